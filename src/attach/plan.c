@@ -27,15 +27,18 @@ static bool has_kprobe_backend(const struct features *f)
 	return f->kprobe_pmu != 0 && !f->no_kprobes;
 }
 
-/* There are programs for returns where bpf_loop() exists. */
+/*
+ * The kernel misses a return where too many calls have not returned. Where it does not tell how
+ * many, they would be lost silently.
+ */
 static bool has_kretprobe_multi_backend(const struct features *f)
 {
-	return f->loop && has_kprobe_multi_backend(f);
+	return f->loop && f->counts_missed && has_kprobe_multi_backend(f);
 }
 
 static bool has_kretprobe_backend(const struct features *f)
 {
-	return f->loop && has_kprobe_backend(f);
+	return f->loop && f->counts_missed && has_kprobe_backend(f);
 }
 
 static bool has_uprobe_multi_backend(const struct features *f)
@@ -107,8 +110,7 @@ static const struct {
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
 	[TARGET_PERF_EVENT] = { "perf events (e:...)", "this kernel has no perf events" },
 	[TARGET_KERNEL_RETURN] = { "returns of kernel functions (r:FUNC)",
-				   "this kernel has no kprobes (CONFIG_KPROBES is not set), or is "
-				   "older than Linux 5.17, where it misses returns" },
+				   "this kernel has no kprobes (CONFIG_KPROBES is not set)" },
 	[TARGET_USER_RETURN] = { "returns of user functions (r:LIB:FUNC)",
 				 "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 };
@@ -204,13 +206,23 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 	}
 }
 
+/* Returns go beyond kprobes: a kernel may have these alone. */
+static const char *what_lacks(enum target_kind kind, const struct features *permitted)
+{
+	if (kind == TARGET_KERNEL_RETURN &&
+	    choose_backend(TARGET_KERNEL_FUNCTION, permitted, 0) != BACKEND_N)
+		return "this kernel does not tell how many returns it missed (Linux 6.7 does)";
+	return kinds[kind].lack;
+}
+
 static int refuse_target(const struct target *target, const struct features *features,
 			 unsigned avoid, struct error *e)
 {
-	const char *lack = kinds[target->kind].lack;
 	struct features permitted = *features;
 
 	permitted.no_events = permitted.no_uprobes = permitted.no_kprobes = NULL;
+	const char *lack = what_lacks(target->kind, &permitted);
+
 	/*
 	 * If there is a backend without @avoid, or with all permissions, the kernel does not lack
 	 * it.

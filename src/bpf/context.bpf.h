@@ -124,44 +124,60 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-/* The start of a measured hit, later by what the clock takes. A global function. */
-__noinline int begin_measured(struct scratch_slot *slot)
+/* The start of a measured hit, later by what the clock takes. */
+static __always_inline void note_begin(struct scratch_slot *slot)
 {
 	const __u64 before = bpf_ktime_get_ns();
 	const __u64 now = bpf_ktime_get_ns();
 
+	slot->timed_ns = now + (now - before);
+}
+
+static __always_inline void note_end(struct scratch_slot *slot)
+{
+	struct hit_cost *cost = &slot->counts.cost;
+	const __u64 ns = bpf_ktime_get_ns() - slot->timed_ns;
+
+	if (ns > COST_MOST_NS)
+		return;
+	cost->n_measured++;
+	cost->ns += ns;
+}
+
+/* Global functions. Linux 5.10 takes none with a pointer. */
+__noinline int begin_measured(struct scratch_slot *slot)
+{
 	if (slot)
-		slot->timed_ns = now + (now - before);
+		note_begin(slot);
 	return 0;
 }
 
 __noinline int end_measured(struct scratch_slot *slot)
 {
-	struct hit_cost *cost;
-	__u64 ns;
-
-	if (!slot)
-		return 0;
-	cost = &slot->counts.cost;
-	ns = bpf_ktime_get_ns() - slot->timed_ns;
-	if (ns > COST_MOST_NS)
-		return 0;
-	cost->n_measured++;
-	cost->ns += ns;
+	if (slot)
+		note_end(slot);
 	return 0;
 }
 
-static __always_inline void begin_cost(struct scratch_slot *slot)
+static __always_inline void begin_cost(struct scratch_slot *slot, bool is_new_kernel)
 {
 	slot->timed_ns = 0;
-	if (slot->counts.cost.n_hits++ % COST_EVERY == COST_FIRST)
+	if (slot->counts.cost.n_hits++ % COST_EVERY != COST_FIRST)
+		return;
+	if (is_new_kernel)
 		begin_measured(slot);
+	else
+		note_begin(slot);
 }
 
-static __always_inline void end_cost(struct scratch_slot *slot)
+static __always_inline void end_cost(struct scratch_slot *slot, bool is_new_kernel)
 {
-	if (slot->timed_ns)
+	if (!slot->timed_ns)
+		return;
+	if (is_new_kernel)
 		end_measured(slot);
+	else
+		note_end(slot);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "bpf/features.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -184,6 +185,47 @@ static bool has_uprobe_multi(void)
 	return by_pid < 0 && errno == EINVAL;
 }
 
+/*
+ * Since Linux commits e2b2cd592a9d ("bpf: Add missed value to kprobe_multi link info") and
+ * 3acf8ace6823 ("bpf: Add missed value to kprobe perf link info") (in v6.7). The second one made
+ * the answer larger. A kernel refuses a larger answer than its own whose last byte is not 0
+ * (E2BIG). The link is that of an event of this thread that never happens.
+ */
+static bool has_missed_counts(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_DUMMY,
+					.disabled = 1,
+					.exclude_kernel = 1 };
+	cleanup_close int event =
+		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_PERF_EVENT, 0);
+	if (event < 0 || prog < 0)
+		return false;
+
+	const union bpf_attr create = {
+		.link_create = {
+			.prog_fd = (unsigned)prog,
+			.target_fd = (unsigned)event,
+			.attach_type = BPF_PERF_EVENT,
+		},
+	};
+	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &create, sizeof(create));
+	if (link < 0)
+		return false;
+
+	struct uapi_link_info info = { .perf_kprobe.missed = UINT64_MAX };
+	const union bpf_attr ask = {
+		.info = {
+			.bpf_fd = (unsigned)link,
+			.info_len = sizeof(info),
+			.info = (uintptr_t)&info,
+		},
+	};
+	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof(ask)) == 0;
+}
+
 static const struct {
 	unsigned group;
 	size_t flag; /* offset in struct features */
@@ -195,6 +237,7 @@ static const struct {
 	{ FEATURES_ALWAYS, offsetof(struct features, perf_link), has_perf_link },
 	{ FEATURES_KERNEL_FUNCTION, offsetof(struct features, kprobe_multi), has_kprobe_multi },
 	{ FEATURES_USER, offsetof(struct features, uprobe_multi), has_uprobe_multi },
+	{ FEATURES_KERNEL_RETURN, offsetof(struct features, counts_missed), has_missed_counts },
 };
 
 /*

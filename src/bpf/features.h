@@ -23,6 +23,7 @@ struct features {
 	const char *no_kprobes; /* likewise for perf's kprobes */
 	bool refuses_namesakes; /* a kprobe by a name of several functions fails, Linux 6.7 */
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
+	bool counts_missed;     /* links tell how many hits the kernel missed, Linux 6.7 */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
 	bool uprobe_event;      /* tracefs takes definitions of uprobe events from this user */
 	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
@@ -35,7 +36,8 @@ enum feature_group {
 	FEATURES_ALWAYS = 1, /* loop, on_demand_maps, task_regs, perf_link */
 	FEATURES_KERNEL_FUNCTION = 2,
 	FEATURES_USER = 4,
-	FEATURES_ALL = 7,
+	FEATURES_KERNEL_RETURN = 8,
+	FEATURES_ALL = 15,
 };
 
 /*

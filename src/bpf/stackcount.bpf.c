@@ -207,7 +207,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	begin_cost(slot);
+	begin_cost(slot, is_new_kernel);
 	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
@@ -219,7 +219,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	}
 	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
-	end_cost(slot);
+	end_cost(slot, is_new_kernel);
 	release_scratch(slot);
 	return 0;
 }

@@ -69,7 +69,8 @@ unsigned patterns_need_features(const struct options *opt)
 		if (is_user_place(&spec))
 			groups |= FEATURES_USER;
 		if (spec.kind == PROBE_KERNEL_FUNCTION)
-			groups |= FEATURES_KERNEL_FUNCTION;
+			groups |= spec.is_return ? FEATURES_KERNEL_FUNCTION | FEATURES_KERNEL_RETURN
+						 : FEATURES_KERNEL_FUNCTION;
 	}
 	return groups;
 }

@@ -34,7 +34,8 @@ def has_kprobe_multi():
 
 
 def has_kernel_returns():
-    return has_kprobes() and version() >= (5, 17)
+    """Since Linux 6.7 the kernel tells how many it missed."""
+    return has_kprobes() and version() >= (6, 7)
 
 
 def has_uprobe_multi():
@@ -281,6 +282,7 @@ def has_node():
 
 NEEDS = {
     "kernel returns": has_kernel_returns,
+    "uncounted returns": lambda: has_kprobes() and not has_kernel_returns(),
     "kernel tables": has_kernel_tables,
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,

@@ -15,8 +15,11 @@ LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
 BACKENDS = pytest.mark.parametrize(
     "without",
-    [[], ["--without", "uprobe.multi"], ["--without", "uprobe.multi,uprobe.event"]],
-    ids=["best", "without uprobe.multi", "single"],
+    [
+        pytest.param([], id="best"),
+        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="without uprobe.multi"),
+        pytest.param(["--without", "uprobe.multi,uprobe.event"], id="single"),
+    ],
 )
 KERNEL_BACKENDS = pytest.mark.parametrize(
     "without",
@@ -53,6 +56,7 @@ def expected_counts(n):
     return [{name: 2 * count for name, count in counts.items()} for counts in (calls, returns)]
 
 
+@pytest.mark.needs("path of its own")
 @BACKENDS
 def test_returns_and_calls_of_each_kind(workload, without):
     """Exceptions and longjmp() leave functions without a return."""
@@ -65,7 +69,7 @@ def test_returns_and_calls_of_each_kind(workload, without):
         assert text.counts == {prefix + name: count for name, count in expected.items()}
 
 
-@pytest.mark.needs("unwinding")
+@pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.walk("dwarf")
 @BACKENDS
 def test_the_stack_is_the_callers_with_the_function_on_top(workload, without):
@@ -78,7 +82,7 @@ def test_the_stack_is_the_callers_with_the_function_on_top(workload, without):
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("unwinding")
+@pytest.mark.needs("machine", "unwinding")
 @pytest.mark.walk("dwarf")
 def test_recursion_has_a_stack_for_each_depth(workload):
     n = 120
@@ -94,6 +98,7 @@ def test_recursion_has_a_stack_for_each_depth(workload):
     assert depths == expected
 
 
+@pytest.mark.needs("machine or old programs")
 def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     """The kernel puts breakpoints into private mappings of the file, which once were the matcher's, too."""
     with Tool([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:
@@ -104,6 +109,7 @@ def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     assert text.counts == {name: 2 * 120 + 120 // 4 + 120 // 8 + 90 for name in ("target", "r:target")}
 
 
+@pytest.mark.needs("machine")
 def test_functions_that_do_not_return_are_refused_by_name():
     result = subprocess.run([FUNCCOUNT, "r:c:exit"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert result.returncode == 1
@@ -113,6 +119,7 @@ def test_functions_that_do_not_return_are_refused_by_name():
     ), result.stderr
 
 
+@pytest.mark.needs("machine")
 def test_a_listed_function_has_its_exits_with_v():
     listed = subprocess.run([STACKCOUNT, "-l", f"r:{RETURNS}:exits"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert listed.stdout == f"r:{RETURNS}:exits\n", listed
@@ -258,8 +265,19 @@ def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without
     assert not re.search("trampoline|return_to_handler", result.out), result
 
 
-def test_a_pattern_for_returns_names_the_kernel_when_it_has_none(kernel):
-    if kernel.has_kprobes():
-        pytest.skip("kprobes")
-    result = subprocess.run([STACKCOUNT, "r:vfs_read"], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert result.returncode == 1 and "has no kprobes" in result.stderr, result
+def refusal(*args):
+    result = subprocess.run([STACKCOUNT, *args], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert result.returncode == 1, result
+    return result.stderr
+
+
+@pytest.mark.needs("no kprobes")
+def test_a_kernel_without_kprobes_says_so():
+    assert "has no kprobes" in refusal("r:vfs_read")
+
+
+@pytest.mark.needs("uncounted returns")
+def test_a_kernel_that_does_not_count_what_it_misses_is_refused():
+    """The rest of a run does not go on without them."""
+    for args in (["r:vfs_read"], ["vfs_read", "r:vfs_read"]):
+        assert "does not tell how many returns it missed (Linux 6.7 does); " in refusal(*args), args

@@ -33,8 +33,8 @@ def counted(result, *functions):
     return found
 
 
+@pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("program", ["samples", "samples-nofp"])
-@pytest.mark.needs("unwinding")
 def test_each_page_fault_is_counted(workload, program):
     n = scaled(20_000)
     work = workload(program, n, 0, 0, 0, cpus=[0, 1])
@@ -47,6 +47,7 @@ def test_each_page_fault_is_counted(workload, program):
     assert wanted - result.lost <= found[chain] <= wanted, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_faults_of_the_kernel_alone(workload):
     """Those of touch() are the user's."""
     work = workload("samples", 1000, 0, 0, 0)
@@ -57,6 +58,7 @@ def test_faults_of_the_kernel_alone(workload):
     assert 1000 - result.lost <= counted(result.ok(), "touch") <= 1000, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_one_of_so_many_faults(workload):
     n = scaled(20_000)
     work = workload("samples", n, 0, 0, 0, cpus=[0])
@@ -66,6 +68,7 @@ def test_one_of_so_many_faults(workload):
     assert n / 10 * 0.8 - result.lost <= hits <= n / 10 * 1.2, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_each_switch_is_counted(workload):
     work = workload("samples", 0, scaled(2000), 0, 0)
     result, expected = trace(work, "-d", "-f", "-p", work.pid, "--debug", "e:context-switches")
@@ -78,8 +81,8 @@ def test_each_switch_is_counted(workload):
     assert all(parts and parts[-1] == "schedule" for parts in kernel), kernel
 
 
+@pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("program", ["samples", "samples-nofp"])
-@pytest.mark.needs("unwinding")
 def test_cpu_time_is_sampled(workload, program):
     """As many samples as the frequency times the CPU time, and each stack is whole."""
     ms = 1500
@@ -93,8 +96,8 @@ def test_cpu_time_is_sampled(workload, program):
     assert whole >= 0.999 * samples, result
 
 
+@pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("how", [[], ["--kernel-unwind", "helper"]])
-@pytest.mark.needs("unwinding")
 def test_samples_in_the_kernel_have_both_stacks(workload, how):
     ms = 1500
     work = workload("samples-nofp", 0, 0, 0, ms)
@@ -120,6 +123,7 @@ def test_kernel_tables_agree_with_the_kernel(workload, events):
     walks.check(least_share=0.9)
 
 
+@pytest.mark.needs("machine or old programs")
 def test_funccount_counts_events(workload):
     work = workload("samples", 5000, 0, 0, 0)
     result, _ = trace(work, "-p", work.pid, "e:page-faults", "e:minor-faults", program=FUNCCOUNT)
@@ -127,6 +131,7 @@ def test_funccount_counts_events(workload):
     assert 5000 - result.lost <= n <= 6000, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_stacksnoop_shows_each(workload):
     work = workload("samples", 200, 0, 0, 0)
     result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults", program=STACKSNOOP)
@@ -134,6 +139,7 @@ def test_stacksnoop_shows_each(workload):
     assert 200 - result.lost <= n <= 200, result
 
 
+@pytest.mark.needs("machine")
 def test_list():
     said = stackcount("-l", "e:*").ok().out.splitlines()
     assert {"e:cpu-clock", "e:page-faults", "e:context-switches", "e:cpu-migrations"} <= set(said)
@@ -155,11 +161,13 @@ def test_list():
         (["--frequency", "0", "e:cpu-clock"], 2, "--frequency"),
     ],
 )
+@pytest.mark.needs("machine")
 def test_refusals(args, status, said):
     result = stackcount(*args)
     assert result.status == status and said in result.err, result
 
 
+@pytest.mark.needs("machine")
 def test_machine_without_counters_says_so():
     listed = stackcount("-l", "e:*").ok().out
     if "e:cycles\n" in listed:
@@ -169,6 +177,7 @@ def test_machine_without_counters_says_so():
     assert "no counter for it" in result.err and "e:cpu-clock" in result.err, result
 
 
+@pytest.mark.needs("machine")
 def test_program_called_e_is_a_path(tmp_path):
     result = stackcount("e:main")
     assert result.status == 1 and "./e:FUNCTION" in result.err, result

@@ -23,6 +23,7 @@ newest = pytest.mark.needs("newest kernel")
 uprobes = pytest.mark.needs("uprobes")
 multi = pytest.mark.needs("uprobe.multi")
 kprobes = pytest.mark.needs("kprobes")
+returns = pytest.mark.needs("kernel returns")
 
 EVENTS = [
     pytest.param([GETPPID], id="tracepoint"),
@@ -31,19 +32,22 @@ EVENTS = [
     pytest.param([CALLS], marks=multi, id="uprobe.multi"),
     pytest.param(["--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
     pytest.param(["e:page-faults"], id="perf.event"),
+    pytest.param(["r:vfs_r*"], marks=[returns, pytest.mark.needs("kprobe.multi")], id="kretprobe.multi"),
+    pytest.param(["--without", "kretprobe.multi", "r:vfs_read"], marks=returns, id="kretprobe"),
     pytest.param([USDT], marks=multi, id="usdt.multi"),
     pytest.param(["--without", "uprobe.multi", USDT], marks=uprobes, id="usdt"),
 ]
 
 # This machine may have no kernel functions to trace.
 ONCE = [
-    pytest.param(*event.values, id=event.id, marks=[*event.marks, newest if "kprobe" in event.id else machine])
+    pytest.param(*event.values, id=event.id, marks=[*event.marks, newest if event.id.startswith("k") else machine])
     for event in EVENTS
 ]
 
 
 def check_steps(result):
     steps = {name: int(n) for name, n in re.findall(r"program (\w+): verified in (\d+) steps", result.err)}
+    print(steps)  # the JUnit file keeps them, from which budgets are made
     assert steps or kernel.version() < (5, 16), result  # since then the kernel tells
     assert {name: n for name, n in steps.items() if n > BUDGET.get(name, 0)} == {}, result
 

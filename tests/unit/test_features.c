@@ -15,7 +15,7 @@
 
 #include "bpf/features.h"
 
-#define EVERYTHING (FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_USER)
+#define EVERYTHING FEATURES_ALL
 
 static double seconds(void)
 {
@@ -42,6 +42,7 @@ static void features_are_found_by_trying_and_quickly(void **state)
 	assert_int_equal(has.task_regs,
 			 version >= 515 && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
 	assert_int_equal(has.on_demand_maps, version >= 601);
+	assert_int_equal(has.counts_missed, version >= 607);
 	if (version >= 612)
 		assert_int_equal(has.uprobe_multi,
 				 access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0);

@@ -165,6 +165,9 @@ static void features_depend_on_what_kinds_were_asked_for(void **state)
 	assert_int_equal(needs("t:sched:*", "c:malloc"), FEATURES_ALWAYS | FEATURES_USER);
 	assert_int_equal(needs("vfs_read", "u:c:setjmp"),
 			 FEATURES_ALWAYS | FEATURES_USER | FEATURES_KERNEL_FUNCTION);
+	assert_int_equal(needs("t:sched:*", "r:vfs_read"),
+			 FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_KERNEL_RETURN);
+	assert_int_equal(needs("r:c:malloc", "r:c:free"), FEATURES_ALWAYS | FEATURES_USER);
 }
 
 int main(void)

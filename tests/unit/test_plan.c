@@ -54,7 +54,21 @@ static const struct features linux_6_12 = { .kprobe_pmu = 6,
 					    .uprobe_pmu = 7,
 					    .kprobe_multi = true,
 					    .uprobe_multi = true,
+					    .counts_missed = true,
+					    .loop = true,
 					    .perf_link = true };
+/* As Debian's: kprobe.multi is not configured. */
+static const struct features linux_6_6 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .loop = true };
+static const struct features without_loop = { .kprobe_pmu = 6, .counts_missed = true };
+static const struct features without_fprobe = { .kprobe_pmu = 6,
+						.counts_missed = true,
+						.loop = true };
+static const struct features locked_returns = {
+	.kprobe_pmu = 6, .counts_missed = true, .loop = true, .no_kprobes = "nor those"
+};
+static const struct features strict_returns = {
+	.kprobe_pmu = 6, .kprobe_multi = true, .counts_missed = true, .loop = true, STRICT
+};
 static const struct features strict_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT };
 static const struct features strict_6_12 = {
 	.kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true, .uprobe_multi = true
@@ -104,6 +118,11 @@ static const struct {
 	{ &with_event_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE_EVENT, P(USDT) },
 	{ &strict_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
 	{ &strict_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
+	{ &linux_6_12, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
+	{ &linux_6_12, TARGET_KERNEL_RETURN, 1u << BACKEND_KRETPROBE, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
+	{ &linux_6_12, TARGET_KERNEL_RETURN, 1u << BACKEND_KRETPROBE_MULTI, BACKEND_KRETPROBE, P(KRETURN) },
+	{ &without_fprobe, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE, P(KRETURN) },
+	{ &strict_returns, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
 	{ &linux_5_10, TARGET_USER_RETURN, 0, BACKEND_UPROBE, P(UPROBE) },
 	{ &linux_6_12, TARGET_USER_RETURN, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 	{ &with_event_6_1, TARGET_USER_RETURN, 0, BACKEND_UPROBE_EVENT, P(UPROBE) },
@@ -144,6 +163,19 @@ static const struct {
 	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE,
 	  "vfs_read: nor those; tracepoints (t:...), user functions (LIB:FUNC) and USDT probes "
 	  "(u:LIB:PROBE) work" },
+	{ &bare, TARGET_KERNEL_RETURN, 0,
+	  "vfs_read: this kernel has no kprobes (CONFIG_KPROBES is not set); tracepoints (t:...) work" },
+	{ &linux_6_6, TARGET_KERNEL_RETURN, 0,
+	  "vfs_read: this kernel does not tell how many returns it missed (Linux 6.7 does); "
+	  "tracepoints (t:...), kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes "
+	  "(u:LIB:PROBE) work" },
+	{ &without_loop, TARGET_KERNEL_RETURN, 0,
+	  "vfs_read: this kernel does not tell how many returns it missed (Linux 6.7 does); "
+	  "tracepoints (t:...) and kernel functions (FUNC) work" },
+	{ &locked_returns, TARGET_KERNEL_RETURN, 0, "vfs_read: nor those; tracepoints (t:...) work" },
+	{ &linux_6_12, TARGET_KERNEL_RETURN, 1u << BACKEND_KRETPROBE | 1u << BACKEND_KRETPROBE_MULTI,
+	  "vfs_read: every backend for it is excluded (see --without); tracepoints (t:...), "
+	  "kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
 	{ &bare, TARGET_TRACEPOINT, 1u << BACKEND_TRACEPOINT,
 	  "vfs_read: every backend for it is excluded (see --without); no other kind of event works" },
 };

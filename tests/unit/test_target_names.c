@@ -24,6 +24,16 @@
 		.kind = TARGET_USDT, .name = (n), .path = (p), .offset = (o) \
 	}
 
+#define KERNEL_RETURN(n, m, a)                                                        \
+	{                                                                             \
+		.kind = TARGET_KERNEL_RETURN, .name = (n), .module = (m), .addr = (a) \
+	}
+/* At an exit of the function that is place number @i. */
+#define USER_RETURN(n, p, v, i)                                                                  \
+	{                                                                                        \
+		.kind = TARGET_USER_RETURN, .name = (n), .path = (p), .vaddr = (v), .place = (i) \
+	}
+
 /* "name=targets' numbers; ..." in the order of rows. */
 static void expect_list(struct target_list *list, const char *want)
 {
@@ -132,6 +142,25 @@ static void names_of_one_place_are_joined_each_once(void **state)
 			   "cfree = 2; free = 3");
 }
 
+static void returns_have_names_of_their_own(void **state)
+{
+	struct target targets[] = {
+		KERNEL("vfs_read", NULL, 0xffffffff81000000),
+		KERNEL_RETURN("vfs_read", NULL, 0xffffffff81000000),
+		KERNEL_RETURN("show", NULL, 0xffffffff81000200),
+		KERNEL_RETURN("show", "drm", 0xffffffffc0000000),
+		USER("free", "/lib/libc.so.6", 0x9000),
+		USER_RETURN("free", "/lib/libc.so.6", 0x9000, 1),
+		USER_RETURN("free", "/lib/libc.so.6", 0x9000, 1),
+		USER_RETURN("init", "/a/libx.so", 0x10, 2),
+		USER_RETURN("init", "/a/liby.so", 0x10, 3),
+	};
+
+	(void)state;
+	expect(targets, "vfs_read = 0; r:vfs_read = 1; r:show = 2; r:show [drm] = 3; free = 4; "
+			"r:free = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +169,7 @@ int main(void)
 		cmocka_unit_test(addresses_do_where_nothing_else_does),
 		cmocka_unit_test(the_places_of_a_probe_are_one_row_in_a_file),
 		cmocka_unit_test(names_of_one_place_are_joined_each_once),
+		cmocka_unit_test(returns_have_names_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
