@@ -8,7 +8,9 @@
  *
  * Neighbouring slices may depend on each other: phases of a program are longer than a slice. Then
  * the variance of longer slices is larger than that of short ones says. So pairs and fours of
- * slices are tried, too, and the largest variance counts, with its own degrees of freedom.
+ * slices are tried, too, and the largest variance counts, with its own degrees of freedom. The
+ * correlation c of neighbours says how many independent slices n of them count for:
+ * n * (1 - c) / (1 + c). If they are too few, nothing is known.
  *
  * There is no libm here: loading it would cost each run time at its start.
  */
@@ -22,12 +24,13 @@
 /* Fewer batches say too little about a variance. */
 #define LEAST_BATCHES 10
 #define MOST_FREEDOM 1000
-#define MOST_CORRELATION 0.6
+/* Slices that count for fewer independent ones tell nothing. */
+#define LEAST_INDEPENDENT 4
 
 struct rate {
 	double rate;
 	double variance;
-	double freedom; /* degrees of it */
+	double freedom; /* degrees of it; 0: nothing is known about the variance */
 };
 
 /* Of a number from 0 on. Newton's method doubles the number of right digits at each step. */
@@ -93,10 +96,7 @@ static double sum_numbers(const double *numbers, size_t n)
 	return sum;
 }
 
-/*
- * The correlation of neighbours, without the bias that residuals have in short series, and one
- * standard error above the best guess.
- */
+/* The correlation of neighbours, without the bias that residuals have in short series. */
 static double series_correlation(const struct noise_series *s, double rate)
 {
 	const double squares = sum_of_squares(s, rate, s->n);
@@ -112,10 +112,8 @@ static double series_correlation(const struct noise_series *s, double rate)
 		return 0;
 
 	const double raw = products / squares;
-	const double unbiased = raw + (1 + 4 * raw) / (double)s->n;
-	const double most = unbiased + 1 / square_root((double)s->n);
 
-	return unbiased < 0 ? 0 : most > MOST_CORRELATION ? MOST_CORRELATION : most;
+	return raw + (1 + 4 * raw) / (double)s->n;
 }
 
 static void consider_variance(struct rate *r, double variance, double freedom)
@@ -124,6 +122,28 @@ static void consider_variance(struct rate *r, double variance, double freedom)
 		return;
 	r->variance = variance;
 	r->freedom = freedom;
+}
+
+/* One standard error above the best guess of the correlation counts, if enough slices are left. */
+static struct rate consider_phases(const struct noise_series *s, double weight, struct rate r)
+{
+	const double n = (double)s->n;
+	const double highest = (n - LEAST_INDEPENDENT) / (n + LEAST_INDEPENDENT);
+	const double guess = series_correlation(s, r.rate);
+	const double most = guess + 1 / square_root(n);
+
+	if (guess > highest)
+		return (struct rate){ .rate = r.rate };
+	if (guess <= 0)
+		return r;
+
+	const double c = most > highest ? highest : most;
+	const double inflation = (1 + c) / (1 - c);
+
+	consider_variance(
+		&r, inflation * n / (n - 1) * sum_of_squares(s, r.rate, s->n) / (weight * weight),
+		n / square_root(inflation) - 1);
+	return r;
 }
 
 static struct rate rate_of_series(const struct noise_series *s, double weight, bool slices_follow)
@@ -136,16 +156,7 @@ static struct rate rate_of_series(const struct noise_series *s, double weight, b
 				  (double)n / (double)(n - 1) * sum_of_squares(s, ret.rate, n) /
 					  (weight * weight),
 				  (double)(n - 1));
-	if (slices_follow) {
-		const double c = series_correlation(s, ret.rate), n = (double)s->n;
-		const double inflation = (1 + c) / (1 - c);
-
-		consider_variance(&ret,
-				  inflation * n / (n - 1) * sum_of_squares(s, ret.rate, s->n) /
-					  (weight * weight),
-				  n / square_root(inflation) - 1);
-	}
-	return ret;
+	return slices_follow ? consider_phases(s, weight, ret) : ret;
 }
 
 /* @common: the rate of both sides together. */
@@ -171,6 +182,10 @@ double noise_probability(const struct noise_series *after, const struct noise_se
 
 	struct rate a = rate_of_series(after, weight1, rules->slices_follow);
 	struct rate b = rate_of_series(before, weight2, rules->slices_follow);
+
+	if (!(a.freedom > 0) || !(b.freedom > 0))
+		return 1;
+
 	const double common = (a.rate * weight1 + b.rate * weight2) / (weight1 + weight2);
 	const double change = a.rate - b.rate;
 
