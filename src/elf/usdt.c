@@ -5,7 +5,7 @@
  *	stapsdt              0x00000044  NT_STAPSDT
  *	  Provider: libpthread   Name: pthread_create
  *	  Location: 0x1234, Base: 0x5678, Semaphore: 0x0
- *	  Arguments: 8@%rax
+ *	  Arguments: -4@$7 (the constant 7, of 4 bytes)
  *
  * The description has three addresses of the file's class, then three strings: provider,
  * name, arguments. When prelink moves a file, it does not relocate notes, but the section
