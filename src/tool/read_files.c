@@ -10,9 +10,12 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "base/text.h"
 #include "profile/difference.h"
 #include "profile/merge.h"
 #include "reader/debuginfod.h"
+#include "report/escape.h"
 #include "saved/saved.h"
 #include "symbolize/local_names.h"
 #include "tool/output.h"
@@ -68,6 +71,57 @@ static struct changes_side changes_side_of(const struct files *f)
 	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
 }
 
+/* --- values --- */
+
+static bool has_value(const struct profile *p, const struct profile_value *value)
+{
+	for (size_t i = 0; i < p->n_values; i++)
+		if (text_is_same(p->values[i].name, value->name) &&
+		    text_is_same(p->values[i].unit, value->unit))
+			return true;
+	return false;
+}
+
+static bool has_values_of(const struct profile *p, const struct profile *other)
+{
+	for (size_t i = 0; i < other->n_values; i++)
+		if (!has_value(p, &other->values[i]))
+			return false;
+	return true;
+}
+
+#define MOST_VALUES_TEXT 100 /* two of them are in a message */
+
+/* "samples/count, cpu/nanoseconds" */
+static void list_values(const struct profile *p, struct strbuf *to)
+{
+	for (size_t i = 0; i < p->n_values; i++) {
+		strbuf_puts(to, i ? ", " : "");
+		escape_put(to, p->values[i].name ? p->values[i].name : "", false);
+		strbuf_puts(to, "/");
+		escape_put(to, p->values[i].unit ? p->values[i].unit : "", false);
+	}
+}
+
+/* Numbers of unlike things have no sum, and those in unlike units a wrong one. */
+static int check_same_values(const struct profile *p, const char *name, const struct profile *other,
+			     const char *other_name, struct error *e)
+{
+	cleanup_strbuf struct strbuf values = {}, other_values = {};
+
+	if (has_values_of(p, other) && has_values_of(other, p))
+		return 0;
+	list_values(p, &values);
+	list_values(other, &other_values);
+	return error_set(e, -EINVAL,
+			 "the values of %.100s (%.*s) and %.100s (%.*s) differ in name or unit, so "
+			 "they cannot be added or subtracted",
+			 name, MOST_VALUES_TEXT, values.text, other_name, MOST_VALUES_TEXT,
+			 other_values.text);
+}
+
+/* --- several files --- */
+
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
 			    struct files *ret, struct error *e)
 {
@@ -76,6 +130,9 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 	ret->of = xcalloc(n, sizeof(*ret->of));
 	for (; ret->n < n && !err; ret->n++) {
 		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
+		if (!err)
+			err = check_same_values(ret->of[0], names[0], ret->of[ret->n],
+						names[ret->n], e);
 		if (!err)
 			fill_in_names(ret->of[ret->n], opt);
 	}
@@ -97,8 +154,11 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 		      struct subtracted *ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	const int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
+	int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
 
+	if (!err)
+		err = check_same_values(after->of[0], opt->read ? opt->patterns[0] : "this run",
+					files.of[0], opt->minus[0], e);
 	if (err)
 		return err;
 

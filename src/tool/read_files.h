@@ -12,7 +12,7 @@
 #include "tool/options.h"
 #include "tool/reports.h"
 
-/* Read files and report them. Errors: of reading and writing. */
+/* Read files and report them. Errors: of reading and writing, and those of read_and_subtract(). */
 must_check int read_files(const struct options *opt, struct error *e);
 
 /* A difference, and what is known about it. */
@@ -25,7 +25,7 @@ void subtracted_fini(struct subtracted *s);
 
 /*
  * Subtract the files of --minus from @after, which stays as it is. Errors: those of saved_read(),
- * with the file's name.
+ * with the file's name; -EINVAL: the values of two profiles differ in name or unit.
  */
 must_check int read_and_subtract(const struct options *opt, const struct changes_side *after,
 				 struct subtracted *ret, struct error *e);
