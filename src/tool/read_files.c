@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "profile/difference.h"
@@ -214,19 +217,100 @@ int read_files(const struct options *opt, struct error *e)
 	return err ? err : report_files(opt, &reports, e);
 }
 
-int read_files_report_difference(const struct options *opt, const struct profile *result,
+/* --- a run's files of --minus --- */
+
+/* A pipe can be read only once, so it is left for the end of the run. */
+static bool is_for_later(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int try_files(const struct options *opt, struct error *e)
+{
+	cleanup(files_fini) struct files files = {};
+	cleanup_free const char **names = xcalloc(opt->n_minus, sizeof(*names));
+	const struct options nameless = { .no_names = true };
+	size_t n = 0;
+
+	for (size_t i = 0; i < opt->n_minus; i++)
+		if (!is_for_later(opt->minus[i]))
+			names[n++] = opt->minus[i];
+	return n ? read_saved_files(names, n, &nameless, &files, e) : 0;
+}
+
+/* In the child: the files may come from anyone, so no privilege is left. */
+__attribute__((noreturn)) static void run_trial(const struct options *opt, int to)
+{
+	struct error e = {};
+
+	e.code = privileges_leave(&e);
+	if (!e.code) {
+		privileges_seal(false);
+		e.code = try_files(opt, &e);
+	}
+	_exit(write(to, &e, sizeof(e)) != sizeof(e));
+}
+
+static int take_verdict(int from, struct error *e)
+{
+	struct error verdict;
+	ssize_t n;
+
+	do {
+		n = read(from, &verdict, sizeof(verdict));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(verdict))
+		return error_set(e, -EIO, "cannot try the files of --minus: the reader has died");
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
+}
+
+int read_files_try_minus(const struct options *opt, struct error *e)
+{
+	int channel[2];
+
+	if (!opt->n_minus)
+		return 0;
+	if (pipe2(channel, O_CLOEXEC) < 0)
+		return error_errno(e, "make a pipe");
+
+	cleanup_close int from = channel[0];
+	const pid_t child = fork();
+
+	if (child == 0)
+		run_trial(opt, channel[1]);
+	(void)close(channel[1]);
+	if (child < 0)
+		return error_errno(e, "start a process that tries the files of --minus");
+
+	const int err = take_verdict(from, e);
+
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return err;
+}
+
+int read_files_report_difference(const struct options *opt, struct profile *result,
 				 struct reports *reports, struct error *e)
 {
-	const struct changes_side after = { &result, 1 };
+	const struct profile *const now = result;
+	const struct changes_side after = { &now, 1 };
 	cleanup(subtracted_fini) struct subtracted difference = {};
 	struct output output;
+	struct error later;
 	int err;
 
 	privileges_end(reports_have_files(reports));
 	err = read_and_subtract(opt, &after, &difference, e);
-	if (err)
-		return err;
 	output_init(&output, NULL);
+	if (err) {
+		log_warn("there is no difference to show, so the reports have this run alone");
+		if (reports_write(reports, result, SPAN_RUN, NULL, &output, &later))
+			log_warn("%s", later.text);
+		return err;
+	}
 	reports->changes = difference.changes;
 	reports->keeps = KEEP_ALL;
 	return reports_write(reports, difference.profile, SPAN_RUN, NULL, &output, e);

@@ -2,13 +2,12 @@
 """Several files in one report: what --read adds up, what --minus subtracts, and what neither does."""
 
 import os
-import signal
+import re
 import subprocess
-import time
 
 import pytest
 from pprof_file import PprofFile
-from tool import GETPPID, PATIENCE_S, STACKCOUNT
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, stackcount
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -60,3 +59,58 @@ def test_values_with_hostile_names_are_harmless_in_messages(tmp_path):
     done = read(a, b)
     assert done.returncode == 1 and "\x1b" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert f"{b} (samples/count)" in done.stderr
+
+
+# -- --minus of a run: its files are tried before it traces. --
+
+
+@pytest.mark.parametrize(
+    "make,words",
+    [
+        (lambda path: None, "No such file"),
+        (lambda path: path.write_bytes(b"no profile"), "no pprof file"),
+        (lambda path: path.write_bytes(PprofFile().bytes()[:-9]), "old.pb.gz: "),
+        (lambda path: path.mkdir(), "is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_subtracted_ends_a_run_before_it_traces(tmp_path, make, words):
+    """Nothing ends this run but its error."""
+    path = tmp_path / "old.pb.gz"
+    make(path)
+    result = stackcount("--minus", path, "-o", tmp_path / "a.folded", GETPPID)
+    assert result.status == 1 and result.out == "" and words in result.err, result
+    assert str(path) in result.err and not (tmp_path / "a.folded").exists()
+
+
+def hit(n):
+    for _ in range(n):
+        os.getppid()
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: write(path, SAMPLES)])
+def test_a_run_whose_difference_fails_is_reported_alone(tmp_path, spoil):
+    path, out = write(tmp_path / "old.pb.gz", ("hits", "count")), tmp_path / "a.folded"
+    with Tool(["-p", os.getpid(), "-U", "--minus", path, "-o", out, "--format", "folded", GETPPID]) as tool:
+        tool.wait_live()
+        hit(100)
+        spoil(path)
+        result = tool.end()
+    assert result.status == 1 and "the reports have this run alone" in result.err, result
+    assert "old.pb.gz" in result.err.splitlines()[-1]
+    counts = [int(n) for n in re.findall(r" (\d+)$", out.read_text(), re.M)]
+    assert sum(counts) >= 100 and out.read_text() in result.out
+
+
+def test_a_run_subtracts_what_a_pipe_says(tmp_path):
+    """A pipe is not tried, because that would empty it."""
+    data = PprofFile()
+    data.add([("gone", None)], [7])
+    ours, its = os.pipe()
+    os.write(its, data.bytes())
+    os.close(its)
+    done = subprocess.run(
+        [STACKCOUNT, "-D", "0.2", "-f", "--minus", f"/dev/fd/{ours}", GETPPID], pass_fds=[ours],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )
+    os.close(ours)
+    assert done.returncode == 0 and "gone" in done.stdout, done
