@@ -104,6 +104,8 @@ def test_minus_is_standard_output(workload):
         (("--normalize",), 2, "--normalize needs --minus"),
         (("--read", "-p", "1"), 2, "--read and -p exclude each other"),
         (("--read", "-K"), 2, "--read and -K exclude each other"),
+        (("--read", "--live"), 2, "--read and --live exclude each other"),
+        (("--minus", "a.pb.gz", "--live"), 2, "--minus and --live exclude each other"),
         (("--minus", "a.pb.gz", "-i", "1"), 2, "--minus and -i exclude each other"),
         (("--min-percent", "x"), 2, "not a number from 0 to 100"),
     ],
