@@ -80,7 +80,7 @@ static const struct option_row rows[] = {
 	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
-	{ REPORT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; --read can do that later" },
+	{ REPORT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; stackcount --read can do that later" },
 	{ REPORT, FLAG(live), '\0', "live", NULL, "show the hottest stacks on the whole terminal, as a tree" },
 	{ REPORT, FLAG(quiet), 'q', "quiet", NULL, "show no progress on the terminal" },
 	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },

@@ -264,6 +264,7 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->command, "a command" },
 		{ o->pids.n, "-p" },
 		{ o->cpus.n, "-c" },
+		{ o->live, "--live" }, /* sets the interval, too */
 		{ o->interval_ns, "-i" },
 		{ o->duration_ns, "-D" },
 		{ o->max_events, "-n" },
@@ -276,7 +277,6 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->list, "-l" },
 		{ o->avoid, "--without" },
 		{ o->ready_fd, "--ready-fd" },
-		{ o->live, "--live" },
 		{ o->frequency, "--frequency" },
 		{ o->period, "--period" },
 	};
@@ -286,7 +286,8 @@ static int check_reading(const struct options *o, struct error *e)
 			return error_set(e, -EINVAL, "--read and %s exclude each other",
 					 tracing[i].option);
 	if (o->n_minus && o->interval_ns)
-		return error_set(e, -EINVAL, "--minus and -i exclude each other");
+		return error_set(e, -EINVAL, "--minus and %s exclude each other",
+				 o->live ? "--live" : "-i");
 	if (o->normalize && !o->n_minus)
 		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;

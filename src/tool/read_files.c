@@ -6,13 +6,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/text.h"
 #include "profile/difference.h"
 #include "profile/merge.h"
 #include "reader/debuginfod.h"
+#include "report/escape.h"
 #include "saved/saved.h"
 #include "symbolize/local_names.h"
 #include "tool/output.h"
@@ -68,6 +74,57 @@ static struct changes_side changes_side_of(const struct files *f)
 	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
 }
 
+/* --- values --- */
+
+static bool has_value(const struct profile *p, const struct profile_value *value)
+{
+	for (size_t i = 0; i < p->n_values; i++)
+		if (text_is_same(p->values[i].name, value->name) &&
+		    text_is_same(p->values[i].unit, value->unit))
+			return true;
+	return false;
+}
+
+static bool has_values_of(const struct profile *p, const struct profile *other)
+{
+	for (size_t i = 0; i < other->n_values; i++)
+		if (!has_value(p, &other->values[i]))
+			return false;
+	return true;
+}
+
+#define MOST_VALUES_TEXT 100 /* two of them are in a message */
+
+/* "samples/count, cpu/nanoseconds" */
+static void list_values(const struct profile *p, struct strbuf *to)
+{
+	for (size_t i = 0; i < p->n_values; i++) {
+		strbuf_puts(to, i ? ", " : "");
+		escape_put(to, p->values[i].name ? p->values[i].name : "", false);
+		strbuf_puts(to, "/");
+		escape_put(to, p->values[i].unit ? p->values[i].unit : "", false);
+	}
+}
+
+/* Numbers of unlike things have no sum, and those in unlike units a wrong one. */
+static int check_same_values(const struct profile *p, const char *name, const struct profile *other,
+			     const char *other_name, struct error *e)
+{
+	cleanup_strbuf struct strbuf values = {}, other_values = {};
+
+	if (has_values_of(p, other) && has_values_of(other, p))
+		return 0;
+	list_values(p, &values);
+	list_values(other, &other_values);
+	return error_set(e, -EINVAL,
+			 "the values of %.100s (%.*s) and %.100s (%.*s) differ in name or unit, so "
+			 "they cannot be added or subtracted",
+			 name, MOST_VALUES_TEXT, values.text, other_name, MOST_VALUES_TEXT,
+			 other_values.text);
+}
+
+/* --- several files --- */
+
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
 			    struct files *ret, struct error *e)
 {
@@ -76,6 +133,9 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 	ret->of = xcalloc(n, sizeof(*ret->of));
 	for (; ret->n < n && !err; ret->n++) {
 		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
+		if (!err)
+			err = check_same_values(ret->of[0], names[0], ret->of[ret->n],
+						names[ret->n], e);
 		if (!err)
 			fill_in_names(ret->of[ret->n], opt);
 	}
@@ -97,8 +157,11 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 		      struct subtracted *ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	const int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
+	int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
 
+	if (!err)
+		err = check_same_values(after->of[0], opt->read ? opt->patterns[0] : "this run",
+					files.of[0], opt->minus[0], e);
 	if (err)
 		return err;
 
@@ -154,19 +217,100 @@ int read_files(const struct options *opt, struct error *e)
 	return err ? err : report_files(opt, &reports, e);
 }
 
-int read_files_report_difference(const struct options *opt, const struct profile *result,
+/* --- a run's files of --minus --- */
+
+/* A pipe can be read only once, so it is left for the end of the run. */
+static bool is_for_later(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int try_files(const struct options *opt, struct error *e)
+{
+	cleanup(files_fini) struct files files = {};
+	cleanup_free const char **names = xcalloc(opt->n_minus, sizeof(*names));
+	const struct options nameless = { .no_names = true };
+	size_t n = 0;
+
+	for (size_t i = 0; i < opt->n_minus; i++)
+		if (!is_for_later(opt->minus[i]))
+			names[n++] = opt->minus[i];
+	return n ? read_saved_files(names, n, &nameless, &files, e) : 0;
+}
+
+/* In the child: the files may come from anyone, so no privilege is left. */
+__attribute__((noreturn)) static void run_trial(const struct options *opt, int to)
+{
+	struct error e = {};
+
+	e.code = privileges_leave(&e);
+	if (!e.code) {
+		privileges_seal(false);
+		e.code = try_files(opt, &e);
+	}
+	_exit(write(to, &e, sizeof(e)) != sizeof(e));
+}
+
+static int take_verdict(int from, struct error *e)
+{
+	struct error verdict;
+	ssize_t n;
+
+	do {
+		n = read(from, &verdict, sizeof(verdict));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(verdict))
+		return error_set(e, -EIO, "cannot try the files of --minus: the reader has died");
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
+}
+
+int read_files_try_minus(const struct options *opt, struct error *e)
+{
+	int channel[2];
+
+	if (!opt->n_minus)
+		return 0;
+	if (pipe2(channel, O_CLOEXEC) < 0)
+		return error_errno(e, "make a pipe");
+
+	cleanup_close int from = channel[0];
+	const pid_t child = fork();
+
+	if (child == 0)
+		run_trial(opt, channel[1]);
+	(void)close(channel[1]);
+	if (child < 0)
+		return error_errno(e, "start a process that tries the files of --minus");
+
+	const int err = take_verdict(from, e);
+
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return err;
+}
+
+int read_files_report_difference(const struct options *opt, struct profile *result,
 				 struct reports *reports, struct error *e)
 {
-	const struct changes_side after = { &result, 1 };
+	const struct profile *const now = result;
+	const struct changes_side after = { &now, 1 };
 	cleanup(subtracted_fini) struct subtracted difference = {};
 	struct output output;
+	struct error later;
 	int err;
 
 	privileges_end(reports_have_files(reports));
 	err = read_and_subtract(opt, &after, &difference, e);
-	if (err)
-		return err;
 	output_init(&output, NULL);
+	if (err) {
+		log_warn("there is no difference to show, so the reports have this run alone");
+		if (reports_write(reports, result, SPAN_RUN, NULL, &output, &later))
+			log_warn("%s", later.text);
+		return err;
+	}
 	reports->changes = difference.changes;
 	reports->keeps = KEEP_ALL;
 	return reports_write(reports, difference.profile, SPAN_RUN, NULL, &output, e);

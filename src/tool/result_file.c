@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "tool/privileges.h"
 
 #define MOST_LINKS 40 /* as in the kernel */
@@ -205,19 +206,31 @@ static mode_t usual_mode(void)
 	return 0666 & ~mask;
 }
 
+/*
+ * The file gets another owner and group. Whoever is in neither may be in the old group, and our
+ * group may be among the others of before. So both get only what both had.
+ */
+static mode_t mode_for_strangers(mode_t mode)
+{
+	const mode_t shared = mode >> 3 & mode & 07;
+
+	return (mode & 0700) | shared << 3 | shared;
+}
+
 /* Permissions and owner of the file that was there, or those of a new one. */
 static int set_rights(const struct result_file *f, struct error *e)
 {
 	struct stat before;
 	const bool is_old = fstatat(f->dir, f->base, &before, AT_SYMLINK_NOFOLLOW) == 0 &&
 			    S_ISREG(before.st_mode);
-	const mode_t mode = is_old ? before.st_mode & 0777 : usual_mode();
+	mode_t mode = is_old ? before.st_mode & 0777 : usual_mode();
 
-	/* Only root may give a file away. If it stays ours, let our group read nothing new. */
+	/* Only CAP_CHOWN may give a file away. */
 	if (is_old && (before.st_uid != geteuid() || before.st_gid != getegid()) &&
-	    fchown(f->fd, before.st_uid, before.st_gid) < 0)
-		return fchmod(f->fd, mode & ~070U) < 0 ? refuse_file(f, "set permissions of", e)
-						       : 0;
+	    fchown(f->fd, before.st_uid, before.st_gid) < 0) {
+		mode = mode_for_strangers(mode);
+		log_warn("%s had another owner or group, and is yours now", f->name);
+	}
 	return fchmod(f->fd, mode) < 0 ? refuse_file(f, "set permissions of", e) : 0;
 }
 

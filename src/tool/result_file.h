@@ -4,7 +4,8 @@
  * without a name in the same directory. When that is whole, it takes the name.
  *
  * Devices, FIFOs and sockets are written through. A symbolic link stays, and its target becomes the
- * file. A file that was there keeps its permissions and its owner.
+ * file. A file that was there keeps its permissions and its owner. If we may not give it to that
+ * owner, it becomes ours, with a warning. Group and others then have what both had before.
  */
 #pragma once
 

@@ -582,9 +582,10 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
-	int err;
+	int err = read_files_try_minus(opt, e);
 
-	err = run_tool(&tool, &own, opt, e);
+	if (!err)
+		err = run_tool(&tool, &own, opt, e);
 	if (!err && own.result)
 		err = read_files_report_difference(opt, own.result, &own.reports, e);
 	reports_close(&own.reports);
