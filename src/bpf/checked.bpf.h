@@ -164,10 +164,13 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 	return is_gap || is_root;
 }
 
-/* The rule that the instructions at the pc give, or UNWIND_NO_ROW. */
+/*
+ * The rule that the instructions at the pc give, or UNWIND_NO_ROW. Only where execution stands: in
+ * the first frame, of which a system call's registers are not all copied, or in an interrupted one.
+ */
 static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 {
-	if (slot->regs.known != UNWIND_ALL_KNOWN ||
+	if ((slot->regs.known != UNWIND_ALL_KNOWN && slot->walked[SIDE_USER].n != 1) ||
 	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(slot->regs.pc - 1)))
 		return (struct unwind_rule){};
 	return code_edge_rule(slot->word);

@@ -96,7 +96,7 @@ static int refuse_term(const struct code_parse *p, int code, const char *term, c
 static bool read_sysfs_number(const char *text, uint64_t *ret)
 {
 	const bool is_hex = strncmp(text, "0x", 2) == 0;
-	const char *at = text + 2 * is_hex;
+	const char *at = text + (is_hex ? 2 : 0);
 
 	return (is_hex ? take_hex(&at, ret) : take_decimal(&at, ret)) && *at == '\0';
 }

@@ -345,9 +345,9 @@ fetch_frames_ahead(const struct pprof_frames *f, size_t i)
 	enum { AHEAD = 8 };
 	const size_t n = f->n_locations;
 
-	if (i + 2 * AHEAD >= n)
+	if (i + 2UL * AHEAD >= n)
 		return;
-	__builtin_prefetch(f->locations[i + 2 * AHEAD].frames);
+	__builtin_prefetch(f->locations[i + 2UL * AHEAD].frames);
 
 	const struct frame *frame = &f->p->frames.frames[*f->locations[i + AHEAD].frames];
 

@@ -7,6 +7,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
+#define LEFT_OUT                                                                                \
+	"samples that the kernel left out (a BPF program was running on the CPU, or the timer " \
+	"came late)"
+
 const char *loss_text(enum loss loss)
 {
 	static const char *const texts[LOSS_N] = {
@@ -23,8 +27,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
-		[LOSS_SKIPPED] = "samples that the kernel left out (a BPF program was running on "
-				 "the CPU, or the timer came late)",
+		[LOSS_SKIPPED] = LEFT_OUT,
 	};
 
 	return texts[loss];

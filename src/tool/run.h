@@ -111,8 +111,7 @@ struct run {
 	struct attachment *attachment;
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
 	struct samples_state samples; /* of its perf events, once they are over */
-	bool is_sampled, are_samples_over;
-	uint64_t skipped_before; /* samples that the kernel left out, up to the last report */
+	uint64_t skipped_before;      /* samples that the kernel left out, up to the last report */
 	struct notices *notices;
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */
@@ -123,16 +122,17 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	bool writes_files;     /* results go to files: keep the capabilities that this may need */
 	size_t files_of_names; /* descriptors that the symbolizer may keep open */
-	bool is_enough;        /* the programs have counted --events hits */
-	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
 	uint64_t waited_for_tables_ns;
-	bool is_all_read;   /* hits have ended, and so has the reading of records and notices */
-	uint64_t looked_at; /* ns: the last look for a signal, while a helper works */
-	uint64_t ended_at;  /* ns: when a signal ended the run; 0: none has */
+	uint64_t looked_at;            /* ns: the last look for a signal, while a helper works */
+	uint64_t ended_at;             /* ns: when a signal ended the run; 0: none has */
 	uint64_t waited_for_others_ns; /* since then, for helpers (is_enough_waiting()) */
+	bool is_sampled, are_samples_over;
+	bool writes_files; /* results go to files: keep the capabilities that this may need */
+	bool is_enough;    /* the programs have counted --events hits */
+	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */
+	bool is_all_read;  /* hits have ended, and so has the reading of records and notices */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
