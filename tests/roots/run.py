@@ -112,18 +112,18 @@ def chains(text):
 def traces(here, program, folder="/src/build/workload"):
     """A command's hits of a user function and a tracepoint are counted exactly, stacks and all."""
     work = f"{folder}/calls"
-    done = here.run(program, "-f", "-U", f"{work}:leaf", "--", work, "--quiet", *CALLS)
+    done = here.trace(program, "-f", "-U", f"{work}:leaf", "--", work, "--quiet", *CALLS)
     check(done.returncode == 0 and chains(done.stdout) == CALLS_ANSWER, "wrong stacks of leaf", done.stdout, done.stderr)
     work = [f"{folder}/syscalls", "getppid", "200", "100"]
     expected = {stack: n for stack, n in chains(here.run(*work).stdout).items() if n}
-    done = here.run(program, "-f", "-U", GETPPID, "--", work[0], "--quiet", *work[1:])
+    done = here.trace(program, "-f", "-U", GETPPID, "--", work[0], "--quiet", *work[1:])
     check(done.returncode == 0 and chains(done.stdout) == expected, "wrong stacks of getppid", done.stdout, done.stderr)
     check("Lost" not in done.stdout + done.stderr, "lost hits", done.stderr)
 
 
 def uses_all_of_the_kernel(here, program):
     """No feature of this kernel is taken for missing: newer headers may describe it otherwise."""
-    done = here.run(program, "--debug", "-D", "0.1", GETPPID)
+    done = here.trace(program, "--debug", "-D", "0.1", GETPPID)
     check(done.returncode == 0, f"ends with status {done.returncode}", done.stdout, done.stderr)
     check("is not BTF" not in done.stderr, "the kernel's BTF is refused", done.stderr)
 
@@ -166,7 +166,7 @@ def wait_for(stream, word):
 def traces_another(here, program):
     """The same of a process outside this root."""
     with Outside() as work:
-        command = here.command(program, "-f", "-U", "-p", str(work.pid), f"{work.path}:leaf")
+        command = here.tool_command(program, "-f", "-U", "-p", str(work.pid), f"{work.path}:leaf")
         tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             text, is_live = wait_for(tool.stderr, "Hit Ctrl-C")
@@ -204,7 +204,7 @@ def static_traces_in_an_empty_root(suite):
 def static_traces_in(suite, lower):
     """Programs of that root, too: its shell."""
     with Root(root(lower), tool=HERE / "programs") as here:
-        done = here.run(f"/tool/{suite}", "-f", "t:syscalls:sys_enter_exit_group", "--", "/bin/sh", "-c", "exit 0")
+        done = here.trace(f"/tool/{suite}", "-f", "t:syscalls:sys_enter_exit_group", "--", "/bin/sh", "-c", "exit 0")
         check(done.returncode == 0 and sum(chains(done.stdout).values()) == 1, "wrong count", done.stdout, done.stderr)
         traces_another(here, f"/tool/{suite}")
 
@@ -260,7 +260,7 @@ def package_is_installed_and_purged(suite):
         done = here.run("ls", *INSTALLED)
         check(done.returncode == 0, "lacks files", done.stderr)
         traces(here, "stackcount")
-        done = here.run("funccount", "-d", "0.1", "t:sched:sched_switch")
+        done = here.trace("funccount", "-d", "0.1", "t:sched:sched_switch")
         check(done.returncode == 0, "funccount fails", done.stderr)
         symbols = here.run("sh", "-c", "dpkg -L stackcount-dbgsym | grep debug$").stdout
         check(symbols.count(".debug") == 1, "no debug symbols", symbols)
