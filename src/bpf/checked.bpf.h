@@ -165,12 +165,12 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 }
 
 /*
- * The rule that the instructions at the pc give, or UNWIND_NO_ROW. Only where execution stands: in
- * the first frame, of which a system call's registers are not all copied, or in an interrupted one.
+ * The rule that the instructions at the pc give, or UNWIND_NO_ROW. Only where execution stands: a
+ * call does not preserve the register of a result, so it is unknown in a caller.
  */
 static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 {
-	if ((slot->regs.known != UNWIND_ALL_KNOWN && slot->walked[SIDE_USER].n != 1) ||
+	if (!unwind_is_known(&slot->regs, UNWIND_REG_RESULT) ||
 	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(slot->regs.pc - 1)))
 		return (struct unwind_rule){};
 	return code_edge_rule(slot->word);
