@@ -76,6 +76,7 @@ static const char *const examples[TOOL_N] = {
 		"  profile -F 99                     # sample at 99 Hertz\n"
 		"  profile -c 1000000                # sample every millisecond of a CPU's clock\n"
 		"  profile 5                         # sample for 5 seconds only\n"
+		"  profile -o cpu.pb.gz 30           # keep it; see it by stackcount --read cpu.pb.gz\n"
 		"  profile -f 5                      # output in folded format for flame graphs\n"
 		"  profile -p 185                    # only sample process 185\n"
 		"  profile -L 185                    # only sample thread 185\n"
