@@ -7,12 +7,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-#define LEFT_OUT                                                                                \
-	"samples that the kernel left out (a BPF program was running on the CPU, or the timer " \
-	"came late)"
-
 const char *loss_text(enum loss loss)
 {
+	static const char skipped[] = "samples that the kernel left out (a BPF program was running "
+				      "on the CPU, or the timer came late)";
 	static const char *const texts[LOSS_N] = {
 		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
 		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
@@ -27,7 +25,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
-		[LOSS_SKIPPED] = LEFT_OUT,
+		[LOSS_SKIPPED] = skipped,
 	};
 
 	return texts[loss];
