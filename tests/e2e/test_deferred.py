@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from test_arms_length import helpers
 from tool import PATIENCE_S, STACKSNOOP, Tool, WAITING_PARSER, chains, preloaded
-from tool import read_folded, stackcount, wait_for_file, workload_path
+from tool import read_folded, stackcount, wait_for_file, wait_idle, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
 DWARF = ("--unwind", "dwarf")
@@ -55,6 +56,14 @@ def deferred(result):
     return tuple(map(int, re.search(r"deferred hits: (\d+) \D+ (\d+) \D+ (\d+) \D+ (\d+) found", result.err).groups()))
 
 
+def walk_all(tool):
+    """Until all tables are made and all deferred hits walked: Ctrl-C leaves a second for that, on a busy machine, too."""
+    tool.wait_looked()
+    for pid in helpers(tool.pid).values():
+        wait_idle(pid)
+    tool.wait_idle()
+
+
 # 100 hits in 10 ms are 10,000 in a second; 16 programs in a second are a thousand in a minute.
 @pytest.mark.parametrize(
     "event", [PRIORITY, pytest.param("c:nanosleep", marks=pytest.mark.needs("uprobes")), "t:sched:sched_switch"]
@@ -65,6 +74,7 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
     with Tool(["--debug", *DWARF, "-d", "-P", "-f", event]) as tool:
         tool.wait_live()
         strangers.run("priority", n, 0, 0.01, every_s=1 / 16)
+        walk_all(tool)
         result = tool.end().ok()
     stacks = strangers.stacks(result)
     assert result.lost == 0, result
@@ -103,6 +113,7 @@ def test_intervals_have_their_own_hits(tmp_path):
     with Tool([*DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
         tool.wait_live()
         strangers.run("priority", 100, 0, every_s=0.1)
+        walk_all(tool)
         result = tool.end().ok()
     stacks = strangers.stacks(result)
     assert result.lost == 0 and cuts(stacks) == 0, result
@@ -144,6 +155,7 @@ def test_events_come_in_order(tmp_path):
     with Tool([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
         tool.wait_live()
         strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
+        walk_all(tool)
         result = tool.end().ok()
     events = re.findall(r'^\{"time":(\d+)\.(\d+),"comm":"(c\d+)"(.*)$', result.out, re.M)
     times = [int(seconds) * 10**9 + int(ns) for seconds, ns, _, _ in events]
