@@ -3,6 +3,7 @@
 
 import re
 
+import kernel
 import pytest
 from test_kernel_walk import compare
 from tool import FUNCCOUNT, STACKSNOOP, chains, read_folded, scaled, stackcount, trace
@@ -107,10 +108,14 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
     ]
     wanted = 200 * ms / 1000
     assert 0.5 * wanted - result.lost <= sum(n for _, n in in_kernel) <= 1.3 * wanted, result
+    # Linux 6.1 unwinds no retpoline to its end: the walk by tables is thrown away, and the helper gives one frame.
+    ended = [n for parts, n in in_kernel if parts[parts.index("-") + 1].startswith("__x86_indirect_thunk_")]
+    assert sum(ended) <= (0.05 * wanted if kernel.version() < (6, 2) else 0), result
     for parts, _ in in_kernel:
-        kernel = parts[parts.index("-") + 1 :]
+        stack = parts[parts.index("-") + 1 :]
         assert parts.index("main") < parts.index("burn") < parts.index("fill"), parts
-        assert "do_syscall_64" in kernel or kernel[0].startswith(("entry_", "asm_", "syscall_")), parts
+        is_ended = stack[0].startswith("__x86_indirect_thunk_")
+        assert is_ended or "do_syscall_64" in stack or stack[0].startswith(("entry_", "asm_", "syscall_")), parts
         assert not any(name.startswith("[cut") for name in parts), parts
 
 
