@@ -43,7 +43,7 @@ void samples_disable(const struct samples *s)
 	control_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
-/* What read(2) gives with the read_format of attach/perf_event.c. */
+/* The answer of read(2) for the read_format of attach/perf_event.c. */
 struct event_count {
 	uint64_t count, enabled_ns, running_ns;
 };

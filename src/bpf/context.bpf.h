@@ -124,7 +124,7 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-/* The start of a measured hit, later by what the clock takes. */
+/* Note when a measured hit began. The clock's own time is left out of the hit's. */
 static __always_inline void note_begin(struct scratch_slot *slot)
 {
 	const __u64 before = bpf_ktime_get_ns();

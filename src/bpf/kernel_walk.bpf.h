@@ -368,7 +368,7 @@ static __always_inline void note_fallen(struct fallen_start *start, __u64 key)
 	*(volatile __u64 *)&start->n = 1;
 }
 
-/* For what is not in the window. */
+/* Reads a word that is not in the window. */
 static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
 {
 	(void)from;

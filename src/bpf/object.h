@@ -44,7 +44,7 @@ struct object_options {
 	uint32_t max_rows;      /* of one generation; config.n_hot_rows of them may get counters */
 	uint32_t max_chunks;    /* of both generations together */
 	uint32_t max_tgids;     /* entries in the map 'tgids' */
-	struct btf_ids btf_ids; /* what the programs need of them */
+	struct btf_ids btf_ids; /* the programs use these */
 };
 
 struct object;

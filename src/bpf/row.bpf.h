@@ -122,9 +122,9 @@ static __always_inline int add_to_map(void *map, const void *key, const void *va
 }
 
 /*
- * The loss that error @err of an update means. @full: the loss if the map is full. If an NMI comes
- * while a program or a system call changes a hash map, the kernel refuses a change there: by EBUSY,
- * or since Linux 6.15 by one of the other two.
+ * The loss that error @err of an update means. @full: the loss if the map is full. An NMI may come
+ * while a hash map is being changed. The kernel then refuses the NMI's change: by EBUSY, or since
+ * Linux 6.15 by one of the other two.
  */
 static __always_inline __u32 loss_of_error(int err, __u32 full)
 {

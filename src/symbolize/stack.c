@@ -134,7 +134,7 @@ void user_stack_at(const struct raw_stack *stack, size_t i, uint64_t word, uint3
 {
 	ret->addr = word & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
 	ret->is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : word & STACK_WORD_EXACT;
-	/* Rows differ in what the innermost word is, so its node has no frames. */
+	/* The innermost word is a return address in some rows only, so its node has no frames. */
 	ret->node = i == 0 ? NO_NODE : node;
 }
 

@@ -11,7 +11,7 @@
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
-/* So many unknown names, or a few more, are asked for together. */
+/* Names are asked for when so many are unknown. */
 #define NAMES_AT_ONCE 65536
 
 struct named_rows {
@@ -28,8 +28,8 @@ static struct raw_stack user_stack_of(const struct store_row *row, const struct 
 }
 
 /*
- * Put off unknown names of the row's user stack. Goes outwards to the first node that another row
- * has had, so that a node is looked at once.
+ * Collect unknown names of the row's user stack. Goes outwards to the first node that another row
+ * has had, so each node is looked at once.
  */
 static void want_names(const struct store_row *row, const struct named_rows *of)
 {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 
-/* An event that had a counter for less of the time is told. */
+/* Warns about events that had a counter for a part of the time only. */
 #define ALL_THE_TIME 0.999
 
 void samples_begin(struct run *r)

@@ -250,8 +250,8 @@ static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u6
 }
 
 /*
- * Of the registers of a tracepoint, and of some software events, the kernel fills in the stack
- * pointer of a function of its own, which has a frame pointer. Step out of it.
+ * At a tracepoint, and at some software events, the stack pointer is that of a function of the
+ * tracing code, which has a frame pointer. Step out of it.
  */
 static __always_inline _Bool kernel_leave_tracing(struct kernel_regs *regs, unwind_read *read,
 						  void *from)
