@@ -99,11 +99,15 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 			return false;
 	if (!n || f->n_parts == MAX_PARTS)
 		return false;
-	code = xcalloc(n, 1);
+	code = xmalloc(n);
+	if (image_code_at(f->im, start, code, n) != n) {
+		free(code);
+		return false;
+	}
 	f->code[f->n_parts] = code;
 	f->parts[f->n_parts++] = (struct code_range){ start, end };
 	f->n_bytes += n;
-	return image_code_at(f->im, start, code, n) == n;
+	return true;
 }
 
 static void begin_flow(struct finding *f)
