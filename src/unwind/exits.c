@@ -31,7 +31,8 @@
 
 #define MAX_PARTS 16
 #define MAX_DEAD 8 /* passes: another such call may follow a call that does not return */
-#define MAX_BYTES ((size_t)4 << 20) /* of a function; decoding takes 0.2 s then */
+#define MAX_BYTES ((size_t)4 << 20)    /* of a function; decoding takes 0.2 s then */
+#define MAX_WORK ((uint64_t)128 << 20) /* bytes that we look at, in all passes; 6 s at most */
 
 struct finding {
 	struct image *im;
@@ -41,6 +42,7 @@ struct finding {
 	uint8_t *code[MAX_PARTS];
 	size_t n_parts;
 	size_t n_bytes;
+	uint64_t n_worked; /* bytes looked at, up to MAX_WORK */
 	struct flow flow;
 	uint64_t open;       /* a jump through a pointer that may stay in the function; 0: none */
 	bool may_open_leave; /* ... or leave it */
@@ -63,6 +65,17 @@ static void doubt(struct finding *f, const char *why, uint64_t at)
 		return;
 	f->ret->doubt = why;
 	f->ret->doubt_at = at;
+}
+
+/* Look at @n more bytes? The number of passes depends on the file, which may be made to hang us. */
+static bool may_work(struct finding *f, uint64_t n)
+{
+	if (n > MAX_WORK - f->n_worked) {
+		doubt(f, "it is too large", f->entry);
+		return false;
+	}
+	f->n_worked += n;
+	return true;
 }
 
 /*
@@ -147,16 +160,17 @@ struct visited {
 
 typedef void visit_instruction(struct finding *f, const struct visited *v);
 
-/* Call @visit for each of [from, to). */
-static void each_visited(struct finding *f, uint64_t from, uint64_t to, visit_instruction *visit)
+/* Call @visit for each, or have a doubt. */
+static void each_visited(struct finding *f, visit_instruction *visit)
 {
 	const struct flow *flow = &f->flow;
 
+	if (!may_work(f, flow->n_places))
+		return;
 	for (size_t i = 0; i < flow->n_spans; i++) {
 		const struct flow_span *s = &flow->spans[i];
 
-		for (uint64_t at = s->start > from ? s->start : from; at < s->end && at < to;
-		     at++) {
+		for (uint64_t at = s->start; at < s->end; at++) {
 			const size_t place = s->first + (at - s->start);
 
 			if (!(flow->flags[place] & FLOW_VISITED))
@@ -217,7 +231,7 @@ static void land(void *context, const struct landing_pad *pad)
 	for (uint64_t call = pad->from; call < pad->to; call++) {
 		const size_t place = flow_place(flow, call);
 
-		if (place == SIZE_MAX)
+		if (place == SIZE_MAX || !may_work(f, 1))
 			return;
 		if (!(flow->flags[place] & FLOW_VISITED))
 			continue;
@@ -286,7 +300,7 @@ static bool follow_gap(struct finding *f)
 			       .pc_reg = REGISTER_NONE,
 			       .end_reg = REGISTER_NONE };
 
-	each_visited(f, 0, UINT64_MAX, note_open_jump);
+	each_visited(f, note_open_jump);
 	if (!gap || (!f->open && !f->is_go))
 		return false;
 	if (f->open && !f->is_go)
@@ -299,11 +313,14 @@ static bool follow_gap(struct finding *f)
 
 /* --- cold parts --- */
 
-/* Does code of @range jump into the function? */
+/* Does code of @range jump into the function? Not if add_part() would refuse it. */
 static bool jumps_back(struct finding *f, const struct image_frame *range)
 {
-	uint8_t code[16];
+	const uint64_t n_range = range->end - range->start;
+	uint8_t code[ARCH_INSTRUCTION_BYTES];
 
+	if (n_range > MAX_BYTES - f->n_bytes || !may_work(f, n_range))
+		return false;
 	for (uint64_t at = range->start; at < range->end;) {
 		const size_t n = image_code_at(f->im, at, code, sizeof(code));
 		const struct instruction i = instruction_at(code, n, at);
@@ -504,7 +521,7 @@ static void follow_from_entry(struct finding *f)
 	begin_flow(f);
 	for (int pass = 0; pass < MAX_DEAD; pass++) {
 		f->is_dead_found = false;
-		each_visited(f, 0, UINT64_MAX, note_dead_call);
+		each_visited(f, note_dead_call);
 		if (!f->is_dead_found)
 			return;
 		flow_again(&f->flow);
@@ -522,7 +539,7 @@ static void follow_function(struct finding *f)
 		f->open = 0;
 	} while (!f->is_part_added && !f->ret->doubt && !f->flow.is_over && follow_gap(f));
 	if (!f->is_part_added)
-		each_visited(f, 0, UINT64_MAX, find_part);
+		each_visited(f, find_part);
 }
 
 static void find_all(struct finding *f)
@@ -544,7 +561,7 @@ static void find_all(struct finding *f)
 	if (!f->ret->doubt)
 		check_parts(f);
 	if (!f->ret->doubt)
-		each_visited(f, 0, UINT64_MAX, judge_visited);
+		each_visited(f, judge_visited);
 }
 
 /* Is the function at @vaddr compiled by Go? */

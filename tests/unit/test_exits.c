@@ -230,8 +230,8 @@ static size_t put_frame(uint8_t *frames, size_t at, uint64_t start, uint64_t end
 	return at + sizeof(words);
 }
 
-/* A file with the function [0, n_code) of @code, and one behind it with @n_other bytes. */
-static struct image *open_made(const void *code, size_t n_code, uint32_t n_other,
+/* A file with @code: a function of @n_own bytes, and one behind it of @n_other. */
+static struct image *open_made(const void *code, size_t n_code, uint32_t n_own, uint32_t n_other,
 			       uint64_t *ret_vaddr)
 {
 	static const uint8_t cie[] = { 16,  0, 0, 0, 0,    0, 0,    0, 1, 'z',
@@ -245,8 +245,8 @@ static struct image *open_made(const void *code, size_t n_code, uint32_t n_other
 	struct error e = {};
 
 	memcpy(frames, cie, sizeof(cie));
-	at = put_frame(frames, at, vaddr, vaddr + 16);
-	(void)put_frame(frames, at, vaddr + 16, vaddr + 16 + n_other);
+	at = put_frame(frames, at, vaddr, vaddr + n_own);
+	(void)put_frame(frames, at, vaddr + n_own, vaddr + n_own + n_other);
 	memcpy(file + MADE_HEAD, frames, sizeof(frames));
 	memcpy(file + size - n_code, code, n_code);
 	if (image_open_memory(file, size, "made", &im, &e) != 0)
@@ -273,7 +273,7 @@ static void a_part_that_the_file_lacks_is_none(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
 		struct exits exits;
-		struct image *im = open_made(code, sizeof(code), rows[i].n_other, &vaddr);
+		struct image *im = open_made(code, sizeof(code), 16, rows[i].n_other, &vaddr);
 
 		exits_find(im, NULL, vaddr, &exits);
 		assert_non_null(exits.doubt);
@@ -281,6 +281,29 @@ static void a_part_that_the_file_lacks_is_none(void **state)
 		exits_fini(&exits);
 		image_close(im);
 	}
+}
+
+/* Each return is a case of its own, and each takes a pass over the function. */
+static void a_function_of_too_many_cases_is_left_out(void **state)
+{
+	static const uint8_t jump[] = { 0xff, 0x24, 0xc5, 0, 0, 0, 0 }; /* jmp *0(,%rax,8) */
+	const size_t n_code = 64 << 10;
+	uint8_t *code = xmalloc(n_code);
+	uint64_t vaddr;
+	struct exits exits;
+
+	(void)state;
+	memset(code, 0xc3, n_code);
+	memcpy(code, jump, sizeof(jump));
+
+	struct image *im = open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
+
+	exits_find(im, NULL, vaddr, &exits);
+	assert_non_null(exits.doubt);
+	assert_string_equal(exits.doubt, "it is too large");
+	exits_fini(&exits);
+	image_close(im);
+	free(code);
 }
 
 /* --- real files --- */
@@ -353,6 +376,7 @@ int main(void)
 		cmocka_unit_test(all_exits_are_found),
 		cmocka_unit_test(a_doubt_leaves_no_exits),
 		cmocka_unit_test(a_part_that_the_file_lacks_is_none),
+		cmocka_unit_test(a_function_of_too_many_cases_is_left_out),
 		cmocka_unit_test(no_return_instruction_is_missed_in_real_files),
 	};
 
