@@ -38,8 +38,7 @@ struct finding {
 	struct image *im;
 	uint64_t entry;
 	bool is_go;
-	struct code_range parts[MAX_PARTS]; /* the first one begins with the entry */
-	uint8_t *code[MAX_PARTS];
+	struct flow_span parts[MAX_PARTS]; /* ascending; one begins with the entry */
 	size_t n_parts;
 	size_t n_bytes;
 	uint64_t n_worked; /* bytes looked at, up to MAX_WORK */
@@ -105,6 +104,7 @@ static bool is_in_parts(const struct finding *f, uint64_t vaddr)
 static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 {
 	const size_t n = end > start && end - start <= MAX_BYTES - f->n_bytes ? end - start : 0;
+	size_t at = f->n_parts;
 	uint8_t *code;
 
 	for (size_t i = 0; i < f->n_parts; i++)
@@ -117,8 +117,10 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 		free(code);
 		return false;
 	}
-	f->code[f->n_parts] = code;
-	f->parts[f->n_parts++] = (struct code_range){ start, end };
+	for (; at > 0 && f->parts[at - 1].start > start; at--)
+		f->parts[at] = f->parts[at - 1];
+	f->parts[at] = (struct flow_span){ .start = start, .end = end, .code = code };
+	f->n_parts++;
 	f->n_bytes += n;
 	return true;
 }
@@ -126,24 +128,10 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 static void begin_flow(struct finding *f)
 {
 	struct flow *flow = &f->flow;
-	uint64_t from = 0;
 
 	*flow = (struct flow){ .im = f->im };
-	for (size_t n = 0; n < f->n_parts; n++) {
-		size_t next = 0;
-
-		for (size_t i = 0; i < f->n_parts; i++)
-			if (f->parts[i].start >= from && (f->parts[next].start < from ||
-							  f->parts[i].start < f->parts[next].start))
-				next = i;
-
-		const struct flow_span span = { .start = f->parts[next].start,
-						.end = f->parts[next].end,
-						.code = f->code[next] };
-
-		array_push(flow->spans, flow->n_spans, flow->spans_capacity, span);
-		from = span.end;
-	}
+	for (size_t i = 0; i < f->n_parts; i++)
+		array_push(flow->spans, flow->n_spans, flow->spans_capacity, f->parts[i]);
 	flow_init(flow);
 	flow_add(flow, f->entry, true, FLOW_ENTRY);
 	flow_run(flow);
@@ -366,7 +354,7 @@ static void check_parts(struct finding *f)
 {
 	const struct flow *flow = &f->flow;
 
-	for (size_t i = 1; i < f->n_parts; i++)
+	for (size_t i = 0; i < f->n_parts; i++)
 		if (!(flow->flags[flow_place(flow, f->parts[i].start)] & FLOW_VISITED))
 			doubt(f, "it shares code with another function", f->parts[i].start);
 }
@@ -564,22 +552,12 @@ static void find_all(struct finding *f)
 		each_visited(f, judge_visited);
 }
 
-/* Is the function at @vaddr compiled by Go? */
-static bool is_exit_of_go(const struct go_table *go, uint64_t vaddr)
+static bool is_compiled_by_go(const struct go_table *go, uint64_t vaddr)
 {
-	uint32_t low = 0, high = go ? go->n : 0;
 	struct go_function function;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (go_function_start(go, middle) < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return go && low < go->n && go_function_at(go, low, &function) && function.start == vaddr &&
-	       function.steps && !(function.flags & (GO_ASM | GO_SP_WRITE));
+	return go && go_function_from(go, vaddr, &function) && function.steps &&
+	       !(function.flags & (GO_ASM | GO_SP_WRITE));
 }
 
 static uint64_t end_of_function(struct image *im, uint64_t vaddr)
@@ -595,7 +573,7 @@ static uint64_t end_of_function(struct image *im, uint64_t vaddr)
 void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret)
 {
 	struct finding f = {
-		.im = im, .entry = vaddr, .ret = ret, .is_go = is_exit_of_go(go, vaddr)
+		.im = im, .entry = vaddr, .ret = ret, .is_go = is_compiled_by_go(go, vaddr)
 	};
 
 	*ret = (struct exits){};
@@ -607,7 +585,7 @@ void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, str
 		find_all(&f);
 	flow_fini(&f.flow);
 	for (size_t i = 0; i < f.n_parts; i++)
-		free(f.code[i]);
+		free((void *)f.parts[i].code);
 	if (ret->doubt)
 		ret->n = 0;
 }
