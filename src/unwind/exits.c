@@ -214,7 +214,7 @@ static void land(void *context, const struct landing_pad *pad)
 			doubt(f, "an exception lands in other code", pad->pad);
 		return;
 	}
-	if (flow->flags[at] & FLOW_VISITED)
+	if (flow->flags[at] & FLOW_VISITED || !may_work(f, 1))
 		return;
 	for (uint64_t call = pad->from; call < pad->to; call++) {
 		const size_t place = flow_place(flow, call);
