@@ -78,13 +78,17 @@ static bool is_cpu_wanted(const struct attach_scope *scope, uint32_t cpu)
 	return scope->n_cpus == 0;
 }
 
-/* Returns 0, or the refusal if no CPU has the event. A CPU that is offline has none. */
+/*
+ * Returns 0, or the refusal if no CPU has the event. A CPU that is offline has none. If others have
+ * none, the user must know that they are not sampled.
+ */
 static int add_on_each_cpu(struct attaching *at, uint32_t number)
 {
 	const struct target *t = &at->targets[number];
 	struct sampling how = sampling_of(t, at->scope);
 	const struct perf_event_attr attr = attr_of(t, &how);
 	int err = -ENODEV;
+	uint32_t n_refused = 0;
 	bool is_placed = false;
 
 	/* A clock's count goes on where the samples are excluded, so it tells nothing. */
@@ -96,9 +100,14 @@ static int add_on_each_cpu(struct attaching *at, uint32_t number)
 					 : -ENODEV;
 
 		is_placed |= code == 0;
-		if (code && code != -ENODEV)
+		if (code && code != -ENODEV) {
 			err = code;
+			n_refused++;
+		}
 	}
+	if (is_placed && n_refused)
+		log_warn("e:%s: %u CPUs are not sampled: %s", t->name, n_refused,
+			 refusal_words(t->kind, err));
 	return is_placed ? 0 : err;
 }
 

@@ -326,6 +326,21 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 	return true;
 }
 
+bool go_function_from(const struct go_table *t, uint64_t vaddr, struct go_function *ret)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (go_function_start(t, middle) < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n && go_function_at(t, low, ret) && ret->start == vaddr;
+}
+
 struct go_steps go_steps_of(const struct go_table *t, const struct go_function *f)
 {
 	return (struct go_steps){ .left = f->steps ? bytes_from_offset(t->steps, f->steps)

@@ -56,6 +56,9 @@ struct go_function {
  * has no code or no record. */
 bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret);
 
+/* The function that begins at @vaddr. False: none does. */
+bool go_function_from(const struct go_table *t, uint64_t vaddr, struct go_function *ret);
+
 /* Does the table have steps of the stack pointer for function @i? Not for C code that Go's own
  * linker added. */
 bool go_has_steps(const struct go_table *t, uint32_t i);

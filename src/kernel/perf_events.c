@@ -119,17 +119,20 @@ static int put_term(const struct code_parse *p, char *term)
 	else if (!read_part(p, "format", term, format))
 		return refuse_term(p, -ENOENT, whole, "is no event or term of it");
 	if (!put_value(p->code, format, value))
-		return refuse_term(p, -EINVAL, whole, "is too large");
+		return refuse_term(p, -EINVAL, whole,
+				   "is too large, or has bits of an unknown format");
 	return 0;
 }
 
-static int put_terms(const struct code_parse *p, char *terms)
+/* Call @put for each of @terms, which it may change. */
+static int put_terms(const struct code_parse *p, char *terms,
+		     int (*put)(const struct code_parse *p, char *term))
 {
 	char *rest = terms;
 	int err = 0;
 
 	for (char *term; !err && (term = strsep(&rest, ","));)
-		err = *term ? put_term(p, term) : 0;
+		err = *term ? put(p, term) : 0;
 	return err;
 }
 
@@ -140,7 +143,7 @@ static int put_named(const struct code_parse *p, char *term)
 
 	if (strchr(term, '=') || !read_part(p, "events", term, text))
 		return put_term(p, term);
-	return put_terms(p, text);
+	return put_terms(p, text, put_term);
 }
 
 int perf_code_parse(const char *sources, const char *pmu, const char *terms, struct perf_code *ret,
@@ -150,7 +153,6 @@ int perf_code_parse(const char *sources, const char *pmu, const char *terms, str
 	char text[MOST_TEXT];
 	const char *at = text;
 	uint64_t type;
-	int err = 0;
 
 	*ret = (struct perf_code){};
 	if (!is_plain_event_name(pmu) || !read_part(&p, NULL, "type", text) ||
@@ -163,12 +165,7 @@ int perf_code_parse(const char *sources, const char *pmu, const char *terms, str
 	if (strlen(terms) >= sizeof(text))
 		return error_set(e, -EINVAL, "%s: the terms are too long", pmu);
 	(void)snprintf(text, sizeof(text), "%s", terms);
-
-	char *rest = text;
-
-	for (char *term; !err && (term = strsep(&rest, ","));)
-		err = *term ? put_named(&p, term) : 0;
-	return err;
+	return put_terms(&p, text, put_named);
 }
 
 static void close_dir(DIR **dir)

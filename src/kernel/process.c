@@ -20,19 +20,17 @@ bool host_has_own_proc(void)
 	       strtol(own, NULL, 10) == getpid();
 }
 
-/* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
 bool host_tid_exists(uint32_t tid)
 {
 	return tid != 0 && tid <= INT32_MAX && (kill((pid_t)tid, 0) == 0 || errno == EPERM);
 }
 
+/* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
 bool host_pid_exists(uint32_t pid)
 {
 	char path[64], text[4096];
 
-	if (pid == 0 || pid > INT32_MAX)
-		return false;
-	if (kill((pid_t)pid, 0) < 0 && errno != EPERM)
+	if (!host_tid_exists(pid))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
 	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)

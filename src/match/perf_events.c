@@ -123,13 +123,17 @@ struct perf_walk {
 	struct near *near; /* NULL: add those that match */
 };
 
-/* List the event if it matches, and this machine has it. */
-static int visit_event(struct perf_walk *walk, const char *name, const struct perf_code *code)
+/* Is the event @name to be listed, if this machine has it? */
+static bool is_event_wanted(const struct perf_walk *walk, const char *name)
 {
 	if (walk->near)
 		near_offer(walk->near, name);
-	if (walk->near || !pattern_matches(walk->m->spec->name, name) ||
-	    (code->type != PERF_TYPE_SOFTWARE && !perf_code_works(code)))
+	return !walk->near && pattern_matches(walk->m->spec->name, name);
+}
+
+static int add_if_works(struct perf_walk *walk, const char *name, const struct perf_code *code)
+{
+	if (code->type != PERF_TYPE_SOFTWARE && !perf_code_works(code))
 		return 0;
 	walk->n++;
 	return add_perf_event(walk->m, name, code, walk->e);
@@ -141,9 +145,10 @@ static int visit_name(void *context, const char *pmu, const char *event)
 	struct perf_code code;
 	struct error none;
 
-	if (perf_code_parse(EVENT_SOURCES, pmu, event, &code, &none))
+	if (!is_event_wanted(context, name) ||
+	    perf_code_parse(EVENT_SOURCES, pmu, event, &code, &none))
 		return 0;
-	return visit_event(context, name, &code);
+	return add_if_works(context, name, &code);
 }
 
 static int visit_all(struct perf_walk *walk)
@@ -151,10 +156,11 @@ static int visit_all(struct perf_walk *walk)
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(named_events) && !err; i++) {
-		const struct perf_code code = { .type = named_events[i].type,
-						.config = named_events[i].config };
+		const struct named_event *event = &named_events[i];
+		const struct perf_code code = { .type = event->type, .config = event->config };
 
-		err = visit_event(walk, named_events[i].name, &code);
+		if (is_event_wanted(walk, event->name))
+			err = add_if_works(walk, event->name, &code);
 	}
 	return err ? err : perf_each_name(EVENT_SOURCES, visit_name, walk);
 }

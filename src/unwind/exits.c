@@ -31,16 +31,17 @@
 
 #define MAX_PARTS 16
 #define MAX_DEAD 8 /* passes: another such call may follow a call that does not return */
-#define MAX_BYTES ((size_t)4 << 20) /* of a function; decoding takes 0.2 s then */
+#define MAX_BYTES ((size_t)4 << 20)    /* of a function; decoding takes 0.2 s then */
+#define MAX_WORK ((uint64_t)128 << 20) /* bytes that we look at, in all passes; 6 s at most */
 
 struct finding {
 	struct image *im;
 	uint64_t entry;
 	bool is_go;
-	struct code_range parts[MAX_PARTS]; /* the first one begins with the entry */
-	uint8_t *code[MAX_PARTS];
+	struct flow_span parts[MAX_PARTS]; /* ascending; one begins with the entry */
 	size_t n_parts;
 	size_t n_bytes;
+	uint64_t n_worked; /* bytes looked at, up to MAX_WORK */
 	struct flow flow;
 	uint64_t open;       /* a jump through a pointer that may stay in the function; 0: none */
 	bool may_open_leave; /* ... or leave it */
@@ -63,6 +64,17 @@ static void doubt(struct finding *f, const char *why, uint64_t at)
 		return;
 	f->ret->doubt = why;
 	f->ret->doubt_at = at;
+}
+
+/* Look at @n more bytes? The number of passes depends on the file, which may be made to hang us. */
+static bool may_work(struct finding *f, uint64_t n)
+{
+	if (n > MAX_WORK - f->n_worked) {
+		doubt(f, "it is too large", f->entry);
+		return false;
+	}
+	f->n_worked += n;
+	return true;
 }
 
 /*
@@ -92,6 +104,7 @@ static bool is_in_parts(const struct finding *f, uint64_t vaddr)
 static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 {
 	const size_t n = end > start && end - start <= MAX_BYTES - f->n_bytes ? end - start : 0;
+	size_t at = f->n_parts;
 	uint8_t *code;
 
 	for (size_t i = 0; i < f->n_parts; i++)
@@ -99,34 +112,26 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 			return false;
 	if (!n || f->n_parts == MAX_PARTS)
 		return false;
-	code = xcalloc(n, 1);
-	f->code[f->n_parts] = code;
-	f->parts[f->n_parts++] = (struct code_range){ start, end };
+	code = xmalloc(n);
+	if (image_code_at(f->im, start, code, n) != n) {
+		free(code);
+		return false;
+	}
+	for (; at > 0 && f->parts[at - 1].start > start; at--)
+		f->parts[at] = f->parts[at - 1];
+	f->parts[at] = (struct flow_span){ .start = start, .end = end, .code = code };
+	f->n_parts++;
 	f->n_bytes += n;
-	return image_code_at(f->im, start, code, n) == n;
+	return true;
 }
 
 static void begin_flow(struct finding *f)
 {
 	struct flow *flow = &f->flow;
-	uint64_t from = 0;
 
 	*flow = (struct flow){ .im = f->im };
-	for (size_t n = 0; n < f->n_parts; n++) {
-		size_t next = 0;
-
-		for (size_t i = 0; i < f->n_parts; i++)
-			if (f->parts[i].start >= from && (f->parts[next].start < from ||
-							  f->parts[i].start < f->parts[next].start))
-				next = i;
-
-		const struct flow_span span = { .start = f->parts[next].start,
-						.end = f->parts[next].end,
-						.code = f->code[next] };
-
-		array_push(flow->spans, flow->n_spans, flow->spans_capacity, span);
-		from = span.end;
-	}
+	for (size_t i = 0; i < f->n_parts; i++)
+		array_push(flow->spans, flow->n_spans, flow->spans_capacity, f->parts[i]);
 	flow_init(flow);
 	flow_add(flow, f->entry, true, FLOW_ENTRY);
 	flow_run(flow);
@@ -143,16 +148,17 @@ struct visited {
 
 typedef void visit_instruction(struct finding *f, const struct visited *v);
 
-/* Call @visit for each of [from, to). */
-static void each_visited(struct finding *f, uint64_t from, uint64_t to, visit_instruction *visit)
+/* Call @visit for each, or have a doubt. */
+static void each_visited(struct finding *f, visit_instruction *visit)
 {
 	const struct flow *flow = &f->flow;
 
+	if (!may_work(f, flow->n_places))
+		return;
 	for (size_t i = 0; i < flow->n_spans; i++) {
 		const struct flow_span *s = &flow->spans[i];
 
-		for (uint64_t at = s->start > from ? s->start : from; at < s->end && at < to;
-		     at++) {
+		for (uint64_t at = s->start; at < s->end; at++) {
 			const size_t place = s->first + (at - s->start);
 
 			if (!(flow->flags[place] & FLOW_VISITED))
@@ -208,12 +214,12 @@ static void land(void *context, const struct landing_pad *pad)
 			doubt(f, "an exception lands in other code", pad->pad);
 		return;
 	}
-	if (flow->flags[at] & FLOW_VISITED)
+	if (flow->flags[at] & FLOW_VISITED || !may_work(f, 1))
 		return;
 	for (uint64_t call = pad->from; call < pad->to; call++) {
 		const size_t place = flow_place(flow, call);
 
-		if (place == SIZE_MAX)
+		if (place == SIZE_MAX || !may_work(f, 1))
 			return;
 		if (!(flow->flags[place] & FLOW_VISITED))
 			continue;
@@ -282,7 +288,7 @@ static bool follow_gap(struct finding *f)
 			       .pc_reg = REGISTER_NONE,
 			       .end_reg = REGISTER_NONE };
 
-	each_visited(f, 0, UINT64_MAX, note_open_jump);
+	each_visited(f, note_open_jump);
 	if (!gap || (!f->open && !f->is_go))
 		return false;
 	if (f->open && !f->is_go)
@@ -295,11 +301,14 @@ static bool follow_gap(struct finding *f)
 
 /* --- cold parts --- */
 
-/* Does code of @range jump into the function? */
+/* Does code of @range jump into the function? Not if add_part() would refuse it. */
 static bool jumps_back(struct finding *f, const struct image_frame *range)
 {
-	uint8_t code[16];
+	const uint64_t n_range = range->end - range->start;
+	uint8_t code[ARCH_INSTRUCTION_BYTES];
 
+	if (n_range > MAX_BYTES - f->n_bytes || !may_work(f, n_range))
+		return false;
 	for (uint64_t at = range->start; at < range->end;) {
 		const size_t n = image_code_at(f->im, at, code, sizeof(code));
 		const struct instruction i = instruction_at(code, n, at);
@@ -345,7 +354,7 @@ static void check_parts(struct finding *f)
 {
 	const struct flow *flow = &f->flow;
 
-	for (size_t i = 1; i < f->n_parts; i++)
+	for (size_t i = 0; i < f->n_parts; i++)
 		if (!(flow->flags[flow_place(flow, f->parts[i].start)] & FLOW_VISITED))
 			doubt(f, "it shares code with another function", f->parts[i].start);
 }
@@ -500,7 +509,7 @@ static void follow_from_entry(struct finding *f)
 	begin_flow(f);
 	for (int pass = 0; pass < MAX_DEAD; pass++) {
 		f->is_dead_found = false;
-		each_visited(f, 0, UINT64_MAX, note_dead_call);
+		each_visited(f, note_dead_call);
 		if (!f->is_dead_found)
 			return;
 		flow_again(&f->flow);
@@ -518,7 +527,7 @@ static void follow_function(struct finding *f)
 		f->open = 0;
 	} while (!f->is_part_added && !f->ret->doubt && !f->flow.is_over && follow_gap(f));
 	if (!f->is_part_added)
-		each_visited(f, 0, UINT64_MAX, find_part);
+		each_visited(f, find_part);
 }
 
 static void find_all(struct finding *f)
@@ -540,25 +549,15 @@ static void find_all(struct finding *f)
 	if (!f->ret->doubt)
 		check_parts(f);
 	if (!f->ret->doubt)
-		each_visited(f, 0, UINT64_MAX, judge_visited);
+		each_visited(f, judge_visited);
 }
 
-/* Is the function at @vaddr compiled by Go? */
-static bool is_exit_of_go(const struct go_table *go, uint64_t vaddr)
+static bool is_compiled_by_go(const struct go_table *go, uint64_t vaddr)
 {
-	uint32_t low = 0, high = go ? go->n : 0;
 	struct go_function function;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (go_function_start(go, middle) < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return go && low < go->n && go_function_at(go, low, &function) && function.start == vaddr &&
-	       function.steps && !(function.flags & (GO_ASM | GO_SP_WRITE));
+	return go && go_function_from(go, vaddr, &function) && function.steps &&
+	       !(function.flags & (GO_ASM | GO_SP_WRITE));
 }
 
 static uint64_t end_of_function(struct image *im, uint64_t vaddr)
@@ -574,7 +573,7 @@ static uint64_t end_of_function(struct image *im, uint64_t vaddr)
 void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret)
 {
 	struct finding f = {
-		.im = im, .entry = vaddr, .ret = ret, .is_go = is_exit_of_go(go, vaddr)
+		.im = im, .entry = vaddr, .ret = ret, .is_go = is_compiled_by_go(go, vaddr)
 	};
 
 	*ret = (struct exits){};
@@ -586,7 +585,7 @@ void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, str
 		find_all(&f);
 	flow_fini(&f.flow);
 	for (size_t i = 0; i < f.n_parts; i++)
-		free(f.code[i]);
+		free((void *)f.parts[i].code);
 	if (ret->doubt)
 		ret->n = 0;
 }

@@ -2,9 +2,9 @@
 /* unwind/program.h - the entries of .eh_frame and their programs. For unwind/ only. */
 #pragma once
 
+#include "elf/cursor.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
-#include "unwind/cursor.h"
 
 /* The state of a program: a row without its address. */
 struct cfi_state {

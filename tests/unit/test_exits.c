@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
+#include "made_elf.h"
 #include "unwind/exits.h"
 
 /* Each function's exits have the labels 1, 2, ... behind its name. */
@@ -215,6 +216,96 @@ static void a_doubt_leaves_no_exits(void **state)
 	image_close(im);
 }
 
+/* --- files that no compiler makes --- */
+
+#define FRAMES_AT (MADE_VADDR + MADE_HEAD)
+
+/* Add an entry of .eh_frame at @at: of function [start, end). */
+static size_t put_frame(uint8_t *frames, size_t at, uint64_t start, uint64_t end)
+{
+	const uint32_t words[] = { 16, (uint32_t)at + 4, (uint32_t)(start - (FRAMES_AT + at + 8)),
+				   (uint32_t)(end - start), 0 };
+
+	memcpy(frames + at, words, sizeof(words));
+	return at + sizeof(words);
+}
+
+/* A file with @code: a function of @n_own bytes, and one behind it of @n_other. */
+static struct image *open_made(const void *code, size_t n_code, uint32_t n_own, uint32_t n_other,
+			       uint64_t *ret_vaddr)
+{
+	static const uint8_t cie[] = { 16,  0, 0, 0, 0,    0, 0,    0, 1, 'z',
+				       'R', 0, 1, 8, 0x10, 1, 0x1b, 0, 0, 0 };
+	uint8_t frames[64] = {};
+	const struct made_section section = { ".eh_frame", frames, sizeof(frames) };
+	size_t size, at = sizeof(cie);
+	uint8_t *file = made_elf(&section, 1, n_code, &size);
+	const uint64_t vaddr = MADE_VADDR + size - n_code;
+	struct image *im = NULL;
+	struct error e = {};
+
+	memcpy(frames, cie, sizeof(cie));
+	at = put_frame(frames, at, vaddr, vaddr + n_own);
+	(void)put_frame(frames, at, vaddr + n_own, vaddr + n_own + n_other);
+	memcpy(file + MADE_HEAD, frames, sizeof(frames));
+	memcpy(file + size - n_code, code, n_code);
+	if (image_open_memory(file, size, "made", &im, &e) != 0)
+		fail_msg("%s", e.text);
+	free(file);
+	*ret_vaddr = vaddr;
+	return im;
+}
+
+static void a_part_that_the_file_lacks_is_none(void **state)
+{
+	/* test %edi, %edi; jz into the middle of the other function; ret */
+	static const uint8_t code[32] = { 0x85, 0xff, 0x74, 13, [4 ... 31] = 0xc3 };
+	static const struct {
+		uint32_t n_other;
+		const char *doubt;
+	} rows[] = {
+		{ 16, "it shares code with another function" },
+		{ 17, "it jumps to another function by a condition" },
+		{ 65536, "it jumps to another function by a condition" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t vaddr;
+		struct exits exits;
+		struct image *im = open_made(code, sizeof(code), 16, rows[i].n_other, &vaddr);
+
+		exits_find(im, NULL, vaddr, &exits);
+		assert_non_null(exits.doubt);
+		assert_string_equal(exits.doubt, rows[i].doubt);
+		exits_fini(&exits);
+		image_close(im);
+	}
+}
+
+/* Each return is a case of its own, and each takes a pass over the function. */
+static void a_function_of_too_many_cases_is_left_out(void **state)
+{
+	static const uint8_t jump[] = { 0xff, 0x24, 0xc5, 0, 0, 0, 0 }; /* jmp *0(,%rax,8) */
+	const size_t n_code = 64 << 10;
+	uint8_t *code = xmalloc(n_code);
+	uint64_t vaddr;
+	struct exits exits;
+
+	(void)state;
+	memset(code, 0xc3, n_code);
+	memcpy(code, jump, sizeof(jump));
+
+	struct image *im = open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
+
+	exits_find(im, NULL, vaddr, &exits);
+	assert_non_null(exits.doubt);
+	assert_string_equal(exits.doubt, "it is too large");
+	exits_fini(&exits);
+	image_close(im);
+	free(code);
+}
+
 /* --- real files --- */
 
 struct sweep {
@@ -284,6 +375,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_exits_are_found),
 		cmocka_unit_test(a_doubt_leaves_no_exits),
+		cmocka_unit_test(a_part_that_the_file_lacks_is_none),
+		cmocka_unit_test(a_function_of_too_many_cases_is_left_out),
 		cmocka_unit_test(no_return_instruction_is_missed_in_real_files),
 	};
 

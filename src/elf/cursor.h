@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/cursor.h - read a slice of a file. A read past the end gives 0 and marks the cursor as
+ * elf/cursor.h - read a slice of a file. A read past the end gives 0 and marks the cursor as
  * spent. So callers can do several reads, and check the mark once at the end.
  */
 #pragma once
