@@ -38,11 +38,11 @@ static inline const uint8_t *cursor_skip(struct cursor *c, uint64_t n)
 /* A little-endian number of @n bytes, at most 8. */
 static inline uint64_t cursor_uint(struct cursor *c, size_t n)
 {
-	const uint8_t *from = cursor_skip(c, n);
 	uint64_t value = 0;
 
-	if (from)
-		memcpy(&value, from, n);
+	if (n <= cursor_left(c))
+		memcpy(&value, c->at, n);
+	(void)cursor_skip(c, n);
 	return value;
 }
 
