@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 
 #define MOST_MEMBERS 32
+#define MOST_NAME 62 /* bytes of an object's name */
 
 /*
  * Before Linux 6.16 the file cannot be mapped. Then we read its types in pieces, so that the memory
@@ -41,9 +42,15 @@ struct reader {
 	uint32_t n_strings; /* bytes; the last one is NUL */
 	const struct kernel_member *members;
 	size_t n_members;
-	size_t n_done;
-	bool is_done[MOST_MEMBERS]; /* found: its structure or variable has been read */
-	bool may_begin[256];        /* first characters of the wanted names */
+	/* What has not been read: of structures, and of variables and functions. */
+	struct wanted_names {
+		struct wanted_name {
+			uint32_t name; /* where the strings contain it */
+			uint32_t member;
+		} all[MOST_MEMBERS];
+		size_t n;
+	} structures, objects;
+	size_t n_wanted; /* of both */
 	uint32_t *ret;
 };
 
@@ -99,7 +106,7 @@ static void fill_piece(struct reader *r)
 }
 
 /* Take the next @bytes. NULL: there are not so many. Lent until the next call. */
-static const void *read_btf(struct reader *r, size_t bytes)
+static inline const void *read_btf(struct reader *r, size_t bytes)
 {
 	if ((size_t)(r->end - r->at) < bytes)
 		fill_piece(r);
@@ -107,25 +114,6 @@ static const void *read_btf(struct reader *r, size_t bytes)
 		return NULL;
 	r->at += bytes;
 	return r->at - bytes;
-}
-
-/* The string at @at if it may be one of the wanted names, else NULL. */
-static const char *string_if_wanted(const struct reader *r, uint32_t at)
-{
-	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;
-}
-
-/* A variable or function has no type: its name identifies it. */
-static const char *identifying_name(const struct kernel_member *member)
-{
-	return member->type ? member->type : member->name;
-}
-
-static void set_member_done(struct reader *r, size_t i, uint32_t result)
-{
-	r->ret[i] = result;
-	r->is_done[i] = true;
-	r->n_done++;
 }
 
 /* The byte offset of the member @name among the @n of @type. */
@@ -145,30 +133,83 @@ static uint32_t find_member(const struct reader *r, const struct btf_type *type,
 	return NO_MEMBER;
 }
 
+static void set_result(struct reader *r, struct wanted_names *from, size_t i, uint32_t result)
+{
+	r->ret[from->all[i].member] = result;
+	from->all[i] = from->all[--from->n];
+	r->n_wanted--;
+}
+
 static void read_structure(struct reader *r, const struct btf_type *type,
 			   const struct btf_member *members, uint32_t id)
 {
-	const char *name = string_if_wanted(r, type->name_off);
+	for (size_t i = 0; i < r->structures.n;) {
+		const struct wanted_name *wanted = &r->structures.all[i];
+		const char *member = r->members[wanted->member].name;
+		uint32_t at = id;
 
-	for (size_t i = 0; name && i < r->n_members; i++) {
-		const struct kernel_member *wanted = &r->members[i];
-		uint32_t at;
-
-		if (r->is_done[i] || !wanted->type || strcmp(wanted->type, name) != 0)
+		if (wanted->name != type->name_off) {
+			i++;
 			continue;
-		at = wanted->name ? find_member(r, type, members, wanted->name) : id;
-		if (at != NO_MEMBER || *name)
-			set_member_done(r, i, at);
+		}
+		if (member)
+			at = find_member(r, type, members, member);
+		if (at != NO_MEMBER || type->name_off)
+			set_result(r, &r->structures, i, at);
+		else
+			i++;
 	}
 }
 
 static void read_object(struct reader *r, const struct btf_type *type, uint32_t id)
 {
-	const char *name = string_if_wanted(r, type->name_off);
+	for (size_t i = 0; i < r->objects.n; i++)
+		if (r->objects.all[i].name == type->name_off) {
+			set_result(r, &r->objects, i, id);
+			return;
+		}
+}
 
-	for (size_t i = 0; name && i < r->n_members; i++)
-		if (!r->is_done[i] && !r->members[i].type && strcmp(r->members[i].name, name) == 0)
-			set_member_done(r, i, id);
+/*
+ * Find a name, which the strings contain once; the empty one is the first. Then types are compared
+ * by number: the kernel has 60,000 functions, with names all over the strings. False: no type has
+ * the name.
+ */
+static bool find_name(const struct reader *r, const char *name, uint32_t *ret)
+{
+	char whole[MOST_NAME + 2] = ""; /* between the ends of two strings */
+	const size_t n = strnlen(name, MOST_NAME);
+	const char *found;
+
+	*ret = 0;
+	if (!n)
+		return true;
+	memcpy(whole + 1, name, n);
+	found = memmem(r->strings, r->n_strings, whole, n + 2);
+	if (found)
+		*ret = (uint32_t)(found + 1 - r->strings);
+	return found;
+}
+
+/* Prepare the search for what may exist. */
+static void find_names(struct reader *r)
+{
+	const char *last = NULL;
+	uint32_t at = 0;
+	bool exists = false;
+
+	for (uint32_t i = 0; i < r->n_members; i++) {
+		const struct kernel_member *member = &r->members[i];
+		const char *name = member->type ? member->type : member->name;
+		struct wanted_names *to = member->type ? &r->structures : &r->objects;
+
+		if (name && (!last || strcmp(name, last) != 0))
+			exists = find_name(r, name, &at);
+		if (name && exists)
+			to->all[to->n++] = (struct wanted_name){ at, i };
+		last = name;
+	}
+	r->n_wanted = r->structures.n + r->objects.n;
 }
 
 /* The bytes that follow a type's head: once, and for each of its entries. */
@@ -187,13 +228,12 @@ static const struct {
 	[ABI_BTF_KIND_ENUM64] = { 0, 12 },
 };
 
-/* Read types until all members have been found. */
+/* Read types until all that is wanted has been found. */
 static int find_all_members(struct reader *r)
 {
 	const struct btf_type *taken;
 
-	for (uint32_t id = 1; r->n_done < r->n_members && (taken = read_btf(r, sizeof(*taken)));
-	     id++) {
+	for (uint32_t id = 1; r->n_wanted && (taken = read_btf(r, sizeof(*taken))); id++) {
 		const struct btf_type type = *taken;
 		const uint32_t kind = BTF_INFO_KIND(type.info);
 		const void *rest;
@@ -263,12 +303,11 @@ int kernel_types_read(const char *path, const struct kernel_member *members, siz
 		return error_errno(e, "open '%s'", path);
 	if (n > MOST_MEMBERS)
 		return error_set(e, -EINVAL, "too many members in one request");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		ret[i] = NO_MEMBER;
-		r.may_begin[(uint8_t)identifying_name(&members[i])[0]] = true;
-	}
 	if (!locate_btf_parts(&r))
 		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
+	find_names(&r);
 	if (find_all_members(&r))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
 				 path);

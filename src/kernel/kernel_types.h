@@ -12,7 +12,7 @@
 struct kernel_member {
 	/*
 	 * The name of a structure. "": the first structure without a name that has @name. NULL:
-	 * @name is a variable or a function.
+	 * @name is a variable or a function; or, if that is NULL too, nothing is wanted.
 	 */
 	const char *type;
 	const char *name; /* "": the first member without a name; NULL: the structure itself */
@@ -22,12 +22,13 @@ struct kernel_member {
 
 /*
  * Put the byte offset of each of @members into @ret, in the first structure of that name. For a
- * variable, a function or a structure itself, put its BTF ID. NO_MEMBER: it does not exist, or lies
- * in a nested structure without a name. Errors: -ENOENT there is no @path; -EINVAL it is not BTF,
- * or of an unknown kind.
+ * variable, a function or a structure itself, put its BTF ID. NO_MEMBER: it does not exist, lies in
+ * a nested structure without a name, or was not wanted. Errors: -ENOENT there is no @path; -EINVAL
+ * it is not BTF, or of an unknown kind.
  *
  * This reads the types once, up to the last wanted one. Structures come first and take 0.1 ms. With
- * variables it is 1.0 ms. In comparison, libbpf makes an index of all 126,000 types, in 7 to 11 ms.
+ * functions it is 0.7 ms, with variables 1.1. In comparison, libbpf makes an index of all 126,000
+ * types, in 7 to 11 ms.
  */
 must_check int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 				 uint32_t *ret, struct error *e);

@@ -6,8 +6,8 @@
 #include "kernel/kernel_types.h"
 
 /*
- * The members by which programs find a mapped file and a task's process. A kernel may lack those
- * behind VMA_MEMBERS. Behind EARLY_MEMBERS are those of @all.
+ * The members by which programs find a mapped file and a task's process, up to VMA_WANTED; a kernel
+ * may lack those from VMA_MEMBERS on. Then those of the cast, and those of the context.
  */
 enum {
 	PROT,
@@ -29,16 +29,17 @@ enum {
 	MM_UNNAMED = VMA_MEMBERS,
 	END_CODE,
 	START_STACK,
-	EARLY_MEMBERS,
-	PREEMPT_COUNT = EARLY_MEMBERS,
+	VMA_WANTED,
+	CAST_TYPE_ID = VMA_WANTED,
+	CAST_CALL_ID,
+	CAST_WANTED,
+	PREEMPT_COUNT = CAST_WANTED,
 	PREEMPT_COUNT_6_2,
 	HARDIRQ_DISABLE,
-	CAST_TYPE_ID,
-	CAST_CALL_ID,
 	MEMBERS
 };
 
-static const struct kernel_member members[MEMBERS] = {
+static const struct kernel_member all_members[MEMBERS] = {
 	[PROT] = { "vm_area_struct", "vm_page_prot" },
 	[OPS] = { "vm_area_struct", "vm_ops" },
 	[PGOFF] = { "vm_area_struct", "vm_pgoff" },
@@ -57,11 +58,11 @@ static const struct kernel_member members[MEMBERS] = {
 	[MM_UNNAMED] = { "mm_struct", "" }, /* it contains nearly all members */
 	[END_CODE] = { "", "end_code" },
 	[START_STACK] = { "", "start_stack" },
+	[CAST_TYPE_ID] = { "timespec64", NULL },
+	[CAST_CALL_ID] = { NULL, "bpf_rdonly_cast" },
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
 	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
 	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* preempt_count counts it */
-	[CAST_TYPE_ID] = { "timespec64", NULL },
-	[CAST_CALL_ID] = { NULL, "bpf_rdonly_cast" },
 };
 
 /*
@@ -113,23 +114,39 @@ static void set_vma_offsets(uint32_t at[MEMBERS], struct vma_offsets *ret)
 			ret->is_known = 0;
 }
 
-int kernel_members_read(bool all, struct kernel_members *ret, struct error *e)
+static bool is_wanted(struct wanted_members wanted, int member)
 {
-	uint32_t at[MEMBERS];
-	const int err =
-		kernel_types_read(KERNEL_BTF, members, all ? MEMBERS : EARLY_MEMBERS, at, e);
+	if (member < VMA_WANTED)
+		return wanted.vma;
+	return member < CAST_WANTED ? wanted.cast : wanted.context;
+}
 
+/* Where the members that Linux 5.15 has in a structure without a name are. 0: unknown. */
+static uint32_t mm_offset(const uint32_t at[MEMBERS], int member)
+{
+	return at[MM_UNNAMED] != NO_MEMBER && at[member] != NO_MEMBER ? at[MM_UNNAMED] + at[member]
+								      : 0;
+}
+
+int kernel_members_read(struct wanted_members wanted, struct kernel_members *ret, struct error *e)
+{
+	struct kernel_member members[MEMBERS] = {};
+	uint32_t at[MEMBERS];
+	int err;
+
+	for (int i = 0; i < MEMBERS; i++)
+		if (is_wanted(wanted, i))
+			members[i] = all_members[i];
+	err = kernel_types_read(KERNEL_BTF, members, MEMBERS, at, e);
 	*ret = (struct kernel_members){};
 	if (err)
 		return err;
-	set_vma_offsets(at, &ret->vma);
-	if (at[MM_UNNAMED] != NO_MEMBER && at[START_STACK] != NO_MEMBER)
-		ret->vma.start_stack = at[MM_UNNAMED] + at[START_STACK];
-	if (!all)
-		return 0;
-	set_context_offsets(at, &ret->context);
-	if (at[MM_UNNAMED] != NO_MEMBER && at[END_CODE] != NO_MEMBER)
-		ret->vma.end_code = at[MM_UNNAMED] + at[END_CODE];
+	if (wanted.vma)
+		set_vma_offsets(at, &ret->vma);
+	if (wanted.context)
+		set_context_offsets(at, &ret->context);
+	ret->vma.start_stack = mm_offset(at, START_STACK);
+	ret->vma.end_code = wanted.context ? mm_offset(at, END_CODE) : 0;
 	if (at[CAST_TYPE_ID] != NO_MEMBER && at[CAST_CALL_ID] != NO_MEMBER)
 		ret->cast = (struct cast_ids){ at[CAST_CALL_ID], at[CAST_TYPE_ID] };
 	return 0;

@@ -28,9 +28,16 @@ struct kernel_members {
 	struct cast_ids cast;
 };
 
+/* Parts of struct kernel_members. The last two lie at the end of the BTF and take 1 ms. */
+struct wanted_members {
+	bool vma;     /* with .context, it contains .end_code */
+	bool context; /* the kernel's preempt_count */
+	bool cast;
+};
+
 /*
- * Read all from the kernel's BTF. Without @all: no .context, .cast and .vma.end_code, which lie at
- * its end. With them, it takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read(); *@ret
- * is empty then.
+ * Read the @wanted ones from the kernel's BTF; the others are 0. Errors: those of
+ * kernel_types_read(); *@ret is empty then.
  */
-must_check int kernel_members_read(bool all, struct kernel_members *ret, struct error *e);
+must_check int kernel_members_read(struct wanted_members wanted, struct kernel_members *ret,
+				   struct error *e);

@@ -147,20 +147,14 @@ static void use_cast(const struct cast_ids *cast, struct object_options *o)
 	o->config.loads_kernel = 1;
 }
 
-/* What to look for in the kernel's BTF, in addition to the members for unknown mappings. */
-struct wanted_members {
-	bool context; /* the kernel's preempt_count */
-	bool cast;
-};
-
-/* Find the members of kernel structures that programs read, and @wanted. */
+/* Find the members of kernel structures that programs read. */
 static void find_members(struct object_options *o, struct wanted_members wanted,
 			 struct vma_offsets *ret)
 {
 	struct kernel_members members;
 	struct error e;
 
-	if (kernel_members_read(wanted.context || wanted.cast, &members, &e)) {
+	if (kernel_members_read(wanted, &members, &e)) {
 		log_debug("cannot look up mappings in the kernel, nor detect hits in interrupts: "
 			  "%s",
 			  e.text);
@@ -168,8 +162,6 @@ static void find_members(struct object_options *o, struct wanted_members wanted,
 	}
 	if (wanted.context)
 		use_preempt_count(&members.context, o);
-	else
-		members.vma.end_code = 0;
 	if (wanted.cast)
 		use_cast(&members.cast, o);
 	*ret = members.vma;
@@ -212,12 +204,12 @@ void setup_following(const struct setup *setup, struct object_options *o)
 	struct vma_offsets vma = {};
 
 	const struct wanted_members wanted = {
+		.vma = o->config.max_user_frames && setup->options->unwind != UNWIND_FP,
 		.context = wants_context(o),
 		.cast = o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS),
 	};
 
-	if (wanted.context || wanted.cast ||
-	    (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
+	if (wanted.vma || wanted.context || wanted.cast)
 		find_members(o, wanted, &vma);
 	if (o->config.kernel_tables)
 		log_debug("kernel stacks: read by %s",
