@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/dead_code.h"
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
 #include "bpf/entry_points.h"
@@ -42,8 +43,9 @@ struct object {
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-static struct btf_ids btf_ids; /* of the object in progress */
-
+/* Of the object in progress. */
+static struct btf_ids btf_ids;
+static const struct bpf_map *settings;
 static struct object *loading; /* threads load its large programs; NULL: libbpf loads all */
 
 static bool is_chosen_program(const struct object *o, const struct bpf_program *program)
@@ -60,19 +62,42 @@ static bool is_chosen_program(const struct object *o, const struct bpf_program *
  * bpf_probe_read(), which lockdown refuses, too. Reading user memory would have been allowed, so we
  * put that helper back. Programs in these sections read no kernel memory.
  */
-static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+static void put_helper_back(struct bpf_insn *insns, size_t n)
 {
-	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
-
-	(void)cookie;
-	for (size_t i = 0; i < bpf_program__insn_cnt(prog); i++)
+	for (size_t i = 0; i < n; i++)
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
+}
+
+static int remove_dead_code(struct bpf_program *prog, struct bpf_prog_load_opts *opts)
+{
+	const size_t n = bpf_program__insn_cnt(prog);
+	cleanup_free struct bpf_insn *insns = xcalloc(n, sizeof(*insns));
+	struct program_constants constants = { .fd = bpf_map__fd(settings) };
+	struct program_code code = { insns, n, (struct bpf_func_info *)opts->func_info,
+				     opts->func_info_cnt };
+
+	constants.at = bpf_map__initial_value((struct bpf_map *)settings, &constants.bytes);
+	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+	dead_code_remove(&constants, &code);
+	unused_code_remove(&code);
+	opts->func_info_cnt = (__u32)code.n_functions;
+	return bpf_program__set_insns(prog, insns, code.n);
+}
+
+static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
+	int err;
+
+	(void)cookie;
+	put_helper_back(insns, bpf_program__insn_cnt(prog));
 	btf_ids_put(&btf_ids, insns, bpf_program__insn_cnt(prog));
-	return is_chosen_program(loading, prog)
-		       ? parallel_load_begin(&loading->parallel, prog, opts)
-		       : 0;
+	err = remove_dead_code(prog, opts);
+	if (err || !is_chosen_program(loading, prog))
+		return err;
+	return parallel_load_begin(&loading->parallel, prog, opts);
 }
 
 static int register_sections(struct error *e)
@@ -256,6 +281,7 @@ static int load_object_once(const struct object_options *options, const struct f
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
 	btf_ids = options->btf_ids;
+	settings = o->skeleton->maps.rodata;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
