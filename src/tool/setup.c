@@ -204,7 +204,7 @@ void setup_following(const struct setup *setup, struct object_options *o)
 	struct vma_offsets vma = {};
 
 	const struct wanted_members wanted = {
-		.vma = o->config.max_user_frames && setup->options->unwind != UNWIND_FP,
+		.vma = o->config.max_user_frames,
 		.context = wants_context(o),
 		.cast = o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS),
 	};
