@@ -339,7 +339,8 @@ static void put_constants(const struct pass *p, size_t i)
 
 	if (insn_is_jump(insn) && p->branches[i] != MAYBE) {
 		*insn = always;
-		insn->off = p->branches[i] == ALWAYS ? off : 0;
+		if (p->branches[i] == ALWAYS)
+			insn->off = off;
 	} else if (p->loads[i].is_known) {
 		const struct bpf_insn move = MOVE_IMM(insn->dst_reg, p->loads[i].value);
 
@@ -403,6 +404,8 @@ void dead_code_remove(const struct program_constants *constants, struct program_
 		.branches = xcalloc(code->n, sizeof(*p.branches)),
 		.loads = xcalloc(code->n, sizeof(*p.loads)),
 		.states_at = xcalloc(code->n, sizeof(*p.states_at)),
+		.states = xcalloc(1, sizeof(*p.states)),
+		.capacity = 1,
 	};
 
 	reach_function(&p, 0);
