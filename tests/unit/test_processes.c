@@ -1270,7 +1270,9 @@ static void a_list_that_was_late_is_read_soon(void **state)
 	wait_until_read(p, child);
 	assert_true(processes_late_due(p->processes) > due);
 	hold_up(false);
-	wait_until_read(p, child);
+	/* Unless another opener was made meanwhile, and has answered. */
+	if (processes_late_due(p->processes) != UINT64_MAX)
+		wait_until_read(p, child);
 	assert_true(processes_late_due(p->processes) == UINT64_MAX);
 	assert_string_equal(module_at(p, child, here(), 0), "test_processes");
 	end_child(pid);
