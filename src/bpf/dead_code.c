@@ -13,31 +13,37 @@
 
 #define REGISTERS 11
 
-/* What is known before an instruction, whichever way it was reached. */
+/*
+ * What all ways to an instruction agree on, for each register. The first two are bit masks: its
+ * .value is a number, or the offset of the setting whose address it contains.
+ */
 struct known {
-	uint16_t is_number; /* bit masks of registers */
-	uint16_t
-		is_setting; /* these contain an address, with the offset .value into the settings */
+	uint16_t is_number;
+	uint16_t is_setting;
 	uint64_t value[REGISTERS];
 };
 
 enum branch { NEVER, ALWAYS, MAYBE };
 
+/* The number that a load of a setting gives. */
+struct number {
+	bool is_known;
+	int32_t value;
+};
+
 struct pass {
 	const struct program_constants *constants;
 	struct program_code *code;
 	struct known now;
-	size_t at;         /* the instruction in progress */
-	bool is_live;      /* it can be reached from the one before it */
-	bool must_repeat;  /* a jump back told something new */
-	bool *is_reached;  /* by instruction */
-	uint8_t *branches; /* enum branch, by instruction; only of jumps */
-	struct number {
-		bool is_known; /* what a load of a setting gives */
-		int32_t value;
-	} * loads;           /* by instruction */
-	uint32_t *states_at; /* 1 + an index into .states; 0: none */
-	struct known *states;
+	size_t at;        /* the instruction in progress */
+	bool is_live;     /* it can be reached from the one before it */
+	bool must_repeat; /* .states of an earlier instruction has changed */
+	/* By instruction. */
+	bool *is_reached;
+	uint8_t *branches;    /* enum branch, of jumps */
+	struct number *loads; /* of loads */
+	uint32_t *states_at;  /* 1 + an index into .states; 0: none */
+	struct known *states; /* what is known where jumps and calls lead */
 	size_t n_states, capacity;
 };
 
@@ -169,10 +175,10 @@ static bool fits_immediate(uint64_t value)
 
 static void do_load(struct pass *p, const struct bpf_insn *insn)
 {
-	struct known *k = &p->now;
 	static const uint8_t sizes[] = {
 		[BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8
 	};
+	struct known *k = &p->now;
 	const size_t n = sizes[BPF_SIZE(insn->code) >> 3];
 	const uint64_t at = k->value[insn->src_reg] + (uint64_t)(int64_t)insn->off;
 	uint64_t value = 0;
@@ -331,7 +337,7 @@ static void pass_over(struct pass *p)
 
 static const struct bpf_insn always = INSN(BPF_JMP | BPF_JA, 0, 0, 0, 0);
 
-/* Replace what has turned out to be constant. */
+/* Replace a jump that always or never jumps, and a load that gives a known number. */
 static void put_constants(const struct pass *p, size_t i)
 {
 	struct bpf_insn *insn = &p->code->insns[i];

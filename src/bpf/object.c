@@ -25,6 +25,7 @@
 #include "bpf/parallel_load.h"
 #include "bpf/skeleton.h"
 #include "bpf/table_maps.h"
+#include "bpf/unused_code.h"
 
 struct object {
 	struct stackcount_bpf *skeleton;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "bpf/program_code.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/cleanup.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/program_code.h - the instructions of one BPF program, before it is loaded. */
+/*
+ * bpf/program_code.h - the instructions of one BPF program, before it is loaded. They are those of
+ * -mcpu=v3, so no jump has its distance in .imm.
+ */
 #pragma once
 
 #include <linux/bpf.h>
@@ -48,7 +51,8 @@ static inline size_t insn_target(const struct bpf_insn *insn, size_t i)
 }
 
 /*
- * Remove the instructions @i without @stays[@i], and functions without any. Both halves of a wide
- * one stay or go. What refers to a removed one refers to the next that stays.
+ * Remove the instructions @i whose @stays[@i] is false, and functions that have none left. Both
+ * halves of a wide instruction must have the same value. A jump or call to a removed instruction
+ * leads to the next one that stays.
  */
 void program_code_keep(struct program_code *code, const bool *stays);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <linux/bpf.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "bpf/unused_code.h"
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "bpf/dead_code.h"
 
 #define ARGUMENTS 0x3e    /* R1 to R5 */
 #define SET_BY_CALLS 0x3f /* R0 to R5 */
@@ -60,7 +57,10 @@ static struct effect effect_of(const struct bpf_insn *insn)
 	}
 }
 
-/* The registers that are read after instruction @i, by what is known in @before. */
+/*
+ * The registers that code reads after instruction @i. @before: those that it reads from each
+ * instruction on, as far as they are known.
+ */
 static uint16_t read_after(const struct program_code *code, const uint16_t *before, size_t i)
 {
 	const struct bpf_insn *insn = &code->insns[i];
@@ -76,7 +76,7 @@ static uint16_t read_after(const struct program_code *code, const uint16_t *befo
 	return after;
 }
 
-/* Go once from the end to the beginning. Returns whether a jump back may tell something new. */
+/* Update @before and @stays once, from the last to the first. Returns whether @before changed. */
 static bool pass_back(const struct program_code *code, const bool *is_second, uint16_t *before,
 		      bool *stays)
 {

@@ -6,8 +6,8 @@
 #include "kernel/kernel_types.h"
 
 /*
- * The members by which programs find a mapped file and a task's process, up to VMA_WANTED; a kernel
- * may lack those from VMA_MEMBERS on. Then those of the cast, and those of the context.
+ * Up to VMA_WANTED: the members by which programs find a mapped file and a task's process. A kernel
+ * may lack those from VMA_MEMBERS on. Behind them are those of .cast, then those of .context.
  */
 enum {
 	PROT,
@@ -121,7 +121,7 @@ static bool is_wanted(struct wanted_members wanted, int member)
 	return member < CAST_WANTED ? wanted.cast : wanted.context;
 }
 
-/* Where the members that Linux 5.15 has in a structure without a name are. 0: unknown. */
+/* The offset in struct mm_struct of a member of its first structure without a name. 0: unknown. */
 static uint32_t mm_offset(const uint32_t at[MEMBERS], int member)
 {
 	return at[MM_UNNAMED] != NO_MEMBER && at[member] != NO_MEMBER ? at[MM_UNNAMED] + at[member]

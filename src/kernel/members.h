@@ -30,7 +30,7 @@ struct kernel_members {
 
 /* Parts of struct kernel_members. The last two lie at the end of the BTF and take 1 ms. */
 struct wanted_members {
-	bool vma;     /* with .context, it contains .end_code */
+	bool vma;     /* .end_code is read only with .context */
 	bool context; /* the kernel's preempt_count */
 	bool cast;
 };

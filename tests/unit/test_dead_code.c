@@ -18,6 +18,7 @@
 #include "bpf/abi.h"
 #include "bpf/dead_code.h"
 #include "bpf/instructions.h"
+#include "bpf/unused_code.h"
 
 #define MAP 77 /* the descriptor of the settings where no kernel looks at it */
 
@@ -204,8 +205,7 @@ static uint32_t run_program(const struct program_code *code)
 	return attr.test.retval;
 }
 
-/* Settings, the packet's length (unknown) and numbers in R0 to R5 and R7; calculations and jumps.
- */
+/* Fill R0 to R5 with settings, numbers and the packet's length; then calculate and jump. */
 static size_t make_program(uint64_t *seed, int map, struct bpf_insn *to)
 {
 	static const uint8_t ops[] = { BPF_MOV, BPF_ADD, BPF_SUB, BPF_AND, BPF_OR,  BPF_XOR,
