@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-	struct store_budget budget;
+	struct store_budget budget = {};
 
 	if (argc != 3)
 		return 2;

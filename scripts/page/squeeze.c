@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * squeeze js|css <IN >OUT - leave out comments, indentation, and blanks that mean nothing. Names
- * stay, so that the page can be read. It knows the part of both languages that src/report/page
- * uses: in JavaScript a statement ends with ';' or '}', and a regular expression stands behind one
- * of the characters in BEFORE_PATTERN.
+ * stay, so that the page can be read. "const" becomes "let", and "(a) =>" becomes "a=>". It knows
+ * the part of both languages that src/report/page uses: in JavaScript a statement ends with ';' or
+ * '}', and a regular expression stands behind one of the characters in BEFORE_PATTERN.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 static const char *at; /* the rest of the input, which ends with a NUL */
 static int last;       /* character that was written */
 
-/* Brackets that are open, and whether the last statement in each begins with "const". */
+/* Brackets that are open, and whether the last statement in each begins with "let". */
 static int depth;
-static bool is_const[MOST_NESTED];
+static bool is_let[MOST_NESTED];
 
 static int next(void)
 {
@@ -124,23 +124,57 @@ static void put_blanks(bool has_newline)
 		put(' ');
 }
 
-/* At the beginning of a statement. "const a = 1; const b = 2;" becomes "const a=1,b=2;". */
-static void join_const(void)
+/* The bytes of "let " or "const " at the beginning of the input. */
+static size_t n_declaration(void)
 {
-	const bool begins = strncmp(at, "const ", 6) == 0;
+	return strncmp(at, "const ", 6) == 0 ? 6 : strncmp(at, "let ", 4) == 0 ? 4 : 0;
+}
 
-	if (begins && is_const[depth] && last == ';') {
+/*
+ * "const" becomes "let", since nothing is assigned to it anyway. At the beginning of a statement,
+ * "const a = 1; let b = 2;" becomes "let a=1,b=2;".
+ */
+static bool put_declaration(bool begins_statement)
+{
+	const size_t n = n_declaration();
+	const bool is_joined = begins_statement && is_let[depth] && last == ';';
+
+	if (begins_statement)
+		is_let[depth] = n > 0;
+	if (!n)
+		return false;
+	if (is_joined) {
 		putchar(',');
 		last = ',';
-		at += 6;
+	} else {
+		for (const char *word = "let"; *word; word++)
+			put(*word);
 	}
-	is_const[depth] = begins;
+	at += is_joined ? n : n - 1;
+	return true;
+}
+
+/* The one parameter of a function needs no brackets. */
+static bool put_parameter(void)
+{
+	size_t n = 1;
+
+	if (*at != '(')
+		return false;
+	while (is_word((unsigned char)at[n]))
+		n++;
+	if (n == 1 || strncmp(at + n, ") =>", 4) != 0)
+		return false;
+	for (size_t i = 1; i < n; i++)
+		put((unsigned char)at[i]);
+	at += n + 1;
+	return true;
 }
 
 static void put_code(int c)
 {
 	if (strchr("({[", c) && depth + 1 < MOST_NESTED)
-		is_const[++depth] = false;
+		is_let[++depth] = false;
 	else if (strchr(")}]", c) && depth > 0)
 		depth--;
 	put(c);
@@ -168,8 +202,11 @@ static void squeeze_js(void)
 	for (bool has_newline; peek() != EOF;) {
 		if (skip_blanks(&has_newline))
 			put_blanks(has_newline);
-		if (is_word(peek()) && (last == ';' || last == '{' || last == '}' || last == '\n'))
-			join_const();
+		if (is_word(peek()) && !is_word(last) && last != '.' &&
+		    put_declaration(last == ';' || last == '{' || last == '}' || last == '\n'))
+			continue;
+		if (!is_word(last) && put_parameter())
+			continue;
 
 		const int c = next();
 

@@ -32,6 +32,13 @@
  *	ARCH_GO_QUANTUM          Go's tables count code in units of so many bytes
  *	ARCH_GO_START            the function that begins Go's programs: "_rt0_amd64"
  *
+ *	ARCH_ARGUMENTS           where struct pt_regs, as programs see it, has the registers of a
+ *	                         function's first arguments, in this order, and
+ *	ARCH_RETURN_VALUE        that of the result
+ *	ARCH_STACK_POINTER       that of the stack pointer
+ *	ARCH_STACK_ARGUMENTS     bytes from the stack pointer at the entry to the first argument
+ *	                         on the stack
+ *
  * and the bytes of code that functions below look at: ARCH_STUB_BYTES, ARCH_CALL_BYTES,
  * ARCH_START_BYTES, ARCH_LINKER_START_BYTES, ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES and
  * ARCH_GO_POP_BYTES.
@@ -158,6 +165,20 @@ bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n);
 
 /* The kernel's functions between a breakpoint's trap and the kprobes there. NULL ends them. */
 extern const char *const arch_trap_functions[];
+
+/* --- Arguments of USDT probes --- */
+
+/* A number or a place. Those of registers are bytes in struct pt_regs, as programs see it. */
+struct arch_operand {
+	enum { ARCH_OPERAND_NUMBER, ARCH_OPERAND_REGISTER, ARCH_OPERAND_MEMORY } kind;
+	int64_t number;       /* memory: added to the address, has 32 bits */
+	uint16_t base, index; /* memory: the address is base + (index << shift) + number */
+	uint8_t shift;
+	bool has_index;
+};
+
+/* Parse an operand as the assembler has it. False: it has no such form. */
+bool arch_parse_operand(const char *text, struct arch_operand *ret);
 
 /* --- The CPU's breakpoints, of a thread that is stopped by ptrace(2) --- */
 

@@ -27,7 +27,7 @@
 
 /*
  * With more processes, or more places times processes, user probes are system-wide. The program
- * filters processes anyway. A probe's cost in other processes is less than that of so many probes.
+ * filters processes anyway. A probe costs less in other processes than this many probes cost here.
  */
 #define MAX_PIDS 16
 #define MAX_PLACES 4096
@@ -168,7 +168,7 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 	uint64_t *cookies = xcalloc(n, sizeof(*cookies));
 
 	for (size_t i = 0; i < n; i++)
-		cookies[i] = targets[i];
+		cookies[i] = attaching_number(at, targets[i]);
 	return cookies;
 }
 
@@ -179,10 +179,11 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 static int set_event_program(const struct attaching *at, int event, enum object_program program,
 			     uint32_t target)
 {
-	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? target : 0;
+	const uint32_t number = attaching_number(at, target);
+	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? number : 0;
 	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
 	/* The event keeps the program. */
-	cleanup_close int own = has_own ? object_program_for(at->object, program, target) : -1;
+	cleanup_close int own = has_own ? object_program_for(at->object, program, number) : -1;
 	const int prog_fd = has_own ? own : object_program_fd(at->object, program);
 
 	if (prog_fd < 0)

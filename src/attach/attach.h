@@ -20,6 +20,7 @@ struct attach_scope {
 	size_t n_pids;
 	int tracefs;              /* tracefs' directory, lent; used by BACKEND_UPROBE_EVENT only */
 	enum target_by target_by; /* as in the loaded programs */
+	const uint32_t *numbers;  /* by target, the number that its program gets. NULL: its index */
 	/* Of perf events: */
 	uint64_t period, frequency; /* 0: by default; SAMPLES_PER_S where a frequency is usual */
 	const uint32_t *cpus;       /* on these CPUs; none: on all */

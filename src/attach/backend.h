@@ -58,6 +58,12 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
 			  const struct sampling *how, uint32_t target);
 
+/* The number by which programs know @target. */
+static inline uint32_t attaching_number(const struct attaching *at, uint32_t target)
+{
+	return at->scope && at->scope->numbers ? at->scope->numbers[target] : target;
+}
+
 /*
  * For multi links: the targets' numbers as cookies, which the caller frees. NULL: cookies are not
  * used.

@@ -27,7 +27,7 @@ static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A probe's event for all processes belongs to one CPU. A BPF program runs on all, whichever it is.
+/* A probe's event for all processes belongs to one CPU. Its BPF program runs on all CPUs.
  */
 int link_open_event(const struct perf_event_attr *attr, int pid)
 {

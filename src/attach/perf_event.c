@@ -12,7 +12,7 @@
 
 /* The kernel takes a shorter period of a clock for this one (perf_swevent_init_hrtimer()). */
 #define SHORTEST_PERIOD_NS 10000ULL
-/* The timer may be late by so much when an event ends. */
+/* The timer may be this late when an event ends. */
 #define TIMER_SLACK_NS 1000000ULL
 
 static bool is_clock(const struct target *t)

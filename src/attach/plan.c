@@ -206,7 +206,7 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 	}
 }
 
-/* Returns go beyond kprobes: a kernel may have these alone. */
+/* Returns need more than kprobes: a kernel may have kprobes without them. */
 static const char *what_lacks(enum target_kind kind, const struct features *permitted)
 {
 	if (kind == TARGET_KERNEL_RETURN &&

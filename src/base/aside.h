@@ -19,8 +19,10 @@ typedef void aside_work(void *argument, int channel);
 
 struct aside_bounds {
 	uint64_t cpu_ns; /* CPU time since aside_begin(); 0: no bound */
-	/* The process hangs after so many checks in a row, ASIDE_LOOK_MS apart, in which it used no
-	 * CPU time and was not runnable. */
+	/*
+	 * The process hangs after this many checks in a row, ASIDE_LOOK_MS apart, in which it used
+	 * no CPU time and was not runnable.
+	 */
 	unsigned looks;
 };
 #define ASIDE_LOOK_MS 100

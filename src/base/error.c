@@ -35,6 +35,7 @@ int error_set(struct error *e, int code, const char *format, ...)
 	if (!e)
 		return code;
 	e->code = code;
+	e->has_lines = false;
 	va_start(args, format);
 	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
@@ -64,6 +65,7 @@ int error_errno(struct error *e, const char *format, ...)
 	if (!e)
 		return code;
 	e->code = code;
+	e->has_lines = false;
 	va_start(args, format);
 	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
@@ -80,6 +82,7 @@ int error_within(struct error *e, const char *format, ...)
 	if (!e)
 		return -EIO;
 	inner = *e;
+	e->has_lines = false;
 	va_start(args, format);
 	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #define must_check __attribute__((warn_unused_result))
 #define printf_like(text, first) __attribute__((format(printf, text, first)))
@@ -11,11 +12,12 @@
  * Lives on the caller's stack; nothing to free. It is valid only after a function
  * that takes it has returned a negative code. The text is one line in lower case,
  * without a full stop, and names the thing and the reason. A text that is too long
- * for the buffer ends in "...".
+ * for the buffer ends in "...". spec/caret.h adds lines.
  */
 struct error {
 	int code; /* negative errno */
 	char text[512];
+	bool has_lines; /* spec/caret.h: all newlines of the text are its own */
 };
 
 /* Record the failure and return @code, which must be negative. @e may be NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* base/saturated.h - sums that stop at the largest and smallest number. Values of files are any. */
+/* base/saturated.h - sums that stop at the largest and smallest number, and one that wraps. */
 #pragma once
 
 #include <stdint.h>
@@ -21,4 +21,10 @@ static inline int64_t subtract_saturated(int64_t a, int64_t b)
 static inline void add_to(int64_t *sum, int64_t n)
 {
 	*sum = add_saturated(*sum, n);
+}
+
+/* As in the programs. */
+static inline int64_t add_wrapped(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
 }

@@ -65,6 +65,7 @@ enum lost_reason {
 	LOST_IN_PAUSE,             /* user space was forgetting stacks (TURN_PAUSE) */
 	LOST_AT_REST,              /* the CPU was at rest: struct cpu_pace */
 	LOST_IN_USE,               /* an NMI came while the map was being changed */
+	LOST_NO_VALUE,             /* its value cannot be read, or is not known there */
 	LOST_IN_KERNEL,            /* number of the reasons above */
 	OWN_HITS = LOST_IN_KERNEL, /* no loss: hits of our own processes, left out */
 	SAMPLES, /* no loss: runs of the program of perf events, whatever it did with them */
@@ -83,6 +84,18 @@ struct stack_row {
 	__u16 hot;        /* number of its counters in 'hot'; 0: it has none */
 };
 _Static_assert(sizeof(struct stack_row) == 16, "abi");
+
+/*
+ * With trace_config.has_sum, the value of 'counts' is this one, and a counter in 'hot' has two
+ * words: the hits and the sum of their values.
+ */
+struct summed_row {
+	struct stack_row row;
+	__s64 sum; /* likewise without the counters in 'hot' */
+};
+_Static_assert(sizeof(struct summed_row) == 24, "abi");
+
+#define HOT_WORDS(has_sum) ((has_sum) ? 2U : 1U)
 
 #define HITS_TO_HOT 64
 #define MOST_HOT_ROWS 1024
@@ -318,13 +331,19 @@ struct cpu_pace {
 #define ASK_PAUSE_NS 100000ULL /* doubled with each interrupt raised */
 #define MOST_RAISED 13
 
-/* With MODE_CALLS: how a program identifies the target that was hit. */
+/* How a program identifies the target that was hit, or the code of its value. */
 enum target_by {
 	TARGET_ONLY,       /* there is only one */
 	TARGET_BY_COOKIE,  /* by the attach cookie, Linux 5.15 */
 	TARGET_BY_PROGRAM, /* each target has its own program, with its number for TARGET_NUMBER */
 };
 #define TARGET_NUMBER 0x7a26e701
+
+/*
+ * With trace_config.has_sum: user space replaces the function that begins with this number by the
+ * code of the hit's value (bpf/value_code.h).
+ */
+#define VALUE_CODE 0x7a26e705
 
 /*
  * A placeholder in the programs. User space replaces it by the BTF ID of the kernel's per-CPU
@@ -409,7 +428,7 @@ struct trace_config {
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
-	__u32 target_by;         /* MODE_CALLS: enum target_by */
+	__u32 target_by;         /* MODE_CALLS, or with @has_sum: enum target_by */
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
 	__u32 has_lives;         /* the map 'lives' is kept, and rows have lives */
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
@@ -430,7 +449,9 @@ struct trace_config {
 	struct vma_offsets vma; /* offsets of the members that the programs read */
 	__u32 loads_kernel;     /* with @kernel_tables: by load_kernel(), not by a helper */
 	__u32 no_idle;          /* leave out idle tasks */
+	__u32 is_first;         /* of two programs: see go_to_full(); 0 in the map of settings */
+	__u32 has_sum;          /* a hit has a value, and a row the sum of its hits' values */
 	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 16 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 24 + MAX_CPUS / 8, "abi");

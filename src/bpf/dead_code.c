@@ -14,8 +14,9 @@
 #define REGISTERS 11
 
 /*
- * What all ways to an instruction agree on, for each register. The first two are bit masks: its
- * .value is a number, or the offset of the setting whose address it contains.
+ * The registers whose contents are the same on all paths to an instruction. The first two members
+ * are bit masks of registers: .value is a number, or the offset of the setting that the register
+ * points to.
  */
 struct known {
 	uint16_t is_number;
@@ -43,7 +44,7 @@ struct pass {
 	uint8_t *branches;    /* enum branch, of jumps */
 	struct number *loads; /* of loads */
 	uint32_t *states_at;  /* 1 + an index into .states; 0: none */
-	struct known *states; /* what is known where jumps and calls lead */
+	struct known *states; /* at targets of jumps and calls */
 	size_t n_states, capacity;
 };
 
@@ -66,7 +67,7 @@ static bool is_number(const struct known *k, unsigned reg)
 }
 
 /* Keep in @to only what @from knows, too. Returns whether it forgot something. */
-static bool meet(struct known *to, const struct known *from)
+static bool keep_common(struct known *to, const struct known *from)
 {
 	const struct known before = *to;
 
@@ -79,7 +80,7 @@ static bool meet(struct known *to, const struct known *from)
 }
 
 /* Instruction @at can be reached, with @known. */
-static void reach(struct pass *p, size_t at, const struct known *known)
+static void reach_instruction(struct pass *p, size_t at, const struct known *known)
 {
 	bool is_new = !p->states_at[at];
 
@@ -87,7 +88,7 @@ static void reach(struct pass *p, size_t at, const struct known *known)
 		array_push(p->states, p->n_states, p->capacity, *known);
 		p->states_at[at] = (uint32_t)p->n_states;
 	} else {
-		is_new = meet(&p->states[p->states_at[at] - 1], known);
+		is_new = keep_common(&p->states[p->states_at[at] - 1], known);
 	}
 	p->must_repeat |= is_new && at <= p->at;
 }
@@ -96,12 +97,12 @@ static void reach_function(struct pass *p, size_t at)
 {
 	static const struct known nothing;
 
-	reach(p, at, &nothing);
+	reach_instruction(p, at, &nothing);
 }
 
 /* --- what an instruction does to the registers --- */
 
-static bool calculate(unsigned op, uint64_t a, uint64_t b, unsigned bits, uint64_t *ret)
+static bool alu_result(unsigned op, uint64_t a, uint64_t b, unsigned bits, uint64_t *ret)
 {
 	switch (op) {
 	case BPF_MOV:
@@ -161,7 +162,7 @@ static void do_alu(struct known *k, const struct bpf_insn *insn)
 		k->value[dst] += (uint64_t)(int64_t)insn->imm;
 	} else if (!insn->off && source_number(k, insn, &source) &&
 		   (op == BPF_MOV || is_number(k, dst)) &&
-		   calculate(op, k->value[dst] & mask, source & mask, is_64 ? 64 : 32, &result)) {
+		   alu_result(op, k->value[dst] & mask, source & mask, is_64 ? 64 : 32, &result)) {
 		set_number(k, dst, result & mask);
 	} else {
 		forget(k, dst);
@@ -184,7 +185,8 @@ static void do_load(struct pass *p, const struct bpf_insn *insn)
 	uint64_t value = 0;
 
 	if (BPF_MODE(insn->code) != BPF_MEM || !(k->is_setting >> insn->src_reg & 1) ||
-	    at > p->constants->bytes || n > p->constants->bytes - at) {
+	    at == p->constants->unknown || at > p->constants->bytes ||
+	    n > p->constants->bytes - at) {
 		forget(k, insn->dst_reg);
 		p->loads[p->at].is_known = false;
 		return;
@@ -214,7 +216,7 @@ static void do_wide(struct pass *p, const struct bpf_insn *insn)
 
 /* --- jumps --- */
 
-static bool compares(unsigned op, uint64_t a, uint64_t b, int64_t sa, int64_t sb)
+static bool jump_condition(unsigned op, uint64_t a, uint64_t b, int64_t sa, int64_t sb)
 {
 	switch (op) {
 	case BPF_JEQ:
@@ -242,7 +244,7 @@ static bool compares(unsigned op, uint64_t a, uint64_t b, int64_t sa, int64_t sb
 	}
 }
 
-static enum branch decide(const struct known *k, const struct bpf_insn *insn)
+static enum branch jump_branch(const struct known *k, const struct bpf_insn *insn)
 {
 	const uint64_t a = k->value[insn->dst_reg];
 	uint64_t b;
@@ -251,20 +253,20 @@ static enum branch decide(const struct known *k, const struct bpf_insn *insn)
 	if (!is_number(k, insn->dst_reg) || !source_number(k, insn, &b))
 		return MAYBE;
 	if (BPF_CLASS(insn->code) == BPF_JMP)
-		is_taken = compares(BPF_OP(insn->code), a, b, (int64_t)a, (int64_t)b);
+		is_taken = jump_condition(BPF_OP(insn->code), a, b, (int64_t)a, (int64_t)b);
 	else
-		is_taken = compares(BPF_OP(insn->code), (uint32_t)a, (uint32_t)b, (int32_t)a,
-				    (int32_t)b);
+		is_taken = jump_condition(BPF_OP(insn->code), (uint32_t)a, (uint32_t)b, (int32_t)a,
+					  (int32_t)b);
 	return is_taken ? ALWAYS : NEVER;
 }
 
 static void do_jump(struct pass *p, const struct bpf_insn *insn)
 {
-	const enum branch branch = insn_is_always_jump(insn) ? ALWAYS : decide(&p->now, insn);
+	const enum branch branch = insn_is_always_jump(insn) ? ALWAYS : jump_branch(&p->now, insn);
 
 	p->branches[p->at] = (uint8_t)branch;
 	if (branch != NEVER)
-		reach(p, insn_target(insn, p->at), &p->now);
+		reach_instruction(p, insn_target(insn, p->at), &p->now);
 	p->is_live = branch != ALWAYS;
 }
 
@@ -318,7 +320,7 @@ static void pass_over(struct pass *p)
 	for (size_t i = 0; i < code->n; i++) {
 		if (p->states_at[i]) {
 			if (p->is_live)
-				reach(p, i, &p->now);
+				reach_instruction(p, i, &p->now);
 			p->now = p->states[p->states_at[i] - 1];
 			p->is_live = true;
 		}
@@ -368,8 +370,8 @@ static void mark_loops(const struct program_code *code, const bool *stays, bool 
 }
 
 /*
- * Leave out jumps to what follows. In loops all jumps stay: until Linux 6.1 the verifier refuses a
- * loop that is closed without one (tests/lint/loops).
+ * Remove jumps to the next instruction. In loops all jumps stay: until Linux 6.1 the verifier
+ * refuses a loop that is closed without one (tests/lint/loops).
  */
 static void leave_out_empty_jumps(const struct program_code *code, bool *stays)
 {

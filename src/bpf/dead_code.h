@@ -16,6 +16,7 @@ struct program_constants {
 	int fd;
 	const void *at;
 	size_t bytes;
+	size_t unknown; /* the offset of a number that decides nothing here */
 };
 
 /*

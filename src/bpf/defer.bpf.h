@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/defer.bpf.h - defer a hit: record the registers and the stack of a walk that no mapping or no
- * table is known for yet (bpf/deferred.h). Other hits run none of this.
+ * bpf/defer.bpf.h - defer a hit: record the registers and the stack of a walk that lacks a mapping
+ * or a table (bpf/deferred.h). Other hits run none of this.
  *
  * Functions with loops or several callers are global, so the verifier checks each of them once.
  */
@@ -25,20 +25,20 @@ static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-/* Above this, the first thread's stack has arguments and environment. 0: not known. */
+/* The first thread's stack has arguments and environment above this address. 0: not known. */
 __noinline __u64 first_stack_start(void)
 {
 	const void *mm;
 
 	if (!config.asks_kernel || !config.vma.start_stack)
 		return 0;
-	mm = *(const void **)memory_at_offset(bpf_get_current_task_btf(), config.vma.mm);
-	return mm ? *(const __u64 *)memory_at_offset(mm, config.vma.start_stack) : 0;
+	mm = (const void *)member_at(bpf_get_current_task_btf(), config.vma.mm);
+	return mm ? member_at(mm, config.vma.start_stack) : 0;
 }
 
 /*
- * The first byte to record, below the stack pointer but in its page: behind the end of a frame, CFI
- * may leave a register at its old place.
+ * The first byte to record. It lies below the stack pointer, but in the same page. An epilogue
+ * moves the stack pointer up, and CFI may still have a register's place below it.
  */
 static __always_inline __u64 first_recorded(const struct scratch_slot *slot)
 {
@@ -169,6 +169,8 @@ static __always_inline void describe_deferred(const struct scratch_slot *slot,
 	hit->n_cut = walked->n - 1;
 	hit->cut_mark = walked->mark;
 	hit->is_at_entry = (__u32)slot->is_at_entry;
+	if (config.has_sum)
+		hit->value = slot->value;
 }
 
 /* Record the words of both stacks, and the stack itself. */

@@ -59,6 +59,7 @@ struct deferred_hit {
 	struct unwind_regs regs; /* of the frame that has no rule */
 	struct unwind_rule rule; /* by which the walk came there; 0: it began there */
 	__u64 stack_from;        /* address of the first byte recorded */
+	__s64 value;             /* with trace_config.has_sum */
 	__u32 stack_bytes;       /* recorded */
 	__u32 turn;
 	__u32 n_pieces;

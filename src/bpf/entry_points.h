@@ -47,4 +47,5 @@ static const struct {
 	{ "tracepoint/count", BPF_PROG_TYPE_TRACEPOINT },
 	{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
 	{ "perf_event/count", BPF_PROG_TYPE_PERF_EVENT },
+	{ "raw_tp/count", BPF_PROG_TYPE_RAW_TRACEPOINT },
 };

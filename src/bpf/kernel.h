@@ -15,13 +15,6 @@ struct vm_unmapped_area_info {
 
 #define LAST_ERROR 4095 /* include/linux/err.h: error codes in place of the last addresses */
 
-/* A function with a frame pointer leaves this where the frame pointer points to. */
-struct user_frame {
-	unsigned long next;
-	unsigned long return_address;
-};
-
-#define PAGE_SHIFT 12
 #define VM_EXEC 4 /* include/linux/mm.h */
 
 struct task_struct;

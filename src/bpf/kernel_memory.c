@@ -23,7 +23,7 @@ struct kernel_memory {
 	uint8_t *exchange;
 };
 
-/* What the programs get as context. */
+/* The context of the programs. */
 struct request {
 	uint64_t addr;
 	uint64_t bytes;

@@ -32,8 +32,9 @@ struct kernel_image {
 _Static_assert(sizeof(struct kernel_image) == 32, "abi");
 
 /*
- * A program reads so much of the stack at once, of it so much before a word that it lacks. The
- * first read is smaller: system calls have a random gap in their stacks, of up to 1 KiB.
+ * A program reads a window of the stack at once. If it lacks a word, the next window begins
+ * KERNEL_WINDOW_BEFORE bytes before that word. The first window is smaller: system calls have a
+ * random gap of up to 1 KiB in their stacks.
  */
 #define KERNEL_FIRST_BYTES 192U
 #define KERNEL_WINDOW_BYTES 1024U
@@ -67,7 +68,10 @@ struct fallen_start {
 	__u64 n; /* falls in a row, and hits since */
 };
 
-/* The first hits of each slot, and one in so many, are walked by the kernel's helper, too. */
+/*
+ * The kernel's helper also walks the first CHECKED_FIRST hits of each slot, and one in
+ * CHECKED_EVERY after them.
+ */
 #define CHECKED_FIRST 16U
 #define CHECKED_EVERY 65536U
 
@@ -82,8 +86,8 @@ struct kernel_walks {
 	__u32 is_on;
 	/*
 	 * How many modules have gone. A program counts, before the kernel frees their code. With
-	 * each, all recent rules are forgotten. At LAST_GENERATION it stops, as do walks of
-	 * modules: a recent rule has room for so many.
+	 * each, all recent rules are forgotten. At LAST_GENERATION it stops, and so do walks of
+	 * modules: a recent rule has 16 bits for the generation.
 	 */
 	__u32 generation;
 	__u32 modules_generation; /* the modules' image is valid in this one alone */

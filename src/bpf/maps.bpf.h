@@ -96,6 +96,7 @@ struct scratch_slot {
 	__u64 asking;   /* enum asking */
 	__u64 paced_ns; /* start of the hit, if struct cpu_pace measures it; else 0 */
 	__u64 timed_ns; /* likewise for struct hit_cost */
+	__s64 value;    /* with config.has_sum: of the hit */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
@@ -149,8 +150,8 @@ struct {
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */
-	__type(key, struct stack_key);
-	__type(value, struct stack_row);
+	__uint(key_size, sizeof(struct stack_key));
+	__uint(value_size, sizeof(struct stack_row)); /* or of a summed one: set before loading */
 } counts0 SEC(".maps"), counts1 SEC(".maps");
 
 struct {
@@ -165,8 +166,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, __u64);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u64)); /* twice that with sums: set before loading */
 } hot SEC(".maps");
 
 /* Stacks of both generations, so a known stack is stored once. */
@@ -345,6 +346,19 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } no_programs SEC(".maps");
+
+/* See go_to_full(). The kernel takes programs of one kind into such a map. */
+struct full_program {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
+struct full_program full_tracepoint SEC(".maps");
+struct full_program full_kprobe SEC(".maps");
+struct full_program full_kmulti SEC(".maps");
+struct full_program full_sample SEC(".maps");
 
 /* With several -p: the processes to count. */
 struct {

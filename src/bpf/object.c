@@ -4,28 +4,27 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "bpf/dead_code.h"
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
 #include "bpf/entry_points.h"
+#include "bpf/full_programs.h"
 #include "bpf/kernel_maps.h"
+#include "bpf/large_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
 #include "bpf/parallel_load.h"
+#include "bpf/program_wait.h"
+#include "bpf/settled_code.h"
 #include "bpf/skeleton.h"
 #include "bpf/table_maps.h"
-#include "bpf/unused_code.h"
 
 struct object {
 	struct stackcount_bpf *skeleton;
@@ -34,7 +33,9 @@ struct object {
 	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct parallel_load parallel;
-	int outer_fd; /* a map-in-map, whose update waits for programs; -1 until needed */
+	struct full_programs full;
+	struct settings_map settings;
+	int outer_fd; /* of program_wait() */
 };
 
 /*
@@ -44,59 +45,40 @@ struct object {
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-/* Of the object in progress. */
-static struct btf_ids btf_ids;
-static const struct bpf_map *settings;
-static struct object *loading; /* threads load its large programs; NULL: libbpf loads all */
+static struct object *loading;
+static struct btf_ids btf_ids; /* of .loading, as this: */
+static bool uses_threads;      /* they load the large programs; else libbpf loads all */
 
 static bool is_chosen_program(const struct object *o, const struct bpf_program *program)
 {
-	for (int i = 0; o && i < PROGRAM_N; i++)
+	for (int i = 0; i < PROGRAM_N; i++)
 		if (o->programs[i] == program)
 			return true;
 	return false;
 }
 
-/*
- * Before loading, libbpf tries bpf_probe_read_kernel(). If lockdown (confidentiality) refuses that,
- * libbpf takes the kernel for one before 5.5. It then replaces both newer helpers by
- * bpf_probe_read(), which lockdown refuses, too. Reading user memory would have been allowed, so we
- * put that helper back. Programs in these sections read no kernel memory.
- */
-static void put_helper_back(struct bpf_insn *insns, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
-		    insns[i].imm == BPF_FUNC_probe_read)
-			insns[i].imm = BPF_FUNC_probe_read_user;
-}
-
-static int remove_dead_code(struct bpf_program *prog, struct bpf_prog_load_opts *opts)
-{
-	const size_t n = bpf_program__insn_cnt(prog);
-	cleanup_free struct bpf_insn *insns = xcalloc(n, sizeof(*insns));
-	struct program_constants constants = { .fd = bpf_map__fd(settings) };
-	struct program_code code = { insns, n, (struct bpf_func_info *)opts->func_info,
-				     opts->func_info_cnt };
-
-	constants.at = bpf_map__initial_value((struct bpf_map *)settings, &constants.bytes);
-	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-	dead_code_remove(&constants, &code);
-	unused_code_remove(&code);
-	opts->func_info_cnt = (__u32)code.n_functions;
-	return bpf_program__set_insns(prog, insns, code.n);
-}
-
 static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
+	const size_t n = bpf_program__insn_cnt(prog);
 	int err;
 
 	(void)cookie;
-	put_helper_back(insns, bpf_program__insn_cnt(prog));
-	btf_ids_put(&btf_ids, insns, bpf_program__insn_cnt(prog));
-	err = remove_dead_code(prog, opts);
-	if (err || !is_chosen_program(loading, prog))
+	settled_code_put_helper_back(insns, n);
+	btf_ids_put(&btf_ids, insns, n);
+
+	const bool is_first =
+		loading->skeleton->rodata->config.kernel_tables &&
+		full_programs_keep(&loading->full, loading->skeleton->obj, prog, opts);
+	struct program_code code = { memcpy(xmalloc(n * sizeof(*insns)), insns, n * sizeof(*insns)),
+				     n, (struct bpf_func_info *)opts->func_info,
+				     opts->func_info_cnt };
+
+	settled_code_keep(&loading->settings, is_first, &code);
+	opts->func_info_cnt = (__u32)code.n_functions;
+	err = bpf_program__set_insns(prog, code.insns, code.n);
+	free(code.insns);
+	if (err || !uses_threads || !is_chosen_program(loading, prog))
 		return err;
 	return parallel_load_begin(&loading->parallel, prog, opts);
 }
@@ -131,6 +113,8 @@ static void choose_programs(struct object *o, const struct object_options *optio
 			(void)bpf_program__set_expected_attach_type(o->programs[i],
 								    entry_points[i].attach_type);
 	}
+	full_programs_leave_out(o->skeleton->obj, (const struct bpf_program *const *)o->programs,
+				PROGRAM_N);
 }
 
 static void allocate_on_demand(struct bpf_map *map, const struct features *features)
@@ -163,6 +147,16 @@ static bool object_may_defer(const struct trace_config *config)
 	return config->unwind && config->has_loop;
 }
 
+/* Rows with sums are larger. */
+static void size_rows(struct stackcount_bpf *s, bool has_sum)
+{
+	const uint32_t bytes = has_sum ? sizeof(struct summed_row) : sizeof(struct stack_row);
+
+	(void)bpf_map__set_value_size(s->maps.counts0, bytes);
+	(void)bpf_map__set_value_size(s->maps.counts1, bytes);
+	(void)bpf_map__set_value_size(s->maps.hot, HOT_WORDS(has_sum) * sizeof(uint64_t));
+}
+
 static void size_maps(struct object *o, const struct object_options *options,
 		      const struct features *features)
 {
@@ -179,6 +173,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
 	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
+	size_rows(s, options->config.has_sum);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
 	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
 	if (options->config.mode == MODE_CALLS)
@@ -195,6 +190,16 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.deferred, object_may_defer(&options->config) ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
+}
+
+static void make_large_maps(const struct stackcount_bpf *s)
+{
+	struct bpf_map *const maps[] = {
+		s->maps.slab0,   s->maps.deferred, s->maps.stacks, s->maps.files,
+		s->maps.counts0, s->maps.counts1,  s->maps.spaces, s->maps.lives,
+	};
+
+	large_maps_make(maps, ARRAY_SIZE(maps));
 }
 
 static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
@@ -233,28 +238,30 @@ static bool may_load_in_parallel(const struct object *o)
 }
 
 /*
- * Load the programs. Returns libbpf's result, or an error from a thread. On entry *@is_parallel
- * allows threads. On return it says whether the kernel refused a program in a thread.
+ * Load the programs. Returns libbpf's result. @is_parallel: threads may load the large ones, which
+ * go on.
  */
-static int load_programs(struct object *o, bool *is_parallel)
+static int begin_loading(struct object *o, bool is_parallel)
 {
-	int err, err_parallel;
+	int err;
 
-	loading = *is_parallel && may_load_in_parallel(o) ? o : NULL;
+	loading = o;
+	uses_threads = is_parallel && may_load_in_parallel(o);
 	levels_give_inner(&o->levels);
-	table_maps_make_slab0(&o->tables);
+	make_large_maps(o->skeleton);
+	table_maps_give_inner(&o->tables);
 	err = stackcount_bpf__load(o->skeleton);
 	levels_take_inner(&o->levels);
 	loading = NULL;
-	err_parallel = parallel_load_wait(&o->parallel);
-	*is_parallel = !err && err_parallel;
-	return err ? err : err_parallel;
+	return err;
 }
 
 static void init_maps(struct object *o, const struct trace_config *config)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 
+	o->settings = (struct settings_map){ .map = s->maps.rodata,
+					     .at = offsetof(typeof(*s->rodata), config) };
 	o->tables = (struct table_maps){ .slab0 = s->maps.slab0,
 					 .slabs = s->maps.slabs,
 					 .spaces = s->maps.spaces,
@@ -266,7 +273,10 @@ static void init_maps(struct object *o, const struct trace_config *config)
 	o->levels.maps[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 }
 
-/* Make an object in one attempt. @is_parallel: as for load_programs(). */
+/*
+ * Make an object in one attempt. On entry *@is_parallel allows threads. On return it says whether
+ * the kernel refused a program in a thread.
+ */
 static int load_object_once(const struct object_options *options, const struct features *features,
 			    bool *is_parallel, struct object **ret, struct error *e)
 {
@@ -282,17 +292,20 @@ static int load_object_once(const struct object_options *options, const struct f
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
 	btf_ids = options->btf_ids;
-	settings = o->skeleton->maps.rodata;
+	o->settings.value = options->value;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
-	int err = load_programs(o, is_parallel);
+	int err = begin_loading(o, *is_parallel);
+	/* Meanwhile, the verifier works. */
+	const int err_memory = err ? 0 : map_all_memory(o, &options->config, e);
+	const int err_parallel = parallel_load_wait(&o->parallel);
 
-	if (err)
-		return libbpf_words_refuse(err, e);
-	err = map_all_memory(o, &options->config, e);
-	if (err)
-		return err;
+	*is_parallel = !err && err_parallel;
+	if (err || err_parallel)
+		return libbpf_words_refuse(err ? err : err_parallel, e);
+	if (err_memory)
+		return err_memory;
 	*ret = TAKE(o);
 	return 0;
 }
@@ -319,6 +332,7 @@ void object_free(struct object *o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
 	parallel_load_fini(&o->parallel);
+	full_programs_fini(&o->full);
 	levels_fini(&o->levels);
 	mapped_close(&o->hot);
 	mapped_close(&o->rings);
@@ -386,6 +400,17 @@ int object_program_for(const struct object *o, enum object_program program, uint
 			       PROGRAM_LICENSE, insns, n, NULL);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int object_load_full(struct object *o, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < o->full.n && !err; i++) {
+		settled_code_keep(&o->settings, false, &o->full.list[i].copy.code);
+		err = full_program_begin(&o->full.list[i], e);
+	}
+	return err;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
@@ -558,39 +583,14 @@ void object_describe(const struct object *o)
 	for (int i = 0; i < PROGRAM_N; i++)
 		if (o->programs[i])
 			describe_program(object_program_fd(o, (enum object_program)i));
+	for (size_t i = 0; i < o->full.n; i++)
+		if (o->full.list[i].fd >= 0)
+			describe_program(o->full.list[i].fd);
 	describe_maps(o->skeleton->obj);
 	levels_describe(&o->levels);
 }
 
-/*
- * An update of a map-in-map from user space returns when all programs that were running have ended
- * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The value does not matter.
- */
-static int wait_by_map(struct object *o, struct error *e)
-{
-	int inner = object_lost_fd(o);
-	__u32 zero = 0;
-
-	if (o->outer_fd < 0) {
-		LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = inner);
-
-		o->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "waiter", sizeof(__u32),
-					     sizeof(__u32), 1, &opts);
-	}
-	if (o->outer_fd < 0)
-		return error_errno(e, "create the map that waits for programs");
-	if (bpf_map_update_elem(o->outer_fd, &zero, &inner, BPF_ANY))
-		return error_errno(e, "wait for programs");
-	return 0;
-}
-
-/*
- * Programs run in RCU read-side sections, so waiting for RCU is enough. The kernel refuses the
- * command if CPUs are in nohz_full mode.
- */
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-		return 0;
-	return wait_by_map((struct object *)o, e);
+	return program_wait(object_lost_fd(o), &((struct object *)o)->outer_fd, e);
 }

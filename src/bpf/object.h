@@ -37,6 +37,8 @@ enum object_program {
 	PROGRAM_N,
 };
 
+struct value_code;
+
 struct object_options {
 	struct trace_config config;
 	unsigned programs;      /* 1 << enum object_program, an OR */
@@ -45,6 +47,8 @@ struct object_options {
 	uint32_t max_chunks;    /* of both generations together */
 	uint32_t max_tgids;     /* entries in the map 'tgids' */
 	struct btf_ids btf_ids; /* the programs use these */
+	const struct value_code
+		*value; /* with config.has_sum; lent until object_load_full() is over */
 };
 
 struct object;
@@ -65,6 +69,13 @@ void object_free(struct object *object);
 void object_freep(struct object **object);
 
 int object_program_fd(const struct object *object, enum object_program program);
+
+/*
+ * Load the programs that walk kernel stacks by tables, and have them take over from those that
+ * count so far. Those stay for the programs that the kernel refuses. May run in a thread. Errors:
+ * the kernel's.
+ */
+must_check int object_load_full(struct object *object, struct error *e);
 
 /*
  * With TARGET_BY_PROGRAM: load @program once more, for @target alone. Returns a descriptor, which
@@ -97,7 +108,7 @@ void object_begin_level(struct object *object);
 /* The same, and wait until the second level exists. */
 void object_add_level(struct object *object);
 
-/* The map 'hot', by hot_index(). Lent by @object. */
+/* The map 'hot': HOT_WORDS() words for each hot_index(). Lent by @object. */
 uint64_t *object_hot(const struct object *object);
 
 /* MODE_EVENTS: the rings, one for each possible CPU, and all their places. Lent by @object. */

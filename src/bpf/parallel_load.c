@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "bpf/parallel_load.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,13 +11,11 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "bpf/instructions.h"
+#include "bpf/program_copy.h"
 
 struct parallel_program {
 	struct bpf_program *program;
-	struct bpf_insn *insns;
-	size_t n;
-	struct bpf_prog_load_opts opts;
-	void *func_info;
+	struct program_copy copy;
 	pthread_t thread;
 	bool is_running;
 	int fd; /* or a negative error */
@@ -31,32 +28,11 @@ bool parallel_load_may_help(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) > 1;
 }
 
-static void *copy_bytes(const void *from, size_t bytes)
-{
-	return from ? memcpy(xmalloc(bytes), from, bytes) : NULL;
-}
-
-/*
- * A newer libbpf may have more options behind those known here. There is no line information to
- * copy (scripts/without_lines).
- */
-static void copy_options(struct parallel_program *p, const struct bpf_prog_load_opts *opts)
-{
-	memcpy(&p->opts, opts, opts->sz < sizeof(p->opts) ? opts->sz : sizeof(p->opts));
-	p->opts.sz = sizeof(p->opts);
-	p->func_info =
-		copy_bytes(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
-	p->opts.func_info = p->func_info;
-}
-
 static void *load_in_thread(void *argument)
 {
 	struct parallel_program *p = argument;
 
-	p->fd = bpf_prog_load(bpf_program__type(p->program), bpf_program__name(p->program),
-			      PROGRAM_LICENSE, p->insns, p->n, &p->opts);
-	if (p->fd < 0)
-		p->fd = -errno;
+	p->fd = program_copy_load(&p->copy, bpf_program__name(p->program));
 	return NULL;
 }
 
@@ -65,8 +41,7 @@ static void parallel_program_free(struct parallel_program *p)
 	if (p->is_running)
 		(void)pthread_join(p->thread, NULL);
 	cleanup_close_fd(&p->fd);
-	free(p->insns);
-	free(p->func_info);
+	program_copy_fini(&p->copy);
 	free(p);
 }
 
@@ -77,10 +52,8 @@ int parallel_load_begin(struct parallel_load *l, struct bpf_program *program,
 	struct parallel_program *p = xcalloc(1, sizeof(*p));
 
 	p->program = program;
-	p->n = bpf_program__insn_cnt(program);
-	p->insns = copy_bytes(bpf_program__insns(program), p->n * sizeof(*p->insns));
 	p->fd = -1;
-	copy_options(p, opts);
+	program_copy_init(&p->copy, program, opts);
 	p->is_running = thread_start(&p->thread, load_in_thread, p) == 0;
 	if (!p->is_running) {
 		parallel_program_free(p);
@@ -137,6 +110,6 @@ const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
 {
 	const struct parallel_program *p = find_parallel_program(l, program);
 
-	*ret_n = p ? p->n : bpf_program__insn_cnt(program);
-	return p ? p->insns : bpf_program__insns(program);
+	*ret_n = p ? p->copy.code.n : bpf_program__insn_cnt(program);
+	return p ? p->copy.code.insns : bpf_program__insns(program);
 }

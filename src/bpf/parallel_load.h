@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROGRAM_LICENSE "Dual BSD/GPL"
-
 struct parallel_program;
 
 /* A zeroed one is empty. */

@@ -56,3 +56,10 @@ static inline size_t insn_target(const struct bpf_insn *insn, size_t i)
  * leads to the next one that stays.
  */
 void program_code_keep(struct program_code *code, const bool *stays);
+
+/*
+ * Replace function number @function by the @n instructions of @body. @code->insns must come from
+ * the heap; it may move.
+ */
+void program_code_replace(struct program_code *code, size_t function, const struct bpf_insn *body,
+			  size_t n);

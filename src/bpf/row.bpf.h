@@ -301,10 +301,26 @@ static __always_inline void give_counters(struct stack_row *row, __u32 g)
 }
 
 /*
+ * Add to the sum at @to the value of the hit. Its count is added, too, and both are read when no
+ * program uses the row any more.
+ */
+static __always_inline void add_value(__s64 *to, const struct scratch_slot *slot,
+				      bool is_preemptible)
+{
+	if (!config.has_sum)
+		return;
+	if (is_preemptible)
+		add_atomically(to, slot->value);
+	else
+		*to += slot->value;
+}
+
+/*
  * Add to the CPU's own counter of a hot row. Programs of user probes add atomically, since they
  * preempt each other. Of all others, one at a time runs on a CPU. False: the CPU has no counter.
  */
-static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptible)
+static __always_inline bool count_hot(const struct scratch_slot *slot, __u32 hot_row, __u32 g,
+				      bool is_preemptible)
 {
 	__u32 index = hot_index(bpf_get_smp_processor_id(), g, hot_row, config.n_hot_rows);
 	__u64 *own = bpf_map_lookup_elem(&hot, &index);
@@ -315,21 +331,24 @@ static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptibl
 		add_atomically(own, 1);
 	else
 		*own += 1;
+	add_value((__s64 *)own + 1, slot, is_preemptible);
 	return true;
 }
 
-/* Count a hit in its row. Returns the row's number among the hot ones, or 0. */
-static __always_inline __u32 count_in(struct stack_row *row, __u32 g, bool is_preemptible,
-				      bool is_new_kernel)
+/* Count the slot's hit in its row. Returns the row's number among the hot ones, or 0. */
+static __always_inline __u32 count_in(struct stack_row *row, const struct scratch_slot *slot,
+				      __u32 g, bool is_preemptible, bool is_new_kernel)
 {
 	__u32 hot_row = *(volatile __u16 *)&row->hot;
 
 	if (!is_new_kernel) {
 		add_atomically(&row->count, 1);
+		add_value(&((struct summed_row *)row)->sum, slot, true);
 		return 0;
 	}
-	if (hot_row && count_hot(hot_row, g, is_preemptible))
+	if (hot_row && count_hot(slot, hot_row, g, is_preemptible))
 		return hot_row;
+	add_value(&((struct summed_row *)row)->sum, slot, true);
 	if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT)
 		give_counters(row, g);
 	return 0;
@@ -384,15 +403,20 @@ static __always_inline void note_row(const struct scratch_slot *slot)
 }
 
 /* Add a row that contains this hit. Returns 0 or an error; -EEXIST: another CPU was quicker. */
-static __always_inline int insert_row(const struct stack_key *key, void *more, __u32 g)
+static __always_inline int insert_row(const struct scratch_slot *slot, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
+	const struct stack_key *key = &slot->key;
 	const __u64 now = bpf_ktime_get_ns();
-	const struct stack_row new_row = { .count = 1,
-					   .first_low = (__u32)now,
-					   .first_high = (__u16)(now >> 32) };
-	int err = add_to_map(counts, key, &new_row);
+	struct summed_row new_row;
+	int err;
 
+	new_row.row = (struct stack_row){ .count = 1,
+					  .first_low = (__u32)now,
+					  .first_high = (__u16)(now >> 32) };
+	if (config.has_sum)
+		new_row.sum = slot->value;
+	err = add_to_map(counts, key, &new_row);
 	if (err == -E2BIG && more)
 		err = add_to_map(more, key, &new_row);
 	if (err)
@@ -415,7 +439,7 @@ static __always_inline void count_in_new_row(struct scratch_slot *slot, __u32 g,
 	if (more)
 		row = bpf_map_lookup_elem(more, key);
 	if (row) {
-		count_in(row, g, true, is_new_kernel);
+		count_in(row, slot, g, true, is_new_kernel);
 		return;
 	}
 	/* Frames first, then the row: a row that exists can always be printed. */
@@ -424,7 +448,7 @@ static __always_inline void count_in_new_row(struct scratch_slot *slot, __u32 g,
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return;
 	}
-	err = insert_row(key, more, g);
+	err = insert_row(slot, more, g);
 	if (!err) {
 		note_row(slot);
 		return;
@@ -433,7 +457,7 @@ static __always_inline void count_in_new_row(struct scratch_slot *slot, __u32 g,
 	if (!row && more)
 		row = bpf_map_lookup_elem(more, key);
 	if (row)
-		count_in(row, g, true, is_new_kernel);
+		count_in(row, slot, g, true, is_new_kernel);
 	else
 		note_lost(loss_of_error(err, LOST_COUNTS_FULL));
 }

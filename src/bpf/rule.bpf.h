@@ -10,6 +10,7 @@
 #include "bpf/faulted.bpf.h"
 #include "bpf/made.bpf.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/member.bpf.h"
 #include "bpf/tables.h"
 #include "bpf/walk.h"
 
@@ -161,15 +162,10 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	return UNWIND_GOES_ON;
 }
 
-static __always_inline const void *memory_at_offset(const void *of, __u32 offset)
-{
-	return of + offset;
-}
-
 /*
- * Put the mapped file into slot->file. The verifier knows the type of the kernel's struct
- * vm_area_struct, so each offset must be that of a member. A load through a NULL pointer gives
- * zeros.
+ * Put the mapped file into slot->file. Without load_kernel(), the verifier knows the type of the
+ * kernel's struct vm_area_struct, so each offset must be that of a member. A load through a NULL
+ * pointer gives zeros.
  */
 static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 		      struct scratch_slot **at)
@@ -178,28 +174,26 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	const void *file, *inode, *sb;
 
 	(void)task;
-	file = *(const void **)memory_at_offset(vma, config.vma.vm_file);
+	file = (const void *)member_at(vma, config.vma.vm_file);
 	if (!file) {
-		found->is_made =
-			*(const __u64 *)memory_at_offset(vma, config.vma.vm_flags) & VM_EXEC &&
-			!*(const void **)memory_at_offset(vma, config.vma.vm_ops);
+		found->is_made = member_at(vma, config.vma.vm_flags) & VM_EXEC &&
+				 !member_at(vma, config.vma.vm_ops);
 		return 0;
 	}
-	inode = *(const void **)memory_at_offset(file, config.vma.f_inode);
+	inode = (const void *)member_at(file, config.vma.f_inode);
 	if (!inode)
 		return 0;
-	sb = *(const void **)memory_at_offset(inode, config.vma.i_sb);
+	sb = (const void *)member_at(inode, config.vma.i_sb);
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
-	found->key.offset = *(const __u64 *)memory_at_offset(vma, config.vma.vm_pgoff)
-			    << PAGE_SHIFT;
-	found->key.inode = *(const __u64 *)memory_at_offset(inode, config.vma.i_ino);
-	found->key.size = *(const __u64 *)memory_at_offset(inode, config.vma.i_size);
-	found->key.changed = *(const __u64 *)memory_at_offset(inode, config.vma.i_mtime);
-	found->key.changed_ns = *(const __u32 *)memory_at_offset(inode, config.vma.i_mtime_ns);
-	found->key.dev = *(const __u32 *)memory_at_offset(sb, config.vma.s_dev);
+	found->key.offset = member_at(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
+	found->key.inode = member_at(inode, config.vma.i_ino);
+	found->key.size = member_at(inode, config.vma.i_size);
+	found->key.changed = member_at(inode, config.vma.i_mtime);
+	found->key.changed_ns = short_member_at(inode, config.vma.i_mtime_ns);
+	found->key.dev = short_member_at(sb, config.vma.s_dev);
 	return 0;
 }
 

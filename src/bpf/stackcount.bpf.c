@@ -19,6 +19,7 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/row.bpf.h"
 #include "bpf/unwind.bpf.h"
+#include "bpf/value.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -76,11 +77,11 @@ static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __
 	__u32 hot_row;
 
 	if (is_new_kernel && is_recent(recent, key, turn) &&
-	    count_hot(recent->hot, g, is_user_hit(kind)))
+	    count_hot(slot, recent->hot, g, is_user_hit(kind)))
 		return;
 	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
 	if (row) {
-		hot_row = count_in(row, g, is_user_hit(kind), is_new_kernel);
+		hot_row = count_in(row, slot, g, is_user_hit(kind), is_new_kernel);
 		if (hot_row)
 			*recent = (struct recent_row){ *key, turn, hot_row };
 	} else if (is_new_kernel) {
@@ -212,6 +213,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
 		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
+	} else if (has_no_value(ctx, slot, is_new_kernel)) {
+		note_lost(LOST_NO_VALUE);
 	} else {
 		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
 		if (!is_deferred(slot, turn, is_new_kernel))
@@ -236,6 +239,18 @@ static __always_inline void keep_own_stack(void *ctx)
 		bpf_tail_call(ctx, &no_programs, 0);
 }
 
+/*
+ * Where kernel stacks are walked by tables, a run has two programs for each event. The first one
+ * leaves this walk to the kernel's helper, because the verifier takes most of the start. Once the
+ * full program is loaded, the first one goes there before it does anything, and never comes back.
+ * So one of them counts each hit, in the same maps.
+ */
+static __always_inline void go_to_full(void *ctx, void *slot)
+{
+	if (config.is_first)
+		bpf_tail_call(ctx, slot, 0);
+}
+
 static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 {
 	keep_own_stack(ctx);
@@ -245,6 +260,7 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
+	go_to_full(ctx, &full_tracepoint);
 	(void)on_hit(ctx, HIT_TRACEPOINT, true);
 	return OTHERS_GO_ON;
 }
@@ -252,12 +268,14 @@ int on_tracepoint(void *ctx)
 SEC("?kprobe/count")
 int on_kprobe(struct pt_regs *ctx)
 {
+	go_to_full(ctx, &full_kprobe);
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
 }
 
 SEC("?kprobe/count")
 int on_kprobe_multi(struct pt_regs *ctx)
 {
+	go_to_full(ctx, &full_kmulti);
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
 }
 
@@ -265,6 +283,7 @@ int on_kprobe_multi(struct pt_regs *ctx)
 SEC("?perf_event/count")
 int on_sample(void *ctx)
 {
+	go_to_full(ctx, &full_sample);
 	note_lost(SAMPLES);
 	(void)on_hit(ctx, HIT_SAMPLE, true);
 	return 0;
@@ -537,7 +556,7 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
  * A process has come to code that it has not run yet, or not lately. Interrupts are off, so the
  * kernel answers once. If it does not answer, the old note about this address is forgotten.
  */
-SEC("?raw_tp")
+SEC("?raw_tp/count")
 int on_fault(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 addr = ctx->args[0];

@@ -17,13 +17,18 @@ static int create_slab(const struct bpf_map *like, const char *name)
 
 /*
  * The outer map needs an inner map as a model. libbpf would make one of 4 MiB and close it, so we
- * give it the first slab. If this fails, loading fails next, with libbpf's message.
+ * give it the first slab. Runs without tables have a small one.
  */
-void table_maps_make_slab0(struct table_maps *t)
+void table_maps_give_inner(struct table_maps *t)
 {
-	cleanup_close int fd = create_slab(t->slab0, "slab0");
+	cleanup_close int fd = -1;
 
-	if (fd >= 0 && bpf_map__reuse_fd(t->slab0, fd) == 0)
+	if (bpf_map__fd(t->slab0) < 0) {
+		fd = create_slab(t->slab0, "slab0");
+		if (fd >= 0)
+			(void)bpf_map__reuse_fd(t->slab0, fd);
+	}
+	if (bpf_map__fd(t->slab0) >= 0)
 		(void)bpf_map__set_inner_map_fd(t->slabs, bpf_map__fd(t->slab0));
 }
 

@@ -21,8 +21,8 @@ struct table_maps {
 	uint32_t n_slabs;
 };
 
-/* Make the first slab. To be called before loading, when the maps have their sizes. */
-void table_maps_make_slab0(struct table_maps *t);
+/* To be called before loading, when the maps have their sizes. */
+void table_maps_give_inner(struct table_maps *t);
 
 /* Map the first slab. To be called after loading. */
 must_check int table_maps_open(struct table_maps *t, struct error *e);

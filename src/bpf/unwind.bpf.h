@@ -316,8 +316,7 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
  * maps a part of a stack and, piece by piece, the new program. When all is there, the kernel sets
  * mm->end_code. Last, it replaces the registers. In between they belong to the old program.
  *
- * For each such read, the verifier searches all of the kernel's BTF for four names. In a global
- * function it does so once.
+ * In a global function, so the verifier checks it once.
  */
 __noinline int has_program(void)
 {
@@ -325,8 +324,8 @@ __noinline int has_program(void)
 
 	if (!config.vma.end_code)
 		return 0;
-	mm = *(const void **)memory_at_offset(bpf_get_current_task_btf(), config.vma.mm);
-	return mm && *(const __u64 *)memory_at_offset(mm, config.vma.end_code);
+	mm = (const void *)member_at(bpf_get_current_task_btf(), config.vma.mm);
+	return mm && member_at(mm, config.vma.end_code);
 }
 
 /*

@@ -24,7 +24,7 @@
 #define FOLDER "/usr/lib/debug"
 #define cleanup_image cleanup(image_freep)
 
-/* We compare each code section of a debug file with all of its file. No linker makes so many. */
+/* We compare each code section of a debug file with all of its file. No linker makes this many. */
 #define MOST_SECTIONS 1024
 /* A checksum takes seconds for each gigabyte, and a sparse file can be long without taking room. */
 #define MAX_CRC_BYTES (1UL << 30)

@@ -81,10 +81,11 @@ bool image_is_behind_call(const struct image *im, uint64_t vaddr);
 
 /* A USDT probe. Addresses in its note are adjusted if prelink has moved the file. */
 struct image_usdt {
-	const char *provider; /* both lent by the image */
+	const char *provider; /* all three lent by the image */
 	const char *name;
-	uint64_t offset;    /* file offset of the probe's instruction */
-	uint64_t semaphore; /* file offset of its reference counter, 0 if none */
+	const char *arguments; /* as in the note: "-4@$7 8@..."; "": none */
+	uint64_t offset;       /* file offset of the probe's instruction */
+	uint64_t semaphore;    /* file offset of its reference counter, 0 if none */
 };
 
 typedef int image_usdt_visit(void *context, const struct image_usdt *probe);

@@ -13,7 +13,10 @@
 #include "elf/debug.h"
 #include "elf/symbols.h"
 
-/* We search so many segments for a symbol. A hostile file may have many symbols in no segment. */
+/*
+ * We search at most this many segments for a symbol. A hostile file may have many symbols in no
+ * segment.
+ */
 #define MOST_SEGMENTS 64
 
 static size_t symbol_bytes(const struct image *im)

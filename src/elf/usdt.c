@@ -73,6 +73,9 @@ static int visit_description(struct walk *w, struct slice text)
 	probe.name = probe.provider ? read_string(text, &at) : NULL;
 	if (!probe.name || !probe.provider[0] || !probe.name[0])
 		return refuse_notes(w, "one has no name");
+	probe.arguments = read_string(text, &at);
+	if (!probe.arguments)
+		probe.arguments = "";
 
 	uint64_t moved = w->base ? w->base->vaddr - read_note_address(w->im, text.data, 1) : 0;
 	uint64_t place = read_note_address(w->im, text.data, 0) + moved;
@@ -95,7 +98,7 @@ static int visit_description(struct walk *w, struct slice text)
 	return w->visit(w->context, &probe);
 }
 
-static size_t align4(size_t n)
+static size_t note_aligned(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
@@ -110,17 +113,18 @@ static int visit_notes(struct walk *w, struct slice notes)
 
 		memcpy(&h, notes.data + at, sizeof(h));
 		at += sizeof(h);
-		if (align4(h.n_namesz) > notes.size - at ||
-		    h.n_descsz > notes.size - at - align4(h.n_namesz))
+		if (note_aligned(h.n_namesz) > notes.size - at ||
+		    h.n_descsz > notes.size - at - note_aligned(h.n_namesz))
 			return refuse_notes(w, "one goes beyond the section");
 
 		const uint8_t *owner = notes.data + at;
 
-		at += align4(h.n_namesz);
+		at += note_aligned(h.n_namesz);
 
 		struct slice text = { notes.data + at, h.n_descsz };
 
-		at += align4(h.n_descsz) < notes.size - at ? align4(h.n_descsz) : notes.size - at;
+		at += note_aligned(h.n_descsz) < notes.size - at ? note_aligned(h.n_descsz)
+								 : notes.size - at;
 		if (h.n_type != NT_STAPSDT || h.n_namesz != sizeof(OWNER) ||
 		    memcmp(owner, OWNER, sizeof(OWNER)) != 0)
 			continue;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * A payload of up to so many bytes follows its ask in the packet. A larger one goes through the
+ * A payload of at most this many bytes follows its ask in the packet. A larger one goes through the
  * area.
  */
 #define ASK_INLINE 8192

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel lists programs by number. For each it gives the addresses, lengths and tags of its
- * functions, and the time when it was loaded. Their names are in its BTF. /proc/kallsyms has the
- * same names and addresses, but no times and no ends, and takes a thousand times as long to read.
+ * functions. Their names are in its BTF. /proc/kallsyms has the same names and addresses, but no
+ * ends, and takes a thousand times as long to read.
  *
- * The kernel reports when the loading of a program began. The last program at its place was freed
- * before the loading ended. So while the verifier works, a hit of a program that is being freed
- * could get the new one's name. Without events, no kernel gives better times.
+ * The kernel also gives the time when the loading of a program began. That is of no use: the last
+ * program at its place was freed before the loading ended, and may have been hit meanwhile. So a
+ * program's time begins with perf's record of it (kernel/ksymbols.h), else with our first look.
  */
 #include "kernel/bpf_programs.h"
 
@@ -20,13 +20,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kernel/ksymbols.h"
 #include "kernel/program_info.h"
 
 /* With more functions than this, the oldest ones that have gone are forgotten. */
 #define MOST_PAST 4096
-
-/* Any sleep of the machine is longer. */
-#define STEP_NS 1000000
 
 struct piece {
 	uint64_t start, end;
@@ -43,54 +41,10 @@ struct bpf_programs {
 	size_t n_past, cap_past;
 	uint64_t looked; /* ns of the last look; all programs that are loaded and older are known */
 	bool has_looked, is_refused;
-	struct clock_steps clocks;
+	struct ksymbols *records; /* NULL: none */
+	uint64_t began;           /* ns; from here on there are answers */
+	uint32_t first_ids;       /* programs up to this number were loaded then */
 };
-
-/* --- clocks --- */
-
-void clock_steps_fini(struct clock_steps *c)
-{
-	free(c->steps);
-	*c = (struct clock_steps){};
-}
-
-void clock_steps_add(struct clock_steps *c, uint64_t boottime, uint64_t ahead)
-{
-	const struct clock_step step = { boottime, ahead };
-
-	if (c->n && ahead < c->steps[c->n - 1].ahead + STEP_NS)
-		return;
-	array_push(c->steps, c->n, c->capacity, step);
-}
-
-/* If the machine slept between two looks, the sleep counts as after @boottime. */
-uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
-{
-	uint64_t ahead = c->n ? c->steps[0].ahead : 0;
-
-	for (size_t i = 0; i < c->n && c->steps[i].boottime <= boottime; i++)
-		ahead = c->steps[i].ahead;
-	return boottime > ahead ? boottime - ahead : 0;
-}
-
-/*
- * Time passes between the two readings and makes the difference smaller. So the largest one is the
- * best.
- */
-static void measure_clocks(struct bpf_programs *p)
-{
-	uint64_t best = 0, boottime = 0;
-
-	for (int i = 0; i < 8; i++) {
-		boottime = clock_ns(CLOCK_BOOTTIME);
-
-		const uint64_t after = clock_ns(CLOCK_MONOTONIC);
-
-		if (boottime > after && boottime - after > best)
-			best = boottime - after;
-	}
-	clock_steps_add(&p->clocks, boottime, best);
-}
 
 /* --- one program --- */
 
@@ -111,6 +65,25 @@ static bool mark_present(struct bpf_programs *p, uint32_t id, uint64_t now)
 	return is_known;
 }
 
+/*
+ * Since when @program has been there. Numbers rise, and a program has one when it has been loaded.
+ * Our own are loaded before the first hit. Of another program we have seen the number, so the
+ * records of the one that was at its place before have all been written.
+ */
+static uint64_t first_time_of(const struct bpf_programs *p, const struct program_info *program,
+			      uint32_t i, bool is_own)
+{
+	uint64_t since = 0;
+
+	if (is_own || program->info.id <= p->first_ids)
+		return p->began;
+	if (p->records) {
+		ksymbols_read(p->records);
+		since = ksymbols_since(p->records, program->starts[i]);
+	}
+	return since ? since : clock_ns(CLOCK_MONOTONIC);
+}
+
 static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now)
 {
 	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
@@ -123,7 +96,7 @@ static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now
 		struct piece piece = {
 			.start = program->starts[i],
 			.end = program->starts[i] + program->lengths[i],
-			.from = clock_steps_monotonic(&p->clocks, program->info.load_time),
+			.from = first_time_of(p, program, i, is_own),
 			.until = is_own ? UINT64_MAX : now,
 			.id = program->info.id,
 			.is_seen = true,
@@ -145,11 +118,14 @@ static void free_pieces(struct piece *pieces, size_t n)
 		free(pieces[i].name);
 }
 
-struct bpf_programs *bpf_programs_new(void)
+struct bpf_programs *bpf_programs_new(bool has_records)
 {
 	struct bpf_programs *p = xcalloc(1, sizeof(*p));
 
-	measure_clocks(p);
+	p->records = has_records ? ksymbols_open() : NULL;
+	while (has_records && program_next(&p->first_ids) == 0)
+		continue;
+	p->began = clock_ns(CLOCK_MONOTONIC);
 	return p;
 }
 
@@ -161,7 +137,7 @@ void bpf_programs_free(struct bpf_programs *p)
 	free_pieces(p->past, p->n_past);
 	free(p->present);
 	free(p->past);
-	clock_steps_fini(&p->clocks);
+	ksymbols_free(p->records);
 	free(p);
 }
 
@@ -241,7 +217,6 @@ void bpf_programs_look(struct bpf_programs *p)
 	p->looked = now;
 	if (p->is_refused)
 		return;
-	measure_clocks(p);
 	for (size_t i = 0; i < p->n_present; i++)
 		p->present[i].is_seen = false;
 	if (!p->has_looked)

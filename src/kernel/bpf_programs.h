@@ -3,7 +3,7 @@
  * kernel/bpf_programs.h - the functions of BPF programs: names, addresses, and times.
  *
  * Programs come and go, and the next one often takes the last one's place. So an address means a
- * function for a time only. The time begins when the program was loaded, as the kernel reports it.
+ * function for a time only. The time begins when perf reports the program, or with our first look.
  * It ends when the program was seen last.
  */
 #pragma once
@@ -14,7 +14,11 @@
 
 struct bpf_programs;
 
-struct bpf_programs *bpf_programs_new(void);
+/*
+ * Answers are about times from this call on. @has_records: have the kernel record when programs
+ * come, with a ring for each CPU. Else they have names from our first look on.
+ */
+struct bpf_programs *bpf_programs_new(bool has_records);
 void bpf_programs_free(struct bpf_programs *p);
 
 /* Read the list of loaded programs now. */
@@ -33,21 +37,3 @@ struct program_symbol {
  */
 bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
 		     struct program_symbol *ret);
-
-/*
- * Turns times of CLOCK_BOOTTIME, which the kernel reports, into times of CLOCK_MONOTONIC. The
- * former clock goes on while the machine sleeps. For times since the first look at both clocks, the
- * result is never too early.
- */
-struct clock_steps {
-	struct clock_step {
-		uint64_t boottime; /* when the difference was measured */
-		uint64_t ahead;
-	} * steps;
-	size_t n, capacity;
-};
-
-/* Note that @boottime is ahead of CLOCK_MONOTONIC by at least @ahead, now. */
-void clock_steps_add(struct clock_steps *c, uint64_t boottime, uint64_t ahead);
-uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime);
-void clock_steps_fini(struct clock_steps *c);

@@ -19,6 +19,8 @@
 #include "kernel/kallsyms.h"
 #include "kernel/private.h"
 
+#define ONLINE_CPUS "/sys/devices/system/cpu/online"
+
 static char *copy_or_null(const char *text)
 {
 	return text ? xstrdup(text) : NULL;
@@ -46,6 +48,7 @@ void host_free(struct host *host)
 		return;
 	cleanup_close_fd(&host->tracefs_fd);
 	kallsyms_free(host->kallsyms);
+	function_types_free(host->types);
 	free(host->kallsyms_path);
 	free(host->modules_path);
 	free(host->tracefs_path);
@@ -70,6 +73,14 @@ int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *
 	}
 	*ret = host->kallsyms;
 	return 0;
+}
+
+int host_function_types(struct host *host, struct function_types **ret, struct error *e)
+{
+	const int err = host->types ? 0 : function_types_read(&host->types, e);
+
+	*ret = host->types;
+	return err;
 }
 
 int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e)
@@ -149,7 +160,13 @@ bool host_cpu_is_online(uint32_t cpu)
 	uint32_t n;
 	bool has;
 
-	return list_cpus("/sys/devices/system/cpu/online", cpu, &n, &has) && has;
+	return list_cpus(ONLINE_CPUS, cpu, &n, &has) && has;
+}
+
+void host_list_online_cpus(char *to, size_t size)
+{
+	if (read_small(AT_FDCWD, ONLINE_CPUS, to, size) < 0)
+		to[0] = '\0';
 }
 
 bool host_is_preempt_rt(void)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "kernel/function_types.h"
 
 struct host;
 struct kallsyms;
@@ -48,6 +49,25 @@ must_check int host_tracepoint_id(struct host *host, const char *category, const
 must_check int host_tracepoint_field(struct host *host, const char *category, const char *event,
 				     const char *field, uint32_t *ret_offset, struct error *e);
 
+/* A field of a tracepoint's record. Strings are valid during the visit. */
+struct tracepoint_field {
+	const char *type; /* as declared: "__data_loc char[] ", @n_type bytes */
+	size_t n_type;
+	const char *name;
+	uint32_t offset;
+	uint32_t bytes;
+	bool is_signed;
+	bool is_array;
+};
+
+/*
+ * Call @visit for every field of a tracepoint, in their order. A result other than 0 ends the walk
+ * and is returned. Errors: as host_tracepoint_field().
+ */
+typedef int host_field_visit(void *context, const struct tracepoint_field *field);
+must_check int host_each_field(struct host *host, const char *category, const char *event,
+			       host_field_visit *visit, void *context, struct error *e);
+
 /* Call @visit for every tracepoint of tracefs. A non-zero result ends the walk and is returned. */
 typedef int host_tracepoint_visit(void *context, const char *category, const char *event);
 must_check int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
@@ -70,6 +90,9 @@ must_check int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e);
 /* /proc/kallsyms, read at the first call. Lent by @host. Errors: see kallsyms_read(). */
 must_check int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e);
 
+/* The kernel's BTF, read at the first call. Lent by @host. Errors: see function_types_read(). */
+must_check int host_function_types(struct host *host, struct function_types **ret, struct error *e);
+
 /*
  * Does /proc contain this process? It does not if it is not mounted, or is another PID namespace's.
  */
@@ -88,11 +111,17 @@ must_check int host_possible_cpus(uint32_t *ret, struct error *e);
 bool host_cpu_is_possible(uint32_t cpu);
 bool host_cpu_is_online(uint32_t cpu);
 
+/* The CPUs that are online, as the kernel lists them: "0-3,8". "" if it does not tell. */
+void host_list_online_cpus(char *to, size_t size);
+
 /*
  * Is our PID namespace the initial one? If not, *@dev and *@ino identify it for
  * bpf_get_ns_current_pid_tgid().
  */
 bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino);
+
+/* Does CLOCK_MONOTONIC here differ from the kernel's, which records and hits have? */
+bool host_has_shifted_clock(void);
 
 /* Was this kernel built with CONFIG_PREEMPT_RT? */
 bool host_is_preempt_rt(void);

@@ -12,6 +12,7 @@ struct host {
 	char *tracefs_path;
 	int tracefs_fd; /* -1: not opened yet */
 	struct kallsyms *kallsyms;
+	struct function_types *types; /* NULL: not read yet */
 };
 
 /*

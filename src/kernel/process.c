@@ -69,3 +69,13 @@ bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino)
 	*ino = st.st_ino;
 	return st.st_ino == INITIAL_PID_NAMESPACE;
 }
+
+/* "monotonic SECONDS NANOSECONDS", then the same of boottime. */
+bool host_has_shifted_clock(void)
+{
+	char text[256];
+	long long seconds, ns;
+
+	return read_small(AT_FDCWD, "/proc/self/timens_offsets", text, sizeof(text)) > 0 &&
+	       sscanf(text, "monotonic %lld %lld", &seconds, &ns) == 2 && (seconds || ns);
+}

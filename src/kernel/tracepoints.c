@@ -3,7 +3,7 @@
  * Tracepoints. Each has a directory, below the directory of its category.
  *
  *	events/sched/sched_switch/id        372
- *	events/sched/sched_switch/format    see find_field()
+ *	events/sched/sched_switch/format    see read_field()
  *
  * available_events has the same list, but under lockdown it cannot be opened. Directories, IDs and
  * formats can be read.
@@ -78,43 +78,63 @@ int host_tracepoint_id(struct host *host, const char *category, const char *even
 	return 0;
 }
 
+/* The number behind @key in the line. False: it is not there. */
+static bool find_number(const char *line, const char *key, uint64_t *ret)
+{
+	const char *at = strstr(line, key);
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	return take_decimal(&at, ret);
+}
+
 /*
- * Does the line declare @field? The name is the last word of the declaration, before its array
+ * Read a line that declares a field. The name is the last word of the declaration, before its array
  * bounds:
  *
  *	\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+ *
+ * Cuts the line at the end of the name. False: it declares none.
  */
-static bool find_field(const char *line, const char *field, uint32_t *ret_offset)
+static bool read_field(char *line, struct tracepoint_field *ret)
 {
-	const char *declaration = strstr(line, "field:");
-	const char *offset = strstr(line, "\toffset:");
-	const char *end = declaration ? strchr(declaration, ';') : NULL;
-	size_t n = strlen(field);
-	uint64_t value;
+	char *declaration = strstr(line, "field:");
+	char *end = declaration ? strchr(declaration, ';') : NULL;
+	uint64_t offset, size, is_signed = 0;
 
-	if (!end || !offset || offset < end)
+	if (!end || !find_number(end, "\toffset:", &offset) || offset > UINT32_MAX ||
+	    !find_number(end, "\tsize:", &size))
 		return false;
+	(void)find_number(end, "\tsigned:", &is_signed);
+	declaration += strlen("field:");
 
-	const char *bounds = memchr(declaration, '[', (size_t)(end - declaration));
+	char *bounds = memchr(declaration, '[', (size_t)(end - declaration));
 
 	/* "__data_loc char[] name": these bounds belong to the type. */
 	if (bounds && memchr(bounds, ' ', (size_t)(end - bounds)))
 		bounds = NULL;
 
-	const char *name = (bounds ? bounds : end) - n;
+	char *last = bounds ? bounds : end, *name = last;
 
-	if (name <= declaration + strlen("field:") || memcmp(name, field, n) != 0 ||
-	    (name[-1] != ' ' && name[-1] != '*'))
+	while (name > declaration && name[-1] != ' ' && name[-1] != '*')
+		name--;
+	if (name == declaration)
 		return false;
-	offset += strlen("\toffset:");
-	if (!take_decimal(&offset, &value) || value > UINT32_MAX)
-		return false;
-	*ret_offset = (uint32_t)value;
+	*last = '\0';
+	*ret = (struct tracepoint_field){ .type = declaration,
+					  .n_type = (size_t)(name - declaration),
+					  .name = name,
+					  .offset = (uint32_t)offset,
+					  .bytes =
+						  (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),
+					  .is_signed = is_signed == 1,
+					  .is_array = bounds != NULL };
 	return true;
 }
 
-int host_tracepoint_field(struct host *host, const char *category, const char *event,
-			  const char *field, uint32_t *ret_offset, struct error *e)
+int host_each_field(struct host *host, const char *category, const char *event,
+		    host_field_visit *visit, void *context, struct error *e)
 {
 	cleanup_close int fd = -1;
 	int err = open_event_file(host, category, event, "format", &fd, e);
@@ -125,16 +145,46 @@ int host_tracepoint_field(struct host *host, const char *category, const char *e
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, "a tracepoint's format");
 
+	struct tracepoint_field field;
 	char *line;
 	size_t n;
 	int more;
 
-	while ((more = lines_next(&lines, &line, &n, e)) > 0)
-		if (find_field(line, field, ret_offset))
-			return 0;
-	if (more < 0)
-		return more;
-	return error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event, field);
+	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+		err = read_field(line, &field) ? visit(context, &field) : 0;
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+struct field_search {
+	const char *name;
+	uint32_t offset;
+};
+
+static int compare_field(void *context, const struct tracepoint_field *field)
+{
+	struct field_search *search = context;
+
+	if (strcmp(field->name, search->name) != 0)
+		return 0;
+	search->offset = field->offset;
+	return 1;
+}
+
+int host_tracepoint_field(struct host *host, const char *category, const char *event,
+			  const char *field, uint32_t *ret_offset, struct error *e)
+{
+	struct field_search search = { .name = field };
+	const int found = host_each_field(host, category, event, compare_field, &search, e);
+
+	if (found < 0)
+		return found;
+	*ret_offset = search.offset;
+	return found ? 0
+		     : error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event,
+				 field);
 }
 
 static int open_tracefs_directory(int dir_fd, const char *path, DIR **ret, struct error *e)

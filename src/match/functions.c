@@ -50,6 +50,7 @@ static int match_symbol(void *context, const struct image_symbol *s)
 		.symbol = s->name,
 		.path = walk->path,
 		.is_distant = walk->file.is_distant,
+		.is_32_bit = !image_has_64_bit_code(walk->image),
 	};
 
 	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||

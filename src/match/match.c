@@ -233,6 +233,7 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 		copy.category = strtab_add_or_null(list->strings, t->category);
 		copy.event = strtab_add_or_null(list->strings, t->event);
 		copy.path = strtab_add_or_null(list->strings, t->path);
+		copy.arguments = strtab_add_or_null(list->strings, t->arguments);
 		copy.place = place;
 		array_push(list->targets, list->n, list->capacity, copy);
 		note_place_of_target(m, &copy, place, i);

@@ -2,8 +2,8 @@
 /*
  * The returns of user functions: a probe at each exit (unwind/exits.h). The kernel's own return
  * probe (uretprobe) would replace return addresses on the stack. Go's runtime and the unwinding of
- * C++ exceptions end the program when they meet such an address, and stacks end there. So we take
- * none, and leave out a function whose exits are not all known: its count would be too low.
+ * C++ exceptions end the program when they meet such an address, and stacks end there. So we use no
+ * uretprobes, and leave out a function whose exits are not all known: its count would be too low.
  *
  * An exit has the name of its function, and the entry as its address and place. So two patterns
  * list it once, and reports add the exits up.
@@ -14,11 +14,13 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "match/private.h"
 #include "unwind/exits.h"
+#include "unwind/middles.h"
 
 #define LEFT_OUT UINT32_MAX
 
@@ -26,6 +28,7 @@ struct placing_returns {
 	struct matching *m;
 	struct image *image;
 	struct go_table go;
+	struct middles middles; /* jumps into the functions of @entries */
 	size_t first;
 	struct target *entries; /* the targets from @first on, as they were */
 	size_t n_entries;
@@ -52,13 +55,15 @@ static void leave_out(struct placing_returns *p, size_t entry, const char *why, 
 }
 
 /* List an exit. Returns why it cannot have a probe, or NULL. */
-static const char *add_exit_target(struct placing_returns *p, size_t entry, uint64_t vaddr)
+static const char *add_exit_target(struct placing_returns *p, size_t entry,
+				   const struct function_exit *found)
 {
 	struct target_list *list = p->m->out;
 	struct target t = p->entries[entry];
 	bool is_new;
 
-	if (!image_vaddr_to_offset(p->image, vaddr, &t.offset))
+	t.is_jump = found->is_jump;
+	if (!image_vaddr_to_offset(p->image, found->vaddr, &t.offset))
 		return "an exit is not in the file";
 	(void)u64_map_put(&p->offsets, t.offset, (uint32_t)entry, &is_new);
 	if (!is_new)
@@ -74,7 +79,7 @@ static void replace_entry(struct placing_returns *p, size_t entry)
 	struct exits exits;
 
 	p->numbers[entry] = (uint32_t)p->m->out->n;
-	exits_find(p->image, &p->go, t->vaddr, &exits);
+	exits_find(p->image, &p->go, &p->middles, t->vaddr, &exits);
 	if (exits.doubt) {
 		leave_out(p, entry, exits.doubt, exits.doubt_at);
 	} else if (!exits.n) {
@@ -82,17 +87,34 @@ static void replace_entry(struct placing_returns *p, size_t entry)
 		p->n_without++;
 	}
 	for (size_t i = 0; i < exits.n; i++) {
-		const char *why = add_exit_target(p, entry, exits.places[i]);
+		const char *why = add_exit_target(p, entry, &exits.places[i]);
 
 		if (!why)
 			continue;
-		leave_out(p, entry, why, exits.places[i]);
+		leave_out(p, entry, why, exits.places[i].vaddr);
 		break;
 	}
 	exits_fini(&exits);
 }
 
-/* Aliases are of entries: give them the numbers of first exits. */
+static int compare_entry_vaddrs(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void find_middles(struct placing_returns *p)
+{
+	cleanup_free uint64_t *vaddrs = xcalloc(p->n_entries + 1, sizeof(*vaddrs));
+
+	for (size_t i = 0; i < p->n_entries; i++)
+		vaddrs[i] = p->entries[i].vaddr;
+	qsort(vaddrs, p->n_entries, sizeof(*vaddrs), compare_entry_vaddrs);
+	middles_find(p->image, vaddrs, p->n_entries, &p->middles);
+}
+
+/* Aliases have the numbers of entries. Give them the numbers of the first exits. */
 static void move_aliases(struct placing_returns *p, size_t first_alias)
 {
 	struct target_list *list = p->m->out;
@@ -146,11 +168,13 @@ int place_returns(struct matching *m, size_t first, size_t first_alias, struct i
 	for (size_t i = 0; i < p.n_entries; i++)
 		p.entries[i] = list->targets[first + i];
 	list->n = first;
+	find_middles(&p);
 	for (size_t i = 0; i < p.n_entries; i++)
 		replace_entry(&p, i);
 	move_aliases(&p, first_alias);
 	matching_renumber(m);
 	err = p.n_entries ? judge_left_out(&p, p.entries[0].path, e) : 0;
+	middles_fini(&p.middles);
 	u64_map_fini(&p.offsets);
 	free(p.entries);
 	free(p.numbers);

@@ -3,7 +3,7 @@
  * The format of sent targets.
  *
  *	numbers of targets and aliases
- *	struct sent_target, name, symbol, path		for each target
+ *	struct sent_target, name, symbol, path, arguments	for each target
  *	struct sent_alias, name				for each alias
  *
  * Texts have no NUL. Both processes run on one machine, so structures are sent as they are.
@@ -16,9 +16,7 @@
 #include "base/array.h"
 #include "base/strtab.h"
 
-#define NONE                                                                                 \
-	UINT32_MAX /* of a length: there is no symbol, or the path is that of the one before \
-		    */
+#define NONE UINT32_MAX /* of a length: there is no text, or the path is that of the one before */
 
 struct sent_head {
 	uint32_t n_targets, n_aliases;
@@ -26,9 +24,11 @@ struct sent_head {
 
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
-	uint32_t n_name, n_symbol, n_path;
-	uint8_t kind, obstacle, skipped, is_distant;
+	uint32_t n_name, n_symbol, n_path, n_arguments;
+	uint8_t kind, obstacle, skipped, flags, zero[4];
 };
+
+enum { SENT_DISTANT = 1, SENT_JUMP = 2, SENT_32_BIT = 4 };
 
 struct sent_alias {
 	uint32_t target, n_name;
@@ -60,16 +60,19 @@ static void put_sent_target(struct strbuf *to, const struct target *t, const cha
 		.n_name = length_or_none(t->name),
 		.n_symbol = length_or_none(t->symbol),
 		.n_path = t->path == former_path ? NONE : length_or_none(t->path),
+		.n_arguments = length_or_none(t->arguments),
 		.kind = (uint8_t)t->kind,
 		.obstacle = (uint8_t)t->obstacle,
 		.skipped = t->skipped,
-		.is_distant = t->is_distant,
+		.flags = (uint8_t)((t->is_distant ? SENT_DISTANT : 0) |
+				   (t->is_jump ? SENT_JUMP : 0) | (t->is_32_bit ? SENT_32_BIT : 0)),
 	};
 
 	put_sent_bytes(to, &sent, sizeof(sent));
 	put_sent_text(to, t->name, sent.n_name);
 	put_sent_text(to, t->symbol, sent.n_symbol);
 	put_sent_text(to, t->path, sent.n_path);
+	put_sent_text(to, t->arguments, sent.n_arguments);
 }
 
 void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to)
@@ -129,7 +132,8 @@ static bool parse_sent_target(struct taking *from)
 	struct sent_target sent;
 
 	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || !is_in_file(sent.kind) ||
-	    sent.is_distant > 1 || sent.obstacle > OBSTACLE_MISTAKEN ||
+	    sent.flags > (SENT_DISTANT | SENT_JUMP | SENT_32_BIT) ||
+	    sent.obstacle > OBSTACLE_MISTAKEN ||
 	    (sent.kind != TARGET_USDT && sent.n_symbol == NONE))
 		return false;
 
@@ -141,13 +145,16 @@ static bool parse_sent_target(struct taking *from)
 		.place = sent.place,
 		.obstacle = (enum target_obstacle)sent.obstacle,
 		.skipped = sent.skipped,
-		.is_distant = sent.is_distant,
+		.is_distant = sent.flags & SENT_DISTANT,
+		.is_jump = sent.flags & SENT_JUMP,
+		.is_32_bit = sent.flags & SENT_32_BIT,
 	};
 
 	if (!parse_sent_text(from, sent.n_name, &t.name) ||
 	    (sent.n_symbol != NONE && !parse_sent_text(from, sent.n_symbol, &t.symbol)) ||
 	    (sent.n_path != NONE && !parse_sent_text(from, sent.n_path, &from->path)) ||
-	    !from->path)
+	    !from->path ||
+	    (sent.n_arguments != NONE && !parse_sent_text(from, sent.n_arguments, &t.arguments)))
 		return false;
 	t.path = from->path;
 	array_push(from->out->targets, from->out->n, from->out->capacity, t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * match/sent.h - targets as bytes, sent by the process that has found them (tool/matcher.h). An
- * attacker who has taken over that process can send anything.
+ * attacker in control of that process can send anything.
  */
 #pragma once
 

@@ -41,6 +41,7 @@ struct target {
 	bool is_unchecked;      /* kernel function: only the full name is known */
 	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: the instruction's place in the file */
+	const char *arguments;  /* USDT: see match/usdt_argument.h */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter; 0: none */
 	uint64_t place;         /* user: file and entry as one number (match/private.h). The exits
 				   of a function share it */
@@ -50,6 +51,8 @@ struct target {
 	uint64_t perf_config, perf_config1, perf_config2;
 	bool exclude_user, exclude_kernel;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */
+	bool is_jump;    /* user return: to another function, which will return in its place */
+	bool is_32_bit;  /* user: its code is 32-bit code */
 };
 
 /* Is @t a further exit of the function of @before, the target before it in the list? */

@@ -13,6 +13,7 @@ struct usdt_walk {
 	struct matching *m;
 	const char *path;
 	struct file_place file;
+	bool is_32_bit;
 	size_t n;
 	struct error *e;
 };
@@ -29,6 +30,8 @@ static int match_usdt_probe(void *context, const struct image_usdt *p)
 		.is_distant = walk->file.is_distant,
 		.offset = p->offset,
 		.semaphore = p->semaphore,
+		.arguments = p->arguments,
+		.is_32_bit = walk->is_32_bit,
 	};
 
 	if (!pattern_matches(spec->name, p->name) ||
@@ -49,6 +52,7 @@ int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error
 		return err;
 
 	struct usdt_walk walk = { .m = m, .path = path, .e = e };
+	walk.is_32_bit = !image_has_64_bit_code(image);
 	size_t first = m->out->n;
 
 	file_place_of(path, &walk.file);

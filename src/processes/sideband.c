@@ -12,7 +12,6 @@
 #include "processes/sideband.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,7 +19,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/read.h"
 #include "kernel/host.h"
 #include "processes/sideband_cpu.h"
 
@@ -101,12 +99,6 @@ static uint32_t default_ring_bytes(void)
 	return bytes;
 }
 
-static void list_online(char *to, size_t size)
-{
-	if (read_small(AT_FDCWD, "/sys/devices/system/cpu/online", to, size) < 0)
-		to[0] = '\0';
-}
-
 static void leave_all_cpus(struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -140,7 +132,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret,
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return error_errno(e, "follow processes: epoll");
-	list_online(s->online, sizeof(s->online));
+	host_list_online_cpus(s->online, sizeof(s->online));
 	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
 
 	int err = follow_all_cpus(s, e);
@@ -230,7 +222,7 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 
 	if (now - s->checked_at < CHECK_CPUS_NS)
 		return 0;
-	list_online(online, sizeof(online));
+	host_list_online_cpus(online, sizeof(online));
 	if (strcmp(online, s->online) != 0) {
 		leave_offline(s);
 		result = follow_new_cpus(s, online, visit, context);

@@ -3,19 +3,9 @@
 
 #include <string.h>
 
+#include "kernel/perf_ring.h"
+
 #define NONE UINT64_MAX
-
-/* Copy @n bytes at @at, which may go round the ring's end. */
-static void copy_from_ring(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
-{
-	const uint64_t size = ring->page->data_size;
-	const uint8_t *data = (const uint8_t *)ring->page + ring->page->data_offset;
-	const uint64_t begin = at & (size - 1);
-	const size_t first = n <= size - begin ? n : (size_t)(size - begin);
-
-	memcpy(to, data + begin, first);
-	memcpy((uint8_t *)to + first, data, n - first);
-}
 
 /* The size of the record at the tail; if none can be there, the number of the bytes left. */
 static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
@@ -26,7 +16,7 @@ static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
 	*is_record = false;
 	if (left < sizeof(header) + sizeof(struct record_trailer))
 		return left;
-	copy_from_ring(ring, ring->tail, &header, sizeof(header));
+	perf_ring_copy(ring->page, ring->tail, &header, sizeof(header));
 	*is_record = header.size >= sizeof(header) + sizeof(struct record_trailer) &&
 		     header.size % 8 == 0 && header.size <= left;
 	return *is_record ? header.size : left;
@@ -46,7 +36,7 @@ static void find_next_record(struct sideband_ring *ring)
 	ring->next = ring->last;
 	if (!is_record)
 		return;
-	copy_from_ring(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
+	perf_ring_copy(ring->page, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
 	ring->next = trailer.time < NONE ? trailer.time : NONE - 1;
 }
 
@@ -93,7 +83,7 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 	uint64_t size = record_size(ring, &is_record);
 
 	if (is_record) {
-		copy_from_ring(ring, ring->tail, buffer, size);
+		perf_ring_copy(ring->page, ring->tail, buffer, size);
 		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
 	}
 	pass_record(ring, size);

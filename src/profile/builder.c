@@ -180,7 +180,7 @@ static struct slot *find_slot(struct profile_builder *b, const struct profile_st
 static void add_values(struct profile_builder *b, uint32_t to, const struct profile_stack *stack)
 {
 	const size_t n = b->n_values - 1;
-	int64_t *numbers = b->numbers + 2 * n * to;
+	int64_t *numbers = n ? b->numbers + 2 * n * to : NULL;
 
 	add_to(&b->stacks[to].count, stack->count);
 	add_to(&b->stacks[to].count_before, stack->count_before);
@@ -241,6 +241,38 @@ static struct profile_label *keep_labels(struct profile_builder *b,
 	return copy;
 }
 
+/* Texts of one table: equal ones have one address. NULL comes first. */
+static int compare_kept_texts(const char *a, const char *b)
+{
+	if (a == b)
+		return 0;
+	if (!a || !b)
+		return a ? 1 : -1;
+	return strcmp(a, b);
+}
+
+static int compare_labels(const void *left, const void *right)
+{
+	const struct profile_label *a = left, *b = right;
+	int order = compare_kept_texts(a->key, b->key);
+
+	if (!order)
+		order = compare_kept_texts(a->text, b->text);
+	if (!order)
+		order = (a->number > b->number) - (a->number < b->number);
+	return order ? order : compare_kept_texts(a->unit, b->unit);
+}
+
+/* Go's runtime writes labels in the order of a hash table, another one each time. */
+static void sort_labels(struct profile_label *labels, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (compare_labels(&labels[i - 1], &labels[i]) > 0) {
+			qsort(labels, n, sizeof(*labels), compare_labels);
+			return;
+		}
+}
+
 uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
 				size_t n)
 {
@@ -249,6 +281,7 @@ uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_
 
 	cleanup_free struct profile_label *copy = keep_labels(b, labels, n);
 
+	sort_labels(copy, n);
 	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
 		bool is_new;
 		const uint32_t number =

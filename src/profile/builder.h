@@ -21,8 +21,8 @@ void profile_builder_freep(struct profile_builder **b);
 uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack);
 
 /*
- * The number of the set of @n @labels, for profile_stack.labels. Equal sets have one number. Their
- * order counts. Copies the strings.
+ * The number of the set of @n @labels, for profile_stack.labels. Equal sets have one number,
+ * whatever their order. Copies the strings.
  */
 uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
 				size_t n);

@@ -8,16 +8,20 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/saturated.h"
+#include "base/text.h"
 #include "profile/coarse.h"
 #include "profile/noise.h"
 
 #define ALPHA 0.05
 #define LEAST_SLICES 20
 #define LEAST_FILES 3
-/* More slices are joined to this many groups. The variance of few is known well enough. */
+/* Neighbouring slices are joined into at most this many groups: a variance needs no more. */
 #define MOST_GROUPS 64
-#define MOST_CELLS (1 << 20) /* with many functions there are fewer groups */
-/* Fewer hits of both sides cannot differ by more than noise. They only cost others their claims. */
+#define MOST_CELLS (1 << 20) /* functions times groups: many functions get fewer groups */
+/*
+ * A function with fewer hits, of both sides together, is not compared: its change can only be
+ * noise. And each comparison makes claims about others harder (Holm's method).
+ */
 #define LEAST_HITS 10
 
 /* One side: counts by function and group. */
@@ -214,15 +218,83 @@ static struct noise_series series_of(const struct half *h, const double *counts,
 				      .n = h->n_groups };
 }
 
+static bool has_samples(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_values; i++)
+		if (text_is_same(p->values[i].name, "samples"))
+			return true;
+	return false;
+}
+
 static bool is_sampled(const struct changes_side *side)
 {
-	for (size_t k = 0; k < side->n; k++) {
-		const char *name = side->of[k]->values[0].name;
-
-		if (!name || strcmp(name, "samples") != 0)
+	for (size_t k = 0; k < side->n; k++)
+		if (!has_samples(side->of[k]))
 			return false;
-	}
 	return side->n > 0;
+}
+
+/* --- the size of a hit --- */
+
+static bool is_count(const struct profile_value *value)
+{
+	return text_is_same(value->unit, "count");
+}
+
+static double absolute_number(int64_t n)
+{
+	return n < 0 ? -(double)n : (double)n;
+}
+
+/* Add up value @i of all stacks. */
+static double sum_value(const struct changes_side *side, size_t i)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < side->n; k++)
+		for (size_t s = 0; s < side->of[k]->n_stacks; s++) {
+			const struct profile_stack *stack = &side->of[k]->stacks[s];
+
+			if (i == 0)
+				sum += absolute_number(stack->count);
+			else if (i < side->of[k]->n_values && stack->more)
+				sum += absolute_number(stack->more[i - 1]);
+		}
+	return sum;
+}
+
+/*
+ * Noise is about hits, but the first value may be nanoseconds or bytes. So it is measured in the
+ * mean value of a hit. If several values count something, the largest size claims least. 0: nothing
+ * is counted, so nobody knows.
+ */
+static double size_of_hit(const struct half *halves)
+{
+	const struct profile *p = halves[0].from->n ? halves[0].from->of[0] : NULL;
+	double largest = 0;
+
+	if (!p || is_count(&p->values[0]))
+		return 1;
+
+	const double sum = sum_value(halves[0].from, 0) + sum_value(halves[1].from, 0);
+
+	for (size_t i = 1; i < p->n_values; i++) {
+		const double hits = is_count(&p->values[i]) ? sum_value(halves[0].from, i) +
+								      sum_value(halves[1].from, i)
+							    : 0;
+
+		if (hits > 0 && sum / hits > largest)
+			largest = sum / hits;
+	}
+	return largest;
+}
+
+static void count_in_hits(struct half *h, size_t n_functions, double size)
+{
+	for (size_t i = 0; i < n_functions * h->n_groups && size != 1; i++) {
+		h->self[i] /= size;
+		h->total[i] /= size;
+	}
 }
 
 static double compare_value(const struct changes *c, const struct noise_series *after,
@@ -239,7 +311,7 @@ static double compare_value(const struct changes *c, const struct noise_series *
 }
 
 /* Compares self and total of each function with enough hits, and makes claims. */
-static void make_claims(struct changes *c, const struct half *halves, bool sampled)
+static void make_claims(struct changes *c, const struct half *halves, double size, bool sampled)
 {
 	const struct half *after = &halves[0], *before = &halves[1];
 	double *probabilities = xcalloc(2 * c->n + 1, sizeof(*probabilities));
@@ -257,7 +329,7 @@ static void make_claims(struct changes *c, const struct half *halves, bool sampl
 		const struct noise_series then =
 			series_of(before, is_self ? before->self : before->total, f);
 
-		if (hits < LEAST_HITS)
+		if ((double)hits < LEAST_HITS * size)
 			continue;
 		values[c->n_compared] = is_self ? &c->rows[i / 2].self : &c->rows[i / 2].total;
 		probabilities[c->n_compared++] = compare_value(c, &now, &then, sampled);
@@ -357,9 +429,9 @@ static void number_frames(struct half *h, struct coarse *coarse)
 	}
 }
 
-static enum changes_basis find_basis(const struct half *halves)
+static enum changes_basis find_basis(const struct half *halves, double size)
 {
-	if (halves[1].is_before)
+	if (halves[1].is_before || !(size > 0))
 		return CHANGES_NO_DATA;
 	if (halves[0].from->n >= LEAST_FILES && halves[1].from->n >= LEAST_FILES)
 		return CHANGES_FILES;
@@ -436,12 +508,18 @@ static struct changes *make_changes(struct half *halves, bool normalize)
 	coarse_fini(&coarse);
 	c->is_normalized = normalize;
 	c->alpha = ALPHA;
-	c->basis = find_basis(halves);
+
+	const double size = size_of_hit(halves);
+
+	c->basis = find_basis(halves, size);
 	collect_halves(c, halves);
 	make_change_rows(c, halves);
 	if (c->basis != CHANGES_NO_DATA) {
 		weigh_halves(halves, c->basis, normalize);
-		make_claims(c, halves, is_sampled(halves[0].from) && is_sampled(halves[1].from));
+		count_in_hits(&halves[0], c->frames.n, size);
+		count_in_hits(&halves[1], c->frames.n, size);
+		make_claims(c, halves, size,
+			    is_sampled(halves[0].from) && is_sampled(halves[1].from));
 		c->n_after = c->basis == CHANGES_SLICES ? halves[0].n_slices : halves[0].from->n;
 		c->n_before = c->basis == CHANGES_SLICES ? halves[1].n_slices : halves[1].from->n;
 	}

@@ -17,7 +17,7 @@ enum frame_kind {
 	FRAME_CUT,        /* the stack is not whole: "depth" */
 };
 
-/* Who made the code of a frame. Only colours and labels differ by it. */
+/* The origin of the code of a frame. Only colours and labels differ by it. */
 enum frame_code {
 	CODE_NATIVE,
 	CODE_JIT, /* from a perf map, or in memory that no file backs */

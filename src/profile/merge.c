@@ -14,7 +14,7 @@
 #include "profile/builder.h"
 #include "profile/coarse.h"
 
-/* What merging makes, and what it needs for the profile that is being added. */
+/* The result so far, and the state of adding one profile. */
 struct merger {
 	unsigned keep;
 	struct coarse coarse;
@@ -34,20 +34,29 @@ struct merger {
 
 /* --- values --- */
 
-static size_t place_of_value(const struct merger *m, const struct profile_value *value)
+static bool is_same_value(const struct profile_value *a, const struct profile_value *b)
 {
-	for (size_t i = 0; i < m->n_values; i++)
-		if (text_is_same(m->values[i].name, value->name) &&
-		    text_is_same(m->values[i].unit, value->unit))
-			return i;
+	return text_is_same(a->name, b->name) && text_is_same(a->unit, b->unit);
+}
+
+/* Of @from's value @i. The second one of a name has the place of the second one. */
+static size_t place_of_value(const struct merger *m, const struct profile *from, size_t i)
+{
+	const struct profile_value *value = &from->values[i];
+	size_t n_before = 0;
+
+	for (size_t k = 0; k < i; k++)
+		n_before += is_same_value(&from->values[k], value);
+	for (size_t place = 0; place < m->n_values; place++)
+		if (is_same_value(&m->values[place], value) && n_before-- == 0)
+			return place;
 	return m->n_values;
 }
 
 static void collect_values(struct merger *m, const struct profile *from)
 {
 	for (size_t i = 0; i < from->n_values; i++)
-		if (place_of_value(m, &from->values[i]) == m->n_values &&
-		    m->n_values < PROFILE_MOST_VALUES)
+		if (place_of_value(m, from, i) == m->n_values && m->n_values < PROFILE_MOST_VALUES)
 			m->values[m->n_values++] = from->values[i];
 }
 
@@ -181,7 +190,7 @@ static uint32_t *merge_slices(struct merger *m, const struct profile *const *fro
 static void lose_values(struct profile *to, const struct merger *m, const struct profile *from)
 {
 	for (size_t i = 0; i < from->n_values; i++)
-		if (place_of_value(m, &from->values[i]) == m->n_values)
+		if (place_of_value(m, from, i) == m->n_values)
 			profile_add_loss(to, "a value beyond those that a profile has room for",
 					 from->n_stacks);
 }
@@ -193,7 +202,7 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	size_t part = 0;
 
 	for (size_t i = 0; i < from->n_values; i++)
-		m->places[i] = place_of_value(m, &from->values[i]);
+		m->places[i] = place_of_value(m, from, i);
 	m->frames = coarse_add(&m->coarse, &from->frames);
 	m->labels = merge_labels(m);
 	for (size_t i = 0; i < from->n_stacks; i++) {
@@ -234,7 +243,7 @@ static void merge_losses(struct profile *to, const struct profile *from, bool is
 
 /* --- profile_about --- */
 
-/* A text of profile_about, and what stands between texts that differ. */
+/* A text of profile_about, and the separator between texts that differ. */
 static const struct {
 	size_t at;
 	const char *between;
@@ -313,8 +322,41 @@ static double mean_cost(const struct profile *const *from, size_t n)
 	return weight > 0 ? sum / weight : 0;
 }
 
+static bool has_period_type(const struct profile *p)
+{
+	return p->about.period_type.name || p->about.period_type.unit;
+}
+
+/*
+ * The longest period, as "go tool pprof" has it. It refuses to merge profiles with periods of
+ * different types. A sum of these has no period.
+ */
+static void merge_periods(struct profile *to, const struct profile *const *from, size_t n)
+{
+	struct profile_value *type = &to->about.period_type;
+
+	for (size_t k = 0; k < n; k++) {
+		const struct profile_value *other = &from[k]->about.period_type;
+
+		if (has_period_type(to) && has_period_type(from[k]) &&
+		    !(text_is_same(type->name, other->name) &&
+		      text_is_same(type->unit, other->unit))) {
+			*type = (struct profile_value){};
+			to->about.period = 0;
+			return;
+		}
+		if (has_period_type(from[k]))
+			*type = *other;
+		if (from[k]->about.period > to->about.period)
+			to->about.period = from[k]->about.period;
+	}
+	type->name = strtab_add_or_null(to->strings, type->name);
+	type->unit = strtab_add_or_null(to->strings, type->unit);
+}
+
 static void merge_about(struct profile *to, const struct profile *const *from, size_t n)
 {
+	merge_periods(to, from, n);
 	to->about.begin_ns = earliest_begin(from, n);
 	to->about.cost_ns = mean_cost(from, n);
 	for (size_t row = 0; row < ARRAY_SIZE(about_texts); row++)
@@ -323,7 +365,8 @@ static void merge_about(struct profile *to, const struct profile *const *from, s
 		to->about.duration_ns += from[k]->about.duration_ns;
 }
 
-static void merge_sums(struct profile *to, const struct profile *from, bool is_before)
+static void merge_sums(struct profile *to, const struct merger *m, const struct profile *from,
+		       bool is_before)
 {
 	const int64_t hidden = is_before ? 0 : from->hidden;
 	const int64_t hidden_before = is_before ? from->hidden : from->hidden_before;
@@ -332,6 +375,12 @@ static void merge_sums(struct profile *to, const struct profile *from, bool is_b
 	add_to(&to->total, hidden);
 	add_to(&to->hidden_before, hidden_before);
 	add_to(&to->total_before, hidden_before);
+	for (size_t i = 0; i + 1 < from->n_values; i++) {
+		const size_t place = place_of_value(m, from, i + 1);
+
+		if (place && place < m->n_values && !is_before)
+			add_to(&to->hidden_more[place - 1], from->hidden_more[i]);
+	}
 	to->n_hidden += from->n_hidden;
 	to->is_difference = to->is_difference || is_before || from->is_difference;
 	merge_losses(to, from, is_before);
@@ -354,7 +403,7 @@ static void finish_merge(struct profile *to, const struct merger *m,
 	name_values(to, m);
 	merge_about(to, sides->of, sides->n_after ? sides->n_after : sides->n);
 	for (size_t k = 0; k < sides->n; k++) {
-		merge_sums(to, sides->of[k], k >= sides->n_after);
+		merge_sums(to, m, sides->of[k], k >= sides->n_after);
 		lose_values(to, m, sides->of[k]);
 	}
 }

@@ -7,10 +7,10 @@
  *	t      = (r1 - r2) / sqrt(var(r1) + var(r2))
  *
  * Neighbouring slices may depend on each other: phases of a program are longer than a slice. Then
- * the variance of longer slices is larger than that of short ones says. So pairs and fours of
- * slices are tried, too, and the largest variance counts, with its own degrees of freedom. The
- * correlation c of neighbours says how many independent slices n of them count for:
- * n * (1 - c) / (1 + c). If they are too few, nothing is known.
+ * longer slices vary more than short ones suggest. So the test also joins slices in pairs and
+ * fours. It takes the largest variance, with its own degrees of freedom. If the correlation of
+ * neighbours is c, n slices are worth n * (1 - c) / (1 + c) independent ones. With too few of
+ * these, the test makes no claim.
  *
  * There is no libm here: loading it would cost each run time at its start.
  */
@@ -24,16 +24,16 @@
 /* Fewer batches say too little about a variance. */
 #define LEAST_BATCHES 10
 #define MOST_FREEDOM 1000
-/* Slices that count for fewer independent ones tell nothing. */
+/* With fewer independent slices, the test makes no claim. */
 #define LEAST_INDEPENDENT 4
 
 struct rate {
 	double rate;
 	double variance;
-	double freedom; /* degrees of it; 0: nothing is known about the variance */
+	double freedom; /* degrees of it; 0: the variance is not known */
 };
 
-/* Of a number from 0 on. Newton's method doubles the number of right digits at each step. */
+/* @x is 0 or more. Newton's method doubles the number of right digits at each step. */
 static double square_root(double x)
 {
 	double root = x > 1 ? x : 1;

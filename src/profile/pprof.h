@@ -5,8 +5,8 @@
  *
  * A stack is a sample, a frame with all that is inlined into it a location, an image a mapping.
  * Comments "stackcount:KEY=VALUE" say what no field says. Fields from number 1001 on are our own:
- * other programs skip them. They hold only differences from what the other fields say, so that a
- * profile is the same when it is read back.
+ * other programs skip them. They have what the other fields cannot express, so that a profile reads
+ * back as it was.
  */
 #pragma once
 
@@ -88,7 +88,7 @@ enum frame_flags {
 };
 
 #define PPROF_COMMENT_PREFIX "stackcount:"
-#define PPROF_KERNEL "[kernel.kallsyms]" /* what perf calls it; the image's path is "[kernel]" */
+#define PPROF_KERNEL "[kernel.kallsyms]" /* perf's name for it; the image's path is "[kernel]" */
 #define PPROF_CUT "[cut: "
 #define PPROF_UNVERIFIED "[unverified: "
 #define PPROF_LABEL_PID "pid"
@@ -112,7 +112,7 @@ static inline bool pprof_is_in_file(const char *path)
 	return path && path[0] && path[0] != '[';
 }
 
-/* The place in the file of what is at @address of a mapping. 0: not known. */
+/* The offset in the file of the byte that a mapping has at @address. 0: not known. */
 static inline uint64_t pprof_file_offset(uint64_t address, uint64_t start, uint64_t limit,
 					 uint64_t offset)
 {

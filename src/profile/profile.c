@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/saturated.h"
@@ -31,6 +32,37 @@ void profile_freep(struct profile **p)
 {
 	profile_free(*p);
 	*p = NULL;
+}
+
+static void swap_numbers(int64_t *a, int64_t *b)
+{
+	const int64_t old = *a;
+
+	*a = *b;
+	*b = old;
+}
+
+void profile_put_value_first(struct profile *p, size_t i)
+{
+	const struct profile_value first = p->values[0];
+
+	if (i == 0 || i >= p->n_values)
+		return;
+	p->values[0] = p->values[i];
+	p->values[i] = first;
+	p->total = p->total_before = p->hidden = p->hidden_before = 0;
+	for (size_t k = 0; k < p->n_stacks; k++) {
+		struct profile_stack *stack = &p->stacks[k];
+
+		/* They are in p->numbers. */
+		if (stack->more)
+			swap_numbers(&stack->count, (int64_t *)&stack->more[i - 1]);
+		if (stack->more_before)
+			swap_numbers(&stack->count_before, (int64_t *)&stack->more_before[i - 1]);
+		add_to(&p->total, stack->count);
+		add_to(&p->total_before, stack->count_before);
+	}
+	p->n_parts = p->n_slices = 0;
 }
 
 /* The key of sorting. Has the stack's number, because qsort() does not keep the order of equals. */
@@ -86,6 +118,20 @@ static void renumber_parts(struct profile *p, const uint32_t *numbers)
 		qsort(p->parts, n, sizeof(*p->parts), profile_compare_parts);
 }
 
+static void hide_more(struct profile *p, const struct profile_stack *stack)
+{
+	for (size_t i = 0; i + 1 < p->n_values && stack->more; i++)
+		p->hidden_more[i] = add_saturated(p->hidden_more[i], stack->more[i]);
+}
+
+size_t profile_hits_value(const struct profile *p)
+{
+	for (size_t i = 1; i < p->n_values; i++)
+		if (p->values[i].name && strcmp(p->values[i].name, "hits") == 0)
+			return i;
+	return 0;
+}
+
 void profile_choose(struct profile *p, uint64_t min, size_t top)
 {
 	struct rank *ranks = xcalloc(p->n_stacks + 1, sizeof(*ranks));
@@ -102,6 +148,7 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
 			p->hidden = add_saturated(p->hidden, stack->count);
 			p->hidden_before = add_saturated(p->hidden_before, stack->count_before);
+			hide_more(p, stack);
 			p->n_hidden++;
 		} else {
 			kept[n++] = *stack;

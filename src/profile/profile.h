@@ -12,7 +12,10 @@
 #include "base/strtab.h"
 #include "profile/frame.h"
 
-/* A number that each stack has. The first one of a profile is the number of hits. */
+/*
+ * A number that each stack has. The first one of a profile is the one that reports show, sort by
+ * and compare: the number of hits, or a sum of values, behind which the hits come.
+ */
 struct profile_value {
 	const char *name; /* "hits" */
 	const char *unit; /* "count", "nanoseconds", "bytes" */
@@ -40,7 +43,7 @@ struct profile_labels {
  * (profile.is_difference), @count and @more are after the change, and those with _before before it.
  */
 struct profile_stack {
-	int64_t count;        /* hits; the value of number 0 */
+	int64_t count;        /* the value of number 0 */
 	const int64_t *more;  /* values from number 1 on; NULL if the profile has one value */
 	int64_t count_before; /* differences only */
 	const int64_t *more_before;
@@ -64,7 +67,7 @@ struct profile_slice {
 	uint64_t end_ns;
 };
 
-/* What a stack got in one slice. A stack's parts add up to its values. */
+/* The hits of a stack in one slice. A stack's parts add up to its count. */
 struct profile_part {
 	uint32_t stack; /* number in stacks */
 	uint32_t slice;
@@ -80,6 +83,8 @@ struct profile_about {
 	uint64_t begin_ns;    /* since 1970; 0: not known */
 	uint64_t duration_ns; /* of counting; 0: not known */
 	double cost_ns;       /* mean price of a hit in the traced program; 0: not measured */
+	struct profile_value period_type; /* the sampled quantity; NULL names: not known */
+	int64_t period; /* how many of it there are for each sample; 0: not known, or varies */
 };
 
 /* Memory of frame numbers, which does not move. */
@@ -107,6 +112,8 @@ struct profile {
 	int64_t hidden;     /* of these, the counts of stacks that profile_choose() has removed */
 	size_t n_hidden;    /* number of these stacks */
 	bool is_difference; /* stacks have values before and after a change */
+	/* Of hidden stacks: values from number 1 on. */
+	int64_t hidden_more[PROFILE_MOST_VALUES - 1];
 	int64_t total_before, hidden_before; /* differences only: the same before the change */
 
 	/* Memory of the members above. */
@@ -120,6 +127,12 @@ void profile_free(struct profile *p);
 void profile_freep(struct profile **p);
 
 /*
+ * Make value @i the first one: the one that stacks are sorted and shown by. Slices have no parts
+ * then, and hidden stacks no count, because these are of the value that was the first.
+ */
+void profile_put_value_first(struct profile *p, size_t i);
+
+/*
  * Sort stacks, least frequent first, equal counts in their former order. Remove those with a count
  * below @min and, if @top is not 0, all but the @top most frequent. Of a difference, the order is
  * by the size of the change, and @min bounds the larger one of the two counts.
@@ -127,9 +140,9 @@ void profile_freep(struct profile **p);
 void profile_choose(struct profile *p, uint64_t min, size_t top);
 
 /*
- * Stacks that are sorted have their frames anywhere in memory. So whoever goes through all of them
- * asks for those to come when it is at stack @i. gcc takes a function that only fetches for one
- * without effect, unless it is inlined.
+ * Prefetch the frames of a stack that comes soon after stack @i: sorted stacks have their frames
+ * anywhere in memory. The function is always inlined, because gcc drops calls of one that only
+ * prefetches.
  */
 static inline __attribute__((__always_inline__)) void profile_fetch_ahead(const struct profile *p,
 									  size_t i)
@@ -139,6 +152,9 @@ static inline __attribute__((__always_inline__)) void profile_fetch_ahead(const 
 	if (i + AHEAD < p->n_stacks)
 		__builtin_prefetch(p->stacks[i + AHEAD].frames);
 }
+
+/* The number of the value that is the hits. 0: the first one is, or none is. */
+size_t profile_hits_value(const struct profile *p);
 
 /* For qsort(3): the order of profile.parts. */
 int profile_compare_parts(const void *left, const void *right);

@@ -27,7 +27,7 @@
 /* The most calls at an offset. Of a longer chain, outer inlined functions are left out. */
 #define MOST_CALLS 64
 
-/* An answer of so many bytes gets no further names. No name has more than 64 KiB. */
+/* An answer of this many bytes gets no further names. No name has more than 64 KiB. */
 #define MANY_ANSWER_BYTES (8UL << 20)
 
 struct symbols {

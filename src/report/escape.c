@@ -27,7 +27,7 @@ static bool is_like_escape(const unsigned char *at)
 	return at[0] == '\\' && at[1] == 'x';
 }
 
-/* The number of bytes that need no look at what they mean: most names have no others. */
+/* The number of bytes, from the first on, that are plain: most names have no others. */
 static size_t n_escape_plain(const unsigned char *at)
 {
 	size_t n = 0;

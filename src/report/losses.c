@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "report/render.h"
 
 void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to)
@@ -11,7 +12,7 @@ void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *t
 		total += losses[i].n;
 	if (total == 0)
 		return;
-	strbuf_printf(to, "Lost %" PRIu64 " %s: ", total, total == 1 ? "hit" : "hits");
+	strbuf_printf(to, "Lost %" PRIu64 " hit%s: ", total, text_plural(total));
 
 	const char *comma = "";
 

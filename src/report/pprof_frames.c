@@ -193,7 +193,7 @@ struct place {
 	uint32_t mapping;
 };
 
-/* What the reader would not find out from the other fields. */
+/* Put the details of a frame that a reader cannot derive from the other fields. */
 static void put_details(struct pprof_frames *f, const struct frame *frame,
 			const struct place *place, struct proto *to)
 {
@@ -337,7 +337,7 @@ static void flush_message(struct proto *m, unsigned field, struct proto *to)
 	m->n = 0;
 }
 
-/* Frames are in no order of the locations, so each would be waited for. See profile_fetch_ahead().
+/* Prefetch a frame, as profile_fetch_ahead() does: frames are in another order than locations.
  */
 static inline __attribute__((__always_inline__)) void
 fetch_frames_ahead(const struct pprof_frames *f, size_t i)

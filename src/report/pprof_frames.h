@@ -39,7 +39,7 @@ struct pprof_frames {
 	uint32_t *by_frame; /* location of each frame alone; 0: none yet */
 	struct pprof_location *locations;
 	size_t n_locations, location_capacity;
-	struct u64_map chains; /* others, by hash of what they are */
+	struct u64_map chains; /* other locations, by hash of their frames */
 	struct pprof_function *functions;
 	size_t n_functions, function_capacity;
 	struct u64_map function_numbers; /* by hash of the function */

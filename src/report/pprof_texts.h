@@ -13,7 +13,7 @@ struct pprof_texts {
 	const char **texts; /* number 0 is "" */
 	size_t n, capacity;
 	struct u64_map numbers;    /* by hash of the text */
-	struct u64_map by_address; /* of texts that were asked for */
+	struct u64_map by_address; /* of texts that pprof_text() has seen */
 	struct strtab *made;       /* owns texts that the profile does not own */
 };
 

@@ -46,11 +46,14 @@ struct renderer {
 	render_function *render;
 	bool shows_offsets;   /* render_style.offsets; else frames do not differ by them */
 	bool shows_addresses; /* the same for render_style.addresses */
-	bool shows_pids;      /* else processes are told apart by name */
+	bool shows_pids;      /* else processes of one name are one */
 	bool shows_losses;
+	bool shows_labels;    /* else stacks do not differ by them */
+	bool begins_inverted; /* for render_style.invert */
+	bool leaves_out;      /* for render_style.min_percent */
 	bool wants_places;    /* frames differ by their addresses in files */
 	bool wants_processes; /* stacks have their process's number and name, even without -P */
-	bool has_sums; /* shows no stacks. With intervals, it has the sums up to now each time */
+	bool has_sums; /* shows no stacks and no difference. With intervals: the sums up to now */
 	bool keeps_slices; /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };

@@ -37,7 +37,7 @@ static void put_changed_function(struct strbuf *to, const struct changes *c,
 	strbuf_putc(to, '\n');
 }
 
-/* What noise is known from, by enum changes_basis. */
+/* The words for each enum changes_basis. */
 static const struct {
 	const char *text;
 	const char *name; /* in JSON */

@@ -14,8 +14,8 @@
  *
  *	main;parse 30 10
  *
- * Like bcc's, profile leaves out the "-" if there is one stack only, and puts "_[k]" behind the
- *names of kernel frames (with -a).
+ * Like bcc's, profile leaves out the "-" if there is one stack only, and puts "_[k]" behind names
+ * of kernel frames (with -a).
  *
  * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
  * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses

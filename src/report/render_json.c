@@ -4,8 +4,8 @@
  * schema, and stackcount(8) says what members mean:
  *
  *	{"version":1,
- *	 "about":{"program":"stackcount 1","command_line":"stackcount
- *...","host":"h","kernel":"6.1",
+ *	 "about":{"program":"stackcount 1","command_line":"stackcount ...",
+ *	  "host":"h","kernel":"6.1",
  *	  "begin_ns":1771000000000000000,"duration_ns":1000000000,"cost_ns":null},
  *	 "values":[{"name":"hits","unit":"count"}],
  *	 "total":12,"hidden":{"stacks":0,"count":0},

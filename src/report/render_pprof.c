@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "profile/pprof.h"
 #include "report/gzip.h"
 #include "report/pprof_frames.h"
@@ -49,7 +50,7 @@ static void pprof_fini(struct pprof *w)
 	proto_fini(&w->comments);
 }
 
-/* Put what is in the message as @field of the file. */
+/* Put the message as @field of the file. */
 static void put_message(struct pprof *w, unsigned field)
 {
 	proto_bytes(&w->file, field, w->message.bytes, w->message.n);
@@ -118,9 +119,9 @@ static void put_pprof_sample(struct pprof *w, const struct profile_stack *stack,
 	}
 	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
 	proto_bytes(&w->message, SAMPLE_VALUE, values, (size_t)(end - values));
-	put_pprof_labels(w, stack);
-	if (label)
+	if (label) /* first: of two slices, the reader takes the first one */
 		put_pprof_label(w, label);
+	put_pprof_labels(w, stack);
 	put_message(w, PPROF_SAMPLE);
 }
 
@@ -221,10 +222,11 @@ static void comment_for_people(struct pprof *w)
 	if (about->host)
 		put_comment(w, "Host: %s", about->host);
 	for (size_t i = 0; i < w->p->n_losses; i++)
-		put_comment(w, "Lost: %" PRIu64 " hits: %s", w->p->losses[i].n,
-			    w->p->losses[i].reason);
+		put_comment(w, "Lost: %" PRIu64 " hit%s: %s", w->p->losses[i].n,
+			    text_plural(w->p->losses[i].n), w->p->losses[i].reason);
 	if (w->p->n_hidden)
-		put_comment(w, "Not in this file: %zu less frequent stacks", w->p->n_hidden);
+		put_comment(w, "Not in this file: %zu less frequent stack%s", w->p->n_hidden,
+			    text_plural(w->p->n_hidden));
 }
 
 static void comment_about(struct pprof *w)
@@ -305,15 +307,16 @@ static void comment_mappings(struct pprof *w)
 static void put_rest(struct pprof *w)
 {
 	const struct profile *p = w->p;
-	const struct profile_value event = { "event", "count" };
+	const struct profile_about *about = &p->about;
 
 	comment_for_people(w);
 	comment_about(w);
 	comment_mappings(w);
-	put_pprof_type(w, PPROF_PERIOD_TYPE, &event); /* each one is counted: */
-	proto_number(&w->message, PPROF_PERIOD, 1);
-	proto_number(&w->message, PPROF_TIME_NS, p->about.begin_ns);
-	proto_number(&w->message, PPROF_DURATION_NS, p->about.duration_ns);
+	if (about->period_type.name || about->period_type.unit)
+		put_pprof_type(w, PPROF_PERIOD_TYPE, &about->period_type);
+	proto_number(&w->message, PPROF_PERIOD, (uint64_t)about->period);
+	proto_number(&w->message, PPROF_TIME_NS, about->begin_ns);
+	proto_number(&w->message, PPROF_DURATION_NS, about->duration_ns);
 	proto_bytes(&w->message, PPROF_COMMENT, w->comments.bytes, w->comments.n);
 	proto_number(&w->message, PPROF_DEFAULT_TYPE, pprof_text(&w->texts, p->values[0].name));
 	proto_number(&w->message, PPROF_AS_WRITTEN, 1);

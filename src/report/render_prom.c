@@ -8,8 +8,7 @@
  *	stackcount_hits_total{command="stackcount vfs_read"} 4711
  *	# HELP stackcount_lost_hits_total Hits that were lost, by reason.
  *	# TYPE stackcount_lost_hits_total counter
- *	stackcount_lost_hits_total{command="stackcount vfs_read",reason="no room for a new stack"}
- *12
+ *	stackcount_lost_hits_total{command="stackcount vfs_read",reason="no room ..."} 12
  *
  * The label "command" tells runs on one host apart, each of which writes a file. The file has no
  * times of its own: the exporter refuses them. Values that are not known are left out.
@@ -90,25 +89,26 @@ static void put_gauge(struct writer *w, const struct profile *p, const char *nam
 	writer_puts(w, text);
 }
 
+/* Of all stacks, those that are hidden too. */
+static int64_t sum_of_value(const struct profile *p, size_t value)
+{
+	int64_t sum = value ? p->hidden_more[value - 1] : p->total;
+
+	for (size_t i = 0; i < p->n_stacks && value; i++)
+		add_to(&sum, p->stacks[i].more ? p->stacks[i].more[value - 1] : 0);
+	return sum;
+}
+
 static void put_hits(struct writer *w, const struct profile *p)
 {
 	put_prom_type(w, "stackcount_hits_total", "counter", "Hits that were counted.");
 	put_prom_sample(w, p, "stackcount_hits_total", NULL, NULL);
-	writer_put_i64(w, p->total);
+	writer_put_i64(w, sum_of_value(p, profile_hits_value(p)));
 	writer_puts(w, "\n");
 	put_prom_type(w, "stackcount_stacks", "gauge", "Distinct stacks.");
 	put_prom_sample(w, p, "stackcount_stacks", NULL, NULL);
 	writer_put_u64(w, p->n_stacks + p->n_hidden);
 	writer_puts(w, "\n");
-}
-
-static int64_t sum_of_value(const struct profile *p, size_t value)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < p->n_stacks; i++)
-		add_to(&sum, p->stacks[i].more ? p->stacks[i].more[value - 1] : 0);
-	return sum;
 }
 
 /* Sums of further values. Files can have two with one name, so each has its number, too. */
@@ -118,10 +118,12 @@ static void put_further_values(struct writer *w, const struct profile *p)
 
 	if (p->n_values < 2)
 		return;
-	put_prom_type(w, name, "untyped", "Sum of a value of the stacks shown.");
-	for (size_t i = 1; i < p->n_values; i++) {
+	put_prom_type(w, name, "untyped", "Sum of a value of all stacks.");
+	for (size_t i = 0; i < p->n_values; i++) {
 		const char number[] = { (char)('0' + i), '\0' };
 
+		if (i == profile_hits_value(p))
+			continue;
 		writer_puts(w, name);
 		writer_puts(w, "{command=");
 		put_label_value(w, p->about.command_line);
@@ -135,7 +137,7 @@ static void put_further_values(struct writer *w, const struct profile *p)
 }
 _Static_assert(PROFILE_MOST_VALUES <= 10, "numbers of values have one digit");
 
-/* A series may come once only, so losses with equal reasons are added up. */
+/* A file may have a series only once, so this adds up losses with equal reasons. */
 static struct profile *losses_by_reason(const struct profile *p)
 {
 	struct profile *sums = xcalloc(1, sizeof(*sums));

@@ -13,7 +13,12 @@
  *	    tar [15187]                      with -P
  *	    5
  *	(empty)
+ *	Left out 3 stacks, 70 hits         only if --top or --min did so
  *	Lost 12 hits: ...                  only if hits were lost
+ *
+ * With a sum of values (--sum), the line of the count has both:
+ *
+ *	    4096 bytes (2 hits)
  *
  * Of a difference, the line of the count has both, and the functions that changed most come last:
  *
@@ -21,8 +26,12 @@
  *	    0 -> 5 (+5, new)
  *	    7 -> 0 (-7, gone)
  */
+#include <inttypes.h>
+
 #include "base/cleanup.h"
 #include "base/saturated.h"
+#include "base/text.h"
+#include "report/amount.h"
 #include "report/column.h"
 #include "report/label.h"
 #include "report/render.h"
@@ -76,9 +85,27 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 	writer_puts(w, ")");
 }
 
-static void put_text_stack(struct writer *w, struct labels *labels,
-			   const struct profile_stack *stack, const struct render_style *style,
-			   bool is_difference)
+/* The count; or the sum of values, and the count behind it. */
+static void put_text_count(struct writer *w, const struct profile *p,
+			   const struct profile_stack *stack)
+{
+	const size_t hits = profile_hits_value(p);
+	char text[AMOUNT_SIZE];
+
+	if (!hits || !stack->more) {
+		writer_put_i64(w, stack->count);
+		return;
+	}
+	writer_put(w, text, amount_put(text, stack->count, p->values[0].unit));
+	writer_puts(w, " (");
+	writer_put_i64(w, stack->more[hits - 1]);
+	writer_puts(w, " hit");
+	writer_puts(w, text_plural((uint64_t)stack->more[hits - 1]));
+	writer_puts(w, ")");
+}
+
+static void put_text_stack(struct writer *w, struct labels *labels, const struct profile *p,
+			   const struct profile_stack *stack, const struct render_style *style)
 {
 	put_text_frames(w, labels, stack->frames, stack->n_kernel);
 	if (style->delimited)
@@ -88,11 +115,31 @@ static void put_text_stack(struct writer *w, struct labels *labels,
 	if (style->per_process)
 		put_process(w, stack, &w->scratch);
 	writer_puts(w, "    ");
-	if (is_difference)
+	if (p->is_difference)
 		put_text_change(w, stack);
 	else
-		writer_put_i64(w, stack->count);
+		put_text_count(w, p, stack);
 	writer_puts(w, "\n\n");
+}
+
+/* The stacks that --top and --min have removed, in this run or when the file was written. */
+static void put_left_out(struct strbuf *to, const struct profile *p)
+{
+	const bool is_of_hits = text_is_same(p->values[0].name, "hits");
+	char text[AMOUNT_SIZE];
+
+	if (!p->n_hidden)
+		return;
+	strbuf_printf(to, "Left out %zu stack%s", p->n_hidden, text_plural(p->n_hidden));
+	if (p->is_difference) {
+		strbuf_printf(to, ", %" PRId64 " -> %" PRId64, p->hidden_before, p->hidden);
+	} else if (p->hidden) { /* else it may be unknown: profile_put_value_first() */
+		(void)amount_put(text, p->hidden, p->values[0].unit);
+		strbuf_printf(to, ", %s", text);
+		if (is_of_hits)
+			strbuf_printf(to, " hit%s", text_plural((uint64_t)p->hidden));
+	}
+	strbuf_putc(to, '\n');
 }
 
 int render_text(const struct profile *p, const struct render_style *style, render_write *write,
@@ -112,13 +159,14 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		if (style->of_profile)
 			render_profile_stack(w, &labels, &p->stacks[i], style);
 		else
-			put_text_stack(w, &labels, &p->stacks[i], style, p->is_difference);
+			put_text_stack(w, &labels, p, &p->stacks[i], style);
 	}
 	strbuf_clear(&scratch);
 	if (p->is_difference) {
 		changes_put_of(&scratch, p, style->changes, MOST_CHANGES);
 		strbuf_putc(&scratch, '\n');
 	}
+	put_left_out(&scratch, p);
 	render_losses(p->losses, p->n_losses, &scratch);
 	if (scratch.n)
 		writer_put(w, scratch.text, scratch.n);

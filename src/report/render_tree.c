@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "report/column.h"
 #include "report/label.h"
 #include "report/render.h"
@@ -210,8 +211,8 @@ static void put_other_label(struct drawing *t, const struct tree_node *node, uin
 		(void)snprintf(text, sizeof(text), "[%zu more below %.4g%%]", node->n,
 			       t->style->min_percent);
 	else if (step == STEP_HIDDEN)
-		(void)snprintf(text, sizeof(text), "[%zu %s left out]", node->n,
-			       node->n == 1 ? "stack" : "stacks");
+		(void)snprintf(text, sizeof(text), "[%zu stack%s left out]", node->n,
+			       text_plural(node->n));
 	else
 		(void)snprintf(text, sizeof(text), "%s",
 			       node->depth <= n_before + 1 ? "[no stack]"
@@ -314,7 +315,7 @@ static void put_value_name(const struct drawing *t, char *to, size_t size)
 
 static void put_head(struct drawing *t, const struct tree_node *root)
 {
-	char text[128], name[13];
+	char text[128], name[14]; /* "ALLOC_OBJECTS" */
 
 	writer_puts(t->w, "\n");
 	if (t->style->time) {
@@ -326,7 +327,8 @@ static void put_head(struct drawing *t, const struct tree_node *root)
 		(void)snprintf(text, sizeof(text), "%12s %12s %12s %9s %8s\n", "BEFORE", "AFTER",
 			       "CHANGE", "OF ITSELF", "OF ALL");
 	else
-		(void)snprintf(text, sizeof(text), "%12s %7s  %9s\n", name, "OF ALL", "OF PARENT");
+		(void)snprintf(text, sizeof(text), "%12s %*s  %9s\n", name,
+			       strlen(name) > 12 ? 6 : 7, "OF ALL", "OF PARENT");
 	put_coloured(t, "\x1b[1m", text);
 	put_numbers(t, root, true);
 	writer_puts(t->w, "all\n");
@@ -347,9 +349,9 @@ static void put_tail(struct drawing *t)
 }
 
 /*
- * Frames and labels of a large profile are anywhere in memory, and waiting for them takes
- * most of the time. So each is asked for some nodes ahead, when the one before it has come. gcc
- * takes a function that only fetches for one without effect, unless it is inlined.
+ * Prefetch frames, then labels, of nodes that come soon: those of a large profile are anywhere in
+ * memory, and waiting for them takes most of the time. The function is always inlined, because gcc
+ * drops calls of one that only prefetches.
  */
 static inline __attribute__((__always_inline__)) void fetch_ahead(const struct drawing *t)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "report/escape.h"
 
@@ -18,7 +19,7 @@
 #define REVERSE "\x1b[7m"
 
 static const char keys[] =
-	" i invert  v total/interval  +/- less/more  space pause  arrows scroll  q quit";
+	" q quit  i invert  v total/interval  +/- less/more  space pause  arrows scroll";
 
 /* 1,204,331 */
 static void put_grouped(struct strbuf *to, uint64_t n)
@@ -101,22 +102,29 @@ static size_t put_screen_line(struct strbuf *to, const char *text, size_t column
 
 void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t columns)
 {
-	cleanup_strbuf struct strbuf line = {};
+	cleanup_strbuf struct strbuf what = {}, line = {};
 
-	escape_put(&line, head->what, false);
+	escape_put(&what, head->what, false);
 	strbuf_puts(&line, "   ");
 	put_elapsed(&line, head->elapsed_ns);
 	strbuf_puts(&line, "   ");
 	put_grouped(&line, head->hits);
-	strbuf_puts(&line, " hits (");
+	strbuf_printf(&line, " hit%s (", text_plural(head->hits));
 	put_grouped(&line, (uint64_t)(head->hits_per_s + 0.5));
 	strbuf_puts(&line, "/s)   ");
 	put_grouped(&line, head->stacks);
-	strbuf_puts(&line, " stacks   lost ");
+	strbuf_printf(&line, " stack%s   lost ", text_plural(head->stacks));
 	put_grouped(&line, head->lost);
 	if (head->is_paused)
 		strbuf_puts(&line, "   [paused]");
-	(void)put_screen_line(to, line.text, columns, ">");
+
+	/* A pattern gives way to the numbers, which are in ASCII: losses must be seen. */
+	const size_t room = columns > line.n ? columns - line.n : 0;
+
+	if (room)
+		(void)put_screen_line(to, what.text, room, ">");
+	(void)put_screen_line(to, room ? line.text : line.text + strspn(line.text, " "), columns,
+			      ">");
 }
 
 /* Skip @n lines; fewer if the text ends. */
@@ -156,12 +164,17 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 {
 	const size_t n_lines = count_lines(text);
 	const size_t n_below = head->message && size->lines > 3 ? 2 : 1;
+	const size_t room = size->lines > 1 + n_below ? size->lines - 1 - n_below : 0;
+	const size_t last_first = n_lines > room ? n_lines - room : 0;
+
+	first = first < last_first ? first : last_first;
+
 	const char *at = skip_lines(text, first);
 
 	strbuf_puts(to, HOME REVERSE);
 	screen_put_head(to, head, size->columns);
 	strbuf_puts(to, ERASE_LINE PLAIN);
-	for (size_t line = 1; line + n_below < size->lines; line++) {
+	for (size_t line = 0; line < room; line++) {
 		strbuf_puts(to, "\r\n");
 		if (*at) {
 			at += put_screen_line(to, at, size->columns, is_ascii ? ">" : "\u2026");
@@ -177,5 +190,5 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 		strbuf_puts(to, ERASE_LINE PLAIN);
 	}
 	strbuf_puts(to, ERASE_REST);
-	return n_lines;
+	return first;
 }

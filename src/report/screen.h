@@ -4,7 +4,7 @@
  *
  *	t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   512 stacks   lost 0
  *	<lines of the tree, cut to the width>
- *	 i invert  v total/interval  +/- less/more  space pause  arrows scroll  q quit
+ *	 q quit  i invert  v total/interval  +/- less/more  space pause  arrows scroll
  */
 #pragma once
 
@@ -31,14 +31,16 @@ struct screen_head {
 	size_t n_messages;   /* so far */
 };
 
-/* Append the first line without its end, at most @columns wide. */
+/* Append the first line without its end, at most @columns wide. The pattern leaves room to the
+ * numbers. */
 void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t columns);
 
 /*
  * Append a picture that replaces the whole screen. It has the head, @text from its line number
  * @first on, the head's message if there is one, and the keys. @text has one line for each '\n',
  * and is escaped already. It may have colours ("\x1b[..m"), which take no room. A line that is too
- * long ends in "…" (">" if @is_ascii). Returns the number of lines of @text.
+ * long ends in "…" (">" if @is_ascii). If @first would leave lines of the screen empty below the
+ * end of @text, it is a smaller one. Returns the number of the line at the top.
  */
 size_t screen_put(struct strbuf *to, const struct screen_head *head, const char *text, size_t first,
 		  const struct screen_size *size, bool is_ascii);

@@ -2,6 +2,7 @@
 #include "report/tree.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +90,8 @@ static bool is_node_small(const struct tree *t, const struct tree_sums *sums)
 {
 	const double least = t->style->min_percent;
 
-	return least > 0 && tree_share(sums->now, t->p->total) < least &&
-	       (!t->p->is_difference || tree_share(sums->before, t->p->total_before) < least);
+	return least > 0 && fabs(tree_share(sums->now, t->p->total)) < least &&
+	       (!t->p->is_difference || fabs(tree_share(sums->before, t->p->total_before)) < least);
 }
 
 /* --- children --- */

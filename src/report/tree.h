@@ -39,7 +39,7 @@ struct tree_node {
 	bool is_last; /* of its siblings */
 };
 
-/* A stack. It has copies of what the tree needs, because stacks are anywhere in memory. */
+/* A stack. It copies the members that the tree needs, because stacks are anywhere in memory. */
 struct tree_item {
 	uint32_t step; /* at the depth of the last node that tree_follow() saw */
 	uint32_t stack;

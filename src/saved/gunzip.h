@@ -11,7 +11,7 @@
 bool gunzip_is_packed(const void *bytes, size_t n);
 
 /*
- * Append what the @n @bytes of file @name unpack to, at most @most bytes of it.
+ * Unpack the @n @bytes of file @name, and append the result, at most @most bytes.
  * Errors: -EBADMSG damaged, -E2BIG more than @most.
  */
 must_check int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct strbuf *to,

@@ -93,22 +93,35 @@ int ids_finish(const struct reader *r, struct ids *ids, const char *what, struct
 	return 0;
 }
 
-static int take_value_type(struct reader *r, struct wire bytes, struct error *e)
+static bool read_value_type(struct wire bytes, struct value_type *ret)
 {
 	struct wire_field field;
 	int more;
 
+	while ((more = wire_next(&bytes, &field)) > 0) {
+		if (field.number == TYPE_NAME)
+			ret->name = field.value;
+		else if (field.number == TYPE_UNIT)
+			ret->unit = field.value;
+	}
+	return more == 0;
+}
+
+static int take_sample_type(struct reader *r, struct wire bytes, struct error *e)
+{
 	if (r->n_types == PROFILE_MOST_VALUES)
 		return error_set(e, -E2BIG, "%s: has more than %d values for each stack", r->name,
 				 PROFILE_MOST_VALUES);
-	while ((more = wire_next(&bytes, &field)) > 0) {
-		if (field.number == TYPE_NAME)
-			r->types[r->n_types].name = field.value;
-		else if (field.number == TYPE_UNIT)
-			r->types[r->n_types].unit = field.value;
-	}
-	r->n_types++;
-	return more ? reader_refuse(r, e, "a sample type is cut off") : 0;
+	if (!read_value_type(bytes, &r->types[r->n_types++]))
+		return reader_refuse(r, e, "a sample type is cut off");
+	return 0;
+}
+
+static int take_period_type(struct reader *r, struct wire bytes, struct error *e)
+{
+	if (!read_value_type(bytes, &r->period_type))
+		return reader_refuse(r, e, "the period's type is cut off");
+	return 0;
 }
 
 static int take_comments(struct reader *r, struct wire_field *field, struct error *e)
@@ -133,6 +146,8 @@ static int take_profile_number(struct reader *r, const struct wire_field *field)
 		r->time_ns = field->value;
 	else if (field->number == PPROF_DURATION_NS && (int64_t)field->value > 0)
 		r->duration_ns = field->value;
+	else if (field->number == PPROF_PERIOD && (int64_t)field->value > 0)
+		r->period = (int64_t)field->value;
 	else if (field->number == PPROF_DEFAULT_TYPE)
 		r->default_type = field->value;
 	else if (field->number == PPROF_AS_WRITTEN)
@@ -173,7 +188,9 @@ static int take_profile_field(struct reader *r, struct wire_field *field, struct
 		return reader_refuse(r, e, "field %u has wire type %u", field->number, field->type);
 	switch (field->number) {
 	case PPROF_SAMPLE_TYPE:
-		return take_value_type(r, field->bytes, e);
+		return take_sample_type(r, field->bytes, e);
+	case PPROF_PERIOD_TYPE:
+		return take_period_type(r, field->bytes, e);
 	case PPROF_MAPPING:
 	case PPROF_LOCATION:
 	case PPROF_FUNCTION:
@@ -209,9 +226,11 @@ static int find_pprof_tables(struct reader *r, struct error *e)
 	return 0;
 }
 
-/* The type that the file calls its default comes first. */
+/* The type that the file calls its default comes first; without one the last, as in profile.proto.
+ */
 static void choose_first_type(struct reader *r)
 {
+	r->first_type = r->n_types ? r->n_types - 1 : 0;
 	for (size_t i = 0; i < r->n_types && r->default_type; i++)
 		if (r->types[i].name == r->default_type) {
 			r->first_type = i;
@@ -219,20 +238,40 @@ static void choose_first_type(struct reader *r)
 		}
 }
 
+/* @ret lent by @r; texts that are empty are NULL. */
+static int find_value_type(struct reader *r, const struct value_type *type,
+			   struct profile_value *ret, struct error *e)
+{
+	const int err = reader_text(r, type->name, &ret->name, e);
+
+	return err ? err : reader_text(r, type->unit, &ret->unit, e);
+}
+
 static int set_values(struct reader *r, struct profile *p, struct error *e)
 {
 	for (size_t i = 0, to = 1; i < r->n_types; i++) {
 		struct profile_value *value = &p->values[i == r->first_type ? 0 : to++];
-		const char *name, *unit;
-		int err = reader_text(r, r->types[i].name, &name, e);
+		struct profile_value lent;
+		const int err = find_value_type(r, &r->types[i], &lent, e);
 
-		if (!err)
-			err = reader_text(r, r->types[i].unit, &unit, e);
 		if (err)
 			return err;
-		value->name = strtab_add(p->strings, name ? name : "");
-		value->unit = strtab_add(p->strings, unit ? unit : "");
+		value->name = strtab_add(p->strings, lent.name ? lent.name : "");
+		value->unit = strtab_add(p->strings, lent.unit ? lent.unit : "");
 	}
+	return 0;
+}
+
+static int set_period(struct reader *r, struct profile *p, struct error *e)
+{
+	struct profile_value lent;
+	const int err = find_value_type(r, &r->period_type, &lent, e);
+
+	if (err)
+		return err;
+	p->about.period_type.name = strtab_add_or_null(p->strings, lent.name);
+	p->about.period_type.unit = strtab_add_or_null(p->strings, lent.unit);
+	p->about.period = r->period;
 	return 0;
 }
 
@@ -309,6 +348,8 @@ int pprof_read(const void *bytes, size_t n, const char *name, struct profile **r
 	err = set_values(&r, p, e);
 	if (!err)
 		err = set_rest_of_profile(&r, p, e);
+	if (!err)
+		err = set_period(&r, p, e);
 	if (err)
 		return err;
 	*ret = TAKE(p);

@@ -18,7 +18,7 @@ struct sample {
 	uint32_t *frames;
 	size_t n_frames, frame_capacity;
 	uint32_t n_kernel;
-	bool is_kernel_over; /* what follows is of user space */
+	bool is_kernel_over; /* further frames are of user space */
 	int64_t values[PROFILE_MOST_VALUES];
 	size_t n_values;
 	struct profile_label *labels;

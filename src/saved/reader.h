@@ -53,18 +53,22 @@ struct location {
 	bool is_kernel_side; /* a mark */
 };
 
+struct value_type {
+	uint64_t name, unit; /* numbers of texts */
+};
+
 struct reader {
 	const char *name; /* of the file, for messages */
 	struct wire file;
 	size_t memory; /* bytes that it may still take */
 	struct strtab *strings;
-	struct {
-		uint64_t name, unit;
-	} types[PROFILE_MOST_VALUES];
+	struct value_type types[PROFILE_MOST_VALUES];
 	size_t n_types;
 	size_t first_type; /* this one becomes value 0 */
 	uint64_t default_type;
 	uint64_t time_ns, duration_ns;
+	struct value_type period_type;
+	int64_t period;
 	bool is_as_written;
 	struct text *texts;
 	size_t n_texts, text_capacity;

@@ -30,7 +30,7 @@ bool wire_varint(struct wire *w, uint64_t *ret);
 int wire_next(struct wire *w, struct wire_field *ret);
 
 /*
- * Read the next number of a repeated field: from @field->bytes if packed, or the one that @field
- * is. *@is_begun is false before the first call. Returns as wire_next().
+ * Read the next number of a repeated field: from @field->bytes if packed, else @field itself.
+ * *@is_begun is false before the first call. Returns as wire_next().
  */
 int wire_next_number(struct wire_field *field, bool *is_begun, uint64_t *ret);

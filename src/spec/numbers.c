@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)
 #define MAX_LIST 1048576 /* a list holds each number of a range; "1-4294967295" is a slip */
@@ -211,5 +212,25 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 	for (size_t i = 0; i < more.n; i++)
 		append_number(list, more.numbers[i]);
 	sort_once_each(list);
+	return 0;
+}
+
+int parse_unit(const char *what, const char *text, const char **ret, struct error *e)
+{
+	static const struct {
+		const char *text, *name;
+	} times[] = { { "ns", "nanoseconds" },
+		      { "us", "microseconds" },
+		      { "ms", "milliseconds" },
+		      { "s", "seconds" } };
+
+	if (!text_is_unit(text))
+		return error_set(e, -EINVAL,
+				 "%s: '%s' is not a word of at most %d letters, digits and _-/%%.",
+				 what, text, TEXT_UNIT_BYTES);
+	*ret = text;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (strcmp(text, times[i].text) == 0)
+			*ret = times[i].name;
 	return 0;
 }

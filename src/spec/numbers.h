@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * spec/numbers.h - parse the values of options: seconds, counts, sizes and lists. Pure.
+ * spec/numbers.h - parse the values of options: seconds, counts, sizes, units and lists. Pure.
  *
  * All functions return 0, or -EINVAL with a message that names the option @what.
  */
@@ -20,6 +20,9 @@ must_check int parse_count(const char *what, const char *text, uint64_t min, uin
 
 /* "64M", "1G", "512k", "1048576": bytes above 0. k, M and G are powers of 1024. */
 must_check int parse_bytes(const char *what, const char *text, uint64_t *ret, struct error *e);
+
+/* A unit of time by pprof's name, "ns" as "nanoseconds"; any other word is lent by @text. */
+must_check int parse_unit(const char *what, const char *text, const char **ret, struct error *e);
 
 /* A set of numbers, ascending, each once. Owns the array. A zeroed struct is an empty set. */
 struct number_list {

@@ -31,7 +31,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/strbuf.h"
+#include "spec/caret.h"
 
 #define MAX_TEXT 4096
 
@@ -54,53 +54,15 @@ struct parse {
 	struct error *e;
 };
 
-/* A copy of @text with control characters as '?', so that it is one line. The caller frees it. */
-static char *on_one_line(const char *text)
-{
-	char *line = xstrdup(text);
-
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	return line;
-}
-
-/* Put '^' below byte @at of @line. Only the first byte of a UTF-8 character takes a column. */
-static void put_caret(struct strbuf *b, const char *line, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (((unsigned char)line[i] & 0xc0) != 0x80)
-			strbuf_putc(b, ' ');
-	strbuf_putc(b, '^');
-}
-
 /* Fail with "'TEXT': @reason". */
 static int refuse_spec(const struct parse *p, const char *reason)
 {
-	cleanup_free char *line = on_one_line(p->text);
-
-	return error_set(p->e, -EINVAL, "'%s': %s", line, reason);
+	return caret_refuse(p->text, reason, p->e);
 }
 
-/*
- * Fail likewise, and show the place:
- *
- *	'x:y:z': too many ':'
- *	  x:y:z
- *	     ^
- *
- * The first line is complete without the others. So we leave these out if they do not fit.
- */
 static int refuse_at(const struct parse *p, size_t at, const char *reason)
 {
-	cleanup_free char *line = on_one_line(p->text);
-	cleanup(strbuf_fini) struct strbuf b = {};
-
-	strbuf_printf(&b, "'%s': %s\n  %s\n  ", line, reason, line);
-	put_caret(&b, line, at);
-	if (b.n >= sizeof(p->e->text))
-		return refuse_spec(p, reason);
-	return error_set(p->e, -EINVAL, "%s", b.text);
+	return caret_refuse_at(p->text, at, reason, p->e);
 }
 
 static int refuse_scope(const struct parse *p, size_t at)

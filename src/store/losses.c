@@ -21,6 +21,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
 		[LOSS_AT_REST] = "while the CPU rested from tracing",
 		[LOSS_IN_USE] = "came in an NMI while their row was being changed",
+		[LOSS_NO_VALUE] = "their value cannot be read, or is not known there",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",

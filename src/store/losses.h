@@ -17,6 +17,7 @@ enum loss {
 	LOSS_IN_PAUSE,
 	LOSS_AT_REST,
 	LOSS_IN_USE,
+	LOSS_NO_VALUE,  /* no value to add to the sum */
 	LOSS_BUDGET,    /* our own memory, --max-memory */
 	LOSS_UNPRINTED, /* when a signal asked for the end */
 	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */

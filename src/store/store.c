@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/saturated.h"
 #include "store/batch.h"
 #include "store/stacks.h"
 
@@ -19,6 +20,7 @@
 struct raw_row {
 	struct stack_key key;
 	uint64_t count;
+	int64_t sum;
 	uint64_t first;
 };
 
@@ -162,6 +164,7 @@ static bool add_store_row(struct store *s, const struct store_row *row)
 
 	if (*slot) {
 		s->rows[*slot - 1].count += row->count;
+		s->rows[*slot - 1].sum = add_wrapped(s->rows[*slot - 1].sum, row->sum);
 		if (s->rows[*slot - 1].first > row->first)
 			s->rows[*slot - 1].first = row->first;
 		return true;
@@ -175,15 +178,19 @@ static bool add_store_row(struct store *s, const struct store_row *row)
 
 /* --- emptying a generation --- */
 
-/* The sum of a hot row's counters on all CPUs. 0 if @hot is 0: the row is not hot. */
-static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
+/* Add a hot row's counters on all CPUs. Nothing if @hot is 0: the row is not hot. */
+static void add_hot_counters(const struct store *s, unsigned g, uint32_t hot, struct raw_row *to)
 {
 	const uint64_t *counters = object_hot(s->object);
-	uint64_t sum = 0;
 
-	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++)
-		sum += counters[hot_index(cpu, g, hot, s->budget.n_hot_rows)];
-	return sum;
+	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++) {
+		const uint32_t i = hot_index(cpu, g, hot, s->budget.n_hot_rows);
+		const uint64_t *counter = &counters[(size_t)i * HOT_WORDS(s->budget.has_sum)];
+
+		to->count += counter[0];
+		if (s->budget.has_sum)
+			to->sum = add_wrapped(to->sum, (int64_t)counter[1]);
+	}
 }
 
 /*
@@ -200,14 +207,18 @@ static void add_raw_rows(void *context, int fd, struct batch *b, uint32_t n)
 {
 	struct store *s = context;
 	const struct stack_key *keys = b->keys;
-	const struct stack_row *rows = b->values;
-	const unsigned g = s->emptying;
+	const char *rows = b->values;
 
 	(void)fd;
 	for (uint32_t i = 0; i < n; i++) {
-		struct raw_row row = { keys[i], rows[i].count + hot_count(s, g, rows[i].hot),
-				       first_hit(s, &rows[i]) };
+		const struct stack_row *from = (const void *)(rows + i * b->value_size);
+		struct raw_row row = { .key = keys[i],
+				       .count = from->count,
+				       .first = first_hit(s, from) };
 
+		if (s->budget.has_sum)
+			row.sum = ((const struct summed_row *)from)->sum;
+		add_hot_counters(s, s->emptying, from->hot, &row);
 		array_push(s->raw, s->n_raw, s->cap_raw, row);
 	}
 }
@@ -215,13 +226,14 @@ static void add_raw_rows(void *context, int fd, struct batch *b, uint32_t n)
 static void clear_counters(const struct store *s, unsigned g)
 {
 	struct trace_state *state = object_state(s->object);
-	uint64_t asked = state->n_hot[g];
+	const uint64_t asked = state->n_hot[g];
+	const size_t n_words = HOT_WORDS(s->budget.has_sum);
 	uint32_t n = asked < s->budget.n_hot_rows ? asked : s->budget.n_hot_rows;
 	uint64_t *counters = object_hot(s->object);
 
 	for (uint32_t cpu = 0; cpu < s->n_cpus && n; cpu++)
-		memset(&counters[hot_index(cpu, g, 1, s->budget.n_hot_rows)], 0,
-		       n * sizeof(*counters));
+		memset(&counters[(size_t)hot_index(cpu, g, 1, s->budget.n_hot_rows) * n_words], 0,
+		       n * n_words * sizeof(*counters));
 	state->n_hot[g] = 0;
 }
 
@@ -232,7 +244,10 @@ static void clear_counters(const struct store *s, unsigned g)
 static int empty_generation(struct store *s, unsigned g, struct error *e)
 {
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
-						  .value_size = sizeof(struct stack_row) };
+						  .value_size =
+							  s->budget.has_sum
+								  ? sizeof(struct summed_row)
+								  : sizeof(struct stack_row) };
 	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, add_raw_rows, s };
 	__u64 *n_rows = &object_state(s->object)->n_rows[g];
 	const size_t n_before = s->n_raw;
@@ -281,6 +296,7 @@ static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 static void settle_row(struct store *s, const struct raw_row *raw)
 {
 	struct store_row row = { .count = raw->count,
+				 .sum = raw->sum,
 				 .first = raw->first,
 				 .tgid = raw->key.tgid,
 				 .flags = raw->key.flags };
@@ -295,9 +311,11 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 
 void store_add(struct store *s, const struct store_hit *hit)
 {
-	struct store_row row = {
-		.count = 1, .first = hit->time, .tgid = hit->key.tgid, .flags = hit->key.flags
-	};
+	struct store_row row = { .count = 1,
+				 .sum = hit->value,
+				 .first = hit->time,
+				 .tgid = hit->key.tgid,
+				 .flags = hit->key.flags };
 
 	if (!is_over_budget(s)) {
 		row.kernel_stack = stacks_add(&s->stacks, hit->kernel, hit->n_kernel);
@@ -311,6 +329,9 @@ void store_add(struct store *s, const struct store_hit *hit)
 /* To read one piece in a batch takes a quarter of the time of a single look-up. */
 #define BATCH_GAIN 4
 #define MANY_ROWS 1024
+
+/* Rows that store_rotate() settles, so that its caller has time for other work. */
+#define SETTLED_AT_ONCE 16384
 
 /* If most stacks in the kernel are new here, read all of them in batches. */
 static int read_new_stacks(struct store *s, struct error *e)
@@ -343,6 +364,18 @@ static bool has_many_pending(const struct store *s)
 	return pending_bytes(s) > s->budget.user_bytes / 2;
 }
 
+/*
+ * Has settling fallen behind? Then further rows stay in the kernel until all pending ones are
+ * settled. A row without room there is a counted loss. Otherwise settling would never end while
+ * rows come faster. Beyond the budget most rows are lost anyway, so few may wait.
+ */
+static bool is_behind(const struct store *s)
+{
+	if (is_over_budget(s) && !s->is_lent)
+		return s->n_raw > SETTLED_AT_ONCE;
+	return s->n_raw * sizeof(*s->raw) > s->budget.user_bytes / 2;
+}
+
 bool store_awaits_room(const struct store *s)
 {
 	return s->is_lent && is_over_budget(s) && !has_many_pending(s);
@@ -370,7 +403,7 @@ static int settle_rows(struct store *s, size_t n, struct error *e)
 
 	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
 		settle_row(s, &s->raw[s->n_settled++]);
-		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s))
+		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s) && !is_behind(s))
 			err = switch_generation(s, e);
 	}
 	if (!err && s->n_settled == s->n_raw)
@@ -401,10 +434,10 @@ static int make_map_room(struct store *s, struct error *e)
 
 int store_rotate(struct store *s, struct error *e)
 {
-	int err = switch_generation(s, e);
+	int err = is_behind(s) ? 0 : switch_generation(s, e);
 
-	if (!err && (must_forget(s) || has_many_pending(s)))
-		err = settle_rows(s, SIZE_MAX, e);
+	if (!err && (must_forget(s) || has_many_pending(s) || is_behind(s)))
+		err = settle_rows(s, SETTLED_AT_ONCE, e);
 	if (!err && must_forget(s))
 		err = make_map_room(s, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);

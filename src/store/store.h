@@ -23,6 +23,7 @@ struct store;
 
 struct store_row {
 	uint64_t count;
+	int64_t sum;           /* of the hits' values; 0 without store_budget.has_sum */
 	uint64_t first;        /* time of the first hit: ns of CLOCK_MONOTONIC */
 	uint32_t kernel_stack; /* numbers for store_stack(); 0: none */
 	uint32_t user_stack;
@@ -36,9 +37,10 @@ struct store_budget {
 	uint32_t n_hot_rows; /* rows with a counter on each CPU: a power of two */
 	uint32_t max_chunks; /* pieces of stacks, for both generations */
 	uint64_t user_bytes; /* for rows and stacks in user space */
+	bool has_sum;        /* rows have sums: trace_config.has_sum */
 };
 
-/* Divide @max_bytes. @n_cpus counts possible CPUs. */
+/* Divide @max_bytes, for @ret->has_sum. @n_cpus counts possible CPUs. */
 void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret);
 
 /* @object must outlive the store. */
@@ -51,8 +53,9 @@ void store_freep(struct store **s);
 void store_start(struct store *s);
 
 /*
- * Move the rows that the kernel has counted into user space; counting goes on. Errors: from the
- * system calls.
+ * Move the rows that the kernel has counted into user space; counting goes on. If rows come faster
+ * than the store settles them, they stay in the kernel until a later call. So a call takes a
+ * bounded time, however many come. Errors: from the system calls.
  */
 must_check int store_rotate(struct store *s, struct error *e);
 
@@ -63,6 +66,7 @@ must_check int store_stop(struct store *s, struct error *e);
 struct store_hit {
 	struct stack_key key; /* without the hash of the user stack */
 	uint64_t time;        /* ns of CLOCK_MONOTONIC */
+	int64_t value;        /* 0: hits have none */
 	const uint64_t *kernel, *user;
 	size_t n_kernel, n_user; /* words */
 };

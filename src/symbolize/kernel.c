@@ -4,7 +4,8 @@
  *
  *	the kernel itself     kallsyms   always
  *	a module              kallsyms   always; in another's place: since we saw it first
- *	a BPF program         bpf(2)     from its load to our last look that found it
+ *	a BPF program         bpf(2)     from perf's record of it, else our first look that found
+ *	                                 it, to the last one
  *	a trampoline of BPF   kallsyms   since our first look; before, a program may have been there
  *	one of ftrace         kallsyms   always; its pages are its own
  *
@@ -25,16 +26,16 @@
 #define MODULES "/proc/modules"
 
 /*
- * An answer for a hit in a module, or at an address without a name, holds for so long after the
+ * An answer for a hit in a module, or at an address without a name, holds for this long after the
  * hit.
  */
 #define MODULE_NS NS_PER_S
 #define NAMELESS_NS 10000000
 
-void kernel_names_init(struct kernel_names *k, struct host *host)
+void kernel_names_init(struct kernel_names *k, struct host *host, bool has_stacks)
 {
 	*k = (struct kernel_names){ .host = host };
-	k->programs = bpf_programs_new();
+	k->programs = bpf_programs_new(has_stacks);
 	modules_look(&k->modules, MODULES);
 }
 

@@ -34,8 +34,11 @@ struct kernel_names {
 	char *trouble;   /* why there are no names; NULL: there are */
 };
 
-/* @host is borrowed. Notes the modules that are loaded now, to see later changes. */
-void kernel_names_init(struct kernel_names *k, struct host *host);
+/*
+ * @host is borrowed. Notes the modules that are loaded now, to see later changes. @has_stacks: the
+ * run has kernel stacks.
+ */
+void kernel_names_init(struct kernel_names *k, struct host *host, bool has_stacks);
 void kernel_names_fini(struct kernel_names *k);
 void kernel_names_refresh(struct kernel_names *k);
 

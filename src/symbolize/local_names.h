@@ -4,7 +4,7 @@
  * run on a host without symbols, or with --no-names.
  *
  * Only a file with the build ID of the frame's image is asked, and its debug file. The profile may
- * name any path, so whoever calls this has given up all privileges.
+ * name any path, so the caller has given up all privileges before.
  */
 #pragma once
 

@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* A key has the image's number above the offset, which has so many bits. */
+/* A key has the image's number above the offset, which has OFFSET_BITS. */
 #define OFFSET_BITS 32
 
-/* So many addresses take 2 MiB. */
+/* This many addresses take 2 MiB. */
 #define MOST_RECENT 65536
 #define FEWEST_RECENT 256
 

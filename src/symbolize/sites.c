@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* So many nodes take 4 MiB. The first nodes of a tree are those that most stacks share. */
+/* This many nodes take 4 MiB. The first nodes of a tree are those that most stacks share. */
 #define MOST_SITES 524288
 
 #define WANTED UINT32_MAX /* in place of a chain's number */

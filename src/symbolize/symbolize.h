@@ -34,6 +34,7 @@ struct symbolizer_options {
 	bool places;        /* the report shows addresses of nameless code, even in no file */
 	bool raw_names;     /* names as in the symbol table, not demangled */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
+	bool no_kernel;     /* there are no kernel stacks */
 	bool no_names;      /* no names of user code in files; kernel and JIT code have them */
 	size_t max_roots;   /* bound of open root directories; 0: no bound of its own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */

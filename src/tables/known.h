@@ -18,7 +18,7 @@ struct known {
 struct known_list {
 	struct known *list;
 	size_t n, capacity;
-	size_t n_to_compact;    /* so many entries make the list drop those without a space */
+	size_t n_to_compact;    /* at this many entries, the list drops those without a space */
 	struct u64_map numbers; /* of tgids in @list */
 };
 

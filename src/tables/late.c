@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The functions here have those of bpf/unwind.bpf.h as their models, and their names. */
+/* The functions here do what those of similar names in bpf/unwind.bpf.h do. */
 #include "tables/late.h"
 
 struct late {
@@ -80,7 +80,10 @@ static enum unwind_end late_end_without_rule(struct late *l, enum unwind_end end
 	return end;
 }
 
-/* A word that was not recorded is no page that is not resident, unless the record ends early. */
+/*
+ * A word beyond a full record was not recorded. If the record is shorter, the program could not
+ * read on: the page is unreadable.
+ */
 static enum unwind_end late_step(struct late *l)
 {
 	enum unwind_end end;

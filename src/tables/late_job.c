@@ -8,7 +8,7 @@
 #include "tables/late.h"
 #include "tables/table_row.h"
 
-/* How often a missing table is asked for, by all hits of a space. */
+/* The requests for a missing table, of all hits of a space together. */
 #define MOST_TRIES 2
 
 struct late_space *late_space_new(struct remote_list *list)

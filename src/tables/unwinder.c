@@ -275,7 +275,7 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	const uint32_t due = wait_for_wish(u);
 	const bool is_over = u->is_over;
 
-	u->is_busy = true;
+	u->is_busy = !is_over;
 	if (due)
 		*ret = (struct wish){ .kind = WISH_LOOK, .tgid = due };
 	else if (!is_over && u->n_urgent)
@@ -545,7 +545,7 @@ bool unwinder_wait(struct unwinder *u, uint64_t until)
 	unwinder_begin(u);
 	(void)pthread_mutex_lock(&u->mutex);
 	do
-		is_done = !u->is_busy && !u->n_urgent && !u->n_others;
+		is_done = !u->is_busy && (u->is_over || (!u->n_urgent && !u->n_others));
 	while (!is_done && pthread_cond_timedwait(&u->is_changed, &u->mutex, &at) == 0);
 	(void)pthread_mutex_unlock(&u->mutex);
 	return is_done;

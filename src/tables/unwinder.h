@@ -74,7 +74,8 @@ void unwinder_walk(struct unwinder *u, struct late_job *job);
 
 /*
  * Wait until all wishes are fulfilled, but at most until @until (CLOCK_MONOTONIC, ns): a foreign
- * file may take long. Returns whether they are.
+ * file may take long. During the end of the run, only until the wish at work is fulfilled. Returns
+ * whether all are.
  */
 bool unwinder_wait(struct unwinder *u, uint64_t until);
 

@@ -38,6 +38,22 @@ static const char *command_line(struct strtab *strings, const struct options *op
 	return line.n ? strtab_add(strings, line.text) : NULL;
 }
 
+/* Of perf events, only --period says it: else the kernel adjusts it, or it is the event's own. */
+static void set_run_period(struct profile *p, const struct options *opt)
+{
+	static const struct profile_value event = { "event", "count" };
+	static const struct profile_value cpu = { "cpu", "nanoseconds" };
+	const bool is_of_cpu = opt->tool == TOOL_PROFILE;
+	bool has_perf_event = false;
+
+	for (size_t i = 0; i < opt->n_patterns; i++)
+		has_perf_event |= strncmp(opt->patterns[i], "e:", 2) == 0;
+	p->about.period_type = is_of_cpu ? cpu : event;
+	p->about.period = has_perf_event ? (int64_t)opt->period : 1;
+	if (is_of_cpu && opt->frequency)
+		p->about.period = (int64_t)(1000000000 / opt->frequency);
+}
+
 void about_set(struct profile *p, const struct options *opt, uint64_t ago_ns, uint64_t duration_ns)
 {
 	cleanup_strbuf struct strbuf program = {};
@@ -53,4 +69,5 @@ void about_set(struct profile *p, const struct options *opt, uint64_t ago_ns, ui
 	}
 	p->about.begin_ns = clock_ns(CLOCK_REALTIME) - ago_ns;
 	p->about.duration_ns = duration_ns;
+	set_run_period(p, opt);
 }

@@ -18,8 +18,8 @@
 #define LOOK_NS 200000
 
 /*
- * In a window, hits of one process are walked up to this many, or mappings read. A walk takes some
- * microseconds, so this is a fifth of a CPU.
+ * The budget of one process in a window. A hit costs one, and MAPPINGS_OF_HIT mappings that are
+ * read cost as much. A walk takes some microseconds, so this is a fifth of a CPU.
  */
 #define WINDOW_NS (NS_PER_S / 10)
 #define MOST_IN_WINDOW 4000
@@ -120,7 +120,10 @@ struct last_space {
 	uint64_t key, epoch;
 };
 
-/* The mappings at the time of the hit, for one user more. NULL: they are not known. */
+/*
+ * The mappings at the time of the hit. The caller becomes one more user of them. NULL: they are not
+ * known.
+ */
 static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit,
 				       struct last_space *last)
 {
@@ -152,7 +155,7 @@ static void begin_walk(struct run *r, struct late_hit *hit, struct last_space *l
 		unwinder_walk(r->unwinder, &hit->job);
 }
 
-/* All records from before these hits are read before the model is asked about them. */
+/* Read all records that came before these hits, and only then ask the model about them. */
 static void take_hits(struct run *r)
 {
 	struct deferral *d = &r->deferral;

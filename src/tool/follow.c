@@ -54,6 +54,9 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 		free(f);
 		return err;
 	}
+	if (host_has_shifted_clock())
+		log_warn(
+			"the clock of this time namespace is not the kernel's: frames may be [unknown]");
 	f->run = r;
 	f->late_due = UINT64_MAX;
 	/* A command and its children begin later. */

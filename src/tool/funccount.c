@@ -80,12 +80,11 @@ static int funccount_print_report(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
-/* Cookies came with links on perf events, in Linux 5.15. A single target needs none. */
-static enum target_by choose_target_by(const struct run *r)
+static int funccount_number_targets(struct run *r, struct error *e)
 {
-	if (r->targets.n == 1)
-		return TARGET_ONLY;
-	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
+	(void)e;
+	r->n_numbers = r->targets.n;
+	return 0;
 }
 
 static int funccount_set_up(struct run *r, struct object_options *o, struct error *e)
@@ -103,9 +102,7 @@ static int funccount_set_up(struct run *r, struct object_options *o, struct erro
 	/* Make names now: once libc's functions are probed, each call takes a microsecond. */
 	target_names_fini(&t->names);
 	target_names_make(&r->targets, &t->names);
-	r->target_by = choose_target_by(r);
 	config->mode = MODE_CALLS;
-	config->target_by = r->target_by;
 	config->calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
 	config->max_kernel_frames = config->max_user_frames = 0;
 	config->per_process = 0;
@@ -166,6 +163,7 @@ int count_functions(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts parts = {
 		.counts_targets = true,
+		.number_targets = funccount_number_targets,
 		.set_up = funccount_set_up,
 		.open = open_calls,
 		.start = funccount_start,

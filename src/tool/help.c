@@ -8,7 +8,7 @@ static const char *const usages[TOOL_N] = {
 	[TOOL_STACKCOUNT] =
 		"usage: stackcount [-hTrsPKUvdfql] [-p PID] [-c CPU] [-i SECONDS] [-D SECONDS] [-n N]\n"
 		"                  [-o FILE] [--debug] PATTERN... [-- COMMAND [ARG...]]\n"
-		"       stackcount --read [-f] [-o FILE] FILE... [--minus FILE]\n\n"
+		"       stackcount --read [-f] [-o FILE] FILE... [--minus FILE...]\n\n"
 		"Count events and the stacks that led to them.\n\n",
 	[TOOL_STACKSNOOP] =
 		"usage: stacksnoop [-hTrsKUvfl] [-p PID] [-c CPU] [-D SECONDS] [-n N] [--json]\n"
@@ -111,7 +111,7 @@ void options_help(enum tool tool, FILE *to)
 		if (option_is_of(&rows[i], tool))
 			print_option(to, &rows[i]);
 	if (tool == TOOL_PROFILE)
-		(void)fputs("\nduration: end after so many seconds (fractions are fine)\n", to);
+		(void)fputs("\nduration: seconds until the end (fractions are fine)\n", to);
 	else
 		(void)fputs(patterns, to);
 	(void)fputs(examples[tool], to);

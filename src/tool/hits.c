@@ -2,6 +2,7 @@
 #include "tool/hits.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "bpf/kernel_maps.h"
 #include "tool/run.h"
 
@@ -30,10 +31,10 @@ static void describe_cost(const struct run *r)
 	const struct hit_cost cost = price_of_hits(r);
 
 	if (cost.n_measured)
-		log_debug("a hit took the traced program %.0f ns, the mean of %llu of %llu hits; "
+		log_debug("a hit took the traced program %.0f ns, the mean of %llu of %llu hit%s; "
 			  "the kernel's own time for the probe comes on top",
 			  mean_of(&cost), (unsigned long long)cost.n_measured,
-			  (unsigned long long)cost.n_hits);
+			  (unsigned long long)cost.n_hits, text_plural(cost.n_hits));
 }
 
 void hits_describe(const struct run *r)

@@ -63,7 +63,7 @@ static bool publish_kernel_image(const struct kernel_maps *maps, enum kernel_ima
 	return true;
 }
 
-/* In its own function, so that the table's memory goes then. */
+/* A function of its own, which frees the table before modules are served. */
 static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *from)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
@@ -76,17 +76,31 @@ static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *fr
 	}
 	if (!publish_kernel_image(maps, KERNEL_IMAGE, &table))
 		return false;
-	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
-	log_debug("kernel stacks: by tables from now on: %zu entries, %zu rules, %zu KiB, in "
-		  "%.1f ms of CPU time",
+	log_debug("kernel stacks: %zu entries, %zu rules, %zu KiB, in %.1f ms of CPU time",
 		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
 	return true;
 }
 
+/* Have the programs that walk by the tables take over. */
+static bool begin_walks(struct kernel_stacks *k, const struct kernel_maps *maps)
+{
+	struct error e;
+
+	if (__atomic_load_n(&k->must_end, __ATOMIC_RELAXED))
+		return false;
+	if (object_load_full(k->object, &e)) {
+		log_debug("kernel stacks: by the helper: %s", e.text);
+		return false;
+	}
+	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
+	log_debug("kernel stacks: by tables from now on");
+	return true;
+}
+
 /*
- * A module that goes makes the image invalid, even while it is being made. The programs use no
- * image while it is replaced: kernel_maps_add() waits for those that run.
+ * When a module goes, the image becomes invalid, even an image in the making. The programs use no
+ * image while it is replaced: kernel_maps_add() waits for programs that run.
  */
 static void publish_modules(const struct kernel_maps *maps, struct orc_source *from)
 {
@@ -148,7 +162,7 @@ static void *serve_kernel_stacks(void *argument)
 
 	struct orc_source from = { .memory = memory, .must_end = &k->must_end };
 
-	if (publish_kernel(&maps, &from))
+	if (publish_kernel(&maps, &from) && begin_walks(k, &maps))
 		serve_modules(k, &maps, &from);
 	/*
 	 * The programs that read stay until the run ends. Otherwise the kernel may give their
@@ -160,7 +174,7 @@ static void *serve_kernel_stacks(void *argument)
 	return NULL;
 }
 
-void kernel_stacks_begin(struct kernel_stacks *k, const struct object *object)
+void kernel_stacks_begin(struct kernel_stacks *k, struct object *object)
 {
 	if (!k->is_wanted)
 		return;

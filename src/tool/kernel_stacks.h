@@ -16,8 +16,8 @@
 struct options;
 
 struct kernel_stacks {
-	bool is_wanted;              /* the programs use the tables */
-	const struct object *object; /* lent; NULL: not begun */
+	bool is_wanted;        /* the programs use the tables */
+	struct object *object; /* lent; NULL: not begun */
 	pthread_t thread;
 	bool has_thread;
 	bool must_end;
@@ -28,8 +28,11 @@ struct kernel_stacks {
 void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 			  struct object_options *o);
 
-/* Begin to copy the tables. Does nothing if the programs of @object do not use them. */
-void kernel_stacks_begin(struct kernel_stacks *k, const struct object *object);
+/*
+ * Begin to copy the tables, and to load the programs that use them. Does nothing if this run does
+ * not use any.
+ */
+void kernel_stacks_begin(struct kernel_stacks *k, struct object *object);
 
 /* End the thread. The object may go then. */
 void kernel_stacks_end(struct kernel_stacks *k);

@@ -38,12 +38,10 @@ static void draw_live_view(struct live *l)
 	const struct screen_size size = terminal_size(l->terminal);
 	cleanup_strbuf struct strbuf picture = {};
 
-	if (l->first >= l->n_lines)
-		l->first = l->n_lines ? l->n_lines - 1 : 0;
 	l->head.n_messages = l->messages.n;
 	l->head.message = l->messages.text.n ? l->messages.text.text + l->messages.last : NULL;
-	l->n_lines = screen_put(&picture, &l->head, l->text.n ? l->text.text : "", l->first, &size,
-				l->style.ascii);
+	l->first = screen_put(&picture, &l->head, l->text.n ? l->text.text : "", l->first, &size,
+			      l->style.ascii);
 	terminal_put(l->terminal, picture.text, picture.n);
 }
 

@@ -12,7 +12,7 @@
 #include "report/screen.h"
 #include "tool/terminal.h"
 
-/* What a key asks of the caller. Scrolling and the like are done here. */
+/* A key's request to the caller. Scrolling and the like are done here. */
 enum live_wish { LIVE_NOTHING, LIVE_RENDER, LIVE_QUIT };
 
 struct live {
@@ -21,7 +21,6 @@ struct live {
 	struct screen_head head;
 	struct strbuf text; /* the tree, as it was rendered last */
 	size_t first;       /* line of @text at the top */
-	size_t n_lines;     /* of @text */
 	struct log_held messages;
 	bool is_interval; /* shows the last interval, not the run so far */
 };

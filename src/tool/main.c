@@ -15,6 +15,7 @@
 #include "tool/patterns.h"
 #include "tool/read_files.h"
 #include "tool/ready.h"
+#include "tool/reports.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
 #include "tool/version.h"
@@ -110,14 +111,18 @@ int main(int argc, char **argv)
 		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
-	if (ready_check(opt.ready_fd, &e) || (!opt.read && patterns_check(&opt, &e))) {
+	if (ready_check(opt.ready_fd, &e) || reports_check(&opt, &e) ||
+	    (!opt.read && patterns_check(&opt, &e))) {
 		log_warn_lines(e.text);
 		return STATUS_USAGE;
 	}
 	if (opt.debug)
 		log_setup(name, LOG_DEBUG);
 	if (run_chosen_tool(&opt, &e)) {
-		log_warn("%s", e.text);
+		if (e.has_lines)
+			log_warn_lines(e.text);
+		else
+			log_warn("%s", e.text);
 		return STATUS_FAILED;
 	}
 	return finish_output(STATUS_DONE);

@@ -36,6 +36,9 @@ enum option_key {
 	OPTION_UNSUPPORTED, /* is refused */
 	OPTION_FREQUENCY,
 	OPTION_PERIOD,
+	OPTION_SUM,
+	OPTION_UNIT,
+	OPTION_VALUE,
 };
 
 /*

@@ -19,6 +19,7 @@
 #define LIVE_INTERVAL_NS 1000000000ULL
 #define MOST_ROWS 96
 #define AVOIDED_N (BACKEND_N + 4)
+#define MOST_PATTERNS 4096
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 /*
@@ -83,6 +84,12 @@ static int parse_kernel_unwind(const char *text, bool *ret, struct error *e)
 	return 0;
 }
 
+/* Patterns; whether each stands behind --minus, with no option between; and the files of --minus.
+ */
+static char *patterns[MOST_PATTERNS];
+static bool are_behind_minus[MOST_PATTERNS];
+static const char *minus_files[MOST_PATTERNS];
+
 static int push_name(const char *what, const char *value, const char **names, size_t *n,
 		     size_t most, struct error *e)
 {
@@ -123,17 +130,22 @@ static int parse_format(const char *what, const char *value, const char **ret, s
 	return 0;
 }
 
+/* "-p", or "--sum". */
+static const char *option_words(const struct option_row *row, char words[32])
+{
+	const char letter[] = { row->letter, '\0' };
+
+	(void)snprintf(words, 32, "%s%s", row->letter ? "-" : "--",
+		       row->letter ? letter : row->name);
+	return words;
+}
+
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
 			      struct error *e)
 {
-	const char letter[] = { '-', row->letter, '\0' };
-	char name[32];
-	const char *what = letter;
+	char words[32];
+	const char *what = option_words(row, words);
 
-	if (!row->letter) {
-		(void)snprintf(name, sizeof(name), "--%s", row->name);
-		what = name;
-	}
 	switch (row->key) {
 	case OPTION_PID:
 		return parse_number_list(what, value, 1, MOST_PID, &o->pids, e);
@@ -171,11 +183,14 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	case OPTION_OUTPUT:
 		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
 	case OPTION_MINUS:
-		return push_name(what, value, o->minus, &o->n_minus, MOST_MINUS, e);
+		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
 	case OPTION_FORMAT:
 		return parse_format(what, value, &o->format, e);
 	case OPTION_MIN_PERCENT:
 		return parse_percent(what, value, &o->min_percent, e);
+	case OPTION_VALUE:
+		o->value = value;
+		return 0;
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	case OPTION_KERNEL_UNWIND:
@@ -188,6 +203,12 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 static int apply_option(const struct option_row *row, const char *value, struct options *o,
 			struct error *e)
 {
+	if (row->key == OPTION_SUM) {
+		o->sum = value;
+		return 0;
+	}
+	if (row->key == OPTION_UNIT)
+		return parse_unit("--unit", value, &o->unit, e);
 	if (row->argument)
 		return parse_option_value(row, value, o, e);
 	*(bool *)((char *)o + row->flag) = true;
@@ -262,6 +283,7 @@ static int check_reading(const struct options *o, struct error *e)
 		const char *option;
 	} tracing[] = {
 		{ o->command, "a command" },
+		{ o->sum, "--sum" },
 		{ o->pids.n, "-p" },
 		{ o->cpus.n, "-c" },
 		{ o->live, "--live" }, /* sets the interval, too */
@@ -288,6 +310,11 @@ static int check_reading(const struct options *o, struct error *e)
 	if (o->n_minus && o->interval_ns)
 		return error_set(e, -EINVAL, "--minus and %s exclude each other",
 				 o->live ? "--live" : "-i");
+	if (o->value && !o->read)
+		return error_set(e, -EINVAL,
+				 "--value needs --read; a file of -o has all values of the run");
+	if (o->unit && !o->sum)
+		return error_set(e, -EINVAL, "--unit needs --sum");
 	if (o->normalize && !o->n_minus)
 		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;
@@ -297,6 +324,10 @@ static int check_combinations(const struct options *o, struct error *e)
 {
 	if (o->help || o->version)
 		return 0;
+	if (!o->n_patterns && o->read && o->n_minus)
+		return error_set(e, -EINVAL,
+				 "no FILE given to subtract from (those behind --minus are its "
+				 "own)");
 	if (!o->n_patterns)
 		return error_set(e, -EINVAL, "no %s given (see --help)",
 				 o->read ? "FILE" : "PATTERN");
@@ -352,17 +383,23 @@ static int find_command(int argc, char *const *argv)
 	return end;
 }
 
-/* Parse one option or pattern. */
-static int parse_next_option(int end, char *const *argv, const struct getopt_tables *tables,
-			     struct options *ret, struct error *e)
+static bool is_minus(const struct option_row *row)
 {
-	static char *patterns[4096];
+	return row && row->argument && row->key == OPTION_MINUS;
+}
+
+/* Parse one option or pattern. *@last: the row of the option before, and then of this one. */
+static int parse_next_option(int end, char *const *argv, const struct getopt_tables *tables,
+			     const struct option_row **last, struct options *ret, struct error *e)
+{
 	int what = getopt_long(end, argv, tables->letters, tables->names, NULL);
 
 	if (what == '?' || what == ':')
 		return refuse_option(what, argv, e);
-	if (what != -1)
-		return apply_option(find_option_row(ret->tool, what), optarg, ret, e);
+	if (what != -1) {
+		*last = find_option_row(ret->tool, what);
+		return apply_option(*last, optarg, ret, e);
+	}
 	if (ret->tool == TOOL_PROFILE) {
 		if (ret->duration_ns)
 			return error_set(e, -EINVAL, "'%s': one duration is enough", argv[optind]);
@@ -371,20 +408,40 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
+	are_behind_minus[ret->n_patterns] = is_minus(*last);
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
 	return 0;
+}
+
+/* "--read new --minus old-*": a shell makes many files of the star, and --minus means them all. */
+static int take_files_of_minus(struct options *o, struct error *e)
+{
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < o->n_patterns && o->read && !err; i++) {
+		if (are_behind_minus[i])
+			err = push_name("--minus", patterns[i], minus_files, &o->n_minus,
+					MOST_PATTERNS, e);
+		else
+			patterns[n++] = patterns[i];
+	}
+	o->n_patterns = o->read ? n : o->n_patterns;
+	return err;
 }
 
 /* Options may follow patterns; "--" begins the command. */
 int options_parse(int argc, char *const *argv, struct options *ret, struct error *e)
 {
 	struct getopt_tables tables;
+	const struct option_row *last = NULL;
 	int end = find_command(argc, argv);
 	int err = 0;
 
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .argv = argv,
+				 .minus = minus_files,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
@@ -396,7 +453,9 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	opterr = 0;
 	optind = 1;
 	while (optind < end && !err)
-		err = parse_next_option(end, argv, &tables, ret, e);
+		err = parse_next_option(end, argv, &tables, &last, ret, e);
+	if (!err)
+		err = take_files_of_minus(ret, e);
 	if (!err)
 		err = choose_format(ret, e);
 	if (!err && ret->tool == TOOL_PROFILE)

@@ -39,7 +39,6 @@ enum unwind_mode {
 #define AVOID_LOADS (8U << BACKEND_N)
 
 #define MOST_OUTPUTS 16
-#define MOST_MINUS 256
 
 /*
  * Strings are lent by argv. The list of patterns is static. If a tool lacks an option, its member
@@ -69,8 +68,11 @@ struct options {
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
 	size_t n_outputs;
+	const char *sum;    /* an expression: the value of a hit; NULL: none */
+	const char *unit;   /* of the values; NULL: as far as their names tell */
+	const char *value;  /* of files with several: the one to show; NULL: the file's choice */
 	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
-	const char *minus[MOST_MINUS]; /* files whose counts are subtracted */
+	const char **minus; /* files whose counts are subtracted */
 	size_t n_minus;
 	double min_percent;      /* trees: leave out what has less; 0: nothing */
 	bool tree;               /* --format tree */

@@ -9,8 +9,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/escape.h"
+#include "spec/expression.h"
 #include "spec/spec.h"
 #include "tool/matcher.h"
+#include "tool/values.h"
 
 #define MOST_TARGETS 200000
 
@@ -18,6 +20,10 @@
 int patterns_check(const struct options *opt, struct error *e)
 {
 	bool has_kernel_stack = false, has_perf_event = false;
+	struct expression sum;
+
+	if (opt->sum && expression_parse(opt->sum, &sum, e))
+		return e->code;
 
 	for (size_t i = 0; i < opt->n_patterns; i++) {
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
@@ -212,8 +218,13 @@ int patterns_list(const struct options *opt, struct error *e)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(target_list_fini) struct target_list targets = {};
-	int err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
+	cleanup(values_fini) struct values values = {};
+	int err = values_parse(&values, opt, e);
 
+	if (!err)
+		err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
+	if (!err)
+		err = values_choose(&values, host, &targets, e);
 	for (size_t i = 0; !err && i < targets.n; i++) {
 		const struct target *t = &targets.targets[i];
 

@@ -23,11 +23,24 @@
  */
 #define MANY_KERNEL_EVENTS 1000
 
+/* Cookies came with links on perf events, in Linux 5.15. A single number needs none. */
+static enum target_by choose_target_by(const struct run *r)
+{
+	if (r->n_numbers <= 1)
+		return TARGET_ONLY;
+	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
+}
+
 /* Plan without the backends of --without, and without those of @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
+	const int err = r->tool->number_targets ? r->tool->number_targets(r, e) : 0;
+
+	if (err)
+		return err;
+	r->target_by = choose_target_by(r);
 	/* A hit of an event with many places does not tell which one was hit. */
-	if (r->tool->counts_targets && r->targets.n > 1)
+	if (r->target_by != TARGET_ONLY)
 		avoid |= 1U << BACKEND_UPROBE_EVENT;
 	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 }
@@ -158,6 +171,7 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
+	options.config.target_by = r->target_by;
 	options.config.anywhere = may_be_anywhere(&r->targets);
 	if (n_kernel_events(&r->targets))
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
@@ -294,6 +308,7 @@ static int attach_targets(struct run *r, struct error *e)
 		.n_pids = r->opt->pids.n,
 		.tracefs = -1,
 		.target_by = r->target_by,
+		.numbers = r->numbers,
 		.period = r->opt->period,
 		.frequency = r->opt->frequency,
 		.cpus = r->opt->cpus.numbers,
@@ -325,7 +340,7 @@ static int load_object_again(struct run *r, struct error *e)
  */
 static int attach_namesakes(struct run *r, struct error *e)
 {
-	const bool must_load = r->tool->counts_targets;
+	const bool must_load = r->tool->counts_targets || r->opt->sum;
 	int err;
 
 	attachment_freep(&r->attachment);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "tool/progress.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #define EVERY_NS NS_PER_S
 #define NS_PER_MS (NS_PER_S / 1000)
@@ -44,16 +47,34 @@ bool progress_is_due(const struct progress *p, uint64_t now)
 	return p->is_on && now >= p->due_ns;
 }
 
+/* How long a line may be. One that wraps could not be erased: its first part would stay. */
+static int room_of_line(void)
+{
+	struct winsize size = {};
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return INT_MAX;
+	return size.ws_col - 1;
+}
+
 void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers)
 {
 	const double seconds = (double)(now - p->last_ns) / NS_PER_S;
 	const uint64_t new_hits = numbers->hits - p->last_hits;
+	const unsigned long long elapsed = (now - p->begin_ns) / NS_PER_S;
+	const int room = room_of_line();
+	char line[160];
+	const int n = snprintf(
+		line, sizeof(line), "%llu s, %llu hit%s, %.0f/s, %llu stack%s, %llu lost", elapsed,
+		(unsigned long long)numbers->hits, text_plural(numbers->hits),
+		seconds > 0 ? (double)new_hits / seconds : 0, (unsigned long long)numbers->stacks,
+		text_plural(numbers->stacks), (unsigned long long)numbers->lost);
 
-	(void)fprintf(stderr, ERASE "%llu s, %llu hits, %.0f/s, %llu stacks, %llu lost",
-		      (unsigned long long)((now - p->begin_ns) / NS_PER_S),
-		      (unsigned long long)numbers->hits,
-		      seconds > 0 ? (double)new_hits / seconds : 0,
-		      (unsigned long long)numbers->stacks, (unsigned long long)numbers->lost);
+	if (n > room) /* losses come first, because the rest may be cut */
+		(void)snprintf(line, sizeof(line), "%llu lost, %llu hit%s, %llu s",
+			       (unsigned long long)numbers->lost, (unsigned long long)numbers->hits,
+			       text_plural(numbers->hits), elapsed);
+	(void)fprintf(stderr, ERASE "%.*s", room, line);
 	(void)fflush(stderr);
 	p->is_shown = true;
 	p->last_ns = now;

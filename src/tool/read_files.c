@@ -93,7 +93,7 @@ static bool has_values_of(const struct profile *p, const struct profile *other)
 	return true;
 }
 
-#define MOST_VALUES_TEXT 100 /* two of them are in a message */
+#define MOST_VALUES_TEXT 100 /* three of them are in a message */
 
 /* "samples/count, cpu/nanoseconds" */
 static void list_values(const struct profile *p, struct strbuf *to)
@@ -123,6 +123,46 @@ static int check_same_values(const struct profile *p, const char *name, const st
 			 other_values.text);
 }
 
+/* Is @value the one that the user calls @name: "cpu", or "cpu/nanoseconds"? */
+static bool is_called(const struct profile_value *value, const char *name)
+{
+	const char *own = value->name ? value->name : "", *unit = value->unit ? value->unit : "";
+	const size_t n = strlen(own);
+
+	if (strncmp(name, own, n) != 0)
+		return false;
+	return !name[n] || (name[n] == '/' && strcmp(name + n + 1, unit) == 0);
+}
+
+/* All forms begin with the first value, and most show no other one. */
+static int choose_value(struct profile *p, const char *file, const char *name, struct error *e)
+{
+	cleanup_strbuf struct strbuf values = {}, wanted = {};
+
+	for (size_t i = 0; i < p->n_values && name; i++)
+		if (is_called(&p->values[i], name)) {
+			profile_put_value_first(p, i);
+			return 0;
+		}
+	if (!name)
+		return 0;
+	list_values(p, &values);
+	escape_put(&wanted, name, false);
+	return error_set(e, -EINVAL, "--value %.*s: %.100s has no such value; there are: %.*s",
+			 MOST_VALUES_TEXT, wanted.text, file, 2 * MOST_VALUES_TEXT, values.text);
+}
+
+/* Sums and differences are of the first values, and files may have them in another order. */
+static void align_first_value(struct profile *p, const struct profile *other)
+{
+	for (size_t i = 0; i < p->n_values; i++)
+		if (text_is_same(p->values[i].name, other->values[0].name) &&
+		    text_is_same(p->values[i].unit, other->values[0].unit)) {
+			profile_put_value_first(p, i);
+			return;
+		}
+}
+
 /* --- several files --- */
 
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
@@ -133,11 +173,15 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 	ret->of = xcalloc(n, sizeof(*ret->of));
 	for (; ret->n < n && !err; ret->n++) {
 		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
+		if (!err && ret->n == 0)
+			err = choose_value(ret->of[0], names[0], opt->value, e);
 		if (!err)
 			err = check_same_values(ret->of[0], names[0], ret->of[ret->n],
 						names[ret->n], e);
-		if (!err)
-			fill_in_names(ret->of[ret->n], opt);
+		if (err)
+			continue;
+		align_first_value(ret->of[ret->n], ret->of[0]);
+		fill_in_names(ret->of[ret->n], opt);
 	}
 	return err;
 }
@@ -164,6 +208,8 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 					files.of[0], opt->minus[0], e);
 	if (err)
 		return err;
+	for (size_t i = 0; i < files.n; i++)
+		align_first_value(files.of[i], after->of[0]);
 
 	const struct changes_side before = changes_side_of(&files);
 	cleanup(profile_freep) struct profile *new_sum = merge_side(after);

@@ -15,7 +15,7 @@
 /* Read files and report them. Errors: of reading and writing, and those of read_and_subtract(). */
 must_check int read_files(const struct options *opt, struct error *e);
 
-/* A difference, and what is known about it. */
+/* A difference, and its changed functions. */
 struct subtracted {
 	struct profile *profile;
 	struct changes *changes;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,11 +22,14 @@ static bool is_per_process(const struct options *opt)
 	return opt->per_process || opt->pids.n > 1;
 }
 
-/* What @form shows of frames and stacks. The frames of a profile differ by no more. */
+/*
+ * The flags of profile/merge.h for the properties of frames and stacks that @form shows. The frames
+ * of a profile differ by no more.
+ */
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
 	const bool has_processes = form->wants_processes || is_per_process(opt);
-	unsigned keeps = KEEP_LABELS;
+	unsigned keeps = form->shows_labels ? KEEP_LABELS : 0;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))
 		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;
@@ -57,18 +61,78 @@ static bool is_no_regular_file(const char *name)
 	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static int choose_form(struct report_output *out, const struct options *opt, struct error *e)
+static int choose_form(const char *file, const struct options *opt, const struct renderer **ret,
+		       struct error *e)
 {
 	cleanup_strbuf struct strbuf endings = {};
 
-	out->renderer = renderer_of_file(out->pattern);
-	if (!out->renderer && is_no_regular_file(out->pattern))
-		out->renderer = renderer_find(opt->format ? opt->format : "text");
-	if (out->renderer)
+	*ret = renderer_of_file(file);
+	if (!*ret && is_no_regular_file(file))
+		*ret = renderer_find(opt->format ? opt->format : "text");
+	if (*ret)
 		return 0;
 	list_endings(&endings);
-	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", out->pattern,
+	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", file,
 			 endings.text);
+}
+
+/* Append the options that ask for @form. */
+static void list_ways(struct strbuf *to, const struct renderer *form)
+{
+	strbuf_printf(to, "%s--format %s, -o FILE%s", to->n ? ", " : "", form->name, form->ending);
+}
+
+/* Sums are those of a run, so a form that has nothing else would show the later side alone. */
+static int refuse_sums_of_difference(const struct renderer *sums, struct error *e)
+{
+	cleanup_strbuf struct strbuf ways = {};
+
+	for (const struct renderer *form = renderers; form->name; form++)
+		if (!form->has_sums)
+			list_ways(&ways, form);
+	return error_set(e, -EINVAL,
+			 "--minus and the form %s exclude each other; these show a "
+			 "difference: %s",
+			 sums->name, ways.text);
+}
+
+/* An option that no form asked for would look at. */
+static int refuse_unused(const char *option, size_t flag, struct error *e)
+{
+	cleanup_strbuf struct strbuf ways = {};
+
+	for (const struct renderer *form = renderers; form->name; form++)
+		if (*(const bool *)((const char *)form + flag))
+			list_ways(&ways, form);
+	return error_set(e, -EINVAL, "%s needs a form that it changes: --live, %s", option,
+			 ways.text);
+}
+
+int reports_check(const struct options *opt, struct error *e)
+{
+	bool inverts = opt->live, leaves_out = opt->live;
+
+	for (size_t i = 0; i <= opt->n_outputs; i++) {
+		const char *file = i < opt->n_outputs ? opt->outputs[i] : "-";
+		const struct renderer *form = NULL;
+		int err = 0;
+
+		if (strcmp(file, "-") != 0)
+			err = choose_form(file, opt, &form, e);
+		else if (opt->format)
+			form = renderer_find(opt->format);
+		if (err)
+			return err;
+		if (opt->n_minus && form && form->has_sums)
+			return refuse_sums_of_difference(form, e);
+		inverts |= form && form->begins_inverted;
+		leaves_out |= form && form->leaves_out;
+	}
+	if (opt->invert && !inverts)
+		return refuse_unused("--invert", offsetof(struct renderer, begins_inverted), e);
+	if (opt->min_percent > 0 && !leaves_out)
+		return refuse_unused("--min-percent", offsetof(struct renderer, leaves_out), e);
+	return 0;
 }
 
 /* "run-%H.txt" with the present time. */
@@ -165,7 +229,7 @@ static int open_report_file(struct reports *r, const char *pattern, struct error
 	int err;
 
 	out->has_time = strchr(pattern, '%') != NULL;
-	err = choose_form(out, r->opt, e);
+	err = choose_form(pattern, r->opt, &out->renderer, e);
 	out->is_anew = out->has_time || (!err && r->opt->interval_ns && out->renderer->has_sums);
 	if (!err)
 		err = try_first_path(out, e);
@@ -363,7 +427,9 @@ static void warn_report_losses(const struct reports *r, const struct profile *p,
 		output_warn_losses(p->losses, p->n_losses);
 }
 
-/* What --top and --min hide is removed from @p itself. So the coarser outputs come first. */
+/*
+ * Removes the stacks that --top and --min hide from @p itself. So the coarser outputs come first.
+ */
 int reports_write(struct reports *r, struct profile *p, unsigned spans, const char *clock,
 		  struct output *o, struct error *e)
 {
@@ -381,5 +447,31 @@ int reports_write(struct reports *r, struct profile *p, unsigned spans, const ch
 			log_warn("%s", later.text);
 	}
 	warn_report_losses(r, p, spans);
+	return err;
+}
+
+void report_profiles_fini(struct report_profiles *p)
+{
+	profile_free(p->interval);
+	profile_free(p->run);
+	profile_free(p->sums);
+}
+
+int reports_write_all(struct reports *r, const struct report_profiles *p, const char *clock,
+		      struct output *o, struct error *e)
+{
+	struct profile *const profiles[] = { p->interval, p->sums, p->run };
+	static const unsigned spans[] = { SPAN_INTERVAL, SPAN_SUMS, SPAN_RUN };
+	struct error later;
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++) {
+		if (!profiles[i])
+			continue;
+		if (!err)
+			err = reports_write(r, profiles[i], spans[i], clock, o, e);
+		else if (reports_write(r, profiles[i], spans[i], clock, o, &later))
+			log_warn("%s", later.text);
+	}
 	return err;
 }

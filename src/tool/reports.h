@@ -18,7 +18,10 @@
 #include "tool/output.h"
 #include "tool/result_file.h"
 
-/* What a report covers. With an interval (-i), some outputs show each, others the whole run. */
+/*
+ * The time that a report covers. With an interval (-i), some outputs show each interval, others the
+ * whole run.
+ */
 enum span {
 	SPAN_INTERVAL = 1,
 	SPAN_RUN = 2,
@@ -45,6 +48,9 @@ struct reports {
 	unsigned keeps;                /* of all outputs */
 	const struct changes *changes; /* of a difference, lent; NULL: none */
 };
+
+/* Is there a form for each file of -o, and one for each option that only some forms look at? */
+must_check int reports_check(const struct options *opt, struct error *e);
 
 /*
  * Choose the forms, and open the files, so that a bad path fails at once. @opt is lent. Errors: no
@@ -81,3 +87,17 @@ bool reports_have_files(const struct reports *r);
  */
 must_check int reports_write(struct reports *r, struct profile *p, unsigned spans,
 			     const char *clock, struct output *o, struct error *e);
+
+/* The profiles of a report: of the present interval, of the run, and sums. NULL: none. */
+struct report_profiles {
+	struct profile *interval, *run, *sums;
+};
+
+void report_profiles_fini(struct report_profiles *p);
+
+/*
+ * reports_write() for each of them, for its span. An error does not keep the others from being
+ * written. Errors: the first one; further ones are messages.
+ */
+must_check int reports_write_all(struct reports *r, const struct report_profiles *p,
+				 const char *clock, struct output *o, struct error *e);

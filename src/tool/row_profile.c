@@ -8,10 +8,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/saturated.h"
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
-/* Names are asked for when so many are unknown. */
+/* When this many names are unknown, ask for all of them. */
 #define NAMES_AT_ONCE 65536
 
 struct named_rows {
@@ -57,7 +58,10 @@ static uint32_t name_row(const struct store_row *row, const struct named_rows *o
 {
 	const struct row_profile *t = of->of;
 	uint32_t frames[STACK_WORDS + USER_FRAMES], nodes[STACK_WORDS];
-	struct profile_stack stack = { .count = (int64_t)row->count, .frames = frames };
+	const int64_t hits = (int64_t)row->count;
+	struct profile_stack stack = { .count = t->sum ? row->sum : hits,
+				       .more = t->sum ? &hits : NULL,
+				       .frames = frames };
 	struct raw_stack raw = user_stack_of(row, of);
 	uint64_t words[STACK_WORDS];
 	bool is_whole;
@@ -81,7 +85,7 @@ static uint32_t name_row(const struct store_row *row, const struct named_rows *o
 	return profile_builder_add(of->builder, &stack);
 }
 
-/* A row takes microseconds, so reading the clock for each row would cost a part of that. */
+/* Read the clock once for many rows: a row takes microseconds. */
 #define ROWS_BETWEEN_SERVING 16
 
 static void serve_sometimes(const struct row_profile *t, size_t row)
@@ -114,10 +118,23 @@ static size_t name_some_rows(const struct store_row *rows, size_t n, struct name
 	return n_named;
 }
 
+/* Name the values of @p, if the first one is @sum. Returns @p. */
+static struct profile *with_sum(struct profile *p, const struct profile_value *sum)
+{
+	if (!sum)
+		return p;
+	p->strings = p->strings ? p->strings : strtab_new();
+	p->values[1] = p->values[0];
+	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, sum->name),
+					       strtab_add_or_null(p->strings, sum->unit) };
+	return p;
+}
+
 struct profile *row_profile_make(const struct row_profile *t, const struct store_row *rows,
 				 size_t n, const struct slices *slices)
 {
-	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
+	cleanup(profile_builder_freep) struct profile_builder *builder =
+		profile_builder_new(t->sum ? 2 : 1);
 	struct named_rows named = { .of = t, .builder = builder };
 	cleanup_free uint32_t *stacks = xcalloc(n + 1, sizeof(*stacks));
 
@@ -126,8 +143,8 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 		i += name_some_rows(rows + i, n - i, &named, stacks + i);
 	symbolizer_end_tree(t->symbolizer);
 	if (slices)
-		slices_put(slices, builder, stacks);
-	return profile_builder_finish(builder, symbolizer_frames(t->symbolizer));
+		slices_put(slices, builder, stacks, t->sum != NULL);
+	return with_sum(profile_builder_finish(builder, symbolizer_frames(t->symbolizer)), t->sum);
 }
 
 void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
@@ -138,14 +155,26 @@ void row_profile_add_losses(struct profile *p, const struct named_losses *losses
 				 losses->of[i].n + (before ? before[i] : 0));
 }
 
-struct profile *row_profile_sums(uint64_t hits, size_t n_stacks, const uint64_t losses[LOSS_N])
+void row_sums_add(struct row_sums *to, const struct store_row *rows, size_t n)
 {
-	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
-	const struct frame_table none = {};
-	struct profile *p = profile_builder_finish(builder, &none);
+	to->n_stacks = n;
+	for (size_t i = 0; i < n; i++) {
+		to->hits += rows[i].count;
+		add_to(&to->sum, rows[i].sum);
+	}
+}
 
-	p->total = p->hidden = (int64_t)hits;
-	p->n_hidden = n_stacks;
+struct profile *row_profile_sums(const struct row_sums *sums, const struct profile_value *value,
+				 const uint64_t losses[LOSS_N])
+{
+	cleanup(profile_builder_freep) struct profile_builder *builder =
+		profile_builder_new(value ? 2 : 1);
+	const struct frame_table none = {};
+	struct profile *p = with_sum(profile_builder_finish(builder, &none), value);
+
+	p->total = p->hidden = value ? sums->sum : (int64_t)sums->hits;
+	p->hidden_more[0] = value ? (int64_t)sums->hits : 0;
+	p->n_hidden = sums->n_stacks;
 	for (int i = 0; i < LOSS_N; i++)
 		profile_add_loss(p, loss_text((enum loss)i), losses[i]);
 	return p;

@@ -17,9 +17,12 @@
 struct row_profile {
 	struct store *store;
 	struct symbolizer *symbolizer;
-	uint64_t max_depth;           /* frames of each stack, 0: all */
-	bool has_pids;                /* processes with different numbers are different stacks */
-	bool has_comms;               /* ... different names ... */
+	uint64_t max_depth; /* frames of each stack, 0: all */
+	bool has_pids;      /* processes with different numbers are different stacks */
+	bool has_comms;     /* ... different names ... */
+	/* The first value is this one, and the second one is the hits. NULL: there are hits alone.
+	 */
+	const struct profile_value *sum;
 	void (*serve)(void *context); /* called often */
 	void *context;
 };
@@ -32,5 +35,17 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
 			    const uint64_t *before);
 
-/* A profile of sums alone: @hits in @n_stacks stacks, which it hides. The caller frees it. */
-struct profile *row_profile_sums(uint64_t hits, size_t n_stacks, const uint64_t losses[LOSS_N]);
+struct row_sums {
+	uint64_t hits;
+	int64_t sum;     /* of the hits' values */
+	size_t n_stacks; /* of the last report */
+};
+
+/* Add the @n @rows of a report. */
+void row_sums_add(struct row_sums *to, const struct store_row *rows, size_t n);
+
+/*
+ * A profile of sums alone, which hides its stacks. @value: as row_profile.sum. The caller frees it.
+ */
+struct profile *row_profile_sums(const struct row_sums *sums, const struct profile_value *value,
+				 const uint64_t losses[LOSS_N]);

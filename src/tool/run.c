@@ -150,11 +150,15 @@ void run_serve(void *run)
 }
 
 /*
- * After a signal, the run waits so long for helpers that may work on files of others, for all of
- * them together and in all reports. Walks, and the report's own work, have the rest of a second.
+ * After a signal, the run waits at most this long for helpers that work on files of other users:
+ * for all helpers together, and in all reports. Walks, and the report's own work, have the rest of
+ * a second.
  */
 #define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
-/* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
+/*
+ * Parts of that time: for records before the last report, and for one opener. The rest is for
+ * names.
+ */
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
 /* For the walks of deferred hits. Without a signal, they have NS_PER_S. */
@@ -179,7 +183,7 @@ static bool is_enough_for_others(struct run *r, const struct client_wait *wait)
 	if (r->waited_for_others_ns >= most)
 		return true;
 
-	/* What was left when the call began. */
+	/* The bytes that were left when the call began. */
 	const uint64_t left = most - r->waited_for_others_ns + wait->all_ns;
 
 	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
@@ -294,7 +298,7 @@ static void print_command_end(struct run *r)
 }
 
 /*
- * The kernel removes so few probes within a moment, and the report waits for that. More may take
+ * The kernel removes this few probes within a moment, and the report waits for that. More may take
  * minutes, so the report waits MANY_PROBES_MS at most.
  */
 #define FEW_PROBES 16
@@ -464,7 +468,7 @@ static int start_run(struct run *r, struct error *e)
 	return err;
 }
 
-/* Begin now what takes the kernel long: the first uprobe. */
+/* Begin the first uprobe now: the kernel takes long for it. */
 static void warm_up(const struct options *opt)
 {
 	struct error none;
@@ -515,6 +519,7 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.raw_names = r->opt->no_demangle,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,
+		.no_kernel = r->opt->user_only,
 		.no_names = r->opt->no_names,
 		.helper = &object_state(r->object)->helper_tgid,
 		.serve = run_serve,

@@ -46,6 +46,12 @@ struct tool_parts {
 	 */
 	int (*prepare)(struct run *r, struct error *e);
 	/*
+	 * The targets are known: remove what the tool cannot trace, and set r->numbers and
+	 * r->n_numbers. run_tool() may find other targets and call it again. NULL: the programs do
+	 * not tell targets apart.
+	 */
+	int (*number_targets)(struct run *r, struct error *e);
+	/*
 	 * Set the sizes of maps and what a hit records, before the programs are loaded. run_tool()
 	 * may find other targets and call it again.
 	 */
@@ -104,7 +110,13 @@ struct run {
 	struct plan plan;
 	uint32_t n_cpus; /* possible CPUs */
 	struct command command;
-	enum target_by target_by; /* how the programs tell targets apart; the tool chooses */
+	/*
+	 * How the programs tell targets apart, which have @n_numbers numbers: @numbers by target,
+	 * lent by the tool; NULL: its index.
+	 */
+	enum target_by target_by;
+	const uint32_t *numbers;
+	size_t n_numbers;
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *lives;
@@ -130,7 +142,7 @@ struct run {
 	uint64_t waited_for_others_ns; /* since then, for helpers (is_enough_waiting()) */
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
-	bool is_enough;    /* the programs have counted --events hits */
+	bool is_enough;    /* --events hits are counted, or a report could not be written */
 	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */
 	bool is_all_read;  /* hits have ended, and so has the reading of records and notices */
 };

@@ -35,6 +35,18 @@ static int compare_row_parts(const void *left, const void *right)
 	return a->slice < b->slice ? -1 : a->slice > b->slice;
 }
 
+/* Sums wrap around, as in the store. */
+static int64_t difference_of(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static void add_row_part(struct row_part *to, const struct row_part *part)
+{
+	to->count += part->count;
+	to->sum = difference_of(to->sum, difference_of(0, part->sum));
+}
+
 static void merge_row_parts(struct slices *s)
 {
 	size_t n = 0;
@@ -43,7 +55,7 @@ static void merge_row_parts(struct slices *s)
 		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_row_parts);
 	for (size_t i = 0; i < s->n_parts; i++) {
 		if (n && compare_row_parts(&s->parts[n - 1], &s->parts[i]) == 0)
-			s->parts[n - 1].count += s->parts[i].count;
+			add_row_part(&s->parts[n - 1], &s->parts[i]);
 		else
 			s->parts[n++] = s->parts[i];
 	}
@@ -89,13 +101,15 @@ void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, ui
 	s->last_part = s->n_parts;
 	for (size_t i = 0; i < n; i++) {
 		if (i == s->n_counted)
-			array_push(s->counted, s->n_counted, s->counted_capacity, 0);
-		if (rows[i].count == s->counted[i])
+			array_push(s->counted, s->n_counted, s->counted_capacity,
+				   ((struct row_values){}));
+		if (rows[i].count == s->counted[i].count)
 			continue;
 		array_push(s->parts, s->n_parts, s->part_capacity,
 			   ((struct row_part){ (uint32_t)i, (uint32_t)s->n,
-					       rows[i].count - s->counted[i] }));
-		s->counted[i] = rows[i].count;
+					       rows[i].count - s->counted[i].count,
+					       difference_of(rows[i].sum, s->counted[i].sum) }));
+		s->counted[i] = (struct row_values){ rows[i].count, rows[i].sum };
 	}
 	array_push(s->slices, s->n, s->capacity,
 		   ((struct profile_slice){ begin, now - s->begin_ns }));
@@ -110,17 +124,19 @@ struct store_row *slices_last_rows(const struct slices *s, const struct store_ro
 
 	for (size_t i = s->last_part; i < s->n_parts; i++) {
 		ret[n] = rows[s->parts[i].row];
+		ret[n].sum = s->parts[i].sum;
 		ret[n++].count = s->parts[i].count;
 	}
 	*ret_n = n;
 	return ret;
 }
 
-void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks)
+void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks,
+		bool of_sums)
 {
 	for (size_t i = 0; i < s->n; i++)
 		(void)profile_builder_slice(b, s->slices[i].begin_ns, s->slices[i].end_ns);
 	for (size_t i = 0; i < s->n_parts; i++)
 		profile_builder_part(b, stacks[s->parts[i].row], s->parts[i].slice,
-				     (int64_t)s->parts[i].count);
+				     of_sums ? s->parts[i].sum : (int64_t)s->parts[i].count);
 }

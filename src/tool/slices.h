@@ -18,11 +18,18 @@
 #define MOST_SLICES 64
 #define FIRST_SLICE_NS 15000000ULL
 
-/* The hits of a row in a slice. */
+/* The hits of a row in a slice, and the sum of their values. */
 struct row_part {
 	uint32_t row; /* number in the store's rows */
 	uint32_t slice;
 	uint64_t count;
+	int64_t sum;
+};
+
+/* The numbers of a row at the end of a slice. */
+struct row_values {
+	uint64_t count;
+	int64_t sum;
 };
 
 /* A zeroed struct is empty. */
@@ -36,8 +43,8 @@ struct slices {
 	size_t n, capacity;
 	struct row_part *parts; /* those of the last slice come last */
 	size_t n_parts, part_capacity;
-	size_t last_part;  /* the first of the last slice */
-	uint64_t *counted; /* by row: its hits up to the end of the last slice */
+	size_t last_part;           /* the first of the last slice */
+	struct row_values *counted; /* by row: up to the end of the last slice */
 	size_t n_counted, counted_capacity;
 };
 
@@ -52,5 +59,9 @@ void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, ui
 struct store_row *slices_last_rows(const struct slices *s, const struct store_row *rows,
 				   size_t *ret_n);
 
-/* Add slices and parts to @b. @stacks: by row, its stack's number there. */
-void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks);
+/*
+ * Add slices and parts to @b, parts of the sums if @of_sums. @stacks: by row, its stack's number
+ * there.
+ */
+void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks,
+		bool of_sums);

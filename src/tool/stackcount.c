@@ -9,6 +9,7 @@
  */
 #include "tool/stackcount.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +31,10 @@
 #include "tool/read_files.h"
 #include "tool/reports.h"
 #include "tool/row_profile.h"
+#include "tool/row_setup.h"
 #include "tool/run.h"
 #include "tool/slices.h"
-
-/*
- * If the kernel allocates maps as a whole (before Linux 6.1), the second level comes at this many
- * rows.
- */
-#define EARLY_ROWS 8192
+#include "tool/values.h"
 
 /* The part of --max-memory for slices. */
 #define SLICES_SHARE 8
@@ -48,16 +45,18 @@ struct stackcount {
 	struct symbolizer *symbolizer;
 	struct reports reports;
 	struct slices slices;
+	struct values values; /* of --sum */
 	struct progress progress;
 	struct live live;     /* of --live */
 	uint64_t live_due_ns; /* before, no picture is made */
-	uint64_t n_hits;      /* up to the last report */
+	struct row_sums sums; /* up to the last report */
 	uint64_t n_losses;    /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
+	struct error failure;    /* of writing an interval's report; it has ended the run */
 	bool is_filling;         /* NOTICE_FILLING has come */
 	bool was_trouble_told;
 };
@@ -74,6 +73,7 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 		.max_depth = r->opt->max_depth,
 		.has_pids = t->reports.keeps & KEEP_PIDS,
 		.has_comms = t->reports.keeps & KEEP_COMMS,
+		.sum = values_name(&t->values),
 		.serve = run_serve,
 		.context = r,
 	};
@@ -117,18 +117,6 @@ static void stackcount_warn_nameless(struct stackcount *t)
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
-/* The profiles of a report: of the present interval, and of the run. NULL: no output shows it. */
-struct both {
-	struct profile *interval, *run, *sums;
-};
-
-static void counted_fini(struct both *b)
-{
-	profile_free(b->interval);
-	profile_free(b->run);
-	profile_free(b->sums);
-}
-
 static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
 {
 	struct stackcount *t = r->own;
@@ -143,7 +131,7 @@ static struct profile *make_interval(struct run *r, const struct store_row *rows
 }
 
 /* The store's rows, and the losses since the last report. They are the store's again then. */
-static void make_counted(struct run *r, bool is_last, struct both *ret)
+static void make_counted(struct run *r, bool is_last, struct report_profiles *ret)
 {
 	struct stackcount *t = r->own;
 	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
@@ -171,11 +159,11 @@ static void make_counted(struct run *r, bool is_last, struct both *ret)
 		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
-	t->n_hits = keeps_rows(r) ? 0 : t->n_hits;
-	for (size_t i = 0; i < n; i++)
-		t->n_hits += rows[i].count;
+	if (keeps_rows(r))
+		t->sums = (struct row_sums){};
+	row_sums_add(&t->sums, rows, n);
 	if (reports_want(&t->reports, SPAN_SUMS)) {
-		ret->sums = row_profile_sums(t->n_hits, n, t->losses);
+		ret->sums = row_profile_sums(&t->sums, values_name(&t->values), t->losses);
 		set_profile_about(r, ret->sums, t->begin_ns, now);
 	}
 	t->report_ns = now;
@@ -191,31 +179,23 @@ static void make_counted(struct run *r, bool is_last, struct both *ret)
 static int print_reports(struct run *r, bool is_last, struct error *e)
 {
 	struct stackcount *t = r->own;
-	cleanup(counted_fini) struct both both = {};
+	cleanup(report_profiles_fini) struct report_profiles profiles = {};
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
 	const char *clock = NULL;
-	int err = 0;
 
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
 		clock = text;
 	progress_clear(&t->progress);
 	symbolizer_refresh(t->symbolizer);
-	make_counted(r, is_last, &both);
+	make_counted(r, is_last, &profiles);
 	stackcount_warn_nameless(t);
 	symbolizer_trim(t->symbolizer);
-	if (both.interval)
-		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
-				    e);
-	if (!err && both.sums)
-		err = reports_write(&t->reports, both.sums, SPAN_SUMS, clock, &r->output, e);
-	if (!err && r->opt->n_minus)
-		t->result = TAKE(both.run);
-	else if (!err && both.run)
-		err = reports_write(&t->reports, both.run, SPAN_RUN, clock, &r->output, e);
-	return err;
+	if (r->opt->n_minus)
+		t->result = TAKE(profiles.run);
+	return reports_write_all(&t->reports, &profiles, clock, &r->output, e);
 }
 
 /* --- intervals --- */
@@ -314,9 +294,16 @@ static int leave_live_text(struct run *r, struct error *e)
 
 static int stackcount_print_report(struct run *r, struct error *e)
 {
-	const int err = r->opt->live ? leave_live_text(r, e) : 0;
+	const struct stackcount *t = r->own;
+	int err = r->opt->live ? leave_live_text(r, e) : 0;
 
-	return err ? err : print_reports(r, true, e);
+	if (!err)
+		err = print_reports(r, true, e);
+	if (!t->failure.code)
+		return err;
+	if (err)
+		log_warn("%s", e->text);
+	return error_set(e, t->failure.code, "%s", t->failure.text);
 }
 
 /* --- slices --- */
@@ -362,7 +349,7 @@ static int stackcount_patience_ms(const struct run *r)
 static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
 	struct stackcount *t = r->own;
-	struct progress_numbers numbers = { .hits = keeps_rows(r) ? 0 : t->n_hits,
+	struct progress_numbers numbers = { .hits = keeps_rows(r) ? 0 : t->sums.hits,
 					    .lost = t->n_losses };
 	uint64_t losses[LOSS_N];
 	const int err = store_rotate(t->store, e);
@@ -399,6 +386,8 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	int err = r->opt->live ? terminal_check(e) : 0;
 
 	if (!err)
+		err = values_parse(&t->values, r->opt, e);
+	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
 	t->has_slices = r->opt->live ||
 			(t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN));
@@ -406,23 +395,24 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	return err;
 }
 
+static int stackcount_number_targets(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const int err = values_choose(&t->values, r->host, &r->targets, e);
+
+	r->numbers = t->values.numbers;
+	r->n_numbers = t->values.n;
+	return err;
+}
+
 static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stackcount *t = r->own;
-	struct trace_config *config = &o->config;
-
-	(void)e;
-	config->per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
-	store_divide(r->opt->max_memory - slices_bytes(r), r->n_cpus, &t->budget);
-	o->max_rows = t->budget.max_rows;
-	o->max_chunks = t->budget.max_chunks;
-	config->n_hot_rows = t->budget.n_hot_rows;
-	config->rows_to_notice = t->budget.max_rows / 8;
-	if (!r->features.on_demand_maps && config->rows_to_notice > EARLY_ROWS)
-		config->rows_to_notice = EARLY_ROWS;
-	config->max_chunks = t->budget.max_chunks;
-	config->chunks_to_notice = t->budget.max_chunks / 2;
-	return 0;
+	o->config.per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
+	t->budget.has_sum = r->opt->sum;
+	o->value = r->opt->sum ? &t->values.code : NULL;
+	row_setup(r->opt->max_memory - slices_bytes(r), &r->features, &t->budget, o);
+	return r->opt->sum ? values_make_code(&t->values, e) : 0;
 }
 
 static int open_store(struct run *r, struct error *e)
@@ -447,7 +437,7 @@ static int stackcount_start(struct run *r, struct error *e)
 	return 0;
 }
 
-/* The picture leaves out what has less of all hits. Keys change it. */
+/* The tree on the screen leaves out nodes with a smaller share of all hits. Keys change it. */
 #define LIVE_PERCENT 1.0
 
 static int stackcount_put_header(struct run *r, struct error *e)
@@ -511,6 +501,7 @@ static void stackcount_on_deferred(struct run *r, const struct recorded *recorde
 	uint64_t kernel[SHORT_WORDS];
 	const struct store_hit hit = { .key = recorded->hit->key,
 				       .time = recorded->hit->time,
+				       .value = recorded->hit->value,
 				       .kernel = kernel,
 				       .n_kernel = recorded_kernel_words(recorded, kernel),
 				       .user = words,
@@ -529,7 +520,12 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 	if (!reports_want(&t->reports, SPAN_INTERVAL) && !reports_want(&t->reports, SPAN_SUMS))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
-	return err ? err : print_reports(r, false, e);
+	if (err || !print_reports(r, false, &t->failure))
+		return err;
+	if (t->failure.code == -EINTR) /* the user does not want to wait for anything more */
+		return error_set(e, t->failure.code, "%s", t->failure.text);
+	r->is_enough = true; /* the last report has what can be written */
+	return 0;
 }
 
 static int stackcount_stop(struct run *r, struct error *e)
@@ -558,6 +554,7 @@ static void close_store(struct run *r)
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
 	slices_fini(&t->slices);
+	values_fini(&t->values);
 	live_fini(&t->live);
 }
 
@@ -565,6 +562,7 @@ int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
 		.prepare = stackcount_prepare,
+		.number_targets = stackcount_number_targets,
 		.set_up = stackcount_set_up,
 		.open = open_store,
 		.start = stackcount_start,

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "report/event.h"
 #include "store/stream.h"
 #include "symbolize/stack.h"
@@ -26,7 +27,7 @@
 #include "tool/late_stacks.h"
 #include "tool/run.h"
 
-/* Read events this often while they come. After so many readings without any, sleep. */
+/* Read events this often while they come. After this many readings without any, sleep. */
 #define READ_MS 2
 #define EMPTY_READS 16
 
@@ -314,7 +315,7 @@ static void warn_of_losses(void *context)
 	for (int i = 0; i < LOSS_N; i++)
 		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
 	if (n != t->n_told)
-		log_warn("lost %" PRIu64 " hits so far", n);
+		log_warn("lost %" PRIu64 " hit%s so far", n, text_plural(n));
 	t->n_told = n;
 }
 

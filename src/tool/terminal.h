@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/terminal.h - the whole terminal for one picture: the alternate screen, and keys one by one.
- * What was on the terminal comes back at the end, or while the program is stopped (Ctrl-Z).
+ * The former contents of the terminal come back at the end, or while the program is stopped
+ * (Ctrl-Z).
  */
 #pragma once
 

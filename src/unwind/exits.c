@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The analysis of unwind/flow.h follows execution from the function's entry. It does not come to
+ * The analysis of unwind/flow.h follows execution from the function's entry. It does not reach
  *
  *	landing pads, to which exceptions come      .gcc_except_table has them
- *	cases of a switch whose table is unknown    they are what is left of the function's code
+ *	cases of a switch whose table is unknown    they are the rest of the function's code
  *	Go's code for a recovered panic             likewise
  *	f.cold, until a jump leads there            then we begin again, with this part
  *
- * so it goes on from there, with the frame of the call or of the jump. It takes for granted that
- * calls return. Behind one that does not, there may be padding and then code that execution comes
- * to otherwise.
+ * so we analyse these parts, too, each with the frame of the call or jump that leads there. Calls
+ * are assumed to return. Code that is reached in another way may follow one that does not.
  *
  * A file without .symtab has no name for a cold part. But compilers jump to other functions
  * without a condition and with the frame as at the entry. So any other jump leads to a part.
@@ -27,6 +26,7 @@
 #include "elf/image.h"
 #include "elf/landing.h"
 #include "unwind/flow.h"
+#include "unwind/middles.h"
 #include "unwind/pointer.h"
 
 #define MAX_PARTS 16
@@ -36,6 +36,7 @@
 
 struct finding {
 	struct image *im;
+	const struct middles *middles;
 	uint64_t entry;
 	bool is_go;
 	struct flow_span parts[MAX_PARTS]; /* ascending; one begins with the entry */
@@ -58,7 +59,7 @@ void exits_fini(struct exits *exits)
 	*exits = (struct exits){};
 }
 
-static void doubt(struct finding *f, const char *why, uint64_t at)
+static void doubt_exits(struct finding *f, const char *why, uint64_t at)
 {
 	if (f->ret->doubt)
 		return;
@@ -70,7 +71,7 @@ static void doubt(struct finding *f, const char *why, uint64_t at)
 static bool may_work(struct finding *f, uint64_t n)
 {
 	if (n > MAX_WORK - f->n_worked) {
-		doubt(f, "it is too large", f->entry);
+		doubt_exits(f, "it is too large", f->entry);
 		return false;
 	}
 	f->n_worked += n;
@@ -78,8 +79,8 @@ static bool may_work(struct finding *f, uint64_t n)
 }
 
 /*
- * Is the stack as at the entry? That is all that we ask: assembly of Go does not preserve the other
- * registers that frame_is_clean() asks for.
+ * Is the stack as at the entry? frame_is_clean() also asks for registers, which assembly of Go does
+ * not preserve.
  */
 static bool is_clean(const struct frame *frame)
 {
@@ -137,7 +138,7 @@ static void begin_flow(struct finding *f)
 	flow_run(flow);
 }
 
-/* --- instructions that execution comes to --- */
+/* --- instructions that execution reaches --- */
 
 struct visited {
 	uint64_t vaddr;
@@ -148,7 +149,7 @@ struct visited {
 
 typedef void visit_instruction(struct finding *f, const struct visited *v);
 
-/* Call @visit for each, or have a doubt. */
+/* Call @visit for each such instruction. If that takes too much work, note a doubt. */
 static void each_visited(struct finding *f, visit_instruction *visit)
 {
 	const struct flow *flow = &f->flow;
@@ -200,7 +201,7 @@ static bool has_known_table(struct finding *f, const struct visited *v)
 
 /* --- landing pads --- */
 
-static void land(void *context, const struct landing_pad *pad)
+static void take_landing_pad(void *context, const struct landing_pad *pad)
 {
 	struct finding *f = context;
 	const struct flow *flow = &f->flow;
@@ -211,7 +212,7 @@ static void land(void *context, const struct landing_pad *pad)
 		if (image_frame_at(f->im, pad->pad, &frame) && add_part(f, frame.start, frame.end))
 			f->is_part_added = true;
 		else
-			doubt(f, "an exception lands in other code", pad->pad);
+			doubt_exits(f, "an exception lands in other code", pad->pad);
 		return;
 	}
 	if (flow->flags[at] & FLOW_VISITED || !may_work(f, 1))
@@ -237,8 +238,8 @@ static void follow_landing_pads(struct finding *f)
 		if (!image_frame_at(f->im, f->parts[i].start, &frame))
 			continue;
 		if (frame.is_uncertain ||
-		    (frame.pads && !image_each_landing_pad(f->im, &frame, land, f)))
-			doubt(f, "its table of landing pads cannot be read", frame.start);
+		    (frame.pads && !image_each_landing_pad(f->im, &frame, take_landing_pad, f)))
+			doubt_exits(f, "its table of landing pads cannot be read", frame.start);
 	}
 }
 
@@ -258,8 +259,7 @@ static void note_open_jump(struct finding *f, const struct visited *v)
 	}
 }
 
-/* The first instruction of code that execution has not come to, without padding. 0: there is none.
- */
+/* The first instruction of code that execution has not reached, behind padding. 0: none. */
 static uint64_t find_gap(const struct flow *flow, const struct flow_span *s)
 {
 	for (uint64_t at = s->start; at < s->end;) {
@@ -347,8 +347,8 @@ static void find_part(struct finding *f, const struct visited *v)
 }
 
 /*
- * Has execution come to the beginning of each part? If not, another function of a file without
- * .symtab begins there, whose code this one shares: memmove, into whose middle mempcpy jumps.
+ * Has execution reached the beginning of each part? If not, another function begins there, in a
+ * file without .symtab. Both share code: mempcpy jumps into the middle of memmove.
  */
 static void check_parts(struct finding *f)
 {
@@ -356,14 +356,28 @@ static void check_parts(struct finding *f)
 
 	for (size_t i = 0; i < f->n_parts; i++)
 		if (!(flow->flags[flow_place(flow, f->parts[i].start)] & FLOW_VISITED))
-			doubt(f, "it shares code with another function", f->parts[i].start);
+			doubt_exits(f, "it shares code with another function", f->parts[i].start);
+}
+
+/* Does code jump into the function that is no part of it? Then that code has the same exits. */
+static void check_middles(struct finding *f)
+{
+	const struct middles *m = f->middles;
+
+	for (size_t i = 0; i < f->n_parts; i++)
+		for (size_t j = middles_from(m, f->parts[i].start);
+		     j < m->n && m->jumps[j].to < f->parts[i].end; j++)
+			if (m->jumps[j].to != f->entry && !is_in_parts(f, m->jumps[j].from))
+				doubt_exits(f, "another function jumps into it", m->jumps[j].from);
 }
 
 /* --- judgement --- */
 
 static void note_exit(struct finding *f, const struct visited *v)
 {
-	array_push(f->ret->places, f->ret->n, f->ret->capacity, v->vaddr);
+	const struct function_exit found = { v->vaddr, v->is.kind != INSTRUCTION_RETURN };
+
+	array_push(f->ret->places, f->ret->n, f->ret->capacity, found);
 }
 
 /* Is the beginning of a function at @vaddr, or a stub of a PLT? */
@@ -385,7 +399,7 @@ static void judge_jump(struct finding *f, const struct visited *v)
 	    (v->frame.depth == FRAME_NOT_KNOWN && is_exits_function(f, v->is.target)))
 		note_exit(f, v);
 	else
-		doubt(f, "it jumps into other code with a frame on the stack", v->vaddr);
+		doubt_exits(f, "it jumps into other code with a frame on the stack", v->vaddr);
 }
 
 /*
@@ -398,11 +412,11 @@ static void judge_pointer_jump(struct finding *f, const struct visited *v)
 	    ((f->is_gap_found || f->is_go) && judge_pointer(f, v) == POINTER_STAYS))
 		return;
 	if (f->is_gap_unsure && !f->is_go)
-		doubt(f, "it may jump within itself or to another function", v->vaddr);
+		doubt_exits(f, "it may jump within itself or to another function", v->vaddr);
 	else if (is_clean(&v->frame))
 		note_exit(f, v);
 	else
-		doubt(f, "its frame is not known at a jump through a pointer", v->vaddr);
+		doubt_exits(f, "its frame is not known at a jump through a pointer", v->vaddr);
 }
 
 static void judge_return(struct finding *f, const struct visited *v)
@@ -410,7 +424,7 @@ static void judge_return(struct finding *f, const struct visited *v)
 	if (is_clean(&v->frame) || (v->frame.depth == FRAME_NOT_KNOWN && f->is_go))
 		note_exit(f, v);
 	else
-		doubt(f, "its frame is not known at a return", v->vaddr);
+		doubt_exits(f, "its frame is not known at a return", v->vaddr);
 }
 
 /* Does execution go on behind @v? Not behind a call at the end of the code: it does not return. */
@@ -433,11 +447,11 @@ static bool goes_on(const struct instruction *i)
 static void judge_visited(struct finding *f, const struct visited *v)
 {
 	if (goes_on(&v->is) && !is_in_parts(f, v->vaddr + v->is.length))
-		doubt(f, "it goes on into other code", v->vaddr);
+		doubt_exits(f, "it goes on into other code", v->vaddr);
 	if (v->owner != 0) {
 		/* A piece of assembly that the function calls. */
 		if (flow_group(&f->flow, v->owner) == flow_group(&f->flow, 0))
-			doubt(f, "it shares code with a function within it", v->vaddr);
+			doubt_exits(f, "it shares code with a function within it", v->vaddr);
 		return;
 	}
 	switch (v->is.kind) {
@@ -454,10 +468,10 @@ static void judge_visited(struct finding *f, const struct visited *v)
 	case INSTRUCTION_BRANCH_ABOVE:
 	case INSTRUCTION_BRANCH_UNEQUAL:
 		if (!is_in_parts(f, v->is.target))
-			doubt(f, "it jumps to another function by a condition", v->vaddr);
+			doubt_exits(f, "it jumps to another function by a condition", v->vaddr);
 		break;
 	case INSTRUCTION_BAD:
-		doubt(f, "it has an instruction that no compiler makes", v->vaddr);
+		doubt_exits(f, "it has an instruction that no compiler makes", v->vaddr);
 		break;
 	default:
 		break;
@@ -483,8 +497,8 @@ static size_t place_behind(const struct flow *flow, const struct visited *v)
 }
 
 /*
- * Behind a call that does not return, there may be code to which execution comes otherwise, with
- * another frame. Then both frames have made an unknown one.
+ * Behind a call that does not return, there may be code that execution reaches in another way, with
+ * another frame. The analysis has merged both frames into an unknown one.
  */
 static void note_dead_call(struct finding *f, const struct visited *v)
 {
@@ -541,13 +555,15 @@ static void find_all(struct finding *f)
 		f->flow = (struct flow){};
 	}
 	if (f->is_part_added)
-		doubt(f, "it has too many parts", f->entry);
+		doubt_exits(f, "it has too many parts", f->entry);
 	else if (f->flow.is_over)
-		doubt(f, "it is too large", f->entry);
+		doubt_exits(f, "it is too large", f->entry);
 	else if (!f->ret->doubt && flow_group(&f->flow, 0)->is_bad)
-		doubt(f, "its frame cannot be followed", f->entry);
+		doubt_exits(f, "its frame cannot be followed", f->entry);
 	if (!f->ret->doubt)
 		check_parts(f);
+	if (!f->ret->doubt)
+		check_middles(f);
 	if (!f->ret->doubt)
 		each_visited(f, judge_visited);
 }
@@ -560,27 +576,20 @@ static bool is_compiled_by_go(const struct go_table *go, uint64_t vaddr)
 	       !(function.flags & (GO_ASM | GO_SP_WRITE));
 }
 
-static uint64_t end_of_function(struct image *im, uint64_t vaddr)
+void exits_find(struct image *im, const struct go_table *go, const struct middles *middles,
+		uint64_t vaddr, struct exits *ret)
 {
-	struct image_symbol symbol;
-	struct image_frame frame;
-
-	if (image_function_at(im, vaddr, &symbol) && symbol.vaddr == vaddr && symbol.size)
-		return vaddr + symbol.size;
-	return image_frame_at(im, vaddr, &frame) && frame.start == vaddr ? frame.end : 0;
-}
-
-void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret)
-{
-	struct finding f = {
-		.im = im, .entry = vaddr, .ret = ret, .is_go = is_compiled_by_go(go, vaddr)
-	};
+	struct finding f = { .im = im,
+			     .middles = middles,
+			     .entry = vaddr,
+			     .ret = ret,
+			     .is_go = is_compiled_by_go(go, vaddr) };
 
 	*ret = (struct exits){};
 	if (!ARCH_CALL_PUSHES)
-		doubt(&f, "its instructions are not decoded on " ARCH_NAME, vaddr);
-	else if (!add_part(&f, vaddr, end_of_function(im, vaddr)))
-		doubt(&f, "its end is not known", vaddr);
+		doubt_exits(&f, "its instructions are not decoded on " ARCH_NAME, vaddr);
+	else if (!add_part(&f, vaddr, function_end_of(im, vaddr)))
+		doubt_exits(&f, "its end is not known", vaddr);
 	else
 		find_all(&f);
 	flow_fini(&f.flow);

@@ -18,10 +18,14 @@
 
 struct go_table;
 struct image;
+struct middles;
 
 /* A zeroed one is empty. */
 struct exits {
-	uint64_t *places; /* addresses as linked, ascending */
+	struct function_exit {
+		uint64_t vaddr; /* as linked */
+		bool is_jump;   /* to another function */
+	} * places;             /* ascending */
 	size_t n, capacity;
 	const char *doubt; /* static text: why not all exits are known; NULL: they are */
 	uint64_t doubt_at; /* an instruction's address */
@@ -29,14 +33,17 @@ struct exits {
 
 /*
  * Find the exits of the function at @vaddr. @go: the table of a Go program; else NULL or without
- * functions. @ret is the caller's, to end with exits_fini().
+ * functions. @middles: jumps into the middle of at least this function; it may be empty. @ret is
+ * the caller's, to end with exits_fini().
  *
  * There are none, and a doubt, if
  *  - the function's end is not known;
  *  - it has an instruction or a frame that no compiler makes;
  *  - it may jump to an unknown place, which may lie in it or not;
  *  - it jumps to another function or not, by a condition: a probe there would count both;
+ *  - code of another function jumps into it;
  *  - calls do not push the return address (ARCH_CALL_PUSHES).
  */
-void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret);
+void exits_find(struct image *im, const struct go_table *go, const struct middles *middles,
+		uint64_t vaddr, struct exits *ret);
 void exits_fini(struct exits *exits);

@@ -23,6 +23,7 @@ left_out = Counter()
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): names in kernel.NEEDS; left out where absent")
     config.addinivalue_line("markers", "walk(how): --unwind where it is not given")
+    config.addinivalue_line("markers", "waits: sleeps, changes nothing of the machine, and hits nothing that others count")
     # What a shell's background job or nohup(1) ignores, each program that is started here would ignore.
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:

@@ -44,7 +44,7 @@ STACKS = [
 
 
 def file_of(**options):
-    run = PprofFile(**options)
+    run = PprofFile(default="hits", **options)
     run.go, run.jit, run.kernel = {AGENT}, {JIT}, {KERNEL, EXT4}
     return run
 
@@ -77,6 +77,24 @@ def two_runs():
     run = file_of(values=(("hits", "count"), ("latency", "nanoseconds")), comments=COMMENTS)
     add_stacks(run, {0: 2, 1: 0.5, 2: 0})
     add_stacks(run, {0: -1, 1: -1, 2: -1, 3: -1, 4: -1, 5: -1, 6: 0}, [("pprof::base", "true")])
+    return run.bytes()
+
+
+def signed_run():
+    """Values of both signs, as files of others have them that are differences. One frame's add up to 0."""
+    run = PprofFile(values=(("samples", "count"),))
+    for names, value in (("grew", 30), ("shrank", -20), ("shrank deep", -5), ("mixed up", 12), ("mixed down", -12)):
+        run.add(frames(NGINX, "main", *names.split()), value, [("comm", "nginx")])
+    run.add(frames(NGINX, "thread", "lost"), -40, [("comm", "sh")])
+    return run.bytes()
+
+
+def flipped_runs():
+    """A difference of values that change their sign."""
+    run = PprofFile(values=(("samples", "count"),))
+    for name, now, before in (("down", -20, 30), ("up", 20, -30), ("same", -5, -5)):
+        run.add(frames(NGINX, name), now)
+        run.add(frames(NGINX, name), -before, [("pprof::base", "true")])
     return run.bytes()
 
 

@@ -28,14 +28,14 @@ def packed(field, numbers):
 
 class PprofFile:
     """Frames are (name, path of the image) pairs; a name may be a list, the inlined functions first.
-    No path: in no image."""
+    No path: in no image. DEFAULT: the value that viewers are to show first."""
 
-    def __init__(self, values=(("hits", "count"),), comments=(), duration_ns=0, begin_ns=0):
+    def __init__(self, values=(("hits", "count"),), comments=(), duration_ns=0, begin_ns=0, default=None):
         self.strings = {"": 0}
         self.mappings, self.functions, self.locations = {}, {}, {}
         self.mapping_parts, self.function_parts, self.location_parts = [], [], []
         self.samples = []
-        self.values, self.comments = values, list(comments)
+        self.values, self.comments, self.default = values, list(comments), default
         # The last one says that the ids of mappings in comments are right: see profile/pprof.h.
         self.times = number(9, begin_ns) + number(10, duration_ns) + number(1001, 1)
         self.go, self.jit, self.kernel = set(), set(), set()
@@ -86,6 +86,7 @@ class PprofFile:
             if ids:
                 comments.append(f"stackcount:{key}=" + ",".join(str(self.mapping(path)) for path in sorted(ids)))
         texts = packed(13, [self.string(c) for c in comments]) if comments else b""
+        default = number(14, self.string(self.default)) if self.default else b""
         strings = [block(6, s.encode("utf-8", "surrogatepass")) for s in self.strings]
         return gzip.compress(b"".join([*types, *self.samples, *self.mapping_parts, *self.location_parts,
-                                       *self.function_parts, *strings, self.times, texts]), 6, mtime=0)
+                                       *self.function_parts, *strings, self.times, texts, default]), 6, mtime=0)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Several files in one report: what --read adds up, what --minus subtracts, and what neither does."""
 
+import json
 import os
 import re
 import stat
 import subprocess
 
+import pprof
 import pytest
-from pprof_file import PprofFile
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, stackcount
+from pprof_file import PprofFile, block, number
+from tool import GETPPID, PATIENCE_S, BUILD, STACKCOUNT, TOP, Tool, stackcount
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -44,7 +46,7 @@ def test_values_that_differ_are_neither_added_nor_subtracted(tmp_path, one, othe
     done = read("-f", a, *between, b, "-o", tmp_path / "c.html")
     assert (done.returncode, done.stdout) == (1, ""), done
     for path, values in ((a, one), (b, other)):
-        assert f"{path} ({', '.join('/'.join(value) for value in values)})" in done.stderr, done.stderr
+        assert f"{path} ({', '.join('/'.join(value) for value in reversed(values))})" in done.stderr, done.stderr
     assert not (tmp_path / "c.html").exists()
 
 
@@ -55,11 +57,264 @@ def test_values_that_agree_are_added_and_subtracted(tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and "main;f" in done.stdout
 
 
+# -- Labels, which perf's converters and Go's runtime set. --
+
+THREADS = [([("thread", "a"), ("tid", 1)], 5), ([("tid", 2), ("thread", "b")], 6), ([("tid", 1), ("thread", "a")], 8)]
+
+
+def write_threads(path):
+    file = PprofFile([SAMPLES])
+    for labels, n in THREADS:
+        file.add([("main", None), ("f", None)], n, labels)
+    file.add([("main", None)], 15)
+    path.write_bytes(file.bytes())
+    return path
+
+
+@pytest.mark.parametrize("form", ["folded", "text", "tree"])
+def test_stacks_do_not_differ_by_labels_that_a_form_does_not_show(tmp_path, form):
+    done = read("--top", "1", "--format", form, write_threads(tmp_path / "a.pb.gz"))
+    assert re.search(r"^ *(main;f )?19\b", done.stdout, re.M), done
+
+
+def test_labels_have_no_order(tmp_path):
+    report = json.loads(read("--format", "json", write_threads(tmp_path / "a.pb.gz")).stdout)
+    assert sorted(stack["values"][0] for stack in report["stacks"]) == [6, 13, 15]
+
+
+# -- Which file is on which side. --
+
+
+@pytest.mark.parametrize(
+    "args,expected",
+    [
+        ("1 --minus 2", "main;f 2 1"),
+        ("1 4 --minus 2 8", "main;f 10 5"),
+        ("1 --minus 2 --minus 4 8", "main;f 14 1"),
+        ("--minus 2 4 -q 1 8", "main;f 6 9"),
+        ("--minus=2 4 -q 1", "main;f 6 1"),
+    ],
+)
+def test_files_behind_minus_are_subtracted_up_to_the_next_option(tmp_path, args, expected):
+    """A shell makes several words of "--minus old-*.pb.gz"."""
+    for n in (1, 2, 4, 8):
+        write(tmp_path / str(n), SAMPLES, of=n)
+    for order in (["--read", "-f", *args.split()], [*args.split(), "--read", "-f"]):
+        done = subprocess.run([STACKCOUNT, *order], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", ""), (order, done)
+
+
+def test_nothing_is_left_to_subtract_from(tmp_path):
+    a, b = write(tmp_path / "a.pb.gz", SAMPLES), write(tmp_path / "b.pb.gz", SAMPLES)
+    done = read("--minus", a, b)
+    assert done.returncode == 2 and "no FILE given to subtract from" in done.stderr, done
+
+
+@pytest.mark.parametrize("n,words", [(1, "1 hit"), (2, "2 hits")])
+def test_comments_for_people_count_in_words(tmp_path, n, words):
+    file = PprofFile([SAMPLES], comments=[f"stackcount:loss={n} no room"])
+    for k in range(n + 1):
+        file.add([(f"f{k}", None)], k + 1)
+    (tmp_path / "a.pb.gz").write_bytes(file.bytes())
+    assert read("--top", "1", "-o", tmp_path / "b.pb.gz", tmp_path / "a.pb.gz").returncode == 0
+    comments = pprof.read(tmp_path / "b.pb.gz").comments
+    assert f"Lost: {words}: no room" in comments, comments
+    assert f"Not in this file: {n} less frequent {'stack' if n == 1 else 'stacks'}" in comments
+
+
+def test_a_form_of_sums_shows_no_difference(tmp_path):
+    a, b = write(tmp_path / "a.pb.gz", SAMPLES), write(tmp_path / "b.pb.gz", SAMPLES)
+    for output in (["--format", "prom"], ["-o", tmp_path / "a.prom"]):
+        done = read(*output, a, "--minus", b)
+        assert (done.returncode, done.stdout) == (2, "") and "-o FILE.pb.gz, --format html, " in done.stderr, done
+    assert not (tmp_path / "a.prom").exists()
+
+
+def test_the_documents_line_compares_two_days(tmp_path):
+    line = re.search(r"^stackcount (--read .* --minus .*)$", (TOP / "doc/fleet.md").read_text(), re.M)[1]
+    for day, each in (("today", 5), ("yesterday", 3)):
+        (tmp_path / day).mkdir()
+        for n in range(4):
+            write(tmp_path / day / f"{n}.pb.gz", SAMPLES, of=each)
+    subprocess.run(f"{STACKCOUNT} {line}", shell=True, cwd=tmp_path, timeout=PATIENCE_S, check=True)
+    assert read("-f", tmp_path / "change.html").stdout == "main;f 12 20\n"
+
+
+NAMED = ("cpu", "nanoseconds"), ("alloc_objects", "count"), ("alloc_space", "bytes")
+
+
+def write_three(path, default, *, n=1):
+    file = PprofFile(NAMED, default=default)
+    file.add([("main", None), ("f", None)], [100 * n, n, 4096 * n])
+    path.write_bytes(file.bytes())
+    return path
+
+
+@pytest.mark.parametrize("default,count", [("", 4096), ("alloc_objects", 1), ("cpu", 100)])
+def test_a_file_s_own_default_is_shown_or_its_last_value(tmp_path, default, count):
+    """As profile.proto says, and as go tool pprof does."""
+    path = write_three(tmp_path / "a.pb.gz", default)
+    assert read("-f", path).stdout == f"main;f {count}\n"
+    assert read("--tree", path).stdout.split()[0] == (default or "alloc_space").upper()
+    assert read("-o", tmp_path / "b.pb.gz", path).returncode == 0
+    assert read("-f", tmp_path / "b.pb.gz").stdout == f"main;f {count}\n"
+
+
+@pytest.mark.parametrize("first,count", [("", 4096), ("alloc_objects", 1), ("cpu", 100)])
+@pytest.mark.parametrize("second", ["", "alloc_objects", "cpu"])
+def test_files_with_other_defaults_are_compared_by_the_value_of_the_first(tmp_path, first, count, second):
+    """Go's profiles "heap" and "allocs" have the same values, and another default."""
+    a, b = write_three(tmp_path / "a.pb.gz", first, n=3), write_three(tmp_path / "b.pb.gz", second)
+    report = json.loads(read("--format", "json", a, "--minus", b).stdout)
+    function = next(row for row in report["changes"]["functions"] if row["name"] == "f")
+    assert [function["self"][side] for side in ("before", "after")] == [count, 3 * count]
+    assert (report["total_before"], report["total"]) == (count, 3 * count)
+    assert read("-f", a, b).stdout == f"main;f {4 * count}\n"
+
+
+@pytest.mark.parametrize("name,count", [("alloc_space", 4096), ("alloc_objects", 1), ("cpu", 100), ("cpu/nanoseconds", 100)])
+def test_a_value_is_chosen_by_its_name(tmp_path, name, count):
+    """As go tool pprof -sample_index does; of all files, and in each form."""
+    a, b = write_three(tmp_path / "a.pb.gz", "alloc_objects", n=3), write_three(tmp_path / "b.pb.gz", "cpu")
+    assert read("--value", name, "-f", b).stdout == f"main;f {count}\n"
+    assert read("--value", name, "-f", a, b).stdout == f"main;f {4 * count}\n"
+    assert read("--value", name, "-f", a, "--minus", b).stdout == f"main;f {count} {3 * count}\n"
+    assert re.search(rf"^    {count} -> {3 * count} ", read("--value", name, a, "--minus", b).stdout, re.M)
+    assert read("--value", name, "--tree", a).stdout.split()[0] == name.partition("/")[0].upper()
+    assert read("--value", name, a, "-o", tmp_path / "c.pb.gz").returncode == 0
+    assert read("-f", tmp_path / "c.pb.gz").stdout == f"main;f {3 * count}\n"
+
+
+@pytest.mark.parametrize("name", ["", "al", "alloc_spaces", "cpu/", "cpu/count", "\x1b[31m\n"])
+def test_a_value_that_there_is_not(tmp_path, name):
+    path, out = write_three(tmp_path / "a.pb.gz", ""), tmp_path / "b.folded"
+    done = read("--value", name, path, "-o", out)
+    # The default is the first; here, it was the last one.
+    there = "alloc_space/bytes, cpu/nanoseconds, alloc_objects/count"
+    assert (done.returncode, done.stdout) == (1, "") and not out.exists(), done
+    assert done.stderr.endswith(f"a.pb.gz has no such value; there are: {there}\n"), done
+    assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_sum_of_a_run_or_its_hits(tmp_path):
+    path = tmp_path / "a.pb.gz"
+    work = [str(BUILD / "workload" / "syscalls"), "--quiet", "getppid", "6", "0"]
+    stackcount("-U", "--sum", "2", "-o", path, GETPPID, "--", *work).ok()
+    document = json.loads(read("--format", "json", path).stdout)
+    assert document["total"] == 12
+    by_hits = json.loads(read("--value", "hits", "--format", "json", path).stdout)
+    assert by_hits["total"] == 6 and by_hits["values"] == document["values"][::-1]
+    assert re.search(r"^    6$", read("--value", "hits", path).stdout, re.M)
+
+
+def test_text_says_what_it_leaves_out(tmp_path):
+    """Folded lines are for other programs, and all stacks are bcc's layout: neither says anything."""
+    path, old, sums = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz", tmp_path / "c.pb.gz"
+    for name, values, counts in ((path, [("hits", "count")], (1, 4, 9)), (old, [("hits", "count")], (2, 4, 1)),
+                                 (sums, [("size", "bytes")], (1, 4, 9))):
+        file = PprofFile(values, comments=["stackcount:loss=3 no room"])
+        for n, count in enumerate(counts):
+            file.add([(f"f{n}", None)], count)
+        name.write_bytes(file.bytes())
+
+    def end(*args):
+        done = read(*args)
+        assert done.returncode == 0
+        return re.findall(r"^(?:Left out|Lost) .*", done.stdout, re.M)
+
+    lost = "Lost 3 hits: 3 no room"
+    assert end(path) == [lost] == end("--top", "3", path)
+    assert end("--top", "1", path) == ["Left out 2 stacks, 5 hits", lost]
+    assert end("--min", "2", path) == ["Left out 1 stack, 1 hit", lost]
+    assert end("--top", "1", sums) == ["Left out 2 stacks, 5 bytes", lost]
+    assert end("--top", "1", path, "--minus", old)[0] == "Left out 2 stacks, 6 -> 5"
+    assert end("--top", "1", "-f", path) == []
+
+
+def test_two_values_of_one_name_stay_two(tmp_path):
+    path = tmp_path / "a.pb.gz"
+    file = PprofFile([SAMPLES, SAMPLES])
+    file.add([("main", None)], [7, 100])
+    path.write_bytes(file.bytes())
+    for form in ("folded", "tree"):
+        assert re.search(r"\b100\b", read("--format", form, path).stdout)
+
+
+# -- Noise is about hits, in whatever unit they are. --
+
+MILLISECONDS_10 = 10_000_000
+
+
+def changed(tmp_path, side_after, side_before, values, sizes):
+    """The functions whose change is claimed, and the basis. A side: {function: hits} of each file."""
+    names = [[], []]
+    for side, files in enumerate((side_after, side_before)):
+        for n, hits in enumerate(files):
+            file = PprofFile(values, duration_ns=10**9)
+            for name, count in hits.items():
+                file.add([("main", None), (name, None)], [count * size for size in sizes])
+            names[side].append(tmp_path / f"{side}-{n}.pb.gz")
+            names[side][-1].write_bytes(file.bytes())
+    found = json.loads(read("--format", "json", *names[0], "--minus", *names[1]).stdout)["changes"]
+    return found["basis"], {row["name"] for row in found["functions"] if row["self"]["beyond_noise"]}
+
+
+SIDES = [
+    # Few hits, and equal ones: they claim nothing, however many nanoseconds a hit has.
+    ([{"few": 2, "f": 100}] * 3, [{"few": 1, "f": 100}] * 3, set(), "files"),
+    ([{"much": n, "f": 100} for n in (300, 310, 290)], [{"much": n, "f": 100} for n in (100, 105, 95)], {"much"}, "files"),
+    ([{"few": 12, "f": 100}], [{"few": 8, "f": 100}], set(), "samples"),
+    ([{"much": 300, "f": 100}], [{"much": 100, "f": 100}], {"much"}, "samples"),
+]
+
+
+@pytest.mark.parametrize("after,before,expected,basis", SIDES)
+@pytest.mark.parametrize("values,sizes", [([SAMPLES], [1]), ([SAMPLES, ("cpu", "nanoseconds")], [1, MILLISECONDS_10])])
+def test_claims_are_the_same_in_any_unit(tmp_path, after, before, expected, basis, values, sizes):
+    assert changed(tmp_path, after, before, values, sizes) == (basis, expected)
+
+
+def test_nothing_is_claimed_if_nobody_counts(tmp_path):
+    after, before, *_ = SIDES[1]
+    assert changed(tmp_path, after, before, [("cpu", "nanoseconds")], [MILLISECONDS_10]) == ("none", set())
+
+
 def test_values_with_hostile_names_are_harmless_in_messages(tmp_path):
     a, b = write(tmp_path / "a.pb.gz", ("\x1b[31m\n" * 100, "x")), write(tmp_path / "b.pb.gz", SAMPLES)
     done = read(a, b)
     assert done.returncode == 1 and "\x1b" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert f"{b} (samples/count)" in done.stderr
+
+
+def test_a_file_of_others_keeps_its_period(tmp_path):
+    files = []
+    for n, unit in ((10, "ns"), (20, "ns"), (1, "count")):
+        data, path = PprofFile([CPU]), tmp_path / f"{n}.pb.gz"
+        data.times += block(11, number(1, data.string("cpu")) + number(2, data.string(unit))) + number(12, n)
+        data.add([("main", None)], [n])
+        path.write_bytes(data.bytes())
+        files.append(path)
+    for n_read, period_type, period in ((1, ("cpu", "ns"), 10), (2, ("cpu", "ns"), 20), (3, ("", ""), 0)):
+        assert read(*files[:n_read], "-o", tmp_path / "all.pb.gz").returncode == 0
+        p = pprof.read(tmp_path / "all.pb.gz")
+        assert (p.period_type, p.period) == (period_type, period)
+
+
+def test_stacks_do_not_differ_by_labels_that_the_form_does_not_show(tmp_path):
+    """Also stacks without frames, which come with some programs' files."""
+    data, path = PprofFile([SAMPLES]), tmp_path / "a.pb.gz"
+    for stack in ([("main", None)], []):
+        for n, thread in ((3, "one"), (4, "two")):
+            data.add(stack, [n], [("thread", thread)])
+    path.write_bytes(data.bytes())
+    assert sorted(read("-f", path).stdout.splitlines()) == ["[no stack] 7", "main 7"]
+    assert read("--top", "1", "-f", path).stdout == "[no stack] 7\n"
+    assert re.findall(r"^    (\d+)$", read(path).stdout, re.M) == ["7", "7"]
+    again = tmp_path / "again.pb.gz"
+    assert read(path, "-o", again).returncode == 0
+    p = pprof.read(again)
+    assert sorted((len(locations), values[0], labels[0][1]) for locations, values, labels in p.samples) == [
+        (0, 3, "one"), (0, 4, "two"), (1, 3, "one"), (1, 4, "two")]
 
 
 # -- --minus of a run: its files are tried before it traces. --

@@ -12,12 +12,13 @@ import struct
 import subprocess
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from test_arms_length import children, helpers
 from test_start_limits import dead_fuse
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, read_folded, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, read_folded, user_chain, workload_path
 
 # The guests have no binutils.
 pytestmark = pytest.mark.needs("machine")
@@ -427,21 +428,36 @@ def wait_until_asked(server, tool):
         time.sleep(0.02)
 
 
-@asks
-def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
-    """1,500 programs are twice what there is room for."""
+def follow_beside_a_silent_server(workload, stripped, server, folder, program):
+    """(result, expected) of a run that sees 1,500 programs, which are twice what there is room for, before the server answers."""
     server.may_answer.clear()
-    options = ["-U", "-f", "-i", "0.2", GETPPID]
-    with workload(str(stripped[0]), "getppid", 200, 100) as work, Tool(options, env=server.environment(tmp_path), program=program) as tool:
+    server.asked.clear()
+    options = ["-U", "-f", "-P", "-i", "0.2", GETPPID]
+    with workload(str(stripped[0]), "getppid", 200, 100) as work, Tool(options, env=server.environment(folder), program=program) as tool:
         tool.wait_live()
         expected = work.run()
         wait_until_asked(server, tool)
         sh("for i in $(seq 1500); do /bin/true; done")
         server.may_answer.set()
         tool.wait_for("stdout", rb"branch_a;hit 200$")
-        result = tool.end().ok()
+        return tool.end().ok(), expected
+
+
+@asks
+def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
+    """All runs of a user share the memory that they may lock. A run beside others has smaller rings, so it may lose records, and says so."""
+    for attempt in range(4):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        result, expected = follow_beside_a_silent_server(workload, stripped, server, folder, program)
+        if "process records" not in result.err:
+            break
     assert "process records" not in result.err, result.err
-    assert {chain: n for chain, n in chains(result).items() if chain in expected} == expected, result
+    found = Counter()
+    for parts, n in read_folded(result.out):  # tests of the roots run the same workload by its own name
+        if parts[0].startswith("prog"):
+            found[user_chain(parts)] += n
+    assert {chain: n for chain, n in found.items() if chain in expected} == expected, result
 
 
 def new_pieces(workload, _tmp_path):

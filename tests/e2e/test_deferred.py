@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_arms_length import helpers
 from tool import PATIENCE_S, STACKSNOOP, Tool, WAITING_PARSER, chains, preloaded
-from tool import read_folded, stackcount, wait_for_file, wait_idle, workload_path
+from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
 DWARF = ("--unwind", "dwarf")
@@ -82,7 +82,7 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
     assert cuts(stacks) == 0, result
     if event == PRIORITY:
         assert total(stacks) == 32 * 100, result
-        assert sum(n for chain, n in chains(result).items() if chain.endswith(";hit")) == 32 * 100, result
+        assert sum(n for parts, n in stacks if user_chain(parts).endswith(";hit")) == 32 * 100, result
 
 
 @pytest.mark.parametrize("event", [PRIORITY, "t:sched:sched_switch"])
@@ -109,15 +109,19 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
 
 
 def test_intervals_have_their_own_hits(tmp_path):
-    strangers = Strangers(tmp_path, 30)
-    with Tool([*DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
-        tool.wait_live()
-        strangers.run("priority", 100, 0, every_s=0.1)
-        walk_all(tool)
-        result = tool.end().ok()
-    stacks = strangers.stacks(result)
-    assert result.lost == 0 and cuts(stacks) == 0, result
-    assert total(stacks) == 30 * 100, result
+    # A report waits 0.3 s for its hits. A machine that does not run the tool for so long cuts them, and marks them.
+    for attempt in range(4):
+        strangers = Strangers(tmp_path / str(attempt), 30)
+        with Tool([*DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
+            tool.wait_live()
+            strangers.run("priority", 100, 0, every_s=0.1)
+            walk_all(tool)
+            result = tool.end().ok()
+        stacks = strangers.stacks(result)
+        assert result.lost == 0 and total(stacks) == 30 * 100, result
+        if cuts(stacks) == 0:
+            break
+    assert cuts(stacks) == 0, result
     by_program = {}
     for parts, count in stacks:
         by_program.setdefault(parts[0], []).append(count)

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -30,12 +31,29 @@ def unit_values(path, key):
     return re.findall(rf"^{key}=(.*)$", text, re.M)
 
 
-def unit_command(folder):
-    """The unit's command, with its folder and its event replaced, as systemd would run it."""
+def unit_value(key):
+    return unit_values(UNIT, key)[0]
+
+
+@pytest.fixture
+def folders():
+    """The unit's folders of state and of the run, with its modes, where every user may come."""
+    with tempfile.TemporaryDirectory(prefix="stackcount-test-") as place:
+        os.chmod(place, 0o755)
+        both = Path(place, "state"), Path(place, "run")
+        for folder, key in zip(both, ("StateDirectoryMode", "RuntimeDirectoryMode")):
+            folder.mkdir()
+            folder.chmod(int(unit_value(key), 8))
+        yield both
+
+
+def unit_command(state, run):
+    """The unit's command, with its folders and its event replaced, as systemd would run it."""
     event = dict(line.split("=", 1) for line in unit_values(UNIT, "Environment"))["EVENT"]
     words = shlex.split(unit_values(UNIT, "ExecStart")[0])
     assert words[0].endswith("/stackcount") and words[-1] == "$EVENT" and event.startswith("t:")
-    words = [word.replace("%%", "%").replace("/var/lib/stackcount", str(folder)) for word in words[1:-1]]
+    words = [word.replace("%%", "%").replace("/var/lib/stackcount", str(state)) for word in words[1:-1]]
+    words = [word.replace("/run/stackcount", str(run)) for word in words]
     words[words.index("-i") + 1] = "0.5"
     return words
 
@@ -44,25 +62,47 @@ def as_the_unit():
     """What the unit leaves of root's capabilities."""
     names = [name.removeprefix("CAP_").lower() for name in unit_values(UNIT, "CapabilityBoundingSet")[0].split()]
     few = ",".join(["-all", *(f"+{name}" for name in names)])
-    return ["setpriv", f"--bounding-set={few}", f"--inh-caps={few}", "--no-new-privs"]
+    return ["sh", "-c", f'umask {unit_value("UMask")} && exec "$@"', "sh",
+            "setpriv", f"--bounding-set={few}", f"--inh-caps={few}", "--no-new-privs"]
 
 
-def test_the_units_command_runs_with_the_units_capabilities(tmp_path):
+def may_nobody_read(path):
+    return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", path], timeout=PATIENCE_S,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_the_units_command_runs_with_the_units_capabilities(folders):
     """And each of its files is whole: go's reader of profiles would refuse anything else."""
-    with Tool([*unit_command(tmp_path), GETPPID], wrap=as_the_unit()) as tool:
+    state, run = folders
+    with Tool([*unit_command(state, run), GETPPID], wrap=as_the_unit()) as tool:
         tool.wait_live()
         deadline = time.monotonic() + PATIENCE_S
-        while len(list(tmp_path.glob("run-*.pb.gz"))) < 2:
+        while len(list(state.glob("run-*.pb.gz"))) < 2:
             subprocess.run([workload_path("syscalls"), "getppid", "1000", "0"], check=False, timeout=PATIENCE_S,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             assert time.monotonic() < deadline, tool.so_far()
         result = tool.end().ok()
     assert result.out == "" or "Tracing" in result.out, result
-    for file in tmp_path.glob("run-*.pb.gz"):
+    for file in state.glob("run-*.pb.gz"):
         subprocess.run(["gzip", "-t", file], check=True, timeout=PATIENCE_S)
-    assert re.search(r"^stackcount_hits_total\b.* \d+$", (tmp_path / "stackcount.prom").read_text(), re.M)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.pb\.gz|stackcount\.prom", name) for name in names), names
+        assert not may_nobody_read(file)
+    assert re.search(r"^stackcount_hits_total\b.* \d+$", (run / "stackcount.prom").read_text(), re.M)
+    assert may_nobody_read(run / "stackcount.prom"), "the exporter has a user of its own"
+    assert [path.name for path in run.iterdir()] == ["stackcount.prom"]
+    names = sorted(path.name for path in state.iterdir())
+    assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.pb\.gz", name) for name in names), names
+
+
+def test_no_hour_of_the_units_names_comes_twice():
+    """The upload reads the same time that the tool has written."""
+    for unit in (UNIT, CONTRIB / "stackcount-upload.service"):
+        assert "TZ=UTC" in unit_values(unit, "Environment"), unit
+
+
+def test_the_document_has_the_units_folder_of_counters():
+    exporter = re.search(r"collector\.textfile\.directory=([\w/]*)", (TOP / "doc/fleet.md").read_text())[1]
+    assert exporter == f"/run/{unit_value('RuntimeDirectory')}"
+    assert f"-o {exporter}/stackcount.prom" in unit_value("ExecStart")
 
 
 def test_every_capability_of_the_unit_has_a_reason():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import kernel
 import pytest
-from tool import STACKCOUNT, STACKSNOOP, Tool, scaled, trace
+from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, read_folded, scaled, trace
 
 pytestmark = pytest.mark.needs("kernel tables")
 newest = pytest.mark.needs("newest kernel")
@@ -141,6 +141,22 @@ def test_a_million_stacks():
     assert walks.compared >= 1_000_000, walks.result
     (took_ms,) = re.findall(r"entries, \d+ rules, \d+ KiB, in ([0-9.]+) ms of CPU time", walks.result.err)
     assert float(took_ms) <= 60, walks.result
+
+
+@pytest.mark.parametrize("options", [["-K"], []], ids=["kernel", "both"])
+def test_each_hit_counts_once_while_the_walks_begin(options):
+    """The programs with the walk take over from those that count from the header on."""
+    with Tool(["--debug", "-f", "-p", os.getpid(), *options, GETPPID]) as tool:
+        tool.wait_for_header()
+        n = 0
+        while BY_TABLES not in tool.bytes("stderr"):
+            assert n < 50_000_000, tool.so_far()
+            call(1000)
+            n += 1000
+        call(1000)
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == n + 1000 and result.lost == 0, result
+    assert {"on_tracepoint", "full_tracepoint"} <= set(re.findall(r"program (\w+): ", result.err)), result
 
 
 @pytest.mark.needs("machine", "uprobes")

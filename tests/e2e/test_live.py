@@ -123,13 +123,27 @@ def test_small_terminals(tmp_path, columns, lines):
     with live(tmp_path, ended=False) as terminal:
         terminal.wait_for(r"branch_b")
         terminal.run("resize-window", "-x", columns, "-y", lines)
-        screen = terminal.wait_for(rf"(?s)\At:sys[^\n]{{{columns - 6}}}\n.*\Z")[0].split("\n")
+        screen = terminal.wait_for(rf"(?s)\A\d+:\d\d  [^\n]{{1,{columns - 6}}}\n.*\Z")[0].split("\n")
         assert len(screen) <= lines and all(len(line) <= columns for line in screen), screen
         terminal.run("resize-window", "-x", 100, "-y", 30)
-        terminal.wait_for(r"q quit$")
+        terminal.wait_for(r"^ q quit .* scroll$")
         terminal.wait_for(r"branch_b")
         terminal.keys("q")
         terminal.wait_for(r"READY>$")
+
+
+def test_scrolling_ends_with_the_last_line(tmp_path):
+    with live(tmp_path, columns=60, lines=8) as terminal:
+        terminal.wait_for(r"^ +4000 +100\.0% +all")
+        terminal.wait_for(r"^ q quit ")
+        terminal.keys("p")
+        for _ in range(20):
+            terminal.keys("PageDown")
+        terminal.wait_for(r"(?s)\A((?!4000).)*\Z")
+        lines = terminal.screen().split("\n")[:6]  # the tree's last line is empty
+        assert all(line.strip() for line in lines), "\n".join(lines)
+        terminal.keys("g")
+        terminal.wait_for(r"^ +4000 +100\.0% +all")
 
 
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path):

@@ -149,7 +149,12 @@ def test_install_puts_everything_in_its_place(tmp_path):
         "sbin/{}", "share/man/man8/{}.8", "share/bash-completion/completions/{}",
         "share/zsh/site-functions/_{}", "share/fish/vendor_completions.d/{}.fish",
     )
-    assert found == {place.format(name) for name in NAMES for place in places}
+    examples = {f"share/doc/stackcount/examples/{path.name}" for path in (TOP / "contrib").iterdir()}
+    assert found == {place.format(name) for name in NAMES for place in places} | examples
+    installed = tmp_path / "usr/share/doc/stackcount/examples"
+    assert os.access(installed / "upload", os.X_OK) and not os.access(installed / "stackcount.service", os.X_OK)
+    unit = (TOP / "contrib/stackcount.service").read_text().replace("/usr/local/sbin/", "/usr/sbin/")
+    assert (installed / "stackcount.service").read_text() == unit
     for name in NAMES:
         installed = tmp_path / "usr/sbin" / name
         assert run(name, "--version", program=str(installed)).ok().out.startswith(f"{name} ")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from samples import Samples
-from tool import GETPPID, Tool
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool
 
 pytestmark = pytest.mark.needs("machine", "unwinding")
 
@@ -54,3 +54,12 @@ def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
         assert samples.n() - before == N_CALLS
         tool.process.stdin.close()  # the command ends
         tool.wait().ok()
+
+
+@pytest.mark.walk("fp")
+@pytest.mark.parametrize("shift", [0, 1000])
+def test_a_shifted_clock_is_told(shift):
+    wrap = ["unshare", "--time", "--fork", "--kill-child=SIGINT", "--monotonic", str(shift)]
+    done = subprocess.run([*wrap, STACKCOUNT, "-D", "0.1", GETPPID], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0
+    assert ("clock of this time namespace" in done.stderr) == bool(shift)

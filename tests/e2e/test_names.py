@@ -20,7 +20,7 @@ WALKS = "-s -K -U -f --max-depth --unwind --kernel-unwind --unwind-memory --line
 REPORTS = "-i -d --top --min -o --format --tree --invert --min-percent --no-names --live -q"
 STACKS = f"{ALL} {WALKS} -D -n"
 OPTIONS = {
-    "stackcount": f"{STACKS} {REPORTS} -P --read --minus --normalize",
+    "stackcount": f"{STACKS} {REPORTS} -P --sum --unit --read --value --minus --normalize",
     "stacksnoop": f"{STACKS} --json",
     "funccount": f"{ALL} -i -d -D --json --top --min",
     "profile": f"{EVERY} {WALKS} {REPORTS} -L -F -c -a -I -C --stack-storage-size --cgroupmap --mntnsmap",

@@ -234,6 +234,13 @@ def test_debug_tells_how_it_is_done(workload):
         assert word in result.err, f"--debug says nothing about any {word}: {result.err}"
 
 
+@pytest.mark.needs("unwinding", "machine")
+def test_debug_describes_the_tables_that_were_made(workload):
+    work = workload("syscalls", "getppid", 10, 5)
+    result, _ = trace(work, "--debug", "--unwind", "dwarf", "-U", "-f", "-p", work.pid, GETPPID)
+    assert re.search(r"^stackcount: unwind tables: [1-9]\d* images", result.ok().err, re.M), result
+
+
 @pytest.mark.needs("kprobes", "way to kernel functions")
 def test_debug_names_the_backend_of_a_kernel_function(kernel):
     result = stackcount("--debug", "-D", "0.2", "vfs_re*").ok()

@@ -7,9 +7,11 @@ import re
 import signal
 import stat
 import subprocess
+import termios
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -94,19 +96,24 @@ def test_minus_is_standard_output(workload):
 @pytest.mark.parametrize(
     "args,status,words",
     [
-        (("-o", "a.xyz"), 1, "its ending names no form; there are .txt, .folded, "),
+        (("-o", "a.xyz"), 2, "its ending names no form; there are .txt, .folded, "),
         (("-o", "/nonexistent/a.txt"), 1, "open the directory of /nonexistent/a.txt: No such file"),
         (("-o", "/proc/a.txt"), 1, "write /proc/a.txt: "),
         (("-o", "a.txt/b.folded"), 1, "Not a directory"),
         (("-o", ""), 2, "a file needs a name"),
         (("--format", "pdf"), 2, "no form 'pdf'"),
         (("-f", "--format", "text"), 2, "exclude each other"),
+        (("--invert",), 2, "--invert needs a form that it changes: --live, --format html, -o FILE.html, --format tree"),
+        (("--invert", "-o", "a.json", "-f"), 2, "--invert needs a form that it changes: --live, "),
+        (("--min-percent", "1", "-o", "a.html"), 2, "--min-percent needs a form that it changes: --live, --format tree"),
+        (("--value", "hits"), 2, "--value needs --read; a file of -o has all values of the run"),
         (("--normalize",), 2, "--normalize needs --minus"),
         (("--read", "-p", "1"), 2, "--read and -p exclude each other"),
         (("--read", "-K"), 2, "--read and -K exclude each other"),
         (("--read", "--live"), 2, "--read and --live exclude each other"),
         (("--minus", "a.pb.gz", "--live"), 2, "--minus and --live exclude each other"),
         (("--minus", "a.pb.gz", "-i", "1"), 2, "--minus and -i exclude each other"),
+        (("--minus", "a.pb.gz", "-o", "a.prom"), 2, "--minus and the form prom exclude each other; these show a difference: --format text"),
         (("--min-percent", "x"), 2, "not a number from 0 to 100"),
     ],
 )
@@ -195,6 +202,25 @@ def test_nobody_reads_the_fifo_any_more(workload, tmp_path):
     _, result = run_on(workload, "-U", "-o", path)
     reader.join(PATIENCE_S)
     assert result.status == 1 and "nobody reads it any more" in result.err, result
+
+
+def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_disk, tmp_path):
+    """The run ends then. The file of the whole run, the sums and standard output have all of it."""
+    whole, sums = tmp_path / "whole.pb.gz", tmp_path / "sums.prom"
+    outputs = ["-o", small_disk / "%s.json", "-o", whole, "-o", sums, "--format", "folded"]
+    with Tool(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
+        tool.wait_live()
+        for _ in range(1000):
+            os.getppid()
+        with suppress(OSError), open(small_disk / "full", "wb", buffering=0) as full:
+            while True:
+                full.write(b"x" * 512)
+        result = tool.wait()
+    assert result.status == 1 and ".json: No space left on device" in result.err.splitlines()[-1], result
+    total = sum(count_lines(read_well(whole, "-f")).values())
+    assert total >= 1000
+    assert sum(count for _, count in read_folded(result.out)) == total
+    assert re.search(rf"^stackcount_hits_total.* {total}$", sums.read_text(), re.M)
 
 
 # -- Whose file. --
@@ -591,9 +617,10 @@ def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
 # -- Progress. --
 
 
-def on_terminal(*args):
+def on_terminal(*args, columns=80):
     """What a run of 2.5 s writes to a terminal that is its standard error."""
     ours, its = os.openpty()
+    termios.tcsetwinsize(its, (24, columns))
     with subprocess.Popen(
         [STACKCOUNT, "-D", "2.5", *map(str, args), GETPPID],
         stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, "TERM": "xterm"},
@@ -612,9 +639,17 @@ def on_terminal(*args):
 
 def test_progress_on_a_terminal(tmp_path):
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
-    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits, (\d+)/s, (\d+) stacks, (\d+) lost", text)
+    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits?, (\d+)/s, (\d+) stacks?, (\d+) lost", text)
     assert [line[0] for line in found] == ["1", "2"]
     assert text.endswith("\r\x1b[K"), "the line is gone at the end"
+
+
+@pytest.mark.parametrize("columns,line", [(30, r"0 lost, \d+ hits?, \d+ s"), (8, r"0 lost,"), (1, "")])
+def test_progress_is_one_line_of_a_narrow_terminal(tmp_path, columns, line):
+    """A line that wraps leaves its first part behind, each time."""
+    text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid(), columns=columns)
+    shown = [part for part in text.split("\r\x1b[K")[1:] if part]
+    assert len(shown) == (2 if line else 0) and all(re.fullmatch(line, part) for part in shown), text
 
 
 @pytest.mark.parametrize("args", [("-q",), ("--quiet",)])

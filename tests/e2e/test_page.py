@@ -339,6 +339,8 @@ def test_labels_filter(open_page):
     page = open_page()
     page.key("l")
     assert page.do("find('labels').open") and "nginx" in text(page, "#facets")
+    # A number says little without its command.
+    assert text(page, "#facets legend") == "comm" and "813 nginx" in text(page, "#facets")
     page.do("""[...document.querySelectorAll('#facets label')].find((l) => l.innerText.includes('nginx')).click()""")
     assert page.do("page.tree().total[0]") == hits_of_run(lambda stack, comm, pid: comm == "nginx")
     page.do("""[...document.querySelectorAll('#facets label')].find((l) => l.innerText.includes('813')).click()""")
@@ -429,6 +431,80 @@ def test_it_prints_all_rows_in_light_colours(open_page):
     assert page.do("document.documentElement.dataset.theme") == "dark"
     pdf = base64.b64decode(page.call("Page.printToPDF", printBackground=True)["data"])
     assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+
+
+def test_it_prints_on_no_more_pages_than_it_needs(open_page):
+    """A graph of 160 rows begins below the head, and goes on as soon as a page ends."""
+    page = open_page()
+    page.do("Object.assign(page.flame, { layout() { const row = { nodes: [0], xs: [0], ws: [this.wide = 700] };"
+            " this.rows = Array(160).fill(row); this.high = 160 * ROW + 1; } })")
+    pdf = base64.b64decode(page.call("Page.printToPDF", printBackground=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 4
+    page.do("window.dispatchEvent(new Event('beforeprint'))")
+    heights = page.do("[...document.querySelectorAll('#flame section canvas')].map((c) => c.height)")
+    assert sum(heights) == page.do("page.flame.canvas.height") and max(heights) <= 400
+    page.do("window.dispatchEvent(new Event('afterprint'))")
+    assert page.do("document.querySelectorAll('#flame section canvas').length") == 0
+
+
+def test_it_fits_a_narrow_window(open_page):
+    page = open_page()
+    page.resize(400, 700)
+    page.key("l")
+    box = page.do("(({ left, right }) => [left, right])(find('facets').getBoundingClientRect())")
+    assert box[0] >= 0 and box[1] <= 400
+    page.key("Escape")
+    for view, names in (("2", "#view-functions th[scope=row]"), ("3", "#outline .name")):
+        page.key(view)
+        heights = page.do(f"[...document.querySelectorAll({names!r})].map((e) => e.getBoundingClientRect().height)")
+        assert max(heights) < 70, (view, heights)  # three lines
+    page.key("2")
+    assert page.do("find('view-functions').scrollWidth <= 400")
+    assert text(page, "#view-functions thead").split() == ["Self", "Total", "Function"]
+
+
+def test_what_is_chosen_has_the_numbers_of_the_graph_that_is_shown(open_page):
+    page = open_page()
+    choose(page, "ngx_http_proxy_handler")
+    assert " hits" in text(page, "#chosen")
+    page.key("i")
+    assert text(page, "#chosen").startswith("ngx_http_proxy_handler") and "hits" not in text(page, "#chosen")
+
+
+# -- Values below zero. --
+
+
+def test_values_below_zero_are_as_wide_as_those_above(open_page):
+    page = open_page("signed_run")
+    assert {name for row in drawn(page) for name in row} == {
+        "all", "main", "thread", "lost", "grew", "shrank", "deep", "mixed", "up", "down"}
+    widths = dict(page.do("page.flame.rows.flatMap((row) => row.nodes.map((n, i) => [page.flame.view.tree.name(n), "
+                          "Math.round(119 * row.ws[i] / page.flame.wide)]))"))
+    assert widths == {"all": 119, "main": 79, "thread": 40, "lost": 40, "grew": 30, "shrank": 25, "deep": 5,
+                      "mixed": 24, "up": 12, "down": 12}
+    choose(page, "shrank")
+    assert "-25 samples · -21.0 % of all · self -20" in text(page, "#chosen")
+    assert page.do("page.flame.mark(page.flame.selected)") == "less"
+    page.key("l")
+    assert re.findall(r"[\d.]+ %", text(page, "#facets")) == ["66.4 %", "33.6 %"]
+
+
+def test_functions_and_tree_have_values_below_zero(open_page):
+    page = open_page("signed_run", "#view=functions")
+    rows = page.do("[...document.querySelectorAll('#view-functions tbody tr')].map((r) => "
+                   "[r.cells[0].firstChild.data, r.cells[1].innerText, r.cells[2].innerText])")
+    assert [row[0] for row in rows] == ["-40", "30", "-20", "12", "-12", "-5", "0", "0"]
+    assert [row[2] for row in rows[:3]] == ["lost", "grew", "shrank"] and "-21.0 %" in rows[2][1]
+    page.key("3")
+    assert "-29.4 %" in text(page, "#outline") and "thread" in text(page, "#outline")
+
+
+def test_a_change_of_sign_has_a_colour(open_page):
+    page = open_page("flipped_runs")
+    colours = page.do("page.flame.rows[1].nodes.map((n) => [page.flame.view.tree.name(n), "
+                      "page.painter().colour(page.flame.view.tree, n)])")
+    steps = page.do("page.painter().steps")
+    assert dict(colours) == {"down": steps[0], "up": steps[16], "same": steps[8]}
 
 
 # -- Differences. --

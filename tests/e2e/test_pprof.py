@@ -115,7 +115,7 @@ def go_sums(path, number=0):
 def test_a_strict_reader_takes_them(files, name):
     p = pprof.read(files[name])
     assert p.default_type == "hits"
-    assert p.period == 1
+    assert (p.period_type, p.period) == ((("event", "count"), 1) if name == "full" else (("", ""), 0))
     assert p.own("version") == ["1"]
 
 

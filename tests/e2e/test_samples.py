@@ -108,9 +108,11 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
     ]
     wanted = 200 * ms / 1000
     assert 0.5 * wanted - result.lost <= sum(n for _, n in in_kernel) <= 1.3 * wanted, result
-    # Linux 6.1 unwinds no retpoline to its end: the walk by tables is thrown away, and the helper gives one frame.
+    # A retpoline overwrites its return address, and its `ret` is not unwound to the end: the walk by tables is
+    # thrown away, and the helper gives one frame. Of 20,000 samples here, 0 to 5 were there. Linux 6.1 unwinds no
+    # other instruction of it, either.
     ended = [n for parts, n in in_kernel if parts[parts.index("-") + 1].startswith("__x86_indirect_thunk_")]
-    assert sum(ended) <= (0.05 * wanted if kernel.version() < (6, 2) else 0), result
+    assert sum(ended) <= (0.05 if kernel.version() < (6, 2) else 0.01) * wanted, result
     for parts, _ in in_kernel:
         stack = parts[parts.index("-") + 1 :]
         assert parts.index("main") < parts.index("burn") < parts.index("fill"), parts

@@ -233,6 +233,8 @@ INSTALLED = [
     "/usr/share/bash-completion/completions/stackcount",
     "/usr/share/zsh/vendor-completions/_stackcount",
     "/usr/share/fish/vendor_completions.d/stackcount.fish",
+    *(f"/usr/share/doc/stackcount/examples/{name}" for name in ("stackcount.service", "stackcount-upload.path",
+                                                               "stackcount-upload.service", "upload")),
 ]
 
 

@@ -112,6 +112,9 @@ static inline void profiles_same_about(const struct profile_about *a, const stru
 	assert_int_equal(a->begin_ns, b->begin_ns);
 	assert_int_equal(a->duration_ns, b->duration_ns);
 	assert_true(a->cost_ns == b->cost_ns);
+	SAME_TEXT(a->period_type.name, b->period_type.name);
+	SAME_TEXT(a->period_type.unit, b->period_type.unit);
+	assert_int_equal(a->period, b->period);
 }
 
 static inline void profiles_same_lists(const struct profile *a, const struct profile *b)
@@ -284,7 +287,9 @@ static inline struct profile *profiles_full(void)
 					   .kernel = "6.18.1",
 					   .begin_ns = 1700000000123456789,
 					   .duration_ns = 2500000000,
-					   .cost_ns = 1612.3 };
+					   .cost_ns = 1612.3,
+					   .period_type = { "event", "count" },
+					   .period = 1 };
 	profile_add_loss(p, "no room for a new stack", 12);
 	profile_add_loss(p, "nested too deep on one CPU", UINT64_MAX / 3);
 	p->hidden = 5;

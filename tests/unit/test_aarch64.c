@@ -21,9 +21,44 @@
 #define __aarch64__ 1
 
 #include "../../src/arch/aarch64/calls.c"
+#include "../../src/arch/aarch64/operand.c"
 #include "../../src/arch/aarch64/start.c"
 #include "../../src/arch/aarch64/stub.c"
 #include "../../src/arch/aarch64/uprobe.c"
+
+static void operands_of_usdt_probes_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		struct arch_operand is;
+	} rows[] = {
+		{ "-5", { .kind = ARCH_OPERAND_NUMBER, .number = -5 } },
+		{ "x0", { .kind = ARCH_OPERAND_REGISTER, .base = 0 } },
+		{ "w19", { .kind = ARCH_OPERAND_REGISTER, .base = 152 } },
+		{ "sp", { .kind = ARCH_OPERAND_REGISTER, .base = 248 } },
+		{ "[x1]", { .kind = ARCH_OPERAND_MEMORY, .base = 8 } },
+		{ "[sp, 16]", { .kind = ARCH_OPERAND_MEMORY, .base = 248, .number = 16 } },
+		{ "[x29,-8]", { .kind = ARCH_OPERAND_MEMORY, .base = 232, .number = -8 } },
+		{ "[x1, x2]",
+		  { .kind = ARCH_OPERAND_MEMORY, .base = 8, .index = 16, .has_index = true } },
+	};
+	static const char *const others[] = {
+		"", "x31", "x", "[w1]", "[x1", "[x1]x", "[x1, x2, lsl 3]", "known", "5x", "d0"
+	};
+	struct arch_operand is;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_true(arch_parse_operand(rows[i].text, &is));
+		assert_int_equal(is.kind, rows[i].is.kind);
+		assert_int_equal(is.number, rows[i].is.number);
+		assert_int_equal(is.base, rows[i].is.base);
+		assert_int_equal(is.index, rows[i].is.index);
+		assert_int_equal(is.has_index, rows[i].is.has_index);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(arch_parse_operand(others[i], &is));
+}
 
 static void the_slot_of_a_stub_is_found(void **state)
 {
@@ -165,6 +200,7 @@ static void first_instructions_are_judged_as_the_kernel_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operands_of_usdt_probes_are_read),
 		cmocka_unit_test(the_slot_of_a_stub_is_found),
 		cmocka_unit_test(other_code_is_no_stub),
 		cmocka_unit_test(calls_are_recognized),

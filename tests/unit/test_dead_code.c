@@ -22,8 +22,9 @@
 
 #define MAP 77 /* the descriptor of the settings where no kernel looks at it */
 
-static const uint32_t settings[4] = { 0, 1, 0xfffffff0, TARGET_NUMBER };
-static const struct program_constants constants = { MAP, settings, sizeof(settings) };
+static const uint32_t settings[] = { 0, 1, 0xfffffff0, TARGET_NUMBER, 0 };
+static const struct program_constants constants = { MAP, settings, sizeof(settings),
+						    .unknown = 16 };
 
 #define ADDRESS(reg, map, offset) \
 	INSN(BPF_LD | BPF_IMM | BPF_DW, reg, BPF_PSEUDO_MAP_VALUE, 0, map), INSN(0, 0, 0, 0, offset)
@@ -74,7 +75,7 @@ static void a_setting_becomes_a_number(void **state)
 	const struct bpf_insn large[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 0), EXIT };
 	/* This number is replaced later. */
 	const struct bpf_insn target[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 4), EXIT };
-	const struct bpf_insn beyond[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 8), EXIT };
+	const struct bpf_insn beyond[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 12), EXIT };
 	const struct bpf_insn other[] = { ADDRESS(1, MAP + 1, 0), LOAD(0, 1, 0), EXIT };
 
 	(void)state;
@@ -83,6 +84,18 @@ static void a_setting_becomes_a_number(void **state)
 	BECOMES(target, target);
 	BECOMES(beyond, beyond);
 	BECOMES(other, other);
+}
+
+/* The kernel must see a tail call that is never made. */
+static void an_unknown_setting_decides_nothing(void **state)
+{
+	const struct bpf_insn from[] = {
+		ADDRESS(1, MAP, 16), LOAD(2, 1, 0), MOVE_IMM(0, 5), IF(BPF_JNE, 2, 0, 1), EXIT,
+		MOVE_IMM(0, 6),      EXIT,
+	};
+
+	(void)state;
+	BECOMES(from, from);
 }
 
 static void the_number_of_a_target_decides_nothing(void **state)
@@ -279,7 +292,8 @@ static size_t make_program(uint64_t *seed, int map, struct bpf_insn *to)
 static void random_programs_give_the_same_result(void **state)
 {
 	cleanup(cleanup_close_fd) int map = map_of_settings();
-	const struct program_constants here = { map, settings, sizeof(settings) };
+	const struct program_constants here = { map, settings, sizeof(settings),
+						.unknown = constants.unknown };
 	size_t n_before = 0, n_after = 0;
 
 	(void)state;
@@ -308,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_setting_decides_a_branch),
 		cmocka_unit_test(a_setting_becomes_a_number),
+		cmocka_unit_test(an_unknown_setting_decides_nothing),
 		cmocka_unit_test(the_number_of_a_target_decides_nothing),
 		cmocka_unit_test(what_a_loop_changes_is_not_known_in_it),
 		cmocka_unit_test(the_jumps_of_a_loop_stay),

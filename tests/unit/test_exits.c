@@ -18,6 +18,7 @@
 #include "elf/image.h"
 #include "made_elf.h"
 #include "unwind/exits.h"
+#include "unwind/middles.h"
 
 /* Each function's exits have the labels 1, 2, ... behind its name. */
 #define FUNCTION(name, code)                                                                     \
@@ -64,6 +65,14 @@ FUNCTION("unsure", "mov (%rdi), %rax\n jmp *%rax\n .p2align 4\n mov $1, %eax\n r
 FUNCTION("runs_on", "test %edi, %edi\n jz 1f\n ret\n 1: nop");
 FUNCTION("with_data", "with_data1: ret\n .byte 0xc3, 0xc3, 0xc3");
 FUNCTION("ret_more", "ret $8");
+/* As mempcpy and memmove of glibc. Bytes within an instruction that look like a jump are none. */
+FUNCTION("into_middle", "add %rdx, %rax\n jmp middle");
+FUNCTION("entered", "mov %rdi, %rax\n middle: cmp $64, %rdx\n ret");
+FUNCTION("not_entered", "mov %rdi, %rax\n no_middle: not_entered1: ret");
+FUNCTION("no_jump", "movabs $0, %rax\n .byte 0x48, 0xb8, 0xe9\n .long no_middle - . - 4\n"
+		    ".byte 0, 0, 0\n no_jump1: ret");
+
+static const struct middles none;
 
 static struct image *open_image(const char *path)
 {
@@ -92,12 +101,15 @@ static int find_named(void *context, const struct image_symbol *s)
 static struct exits find_exits_of(struct image *im, const char *name, uint64_t *ret_vaddr)
 {
 	struct named n = { .name = name };
+	struct middles middles;
 	struct exits exits;
 
 	(void)image_each_function(im, find_named, &n);
 	if (!n.vaddr)
 		fail_msg("no symbol %s", name);
-	exits_find(im, NULL, n.vaddr, &exits);
+	middles_find(im, &n.vaddr, 1, &middles);
+	exits_find(im, NULL, &middles, n.vaddr, &exits);
+	middles_fini(&middles);
 	*ret_vaddr = n.vaddr;
 	return exits;
 }
@@ -128,6 +140,8 @@ LABEL(of_open_switch2);
 LABEL(frame1);
 LABEL(local_call1);
 LABEL(with_data1);
+LABEL(not_entered1);
+LABEL(no_jump1);
 
 static const struct {
 	const char *name;
@@ -150,6 +164,8 @@ static const struct {
 	{ "frame", { frame1 } },
 	{ "local_call", { local_call1 } },
 	{ "with_data", { with_data1 } },
+	{ "not_entered", { not_entered1 } },
+	{ "no_jump", { no_jump1 } },
 };
 
 static void check_exits(struct image *im, size_t row)
@@ -168,7 +184,7 @@ static void check_exits(struct image *im, size_t row)
 		bool is_found = false;
 
 		for (size_t i = 0; i < exits.n; i++)
-			is_found |= exits.places[i] == at;
+			is_found |= exits.places[i].vaddr == at;
 		if (!is_found)
 			fail_msg("%s: exit %zu is missing", known[row].name, n + 1);
 	}
@@ -199,6 +215,7 @@ static void a_doubt_leaves_no_exits(void **state)
 		{ "unsure", "it may jump within itself or to another function" },
 		{ "runs_on", "it goes on into other code" },
 		{ "ret_more", "its frame cannot be followed" },
+		{ "entered", "another function jumps into it" },
 	};
 	struct image *im = open_image("/proc/self/exe");
 
@@ -275,7 +292,7 @@ static void a_part_that_the_file_lacks_is_none(void **state)
 		struct exits exits;
 		struct image *im = open_made(code, sizeof(code), 16, rows[i].n_other, &vaddr);
 
-		exits_find(im, NULL, vaddr, &exits);
+		exits_find(im, NULL, &none, vaddr, &exits);
 		assert_non_null(exits.doubt);
 		assert_string_equal(exits.doubt, rows[i].doubt);
 		exits_fini(&exits);
@@ -298,7 +315,7 @@ static void a_function_of_too_many_cases_is_left_out(void **state)
 
 	struct image *im = open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
 
-	exits_find(im, NULL, vaddr, &exits);
+	exits_find(im, NULL, &none, vaddr, &exits);
 	assert_non_null(exits.doubt);
 	assert_string_equal(exits.doubt, "it is too large");
 	exits_fini(&exits);
@@ -316,7 +333,7 @@ struct sweep {
 static bool has_place(const struct exits *exits, uint64_t at)
 {
 	for (size_t i = 0; i < exits->n; i++)
-		if (exits->places[i] == at)
+		if (exits->places[i].vaddr == at)
 			return true;
 	return false;
 }
@@ -333,7 +350,7 @@ static int compare_function(void *context, const struct image_symbol *s)
 
 	if (s->is_indirect || !s->size)
 		return 0;
-	exits_find(sweep->im, NULL, s->vaddr, &exits);
+	exits_find(sweep->im, NULL, &none, s->vaddr, &exits);
 	sweep->n++;
 	sweep->n_known += !exits.doubt;
 	for (uint64_t at = s->vaddr; !exits.doubt && at < s->vaddr + s->size;) {

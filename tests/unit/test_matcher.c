@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "tool/matcher.h"
 #include "tool/patterns.h"
 
@@ -72,6 +73,8 @@ static void assert_same(const struct target_list *a, const struct target_list *b
 		assert_true(x->vaddr == y->vaddr && x->offset == y->offset);
 		assert_true(x->semaphore == y->semaphore && x->place == y->place);
 		assert_true(x->skipped == y->skipped && x->is_distant == y->is_distant);
+		assert_true(x->is_32_bit == y->is_32_bit);
+		assert_true(text_is_same(x->arguments, y->arguments));
 	}
 	assert_int_equal(a->n_aliases, b->n_aliases);
 	for (size_t i = 0; i < a->n_aliases; i++) {

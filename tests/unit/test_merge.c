@@ -317,6 +317,38 @@ static void profiles_are_added_up(void **state)
 		profile_free(ps[i]);
 }
 
+static void expect_period(struct profile *const *from, size_t n, const char *name, int64_t period)
+{
+	struct profile *p = profile_merge((const struct profile *const *)from, n, KEEP_ALL);
+
+	assert_int_equal(p->about.period, period);
+	if (name)
+		assert_string_equal(p->about.period_type.name, name);
+	else
+		assert_null(p->about.period_type.name);
+	profile_free(p);
+}
+
+/* "go tool pprof" takes the longest one. It does not merge periods of different types at all. */
+static void the_longest_period_stays_if_all_are_of_one_type(void **state)
+{
+	struct profile *ps[] = { labelled(0, 1), labelled(0, 1), labelled(0, 1), labelled(0, 1) };
+
+	(void)state;
+	ps[1]->about.period_type = (struct profile_value){ "cpu", "nanoseconds" };
+	ps[1]->about.period = 10000000;
+	ps[2]->about.period_type = (struct profile_value){ "cpu", "nanoseconds" };
+	ps[2]->about.period = 20000000;
+	ps[3]->about.period_type = (struct profile_value){ "event", "count" };
+	ps[3]->about.period = 1;
+	expect_period(ps, 1, NULL, 0);
+	expect_period(ps, 2, "cpu", 10000000);
+	expect_period(ps, 3, "cpu", 20000000);
+	expect_period(ps, 4, NULL, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(ps); i++)
+		profile_free(ps[i]);
+}
+
 static void values_are_paired_by_name_and_unit(void **state)
 {
 	struct profile *ps[] = { labelled(1, 1), labelled(1, 1) };
@@ -464,6 +496,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_equal_by_the_properties_that_are_kept),
 		cmocka_unit_test(nothing_changes_if_all_is_kept),
 		cmocka_unit_test(profiles_are_added_up),
+		cmocka_unit_test(the_longest_period_stays_if_all_are_of_one_type),
 		cmocka_unit_test(values_are_paired_by_name_and_unit),
 		cmocka_unit_test(values_without_room_are_a_loss),
 		cmocka_unit_test(no_profile_is_an_empty_one),

@@ -392,6 +392,7 @@ static void equal_sets_of_labels_have_one_number(void **state)
 	char copy[] = "/x";
 	struct profile_label again[] = { { .key = "cgroup", .text = copy },
 					 { .key = "cpu", .number = 3 } };
+	const struct profile_label other_way[] = { a[1], a[0] };
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 
@@ -400,6 +401,7 @@ static void equal_sets_of_labels_have_one_number(void **state)
 	assert_int_equal(profile_builder_labels(b, a, 2), 1);
 	assert_int_equal(profile_builder_labels(b, c, 2), 2);
 	assert_int_equal(profile_builder_labels(b, again, 2), 1);
+	assert_int_equal(profile_builder_labels(b, other_way, 2), 1);
 	assert_int_equal(profile_builder_labels(b, a, 1), 3);
 	for (uint32_t set = 0; set < 3; set++) {
 		struct profile_stack stack = {

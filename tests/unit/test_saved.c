@@ -73,13 +73,18 @@ static void put_texts(struct proto *file, size_t n, const char *const *texts)
 		put_texts(file, ARRAY_SIZE(texts_), texts_);             \
 	} while (0)
 
-static void put_type(struct proto *file, uint64_t name, uint64_t unit)
+static void put_value_type(struct proto *file, unsigned field, uint64_t name, uint64_t unit)
 {
 	struct proto m = {};
 
 	proto_number(&m, TYPE_NAME, name);
 	proto_number(&m, TYPE_UNIT, unit);
-	put(file, PPROF_SAMPLE_TYPE, &m);
+	put(file, field, &m);
+}
+
+static void put_type(struct proto *file, uint64_t name, uint64_t unit)
+{
+	put_value_type(file, PPROF_SAMPLE_TYPE, name, unit);
 }
 
 static void put_mapping(struct proto *file, uint64_t id, uint64_t start, uint64_t path)
@@ -157,6 +162,14 @@ static void put_sample(struct proto *file, bool is_packed, size_t n, const uint6
 	put(file, PPROF_SAMPLE, &m);
 }
 
+static void comment(struct proto *f, uint64_t text)
+{
+	struct proto numbers = {};
+
+	proto_varint(&numbers, text);
+	put(f, PPROF_COMMENT, &numbers);
+}
+
 static struct profile *read_made(struct proto *file)
 {
 	struct profile *p = NULL;
@@ -207,6 +220,7 @@ static void put_foreign(struct proto *file, bool is_packed)
 	put_function(file, 1ULL << 40, 6, 5);
 	put_type(file, 7, 8);
 	put_type(file, 9, 10);
+	put_value_type(file, PPROF_PERIOD_TYPE, 9, 10);
 	PUT_TEXTS(file, "/bin/foreign", "[kernel.kallsyms]", "vfs_read", "inner", "/src/a.c",
 		  "outer", "samples", "count", "cpu", "nanoseconds", "thread", "main thread", "pid",
 		  "tid");
@@ -226,6 +240,9 @@ static void expect_foreign(struct profile *p)
 	assert_string_equal(p->values[1].name, "samples");
 	assert_int_equal(p->about.begin_ns, 123456789);
 	assert_int_equal(p->about.duration_ns, 1000);
+	assert_string_equal(p->about.period_type.name, "cpu");
+	assert_string_equal(p->about.period_type.unit, "nanoseconds");
+	assert_int_equal(p->about.period, 10000);
 	assert_int_equal(p->n_stacks, 1);
 
 	const struct profile_stack *stack = &p->stacks[0];
@@ -268,6 +285,40 @@ static void files_of_others_are_read(void **state)
 	expect_foreign(read_made(&packed));
 	put_foreign(&unpacked, false);
 	expect_foreign(read_made(&unpacked));
+}
+
+/* Slice is a label of ours, so a file may have it twice. Each writing has the same order. */
+static void of_two_slices_the_first_one_stays(void **state)
+{
+	static const uint64_t value[] = { 5 };
+	struct proto file = {}, sample = {};
+	struct strbuf bytes[2] = {};
+
+	(void)state;
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count", "stackcount:slice=0 5", "stackcount:slice=5 9", "slice");
+	comment(&file, 3);
+	comment(&file, 4);
+	put_numbers(&sample, SAMPLE_VALUE, true, 1, value);
+	put_label(&sample, 5, 0, 1);
+	put_label(&sample, 5, 0, 0);
+	put(&file, PPROF_SAMPLE, &sample);
+
+	struct profile *p = read_made(&file);
+
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(p->n_parts, 1);
+		assert_int_equal(p->parts[0].slice, 1);
+		assert_int_equal(p->labels[p->stacks[0].labels].n, 1);
+		profiles_write(p, &bytes[i]);
+		profile_free(p);
+		p = read_bytes(&bytes[i]);
+	}
+	assert_int_equal(bytes[0].n, bytes[1].n);
+	assert_memory_equal(bytes[0].text, bytes[1].text, bytes[0].n);
+	strbuf_fini(&bytes[0]);
+	strbuf_fini(&bytes[1]);
+	profile_free(p);
 }
 
 static void samples_of_equal_stacks_add_up(void **state)
@@ -410,14 +461,6 @@ static void use_another_type(struct proto *f)
 static void end_a_group(struct proto *f)
 {
 	proto_varint(f, 16 << 3 | 4);
-}
-
-static void comment(struct proto *f, uint64_t text)
-{
-	struct proto numbers = {};
-
-	proto_varint(&numbers, text);
-	put(f, PPROF_COMMENT, &numbers);
 }
 
 static void end_a_slice_too_early(struct proto *f)
@@ -580,6 +623,44 @@ static void a_bomb_ends_at_the_bound(void **state)
 	assert_true(unpacked.capacity <= 8 << 20);
 	strbuf_fini(&unpacked);
 	strbuf_fini(&bytes);
+}
+
+static void expect_unpacked(const struct strbuf *bytes, int code, const char *reason)
+{
+	struct profile *p = NULL;
+	struct error e = {};
+
+	assert_int_equal(saved_read_bytes(bytes->text, bytes->n, "f", &p, &e), code);
+	if (code)
+		assert_string_equal(e.text, reason);
+	profile_free(p);
+}
+
+/* A field of 65 MiB that nobody reads. What else is in the file decides whether it is a bomb. */
+static void a_small_file_cannot_unpack_to_much(void **state)
+{
+	enum { N = 65 << 20, NOISE = 1 << 20 };
+	char *bytes = xcalloc(1, N);
+	struct proto file = {};
+	struct strbuf packed = {};
+	uint64_t random = 88172645463325252ULL;
+
+	(void)state;
+	for (size_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < NOISE && round; i++) {
+			random = random * 6364136223846793005ULL + 1;
+			bytes[i] = (char)(random >> 56);
+		}
+		put_type(&file, 1, 2);
+		PUT_TEXTS(&file, "hits", "count");
+		proto_bytes(&file, 99, bytes, N);
+		assert_int_equal(gzip_write(file.bytes, file.n, profiles_to_strbuf, &packed), 0);
+		expect_unpacked(&packed, round ? 0 : -E2BIG, "f: unpacks to more than 64 MiB");
+		packed.n = 0;
+		proto_fini(&file);
+	}
+	strbuf_fini(&packed);
+	free(bytes);
 }
 
 /* 4 bytes name 100,000 frames. */
@@ -755,6 +836,7 @@ int main(void)
 		cmocka_unit_test(a_difference_is_the_same_after_writing_and_reading),
 		cmocka_unit_test(an_empty_profile_is_the_same_after_writing_and_reading),
 		cmocka_unit_test(files_of_others_are_read),
+		cmocka_unit_test(of_two_slices_the_first_one_stays),
 		cmocka_unit_test(samples_of_equal_stacks_add_up),
 		cmocka_unit_test(damaged_files_are_refused_with_the_reason),
 		cmocka_unit_test(every_beginning_of_a_file_is_refused),
@@ -762,6 +844,7 @@ int main(void)
 		cmocka_unit_test(packed_data_is_checked),
 		cmocka_unit_test(several_packed_parts_are_one_file),
 		cmocka_unit_test(a_bomb_ends_at_the_bound),
+		cmocka_unit_test(a_small_file_cannot_unpack_to_much),
 		cmocka_unit_test(a_small_file_cannot_name_billions_of_frames),
 		cmocka_unit_test(a_page_is_read),
 		cmocka_unit_test(damaged_pages_are_refused),

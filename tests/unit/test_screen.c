@@ -42,6 +42,20 @@ static void the_head_names_the_numbers(void **state)
 	strbuf_fini(&to);
 }
 
+static void one_of_a_kind_is_no_plural(void **state)
+{
+	struct strbuf to = {};
+	struct screen_head head = sample;
+
+	(void)state;
+	head.hits = head.stacks = 1;
+	head.hits_per_s = 0;
+	screen_put_head(&to, &head, 200);
+	assert_string_equal(to.text,
+			    "t:sched:sched_switch   0:42   1 hit (0/s)   1 stack   lost 0");
+	strbuf_fini(&to);
+}
+
 static void the_last_message_is_above_the_keys(void **state)
 {
 	const struct screen_size size = { 60, 5 }, small = { 60, 3 };
@@ -64,6 +78,24 @@ static void the_last_message_is_above_the_keys(void **state)
 	strbuf_clear(&to);
 	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &small, true);
 	assert_null(strstr(to.text, "tool"));
+	strbuf_fini(&to);
+}
+
+static void the_head_has_losses_and_the_pause_on_a_narrow_terminal(void **state)
+{
+	struct strbuf to = {};
+	struct screen_head head = sample;
+
+	(void)state;
+	head.lost = 7;
+	head.is_paused = true;
+	screen_put_head(&to, &head, 80);
+	assert_string_equal(to.text, "t:sched:sch>   0:42   1,204,331 hits (28,663/s)   "
+				     "512 stacks   lost 7   [paused]");
+	strbuf_clear(&to);
+	screen_put_head(&to, &head, 66);
+	assert_string_equal(to.text, "0:42   1,204,331 hits (28,663/s)   512 stacks   lost 7   "
+				     "[paused]");
 	strbuf_fini(&to);
 }
 
@@ -130,7 +162,7 @@ static void a_picture_fits_every_size(void **state)
 			const struct screen_size size = { columns, lines };
 			struct strbuf to = {};
 
-			assert_int_equal(screen_put(&to, &sample, text, 0, &size, columns % 2), 3);
+			assert_int_equal(screen_put(&to, &sample, text, 0, &size, columns % 2), 0);
 			expect_fits(&to, &size);
 			strbuf_fini(&to);
 		}
@@ -157,7 +189,7 @@ static void lines_before_the_first_one_are_left_out(void **state)
 	struct strbuf to = {};
 
 	(void)state;
-	assert_int_equal(screen_put(&to, &sample, "one\ntwo\nthree\nfour", 2, &size, false), 4);
+	assert_int_equal(screen_put(&to, &sample, "one\ntwo\nthree\nfour", 2, &size, false), 2);
 	assert_null(strstr(to.text, "two"));
 	assert_non_null(strstr(to.text, "\r\nthree"));
 	assert_non_null(strstr(to.text, "\r\nfour"));
@@ -166,15 +198,49 @@ static void lines_before_the_first_one_are_left_out(void **state)
 	strbuf_fini(&to);
 }
 
+static void the_last_picture_is_full(void **state)
+{
+	const struct screen_size size = { 40, 4 }, large = { 40, 9 }, tiny = { 40, 2 };
+	const char *text = "one\ntwo\nthree\nfour\n";
+	struct screen_head head = sample;
+	struct strbuf to = {};
+
+	(void)state;
+	assert_int_equal(screen_put(&to, &head, text, 3, &size, false), 2);
+	assert_non_null(strstr(to.text, "\r\nthree"));
+	strbuf_clear(&to);
+	assert_int_equal(screen_put(&to, &head, text, 3, &large, false), 0);
+	assert_non_null(strstr(to.text, "\r\none"));
+	head.message = "tool: cannot read x\n";
+	assert_int_equal(screen_put(&to, &head, text, SIZE_MAX, &size, false), 3);
+	assert_int_equal(screen_put(&to, &head, text, SIZE_MAX, &tiny, false), 4);
+	strbuf_fini(&to);
+}
+
+static void the_key_that_quits_is_seen_on_a_narrow_terminal(void **state)
+{
+	const struct screen_size size = { 20, 4 };
+	struct strbuf to = {};
+
+	(void)state;
+	(void)screen_put(&to, &sample, "one\n", 0, &size, true);
+	assert_non_null(strstr(to.text, "\r\n\x1b[7m q quit  "));
+	strbuf_fini(&to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_names_the_numbers),
+		cmocka_unit_test(one_of_a_kind_is_no_plural),
 		cmocka_unit_test(the_last_message_is_above_the_keys),
+		cmocka_unit_test(the_head_has_losses_and_the_pause_on_a_narrow_terminal),
 		cmocka_unit_test(foreign_text_in_the_head_is_escaped),
 		cmocka_unit_test(a_picture_fits_every_size),
 		cmocka_unit_test(a_line_that_is_too_long_ends_in_a_mark),
 		cmocka_unit_test(lines_before_the_first_one_are_left_out),
+		cmocka_unit_test(the_last_picture_is_full),
+		cmocka_unit_test(the_key_that_quits_is_seen_on_a_narrow_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,8 +20,10 @@ static size_t grow_rows(struct store_row *rows, size_t step)
 {
 	const size_t n = step / 2 + 1 < N ? step / 2 + 1 : N;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		rows[i].count += i % 3;
+		rows[i].sum += i % 3 ? (int64_t)step - 100 : 0;
+	}
 	return n;
 }
 
@@ -37,13 +39,17 @@ static void run_steps(struct slices *s, struct store_row *rows, size_t n_steps)
 static void expect_sums(const struct slices *s, const struct store_row *rows)
 {
 	uint64_t sums[N] = {};
+	int64_t values[N] = {};
 
 	for (size_t i = 0; i < s->n_parts; i++) {
 		assert_true(s->parts[i].slice < s->n);
 		sums[s->parts[i].row] += s->parts[i].count;
+		values[s->parts[i].row] += s->parts[i].sum;
 	}
-	for (size_t i = 0; i < N; i++)
+	for (size_t i = 0; i < N; i++) {
 		assert_int_equal(sums[i], rows[i].count);
+		assert_true(values[i] == rows[i].sum);
+	}
 }
 
 static void expect_no_gaps(const struct slices *s, uint64_t end)

@@ -13,6 +13,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "spec/caret.h"
 #include "spec/numbers.h"
 #include "spec/spec.h"
 
@@ -304,6 +305,26 @@ static void a_bad_regular_expression_is_refused(void **state)
 	};
 
 	check_refusals(rows, ARRAY_SIZE(rows), true);
+}
+
+static void a_message_gets_a_caret_below(void **state)
+{
+	(void)state;
+	struct error e = {};
+	char long_name[sizeof(e.text) - 8];
+
+	assert_int_equal(error_set(&e, -ENOENT, "f\nx has no 'c'"), -ENOENT);
+	assert_int_equal(caret_add("1 + c", 4, &e), -ENOENT);
+	assert_string_equal(e.text, "f?x has no 'c'\n  1 + c\n      ^");
+	assert_true(e.has_lines);
+	assert_int_equal(error_within(&e, "within"), -ENOENT);
+	assert_false(e.has_lines);
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	assert_int_equal(error_set(&e, -EACCES, "%s", long_name), -EACCES);
+	assert_int_equal(caret_add("1 + c", 4, &e), -EACCES);
+	assert_string_equal(e.text, long_name);
+	assert_false(e.has_lines);
 }
 
 static void the_caret_stands_under_the_character(void **state)
@@ -607,6 +628,7 @@ int main(void)
 		cmocka_unit_test(says_what_a_tracepoint_and_a_usdt_probe_look_like),
 		cmocka_unit_test(a_bad_regular_expression_is_refused),
 		cmocka_unit_test(the_caret_stands_under_the_character),
+		cmocka_unit_test(a_message_gets_a_caret_below),
 		cmocka_unit_test(a_long_text_is_refused_on_one_line),
 		cmocka_unit_test(modifiers_of_an_event_leave_out_a_side),
 		cmocka_unit_test(what_is_no_event_is_refused),

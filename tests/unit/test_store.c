@@ -30,9 +30,10 @@
 struct object {
 	struct trace_state state;
 	int counts[2][LEVELS], stacks[STACK_LEVELS], lost;
-	uint64_t hot[2 * N_CPUS * N_HOT];
+	uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
 	int n_waits;
 	int n_asked[LEVELS]; /* for counts of that level */
+	void (*on_wait)(struct object *);
 };
 
 struct trace_state *object_state(const struct object *o)
@@ -96,6 +97,8 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 {
 	(void)e;
 	((struct object *)o)->n_waits++;
+	if (o->on_wait)
+		o->on_wait((struct object *)o);
 	return 0;
 }
 
@@ -256,6 +259,63 @@ static void rows_of_both_levels_and_all_counters_are_added_up(void **state)
 			assert_int_equal(o.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
 			assert_int_equal(o.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
 		}
+	close_object(&o);
+}
+
+static void sums_are_added_up_with_the_counts(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	size_t n;
+	(void)state;
+
+	make_object(&o);
+	budget.has_sum = true;
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	for (unsigned g = 0; g < 2; g++) {
+		cleanup_close_fd(&o.counts[g][0]);
+		o.counts[g][0] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
+					  sizeof(struct summed_row), FIRST);
+	}
+	store_start(s);
+	for (int turn = 1; turn <= 2; turn++) {
+		const unsigned g = o.state.turn % 2;
+
+		for (uint32_t i = 1; i <= 2; i++) {
+			const struct stack_key key = { .tgid = i };
+			const struct summed_row row = { { .count = 10, .hot = (uint16_t)i },
+							-100 * (int)i };
+
+			put(o.counts[g], &key, &row);
+			o.state.n_rows[g]++;
+			for (uint32_t cpu = 0; cpu < N_CPUS; cpu++) {
+				uint64_t *own = &o.hot[2 * hot_index(cpu, g, i, N_HOT)];
+
+				own[0] = i;
+				own[1] = (uint64_t)-5;
+			}
+		}
+		o.state.n_hot[g] = 2;
+		rotate(s);
+		for (uint32_t i = 1; i <= 2; i++)
+			assert_int_equal(o.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
+	}
+
+	const struct store_hit hit = { .key.tgid = 2, .value = INT64_MAX };
+	const struct store_row *rows;
+
+	store_add(s, &hit);
+	store_add(s, &hit);
+	rows = store_rows(s, &n);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		const bool is_second = rows[i].tgid == 2;
+		const int64_t sum = 2 * (-100 * (int)rows[i].tgid - 5 * N_CPUS);
+
+		assert_int_equal(rows[i].count, 2 * (10 + N_CPUS * rows[i].tgid) + 2 * is_second);
+		assert_true(rows[i].sum == (is_second ? sum - 2 : sum)); /* it wraps around */
+	}
 	close_object(&o);
 }
 
@@ -825,6 +885,48 @@ static void maps_are_emptied_while_rows_are_worked_in(void **state)
 	close_object(&o);
 }
 
+#define FLOOD 1100
+#define MOST_FLOODS 300
+
+static uint64_t n_flooded;
+
+/* More new rows than the store settles between two looks at the kernel's maps. */
+static void flood(struct object *o)
+{
+	if (o->n_waits > MOST_FLOODS)
+		return;
+	for (unsigned i = 0; i < FLOOD; i++)
+		put_row(o, 0, put_stack(o, 1000000 + n_flooded++, 2), 1, 0);
+}
+
+/* A user's programs make ever new stacks, faster than the store reads them. */
+static void rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation(void **state)
+{
+	struct store_budget budget = ample;
+	struct error e;
+	struct object o;
+	size_t n;
+
+	(void)state;
+	budget.user_bytes = 64 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	n_flooded = 0;
+	o.on_wait = flood;
+	for (unsigned i = 1; i <= 5; i++) {
+		assert_int_equal(store_rotate(s, &e), 0);
+		assert_in_range(o.n_waits, 1, 20 * i);
+		assert_in_range(store_bytes(s), 0, 2 << 20);
+	}
+	o.on_wait = NULL;
+	assert_int_equal(store_stop(s, &e), 0);
+	(void)store_rows(s, &n);
+	assert_int_equal(n + n_over_budget(s), n_flooded);
+	close_object(&o);
+}
+
 /* So many that old ones are forgotten behind each report, though rows refer to others by then. */
 static void rows_that_come_while_a_report_is_made_keep_their_stacks(void **state)
 {
@@ -875,7 +977,7 @@ static void new_rows_wait_for_the_memory_of_a_report(void **state)
 
 	(void)state;
 	budget.max_chunks = 80;
-	budget.user_bytes = 128 << 10;
+	budget.user_bytes = 160 << 10;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
@@ -956,7 +1058,7 @@ static void losses_are_told_once(void **state)
 static void the_budget_is_divided_without_remainder_for_any_machine(void **state)
 {
 	const uint32_t cpus[] = { 1, 2, 128, 4096 };
-	struct store_budget b;
+	struct store_budget b = {};
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
@@ -981,6 +1083,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_of_both_levels_and_all_counters_are_added_up),
+		cmocka_unit_test(sums_are_added_up_with_the_counts),
 		cmocka_unit_test(a_row_says_when_it_was_hit_first),
 		cmocka_unit_test(rows_of_two_generations_are_one),
 		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
@@ -998,6 +1101,8 @@ int main(void)
 		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
 		cmocka_unit_test(rows_of_a_report_stay_while_counting_goes_on),
 		cmocka_unit_test(maps_are_emptied_while_rows_are_worked_in),
+		cmocka_unit_test(
+			rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation),
 		cmocka_unit_test(rows_that_come_while_a_report_is_made_keep_their_stacks),
 		cmocka_unit_test(new_rows_wait_for_the_memory_of_a_report),
 		cmocka_unit_test(no_level_is_read_behind_the_last_row),

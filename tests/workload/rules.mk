@@ -3,7 +3,7 @@
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
 	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
-	made unrowed samples returns
+	made unrowed samples returns values places
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -14,7 +14,7 @@ PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branc
 .PHONY: workload
 ifdef CROSS
 # What its guest's tests need: SELECTIONS in tests/vm/run.py.
-workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx deep distinct dl files liblate.so syscalls tcp wild)
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx deep distinct dl files liblate.so syscalls tcp values wild)
 else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \

@@ -124,6 +124,12 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
 }
 
 #define KERNEL_STACK_BYTES 16384
+#define PAGE_SHIFT 12 /* Debian's kernels; others may have 14 or 16 */
+
+struct user_frame {
+	unsigned long next;
+	unsigned long return_address;
+};
 
 static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret, unwind_read *read,
 					      void *from)

@@ -15,6 +15,14 @@
 #define ARCH_CALL_PUSHES 0
 #define ARCH_RETURN_HOW CFI_SAME
 
+#define ARCH_ARGUMENTS                       \
+	{                                    \
+		0, 8, 16, 24, 32, 40, 48, 56 \
+	} /* x0 to x7 */
+#define ARCH_RETURN_VALUE 0
+#define ARCH_STACK_POINTER 248
+#define ARCH_STACK_ARGUMENTS 0
+
 #define ARCH_STUB_BYTES 24 /* some have 16 */
 #define ARCH_CALL_BYTES 4
 #define ARCH_START_BYTES 4

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * arch/aarch64/registers.h - the registers of aarch64 in three numberings. CFI has DWARF's numbers.
- * Walks and instructions have x0 to x12 under their own numbers, and the rest of 16 is for what a
- * rule can name.
+ * Walks and instructions number x0 to x12 as they are. The remaining three of 16 numbers are the
+ * registers that a rule can name.
  *
  * The third register of a rule is x30, the link register. It has the return address until a
  * function saves it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * There are no unwind tables for aarch64 yet (ARCH_HAS_TABLES): --unwind dwarf is refused, and auto
- * walks by frame pointers. So nobody asks for rules, nor for the CFI of known code. What is asked
- * here nevertheless gets "none".
+ * walks by frame pointers. So nobody asks for rules, nor for the CFI of known code. All functions
+ * here answer "none".
  */
 #include "arch/arch.h"
 #include "arch/instruction.h"
@@ -99,9 +99,8 @@ bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *
 }
 
 /*
- * A command stops for its tables alone. A thread that goes on from a breakpoint comes to the same
- * breakpoint again, unless the debugger takes it away for one step. tool/command.c does not do that
- * yet.
+ * A command stops for its tables alone. When a thread goes on from a breakpoint, it hits the same
+ * one again. A debugger removes the breakpoint for one step; tool/command.c does not do that yet.
  */
 bool arch_set_breakpoints(pid_t pid, const uint64_t *places, size_t n)
 {

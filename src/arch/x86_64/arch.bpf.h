@@ -134,6 +134,12 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
 }
 
 #define KERNEL_STACK_BYTES 16384
+#define PAGE_SHIFT 12
+
+struct user_frame {
+	unsigned long next;
+	unsigned long return_address;
+};
 
 /*
  * A tracepoint's context begins with a pointer to the registers, which the verifier does not let a

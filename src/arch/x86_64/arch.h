@@ -15,6 +15,14 @@
 #define ARCH_CALL_PUSHES 1
 #define ARCH_RETURN_HOW CFI_OTHER /* all CFI gives it */
 
+#define ARCH_ARGUMENTS                   \
+	{                                \
+		112, 104, 96, 88, 72, 64 \
+	}                    /* rdi rsi rdx rcx r8 r9 */
+#define ARCH_RETURN_VALUE 80 /* rax */
+#define ARCH_STACK_POINTER 152
+#define ARCH_STACK_ARGUMENTS 8 /* behind the return address */
+
 #define ARCH_STUB_BYTES 16 /* some have 8 */
 #define ARCH_CALL_BYTES 7
 #define ARCH_START_BYTES 8

@@ -68,8 +68,8 @@ static __always_inline __u64 orc_rule_fp(__u64 rule)
 #define ORC_USER_BITS 3       /* of cs: not 0 in user space */
 
 /*
- * Can rbp be a frame pointer? If it is not, the walk must not read there: what lies at any other
- * address may be a device.
+ * Can rbp be a frame pointer? If it cannot, the walk must not read there: any other address may
+ * belong to a device.
  */
 static __always_inline _Bool orc_is_fp_likely(const struct kernel_regs *regs)
 {

@@ -7,7 +7,7 @@
 
 #include "arch/walk.h"
 
-/* What "push %rbp; mov %rsp,%rbp" left. */
+/* The frame after "push %rbp; mov %rsp,%rbp". */
 #define UNWIND_BY_FRAMES(kind) \
 	((struct unwind_rule){ .offset = 16, .fp = -2, .how = UNWIND_HOW(kind, UNWIND_RBP) })
 

@@ -3,6 +3,8 @@
 // that is not well formed throws an Error.
 'use strict';
 
+const { abs, max, min, round } = Math;
+
 function bytesOfBase64(text) {
 	const raw = atob(text), bytes = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++)

@@ -35,6 +35,16 @@ class Facet {
 		}
 		this.of[sample] = number;
 	}
+
+	// Add to each value the first one of BY that a sample has with it.
+	name(by) {
+		const named = [1]; // not "none"
+		this.of.forEach((v, sample) => {
+			if (!named[v])
+				this.values[v] += ` ${by.values[by.of[sample]]}`;
+			named[v] = 1;
+		});
+	}
 }
 
 const NOWHERE = { path: '', name: '' };
@@ -170,7 +180,11 @@ class Profile {
 				this.values[type][sample] = type < nValues ? values[type] : 0;
 			this.putStack(sample, ids, nIds);
 		}
-		this.facets = this.facets.filter((facet) => facet.values.length > 1);
+		const { facetOf } = this, [comm, pid] = ['comm', 'pid'].map((key) => facetOf.get(key));
+		if (comm && pid)
+			pid.name(comm);
+		this.facets = this.facets.filter((facet) => facet.values.length > 1)
+			.sort((a, b) => (b === comm) - (a === comm));
 	}
 
 	// Location ids are innermost first, rows are outermost first.
@@ -218,7 +232,7 @@ class Profile {
 		return f.text;
 	}
 
-	// What each sample counts, of the chosen labels and slices. LABELS: numbers of facets, each
+	// The value of each sample, of the chosen labels and slices. LABELS: numbers of facets, each
 	// followed by that of a value.
 	weights({ value, labels, span }) {
 		const n = this.n, of = this.values[value];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// Stacks merged by what they have in common. A node's number is above that of its parent.
+// Stacks merged by their common frames. A node's number is above that of its parent.
 
 class Tree {
 	// SHAPE: inverted: innermost frames first. hide: frames to leave out. only, without: frames
@@ -84,7 +84,8 @@ class Tree {
 	}
 
 	// Sum up. Of a difference, a node is as wide as the larger one of both sides, stack by stack,
-	// so code that vanished stays visible.
+	// so code that vanished stays visible. A value below zero is as wide as one above. Shares are of
+	// all values without their signs, as in pprof.
 	weigh(weights) {
 		const { n, leaf, parent } = this, { now, before } = weights;
 		const difference = before.length > 0;
@@ -101,14 +102,16 @@ class Tree {
 		}
 		this.total = this.self.slice();
 		this.totalBefore = difference ? this.selfBefore.slice() : this.total;
-		this.width = difference ? this.self.map((v, i) => Math.max(v, this.selfBefore[i]))
-			: this.total;
+		const size = this.self.map(abs);
+		this.all = sumOf(size);
+		this.width = difference ? size.map((v, i) => max(v, abs(this.selfBefore[i])))
+			: this.all > sumOf(this.self) ? size : this.total;
 		for (let i = n - 1; i > 0; i--) {
 			this.total[parent[i]] += this.total[i];
-			if (difference) {
+			if (difference)
 				this.totalBefore[parent[i]] += this.totalBefore[i];
+			if (this.width !== this.total)
 				this.width[parent[i]] += this.width[i];
-			}
 		}
 		return this;
 	}

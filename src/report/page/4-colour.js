@@ -12,18 +12,18 @@ const THEMES = {
 };
 
 const channels = (hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
-const css = (rgb, light) => `rgb(${rgb.map((v) => Math.round(Math.min(255, v * light)))})`;
+const css = (rgb, light) => `rgb(${rgb.map((v) => round(min(255, v * light)))})`;
 
 function hash(text) {
 	let h = 0;
-	for (let i = 0; i < Math.min(text.length, 64); i++)
+	for (let i = 0; i < min(text.length, 64); i++)
 		h = Math.imul(h, 31) + text.charCodeAt(i) | 0;
 	return (h ^ (h >>> 15)) >>> 0;
 }
 
 // -1: gone, 0: as before, 1: new.
 function change(now, before) {
-	const most = Math.max(Math.abs(now), Math.abs(before));
+	const most = max(abs(now), abs(before), abs(now - before));
 	return most ? (now - before) / most : 0;
 }
 
@@ -40,7 +40,7 @@ class Painter {
 	}
 
 	step(c) {
-		const end = c < 0 ? LESS : MORE, part = Math.abs(c) ** .7;
+		const end = c < 0 ? LESS : MORE, part = abs(c) ** .7;
 		return css(SAME.map((v, i) => v + (end[i] - v) * part), this.theme.light);
 	}
 
@@ -75,12 +75,12 @@ class Painter {
 
 	colour(tree, node) {
 		if (this.by === 'change')
-			return this.steps[Math.round(change(tree.total[node], tree.totalBefore[node]) * 8) + 8];
+			return this.steps[round(change(tree.total[node], tree.totalBefore[node]) * 8) + 8];
 		return node > 0 ? this.ofFrame[tree.frame[node]]
 			: css(channels(HUES[5]), this.theme.light);
 	}
 
-	// Pairs of a colour and what it stands for.
+	// Pairs of a colour and its meaning.
 	legend() {
 		if (this.by === 'change')
 			return [[this.steps[0], 'gone'], [this.steps[4], 'less'], [this.steps[8], 'as before'],

@@ -51,7 +51,7 @@ class Flame {
 
 	layout() {
 		const { tree, base, zoom } = this.view, { width } = tree;
-		const all = this.wide = Math.max(this.host.clientWidth, 1);
+		const all = this.wide = max(this.host.clientWidth, 1);
 		const scale = width[zoom] > 0 ? all / width[zoom] : 0;
 		this.rows = [];
 		for (let node = zoom; node !== base && node > 0;) {
@@ -71,8 +71,8 @@ class Flame {
 				if (parent === REST)
 					return;
 				let x = row.xs[i];
-				const own = Math.max(tree.self[parent], tree.selfBefore[parent]);
-				const end = x + Math.max(width[parent] - own, 0) * scale;
+				const own = max(abs(tree.self[parent]), abs(tree.selfBefore[parent]));
+				const end = x + max(width[parent] - own, 0) * scale;
 				for (const c of tree.children(parent)) {
 					const w = width[c] * scale;
 					if (w < LEAST)
@@ -91,8 +91,8 @@ class Flame {
 
 	size(width, height, scale) {
 		const { canvas } = this;
-		canvas.width = Math.round(width * scale);
-		canvas.height = Math.round(height * scale);
+		canvas.width = round(width * scale);
+		canvas.height = round(height * scale);
 		canvas.style.width = `${width}px`;
 		canvas.style.height = `${height}px`;
 		this.spacer.style.marginTop = `${-height}px`;
@@ -101,13 +101,13 @@ class Flame {
 
 	// The top of row I in the window.
 	top(i) {
-		const room = Math.max(this.high, this.seen);
+		const room = max(this.high, this.seen);
 		return (this.view.upward ? room - (i + 1) * ROW : i * ROW) - this.from;
 	}
 
 	draw(printed = false) {
 		const { view, context, host } = this, { theme } = view.painter;
-		this.seen = printed ? Math.min(this.high, MOST_PRINTED) : host.clientHeight;
+		this.seen = printed ? min(this.high, MOST_PRINTED) : host.clientHeight;
 		this.from = printed ? 0 : host.scrollTop;
 		const scale = printed ? 2 : devicePixelRatio;
 		this.size(this.wide, this.seen, scale);
@@ -131,13 +131,13 @@ class Flame {
 		const { theme } = painter, gap = w > 3 ? 1 : 0;
 		const isFaded = wanted ? !(node > 0 && wanted[tree.frame[node]]) : node < zoom && node >= 0;
 		context.globalAlpha = isFaded ? theme.faded : 1;
-		context.fillStyle = node === REST ? painter.theme.line : painter.colour(tree, node);
+		context.fillStyle = node === REST ? theme.line : painter.colour(tree, node);
 		if (node === REST)
 			context.globalAlpha = .12;
 		context.fillRect(x, y, w - gap, ROW - 1);
 		if (node === REST)
 			return;
-		const isNew = tree.total !== tree.totalBefore && this.mark(node);
+		const isNew = this.mark(node);
 		if (isNew || (node > 0 && tree.of(node).kind === MARK))
 			this.drawEdge(isNew, x, y, w - gap);
 		if (w > 28) {
@@ -151,11 +151,12 @@ class Flame {
 	}
 
 	mark(node) {
-		const { total, totalBefore } = this.view.tree;
-		return !totalBefore[node] ? 'new' : !total[node] ? 'gone' : '';
+		const { total, totalBefore } = this.view.tree, now = total[node], before = totalBefore[node];
+		return total === totalBefore ? (now < 0 ? 'less' : '') : now && !before ? 'new'
+			: before && !now ? 'gone' : '';
 	}
 
-	// A dashed line for code that has gone and for marks, a whole one for new code.
+	// A dashed line for code that has gone, for marks and below zero, a whole one for new code.
 	drawEdge(mark, x, y, w) {
 		const { context } = this;
 		if (w < 4)
@@ -167,6 +168,17 @@ class Flame {
 		context.setLineDash([]);
 	}
 
+	// In bands of rows, because a page ends between pictures only.
+	print(isPrinting) {
+		this.bands?.remove();
+		this.draw(isPrinting);
+		const { canvas, host } = this, { width, height } = canvas, high = 20 * ROW;
+		this.bands = host.appendChild(make('section'));
+		for (let y = isPrinting ? 0 : height; y < height; y += high)
+			this.bands.appendChild(make('canvas', { width, height: min(high, height - y) }))
+				.getContext('2d').drawImage(canvas, 0, -y);
+	}
+
 	drawSelected() {
 		const place = this.place(this.selected);
 		if (!place || document.activeElement !== this.host)
@@ -174,7 +186,7 @@ class Flame {
 		const { context } = this, y = this.top(place.row);
 		context.strokeStyle = this.view.painter.theme.line;
 		context.lineWidth = 2;
-		context.strokeRect(place.x + 1, y + 1, Math.max(place.w - 3, 1), ROW - 3);
+		context.strokeRect(place.x + 1, y + 1, max(place.w - 3, 1), ROW - 3);
 	}
 
 	measure() {
@@ -213,7 +225,7 @@ class Flame {
 			return REST;
 		const box = this.canvas.getBoundingClientRect();
 		const x = event.clientX - box.left, y = event.clientY - box.top;
-		const room = Math.max(this.high, this.seen);
+		const room = max(this.high, this.seen);
 		const i = Math.floor((this.view.upward ? room - y - this.from : y + this.from) / ROW);
 		const row = this.rows[i];
 		if (!row)
@@ -233,7 +245,7 @@ class Flame {
 	reveal(node, zoomed = false) {
 		const { tree, base, upward } = this.view;
 		const row = tree.level[node] - tree.level[base], window = this.host.clientHeight;
-		const y = upward ? Math.max(this.high, window) - (row + 1) * ROW : row * ROW;
+		const y = upward ? max(this.high, window) - (row + 1) * ROW : row * ROW;
 		if (zoomed)
 			this.host.scrollTop = upward ? y - window + 4 * ROW : y - 3 * ROW;
 		else if (y < this.host.scrollTop || y + ROW > this.host.scrollTop + window)

@@ -24,7 +24,7 @@ function aria(element, facts) {
 		element.setAttribute(`aria-${name}`, value);
 }
 
-// Replace what is in an element.
+// Replace the contents of an element.
 const fill = (element, ...children) => element.replaceChildren(...children);
 
 const button = (label, onclick, props) => make('button', { type: 'button', onclick, ...props }, label);
@@ -32,33 +32,34 @@ const button = (label, onclick, props) => make('button', { type: 'button', oncli
 // Foreign text, in an element of its own: its direction cannot change what stands beside it.
 const bdi = (text) => make('bdi', { dir: 'ltr' }, text);
 
+const times = (ns) => [['s', 1e9 / ns], ['ms', 1e6 / ns], ['µs', 1e3 / ns], ['ns', 1 / ns]];
 const SCALES = {
-	nanoseconds: [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]],
+	nanoseconds: times(1), microseconds: times(1e3), milliseconds: times(1e6), seconds: times(1e9),
 	bytes: [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]],
 };
 function amount(value, unit) {
 	const scale = SCALES[unit];
 	if (!scale)
 		return count(value);
-	const [name, size] = scale.find(([, n]) => Math.abs(value) >= n) || scale[value ? 3 : 0];
+	const [name, size] = scale.find(([, n]) => abs(value) >= n) || scale[value ? 3 : 0];
 	return `${(value / size).toLocaleString('en', { maximumSignificantDigits: 4 })} ${name}`;
 }
 
 function percent(part, all) {
 	const p = all ? 100 * part / all : 0;
-	return `${p.toFixed(Math.abs(p) < 10 ? 2 : 1)} %`;
+	return `${p.toFixed(abs(p) < 10 ? 2 : 1)} %`;
 }
 
 const signed = (value, unit) =>
-	(value > 0 ? '+' : value < 0 ? '−' : '±') + amount(Math.abs(value), unit);
+	(value > 0 ? '+' : value < 0 ? '−' : '±') + amount(abs(value), unit);
 
 const moduleOf = ({ module, kind }) => shown(module) || (kind === MARK ? '' : KINDS[kind]);
 
-// What a node counts, in words.
+// The numbers of a node, in words.
 function numbersOf(tree, node) {
-	const { unit, total, totalBefore, self, parent } = tree, now = total[node];
-	const parts = [`${amount(now, unit)} ${tree.word}`, `${percent(now, total[0])} of all`];
-	if (node > 0 && parent[node])
+	const { unit, total, totalBefore, self, parent, all } = tree, now = total[node];
+	const parts = [`${amount(now, unit)} ${tree.word}`, `${percent(now, all)} of all`];
+	if (node > 0 && parent[node] && all === total[0])
 		parts.push(`${percent(now, total[parent[node]])} of parent`);
 	parts.push(`self ${amount(self[node], unit)}`);
 	if (totalBefore !== total)
@@ -67,12 +68,12 @@ function numbersOf(tree, node) {
 	return parts;
 }
 
-// What a screen reader says of a node.
+// The words of a node for screen readers.
 const describe = (tree, node) => [tree.name(node), node > 0 ? moduleOf(tree.of(node)) : '',
 	...numbersOf(tree, node)].filter(Boolean).join(', ');
 
 const column = (id, label, of, more) => ({ id, label, of, ...more });
-const SHARE = { share: true }, TEXT = { isText: true }, CHANGE = { by: Math.abs };
+const SHARE = { share: true }, TEXT = { isText: true }, CHANGE = { isChange: true };
 const COLUMNS = [column('self', 'Self', (r) => r.self, SHARE),
 	column('total', 'Total', (r) => r.total, SHARE)];
 const DIFFERENCE_COLUMNS = [
@@ -84,7 +85,7 @@ const VERDICT = column('verdict', 'Beyond noise', (r) => r.verdict, TEXT);
 const TEXT_COLUMNS = [column('name', 'Function', (r) => r.name, TEXT),
 	column('module', 'Module', (r) => r.module, TEXT)];
 
-// What Table and Outline have in common: one row is current, and Tab goes to it.
+// The base of Table and Outline: one row is current, and Tab goes to it.
 class List {
 	constructor(host, rows, on) {
 		Object.assign(this, { host, on });
@@ -111,10 +112,10 @@ class List {
 	focus(row) {
 		for (const old of this.host.querySelectorAll('[tabindex="0"]')) {
 			old.tabIndex = -1;
-			old.removeAttribute('aria-selected');
+			old.ariaSelected = null;
 		}
 		row.tabIndex = 0;
-		aria(row, { selected: true });
+		row.ariaSelected = true;
 		if (!getSelection().toString())
 			row.focus();
 		this.on.select(row.value);
@@ -139,11 +140,13 @@ class Table extends List {
 			if ((row.total || row.totalBefore) && (!wanted || wanted[frame]))
 				rows.push({ ...row, module: moduleOf(f) });
 		});
-		const by = (row) => (sorted.by || ((v) => v))(sorted.of(row)), sign = sorted.isText ? 1 : -1;
-		rows.sort((a, b) => (by(a) > by(b) ? sign : by(a) < by(b) ? -sign : a.frame - b.frame));
+		const { of, isText } = sorted, sign = isText ? 1 : -1;
+		const by = (row) => (isText ? of(row) : abs(of(row)));
+		rows.sort((a, b) => (by(a) > by(b) ? sign : by(a) < by(b) ? -sign
+			: b.total - a.total || a.frame - b.frame));
 		if (isReversed)
 			rows.reverse();
-		const isDown = isReversed === Boolean(sorted.isText);
+		const isDown = isReversed === !!isText;
 		const head = columns.map((c) => make('th', { scope: 'col', className: c.isText ? 'text' : '',
 			'aria-sort': c !== sorted ? 'none' : isDown ? 'descending' : 'ascending' },
 		button(c.label, () => this.on.sort(c.id + (c === sorted && !isReversed ? '-' : '')))));
@@ -165,12 +168,12 @@ class Table extends List {
 			return make(c.id === 'name' ? 'th' : 'td', { className: `text ${c.id}`,
 				...(c.id === 'name' && { scope: 'row' }) },
 			bdi(c.id === 'name' ? profile.label(r.frame) : value));
-		const cell = make('td', {}, c.by ? signed(value, unit) : amount(value, unit));
-		if (c.by)
+		const cell = make('td', {}, c.isChange ? signed(value, unit) : amount(value, unit));
+		if (c.isChange)
 			cell.className = value > 0 ? 'more' : value < 0 ? 'less' : '';
 		if (c.share) {
 			cell.append(make('small', {}, percent(value, all)));
-			cell.style.setProperty('--part', `${all ? 100 * value / all : 0}%`);
+			cell.style.setProperty('--part', `${all ? 100 * abs(value) / all : 0}%`);
 			cell.className = 'share';
 		}
 		return cell;
@@ -191,7 +194,7 @@ class Table extends List {
 	}
 }
 
-const levelOf = (row) => Number(row.getAttribute('aria-level'));
+const levelOf = (row) => +row.ariaLevel;
 
 // ON: select(node), open(node).
 class Outline extends List {
@@ -218,7 +221,7 @@ class Outline extends List {
 		const { tree, wanted } = this, { unit, total, totalBefore, width } = tree, now = total[node];
 		const numbers = totalBefore !== total
 			? [amount(totalBefore[node], unit), amount(now, unit), signed(now - totalBefore[node], unit)]
-			: [percent(now, total[0]), amount(now, unit), amount(tree.self[node], unit)];
+			: [percent(now, tree.all), amount(now, unit), amount(tree.self[node], unit)];
 		const isMatch = wanted && node > 0 && wanted[tree.frame[node]];
 		const row = make('div', { role: 'treeitem', tabIndex: -1, value: node, 'aria-level': level,
 			'aria-posinset': place, 'aria-setsize': size, 'aria-label': describe(tree, node),
@@ -226,19 +229,19 @@ class Outline extends List {
 		...numbers.map((text) => make('span', { className: 'number' }, text)),
 		make('span', { className: 'toggle' }), make('span', { className: 'name' }, bdi(tree.name(node))),
 		make('span', { className: 'module' }, node > 0 ? bdi(moduleOf(tree.of(node))) : ''));
-		row.style.setProperty('--level', Math.min(level, 60));
+		row.style.setProperty('--level', min(level, 60));
 		row.style.setProperty('--part', `${width[0] ? 100 * width[node] / width[0] : 0}%`);
 		if (tree.children(node).length)
-			aria(row, { expanded: false });
+			row.ariaExpanded = false;
 		return row;
 	}
 
 	// Open or close; with OPEN, only open.
-	toggle(row, open = row.getAttribute('aria-expanded') === 'false') {
+	toggle(row, open = row.ariaExpanded === 'false') {
 		const level = levelOf(row);
-		if (!row.hasAttribute('aria-expanded'))
+		if (!row.ariaExpanded)
 			return;
-		aria(row, { expanded: open });
+		row.ariaExpanded = open;
 		if (open)
 			this.append(row, row.value, level + 1, 0);
 		while (!open && row.nextSibling && levelOf(row.nextSibling) > level)
@@ -274,7 +277,7 @@ class Outline extends List {
 				to = to[step];
 			return to;
 		};
-		const isOpen = row.getAttribute('aria-expanded') === 'true';
+		const isOpen = row.ariaExpanded === 'true';
 		if (key === 'ArrowDown')
 			return beside('nextSibling');
 		if (key === 'ArrowUp')

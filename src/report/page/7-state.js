@@ -45,7 +45,7 @@ function stateOf(fragment, { frames, types, slices, isDifference }) {
 	return state;
 }
 
-// The slices of time: bars as high as what they counted, and two sliders for the chosen span.
+// The slices of time: bars as high as their values, and two sliders for the chosen span.
 class Timeline {
 	// CHOOSE: choose(span, isDone).
 	constructor(slices, choose) {
@@ -79,7 +79,7 @@ class Timeline {
 				if (to === undefined)
 					return;
 				event.preventDefault();
-				span[i] = Math.min(Math.max(to, i ? span[0] : 0), i ? last : span[1]);
+				span[i] = min(max(to, i ? span[0] : 0), i ? last : span[1]);
 				choose(span, true);
 			};
 		});
@@ -101,13 +101,13 @@ class Timeline {
 		canvas.height = high * scale;
 		context.scale(scale, scale);
 		context.fillStyle = css(channels(HUES[0]), theme.light);
-		const rates = slices.map((s, i) => sums[i] / Math.max(s.end - s.begin, 1));
-		const most = rates.reduce((a, b) => Math.max(a, b), 0) || 1;
+		const rates = slices.map((s, i) => sums[i] / max(s.end - s.begin, 1));
+		const most = rates.reduce((a, b) => max(a, b), 0) || 1;
 		slices.forEach((s, i) => {
 			const w = (s.end - s.begin) / end * wide;
-			const h = Math.max(rates[i] / most * (high - 4), sums[i] > 0 ? 1 : 0);
+			const h = max(rates[i] / most * (high - 4), sums[i] > 0 ? 1 : 0);
 			context.globalAlpha = i >= from && i <= to ? 1 : .35;
-			context.fillRect(s.begin / end * wide, high - h, Math.max(w - (w > 3 ? 1 : 0), .5), h);
+			context.fillRect(s.begin / end * wide, high - h, max(w - (w > 3 ? 1 : 0), .5), h);
 		});
 		const [begins, ends] = [slices[from].begin, slices[to].end], time = (ns) => amount(ns, 'nanoseconds');
 		this.thumbs.forEach((thumb, i) => {

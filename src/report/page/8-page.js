@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// The page: what it shows of a state.
+// The page: its views of a state.
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const without = (list, item) => list.filter((i) => i !== item);
@@ -18,11 +18,14 @@ class Page {
 		this.render();
 	}
 
-	// What create() returns, kept until the key changes.
+	// The result of create(), kept until the key changes.
 	keep(name, key, create) {
 		const text = JSON.stringify(key), old = this.made.get(name);
 		if (old?.text === text)
 			return old.value;
+		// Of a tree that goes, the frame stays chosen, without numbers.
+		if (old && this.chosen?.tree === old.value)
+			this.chosen = { frame: this.frame };
 		const value = create();
 		this.made.set(name, { text, value });
 		return value;
@@ -247,7 +250,7 @@ class Page {
 		} else if (view === 'functions') {
 			if (this.summed?.weights !== tree.weights || this.summed.tree !== tree)
 				this.summed = { tree, weights: tree.weights, sums: sumFunctions(profile, tree, hide) };
-			this.table.show({ profile, sums: this.summed.sums, all: tree.total[0], unit: tree.unit, sort,
+			this.table.show({ profile, sums: this.summed.sums, all: tree.all, unit: tree.unit, sort,
 				wanted, verdicts: this.verdicts() });
 		} else if (view === 'tree') {
 			const words = profile.isDifference ? ['before', 'now', 'change'] : ['share', 'total', 'self'];
@@ -257,13 +260,13 @@ class Page {
 		} else if (view === 'sandwich' && state.centre >= 0) {
 			for (const name of ['callers', 'callees']) {
 				const half = this.tree(name, { inverted: name === 'callers', centre: state.centre, hide: [] });
-				const base = Math.max(half.first[0], 0);
+				const base = max(half.first[0], 0);
 				this[name].show({ tree: half, base, zoom: base, upward: name === 'callers', painter, wanted });
 			}
 		}
 	}
 
-	// Says for a frame which of its changes are beyond noise; null without such knowledge.
+	// For a frame: which of its changes are beyond noise; null without data about noise.
 	verdicts() {
 		const { basis, functions } = this.changes || { basis: 'none' };
 		if (basis === 'none')
@@ -292,7 +295,7 @@ class Page {
 		const tree = this.tree(), n = sumOf(wanted);
 		this.matches = tree.matches(wanted);
 		found.textContent = `${count(n)} ${n === 1 ? 'function' : 'functions'}, ` +
-			percent(this.matches.sum, tree.total[0]);
+			percent(this.matches.sum, tree.all);
 	}
 
 	nextMatch(step) {

@@ -156,19 +156,20 @@ Object.assign(Page.prototype, {
 		fill(tip, make('strong', {}, bdi(tree.name(node))), make('span', { className: 'module' },
 			bdi(node > 0 ? moduleOf(tree.of(node)) : '')), numbersOf(tree, node).join('\n'));
 		const { clientX: x, clientY: y } = event, high = tip.offsetHeight;
-		style.left = `${Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+		style.left = `${max(4, min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
 		style.top = `${y + high + 24 > innerHeight ? y - high - 10 : y + 18}px`;
 	},
 
 	// For each label its values, most frequent first.
 	renderFacets() {
 		const { profile, state } = this, { value, span, labels } = state;
-		const { now, before } = profile.weights({ value, span, labels: [] }), all = sumOf(now);
+		const { now, before } = profile.weights({ value, span, labels: [] });
+		const all = sumOf(now.map(abs));
 		fill(find('facets'), ...profile.facets.map(({ key, values, of }, i) => {
 			const sums = new Float64Array(values.length);
 			const at = (v) => labels.findIndex((n, k) => k % 2 && n === v && labels[k - 1] === i);
 			now.forEach((v, s) => {
-				sums[of[s]] += Math.max(v, before[s] || 0);
+				sums[of[s]] += max(abs(v), abs(before[s] || 0));
 			});
 			const order = [...sums.keys()].filter((v) => sums[v] > 0)
 				.sort((a, b) => sums[b] - sums[a] || a - b);
@@ -248,7 +249,7 @@ Object.assign(Page.prototype, {
 		this.render();
 		for (const flame of view === 'flame' ? [this.flame]
 			: view === 'sandwich' ? [this.callers, this.callees] : [])
-			flame.draw(isPrinting);
+			flame.print(isPrinting);
 	},
 });
 

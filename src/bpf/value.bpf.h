@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/value.bpf.h - the value of a hit (config.has_sum). It is found before the stacks are walked.
+ */
+#pragma once
+
+#include "bpf/calls.bpf.h"
+#include "bpf/maps.bpf.h"
+
+/*
+ * Put the hit's value into *@value. @number: of its code. Returns 0, or 1 if there is no value.
+ * User space replaces this function by the code of the expression (bpf/value_code.h). It is no
+ * global function, because these cannot have the context of any kind of program as an argument.
+ */
+static __attribute__((noinline)) int value_of_hit(void *ctx, __s64 *value, __u32 number)
+{
+	int ret;
+
+	asm volatile("%0 = %4\n\t"
+		     : "=r"(ret)
+		     : "r"(ctx), "r"(value), "r"(number), "i"(VALUE_CODE)
+		     : "memory");
+	return ret;
+}
+
+/* Put its value into the slot. True: the hit has none, and is lost. */
+static __always_inline bool has_no_value(void *ctx, struct scratch_slot *slot, bool is_new_kernel)
+{
+	return config.has_sum && value_of_hit(ctx, &slot->value, hit_target(ctx, is_new_kernel));
+}

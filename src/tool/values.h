@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tool/values.h - --sum: the value of a hit, for all targets of a run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/value_code.h"
+#include "kernel/host.h"
+#include "match/target.h"
+#include "profile/profile.h"
+#include "spec/expression.h"
+#include "tool/options.h"
+
+/* A zeroed one is empty: hits have no values. */
+struct values {
+	struct expression x;      /* as typed */
+	struct expression *codes; /* for the targets; all differ */
+	size_t n, capacity;
+	uint32_t *numbers; /* by target, its index in @codes */
+	struct value_code code;
+	struct profile_value value;
+	const char *unit; /* as given; NULL: targets tell it */
+	bool is_wanted;
+	bool has_tracepoint;
+	bool was_told; /* that targets were left out */
+};
+
+/* Parse --sum, if it is given. Errors: of expression_parse(). @opt must outlive @v. */
+must_check int values_parse(struct values *v, const struct options *opt, struct error *e);
+void values_fini(struct values *v);
+
+/*
+ * Find the value for each of @targets. Those that have none are removed from the list, with a
+ * warning. Errors: no target is left; those of value_resolve().
+ */
+must_check int values_choose(struct values *v, struct host *host, struct target_list *targets,
+			     struct error *e);
+
+/* Make @v->code. Errors: -E2BIG. */
+must_check int values_make_code(struct values *v, struct error *e);
+
+/* The value's name in a profile. NULL: hits have none. Lent by @v. */
+const struct profile_value *values_name(const struct values *v);

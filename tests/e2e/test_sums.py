@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--sum: sums and counts are exactly those of a workload that knows its values."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from folded import parse_line
+from sums import A, B, below, below_run, read_sums, rows_of, sizes
+from tool import PATIENCE_S, STACKCOUNT, Result, Tool, read_folded, scaled, stackcount, trace, user_chain, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+machine = pytest.mark.needs("machine")
+WRITE, WRITTEN, READ = (f"t:syscalls:{name}" for name in ("sys_enter_write", "sys_exit_write", "sys_exit_read"))
+
+
+def read_files(*args):
+    command = [STACKCOUNT, "--read", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+    return Result(command, done.stdout, done.stderr, done.returncode).ok()
+
+
+def sums_of(work, *args):
+    result, expected = trace(work, "-U", "--format", "json", *args)
+    assert result.lost == 0, result
+    return (*read_sums(result), below_run(expected))
+
+
+@pytest.mark.needs("path of its own")
+@pytest.mark.parametrize("cpus", [[0], [0, 1]], ids=str)
+def test_field_of_a_tracepoint(workload, cpus):
+    n = scaled(50_000)
+    work = workload("values", "write", n, cpus=cpus)
+    sums, counts, name, expected = sums_of(work, "-p", work.pid, "--sum", "count", WRITE)
+    assert name == ("count", "bytes")
+    assert counts == expected == {A: n * len(cpus), B: n * len(cpus)}
+    assert sums == below("", (sizes(n) * len(cpus), 7 * n * len(cpus)))
+
+
+@pytest.mark.needs("path of its own")
+def test_negative_values(workload):
+    n = scaled(2_000)
+    work = workload("values", "read", n)
+    sums, counts, name, expected = sums_of(work, "-p", work.pid, "--sum", "ret", READ)
+    assert name == ("ret", None)
+    assert counts == expected
+    assert sums == below("", (-9 * n, sum(i % 100 for i in range(n))))
+
+
+@machine
+def test_arguments_of_system_calls_have_their_types():
+    """The kernel's record has each as an unsigned long."""
+    code = "import ctypes; [ctypes.CDLL(None).getpgid(-2) for _ in range(10)]"
+    result = stackcount("-U", "--format", "json", "--sum", "pid / 2", "t:syscalls:sys_enter_getpgid", "--", sys.executable, "-c", code)
+    document = json.loads(result.out)
+    assert document["total"] == -10 and result.lost == 0, result
+
+
+@machine
+@pytest.mark.parametrize("names", [["mmap"], ["munmap"], ["mmap", "munmap"], ["munmap", "mmap"]], ids="+".join)
+def test_unit_that_some_events_have_is_unknown(names):
+    """Both have the field at one place. One has the type size_t."""
+    events = [f"t:syscalls:sys_enter_{name}" for name in names]
+    result = stackcount("--format", "json", "--sum", "len", *events, "--", "true").ok()
+    assert json.loads(result.out)["values"][0] == {"name": "len", "unit": "bytes" if names == ["munmap"] else None}
+
+
+@machine
+def test_two_tracepoints_with_values_at_different_places(workload):
+    """They have one row: each hit adds its own value."""
+    n = scaled(1_000)
+    work = workload("values", "write", n)
+    sums, counts, _, _ = sums_of(work, "-p", work.pid, "--sum", "-count", WRITE, "t:syscalls:sys_enter_re*")
+    assert sums == below("", (-sizes(n), -7 * n))
+    assert counts == below("", (n, n))
+
+
+@machine
+def test_expression(workload):
+    n = 1_000
+    work = workload("values", "write", n)
+    sums, _, name, _ = sums_of(work, "-p", work.pid, "--sum", "(u8)count / 2 - 1", WRITE)
+    assert name == ("(u8)count / 2 - 1", None)
+    assert sums == below("", (sum((i % 1000 + 1) % 256 // 2 - 1 for i in range(n)), 2 * n))
+
+
+@machine
+def test_intervals_and_the_file_of_the_run(workload, tmp_path):
+    n = scaled(200_000)
+    work = workload("values", "write", n, cpus=[0, 1])
+    args = ["-U", "--format", "json", "-o", tmp_path / "run.json", "-i", "0.05", "-p", work.pid, "--sum", "count", WRITE]
+    result, expected = trace(work, *args)
+    assert result.ok().lost == 0
+    reports = [json.loads(line) for line in result.out.splitlines()]
+    total = below("", (2 * sizes(n), 14 * n))
+    for value, wanted in ((0, total), (1, below_run(expected))):
+        rows = [rows_of(report, value) for report in reports]
+        assert {chain: sum(row.get(chain, 0) for row in rows) for chain in wanted} == wanted
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert rows_of(run) == total and rows_of(run, 1) == below_run(expected)
+    parts = sum(part for stack in run["stacks"] for _, part in stack.get("slices", []))
+    assert parts == run["total"] >= sum(total.values())
+
+
+@pytest.mark.needs("unwinding")
+def test_deferred_hits_bring_their_values():
+    """The program is new, so its first hits wait for its tables."""
+    n = 50
+    command = [workload_path("values"), "--quiet", "write", n]
+    result = stackcount("-U", "--format", "json", "--sum", "count", WRITE, "--", *command)
+    sums, counts, _ = read_sums(result)
+    assert result.lost == 0, result
+    assert counts == below("", (n, n)) and sums == below("", (sizes(n), 7 * n))
+
+
+@machine
+def test_each_form_shows_the_sum(workload, tmp_path):
+    n = 1_000
+    work = workload("values", "write", n)
+    names = ["x.txt", "x.folded", "x.pb.gz", "x.html", "x.tree", "x.json", "x.prom"]
+    files = [tmp_path / name for name in names]
+    result, _ = trace(work, "-U", *(word for file in files for word in ("-o", file)), "-p", work.pid, "--sum", "count", WRITE)
+    assert result.ok().lost == 0
+    document = json.loads((tmp_path / "x.json").read_text())
+    total, hits = document["total"], sum(stack["values"][1] for stack in document["stacks"])
+    text, folded, _, _, tree, _, prom = [file.read_bytes().decode("latin-1") for file in files]
+    assert f"\n    {sizes(n)} bytes ({n} hits)\n" in text
+    assert below_run({user_chain(parts): count for parts, count in map(parse_line, folded.splitlines())}).items() >= below("", (sizes(n), 7 * n)).items()
+    assert re.search(rf"^ +COUNT .*\n +{total} ", tree, re.M), tree
+    assert re.search(rf"^stackcount_hits_total{{.*}} {hits}$", prom, re.M), prom
+    assert re.search(rf'^stackcount_value_total{{.*value="count",unit="bytes".*}} {total}$', prom, re.M), prom
+    for name in ("x.pb.gz", "x.html"):
+        again = read_files("--format", "json", tmp_path / name)
+        assert json.loads(again.ok().out)["values"] == document["values"]
+        assert read_sums(again)[:2] == (below("", (sizes(n), 7 * n)), below("", (n, n)))
+    twice = read_files("--format", "json", tmp_path / "x.pb.gz", tmp_path / "x.pb.gz")
+    assert read_sums(twice)[:2] == (below("", (2 * sizes(n), 14 * n)), below("", (2 * n, 2 * n)))
+    difference = read_files("-f", tmp_path / "x.pb.gz", "--minus", tmp_path / "x.pb.gz")
+    assert f" {sizes(n)} {sizes(n)}\n" in difference.out
+    chosen = read_files("-f", "--min", 7 * n + 1, tmp_path / "x.pb.gz")
+    assert [count for _, count in read_folded(chosen.out)] == [sizes(n)]
+
+
+@machine
+@pytest.mark.parametrize(
+    ("unit", "name", "text"),
+    [("bytes", "bytes", "1000 bytes"), ("ns", "nanoseconds", "1000 ns"), ("us", "microseconds", "1000.000 us"), ("sectors", "sectors", "1000 sectors")],
+)
+def test_a_given_unit(unit, name, text, tmp_path):
+    """In text with a size that suits it, elsewhere exact."""
+    files = [tmp_path / "x.txt", tmp_path / "x.json", tmp_path / "x.pb.gz", tmp_path / "x.folded"]
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=250", "count=4"]
+    options = [word for file in files for word in ("-o", file)]
+    stackcount("-U", *options, "--sum", "0 + count", "--unit", unit, WRITE, "--min", 900, "--", *command).ok()
+    as_text, as_json, _, folded = [file.read_bytes().decode("latin-1") for file in files]
+    assert f"\n    {text} (4 hits)\n" in as_text
+    assert json.loads(as_json)["values"][0] == {"name": "0 + count", "unit": name}
+    assert re.search(r" 1000$", folded, re.M), folded
+    assert json.loads(read_files("--format", "json", files[2]).out)["values"][0] == {"name": "0 + count", "unit": name}
+
+
+@machine
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--unit", "bytes", WRITE], "--unit needs --sum"),
+        (["--sum", "count", "--unit", "", WRITE], "--unit: '' is not a word"),
+        (["--sum", "count", "--unit", "two words", WRITE], "--unit: 'two words' is not a word"),
+        (["--sum", "cuont", WRITE], r"--sum cuont: syscalls:sys_enter_write has no field 'cuont' \(did you mean count\?\)\n  cuont\n  \^\n$"),
+        (["--sum", "8 * (cuont - 1)", WRITE], r"\(did you mean count\?\)\n  8 \* \(cuont - 1\)\n       \^\n$"),
+        (["-l", "--sum", "nix", WRITE], r"--sum nix: syscalls:sys_enter_write has no field 'nix'\n  nix\n  \^\n$"),
+        (["--sum", "count +", WRITE], r"'count \+': the expression ends too early\n  count \+\n         \^"),
+        (["--sum", "arg0", WRITE], r"'arg0': arguments are counted from 1: the first one is arg1\n"),
+        (["--sum", "comm", "t:sched:sched_process_fork"], "the field '(parent_)?comm' of .*|--sum comm: .*"),
+        (["--sum", "prev_comm", "t:sched:sched_switch"], "the field 'prev_comm' of sched:sched_switch has no value to add: it is an array"),
+        (["--sum", "common_pid", WRITE], "the field 'common_pid' .*: programs cannot read it"),
+        (["--sum", "filename", "t:sched:sched_process_exec"], "the field 'filename' .*: its length varies"),
+        (["--sum", "count", "--read", "x.json"], "--read and --sum exclude each other"),
+    ],
+)
+def test_refusals(args, message):
+    result = stackcount(*args)
+    assert result.status in (1, 2) and not result.out, result
+    assert re.search(message, result.err), result
+
+
+@machine
+def test_the_list_has_the_events_with_the_value():
+    every = sorted(stackcount("-l", "t:syscalls:sys_*_write").ok().out.split())
+    result = stackcount("-l", "--sum", "count", "t:syscalls:sys_*_write").ok()
+    assert every == ["t:syscalls:sys_enter_write", "t:syscalls:sys_exit_write"], every
+    assert result.out.split() == every[:1] and "1 of 2 have no value 'count'" in result.err, result
+
+
+@machine
+def test_events_without_the_field_are_left_out_and_told():
+    with Tool(["-D", "0.1", "--sum", "count", "t:syscalls:sys_enter_write*", "t:syscalls:sys_enter_getppid"]) as tool:
+        result = tool.wait()
+    assert re.search(r"^stackcount: (\d+) of (\d+) have no value 'count' and are not traced", result.ok().err, re.M), result
+
+
+MANY = f"{workload_path('values')}:many"
+
+
+def series(n):
+    return n * (n - 1) // 2
+
+
+# What the workload passes to many(), by the two paths.
+ARGUMENTS = {
+    "(int)arg1": lambda n: (-series(n), series(n)),
+    "arg2": lambda n: (series(n), series(n)),
+    "arg3 - 2 * arg2": lambda n: (series(n), series(n)),
+    "(signed char)arg4": lambda n: (-n, -n),
+    "(short)arg5 * 3": lambda n: (-6 * n, -6 * n),
+    "arg6": lambda n: (5 * n, 5 * n),
+}
+ON_THE_STACK = {
+    "arg7": lambda n: (series(n) + 1000 * n, series(n) + 1000 * n),
+    "(int)arg8": lambda n: (-7 * n, -7 * n),
+}
+
+
+def check_arguments(workload, n, expressions, *options):
+    for expression, wanted in expressions.items():
+        work = workload("values", "call", n)
+        sums, counts, name, expected = sums_of(work, *options, "-p", work.pid, "--sum", expression, MANY)
+        assert name == (expression, None)
+        assert sums == below(";many", wanted(n)), expression
+        assert counts == {f"{chain};many": count for chain, count in expected.items()}
+
+
+@machine
+@pytest.mark.parametrize("without", [[], ["--without", "uprobe.multi"], ["--without", "uprobe.multi,uprobe.event"]], ids=" ".join)
+def test_arguments_of_user_functions(workload, without):
+    check_arguments(workload, 500, ARGUMENTS | ON_THE_STACK, *without)
+
+
+@pytest.mark.needs("path of its own")
+def test_arguments_of_user_functions_in_guests(workload):
+    check_arguments(workload, 200, {name: ARGUMENTS[name] for name in ("(int)arg1", "arg3 - 2 * arg2")} | ON_THE_STACK)
+
+
+@machine
+def test_bytes_of_malloc(workload):
+    n = 1_000
+    work = workload("values", "malloc", n)
+    sums, counts, _, _ = sums_of(work, "-p", work.pid, "--sum", "arg1", "c:malloc")
+    for function in (";take;malloc", ";malloc"):
+        if f"{A}{function}" in sums:
+            assert (sums[A + function], sums[B + function]) == (sum(i % 100 + 1 for i in range(n)), 40 * n)
+            assert counts[A + function] == counts[B + function] == n
+            return
+    raise AssertionError(sums)
+
+
+@pytest.mark.needs("path of its own")
+def test_results_of_user_functions(workload):
+    """Without the cast, the register's upper half, which the function leaves at 0, makes -11 another number."""
+    n = 500
+    for expression, wanted in (("(int)retval", (-series(n), series(n))), ("retval", ((n - 1 << 32) - series(n), series(n)))):
+        work = workload("values", "call", n)
+        sums, counts, _, _ = sums_of(work, "-p", work.pid, "--sum", expression, f"r:{MANY}")
+        assert sums == below(";many", wanted)
+        assert counts == below(";many", (n, n))
+
+
+@machine
+def test_a_result_that_another_function_returns_is_lost(workload):
+    """A function that ends in a jump to another one has no result of its own there."""
+    n = 120
+    work = workload("returns", n)
+    tail, exits = (f"r:{workload_path('returns')}:{name}" for name in ("tail", "exits"))
+    result, _ = trace(work, "-U", "--format", "json", "-p", work.pid, "--sum", "retval", tail, exits)
+    document = json.loads(result.ok().out)
+    hits = sum(stack["values"][1] for stack in document["stacks"])
+    assert document["losses"] == [{"reason": "their value cannot be read, or is not known there", "count": 2 * n - hits}]
+    assert hits == n
+
+
+HIT = f"u:{workload_path('places')}:places:hit"
+
+# Sums of N hits. The first argument is at two places, where the second one is a 7.
+OF_PROBE = {
+    "arg1": lambda n: 7 * n - series(n),
+    "arg2": lambda n: -3 * n,
+    "arg3": lambda n: series(n) - 5 * n,
+    "arg4": lambda n: sum(i % 4 for i in range(n)),
+    "arg5": lambda n: 200 * n,
+    "arg6": lambda n: -56 * n,
+    "arg3 * 2 - arg2 + arg4": lambda n: 2 * (series(n) - 5 * n) + 3 * n + sum(i % 4 for i in range(n)),
+}
+
+
+@pytest.mark.needs("path of its own")
+@pytest.mark.parametrize("expression", list(OF_PROBE))
+def test_arguments_of_usdt_probes(workload, expression):
+    """Each kind of place in the notes: registers, numbers, memory, and memory by an index."""
+    n = 100
+    work = workload("places", n)
+    result, expected = trace(work, "-U", "--format", "json", "-p", work.pid, "--sum", expression, HIT)
+    document = json.loads(result.ok().out)
+    assert document["total"] == OF_PROBE[expression](n), result
+    hits = sum(stack["values"][1] for stack in document["stacks"])
+    assert hits == n * (2 if expression == "arg1" else 1) and result.lost == 0, result
+
+
+KERNEL = [
+    ("count", "vfs_write", "write"),
+    ("arg3", "vfs_write", "write"),
+    ("retval", "r:vfs_write", "write"),
+    ("retval", "r:ksys_read", "read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "event", "kind"),
+    [pytest.param(*row, marks=pytest.mark.needs("kernel returns" if row[1].startswith("r:") else "kprobes"), id=" ".join(row)) for row in KERNEL],
+)
+def test_arguments_and_results_of_kernel_functions(workload, expression, event, kind):
+    n = scaled(2_000)
+    work = workload("values", kind, n)
+    sums, counts, name, _ = sums_of(work, "-p", work.pid, "--sum", expression, event)
+    wanted = (sizes(n), 7 * n) if kind == "write" else (-9 * n, sum(i % 100 for i in range(n)))
+    assert sums == below("", wanted) and counts == below("", (n, n))
+    assert name == (expression, None if expression == "arg3" else "bytes")
+
+
+@pytest.mark.needs("kprobes", "way to kernel functions")
+def test_functions_with_the_argument_at_different_places(workload):
+    """In a register and in the tracepoint's record. Each hit chooses its code."""
+    n = scaled(1_000)
+    work = workload("values", "write", n)
+    sums, counts, _, _ = sums_of(work, "-p", work.pid, "--sum", "count", "vfs_write", "ksys_write", "t:syscalls:sys_enter_write")
+    assert sums == below("", (3 * sizes(n), 21 * n)) and counts == below("", (3 * n, 3 * n))
+
+
+@machine
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--sum", "n", "c:malloc"], "malloc has no n: arguments of user functions are arg1, arg2"),
+        (["--sum", "arg1", f"{workload_path('bits32')}:hit"], "hit has no arg1: arguments of 32-bit functions are not read"),
+        (["--sum", "retval", "c:malloc"], "malloc has no retval: returns have it, as r:FUNC"),
+        (["--sum", "arg1", "r:c:malloc"], "malloc has no arg1: when a function returns, retval is known"),
+        (["--sum", "arg1", "e:page-faults"], "page-faults has no arg1: a perf event has no values"),
+        (["--sum", "arg2", f"u:{workload_path('usdt')}:alpha:tick"], "alpha:tick has no arg2: it has 1 argument\n"),
+        (["--sum", "arg7", HIT], "arg7 of places:hit is '8f@%xmm0', which is not read: it is a floating-point number"),
+        (["--sum", "arg8", HIT], "arg8 of places:hit is '8@known.%rip.', which is not read: its place has another form"),
+        (["--sum", "cuont", "vfs_read"], r"vfs_read has no argument 'cuont' \(did you mean count\?\)"),
+        (["--sum", "arg1", "t:sched:sched_switch"], "sched:sched_switch has no arg1: a tracepoint has fields"),
+    ],
+)
+def test_values_that_an_event_has_not(args, message):
+    result = stackcount(*args)
+    assert result.status == 1 and not result.out, result
+    assert re.search(message, result.err), result
+
+
+def sizes_of(*args):
+    """Instructions of the program of tracepoints, and bytes of values in the maps, as --debug has them."""
+    log = stackcount("--debug", "-D", "0.1", "-p", os.getpid(), *args, "t:sched:sched_switch").ok().err
+    instructions = int(re.search(r"program (?:on|old)_tracepoint: (\d+) instructions", log)[1])
+    return instructions, {name: int(n) for name, n in re.findall(r"map (counts0|counts1|hot): \d+ entries, key \d+ bytes, value (\d+) bytes", log)}
+
+
+@machine
+def test_a_run_without_sums_has_nothing_of_them():
+    plain, plain_maps = sizes_of()
+    summed, summed_maps = sizes_of("--sum", "prev_prio")
+    assert plain_maps == {"counts0": 16, "counts1": 16, "hot": 8}
+    assert summed_maps == {"counts0": 24, "counts1": 24, "hot": 16}
+    # The function of the value, its call, and additions to rows and counters.
+    assert plain < summed, (plain, summed)
+
+
+@pytest.mark.needs("path of its own")
+def test_the_verifier_takes_the_code(workload):
+    """Of a value that needs much: nested, divided, read from the stack."""
+    n = 10
+    work = workload("values", "call", n)
+    sums, _, _, _ = sums_of(work, "-p", work.pid, "--sum", "((arg7 - 1000) / 3 * 3 + (arg7 - 1000) % 3) * (1 + (2 * (3 - (int)arg8 / -7 * 3)))", MANY)
+    assert sums == below(";many", (series(n), series(n)))
+
+
+@machine
+def test_tracepoints_that_have_the_field_at_different_places():
+    """sys_enter_pipe2 has its flags second, sys_enter_openat third. Each hit chooses its code."""
+    make = "import os\nfor i in range(3): os.pipe2(os.O_CLOEXEC)"
+    events = ["t:syscalls:sys_enter_openat", "t:syscalls:sys_enter_pipe2"]
+    result = stackcount("-U", "-f", "--sum", "flags", *events, "--", "/usr/bin/python3", "-c", make).ok()
+    assert re.findall(r";pipe2 (\d+)$", result.out, re.M) == [str(3 * os.O_CLOEXEC)], result

@@ -1,0 +1,57 @@
+/* rooms: report profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "report/amount.h"
+
+static void amounts_have_their_units(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t amount;
+		const char *unit, *is;
+	} rows[] = {
+		{ -11, NULL, "-11" },
+		{ 4096, "bytes", "4096 bytes" },
+		{ 1, "bytes", "1 byte" },
+		{ 999, "nanoseconds", "999 ns" },
+		{ 1500000, "nanoseconds", "1500.000 us" },
+		{ -2500000000, "nanoseconds", "-2500.000 ms" },
+		{ 25000000000, "nanoseconds", "25.000 s" },
+		{ 7, "microseconds", "7000 ns" },
+		{ 25, "milliseconds", "25.000 ms" },
+		{ 90, "seconds", "90.000 s" },
+		{ INT64_MAX, "seconds", "9223372036854775807 seconds" },
+		{ 8, "sectors", "8 sectors" },
+		{ 8, "count", "8" },
+		{ 8, "", "8" },
+		{ 8, "two words", "8" },
+		{ 8, "\x1b[31m", "8" },
+		{ 8, "abcdefghijklmnopqrstuvwxyz", "8" },
+		{ INT64_MIN, "abcdefghijklmnopqrstuvwx",
+		  "-9223372036854775808 abcdefghijklmnopqrstuvwx" },
+	};
+	char text[AMOUNT_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const size_t n = amount_put(text, rows[i].amount, rows[i].unit);
+
+		assert_string_equal(text, rows[i].is);
+		assert_int_equal(n, strlen(rows[i].is));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(amounts_have_their_units),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* rooms: match kernel spec arch base elf unwind reader helper */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sys/user.h>
+
+#include "base/array.h"
+#include "match/usdt_argument.h"
+
+/* "s32 context 80", "u64 memory 120 - 8 + 16 << 2" or why the argument is not known. */
+static void describe(const struct usdt_argument *a, char *to, size_t size)
+{
+	const struct expression_node *node = &a->node;
+	char index[32] = "";
+
+	if (node->has_index)
+		(void)snprintf(index, sizeof(index), " + %u << %u", node->index, node->shift);
+	if (a->unknown)
+		(void)snprintf(to, size, "%s", a->unknown);
+	else if (node->op == EXPRESSION_USER_MEMORY)
+		(void)snprintf(to, size, "%c%d memory %u%s + %lld",
+			       node->type.is_signed ? 's' : 'u', 8 * node->type.bytes, node->base,
+			       index, (long long)node->number);
+	else
+		(void)snprintf(to, size, "%c%d %s %lld", node->type.is_signed ? 's' : 'u',
+			       8 * node->type.bytes,
+			       node->op == EXPRESSION_NUMBER ? "number" : "context",
+			       (long long)node->number);
+}
+
+static const char form[] = "its place has another form", sizes[] = "its size is not known";
+
+static const struct {
+	const char *text, *is;
+} rows[] = {
+#if defined(__x86_64__)
+	{ "8@%rdi", "u64 context 112" },
+	{ "-4@%edi", "s32 context 112" },
+	{ "2@%bx", "u16 context 40" },
+	{ "1@%al", "u8 context 80" },
+	{ "1@%ah", "u8 context 81" },
+	{ "1@%sil", "u8 context 104" },
+	{ "-4@%r8d", "s32 context 72" },
+	{ "8@%r15", "u64 context 0" },
+	{ "1@%r10b", "u8 context 56" },
+	{ "2@%r9w", "u16 context 64" },
+	{ "4@%rax", "u32 context 80" },
+	{ "4@$5", "u32 number 5" },
+	{ "-4@$-5", "s32 number -5" },
+	{ "1@$-1", "u8 number 255" },
+	{ "8@$0xffffffffffffffff", "u64 number -1" },
+	{ "-4@-12(%rbp)", "s32 memory 32 + -12" },
+	{ "8@(%rsp)", "u64 memory 152 + 0" },
+	{ "8@0x10(%r12)", "u64 memory 24 + 16" },
+	{ "8@8(%rdx,%rcx,4)", "u64 memory 96 + 88 << 2 + 8" },
+	{ "8@(%rdx,%r15)", "u64 memory 96 + 0 << 0 + 0" },
+	{ "8@(%rdx,%rcx,8)", "u64 memory 96 + 88 << 3 + 0" },
+	{ "4@x(%rip)", form },
+	{ "4@4(%rip)", form },
+	{ "4@x", form },
+	{ "4@0x601040", form },
+	{ "4@(%edx)", form },
+	{ "4@(,%rdx,8)", form },
+	{ "4@(%rdx,%rcx,3)", form },
+	{ "4@(%rdx,%rcx,16)", form },
+	{ "4@(%rdx,%rcx,-1)", form },
+	{ "4@(%rdx", form },
+	{ "4@(%rdx)x", form },
+	{ "4@4294967296(%rdx)", form },
+	{ "4@%r16", form },
+	{ "4@%r7", form },
+	{ "4@%r8x", form },
+	{ "4@%r8dd", form },
+	{ "4@%xmm0", form },
+	{ "4@%", form },
+	{ "4@$", form },
+	{ "4@$x", form },
+	{ "4@$5x", form },
+	{ "4@$99999999999999999999", form },
+#else
+	{ "8@x0", "u64 context 0" },
+	{ "-4@w19", "s32 context 152" },
+	{ "8@sp", "u64 context 248" },
+	{ "-4@-5", "s32 number -5" },
+	{ "8@[sp, 16]", "u64 memory 248 + 16" },
+	{ "8@[x29,-8]", "u64 memory 232 + -8" },
+	{ "8@[x1, x2]", "u64 memory 8 + 16 << 0 + 0" },
+	{ "4@[w1]", form },
+	{ "4@x31", form },
+	{ "4@[x1, x2, lsl 3]", form },
+	{ "4@known", form },
+#endif
+	{ "8f@x", "it is a floating-point number" },
+	{ "-8f@x", "it is a floating-point number" },
+	{ "3@x", sizes },
+	{ "16@x", sizes },
+	{ "@x", sizes },
+	{ "-@x", sizes },
+	{ "x", sizes },
+	{ "4@", form },
+	{ "4@ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+	  "its place is too long a text" },
+};
+
+static void arguments_have_places(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *at = rows[i].text;
+		struct usdt_argument argument;
+		char is[128];
+
+		assert_true(usdt_argument_next(&at, &argument));
+		describe(&argument, is, sizeof(is));
+		if (strcmp(is, rows[i].is) != 0)
+			fail_msg("%s: '%s', not '%s'", rows[i].text, is, rows[i].is);
+		assert_false(usdt_argument_next(&at, &argument));
+	}
+}
+
+static void blanks_are_between_arguments(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+	} lists[] = { { "", 0 },
+		      { "  ", 0 },
+		      { "4@a 4@b", 2 },
+		      { " 4@a  4@b ", 2 },
+		      { "4@[a, 1] 4@[b]", 2 },
+		      { "4@[a 4@b", 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		const char *at = lists[i].text;
+		struct usdt_argument argument;
+		size_t n = 0;
+
+		while (usdt_argument_next(&at, &argument))
+			n++;
+		assert_int_equal(n, lists[i].n);
+	}
+}
+
+#if defined(__x86_64__)
+/* User space's header has the places that the kernel's has. */
+static void registers_are_where_the_kernel_has_them(void **state)
+{
+#define ROW(name, member)                                             \
+	{                                                             \
+		"8@%" name, offsetof(struct user_regs_struct, member) \
+	}
+	static const struct {
+		const char *text;
+		size_t place;
+	} wanted[] = { ROW("rax", rax), ROW("rbx", rbx), ROW("rcx", rcx), ROW("rdx", rdx),
+		       ROW("rsi", rsi), ROW("rdi", rdi), ROW("rbp", rbp), ROW("rsp", rsp),
+		       ROW("r8", r8),   ROW("r9", r9),   ROW("r10", r10), ROW("r11", r11),
+		       ROW("r12", r12), ROW("r13", r13), ROW("r14", r14), ROW("r15", r15) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		const char *at = wanted[i].text;
+		struct usdt_argument argument;
+
+		assert_true(usdt_argument_next(&at, &argument));
+		assert_null(argument.unknown);
+		assert_int_equal(argument.node.number, wanted[i].place);
+	}
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arguments_have_places),
+		cmocka_unit_test(blanks_are_between_arguments),
+#if defined(__x86_64__)
+		cmocka_unit_test(registers_are_where_the_kernel_has_them),
+#endif
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,471 @@
+/* rooms: bpf base spec */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The code of values, run by this machine's kernel, against the same calculation in C. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/abi.h"
+#include "bpf/instructions.h"
+#include "bpf/value_code.h"
+
+#define NO_VALUE 1
+
+/* The context of the test's programs: the kernel lets them read these words. */
+static uint64_t words[4];
+
+static int value_map(void)
+{
+	const union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1
+	};
+
+	return sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+}
+
+/* Run the code with @number, with @words as its context. Returns its result, and *@ret. */
+static uint32_t run_value(const struct value_code *value, uint32_t number, int64_t *ret)
+{
+	cleanup(cleanup_close_fd) int map = value_map(), fd = -1;
+	const struct bpf_insn before[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_MAP_VALUE, 0, map),
+		INSN(0, 0, 0, 0, 0),
+		MOVE_IMM(3, (int)number),
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 1),
+		EXIT,
+	};
+	struct bpf_insn insns[4096];
+	const uint32_t key = 0;
+	union bpf_attr attr = {};
+
+	assert_true(value->n + ARRAY_SIZE(before) <= ARRAY_SIZE(insns));
+	memcpy(insns, before, sizeof(before));
+	memcpy(insns + ARRAY_SIZE(before), value->insns, value->n * sizeof(*insns));
+	fd = instructions_load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, insns,
+			       (unsigned)(ARRAY_SIZE(before) + value->n));
+	assert_true(fd >= 0);
+	attr.test.prog_fd = (unsigned)fd;
+	attr.test.ctx_in = (uintptr_t)words;
+	attr.test.ctx_size_in = sizeof(words);
+	assert_int_equal(sys_bpf(BPF_PROG_TEST_RUN, &attr, sizeof(attr)), 0);
+
+	union bpf_attr look = { .map_fd = (unsigned)map,
+				.key = (uintptr_t)&key,
+				.value = (uintptr_t)ret };
+
+	assert_int_equal(sys_bpf(BPF_MAP_LOOKUP_ELEM, &look, sizeof(look)), 0);
+	return attr.test.retval;
+}
+
+/* --- the same in C --- */
+
+struct number {
+	uint64_t value;
+	bool is_unsigned; /* of 64 bits */
+};
+
+static uint64_t extended(uint64_t value, struct value_type type)
+{
+	const unsigned shift = 64U - 8U * type.bytes;
+
+	return type.is_signed ? (uint64_t)((int64_t)(value << shift) >> shift)
+			      : value << shift >> shift;
+}
+
+static uint64_t divided(uint64_t a, uint64_t b, bool is_unsigned, bool is_modulo)
+{
+	const int64_t sa = (int64_t)a, sb = (int64_t)b;
+
+	if (b == 0)
+		return is_modulo ? a : 0;
+	if (is_unsigned)
+		return is_modulo ? a % b : a / b;
+	if (sb == -1)
+		return is_modulo ? 0 : -a;
+	return (uint64_t)(is_modulo ? sa % sb : sa / sb);
+}
+
+static struct number calculated(enum expression_op op, struct number a, struct number b)
+{
+	const bool is_unsigned = a.is_unsigned || b.is_unsigned;
+
+	switch (op) {
+	case EXPRESSION_MULTIPLY:
+		return (struct number){ a.value * b.value, is_unsigned };
+	case EXPRESSION_DIVIDE:
+	case EXPRESSION_MODULO:
+		return (struct number){
+			divided(a.value, b.value, is_unsigned, op == EXPRESSION_MODULO), is_unsigned
+		};
+	case EXPRESSION_ADD:
+		return (struct number){ a.value + b.value, is_unsigned };
+	case EXPRESSION_SUBTRACT:
+		return (struct number){ a.value - b.value, is_unsigned };
+	case EXPRESSION_SHIFT_LEFT:
+		return (struct number){ a.value << (b.value & 63), a.is_unsigned };
+	case EXPRESSION_SHIFT_RIGHT:
+		return (struct number){ a.is_unsigned
+						? a.value >> (b.value & 63)
+						: (uint64_t)((int64_t)a.value >> (b.value & 63)),
+					a.is_unsigned };
+	case EXPRESSION_AND:
+		return (struct number){ a.value & b.value, is_unsigned };
+	case EXPRESSION_XOR:
+		return (struct number){ a.value ^ b.value, is_unsigned };
+	default:
+		return (struct number){ a.value | b.value, is_unsigned };
+	}
+}
+
+static struct number leaf_value(const struct expression_node *node)
+{
+	uint64_t value = (uint64_t)node->number;
+
+	if (node->op == EXPRESSION_CONTEXT)
+		memcpy(&value, (const char *)words + node->number, sizeof(value));
+	return (struct number){ extended(value, node->type),
+				node->type.bytes == 8 && !node->type.is_signed };
+}
+
+static int64_t expected_value(const struct expression *x)
+{
+	struct number stack[EXPRESSION_MOST_NODES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->n; i++) {
+		const struct expression_node *node = &x->nodes[i];
+		struct number *top = n ? &stack[n - 1] : NULL;
+
+		switch (node->op) {
+		case EXPRESSION_NUMBER:
+		case EXPRESSION_CONTEXT:
+			stack[n++] = leaf_value(node);
+			break;
+		case EXPRESSION_CAST:
+			*top = (struct number){ extended(top->value, node->type),
+						node->type.bytes == 8 && !node->type.is_signed };
+			break;
+		case EXPRESSION_NEGATE:
+			top->value = -top->value;
+			break;
+		case EXPRESSION_INVERT:
+			top->value = ~top->value;
+			break;
+		default:
+			stack[n - 2] = calculated((enum expression_op)node->op, stack[n - 2], *top);
+			n--;
+		}
+	}
+	assert_int_equal(n, 1);
+	return (int64_t)stack[0].value;
+}
+
+/* --- expressions --- */
+
+/* a to d are the words, as types that differ. */
+static const struct value_type types[4] = { { 8, true }, { 8, false }, { 4, true }, { 2, false } };
+
+static void parse_with_places(const char *text, struct expression *ret)
+{
+	struct error e = {};
+
+	if (expression_parse(text, ret, &e))
+		fail_msg("'%s' was refused: %s", text, e.text);
+	for (size_t i = 0; i < ret->n; i++) {
+		struct expression_node *node = &ret->nodes[i];
+		const int word = text[node->at] - 'a';
+
+		if (node->op != EXPRESSION_NAME)
+			continue;
+		node->op = EXPRESSION_CONTEXT;
+		node->number = 8 * word;
+		node->type = types[word];
+	}
+}
+
+static void check_value(const char *text)
+{
+	struct expression x;
+	struct value_code code;
+	int64_t value = 0;
+	struct error e;
+
+	parse_with_places(text, &x);
+	assert_int_equal(value_code_make(&x, 1, false, &code, &e), 0);
+	assert_int_equal(run_value(&code, 0, &value), 0);
+	if (value != expected_value(&x))
+		fail_msg("'%s' is %lld, not %lld", text, (long long)value,
+			 (long long)expected_value(&x));
+	value_code_fini(&code);
+}
+
+static void set_words(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	words[0] = a;
+	words[1] = b;
+	words[2] = c;
+	words[3] = d;
+}
+
+static void each_operation_is_that_of_c(void **state)
+{
+	static const char *const texts[] = {
+		"a",
+		"b",
+		"c",
+		"d",
+		"-c",
+		"~d",
+		"a / c",
+		"a % c",
+		"c / a",
+		"b / c",
+		"b % c",
+		"d / a",
+		"a / 0",
+		"a % 0",
+		"b / 0",
+		"b % 0",
+		"c * d",
+		"a - b",
+		"a >> 3",
+		"b >> 3",
+		"c >> 1",
+		"a << 65",
+		"1 << c",
+		"a >> b",
+		"a & d",
+		"a ^ c",
+		"b | c",
+		"(u8)a",
+		"(s8)b",
+		"(int)b",
+		"(u64)c",
+		"(s16)-d",
+		"(u32)c",
+		"a + 0x7a26e701",
+		"0x7a26e701",
+		"-0x123456789",
+		"(u64)c / 3",
+		"(u64)c >> 60",
+		"c / -1",
+		"a / -1",
+		"18446744073709551615 / 2",
+	};
+	static const uint64_t numbers[][4] = {
+		{ 100, 7, 3, 5 },
+		{ (uint64_t)-100, (uint64_t)-7, (uint32_t)-3, 0xffff },
+		{ (uint64_t)INT64_MIN, UINT64_MAX, UINT32_MAX, 0 },
+		{ 0, 0, 0, 0 },
+		{ 0xdeadbeefcafebabe, 0x8000000000000001, 0x80000000, 0x8001 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(numbers); k++) {
+		set_words(numbers[k][0], numbers[k][1], numbers[k][2], numbers[k][3]);
+		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+			check_value(texts[i]);
+	}
+}
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005 + 1442695040888963407;
+	return (uint32_t)(*seed >> 33);
+}
+
+/* A text of at most @depth operations below each other. */
+static void put_random(uint64_t *seed, int depth, char *to)
+{
+	static const char *const binary[] = { "*", "/", "%", "+", "-", "<<", ">>", "&", "^", "|" };
+	static const char *const unary[] = { "-", "~", "(int)", "(u8)", "(s16)", "(u64)", "(s64)" };
+	static const char *const leaves[] = { "a", "b", "c", "d", "0", "1", "3", "4294967296" };
+
+	if (depth == 0 || next_random(seed) % 4 == 0) {
+		strcat(to, leaves[next_random(seed) % ARRAY_SIZE(leaves)]);
+	} else if (next_random(seed) % 3 == 0) {
+		strcat(to, unary[next_random(seed) % ARRAY_SIZE(unary)]);
+		put_random(seed, depth - 1, to);
+	} else {
+		strcat(to, "(");
+		put_random(seed, depth - 1, to);
+		strcat(to, binary[next_random(seed) % ARRAY_SIZE(binary)]);
+		put_random(seed, depth - 1, to);
+		strcat(to, ")");
+	}
+}
+
+static void random_expressions_are_calculated_as_in_c(void **state)
+{
+	uint64_t seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		char text[1024] = "";
+
+		put_random(&seed, 4, text);
+		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+			words[k] = ((uint64_t)next_random(&seed) << 33 ^ next_random(&seed)) >>
+				   next_random(&seed) % 64;
+		if (strlen(text) <= 256)
+			check_value(text);
+	}
+}
+
+static void the_number_chooses_the_expression(void **state)
+{
+	struct expression of[VALUES_MOST];
+	struct value_code code;
+	struct error e;
+
+	(void)state;
+	set_words(11, 22, 33, 44);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		parse_with_places("a", &of[i]);
+		of[i].nodes[0] = (struct expression_node){ .op = EXPRESSION_NUMBER,
+							   .number = 1000 + (int64_t)i,
+							   .type = { 8, true } };
+	}
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, &e), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(of); i += 51) {
+		int64_t value = 0;
+
+		assert_int_equal(run_value(&code, i, &value), 0);
+		assert_int_equal(value, 1000 + i);
+	}
+	value_code_fini(&code);
+}
+
+static void too_much_code_is_refused(void **state)
+{
+	static struct expression of[VALUES_MOST];
+	struct value_code code;
+	struct error e;
+	char text[256] = "a";
+
+	(void)state;
+	while (strlen(text) < 110)
+		strcat(text, "/c%a");
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		parse_with_places(text, &of[i]);
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), true, &code, &e), -E2BIG);
+	value_code_fini(&code);
+}
+
+/* With the others, and with code behind it. */
+static void what_is_unknown_or_unreadable_is_no_value(void **state)
+{
+	struct expression of[3];
+	struct value_code code;
+	int64_t value;
+	struct error e;
+
+	(void)state;
+	set_words(4096, 0, 0, 0); /* nothing is mapped there */
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		parse_with_places("a / d + 1", &of[i]);
+	of[1].nodes[1] = (struct expression_node){ .op = EXPRESSION_UNKNOWN, .type = { 8, true } };
+	of[2].nodes[1] = (struct expression_node){
+		.op = EXPRESSION_KERNEL_MEMORY, .base = 0, .number = 8, .type = { 8, true }
+	};
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, &e), 0);
+	assert_int_equal(run_value(&code, 0, &value), 0);
+	assert_int_equal(run_value(&code, 1, &value), NO_VALUE);
+	assert_int_equal(run_value(&code, 2, &value), NO_VALUE);
+	value_code_fini(&code);
+}
+
+static void memory_is_read_by_an_index(void **state)
+{
+	static const uint32_t table[4] = { 10, 20, 30, UINT32_MAX };
+	struct expression x = { .n = 1 };
+	struct value_code code;
+	int64_t value;
+	struct error e;
+
+	(void)state;
+	x.nodes[0] = (struct expression_node){ .op = EXPRESSION_USER_MEMORY,
+					       .number = 4,
+					       .base = 8,
+					       .index = 16,
+					       .shift = 2,
+					       .has_index = true,
+					       .type = { 4, true } };
+	for (int by_helper = 0; by_helper < 2; by_helper++) {
+		assert_int_equal(value_code_make(&x, 1, by_helper, &code, &e), 0);
+		set_words(0, (uintptr_t)table, 1, 0);
+		assert_int_equal(run_value(&code, 0, &value), 0);
+		assert_int_equal(value, 30);
+		set_words(0, (uintptr_t)table, 2, 0);
+		assert_int_equal(run_value(&code, 0, &value), 0);
+		assert_int_equal(value, -1);
+		set_words(0, 0, 2, 0);
+		assert_int_equal(run_value(&code, 0, &value), NO_VALUE);
+		value_code_fini(&code);
+	}
+}
+
+/* The function is between two others, and the code is longer and shorter than what was there. */
+static void the_code_takes_the_place_of_a_function(void **state)
+{
+	const struct bpf_insn before[] = {
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 2), /* value */
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 4), /* last */
+		EXIT,
+		MOVE_IMM(0, VALUE_CODE), /* value */
+		MOVE_IMM(1, 1),
+		EXIT,
+		MOVE_IMM(0, 9), /* last */
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -5),
+		EXIT,
+	};
+	const struct bpf_insn longer[] = { MOVE_IMM(0, 1), MOVE_IMM(0, 2), MOVE_IMM(0, 3),
+					   MOVE_IMM(0, 4), EXIT };
+
+	(void)state;
+	for (size_t n = 1; n <= ARRAY_SIZE(longer); n += 4) {
+		struct value_code value = { (struct bpf_insn *)longer + ARRAY_SIZE(longer) - n, n,
+					    n };
+		struct bpf_func_info functions[] = { { 0, 1 }, { 3, 2 }, { 6, 3 } };
+		struct bpf_insn *insns = memcpy(malloc(sizeof(before)), before, sizeof(before));
+		struct program_code code = { insns, ARRAY_SIZE(before), functions, 3 };
+
+		value_code_put(&value, &code);
+		assert_int_equal(code.n, ARRAY_SIZE(before) - 3 + n);
+		assert_int_equal(insn_target(&code.insns[0], 0), 3);
+		assert_int_equal(insn_target(&code.insns[1], 1), 3 + n);
+		assert_memory_equal(code.insns + 3, value.insns, n * sizeof(*longer));
+		assert_int_equal(code.insns[3 + n].imm, 9);
+		assert_int_equal(insn_target(&code.insns[4 + n], 4 + n), 3);
+		assert_int_equal(functions[1].insn_off, 3);
+		assert_int_equal(functions[2].insn_off, 3 + n);
+		free(code.insns);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_operation_is_that_of_c),
+		cmocka_unit_test(random_expressions_are_calculated_as_in_c),
+		cmocka_unit_test(the_number_chooses_the_expression),
+		cmocka_unit_test(too_much_code_is_refused),
+		cmocka_unit_test(what_is_unknown_or_unreadable_is_no_value),
+		cmocka_unit_test(memory_is_read_by_an_index),
+		cmocka_unit_test(the_code_takes_the_place_of_a_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
