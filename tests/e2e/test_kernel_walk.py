@@ -202,20 +202,16 @@ def test_both_ways_give_the_same_report(workload):
 
 
 @pytest.mark.needs("guest", "newest kernel")
-def test_a_difference_makes_the_helper_walk_all():
+def test_a_difference_makes_the_helper_walk_all(sysctl):
     """The kernel gives two frames, while the tool is told that it gives 127."""
     limit = Path("/proc/sys/kernel/perf_event_max_stack")
-    before = limit.read_text()
     pretend = kernel.with_mounts(f"echo 127 >/tmp/limit; mount --bind /tmp/limit {limit} || exit 99\n")
-    limit.write_text("2")
-    try:
-        with Tool(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
-            tool.wait_live()
-            for _ in range(200):
-                time.sleep(0.05)
-            result = tool.end().ok()
-    finally:
-        limit.write_text(before)
+    sysctl("kernel.perf_event_max_stack", 2)
+    with Tool(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
+        tool.wait_live()
+        for _ in range(200):
+            time.sleep(0.05)
+        result = tool.end().ok()
     assert len(re.findall("a kernel stack that begins at 0x[0-9a-f]+ differs from that of the kernel's helper", result.err)) == 1, result
     assert "--kernel-unwind helper" in result.err, result
 
