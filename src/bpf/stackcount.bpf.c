@@ -229,14 +229,17 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 
 /*
  * Keep the kernel from giving this program a private stack, by a tail call that is never made
- * (@never is 0). Another user probe's program may preempt this one on the same CPU. Since Linux
- * 6.13 (a76ab5731e32), each large stack of a program exists once for each CPU. Two runs would mix
- * up their data there, even pointers. Programs with tail calls get no private stack.
+ * (@never is 0). Since Linux 6.13 (a76ab5731e32), each large stack of a program exists once for
+ * each CPU. Two runs at once would mix up their data there, even pointers. Two kinds of programs
+ * may run on top of themselves. A thread in a user probe's program may be preempted by another one.
+ * A system call's program may, too, and by interrupts and NMIs that hit the same program at other
+ * tracepoints (trace_call_bpf_faultable() of Linux 7.2). Programs with tail calls get no private
+ * stack. @programs is of this program's type: the kernel refuses two types with one map.
  */
-static __always_inline void keep_own_stack(void *ctx)
+static __always_inline void keep_own_stack(void *ctx, void *programs)
 {
 	if (config.never)
-		bpf_tail_call(ctx, &no_programs, 0);
+		bpf_tail_call(ctx, programs, 0);
 }
 
 /*
@@ -253,13 +256,14 @@ static __always_inline void go_to_full(void *ctx, void *slot)
 
 static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 {
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &no_programs);
 	return on_hit(ctx, kind, true);
 }
 
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
+	keep_own_stack(ctx, &full_tracepoint);
 	go_to_full(ctx, &full_tracepoint);
 	(void)on_hit(ctx, HIT_TRACEPOINT, true);
 	return OTHERS_GO_ON;
