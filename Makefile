@@ -59,8 +59,18 @@ $(ZYDIS)/unpacked: scripts/zydis
 	scripts/zydis $(ZYDIS)
 $(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked
 	@mkdir -p $(@D)
-	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
-$(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o DecoderData.o SharedData.o Register.o)
+	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 $(ZYDIS_FLAGS) -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
+# Its tables, a fifth of the program: their section gets no contents, and arch/x86_64/instruction.c unpacks
+# them to it. So no relocation may change them, as it would a table of jumps.
+$(BUILD)/obj/zydis/DecoderData.o $(BUILD)/obj/zydis/SharedData.o: private ZYDIS_FLAGS := -fno-jump-tables
+$(BUILD)/obj/zydis/tables.o: $(BUILD)/obj/zydis/DecoderData.o $(BUILD)/obj/zydis/SharedData.o
+	$(CC) -r -nostdlib -o $@.whole $^
+	! readelf -SW $@.whole | grep -qw '\.rela\.rodata'
+	$(OBJCOPY) -O binary -j .rodata $@.whole $(@:.o=.bin)
+	xz -T1 --check=none --lzma2=preset=9e,dict=384KiB --stdout $(@:.o=.bin) >$(@:.o=.xz)
+	$(OBJCOPY) --rename-section .rodata=zydis_tables,alloc --add-section zydis_packed=$(@:.o=.xz) \
+		--set-section-flags zydis_packed=alloc,contents,readonly,data $@.whole $@
+$(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o tables.o Register.o)
 	$(AR) rcs $@ $^
 DECODER := $(if $(filter x86_64,$(ARCH)),$(BUILD)/libzydis.a)
 OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)

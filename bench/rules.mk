@@ -51,7 +51,7 @@ $(BENCH_DIR)/budget $(BENCH_DIR)/tables $(BENCH_DIR)/forms: $(BENCH_DIR)/%: benc
 
 $(BENCH_DIR)/noise: bench/noise.c $(filter $(BUILD)/obj/profile/%.o $(BUILD)/obj/base/%.o,$(OBJS))
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldeflate -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldeflate -llzma -lm
 
 $(BENCH_DIR)/images: bench/images.c
 	@mkdir -p $(@D)

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <libdeflate.h>
+#include <lzma.h>
+#include <stdint.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -21,4 +23,15 @@ void packed_open(const void *packed, size_t n, void *to, size_t n_to)
 
 	assert(result == LIBDEFLATE_SUCCESS);
 	(void)result;
+}
+
+void packed_open_xz(const void *packed, size_t n, void *to, size_t n_to)
+{
+	uint64_t most_bytes = UINT64_MAX;
+	size_t at = 0, at_to = 0;
+	const lzma_ret result =
+		lzma_stream_buffer_decode(&most_bytes, 0, NULL, packed, &at, n, to, &at_to, n_to);
+
+	(void)memory_or_exit(result == LZMA_MEM_ERROR ? NULL : to);
+	assert(result == LZMA_OK && at_to == n_to);
 }
