@@ -308,7 +308,9 @@ static int check_reading(const struct options *o, struct error *e)
 			return error_set(e, -EINVAL, "--read and %s exclude each other",
 					 tracing[i].option);
 	if (o->n_minus && o->interval_ns)
-		return error_set(e, -EINVAL, "--minus and %s exclude each other",
+		return error_set(e, -EINVAL,
+				 "--minus and %s exclude each other: the difference is known at "
+				 "the end of the whole run",
 				 o->live ? "--live" : "-i");
 	if (o->value && !o->read)
 		return error_set(e, -EINVAL,
