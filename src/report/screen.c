@@ -112,8 +112,8 @@ void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t c
 	strbuf_printf(&line, " hit%s (", text_plural(head->hits));
 	put_grouped(&line, (uint64_t)(head->hits_per_s + 0.5));
 	strbuf_puts(&line, "/s)   ");
-	put_grouped(&line, head->stacks);
-	strbuf_printf(&line, " stack%s   lost ", text_plural(head->stacks));
+	put_grouped(&line, head->rows);
+	strbuf_printf(&line, " row%s   lost ", text_plural(head->rows));
 	put_grouped(&line, head->lost);
 	if (head->is_paused)
 		strbuf_puts(&line, "   [paused]");

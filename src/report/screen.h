@@ -2,7 +2,7 @@
 /*
  * report/screen.h - a report as a picture for a whole terminal. Pure: no clock, no terminal.
  *
- *	t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   512 stacks   lost 0
+ *	t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   512 rows   lost 0
  *	<lines of the tree, cut to the width>
  *	 q quit  i invert  v total/interval  +/- less/more  space pause  arrows scroll
  */
@@ -24,7 +24,7 @@ struct screen_head {
 	uint64_t elapsed_ns;
 	uint64_t hits;
 	double hits_per_s; /* lately */
-	uint64_t stacks;   /* distinct ones */
+	uint64_t rows;     /* stacks; equal ones of two processes are two */
 	uint64_t lost;
 	bool is_paused;
 	const char *message; /* the last one, up to its newline, escaped already; NULL: none */

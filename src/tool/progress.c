@@ -65,10 +65,10 @@ void progress_show(struct progress *p, uint64_t now, const struct progress_numbe
 	const int room = room_of_line();
 	char line[160];
 	const int n = snprintf(
-		line, sizeof(line), "%llu s, %llu hit%s, %.0f/s, %llu stack%s, %llu lost", elapsed,
+		line, sizeof(line), "%llu s, %llu hit%s, %.0f/s, %llu row%s, %llu lost", elapsed,
 		(unsigned long long)numbers->hits, text_plural(numbers->hits),
-		seconds > 0 ? (double)new_hits / seconds : 0, (unsigned long long)numbers->stacks,
-		text_plural(numbers->stacks), (unsigned long long)numbers->lost);
+		seconds > 0 ? (double)new_hits / seconds : 0, (unsigned long long)numbers->rows,
+		text_plural(numbers->rows), (unsigned long long)numbers->lost);
 
 	if (n > room) /* losses come first, because the rest may be cut */
 		(void)snprintf(line, sizeof(line), "%llu lost, %llu hit%s, %llu s",

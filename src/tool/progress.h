@@ -2,7 +2,7 @@
 /*
  * tool/progress.h - a line on the terminal while a run counts, rewritten once a second:
  *
- *	12 s, 3456789 hits, 280000/s, 312 stacks, 0 lost
+ *	12 s, 3456789 hits, 280000/s, 312 rows, 0 lost
  */
 #pragma once
 
@@ -17,7 +17,8 @@ struct progress {
 };
 
 struct progress_numbers {
-	uint64_t hits, stacks, lost; /* since the run began */
+	uint64_t hits, lost; /* since the run began */
+	uint64_t rows;       /* stacks; equal ones of two processes are two */
 };
 
 /* Begin at @now, if standard error is a terminal, unless @is_quiet. */

@@ -238,7 +238,7 @@ static struct profile *make_live_profile(struct run *r, struct screen_head *head
 	row_profile_add_losses(p, &losses, t->losses);
 	*head = (struct screen_head){ .what = r->opt->patterns[0],
 				      .elapsed_ns = now - t->begin_ns,
-				      .stacks = n,
+				      .rows = n,
 				      .lost = t->n_losses };
 	for (size_t i = 0; i < n; i++)
 		head->hits += rows[i].count;
@@ -361,7 +361,7 @@ static int show_progress(struct run *r, uint64_t now, struct error *e)
 	losses_read(store_losses(t->store), losses);
 	for (int i = 0; i < LOSS_N; i++)
 		numbers.lost += losses[i];
-	numbers.stacks = n;
+	numbers.rows = n;
 	progress_show(&t->progress, now, &numbers);
 	return err;
 }

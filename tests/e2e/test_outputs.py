@@ -639,7 +639,7 @@ def on_terminal(*args, columns=80):
 
 def test_progress_on_a_terminal(tmp_path):
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
-    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits?, (\d+)/s, (\d+) stacks?, (\d+) lost", text)
+    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits?, (\d+)/s, (\d+) rows?, (\d+) lost", text)
     assert [line[0] for line in found] == ["1", "2"]
     assert text.endswith("\r\x1b[K"), "the line is gone at the end"
 

@@ -17,7 +17,7 @@ static const struct screen_head sample = {
 	.elapsed_ns = 42 * 1000000000ULL,
 	.hits = 1204331,
 	.hits_per_s = 28663.4,
-	.stacks = 512,
+	.rows = 512,
 };
 
 static void the_head_names_the_numbers(void **state)
@@ -28,7 +28,7 @@ static void the_head_names_the_numbers(void **state)
 	(void)state;
 	screen_put_head(&to, &head, 200);
 	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   "
-				     "512 stacks   lost 0");
+				     "512 rows   lost 0");
 	strbuf_clear(&to);
 	head.elapsed_ns = 3723 * 1000000000ULL;
 	head.hits = 999;
@@ -36,9 +36,8 @@ static void the_head_names_the_numbers(void **state)
 	head.lost = 12000;
 	head.is_paused = true;
 	screen_put_head(&to, &head, 200);
-	assert_string_equal(to.text,
-			    "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 stacks   "
-			    "lost 12,000   [paused]");
+	assert_string_equal(to.text, "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 rows   "
+				     "lost 12,000   [paused]");
 	strbuf_fini(&to);
 }
 
@@ -48,11 +47,10 @@ static void one_of_a_kind_is_no_plural(void **state)
 	struct screen_head head = sample;
 
 	(void)state;
-	head.hits = head.stacks = 1;
+	head.hits = head.rows = 1;
 	head.hits_per_s = 0;
 	screen_put_head(&to, &head, 200);
-	assert_string_equal(to.text,
-			    "t:sched:sched_switch   0:42   1 hit (0/s)   1 stack   lost 0");
+	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1 hit (0/s)   1 row   lost 0");
 	strbuf_fini(&to);
 }
 
@@ -90,11 +88,11 @@ static void the_head_has_losses_and_the_pause_on_a_narrow_terminal(void **state)
 	head.lost = 7;
 	head.is_paused = true;
 	screen_put_head(&to, &head, 80);
-	assert_string_equal(to.text, "t:sched:sch>   0:42   1,204,331 hits (28,663/s)   "
-				     "512 stacks   lost 7   [paused]");
+	assert_string_equal(to.text, "t:sched:sched>   0:42   1,204,331 hits (28,663/s)   "
+				     "512 rows   lost 7   [paused]");
 	strbuf_clear(&to);
 	screen_put_head(&to, &head, 66);
-	assert_string_equal(to.text, "0:42   1,204,331 hits (28,663/s)   512 stacks   lost 7   "
+	assert_string_equal(to.text, "0:42   1,204,331 hits (28,663/s)   512 rows   lost 7   "
 				     "[paused]");
 	strbuf_fini(&to);
 }
