@@ -57,6 +57,8 @@ enum {
 	MAPPING_HAS_FILES = 8,
 	MAPPING_HAS_LINES = 9,
 	MAPPING_HAS_INLINED = 10,
+	/* Ours. pprof refuses a file whose GNU build ID is not that of field 6. */
+	MAPPING_GO_BUILD_ID = 1001,
 };
 
 enum {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profile/pprof.h"
 #include "report/protobuf.h"
 
@@ -292,6 +293,11 @@ static void put_pprof_function(const struct pprof_frames *f, size_t number, stru
 	proto_number(to, FUNCTION_FILE, function->file);
 }
 
+static bool has_go_build_id(const struct frame_image *image)
+{
+	return text_begins_with(image->build_id, GO_BUILD_ID_PREFIX);
+}
+
 static void put_mapping(const struct pprof_frames *f, size_t number, struct proto *to)
 {
 	const struct pprof_mapping *mapping = &f->mappings[number];
@@ -302,7 +308,8 @@ static void put_mapping(const struct pprof_frames *f, size_t number, struct prot
 		proto_number(to, MAPPING_START, image->start);
 		proto_number(to, MAPPING_LIMIT, image->limit);
 		proto_number(to, MAPPING_OFFSET, image->offset);
-		proto_number(to, MAPPING_BUILD_ID, pprof_text(f->texts, image->build_id));
+		proto_number(to, has_go_build_id(image) ? MAPPING_GO_BUILD_ID : MAPPING_BUILD_ID,
+			     pprof_text(f->texts, image->build_id));
 	}
 	proto_number(to, MAPPING_FILE, mapping->path);
 	proto_number(to, MAPPING_HAS_FUNCTIONS, !mapping->lacks_functions);

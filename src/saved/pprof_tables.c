@@ -41,6 +41,7 @@ static int read_mapping(struct reader *r, struct wire bytes, struct mapping *to,
 			path = field.value;
 			break;
 		case MAPPING_BUILD_ID:
+		case MAPPING_GO_BUILD_ID:
 			build_id = field.value;
 			break;
 		default:;

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "elf/debug.h"
 #include "elf/demangle.h"
 #include "elf/image.h"
@@ -17,20 +18,33 @@
 
 #define PAGE 4096
 
-/* The bytes of an image's build ID; 0: it has none, or none that we use. */
-static size_t parse_build_id(const char *hex, uint8_t ret[MOST_BUILD_ID])
+/* The build ID of an image. */
+struct local_id {
+	uint8_t bytes[MOST_BUILD_ID];
+	size_t n;
+	const char *go; /* NULL: @n bytes; else Go's */
+};
+
+/* False: the image has none, or none that we use. */
+static bool parse_build_id(const char *text, struct local_id *ret)
 {
-	const size_t n = hex ? strlen(hex) / 2 : 0;
+	const size_t n = text ? strlen(text) / 2 : 0;
 
-	if (!n || n > MOST_BUILD_ID || strlen(hex) % 2 ||
-	    hex[strspn(hex, "0123456789abcdef")] != '\0')
-		return 0;
-	for (size_t i = 0; i < n; i++) {
-		const char digits[] = { hex[2 * i], hex[2 * i + 1], '\0' };
-
-		ret[i] = (uint8_t)strtoul(digits, NULL, 16);
+	*ret = (struct local_id){};
+	if (text_begins_with(text, GO_BUILD_ID_PREFIX)) {
+		ret->go = text + strlen(GO_BUILD_ID_PREFIX);
+		return true;
 	}
-	return n;
+	if (!n || n > MOST_BUILD_ID || strlen(text) % 2 ||
+	    text[strspn(text, "0123456789abcdef")] != '\0')
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const char digits[] = { text[2 * i], text[2 * i + 1], '\0' };
+
+		ret->bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	ret->n = n;
+	return true;
 }
 
 /* The path may be that of a FIFO or a device, which must not hold us up. */
@@ -44,15 +58,18 @@ static int open_regular_file(const char *path)
 	return TAKE_FD(fd);
 }
 
-static bool is_image_of_build(const struct image *im, const uint8_t *id, size_t n)
+static bool is_image_of_build(const struct image *im, const struct local_id *id)
 {
+	char go[GO_BUILD_ID + 1];
 	const uint8_t *own;
 
-	return (image_build_id(im, &own) == n && memcmp(own, id, n) == 0) ||
-	       (image_reported_build_id(im, &own) == n && memcmp(own, id, n) == 0);
+	if (id->go)
+		return image_go_build_id(im, go) && strcmp(go, id->go) == 0;
+	return (image_build_id(im, &own) == id->n && memcmp(own, id->bytes, id->n) == 0) ||
+	       (image_reported_build_id(im, &own) == id->n && memcmp(own, id->bytes, id->n) == 0);
 }
 
-static struct image *open_image_at(const char *path, const uint8_t *id, size_t n)
+static struct image *open_image_at(const char *path, const struct local_id *id)
 {
 	cleanup_close int fd = open_regular_file(path);
 	cleanup(image_freep) struct image *im = NULL;
@@ -60,7 +77,7 @@ static struct image *open_image_at(const char *path, const uint8_t *id, size_t n
 
 	if (fd < 0 || image_open_fd(fd, path, &im, &e))
 		return NULL;
-	return is_image_of_build(im, id, n) ? TAKE(im) : NULL;
+	return is_image_of_build(im, id) ? TAKE(im) : NULL;
 }
 
 /* Let @im use the debug file at @path, if it belongs to it. */
@@ -101,55 +118,55 @@ static bool take_embedded(struct image *im)
 	return true;
 }
 
-/* The caller frees it. NULL: no server has it. */
-static char *ask_servers_for_image(const struct local_names_options *options, const uint8_t *id,
-				   size_t n, const char *name)
+/* The caller frees it. NULL: no server has it. Servers know no build IDs of Go. */
+static char *ask_servers_for_image(const struct local_names_options *options,
+				   const struct local_id *id, const char *name)
 {
 	struct error e;
 	char *path;
 
-	if (!options->servers || debuginfod_get_path(options->servers, id, n, name, &path, &e))
+	if (!options->servers || id->go ||
+	    debuginfod_get_path(options->servers, id->bytes, id->n, name, &path, &e))
 		return NULL;
 	return path;
 }
 
 /* A debug file alone has addresses as linked, and symbols, but no contents. */
 static struct image *open_debug_file_alone(const struct local_names_options *options,
-					   const uint8_t *id, size_t n, const char *name)
+					   const struct local_id *id, const char *name)
 {
-	struct debug_hint hint = { .n_build_id = (uint32_t)n };
+	struct debug_hint hint = { .n_build_id = (uint32_t)id->n };
 
-	memcpy(hint.build_id, id, n);
+	memcpy(hint.build_id, id->bytes, id->n);
 
 	cleanup_free char *path = debug_hint_path(&hint, name, 0);
-	struct image *im = path ? open_image_at(path, id, n) : NULL;
+	struct image *im = path ? open_image_at(path, id) : NULL;
 
 	if (im)
 		return im;
 
-	cleanup_free char *fetched = ask_servers_for_image(options, id, n, name);
+	cleanup_free char *fetched = ask_servers_for_image(options, id, name);
 
-	return fetched ? open_image_at(fetched, id, n) : NULL;
+	return fetched ? open_image_at(fetched, id) : NULL;
 }
 
 /* NULL: this machine has no file of the image's build. The caller closes it. */
 static struct image *open_local_image(const struct frame_image *image,
 				      const struct local_names_options *options)
 {
-	uint8_t id[MOST_BUILD_ID];
-	const size_t n = parse_build_id(image->build_id, id);
+	struct local_id id;
 
-	if (!n || !image->path || image->path[0] != '/')
+	if (!parse_build_id(image->build_id, &id) || !image->path || image->path[0] != '/')
 		return NULL;
 
-	struct image *im = open_image_at(image->path, id, n);
+	struct image *im = open_image_at(image->path, &id);
 
 	if (!im)
-		return open_debug_file_alone(options, id, n, image->path);
+		return open_debug_file_alone(options, &id, image->path);
 	if (find_debug_file(im, image->path) || take_embedded(im) || image_has_symtab(im))
 		return im;
 
-	cleanup_free char *fetched = ask_servers_for_image(options, id, n, image->path);
+	cleanup_free char *fetched = ask_servers_for_image(options, &id, image->path);
 
 	if (fetched)
 		(void)take_debug_file(im, fetched);

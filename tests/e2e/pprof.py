@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 OWN_FIELDS = 1001  # and above: other readers skip them
-OWN_MODULE = 1006  # the one of them that is a string
+OWN_MODULE = 1006  # of locations and lines, a string
+OWN_GO_BUILD_ID = 1001  # of mappings, a string
 
 
 class Bad(Exception):
@@ -167,6 +168,7 @@ def _labels(rows, strings):
 
 def _read_mapping(mapping, strings):
     mapping["file"], mapping["build_id"] = strings(mapping["file"]), strings(mapping["build_id"])
+    mapping["go_build_id"] = strings(mapping.get(OWN_GO_BUILD_ID, 0))
     need(mapping["start"] <= mapping["limit"], f"mapping {mapping['id']} ends before it begins")
     need(all(c in "0123456789abcdef" for c in mapping["build_id"]), "a build ID is not in hex digits")
 

@@ -14,6 +14,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import pprof
 import pytest
 from text import parse_text
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, read_folded, stackcount, workload_path
@@ -431,6 +432,36 @@ def test_names_are_not_taken_from_another_build(workload, tmp_path):
     assert ";hit" in read_well(path, "-f")
     program.write_bytes(Path(workload_path("calls")).read_bytes())
     assert ";hit" not in read_well(path, "-f") and "[syscalls]" in read_well(path, "-f")
+
+
+def test_a_go_program_is_named_by_gos_build_id(tmp_path):
+    """Go before 1.24 gives programs no other one. Some users set the same text for all: that says nothing."""
+    program, path = tmp_path / "pprof", tmp_path / "a.pb.gz"
+    data = Path(pprof.go_pprof()).read_bytes()
+    if b"GNU\0" in data:
+        pytest.skip("this Go gives programs a GNU build ID")
+    (number,) = re.findall(rb"Go\0\0((?:[\w-]{20}/){3}[\w-]{20})", data)
+
+    def write_program(other):
+        program.unlink(missing_ok=True)
+        program.write_bytes(data.replace(number, other.ljust(len(number))))
+        program.chmod(0o755)
+
+    def record():
+        run = stackcount("-U", "--no-names", "-o", path, "t:syscalls:sys_enter_read", "--", program, "-raw", path.with_name("none"))
+        assert run.status in (0, 2) and path.exists(), run
+        (mapping,) = [one for one in pprof.read(path).mappings.values() if one["file"] == str(program)][:1]
+        return mapping["build_id"], mapping["go_build_id"], is_named()
+
+    def is_named():
+        return "runtime.rt0_go;" in read_well(path, "-f")
+
+    write_program(number)
+    assert record() == ("", f"go:{number.decode()}", True)
+    write_program(number[::-1])
+    assert not is_named(), "another build"
+    write_program(b"redacted")
+    assert record() == ("", "", False)
 
 
 def test_forms_of_the_manual_are_those_that_are_offered():

@@ -164,7 +164,7 @@ static const struct frame_image profiles_images[] = {
 	  .offset = 0x28000 },
 	{ .path = "/usr/bin/prog", .start = 0x401000, .limit = 0x403000, .offset = 0x1000 },
 	{ .path = "[vdso]", .start = 0x7ffd1000, .limit = 0x7ffd3000 },
-	{ .path = "/usr/bin/gopher", .build_id = "99", .start = 0x400000, .limit = 0x600000 },
+	{ .path = "/usr/bin/gopher", .build_id = "go:FfNf/S_RF", .start = 0x400000, .limit = 0x600000 },
 	{ .path = "[anon]", .start = 0x7f0000000000, .limit = 0x7f0000100000 },
 };
 

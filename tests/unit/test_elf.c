@@ -561,6 +561,49 @@ static void a_build_id_is_what_the_kernel_tells(void **state)
 	}
 }
 
+#define GO_ID "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8Weu"
+
+static void go_build_ids_are_hashes(void **state)
+{
+	static const struct {
+		const char *id;
+		bool is_taken;
+	} rows[] = {
+		{ GO_ID, true },
+		{ "redacted", false }, /* as some users have it in all their programs */
+		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh", false },
+		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8We;",
+		  false },
+		{ "FfNfKebXvNxvI5d3oZNcaS_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8Weu",
+		  false },
+		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B\\0Weu",
+		  false },
+		{ GO_ID "u", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup_free char *source = xasprintf(
+			".section .note.go.buildid, \"a\", @note\n.long 4, %zu, 4\n"
+			".ascii \"Go\\0\\0%s\"\n.balign 4\n",
+			strlen(rows[i].id) - (strchr(rows[i].id, '\\') != NULL), rows[i].id);
+		char id[GO_BUILD_ID + 1];
+		const uint8_t *gnu;
+
+		write_file("go.s", source, strlen(source));
+		assert_int_equal(run("as go.s -o go.o && ld -shared --build-id=none "
+				     "--version-script=map functions.o go.o -o go.so"),
+				 0);
+
+		cleanup(image_freep) struct image *im = open_image("go.so");
+
+		assert_int_equal(image_build_id(im, &gnu), 0);
+		assert_int_equal(image_go_build_id(im, id), rows[i].is_taken);
+		if (rows[i].is_taken)
+			assert_string_equal(id, rows[i].id);
+	}
+}
+
 /* "id.so" with @n empty notes, a hole, before the section's own. */
 static void put_notes_before_the_build_id(size_t n)
 {
@@ -667,6 +710,7 @@ int main(void)
 		cmocka_unit_test(hash_tables_that_make_no_sense_do_no_harm),
 		cmocka_unit_test(names_without_end_are_not_all_read),
 		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
+		cmocka_unit_test(go_build_ids_are_hashes),
 		cmocka_unit_test(a_hole_of_notes_is_not_read_to_its_end),
 		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
 		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
