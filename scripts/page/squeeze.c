@@ -32,23 +32,28 @@ static int peek(void)
 	return *at ? (unsigned char)*at : EOF;
 }
 
-/* A ';' waits for the next character, because none is needed before '}'. */
+static bool waits(int c)
+{
+	return c == ';' || c == ',';
+}
+
+/* A ';' waits for the next character, because none is needed before '}'; so does a ','. */
 static void put(int c)
 {
-	if (last == ';' && c != '}')
-		putchar(';');
-	if (c != ';')
+	if ((last == ';' && c != '}') || (last == ',' && !strchr(")]}", c)))
+		putchar(last);
+	if (!waits(c))
 		putchar(c);
 	last = c;
 }
 
-/* Of a string, every ';' stays. */
+/* Of a string, every ';' and ',' stays. */
 static void put_raw(int c)
 {
-	if (last == ';')
-		putchar(';');
+	if (waits(last))
+		putchar(last);
 	putchar(c);
-	last = c == ';' ? '\0' : c;
+	last = waits(c) ? '\0' : c;
 }
 
 static bool is_word(int c)
@@ -118,7 +123,7 @@ static void put_blanks(bool has_newline)
 
 	if (c == EOF || last == '\0' || last == '\n')
 		return;
-	if (has_newline && last == '}')
+	if (has_newline && last == '}' && c != '}')
 		put('\n');
 	else if ((is_word(last) && is_word(c)) || (strchr("+-", last) && last == c))
 		put(' ');
@@ -144,7 +149,6 @@ static bool put_declaration(bool begins_statement)
 	if (!n)
 		return false;
 	if (is_joined) {
-		putchar(',');
 		last = ',';
 	} else {
 		for (const char *word = "let"; *word; word++)
