@@ -225,8 +225,8 @@ static void comment_for_people(struct pprof *w)
 		put_comment(w, "Lost: %" PRIu64 " hit%s: %s", w->p->losses[i].n,
 			    text_plural(w->p->losses[i].n), w->p->losses[i].reason);
 	if (w->p->n_hidden)
-		put_comment(w, "Not in this file: %zu less frequent stack%s", w->p->n_hidden,
-			    text_plural(w->p->n_hidden));
+		put_comment(w, "Not in this file: %zu less frequent row%s (stacks by process)",
+			    w->p->n_hidden, text_plural(w->p->n_hidden));
 }
 
 static void comment_about(struct pprof *w)

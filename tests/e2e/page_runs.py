@@ -89,6 +89,33 @@ def signed_run():
     return run.bytes()
 
 
+def signed_sides():
+    """Runs before and after a change, of sums that are below zero: (before, after)."""
+    sides = [("freed", -10), ("kept", -5), ("vanished", -8)], [("freed", -30), ("kept", -5), ("grown", 10)]
+    for side in sides:
+        run = PprofFile(values=(("delta", "bytes"),))
+        for name, value in side:
+            run.add(frames(NGINX, "main", name), value)
+        yield run.bytes()
+
+
+def run_without_frames():
+    """One stack, in two processes, and hits that have none. A function has the name of that."""
+    run = PprofFile(values=(("allocations", "pages"),), comments=["stackcount:version=1"])
+    run.add([], 12, [("pid", 7)])
+    run.add(frames(NGINX, "main"), 20, [("pid", 7)])
+    run.add(frames(NGINX, "main"), 10, [("pid", 8)])
+    run.add(frames(NGINX, "main", "[no stack]"), 5, [("pid", 8)])
+    return run.bytes()
+
+
+def run_of_odd_units():
+    """Units that every JavaScript object has a member for."""
+    run = PprofFile(values=(("a", "constructor"), ("b", "__proto__"), ("c", "")), default="a")
+    run.add(frames(NGINX, "main"), [7, 8, 9])
+    return run.bytes()
+
+
 def flipped_runs():
     """A difference of values that change their sign."""
     run = PprofFile(values=(("samples", "count"),))

@@ -119,7 +119,7 @@ def test_comments_for_people_count_in_words(tmp_path, n, words):
     assert read("--top", "1", "-o", tmp_path / "b.pb.gz", tmp_path / "a.pb.gz").returncode == 0
     comments = pprof.read(tmp_path / "b.pb.gz").comments
     assert f"Lost: {words}: no room" in comments, comments
-    assert f"Not in this file: {n} less frequent {'stack' if n == 1 else 'stacks'}" in comments
+    assert f"Not in this file: {n} less frequent {'row' if n == 1 else 'rows'} (stacks by process)" in comments
 
 
 def test_a_form_of_sums_shows_no_difference(tmp_path):

@@ -83,6 +83,12 @@ def drawn(browser):
                       ".map((n) => page.flame.view.tree.name(n)))")
 
 
+def page_nodes(browser, value):
+    """[(name, VALUE of it)] of the frames in the graph; VALUE is of n, row and i."""
+    return browser.do("page.flame.rows.flatMap((row) => row.nodes.map((n, i) => "
+                      f"[page.flame.view.tree.name(n), {value}]))")
+
+
 def amount(n):
     return f"{n:,}"
 
@@ -505,6 +511,74 @@ def test_a_change_of_sign_has_a_colour(open_page):
                       "page.painter().colour(page.flame.view.tree, n)])")
     steps = page.do("page.painter().steps")
     assert dict(colours) == {"down": steps[0], "up": steps[16], "same": steps[8]}
+
+
+def test_a_difference_of_values_below_zero(open_page, browser, tmp_path):
+    """freed: -10 and -30. kept: -5. vanished: -8 and nothing. grown: 10 now."""
+    before, after, page = (tmp_path / name for name in ("before.pb.gz", "after.pb.gz", "change.html"))
+    for path, data in zip((before, after), page_runs.signed_sides()):
+        path.write_bytes(data)
+    subprocess.run([STACKCOUNT, "-q", "--read", after, "--minus", before, "-o", page], check=True, timeout=60)
+    browser.open(page, "")
+    tree = "page.flame.view.tree"
+    widths = dict(page_nodes(browser, f"{tree}.width[n]"))
+    assert widths == {"all": 53, "main": 53, "freed": 30, "grown": 10, "vanished": 8, "kept": 5}
+    shown = dict(page_nodes(browser, "Math.round(53 * row.ws[i] / page.flame.wide)"))
+    assert shown == widths
+    marks = dict(page_nodes(browser, "page.flame.mark(n)"))
+    assert marks == {"all": "", "main": "", "freed": "", "grown": "new", "vanished": "gone", "kept": ""}
+    assert text(browser, "#legend").split() == "less as before more".split()
+    choose(browser, "freed")
+    assert "-30 B delta" in text(browser, "#chosen") and "before -10 B · change −20 B" in text(browser, "#chosen")
+    browser.key("2")
+    assert [row[6:7] + row[:3] for row in table(browser)] == [
+        ["freed", "−20 B", "-10 B", "-30 B"], ["grown", "+10 B", "0", "10 B"],
+        ["vanished", "+8 B", "-8 B", "0"], ["kept", "±0", "-5 B", "-5 B"], ["main", "±0", "0", "0"]]
+    assert [row[3:6] for row in table(browser) if row[6] == "main"] == [["−2 B", "-23 B", "-25 B"]]
+    browser.do("[...document.querySelectorAll('#view-functions thead button')].at(5).click()")
+    assert [row[6] for row in table(browser)] == ["freed", "main", "grown", "kept", "vanished"], "by now"
+    browser.key("3")
+    assert "−20 B" in text(browser, "#outline")
+    assert browser.complaints() == []
+    browser.events.clear()
+
+
+# -- Stacks without frames, and units. --
+
+
+def test_stacks_without_frames_have_a_row(open_page):
+    page = open_page("run_without_frames")
+    assert drawn(page) == [["all"], ["main", "[no stack]"], ["\\u{5b}no stack]"]]
+    page.key("2")
+    assert sorted(row[:1] + row[2:3] for row in table(page)) == sorted([
+        ["3063.8 %", "main"], ["1225.5 %", "[no stack]"], ["510.6 %", "\\u{5b}no stack]"]])
+
+
+def test_the_number_of_stacks_is_of_different_ones(open_page, browser, files, tmp_path):
+    page = open_page("run_without_frames", "#view=about&inverted=true")
+    assert re.search(r"^Stacks\n3$", text(page, "#run"), re.M), text(page, "#run")
+    data, least = files("run_without_frames").with_suffix(".pb.gz"), tmp_path / "least.html"
+    for top, words in ((3, "left out: 5 in 1 row"), (2, "left out: 15 in 2 rows")):
+        subprocess.run([STACKCOUNT, "-q", "--read", data, "--top", str(top), "-o", least], check=True, timeout=60)
+        browser.open(least, "")
+        assert words == text(browser, "#notices")
+    browser.events.clear()
+
+
+def test_the_unit_stands_where_the_amount_does_not_have_it(open_page):
+    page = open_page("run_without_frames")
+    assert "47 allocations (pages)" in text(page, "#facts")
+    choose(page, "main")
+    assert "35 allocations (pages) · " in text(page, "#chosen")
+    page.key("2")
+    assert text(page, "caption") == "3 functions, by allocations (pages)"
+    page = open_page("run_of_odd_units")
+    options = page.do("[...find('value').options].map((o) => o.text)")
+    assert options == ["Value: a (constructor)", "Value: b (__proto__)", "Value: c"]
+    assert "7 a (constructor)" in text(page, "#facts")
+    page = open_page("one_run", "#view=functions")
+    assert text(page, "caption").endswith(" functions, by hits")
+    assert page.do("[...find('value').options].map((o) => o.text)") == ["Value: hits", "Value: latency"]
 
 
 # -- Differences. --

@@ -51,9 +51,8 @@ class Message {
 
 	// Go to the next field: its number, and its value as a number or as bytes from begin to stop.
 	next() {
-		if (this.at >= this.end) {
+		if (this.at >= this.end)
 			return this.at > this.end && broken();
-		}
 		const key = this.varint(), wire = key & 7;
 		this.field = key >>> 3;
 		this.begin = this.stop = 0;
@@ -108,7 +107,7 @@ const PROFILE_FIELDS = {
 };
 const RECORDS = {
 	types: { 1: 'type', 2: 'unit' },
-	mappings: { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId' },
+	mappings: { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId', 1001: 'buildId' },
 	functions: { 1: 'id', 2: 'name', 4: 'file' },
 };
 const LINE_FIELDS = { 1: 'function', 2: 'line' };

@@ -14,8 +14,7 @@ function harmless(text) {
 function shown(text) {
 	if (text.length <= MOST_SHOWN)
 		return harmless(text);
-	const n = text.length.toLocaleString('en');
-	return `${harmless(text.slice(0, MOST_SHOWN))}… (${n} characters)`;
+	return `${harmless(text.slice(0, MOST_SHOWN))}… (${count(text.length)} characters)`;
 }
 
 // The values of a key, each with a number, and the number that each sample has (0: none).
@@ -136,11 +135,9 @@ class Profile {
 		let name = this.string(what.name);
 		if (!name)
 			name = module ? `[${module}]` : '[unknown]';
-		if (name[0] === '[' && image < 0 && !address && /^\[(cut|unverified): /.test(name))
+		if (image < 0 && !address && /^\[(cut|unverified): /.test(name))
 			kind = MARK;
-		else if (name[0] === '[' && kind !== KERNEL && /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name))
-			kind = UNKNOWN;
-		else if (!what.name && kind !== KERNEL)
+		else if (kind !== KERNEL && (!what.name || /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name)))
 			kind = UNKNOWN;
 		const key = `${kind} ${path}\n${name}`;
 		let number = this.numberOf.get(key);
@@ -153,12 +150,11 @@ class Profile {
 	}
 
 	readSamples() {
-		const { samples } = this.parts;
-		const n = samples.length / 2, nTypes = this.types.length;
+		const { samples } = this.parts, n = samples.length / 2;
 		this.n = n;
 		this.begins = new Uint32Array(n + 1); // of stacks, in rows
 		this.rows = new Uint32Array(n * 8);
-		this.values = Array.from({ length: nTypes }, () => new Float64Array(n));
+		this.values = this.types.map(() => new Float64Array(n));
 		this.isBase = new Uint8Array(n);
 		this.sliceOf = new Int32Array(n);
 		this.facets = [];
@@ -176,8 +172,14 @@ class Profile {
 				else if (message.field === 3)
 					this.readLabel(sample, message.record(LABEL_FIELDS));
 			}
-			for (let type = 0; type < nTypes; type++)
-				this.values[type][sample] = type < nValues ? values[type] : 0;
+			this.values.forEach((of, type) => {
+				of[sample] = type < nValues ? values[type] : 0;
+			});
+			if (!nIds) {
+				ids[nIds++] = -1;
+				this.parts.strings[-1] = '[no stack]';
+				this.places[-1] = [this.frameOfLine({ name: -1 }, -1, UNKNOWN, 1)];
+			}
 			this.putStack(sample, ids, nIds);
 		}
 		const { facetOf } = this, [comm, pid] = ['comm', 'pid'].map((key) => facetOf.get(key));

@@ -15,10 +15,7 @@ class Tree {
 		this.leaf = new Int32Array(profile.n).fill(-1); // of samples; -1: left out
 		this.frame[0] = this.parent[0] = -1;
 		this.n = 1;
-		let size = 16;
-		while (size < 2 * most)
-			size *= 2;
-		this.slots = new Int32Array(size);
+		this.slots = new Int32Array(2 << Math.ceil(Math.log2(most + 8)));
 		this.addAll(shape);
 		this.slots = null;
 	}
@@ -41,14 +38,10 @@ class Tree {
 			else if (centre >= 0)
 				begin = at;
 			let node = 0;
-			if (inverted) {
-				for (let i = end; i-- > begin;)
-					if (!(flags[rows[i]] & 1))
-						node = this.child(node, rows[i]);
-			} else {
-				for (let i = begin; i < end; i++)
-					if (!(flags[rows[i]] & 1))
-						node = this.child(node, rows[i]);
+			for (let i = begin; i < end; i++) {
+				const f = rows[inverted ? begin + end - 1 - i : i];
+				if (!(flags[f] & 1))
+					node = this.child(node, f);
 			}
 			this.leaf[sample] = node;
 		}

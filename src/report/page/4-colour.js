@@ -7,8 +7,8 @@ const HUE_OF_KIND = [0, 1, 2, 3, 4, 5, 5]; // by number in KINDS
 const HUES_OF_MODULES = [0, 1, 2, 3, 4, 6, 7, 8];
 const LESS = [51, 119, 187], SAME = [222, 222, 222], MORE = [238, 119, 51];
 const THEMES = {
-	light: { back: '#ffffff', text: '#111111', light: 1, line: '#111111', faded: .35 },
-	dark: { back: '#16181c', text: '#f2f2f2', light: .5, line: '#ffffff', faded: .43 },
+	light: { back: '#fff', text: '#111', light: 1, line: '#111', faded: .35 },
+	dark: { back: '#16181c', text: '#f2f2f2', light: .5, line: '#fff', faded: .43 },
 };
 
 const channels = (hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
@@ -32,6 +32,9 @@ class Painter {
 	constructor(profile, by, themeName) {
 		this.theme = THEMES[themeName];
 		this.by = by;
+		// Below zero, code that is gone is a change upwards, as code is that is new.
+		this.isSigned = profile.values.some((of) =>
+			of.some((v, i) => (profile.isBase[i] ? v > 0 : v < 0)));
 		if (by === 'change')
 			this.steps = Array.from({ length: 17 }, (_, i) => this.step((i - 8) / 8));
 		else
@@ -82,11 +85,12 @@ class Painter {
 
 	// Pairs of a colour and its meaning.
 	legend() {
-		if (this.by === 'change')
-			return [[this.steps[0], 'gone'], [this.steps[4], 'less'], [this.steps[8], 'as before'],
-				[this.steps[12], 'more'], [this.steps[16], 'new']];
+		const { steps, by, isSigned } = this;
+		if (by === 'change')
+			return (isSigned ? ['less', '', 'as before', '', 'more']
+				: ['gone', 'less', 'as before', 'more', 'new']).map((text, i) => [steps[4 * i], text]);
 		return this.used.map((number) => [
 			css(channels(HUES[this.hues[number] ?? 5]), this.theme.light),
-			this.by === 'kind' ? KINDS[number] : number < 0 ? 'others' : shown(this.modules[number])]);
+			by === 'kind' ? KINDS[number] : number < 0 ? 'others' : shown(this.modules[number])]);
 	}
 }

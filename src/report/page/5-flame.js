@@ -5,6 +5,8 @@
 const ROW = 19, LEAST = .6, REST = -1, FONT = '12px system-ui, sans-serif';
 const MOST_PRINTED = 16000; // pixels
 
+const isChord = (event) => event.ctrlKey || event.altKey || event.metaKey;
+
 class Flame {
 	// ON: open(node), select(node, flame), hover(node, event).
 	constructor(host, on) {
@@ -268,7 +270,7 @@ class Flame {
 		const { tree, upward, base } = this.view, node = this.selected;
 		const deeper = upward ? 'ArrowUp' : 'ArrowDown', outer = upward ? 'ArrowDown' : 'ArrowUp';
 		let to = REST;
-		if (event.ctrlKey || event.altKey || event.metaKey)
+		if (isChord(event))
 			return;
 		if (event.key === deeper)
 			to = tree.children(node)[0] ?? node;

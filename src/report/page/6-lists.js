@@ -3,6 +3,7 @@
 
 const MOST_ROWS = 200;
 const count = (n) => n.toLocaleString('en', { maximumFractionDigits: 1 });
+const some = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 
 // An element. PROPS: its properties, and attributes with a '-' or of names in ATTRIBUTES.
 const ATTRIBUTES = new Set(['role', 'scope']);
@@ -17,6 +18,8 @@ function make(tag, props = {}, ...children) {
 	element.append(...children);
 	return element;
 }
+
+const piece = (className, ...children) => make('span', { className }, ...children);
 
 // Set attributes that begin with "aria-".
 function aria(element, facts) {
@@ -36,12 +39,15 @@ const times = (ns) => [['s', 1e9 / ns], ['ms', 1e6 / ns], ['µs', 1e3 / ns], ['n
 const SCALES = {
 	nanoseconds: times(1), microseconds: times(1e3), milliseconds: times(1e6), seconds: times(1e9),
 	bytes: [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]],
+	count: 0, '': 0, __proto__: null,
 };
+// The name of a value, with the unit if amounts do not show it.
+const wordOf = ({ name, unit }) => shown(name) + (unit in SCALES ? '' : ` (${shown(unit)})`);
 function amount(value, unit) {
 	const scale = SCALES[unit];
-	if (!scale)
+	if (!scale || !value)
 		return count(value);
-	const [name, size] = scale.find(([, n]) => abs(value) >= n) || scale[value ? 3 : 0];
+	const [name, size] = scale.find(([, n]) => abs(value) >= n) || scale[3];
 	return `${(value / size).toLocaleString('en', { maximumSignificantDigits: 4 })} ${name}`;
 }
 
@@ -128,7 +134,7 @@ class Table extends List {
 		super(host, 'tbody tr', on);
 	}
 
-	show({ profile, sums, all, unit, sort, wanted, verdicts }) {
+	show({ profile, sums, sort, wanted, verdicts, tree: { all, unit, word } }) {
 		const columns = [...(profile.isDifference ? DIFFERENCE_COLUMNS : COLUMNS),
 			...(verdicts ? [VERDICT] : []), ...TEXT_COLUMNS];
 		const sorted = columns.find((c) => c.id === sort.replace('-', '')) || columns[0];
@@ -155,7 +161,7 @@ class Table extends List {
 			...columns.map((c) => this.cell(profile, c, r, all, unit)));
 		this.body = make('tbody');
 		fill(this.host, make('table', {}, make('caption', {},
-			`${count(rows.length)} functions${wanted ? ' that match' : ''}`),
+			`${some(rows.length, 'function')}${wanted ? ' that match' : ''}, by ${word}`),
 		make('thead', {}, make('tr', {}, ...head)), this.body));
 		this.more(MOST_ROWS);
 		if (rows.length)
@@ -226,9 +232,9 @@ class Outline extends List {
 		const row = make('div', { role: 'treeitem', tabIndex: -1, value: node, 'aria-level': level,
 			'aria-posinset': place, 'aria-setsize': size, 'aria-label': describe(tree, node),
 			className: isMatch ? 'match' : '' },
-		...numbers.map((text) => make('span', { className: 'number' }, text)),
-		make('span', { className: 'toggle' }), make('span', { className: 'name' }, bdi(tree.name(node))),
-		make('span', { className: 'module' }, node > 0 ? bdi(moduleOf(tree.of(node))) : ''));
+		...numbers.map((text) => piece('number', text)),
+		piece('toggle'), piece('name', bdi(tree.name(node))),
+		piece('module', node > 0 ? bdi(moduleOf(tree.of(node))) : ''));
 		row.style.setProperty('--level', min(level, 60));
 		row.style.setProperty('--part', `${width[0] ? 100 * width[node] / width[0] : 0}%`);
 		if (tree.children(node).length)

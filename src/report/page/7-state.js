@@ -4,9 +4,10 @@
 const find = (id) => document.getElementById(id);
 const VIEWS = [['flame', 'Flame graph'], ['functions', 'Functions'], ['tree', 'Tree'],
 	['sandwich', 'Callers & callees'], ['about', 'About']];
+const UNFILTERED = { hide: [], only: [], without: [] };
 const START = {
 	view: 'flame', inverted: false, upward: false, zoom: [], query: '', colour: '', value: 0,
-	hide: [], only: [], without: [], centre: -1, labels: [], span: [], theme: '', sort: '',
+	...UNFILTERED, centre: -1, labels: [], span: [], theme: '', sort: '',
 };
 
 function fragmentOf(state) {

@@ -8,7 +8,7 @@ const doing = (name) => document.querySelector(`[data-do="${name}"]`);
 
 class Page {
 	constructor(profile, changes) {
-		Object.assign(this, { profile, changes, made: new Map(), pushed: 0 });
+		Object.assign(this, { profile, changes: changes || { basis: 'none' }, made: new Map(), pushed: 0 });
 		this.chosen = null; // { tree, node } or { frame }
 		this.state = stateOf(location.hash.slice(1), profile);
 		this.makeViews();
@@ -52,7 +52,7 @@ class Page {
 		if (tree.weights !== weights)
 			tree.weigh(weights);
 		tree.unit = this.type.unit;
-		tree.word = shown(this.type.name);
+		tree.word = wordOf(this.type);
 		return tree;
 	}
 
@@ -123,11 +123,12 @@ class Page {
 		const time = (ns) => ns && amount(Number(ns), 'nanoseconds');
 		const pairs = [['Command', facts.command], ['Host', facts.host],
 			['Kernel', facts.kernel && `Linux ${facts.kernel}`], ['Begin', date], ['Duration', time(duration)],
-			['Sum', types[0] && `${amount(sumOf(now), types[0].unit)} ${types[0].name}`],
+			['Sum', types[0] && `${amount(sumOf(now), types[0].unit)} ${wordOf(types[0])}`],
 			['Cost', facts.cost_ns && `${time(facts.cost_ns)} a hit`],
 			['Form', profile.isDifference && 'difference of two runs'],
 			['Noise', profile.isDifference && this.noise()],
-			['Program', facts.program], ['Stacks', count(profile.n)],
+			['Program', facts.program],
+			['Stacks', count(new Set(this.tree('tree', UNFILTERED).leaf).size)],
 			['Values', types.map((t) => `${t.name} (${t.unit})`).join(', ')],
 			['Losses', notices.join('; ') || 'none'],
 			...profile.comments.slice(0, 100).map((text) => ['Comment', text])]
@@ -155,9 +156,9 @@ class Page {
 					marks.set(rows[i], (marks.get(rows[i]) || 0) + now[s]);
 		for (const [frame, n] of marks)
 			found.push(`${profile.label(frame).slice(1, -1)}: ${percent(n, all)}`);
-		const [hits, stacks] = (profile.facts.hidden || '').split(' ').map(Number);
-		if (hits)
-			found.push(`left out: ${count(hits)} in ${stacks} stacks`);
+		const [hits, hidden] = (profile.facts.hidden || '').split(' ').map(Number);
+		if (hidden)
+			found.push(`left out: ${amount(hits, profile.types[0]?.unit)} in ${some(hidden, 'row')}`);
 		return found;
 	}
 
@@ -170,7 +171,7 @@ class Page {
 			make('option', { value }, text)));
 		offer('colour', ['change', 'kind', 'module'].slice(isDifference ? 0 : 1).map((by) =>
 			[by, `Colour: ${by}`]));
-		offer('value', types.map((t, i) => [i, `Value: ${shown(t.name)}`]));
+		offer('value', types.map((t, i) => [i, `Value: ${wordOf(t)}`]));
 		find('value').hidden = types.length < 2;
 		find('labels').hidden = !facets.length;
 		for (const { key, name, id, deed } of ACTIONS) {
@@ -239,7 +240,7 @@ class Page {
 			return found;
 		});
 		this.timeline?.show(sums, span, this.painter().theme, (sum) =>
-			`${amount(sum, type.unit)} ${shown(type.name)}`);
+			`${amount(sum, type.unit)} ${wordOf(type)}`);
 	}
 
 	renderView() {
@@ -250,12 +251,11 @@ class Page {
 		} else if (view === 'functions') {
 			if (this.summed?.weights !== tree.weights || this.summed.tree !== tree)
 				this.summed = { tree, weights: tree.weights, sums: sumFunctions(profile, tree, hide) };
-			this.table.show({ profile, sums: this.summed.sums, all: tree.all, unit: tree.unit, sort,
-				wanted, verdicts: this.verdicts() });
+			this.table.show({ profile, sums: this.summed.sums, tree, sort, wanted,
+				verdicts: this.verdicts() });
 		} else if (view === 'tree') {
 			const words = profile.isDifference ? ['before', 'now', 'change'] : ['share', 'total', 'self'];
-			fill(find('columns'), ...words.map((text) =>
-				make('span', { className: 'number' }, text)));
+			fill(find('columns'), ...words.map((text) => piece('number', text)));
 			this.outline.show({ tree, zoom, wanted });
 		} else if (view === 'sandwich' && state.centre >= 0) {
 			for (const name of ['callers', 'callees']) {
@@ -268,7 +268,7 @@ class Page {
 
 	// For a frame: which of its changes are beyond noise; null without data about noise.
 	verdicts() {
-		const { basis, functions } = this.changes || { basis: 'none' };
+		const { basis, functions } = this.changes;
 		if (basis === 'none')
 			return null;
 		const key = (name, module, isKernel) => JSON.stringify([name, module, isKernel]);
@@ -279,7 +279,7 @@ class Page {
 	}
 
 	noise() {
-		const { basis, n_before, n_after, compared, alpha } = this.changes || { basis: 'none' };
+		const { basis, n_before, n_after, compared, alpha } = this.changes;
 		return basis === 'none' ? 'too little data for a claim' : `known from ${basis} ` +
 			`(${n_before} before, ${n_after} after); ${compared} values compared; chance of any ` +
 			`wrong claim at most ${percent(alpha, 1)}`;
@@ -294,8 +294,7 @@ class Page {
 			return;
 		const tree = this.tree(), n = sumOf(wanted);
 		this.matches = tree.matches(wanted);
-		found.textContent = `${count(n)} ${n === 1 ? 'function' : 'functions'}, ` +
-			percent(this.matches.sum, tree.all);
+		found.textContent = `${some(n, 'function')}, ${percent(this.matches.sum, tree.all)}`;
 	}
 
 	nextMatch(step) {

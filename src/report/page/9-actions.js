@@ -34,7 +34,7 @@ const ACTIONS = [
 	{ key: 'h', name: 'Hide the function', id: 'hide', deed: 'Hide',
 		run: (p, frame) => p.add('hide', frame) },
 	{ key: 'a', name: 'Show all: no filters',
-		run: (p) => p.go({ hide: [], only: [], without: [], labels: [], span: [] }) },
+		run: (p) => p.go({ ...UNFILTERED, labels: [], span: [] }) },
 	{ key: 'y', name: 'Copy the name', id: 'copy', deed: 'Copy', run: (p) => p.copy(false) },
 	{ key: 'Y', name: 'Copy the stack', id: 'copy-stack', deed: 'Copy stack', run: (p) => p.copy(true) },
 	{ key: '/', name: 'Search', run: () => find('query').focus() },
@@ -143,7 +143,7 @@ Object.assign(Page.prototype, {
 		const f = profile.frames[frame];
 		const numbers = chosen.tree ? numbersOf(chosen.tree, chosen.node) : [];
 		fill(line, make('strong', {}, bdi(profile.label(frame))), ' ',
-			make('span', { className: 'module' }, bdi([f.path, f.file].filter(Boolean).map(shown).join(', '))),
+			piece('module', bdi([f.path, f.file].filter(Boolean).map(shown).join(', '))),
 			make('br'), [KINDS[f.kind], ...numbers].join(' · '));
 	},
 
@@ -153,7 +153,7 @@ Object.assign(Page.prototype, {
 		tip.hidden = node < 0;
 		if (node < 0)
 			return;
-		fill(tip, make('strong', {}, bdi(tree.name(node))), make('span', { className: 'module' },
+		fill(tip, make('strong', {}, bdi(tree.name(node))), piece('module',
 			bdi(node > 0 ? moduleOf(tree.of(node)) : '')), numbersOf(tree, node).join('\n'));
 		const { clientX: x, clientY: y } = event, high = tip.offsetHeight;
 		style.left = `${max(4, min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
@@ -195,7 +195,7 @@ Object.assign(Page.prototype, {
 		const { target, key } = event, isTyping = target.matches('input, select');
 		const isButton = target.closest('button, summary') && key === 'Enter';
 		const action = ACTIONS.find((a) => a.key === key);
-		if (!action || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
+		if (!action || isChord(event) || event.defaultPrevented ||
 			isButton || (isTyping && key !== 'Escape') || find('help').open)
 			return;
 		event.preventDefault();
