@@ -28,7 +28,8 @@ static bool is_per_process(const struct options *opt)
  */
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
-	const bool has_processes = form->wants_processes || is_per_process(opt);
+	const bool has_processes =
+		form->wants_processes || (is_per_process(opt) && !form->has_sums);
 	unsigned keeps = form->shows_labels ? KEEP_LABELS : 0;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))

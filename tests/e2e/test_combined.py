@@ -110,6 +110,16 @@ def test_nothing_is_left_to_subtract_from(tmp_path):
     assert done.returncode == 2 and "no FILE given to subtract from" in done.stderr, done
 
 
+@pytest.mark.parametrize("args", [[], ["-P"]], ids=["all", "by process"])
+def test_prometheus_counts_distinct_stacks(tmp_path, args):
+    file = PprofFile([SAMPLES])
+    for comm, n in (("one", 3), ("two", 4)):
+        file.add([("main", None)], [n], [("comm", comm)])
+    (tmp_path / "a.pb.gz").write_bytes(file.bytes())
+    done = read(*args, "--format", "prom", tmp_path / "a.pb.gz")
+    assert re.search(r"^stackcount_stacks\{.*\} 1$", done.stdout, re.M), done
+
+
 @pytest.mark.parametrize("n,words", [(1, "1 hit"), (2, "2 hits")])
 def test_comments_for_people_count_in_words(tmp_path, n, words):
     file = PprofFile([SAMPLES], comments=[f"stackcount:loss={n} no room"])
