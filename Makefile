@@ -57,7 +57,7 @@ CPPFLAGS  += $(ZYDIS_INC)
 
 $(ZYDIS)/unpacked: scripts/zydis
 	scripts/zydis $(ZYDIS)
-$(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked
+$(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 $(ZYDIS_FLAGS) -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
 # Its tables, a fifth of the program: their section gets no contents, and arch/x86_64/instruction.c unpacks
@@ -71,6 +71,7 @@ $(BUILD)/obj/zydis/tables.o: $(BUILD)/obj/zydis/DecoderData.o $(BUILD)/obj/zydis
 	$(OBJCOPY) --rename-section .rodata=zydis_tables,alloc --add-section zydis_packed=$(@:.o=.xz) \
 		--set-section-flags zydis_packed=alloc,contents,readonly,data $@.whole $@
 $(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o tables.o Register.o)
+	rm -f $@
 	$(AR) rcs $@ $^
 DECODER := $(if $(filter x86_64,$(ARCH)),$(BUILD)/libzydis.a)
 OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
