@@ -7,6 +7,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,20 +16,47 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/hash.h"
 
-#define MODULES "/sys/kernel/btf"
+#define FILES "/sys/kernel/btf"
 #define MOST_STEPS 64 /* from a type to what it stands for */
+#define FEW_QUESTIONS 8
+#define TYPE_BYTES 256
 
-struct module_types {
+/* The types of the kernel or of a module. */
+struct type_file {
 	char *name;
-	struct btf *btf; /* NULL: it cannot be read */
+	struct btf *btf;       /* NULL: it cannot be read */
+	struct btf_dump *dump; /* NULL: nobody has asked for a text */
+	struct u64_map ids;    /* hash of a function's name -> its ID; empty for a few questions */
+	size_t n_questions;
+	char text[TYPE_BYTES]; /* of the last type */
+	size_t n_text;
 };
 
 struct function_types {
-	struct btf *vmlinux;
-	struct module_types *modules; /* as far as callers wanted them */
+	struct type_file *vmlinux;
+	struct type_file **modules; /* as far as callers wanted them */
 	size_t n, capacity;
 };
+
+static struct type_file *new_type_file(const char *name, struct btf *btf)
+{
+	struct type_file *f = xcalloc(1, sizeof(*f));
+
+	f->name = xstrdup(name);
+	f->btf = btf;
+	return f;
+}
+
+static void free_type_file(struct type_file *f)
+{
+	btf_dump__free(f->dump);
+	btf__free(f->btf);
+	u64_map_fini(&f->ids);
+	free(f->name);
+	free(f);
+}
 
 int function_types_read(struct function_types **ret, struct error *e)
 {
@@ -37,7 +66,7 @@ int function_types_read(struct function_types **ret, struct error *e)
 		return error_set(e, -ENOENT, "this kernel's BTF cannot be read: %s",
 				 error_words(-errno));
 	*ret = xcalloc(1, sizeof(**ret));
-	(*ret)->vmlinux = btf;
+	(*ret)->vmlinux = new_type_file("vmlinux", btf);
 	return 0;
 }
 
@@ -45,47 +74,81 @@ void function_types_free(struct function_types *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n; i++) {
-		btf__free(t->modules[i].btf);
-		free(t->modules[i].name);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		free_type_file(t->modules[i]);
 	free(t->modules);
-	btf__free(t->vmlinux);
+	free_type_file(t->vmlinux); /* the modules' types refer to these */
 	free(t);
 }
 
-static const struct btf *module_btf(struct function_types *t, const char *name)
+static struct type_file *module_file(struct function_types *t, const char *name)
 {
+	struct btf *btf;
+
 	for (size_t i = 0; i < t->n; i++)
-		if (strcmp(t->modules[i].name, name) == 0)
-			return t->modules[i].btf;
-	array_push(
-		t->modules, t->n, t->capacity,
-		((struct module_types){ xstrdup(name), btf__load_module_btf(name, t->vmlinux) }));
-	return t->modules[t->n - 1].btf;
+		if (strcmp(t->modules[i]->name, name) == 0)
+			return t->modules[i];
+	btf = btf__load_module_btf(name, t->vmlinux->btf);
+	array_push(t->modules, t->n, t->capacity, new_type_file(name, btf));
+	return t->modules[t->n - 1];
 }
 
-static const struct btf_type *find_prototype(const struct btf *btf, const char *function)
+/* --- functions --- */
+
+/* Of several functions of one name, the first one counts, as for libbpf. */
+static void index_functions(struct type_file *f)
 {
-	const int id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) : -1;
-	const struct btf_type *f = id > 0 ? btf__type_by_id(btf, (unsigned)id) : NULL;
-	const struct btf_type *prototype = f ? btf__type_by_id(btf, f->type) : NULL;
+	const uint32_t n = btf__type_cnt(f->btf);
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *type = btf__type_by_id(f->btf, id);
+		const char *name;
+
+		if (!btf_is_func(type))
+			continue;
+		name = btf__name_by_offset(f->btf, type->name_off);
+		(void)u64_map_put(&f->ids, hash_bytes(name, strlen(name)), id, NULL);
+	}
+}
+
+/* The ID of @function; 0: there is none. libbpf compares all names, for each question. */
+static uint32_t find_function_id(struct type_file *f, const char *function)
+{
+	const uint32_t *id;
+
+	if (f->n_questions < FEW_QUESTIONS) {
+		const int found = btf__find_by_name_kind(f->btf, function, BTF_KIND_FUNC);
+
+		f->n_questions++;
+		return found > 0 ? (uint32_t)found : 0;
+	}
+	if (!f->ids.n)
+		index_functions(f);
+	id = u64_map_get(&f->ids, hash_bytes(function, strlen(function)));
+	return id ? *id : 0;
+}
+
+static const struct btf_type *find_prototype(struct type_file *f, const char *function)
+{
+	const uint32_t id = f->btf ? find_function_id(f, function) : 0;
+	const struct btf_type *found = id ? btf__type_by_id(f->btf, id) : NULL;
+	const struct btf_type *prototype = found ? btf__type_by_id(f->btf, found->type) : NULL;
 
 	return prototype && btf_is_func_proto(prototype) ? prototype : NULL;
 }
 
 /* Find the function in any module. */
 static const struct btf_type *find_in_modules(struct function_types *t, const char *function,
-					      const struct btf **ret)
+					      struct type_file **ret)
 {
 	const struct btf_type *found = NULL;
 	const struct dirent *entry;
-	DIR *d = opendir(MODULES);
+	DIR *d = opendir(FILES);
 
 	while (d && !found && (entry = readdir(d))) {
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "vmlinux") == 0)
 			continue;
-		*ret = module_btf(t, entry->d_name);
+		*ret = module_file(t, entry->d_name);
 		found = find_prototype(*ret, function);
 	}
 	if (d)
@@ -94,14 +157,16 @@ static const struct btf_type *find_in_modules(struct function_types *t, const ch
 }
 
 static const struct btf_type *find_described(struct function_types *t, const char *function,
-					     const char *module, const struct btf **ret)
+					     const char *module, struct type_file **ret)
 {
 	const struct btf_type *found;
 
-	*ret = module ? module_btf(t, module) : t->vmlinux;
+	*ret = module ? module_file(t, module) : t->vmlinux;
 	found = find_prototype(*ret, function);
 	return found || module ? found : find_in_modules(t, function, ret);
 }
+
+/* --- types --- */
 
 static bool is_size_name(const char *name)
 {
@@ -131,18 +196,21 @@ static void describe_type(const struct btf *btf, uint32_t id, struct function_va
 	}
 }
 
-static int visit_values(const struct btf *btf, const struct btf_type *prototype,
+static int visit_values(struct type_file *file, const struct btf_type *prototype,
 			function_types_visit *visit, void *context)
 {
+	const struct btf *btf = file->btf;
 	const struct btf_param *params = btf_params(prototype);
 	const uint32_t n = btf_vlen(prototype);
-	struct function_value result = { .name = "" };
+	struct function_value result = { .name = "", .file = file, .type = prototype->type };
 	bool is_known = true;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct function_value value = {
 			.name = btf__name_by_offset(btf, params[i].name_off),
 			.number = i + 1,
+			.file = file,
+			.type = params[i].type,
 		};
 		int err;
 
@@ -160,10 +228,40 @@ static int visit_values(const struct btf *btf, const struct btf_type *prototype,
 int function_types_each(struct function_types *t, const char *function, const char *module,
 			function_types_visit *visit, void *context, struct error *e)
 {
-	const struct btf *btf;
-	const struct btf_type *prototype = find_described(t, function, module, &btf);
+	struct type_file *file;
+	const struct btf_type *prototype = find_described(t, function, module, &file);
 
 	if (!prototype)
 		return error_set(e, -ENODATA, "the kernel's BTF does not describe %s", function);
-	return visit_values(btf, prototype, visit, context);
+	return visit_values(file, prototype, visit, context);
+}
+
+/* libbpf makes a text in pieces. */
+static void append_type_text(void *context, const char *format, va_list arguments)
+{
+	struct type_file *f = context;
+	const size_t room = sizeof(f->text) - f->n_text;
+	const int n = vsnprintf(f->text + f->n_text, room, format, arguments);
+
+	if (n > 0)
+		f->n_text += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+const char *function_types_text(const struct function_value *value)
+{
+	struct type_file *f = value->file;
+	LIBBPF_OPTS(btf_dump_emit_type_decl_opts, how, .field_name = "");
+
+	if (!value->type)
+		return "void";
+	if (!f->dump)
+		f->dump = btf_dump__new(f->btf, append_type_text, f, NULL);
+	f->n_text = 0;
+	f->text[0] = '\0';
+	if (!f->dump || btf_dump__emit_type_decl(f->dump, value->type, &how))
+		return "?";
+	for (size_t i = 0; i < f->n_text; i++)
+		if (f->text[i] == '\n' || f->text[i] == '\t')
+			f->text[i] = ' ';
+	return f->text;
 }

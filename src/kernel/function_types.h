@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 struct function_types;
+struct type_file;
 
 struct function_value {
 	const char *name; /* "" without a name, and of the result. Lent by the types */
@@ -20,7 +21,9 @@ struct function_value {
 	uint32_t position;
 	uint32_t bytes; /* 0: it is no number: void, a structure */
 	bool is_signed;
-	bool is_size; /* size_t or ssize_t */
+	bool is_size;           /* size_t or ssize_t */
+	struct type_file *file; /* for function_types_text() */
+	uint32_t type;
 };
 
 /* Read the kernel's BTF, in 10 ms. Errors: -ENOENT: it has none that can be read. */
@@ -36,3 +39,6 @@ typedef int function_types_visit(void *context, const struct function_value *val
 must_check int function_types_each(struct function_types *t, const char *function,
 				   const char *module, function_types_visit *visit, void *context,
 				   struct error *e);
+
+/* The type of @value in C: "const struct path *". Lent until the next call. */
+const char *function_types_text(const struct function_value *value);

@@ -53,6 +53,8 @@ must_check int host_tracepoint_field(struct host *host, const char *category, co
 struct tracepoint_field {
 	const char *type; /* as declared: "__data_loc char[] ", @n_type bytes */
 	size_t n_type;
+	const char *bounds; /* of an array: "[16]", @n_bounds bytes */
+	size_t n_bounds;
 	const char *name;
 	uint32_t offset;
 	uint32_t bytes;

@@ -121,10 +121,14 @@ static bool read_field(char *line, struct tracepoint_field *ret)
 		name--;
 	if (name == declaration)
 		return false;
+	/* The name ends where the bounds begin. So move these. */
+	memmove(last + 1, last, (size_t)(end - last));
 	*last = '\0';
 	*ret = (struct tracepoint_field){ .type = declaration,
 					  .n_type = (size_t)(name - declaration),
 					  .name = name,
+					  .bounds = last + 1,
+					  .n_bounds = (size_t)(end - last),
 					  .offset = (uint32_t)offset,
 					  .bytes =
 						  (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),

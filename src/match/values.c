@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "match/values.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "kernel/function_types.h"
+#include "match/fields.h"
 #include "match/near.h"
 #include "match/usdt_argument.h"
 
@@ -22,108 +24,27 @@ struct resolving {
 	struct error *e;
 };
 
-/* --- units --- */
-
-/* The unit that a name or a type tells; NULL: none. */
-static const char *unit_of(const char *name, const char *type, size_t n_type)
-{
-	const size_t n = strlen(name);
-
-	if (strcmp(name, "bytes") == 0 || strncmp(name, "bytes_", 6) == 0 ||
-	    (n > 6 && strcmp(name + n - 6, "_bytes") == 0))
-		return "bytes";
-	if (n > 3 && strcmp(name + n - 3, "_ns") == 0)
-		return "nanoseconds";
-	return memmem(type, n_type, "size_t", 6) ? "bytes" : NULL;
-}
-
 /* --- fields of tracepoints --- */
 
 struct field_lookup {
 	const char *name;
 	struct near near;
-	struct tracepoint_field found;
-	bool is_variable; /* __data_loc or __rel_loc */
-	struct value_type type;
-	const char *unit;
+	uint32_t offset;
+	struct number_kind kind;
 };
-
-static bool begins_with(const struct tracepoint_field *field, const char *word)
-{
-	const size_t n = strlen(word);
-
-	return field->n_type >= n && memcmp(field->type, word, n) == 0;
-}
-
-/* The program's context has a pointer in the first 8 bytes, where the record has these fields. */
-static bool is_common_field(const struct tracepoint_field *field)
-{
-	return field->offset < 8;
-}
-
-/*
- * A system call's arguments are recorded as unsigned long, whatever their types are. The upper half
- * of an int is what the caller left in the register. An enum is rare, and needs a cast.
- */
-static const struct {
-	const char *name;
-	struct value_type type;
-} argument_types[] = {
-	{ "int", { 4, true } },          { "unsigned int", { 4, false } },
-	{ "unsigned", { 4, false } },    { "long", { 8, true } },
-	{ "s32", { 4, true } },          { "__s32", { 4, true } },
-	{ "u32", { 4, false } },         { "__u32", { 4, false } },
-	{ "pid_t", { 4, true } },        { "uid_t", { 4, false } },
-	{ "gid_t", { 4, false } },       { "umode_t", { 2, false } },
-	{ "clockid_t", { 4, true } },    { "timer_t", { 4, true } },
-	{ "mqd_t", { 4, true } },        { "key_t", { 4, true } },
-	{ "key_serial_t", { 4, true } }, { "qid_t", { 4, false } },
-	{ "rwf_t", { 4, true } },        { "off_t", { 8, true } },
-	{ "loff_t", { 8, true } },       { "ssize_t", { 8, true } },
-};
-
-static struct value_type type_of_field(const struct tracepoint_field *field)
-{
-	struct value_type type = { (uint8_t)field->bytes, field->is_signed };
-	const size_t before = begins_with(field, "const ") ? strlen("const ") : 0;
-	const char *name = field->type + before;
-	size_t n = field->n_type - before;
-
-	while (n && name[n - 1] == ' ')
-		n--;
-	for (size_t i = 0; i < ARRAY_SIZE(argument_types) && type.bytes == 8; i++)
-		if (strlen(argument_types[i].name) == n &&
-		    memcmp(argument_types[i].name, name, n) == 0)
-			type = argument_types[i].type;
-	return type;
-}
 
 static int look_at_field(void *context, const struct tracepoint_field *field)
 {
 	struct field_lookup *lookup = context;
 
 	if (strcmp(field->name, lookup->name) != 0) {
-		if (!is_common_field(field))
+		if (!field_is_common(field))
 			near_offer(&lookup->near, field->name);
 		return 0;
 	}
-	lookup->found = *field;
-	lookup->type = type_of_field(field);
-	lookup->is_variable = begins_with(field, "__data_loc") || begins_with(field, "__rel_loc");
-	lookup->unit = unit_of(field->name, field->type, field->n_type);
+	lookup->offset = field->offset;
+	lookup->kind = field_kind(field);
 	return 1;
-}
-
-static bool is_number_size(uint32_t bytes)
-{
-	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
-}
-
-static int refuse_field(const struct resolving *r, const struct field_lookup *field,
-			const char *why)
-{
-	return error_set(r->e, -EOPNOTSUPP, "the field '%s' of %s has no value to add: %s",
-			 field->name, r->target->name, why);
 }
 
 static int resolve_field(struct resolving *r, const char *name, struct expression_node *node)
@@ -142,18 +63,13 @@ static int resolve_field(struct resolving *r, const char *name, struct expressio
 		return error_set(r->e, -ENOENT, "%s has no field '%s'%s", r->target->name, name,
 				 hint);
 	}
-	if (is_common_field(&lookup.found))
-		return refuse_field(r, &lookup, "programs cannot read it");
-	if (lookup.is_variable)
-		return refuse_field(r, &lookup, "its length varies (__data_loc)");
-	if (lookup.found.is_array)
-		return refuse_field(r, &lookup, "it is an array");
-	if (!is_number_size(lookup.found.bytes))
-		return refuse_field(r, &lookup, "it is no number");
+	if (lookup.kind.lack)
+		return error_set(r->e, -EOPNOTSUPP, "the field '%s' of %s has no value to add: %s",
+				 name, r->target->name, lookup.kind.lack);
 	node->op = EXPRESSION_CONTEXT;
-	node->number = lookup.found.offset;
-	node->type = lookup.type;
-	r->ret->unit = lookup.unit;
+	node->number = lookup.offset;
+	node->type = lookup.kind.type;
+	r->ret->unit = lookup.kind.unit;
 	return 0;
 }
 
@@ -229,8 +145,10 @@ static int find_value(const struct resolving *r, struct argument_lookup *lookup)
 static void narrow_leaf(const struct resolving *r, const struct function_value *value,
 			struct expression_node *node)
 {
-	node->type = (struct value_type){ (uint8_t)value->bytes, value->is_signed };
-	r->ret->unit = unit_of(value->name, "size_t", value->is_size ? 6 : 0);
+	const struct number_kind kind = argument_kind(value);
+
+	node->type = kind.type;
+	r->ret->unit = kind.unit;
 }
 
 static int resolve_kernel_argument(struct resolving *r, const char *name,
@@ -239,6 +157,7 @@ static int resolve_kernel_argument(struct resolving *r, const char *name,
 	struct argument_lookup lookup = { .name = name };
 	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
 	const int found = find_value(r, &lookup);
+	const char *lack;
 
 	if (found < 0)
 		return error_within(r->e, "%s", name);
@@ -247,10 +166,10 @@ static int resolve_kernel_argument(struct resolving *r, const char *name,
 		return error_set(r->e, -ENOENT, "%s has no argument '%s'%s", r->target->name, name,
 				 hint);
 	}
-	if (!lookup.found.bytes)
-		return refuse_leaf(r, name, "the argument is no number");
-	if (!lookup.found.position)
-		return refuse_leaf(r, name, "its place behind a structure is not known");
+	lack = argument_kind(&lookup.found).lack;
+	if (lack)
+		return refuse_leaf(r, name, lack);
+	assert(lookup.found.position); /* or it has a lack */
 	place_argument(r, lookup.found.position, node);
 	narrow_leaf(r, &lookup.found, node);
 	return 0;
@@ -276,6 +195,7 @@ static int resolve_kernel_result(struct resolving *r, bool is_cast, struct expre
 {
 	struct argument_lookup lookup = { .name = NULL };
 	const int found = find_value(r, &lookup);
+	const char *lack;
 
 	place_result(node);
 	if (found < 0 && is_cast)
@@ -283,8 +203,9 @@ static int resolve_kernel_result(struct resolving *r, bool is_cast, struct expre
 	if (found < 0)
 		return error_within(r->e, "the type of retval is not known, so write a cast, as "
 					  "(int)retval");
-	if (!lookup.found.bytes)
-		return refuse_leaf(r, "retval", "it returns no number");
+	lack = argument_kind(&lookup.found).lack;
+	if (lack)
+		return refuse_leaf(r, "retval", lack);
 	narrow_leaf(r, &lookup.found, node);
 	return 0;
 }

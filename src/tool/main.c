@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "tool/funccount.h"
+#include "tool/listing.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
 #include "tool/read_files.h"
@@ -53,7 +54,7 @@ static int run_chosen_tool(const struct options *opt, struct error *e)
 	if (opt->read)
 		return read_files(opt, e);
 	if (opt->list)
-		return patterns_list(opt, e);
+		return list_targets(opt, e);
 	switch (opt->tool) {
 	case TOOL_STACKSNOOP:
 		return snoop_stacks(opt, e);

@@ -103,7 +103,7 @@ static const struct option_row rows[] = {
 	{ EVERY, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
 	{ REPORT | SNOOP, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols" },
 	{ EVERY, FLAG(self), '\0', "self", NULL, "also count hits of the tool itself" },
-	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
+	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches, with -v also its fields and arguments; trace nothing" },
 	{ REPORT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
 	{ EVERY, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe, kretprobe.multi, kretprobe" },

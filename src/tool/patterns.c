@@ -2,7 +2,6 @@
 #include "tool/patterns.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +11,6 @@
 #include "spec/expression.h"
 #include "spec/spec.h"
 #include "tool/matcher.h"
-#include "tool/values.h"
 
 #define MOST_TARGETS 200000
 
@@ -201,35 +199,4 @@ void patterns_put_target(const struct target *t, struct strbuf *to)
 			strbuf_printf(&raw, " [%s]", t->module);
 	}
 	escape_put(to, raw.text, false);
-}
-
-/* A function has several exits: print them with -v, else the function. */
-static void print_target(const struct target *t, bool with_places)
-{
-	cleanup_strbuf struct strbuf text = {};
-
-	patterns_put_target(t, &text);
-	if (with_places && t->kind == TARGET_USER_RETURN)
-		strbuf_printf(&text, " at 0x%" PRIx64, t->offset);
-	(void)puts(text.text);
-}
-
-int patterns_list(const struct options *opt, struct error *e)
-{
-	cleanup(host_freep) struct host *host = host_new();
-	cleanup(target_list_fini) struct target_list targets = {};
-	cleanup(values_fini) struct values values = {};
-	int err = values_parse(&values, opt, e);
-
-	if (!err)
-		err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
-	if (!err)
-		err = values_choose(&values, host, &targets, e);
-	for (size_t i = 0; !err && i < targets.n; i++) {
-		const struct target *t = &targets.targets[i];
-
-		if (opt->verbose || !i || !target_is_further_exit(t - 1, t))
-			print_target(t, opt->verbose);
-	}
-	return err;
 }

@@ -55,9 +55,3 @@ must_check int patterns_match(const struct options *opt, struct host *host, enum
 
 /* Append @t in the form of a pattern, escaped. */
 void patterns_put_target(const struct target *t, struct strbuf *to);
-
-/*
- * Print the targets that a run would trace, one on a line. Errors: of patterns_match() and
- * values_choose().
- */
-must_check int patterns_list(const struct options *opt, struct error *e);

@@ -14,6 +14,7 @@
 
 #include "arch/arch.h"
 #include "base/array.h"
+#include "match/value_list.h"
 #include "match/values.h"
 #include "scratch.h"
 
@@ -100,6 +101,7 @@ static const struct target unknown_return = { .kind = TARGET_KERNEL_RETURN,
 #endif
 static const struct target usdt = { .kind = TARGET_USDT, .name = "p:q", .arguments = NOTE };
 static const struct target usdt_without = { .kind = TARGET_USDT, .name = "p:q", .arguments = "" };
+static const struct target sample = { .kind = TARGET_PERF_EVENT, .name = "page-faults" };
 static const struct target usdt_32_bit = { .kind = TARGET_USDT, .name = "p:q", .is_32_bit = true };
 
 /* "context 8 u64 bytes": the first leaf, and the unit. Or the refusal. */
@@ -219,9 +221,124 @@ static void equal_places_have_equal_bytes(void **state)
 			    3 * sizeof(struct expression_node));
 }
 
+/* --- lists --- */
+
+/* "count|size_t|u64|bytes\n" */
+static void put_named(void *context, const struct named_value *value)
+{
+	char *to = context;
+	const size_t n = strlen(to);
+
+	(void)snprintf(to + n, 2048 - n, "%s|%s|%c%d|%s\n", value->name, value->type,
+		       !value->as.bytes      ? '-'
+		       : value->as.is_signed ? 's'
+					     : 'u',
+		       8 * value->as.bytes, value->remark);
+}
+
+static void events_list_their_values(void **state)
+{
+	static const struct {
+		const struct target *target;
+		const char *is;
+	} rows[] = {
+		{ &event, "bytes_req|size_t|u64|bytes\n"
+			  "comm|char[16]|-0|it is an array\n"
+			  "nice|short|s16|\n"
+			  "name|__data_loc char[]|-0|its length varies (__data_loc)\n"
+			  "pair|struct odd|-0|it is no number\n"
+			  "wait_ns|u64|u64|nanoseconds\n"
+			  "arg1|bool|u8|\n"
+			  "timeout|const int|s32|\n"
+			  "fd|unsigned int|u32|\n"
+			  "pos|loff_t|s64|\n"
+			  "where|int *|u64|\n" },
+		{ &kernel, "file|struct file *|u64|\n"
+			   "buf|char *|u64|\n"
+			   "count|size_t|u64|bytes\n"
+			   "pos|loff_t *|u64|\n"
+			   "retval|ssize_t|-0|at r:vfs_read\n" },
+		{ &kernel_return, "retval|ssize_t|s64|bytes\n" },
+		{ &unknown_return,
+		  "retval||s64|the kernel's BTF does not describe no_such_function\n" },
+		{ &user, "arg1, arg2 ...||s64|cast them, as (int)arg1\n" },
+		{ &user_32_bit, "arg1, arg2 ...||-0|arguments of 32-bit functions are not read\n" },
+		{ &user_return, "retval||s64|cast it, as (int)retval\n" },
+#if defined(__x86_64__)
+		{ &usdt, "arg1|%rdi|u64|\n"
+			 "arg2|-12(%rbp)|s32|\n"
+			 "arg3|4@x(%rip)|-0|its place has another form\n" },
+#endif
+		{ &usdt_without, "" },
+		{ &sample, "" },
+	};
+	cleanup(host_freep) struct host *host = host_with_event();
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char is[2048] = "";
+
+		assert_ok(value_list_each(rows[i].target, host, put_named, is, &e), e);
+		assert_string_equal(is, rows[i].is);
+	}
+}
+
+/* What the list has as a number, an expression may name, with the same type and unit. */
+static void check_named(void *context, const struct named_value *value)
+{
+	char is[512], wanted[512];
+
+	(void)context;
+	describe(value->name, &event, is, sizeof(is));
+	if (!value->as.bytes) {
+		assert_non_null(strstr(is, value->remark));
+		return;
+	}
+	(void)snprintf(wanted, sizeof(wanted), " %c%d%s%s", value->as.is_signed ? 's' : 'u',
+		       8 * value->as.bytes, value->remark[0] ? " " : "", value->remark);
+	assert_non_null(strstr(is, wanted));
+}
+
+static void an_expression_has_what_the_list_has(void **state)
+{
+	cleanup(host_freep) struct host *host = host_with_event();
+	struct error e;
+
+	(void)state;
+	assert_ok(value_list_each(&event, host, check_named, NULL, &e), e);
+}
+
+/* An index replaces libbpf's search after a few questions. */
+static void many_functions_are_found_as_one(void **state)
+{
+	static const char *const names[] = { "vfs_read", "vfs_write", "no_such_function" };
+	cleanup(host_freep) struct host *host = host_new();
+	char first[ARRAY_SIZE(names)][2048] = {};
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++) {
+		const size_t n = i % ARRAY_SIZE(names);
+		const struct target target = { .kind = TARGET_KERNEL_FUNCTION,
+					       .name = names[n],
+					       .symbol = names[n] };
+		char is[2048] = "";
+
+		assert_ok(value_list_each(&target, host, put_named, is, &e), e);
+		if (i < ARRAY_SIZE(names))
+			memcpy(first[n], is, sizeof(is));
+		assert_string_equal(is, first[n]);
+	}
+	assert_non_null(strstr(first[0], "count|size_t|u64|bytes\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_list_their_values),
+		cmocka_unit_test(an_expression_has_what_the_list_has),
+		cmocka_unit_test(many_functions_are_found_as_one),
 		cmocka_unit_test(arguments_are_where_the_abi_has_them),
 		cmocka_unit_test(names_become_places),
 		cmocka_unit_test(equal_places_have_equal_bytes),

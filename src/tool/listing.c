@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * With -v:
+ *
+ *	t:syscalls:sys_enter_write
+ *	    __syscall_nr  int           s32
+ *	    fd            unsigned int  u32
+ *	    buf           const char *  u64
+ *	    count         size_t        u64  bytes
+ *
+ * The third column is the type in an expression, as a cast has it; "-" for a value that an
+ *expression cannot have, whose reason follows. The completions of shells read this.
+ */
+#include "tool/listing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "match/value_list.h"
+#include "report/escape.h"
+#include "tool/patterns.h"
+#include "tool/values.h"
+
+enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_AS, COLUMN_REMARK, COLUMNS };
+
+struct value_row {
+	char *columns[COLUMNS];
+};
+
+struct value_table {
+	struct value_row *rows;
+	size_t n, capacity;
+	size_t widths[COLUMNS];
+};
+
+static void clear_values(struct value_table *t)
+{
+	while (t->n--)
+		for (int i = 0; i < COLUMNS; i++)
+			free(t->rows[t->n].columns[i]);
+	free(t->rows);
+	*t = (struct value_table){};
+}
+
+/* Names and places come from foreign files. */
+static char *escaped(const char *text)
+{
+	cleanup_strbuf struct strbuf to = {};
+
+	strbuf_puts(&to, "");
+	escape_put(&to, text, false);
+	return xstrdup(to.text);
+}
+
+static void add_value_row(void *context, const struct named_value *value)
+{
+	struct value_table *t = context;
+	char as[] = "s64";
+	struct value_row row;
+
+	(void)snprintf(as, sizeof(as), "%c%u", value->as.is_signed ? 's' : 'u',
+		       8U * value->as.bytes % 100);
+	row.columns[COLUMN_NAME] = escaped(value->name);
+	row.columns[COLUMN_TYPE] = escaped(value->type);
+	row.columns[COLUMN_AS] = xstrdup(value->as.bytes ? as : "-");
+	row.columns[COLUMN_REMARK] = escaped(value->remark);
+	for (int i = 0; i < COLUMNS; i++) {
+		const size_t n = strlen(row.columns[i]);
+
+		t->widths[i] = n > t->widths[i] ? n : t->widths[i];
+	}
+	array_push(t->rows, t->n, t->capacity, row);
+}
+
+/* Columns are aligned for each target, and an empty one takes no room. */
+static void print_row(const struct value_table *t, const struct value_row *row)
+{
+	cleanup_strbuf struct strbuf line = {};
+	size_t n = 0;
+
+	strbuf_puts(&line, "  ");
+	for (int i = 0; i < COLUMNS; i++) {
+		if (!t->widths[i])
+			continue;
+		strbuf_printf(&line, "  %-*s", (int)t->widths[i], row->columns[i]);
+		if (row->columns[i][0])
+			n = line.n - t->widths[i] + strlen(row->columns[i]);
+	}
+	(void)printf("%.*s\n", (int)n, line.text);
+}
+
+static int print_values(const struct target *target, struct host *host, struct error *e)
+{
+	struct value_table t = {};
+	const int err = value_list_each(target, host, add_value_row, &t, e);
+
+	for (size_t i = 0; i < t.n; i++)
+		print_row(&t, &t.rows[i]);
+	clear_values(&t);
+	return err;
+}
+
+static void print_target(const struct target *t, bool with_places)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	patterns_put_target(t, &text);
+	if (with_places && (t->kind == TARGET_USER_RETURN || t->kind == TARGET_USDT))
+		strbuf_printf(&text, " at 0x%" PRIx64, t->offset);
+	if (with_places && t->is_jump)
+		strbuf_puts(&text, ", a jump to another function: no retval");
+	(void)puts(text.text);
+}
+
+/* Is the target behind this one in the list a further exit of its function? */
+static bool has_further_exit(const struct target_list *targets, size_t i)
+{
+	return i + 1 < targets->n &&
+	       target_is_further_exit(&targets->targets[i], &targets->targets[i + 1]);
+}
+
+/* A function's exits are listed with -v alone, and its values behind the last one. */
+static int print_all(const struct target_list *targets, struct host *host, bool is_verbose,
+		     struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < targets->n && !err; i++) {
+		const struct target *t = &targets->targets[i];
+
+		if (is_verbose || !i || !has_further_exit(targets, i - 1))
+			print_target(t, is_verbose);
+		if (is_verbose && !has_further_exit(targets, i))
+			err = print_values(t, host, e);
+	}
+	return err;
+}
+
+int list_targets(const struct options *opt, struct error *e)
+{
+	cleanup(host_freep) struct host *host = host_new();
+	cleanup(target_list_fini) struct target_list targets = {};
+	cleanup(values_fini) struct values values = {};
+	int err = values_parse(&values, opt, e);
+
+	if (!err)
+		err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
+	if (!err)
+		err = values_choose(&values, host, &targets, e);
+	return err ? err : print_all(&targets, host, opt->verbose, e);
+}
