@@ -35,6 +35,8 @@ static const struct value {
 	{ OPTION_FORMAT, "compadd - @FORMATS@", "__@TOOL@_formats", true },
 	{ OPTION_OUTPUT, "_files", "__fish_complete_path", false },
 	{ OPTION_MINUS, "_files", "__fish_complete_path", false },
+	{ OPTION_SUM, "_@TOOL@_sum", "__@TOOL@_sums", true },
+	{ OPTION_UNIT, "compadd - @UNITS@", "__@TOOL@_units", true },
 };
 
 static void expand(const char *text, enum tool tool);
@@ -80,10 +82,10 @@ static void print_bash_options(enum tool tool)
 }
 
 /*
- * Print a case pattern for the options with @key; OPTION_FLAG: for all options with a value. If
- * there are none, the pattern matches nothing.
+ * Print the words of the options with @key, and @with between; OPTION_FLAG: of all options
+ * with a value. If there are none, print '' for a word that no option is.
  */
-static void print_bash_pattern(enum tool tool, enum option_key key)
+static void print_words_of(enum tool tool, enum option_key key, const char *with)
 {
 	const char *between = "";
 
@@ -91,8 +93,8 @@ static void print_bash_pattern(enum tool tool, enum option_key key)
 		if (key == OPTION_FLAG ? !row->argument : row->key != key)
 			continue;
 		(void)fputs(between, stdout);
-		print_words(row, " | ");
-		between = " | ";
+		print_words(row, with);
+		between = with;
 	}
 	if (!between[0])
 		(void)fputs("''", stdout);
@@ -151,6 +153,7 @@ static void print_fish_options(enum tool tool)
 }
 
 static void (*print_options)(enum tool tool);
+static const char *separator; /* between words that a case matches */
 
 /* Print the text for the @word between two @. False: there is no such word. */
 static bool print_word(const char *word, size_t n, enum tool tool)
@@ -163,13 +166,14 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		{ "WITHOUT", OPTION_WITHOUT }, { "UNWIND", OPTION_UNWIND },
 		{ "FORMAT", OPTION_FORMAT },   { "OUTPUT", OPTION_OUTPUT },
 		{ "MINUS", OPTION_MINUS },     { "KERNEL", OPTION_KERNEL_UNWIND },
+		{ "SUM", OPTION_SUM },         { "UNIT", OPTION_UNIT },
 		{ "VALUE", OPTION_FLAG },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		if (strlen(patterns[i].word) != n || strncmp(patterns[i].word, word, n) != 0)
 			continue;
-		print_bash_pattern(tool, patterns[i].key);
+		print_words_of(tool, patterns[i].key, separator);
 		return true;
 	}
 	if (n == 4 && strncmp(word, "TOOL", n) == 0)
@@ -184,6 +188,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		(void)fputs(option_walkers, stdout);
 	else if (n == 7 && strncmp(word, "FORMATS", n) == 0)
 		(void)fputs(option_formats, stdout);
+	else if (n == 5 && strncmp(word, "UNITS", n) == 0)
+		(void)fputs(option_units, stdout);
 	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
 		print_options(tool);
 	else
@@ -210,16 +216,19 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*print)(enum tool tool);
+		const char *separator;
 	} shells[] = {
-		{ "bash", print_bash_options },
-		{ "zsh", print_zsh_options },
-		{ "fish", print_fish_options },
+		{ "bash", print_bash_options, " | " },
+		{ "zsh", print_zsh_options, " | " },
+		{ "fish", print_fish_options, " " },
 	};
 	char line[4096];
 
 	for (size_t i = 0; argc == 3 && i < ARRAY_SIZE(shells); i++)
-		if (strcmp(argv[1], shells[i].name) == 0)
+		if (strcmp(argv[1], shells[i].name) == 0) {
 			print_options = shells[i].print;
+			separator = shells[i].separator;
+		}
 	if (!print_options) {
 		(void)fputs("usage: generate bash|zsh|fish TOOL\n", stderr);
 		return 2;

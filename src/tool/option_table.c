@@ -129,6 +129,8 @@ const char option_ways[] = "auto dwarf fp";
 
 const char option_walkers[] = "auto helper";
 
+const char option_units[] = "bytes ns us ms s";
+
 const struct option_row *option_rows(size_t *n)
 {
 	*n = ARRAY_SIZE(rows);

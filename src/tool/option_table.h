@@ -69,5 +69,7 @@ const char *option_kinds(enum tool tool);
 extern const char option_ways[];
 /* The values of --kernel-unwind, likewise. */
 extern const char option_walkers[];
+/* The values of --unit that have a meaning of their own, likewise. */
+extern const char option_units[];
 /* The values of --format, likewise. */
 extern const char option_formats[];

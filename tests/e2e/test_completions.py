@@ -15,7 +15,7 @@ COMPLETIONS = BUILD / "completions"
 
 # What bash(1) does at a Tab: COMP_WORDS has what its word breaks make of the line.
 TAB = r"""
-source "$1"; tool=$2 COMP_LINE=$3 COMP_POINT=${#3} COMP_TYPE=9 COMP_KEY=9
+source "$1"; tool=$2 COMP_LINE=$3$4 COMP_POINT=${#3} COMP_TYPE=9 COMP_KEY=9
 COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 mapfile -t COMP_WORDS < <(sed 's/[:=]/ & /g; s/  */\n/g' <<<"$3")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -29,11 +29,11 @@ def bash_file(name):
     return COMPLETIONS / f"{name}.bash"
 
 
-def tab(line, name="stackcount"):
-    """COMPREPLY at the end of "NAME @line"."""
+def tab(line, name="stackcount", behind=""):
+    """COMPREPLY at the end of "NAME @line", with @behind behind the cursor."""
     environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}"],
+        ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}", behind],
         env=environment, capture_output=True, text=True, timeout=PATIENCE_S,
     )
     assert done.stderr == "" and done.returncode == 0, done
@@ -68,7 +68,7 @@ def test_bash_offers_the_options_of_the_help(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_bash_offers_nothing_odd_as_a_value(name):
     choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf", "--kernel-unwind": "helper",
-               "--format": "folded"}
+               "--format": "folded", "--unit": "bytes"}
     for letter, long, has_value in help_rows(name):
         for option in filter(None, (letter, long)):
             offered = tab(f"{option} ", name)
@@ -120,6 +120,43 @@ def test_bash_completes_tracepoints():
     assert tab("t:sched:sched_swit") == ["sched_switch"]
     assert tab("-K -i 1 t:syscalls:sys_enter_getppi", "stacksnoop") == ["sys_enter_getppid"]
     assert tab("t:no_such_category") == []
+
+
+WRITE = "t:syscalls:sys_enter_write"
+
+
+def test_bash_completes_names_of_values():
+    assert tab(f"{WRITE} --sum co") == ["count"]
+    assert tab("--sum co", behind=f" -K {WRITE}") == ["count"]
+    assert tab("--sum ", behind=f"x {WRITE} -- dd") == tab(f"-K {WRITE} --sum ")
+    assert {"count", "fd", "__syscall_nr"} <= set(tab(f"{WRITE} --sum "))
+    assert tab(f"-n 5 -p {os.getpid()} --sum=co", behind=f" {WRITE}") == ["count"]
+    assert tab(f"'{WRITE}' --sum 8*co") == ["8*count"]
+    assert tab(f"{WRITE} --sum 'co") == ["count"]
+    assert tab(f"{WRITE} t:syscalls:sys_exit_write --sum r") == ["ret"]
+    assert tab(f"-r ^{WRITE}$ --sum co") == [], "sys_enter_write is no kernel function"
+    assert tab(f"-r {WRITE}$ --sum co") == ["count"]
+
+
+def test_bash_completes_arguments():
+    assert tab(f"{workload_path('calls')}:leaf --sum arg") == [f"arg{i}" for i in range(1, 7)]
+    assert tab(f"r:{workload_path('calls')}:leaf --sum ") == ["retval"]
+    assert tab(f"u:{workload_path('places')}:places:hit --sum ") == [f"arg{i}" for i in range(1, 7)]
+
+
+def test_bash_offers_no_value_that_is_no_number():
+    names = tab("t:sched:sched_switch --sum ")
+    assert "prev_prio" in names and "prev_comm" not in names
+
+
+def test_bash_offers_no_value_of_no_event():
+    assert tab("--sum ") == [] and tab("t:no:such_event --sum c") == [] and tab("-i --sum ") == []
+
+
+def test_bash_completes_units():
+    assert tab("--unit ") == ["bytes", "ns", "us", "ms", "s"] and tab("--sum x --unit m") == ["ms"]
+    for unit in tab("--unit "):
+        run("stackcount", "--sum", "count", "--unit", unit, "--version").ok()
 
 
 def test_bash_completes_user_functions():
@@ -197,5 +234,5 @@ def test_fish_offers_the_options_of_the_help(name):
         found.append((match[3] and f"-{match[3]}", f"--{match[4]}", bool(match[5])))
         assert f" {match[6]}\n" in help_of(name), line
     assert found == help_rows(name)
-    depth = [len(re.findall(rf"^\s*(?:{words})\b", text, re.M)) for words in ("function|switch", "end")]
+    depth = [len(re.findall(rf"^\s*(?:{words})\b", text, re.M)) for words in ("function|switch|for|if", "end")]
     assert depth[0] == depth[1]
