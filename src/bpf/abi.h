@@ -235,6 +235,7 @@ _Static_assert(sizeof(struct event_ring) == 128, "abi");
 /* Bits of stream_event.state. */
 #define EVENT_LOST 1     /* its stacks could not be stored; counted as a loss */
 #define EVENT_DEFERRED 2 /* user_stack is the number of a struct deferred_hit */
+#define EVENT_NO_VALUE 4 /* its value cannot be read, or is not known there */
 
 struct stream_event {
 	__u64 number;       /* from 1; written last */
@@ -248,6 +249,13 @@ struct stream_event {
 	char comm[16];
 };
 _Static_assert(sizeof(struct stream_event) == 64, "abi");
+
+/* With trace_config.has_sum, the value of 'events' is this one. */
+struct valued_event {
+	struct stream_event event;
+	__s64 value;
+};
+_Static_assert(sizeof(struct valued_event) == 72, "abi");
 
 /*
  * Our helper processes. The programs leave out their hits, as they do those of

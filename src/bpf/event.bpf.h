@@ -85,6 +85,10 @@ static __always_inline void write_event(struct stream_event *event, struct scrat
 	event->tgid = tgid;
 	event->tid = current_tid();
 	event->flags = key->flags;
+	if (config.has_sum) {
+		event->state |= slot->lacks_value ? EVENT_NO_VALUE : 0;
+		((struct valued_event *)event)->value = slot->value;
+	}
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	if (slot->process != process) {
 		slot->process = process;

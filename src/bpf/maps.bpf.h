@@ -97,6 +97,7 @@ struct scratch_slot {
 	__u64 paced_ns; /* start of the hit, if struct cpu_pace measures it; else 0 */
 	__u64 timed_ns; /* likewise for struct hit_cost */
 	__s64 value;    /* with config.has_sum: of the hit */
+	__u64 lacks_value;
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
@@ -248,7 +249,10 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } wake SEC(".maps");
 
-/* See struct event_ring. User space maps both arrays. */
+/*
+ * See struct event_ring. User space maps both arrays. With config.has_sum, the value of 'events' is
+ * struct valued_event: set before loading.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -261,8 +265,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct stream_event);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct stream_event));
 } events SEC(".maps");
 
 /* See bpf/deferred.h. User space maps both arrays. */

@@ -147,7 +147,7 @@ static bool object_may_defer(const struct trace_config *config)
 	return config->unwind && config->has_loop;
 }
 
-/* Rows with sums are larger. */
+/* Rows with sums and events with values are larger. */
 static void size_rows(struct stackcount_bpf *s, bool has_sum)
 {
 	const uint32_t bytes = has_sum ? sizeof(struct summed_row) : sizeof(struct stack_row);
@@ -155,6 +155,8 @@ static void size_rows(struct stackcount_bpf *s, bool has_sum)
 	(void)bpf_map__set_value_size(s->maps.counts0, bytes);
 	(void)bpf_map__set_value_size(s->maps.counts1, bytes);
 	(void)bpf_map__set_value_size(s->maps.hot, HOT_WORDS(has_sum) * sizeof(uint64_t));
+	if (has_sum)
+		(void)bpf_map__set_value_size(s->maps.events, sizeof(struct valued_event));
 }
 
 static void size_maps(struct object *o, const struct object_options *options,

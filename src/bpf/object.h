@@ -111,7 +111,10 @@ void object_add_level(struct object *object);
 /* The map 'hot': HOT_WORDS() words for each hot_index(). Lent by @object. */
 uint64_t *object_hot(const struct object *object);
 
-/* MODE_EVENTS: the rings, one for each possible CPU, and all their places. Lent by @object. */
+/*
+ * MODE_EVENTS: the rings, one for each possible CPU, and all their places, which are of struct
+ * valued_event with trace_config.has_sum. Lent by @object.
+ */
 struct event_ring *object_rings(const struct object *object);
 const struct stream_event *object_events(const struct object *object);
 

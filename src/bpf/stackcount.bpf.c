@@ -151,9 +151,13 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,
 				       __u32 turn, __u32 tgid, struct scratch_slot *slot)
 {
-	struct stream_event *event = reserve_event(slot, is_new_kernel);
+	struct stream_event *event;
 	bool was_deferred;
 
+	/* In memory, or the verifier would follow both answers to the end. */
+	if (config.has_sum)
+		slot->lacks_value = has_no_value(ctx, slot, is_new_kernel);
+	event = reserve_event(slot, is_new_kernel);
 	if (!event) {
 		note_lost(LOST_RING_FULL);
 		return;

@@ -257,6 +257,7 @@ static void make_expression(struct value_maker *m, const struct expression *x)
 	m->depth = 0;
 	for (size_t i = 0; i < x->n; i++)
 		make_node(m, &x->nodes[i]);
+	m->code->is_unsigned &= is_wide_unsigned(m->types[0]);
 	EMIT(m, STORE_TO(BPF_REG_7, 0, BPF_REG_0));
 	EMIT(m, MOVE_IMM(BPF_REG_0, 0));
 	EMIT(m, EXIT);
@@ -285,7 +286,7 @@ int value_code_make(const struct expression *of, size_t n, bool by_helper, struc
 {
 	struct value_maker m = { .code = ret, .by_helper = by_helper };
 
-	*ret = (struct value_code){};
+	*ret = (struct value_code){ .is_unsigned = true };
 	EMIT(&m, MOVE_REG(BPF_REG_6, BPF_REG_1));
 	EMIT(&m, MOVE_REG(BPF_REG_7, BPF_REG_2));
 

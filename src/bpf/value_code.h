@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "bpf/program_code.h"
@@ -17,6 +18,7 @@
 struct value_code {
 	struct bpf_insn *insns;
 	size_t n, capacity;
+	bool is_unsigned; /* all expressions have unsigned values of 64 bits */
 };
 
 /*

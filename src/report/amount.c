@@ -32,21 +32,29 @@ static size_t put_time(char to[AMOUNT_SIZE], int64_t ns)
 	return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " ns", ns);
 }
 
+static const struct {
+	const char *name, *short_name;
+	int64_t ns;
+} time_units[] = { { "nanoseconds", "ns", 1 },
+		   { "microseconds", "us", 1000 },
+		   { "milliseconds", "ms", 1000000 },
+		   { "seconds", "s", 1000000000 } };
+
 /* The nanoseconds in a unit of time; 0: it is none. */
 static int64_t ns_in_unit(const char *unit)
 {
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = { { "nanoseconds", 1 },
-		      { "microseconds", 1000 },
-		      { "milliseconds", 1000000 },
-		      { "seconds", 1000000000 } };
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (text_is_same(unit, units[i].name))
-			return units[i].ns;
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(*time_units); i++)
+		if (text_is_same(unit, time_units[i].name))
+			return time_units[i].ns;
 	return 0;
+}
+
+const char *amount_short_unit(const char *unit)
+{
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(*time_units); i++)
+		if (text_is_same(unit, time_units[i].name))
+			return time_units[i].short_name;
+	return unit;
 }
 
 size_t amount_put(char to[AMOUNT_SIZE], int64_t amount, const char *unit)

@@ -13,3 +13,6 @@
  * bytes without the NUL.
  */
 size_t amount_put(char to[AMOUNT_SIZE], int64_t amount, const char *unit);
+
+/* "ns" for "nanoseconds". Other units are short. */
+const char *amount_short_unit(const char *unit);

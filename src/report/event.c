@@ -2,19 +2,50 @@
 #include "report/event.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/text.h"
+#include "report/amount.h"
 #include "report/escape.h"
 #include "report/json.h"
 #include "report/label.h"
 
+#define FEWEST_VALUE_COLUMNS 12
+#define TITLE_SIZE (TEXT_UNIT_BYTES + sizeof("VALUE()"))
+
+/* "VALUE(bytes)", "VALUE(ns)", "VALUE": as TIME(s). */
+static size_t put_value_title(char to[TITLE_SIZE], const struct event_style *style)
+{
+	const char *unit = style->unit ? amount_short_unit(style->unit) : NULL;
+
+	if (unit && text_is_unit(unit))
+		return (size_t)snprintf(to, TITLE_SIZE, "VALUE(%s)", unit);
+	return (size_t)snprintf(to, TITLE_SIZE, "VALUE");
+}
+
+void event_set_value(struct event_style *style, const char *unit)
+{
+	char title[TITLE_SIZE];
+
+	style->unit = unit;
+	style->value_columns = (uint32_t)put_value_title(title, style);
+	if (style->value_columns < FEWEST_VALUE_COLUMNS)
+		style->value_columns = FEWEST_VALUE_COLUMNS;
+}
+
 void event_put_header(struct strbuf *to, const struct event_style *style)
 {
+	char title[TITLE_SIZE];
+
+	strbuf_printf(to, "%-18s ", "TIME(s)");
 	if (style->verbose)
-		strbuf_printf(to, "%-18s %-12s %-6s %-3s STACK\n", "TIME(s)", "COMM", "PID", "CPU");
-	else
-		strbuf_printf(to, "%-18s STACK\n", "TIME(s)");
+		strbuf_printf(to, "%-12s %-6s %-3s ", "COMM", "PID", "CPU");
+	if (style->value_columns) {
+		(void)put_value_title(title, style);
+		strbuf_printf(to, "%-*s ", (int)style->value_columns, title);
+	}
+	strbuf_puts(to, "STACK\n");
 }
 
 static bool has_event_text(const char *name)
@@ -127,7 +158,7 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 	case EVENT_FOLDED:
 		put_label_parts(to, style, frames, stacks->user, stacks->n_user);
 		put_label_parts(to, style, frames, stacks->kernel, stacks->n_kernel);
-		strbuf_puts(to, " 1\n");
+		strbuf_puts(to, style->value_columns ? "" : " 1\n");
 		return;
 	case EVENT_JSON:
 		strbuf_puts(to, ",\"kernel\":");
@@ -193,11 +224,24 @@ static void put_columns(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
 	put_left_aligned(to, head->time, 18);
-	if (!style->verbose)
+	if (style->verbose) {
+		put_left_aligned(to, head->comm, 12);
+		put_number_column(to, head->pid, 6);
+		put_number_column(to, head->cpu, 3);
+	}
+	if (style->value_columns)
+		put_left_aligned(to, head->value ? head->value : "-", style->value_columns);
+}
+
+static void put_value_member(struct strbuf *to, const struct event_style *style,
+			     const struct event_head *head)
+{
+	strbuf_puts(to, ",\"value\":");
+	strbuf_puts(to, head->value ? head->value : "null");
+	if (!style->unit)
 		return;
-	put_left_aligned(to, head->comm, 12);
-	put_number_column(to, head->pid, 6);
-	put_number_column(to, head->cpu, 3);
+	strbuf_puts(to, ",\"unit\":");
+	json_put_string(to, style->unit);
 }
 
 static void put_members(struct strbuf *to, const struct event_head *head)
@@ -214,6 +258,14 @@ static void put_members(struct strbuf *to, const struct event_head *head)
 	put_u32(to, head->cpu);
 }
 
+/* Of an event with a value, behind its template. */
+static void put_weight(struct writer *w, const char *value)
+{
+	writer_put(w, " ", 1);
+	writer_put(w, value, strlen(value));
+	writer_put(w, "\n", 1);
+}
+
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n)
 {
@@ -226,6 +278,8 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 		break;
 	case EVENT_JSON:
 		put_members(own, head);
+		if (style->value_columns)
+			put_value_member(own, style, head);
 		break;
 	default:
 		put_columns(own, style, head);
@@ -234,4 +288,6 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 	}
 	writer_put(w, own->text, own->n);
 	writer_put(w, template, n);
+	if (style->form == EVENT_FOLDED && style->value_columns)
+		put_weight(w, head->value ? head->value : "0");
 }

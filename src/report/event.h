@@ -15,8 +15,13 @@
  *
  *	sync;main;sync;entry_SYSCALL_64;iterate_supers;ext4_sync_fs 1
  *
+ * With a value, text has it behind these columns, and folded lines have it in the place of the 1:
+ *
+ *	42005557.056332998 sync         22352  1   4096         ip: ffffffff81280461 ext4_sync_fs
+ *
  * JSON, an object per line (here broken in two). A frame without a name has no member "name". A
- * mark is {"cut":"depth"} or {"unverified":"frame pointers"}:
+ * mark is {"cut":"depth"} or {"unverified":"frame pointers"}. "cpu":1 may be followed by a value,
+ * as "value":4096,"unit":"bytes", where an event without one has null:
  *
  *	{"time":42005557.056332998,"comm":"sync","pid":22352,"tid":22352,"cpu":1,"kernel":[
  *	 {"addr":"0xffffffff81280461","name":"ext4_sync_fs","offset":0,"module":"ext4"}],"user":[]}
@@ -37,6 +42,9 @@ struct event_style {
 	enum event_form form;
 	bool offsets; /* -s */
 	bool verbose; /* -v: command, PID and CPU; the places of frames, see label.h */
+	/* By event_set_value(): */
+	uint32_t value_columns; /* of text; 0: events have no value */
+	const char *unit;       /* of the value, as pprof has it; NULL: none is known */
 };
 
 /* The frames of an event: numbers in a frame table, innermost first. Borrowed. */
@@ -52,7 +60,11 @@ struct event_head {
 	const char *time; /* ready to print */
 	const char *comm;
 	uint32_t pid, tid, cpu;
+	const char *value; /* its digits; NULL: this event has none */
 };
+
+/* Events have a value in @unit (may be NULL), which must outlive @style. */
+void event_set_value(struct event_style *style, const char *unit);
 
 /* Append the header of text, with its newline: "TIME(s)            STACK". */
 void event_put_header(struct strbuf *to, const struct event_style *style);

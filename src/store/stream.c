@@ -33,14 +33,14 @@
 
 struct reader {
 	struct event_ring *ring;
-	const struct stream_event *events; /* of this CPU */
-	uint64_t tail;                     /* number of events before the first unread one */
-	uint64_t head;                     /* number of events taken by programs, when last read */
-	uint64_t safe;                     /* no unread event is earlier */
-	uint64_t next;                     /* time of the earliest unread one, or @safe */
-	uint32_t taken;                    /* bit i: event @tail + i was passed on */
-	uint32_t at;                       /* index of the earliest one in the window */
-	bool is_blocked;                   /* the earliest one may be one that is not written yet */
+	const char *events; /* of this CPU: event_bytes() each */
+	uint64_t tail;      /* number of events before the first unread one */
+	uint64_t head;      /* number of events taken by programs, when last read */
+	uint64_t safe;      /* no unread event is earlier */
+	uint64_t next;      /* time of the earliest unread one, or @safe */
+	uint32_t taken;     /* bit i: event @tail + i was passed on */
+	uint32_t at;        /* index of the earliest one in the window */
+	bool is_blocked;    /* the earliest one may be one that is not written yet */
 };
 
 struct stream {
@@ -58,17 +58,22 @@ struct stream {
 	struct reader readers[]; /* of each CPU */
 };
 
+static size_t event_bytes(const struct stream_budget *budget)
+{
+	return budget->has_value ? sizeof(struct valued_event) : sizeof(struct stream_event);
+}
+
 void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *ret)
 {
 	uint64_t ring = FEWEST_RING_EVENTS, chunks = 64;
+	const uint64_t row = n_cpus * event_bytes(ret); /* a place in the ring of each CPU */
 
-	while (ring < MOST_RING_EVENTS &&
-	       2 * ring * n_cpus * sizeof(struct stream_event) <= max_bytes / 8)
+	while (ring < MOST_RING_EVENTS && 2 * ring * row <= max_bytes / 8)
 		ring *= 2;
 	while (chunks < 1U << 30 && 2 * chunks * CHUNK_BYTES <= max_bytes / 4)
 		chunks *= 2;
 
-	uint64_t kernel = ring * n_cpus * sizeof(struct stream_event) + chunks * CHUNK_BYTES;
+	uint64_t kernel = ring * row + chunks * CHUNK_BYTES;
 
 	ret->ring_events = (uint32_t)ring;
 	ret->max_chunks = (uint32_t)chunks;
@@ -99,7 +104,8 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
 		s->readers[cpu].ring = &object_rings(object)[cpu];
-		s->readers[cpu].events = object_events(object) + (size_t)cpu * budget->ring_events;
+		s->readers[cpu].events = (const char *)object_events(object) +
+					 (size_t)cpu * budget->ring_events * event_bytes(budget);
 	}
 	return s;
 }
@@ -137,7 +143,9 @@ int stream_stop(struct stream *s, struct error *e)
 static const struct stream_event *event_at(const struct stream *s, const struct reader *r,
 					   uint64_t n)
 {
-	return &r->events[n & (s->budget.ring_events - 1)];
+	const size_t i = n & (s->budget.ring_events - 1);
+
+	return (const void *)(r->events + i * event_bytes(&s->budget));
 }
 
 /* A program writes the number last. So when the number is there, the event is complete. */
@@ -240,16 +248,18 @@ void stream_set_find(struct stream *s, stream_find *find, void *context)
  * too, or nobody would forget it.
  */
 static bool complete_event(const struct stream *s, const struct stream_event *event,
-			   struct stream_event *ret)
+			   struct valued_event *ret)
 {
 	uint64_t hash = 0;
 
-	*ret = *event;
+	*ret = (struct valued_event){ .event = *event };
+	if (s->budget.has_value && !(event->state & EVENT_NO_VALUE))
+		ret->value = ((const struct valued_event *)event)->value;
 	if (!(event->state & EVENT_DEFERRED) || !s->find)
 		return true;
 	if (!s->find(s->find_context, event->user_stack, s->is_stopped, &hash))
 		return false;
-	ret->user_stack = hash;
+	ret->event.user_stack = hash;
 	return true;
 }
 
@@ -268,13 +278,13 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 		if (!r)
 			break;
 		do {
-			struct stream_event event;
+			struct valued_event event;
 
 			if (!complete_event(s, event_at(s, r, r->tail + r->at), &event)) {
 				free_places(r);
 				return 0;
 			}
-			if (!(event.state & EVENT_LOST))
+			if (!(event.event.state & EVENT_LOST))
 				result = take(context, &event, (uint32_t)(r - s->readers));
 			pass_next_event(s, r);
 			if (r->tail % FREE_EACH == 0)

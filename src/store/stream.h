@@ -22,9 +22,10 @@ struct stream_budget {
 	uint32_t ring_events; /* places in each CPU's ring: a power of two */
 	uint32_t max_chunks;  /* pieces of stacks in the kernel */
 	uint64_t user_bytes;  /* for copies of stacks and their text, in user space */
+	bool has_value;       /* events have values: trace_config.has_sum */
 };
 
-/* Divide @max_bytes. @n_cpus counts possible CPUs. */
+/* Divide @max_bytes, for @ret->has_value. @n_cpus counts possible CPUs. */
 void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *ret);
 
 /* @object must outlive the stream. */
@@ -42,10 +43,11 @@ void stream_start(struct stream *s);
 must_check int stream_stop(struct stream *s, struct error *e);
 
 /*
- * Receives an event, lent for the duration of the call. If the result is not zero, reading stops
+ * Receives an event, lent for the duration of the call. Its value is 0 without
+ * stream_budget.has_value, and with EVENT_NO_VALUE. If the result is not zero, reading stops
  * and returns it.
  */
-typedef int stream_take(void *context, const struct stream_event *event, uint32_t cpu);
+typedef int stream_take(void *context, const struct valued_event *event, uint32_t cpu);
 
 /*
  * Find the user stack of an event whose user_stack is the number of a deferred hit

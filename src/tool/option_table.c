@@ -64,6 +64,8 @@ static const struct option_row rows[] = {
 	{ ALL, VALUE(PERIOD), '\0', "period", "N", "perf events: take a sample once in N events" },
 	{ COUNT, VALUE(SUM), '\0', "sum", "EXPR", "show the sum of a value of the hits: a field, arg1, retval, or an expression of these" },
 	{ COUNT, VALUE(UNIT), '\0', "unit", "UNIT", "with --sum: the unit of the values: bytes, ns, us, ms, s, or any word" },
+	{ SNOOP, VALUE(SUM), '\0', "value", "EXPR", "show a value of each event: a field, arg1, retval, or an expression of these" },
+	{ SNOOP, VALUE(UNIT), '\0', "unit", "UNIT", "with --value: its unit: bytes, ns, us, ms, s, or any word" },
 	{ ALL, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
 	{ REPORT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
 	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },

@@ -10,6 +10,7 @@
 
 #include "arch/arch.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "bpf/abi.h"
 #include "tool/cpu_profile.h"
 #include "tool/option_table.h"
@@ -261,9 +262,14 @@ static const struct option_row *find_option_row(enum tool tool, int what)
 	return rows;
 }
 
-static int refuse_option(int what, char *const *argv, struct error *e)
+static int refuse_option(enum tool tool, int what, char *const *argv, struct error *e)
 {
 	const char *text = argv[optind - 1];
+
+	if (tool == TOOL_STACKSNOOP && text_begins_with(text, "--sum"))
+		return error_set(
+			e, -EINVAL,
+			"--sum: stacksnoop adds nothing up; --value EXPR shows each value");
 
 	if (what == ':' && optopt < LONG && text[1] != '-')
 		return error_set(e, -EINVAL, "option -%c needs a value", optopt);
@@ -316,7 +322,8 @@ static int check_reading(const struct options *o, struct error *e)
 		return error_set(e, -EINVAL,
 				 "--value needs --read; a file of -o has all values of the run");
 	if (o->unit && !o->sum)
-		return error_set(e, -EINVAL, "--unit needs --sum");
+		return error_set(e, -EINVAL, "--unit needs %s",
+				 o->tool == TOOL_STACKSNOOP ? "--value" : "--sum");
 	if (o->normalize && !o->n_minus)
 		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;
@@ -397,7 +404,7 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 	int what = getopt_long(end, argv, tables->letters, tables->names, NULL);
 
 	if (what == '?' || what == ':')
-		return refuse_option(what, argv, e);
+		return refuse_option(ret->tool, what, argv, e);
 	if (what != -1) {
 		*last = find_option_row(ret->tool, what);
 		return apply_option(*last, optarg, ret, e);

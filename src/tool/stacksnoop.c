@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -23,9 +22,10 @@
 #include "store/stream.h"
 #include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
-#include "tool/day_clock.h"
+#include "tool/event_text.h"
 #include "tool/late_stacks.h"
 #include "tool/run.h"
+#include "tool/values.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
 #define READ_MS 2
@@ -63,10 +63,10 @@ struct stacksnoop {
 	struct strbuf text;
 
 	uint64_t now; /* ns of CLOCK_MONOTONIC: when the reading of events began */
-	struct day_clock day;
+	struct event_clock clock;
 	struct late_stacks late;
-	time_t second; /* the time in @clock */
-	char clock[16];
+	struct values values;
+	uint64_t n_valueless;     /* events without a value */
 	uint64_t refreshed, told; /* ns: when it was done last */
 	uint64_t n_told;          /* losses in the last message */
 	uint64_t n_events;        /* printed, or in @writer */
@@ -208,41 +208,6 @@ static void forget_templates(struct stacksnoop *t)
 
 /* --- events --- */
 
-/* Write "42005557.056332998" up to the end of @to. Returns its beginning. */
-static const char *put_seconds(char to[32], uint64_t ns)
-{
-	char *at = to + 31;
-	uint64_t seconds = ns / NS_PER_S;
-	uint32_t rest = (uint32_t)(ns % NS_PER_S);
-
-	*at = '\0';
-	for (int i = 0; i < 9; i++, rest /= 10)
-		*--at = (char)('0' + rest % 10);
-	*--at = '.';
-	do
-		*--at = (char)('0' + seconds % 10);
-	while (seconds /= 10);
-	return at;
-}
-
-/* "14:02:11.056332998" */
-static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
-{
-	const time_t second = (time_t)(ns / NS_PER_S);
-	struct tm local;
-
-	if (second != t->second || !t->clock[0]) {
-		if (!strftime(t->clock, sizeof(t->clock), "%H:%M:%S", localtime_r(&second, &local)))
-			t->clock[0] = '\0';
-		t->second = second;
-	}
-
-	char *at = (char *)put_seconds(to, ns % NS_PER_S) - 7; /* over the single digit */
-
-	memcpy(at, t->clock, 8);
-	return at;
-}
-
 /*
  * The pending events may take seconds to print and, with --lines, to read. So look for signals in
  * between, and drop the events that are not printed soon after one.
@@ -265,13 +230,27 @@ static bool is_too_late(struct run *r)
 	return t->is_too_late;
 }
 
-static int print_event(void *context, const struct stream_event *event, uint32_t cpu)
+/* The digits of the event's value; NULL: it has none. */
+static const char *put_event_value(struct stacksnoop *t, const struct valued_event *event,
+				   char to[EVENT_NUMBER_SIZE])
 {
+	if (!t->budget.has_value)
+		return NULL;
+	if (event->event.state & EVENT_NO_VALUE) {
+		t->n_valueless++;
+		return NULL;
+	}
+	return event_number_text(event->value, t->values.code.is_unsigned, to);
+}
+
+static int print_event(void *context, const struct valued_event *valued, uint32_t cpu)
+{
+	const struct stream_event *event = &valued->event;
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
 	const struct template *template;
 	size_t n_before;
-	char time[32], comm[sizeof(event->comm) + 1];
+	char time[EVENT_TIME_SIZE], value[EVENT_NUMBER_SIZE], comm[sizeof(event->comm) + 1];
 	struct event_head head = {
 		.comm = comm, .pid = event->tgid, .tid = event->tid, .cpu = cpu
 	};
@@ -288,12 +267,8 @@ static int print_event(void *context, const struct stream_event *event, uint32_t
 	template = find_template(t, r->opt, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
 	comm[sizeof(event->comm)] = '\0';
-	if (!r->opt->timestamp)
-		head.time = put_seconds(time, event->time);
-	else if (t->style.form == EVENT_JSON)
-		head.time = put_seconds(time, event->time + t->day.difference_ns);
-	else
-		head.time = put_clock(t, time, event->time + t->day.difference_ns);
+	head.time = event_time_text(&t->clock, event->time, time);
+	head.value = put_event_value(t, valued, value);
 	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
 	if (t->writer->n < n_before && !t->writer->result)
 		t->n_written = t->n_events - 1;
@@ -328,7 +303,7 @@ static void stacksnoop_warn_nameless(struct stacksnoop *t)
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
-static int count_event(void *context, const struct stream_event *event, uint32_t cpu)
+static int count_event(void *context, const struct valued_event *event, uint32_t cpu)
 {
 	uint64_t *n = context;
 
@@ -345,6 +320,9 @@ static void warn_stream_losses(struct run *r)
 
 	losses.of[LOSS_UNPRINTED].n = t->n_unprinted;
 	output_warn_losses(losses.of, LOSS_N);
+	if (t->n_valueless)
+		log_warn("%" PRIu64 " event%s no value: it cannot be read, or is not known there",
+			 t->n_valueless, t->n_valueless == 1 ? " has" : "s have");
 }
 
 /* Nobody reads, and the run must end: warn about the events that nobody will see. */
@@ -367,7 +345,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	int err;
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
-	day_clock_follow(&t->day);
+	day_clock_follow(&t->clock.day);
 	t->was_event = false;
 	run_follow(r, UINT64_MAX);
 	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
@@ -423,12 +401,29 @@ static int make_room_for_stacks(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
+static int stacksnoop_prepare(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+
+	return values_parse(&t->values, r->opt, e);
+}
+
+static int stacksnoop_number_targets(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	const int err = values_choose(&t->values, r->host, &r->targets, e);
+
+	r->numbers = t->values.numbers;
+	r->n_numbers = t->values.n;
+	return err;
+}
+
 static int stacksnoop_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	struct trace_config *config = &o->config;
 
-	(void)e;
+	t->budget.has_value = t->values.is_wanted;
 	stream_divide(r->opt->max_memory, r->n_cpus, &t->budget);
 	o->max_chunks = t->budget.max_chunks;
 	config->mode = MODE_EVENTS;
@@ -437,7 +432,9 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	config->rows_to_notice = UINT64_MAX;
 	config->max_chunks = t->budget.max_chunks;
 	config->chunks_to_notice = t->budget.max_chunks / 2;
-	return 0;
+	config->has_sum = t->budget.has_value;
+	o->value = config->has_sum ? &t->values.code : NULL;
+	return config->has_sum ? values_make_code(&t->values, e) : 0;
 }
 
 static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, const uint64_t *words,
@@ -478,12 +475,16 @@ static int open_stream(struct run *r, struct error *e)
 							       : EVENT_TEXT,
 					 .offsets = opt->offset,
 					 .verbose = opt->verbose };
+	if (t->budget.has_value)
+		event_set_value(&t->style, values_name(&t->values)->unit);
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	stream_set_find(t->stream, find_late_stack, r);
 	r->deferral.patience_ns = PATIENCE_NS;
 	t->writer = writer_new(output_write, &r->output);
 	renew_symbolizer(r);
-	day_clock_measure(&t->day);
+	if (opt->timestamp)
+		t->clock.form = opt->json ? TIME_SINCE_1970 : TIME_OF_DAY;
+	day_clock_measure(&t->clock.day);
 	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
 	return 0;
@@ -571,11 +572,14 @@ static void close_stream(struct run *r)
 	late_stacks_fini(&t->late);
 	u64_map_fini(&t->known);
 	free(t->templates);
+	values_fini(&t->values);
 }
 
 int snoop_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
+		.prepare = stacksnoop_prepare,
+		.number_targets = stacksnoop_number_targets,
 		.set_up = stacksnoop_set_up,
 		.open = open_stream,
 		.start = stacksnoop_start,

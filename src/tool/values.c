@@ -19,6 +19,7 @@ int values_parse(struct values *v, const struct options *opt, struct error *e)
 	if (!opt->sum)
 		return 0;
 	v->is_wanted = true;
+	v->option = opt->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
 	v->value.name = opt->sum;
 	v->unit = opt->unit;
 	return expression_parse(opt->sum, &v->x, e);
@@ -70,8 +71,8 @@ static int number_of_code(struct values *v, const struct resolved_value *value, 
 		}
 	if (v->n == VALUES_MOST)
 		return error_set(e, -E2BIG,
-				 "--sum: the targets have more than %d kinds of '%s'; name fewer",
-				 VALUES_MOST, v->x.text);
+				 "%s: the targets have more than %d kinds of '%s'; name fewer",
+				 v->option, VALUES_MOST, v->x.text);
 	*ret = (uint32_t)v->n;
 	array_push(v->codes, v->n, v->capacity, value->x);
 	return 0;
@@ -149,7 +150,7 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	if (err)
 		return err;
 	remove_targets(v, targets);
-	if (!targets->n && error_within(e, "--sum %s", v->x.text))
+	if (!targets->n && error_within(e, "%s %s", v->option, v->x.text))
 		return caret_add(v->x.text, wrong_at, e);
 	if (targets->n < n && !v->was_told)
 		log_warn("%zu of %zu have no value '%s' and are not traced%s", n - targets->n, n,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/values.h - --sum: the value of a hit, for all targets of a run. */
+/* tool/values.h - --sum, and stacksnoop --value: the value of a hit, for all targets of a run. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,8 @@ struct values {
 	uint32_t *numbers; /* by target, its index in @codes */
 	struct value_code code;
 	struct profile_value value;
-	const char *unit; /* as given; NULL: targets tell it */
+	const char *unit;   /* as given; NULL: targets tell it */
+	const char *option; /* "--sum" or "--value" */
 	bool is_wanted;
 	bool has_tracepoint;
 	bool was_told; /* that targets were left out */

@@ -144,6 +144,12 @@ def test_bash_completes_arguments():
     assert tab(f"u:{workload_path('places')}:places:hit --sum ") == [f"arg{i}" for i in range(1, 7)]
 
 
+def test_bash_completes_values_of_events():
+    """--value of stacksnoop is an expression; that of stackcount is a name in a file."""
+    assert tab(f"{WRITE} --value co", "stacksnoop") == ["count"] and tab("--value x --unit b", "stacksnoop") == ["bytes"]
+    assert tab(f"{WRITE} --value co") == []
+
+
 def test_bash_offers_no_value_that_is_no_number():
     names = tab("t:sched:sched_switch --sum ")
     assert "prev_prio" in names and "prev_comm" not in names

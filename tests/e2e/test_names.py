@@ -21,7 +21,7 @@ REPORTS = "-i -d --top --min -o --format --tree --invert --min-percent --no-name
 STACKS = f"{ALL} {WALKS} -D -n"
 OPTIONS = {
     "stackcount": f"{STACKS} {REPORTS} -P --sum --unit --read --value --minus --normalize",
-    "stacksnoop": f"{STACKS} --json",
+    "stacksnoop": f"{STACKS} --json --value --unit",
     "funccount": f"{ALL} -i -d -D --json --top --min",
     "profile": f"{EVERY} {WALKS} {REPORTS} -L -F -c -a -I -C --stack-storage-size --cgroupmap --mntnsmap",
 }

@@ -79,18 +79,18 @@ struct sample {
 
 /* One of each thing that can be in an event. */
 static const struct sample samples[] = {
-	{ { "42005557.056332998", "sync", 22352, 22352, 1 }, 2, 2, { 0, 1 }, { 4, 5 } },
-	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0 }, 3, 0, { 0, 2, 3 }, {} },
-	{ { "42005557.056333000", "java", 7, 8, 0 }, 0, 4, {}, { 4, 6, 7, 8 } },
-	{ { "0.000000001", "swapper/0", 0, 0, 0 }, 0, 0, {}, {} },
-	{ { "51131.056332998", "", 1, 1, 10 }, 2, 3, { 0, 9 }, { 4, 10, 11 } },
-	{ { "1795269282.000000001", "fifteen letters", UINT32_MAX, UINT32_MAX, 4095 },
+	{ { "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 2, { 0, 1 }, { 4, 5 } },
+	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0, NULL }, 3, 0, { 0, 2, 3 }, {} },
+	{ { "42005557.056333000", "java", 7, 8, 0, NULL }, 0, 4, {}, { 4, 6, 7, 8 } },
+	{ { "0.000000001", "swapper/0", 0, 0, 0, NULL }, 0, 0, {}, {} },
+	{ { "51131.056332998", "", 1, 1, 10, NULL }, 2, 3, { 0, 9 }, { 4, 10, 11 } },
+	{ { "1795269282.000000001", "fifteen letters", UINT32_MAX, UINT32_MAX, 4095, NULL },
 	  0,
 	  1,
 	  {},
 	  { 14 } },
-	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255 }, 0, 2, {}, { 12, 13 } },
-	{ { "9.000000001", "chromium", 22, 23, 1 }, 0, 3, {}, { 4, 15, 9 } },
+	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, {}, { 12, 13 } },
+	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, {}, { 4, 15, 9 } },
 };
 
 static int to_strbuf(void *context, const char *bytes, size_t n)
@@ -154,10 +154,10 @@ static void text_has_the_layout_of_the_classic_tool(void **state)
 	static const struct event_style plain = { .form = EVENT_TEXT };
 	static const struct event_style verbose = { .form = EVENT_TEXT, .verbose = true };
 	static const struct sample s = {
-		{ "42005557.056332998", "sync", 22352, 22352, 1 }, 2, 0, { 0, 1 }, {}
+		{ "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 0, { 0, 1 }, {}
 	};
 	static const struct sample clock = {
-		{ "14:02:11.056332998", "sync", 22352, 22352, 1 }, 0, 1, {}, { 4 }
+		{ "14:02:11.056332998", "sync", 22352, 22352, 1, NULL }, 0, 1, {}, { 4 }
 	};
 	cleanup_strbuf struct strbuf header = {};
 
@@ -177,6 +177,49 @@ static void text_has_the_layout_of_the_classic_tool(void **state)
 	expect(&plain, &clock,
 	       "14:02:11.056332998 \n"
 	       "14:02:11.056332998 u0: 7f9cafbeee97     sync\n");
+}
+
+/* Text has it in a column, whose title has the unit. Folded lines have it as their number. */
+static void an_event_has_its_value_in_each_form(void **state)
+{
+	struct event_style text = { .form = EVENT_TEXT, .verbose = true };
+	struct event_style folded = { .form = EVENT_FOLDED }, json = { .form = EVENT_JSON };
+	struct event_style sectors = { .form = EVENT_TEXT }, plain = { .form = EVENT_TEXT };
+	struct sample s = { { "1.000000000", "dd", 7, 7, 1, "-4096" }, 1, 0, { 0 }, {} };
+	cleanup_strbuf struct strbuf header = {};
+
+	(void)state;
+	event_set_value(&text, "nanoseconds");
+	event_set_value(&folded, "bytes");
+	event_set_value(&json, "bytes");
+	event_set_value(&sectors, "kilo-sectors");
+	event_set_value(&plain, NULL);
+	event_put_header(&header, &text);
+	event_put_header(&header, &sectors);
+	event_put_header(&header, &plain);
+	assert_string_equal(header.text,
+			    "TIME(s)            COMM         PID    CPU VALUE(ns)    STACK\n"
+			    "TIME(s)            VALUE(kilo-sectors) STACK\n"
+			    "TIME(s)            VALUE        STACK\n");
+	expect(&text, &s,
+	       "1.000000000        dd           7      1   -4096        \n"
+	       "1.000000000        dd           7      1   -4096        ip: ffffffff81280461 "
+	       "ext4_sync_fs\n");
+	expect(&sectors, &s,
+	       "1.000000000        -4096               \n"
+	       "1.000000000        -4096               ip: ffffffff81280461 ext4_sync_fs\n");
+	expect(&folded, &s, "dd;ext4_sync_fs -4096\n");
+	s.n_kernel = 0;
+	expect(&json, &s,
+	       "{\"time\":1.000000000,\"comm\":\"dd\",\"pid\":7,\"tid\":7,\"cpu\":1,"
+	       "\"value\":-4096,\"unit\":\"bytes\",\"kernel\":[],\"user\":[]}\n");
+	s.head.value = NULL;
+	event_set_value(&json, NULL);
+	expect(&json, &s,
+	       "{\"time\":1.000000000,\"comm\":\"dd\",\"pid\":7,\"tid\":7,\"cpu\":1,"
+	       "\"value\":null,\"kernel\":[],\"user\":[]}\n");
+	expect(&plain, &s, "1.000000000        -            \n");
+	expect(&folded, &s, "dd 0\n");
 }
 
 /* Folded text is read by programs: a line an event, and one ';' between parts. */
@@ -262,6 +305,7 @@ int main(void)
 		EVENTS("events folded -s -v", 7),
 		EVENTS("events as JSON", 8),
 		cmocka_unit_test(text_has_the_layout_of_the_classic_tool),
+		cmocka_unit_test(an_event_has_its_value_in_each_form),
 		cmocka_unit_test(hostile_names_make_no_lines_and_no_parts),
 		cmocka_unit_test(events_of_any_size_are_written_whole),
 		cmocka_unit_test(a_sink_that_fails_is_not_asked_again),

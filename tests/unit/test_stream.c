@@ -26,6 +26,7 @@ struct object {
 	struct trace_state state;
 	struct event_ring rings[N_CPUS];
 	struct stream_event events[N_CPUS * N_EVENTS];
+	const struct valued_event *valued; /* instead of @events; NULL: none */
 	int stacks[STACK_LEVELS], lost;
 	void (*while_waiting)(struct object *o); /* what programs still did */
 };
@@ -42,7 +43,7 @@ struct event_ring *object_rings(const struct object *o)
 
 const struct stream_event *object_events(const struct object *o)
 {
-	return o->events;
+	return o->valued ? &o->valued->event : o->events;
 }
 
 int object_stacks_fd(const struct object *o, unsigned level)
@@ -186,11 +187,11 @@ struct given {
 	struct stream *stream;
 };
 
-static int take(void *context, const struct stream_event *event, uint32_t cpu)
+static int take(void *context, const struct valued_event *event, uint32_t cpu)
 {
 	struct given *g = context;
 
-	g->names[g->n] = event->tid;
+	g->names[g->n] = event->event.tid;
 	g->cpus[g->n++] = cpu;
 	return g->most && g->n >= g->most ? -7 : 0;
 }
@@ -351,13 +352,13 @@ static bool find_late(void *context, uint64_t number, bool must, uint64_t *ret_h
 	return true;
 }
 
-static int take_stack(void *context, const struct stream_event *event, uint32_t cpu)
+static int take_stack(void *context, const struct valued_event *event, uint32_t cpu)
 {
 	struct given *g = context;
 	uint64_t words[STACK_WORDS];
 
 	(void)cpu;
-	assert_int_equal(stream_stack(g->stream, event->user_stack, words), 2);
+	assert_int_equal(stream_stack(g->stream, event->event.user_stack, words), 2);
 	assert_int_equal(words[0], 0x1000);
 	g->names[g->n++] = (uint32_t)(words[1] - 0x2000);
 	return 0;
@@ -593,14 +594,58 @@ static void all_is_forgotten_when_the_events_before_were_given(void **state)
 	close_object(o);
 }
 
+static int take_value(void *context, const struct valued_event *event, uint32_t cpu)
+{
+	struct given *g = context;
+
+	g->names[g->n] = (uint32_t)(event->value + 1000);
+	g->cpus[g->n++] = cpu;
+	return 0;
+}
+
+/* The ring's places are larger then. */
+static void an_event_brings_its_value(void **state)
+{
+	static const uint32_t order[] = { 1007, 990, 1000, 1008 };
+	static struct valued_event events[N_CPUS * N_EVENTS];
+	struct stream_budget budget = ample;
+	struct object *o = make_object();
+	struct stream *s;
+	struct given g = {};
+	(void)state;
+
+	budget.has_value = true;
+	o->valued = events;
+	s = stream_new(o, &budget, N_CPUS);
+	stream_start(s);
+	for (uint32_t i = 0; i < 4; i++) {
+		const uint32_t cpu = i % 2 ? 2 : 0;
+		struct event_ring *ring = &o->rings[cpu];
+		struct valued_event *event = &events[cpu * N_EVENTS + ring->head++];
+
+		event->event.time = now_ns();
+		event->event.state = i == 2 ? EVENT_NO_VALUE : 0;
+		event->value = i == 1 ? -10 : 7 + (int)i / 3;
+		event->event.number = ring->head;
+	}
+	let_time_pass();
+	assert_int_equal(stream_read(s, UINT64_MAX, take_value, &g), 0);
+	expect(&g, 4, order);
+	assert_int_equal(g.cpus[1], 2);
+	stream_free(s);
+	close_object(o);
+}
+
 static void the_budget_is_divided_for_any_machine(void **state)
 {
 	(void)state;
 	for (uint64_t bytes = 1 << 20; bytes <= 1ULL << 32; bytes *= 4) {
 		for (uint32_t n_cpus = 1; n_cpus <= 512; n_cpus *= 8) {
-			struct stream_budget b;
+			struct stream_budget b = {}, valued = { .has_value = true };
 
 			stream_divide(bytes, n_cpus, &b);
+			stream_divide(bytes, n_cpus, &valued);
+			assert_true(valued.ring_events <= b.ring_events);
 			assert_int_equal(b.ring_events & (b.ring_events - 1), 0);
 			assert_true(b.ring_events >= 64 && b.max_chunks >= 64);
 			if (bytes >= 64ULL << 20)
@@ -612,6 +657,7 @@ static void the_budget_is_divided_for_any_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_brings_its_value),
 		cmocka_unit_test(events_of_all_cpus_come_in_the_order_of_their_time),
 		cmocka_unit_test(what_is_later_waits_for_an_event_that_is_being_written),
 		cmocka_unit_test(events_that_interrupted_others_come_before_them),

@@ -348,6 +348,41 @@ static void the_number_chooses_the_expression(void **state)
 	value_code_fini(&code);
 }
 
+/* Values of single events are shown with their own sign. */
+static void the_code_knows_whether_its_values_have_a_sign(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_unsigned;
+	} rows[] = {
+		{ "a", true },  { "b", false },    { "(int)a", false }, { "a + b", true },
+		{ "-a", true }, { "c", false },    { "(u64)b", true },  { "b >> a", false },
+		{ "7", false }, { "a & 7", true },
+	};
+	static const struct value_type words_of[] = { { 8, false }, { 8, true }, { 4, false } };
+	struct expression of[2];
+	struct value_code code;
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		parse_with_places(rows[i].text, &of[0]);
+		for (size_t n = 0; n < of[0].n; n++)
+			if (of[0].nodes[n].op == EXPRESSION_CONTEXT)
+				of[0].nodes[n].type = words_of[of[0].nodes[n].number / 8 % 3];
+		assert_int_equal(value_code_make(of, 1, false, &code, &e), 0);
+		assert_int_equal(code.is_unsigned, rows[i].is_unsigned);
+		value_code_fini(&code);
+	}
+	for (int i = 0; i < 2; i++) {
+		parse_with_places("a", &of[i]);
+		of[i].nodes[0].type = words_of[i];
+	}
+	assert_int_equal(value_code_make(of, 2, false, &code, &e), 0);
+	assert_false(code.is_unsigned);
+	value_code_fini(&code);
+}
+
 static void too_much_code_is_refused(void **state)
 {
 	static struct expression of[VALUES_MOST];
@@ -437,7 +472,7 @@ static void the_code_takes_the_place_of_a_function(void **state)
 	(void)state;
 	for (size_t n = 1; n <= ARRAY_SIZE(longer); n += 4) {
 		struct value_code value = { (struct bpf_insn *)longer + ARRAY_SIZE(longer) - n, n,
-					    n };
+					    n, false };
 		struct bpf_func_info functions[] = { { 0, 1 }, { 3, 2 }, { 6, 3 } };
 		struct bpf_insn *insns = memcpy(malloc(sizeof(before)), before, sizeof(before));
 		struct program_code code = { insns, ARRAY_SIZE(before), functions, 3 };
@@ -462,6 +497,7 @@ int main(void)
 		cmocka_unit_test(random_expressions_are_calculated_as_in_c),
 		cmocka_unit_test(the_number_chooses_the_expression),
 		cmocka_unit_test(too_much_code_is_refused),
+		cmocka_unit_test(the_code_knows_whether_its_values_have_a_sign),
 		cmocka_unit_test(what_is_unknown_or_unreadable_is_no_value),
 		cmocka_unit_test(memory_is_read_by_an_index),
 		cmocka_unit_test(the_code_takes_the_place_of_a_function),

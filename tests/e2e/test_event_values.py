@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""stacksnoop --value: each event has the value of its own hit, in every form."""
+
+import json
+import os
+import re
+
+import pytest
+from snoop import TIME, read_text, snoop, trace
+from sums import A, B
+from test_names import refused
+from tool import ROOTS, scaled, stacksnoop, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+machine = pytest.mark.needs("machine")
+WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
+MANY = f"{workload_path('values')}:many"
+
+
+def below_run(names):
+    """@names, outermost first, below the workload's root."""
+    roots = [i for i, name in enumerate(names) if name in ROOTS]
+    return ";".join(names[names.index("run") + 1 :]) if roots and "run" in names else ""
+
+
+def read_values(result):
+    """{chain: [value, ...]} of --json, in the order of time; and the units."""
+    found, units = {}, set()
+    for line in result.ok().out.splitlines():
+        event = json.loads(line)
+        assert list(event)[4:6] == ["cpu", "value"], line
+        units.add(event.get("unit"))
+        found.setdefault(below_run([frame.get("name", "?") for frame in reversed(event["user"])]), []).append(event["value"])
+    assert result.lost == 0, result.err
+    return found, units
+
+
+def values_of(work, *args):
+    result, _ = trace(work, "-U", "--json", "-p", work.pid, *args)
+    found, units = read_values(result)
+    found.pop("", None)
+    return found, units
+
+
+@pytest.mark.needs("path of its own")
+def test_a_field_of_a_tracepoint(workload):
+    n = scaled(2_000, least=50)
+    work = workload("values", "write", n)
+    found, units = values_of(work, "--value", "count", WRITE)
+    assert found == {A: [i % 1000 + 1 for i in range(n)], B: [7] * n}
+    assert units == {"bytes"}
+
+
+@machine
+def test_arguments_results_and_calculations(workload):
+    n = 40
+    for expression, event, wanted in (
+        ("(int)arg1", MANY, ([-i for i in range(n)], list(range(n)))),
+        ("arg7 * 2 - 2000", MANY, ([2 * i for i in range(n)],) * 2),
+        ("(int)retval", f"r:{MANY}", ([-i for i in range(n)], list(range(n)))),
+    ):
+        work = workload("values", "call", n)
+        found, units = values_of(work, "--value", expression, event)
+        assert found == {f"{A};many": wanted[0], f"{B};many": wanted[1]}, expression
+        assert units == {None}
+
+
+@pytest.mark.needs("kprobes", "way to kernel functions")
+def test_events_with_the_value_at_different_places(workload):
+    n = scaled(1_000, least=20)
+    work = workload("values", "write", n)
+    found, units = values_of(work, "--value", "count", "vfs_write", WRITE)
+    assert found == {A: [i % 1000 + 1 for i in range(n) for _ in range(2)], B: [7] * 2 * n}
+    assert units == {"bytes"}
+
+
+def without_column(text, title, width):
+    """(text without the column behind the time, the values of its lines)"""
+    lines, values = [], []
+    for line in text.splitlines():
+        head = re.match(rf"TIME\(s\) +|(?:{TIME}) +", line)[0][:19]
+        assert line[19 + width] == " ", line
+        lines.append(head + line[20 + width :])
+        values.append(line[19 : 19 + width].rstrip())
+    assert values[0] == title
+    return "\n".join(lines) + "\n", values[1:]
+
+
+@machine
+def test_the_column_of_text(workload):
+    n = 10
+    work = workload("values", "read", n)
+    result, _ = trace(work, "-U", "-p", work.pid, "--value", "ret", READ)
+    plain, values = without_column(result.ok().out, "VALUE", 12)
+    events = read_text(plain)
+    assert set(values) >= {str(i) for i in range(n)} | {"-9"}
+    assert values.count("-9") == n * (1 + next(len(event.user) for event in events if "branch_a" in event.user))
+
+
+@machine
+def test_folded_lines_add_up_to_the_sum(workload):
+    n = 500
+    work = workload("values", "write", n)
+    result, _ = trace(work, "-U", "-f", "-p", work.pid, "--value", "count", WRITE)
+    assert result.lost == 0
+    sums = {"branch_a": 0, "branch_b": 0}
+    for line in result.ok().out.splitlines():
+        stack, _, value = line.rpartition(" ")
+        for name in sums:
+            sums[name] += int(value) if f";{name};" in stack else 0
+    assert sums == {"branch_a": sum(i % 1000 + 1 for i in range(n)), "branch_b": 7 * n}
+
+
+@machine
+@pytest.mark.parametrize(("unit", "title", "name"), [("us", "VALUE(us)", "microseconds"), ("sectors", "VALUE(sectors)", "sectors")])
+def test_a_given_unit(unit, title, name):
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
+    text = stacksnoop("-U", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
+    _, values = without_column(text, title, max(12, len(title)))
+    assert "16" in values
+    lines = stacksnoop("-U", "--json", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
+    assert {json.loads(line)["unit"] for line in lines.splitlines()} == {name}
+
+
+@machine
+def test_a_value_without_a_sign():
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
+    top = "0xffffffffffffff00"
+    lines = stacksnoop("-U", "-f", "--value", f"count | {top}", WRITE, "--", *command).ok().out.splitlines()
+    assert int(lines[0].split()[-1]) == int(top, 16) + 16
+    signed = stacksnoop("-U", "-f", "--value", f"(s64)(count | {top})", WRITE, "--", *command).ok().out.splitlines()
+    assert int(signed[0].split()[-1]) == -256 + 16
+
+
+@machine
+def test_an_event_without_its_value_is_shown(workload):
+    """A function that ends in a jump to another one has no result of its own there."""
+    n = 120
+    tail, exits = (f"r:{workload_path('returns')}:{name}" for name in ("tail", "exits"))
+
+    def run(*form):
+        work = workload("returns", n)
+        result, _ = trace(work, "-U", *form, "-p", work.pid, "--value", "retval", tail, exits)
+        assert result.lost == 0
+        assert re.search(rf"^stacksnoop: {n} events have no value: it cannot be read, or is not known there$", result.ok().err, re.M), result.err
+        return result.out
+
+    values = [json.loads(line)["value"] for line in run("--json").splitlines()]
+    assert len(values) == 2 * n and values.count(None) == n
+    assert len([line for line in run("-f").splitlines() if line.endswith(" 0")]) >= n
+    assert without_column(run(), "VALUE", 12)[1].count("-") >= 2 * n
+
+
+@machine
+def test_refusals():
+    refused("stacksnoop", "--sum", "count", WRITE, words=["--sum", "stacksnoop adds nothing up", "--value EXPR"])
+    refused("stacksnoop", "--unit", "us", WRITE, words=["--unit needs --value"])
+    result = stacksnoop("--value", "count +", WRITE)
+    assert result.status == 2 and "'count +': the expression ends too early\n  count +\n         ^\n" in result.err, result
+    result = stacksnoop("--value", "cuont", WRITE)
+    assert result.status == 1 and re.search(r"--value cuont: .* no field 'cuont' \(did you mean count\?\)\n  cuont\n  \^\n$", result.err), result
+    assert stacksnoop("-l", "--value", "count", "t:syscalls:sys_*_write").ok().out == f"{WRITE}\n"
+
+
+@machine
+def test_a_run_without_values_has_nothing_of_them():
+    def place(*args):
+        log = stacksnoop("--debug", "-D", "0.1", "-p", os.getpid(), *args, "t:sched:sched_switch").ok().err
+        return int(re.search(r"map events: \d+ entries, key 4 bytes, value (\d+) bytes", log)[1])
+
+    assert (place(), place("--value", "prev_prio")) == (64, 72)
+
+
+@machine
+def test_the_last_of_a_number_of_events(workload):
+    work = workload("values", "write", 100)
+    with snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:
+        tool.wait_live()
+        work.go()
+        lines = tool.wait().ok().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["1", "7", "2", "7", "3"]
