@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ class Strangers:
         """[(parts, count)] of theirs, of folded output with -P."""
         ours = re.compile(r"c\d+(-\d+)?")
         return [(parts, count) for parts, count in read_folded(result.out) if ours.fullmatch(parts[0])]
+
+    def valued_stacks(self, result):
+        """[(parts, value)] likewise. Values of other programs may be below 1."""
+        return read_folded("".join(re.findall(r"^c\d+(?:-\d+)?;.*\n", result.out, re.M)))
 
 
 def cuts(stacks):
@@ -139,6 +144,68 @@ def test_a_number_of_events(tmp_path):
     stacks = read_folded(result.out)
     assert total(stacks) == 150 and result.lost == 0, result
     assert cuts(strangers.stacks(result)) == 0, result
+
+
+# Of the workload 'values': getpriority(0, i % 1000 + 1), and getpriority(0, 7).
+A, B = "branch_a;hit", "branch_b;middle;hit"
+
+
+def check_sums(strangers, stacks, n):
+    """Each program's sum is exact. So is each path's, where a busy machine has cut none of the program's stacks."""
+    wanted = {A: sum(i % 1000 + 1 for i in range(n)), B: 7 * n}
+    sums, cut = {path.name: Counter() for path in strangers.paths}, set()
+    for parts, value in stacks:
+        name = parts[0].partition("-")[0]
+        sums[name][user_chain(parts).rpartition("run;")[2]] += value
+        cut |= {name} if cuts([(parts, 1)]) else set()
+    assert {name: sum(of.values()) for name, of in sums.items()} == dict.fromkeys(sums, sum(wanted.values()))
+    assert {name: dict(of) for name, of in sums.items() if name not in cut} == dict.fromkeys(set(sums) - cut, wanted)
+    assert len(cut) < len(sums)
+
+
+def test_each_deferred_hit_has_its_own_value(tmp_path):
+    """Values of a program's hits differ, so a hit with another one's value changes a sum."""
+    n = 50
+    strangers = Strangers(tmp_path, 24, "values-nofp")
+    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "--sum", "who", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", n, every_s=1 / 16)
+        walk_all(tool)
+        result = tool.end().ok()
+    assert result.lost == 0 and deferred(result)[0] > 24, result
+    check_sums(strangers, strangers.valued_stacks(result), n)
+
+
+def test_intervals_have_the_values_of_their_own_hits(tmp_path):
+    n = 50
+    strangers = Strangers(tmp_path, 24, "values-nofp")
+    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", n, every_s=0.1)
+        walk_all(tool)
+        result = tool.end().ok()
+    stacks = strangers.valued_stacks(result)
+    assert result.lost == 0 and deferred(result)[0] > 24, result
+    check_sums(strangers, stacks, n)
+    # The hits of one program are in few intervals, and the run has many.
+    rows = Counter(parts[0] for parts, _ in stacks if user_chain(parts).endswith(A))
+    assert rows and min(rows.values()) <= 2, rows
+
+
+def test_each_deferred_event_has_its_own_value(tmp_path):
+    n = 50
+    strangers = Strangers(tmp_path, 12, "values-nofp")
+    with Tool([*DWARF, "--debug", "-U", "-f", "--value", "who", PRIORITY], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        strangers.run("priority", n, every_s=1 / 16)
+        walk_all(tool)
+        result = tool.end().ok()
+    assert result.lost == 0 and deferred(result)[0] > 12, result
+    values = {path.name: [] for path in strangers.paths}
+    for parts, value in strangers.valued_stacks(result):
+        values[parts[0]].append(value)
+    in_turn = [value for i in range(n) for value in (i % 1000 + 1, 7)]
+    assert values == dict.fromkeys(values, in_turn), result
 
 
 GETPPID = "t:syscalls:sys_enter_getppid"

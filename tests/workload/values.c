@@ -8,6 +8,8 @@
  *  call   many(-i, i, 3 * i, -1, -2, 5, 1000 + i, -7), which returns -i
  *                                          many(i, ...), which returns i
  *  malloc malloc(i % 100 + 1)              malloc(40)
+ *  priority
+ *         getpriority(0, i % 1000 + 1)     getpriority(0, 7), which few other programs call
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 #include "work.h"
 
-static enum { KIND_WRITE, KIND_READ, KIND_CALL, KIND_MALLOC } kind;
+static enum { KIND_WRITE, KIND_READ, KIND_CALL, KIND_MALLOC, KIND_PRIORITY } kind;
 static uint64_t n_calls;
 static int null_fd, zero_fd;
 static char bytes[1024];
@@ -49,6 +51,8 @@ FRAME static void hit(uint64_t i, int is_a)
 		raw_syscall3(SYS_read, is_a ? -1 : zero_fd, (long)bytes, n % 100);
 	else if (kind == KIND_CALL)
 		(void)many((int)(is_a ? -n : n), (unsigned)n, 3 * n, -1, -2, 5, 1000 + n, -7);
+	else if (kind == KIND_PRIORITY)
+		raw_syscall3(SYS_getpriority, 0, is_a ? n % 1000 + 1 : 7, 0);
 	else
 		take((size_t)(is_a ? n % 100 + 1 : 40));
 	STAY();
@@ -83,7 +87,7 @@ FRAME static void run(void)
 
 static void set_kind(const char *name)
 {
-	static const char *const names[] = { "write", "read", "call", "malloc" };
+	static const char *const names[] = { "write", "read", "call", "malloc", "priority" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0) {
