@@ -16,10 +16,10 @@
 #include "bpf/entry_points.h"
 #include "bpf/full_programs.h"
 #include "bpf/kernel_maps.h"
-#include "bpf/large_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
+#include "bpf/object_maps.h"
 #include "bpf/parallel_load.h"
 #include "bpf/program_wait.h"
 #include "bpf/settled_code.h"
@@ -37,13 +37,6 @@ struct object {
 	struct settings_map settings;
 	int outer_fd; /* of program_wait() */
 };
-
-/*
- * Entries in the first level of the maps. The first level must last until the second one exists (10
- * ms). Its buckets cost 0.4 ms for each map.
- */
-#define FIRST_ROWS 32768
-#define FIRST_CHUNKS 65536
 
 static struct object *loading;
 static struct btf_ids btf_ids; /* of .loading, as this: */
@@ -117,93 +110,6 @@ static void choose_programs(struct object *o, const struct object_options *optio
 				PROGRAM_N);
 }
 
-static void allocate_on_demand(struct bpf_map *map, const struct features *features)
-{
-	if (features->on_demand_maps)
-		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
-}
-
-static void size_map(struct bpf_map *map, uint32_t n, const struct features *features)
-{
-	(void)bpf_map__set_max_entries(map, n ? n : 1);
-	if (n > 1)
-		allocate_on_demand(map, features);
-}
-
-static void size_array(struct bpf_map *map, uint32_t n)
-{
-	(void)bpf_map__set_max_entries(map, n ? n : 1);
-}
-
-/* Only maps without pre-allocation need spare pieces. */
-static bool wants_spare(const struct object_options *options, const struct features *features)
-{
-	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
-}
-
-/* Kernels without bpf_loop() cut such stacks. */
-static bool object_may_defer(const struct trace_config *config)
-{
-	return config->unwind && config->has_loop;
-}
-
-/* Rows with sums and events with values are larger. */
-static void size_rows(struct stackcount_bpf *s, bool has_sum)
-{
-	const uint32_t bytes = has_sum ? sizeof(struct summed_row) : sizeof(struct stack_row);
-
-	(void)bpf_map__set_value_size(s->maps.counts0, bytes);
-	(void)bpf_map__set_value_size(s->maps.counts1, bytes);
-	(void)bpf_map__set_value_size(s->maps.hot, HOT_WORDS(has_sum) * sizeof(uint64_t));
-	if (has_sum)
-		(void)bpf_map__set_value_size(s->maps.events, sizeof(struct valued_event));
-}
-
-static void size_maps(struct object *o, const struct object_options *options,
-		      const struct features *features)
-{
-	struct stackcount_bpf *s = o->skeleton;
-
-	const uint32_t most_rows = options->max_rows, most_chunks = options->max_chunks;
-	const uint32_t rows = most_rows < FIRST_ROWS ? most_rows : FIRST_ROWS;
-	const uint32_t chunks = most_chunks < FIRST_CHUNKS ? most_chunks : FIRST_CHUNKS;
-
-	o->levels.maps[LEVEL_STACKS].n = options->max_chunks - chunks;
-	o->levels.maps[LEVEL_COUNTS0].n = o->levels.maps[LEVEL_COUNTS1].n =
-		options->max_rows - rows;
-	size_map(s->maps.counts0, rows, features);
-	size_map(s->maps.counts1, rows, features);
-	size_map(s->maps.stacks, chunks, features);
-	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
-	size_rows(s, options->config.has_sum);
-	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
-	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
-	if (options->config.mode == MODE_CALLS)
-		size_array(s->maps.scratch, 1);
-	(void)bpf_map__set_max_entries(s->maps.rings, options->n_cpus);
-	(void)bpf_map__set_max_entries(s->maps.events,
-				       options->config.ring_events * options->n_cpus + 1);
-	size_map(s->maps.tgids, options->max_tgids, features);
-	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
-	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
-	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
-	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
-	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
-	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
-	size_array(s->maps.deferred, object_may_defer(&options->config) ? DEFERRED_PIECES : 1);
-	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
-}
-
-static void make_large_maps(const struct stackcount_bpf *s)
-{
-	struct bpf_map *const maps[] = {
-		s->maps.slab0,   s->maps.deferred, s->maps.stacks, s->maps.files,
-		s->maps.counts0, s->maps.counts1,  s->maps.spaces, s->maps.lives,
-	};
-
-	large_maps_make(maps, ARRAY_SIZE(maps));
-}
-
 static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
 {
 	const struct stackcount_bpf *s = o->skeleton;
@@ -213,8 +119,8 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		struct mapped *ret;
 	} all[] = {
 		{ config->has_lives, s->maps.lives, &o->lives },
-		{ object_may_defer(config), s->maps.deferred, &o->deferred },
-		{ object_may_defer(config), s->maps.deferred_ring, &o->deferred_ring },
+		{ object_maps_may_defer(config), s->maps.deferred, &o->deferred },
+		{ object_maps_may_defer(config), s->maps.deferred_ring, &o->deferred_ring },
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
 		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
 		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
@@ -250,7 +156,7 @@ static int begin_loading(struct object *o, bool is_parallel)
 	loading = o;
 	uses_threads = is_parallel && may_load_in_parallel(o);
 	levels_give_inner(&o->levels);
-	make_large_maps(o->skeleton);
+	object_maps_make_large(o->skeleton);
 	table_maps_give_inner(&o->tables);
 	err = stackcount_bpf__load(o->skeleton);
 	levels_take_inner(&o->levels);
@@ -296,7 +202,7 @@ static int load_object_once(const struct object_options *options, const struct f
 	btf_ids = options->btf_ids;
 	o->settings.value = options->value;
 	choose_programs(o, options, features);
-	size_maps(o, options, features);
+	object_maps_size(o->skeleton, &o->levels, options, features);
 
 	int err = begin_loading(o, *is_parallel);
 	/* Meanwhile, the verifier works. */

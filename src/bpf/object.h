@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/object.h - the loaded BPF programs and maps. No other file outside of object.c knows the
+ * bpf/object.h - the loaded BPF programs and maps. No file but object.c and object_*.c knows the
  * skeleton.
  */
 #pragma once

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/skeleton.h - the object file of the programs, which is in ours packed: 57 of 342 KB.
- * Unpacking takes 0.3 ms. scripts/packed_skeleton makes stackcount.skel.h. For object.c only.
+ * Unpacking takes 0.3 ms. scripts/packed_skeleton makes stackcount.skel.h. For object.c and
+ * object_*.c.
  */
 #pragma once
 

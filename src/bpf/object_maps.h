@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpf/object_maps.h - the sizes of the maps. For object.c only. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "bpf/features.h"
+#include "bpf/levels.h"
+#include "bpf/object.h"
+
+struct stackcount_bpf;
+
+/* Size the maps of @s for a run, and note in @levels how large the second level is to be. */
+void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
+		      const struct object_options *options, const struct features *features);
+
+/* Make the large maps, which libbpf would make one by one. */
+void object_maps_make_large(const struct stackcount_bpf *s);
+
+/* Do the programs defer hits? Kernels without bpf_loop() cut such stacks. */
+bool object_maps_may_defer(const struct trace_config *config);
