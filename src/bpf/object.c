@@ -19,6 +19,7 @@
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
+#include "bpf/object_ahead.h"
 #include "bpf/object_maps.h"
 #include "bpf/parallel_load.h"
 #include "bpf/program_wait.h"
@@ -88,6 +89,13 @@ static int register_sections(struct error *e)
 					   program_sections[i].section);
 	is_done = true;
 	return 0;
+}
+
+struct object_ahead *object_open_ahead(void)
+{
+	struct error none;
+
+	return parallel_load_may_help() && !register_sections(&none) ? object_ahead_begin() : NULL;
 }
 
 static void choose_programs(struct object *o, const struct object_options *options,
@@ -191,9 +199,7 @@ static int load_object_once(const struct object_options *options, const struct f
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
 	o->outer_fd = -1;
-	libbpf_words_begin();
-
-	o->skeleton = open_skeleton();
+	o->skeleton = object_ahead_take(options->ahead);
 	if (!o->skeleton)
 		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
 	init_maps(o, &options->config);

@@ -37,6 +37,7 @@ enum object_program {
 	PROGRAM_N,
 };
 
+struct object_ahead;
 struct value_code;
 
 struct object_options {
@@ -48,7 +49,8 @@ struct object_options {
 	uint32_t max_tgids;     /* entries in the map 'tgids' */
 	struct btf_ids btf_ids; /* the programs use these */
 	const struct value_code
-		*value; /* with config.has_sum; lent until object_load_full() is over */
+		*value;             /* with config.has_sum; lent until object_load_full() is over */
+	struct object_ahead *ahead; /* object_open_ahead(); lent; may be NULL */
 };
 
 struct object;
@@ -57,6 +59,14 @@ struct deferred_ring;
 struct unwind_file;
 struct unwind_file_key;
 struct unwind_space;
+
+/*
+ * Begin to open the object file in a thread: it takes 1.2 ms, and needs nothing that the run finds
+ * out first. NULL: no thread could start, or there is one CPU. Then object_load() opens it. The
+ * caller frees it.
+ */
+struct object_ahead *object_open_ahead(void);
+void object_ahead_free(struct object_ahead *ahead);
 
 /*
  * Load the programs of @options and make the maps. On success *@ret is the caller's.

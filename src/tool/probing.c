@@ -171,6 +171,7 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
+	options.ahead = r->object_ahead;
 	options.config.target_by = r->target_by;
 	options.config.anywhere = may_be_anywhere(&r->targets);
 	if (n_kernel_events(&r->targets))

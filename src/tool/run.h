@@ -117,6 +117,7 @@ struct run {
 	enum target_by target_by;
 	const uint32_t *numbers;
 	size_t n_numbers;
+	struct object_ahead *object_ahead; /* NULL: object_load() opens the file */
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *lives;
