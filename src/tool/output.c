@@ -54,12 +54,13 @@ static void call_halt(struct output *o)
  */
 static bool is_second_signal(struct output *o)
 {
-	bool was_asked = o->must_end;
+	const bool was_asked = o->must_end;
+	const bool is_one = o->waiter && waiter_take_signals(o->waiter);
 
-	o->must_end = (o->waiter && waiter_take_signals(o->waiter)) || o->must_end;
+	o->must_end = is_one || o->must_end;
 	if (o->must_end)
 		call_halt(o);
-	return was_asked;
+	return was_asked && is_one; /* @serve may have taken it meanwhile (output_must_end()) */
 }
 
 bool output_must_end(struct output *o)

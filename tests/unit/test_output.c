@@ -1,0 +1,120 @@
+/* rooms: tool all */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Signals that come while nobody reads the output. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/output.h"
+
+/* A pipe that is full, and what the run does meanwhile. */
+struct reader {
+	int fds[2];
+	struct waiter waiter;
+	struct output output;
+	size_t n_served;
+	bool takes_signal; /* as a run does that waits for a helper (tool/ending.c) */
+};
+
+static void drain(struct reader *r)
+{
+	char bytes[4096];
+
+	while (read(r->fds[0], bytes, sizeof(bytes)) > 0)
+		;
+}
+
+static void serve(void *context)
+{
+	struct reader *r = context;
+
+	r->n_served++;
+	if (r->takes_signal)
+		(void)output_must_end(&r->output);
+	if (r->n_served == 3)
+		drain(r);
+}
+
+static int begin(void **state)
+{
+	static struct reader r;
+	char bytes[4096] = {};
+	struct output standard;
+	struct error e;
+
+	r = (struct reader){};
+	assert_int_equal(pipe2(r.fds, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(r.fds[1], bytes, sizeof(bytes)) > 0)
+		;
+	assert_int_equal(waiter_open(&r.waiter, &e), 0);
+	waiter_hold_signals();
+	output_init(&standard, &r.waiter);
+	r.output = output_to(&standard, r.fds[1], "a pipe");
+	r.output.serve = serve;
+	r.output.context = &r;
+	*state = &r;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct reader *r = *state;
+
+	(void)waiter_take_signals(&r->waiter);
+	waiter_close(&r->waiter);
+	(void)close(r->fds[0]);
+	(void)close(r->fds[1]);
+	return 0;
+}
+
+static void the_first_signal_lets_the_reader_have_the_report(void **state)
+{
+	struct reader *r = *state;
+
+	assert_int_equal(raise(SIGINT), 0);
+	assert_int_equal(output_write(&r->output, "report", 6), 0);
+	assert_true(r->output.must_end);
+}
+
+static void a_signal_that_is_taken_while_nobody_reads_is_no_second_one(void **state)
+{
+	struct reader *r = *state;
+
+	r->takes_signal = true;
+	assert_int_equal(raise(SIGINT), 0);
+	assert_int_equal(output_write(&r->output, "report", 6), 0);
+	assert_true(r->output.must_end);
+}
+
+static void the_second_signal_ends_the_report(void **state)
+{
+	struct reader *r = *state;
+	struct error e = {};
+
+	r->output.must_end = true;
+	assert_int_equal(raise(SIGINT), 0);
+	assert_int_equal(output_put(&r->output, "report", 6, &e), -EINTR);
+	assert_string_equal(e.text, "a second signal ended the report, because nobody read it");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_first_signal_lets_the_reader_have_the_report,
+						begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_signal_that_is_taken_while_nobody_reads_is_no_second_one, begin, end),
+		cmocka_unit_test_setup_teardown(the_second_signal_ends_the_report, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
