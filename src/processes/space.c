@@ -6,11 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-
-struct regions {
-	struct region *list;
-	size_t n, capacity;
-};
+#include "processes/past.h"
 
 /* Shared by a space and its copies until one of them changes. */
 struct content {
@@ -23,7 +19,7 @@ struct content {
 	bool has_gaps;       /* where a past region was, there may be none now */
 	bool has_memory;     /* images_is_memory(), at any time */
 	struct regions now;  /* by rising address, without overlaps */
-	struct regions past; /* in the order of their ends */
+	struct past past;
 };
 
 struct space {
@@ -50,60 +46,25 @@ static struct content *content_share(struct content *c)
 	return c;
 }
 
-static void regions_fini(struct spaces *all, struct regions *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		images_release(all->images, r->list[i].image);
-	all->bytes -= r->capacity * sizeof(*r->list);
-	free(r->list);
-}
-
 static void content_drop(struct spaces *all, struct content *c)
 {
 	if (--c->n_users > 0)
 		return;
 	regions_fini(all, &c->now);
-	regions_fini(all, &c->past);
+	past_fini(all, &c->past);
 	all->bytes -= sizeof(*c);
 	free(c);
-}
-
-/* Replace the @n_gone regions at @at by @list. */
-static void regions_splice(struct spaces *all, struct regions *r, size_t at, size_t n_gone,
-			   const struct region *list, size_t n)
-{
-	const size_t before = r->capacity, rest = r->n - at - n_gone;
-
-	for (size_t i = 0; i < n; i++)
-		images_hold(all->images, list[i].image);
-	for (size_t i = 0; i < n_gone; i++)
-		images_release(all->images, r->list[at + i].image);
-	while (r->n + n - n_gone > r->capacity) {
-		r->capacity = r->capacity ? 2 * r->capacity : 8;
-		r->list = xreallocarray(r->list, r->capacity, sizeof(*r->list));
-	}
-	all->bytes += (r->capacity - before) * sizeof(*r->list);
-	if (rest && n != n_gone)
-		memmove(&r->list[at + n], &r->list[at + n_gone], rest * sizeof(*r->list));
-	if (n)
-		memcpy(&r->list[at], list, n * sizeof(*list));
-	r->n += n - n_gone;
-}
-
-static void regions_add(struct spaces *all, struct regions *r, const struct region *region)
-{
-	regions_splice(all, r, r->n, 0, region, 1);
 }
 
 /* Keep the newest quarter of the past regions. */
 static void forget_past(struct spaces *all, struct content *c)
 {
-	const size_t n = c->past.n - c->past.n / 4;
+	const struct regions *past = &c->past.regions;
+	const size_t n = past->n - past->n / 4;
 
-	for (size_t i = 0; i < n; i++)
-		if (c->past.list[i].until > c->over_at)
-			c->over_at = c->past.list[i].until;
-	regions_splice(all, &c->past, 0, n, NULL, 0);
+	if (n && past->list[n - 1].until > c->over_at)
+		c->over_at = past->list[n - 1].until;
+	past_forget(all, &c->past, n);
 	c->n_over += (uint32_t)n;
 	all->n_forgotten += n;
 }
@@ -173,7 +134,7 @@ static struct content *own_content(struct spaces *all, struct space *s)
 	own->has_gaps = shared->has_gaps;
 	own->has_memory = shared->has_memory;
 	regions_splice(all, &own->now, 0, 0, shared->now.list, shared->now.n);
-	regions_splice(all, &own->past, 0, 0, shared->past.list, shared->past.n);
+	past_copy(all, &own->past, &shared->past);
 	content_drop(all, shared);
 	return own;
 }
@@ -301,7 +262,7 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	if (at < now->n && is_in_region(all->images, &now->list[at], region))
 		return false;
 	c = own_content(all, s);
-	if (c->now.n + c->past.n >= all->most_regions)
+	if (c->now.n + c->past.regions.n >= all->most_regions)
 		forget_past(all, c);
 	find_change(all, &c->now, region, until, &change);
 	for (size_t i = 0; i < change.n_gone; i++) {
@@ -311,10 +272,10 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 		    images_kind(all->images, old.image) == IMAGE_NO_FILE)
 			continue; /* joined with the new one */
 		old.until = until;
-		regions_add(all, &c->past, &old);
+		past_add(all, &c->past, &old);
 	}
 
-	const size_t used = c->now.n - change.n_gone + c->past.n;
+	const size_t used = c->now.n - change.n_gone + c->past.regions.n;
 	const size_t room = used < all->most_regions ? all->most_regions - used : 0;
 
 	if (change.n > room) {
@@ -400,7 +361,7 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 		return n;
 
 	struct content *c = own_content(all, s);
-	const size_t used = c->now.n + c->past.n;
+	const size_t used = c->now.n + c->past.regions.n;
 	const size_t room = used < all->most_regions ? all->most_regions - used : 0;
 	const size_t n_added = n_free < room ? n_free : room;
 
@@ -411,27 +372,14 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 	return n - n_free;
 }
 
-static void forget_first(struct spaces *all, struct regions *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		if (r->list[i].from)
-			r->list[n++] = r->list[i];
-		else
-			images_release(all->images, r->list[i].image);
-	}
-	r->n = n;
-}
-
 void space_forget_first(struct spaces *all, struct space *s)
 {
 	struct content *c = own_content(all, s);
 
-	forget_first(all, &c->now);
-	forget_first(all, &c->past);
+	regions_forget_first(all, &c->now);
+	past_forget_first(all, &c->past);
 	c->number = ++all->n_numbers;
-	c->has_gaps = c->past.n > 0;
+	c->has_gaps = c->past.regions.n > 0;
 }
 
 void space_forget(struct spaces *all, struct space *s, uint64_t time)
@@ -439,9 +387,9 @@ void space_forget(struct spaces *all, struct space *s, uint64_t time)
 	struct content *former = s->content, *c = content_new(all);
 
 	c->n_replaced = former->n_replaced + 1;
-	c->n_over = former->n_over + (uint32_t)former->past.n + 1;
+	c->n_over = former->n_over + (uint32_t)former->past.regions.n + 1;
 	c->over_at = c->since = time;
-	all->n_forgotten += former->now.n + former->past.n;
+	all->n_forgotten += former->now.n + former->past.regions.n;
 	content_drop(all, former);
 	s->content = c;
 	s->is_forgotten = true;
@@ -463,12 +411,12 @@ size_t space_bytes(const struct space *s)
 {
 	const struct content *c = s->content;
 
-	return (c->now.capacity + c->past.capacity) * sizeof(struct region) / c->n_users;
+	return (c->now.capacity + c->past.regions.capacity) * sizeof(struct region) / c->n_users;
 }
 
 bool space_is_empty(const struct space *s)
 {
-	return s->content->now.n + s->content->past.n == 0;
+	return s->content->now.n + s->content->past.regions.n == 0;
 }
 
 bool space_is_shared(const struct space *s)
@@ -490,15 +438,16 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 {
 	const struct content *c = s->content;
 	const size_t at = first_behind(&c->now, addr);
+	const struct region *past;
 
 	if (time && time < c->since)
 		return NULL;
 	/* If no address ever got another meaning, the present regions hold for all times. */
 	if (!time || !c->n_replaced)
 		time = UINT64_MAX - 1;
-	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++)
-		if (region_covers(&c->past.list[i], addr, time))
-			return &c->past.list[i];
+	past = time != UINT64_MAX - 1 ? past_at(&c->past, addr, time) : NULL;
+	if (past)
+		return past;
 	return at < c->now.n && region_covers(&c->now.list[at], addr, time) ? &c->now.list[at]
 									    : NULL;
 }
@@ -516,13 +465,14 @@ static bool is_there_at(const struct region *r, uint64_t time)
 }
 
 /* The past regions at @time, by rising address. Where several overlap, one of them. */
-static size_t past_regions(const struct regions *past, uint64_t time, struct region *to)
+static size_t past_regions(const struct past *past, uint64_t time, struct region *to)
 {
+	const struct regions *all = &past->regions;
 	size_t n = 0, n_kept = 0;
 
-	for (size_t i = 0; i < past->n; i++)
-		if (is_there_at(&past->list[i], time))
-			to[n++] = past->list[i];
+	for (size_t i = past_count(past, time); i < all->n; i++)
+		if (is_there_at(&all->list[i], time))
+			to[n++] = all->list[i];
 	qsort(to, n, sizeof(*to), compare_region_starts);
 	for (size_t i = 0; i < n; i++)
 		if (!n_kept || to[i].start >= to[n_kept - 1].end)
@@ -534,8 +484,9 @@ static size_t past_regions(const struct regions *past, uint64_t time, struct reg
 size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 {
 	const struct content *c = s->content;
-	struct region *list = xcalloc(c->now.n + c->past.n + 1, sizeof(*list));
 	const bool is_now = !time || !c->n_replaced;
+	const size_t most_past = is_now ? 0 : c->past.regions.n - past_count(&c->past, time);
+	struct region *list = xcalloc(c->now.n + most_past + 1, sizeof(*list));
 	size_t n_past = 0, n, at = 0;
 
 	*ret = list;
@@ -560,12 +511,11 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 uint64_t space_epoch(const struct space *s, uint64_t time)
 {
 	const struct content *c = s->content;
-	uint32_t n = c->n_over + 1;
+	const size_t n_ended = c->n_replaced ? past_count(&c->past, time) : 0;
+	const uint32_t n = c->n_over + (uint32_t)n_ended + 1;
 
 	if (time < c->over_at)
 		return 0;
-	for (size_t i = 0; i < c->past.n && c->n_replaced; i++)
-		n += c->past.list[i].until <= time;
 	return (uint64_t)c->number << 32 | n;
 }
 

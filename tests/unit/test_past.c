@@ -1,0 +1,173 @@
+/* rooms: kernel processes reader helper unwind elf arch base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The regions that a space had: every answer is that of a search through all of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "processes/past.h"
+
+#define MANY 3000U
+#define PLACES 7U /* where regions begin */
+
+static uint64_t chosen = 1;
+
+static uint64_t choose(uint64_t below)
+{
+	chosen = chosen * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (chosen >> 33) % below;
+}
+
+/* The same regions in a plain list, by rising end. */
+struct plain {
+	struct region list[MANY];
+	size_t n;
+};
+
+static void add_plain(struct plain *to, const struct region *region)
+{
+	size_t at = to->n++;
+
+	for (; at && to->list[at - 1].until > region->until; at--)
+		to->list[at] = to->list[at - 1];
+	to->list[at] = *region;
+}
+
+static const struct region *plain_at(const struct plain *p, uint64_t addr, uint64_t time)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (addr >= p->list[i].start && addr < p->list[i].end && p->list[i].from <= time &&
+		    time < p->list[i].until)
+			return &p->list[i];
+	return NULL;
+}
+
+static size_t plain_count(const struct plain *p, uint64_t time)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->list[i].until <= time;
+	return n;
+}
+
+/* One after the other; some records come late, and some regions are old or overlap others. */
+static struct region next_region(uint64_t number)
+{
+	const uint64_t place = choose(PLACES), end = 10 * number + 10;
+	struct region r = { .start = 0x1000 * (10 * place + choose(3)),
+			    .offset = number,
+			    .from = end - choose(choose(10) ? 30 : end),
+			    .until = choose(20) ? end : end - choose(9) };
+
+	r.end = r.start + 0x1000 * (1 + choose(5));
+	return r;
+}
+
+static void assert_same_answers(const struct past *past, const struct plain *plain, uint64_t until)
+{
+	for (int i = 0; i < 20000; i++) {
+		const uint64_t addr = choose(0x1000 * 10 * (PLACES + 1)), time = choose(until);
+		const struct region *found = past_at(past, addr, time),
+				    *right = plain_at(plain, addr, time);
+
+		assert_true(!found == !right);
+		if (found)
+			assert_int_equal(found->offset, right->offset);
+		assert_int_equal(past_count(past, time), plain_count(plain, time));
+	}
+}
+
+static void answers_as_a_search_through_all_regions_would(void **state)
+{
+	static struct plain plain;
+	struct spaces all = {};
+	struct past past = {}, copy = {};
+
+	(void)state;
+	for (uint64_t i = 0; i < MANY; i++) {
+		const struct region r = next_region(i);
+
+		past_add(&all, &past, &r);
+		add_plain(&plain, &r);
+		if (i == 31 || i == 32 || i == 1023 || i == 1025)
+			assert_same_answers(&past, &plain, 10 * i + 50);
+	}
+	assert_same_answers(&past, &plain, 10 * MANY + 50);
+	past_copy(&all, &copy, &past);
+	assert_same_answers(&copy, &plain, 10 * MANY + 50);
+	past_forget(&all, &past, MANY / 3);
+	plain.n -= MANY / 3;
+	memmove(plain.list, plain.list + MANY / 3, plain.n * sizeof(plain.list[0]));
+	assert_same_answers(&past, &plain, 10 * MANY + 50);
+	past_fini(&all, &past);
+	past_fini(&all, &copy);
+	assert_int_equal(all.bytes, 0);
+}
+
+static void regions_whose_begin_is_not_known_can_be_forgotten(void **state)
+{
+	static struct plain plain;
+	struct spaces all = {};
+	struct past past = {};
+
+	(void)state;
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct region r = next_region(i);
+
+		if (i % 3 == 0)
+			r.from = 0;
+		past_add(&all, &past, &r);
+		if (r.from)
+			add_plain(&plain, &r);
+	}
+	past_forget_first(&all, &past);
+	assert_same_answers(&past, &plain, 10 * MANY + 50);
+	past_fini(&all, &past);
+}
+
+#define VERY_MANY 100000U
+#define MOST_NS (20 * NS_PER_S) /* a search through all of them took minutes */
+
+/* A program loads one file after the other; most frames are of files that stay. */
+static void many_past_regions_at_one_place_cost_other_addresses_nothing(void **state)
+{
+	struct spaces all = {};
+	struct past past = {};
+	uint64_t begin;
+
+	(void)state;
+	for (uint64_t i = 0; i < VERY_MANY; i++)
+		past_add(&all, &past,
+			 &(struct region){ .start = 0x10000,
+					   .end = 0x20000,
+					   .offset = i,
+					   .from = 10 * i,
+					   .until = 10 * i + 10 });
+	begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (uint64_t i = 0; i < VERY_MANY; i++) {
+		assert_null(past_at(&past, 0x30000, 10 * i));
+		assert_int_equal(past_at(&past, 0x10000, 10 * i)->offset, i);
+		assert_int_equal(past_count(&past, 10 * i), i);
+	}
+	assert_true(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin < MOST_NS);
+	past_fini(&all, &past);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_as_a_search_through_all_regions_would),
+		cmocka_unit_test(regions_whose_begin_is_not_known_can_be_forgotten),
+		cmocka_unit_test(many_past_regions_at_one_place_cost_other_addresses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
