@@ -11,5 +11,6 @@ void perf_ring_copy(const struct perf_event_mmap_page *page, uint64_t at, void *
 	const size_t first = n <= size - begin ? n : (size_t)(size - begin);
 
 	memcpy(to, data + begin, first);
-	memcpy((uint8_t *)to + first, data, n - first);
+	if (first < n)
+		memcpy((uint8_t *)to + first, data, n - first);
 }

@@ -31,9 +31,9 @@ struct entry {
 	enum image_kind kind;
 	uint32_t n_users; /* images_hold() */
 	uint32_t older;   /* number of the next entry with the same hash, or IMAGE_NONE */
-	uint64_t hash;
-	uint64_t dev, inode;
+	uint64_t hash, dev, inode;
 	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
+	size_t open_at;            /* its index in images.opened then */
 	char *path;                /* as a process has it */
 	const char *module;        /* a part of @path, or a constant */
 	bool is_opened;            /* it was open once: file.fact is known */
@@ -53,7 +53,8 @@ struct entry {
 
 struct images {
 	struct entry **entries; /* by rising number */
-	size_t n, capacity;
+	struct entry **opened;  /* those with an open file: open.n */
+	size_t n, capacity, cap_opened;
 	struct u64_map index;  /* number -> index in @entries */
 	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
 	struct remote_files *files;
@@ -71,9 +72,9 @@ struct images *images_new(struct remote_files *files)
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 	struct images *im = xmalloc(sizeof(*im));
 	*im = (struct images){ .files = files,
+			       .roots = roots_new(files),
 			       .open = file_limit_of(MAX_FILES, most),
 			       .period = 1 };
-	im->roots = roots_new(files);
 	return im;
 }
 
@@ -97,6 +98,7 @@ void images_free(struct images *im)
 		entry_free(im->entries[i]);
 	}
 	free(im->entries);
+	free(im->opened);
 	roots_free(im->roots);
 	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
@@ -124,7 +126,8 @@ static void close_entry_file(struct images *im, struct entry *entry)
 		return;
 	remote_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
-	im->open.n--;
+	im->opened[entry->open_at] = im->opened[--im->open.n];
+	im->opened[entry->open_at]->open_at = entry->open_at;
 }
 
 static bool is_image_hit(const struct images *im, const struct entry *entry)
@@ -152,10 +155,9 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 {
 	struct entry *least = NULL;
 
-	for (size_t i = 0; i < im->n; i++)
-		if (is_file_open(im->entries[i]) && im->entries[i] != keep &&
-		    is_less_used(im, im->entries[i], least))
-			least = im->entries[i];
+	for (size_t i = 0; i < im->open.n; i++)
+		if (im->opened[i] != keep && is_less_used(im, im->opened[i], least))
+			least = im->opened[i];
 	if (!least)
 		return false;
 	file_limit_note_closed(&im->open);
@@ -170,7 +172,8 @@ static void adopt_file(struct images *im, struct entry *entry, const struct remo
 	entry->file = *file;
 	entry->is_opened = true;
 	entry->looked_at = 0;
-	im->open.n++;
+	entry->open_at = im->open.n;
+	array_push(im->opened, im->open.n, im->cap_opened, entry);
 	im->version += entry->is_missed;
 	entry->is_missed = false;
 }
@@ -473,22 +476,18 @@ bool images_is_memory(const struct images *im, uint32_t image)
 
 void images_refresh(struct images *im)
 {
-	cleanup_free struct entry **opened = xcalloc(im->n, sizeof(struct entry *));
-	cleanup_free struct remote_handle *handles = xcalloc(im->n, sizeof(*handles));
-	cleanup_free struct file_fact *facts = xcalloc(im->n, sizeof(*facts));
-	size_t n = 0;
+	const size_t n = im->open.n;
+	cleanup_free struct remote_handle *handles = xcalloc(n, sizeof(*handles));
+	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
 	im->period++;
-	for (size_t i = 0; i < im->n; i++) {
-		if (!is_file_open(im->entries[i]))
-			continue;
-		opened[n] = im->entries[i];
-		handles[n++] = im->entries[i]->file;
-	}
-	remote_facts(im->files, handles, n, facts);
 	for (size_t i = 0; i < n; i++)
-		if (facts[i].is_there && !file_fact_is_equal(&opened[i]->file.fact, &facts[i]))
-			give_up_image(im, opened[i]);
+		handles[i] = im->opened[i]->file;
+	remote_facts(im->files, handles, n, facts);
+	/* A file that is closed leaves its place to the last one. */
+	for (size_t i = n; i-- > 0;)
+		if (facts[i].is_there && !file_fact_is_equal(&im->opened[i]->file.fact, &facts[i]))
+			give_up_image(im, im->opened[i]);
 }
 
 uint64_t images_version(const struct images *im)
@@ -561,18 +560,16 @@ void images_close(struct images *im, uint32_t image)
 	close_entry_file(im, entry);
 }
 
-bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret)
+size_t images_n_open(const struct images *im)
 {
-	for (size_t i = im->n; i-- > 0;) {
-		const struct entry *entry = im->entries[i];
+	return im->open.n;
+}
 
-		if (entry->number >= *at || entry->kind != IMAGE_FILE || !is_file_open(entry))
-			continue;
-		*at = entry->number;
-		*ret = (struct image_file){ &entry->stamp, entry->module, entry->file };
-		return true;
-	}
-	return false;
+struct image_file images_open_at(const struct images *im, size_t i)
+{
+	const struct entry *entry = im->opened[i];
+
+	return (struct image_file){ entry->number, &entry->stamp, entry->module, entry->file };
 }
 
 bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret)

@@ -114,16 +114,19 @@ void images_give_up(struct images *im, uint32_t image);
 /* Nobody can read the file. Closes it for good. */
 void images_close(struct images *im, uint32_t image);
 
-/* Lent until the next images_add(). */
+/* An open file. Lent until the next images_add(). */
 struct image_file {
+	uint32_t image;
 	const struct file_stamp *stamp;
 	const char *module;
 	struct remote_handle file;
 };
 
-/* The newest open file of an image with a lower number than *@at, which becomes that number. False:
- * there is none. */
-bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret);
+/* The number of open files: a few hundred at most. */
+size_t images_n_open(const struct images *im);
+
+/* The open file with index @i below that, most of the new ones last. */
+struct image_file images_open_at(const struct images *im, size_t i);
 
 /* The file at the image's path below our own root. The caller closes the handle. False: no file is
  * there, or the image has no build ID to compare. */

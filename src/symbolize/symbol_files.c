@@ -18,6 +18,9 @@
 #define MOST_NAMED 3 /* files that warnings name */
 #define USER_NOBODY 65534U
 
+/* A parser opens so many files in search of one of the same build. */
+#define MOST_TWINS 64
+
 /* CPU time for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
@@ -332,16 +335,21 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 		      struct symbols_fact *ret)
 {
 	const uint32_t newest = images_newest(sf->images);
-	struct image_file other;
 	struct remote_handle handle;
-	uint32_t at = UINT32_MAX;
+	unsigned n_tried = 0;
 
 	if (file->asked == newest || !about->stamp.n)
 		return false;
-	while (images_next_open(sf->images, &at, &other) && at > file->asked)
-		if (at != file->image && may_be_twin(about, &other) &&
-		    is_twin(sf, file, about, &other.file, ret))
+	for (size_t i = images_n_open(sf->images); i-- > 0 && n_tried < MOST_TWINS;) {
+		const struct image_file other = images_open_at(sf->images, i);
+
+		if (other.image <= file->asked || other.image == file->image ||
+		    !may_be_twin(about, &other))
+			continue;
+		n_tried++;
+		if (is_twin(sf, file, about, &other.file, ret))
 			return true;
+	}
 	if (!file->asked && images_open_ours(sf->images, file->image, &handle)) {
 		const bool is_found = is_twin(sf, file, about, &handle, ret);
 

@@ -1581,13 +1581,10 @@ static uint32_t open_file(struct past *p)
 /* Is it open after more files than can be open, of processes that were not hit? */
 static bool stays_open(struct past *p, uint32_t image)
 {
-	struct image_file file;
-	uint32_t at = UINT32_MAX;
-
 	for (size_t i = 0; i < MORE_THAN_OPEN; i++)
 		(void)open_file(p);
-	while (images_next_open(p->images, &at, &file))
-		if (at == image)
+	for (size_t i = 0; i < images_n_open(p->images); i++)
+		if (images_open_at(p->images, i).image == image)
 			return true;
 	return false;
 }
