@@ -191,7 +191,10 @@ struct stack_chunk {
 };
 _Static_assert(sizeof(struct stack_chunk) == 8UL * CHUNK_WORDS, "abi");
 
-/* The messages in the ring buffer 'wake'. */
+/* Size of the ring buffer 'wake'. */
+#define WAKE_BYTES 65536UL
+
+/* The messages in it. */
 enum notice_type {
 	NOTICE_FILLING,  /* the maps of the current generation fill up */
 	NOTICE_ENOUGH,   /* --events hits have been counted */

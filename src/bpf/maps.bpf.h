@@ -246,7 +246,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 * 1024);
+	__uint(max_entries, WAKE_BYTES);
 } wake SEC(".maps");
 
 /*

@@ -1,35 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "store/notices.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
 struct notices {
-	struct ring_buffer *ring;
-	notice_take *take;
-	void *context;
+	int fd; /* the object's */
+	size_t page;
+	struct notice_ring ring;
 };
 
-static int on_record(void *context, void *data, size_t size)
-{
-	struct notices *n = context;
+/* --- the ring --- */
 
-	if (size >= sizeof(struct notice) && n->take)
-		n->take(n->context, data);
-	return 0;
+/* Bytes of a record whose data has @n bytes. */
+static uint64_t record_bytes(uint32_t n)
+{
+	return ((uint64_t)n + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
 }
+
+void notice_ring_read(struct notice_ring *ring, notice_take *take, void *context)
+{
+	const uint64_t until = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	uint64_t at = *ring->consumer;
+	bool goes_on = true;
+
+	while (goes_on && at < until) {
+		const uint8_t *record = ring->data + (at & ring->mask);
+		const uint32_t header = __atomic_load_n((const uint32_t *)record, __ATOMIC_ACQUIRE);
+		const uint32_t n = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+
+		if (header & BPF_RINGBUF_BUSY_BIT) /* a program is writing it */
+			return;
+		if (!(header & BPF_RINGBUF_DISCARD_BIT) && n >= sizeof(struct notice))
+			goes_on = take(context, (const void *)(record + BPF_RINGBUF_HDR_SZ));
+		at += record_bytes(n);
+		__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+	}
+}
+
+/* --- its map --- */
 
 int notices_open(const struct object *object, struct notices **ret, struct error *e)
 {
 	cleanup(notices_closep) struct notices *n = xcalloc(1, sizeof(*n));
+	void *memory;
 
-	n->ring = ring_buffer__new(object_wake_fd(object), on_record, n, NULL);
-	if (!n->ring)
+	n->fd = object_wake_fd(object);
+	n->page = (size_t)sysconf(_SC_PAGESIZE);
+	n->ring.mask = WAKE_BYTES - 1;
+	memory = mmap(NULL, n->page, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);
+	if (memory == MAP_FAILED)
 		return error_errno(e, "map the ring buffer");
+	n->ring.consumer = memory;
+	/* The kernel lets us write to the first page only. */
+	memory = mmap(NULL, n->page + 2 * WAKE_BYTES, PROT_READ, MAP_SHARED, n->fd, (off_t)n->page);
+	if (memory == MAP_FAILED)
+		return error_errno(e, "map the ring buffer");
+	n->ring.producer = memory;
+	n->ring.data = (const uint8_t *)memory + n->page;
 	*ret = TAKE(n);
 	return 0;
 }
@@ -38,7 +72,10 @@ void notices_close(struct notices *n)
 {
 	if (!n)
 		return;
-	ring_buffer__free(n->ring);
+	if (n->ring.consumer)
+		(void)munmap(n->ring.consumer, n->page);
+	if (n->ring.producer)
+		(void)munmap((void *)n->ring.producer, n->page + 2 * WAKE_BYTES);
 	free(n);
 }
 
@@ -50,13 +87,10 @@ void notices_closep(struct notices **n)
 
 int notices_fd(const struct notices *n)
 {
-	return ring_buffer__epoll_fd(n->ring);
+	return n->fd;
 }
 
 void notices_read(struct notices *n, notice_take *take, void *context)
 {
-	n->take = take;
-	n->context = context;
-	(void)ring_buffer__consume(n->ring);
-	n->take = NULL;
+	notice_ring_read(&n->ring, take, context);
 }

@@ -109,7 +109,7 @@ static void name_process(struct symbolizer *s, const struct notice *notice)
 	symbolizer_process(s, process_key(notice->tgid, notice->life), &seen);
 }
 
-static void handle_notice(void *context, const struct notice *notice)
+static bool handle_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
 
@@ -122,6 +122,7 @@ static void handle_notice(void *context, const struct notice *notice)
 	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
 	r->tool->on_notice(r, notice);
+	return true;
 }
 
 void run_hear(struct run *r)
