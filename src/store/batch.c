@@ -2,7 +2,6 @@
 #include "store/batch.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -41,8 +40,7 @@ int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct er
 		}
 		if (err && errno != ENOENT)
 			return error_errno(e, "read the counts");
-		walk->take(walk->context, fd, b, n);
-		if (err)
+		if (!walk->take(walk->context, fd, b, n) || err)
 			return 0;
 		is_first = false;
 	}

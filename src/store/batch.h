@@ -2,6 +2,7 @@
 /* store/batch.h - read a hash map of the kernel, many elements with each system call. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,11 @@ struct batch {
 
 void batch_fini(struct batch *b);
 
-/* Receives a batch of @n keys and values of map @fd, in @b's memory. */
-typedef void batch_take(void *context, int fd, struct batch *b, uint32_t n);
+/*
+ * Receives a batch of @n keys and values of map @fd, in @b's memory. False: it needs no more of
+ * them.
+ */
+typedef bool batch_take(void *context, int fd, struct batch *b, uint32_t n);
 
 typedef int batch_read(int fd, void *in, void *out, void *keys, void *values, __u32 *n,
 		       const struct bpf_map_batch_opts *opts);
@@ -33,7 +37,7 @@ struct batch_walk {
 };
 
 /*
- * Pass all elements of map @fd to @walk->take. A negative @fd is a map without elements. Errors:
- * the kernel's.
+ * Pass the elements of map @fd to @walk->take, until it needs no more. A negative @fd is a map
+ * without elements. Errors: the kernel's.
  */
 must_check int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct error *e);

@@ -199,6 +199,11 @@ bool stacks_want(struct stacks *s, uint64_t hash)
 	return is_new;
 }
 
+static bool may_make_room(const struct stacks *s)
+{
+	return !s->is_over || !s->is_over(s->context);
+}
+
 struct reading {
 	struct stacks *stacks;
 	size_t most_bytes;
@@ -226,7 +231,7 @@ static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk
 		(void)keep_stack(s, hash, words, n);
 }
 
-static void keep_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
+static bool keep_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
 {
 	const struct reading *r = context;
 	const uint64_t *keys = b->keys;
@@ -236,6 +241,8 @@ static void keep_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
 	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++)
 		if (!(keys[i] & CHUNK_NUMBERS) && is_to_be_read(r, keys[i]))
 			keep_whole(r->stacks, keys[i], &chunks[i]);
+	return stacks_bytes(r->stacks) <= r->most_bytes &&
+	       (!r->is_of_all || may_make_room(r->stacks));
 }
 
 int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e)
@@ -278,7 +285,7 @@ bool stacks_spare_is_used(const struct stacks *s)
 }
 
 /* Delete the pieces of known stacks. */
-static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
+static bool forget_known(void *context, int fd, struct batch *b, uint32_t n)
 {
 	const struct stacks *s = context;
 	uint64_t *keys = b->keys;
@@ -288,11 +295,13 @@ static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 		if (stack_number_in(&s->known, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
 	(void)delete_chunks(s, fd, keys, n_known);
+	return may_make_room(s);
 }
 
-static void forget_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
+static bool forget_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
 {
 	(void)delete_chunks(context, fd, b->keys, n);
+	return true;
 }
 
 int stacks_forget(struct stacks *s, struct error *e)

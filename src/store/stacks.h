@@ -20,6 +20,9 @@
 /* Begin with { .object, .max_chunks }; the functions below set the rest. */
 struct stacks {
 	const struct object *object;
+	/* True: stacks_learn() and stacks_forget() return early. May be NULL. */
+	bool (*is_over)(void *context);
+	void *context;
 	uint32_t max_chunks; /* pieces that fit into the kernel's maps */
 	struct tree tree;
 	struct u64_map known; /* hash -> number in the tree; TREE_ROOT: wanted, not read yet */

@@ -13,31 +13,22 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/saturated.h"
-#include "store/batch.h"
+#include "store/raw_rows.h"
 #include "store/stacks.h"
-
-/* A row as it came from the kernel. */
-struct raw_row {
-	struct stack_key key;
-	uint64_t count;
-	int64_t sum;
-	uint64_t first;
-};
 
 struct store {
 	const struct object *object;
 	struct store_budget budget;
-	uint32_t n_cpus;
-	uint32_t turn;     /* as in struct trace_state, but never TURN_OFF */
-	unsigned emptying; /* the generation that add_raw_rows() is given */
+	uint32_t turn; /* as in struct trace_state, but never TURN_OFF */
 	bool is_stopped;
+	bool (*is_over)(void *context); /* store_set_end(); NULL: never */
+	void *context;
 
 	/*
 	 * Pending rows, as they came from the kernel. settle_rows() adds them to @rows: it may
 	 * wait, emptying may not.
 	 */
-	struct raw_row *raw;
-	size_t n_raw, cap_raw;
+	struct raw_rows raw;
 	size_t n_settled; /* the first of these, already settled */
 
 	struct stacks stacks;
@@ -54,7 +45,6 @@ struct store {
 	size_t n_lent, cap_lent;
 	bool is_lent;
 
-	uint64_t now; /* ns of CLOCK_MONOTONIC, when the emptying began */
 	struct losses losses;
 };
 
@@ -65,7 +55,7 @@ struct store *store_new(const struct object *object, const struct store_budget *
 
 	s->object = object;
 	s->budget = *budget;
-	s->n_cpus = n_cpus;
+	s->raw = (struct raw_rows){ .object = object, .budget = &s->budget, .n_cpus = n_cpus };
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	return s;
@@ -75,7 +65,7 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
-	free(s->raw);
+	raw_rows_fini(&s->raw);
 	stacks_fini(&s->stacks);
 	free(s->rows);
 	free(s->index);
@@ -91,7 +81,7 @@ void store_freep(struct store **s)
 
 static size_t pending_bytes(const struct store *s)
 {
-	return s->cap_raw * sizeof(*s->raw);
+	return s->raw.capacity * sizeof(*s->raw.list);
 }
 
 static size_t settled_bytes(const struct store *s)
@@ -176,93 +166,6 @@ static bool add_store_row(struct store *s, const struct store_row *row)
 	return true;
 }
 
-/* --- emptying a generation --- */
-
-/* Add a hot row's counters on all CPUs. Nothing if @hot is 0: the row is not hot. */
-static void add_hot_counters(const struct store *s, unsigned g, uint32_t hot, struct raw_row *to)
-{
-	const uint64_t *counters = object_hot(s->object);
-
-	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++) {
-		const uint32_t i = hot_index(cpu, g, hot, s->budget.n_hot_rows);
-		const uint64_t *counter = &counters[(size_t)i * HOT_WORDS(s->budget.has_sum)];
-
-		to->count += counter[0];
-		if (s->budget.has_sum)
-			to->sum = add_wrapped(to->sum, (int64_t)counter[1]);
-	}
-}
-
-/*
- * The kernel keeps the low bits of the time. Returns the latest time before now that ends in them.
- */
-static uint64_t first_hit(const struct store *s, const struct stack_row *row)
-{
-	const uint64_t first = (uint64_t)row->first_high << 32 | row->first_low;
-
-	return s->now - ((s->now - first) & ROW_TIME_MASK);
-}
-
-static void add_raw_rows(void *context, int fd, struct batch *b, uint32_t n)
-{
-	struct store *s = context;
-	const struct stack_key *keys = b->keys;
-	const char *rows = b->values;
-
-	(void)fd;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct stack_row *from = (const void *)(rows + i * b->value_size);
-		struct raw_row row = { .key = keys[i],
-				       .count = from->count,
-				       .first = first_hit(s, from) };
-
-		if (s->budget.has_sum)
-			row.sum = ((const struct summed_row *)from)->sum;
-		add_hot_counters(s, s->emptying, from->hot, &row);
-		array_push(s->raw, s->n_raw, s->cap_raw, row);
-	}
-}
-
-static void clear_counters(const struct store *s, unsigned g)
-{
-	struct trace_state *state = object_state(s->object);
-	const uint64_t asked = state->n_hot[g];
-	const size_t n_words = HOT_WORDS(s->budget.has_sum);
-	uint32_t n = asked < s->budget.n_hot_rows ? asked : s->budget.n_hot_rows;
-	uint64_t *counters = object_hot(s->object);
-
-	for (uint32_t cpu = 0; cpu < s->n_cpus && n; cpu++)
-		memset(&counters[(size_t)hot_index(cpu, g, 1, s->budget.n_hot_rows) * n_words], 0,
-		       n * n_words * sizeof(*counters));
-	state->n_hot[g] = 0;
-}
-
-/*
- * Reads no level behind the last row. While the kernel looks for an element, it runs no program on
- * that CPU, even if another task preempts us. The empty second level takes it 1.5 ms.
- */
-static int empty_generation(struct store *s, unsigned g, struct error *e)
-{
-	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
-						  .value_size =
-							  s->budget.has_sum
-								  ? sizeof(struct summed_row)
-								  : sizeof(struct stack_row) };
-	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, add_raw_rows, s };
-	__u64 *n_rows = &object_state(s->object)->n_rows[g];
-	const size_t n_before = s->n_raw;
-	int err = 0;
-
-	s->emptying = g;
-	s->now = clock_ns(CLOCK_MONOTONIC);
-	for (unsigned level = 0; level < LEVELS && s->n_raw - n_before < *n_rows && !err; level++)
-		err = batch_each(object_counts_fd(s->object, g, level), &rows, &walk, e);
-	clear_counters(s, g);
-	if (!err)
-		*n_rows = 0;
-	return err;
-}
-
 static void set_store_turn(struct store *s, uint32_t turn)
 {
 	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
@@ -283,7 +186,7 @@ static int switch_generation(struct store *s, struct error *e)
 
 	int err = object_wait_for_programs(s->object, e);
 
-	return err ? err : empty_generation(s, old, e);
+	return err ? err : raw_rows_take(&s->raw, old, false, e);
 }
 
 /* --- settling pending rows --- */
@@ -305,6 +208,8 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_store_row(s, &row))
 		return;
 	s->losses.n_over_budget += row.count;
+	if (s->is_stopped)
+		return; /* nobody needs room in the kernel any more, and this takes system calls */
 	stacks_drop(&s->stacks, raw->key.kernel_stack);
 	stacks_drop(&s->stacks, raw->key.user_stack);
 }
@@ -339,11 +244,11 @@ static int read_new_stacks(struct store *s, struct error *e)
 	const struct trace_state *state = object_state(s->object);
 	size_t n_new = 0, room;
 
-	if (s->n_raw - s->n_settled < MANY_ROWS)
+	if (s->raw.n - s->n_settled < MANY_ROWS)
 		return 0;
-	for (size_t i = s->n_settled; i < s->n_raw && !is_over_budget(s); i++)
-		n_new += stacks_want(&s->stacks, s->raw[i].key.kernel_stack) +
-			 stacks_want(&s->stacks, s->raw[i].key.user_stack);
+	for (size_t i = s->n_settled; i < s->raw.n && !is_over_budget(s); i++)
+		n_new += stacks_want(&s->stacks, s->raw.list[i].key.kernel_stack) +
+			 stacks_want(&s->stacks, s->raw.list[i].key.user_stack);
 	if (is_over_budget(s) ||
 	    n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
 		return 0;
@@ -372,8 +277,8 @@ static bool has_many_pending(const struct store *s)
 static bool is_behind(const struct store *s)
 {
 	if (is_over_budget(s) && !s->is_lent)
-		return s->n_raw > SETTLED_AT_ONCE;
-	return s->n_raw * sizeof(*s->raw) > s->budget.user_bytes / 2;
+		return s->raw.n > SETTLED_AT_ONCE;
+	return s->raw.n * sizeof(*s->raw.list) > s->budget.user_bytes / 2;
 }
 
 bool store_awaits_room(const struct store *s)
@@ -384,7 +289,7 @@ bool store_awaits_room(const struct store *s)
 /* Called when no row is pending any more. */
 static void end_settling(struct store *s)
 {
-	s->n_raw = 0;
+	s->raw.n = 0;
 	s->n_settled = 0;
 	/* The kernel has no row left of the turn in which the stacks became old. */
 	if (stacks_has_old(&s->stacks) && s->turn != s->aged) {
@@ -401,12 +306,12 @@ static int settle_rows(struct store *s, size_t n, struct error *e)
 {
 	int err = read_new_stacks(s, e);
 
-	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
-		settle_row(s, &s->raw[s->n_settled++]);
+	while (n-- > 0 && s->n_settled < s->raw.n && !err && !store_awaits_room(s)) {
+		settle_row(s, &s->raw.list[s->n_settled++]);
 		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s) && !is_behind(s))
 			err = switch_generation(s, e);
 	}
-	if (!err && s->n_settled == s->n_raw)
+	if (!err && s->n_settled == s->raw.n)
 		end_settling(s);
 	return err;
 }
@@ -432,13 +337,26 @@ static int make_map_room(struct store *s, struct error *e)
 	return err ? err : stacks_forget(&s->stacks, e);
 }
 
+void store_set_end(struct store *s, bool (*is_over)(void *context), void *context)
+{
+	s->is_over = s->stacks.is_over = is_over;
+	s->context = s->stacks.context = context;
+}
+
+static bool is_over(const struct store *s)
+{
+	return s->is_over && s->is_over(s->context);
+}
+
 int store_rotate(struct store *s, struct error *e)
 {
 	int err = is_behind(s) ? 0 : switch_generation(s, e);
 
-	if (!err && (must_forget(s) || has_many_pending(s) || is_behind(s)))
+	if (err || is_over(s))
+		return err;
+	if (must_forget(s) || has_many_pending(s) || is_behind(s))
 		err = settle_rows(s, SETTLED_AT_ONCE, e);
-	if (!err && must_forget(s))
+	if (!err && must_forget(s) && !is_over(s))
 		err = make_map_room(s, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;
@@ -451,7 +369,7 @@ int store_stop(struct store *s, struct error *e)
 
 	int err = object_wait_for_programs(s->object, e);
 
-	return err ? err : empty_generation(s, s->turn % 2, e);
+	return err ? err : raw_rows_take(&s->raw, s->turn % 2, true, e);
 }
 
 static void lend_rows(struct store *s)
@@ -482,11 +400,8 @@ static void reuse_lent_rows(struct store *s)
 /* Idle memory counts towards the budget, too. */
 static void free_raw(struct store *s)
 {
-	if (s->n_raw)
-		return;
-	free(s->raw);
-	s->raw = NULL;
-	s->cap_raw = 0;
+	if (!s->raw.n)
+		raw_rows_fini(&s->raw);
 }
 
 const struct store_row *store_rows(struct store *s, size_t *n)
@@ -494,7 +409,7 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 	struct error none;
 
 	if (!s->is_lent) {
-		(void)settle_rows(s, s->n_raw - s->n_settled,
+		(void)settle_rows(s, s->raw.n - s->n_settled,
 				  &none); /* store_rotate() reports it */
 		free_raw(s);
 		lend_rows(s);
@@ -507,7 +422,7 @@ const struct store_row *store_look(struct store *s, size_t *n)
 {
 	struct error none; /* store_rotate() reports it */
 
-	(void)settle_rows(s, s->n_raw - s->n_settled, &none);
+	(void)settle_rows(s, s->raw.n - s->n_settled, &none);
 	*n = s->n_rows;
 	return s->rows;
 }

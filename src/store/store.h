@@ -59,6 +59,12 @@ void store_start(struct store *s);
  */
 must_check int store_rotate(struct store *s, struct error *e);
 
+/*
+ * Once @is_over, store_rotate() leaves out what only makes room for later hits. That may take a
+ * second. It asks every few milliseconds.
+ */
+void store_set_end(struct store *s, bool (*is_over)(void *context), void *context);
+
 /* Move the rows into user space and stop counting. Errors: from the system calls. */
 must_check int store_stop(struct store *s, struct error *e);
 
