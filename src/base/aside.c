@@ -139,20 +139,6 @@ void aside_begin(struct aside *a)
 	a->since_ns = cpu_ns_of(a->pid);
 }
 
-/* "4711 (name) R ..." */
-bool aside_is_to_run(pid_t pid)
-{
-	char path[32], text[256];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return false;
-
-	const char *name_end = strrchr(text, ')');
-
-	return name_end && name_end[1] == ' ' && name_end[2] == 'R';
-}
-
 /* Check the process after ASIDE_LOOK_MS in which it has sent nothing. */
 static int check_if_hanging(struct aside *a)
 {
@@ -164,7 +150,7 @@ static int check_if_hanging(struct aside *a)
 	a->cpu_ns = cpu_ns;
 	if (a->n_still < a->bounds.looks)
 		return 0;
-	if (!aside_is_to_run(a->pid))
+	if (!process_is_in_state(a->pid, 'R'))
 		return -ETIMEDOUT;
 	a->n_still = 0;
 	return 0;

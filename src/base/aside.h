@@ -63,9 +63,6 @@ void aside_begin(struct aside *a);
 must_check int aside_read(struct aside *a, void *to, size_t n);
 must_check int aside_take(struct aside *a, int *ret_fd);
 
-/* Is process @pid running or waiting for a CPU? Otherwise it may hang. */
-bool aside_is_to_run(pid_t pid);
-
 /* Put the words for such a code into @e, for work on file @name. Returns @code. */
 must_check int aside_explain(const struct aside *a, int code, const char *name, struct error *e);
 

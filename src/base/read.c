@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,4 +111,17 @@ ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)
 		n--;
 	to[n] = '\0';
 	return (ssize_t)n;
+}
+
+/* "4711 (name) R ..." */
+bool process_is_in_state(pid_t pid, char state)
+{
+	char path[32], stat[256];
+	const char *name_end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
+		return false;
+	name_end = strrchr(stat, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] == state;
 }

@@ -35,6 +35,9 @@ must_check int lines_next(struct lines *l, char **ret, size_t *ret_n, struct err
  */
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size);
 
+/* Has process @pid that @state in /proc/PID/stat: 'R', 'D', 'T'? False, too, if it has gone. */
+bool process_is_in_state(pid_t pid, char state);
+
 /* Read a hexadecimal number of 1 to 16 digits at *@at, and move *@at past it. False, with *@at
  * unchanged, if there is none. */
 static inline bool take_hex(const char **at, uint64_t *ret)

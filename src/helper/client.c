@@ -168,6 +168,9 @@ static int wait_for_lane(struct client *c, struct error *e)
 	for (;;) {
 		const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 		const int n = poll(all, 2, wait_ms(c));
+
+		c->wait.is_stopped = n == 0 && lane_is_stopped(c->lane, c->wait.role);
+
 		const bool is_enough = has_waited_enough(c, clock_ns(CLOCK_MONOTONIC) - began);
 
 		if (n > 0)
@@ -256,6 +259,8 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 
 	begin_lane_call(c, role, false);
 	drain_events(c);
+	if (!lane_address(c->lane, role, ret_files, ret_pid) && has_waited_enough(c, 0))
+		return end_impatient_call(e);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_lane_event(c, role, 0, &event, e)
 					       : end_without_helper(c, e);

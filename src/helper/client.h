@@ -34,6 +34,7 @@ struct client_wait {
 	bool is_roots;   /* ask->is_roots of the request */
 	uint64_t ns;     /* waited since the last call of is_enough() */
 	uint64_t all_ns; /* waited in this call of a function below */
+	bool is_stopped; /* lane_is_stopped(), as looked at each CLIENT_SERVE_MS */
 };
 
 /*

@@ -351,6 +351,16 @@ void lane_give_up(struct lane *l, uint32_t number)
 	arm_timer(l);
 }
 
+bool lane_is_stopped(const struct lane *l, unsigned role)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < MOST_HELPERS && !is; i++)
+		is = l->helpers[i].state == BUSY && l->helpers[i].role == role &&
+		     process_is_in_state(l->helpers[i].pid, 'T');
+	return is;
+}
+
 /* -- Events. -- */
 
 /* @h has ended, or is left behind. True if the caller has to hear of it. */
@@ -510,19 +520,6 @@ static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *
 	return true;
 }
 
-/* Has process @pid that state in /proc/PID/stat, "7 (name) D 1 ..."? A name has no parenthesis. */
-static bool is_in_state(pid_t pid, char state)
-{
-	char path[32], stat[64];
-	const char *end;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
-		return false;
-	end = strrchr(stat, ')');
-	return end && end[1] == ' ' && end[2] == state;
-}
-
 /* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
 static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct lane_event *ret)
 {
@@ -532,7 +529,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return false;
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
-		ret->in_call = is_in_state(h->pid, 'D') ? h->pid : 0;
+		ret->in_call = process_is_in_state(h->pid, 'D') ? h->pid : 0;
 		return report_helper_end(l, h, ret);
 	}
 	if (h->state == ASKED_FOR) {
@@ -548,7 +545,8 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		}
 	}
 	/* A signal stopped it, so no file is the reason. */
-	kill_helper(l, h, h->state == BUSY && is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
+	kill_helper(l, h,
+		    h->state == BUSY && process_is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
 	return false;
 }
 

@@ -90,6 +90,9 @@ void lane_distrust(struct lane *l);
  */
 void lane_give_up(struct lane *l, uint32_t number);
 
+/* Has somebody stopped the helper of @role that works on a request, by a signal (SIGSTOP)? */
+bool lane_is_stopped(const struct lane *l, unsigned role);
+
 /* The run ends: present helpers stop work that may take long (base/cpu_budget.h). */
 void lane_hurry(struct lane *l);
 

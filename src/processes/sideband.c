@@ -287,3 +287,15 @@ int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *
 		s->bound = now;
 	return result ? result : check_cpus(s, now, visit, context);
 }
+
+void sideband_drop(struct sideband *s, sideband_visit *visit, void *context)
+{
+	struct process_event lost = { .type = PROCESS_LOST, .since = s->bound };
+
+	for (size_t i = 0; i < s->n; i++)
+		lost.n_lost += sideband_ring_drop(&s->cpus[i]->ring);
+	lost.time = s->bound = clock_ns(CLOCK_MONOTONIC);
+	s->is_holding = false;
+	if (lost.n_lost)
+		(void)visit(context, &lost);
+}

@@ -90,6 +90,12 @@ typedef int sideband_visit(void *context, const struct process_event *event);
  */
 int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context);
 
+/*
+ * Give up all records that wait, because nobody has the time to read them. @visit gets a
+ * PROCESS_LOST in their place, if there are any.
+ */
+void sideband_drop(struct sideband *s, sideband_visit *visit, void *context);
+
 /* The time up to which all events have been passed on. */
 uint64_t sideband_until(const struct sideband *s);
 

@@ -103,3 +103,14 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 		ring->noted.n_build_id = 0;
 	return true;
 }
+
+uint64_t sideband_ring_drop(struct sideband_ring *ring)
+{
+	uint64_t n = 0;
+	bool is_record;
+
+	for (sideband_ring_look(ring); ring->tail != ring->head; n++)
+		pass_record(ring, record_size(ring, &is_record));
+	ring->noted.n_build_id = 0;
+	return n;
+}

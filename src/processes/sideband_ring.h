@@ -52,3 +52,6 @@ void sideband_ring_look(struct sideband_ring *ring);
  * @buffer (MAX_RECORD_BYTES) or @ring is used again. A malformed record becomes a PROCESS_LOST.
  */
 bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct process_event *ret);
+
+/* Give up all records up to the kernel's head. Returns their number. */
+uint64_t sideband_ring_drop(struct sideband_ring *ring);

@@ -259,7 +259,7 @@ static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, 
 	while (waitpid(r->pid, ret_status, WNOHANG) == 0) {
 		struct pollfd output = { .fd = r->pipe, .events = POLLIN };
 
-		if (n_looks > LAST_LOOKS && !aside_is_to_run(r->pid))
+		if (n_looks > LAST_LOOKS && !process_is_in_state(r->pid, 'R'))
 			return false;
 		note_progress(r, hex);
 		if (w->is_enough(w->argument, r->done, r->all) && !n_looks) {

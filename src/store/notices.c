@@ -94,3 +94,11 @@ void notices_read(struct notices *n, notice_take *take, void *context)
 {
 	notice_ring_read(&n->ring, take, context);
 }
+
+size_t notices_n_waiting(const struct notices *n)
+{
+	const uint64_t bytes =
+		__atomic_load_n(n->ring.producer, __ATOMIC_ACQUIRE) - *n->ring.consumer;
+
+	return (size_t)(bytes / record_bytes(sizeof(struct notice)));
+}

@@ -44,3 +44,6 @@ int notices_fd(const struct notices *n);
 
 /* notice_ring_read() */
 void notices_read(struct notices *n, notice_take *take, void *context);
+
+/* The number of notices that wait. */
+size_t notices_n_waiting(const struct notices *n);

@@ -57,6 +57,7 @@ struct unwinder {
 	size_t n_others, others_capacity;
 	size_t n_files_asked; /* among the urgent ones */
 	bool is_busy, is_over;
+	bool is_last;                   /* unwinder_last(); atomic */
 	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL */
 	void *context;
 	pthread_t thread;
@@ -322,6 +323,10 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 {
 	struct unwind_mapping unused = {};
 
+	if (wish->kind != WISH_WALK && __atomic_load_n(&u->is_last, __ATOMIC_RELAXED)) {
+		free(wish->file);
+		return;
+	}
 	table_set_turn(u->tables, clock_ns(CLOCK_MONOTONIC));
 	switch (wish->kind) {
 	case WISH_LOOK:
@@ -412,6 +417,11 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	else
 		*ret = u;
 	return err;
+}
+
+void unwinder_last(struct unwinder *u)
+{
+	__atomic_store_n(&u->is_last, true, __ATOMIC_RELAXED);
 }
 
 void unwinder_end(struct unwinder *u)

@@ -23,6 +23,13 @@ struct unwinder;
  */
 must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
 			      struct ahead *ahead, struct unwinder **ret, struct error *e);
+
+/*
+ * No more hits come, so nobody needs what programs would use. From now on, the thread drops all
+ * wishes but walks.
+ */
+void unwinder_last(struct unwinder *u);
+
 /* Have the thread end after the wish that it works on. Does not wait. */
 void unwinder_end(struct unwinder *u);
 

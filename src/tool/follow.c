@@ -136,7 +136,7 @@ static int handle_process_event(void *context, const struct process_event *event
 				    is_chosen_process(f->run, event->pid));
 	if (news.is_replaced)
 		begin_life(f, event->pid);
-	return 0;
+	return !ending_has_time(f->run);
 }
 
 static void begin_tables(const struct follower *f)
@@ -149,7 +149,7 @@ void follower_read(struct follower *f, uint64_t until)
 {
 	uint32_t tgid;
 
-	if (until >= sideband_until(f->sideband))
+	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
 	symbolizer_look_again(symbolizer_of(f));
@@ -163,6 +163,13 @@ void follower_look_again(struct follower *f)
 		rewinddir(f->proc);
 	else
 		f->proc = opendir("/proc");
+}
+
+void follower_drop(struct follower *f, size_t n_notices)
+{
+	sideband_drop(f->sideband, handle_process_event, f);
+	f->n_lost += n_notices;
+	f->has_lost = f->has_lost || n_notices;
 }
 
 /*

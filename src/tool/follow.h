@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -28,9 +29,15 @@ int follower_fd(const struct follower *f);
 
 /*
  * Handle the records of processes, at least all before @until (ns of CLOCK_MONOTONIC; UINT64_MAX:
- * all until now).
+ * all until now). At the end of a run, only while there is time (ending_has_time()).
  */
 void follower_read(struct follower *f, uint64_t until);
+
+/*
+ * The run ends, and has no time for the records and the @n_notices notices that are left: give them
+ * up, as losses.
+ */
+void follower_drop(struct follower *f, size_t n_notices);
 
 /* Read the mappings of some processes that ran before the run, for a few ms. Are there more? */
 bool follower_look(struct follower *f);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/read.h"
 #include "reader/roles.h"
 
 /*
@@ -175,6 +176,11 @@ void helpers_hurry(struct helpers *h)
 {
 	if (h->clients[FOR_NAMES])
 		client_hurry(h->clients[FOR_NAMES]);
+}
+
+bool helpers_have_no_warden(const struct helpers *h)
+{
+	return process_is_in_state(h->warden.pid, 'T');
 }
 
 static void set_trace_state(struct helpers *h, struct trace_state *state)

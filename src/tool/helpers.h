@@ -67,6 +67,9 @@ void helpers_set_manner(struct helpers *h, const struct client_manner *manner);
  */
 void helpers_hurry(struct helpers *h);
 
+/* Has somebody stopped the warden by a signal (SIGSTOP)? Then nobody makes or ends helpers. */
+bool helpers_have_no_warden(const struct helpers *h);
+
 /*
  * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end().
  */

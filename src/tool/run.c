@@ -122,13 +122,22 @@ static bool handle_notice(void *context, const struct notice *notice)
 	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
 	r->tool->on_notice(r, notice);
-	return true;
+	return clock_ns(CLOCK_MONOTONIC) < r->hear_until;
+}
+
+/* Signals, timers and deferred hits wait while notices are read. The other notices come next. */
+#define HEAR_NS (NS_PER_S / 50)
+
+static void read_notices(struct run *r)
+{
+	r->hear_until = clock_ns(CLOCK_MONOTONIC) + HEAR_NS;
+	notices_read(r->notices, handle_notice, r);
 }
 
 void run_hear(struct run *r)
 {
 	run_follow(r, UINT64_MAX);
-	notices_read(r->notices, handle_notice, r);
+	read_notices(r);
 }
 
 /* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
@@ -139,7 +148,7 @@ void run_serve(void *run)
 	struct run *r = run;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (r->is_all_read || now - r->served_at < SERVE_NS)
+	if (r->ending.is_all_read || now - r->served_at < SERVE_NS)
 		return;
 	run_hear(r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
@@ -149,64 +158,6 @@ void run_serve(void *run)
 	if (r->is_counting && r->tool->on_serve)
 		r->tool->on_serve(r);
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
-}
-
-/*
- * After a signal, the run waits at most this long for helpers that work on files of other users:
- * for all helpers together, and in all reports. Walks, and the report's own work, have the rest of
- * a second.
- */
-#define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
-/*
- * Parts of that time: for records before the last report, and for one opener. The rest is for
- * names.
- */
-#define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
-#define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
-/* For the walks of deferred hits. Without a signal, they have NS_PER_S. */
-#define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
-/* For names in files that only root can change. They are large at most, unless a helper hangs. */
-#define LAST_ROOTS_NS (20 * NS_PER_S)
-
-/* Has a signal ended the run? From then on, the user waits for the report. */
-static void note_signal(struct run *r)
-{
-	if (r->ended_at || !output_must_end(&r->output))
-		return;
-	r->ended_at = clock_ns(CLOCK_MONOTONIC);
-	helpers_hurry(&r->helpers);
-}
-
-static bool is_enough_for_others(struct run *r, const struct client_wait *wait)
-{
-	const uint64_t most = r->is_all_read ? LAST_OTHERS_NS : LAST_RECORDS_NS;
-
-	r->waited_for_others_ns += wait->ns;
-	if (r->waited_for_others_ns >= most)
-		return true;
-
-	/* The bytes that were left when the call began. */
-	const uint64_t left = most - r->waited_for_others_ns + wait->all_ns;
-
-	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
-}
-
-static bool is_enough_waiting(void *run, const struct client_wait *wait)
-{
-	struct run *r = run;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-	if (now - r->looked_at >= SERVE_NS) {
-		note_signal(r);
-		r->looked_at = now;
-	}
-	if (!r->ended_at)
-		return false;
-	if (waiter_has_signal(&r->waiter)) /* a second one */
-		return true;
-	if (wait->role == ROLE_PARSER || wait->is_roots)
-		return now > r->ended_at + LAST_ROOTS_NS;
-	return is_enough_for_others(r, wait);
 }
 
 static int run_patience_ms(struct run *r)
@@ -220,7 +171,7 @@ static int run_patience_ms(struct run *r)
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
-	if (r->output.must_end) /* it has taken the signal (is_enough_waiting()) */
+	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
 		return 0;
 	if (!r->processes)
 		return ms;
@@ -241,7 +192,7 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 		return err;
 	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE)
-		notices_read(r->notices, handle_notice, r);
+		read_notices(r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
 	deferral_serve(r);
 	r->output.must_end = r->output.must_end || occasions & OCCASION_SIGNAL;
@@ -257,15 +208,6 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 	return err;
 }
 
-/* The thread ends while the report is made, so the end of the run need not wait for it. */
-static void end_tables(struct run *r)
-{
-	if (!r->unwinder)
-		return;
-	unwinder_end(r->unwinder);
-	helpers_end_tables(&r->helpers);
-}
-
 static int work_until_over(struct run *r, struct error *e)
 {
 	bool is_over = false;
@@ -273,19 +215,7 @@ static int work_until_over(struct run *r, struct error *e)
 
 	while (!err && !is_over)
 		err = wait_and_handle(r, &is_over, e);
-	r->is_counting = false;
-	note_signal(r);
-	samples_end(r);
-	if (!err)
-		err = r->tool->stop(r, e);
-	run_hear(r);
-	if (!err && r->processes)
-		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
-						      (r->ended_at ? LAST_RECORDS_NS : NS_PER_S));
-	deferral_settle(r, 0, r->ended_at ? LAST_WALKS_NS : NS_PER_S);
-	end_tables(r);
-	r->is_all_read = true;
-	return err;
+	return err ? err : ending_settle(r, e);
 }
 
 static void print_command_end(struct run *r)
@@ -337,6 +267,7 @@ static int finish_run(struct run *r, struct error *e)
 	int err = r->tool->report(r, e);
 
 	if (r->opt->debug) {
+		ending_describe(r);
 		object_describe(r->object);
 		deferral_describe(r);
 		unwinder_describe(r->unwinder);
@@ -425,7 +356,7 @@ static int start_run(struct run *r, struct error *e)
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
 	helpers_set_manner(&r->helpers, &(struct client_manner){ .serve = run_serve,
-								 .is_enough = is_enough_waiting,
+								 .is_enough = ending_is_enough,
 								 .context = r });
 	r->output.serve = run_serve;
 	r->output.halt = halt_counting;

@@ -24,6 +24,7 @@
 #include "tables/unwinder.h"
 #include "tool/command.h"
 #include "tool/deferral.h"
+#include "tool/ending.h"
 #include "tool/follow.h"
 #include "tool/helpers.h"
 #include "tool/kernel_stacks.h"
@@ -138,14 +139,12 @@ struct run {
 	size_t files_of_names; /* descriptors that the symbolizer may keep open */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
 	uint64_t waited_for_tables_ns;
-	uint64_t looked_at;            /* ns: the last look for a signal, while a helper works */
-	uint64_t ended_at;             /* ns: when a signal ended the run; 0: none has */
-	uint64_t waited_for_others_ns; /* since then, for helpers (is_enough_waiting()) */
+	uint64_t hear_until; /* ns: the end of this reading of notices */
+	struct ending ending;
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
 	bool is_enough;    /* --events hits are counted, or a report could not be written */
 	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */
-	bool is_all_read;  /* hits have ended, and so has the reading of records and notices */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
@@ -180,7 +179,10 @@ void run_serve(void *run);
 /* Read the records of processes: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);
 
-/* Read the records of processes and the notices so far. */
+/*
+ * Read the records of processes and the notices so far. Notices that take long wait for the next
+ * call.
+ */
 void run_hear(struct run *r);
 
 /* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */

@@ -418,8 +418,10 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
+	store_set_end(t->store, ending_is_near, r);
 	t->symbolizer = run_symbolizer(r, reports_identity(&t->reports),
 				       r->opt->verbose || reports_want_places(&t->reports));
 	return 0;

@@ -508,6 +508,31 @@ static void what_is_no_record_is_a_loss(void **state)
 	}
 }
 
+static void records_that_are_given_up_are_counted(void **state)
+{
+	struct sideband_ring ring = make_ring(0);
+	struct process_event event;
+	uint8_t file[24] = {};
+	struct made m;
+
+	(void)state;
+	make_comm(&m, 0, 20, 21, "first");
+	write_record(&ring, &m);
+	write_record(&ring, &m);
+	make_file(file, 77);
+	write_map(&ring, 0, file, 60, FOR_BUILD_IDS);
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_int_equal(sideband_ring_drop(&ring), 2);
+	assert_true(ring.page->data_tail == ring.page->data_head);
+	assert_true(ring.next == UINT64_MAX);
+	assert_int_equal(sideband_ring_drop(&ring), 0);
+	make_comm(&m, 0, 20, 21, "later");
+	write_record(&ring, &m);
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_string_equal(event.comm, "later");
+	free(ring.page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +550,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_gets_the_build_id_told_before),
 		cmocka_unit_test(a_build_id_is_not_kept_over_a_loss),
 		cmocka_unit_test(what_is_no_record_is_a_loss),
+		cmocka_unit_test(records_that_are_given_up_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

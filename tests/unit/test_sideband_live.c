@@ -590,6 +590,29 @@ static void a_visitor_can_end_the_reading(void **state)
 	sideband_close(s);
 }
 
+static void records_that_nobody_has_time_for_are_one_loss(void **state)
+{
+	struct sideband *s = follow(AMPLE);
+	cleanup(log_fini) struct log log = {};
+	size_t at = 0;
+	uint32_t pid;
+	int n = 0;
+
+	(void)state;
+	(void)run_shell();
+	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
+	sideband_drop(s, note, &log);
+	assert_int_equal(log.n, 1);
+	assert_int_equal(log.events[0].type, PROCESS_LOST);
+	assert_true(log.n_lost > 0 && log.events[0].since < log.events[0].time);
+	assert_false(sideband_is_holding(s));
+	pid = (uint32_t)run_shell();
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_non_null(next(&log, &at, pid, PROCESS_FORK));
+	assert_non_null(next(&log, &at, pid, PROCESS_EXIT));
+	sideband_close(s);
+}
+
 /* In a PID namespace: its numbers, and nothing of what is outside. Returns an exit status. */
 static int follow_inside(void)
 {
@@ -690,6 +713,7 @@ int main(void)
 		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
 		cmocka_unit_test(a_few_processes_wake_nobody),
 		cmocka_unit_test(a_visitor_can_end_the_reading),
+		cmocka_unit_test(records_that_nobody_has_time_for_are_one_loss),
 		cmocka_unit_test(pids_are_those_of_our_namespace),
 		cmocka_unit_test(a_missing_permission_is_named),
 	};

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A flood of hits, processes or mappings does not end with the run. So no part of the end goes on
+ * while something comes. Records and notices of processes that there is no time for are losses.
+ *
+ * Bounds are of work (CPU time of the main thread) and of waits for helpers. A busy machine, which
+ * gives us little of a CPU, costs nothing but time.
+ */
+#include "tool/ending.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "tool/run.h"
+#include "tool/run_losses.h"
+
+/*
+ * After a signal, the run waits at most this long for helpers that work on files of other users:
+ * for all helpers together, and in all reports. Walks, and the report's own work, have the rest of
+ * a second.
+ */
+#define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
+/*
+ * Parts of that time: for records before the last report, with the work that they are, and for one
+ * opener. The rest is for names.
+ */
+#define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
+#define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
+/*
+ * For the walks of deferred hits, and the time from the signal until these are over if all else
+ * took none. Without a signal, walks have NS_PER_S.
+ */
+#define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
+#define WALKS_OVER_NS (NS_PER_S / 2)
+/* For names in files that only root can change. They are large at most, unless a helper hangs. */
+#define LAST_ROOTS_NS (20 * NS_PER_S)
+/* After a wait of this time, look whether somebody has stopped the warden. */
+#define STOPPED_NS (NS_PER_S / 20)
+
+/* Look for a signal, and at the time, so often. */
+#define LOOK_NS (NS_PER_S / 50)
+#define LOOK_RECORDS 64
+
+/* Has a signal ended the run? From then on, the user waits for the report. */
+static void note_signal(struct run *r)
+{
+	if (r->ending.signal_at || !output_must_end(&r->output))
+		return;
+	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
+	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	helpers_hurry(&r->helpers);
+}
+
+static void look_for_signal(struct run *r, uint64_t now)
+{
+	if (now - r->ending.looked_at < LOOK_NS)
+		return;
+	note_signal(r);
+	r->ending.looked_at = now;
+}
+
+/* The main thread's CPU time since the signal. */
+static uint64_t work_since_signal(const struct ending *n)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal;
+}
+
+/* --- waits --- */
+
+/* Work takes time from others' files. But large reports, whose names come last, have half of it. */
+static uint64_t most_for_others(const struct ending *n)
+{
+	const uint64_t work = work_since_signal(n), half = LAST_OTHERS_NS / 2;
+
+	if (n->is_all_read)
+		return LAST_OTHERS_NS - (work < half ? work : half);
+	return work < LAST_RECORDS_NS ? LAST_RECORDS_NS - work : 0;
+}
+
+static bool is_enough_for_others(struct ending *n, const struct client_wait *wait)
+{
+	const uint64_t most = most_for_others(n);
+
+	n->waited_for_others_ns += wait->ns;
+	if (n->waited_for_others_ns >= most)
+		return true;
+
+	/* The time that was left when the call began. */
+	const uint64_t left = most - n->waited_for_others_ns + wait->all_ns;
+
+	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
+}
+
+bool ending_is_enough(void *run, const struct client_wait *wait)
+{
+	struct run *r = run;
+	struct ending *n = &r->ending;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	look_for_signal(r, now);
+	if (!n->signal_at)
+		return false;
+	if (waiter_has_signal(&r->waiter)) /* a second one */
+		return true;
+	if (wait->all_ns > STOPPED_NS && !n->has_no_warden)
+		n->has_no_warden = helpers_have_no_warden(&r->helpers);
+	if (wait->is_stopped || n->has_no_warden)
+		return true;
+	if (wait->role == ROLE_PARSER || wait->is_roots)
+		return now > n->signal_at + LAST_ROOTS_NS;
+	return is_enough_for_others(n, wait);
+}
+
+/* --- work --- */
+
+bool ending_is_near(void *run)
+{
+	const struct run *r = run;
+
+	return r->output.must_end || waiter_must_end(&r->waiter);
+}
+
+/* Has the work for records and notices taken its time? */
+static bool is_work_over(const struct ending *n)
+{
+	return n->signal_at && work_since_signal(n) >= LAST_RECORDS_NS;
+}
+
+bool ending_has_time(struct run *r)
+{
+	struct ending *n = &r->ending;
+
+	if (n->is_too_late || n->n_records++ % LOOK_RECORDS)
+		return !n->is_too_late;
+	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
+	n->is_too_late = is_work_over(n);
+	return !n->is_too_late;
+}
+
+/* No hits come any more, and so no notices. But records of processes still do. */
+static void hear_last(struct run *r)
+{
+	struct ending *n = &r->ending;
+	size_t before, n_left = SIZE_MAX;
+
+	do {
+		before = n_left;
+		run_hear(r);
+		n_left = notices_n_waiting(r->notices);
+		n->is_too_late = n->is_too_late || is_work_over(n);
+	} while (n_left && n_left < before && !n->is_too_late);
+	if (r->processes && n->is_too_late)
+		follower_drop(r->processes, n_left);
+}
+
+/* The thread ends while the report is made, so the end of the run need not wait for it. */
+static void end_tables(struct run *r)
+{
+	if (!r->unwinder)
+		return;
+	unwinder_end(r->unwinder);
+	helpers_end_tables(&r->helpers);
+}
+
+static uint64_t time_for_walks(const struct ending *n)
+{
+	const uint64_t since = clock_ns(CLOCK_MONOTONIC) - n->signal_at;
+
+	if (!n->signal_at)
+		return NS_PER_S;
+	return since < WALKS_OVER_NS - LAST_WALKS_NS ? WALKS_OVER_NS - since : LAST_WALKS_NS;
+}
+
+int ending_settle(struct run *r, struct error *e)
+{
+	const struct ending *n = &r->ending;
+	int err;
+
+	r->is_counting = false;
+	note_signal(r);
+	samples_end(r);
+	err = r->tool->stop(r, e);
+	if (r->unwinder)
+		unwinder_last(r->unwinder);
+	hear_last(r);
+	if (!err && r->processes)
+		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
+						      (n->signal_at ? LAST_RECORDS_NS : NS_PER_S));
+	deferral_settle(r, 0, time_for_walks(n));
+	end_tables(r);
+	r->ending.is_all_read = true;
+	return err;
+}
+
+void ending_describe(const struct run *r)
+{
+	const struct ending *n = &r->ending;
+
+	if (n->signal_at)
+		log_debug("after the signal: %.3f s, with %.3f s of work, and %.3f s of waits for "
+			  "files of others",
+			  (double)(clock_ns(CLOCK_MONOTONIC) - n->signal_at) / NS_PER_S,
+			  (double)work_since_signal(n) / NS_PER_S,
+			  (double)n->waited_for_others_ns / NS_PER_S);
+}

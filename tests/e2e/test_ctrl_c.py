@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+Ctrl-C ends a run soon, though hits, processes, programs or mappings come faster than the tool works on them. The
+bounds are of its own work and of its waits, because it may get little of a busy machine's time.
+"""
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+from test_arms_length import helpers
+from tool import GETPPID, IN_GUEST, PATIENCE_S, Tool, read_folded, workload_path
+
+pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
+
+# From the signal to the exit. On a machine of its own each takes a second at most; some never ended.
+MOST_S = 120 if IN_GUEST else 20
+MOST_WORK_S = 20 if IN_GUEST else 4  # of the main thread
+MOST_WAITS_S = 3  # a wait lasts until the machine lets the tool look at the time
+DESCRIBED = r"after the signal: [\d.]+ s, with ([\d.]+) s of work, and ([\d.]+) s of waits for files of others$"
+MANY = 300  # hits before the signal
+
+
+class Flood:
+    """Hits without end (tests/workload/flood.c)."""
+
+    def __init__(self, folder, what, n_workers=2):
+        self.folder = folder
+        copied = [workload_path("liblate.so")] if what == "files" else []
+        command = [workload_path("flood"), "--wait", what, str(n_workers), folder, *copied]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout.readline().startswith(b"ready ")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()  # and so are its children
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def counts(self):
+        """Of hits: (begun, over)"""
+        with suppress(FileNotFoundError, struct.error):
+            return struct.unpack("QQ", (self.folder / "count").read_bytes())
+        return 0, 0
+
+    def begin(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        deadline = time.monotonic() + PATIENCE_S
+        while self.counts()[1] < MANY:
+            assert time.monotonic() < deadline, "no flood"
+            time.sleep(0.05)
+        time.sleep(1)  # the tool may be at its limits now
+
+
+def end_in_flood(tool, flood):
+    """Returns (result, hits that were over before the signal, took so many s)"""
+    n_over = flood.counts()[1]
+    begin = time.monotonic()
+    result = tool.end().ok()
+    took = time.monotonic() - begin
+    work, waits = map(float, re.search(DESCRIBED, result.err, re.M).groups())
+    assert took < MOST_S and work < MOST_WORK_S and waits < MOST_WAITS_S, (took, work, waits, result)
+    return result, n_over
+
+
+def total(result):
+    return sum(count for _, count in read_folded(result.out))
+
+
+# The report of many stacks takes its time, so there is little room for them.
+@pytest.mark.parametrize("what", ["stacks", "processes", "programs", "files"])
+def test_a_flood_does_not_hold_up_the_end(tmp_path, what):
+    with Flood(tmp_path, what) as flood, Tool(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
+        tool.wait_live()
+        flood.begin()
+        result, n_over = end_in_flood(tool, flood)
+    assert total(result) + result.lost >= n_over, result
+
+
+@pytest.mark.needs("uprobes")
+def test_a_flood_of_programs_whose_start_makes_many_hits(tmp_path):
+    """It took minutes: each hit of a new process is a notice, and notices came while others were read."""
+    args = ["--debug", "-f", "--max-memory", "8M", "c:*mem*"]
+    with Flood(tmp_path, "programs") as flood, Tool(args) as tool:
+        tool.wait_live()
+        flood.begin()
+        end_in_flood(tool, flood)
+
+
+@pytest.mark.parametrize("what", ["stacks", "files"])
+def test_each_hit_of_a_flood_is_printed_or_lost(tmp_path, what):
+    with Flood(tmp_path, what, 1) as flood:
+        args = ["--debug", "-f", "--max-memory", "8M", "-p", flood.process.pid, GETPPID]
+        with Tool(args) as tool:
+            tool.wait_live()
+            flood.begin()
+            result, n_over = end_in_flood(tool, flood)
+            n_begun = flood.counts()[0]
+    assert n_over <= total(result) + result.lost <= n_begun, (n_over, n_begun, result)
+    assert total(result) > 0, result
+
+
+@contextmanager
+def stopped(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("what", ["programs", "files"])
+def test_helpers_that_are_stopped_do_not_hold_up_the_end_of_a_flood(tmp_path, what):
+    """The warden, too, so nobody ends them or makes others. The main process waited for root's files: 22 s."""
+    with Flood(tmp_path, what) as flood, Tool(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
+        tool.wait_live()
+        with stopped(helpers(tool.pid).values()):
+            flood.begin()
+            result, n_over = end_in_flood(tool, flood)
+    assert total(result) + result.lost >= n_over, result
