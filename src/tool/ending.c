@@ -21,6 +21,8 @@
  * a second.
  */
 #define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
+/* In a flood, walks and own work take their whole time. */
+#define FLOOD_OTHERS_NS (NS_PER_S / 2)
 /*
  * Parts of that time: for records before the last report, with the work that they are, and for one
  * opener. The rest is for names.
@@ -28,11 +30,13 @@
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
 /*
- * For the walks of deferred hits, and the time from the signal until these are over if all else
- * took none. Without a signal, walks have NS_PER_S.
+ * For the walks of deferred hits. FEW_WALKS are no flood, and have until FEW_WALKS_NS after the
+ * signal, if that is later: a busy machine must not cut these. Without a signal, walks have
+ * NS_PER_S.
  */
 #define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
-#define WALKS_OVER_NS (NS_PER_S / 2)
+#define FEW_WALKS 200
+#define FEW_WALKS_NS (NS_PER_S / 2)
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 /* After a wait of this time, look whether somebody has stopped the warden. */
@@ -71,10 +75,11 @@ static uint64_t work_since_signal(const struct ending *n)
 /* Work takes time from others' files. But large reports, whose names come last, have half of it. */
 static uint64_t most_for_others(const struct ending *n)
 {
-	const uint64_t work = work_since_signal(n), half = LAST_OTHERS_NS / 2;
+	const uint64_t most = n->is_flood ? FLOOD_OTHERS_NS : LAST_OTHERS_NS;
+	const uint64_t work = work_since_signal(n);
 
 	if (n->is_all_read)
-		return LAST_OTHERS_NS - (work < half ? work : half);
+		return most - (work < most / 2 ? work : most / 2);
 	return work < LAST_RECORDS_NS ? LAST_RECORDS_NS - work : 0;
 }
 
@@ -163,13 +168,18 @@ static void end_tables(struct run *r)
 	helpers_end_tables(&r->helpers);
 }
 
-static uint64_t time_for_walks(const struct ending *n)
+static void walk_last(struct run *r)
 {
-	const uint64_t since = clock_ns(CLOCK_MONOTONIC) - n->signal_at;
+	const uint64_t since = clock_ns(CLOCK_MONOTONIC) - r->ending.signal_at;
+	uint64_t most = NS_PER_S;
 
-	if (!n->signal_at)
-		return NS_PER_S;
-	return since < WALKS_OVER_NS - LAST_WALKS_NS ? WALKS_OVER_NS - since : LAST_WALKS_NS;
+	deferral_serve(r); /* takes the hits that are in the ring */
+	if (r->ending.signal_at)
+		most = LAST_WALKS_NS;
+	r->ending.is_flood = r->ending.is_too_late || r->deferral.n > FEW_WALKS;
+	if (r->ending.signal_at && !r->ending.is_flood && since + most < FEW_WALKS_NS)
+		most = FEW_WALKS_NS - since;
+	deferral_settle(r, 0, most);
 }
 
 int ending_settle(struct run *r, struct error *e)
@@ -187,7 +197,7 @@ int ending_settle(struct run *r, struct error *e)
 	if (!err && r->processes)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
 						      (n->signal_at ? LAST_RECORDS_NS : NS_PER_S));
-	deferral_settle(r, 0, time_for_walks(n));
+	walk_last(r);
 	end_tables(r);
 	r->ending.is_all_read = true;
 	return err;
