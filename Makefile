@@ -123,9 +123,15 @@ $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
 	$(BPFTOOL) gen object $@.tmp $@.lines
 	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp $@.lines
 
-$(SKELETON): $(BUILD)/gen/linked.bpf.o scripts/packed_skeleton
+# Packs parts of the program.
+PACK := $(BUILD)/gen/pack
+$(PACK): scripts/pack.c
+	@mkdir -p $(@D)
+	$(HOSTCC) -std=gnu17 -O1 $(WARN) -o $@ $< -ldeflate
+
+$(SKELETON): $(BUILD)/gen/linked.bpf.o scripts/packed_skeleton $(PACK)
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.whole
-	scripts/packed_skeleton $< $@.whole >$@.tmp && mv $@.tmp $@ && rm $@.whole
+	scripts/packed_skeleton $< $@.whole $(PACK) >$@.tmp && mv $@.tmp $@ && rm $@.whole
 
 $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 

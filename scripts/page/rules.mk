@@ -7,8 +7,8 @@ $(SQUEEZE): scripts/page/squeeze.c
 	@mkdir -p $(@D)
 	$(HOSTCC) -std=gnu17 -O1 $(WARN) -o $@ $<
 
-$(PAGE): $(wildcard src/report/page/*) scripts/page/assemble $(SQUEEZE)
-	scripts/page/assemble $(SQUEEZE) $(@:.h=)
+$(PAGE): $(wildcard src/report/page/*) scripts/page/assemble $(SQUEEZE) $(PACK)
+	scripts/page/assemble $(SQUEEZE) $(@:.h=) $(PACK)
 
 $(addsuffix /report/render_html.o,$(BUILD)/obj $(BUILD)/uobj): | $(PAGE)
 lint $(FUZZ:%=$(BUILD)/fuzz/fuzz_%): | $(PAGE)
