@@ -444,7 +444,8 @@ static int collect_outcomes(const struct attaching *at, struct error *e)
 		const struct target *target = &at->targets[i];
 
 		if (at->outcomes[i].is_placed) {
-			a->n_attached += !i || !target_is_further_exit(target - 1, target);
+			a->n_attached += target->role != ROLE_END &&
+					 (!i || !target_is_further_exit(target - 1, target));
 			continue;
 		}
 
@@ -533,7 +534,8 @@ int attach_lives(const struct object *object, struct attachment **ret, struct er
 		       { "sched_process_exit", PROGRAM_END, true },
 		       { "sched_process_fork", PROGRAM_BIRTH, true },
 		       { "vm_unmapped_area", PROGRAM_RESERVED, true },
-		       { "page_fault_user", PROGRAM_FAULT, false } };
+		       { "page_fault_user", PROGRAM_FAULT, false },
+		       { "sched_process_exit", PROGRAM_GONE, true } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {

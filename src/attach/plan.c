@@ -124,11 +124,33 @@ const char *backend_name(enum backend backend)
 	return backend_names[backend];
 }
 
-enum object_program plan_program(enum backend backend, enum target_kind kind)
+/* The programs of pairs, by that of hits. */
+static const struct {
+	enum target_role role;
+	enum object_program of_hits, of_pairs;
+} paired[] = {
+	{ ROLE_BEGIN, PROGRAM_TRACEPOINT, PROGRAM_BEGIN },
+	{ ROLE_END, PROGRAM_TRACEPOINT, PROGRAM_UNTIL },
+	{ ROLE_SWITCH, PROGRAM_TRACEPOINT, PROGRAM_SWITCH },
+	{ ROLE_BEGIN, PROGRAM_UPROBE, PROGRAM_BEGIN_USER },
+	{ ROLE_END, PROGRAM_UPROBE, PROGRAM_UNTIL_USER },
+	{ ROLE_BEGIN, PROGRAM_UPROBE_MULTI, PROGRAM_BEGIN_USER_MULTI },
+	{ ROLE_END, PROGRAM_UPROBE_MULTI, PROGRAM_UNTIL_USER_MULTI },
+};
+
+static enum object_program program_of_role(enum object_program of_hits, enum target_role role)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(paired); i++)
+		if (paired[i].role == role && paired[i].of_hits == of_hits)
+			return paired[i].of_pairs;
+	return of_hits;
+}
+
+enum object_program plan_program(enum backend backend, const struct target *target)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
-		if (preference[i].kind == kind && preference[i].backend == backend)
-			return preference[i].program;
+		if (preference[i].kind == target->kind && preference[i].backend == backend)
+			return program_of_role(preference[i].program, target->role);
 	}
 	return PROGRAM_N;
 }
@@ -275,7 +297,7 @@ int plan_make(const struct target_list *targets, const struct features *features
 
 		if (chosen[target->kind] == BACKEND_N)
 			return refuse_target(target, features, avoid, e);
-		plan.programs |= 1u << plan_program(chosen[target->kind], target->kind);
+		plan.programs |= 1u << plan_program(chosen[target->kind], target);
 	}
 	plan.backends = xmalloc(plan.n ? plan.n : 1);
 	for (size_t i = 0; i < plan.n; i++)

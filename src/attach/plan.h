@@ -53,5 +53,5 @@ void plan_fini(struct plan *plan);
  */
 bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets);
 
-/* The program for @kind of targets by @backend. */
-enum object_program plan_program(enum backend backend, enum target_kind kind);
+/* The program for @target by @backend. */
+enum object_program plan_program(enum backend backend, const struct target *target);

@@ -22,8 +22,7 @@ static int attach_single_uprobe(struct attaching *at, uint32_t number, int pid)
 		.uprobe_path = (uintptr_t)target->path,
 		.probe_offset = target->offset,
 	};
-	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target->kind),
-				   number);
+	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target), number);
 }
 
 void uprobe_attach(struct attaching *at, const struct selection *chosen)

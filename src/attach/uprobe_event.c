@@ -83,11 +83,14 @@ static void attach_kind(struct attaching *at, const struct selection *chosen, en
 	cleanup_free uint32_t *sound = xcalloc(chosen->n, sizeof(*sound));
 	cleanup_free uint32_t *suspicious = xcalloc(chosen->n, sizeof(*suspicious));
 	struct places p = { .sound = sound, .suspicious = suspicious };
-	struct batch b = { .at = at,
-			   .program = plan_program(BACKEND_UPROBE_EVENT, kind),
-			   .link = attach_range };
+	struct batch b = { .at = at, .link = attach_range };
 
 	divide_by_suspicion(at, chosen, kind, &p);
+	if (!p.n_sound && !p.n_suspicious)
+		return;
+	/* All targets of a kind have one program. */
+	b.program = plan_program(BACKEND_UPROBE_EVENT,
+				 &at->targets[p.n_sound ? *p.sound : *p.suspicious]);
 	b.targets = p.sound;
 	batch_attach(&b, p.n_sound);
 	b.targets = p.suspicious;

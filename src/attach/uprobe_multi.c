@@ -125,7 +125,7 @@ void uprobe_multi_attach(struct attaching *at, const struct selection *chosen)
 
 		struct group g = {
 			.path = first->path,
-			.program = plan_program(BACKEND_UPROBE_MULTI, first->kind),
+			.program = plan_program(BACKEND_UPROBE_MULTI, first),
 			.targets = targets,
 			.offsets = offsets,
 			.semaphores = semaphores,

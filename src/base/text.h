@@ -51,6 +51,17 @@ static inline bool text_take_number(const char **at, int64_t *ret)
 	return !errno;
 }
 
+/*
+ * Reasons of losses that begin so lose no hit: events whose beginning or end is missing. Files of
+ * results have them among the losses.
+ */
+#define NOT_PAIRED "not paired: "
+
+static inline bool text_is_not_paired(const char *reason)
+{
+	return text_begins_with(reason, NOT_PAIRED);
+}
+
 /* The end of a word that is counted: "1 hit", "2 hits". */
 static inline const char *text_plural(uint64_t n)
 {

@@ -66,9 +66,14 @@ enum lost_reason {
 	LOST_AT_REST,              /* the CPU was at rest: struct cpu_pace */
 	LOST_IN_USE,               /* an NMI came while the map was being changed */
 	LOST_NO_VALUE,             /* its value cannot be read, or is not known there */
+	LOST_BEGUN_FULL,           /* no room for a beginning in the map 'begun' */
 	LOST_IN_KERNEL,            /* number of the reasons above */
 	OWN_HITS = LOST_IN_KERNEL, /* no loss: hits of our own processes, left out */
 	SAMPLES, /* no loss: runs of the program of perf events, whatever it did with them */
+	/* With trace_config.n_groups; no losses: */
+	BEGUN,       /* beginnings, whatever became of them */
+	UNFINISHED,  /* kept beginnings whose thread began anew, or ended, before their end came */
+	ENDED_ALONE, /* ends without a kept beginning */
 	COUNTED_IN_KERNEL,
 };
 
@@ -181,6 +186,46 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
 _Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* room for the mark and a zero */
+
+/*
+ * In the place of a user stack's hash: a stack that user space walks, by the number of its struct
+ * deferred_hit. No hash has these low bits.
+ */
+#define LATE_STACK(number) ((number) << 7 | 1)
+#define IS_LATE_STACK(hash) (((hash)&CHUNK_NUMBERS) != 0)
+
+/*
+ * With trace_config.n_groups, an event begins, and another one ends it. A beginning waits in the
+ * map 'begun' for its end, which counts it in the row of its stacks, with the time between.
+ *
+ * Pairs of one group exclude each other in a thread: of those, one beginning waits at a time. The
+ * number of a pair (hit_target()) has its group in the upper half. Calls of user functions nest,
+ * and each has a place of its own on the stack.
+ */
+struct begun_key {
+	__u64 sp; /* of a user function: the stack pointer at its entry and exits; else 0 */
+	/*
+	 * In the initial PID namespace. IDLE_THREAD plus the CPU of an idle task. Of a user
+	 * function: the process, because threads may hand stacks to each other.
+	 */
+	__u32 thread;
+	__u32 group;
+};
+_Static_assert(sizeof(struct begun_key) == 16, "abi");
+
+#define IDLE_THREAD 0x80000000U
+#define PAIR_NUMBER(group, i) ((__u32)(group) << 16 | (__u32)(i))
+#define GROUP_OF_PAIR(number) ((number) >> 16)
+#define MOST_GROUPS 16
+#define MOST_PAIRS_OF_GROUP 65536
+
+struct beginning {
+	__u64 time; /* ns of CLOCK_MONOTONIC, after the walk */
+	struct stack_key key;
+	__u32 pair;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct beginning) == 40, "abi");
 
 /* Pieces of the map 'spare': a thousand deep stacks need no allocator. 3 MiB. */
 #define SPARE_CHUNKS 16384
@@ -462,7 +507,12 @@ struct trace_config {
 	__u32 no_idle;          /* leave out idle tasks */
 	__u32 is_first;         /* of two programs: see go_to_full(); 0 in the map of settings */
 	__u32 has_sum;          /* a hit has a value, and a row the sum of its hits' values */
+	__u32 n_groups;         /* of pairs: see struct begun_key. 0: hits are not paired */
+	/* For sched_switch: the number of its pair, and byte offsets in struct task_struct. */
+	__u32 switch_pair;
+	__u32 task_pid;
+	__u32 task_flags;
 	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 24 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 40 + MAX_CPUS / 8, "abi");

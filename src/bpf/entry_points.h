@@ -8,7 +8,7 @@
 #include "bpf/object.h"
 
 /* The programs of targets come first. They are the large ones. */
-#define LAST_COUNTING_PROGRAM PROGRAM_KRETURN_MULTI
+#define LAST_COUNTING_PROGRAM PROGRAM_UNTIL_USER_MULTI
 
 /*
  * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
@@ -29,6 +29,13 @@ static const struct {
 	[PROGRAM_PERF_EVENT] = { "on_sample", "old_sample", 0 },
 	[PROGRAM_KRETURN] = { "on_kreturn", NULL, 0 },
 	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", NULL, BPF_TRACE_KPROBE_MULTI },
+	[PROGRAM_BEGIN] = { "on_begin_tp", "old_begin_tp", 0 },
+	[PROGRAM_UNTIL] = { "on_until_tp", "old_until_tp", 0 },
+	[PROGRAM_SWITCH] = { "on_switch_raw", "old_switch_raw", 0 },
+	[PROGRAM_BEGIN_USER] = { "on_begin_up", "old_begin_up", 0 },
+	[PROGRAM_UNTIL_USER] = { "on_until_up", "old_until_up", 0 },
+	[PROGRAM_BEGIN_USER_MULTI] = { "on_begin_ups", NULL, ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_UNTIL_USER_MULTI] = { "on_until_ups", NULL, ABI_TRACE_UPROBE_MULTI },
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
 	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
@@ -37,6 +44,7 @@ static const struct {
 	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
 	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
+	[PROGRAM_GONE] = { "on_gone", "on_gone", 0 },
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */

@@ -9,10 +9,9 @@
 
 /* The names of programs, and of the full ones and their slots. */
 static const char *const names[][2] = {
-	{ "on_tracepoint", "full_tracepoint" },
-	{ "on_kprobe", "full_kprobe" },
-	{ "on_kprobe_multi", "full_kmulti" },
-	{ "on_sample", "full_sample" },
+	{ "on_tracepoint", "full_tracepoint" }, { "on_kprobe", "full_kprobe" },
+	{ "on_kprobe_multi", "full_kmulti" },   { "on_sample", "full_sample" },
+	{ "on_begin_tp", "full_begin" },
 };
 
 /* The name of the full program for @program. NULL: there is none. */

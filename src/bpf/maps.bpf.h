@@ -198,6 +198,17 @@ struct {
 	__type(value, struct stack_chunk);
 } spare SEC(".maps");
 
+/*
+ * Beginnings that wait for their ends. Not allocated on demand: beginnings come where the
+ * scheduler's locks are held, too.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, struct begun_key);
+	__type(value, struct beginning);
+} begun SEC(".maps");
+
 /* Index: call_index(). User space maps it and adds up the counters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -363,6 +374,7 @@ struct full_program full_tracepoint SEC(".maps");
 struct full_program full_kprobe SEC(".maps");
 struct full_program full_kmulti SEC(".maps");
 struct full_program full_sample SEC(".maps");
+struct full_program full_begin SEC(".maps");
 
 /* With several -p: the processes to count. */
 struct {

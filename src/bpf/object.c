@@ -19,6 +19,7 @@
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
+#include "bpf/number_map.h"
 #include "bpf/object_ahead.h"
 #include "bpf/object_maps.h"
 #include "bpf/parallel_load.h"
@@ -389,30 +390,24 @@ int object_lost_fd(const struct object *o)
 	return bpf_map__fd(o->skeleton->maps.lost);
 }
 
+int object_begun_fd(const struct object *o)
+{
+	return bpf_map__fd(o->skeleton->maps.begun);
+}
+
 int object_wake_fd(const struct object *o)
 {
 	return bpf_map__fd(o->skeleton->maps.wake);
 }
 
-static int add_numbers(const struct bpf_map *map, const uint32_t *numbers, size_t n,
-		       const char *what, struct error *e)
-{
-	const __u32 one = 1;
-
-	for (size_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(bpf_map__fd(map), &numbers[i], &one, BPF_ANY))
-			return error_errno(e, "add %s %u to the filter", what, numbers[i]);
-	return 0;
-}
-
 int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, struct error *e)
 {
-	return add_numbers(o->skeleton->maps.tgids, tgids, n, "process", e);
+	return number_map_add(o->skeleton->maps.tgids, tgids, n, "process", e);
 }
 
 int object_set_tasks(const struct object *o, const uint32_t *tids, size_t n, struct error *e)
 {
-	return add_numbers(o->skeleton->maps.tasks, tids, n, "thread", e);
+	return number_map_add(o->skeleton->maps.tasks, tids, n, "thread", e);
 }
 
 struct trace_state *object_state(const struct object *o)

@@ -26,6 +26,13 @@ enum object_program {
 	PROGRAM_PERF_EVENT,
 	PROGRAM_KRETURN,
 	PROGRAM_KRETURN_MULTI,
+	PROGRAM_BEGIN, /* at tracepoints: begin and end pairs */
+	PROGRAM_UNTIL,
+	PROGRAM_SWITCH,     /* at sched_switch: both */
+	PROGRAM_BEGIN_USER, /* at user functions: the same */
+	PROGRAM_UNTIL_USER,
+	PROGRAM_BEGIN_USER_MULTI,
+	PROGRAM_UNTIL_USER_MULTI,
 	PROGRAM_FORK, /* this and the next two follow a command's processes */
 	PROGRAM_EXEC,
 	PROGRAM_EXIT,
@@ -34,6 +41,7 @@ enum object_program {
 	PROGRAM_BIRTH,    /* a child inherits its parent's mappings */
 	PROGRAM_RESERVED, /* mmap() has found a place for a mapping */
 	PROGRAM_FAULT,    /* a page fault of an instruction */
+	PROGRAM_GONE,     /* a thread has ended, and with it the pairs that it had begun */
 	PROGRAM_N,
 };
 
@@ -47,6 +55,7 @@ struct object_options {
 	uint32_t max_rows;      /* of one generation; config.n_hot_rows of them may get counters */
 	uint32_t max_chunks;    /* of both generations together */
 	uint32_t max_tgids;     /* entries in the map 'tgids' */
+	uint32_t max_begun;     /* with config.n_groups: pairs that have begun and not ended */
 	struct btf_ids btf_ids; /* the programs use these */
 	const struct value_code
 		*value;             /* with config.has_sum; lent until object_load_full() is over */
@@ -173,6 +182,8 @@ must_check int object_set_file(const struct object *object, const struct unwind_
 			       const struct unwind_file *file, struct error *e);
 
 int object_lost_fd(const struct object *object);
+/* The map 'begun' (struct begun_key). */
+int object_begun_fd(const struct object *object);
 int object_wake_fd(const struct object *object);
 
 /* With several -p: the processes to count. Errors: the kernel's, from writing the map. */

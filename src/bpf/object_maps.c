@@ -69,6 +69,7 @@ void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
 	size_map(s->maps.stacks, chunks, features);
 	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
 	size_rows(s, options->config.has_sum);
+	size_array(s->maps.begun, options->max_begun);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
 	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
 	if (options->config.mode == MODE_CALLS)

@@ -107,8 +107,8 @@ static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_
 	__u64 hash, own = 0;
 	__u32 mark;
 
-	if (is_new_kernel && kind != HIT_KERNEL_RETURN && config.kernel_tables &&
-	    walk_kernel_by_tables(ctx, kind, slot)) {
+	if (is_new_kernel && kind != HIT_KERNEL_RETURN && kind != HIT_RAW_TRACEPOINT &&
+	    config.kernel_tables && walk_kernel_by_tables(ctx, kind, slot)) {
 		own = hash_kernel_stack(slot);
 		if (!is_kernel_walk_checked(slot))
 			return own;
@@ -343,6 +343,7 @@ int old_sample(void *ctx)
 	return 0;
 }
 
+#include "bpf/pair.bpf.h"   /* its programs walk as those above */
 #include "bpf/return.bpf.h" /* its programs call on_hit() */
 
 SEC("?kprobe/count")

@@ -25,7 +25,8 @@ enum hit_kind {
 	 * constant offsets alone. It may be in an interrupt or an NMI, on top of any code.
 	 */
 	HIT_SAMPLE,
-	HIT_KERNEL_RETURN, /* ctx: the kernel's registers after a function's return */
+	HIT_KERNEL_RETURN,  /* ctx: the kernel's registers after a function's return */
+	HIT_RAW_TRACEPOINT, /* ctx: the tracepoint's arguments, and no registers */
 };
 
 static __always_inline bool is_user_hit(enum hit_kind kind)

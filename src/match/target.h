@@ -20,6 +20,14 @@ enum target_kind {
 	TARGET_PERF_EVENT,
 };
 
+/* With --elapsed, an event begins and another one ends it. */
+enum target_role {
+	ROLE_HIT, /* it is counted by itself */
+	ROLE_BEGIN,
+	ROLE_END,
+	ROLE_SWITCH, /* sched_switch is both: it ends what the next thread has begun */
+};
+
 /* Why a place in a file cannot have a probe. Its instruction tells (arch_uprobe_verdict()). */
 enum target_obstacle {
 	OBSTACLE_NONE,
@@ -50,9 +58,11 @@ struct target {
 	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
 	uint64_t perf_config, perf_config1, perf_config2;
 	bool exclude_user, exclude_kernel;
-	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */
-	bool is_jump;    /* user return: to another function, which will return in its place */
-	bool is_32_bit;  /* user: its code is 32-bit code */
+	uint8_t skipped;  /* user function: bytes from its entry to @offset, mostly 0 */
+	bool is_jump;     /* user return: to another function, which will return in its place */
+	bool is_32_bit;   /* user: its code is 32-bit code */
+	uint8_t role;     /* enum target_role, set by tool/pairs.h */
+	uint32_t pattern; /* of the kernel: the number of the pattern that it matched first */
 };
 
 /* Is @t a further exit of the function of @before, the target before it in the list? */

@@ -4,23 +4,34 @@
 #include "base/text.h"
 #include "report/render.h"
 
-void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to)
+/* Append the reasons with @is_not_paired, and their numbers. */
+static void put_reasons(const struct profile_loss *losses, size_t n, bool is_not_paired,
+			struct strbuf *to)
 {
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < n; i++)
-		total += losses[i].n;
-	if (total == 0)
-		return;
-	strbuf_printf(to, "Lost %" PRIu64 " hit%s: ", total, text_plural(total));
-
 	const char *comma = "";
 
 	for (size_t i = 0; i < n; i++) {
-		if (losses[i].n == 0)
+		if (losses[i].n == 0 || text_is_not_paired(losses[i].reason) != is_not_paired)
 			continue;
-		strbuf_printf(to, "%s%" PRIu64 " %s", comma, losses[i].n, losses[i].reason);
+		strbuf_printf(to, "%s%" PRIu64 " %s", comma, losses[i].n,
+			      losses[i].reason + (is_not_paired ? strlen(NOT_PAIRED) : 0));
 		comma = ", ";
 	}
 	strbuf_putc(to, '\n');
+}
+
+void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to)
+{
+	uint64_t lost = 0, not_paired = 0;
+
+	for (size_t i = 0; i < n; i++)
+		*(text_is_not_paired(losses[i].reason) ? &not_paired : &lost) += losses[i].n;
+	if (lost) {
+		strbuf_printf(to, "Lost %" PRIu64 " hit%s: ", lost, text_plural(lost));
+		put_reasons(losses, n, false, to);
+	}
+	if (not_paired) {
+		strbuf_puts(to, "Not paired: ");
+		put_reasons(losses, n, true, to);
+	}
 }

@@ -221,9 +221,16 @@ static void comment_for_people(struct pprof *w)
 		put_comment(w, "Command: %s", about->command_line);
 	if (about->host)
 		put_comment(w, "Host: %s", about->host);
-	for (size_t i = 0; i < w->p->n_losses; i++)
-		put_comment(w, "Lost: %" PRIu64 " hit%s: %s", w->p->losses[i].n,
-			    text_plural(w->p->losses[i].n), w->p->losses[i].reason);
+	for (size_t i = 0; i < w->p->n_losses; i++) {
+		const struct profile_loss *loss = &w->p->losses[i];
+
+		if (text_is_not_paired(loss->reason))
+			put_comment(w, "Not paired: %" PRIu64 " %s", loss->n,
+				    loss->reason + strlen(NOT_PAIRED));
+		else
+			put_comment(w, "Lost: %" PRIu64 " hit%s: %s", loss->n, text_plural(loss->n),
+				    loss->reason);
+	}
 	if (w->p->n_hidden)
 		put_comment(w, "Not in this file: %zu less frequent row%s (stacks by process)",
 			    w->p->n_hidden, text_plural(w->p->n_hidden));

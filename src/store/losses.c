@@ -6,11 +6,14 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 
 const char *loss_text(enum loss loss)
 {
 	static const char skipped[] = "samples that the kernel left out (a BPF program was running "
 				      "on the CPU, or the timer came late)";
+	static const char unfinished[] = NOT_PAIRED "unfinished";
+	static const char alone[] = NOT_PAIRED "ended without a beginning";
 	static const char *const texts[LOSS_N] = {
 		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
 		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
@@ -22,11 +25,14 @@ const char *loss_text(enum loss loss)
 		[LOSS_AT_REST] = "while the CPU rested from tracing",
 		[LOSS_IN_USE] = "came in an NMI while their row was being changed",
 		[LOSS_NO_VALUE] = "their value cannot be read, or is not known there",
+		[LOSS_BEGUN_FULL] = "no room for a beginning (see --max-memory)",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
 		[LOSS_SKIPPED] = skipped,
+		[LOSS_UNFINISHED] = unfinished,
+		[LOSS_ENDED_ALONE] = alone,
 	};
 
 	return texts[loss];
@@ -56,6 +62,11 @@ uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus)
 	return read_kernel_loss(object, n_cpus, OWN_HITS);
 }
 
+uint64_t losses_begun(const struct object *object, uint32_t n_cpus)
+{
+	return read_kernel_loss(object, n_cpus, BEGUN);
+}
+
 uint64_t losses_samples(const struct object *object, uint32_t n_cpus)
 {
 	return read_kernel_loss(object, n_cpus, SAMPLES);
@@ -74,11 +85,17 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 	l->recursion_now = object_recursion_misses(l->object);
 	ret[LOSS_RECURSION] = l->recursion_now - l->recursion_before;
 	ret[LOSS_BUDGET] = l->n_over_budget;
+	l->unfinished_now = read_kernel_loss(l->object, l->n_cpus, UNFINISHED) + l->n_open;
+	l->alone_now = read_kernel_loss(l->object, l->n_cpus, ENDED_ALONE);
+	ret[LOSS_UNFINISHED] = l->unfinished_now - l->unfinished_before;
+	ret[LOSS_ENDED_ALONE] = l->alone_now - l->alone_before;
 }
 
 void losses_reported(struct losses *l)
 {
 	memcpy(l->kernel_before, l->kernel_now, sizeof(l->kernel_now));
 	l->recursion_before = l->recursion_now;
+	l->unfinished_before = l->unfinished_now;
+	l->alone_before = l->alone_now;
 	l->n_over_budget = 0;
 }

@@ -17,12 +17,16 @@ enum loss {
 	LOSS_IN_PAUSE,
 	LOSS_AT_REST,
 	LOSS_IN_USE,
-	LOSS_NO_VALUE,  /* no value to add to the sum */
-	LOSS_BUDGET,    /* our own memory, --max-memory */
-	LOSS_UNPRINTED, /* when a signal asked for the end */
-	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
-	LOSS_MISSED,    /* the kernel missed the probe */
-	LOSS_SKIPPED,   /* the kernel counted the event, but ran no program */
+	LOSS_NO_VALUE, /* no value to add to the sum */
+	LOSS_BEGUN_FULL,
+	LOSS_BUDGET,                   /* our own memory, --max-memory */
+	LOSS_UNPRINTED,                /* when a signal asked for the end */
+	LOSS_RECURSION,                /* the kernel ran another BPF program on that CPU */
+	LOSS_MISSED,                   /* the kernel missed the probe */
+	LOSS_SKIPPED,                  /* the kernel counted the event, but ran no program */
+	LOSS_HITS_N,                   /* number of the reasons above. Those below lose no hit: */
+	LOSS_UNFINISHED = LOSS_HITS_N, /* pairs that have begun and not ended */
+	LOSS_ENDED_ALONE,              /* ends without a beginning */
 	LOSS_N,
 };
 
@@ -43,6 +47,9 @@ struct losses {
 	uint64_t kernel_now[LOST_IN_KERNEL];    /* from loading to the last reading */
 	uint64_t kernel_before[LOST_IN_KERNEL]; /* from loading to losses_reported() */
 	uint64_t recursion_now, recursion_before;
+	uint64_t unfinished_now, unfinished_before;
+	uint64_t alone_now, alone_before;
+	uint64_t n_open; /* pairs that have begun and not ended; the owner sets it at the end */
 };
 
 /*
@@ -59,6 +66,9 @@ uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
 
 /* Runs of the program of perf events, whatever it did with them. Never goes down. */
 uint64_t losses_samples(const struct object *object, uint32_t n_cpus);
+
+/* Beginnings of pairs since then, whatever became of them. */
+uint64_t losses_begun(const struct object *object, uint32_t n_cpus);
 
 /* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
 void losses_reported(struct losses *l);

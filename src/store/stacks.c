@@ -146,7 +146,7 @@ static uint32_t stack_number_in(const struct u64_map *known, uint64_t hash)
 	return number ? *number : TREE_ROOT;
 }
 
-static bool is_known_stack(const struct stacks *s, uint64_t hash)
+bool stacks_has(const struct stacks *s, uint64_t hash)
 {
 	return stack_number_in(&s->known, hash) || stack_number_in(&s->old_known, hash);
 }
@@ -181,7 +181,7 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 	if (!hash || *ret)
 		return true;
 	old = stack_number_in(&s->old_known, hash);
-	if (!old && !has_room)
+	if (!old && (!has_room || IS_LATE_STACK(hash)))
 		return false;
 	n = old ? tree_words(&s->old_tree, old, words, STACK_WORDS) : stacks_read(s, hash, words);
 	*ret = keep_stack(s, hash, words, n);
@@ -194,7 +194,7 @@ bool stacks_want(struct stacks *s, uint64_t hash)
 {
 	bool is_new = false;
 
-	if (hash && !stack_number_in(&s->old_known, hash))
+	if (hash && !IS_LATE_STACK(hash) && !stack_number_in(&s->old_known, hash))
 		(void)u64_map_put(&s->known, hash, TREE_ROOT, &is_new);
 	return is_new;
 }
@@ -266,7 +266,7 @@ size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STAC
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	if (!hash || is_known_stack(s, hash))
+	if (!hash || IS_LATE_STACK(hash) || stacks_has(s, hash))
 		return;
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
 		;

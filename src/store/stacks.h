@@ -49,6 +49,9 @@ uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n);
 /* The same, and let stacks_find() find it by @hash. */
 void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n);
 
+/* Is the stack with @hash known here? */
+bool stacks_has(const struct stacks *s, uint64_t hash);
+
 /*
  * These copy many stacks with few system calls. Call stacks_want() for each stack, then
  * stacks_read_wanted(), then stacks_find(). The second one stops at @most_bytes of memory in user

@@ -10,10 +10,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/saturated.h"
+#include "store/pairs.h"
 #include "store/raw_rows.h"
+#include "store/row.h"
 #include "store/stacks.h"
 
 struct store {
@@ -32,8 +33,9 @@ struct store {
 	size_t n_settled; /* the first of these, already settled */
 
 	struct stacks stacks;
-	uint32_t aged; /* the turn in which stacks_age() was called */
-	size_t kept;   /* bytes of stacks that came again in the interval after it */
+	uint32_t aged; /* the turn in which stacks_age() was called, or stacks of pairs were kept */
+	bool are_pairs_kept; /* after that: see keep_open_stacks() */
+	size_t kept;         /* bytes of stacks that came again in the interval after it */
 
 	struct store_row *rows;
 	size_t n_rows, cap_rows;
@@ -101,19 +103,6 @@ size_t store_bytes(const struct store *s)
 }
 
 /* --- rows --- */
-
-static uint64_t row_hash(const struct store_row *row)
-{
-	uint64_t stacks = (uint64_t)row->kernel_stack << 32 | row->user_stack;
-
-	return hash_mix(stacks ^ hash_mix((uint64_t)row->tgid << 32 | row->flags));
-}
-
-static bool is_same_row(const struct store_row *a, const struct store_row *b)
-{
-	return a->kernel_stack == b->kernel_stack && a->user_stack == b->user_stack &&
-	       a->tgid == b->tgid && a->flags == b->flags;
-}
 
 static uint32_t *index_slot(struct store *s, const struct store_row *row)
 {
@@ -196,6 +185,13 @@ static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 	return stacks_find(&s->stacks, hash, !is_over_budget(s), ret);
 }
 
+/* Is the row's stack being walked in user space? Then the row is settled later. */
+static bool must_row_wait(const struct store *s, const struct raw_row *raw)
+{
+	return IS_LATE_STACK(raw->key.user_stack) && !s->is_stopped &&
+	       !stacks_has(&s->stacks, raw->key.user_stack);
+}
+
 static void settle_row(struct store *s, const struct raw_row *raw)
 {
 	struct store_row row = { .count = raw->count,
@@ -229,6 +225,12 @@ void store_add(struct store *s, const struct store_hit *hit)
 			return;
 	}
 	s->losses.n_over_budget++;
+}
+
+void store_keep_late(struct store *s, uint64_t number, const uint64_t *words, size_t n)
+{
+	if (!is_over_budget(s))
+		stacks_keep(&s->stacks, LATE_STACK(number), words, n);
 }
 
 /* To read one piece in a batch takes a quarter of the time of a single look-up. */
@@ -286,13 +288,27 @@ bool store_awaits_room(const struct store *s)
 	return s->is_lent && is_over_budget(s) && !has_many_pending(s);
 }
 
+/*
+ * Before old stacks go: keep those of pairs that have begun and not ended. A pair that ends
+ * meanwhile has a row of this turn, which is settled before the next one. Returns true if the old
+ * stacks must stay until then.
+ */
+static bool keep_open_stacks(struct store *s)
+{
+	if (!s->budget.has_pairs || s->are_pairs_kept)
+		return false;
+	s->are_pairs_kept = pairs_keep_stacks(s->object, &s->stacks);
+	s->aged = s->turn;
+	return true;
+}
+
 /* Called when no row is pending any more. */
 static void end_settling(struct store *s)
 {
 	s->raw.n = 0;
 	s->n_settled = 0;
 	/* The kernel has no row left of the turn in which the stacks became old. */
-	if (stacks_has_old(&s->stacks) && s->turn != s->aged) {
+	if (stacks_has_old(&s->stacks) && s->turn != s->aged && !keep_open_stacks(s)) {
 		stacks_drop_old(&s->stacks);
 		s->kept = stacks_bytes(&s->stacks);
 	}
@@ -307,7 +323,12 @@ static int settle_rows(struct store *s, size_t n, struct error *e)
 	int err = read_new_stacks(s, e);
 
 	while (n-- > 0 && s->n_settled < s->raw.n && !err && !store_awaits_room(s)) {
-		settle_row(s, &s->raw.list[s->n_settled++]);
+		const struct raw_row row = s->raw.list[s->n_settled++];
+
+		if (must_row_wait(s, &row))
+			array_push(s->raw.list, s->raw.n, s->raw.capacity, row);
+		else
+			settle_row(s, &row);
 		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s) && !is_behind(s))
 			err = switch_generation(s, e);
 	}
@@ -369,7 +390,11 @@ int store_stop(struct store *s, struct error *e)
 
 	int err = object_wait_for_programs(s->object, e);
 
-	return err ? err : raw_rows_take(&s->raw, s->turn % 2, true, e);
+	if (!err)
+		err = raw_rows_take(&s->raw, s->turn % 2, true, e);
+	if (s->budget.has_pairs)
+		s->losses.n_open = pairs_count_open(s->object);
+	return err;
 }
 
 static void lend_rows(struct store *s)
@@ -490,6 +515,7 @@ void store_clear(struct store *s)
 	    stacks_age(&s->stacks, &none) == 0) {
 		renew_stacks(s);
 		s->aged = s->turn;
+		s->are_pairs_kept = false;
 	}
 }
 

@@ -38,6 +38,7 @@ struct store_budget {
 	uint32_t max_chunks; /* pieces of stacks, for both generations */
 	uint64_t user_bytes; /* for rows and stacks in user space */
 	bool has_sum;        /* rows have sums: trace_config.has_sum */
+	bool has_pairs;      /* hits begin and end: trace_config.n_groups */
 };
 
 /* Divide @max_bytes, for @ret->has_sum. @n_cpus counts possible CPUs. */
@@ -82,6 +83,12 @@ struct store_hit {
  * is no room, the hit is a loss.
  */
 void store_add(struct store *s, const struct store_hit *hit);
+
+/*
+ * With trace_config.n_groups: the beginning of a pair was deferred. Its user stack has these words.
+ * @number: of its struct deferred_hit.
+ */
+void store_keep_late(struct store *s, uint64_t number, const uint64_t *words, size_t n);
 
 /*
  * Returns the rows since the last store_clear(), for a report. @s lends them until the next

@@ -46,4 +46,7 @@ void hits_describe(const struct run *r)
 			  (unsigned long long)n);
 	if (log_level() >= LOG_DEBUG)
 		describe_cost(r);
+	if (r->opt->elapsed)
+		log_debug("%llu pairs have begun",
+			  (unsigned long long)losses_begun(r->object, r->n_cpus));
 }

@@ -134,6 +134,8 @@ static int print_all(const struct target_list *targets, struct host *host, bool 
 	for (size_t i = 0; i < targets->n && !err; i++) {
 		const struct target *t = &targets->targets[i];
 
+		if (t->role == ROLE_END)
+			continue; /* it ends what is listed */
 		if (is_verbose || !i || !has_further_exit(targets, i - 1))
 			print_target(t, is_verbose);
 		if (is_verbose && !has_further_exit(targets, i))

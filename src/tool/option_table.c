@@ -66,6 +66,8 @@ static const struct option_row rows[] = {
 	{ COUNT, VALUE(UNIT), '\0', "unit", "UNIT", "with --sum: the unit of the values: bytes, ns, us, ms, s, or any word" },
 	{ SNOOP, VALUE(SUM), '\0', "value", "EXPR", "show a value of each event: a field, arg1, retval, or an expression of these" },
 	{ SNOOP, VALUE(UNIT), '\0', "unit", "UNIT", "with --value: its unit: bytes, ns, us, ms, s, or any word" },
+	{ COUNT, FLAG(elapsed), '\0', "elapsed", NULL, "show the time from an event to its end: sys_enter_X until sys_exit_X, a user function until it returns, a thread off the CPU (t:sched:sched_switch), or --until" },
+	{ COUNT, VALUE(UNTIL), '\0', "until", "EVENT", "with --elapsed: EVENT ends what the PATTERN before it begins, in the same thread" },
 	{ ALL, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
 	{ REPORT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
 	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },

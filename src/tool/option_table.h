@@ -39,6 +39,7 @@ enum option_key {
 	OPTION_SUM,
 	OPTION_UNIT,
 	OPTION_VALUE,
+	OPTION_UNTIL,
 };
 
 /*

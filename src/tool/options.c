@@ -90,6 +90,7 @@ static int parse_kernel_unwind(const char *text, bool *ret, struct error *e)
 static char *patterns[MOST_PATTERNS];
 static bool are_behind_minus[MOST_PATTERNS];
 static const char *minus_files[MOST_PATTERNS];
+static const char *untils[MOST_PATTERNS]; /* by pattern */
 
 static int push_name(const char *what, const char *value, const char **names, size_t *n,
 		     size_t most, struct error *e)
@@ -201,6 +202,20 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	}
 }
 
+/* It belongs to the pattern before it. */
+static int parse_until(const char *value, struct options *o, struct error *e)
+{
+	o->has_until = true;
+	if (!o->n_patterns)
+		return error_set(e, -EINVAL,
+				 "--until %s: it stands behind the PATTERN that it ends", value);
+	if (untils[o->n_patterns - 1])
+		return error_set(e, -EINVAL, "--until %s: '%s' has one already", value,
+				 o->patterns[o->n_patterns - 1]);
+	untils[o->n_patterns - 1] = value;
+	return 0;
+}
+
 static int apply_option(const struct option_row *row, const char *value, struct options *o,
 			struct error *e)
 {
@@ -208,6 +223,8 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 		o->sum = value;
 		return 0;
 	}
+	if (row->key == OPTION_UNTIL)
+		return parse_until(value, o, e);
 	if (row->key == OPTION_UNIT)
 		return parse_unit("--unit", value, &o->unit, e);
 	if (row->argument)
@@ -290,6 +307,8 @@ static int check_reading(const struct options *o, struct error *e)
 	} tracing[] = {
 		{ o->command, "a command" },
 		{ o->sum, "--sum" },
+		{ o->elapsed, "--elapsed" },
+		{ o->has_until, "--until" },
 		{ o->pids.n, "-p" },
 		{ o->cpus.n, "-c" },
 		{ o->live, "--live" }, /* sets the interval, too */
@@ -324,6 +343,10 @@ static int check_reading(const struct options *o, struct error *e)
 	if (o->unit && !o->sum)
 		return error_set(e, -EINVAL, "--unit needs %s",
 				 o->tool == TOOL_STACKSNOOP ? "--value" : "--sum");
+	if (o->has_until && !o->elapsed)
+		return error_set(e, -EINVAL, "--until needs --elapsed");
+	if (o->elapsed && o->sum)
+		return error_set(e, -EINVAL, "--elapsed and --sum exclude each other");
 	if (o->normalize && !o->n_minus)
 		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;
@@ -417,6 +440,7 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
+	untils[ret->n_patterns] = NULL;
 	are_behind_minus[ret->n_patterns] = is_minus(*last);
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
@@ -451,6 +475,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .argv = argv,
 				 .minus = minus_files,
+				 .untils = untils,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };

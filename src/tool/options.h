@@ -46,8 +46,9 @@ enum unwind_mode {
  */
 struct options {
 	enum tool tool;
-	char *const *argv;     /* the command line, NULL-terminated */
-	char *const *patterns; /* with @read: files */
+	char *const *argv;         /* the command line, NULL-terminated */
+	char *const *patterns;     /* with @read: files */
+	const char *const *untils; /* by pattern: the event of its --until; NULL: none */
 	size_t n_patterns;
 	char *const *command; /* NULL-terminated; NULL: none */
 	struct number_list pids;
@@ -99,6 +100,8 @@ struct options {
 	bool no_demangle;
 	bool no_debuginfod;
 	bool kernel_by_helper; /* --kernel-unwind helper */
+	bool elapsed;          /* the value of a hit is the time until its end */
+	bool has_until;
 	bool debug;
 	bool self; /* count our own hits, too */
 	bool list;

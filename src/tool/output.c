@@ -208,6 +208,8 @@ void output_warn_losses(const struct profile_loss *losses, size_t n)
 	cleanup_strbuf struct strbuf line = {};
 
 	render_losses(losses, n, &line);
-	if (line.n)
-		log_warn("%.*s", (int)strcspn(line.text, "\n"), line.text);
+	for (const char *at = line.text, *end; line.n && *at; at = end + 1) {
+		end = strchr(at, '\n');
+		log_warn("%.*s", (int)(end - at), at);
+	}
 }

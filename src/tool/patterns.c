@@ -11,6 +11,7 @@
 #include "spec/expression.h"
 #include "spec/spec.h"
 #include "tool/matcher.h"
+#include "tool/pairs.h"
 
 #define MOST_TARGETS 200000
 
@@ -21,6 +22,8 @@ int patterns_check(const struct options *opt, struct error *e)
 	struct expression sum;
 
 	if (opt->sum && expression_parse(opt->sum, &sum, e))
+		return e->code;
+	if (pairs_check(opt, e))
 		return e->code;
 
 	for (size_t i = 0; i < opt->n_patterns; i++) {
@@ -81,7 +84,7 @@ unsigned patterns_need_features(const struct options *opt)
 
 static int parse_patterns(struct matching *m, const struct options *opt, struct error *e)
 {
-	m->specs = xcalloc(opt->n_patterns, sizeof(*m->specs));
+	m->specs = xcalloc(2 * opt->n_patterns, sizeof(*m->specs));
 	for (; m->n < opt->n_patterns; m->n++) {
 		const int err =
 			probe_spec_parse(opt->patterns[m->n], opt->regexp, &m->specs[m->n], e);
@@ -89,7 +92,7 @@ static int parse_patterns(struct matching *m, const struct options *opt, struct 
 		if (err)
 			return err;
 	}
-	return 0;
+	return opt->elapsed ? pairs_add_returns(opt, m->specs, &m->n, e) : 0;
 }
 
 /* The number of specs in a row, from @first on, that name places in files. */
@@ -140,11 +143,15 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 	int err = 0;
 
 	for (size_t i = 0, n; i < m->n && !err; i += n) {
+		const size_t n_before = targets->n;
+
 		n = n_specs_in_files(m, i);
 		if (n)
 			err = match_in_files(m, i, n, targets, e);
 		else
 			err = match_targets(&m->specs[i], host, &m->scope, targets, e);
+		for (size_t k = n_before; k < targets->n && !n; k++)
+			targets->targets[k].pattern = (uint32_t)i;
 		n += !n;
 	}
 	return err;

@@ -286,6 +286,9 @@ static int check_refusals(const struct run *r, struct error *e)
 	for (size_t i = 0; i < attachment_n_refused(r->attachment) && !err; i++) {
 		const struct refusal *refusal = attachment_refused(r->attachment, i);
 
+		if (refusal->target->role == ROLE_END)
+			return error_set(e, refusal->code, "--elapsed: attach %s: %s",
+					 refusal->target->name, refusal->reason);
 		if (refusal->code == -ENOENT && is_kernel_function(refusal->target))
 			err = explain_unknown(r, refusal->target->name, e);
 	}
@@ -341,7 +344,7 @@ static int load_object_again(struct run *r, struct error *e)
  */
 static int attach_namesakes(struct run *r, struct error *e)
 {
-	const bool must_load = r->tool->counts_targets || r->opt->sum;
+	const bool must_load = r->tool->counts_targets || r->opt->sum || r->opt->elapsed;
 	int err;
 
 	attachment_freep(&r->attachment);

@@ -45,7 +45,7 @@ struct stackcount {
 	struct symbolizer *symbolizer;
 	struct reports reports;
 	struct slices slices;
-	struct values values; /* of --sum */
+	struct values values; /* of --sum and --elapsed */
 	struct progress progress;
 	struct live live;     /* of --live */
 	uint64_t live_due_ns; /* before, no picture is made */
@@ -93,7 +93,7 @@ static void add_up_losses(struct stackcount *t, const struct named_losses *losse
 {
 	for (int i = 0; i < LOSS_N; i++) {
 		t->losses[i] += losses->of[i].n;
-		t->n_losses += losses->of[i].n;
+		t->n_losses += i < LOSS_HITS_N ? losses->of[i].n : 0;
 	}
 }
 
@@ -359,7 +359,7 @@ static int show_progress(struct run *r, uint64_t now, struct error *e)
 	for (size_t i = 0; i < n; i++)
 		numbers.hits += rows[i].count;
 	losses_read(store_losses(t->store), losses);
-	for (int i = 0; i < LOSS_N; i++)
+	for (int i = 0; i < LOSS_HITS_N; i++)
 		numbers.lost += losses[i];
 	numbers.rows = n;
 	progress_show(&t->progress, now, &numbers);
@@ -400,19 +400,21 @@ static int stackcount_number_targets(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	const int err = values_choose(&t->values, r->host, &r->targets, e);
 
-	r->numbers = t->values.numbers;
-	r->n_numbers = t->values.n;
+	r->numbers = values_numbers(&t->values, &r->n_numbers);
 	return err;
 }
 
 static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stackcount *t = r->own;
+	uint64_t bytes = r->opt->max_memory - slices_bytes(r);
+	const int err = values_set_up(&t->values, &bytes, o, e);
+
 	o->config.per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
-	t->budget.has_sum = r->opt->sum;
-	o->value = r->opt->sum ? &t->values.code : NULL;
-	row_setup(r->opt->max_memory - slices_bytes(r), &r->features, &t->budget, o);
-	return r->opt->sum ? values_make_code(&t->values, e) : 0;
+	t->budget.has_sum = r->opt->sum || r->opt->elapsed;
+	t->budget.has_pairs = r->opt->elapsed;
+	row_setup(bytes, &r->features, &t->budget, o);
+	return err;
 }
 
 static int open_store(struct run *r, struct error *e)
@@ -501,6 +503,12 @@ static void stackcount_on_deferred(struct run *r, const struct recorded *recorde
 {
 	struct stackcount *t = r->own;
 	uint64_t kernel[SHORT_WORDS];
+
+	if (r->opt->elapsed) {
+		store_keep_late(t->store, recorded->hit->number, words, n);
+		return;
+	}
+
 	const struct store_hit hit = { .key = recorded->hit->key,
 				       .time = recorded->hit->time,
 				       .value = recorded->hit->value,

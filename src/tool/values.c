@@ -16,6 +16,7 @@
 
 int values_parse(struct values *v, const struct options *opt, struct error *e)
 {
+	v->opt = opt;
 	if (!opt->sum)
 		return 0;
 	v->is_wanted = true;
@@ -40,6 +41,7 @@ void values_fini(struct values *v)
 {
 	forget_codes(v);
 	value_code_fini(&v->code);
+	pairs_fini(&v->pairs);
 	*v = (struct values){};
 }
 
@@ -142,6 +144,8 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	size_t wrong_at = 0;
 	int err;
 
+	if (v->opt->elapsed)
+		return pairs_choose(&v->pairs, v->opt, host, targets, e);
 	if (!v->is_wanted)
 		return 0;
 	forget_codes(v);
@@ -159,13 +163,30 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	return 0;
 }
 
+const uint32_t *values_numbers(const struct values *v, size_t *n)
+{
+	*n = v->opt->elapsed ? v->pairs.n_numbers : v->n;
+	return v->opt->elapsed ? v->pairs.numbers : v->numbers;
+}
+
 int values_make_code(struct values *v, struct error *e)
 {
 	value_code_fini(&v->code);
 	return value_code_make(v->codes, v->n, v->n > 1 && v->has_tracepoint, &v->code, e);
 }
 
+int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o, struct error *e)
+{
+	*bytes -= pairs_set_up(&v->pairs, *bytes, o);
+	if (!v->is_wanted)
+		return 0;
+	o->value = &v->code;
+	return values_make_code(v, e);
+}
+
 const struct profile_value *values_name(const struct values *v)
 {
+	if (v->opt->elapsed)
+		return &pairs_value;
 	return v->is_wanted ? &v->value : NULL;
 }

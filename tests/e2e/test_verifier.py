@@ -61,7 +61,16 @@ def check(program, *options):
         check_steps(tool.wait().ok())
 
 
-@pytest.mark.parametrize("event", [*EVENTS, pytest.param(SWITCH, id="interrupts off")])
+PAIR = ["--elapsed", *SWITCH, "--until", GETPPID, GETPPID]
+
+CALL_PAIRS = [
+    pytest.param(["--elapsed", *SWITCH], id="pair of a switch"),
+    pytest.param(["--elapsed", CALLS], marks=multi, id="pair of uprobe.multi"),
+    pytest.param(["--elapsed", "--without", "uprobe.multi", CALLS], marks=uprobes, id="pair of uprobe"),
+]
+
+
+@pytest.mark.parametrize("event", [*EVENTS, pytest.param(SWITCH, id="interrupts off"), pytest.param(PAIR, id="pair"), *CALL_PAIRS])
 def test_the_largest(event):
     check(STACKCOUNT, *event)
 

@@ -29,7 +29,7 @@
 /* Stands in for bpf/object.c. */
 struct object {
 	struct trace_state state;
-	int counts[2][LEVELS], stacks[STACK_LEVELS], lost;
+	int counts[2][LEVELS], stacks[STACK_LEVELS], lost, begun;
 	uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
 	int n_waits;
 	int n_asked[LEVELS]; /* for counts of that level */
@@ -60,6 +60,11 @@ uint64_t *object_hot(const struct object *o)
 int object_lost_fd(const struct object *o)
 {
 	return o->lost;
+}
+
+int object_begun_fd(const struct object *o)
+{
+	return o->begun;
 }
 
 int object_wake_fd(const struct object *o)
@@ -146,6 +151,8 @@ static void make_object(struct object *o)
 	o->stacks[SPARE_LEVEL] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
 					  sizeof(struct stack_chunk), SPARE_CHUNKS);
 	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+	o->begun =
+		make_map(BPF_MAP_TYPE_HASH, sizeof(struct begun_key), sizeof(struct beginning), 8);
 }
 
 static void close_object(struct object *o)
@@ -157,6 +164,7 @@ static void close_object(struct object *o)
 	}
 	cleanup_close_fd(&o->stacks[SPARE_LEVEL]);
 	cleanup_close_fd(&o->lost);
+	cleanup_close_fd(&o->begun);
 }
 
 /* An element in the first level, or, where that is full, the second. */
@@ -594,6 +602,79 @@ static void stacks_that_do_not_come_again_take_no_memory(void **state)
 		most = store_bytes(s) > most ? store_bytes(s) : most;
 	}
 	assert_in_range(most, 1 << 20, 16 << 20);
+	close_object(&o);
+}
+
+static void begin_pair(struct object *o, uint32_t thread, uint64_t kernel, uint64_t user)
+{
+	const struct begun_key at = { .thread = thread };
+	const struct beginning b = { .key = { .kernel_stack = kernel, .user_stack = user } };
+
+	assert_int_equal(bpf_map_update_elem(o->begun, &at, &b, BPF_ANY), 0);
+}
+
+/* Programs come and go until old stacks were forgotten many times. Then a call of before ends. */
+static void pairs_that_have_not_ended_keep_their_stacks(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	struct error e;
+	uint64_t kernel, user, other;
+
+	(void)state;
+	budget.user_bytes = 1ULL << 32;
+	budget.has_pairs = true;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	kernel = put_stack(&o, 1, 20);
+	user = put_stack(&o, 2, 30);
+	other = put_stack(&o, 3, 30);
+	put_row(&o, kernel, user, 1, 0);
+	put_row(&o, 0, other, 1, 0);
+	begin_pair(&o, 7, kernel, user);
+	for (uint64_t interval = 0; interval < 100; interval++) {
+		for (uint64_t i = 1; i <= 20; i++)
+			put_row(&o, 0, put_stack(&o, 3 + interval * 20 + i, 1000), 1, 0);
+		rotate(s);
+		assert_int_equal(count_of(s, user, 30), interval == 0);
+		store_clear(s);
+	}
+	put_row(&o, kernel, user, 5, 0);
+	put_row(&o, 0, other, 1, 0);
+	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(count_of(s, user, 30), 5);
+	assert_int_equal(count_of(s, other, 30), 0); /* it has been forgotten */
+	assert_int_equal(store_losses(s)->n_open, 1);
+	close_object(&o);
+}
+
+/* The stack is walked in user space, and the pair may end before. */
+static void a_row_waits_for_its_late_stack(void **state)
+{
+	const uint64_t words[] = { 0x1005, 0x2005, 0x3005 };
+	struct object o;
+	size_t n;
+
+	(void)state;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	put_row(&o, 0, LATE_STACK(77), 3, 0);
+	put_row(&o, 0, put_stack(&o, 1, 4), 1, 0);
+	rotate(s);
+	(void)store_look(s, &n);
+	assert_int_equal(n, 1);
+	put_row(&o, 0, LATE_STACK(77), 4, 0);
+	rotate(s);
+	(void)store_look(s, &n);
+	assert_int_equal(n, 1);
+	store_keep_late(s, 77, words, 3);
+	(void)store_look(s, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(count_of(s, 5, 3), 7);
 	close_object(&o);
 }
 
@@ -1098,6 +1179,8 @@ int main(void)
 		cmocka_unit_test(what_is_forgotten_here_does_not_stay_in_the_kernel),
 		cmocka_unit_test(stacks_of_rows_that_were_lost_make_room),
 		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
+		cmocka_unit_test(pairs_that_have_not_ended_keep_their_stacks),
+		cmocka_unit_test(a_row_waits_for_its_late_stack),
 		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
 		cmocka_unit_test(rows_of_a_report_stay_while_counting_goes_on),
 		cmocka_unit_test(maps_are_emptied_while_rows_are_worked_in),

@@ -56,6 +56,12 @@ int object_lost_fd(const struct object *o)
 	return o->lost;
 }
 
+int object_begun_fd(const struct object *o)
+{
+	(void)o;
+	return -1;
+}
+
 uint64_t object_recursion_misses(const struct object *o)
 {
 	(void)o;

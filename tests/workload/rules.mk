@@ -3,7 +3,7 @@
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
 	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
-	made unrowed samples returns values places flood
+	made unrowed samples returns values places elapsed flood
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/pair.bpf.h - the time from an event to its end (config.n_groups). See struct begun_key.
+ *
+ *	beginning -> filter -> claim scratch -> walk -> store stacks -> map 'begun'
+ *	end       -> its beginning -> count in the row of the beginning's stacks
+ *
+ * The walk is over before the time of a beginning is taken, so the time between has no part of it.
+ * A thread that leaves the CPU has left it before the walk.
+ * These programs are others than those of hits: runs without pairs have nothing of them.
+ */
+#pragma once
+
+static __always_inline __u32 current_thread(void)
+{
+	const __u32 tid = bpf_get_current_pid_tgid();
+
+	return tid ? tid : IDLE_THREAD | bpf_get_smp_processor_id();
+}
+
+/* The key of the event's pair, which is number @pair. */
+static __always_inline struct begun_key key_of_pair(void *ctx, enum hit_kind kind, __u32 pair)
+{
+	struct begun_key at = { .group = GROUP_OF_PAIR(pair) };
+
+	if (is_user_hit(kind)) {
+		at.sp = regs_sp((struct pt_regs *)ctx);
+		at.thread = bpf_get_current_pid_tgid() >> 32;
+	} else {
+		at.thread = current_thread();
+	}
+	return at;
+}
+
+/*
+ * Keep the beginning in the slot until its end comes. Its time is @since; 0: now. If the thread has
+ * begun a pair of the group before, that one has no end.
+ */
+static __always_inline void keep_beginning(void *ctx, enum hit_kind kind,
+					   const struct scratch_slot *slot, __u32 pair, __u64 since)
+{
+	const struct begun_key at = key_of_pair(ctx, kind, pair);
+	struct beginning *before = bpf_map_lookup_elem(&begun, &at);
+	struct beginning now = { .key = slot->key, .pair = pair };
+	int err;
+
+	if (before) {
+		note_lost(UNFINISHED);
+		before->key = now.key;
+		before->pair = pair;
+		before->time = since ? since : bpf_ktime_get_ns();
+		return;
+	}
+	now.time = since ? since : bpf_ktime_get_ns();
+	err = add_to_map(&begun, &at, &now);
+	if (err)
+		note_lost(loss_of_error(err, LOST_BEGUN_FULL));
+}
+
+/*
+ * Store the stacks that were walked. A stack that user space walks has its number in place of its
+ * hash then. Returns true if the stacks are lost.
+ */
+static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 turn,
+					    bool is_new_kernel)
+{
+	const bool was_deferred = is_deferred(slot, turn, is_new_kernel);
+	struct stack_key *key = &slot->key;
+
+	if (was_deferred) {
+		slot->walked[SIDE_USER].n = 0;
+		key->user_stack = 0;
+	}
+	if (store_event_stacks(slot, turn, is_new_kernel))
+		return true;
+	if (was_deferred) {
+		key->user_stack = LATE_STACK(slot->deferred);
+		return false;
+	}
+	note_row(slot);
+	announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
+	return false;
+}
+
+/* A beginning of pair number @pair. @since: as of keep_beginning(). */
+static __always_inline int on_begin(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 pair,
+				    __u64 since)
+{
+	const __u32 turn = *(volatile __u32 *)&trace_state.turn;
+	struct scratch_slot *slot;
+	__u32 tgid;
+
+	if (turn == TURN_OFF)
+		return 0;
+	tgid = current_tgid();
+	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind))
+		return 0;
+	note_lost(BEGUN);
+	slot = claim_scratch(kind, is_new_kernel);
+	if (!slot) {
+		note_lost(LOST_NO_SCRATCH);
+		return 0;
+	}
+	begin_cost(slot, is_new_kernel);
+	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
+		note_lost(LOST_AT_REST);
+	} else {
+		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
+		if (!store_beginning(slot, turn, is_new_kernel))
+			keep_beginning(ctx, kind, slot, pair, since);
+	}
+	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
+		end_paced(slot);
+	end_cost(slot, is_new_kernel);
+	release_scratch(slot);
+	return 0;
+}
+
+/* One function for both programs of old kernels. */
+static __attribute__((noinline)) int begin_old(void *ctx, __u32 pair, __u64 since)
+{
+	return on_begin(ctx, HIT_TRACEPOINT, false, pair, since);
+}
+
+/* An end without a beginning. Filters leave out beginnings, so they apply here, too. */
+static __always_inline void end_alone(void)
+{
+	const __u32 tgid = current_tgid();
+
+	if (is_wanted_task(tgid) && !is_own_hit(tgid, HIT_TRACEPOINT))
+		note_lost(ENDED_ALONE);
+}
+
+/* The row of the key in @g, in either level. */
+static __always_inline struct stack_row *find_row(const struct stack_key *key, __u32 g)
+{
+	struct stack_row *row =
+		g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
+	void *more = row ? NULL : bpf_map_lookup_elem(&more_counts, &g);
+
+	return more ? bpf_map_lookup_elem(more, key) : row;
+}
+
+/*
+ * Add a row with this pair. Its code was there at @first, the time of the beginning. Returns 0 or
+ * an error.
+ */
+static __always_inline int insert_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
+{
+	void *more = bpf_map_lookup_elem(&more_counts, &g);
+	const struct stack_key *key = &slot->key;
+	struct summed_row row;
+	int err;
+
+	row.row = (struct stack_row){ .count = 1,
+				      .first_low = (__u32)first,
+				      .first_high = (__u16)(first >> 32) };
+	row.sum = slot->value;
+	err = g ? add_to_map(&counts1, key, &row) : add_to_map(&counts0, key, &row);
+	if (err == -E2BIG && more)
+		err = add_to_map(more, key, &row);
+	if (err)
+		return err;
+	add_atomically(&trace_state.n_rows[g & 1], 1);
+	notify_if_filling(g);
+	return 0;
+}
+
+/* Count the pair in the slot, whose stacks are stored since its beginning. */
+static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g,
+				       bool is_new_kernel)
+{
+	struct stack_row *row = find_row(&slot->key, g);
+	int err;
+
+	if (!row) {
+		err = insert_pair(slot, first, g);
+		if (!err)
+			return;
+		row = find_row(&slot->key, g); /* another CPU may have been quicker */
+		if (!row) {
+			note_lost(loss_of_error(err, LOST_COUNTS_FULL));
+			return;
+		}
+	}
+	count_in(row, slot, g, true, is_new_kernel);
+}
+
+/*
+ * Take the beginning @b at @at out of the map, and count it. Programs of user functions preempt
+ * each other, so all claim as those.
+ */
+static __always_inline void end_pair(const struct begun_key *at, const struct beginning *b,
+				     __u64 now, __u32 turn, bool is_new_kernel)
+{
+	struct scratch_slot *slot = claim_scratch(HIT_USER_FUNCTION, is_new_kernel);
+	const __u64 first = b->time;
+
+	if (slot) {
+		slot->key = b->key;
+		slot->value = now - first;
+	}
+	if (bpf_map_delete_elem(&begun, at) == 0) {
+		if (slot)
+			count_pair(slot, first, turn % 2, is_new_kernel);
+		else
+			note_lost(LOST_NO_SCRATCH);
+	}
+	if (slot)
+		release_scratch(slot);
+}
+
+static __always_inline int on_until(const struct begun_key *at, __u32 pair, bool is_told,
+				    bool is_new_kernel)
+{
+	const __u64 now = bpf_ktime_get_ns();
+	const __u32 turn = *(volatile __u32 *)&trace_state.turn;
+	const struct beginning *b;
+
+	if (turn == TURN_OFF)
+		return 0;
+	b = bpf_map_lookup_elem(&begun, at);
+	if (b && b->pair == pair) {
+		if (is_below_limit(is_new_kernel))
+			end_pair(at, b, now, turn, is_new_kernel);
+	} else if (is_told) {
+		end_alone();
+	}
+	return 0;
+}
+
+/*
+ * The end of pair number @pair at @at. @is_told: it counts if it has no beginning. One function for
+ * all programs of new kernels, which makes the object smaller, and one for those of old ones.
+ */
+static __attribute__((noinline)) int until_new(const struct begun_key *at, __u32 pair, bool is_told)
+{
+	return on_until(at, pair, is_told, true);
+}
+
+static __attribute__((noinline)) int until_old(const struct begun_key *at, __u32 pair, bool is_told)
+{
+	return on_until(at, pair, is_told, false);
+}
+
+static __always_inline int end_event(void *ctx, enum hit_kind kind, bool is_new_kernel)
+{
+	const __u32 pair = hit_target(ctx, is_new_kernel);
+	const struct begun_key at = key_of_pair(ctx, kind, pair);
+
+	return is_new_kernel ? until_new(&at, pair, true) : until_old(&at, pair, true);
+}
+
+SEC("?tracepoint/count")
+int on_begin_tp(void *ctx)
+{
+	keep_own_stack(ctx, &full_begin);
+	go_to_full(ctx, &full_begin);
+	(void)on_begin(ctx, HIT_TRACEPOINT, true, hit_target(ctx, true), 0);
+	return OTHERS_GO_ON;
+}
+
+SEC("?tracepoint/count")
+int on_until_tp(void *ctx)
+{
+	keep_own_stack(ctx, &full_begin);
+	(void)end_event(ctx, HIT_TRACEPOINT, true);
+	return OTHERS_GO_ON;
+}
+
+SEC("?tracepoint/count")
+int old_begin_tp(void *ctx)
+{
+	(void)begin_old(ctx, hit_target(ctx, false), 0);
+	return OTHERS_GO_ON;
+}
+
+SEC("?tracepoint/count")
+int old_until_tp(void *ctx)
+{
+	(void)end_event(ctx, HIT_TRACEPOINT, false);
+	return OTHERS_GO_ON;
+}
+
+#define PF_EXITING 4 /* include/linux/sched.h: the thread ends. The same in all kernels */
+
+static __always_inline __u32 task_member(const void *task, __u32 offset)
+{
+	__u32 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), task + offset);
+	return value;
+}
+
+/*
+ * The scheduler goes from the current thread to the next one. That one is back, if it has left
+ * while we counted. The current one leaves, unless it is an idle task, or ends. Here the run
+ * queue's lock is held.
+ *
+ * A raw tracepoint, because perf runs no program while another one runs on the CPU, or a system
+ * call on a map. Each of these would leave a thread off the CPU until it is there again.
+ */
+static __always_inline int on_switch(struct bpf_raw_tracepoint_args *ctx, bool is_new_kernel)
+{
+	const __u64 now = bpf_ktime_get_ns();
+	const __u32 pair = config.switch_pair;
+	const struct begun_key at = { .thread = task_member((void *)ctx->args[2], config.task_pid),
+				      .group = GROUP_OF_PAIR(pair) };
+
+	if (is_new_kernel)
+		until_new(&at, pair, false);
+	else
+		until_old(&at, pair, false);
+	if (!(__u32)bpf_get_current_pid_tgid() ||
+	    task_member((void *)ctx->args[1], config.task_flags) & PF_EXITING)
+		return 0;
+	return is_new_kernel ? on_begin(ctx, HIT_RAW_TRACEPOINT, true, pair, now)
+			     : begin_old(ctx, pair, now);
+}
+
+SEC("?raw_tp/count")
+int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_switch(ctx, true);
+}
+
+SEC("?raw_tp/count")
+int old_switch_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_switch(ctx, false);
+}
+
+static __always_inline int on_user_begin(struct pt_regs *ctx)
+{
+	keep_own_stack(ctx, &no_programs);
+	return on_begin(ctx, HIT_USER_FUNCTION, true, hit_target(ctx, true), 0);
+}
+
+SEC("?kprobe/count")
+int on_begin_up(struct pt_regs *ctx)
+{
+	return on_user_begin(ctx);
+}
+
+SEC("?kprobe/count")
+int on_begin_ups(struct pt_regs *ctx)
+{
+	return on_user_begin(ctx);
+}
+
+SEC("?kprobe/count")
+int on_until_up(struct pt_regs *ctx)
+{
+	keep_own_stack(ctx, &no_programs);
+	return end_event(ctx, HIT_USER_FUNCTION, true);
+}
+
+SEC("?kprobe/count")
+int on_until_ups(struct pt_regs *ctx)
+{
+	keep_own_stack(ctx, &no_programs);
+	return end_event(ctx, HIT_USER_FUNCTION, true);
+}
+
+SEC("?kprobe/count")
+int old_until_up(struct pt_regs *ctx)
+{
+	return end_event(ctx, HIT_USER_FUNCTION, false);
+}
+
+/* A thread ends: what it has begun has no end, and another thread may get its number. */
+SEC("?raw_tp/count")
+int on_gone(void *ctx __attribute__((unused)))
+{
+	struct begun_key at = { .thread = (__u32)bpf_get_current_pid_tgid() };
+
+#pragma unroll /* for old kernels: see store_stack_pieces() */
+	for (__u32 i = 0; i < MOST_GROUPS; i++) {
+		at.group = i;
+		if (i < config.n_groups && bpf_map_delete_elem(&begun, &at) == 0)
+			note_lost(UNFINISHED);
+	}
+	return 0;
+}
+
+/* The last one: it packs well beside old_uprobe(). */
+SEC("?kprobe/count")
+int old_begin_up(struct pt_regs *ctx)
+{
+	return on_begin(ctx, HIT_USER_FUNCTION, false, hit_target(ctx, false), 0);
+}

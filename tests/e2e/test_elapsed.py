@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--elapsed: counts are exactly a workload's, and times are within its own stamps around the same calls."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import sums
+from sums import below_run, read_sums, rows_of
+from test_returns import BACKENDS, RETURNS, expected_counts
+from tool import PATIENCE_S, STACKCOUNT, Result, Tool, scaled, stackcount, trace, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+machine = pytest.mark.needs("machine")
+NANOSLEEP = "t:syscalls:sys_enter_nanosleep"
+GETPPID = "t:syscalls:sys_enter_getppid"
+OLD = ["--unwind", "fp", "--without", "bpf_loop,uprobe.multi"]
+A, B = (f"{chain};work" for chain in (sums.A, sums.B))
+WORK = f"{workload_path('elapsed')}:work"
+
+
+def bounds_of(work):
+    """{chain: (least, most)} of the times that the workload knows."""
+    found = (re.fullmatch(r"time (\w) (\d+) (\d+)", line) for line in work.said)
+    return {{"a": A, "b": B}[m[1]]: (int(m[2]), int(m[3])) for m in found if m}
+
+
+def check_times(work, times):
+    bounds = bounds_of(work)
+    assert times.keys() == bounds.keys() == {A, B}
+    for chain, (least, most) in bounds.items():
+        assert least <= times[chain] <= most, (chain, times, bounds)
+
+
+def not_paired(result):
+    """{what: number} of the report's line."""
+    found = re.search(r"^(?:\w+: )?Not paired: (.*)$", result.out + "\n" + result.err, re.M)
+    return {what: int(n) for n, what in re.findall(r"(\d+) ([a-z ]+)", found[1])} if found else {}
+
+
+def check_calls(work, *args):
+    result, expected = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, *args)
+    times, counts, name = read_sums(result)
+    assert name == ("elapsed", "nanoseconds")
+    assert counts == below_run(expected)
+    assert result.lost == 0, result
+    check_times(work, times)
+
+
+@pytest.mark.needs("path of its own")
+@pytest.mark.parametrize("cpus", [[0], [0, 1]], ids=str)
+def test_system_calls_that_sleep(workload, cpus):
+    check_calls(workload("elapsed", "sleep", scaled(2_000, 100), cpus=cpus), NANOSLEEP)
+
+
+@pytest.mark.needs("path of its own")
+def test_short_system_calls(workload):
+    check_calls(workload("elapsed", "ppid", scaled(50_000), cpus=[0, 1]), GETPPID)
+
+
+@machine
+def test_with_the_programs_of_old_kernels(workload):
+    check_calls(workload("elapsed", "ppid", 5_000, cpus=[0, 1]), *OLD, GETPPID)
+
+
+@machine
+def test_two_pairs_in_one_run(workload):
+    """Each hit has the number of its pair. Rows of both kinds of calls are one here."""
+    check_calls(workload("elapsed", "sleep", 500), GETPPID, NANOSLEEP)
+
+
+@machine
+def test_until_names_the_end(workload):
+    check_calls(workload("elapsed", "sleep", 500), NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep")
+
+
+@pytest.mark.needs("path of its own")
+@BACKENDS
+@pytest.mark.parametrize("kind", ["sleep", "ppid"])
+def test_user_functions(workload, kind, without):
+    check_calls(workload("elapsed", kind, scaled(2_000, 100), cpus=[0, 1]), *without, WORK)
+
+
+@machine
+def test_user_functions_with_the_programs_of_old_kernels(workload):
+    check_calls(workload("elapsed", "ppid", 2_000, cpus=[0, 1]), *OLD, WORK)
+
+
+@machine
+def test_a_function_and_the_calls_in_it(workload):
+    """Rows of both are one here. The function's time has that of the system call, which it makes at once."""
+    n = 500
+    work = workload("elapsed", "sleep", n)
+    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, WORK, NANOSLEEP)
+    times, counts, _ = read_sums(result)
+    assert counts == {A: 2 * n, B: 2 * n}
+    for chain, (least, most) in bounds_of(work).items():
+        assert 2 * least <= times[chain] <= 2 * most, (times, bounds_of(work))
+
+
+def ends_by_function(document):
+    """{innermost function: pairs} of a report as JSON."""
+    ends = Counter()
+    for stack in document["stacks"]:
+        ends[document["frames"][stack["user"][0]].get("name", "?")] += stack["values"][1]
+    return dict(ends)
+
+
+@pytest.mark.needs("path of its own")
+@BACKENDS
+def test_functions_that_return_in_every_way_or_not_at_all(workload, without):
+    """
+    Several exits, tail calls, 201 calls in each other; exceptions and longjmp(), which leave functions
+    unfinished. One is a jump to another, and nothing else.
+    """
+    n = scaled(1_200, least=120) // 120 * 120
+    calls, returns = expected_counts(n)
+    work = workload("returns", n, cpus=[0, 1])
+    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, *without, *(f"{RETURNS}:{name}" for name in calls))
+    document = json.loads(result.ok().out)
+    assert "1 of 11 functions have no time and are not traced" in result.err
+    assert ends_by_function(document) == {name: n for name, n in returns.items() if name != "by_pointer"}
+    n_unfinished = sum(calls[name] - returns[name] for name in calls)
+    assert document["losses"] == [{"reason": "not paired: unfinished", "count": n_unfinished}]
+
+
+def life_of(work):
+    """(time, time on a CPU, how often its threads left the CPU) as the workload says it."""
+    return next(tuple(map(int, line.split()[1:])) for line in work.said if line.startswith("life "))
+
+
+def check_switches(work, *args):
+    """
+    Of a thread's life, what is not on a CPU. The scheduler counts the first microseconds of a thread
+    that is woken as time on the CPU, and so does this. Returns the number of unfinished pairs.
+    """
+    result, _ = trace(work, "--format", "json", "--elapsed", "-p", work.pid, *args, "t:sched:sched_switch")
+    document = json.loads(result.ok().out)
+    times, counts = rows_of(document), rows_of(document, 1)
+    wall, cpu, n = life_of(work)
+    n_unfinished = sum(loss["count"] for loss in document["losses"] if loss["reason"] == "not paired: unfinished")
+    print(f"{n} switches, {n_unfinished} unfinished, {wall} ns, {cpu} on a CPU, {sum(times.values())} off")
+    assert result.lost == 0, result
+    # The threads may leave the CPU once more, between the workload's stamps and the begin or end of run().
+    assert abs(sum(counts.values()) + n_unfinished - n) <= 4
+    assert 0.8 * (wall - cpu) < sum(times.values()) < 1.2 * (wall - cpu)
+    for chain, (least, most) in bounds_of(work).items():
+        assert least / 2 <= times[chain] <= most, (chain, times, bounds_of(work))
+    return n_unfinished
+
+
+@machine
+@pytest.mark.parametrize("without", [[], OLD], ids=["new programs", "old programs"])
+@pytest.mark.parametrize("cpus", [[0], [0, 1]], ids=str)
+def test_threads_until_they_are_back(workload, cpus, without):
+    """This machine's kernel does not trace each switch: where that one is missing that brings a thread back, its pair is unfinished."""
+    assert check_switches(workload("elapsed", "sleep", 1_000, cpus=cpus), *without) < 100
+
+
+@pytest.mark.needs("guest", "path of its own")
+def test_threads_until_they_are_back_in_guests(workload):
+    assert check_switches(workload("elapsed", "sleep", 300, cpus=[0, 1])) <= 2
+
+
+@machine
+def test_the_last_beginning_counts(workload):
+    """Each call of the thread takes the place of the one before, and the last one has no end either."""
+    n = 500
+    work = workload("elapsed", "ppid", n)
+    result, _ = trace(work, "-U", "--elapsed", "-p", work.pid, GETPPID, "--until", "t:sched:sched_process_exit")
+    assert not_paired(result.ok()) == {"unfinished": 2 * n} and result.lost == 0, result
+    assert " hits)" not in result.out, result
+
+
+@machine
+def test_intervals_and_the_file_of_the_run(workload, tmp_path):
+    """A pair counts in the interval in which it ends. Their stacks were stored in the one in which they began."""
+    work = workload("elapsed", "sleep", 3_000, cpus=[0, 1])
+    args = ["-U", "--format", "json", "-o", tmp_path / "run.json", "-i", "0.01", "-p", work.pid, "--elapsed", NANOSLEEP]
+    result, expected = trace(work, *args)
+    assert result.ok().lost == 0
+    reports = [json.loads(line) for line in result.out.splitlines()]
+    assert len(reports) > 10
+    run = json.loads((tmp_path / "run.json").read_text())
+    for value in (0, 1):
+        rows = [rows_of(report, value) for report in reports]
+        assert {chain: sum(row.get(chain, 0) for row in rows) for chain in (A, B)} == rows_of(run, value)
+    assert rows_of(run, 1) == below_run(expected)
+    check_times(work, rows_of(run))
+
+
+@pytest.mark.needs("unwinding")
+def test_deferred_beginnings_keep_their_stacks():
+    """The program is new, so its first stacks wait for its tables. Their ends come long before these."""
+    n = 50
+    command = [workload_path("elapsed"), "--quiet", "sleep", n]
+    result = stackcount("-U", "--format", "json", "--elapsed", NANOSLEEP, "--", *command)
+    _, counts, _ = read_sums(result)
+    assert counts == {A: n, B: n}
+    assert json.loads(result.out.splitlines()[-1])["losses"] == [], result
+
+
+@pytest.mark.needs("path of its own")
+def test_threads_that_die_in_between():
+    """Each is killed in its only call, from which it returns so. It does not do what follows the call."""
+    n = 8
+    command = [workload_path("elapsed"), "--quiet", "die", n]
+    result = stackcount("-U", "--elapsed", NANOSLEEP, "--", *command).ok()
+    assert re.search(rf" \({n} hits\)$", result.out, re.M) and not_paired(result) == {}, result
+    result = stackcount("-U", "--elapsed", NANOSLEEP, "--until", GETPPID, "--", *command).ok()
+    assert not_paired(result) == {"unfinished": n} and result.lost == 0, result
+    assert " hits)" not in result.out, result
+
+
+SLEEP_A_WHILE = "import ctypes, sys; print(flush=True); ctypes.CDLL(None).syscall(35, (ctypes.c_long * 2)(int(sys.argv[1]), 0), None)"
+
+
+def sleeper(seconds):
+    return subprocess.Popen([sys.executable, "-c", SLEEP_A_WHILE, str(seconds)], stdout=subprocess.PIPE)
+
+
+@machine
+def test_calls_that_began_before_the_run_and_that_do_not_end():
+    early, late = sleeper(4), None
+    try:
+        early.stdout.readline()
+        with Tool(["-U", "--elapsed", NANOSLEEP]) as tool:
+            tool.wait_live()
+            late = sleeper(1000)
+            late.stdout.readline()
+            early.wait(PATIENCE_S)
+            result = tool.end().ok()
+        found = not_paired(result)
+        assert found["unfinished"] >= 1 and found["ended without a beginning"] >= 1, result
+    finally:
+        for process in filter(None, (early, late)):
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+@machine
+def test_no_room_for_beginnings(workload):
+    """There is room for 512. Each thread that sleeps takes one."""
+    code = "import threading, time\nfor i in range(700): threading.Thread(target=lambda: time.sleep(3)).start()"
+    result = stackcount("-U", "--debug", "--max-memory", "1M", "--elapsed", "t:syscalls:sys_enter_clock_nanosleep", "--", sys.executable, "-c", code)
+    lost = result.ok().lost_by("no room for a beginning (see --max-memory)")
+    assert lost > 100, result
+    counts = [int(n) for n in re.findall(r"\((\d+) hits?\)", result.out)]
+    assert sum(counts) + lost == 700 and not_paired(result) == {"ended without a beginning": lost}, result
+    assert "700 pairs have begun" in result.err, result
+
+
+@machine
+def test_each_form_shows_the_time(workload, tmp_path):
+    n = 100
+    work = workload("elapsed", "sleep", n)
+    names = ["x.txt", "x.folded", "x.pb.gz", "x.html", "x.tree", "x.json", "x.prom"]
+    files = [tmp_path / name for name in names]
+    result, expected = trace(work, "-U", *(word for file in files for word in ("-o", file)), "-p", work.pid, "--elapsed", NANOSLEEP)
+    assert result.ok().lost == 0
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert document["values"][0] == {"name": "elapsed", "unit": "nanoseconds"}
+    check_times(work, rows_of(document))
+    text = files[0].read_text()
+    assert re.search(rf"^    \d+\.\d+ ms \({n} hits\)$", text, re.M), text
+    for name in ("x.pb.gz", "x.html"):
+        command = [STACKCOUNT, "--read", "--format", "json", tmp_path / name]
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)
+        again = json.loads(done.stdout)
+        assert again["values"] == document["values"] and rows_of(again) == rows_of(document)
+        assert rows_of(again, 1) == below_run(expected)
+
+
+@machine
+def test_each_form_tells_what_is_not_paired(tmp_path):
+    n = 3
+    names = ["x.txt", "x.pb.gz", "x.html", "x.tree", "x.json", "x.prom"]
+    files = [tmp_path / name for name in names]
+    command = [workload_path("elapsed"), "--quiet", "die", n]
+    stackcount("-U", *(word for file in files for word in ("-o", file)), "--elapsed", NANOSLEEP, "--until", GETPPID, "--", *command).ok()
+    line = f"Not paired: {n} unfinished"
+    assert line in files[0].read_text() and line in files[3].read_text()
+    loss = {"reason": "not paired: unfinished", "count": n}
+    assert json.loads(files[4].read_text())["losses"] == [loss]
+    assert f'reason="not paired: unfinished"}} {n}' in files[5].read_text()
+    for file in files[1:3]:
+        done = subprocess.run([STACKCOUNT, "--read", file], capture_output=True, timeout=PATIENCE_S, check=True)
+        assert line in Result([], done.stdout, done.stderr, 0).out
+
+
+@machine
+def test_at_most_so_many_pairs(workload):
+    """The rest is not finished for this run."""
+    n = 200
+    work = workload("elapsed", "ppid", n)
+    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "--events", 300, "-p", work.pid, GETPPID, end=False)
+    _, counts, _ = read_sums(result)
+    assert sum(counts.values()) == 300 and result.lost == 0, result
+
+
+@machine
+def test_the_list_has_the_events_that_begin():
+    found = stackcount("-l", "--elapsed", "t:syscalls:sys_enter_getp*id").ok().out.split()
+    assert sorted(found) == [f"t:syscalls:sys_enter_{name}" for name in ("getpgid", "getpid", "getppid")]
+
+
+@machine
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--until", GETPPID], f"--until {GETPPID}: it stands behind the PATTERN that it ends"),
+        ([GETPPID, "--until", NANOSLEEP], "--until needs --elapsed"),
+        (["--elapsed", GETPPID, "--until", NANOSLEEP, "--until", NANOSLEEP], f"--until {NANOSLEEP}: '{GETPPID}' has one already"),
+        (["--elapsed", "--sum", "arg1", GETPPID], "--elapsed and --sum exclude each other"),
+        (["--elapsed", "--read", "x"], "--read and --elapsed exclude each other"),
+        (["--elapsed", "vfs_read"], "--elapsed: 'vfs_read' is no tracepoint .* and no user function"),
+        (["--elapsed", "r:c:malloc"], "--elapsed: 'r:c:malloc': name the function, which ends by its returns"),
+        (["--elapsed", "c:malloc", "--until", GETPPID], f"--until {GETPPID}: 'c:malloc' is a function, which ends by its returns"),
+        (["--elapsed", GETPPID, "--until", "c:free"], "--until: 'c:free' is no tracepoint"),
+        (["--elapsed", f"{RETURNS}:by_pointer"], "--elapsed: by_pointer has no time: it returns at once, or"),
+        (["--elapsed", "e:page-faults"], "--elapsed: 'e:page-faults' is no tracepoint"),
+        (["--elapsed", "t:sched:sched_process_fork"], "--elapsed: what ends sched:sched_process_fork is not known; write it behind the pattern, as --until"),
+        (["--elapsed", GETPPID, "--until", "t:syscalls:sys_*_getppid"], "--until t:syscalls:sys_.*_getppid: syscalls:sys_enter_getppid would end itself"),
+        (["--elapsed", GETPPID, "--until", "t:syscalls:sys_exit_getpppid"], r"no tracepoint matches 't:syscalls:sys_exit_getpppid' \(did you mean .*sys_exit_getppid"),
+        (["--elapsed", "t:syscalls:sys_exit_getppid"], "what ends syscalls:sys_exit_getppid is not known"),
+    ],
+)
+def test_refusals(args, message):
+    result = stackcount(*args)
+    assert result.status in (1, 2) and not result.out, result
+    assert re.search(message, result.err), result
