@@ -106,7 +106,7 @@ $(BUILD)/obj/%.o: src/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Rooms whose code runs once or seldom are 30 KiB smaller so.
-$(patsubst %,$(BUILD)/obj/%/%.o,spec helper attach tool): private CFLAGS += -Os
+$(patsubst %,$(BUILD)/obj/%/%.o,spec helper match attach tool): private CFLAGS += -Os
 
 # Linux 5.10 and 6.1 refuse a loop into whose head the code before it falls ("back-edge"). For aarch64
 # clang 14 places such ones, unless it leaves the order of blocks as it is. tests/lint/loops looks.
