@@ -7,9 +7,14 @@
 #define LEAST_PERCENT 0.001
 #define MOST_PERCENT 50.0
 
+/* The tree on the screen leaves out nodes with a smaller share of all hits. Keys change it. */
+#define LIVE_PERCENT 1.0
+
 int live_open(struct live *l, const char *what, const struct render_style *style, struct error *e)
 {
 	*l = (struct live){ .style = *style, .head.what = what };
+	if (style->min_percent == 0)
+		l->style.min_percent = LIVE_PERCENT;
 
 	const int err = terminal_open(&l->terminal, e);
 

@@ -441,20 +441,16 @@ static int stackcount_start(struct run *r, struct error *e)
 	return 0;
 }
 
-/* The tree on the screen leaves out nodes with a smaller share of all hits. Keys change it. */
-#define LIVE_PERCENT 1.0
-
 static int stackcount_put_header(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const int err = run_put_header(r, reports_are_alone(&t->reports), e);
-	struct render_style style;
 
 	if (err || !r->opt->live)
 		return err;
-	style = reports_style(r->opt, true);
-	if (style.min_percent == 0)
-		style.min_percent = LIVE_PERCENT;
+
+	const struct render_style style = reports_style(r->opt, true);
+
 	return live_open(&t->live, r->opt->patterns[0], &style, e);
 }
 
