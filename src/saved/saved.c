@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "saved/gunzip.h"
@@ -31,13 +34,74 @@ static size_t most_unpacked_bytes(size_t n)
 	return n * MOST_RATIO > ALWAYS_UNPACKED_BYTES ? n * MOST_RATIO : ALWAYS_UNPACKED_BYTES;
 }
 
+/* --- what is no profile --- */
+
+#define LOOK_BYTES 4096
+
+/* Has it no control characters but those of text? */
+static bool is_text(const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n && i < LOOK_BYTES; i++)
+		if ((uint8_t)bytes[i] < ' ' && !memchr("\t\n\r\f\x1b", bytes[i], 5))
+			return false;
+	return true;
+}
+
+/* Does the first line end in " 42"? */
+static bool is_folded(const char *bytes, size_t n)
+{
+	const char *end = memchr(bytes, '\n', n);
+	const char *at = end;
+
+	while (at && at > bytes && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	return at && at < end && at > bytes + 1 && at[-1] == ' ';
+}
+
+/* The form that bytes which are no profile seem to have. NULL: unknown. */
+static const char *guess_form(const char *bytes, size_t n)
+{
+	static const struct {
+		const char *beginning, *form;
+	} forms[] = {
+		{ "PERFILE2", "a file of perf record" },
+		{ "\177ELF", "a program or library" },
+		{ "\x28\xb5\x2f\xfd", "packed by zstd" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (n >= strlen(forms[i].beginning) &&
+		    memcmp(bytes, forms[i].beginning, strlen(forms[i].beginning)) == 0)
+			return forms[i].form;
+	if (!is_text(bytes, n))
+		return NULL;
+	if (bytes[0] == '{' || bytes[0] == '[')
+		return "JSON";
+	return is_folded(bytes, n) ? "folded stacks" : "text";
+}
+
+/* The pprof reader goes first: what it takes is a profile, whatever it looks like. */
+static int read_unpacked(const void *bytes, size_t n, const char *name, struct profile **ret,
+			 struct error *e)
+{
+	const int err = pprof_read(bytes, n, name, ret, e);
+	const char *form = err == -EBADMSG || err == -ENOEXEC ? guess_form(bytes, n) : NULL;
+
+	if (!form)
+		return err;
+	return error_set(e, -ENOEXEC,
+			 "%s: no pprof file: it seems to be %s; pprof files and stackcount's pages "
+			 "can be read (-o FILE.pb.gz, -o FILE.html)",
+			 name, form);
+}
+
 static int read_packed(const void *bytes, size_t n, const char *name, struct profile **ret,
 		       struct error *e)
 {
 	cleanup_strbuf struct strbuf unpacked = {};
 	const int err = gunzip(bytes, n, most_unpacked_bytes(n), name, &unpacked, e);
 
-	return err ? err : pprof_read(unpacked.text, unpacked.n, name, ret, e);
+	return err ? err : read_unpacked(unpacked.text, unpacked.n, name, ret, e);
 }
 
 static int read_page(const void *bytes, size_t n, const char *name, struct profile **ret,
@@ -62,7 +126,7 @@ int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profi
 		return read_packed(bytes, n, name, ret, e);
 	if (page_is_page(bytes, n))
 		return read_page(bytes, n, name, ret, e);
-	return pprof_read(bytes, n, name, ret, e);
+	return read_unpacked(bytes, n, name, ret, e);
 }
 
 static int read_whole_file(int fd, const char *name, struct strbuf *to, struct error *e)

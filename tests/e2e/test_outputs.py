@@ -375,6 +375,15 @@ def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
         assert read_well(copy, "-f", "-P") == by_process
 
 
+def test_reports_that_cannot_be_read_back_are_named(workload, tmp_path):
+    forms = {"a.json": "JSON", "a.folded": "folded stacks", "a.txt": "text", "a.tree": "text"}
+    run_on(workload, *(word for name in forms for word in ("-o", tmp_path / name)))[1].ok()
+    for name, form in forms.items():
+        status, out, err = read(tmp_path / name)
+        assert status == 1 and out == "", (name, out)
+        assert f"{name}: no pprof file: it seems to be {form}; pprof files and stackcount's pages can be read" in err, err
+
+
 def test_several_files_are_added_up(workload, tmp_path):
     paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
     sums = Counter()

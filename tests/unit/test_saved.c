@@ -197,6 +197,10 @@ static void expect_refused(struct proto *file, int code, const char *reason)
 
 #define DAMAGED(reason) -EBADMSG, "f: no pprof file, or damaged: " reason
 
+#define SEEMS(form)                                                                             \
+	"f: no pprof file: it seems to be " form "; pprof files and stackcount's pages can be " \
+	"read (-o FILE.pb.gz, -o FILE.html)"
+
 /* As programs of others write it: unpacked, not in our order, without comments of ours. */
 static void put_foreign(struct proto *file, bool is_packed)
 {
@@ -564,8 +568,12 @@ static void other_files_are_refused(void **state)
 {
 	(void)state;
 	expect_text_refused("", -ENOEXEC, "f: empty");
-	expect_text_refused("main;work;malloc 42\n", DAMAGED("its comments are cut off"));
-	expect_text_refused("x", DAMAGED("it is cut off, or no protobuf, at byte 1"));
+	expect_text_refused("main;work;malloc 42\n", -ENOEXEC, SEEMS("folded stacks"));
+	expect_text_refused("x", -ENOEXEC, SEEMS("text"));
+	expect_text_refused("\n\x02", DAMAGED("it is cut off, or no protobuf, at byte 2"));
+	expect_text_refused("{\"version\":1}\n", -ENOEXEC, SEEMS("JSON"));
+	expect_text_refused("\n  main\n    42\n\n", -ENOEXEC, SEEMS("text"));
+	expect_text_refused("PERFILE2\x68", -ENOEXEC, SEEMS("a file of perf record"));
 	expect_text_refused("\x48\x01", -ENOEXEC, "f: no pprof file: it has no values");
 	expect_text_refused("<!DOCTYPE html><p>no", -ENOEXEC,
 			    "f: a page without a profile of stackcount");
