@@ -420,12 +420,34 @@ static bool is_minus(const struct option_row *row)
 	return row && row->argument && row->key == OPTION_MINUS;
 }
 
+/*
+ * The other tools have no --read, and getopt_long(3) would take it as short for --ready-fd. Their
+ * files are read by stackcount.
+ */
+static int refuse_reading(enum tool tool, const char *argument, struct error *e)
+{
+	static const char *const options[] = { "--read", "--minus" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(options) && tool != TOOL_STACKCOUNT; i++) {
+		const size_t n = strlen(options[i]);
+
+		if (strncmp(argument, options[i], n) == 0 && (!argument[n] || argument[n] == '='))
+			return error_set(e, -EINVAL,
+					 "%s: %s reads no files; 'stackcount --read FILE' does",
+					 options[i], tool_name(tool));
+	}
+	return 0;
+}
+
 /* Parse one option or pattern. *@last: the row of the option before, and then of this one. */
 static int parse_next_option(int end, char *const *argv, const struct getopt_tables *tables,
 			     const struct option_row **last, struct options *ret, struct error *e)
 {
-	int what = getopt_long(end, argv, tables->letters, tables->names, NULL);
+	int what, err = refuse_reading(ret->tool, argv[optind], e);
 
+	if (err)
+		return err;
+	what = getopt_long(end, argv, tables->letters, tables->names, NULL);
 	if (what == '?' || what == ':')
 		return refuse_option(ret->tool, what, argv, e);
 	if (what != -1) {

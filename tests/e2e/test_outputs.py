@@ -126,6 +126,14 @@ def test_errors_come_before_anything_is_traced(tmp_path, args, status, words):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.parametrize("tool", ["profile", "funccount", "stacksnoop"])
+@pytest.mark.parametrize("args", [("--read", "a.pb.gz"), ("--read=a.pb.gz",), ("--minus", "a.pb.gz")])
+def test_files_are_read_by_stackcount_alone(tool, args):
+    done = subprocess.run([BUILD / tool, *args], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    option = args[0].partition("=")[0]
+    assert done.returncode == 2 and f"{option}: {tool} reads no files; 'stackcount --read FILE' does" in done.stderr, done
+
+
 # -- Whole or not at all. --
 
 
