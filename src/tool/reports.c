@@ -62,19 +62,48 @@ static bool is_no_regular_file(const char *name)
 	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static int choose_form(const char *file, const struct options *opt, const struct renderer **ret,
-		       struct error *e)
+static bool is_folder(const char *name)
+{
+	const size_t n = strlen(name);
+	struct stat st;
+
+	return (n && name[n - 1] == '/') || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* If it goes to a file, that file has no ending here. */
+static bool is_standard_output(const char *name)
+{
+	static const char *const names[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int refuse_name(const char *file, struct error *e)
 {
 	cleanup_strbuf struct strbuf endings = {};
 
-	*ret = renderer_of_file(file);
-	if (!*ret && is_no_regular_file(file))
-		*ret = renderer_find(opt->format ? opt->format : "text");
-	if (*ret)
-		return 0;
+	if (is_folder(file))
+		return error_set(e, -EISDIR, "-o %s: names a folder, not a file", file);
+	if (is_standard_output(file))
+		return error_set(e, -EINVAL,
+				 "-o %s: its ending names no form; --format FORM is for standard "
+				 "output",
+				 file);
 	list_endings(&endings);
 	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", file,
 			 endings.text);
+}
+
+static int choose_form(const char *file, const struct options *opt, const struct renderer **ret,
+		       struct error *e)
+{
+	*ret = renderer_of_file(file);
+	if (!*ret && is_no_regular_file(file))
+		*ret = renderer_find(opt->format ? opt->format : "text");
+	return *ret ? 0 : refuse_name(file, e);
 }
 
 /* Append the options that ask for @form. */

@@ -98,6 +98,8 @@ def test_minus_is_standard_output(workload):
     "args,status,words",
     [
         (("-o", "a.xyz"), 2, "its ending names no form; there are .txt, .folded, "),
+        (("-o", "."), 2, "-o .: names a folder, not a file"),
+        (("-o", "nofolder/"), 2, "-o nofolder/: names a folder, not a file"),
         (("-o", "/nonexistent/a.txt"), 1, "open the directory of /nonexistent/a.txt: No such file"),
         (("-o", "/proc/a.txt"), 1, "write /proc/a.txt: "),
         (("-o", "a.txt/b.folded"), 1, "Not a directory"),
@@ -124,6 +126,13 @@ def test_errors_come_before_anything_is_traced(tmp_path, args, status, words):
     assert result.status == status and words in result.err, result
     assert result.out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_standard_output_in_a_file_has_no_ending(tmp_path):
+    with (tmp_path / "a").open("wb") as out:
+        command = [STACKCOUNT, "-o", "/dev/stdout", GETPPID]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 2 and "--format FORM is for standard output" in done.stderr, done
 
 
 @pytest.mark.parametrize("tool", ["profile", "funccount", "stacksnoop"])
