@@ -83,7 +83,7 @@ static const struct option_row rows[] = {
 	{ REPORT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
 	{ REPORT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
 	{ REPORT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
-	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names" },
+	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names, - is standard input" },
 	{ COUNT, VALUE(VALUE), '\0', "value", "NAME", "with --read: show the value NAME of files with several" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE; with --read, from all up to the next option" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },

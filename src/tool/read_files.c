@@ -25,8 +25,28 @@
 #include "tool/privileges.h"
 #include "tool/reports.h"
 
+static bool is_standard_input(const char *name)
+{
+	return strcmp(name, "-") == 0;
+}
+
+static int read_standard_input(struct profile **ret, struct error *e)
+{
+	static bool was_read;
+
+	if (was_read)
+		return error_set(e, -EINVAL, "-: standard input can be read only once");
+	if (isatty(STDIN_FILENO))
+		return error_set(e, -EINVAL, "-: standard input is a terminal; --read takes files");
+	was_read = true;
+	return saved_read(STDIN_FILENO, "standard input", ret, e);
+}
+
 static int read_saved_file(const char *name, struct profile **ret, struct error *e)
 {
+	if (is_standard_input(name))
+		return read_standard_input(ret, e);
+
 	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 && errno == EACCES && getuid() == 0)
@@ -270,7 +290,8 @@ static bool is_for_later(const char *name)
 {
 	struct stat st;
 
-	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	return is_standard_input(name) ||
+	       (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
 static int try_files(const struct options *opt, struct error *e)

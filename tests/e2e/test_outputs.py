@@ -392,6 +392,29 @@ def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
         assert read_well(copy, "-f", "-P") == by_process
 
 
+@pytest.mark.parametrize("name", ["a.pb.gz", "a.html"])
+def test_standard_input_is_a_file(workload, tmp_path, name):
+    path = tmp_path / name
+    run_on(workload, "-o", path)[1].ok()
+    assert read_well("-", "-f", input=path.read_bytes()) == read_well(path, "-f") != ""
+    difference = read_well(path, "--minus", "-", input=path.read_bytes())
+    assert difference.count("(+0, +0.0%)") == difference.count(" -> ") > 0
+    with path.open("rb") as file:
+        assert read_well("-", "-f", stdin=file) == read_well(path, "-f")
+
+
+def test_standard_input_is_bounded_and_read_once(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    run_on(workload, "-o", path)[1].ok()
+    status, out, err = read("-", "-", input=path.read_bytes())
+    assert status == 1 and out == "" and "standard input can be read only once" in err, err
+    status, out, err = read("-", input=b"")
+    assert status == 1 and out == "" and "standard input: empty" in err, err
+    with open("/dev/zero", "rb") as endless:
+        status, out, err = read("-", stdin=endless)
+    assert status == 1 and out == "" and "standard input: larger than 256 MiB" in err, err
+
+
 def test_reports_that_cannot_be_read_back_are_named(workload, tmp_path):
     forms = {"a.json": "JSON", "a.folded": "folded stacks", "a.txt": "text", "a.tree": "text"}
     run_on(workload, *(word for name in forms for word in ("-o", tmp_path / name)))[1].ok()
