@@ -13,7 +13,7 @@ import time
 
 PATIENCE_S = 30
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-extensions", "--mute-audio", "--force-color-profile=srgb", "--font-render-hinting=none",
          "--disable-lcd-text", "--disable-dev-shm-usage", "--remote-debugging-pipe", "about:blank"]
 KEYS = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37,
@@ -21,7 +21,7 @@ KEYS = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9, "ArrowUp": 38, "Arr
 
 
 class Browser:
-    def __init__(self, width=1100, height=700):
+    def __init__(self, width=1100, height=700, flags=("--hide-scrollbars",)):
         self.home = tempfile.mkdtemp(prefix="stackcount-chromium.")
         to_it, self.to_it = os.pipe()
         self.from_it, from_it = os.pipe()
@@ -35,7 +35,8 @@ class Browser:
             os.dup2(b, 4)
 
         self.process = subprocess.Popen(
-            [shutil.which("chromium"), f"--user-data-dir={self.home}", f"--window-size={width},{height}", *FLAGS],
+            [shutil.which("chromium"), f"--user-data-dir={self.home}", f"--window-size={width},{height}",
+             *flags, *FLAGS],
             preexec_fn=take_pipes, close_fds=False, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_it)

@@ -136,6 +136,20 @@ def test_kinds_of_frames_have_colours_of_their_own(open_page):
     assert "nginx" in text(page, "#legend") and "colour=module" in fragment(page)
 
 
+def test_a_graph_that_scrolls_is_as_wide_as_what_is_seen(files):
+    """With scrollbars that take room, at the first picture."""
+    page = Browser(WIDTH, HEIGHT, flags=())
+    try:
+        page.open(files("one_run"))
+        assert page.do("page.flame.host.offsetWidth > page.flame.host.clientWidth"), "no scrollbar"
+        assert page.do("page.flame.host.scrollHeight > page.flame.host.clientHeight"), "nothing to scroll"
+        assert page.do("page.flame.wide === page.flame.host.clientWidth && "
+                       "page.flame.canvas.clientWidth === page.flame.wide")
+        assert page.complaints() == []
+    finally:
+        page.close()
+
+
 # -- Each action, by its key. --
 
 

@@ -12,46 +12,40 @@ const copyText = async (text) => {
 	}
 };
 
-// Each action has a key. button: elements that do it. deed: the word on a button for a frame.
+// Each action: its key, its name, what it does with the frame, the name of the elements that do it,
+// the word on a button for a frame.
 const cycle = (list, item) => list[(list.indexOf(item) + 1) % list.length];
 const ACTIONS = [
-	...VIEWS.map(([view, name], i) => ({ key: String(i + 1), name,
-		run: (p, frame) => (view === 'sandwich' ? p.sandwich(frame) : p.go({ view })) })),
-	{ key: 'i', name: 'Callees first', id: 'invert',
-		run: (p) => p.go({ inverted: !p.state.inverted, zoom: [] }) },
-	{ key: 'o', name: 'Root at the bottom (flame) or top (icicle)', id: 'flip',
-		run: (p) => p.go({ upward: !p.state.upward }) },
-	{ key: 'Enter', name: 'Zoom to the frame', id: 'zoom', deed: 'Zoom', run: (p) => p.zoomChosen() },
-	{ key: 'Backspace', name: 'Back', run: (p) => p.back() },
-	{ key: 'u', name: 'Zoom out by one', run: (p) => p.go({ zoom: p.state.zoom.slice(0, -1) }) },
-	{ key: '0', name: 'Zoom out to all', run: (p) => p.go({ zoom: [] }) },
-	{ key: 's', name: 'Callers and callees', id: 'sandwich',
-		deed: 'Callers & callees', run: (p, frame) => p.sandwich(frame) },
-	{ key: 'f', name: 'Focus: only its stacks', id: 'only', deed: 'Focus',
-		run: (p, frame) => p.add('only', frame) },
-	{ key: 'x', name: 'Exclude its stacks', id: 'without', deed: 'Exclude',
-		run: (p, frame) => p.add('without', frame) },
-	{ key: 'h', name: 'Hide the function', id: 'hide', deed: 'Hide',
-		run: (p, frame) => p.add('hide', frame) },
-	{ key: 'a', name: 'Show all: no filters',
-		run: (p) => p.go({ ...UNFILTERED, labels: [], span: [] }) },
-	{ key: 'y', name: 'Copy the name', id: 'copy', deed: 'Copy', run: (p) => p.copy(false) },
-	{ key: 'Y', name: 'Copy the stack', id: 'copy-stack', deed: 'Copy stack', run: (p) => p.copy(true) },
-	{ key: '/', name: 'Search', run: () => find('query').focus() },
-	{ key: 'n', name: 'Next match', id: 'next', run: (p) => p.nextMatch(1) },
-	{ key: 'N', name: 'Previous match', id: 'previous', run: (p) => p.nextMatch(-1) },
-	{ key: 'Escape', name: 'End the search', run: (p) => p.go({ query: '' }, false) },
-	{ key: 'c', name: 'Next colours', run: (p) => p.go({ colour:
-		cycle([...find('colour').options].map((o) => o.value), p.painter().by) }) },
-	{ key: 'v', name: 'Next value', run: (p) =>
-		p.go({ value: (p.state.value + 1) % p.profile.types.length }) },
-	{ key: 'l', name: 'Filter by labels', run: (p) => p.openFacets() },
-	{ key: 't', name: 'To the timeline', run: () => find('from')?.focus() },
-	{ key: 'g', name: 'To the graph or list', run: (p) => p.focusView() },
-	{ key: 'd', name: 'Dark or light', id: 'theme',
-		run: (p) => p.go({ theme: p.theme === 'dark' ? 'light' : 'dark' }, false) },
-	{ key: '?', name: 'These keys', id: 'help', run: () => find('help').showModal() },
-];
+	...VIEWS.map(([view, name], i) => [String(i + 1), name,
+		(p, frame) => (view === 'sandwich' ? p.sandwich(frame) : p.go({ view }))]),
+	['i', 'Callees first', (p) => p.go({ inverted: !p.state.inverted, zoom: [] }), 'invert'],
+	['o', 'Root at the bottom (flame) or top (icicle)',
+		(p) => p.go({ upward: !p.state.upward }), 'flip'],
+	['Enter', 'Zoom to the frame', (p) => p.zoomChosen(), 'zoom', 'Zoom'],
+	['Backspace', 'Back', (p) => p.back()],
+	['u', 'Zoom out by one', (p) => p.go({ zoom: p.state.zoom.slice(0, -1) })],
+	['0', 'Zoom out to all', (p) => p.go({ zoom: [] })],
+	['s', 'Callers and callees', (p, frame) => p.sandwich(frame), 'sandwich', 'Callers & callees'],
+	['f', 'Focus: only its stacks', (p, frame) => p.add('only', frame), 'only', 'Focus'],
+	['x', 'Exclude its stacks', (p, frame) => p.add('without', frame), 'without', 'Exclude'],
+	['h', 'Hide the function', (p, frame) => p.add('hide', frame), 'hide', 'Hide'],
+	['a', 'Show all: no filters', (p) => p.go({ ...UNFILTERED, labels: [], span: [] })],
+	['y', 'Copy the name', (p) => p.copy(false), 'copy', 'Copy'],
+	['Y', 'Copy the stack', (p) => p.copy(true), 'copy-stack', 'Copy stack'],
+	['/', 'Search', () => find('query').focus()],
+	['n', 'Next match', (p) => p.nextMatch(1), 'next'],
+	['N', 'Previous match', (p) => p.nextMatch(-1), 'previous'],
+	['Escape', 'End the search', (p) => p.go({ query: '' }, false)],
+	['c', 'Next colours', (p) => p.go({ colour:
+		cycle([...find('colour').options].map((o) => o.value), p.painter().by) })],
+	['v', 'Next value', (p) => p.go({ value: (p.state.value + 1) % p.profile.types.length })],
+	['l', 'Filter by labels', (p) => p.openFacets()],
+	['t', 'To the timeline', () => find('from')?.focus()],
+	['g', 'To the graph or list', (p) => p.focusView()],
+	['d', 'Dark or light',
+		(p) => p.go({ theme: p.theme === 'dark' ? 'light' : 'dark' }, false), 'theme'],
+	['?', 'These keys', () => find('help').showModal(), 'help'],
+].map(([key, name, run, id, deed]) => ({ key, name, run, id, deed }));
 
 Object.assign(Page.prototype, {
 	add(list, frame) {
