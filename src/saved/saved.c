@@ -42,7 +42,7 @@ static size_t most_unpacked_bytes(size_t n)
 static bool is_text(const char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n && i < LOOK_BYTES; i++)
-		if ((uint8_t)bytes[i] < ' ' && !memchr("\t\n\r\f\x1b", bytes[i], 5))
+		if ((uint8_t)bytes[i] < ' ' && (!bytes[i] || !strchr("\t\n\r\f\033", bytes[i])))
 			return false;
 	return true;
 }
@@ -66,7 +66,6 @@ static const char *guess_form(const char *bytes, size_t n)
 	} forms[] = {
 		{ "PERFILE2", "a file of perf record" },
 		{ "\177ELF", "a program or library" },
-		{ "\x28\xb5\x2f\xfd", "packed by zstd" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)

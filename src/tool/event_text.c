@@ -43,9 +43,9 @@ static char *put_clock(struct event_clock *c, char to[EVENT_TIME_SIZE], uint64_t
 const char *event_time_text(struct event_clock *c, uint64_t ns, char to[EVENT_TIME_SIZE])
 {
 	switch (c->form) {
-	case TIME_SINCE_1970:
+	case EVENT_TIME_SINCE_1970:
 		return put_seconds(to, ns + c->day.difference_ns);
-	case TIME_OF_DAY:
+	case EVENT_TIME_OF_DAY:
 		return put_clock(c, to, ns + c->day.difference_ns);
 	default:
 		return put_seconds(to, ns);

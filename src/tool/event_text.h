@@ -12,12 +12,12 @@
 #define EVENT_NUMBER_SIZE 24
 
 enum event_time_form {
-	TIME_MONOTONIC,  /* 42005557.056332998 */
-	TIME_SINCE_1970, /* 1795269282.000000001 */
-	TIME_OF_DAY,     /* 14:02:11.056332998 */
+	EVENT_TIME_MONOTONIC,  /* 42005557.056332998 */
+	EVENT_TIME_SINCE_1970, /* 1795269282.000000001 */
+	EVENT_TIME_OF_DAY,     /* 14:02:11.056332998 */
 };
 
-/* Zeroed, it writes times as TIME_MONOTONIC. */
+/* Zeroed, it writes times as EVENT_TIME_MONOTONIC. */
 struct event_clock {
 	enum event_time_form form;
 	struct day_clock day; /* for the other forms */

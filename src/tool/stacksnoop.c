@@ -483,7 +483,7 @@ static int open_stream(struct run *r, struct error *e)
 	t->writer = writer_new(output_write, &r->output);
 	renew_symbolizer(r);
 	if (opt->timestamp)
-		t->clock.form = opt->json ? TIME_SINCE_1970 : TIME_OF_DAY;
+		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
 	day_clock_measure(&t->clock.day);
 	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
