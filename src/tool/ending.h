@@ -22,7 +22,6 @@ struct ending {
 	uint64_t n_records;            /* of processes, that the run has read */
 	bool has_no_warden;            /* helpers_have_no_warden() */
 	bool is_too_late;              /* for records and notices */
-	bool is_flood;                 /* more records, or deferred hits, than there is time for */
 	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
 };
 

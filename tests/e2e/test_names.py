@@ -20,7 +20,7 @@ WALKS = "-s -K -U -f --max-depth --unwind --kernel-unwind --unwind-memory --line
 REPORTS = "-i -d --top --min -o --format --tree --invert --min-percent --no-names --live -q"
 STACKS = f"{ALL} {WALKS} -D -n"
 OPTIONS = {
-    "stackcount": f"{STACKS} {REPORTS} -P --sum --unit --read --value --minus --normalize",
+    "stackcount": f"{STACKS} {REPORTS} -P --sum --unit --elapsed --until --read --value --minus --normalize",
     "stacksnoop": f"{STACKS} --json --value --unit",
     "funccount": f"{ALL} -i -d -D --json --top --min",
     "profile": f"{EVERY} {WALKS} {REPORTS} -L -F -c -a -I -C --stack-storage-size --cgroupmap --mntnsmap",
@@ -93,7 +93,8 @@ def test_what_the_help_shows_is_taken(name):
             continue
         for option in filter(None, (letter, long)):
             arguments = [option, values.get(long, "5")] if has_value else [option]
-            result = run(name, *arguments, "--version").ok()
+            pattern = [GETPPID] if long == "--until" else []  # it stands behind one
+            result = run(name, *pattern, *arguments, "--version").ok()
             assert re.fullmatch(rf"{name} [\d.]+\n", result.out), result
 
 
