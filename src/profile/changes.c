@@ -542,7 +542,10 @@ struct changes *changes_of_difference(const struct profile *difference)
 	const struct changes_side side = { .of = &difference, .n = 1 };
 	struct half halves[] = { { .from = &side }, { .from = &side, .is_before = true } };
 
-	return make_changes(halves, false);
+	struct changes *c = make_changes(halves, false);
+
+	c->is_normalized = difference->is_normalized;
+	return c;
 }
 
 void changes_free(struct changes *c)

@@ -147,6 +147,7 @@ struct profile *profile_difference(const struct profile *after, const struct pro
 	struct profile *p = profile_merge_sides(&sides, COARSE_NAMES_ONLY | KEEP_LABELS |
 								(is_by_comm ? KEEP_COMMS : 0U));
 
+	p->is_normalized = normalize;
 	for (size_t i = 0; i < p->n_values && normalize; i++)
 		normalize_value(p, i);
 	return p;

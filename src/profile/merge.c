@@ -254,18 +254,18 @@ static const struct {
 	{ offsetof(struct profile_about, kernel), ", " },
 };
 
-static const char *text_about_run(const struct profile *p, size_t at)
+static const char *text_about_run(const struct profile_about *about, size_t at)
 {
-	return *(const char *const *)((const char *)&p->about + at);
+	return *(const char *const *)((const char *)about + at);
 }
 
-static void set_about_text(struct profile *p, size_t at, const char *text)
+static void set_about_text(struct profile_about *about, size_t at, const char *text)
 {
-	*(const char **)((char *)&p->about + at) = text;
+	*(const char **)((char *)about + at) = text;
 }
 
 /* Has one of the profiles before number @k the same text? */
-static bool is_about_repeated(const struct profile *const *from, size_t k, size_t at)
+static bool is_about_repeated(const struct profile_about *const *from, size_t k, size_t at)
 {
 	for (size_t i = 0; i < k; i++)
 		if (text_is_same(text_about_run(from[i], at), text_about_run(from[k], at)))
@@ -275,8 +275,8 @@ static bool is_about_repeated(const struct profile *const *from, size_t k, size_
 
 #define MOST_JOINED 8
 
-static const char *join_texts(struct strtab *strings, const struct profile *const *from, size_t n,
-			      size_t row)
+static const char *join_texts(struct strtab *strings, const struct profile_about *const *from,
+			      size_t n, size_t row)
 {
 	cleanup_strbuf struct strbuf joined = {};
 	size_t n_joined = 0;
@@ -354,15 +354,40 @@ static void merge_periods(struct profile *to, const struct profile *const *from,
 	type->unit = strtab_add_or_null(to->strings, type->unit);
 }
 
-static void merge_about(struct profile *to, const struct profile *const *from, size_t n)
+/* What was run, when and how long. */
+static void merge_runs(struct profile_about *to, struct strtab *strings,
+		       const struct profile_about *const *from, size_t n)
 {
-	merge_periods(to, from, n);
-	to->about.begin_ns = earliest_begin(from, n);
-	to->about.cost_ns = mean_cost(from, n);
 	for (size_t row = 0; row < ARRAY_SIZE(about_texts); row++)
-		set_about_text(to, about_texts[row].at, join_texts(to->strings, from, n, row));
-	for (size_t k = 0; k < n; k++)
-		to->about.duration_ns += from[k]->about.duration_ns;
+		set_about_text(to, about_texts[row].at, join_texts(strings, from, n, row));
+	for (size_t k = 0; k < n; k++) {
+		const uint64_t begin_ns = from[k]->begin_ns;
+
+		to->duration_ns += from[k]->duration_ns;
+		if (begin_ns && (!to->begin_ns || begin_ns < to->begin_ns))
+			to->begin_ns = begin_ns;
+	}
+}
+
+static void merge_about(struct profile *to, const struct profile_sides *sides)
+{
+	const size_t n_after = sides->n_after ? sides->n_after : sides->n;
+	cleanup_free const struct profile_about **runs = xcalloc(sides->n, sizeof(*runs));
+
+	merge_periods(to, sides->of, n_after);
+	to->about.cost_ns = mean_cost(sides->of, n_after);
+	for (size_t k = 0; k < sides->n; k++)
+		runs[k] = &sides->of[k]->about;
+	merge_runs(&to->about, to->strings, runs, n_after);
+	if (n_after < sides->n) {
+		merge_runs(&to->about_before, to->strings, runs + n_after, sides->n - n_after);
+		return;
+	}
+	for (size_t k = 0; k < sides->n; k++) {
+		runs[k] = &sides->of[k]->about_before;
+		to->is_normalized = to->is_normalized || sides->of[k]->is_normalized;
+	}
+	merge_runs(&to->about_before, to->strings, runs, sides->n);
 }
 
 static void merge_sums(struct profile *to, const struct merger *m, const struct profile *from,
@@ -401,7 +426,7 @@ static void finish_merge(struct profile *to, const struct merger *m,
 			 const struct profile_sides *sides)
 {
 	name_values(to, m);
-	merge_about(to, sides->of, sides->n_after ? sides->n_after : sides->n);
+	merge_about(to, sides);
 	for (size_t k = 0; k < sides->n; k++) {
 		merge_sums(to, m, sides->of[k], k >= sides->n_after);
 		lose_values(to, m, sides->of[k]);

@@ -95,6 +95,7 @@ struct profile_block {
 
 struct profile {
 	struct profile_about about;
+	struct profile_about about_before; /* of a difference: without cost and period */
 	struct profile_value values[PROFILE_MOST_VALUES];
 	size_t n_values;           /* at least 1 */
 	struct frame_table frames; /* each is in a stack */
@@ -112,6 +113,7 @@ struct profile {
 	int64_t hidden;     /* of these, the counts of stacks that profile_choose() has removed */
 	size_t n_hidden;    /* number of these stacks */
 	bool is_difference; /* stacks have values before and after a change */
+	bool is_normalized; /* the values before are scaled so that the sums are equal */
 	/* Of hidden stacks: values from number 1 on. */
 	int64_t hidden_more[PROFILE_MOST_VALUES - 1];
 	int64_t total_before, hidden_before; /* differences only: the same before the change */

@@ -21,8 +21,8 @@
  * forms. Members of frames and stacks that are not known are left out. Names are complete; bytes
  * that are no UTF-8 are U+FFFD. Numbers are integers of up to 64 bits, but for cost_ns.
  *
- * A difference has "is_difference":true, "total_before", a member "before" beside each "values",
- * and "changes": the functions that changed (render_changes.h).
+ * A difference has "is_difference":true, "total_before", "about_before" (the earlier run), a member
+ * "before" beside each "values", and "changes": the functions that changed (render_changes.h).
  *
  * With -i, each report is a line.
  */
@@ -82,9 +82,10 @@ static void put_flag(struct writer *w, const char *key, bool flag)
 
 /* --- the head --- */
 
-static void put_about(struct writer *w, const struct profile_about *about)
+static void put_about(struct writer *w, const char *member, const struct profile_about *about)
 {
-	put_text_or_null(w, "\"about\":{\"program\":", about->program);
+	writer_puts(w, member);
+	put_text_or_null(w, ":{\"program\":", about->program);
 	put_text_or_null(w, ",\"command_line\":", about->command_line);
 	put_text_or_null(w, ",\"host\":", about->host);
 	put_text_or_null(w, ",\"kernel\":", about->kernel);
@@ -290,7 +291,9 @@ int render_json(const struct profile *p, const struct render_style *style, rende
 	size_t part = 0;
 
 	writer_puts(w, "{\"version\":1,");
-	put_about(w, &p->about);
+	put_about(w, "\"about\"", &p->about);
+	if (p->is_difference)
+		put_about(w, ",\"about_before\"", &p->about_before);
 	put_values(w, p);
 	put_losses_and_slices(w, p);
 	put_images(w, &p->frames);

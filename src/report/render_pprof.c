@@ -236,10 +236,26 @@ static void comment_for_people(struct pprof *w)
 			    w->p->n_hidden, text_plural(w->p->n_hidden));
 }
 
+static void comment_difference(struct pprof *w)
+{
+	const struct profile_about *before = &w->p->about_before;
+
+	if (!w->p->is_difference)
+		return;
+	put_comment(w, KEY("difference") "1");
+	if (w->p->is_normalized)
+		put_comment(w, KEY("normalized") "1");
+	if (before->begin_ns)
+		put_comment(w, KEY("before-begin_ns") "%" PRIu64, before->begin_ns);
+	if (before->duration_ns)
+		put_comment(w, KEY("before-duration_ns") "%" PRIu64, before->duration_ns);
+}
+
 static void comment_about(struct pprof *w)
 {
 	const struct profile *p = w->p;
 	const struct profile_about *about = &p->about;
+	const struct profile_about *before = &p->about_before;
 	const struct {
 		const char *key, *value;
 	} texts[] = {
@@ -247,6 +263,10 @@ static void comment_about(struct pprof *w)
 		{ KEY("command"), about->command_line },
 		{ KEY("host"), about->host },
 		{ KEY("kernel"), about->kernel },
+		{ KEY("before-program"), before->program },
+		{ KEY("before-command"), before->command_line },
+		{ KEY("before-host"), before->host },
+		{ KEY("before-kernel"), before->kernel },
 	};
 
 	put_comment(w, KEY("version") "1");
@@ -262,8 +282,7 @@ static void comment_about(struct pprof *w)
 	for (size_t i = 0; i < p->n_slices; i++)
 		put_comment(w, KEY("slice") "%" PRIu64 " %" PRIu64, p->slices[i].begin_ns,
 			    p->slices[i].end_ns);
-	if (p->is_difference)
-		put_comment(w, KEY("difference") "1");
+	comment_difference(w);
 }
 
 static bool is_kernel(const struct pprof_mapping *m)

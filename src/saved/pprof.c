@@ -275,18 +275,30 @@ static int set_period(struct reader *r, struct profile *p, struct error *e)
 	return 0;
 }
 
+/* @lent with texts of its own. */
+static struct profile_about own_about(struct strtab *strings, const struct profile_about *lent)
+{
+	struct profile_about about = *lent;
+
+	about.program = strtab_add_or_null(strings, lent->program);
+	about.command_line = strtab_add_or_null(strings, lent->command_line);
+	about.host = strtab_add_or_null(strings, lent->host);
+	about.kernel = strtab_add_or_null(strings, lent->kernel);
+	return about;
+}
+
 static int set_rest_of_profile(struct reader *r, struct profile *p, struct error *e)
 {
-	p->about = r->about;
-	p->about.program = strtab_add_or_null(p->strings, r->about.program);
-	p->about.command_line = strtab_add_or_null(p->strings, r->about.command_line);
-	p->about.host = strtab_add_or_null(p->strings, r->about.host);
-	p->about.kernel = strtab_add_or_null(p->strings, r->about.kernel);
+	p->about = own_about(p->strings, &r->about);
 	p->about.begin_ns = r->time_ns;
 	p->about.duration_ns = r->duration_ns;
 	p->hidden = r->hidden;
 	p->n_hidden = r->n_hidden;
 	p->is_difference = p->is_difference || r->is_difference;
+	if (p->is_difference) {
+		p->about_before = own_about(p->strings, &r->about_before);
+		p->is_normalized = r->is_normalized;
+	}
 	if (__builtin_add_overflow(p->total, r->hidden, &p->total))
 		return reader_refuse(r, e, "its hidden count does not fit into 64 bits");
 	return reader_losses(r, p, e);

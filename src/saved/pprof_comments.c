@@ -98,6 +98,46 @@ static bool read_difference(struct reader *r, const char *value)
 	return r->is_difference;
 }
 
+static bool read_normalized(struct reader *r, const char *value)
+{
+	r->is_normalized = strcmp(value, "1") == 0;
+	return r->is_normalized;
+}
+
+static bool read_program_before(struct reader *r, const char *value)
+{
+	r->about_before.program = value;
+	return true;
+}
+
+static bool read_command_before(struct reader *r, const char *value)
+{
+	r->about_before.command_line = value;
+	return true;
+}
+
+static bool read_host_before(struct reader *r, const char *value)
+{
+	r->about_before.host = value;
+	return true;
+}
+
+static bool read_kernel_before(struct reader *r, const char *value)
+{
+	r->about_before.kernel = value;
+	return true;
+}
+
+static bool read_begin_before(struct reader *r, const char *value)
+{
+	return take_count(&value, '\0', &r->about_before.begin_ns);
+}
+
+static bool read_duration_before(struct reader *r, const char *value)
+{
+	return take_count(&value, '\0', &r->about_before.duration_ns);
+}
+
 static void set_kernel(struct mapping *m)
 {
 	m->is_kernel = true;
@@ -155,6 +195,13 @@ static const struct key {
 	{ .name = "hidden", .read = read_hidden },
 	{ .name = "slice", .read = read_slice },
 	{ .name = "difference", .read = read_difference },
+	{ .name = "normalized", .read = read_normalized },
+	{ .name = "before-program", .read = read_program_before },
+	{ .name = "before-command", .read = read_command_before },
+	{ .name = "before-host", .read = read_host_before },
+	{ .name = "before-kernel", .read = read_kernel_before },
+	{ .name = "before-begin_ns", .read = read_begin_before },
+	{ .name = "before-duration_ns", .read = read_duration_before },
 	{ .name = "kernel-maps", .set = set_kernel },
 	{ .name = "go", .set = set_go },
 	{ .name = "jit", .set = set_jit },

@@ -90,10 +90,10 @@ struct reader {
 	uint64_t *comments;
 	size_t n_comments, comment_capacity;
 	uint64_t sums[PROFILE_MOST_VALUES]; /* of values without their signs */
-	struct profile_about about;
+	struct profile_about about, about_before;
 	int64_t hidden;
 	size_t n_hidden;
-	bool has_version, is_difference;
+	bool has_version, is_difference, is_normalized;
 };
 
 /* The file is not as a pprof file should be: -EBADMSG. */

@@ -49,7 +49,7 @@ def check(document):
     with open(SCHEMA, encoding="utf-8") as f:
         schema.check(document, json.load(f))
     is_difference = "is_difference" in document
-    for member in ("total_before", "changes"):
+    for member in ("total_before", "about_before", "changes"):
         _expect((member in document) == is_difference, f"{member} belongs to differences")
     for frame in document["frames"]:
         _expect(frame.get("image", 0) < max(len(document["images"]), 1), "there is no such image")

@@ -620,6 +620,23 @@ def test_the_table_of_a_difference_begins_with_the_largest_change(open_page):
     assert rows[2][:3] == ["−60", "60", "0"]
 
 
+@pytest.mark.parametrize("options, words", [((), "difference from "), (("--normalize",), "difference, scaled to equal sums, from ")])
+def test_a_difference_names_the_earlier_run(browser, files, tmp_path, options, words):
+    """Also after the difference was saved and read again."""
+    page, saved, again = (tmp_path / name for name in ("both.html", "both.pb.gz", "again.html"))
+    sides = ["--read", files("two_runs").with_suffix(".pb.gz"), "--minus", files("one_run").with_suffix(".pb.gz")]
+    for arguments in ([*sides, *options, "-o", page], [*sides, *options, "-o", saved], ["--read", saved, "-o", again]):
+        subprocess.run([STACKCOUNT, "-q", *arguments], check=True, timeout=60)
+    run = "web-3 · Linux 6.18.1-amd64 · 2023-11-14 22:13:20 UTC · 10 s · stackcount -P -i 1 vfs_read"
+    for path in (page, again):
+        browser.open(path)
+        assert words + run in text(browser, "#facts")
+        browser.key("5")
+        assert words + run in text(browser, "#run")
+    assert browser.complaints() == []
+    browser.events.clear()
+
+
 def test_claims_about_noise_come_from_the_file(browser, open_page, files, tmp_path):
     """Twenty slices on each side are enough for a claim; without them, the page makes none."""
     page = open_page("two_runs", "#view=about")

@@ -141,6 +141,8 @@ static inline void profiles_same_lists(const struct profile *a, const struct pro
 static inline void profiles_same(const struct profile *a, const struct profile *b)
 {
 	profiles_same_about(&a->about, &b->about);
+	profiles_same_about(&a->about_before, &b->about_before);
+	assert_int_equal(a->is_normalized, b->is_normalized);
 	assert_int_equal(a->n_values, b->n_values);
 	for (size_t i = 0; i < a->n_values; i++) {
 		SAME_TEXT(a->values[i].name, b->values[i].name);
@@ -320,5 +322,12 @@ static inline struct profile *profiles_difference(void)
 	struct profile *p = profiles_finish(b);
 
 	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
+	p->about_before = (struct profile_about){ .program = "stackcount 0.8",
+						  .command_line = "stackcount old",
+						  .host = "h\xc3\xb6st",
+						  .kernel = "6.1",
+						  .begin_ns = 1600000000123456789,
+						  .duration_ns = 5 };
+	p->is_normalized = true;
 	return p;
 }

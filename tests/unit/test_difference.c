@@ -92,10 +92,23 @@ static void stacks_are_paired_by_names(void **state)
 	const int64_t old_counts[] = { 1, 2, 3, 4, 5 }, new_counts[] = { 10, 20, 30, 40, 50 };
 	struct profile *before = counts_of(old_counts, 5, &old_table);
 	struct profile *after = counts_of(new_counts, 5, &new_table);
+
+	before->about = (struct profile_about){
+		.command_line = "old", .kernel = "6.1", .begin_ns = 1000, .duration_ns = 70
+	};
+	after->about = (struct profile_about){ .command_line = "new", .begin_ns = 9000 };
+
 	struct profile *p = profile_difference(after, before, false);
 
 	(void)state;
 	assert_true(p->is_difference);
+	assert_false(p->is_normalized);
+	assert_string_equal(p->about.command_line, "new");
+	assert_int_equal(p->about.begin_ns, 9000);
+	assert_string_equal(p->about_before.command_line, "old");
+	assert_string_equal(p->about_before.kernel, "6.1");
+	assert_int_equal(p->about_before.begin_ns, 1000);
+	assert_int_equal(p->about_before.duration_ns, 70);
 	assert_int_equal(p->total, 150);
 	assert_int_equal(p->total_before, 15);
 	assert_int_equal(p->n_stacks, 7);

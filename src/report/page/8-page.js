@@ -118,14 +118,20 @@ class Page {
 
 	makeHeader() {
 		const { profile } = this, { facts, begin, duration, types } = profile;
-		const date = begin && `${new Date(begin / 1e6).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+		const date = (ns) => +ns &&
+			`${new Date(ns / 1e6).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 		const now = profile.weights(START).now, notices = this.notices(now);
-		const time = (ns) => ns && amount(Number(ns), 'nanoseconds');
+		const time = (ns) => +ns && amount(+ns, 'nanoseconds');
+		const linux = (release) => release && `Linux ${release}`;
+		const was = (key) => facts[`before-${key}`];
+		const earlier = [was('host'), linux(was('kernel')), date(was('begin_ns')),
+			time(was('duration_ns')), was('command')].filter(Boolean).join(' · ');
 		const pairs = [['Command', facts.command], ['Host', facts.host],
-			['Kernel', facts.kernel && `Linux ${facts.kernel}`], ['Begin', date], ['Duration', time(duration)],
+			['Kernel', linux(facts.kernel)], ['Begin', date(begin)], ['Duration', time(duration)],
 			['Sum', types[0] && `${amount(sumOf(now), types[0].unit)} ${wordOf(types[0])}`],
 			['Cost', facts.cost_ns && `${time(facts.cost_ns)} a hit`],
-			['Form', profile.isDifference && 'difference of two runs'],
+			['Form', profile.isDifference && `difference${
+				facts.normalized ? ', scaled to equal sums,' : ''} from ${earlier || 'another run'}`],
 			['Noise', profile.isDifference && this.noise()],
 			['Program', facts.program],
 			['Stacks', count(new Set(this.tree('tree', UNFILTERED).leaf).size)],
