@@ -547,7 +547,7 @@ def test_a_difference_of_values_below_zero(open_page, browser, tmp_path):
     browser.key("2")
     assert [row[6:7] + row[:3] for row in table(browser)] == [
         ["freed", "−20 B", "-10 B", "-30 B"], ["grown", "+10 B", "0", "10 B"],
-        ["vanished", "+8 B", "-8 B", "0"], ["kept", "±0", "-5 B", "-5 B"], ["main", "±0", "0", "0"]]
+        ["vanished", "+8 B", "-8 B", "0"], ["main", "±0", "0", "0"], ["kept", "±0", "-5 B", "-5 B"]]
     assert [row[3:6] for row in table(browser) if row[6] == "main"] == [["−2 B", "-23 B", "-25 B"]]
     browser.do("[...document.querySelectorAll('#view-functions thead button')].at(5).click()")
     assert [row[6] for row in table(browser)] == ["freed", "main", "grown", "kept", "vanished"], "by now"
@@ -618,6 +618,8 @@ def test_the_table_of_a_difference_begins_with_the_largest_change(open_page):
     assert [row[6] for row in rows[:4]] == ["copy_page_to_iter", "tcp_recvmsg", "pipe_read", "read"]
     assert rows[0][:3] == ["+400", "400", "800"] and rows[1][:3] == ["−130", "260", "130"]
     assert rows[2][:3] == ["−60", "60", "0"]
+    changes = page.do("page.table.rows.map((r) => [Math.abs(r.self - r.selfBefore), Math.abs(r.total - r.totalBefore)])")
+    assert changes == sorted(changes, reverse=True), "as in the text: by change of self, then of total"
 
 
 @pytest.mark.parametrize("options, words", [((), "difference from "), (("--normalize",), "difference, scaled to equal sums, from ")])

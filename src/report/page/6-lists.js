@@ -148,8 +148,9 @@ class Table extends List {
 		});
 		const { of, isText } = sorted, sign = isText ? 1 : -1;
 		const by = (row) => (isText ? of(row) : abs(of(row)));
+		const moved = (row) => abs(row.total - row.totalBefore);
 		rows.sort((a, b) => (by(a) > by(b) ? sign : by(a) < by(b) ? -sign
-			: b.total - a.total || a.frame - b.frame));
+			: moved(b) - moved(a) || b.total - a.total || a.frame - b.frame));
 		if (isReversed)
 			rows.reverse();
 		const isDown = isReversed === !!isText;
