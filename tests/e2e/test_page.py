@@ -150,6 +150,15 @@ def test_a_graph_that_scrolls_is_as_wide_as_what_is_seen(files):
         page.close()
 
 
+def test_no_two_kinds_share_a_colour(open_page):
+    page = open_page()
+    for theme in ("light", "dark"):
+        colours = page.do(f"HUE_OF_KIND.map((hue) => css(channels(HUES[hue]), THEMES.{theme}.light))")
+        assert len(colours) == page.do("KINDS.length") == len(set(colours)), theme
+    swatches = page.do("[...document.querySelectorAll('#legend i')].map((e) => e.style.background)")
+    assert len(swatches) == 7 == len(set(swatches))
+
+
 # -- Each action, by its key. --
 
 
