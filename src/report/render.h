@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "profile/frame.h"
 #include "profile/profile.h"
+#include "report/forms.h"
 
 struct changes; /* profile/changes.h */
 
@@ -58,7 +59,7 @@ struct renderer {
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 
-/* The rows end with one without a name. A new form is a file and a row. */
+/* The rows end with one without a name. A new form is a file, and a row in forms.h. */
 extern const struct renderer renderers[];
 
 /* NULL: no form has that name. */
@@ -67,29 +68,10 @@ const struct renderer *renderer_find(const char *name);
 /* The form whose ending @file has; the longest one wins. NULL: none. */
 const struct renderer *renderer_of_file(const char *file);
 
-/* Text in bcc's layout, with its empty line and the time in front: see render_text.c. */
-render_function render_text;
-
-/*
- * One line per stack, outermost frame first: see render_folded.c. Leaves out the time,
- * which would be no line of this format.
- */
-render_function render_folded;
-
-/* A file of pprof, packed by gzip: see render_pprof.c. The style does not matter. */
-render_function render_pprof;
-
-/* A page with that file in it: see render_html.c. */
-render_function render_html;
-
-/* The calls as a tree with per cent, for people: see render_tree.c. */
-render_function render_tree;
-
-/* One JSON document, on a line: see render_json.c and doc/stackcount.schema.json. */
-render_function render_json;
-
-/* Sums for Prometheus, without stacks: see render_prom.c. */
-render_function render_prom;
+/* Each has its sample in its file: render_text() in render_text.c. */
+#define DECLARE_RENDERER(name, ending, function, ...) render_function function;
+FORMS(DECLARE_RENDERER)
+#undef DECLARE_RENDERER
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

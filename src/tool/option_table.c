@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "report/forms.h"
 
 static const char *const names[TOOL_N] = {
 	[TOOL_STACKCOUNT] = "stackcount",
@@ -27,6 +28,9 @@ enum tool tool_called(const char *path)
 			return (enum tool)t;
 	return TOOL_STACKCOUNT;
 }
+
+/* " csv" */
+#define FORM_WORD(name, ...) " " #name
 
 #define COUNT (1U << TOOL_STACKCOUNT)
 #define SNOOP (1U << TOOL_STACKSNOOP)
@@ -79,7 +83,7 @@ static const struct option_row rows[] = {
 	{ REPORT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
 	{ REPORT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
 	{ REPORT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
-	{ REPORT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, tree, json, pprof, html, prom" },
+	{ REPORT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output:" FORMS(FORM_WORD) },
 	{ REPORT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
 	{ REPORT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
 	{ REPORT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
@@ -127,7 +131,9 @@ const char *option_kinds(enum tool tool)
 	return tool == TOOL_PROFILE ? "" : "r: t: u: e:";
 }
 
-const char option_formats[] = "text folded tree json pprof html prom";
+static const char formats[] = FORMS(FORM_WORD);
+
+const char *const option_formats = &formats[1]; /* without the first blank */
 
 const char option_ways[] = "auto dwarf fp";
 

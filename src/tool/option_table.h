@@ -73,4 +73,4 @@ extern const char option_walkers[];
 /* The values of --unit that have a meaning of their own, likewise. */
 extern const char option_units[];
 /* The values of --format, likewise. */
-extern const char option_formats[];
+extern const char *const option_formats;

@@ -521,6 +521,9 @@ def test_forms_of_the_manual_are_those_that_are_offered():
     page = (TOP / "doc/stackcount.8").read_text()
     forms = dict(re.findall(r'^\.BR (\w+) " \(" (\.[\w.]+) \)$', page, re.M))
     assert set(forms) == set(offered)
+    help_text = subprocess.run([STACKCOUNT, "--help"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"the form of standard output: (.*)", help_text)[1].split() == offered
+    assert stackcount("--format", "pdf", GETPPID).err.rpartition("there are: ")[2].split() == offered
     refused = stackcount("-o", "a.xyz", GETPPID)
     assert sorted(refused.err.partition("there are ")[2].strip().split(", ")) == sorted(forms.values())
 

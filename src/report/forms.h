@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * report/forms.h - every form of output, once. A row has the form's name, the ending of its files,
+ * the function, and what else it sets in struct renderer (render.h). The renderers, the
+ * declarations of their functions, and the words behind --format are made of these rows. It needs
+ * no other header, so scripts/completions/generate.c has the words without the functions.
+ */
+#pragma once
+
+#define FORMS(FORM)                                                                            \
+	FORM(text, ".txt", render_text, .shows_offsets = true, .shows_addresses = true,        \
+	     .shows_pids = true, .shows_losses = true)                                         \
+	FORM(folded, ".folded", render_folded, .shows_offsets = true, .is_alone = true)        \
+	FORM(pprof, ".pb.gz", render_pprof, .wants_places = true, .wants_processes = true,     \
+	     .keeps_slices = true, .shows_offsets = true, .shows_addresses = true,             \
+	     .shows_pids = true, .shows_labels = true, .shows_losses = true, .is_alone = true) \
+	FORM(html, ".html", render_html, .wants_places = true, .wants_processes = true,        \
+	     .keeps_slices = true, .shows_offsets = true, .shows_addresses = true,             \
+	     .begins_inverted = true, .shows_pids = true, .shows_labels = true,                \
+	     .shows_losses = true, .is_alone = true)                                           \
+	FORM(tree, ".tree", render_tree, .shows_offsets = true, .begins_inverted = true,       \
+	     .leaves_out = true, .shows_pids = true, .shows_losses = true)                     \
+	FORM(json, ".json", render_json, .wants_processes = true, .keeps_slices = true,        \
+	     .shows_offsets = true, .shows_addresses = true, .shows_pids = true,               \
+	     .shows_labels = true, .shows_losses = true, .is_alone = true)                     \
+	FORM(prom, ".prom", render_prom, .has_sums = true, .shows_losses = true, .is_alone = true)
