@@ -140,7 +140,7 @@ def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 11, 16, 46)])
+@pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14, 16, 46)])
 def test_events_leave_descriptors_to_the_rest(limit):
     """Those that there is none for are told; the run has its timer and its report."""
     with Tool(["-f", "-D", "0.1", "t:sched:*"], preexec_fn=few_files(limit)) as tool:
