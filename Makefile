@@ -4,7 +4,8 @@
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
 # make quick      while working: unit tests of changed rooms, 30 end-to-end tests; 40 s
-# make check      everything needed, then every test
+# make check      everything needed, then the tests that each change has to pass: ten minutes
+# make check-all  these and all others: an hour
 # make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
 # make CROSS=aarch64   builds for another architecture, in build/aarch64
@@ -46,7 +47,7 @@ BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount profile
 
-.PHONY: all deb static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
+.PHONY: all deb static clean install deps test-deps demo check check-all quick soak unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 # Zydis's decoder, compiled from its sources: scripts/zydis says why, and fetches them.
@@ -199,6 +200,9 @@ demo: deps
 	@scripts/demo
 check: test-deps
 	@scripts/check
+check-all:
+	@scripts/deps all
+	@scripts/check all
 quick: all workload
 	@scripts/quick
 soak: test-deps all static workload

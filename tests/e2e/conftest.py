@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kernel as kernel_module  # noqa: E402
+import reporting  # noqa: E402
 from tool import PATIENCE_S, STACKCOUNT, Tool, Workload  # noqa: E402
 
 left_out = Counter()
@@ -23,7 +24,9 @@ left_out = Counter()
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): names in kernel.NEEDS; left out where absent")
     config.addinivalue_line("markers", "walk(how): --unwind where it is not given")
-    config.addinivalue_line("markers", "waits: sleeps, changes nothing of the machine, and hits nothing that others count")
+    config.addinivalue_line("markers", "thorough: takes long, or needs much: 'make check-all' alone runs it")
+    config.addinivalue_line("markers", "core: a kernel can break it: the two guests of 'make check' run it")
+    config.pluginmanager.register(reporting)
     # What a shell's background job or nohup(1) ignores, each program that is started here would ignore.
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -82,8 +85,8 @@ def pytest_report_header():
 
 
 def pytest_terminal_summary(terminalreporter):
-    for what, n in sorted(left_out.items()):
-        terminalreporter.write_line(f"not for this kernel: {n} tests need {what}")
+    for line in reporting.says_what_is_left_out(left_out):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(autouse=True)

@@ -1,61 +1,119 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the check says of tests that failed, in a guest too: tests/vm/failures.py."""
+"""What the check says of tests that failed, and what it takes for green: tests/results.py, reporting.py."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 from tool import PATIENCE_S, TOP
 
+sys.path.append(str(TOP / "tests"))
+import results  # noqa: E402
+
 pytestmark = pytest.mark.needs("machine")
 
-FAILURES = str(TOP / "tests/vm/failures.py")
+SAMPLE = """
+import time
+from pathlib import Path
+import reporting
+from tool import Result, ended
 
-FAILS = """
-import sys
+class Unaccounted(AssertionError):
+    pass
 
 def test_that_holds():
-    print("words of one that holds")
+    pass
 
 def test_that_fails():
-    print("its words", "x" * 100_000, "its last words")
-    print("words of an error", file=sys.stderr)
-    assert 1 + 1 == 3
+    ended.append(Result(["stackcount"], b"a 1", b"first line\\nLost 3 hits: the ring was full\\n", 0))
+    assert 1 + 1 == 3, "many words " * 1000
+
+def test_without_an_account():
+    raise Unaccounted("1 printed, 2 lost, 4 made")
+
+def test_that_is_known():
+    assert False
+
+def test_that_hangs():
+    time.sleep(100)
+"""
+CONFTEST = """
+from pathlib import Path
+import reporting
+reporting.LIMIT_S = 1
+reporting.KNOWN = Path(__file__).parent / "known.txt"
 """
 
 
-def said(*args):
-    done = subprocess.run([sys.executable, FAILURES, *map(str, args)], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert done.returncode == 0, done
-    return done.stdout
-
-
-def test_a_failed_test_is_shown_with_what_it_wrote(tmp_path):
-    (tmp_path / "test_sample.py").write_text(FAILS)
-    junit = tmp_path / "junit.xml"
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_logging=all", f"--junitxml={junit}"]
-    done = subprocess.run([sys.executable, *command, "test_sample.py"], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
+def run_sample(folder):
+    """What the plugin says of the tests above, by name."""
+    (folder / "test_sample.py").write_text(SAMPLE)
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "known.txt").write_text("# test, date, reason\ntests/e2e/test_sample.py::test_that_is_known 2026-11-29 a reason\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reporting", "test_sample.py"]
+    environment = {**os.environ, "PYTHONPATH": str(TOP / "tests/e2e"), "STACKCOUNT_RESULTS": str(folder / "results.jsonl")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1, done
-    text = said(junit)
-    for words in ("test_sample::test_that_fails", "assert (1 + 1) == 3", "its last words", "words of an error"):
-        assert words in text, text
-    assert "one that holds" not in text and len(text) < 10_000
-    assert text.endswith("\n1 passed, 1 failed\n")
+    return {result["test"].split("::test_")[1]: result for result in results.read(folder / "results.jsonl")}
 
 
-def test_a_guest_that_hung_is_shown_by_the_end_of_what_it_printed(tmp_path):
-    output, console = tmp_path / "output.txt", tmp_path / "console.txt"
-    output.write_text("".join(f"test_{i} PASSED\n" for i in range(500)))
-    console.write_text("Kernel panic - not syncing\n")
-    text = said(tmp_path / "none.xml", output, console)
-    assert "test_499 PASSED" in text and "test_400 PASSED" not in text and "Kernel panic" in text, text
-    assert text.endswith("\n0 passed, 1 failed\n")
+def test_each_test_leaves_a_line(tmp_path):
+    found = run_sample(tmp_path)
+    assert {name: result["outcome"] for name, result in found.items()} == {
+        "that_holds": "passed", "that_fails": "failed", "without_an_account": "failed",
+        "that_is_known": "known", "that_hangs": "failed",
+    }
+    fails = found["that_fails"]
+    assert (fails["words"], fails["place"], fails["kind"]) == ("assert (1 + 1) == 3", "test_sample.py:15", ""), fails
+    assert fails["stderr"] == "Lost 3 hits: the ring was full"
+    assert found["without_an_account"]["kind"] == "account"
+    assert found["that_hangs"]["kind"] == "limit" and found["that_hangs"]["s"] < 50, found
 
 
-def test_where_nothing_failed_nothing_is_said(tmp_path):
-    junit = tmp_path / "junit.xml"
-    junit.write_text('<testsuites><testsuite errors="0" failures="0" skipped="0" tests="3"/></testsuites>')
-    assert said(junit) == "3 passed, 0 failed\n"
+def failure(i, **more):
+    return {"suite": "e2e", "test": f"tests/e2e/test_a.py::test_{i}", "outcome": "failed", "s": 1.0, "place": "test_a.py:7",
+            "words": "assert 3 == 0", "stderr": "Lost 3 hits", "kind": "", **more}
+
+
+PASSED = {"suite": "unit", "test": "test_b::holds", "outcome": "passed", "s": 0.1}
+
+
+def judge(found, n_passed_alone):
+    again = {(result["suite"], result["test"]): {"outcome": "passed", "s": 0.6} for result in found[:n_passed_alone]}
+    text = results.end_of_log("machine: here", "phases: e2e 3 s", [*found, PASSED], again)
+    return results.is_green([*found, PASSED], *results.judge(found, again)), text
+
+
+@pytest.mark.parametrize("n, n_passed_alone, more, is_green, end", [
+    (0, 0, {}, True, "1 passed, 0 failed"),
+    (1, 0, {}, False, "1 passed, 1 failed"),
+    (3, 3, {}, True, "4 passed, 0 failed"),
+    (4, 4, {}, False, "5 passed, 1 failed"),
+    (1, 1, {"kind": "crash"}, False, "1 passed, 1 failed"),
+    (1, 1, {"kind": "account"}, False, "1 passed, 1 failed"),
+    (1, 1, {"kind": "limit"}, True, "2 passed, 0 failed"),
+    (1, 0, {"outcome": "known"}, True, "1 passed, 0 failed"),
+])
+def test_what_is_green(n, n_passed_alone, more, is_green, end):
+    verdict, text = judge([failure(i, **more) for i in range(n)], n_passed_alone)
+    assert (verdict, text.splitlines()[-1]) == (is_green, end), text
+
+
+def test_the_end_of_the_log_names_every_failure():
+    _, text = judge([failure(i) for i in range(9)], 1)
+    assert text.count("\nFAILED e2e tests/e2e/test_a.py::test_") == 8
+    assert "FAILED e2e tests/e2e/test_a.py::test_8 at test_a.py:7 (1.0 s): assert 3 == 0; stderr: Lost 3 hits" in text
+    assert "FLAKY e2e tests/e2e/test_a.py::test_0 at test_a.py:7 (1.0 s): assert 3 == 0; stderr: Lost 3 hits - then passed alone in 0.6 s" in text
+
+
+def test_the_end_of_the_log_is_short():
+    _, text = judge([failure(i, words="x" * 900, stderr="y" * 900) for i in range(90)], 0)
+    assert len(text.encode()) <= results.MOST_BYTES and "more failures: see" in text and text.endswith("\n1 passed, 90 failed")
+
+
+def test_nothing_that_passed_is_not_green():
+    assert not results.is_green([], [], [])
 
 
 def test_a_guest_whose_clock_is_too_fast_boots_again(tmp_path, monkeypatch):

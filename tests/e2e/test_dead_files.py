@@ -18,7 +18,7 @@ from test_start_signals import WAITING, WAITING_EXEC
 from test_unwind import DWARF, needs_unwinding
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, workload_path
 
-pytestmark = [pytest.mark.needs("machine"), pytest.mark.waits]
+pytestmark = pytest.mark.needs("machine")
 
 EXECVE = "59"
 ENDED = "before it began: its file system may not answer"

@@ -51,7 +51,6 @@ def test_a_command_has_all_privileges():
         assert command[name] == own[name], name
 
 
-@pytest.mark.waits
 @pytest.mark.needs("machine or old programs")
 def test_it_has_few_privileges_while_a_command_runs():
     with Tool(["-f", GETPPID, "--", "sleep", "1000"]) as tool:

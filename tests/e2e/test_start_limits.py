@@ -41,7 +41,6 @@ def status_of(server):
     return None
 
 
-@pytest.mark.waits
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("pattern", ["{}/file:func", "u:{}/file:probe"], ids=["function", "USDT"])
@@ -54,7 +53,6 @@ def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pa
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
-@pytest.mark.waits
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("by_path", [True, False], ids=["path", "PATH"])

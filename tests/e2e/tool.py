@@ -177,6 +177,9 @@ def wait_until_asking(pid):
         time.sleep(0.01)
 
 
+ended = []  # the results of the tools that a test has run
+
+
 class Tool:
     """
     A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()
@@ -328,7 +331,8 @@ class Tool:
         self.took_s = time.monotonic() - self.began
         for reader in self._readers:
             reader.join(10)
-        return self.so_far()
+        ended.append(self.so_far())
+        return ended[-1]
 
     def end(self, number=signal.SIGINT, timeout_s=PATIENCE_S):
         """A signal leaves stacksnoop a moment only, however much it has to print: so that comes first."""
