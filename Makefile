@@ -109,7 +109,7 @@ $(BUILD)/obj/%.o: src/%.c
 # Rooms whose code runs once or seldom, or waits for others, are 40 KiB smaller so.
 $(patsubst %,$(BUILD)/obj/%/%.o,spec helper match attach tool reader saved): private CFLAGS += -Os
 
-# Linux 5.10 and 6.1 refuse a loop into whose head the code before it falls ("back-edge"). For aarch64
+# Linux 6.1 and older refuse a loop into whose head the code before it falls ("back-edge"). For aarch64
 # clang 14 places such ones, unless it leaves the order of blocks as it is. tests/lint/loops looks.
 BPF_LAYOUT := $(if $(filter aarch64,$(ARCH)),-mllvm -disable-block-placement)
 $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h src/arch/*.h src/arch/*/*.h)

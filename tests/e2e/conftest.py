@@ -93,8 +93,8 @@ def pytest_terminal_summary(terminalreporter):
 def walk(request, monkeypatch):
     """
     Frame pointers reach what they reach at once; of tables a program's first hits may be ahead.
-    Kernels that know frame pointers alone say so, which one test is about. In a guest, where the
-    tables of all that runs take ten times as long, those have them that are about unwinding.
+    In a guest, where the tables of all that runs take ten times as long, those have them that are
+    about unwinding.
     """
     mark = request.node.get_closest_marker("walk")
     needs = [what for marker in request.node.iter_markers("needs") for what in marker.args]

@@ -119,10 +119,9 @@ def has_mappings_where_interrupts_are_off():
 
 
 def has_context():
-    """Programs can read the kernel's preempt_count: its address is known, and its type. Those for old
-    kernels do not read it."""
+    """Programs can read the kernel's preempt_count: its address is known, and its type."""
     is_known = has_function("__preempt_count") or has_function("pcpu_hot")
-    return version() >= (5, 17) and is_known and Path("/sys/kernel/btf/vmlinux").exists()
+    return is_known and Path("/sys/kernel/btf/vmlinux").exists()
 
 
 def has_prepared_exec():
@@ -152,8 +151,8 @@ def is_newest():
 
 @functools.cache
 def path():
-    """What decides which programs and which backend serve events of user code and tracepoints."""
-    offered = {"uprobes": has_uprobes(), "uprobe.multi": has_uprobe_multi(), "new programs": has_new_programs()}
+    """What decides which backend serves events of user code."""
+    offered = {"uprobes": has_uprobes(), "uprobe.multi": has_uprobe_multi()}
     return ",".join(name for name, has in offered.items() if has)
 
 
@@ -170,22 +169,6 @@ def has_way_to_kernel_functions():
 
 def version():
     return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
-
-
-def has_nested_programs():
-    """Before Linux 5.17 a CPU runs one tracing program at a time: what another one does is not hit."""
-    return version() >= (5, 17)
-
-
-def has_syscall_stacks():
-    """Kernel stacks at system call tracepoints: Linux 5.10 hands the user's registers to the walk,
-    which then gives nothing. 6.1 is the next one that was tried."""
-    return version() >= (6, 1)
-
-
-def has_locked_memory():
-    """BPF's memory is bounded by RLIMIT_MEMLOCK, until Linux 5.11."""
-    return version() < (5, 11)
 
 
 def has_pid_max_of_namespaces():
@@ -212,19 +195,14 @@ raise SystemExit(not is_open and ctypes.get_errno() in (1, 13))
 """
 
 
-def has_new_programs():
-    """bpf_loop(), Linux 5.17."""
-    return version() >= (5, 17)
-
-
 def has_unwinding():
     """By tables."""
-    return has_new_programs() and not is_aarch64()
+    return not is_aarch64()
 
 
 def has_kernel_tables():
-    """Unwind tables of its own, and programs that walk by them: not on aarch64, nor before Linux 5.17."""
-    return has_new_programs() and has_function("__start_orc_unwind")
+    """Unwind tables of its own, which aarch64's has not."""
+    return has_function("__start_orc_unwind")
 
 
 def has_registers_at_system_calls():
@@ -284,14 +262,11 @@ NEEDS = {
     "kernel returns": has_kernel_returns,
     "uncounted returns": lambda: has_kprobes() and not has_kernel_returns(),
     "kernel tables": has_kernel_tables,
-    "system call stacks": has_syscall_stacks,
-    "nested programs": has_nested_programs,
     "aarch64": is_aarch64,
     "machine": is_first_of_its_processor,
     "newest kernel": is_newest,
     "path of its own": has_path_of_its_own,
     "way to kernel functions": has_way_to_kernel_functions,
-    "machine or old programs": lambda: is_first_of_its_processor() or not has_new_programs(),
     "guest": is_guest,
     "locked list": has_locked_list,
     "kprobes": has_kprobes,
@@ -304,11 +279,8 @@ NEEDS = {
     "site addresses": has_sites,
     "disk": has_disk,
     "modules": has_modules,
-    "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
     "unwinding": has_unwinding,
-    "new programs": has_new_programs,
-    "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
     "fuse": has_fuse,

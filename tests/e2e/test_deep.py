@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """User stacks of any depth: whole up to 1,024 frames, each of them the right one, and marked
-where more are missing. Kernels without bpf_loop() keep 127."""
+where more are missing."""
 
 import os
 import re
@@ -8,14 +8,13 @@ import signal
 from collections import Counter
 
 import pytest
-from kernel import has_new_programs, version
 from test_stacks import wait_for_large_maps
 from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
 
 FEW = 1000  # deep stacks, for which the maps' first level has room
 LEVELS = 16  # of tests/workload/ladder.c that tell its stacks apart
 MASK = (1 << 64) - 1
-MOST = 1024 if has_new_programs() else 127
+MOST = 1024
 CUT = "[cut: depth]"
 
 needs_deep = pytest.mark.needs("unwinding")
@@ -83,9 +82,7 @@ def frames_below(below, workload, walk):
 
 
 def kept(frames, most=MOST):
-    """Linux 5.10 walks by itself, and does not say whether the last frame was the last."""
-    is_whole = len(frames) < most or (len(frames) == most and version() >= (5, 15))
-    return frames if is_whole else [CUT, *frames[-most:]]
+    return frames if len(frames) <= most else [CUT, *frames[-most:]]
 
 
 def check(lines, frames, n):
@@ -95,7 +92,7 @@ def check(lines, frames, n):
 # --- whole, or marked ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("total", [127, 128, 1024, 1025, *here(126, 129, 500, 1023, 3000)])
 @pytest.mark.parametrize("walk", WALKS)
 def test_each_frame_of_a_stack(workload, below, walk, total):
@@ -121,7 +118,6 @@ def test_at_a_function_of_its_own(workload, below, walk, total):
 
 @pytest.mark.needs("machine")
 @needs_deep
-@pytest.mark.needs("system call stacks")
 @pytest.mark.parametrize("walk", WALKS)
 def test_below_the_frames_of_the_kernel(workload, below, walk):
     outer = frames_below(below, workload, walk)
@@ -136,7 +132,7 @@ def test_below_the_frames_of_the_kernel(workload, below, walk):
 # --- --max-depth ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("depth", [500, *here(3000)])
 @pytest.mark.parametrize("most", [127, *here(1, 126)])
 @pytest.mark.parametrize("walk", WALKS)
@@ -154,12 +150,6 @@ def test_many_of_the_innermost(workload, below, walk, most):
     for depth in (150, 3000):
         lines = run(workload, walk, depth, times=5, options=["--max-depth", most])
         check(lines, kept(outer + frames_of(depth), most), 5)
-
-
-@pytest.mark.needs("no unwinding")
-def test_an_old_kernel_says_that_it_keeps_fewer_than_asked_for(workload):
-    lines = run(workload, ("ladder",), 500, times=5, options=["--max-depth", 200])
-    check(lines, kept(frames_of(500), 127), 5)
 
 
 # --- events ---

@@ -122,7 +122,6 @@ def test_a_semaphore_is_up_for_a_process_that_is_there_and_for_one_that_comes(wo
     assert hits(result) == 30, result
 
 
-@pytest.mark.needs("new programs")
 def test_a_refused_function_does_not_cost_the_others(workload):
     workload("vector", 1)
     args = ["--debug", *MANY, "-D", "0.1", REFUSED, "c:pthread_[a-r]*"]

@@ -47,7 +47,6 @@ def test_tracepoint_three_million_hits_on_two_cpus(workload):
     (check_preempted if "PREEMPT_RT" in os.uname().version else check)(result, expected)
 
 
-@pytest.mark.needs("system call stacks")
 def test_tracepoint_with_kernel_and_user_frames(workload):
     n = scaled(100_000)
     work = workload("syscalls", "getppid", n, 2 * n, cpus=[0, 1])
@@ -57,7 +56,7 @@ def test_tracepoint_with_kernel_and_user_frames(workload):
         assert "do_syscall_64" in parts[parts.index("-") :], parts
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_tracepoint_with_kernel_frames_only(workload):
     n = scaled(100_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -68,7 +67,7 @@ def test_tracepoint_with_kernel_frames_only(workload):
     assert not chains(result), "user frames in spite of -K"
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_tracepoint_without_a_filter(workload):
     n = scaled(100_000)
     work = workload("syscalls", "getppid", n, n)
@@ -166,7 +165,7 @@ def test_intervals_add_up(workload):
     assert sum(report.total for report in text.reports) == sum(expected.values())
 
 
-@pytest.mark.needs("machine or old programs", "undisturbed maps")
+@pytest.mark.needs("machine", "undisturbed maps")
 def test_intervals_add_up_under_full_load(workload):
     n = scaled(500_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])

@@ -33,14 +33,14 @@ BACKENDS = pytest.mark.parametrize(
 # --- exact counts ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_three_million_hits_on_two_cpus(workload):
     half = scaled(750_000)
     work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
     assert count_calls(work, "-p", work.pid, GETPPID).counts == {ENTER: 4 * half}
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_several_tracepoints_on_two_cpus(workload):
     half = scaled(250_000)
     work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
@@ -89,7 +89,7 @@ def test_kinds_of_events_side_by_side(workload):
     assert counts == {"alpha:tick": 300, "fire_alpha": 300, "fire_beta": 300, "fire_gated": 300}
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_command_and_its_children_are_counted():
     script = f"{CALLS} --quiet 10 20 30; {CALLS} --quiet 1 2 3"
     result = funccount(f"{CALLS}:leaf*", "--", "sh", "-c", script).ok()
@@ -117,7 +117,7 @@ def test_two_processes_of_three(workload):
         assert parse_calls(tool.end().ok().out).counts == {ENTER: 20_200, EXIT: 20_200}
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("cpu", [0, 1])
 def test_one_cpu_of_two(workload, cpu):
     work = workload("syscalls", "getppid", 1_000, 500, cpus=[0, 1])
@@ -365,7 +365,7 @@ def test_defect_51_10000_functions_are_one_program(tmp_path):
     assert "program on_uprobe:" not in result.err
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_defect_52_intervals_add_up_under_load(workload):
     """A report comes while the first half is under way or behind it, and before the second begins."""
     n = scaled(250_000)

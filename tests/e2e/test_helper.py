@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tool import PATIENCE_S, workload_path
 
-pytestmark = pytest.mark.needs("machine or old programs")
+pytestmark = pytest.mark.needs("machine")
 
 # What ends the process: no library of ours makes these calls.
 FATAL = ("socket", "execve", "fork", "kill", "ptrace", "bpf", "perf_event_open", "unshare", "x32")

@@ -176,7 +176,7 @@ def public_copy(tmp_path_factory):
     shutil.rmtree(folder)
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_no_root(public_copy):
     with Tool([GETPPID], program=public_copy, user=65534, group=65534, extra_groups=[], cwd="/") as tool:
         refused(tool.wait(), FAILED, r"root|CAP_\w+")
@@ -239,7 +239,7 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
         refused(result, FAILED, cause, "CAP_SYS_ADMIN")
 
 
-@pytest.mark.needs("uprobe events", "path of its own", "new programs")
+@pytest.mark.needs("uprobe events", "path of its own")
 def test_an_event_defined_in_tracefs_needs_no_more_than_any_perf_event(sysctl):
     """Unlike a single uprobe, for which Linux 6.16 wants CAP_SYS_ADMIN."""
     sysctl("kernel.perf_event_paranoid", 2)
@@ -270,7 +270,7 @@ def test_capabilities_that_are_enough_count(workload, sysctl):
         assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
 
 
-@pytest.mark.needs("path of its own", "new programs")
+@pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("event", [GETPPID, "t:syscalls:sys_enter_getp*"])
 def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
     sysctl("kernel.perf_event_paranoid", 2)
@@ -283,15 +283,6 @@ def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
             assert "Tracing " in result.ok().out
         else:
             refused(result, FAILED, "this user may not read tracefs", "CAP_DAC_READ_SEARCH")
-
-
-@pytest.mark.needs("locked memory")
-def test_limit_of_locked_memory_is_named():
-    def lock_little():
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
-
-    with Tool([GETPPID], wrap=["setpriv", "--bounding-set", "-sys_resource"], preexec_fn=lock_little) as tool:
-        refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
 
 
 @contextlib.contextmanager
@@ -393,7 +384,7 @@ def test_a_proc_that_does_not_show_us_is_told(wrap):
     assert result.err.count("/proc is not mounted, or belongs to another PID namespace") == 1, result
 
 
-@pytest.mark.needs("path of its own", "new programs")
+@pytest.mark.needs("path of its own")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
     with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
         result = tool.wait()

@@ -8,7 +8,6 @@ import re
 import pytest
 from tool import STACKSNOOP, Tool, read_folded
 
-pytestmark = pytest.mark.needs("nested programs")
 
 PRINTK = "t:bpf_trace:bpf_trace_printk"
 OURS = re.compile(r"bpf_prog_[0-9a-f]{16}_(late_\d+)")

@@ -104,7 +104,6 @@ def test_frame_without_a_name_is_a_place_in_its_file(workload):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.needs("system call stacks")
 def test_text_with_a_delimiter(workload):
     work = workload("syscalls", "getppid", 5, 0)
     result, _ = trace(work, "-d", "-p", work.pid, GETPPID)
@@ -160,7 +159,6 @@ def test_folded_is_nothing_but_stacks(work):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.needs("system call stacks")
 def test_folded_with_a_delimiter_and_the_process(workload):
     work = workload("syscalls", "getppid", 5, 0)
     result, _ = trace(work, "-dfP", "-p", work.pid, GETPPID)

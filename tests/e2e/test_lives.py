@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import kernel
 import pytest
 from test_arms_length import WARDEN, helpers
 from contained import Contained
@@ -218,7 +217,7 @@ def test_a_thousand_short_programs_as_events():
 # --- one process, several programs ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_in_one_process():
     """Equal addresses are other functions in the next program."""
     with Tool(["-U", "-P", GETPPID]) as tool:
@@ -260,7 +259,7 @@ def test_programs_that_follow_each_other_at_their_functions():
     }, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_execs(workload):
     """What it ran first is known from a look at it, what it runs then from its records."""
     with workload("lives-one", 3, TWO, 5) as work, Tool(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
@@ -274,7 +273,7 @@ def test_a_process_that_was_there_before_execs(workload):
     }, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_hits_and_is_gone(workload):
     with workload("lives-one", 1) as work, Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -323,7 +322,7 @@ done
 """
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["inside", pytest.param("outside", marks=pytest.mark.needs("machine"))])
 def test_a_number_that_is_used_again(where):
     times = scaled(50, least=10)
@@ -424,7 +423,7 @@ def wait_until_read(tool):
         time.sleep(0.02)
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["outside", pytest.param("inside", marks=pytest.mark.needs("machine"))])
 def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
@@ -457,7 +456,7 @@ LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
 FAR = workload_path("libfar.so")
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another(workload):
     with workload("swap", LATE, NEXT, 100, 0, "self") as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
@@ -492,7 +491,7 @@ def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     assert chains(result) == expected and len(expected) == 2, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
     with workload("dl", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -774,7 +773,7 @@ WALKS = [
 ]
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("program, walk", WALKS)
 @pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
 def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late):
@@ -806,8 +805,8 @@ def test_without_user_stacks_nothing_is_followed():
     with Tool(["-f", GETPPID]) as tool:
         tool.wait_live()
         followed = tool.n_perf_events()
-    for_each_cpu = 3 if kernel.version() >= (5, 12) else 2  # the second tells build IDs, the last who shares memory
-    assert followed == alone + for_each_cpu * os.cpu_count() and alone <= os.cpu_count()
+    # Of each CPU, the second tells build IDs, the last who shares memory.
+    assert followed == alone + 3 * os.cpu_count() and alone <= os.cpu_count()
 
 
 @pytest.mark.needs("machine")

@@ -223,7 +223,7 @@ def test_list_of_nothing():
     assert result.status == 1 and result.stdout == b"", result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_debug_tells_how_it_is_done(workload):
     work = workload("syscalls", "getppid", 10, 10)
     result, expected = trace(work, "--debug", "-U", "-f", "-p", work.pid, GETPPID)
@@ -248,7 +248,7 @@ def test_debug_names_the_backend_of_a_kernel_function(kernel):
     assert re.search(backend, result.err), result.err
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_command_is_counted_alone(workload):
     """Its hits and those of its children; another process's are not."""
     other = workload("syscalls", "getppid", 1000, 1000)
@@ -261,7 +261,7 @@ def test_command_is_counted_alone(workload):
     assert 1000 <= sum(count for _, count in read_folded(result.out)) <= 1001, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", ["fork", "exec"])
 def test_command_with_short_lived_children(how):
     command = [workload_path("spawn"), "--quiet", how, "20", "200"]
@@ -284,7 +284,7 @@ def test_command_and_a_user_function():
     assert sum(count for _, count in read_folded(result.out)) == 500, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_command_is_attached_before_its_first_instruction():
     probe = "t:syscalls:sys_enter_brk"
     result = stackcount("-U", "-f", probe, "--", workload_path("files"), "--quiet", "/dev/null", "0").ok()

@@ -32,7 +32,7 @@ def has_few_privileges(status):
             and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2")
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
 def test_every_thread_has_few_privileges_while_it_counts(program):
     with Tool([GETPPID], program=program) as tool:
@@ -41,7 +41,7 @@ def test_every_thread_has_few_privileges_while_it_counts(program):
         tool.end().ok()
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_a_command_has_all_privileges():
     with Tool(["-f", GETPPID, "--", "cat", "/proc/self/status"]) as tool:
         result = tool.wait().ok()
@@ -51,7 +51,7 @@ def test_a_command_has_all_privileges():
         assert command[name] == own[name], name
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_it_has_few_privileges_while_a_command_runs():
     with Tool(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
         tool.wait_live()

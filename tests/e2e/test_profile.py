@@ -44,7 +44,7 @@ def work(workload):
     return workload("samples", 0, 0, 800, 800)
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_text_is_bcc_s(work):
     result, _ = trace(work, "-F", 199, "-d", "-p", work.pid, program=PROFILE)
     assert re.fullmatch(

@@ -98,7 +98,7 @@ def test_recursion_has_a_stack_for_each_depth(workload):
     assert depths == expected
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     """The kernel puts breakpoints into private mappings of the file, which once were the matcher's, too."""
     with Tool([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:

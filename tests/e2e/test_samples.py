@@ -48,7 +48,7 @@ def test_each_page_fault_is_counted(workload, program):
     assert wanted - result.lost <= found[chain] <= wanted, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_faults_of_the_kernel_alone(workload):
     """Those of touch() are the user's."""
     work = workload("samples", 1000, 0, 0, 0)
@@ -59,7 +59,7 @@ def test_faults_of_the_kernel_alone(workload):
     assert 1000 - result.lost <= counted(result.ok(), "touch") <= 1000, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_one_of_so_many_faults(workload):
     n = scaled(20_000)
     work = workload("samples", n, 0, 0, 0, cpus=[0])
@@ -69,7 +69,7 @@ def test_one_of_so_many_faults(workload):
     assert n / 10 * 0.8 - result.lost <= hits <= n / 10 * 1.2, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_each_switch_is_counted(workload):
     work = workload("samples", 0, scaled(2000), 0, 0)
     result, expected = trace(work, "-d", "-f", "-p", work.pid, "--debug", "e:context-switches")
@@ -130,7 +130,7 @@ def test_kernel_tables_agree_with_the_kernel(workload, events):
     walks.check(least_share=0.9)
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_funccount_counts_events(workload):
     work = workload("samples", 5000, 0, 0, 0)
     result, _ = trace(work, "-p", work.pid, "e:page-faults", "e:minor-faults", program=FUNCCOUNT)
@@ -138,7 +138,7 @@ def test_funccount_counts_events(workload):
     assert 5000 - result.lost <= n <= 6000, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_stacksnoop_shows_each(workload):
     work = workload("samples", 200, 0, 0, 0)
     result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults", program=STACKSNOOP)

@@ -36,7 +36,7 @@ def stack_number(chain):
     return sum(1 << level for level, step in enumerate(steps) if step == "one")
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_200_000_distinct_stacks_each_counted(workload):
     n, times = scaled(200_000), 3
     work = workload("distinct", n, times)
@@ -149,14 +149,14 @@ def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
     assert chains(result).get(first) == expected_known[first]
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_deep_stack_is_whole_up_to_the_limit(workload):
     work = workload("deep", 100, 50)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_stack_that_was_cut_says_so(workload):
     work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -175,7 +175,7 @@ def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
         assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("depth", [1, 20])
 @HOW
 def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
@@ -212,7 +212,7 @@ def test_max_depth_of_one_at_a_function(workload, how):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
     paths = {}
@@ -253,7 +253,7 @@ def test_first_frame_is_the_function_and_second_its_caller(workload, program):
 MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
     with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
         tool.wait_live()
@@ -265,7 +265,7 @@ def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
         assert not any(MACHINERY.search(part) for part in parts[-2:]), parts
 
 
-@pytest.mark.needs("system call stacks", "path of its own")
+@pytest.mark.needs("path of its own")
 def test_first_frame_at_a_system_call(workload):
     work = workload("syscalls", "getppid", 100, 0)
     result, _ = trace(work, "-K", "-f", "-p", work.pid, GETPPID)

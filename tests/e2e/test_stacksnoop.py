@@ -36,7 +36,7 @@ def now_ns():
 # --- every event is printed or counted as lost ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_tracepoint_at_full_speed_on_two_cpus(workload):
     n = scaled(75_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -45,7 +45,6 @@ def test_tracepoint_at_full_speed_on_two_cpus(workload):
     check_sum(result, folded_chains(result.out)[0], expected)
 
 
-@pytest.mark.needs("system call stacks")
 def test_tracepoint_with_kernel_and_user_frames(workload):
     work = workload("syscalls", "getppid", FEW, 2 * FEW, cpus=[0, 1])
     result, expected = trace(work, "-p", work.pid, GETPPID)
@@ -244,7 +243,7 @@ def test_time_of_day_follows_when_it_is_set(workload):
 # --- whose it was ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
 def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
     work = workload("spawn", how, 30, 2)
@@ -423,7 +422,6 @@ def test_full_disk_is_told(workload):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.needs("system call stacks")
 def test_kernel_stacks_only(workload):
     for option in ("-K", "--kernel-stacks-only"):
         work = workload("syscalls", "getppid", 30, 0)

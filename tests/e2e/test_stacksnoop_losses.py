@@ -187,7 +187,7 @@ def test_losses_are_silent_when_there_are_none(workload):
 # --- many stacks, little memory ---
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("memory", ["4M", "1M", "16M"])
 def test_many_stacks_at_full_speed(workload, memory):
     n_stacks = scaled(60_000, least=2_000)
@@ -282,7 +282,7 @@ def test_defect_58_an_event_without_a_stack_is_an_event(workload):
     assert all(re.fullmatch(r"swapper/\d+", event.comm) for event in events if event.pid == 0)
 
 
-@pytest.mark.needs("uprobes", "system call stacks", "path of its own")
+@pytest.mark.needs("uprobes", "path of its own")
 @pytest.mark.parametrize("form,read", [("-s", read_text), ("--json", read_json)])
 def test_defect_60_every_kind_of_event_and_both_stacks(workload, form, read):
     patterns = [GETPPID, f"{CALLS}:leaf*", f"u:{workload_path('usdt')}:alpha:*"]
@@ -346,7 +346,7 @@ def test_defect_62_what_does_not_exist_is_told_in_a_line(pattern):
     assert re.fullmatch(r"stacksnoop: .*\n", result.err), result
 
 
-@pytest.mark.needs("machine or old programs")
+@pytest.mark.needs("machine")
 def test_defect_63_cpus_take_turns_and_events_stay_in_order(workload):
     """Two processes, one per CPU, each event of one answered by one of the other's."""
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]

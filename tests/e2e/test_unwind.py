@@ -66,7 +66,7 @@ def test_a_system_call_when_each_rule_is_looked_up(workload):
 
 
 @needs_unwinding
-@pytest.mark.needs("system call stacks", "path of its own")
+@pytest.mark.needs("path of its own")
 def test_a_system_call_with_its_kernel_stack(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500)
     result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, GETPPID)
@@ -355,15 +355,6 @@ def test_a_process_is_whole_with_as_few_descriptors_as_are_asked_for(workload):
 
     result, _ = with_fewest_files(run)
     assert sum(check_whole(result).values()) == 200
-
-
-@pytest.mark.needs("no unwinding")
-@pytest.mark.parametrize("how", ["auto", "dwarf"])
-def test_older_kernels_walk_by_frame_pointers_and_say_so(workload, how):
-    work = workload("syscalls", "getppid", 100, 50)
-    result, expected = trace(work, "--unwind", how, "-U", "-f", "-p", work.pid, GETPPID)
-    assert result.ok().err.count("unwind tables need Linux 5.15") == 1
-    assert chains(result) == expected
 
 
 @pytest.mark.needs("machine")

@@ -20,7 +20,6 @@ from cache import KEYRING, Problem, cache_dir, mirror, unpack  # noqa: E402
 
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 BUILDING = ["bookworm", "trixie", "sid"]
-OLD = "bullseye"
 MONTH_S = 28 * 24 * 3600
 
 # Manual pages and the like of packages, which nobody reads there.

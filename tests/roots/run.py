@@ -3,8 +3,7 @@
 """tests/roots/run.py [-k TEXT] - build, package and run in root directories of Debian's releases.
 
 Debian 12, 13 and sid build the project with their own tools. What they built traces there, in each
-other's roots, and without any library in an empty root, in Debian 11's and beside musl. Needs root
-and mmdebstrap. Prints what failed; the last line is "N passed, N failed".
+other's roots, and without any library in an empty root and beside musl. Needs root and mmdebstrap. Prints what failed; the last line is "N passed, N failed".
 
 build/roots/programs/SUITE is the static program of that release, for tests/e2e/test_verifier.py;
 build/roots/ready says that all are there.
@@ -24,7 +23,7 @@ import time
 import traceback
 from pathlib import Path
 
-from roots import BUILD, BUILDING, OLD, TOP, Problem, Root, root
+from roots import BUILD, BUILDING, TOP, Problem, Root, root
 
 HERE = BUILD / "roots"
 PATIENCE_S = 60
@@ -201,22 +200,13 @@ def static_traces_in_an_empty_root(suite):
         traces_another(here, f"/tool/{suite}")
 
 
-def static_traces_in(suite, lower):
+@test
+def static_traces_beside_musl(suite):
     """Programs of that root, too: its shell."""
-    with Root(root(lower), tool=HERE / "programs") as here:
+    with Root(root("musl"), tool=HERE / "programs") as here:
         done = here.trace(f"/tool/{suite}", "-f", "t:syscalls:sys_enter_exit_group", "--", "/bin/sh", "-c", "exit 0")
         check(done.returncode == 0 and sum(chains(done.stdout).values()) == 1, "wrong count", done.stdout, done.stderr)
         traces_another(here, f"/tool/{suite}")
-
-
-@test
-def static_traces_beside_musl(suite):
-    static_traces_in(suite, "musl")
-
-
-@test
-def static_traces_in_debian_11(suite):
-    static_traces_in(suite, OLD)
 
 
 def built_on_12_traces_in(suite):
@@ -308,7 +298,7 @@ class Runner:
 
 
 def make_roots(runner):
-    names = [*BUILDING, OLD, "musl"]
+    names = [*BUILDING, "musl"]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         made = dict(zip(names, pool.map(lambda name: runner.run(f"makes_root[{name}]", root, name), names)))
     return made

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/fetch.py [--path] [NAME...] - fetch what the guests need; does nothing twice.
 
-Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the mirror that
+Kernels: 6.1 6.12 newest (the newest cloud kernel of three Debian suites, through the mirror that
 this machine uses), rt (Debian's PREEMPT_RT kernel), arm64 (Debian 13's cloud kernel for that).
 "root" and "root-arm64": a small root file system with Python and pytest. "sysroot-arm64": the headers and
 libraries that a cross build needs (scripts/cross.mk). --path prints the folders alone.
@@ -28,7 +28,6 @@ from cache import Apt, Problem, cache_dir, host_suite, make_ext4, replace_dir, t
 
 SUITES = {
     "rt": "bookworm-backports",
-    "5.10": "bullseye",
     "6.1": "bookworm",
     "6.12": "bookworm-backports",
     "newest": "sid",

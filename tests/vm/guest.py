@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A kernel under QEMU's software emulation, and one command run in it.
 
-NVMe and ext4 are built into the four cloud kernels; the others have an initramfs that loads them. One
+NVMe and ext4 are built into the three cloud kernels of amd64; the others have an initramfs that loads them. One
 controller has the disks as its name spaces; the guest's init links them as /dev/disk-N:
 
     1  the root file system; changes are thrown away

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
-Boot each kernel (5.10 6.1 6.12 newest rt arm64; default all) and run tests/e2e in it, the same files
+Boot each kernel (6.1 6.12 newest rt arm64; default all) and run tests/e2e in it, the same files
 as on this machine (of PREEMPT_RT those alone that depend on what may preempt a program, of arm64 SELECTIONS).
 arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The last line per kernel is its sum:
 
@@ -42,7 +42,7 @@ BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 SCALE = "0.02"
 
 # The last one, alone on its CPU, is to be a short one.
-LONGEST_FIRST = ["newest", "6.1", "5.10", "arm64", "6.12", "rt"]
+LONGEST_FIRST = ["newest", "6.1", "arm64", "6.12", "rt"]
 
 # What is run of tests/e2e, where that is not all of it.
 SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
