@@ -136,56 +136,7 @@ $(SKELETON): $(BUILD)/gen/linked.bpf.o scripts/packed_skeleton $(PACK)
 
 $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
-# Unit tests: tests/unit/test_X.c with the rooms that it names in its first line
-# ("rooms: spec base"; "all" stands for the others), under ASan and UBSan.
-UNIT_SRCS  := $(wildcard tests/unit/test_*.c)
-UNIT_TESTS := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/unit/%)
-UNIT_FLAGS := -O1 -g -std=gnu17 $(WARN) -fsanitize=address,undefined -fno-sanitize-recover=all \
-	-fno-omit-frame-pointer -DTEST_BUILD=\"$(abspath $(BUILD))\"
-
-$(BUILD)/uobj/%.o: src/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
-$(patsubst src/%.c,$(BUILD)/uobj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
-
-unit_named = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
-unit_rooms = $(patsubst all,$(ROOMS),$(call unit_named,$(1)))
-unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(call sources_of,$(r)))))
-define unit_rule
-$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(DECODER)
-	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) -Itests -MMD -MP -o $$@ $$< $$(filter %.o %.a,$$^) -lcmocka $$(LIBS)
-endef
-$(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_rule,$(t))))
-
-unit: $(SKELETON)
-	@scripts/unit
-
-# Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
-# by make fuzz (clang), from there and from parts of this machine's files.
-FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match profile saved report,$(call sources_of,$(r))) \
-	src/symbolize/perf_map.c src/tables/late.c src/bpf/value_code.c src/bpf/program_code.c
-FUZZ_LIBS := -lbpf -lelf -ldw -llzma -lz -ldeflate -Wl,-Bstatic -liberty -Wl,-Bdynamic
-FUZZ_TIME ?= 120
-
-$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(DECODER)
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -o $@ $^ $(FUZZ_LIBS)
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(DECODER)
-	@mkdir -p $(@D)
-	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)
-fuzz-replay: $(FUZZ:%=$(BUILD)/fuzz/replay_%)
-	@p=0; n=0; for f in $(FUZZ); do if $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f/*; then p=$$((p + 1)); \
-		else echo "fuzz target $$f failed"; n=$$((n + 1)); fi; done; \
-		echo "$$p passed, $$n failed"; [ $$n -eq 0 ]
-fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
-	@tests/fuzz/make_real $(BUILD)/fuzz/real
-	@for f in $(FUZZ); do mkdir -p $(BUILD)/fuzz/new_$$f $(BUILD)/fuzz/real/$$f && \
-		$(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_TIME) -timeout=5 -max_len=32768 \
-		$(BUILD)/fuzz/new_$$f tests/fuzz/corpus/$$f $(BUILD)/fuzz/real/$$f || exit 1; done
-
+include scripts/unit.mk
 include scripts/completions/rules.mk
 include scripts/page/rules.mk
 include tests/workload/rules.mk

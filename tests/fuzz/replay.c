@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * replay FILE... - run a fuzz target over files, without libFuzzer.
+ * replay TARGET FILE... - run a fuzz target over files, without libFuzzer.
  *
  * The target aborts where its property does not hold; the file is then the last
  * one named.
@@ -8,10 +8,24 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "base/array.h"
 
-static int replay(const char *path)
+/*
+ * scripts/unit.mk defines EACH_TARGET(DO) as DO(fuzz_one) DO(fuzz_two) ..., and changes the name of
+ * each file's LLVMFuzzerTestOneInput().
+ */
+#define DECLARE(target) int target##_one(const uint8_t *data, size_t size);
+EACH_TARGET(DECLARE)
+
+#define ROW(target) { #target, target##_one },
+static const struct target {
+	const char *name;
+	int (*run)(const uint8_t *data, size_t size);
+} targets[] = { EACH_TARGET(ROW) };
+
+static int replay(const struct target *target, const char *path)
 {
 	FILE *f = fopen(path, "r");
 
@@ -31,17 +45,22 @@ static int replay(const char *path)
 	}
 	fclose(f);
 	fprintf(stderr, "%s\n", path);
-	LLVMFuzzerTestOneInput(data, (size_t)size);
+	target->run(data, (size_t)size);
 	free(data);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	int failed = argc < 2;
+	size_t at = 0;
+	int failed = argc < 3;
 
-	for (int i = 1; i < argc; i++)
-		failed |= replay(argv[i]);
-	printf("%d files replayed\n", argc - 1);
+	while (at < ARRAY_SIZE(targets) && (argc < 2 || strcmp(targets[at].name, argv[1]) != 0))
+		at++;
+	if (at == ARRAY_SIZE(targets))
+		return 2;
+	for (int i = 2; i < argc; i++)
+		failed |= replay(&targets[at], argv[i]);
+	printf("%d files replayed\n", argc - 2);
 	return failed;
 }

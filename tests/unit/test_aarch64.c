@@ -1,4 +1,4 @@
-/* rooms: base */
+/* rooms: base; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The pure functions of src/arch/aarch64, on any machine. Instructions as words. */
 #include <elf.h>

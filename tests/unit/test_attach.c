@@ -1,4 +1,4 @@
-/* rooms: base attach arch */
+/* rooms: base attach arch; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * On the running kernel, as root: probes on this program's own functions, and programs of

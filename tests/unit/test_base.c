@@ -25,13 +25,6 @@
 #include "base/strbuf.h"
 #include "base/strtab.h"
 
-/* The sanitizer ends a program that asks for too much; we want to see ours do it. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1";
-}
-
 /* error */
 
 static void an_error_keeps_its_code_and_words(void **state)

@@ -1,4 +1,4 @@
-/* rooms: base store */
+/* rooms: base store; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counters as the programs would have left them. */
 #include <setjmp.h>

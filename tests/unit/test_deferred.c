@@ -1,4 +1,4 @@
-/* rooms: base */
+/* rooms: store tables base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Deferred hits: taken from a ring that lies here, and walked by rules that lie here. A live walk
@@ -8,16 +8,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/hash.h"
-
-/* The rooms of both need a kernel, these two files do not. */
-#include "../../src/store/deferred.c"
-#include "../../src/tables/late.c"
+#include "store/deferred.h"
+#include "tables/late.h"
 
 #define CODE 0x400000ULL
 #define STACK 0x7fff00000000ULL

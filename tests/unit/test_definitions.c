@@ -26,28 +26,6 @@
 #define PROGRAM "/proc/self/exe"
 #define SOMEWHERE 0x1000 /* an offset; nothing is probed here */
 
-/* The backends are linked in, but nothing is attached here. */
-int object_program_fd(const struct object *object, enum object_program program)
-{
-	(void)object;
-	(void)program;
-	return -1;
-}
-
-int object_program_for(const struct object *object, enum object_program program, uint32_t target)
-{
-	(void)target;
-	return object_program_fd(object, program);
-}
-
-int *object_descriptors(const struct object *object, unsigned programs, size_t *ret_n)
-{
-	(void)object;
-	(void)programs;
-	*ret_n = 0;
-	return NULL;
-}
-
 static int tracefs = -1;
 
 /* tracefs, for this program alone, as it may not be mounted. */

@@ -1,4 +1,4 @@
-/* rooms: arch unwind elf base */
+/* rooms: unwind arch elf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel's own unwind tables: each entry means the same to us as to the kernel.

@@ -14,28 +14,6 @@
 #include "attach/plan.h"
 #include "base/array.h"
 
-/* The backends are linked in, but nothing is attached here. */
-int object_program_fd(const struct object *object, enum object_program program)
-{
-	(void)object;
-	(void)program;
-	return -1;
-}
-
-int object_program_for(const struct object *object, enum object_program program, uint32_t target)
-{
-	(void)target;
-	return object_program_fd(object, program);
-}
-
-int *object_descriptors(const struct object *object, unsigned programs, size_t *ret_n)
-{
-	(void)object;
-	(void)programs;
-	*ret_n = 0;
-	return NULL;
-}
-
 #define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
 
 static const struct features bare = {};

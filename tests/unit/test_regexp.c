@@ -17,13 +17,6 @@
 #include "base/regexp.h"
 #include "base/strbuf.h"
 
-/* Out of memory is an answer here, not the end. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1";
-}
-
 static char *repeated(const char *text, unsigned n, const char *middle, const char *end)
 {
 	struct strbuf b = {};

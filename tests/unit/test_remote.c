@@ -1,4 +1,4 @@
-/* rooms: tables helper reader unwind elf arch base */
+/* rooms: tables helper reader unwind elf arch base; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What helpers do for unwind tables, with helpers that die, hang and lie: a file's table is lost,

@@ -508,7 +508,7 @@ static struct child child_fork(void)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (read(in[0], &byte, 1) != 1 || dup2(out[1], STDOUT_FILENO) < 0)
 			_exit(1);
-		(void)execl(COPY, COPY, "child", NULL);
+		(void)execl(COPY, "test_symbolize", "child", NULL);
 		_exit(1);
 	}
 	close(in[0]);

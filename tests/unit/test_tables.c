@@ -1,4 +1,4 @@
-/* rooms: tables unwind elf kernel processes reader helper arch base */
+/* rooms: tables unwind elf kernel processes reader helper arch base; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
