@@ -5,20 +5,8 @@
  */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "elf/image.h"
 
 static char folder[] = "/tmp/test_elf.XXXXXX";
@@ -49,7 +37,6 @@ static inline int run(const char *command)
 
 static inline int remove_files(void **state)
 {
-	(void)state;
 	return run("rm -rf \"$PWD\"");
 }
 

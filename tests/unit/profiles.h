@@ -2,17 +2,8 @@
 /* tests/unit/profiles.h - made profiles, as pprof files, and the comparison of two profiles. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "base/strbuf.h"
 #include "profile/builder.h"
 #include "report/render.h"

@@ -2,27 +2,12 @@
 /* tests/unit/scratch.h - a folder for a test program's files, removed at its end. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/cleanup.h"
-#include "base/error.h"
+#include "test.h"
 
 static char scratch[] = "/tmp/test_scratch.XXXXXX";
 
 static inline int scratch_make(void **state)
 {
-	(void)state;
 	return mkdtemp(scratch) ? 0 : -1;
 }
 
@@ -30,7 +15,6 @@ static inline int scratch_remove(void **state)
 {
 	cleanup_free char *command = xasprintf("rm -rf '%s'", scratch);
 
-	(void)state;
 	return system(command);
 }
 

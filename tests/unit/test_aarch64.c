@@ -1,19 +1,12 @@
 /* rooms: base; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The pure functions of src/arch/aarch64, on any machine. Instructions as words. */
+#include "test.h"
+
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 
-#include <cmocka.h>
 #include <linux/types.h>
-
-#include "base/array.h"
 
 /* From here on, this is aarch64 for arch/own.h. */
 #undef __x86_64__
@@ -26,7 +19,7 @@
 #include "../../src/arch/aarch64/stub.c"
 #include "../../src/arch/aarch64/uprobe.c"
 
-static void operands_of_usdt_probes_are_read(void **state)
+TEST(operands_of_usdt_probes_are_read)
 {
 	static const struct {
 		const char *text;
@@ -47,7 +40,6 @@ static void operands_of_usdt_probes_are_read(void **state)
 	};
 	struct arch_operand is;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_true(arch_parse_operand(rows[i].text, &is));
 		assert_int_equal(is.kind, rows[i].is.kind);
@@ -60,7 +52,7 @@ static void operands_of_usdt_probes_are_read(void **state)
 		assert_false(arch_parse_operand(others[i], &is));
 }
 
-static void the_slot_of_a_stub_is_found(void **state)
+TEST(the_slot_of_a_stub_is_found)
 {
 	/* libelf.so.1 at 0x2ca0: memcpy@plt */
 	const uint32_t plain[] = { 0xd0000170, 0xf9400211, 0x91000210, 0xd61f0220 };
@@ -68,7 +60,6 @@ static void the_slot_of_a_stub_is_found(void **state)
 	const uint32_t tracked[] = { 0xd503245f, 0xf0fffff0, 0xf946ca11, 0x91364210, 0xd61f0220 };
 	uint64_t slot = 0;
 
-	(void)state;
 	assert_true(arch_stub_slot((const uint8_t *)plain, sizeof(plain), 0x2ca0, true, 0, &slot));
 	assert_int_equal(slot, 0x30000);
 	assert_true(arch_stub_slot((const uint8_t *)tracked, sizeof(tracked), 0x211a00, true, 0,
@@ -76,7 +67,7 @@ static void the_slot_of_a_stub_is_found(void **state)
 	assert_int_equal(slot, 0x210d90);
 }
 
-static void other_code_is_no_stub(void **state)
+TEST(other_code_is_no_stub)
 {
 	/* The first entry of a PLT, and stubs with one instruction changed. */
 	const uint32_t codes[][5] = {
@@ -88,7 +79,6 @@ static void other_code_is_no_stub(void **state)
 	};
 	uint64_t slot;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		assert_false(arch_stub_slot((const uint8_t *)codes[i], sizeof(codes[i]), 0x2ca0,
 					    true, 0, &slot));
@@ -100,9 +90,8 @@ static bool is_behind(uint32_t word)
 	return arch_is_behind_call((const uint8_t *)(&word + 1), sizeof(word));
 }
 
-static void calls_are_recognized(void **state)
+TEST(calls_are_recognized)
 {
-	(void)state;
 	assert_true(is_behind(0x97ffee80));  /* bl */
 	assert_true(is_behind(0xd63f0000));  /* blr x0 */
 	assert_true(is_behind(0xd63f03c0));  /* blr x30 */
@@ -115,23 +104,21 @@ static void calls_are_recognized(void **state)
 	assert_false(arch_is_behind_call((const uint8_t *)"", 0));
 }
 
-static void the_target_of_a_call_is_found(void **state)
+TEST(the_target_of_a_call_is_found)
 {
 	const uint64_t back = 0x97ffee80ULL << 32, forth = 0x94000003ULL << 32;
 
-	(void)state;
 	assert_int_equal(code_called(0x1ae54, back),
 			 0x16850); /* ld-linux-aarch64.so.1: _dl_start */
 	assert_int_equal(code_called(0x1004, forth), 0x100c);
 	assert_int_equal(code_called(0x1004, 0xd63f0000ULL << 32), 0);
 }
 
-static void the_start_of_the_dynamic_linker_is_recognized(void **state)
+TEST(the_start_of_the_dynamic_linker_is_recognized)
 {
 	const uint32_t code[] = { 0xd503201f, 0xd280001d, 0xd280001e, 0x910003e0, 0x97ffee80 };
 	uint32_t other[ARRAY_SIZE(code)];
 
-	(void)state;
 	assert_int_equal(arch_linker_start((const uint8_t *)code, sizeof(code)), 20);
 	assert_int_equal(arch_linker_start((const uint8_t *)(code + 1), sizeof(code) - 4), 16);
 	for (size_t i = 0; i < ARRAY_SIZE(code); i++) {
@@ -142,7 +129,7 @@ static void the_start_of_the_dynamic_linker_is_recognized(void **state)
 	}
 }
 
-static void first_instructions_are_judged_as_the_kernel_does(void **state)
+TEST(first_instructions_are_judged_as_the_kernel_does)
 {
 	static const struct {
 		uint32_t word;
@@ -185,7 +172,6 @@ static void first_instructions_are_judged_as_the_kernel_does(void **state)
 		{ 0xd8000040, UPROBE_REFUSED },  /* prfm, literal */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const uint8_t *code = (const uint8_t *)&cases[i].word;
 
@@ -197,17 +183,4 @@ static void first_instructions_are_judged_as_the_kernel_does(void **state)
 			 UPROBE_MISTAKEN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operands_of_usdt_probes_are_read),
-		cmocka_unit_test(the_slot_of_a_stub_is_found),
-		cmocka_unit_test(other_code_is_no_stub),
-		cmocka_unit_test(calls_are_recognized),
-		cmocka_unit_test(the_target_of_a_call_is_found),
-		cmocka_unit_test(the_start_of_the_dynamic_linker_is_recognized),
-		cmocka_unit_test(first_instructions_are_judged_as_the_kernel_does),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

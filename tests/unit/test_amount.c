@@ -1,19 +1,11 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "report/amount.h"
 
-static void amounts_have_their_units(void **state)
+TEST(amounts_have_their_units)
 {
-	(void)state;
 	static const struct {
 		int64_t amount;
 		const char *unit, *is;
@@ -48,10 +40,4 @@ static void amounts_have_their_units(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(amounts_have_their_units),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,11 +1,8 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "unit/scratch.h"
+#include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include "unit/scratch.h"
 
 #include "base/aside.h"
 #include "base/clock.h"
@@ -23,20 +20,18 @@ static void send_things(void *argument, int channel)
 {
 	int pipe_fds[2];
 
-	(void)argument;
 	if (pipe(pipe_fds) < 0 || !aside_write(channel, "before", 6) ||
 	    !aside_pass(channel, pipe_fds[0]) || !aside_write(channel, "behind", 6) ||
 	    write(pipe_fds[1], "by the pipe", 11) != 11)
 		_exit(1);
 }
 
-static void bytes_and_descriptors_come_in_order(void **state)
+TEST(bytes_and_descriptors_come_in_order)
 {
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 	cleanup_close int fd = -1;
 	char text[12] = "";
 
-	(void)state;
 	start(&a, &patient, send_things);
 	assert_int_equal(aside_read(&a, text, 6), 0);
 	assert_string_equal(text, "before");
@@ -50,19 +45,17 @@ static void bytes_and_descriptors_come_in_order(void **state)
 
 static void stop(void *argument, int channel)
 {
-	(void)argument;
 	(void)aside_write(channel, "x", 1);
 	(void)raise(SIGSTOP);
 }
 
-static void one_that_hangs_is_left(void **state)
+TEST(one_that_hangs_is_left)
 {
 	const struct aside_bounds bounds = { .cpu_ns = 120 * NS_PER_S, .looks = 3 };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 	struct error e;
 	char byte;
 
-	(void)state;
 	start(&a, &bounds, stop);
 	assert_int_equal(aside_read(&a, &byte, 1), 0);
 	assert_int_equal(aside_read(&a, &byte, 1), -ETIMEDOUT);
@@ -80,18 +73,16 @@ static void loop(uint64_t ns)
 
 static void work_for_a_second(void *argument, int channel)
 {
-	(void)argument;
 	loop(NS_PER_S);
 	(void)aside_write(channel, "x", 1);
 }
 
-static void one_that_works_does_not_hang(void **state)
+TEST(one_that_works_does_not_hang)
 {
 	const struct aside_bounds bounds = { .cpu_ns = 120 * NS_PER_S, .looks = 2 };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 	char byte = 0;
 
-	(void)state;
 	start(&a, &bounds, work_for_a_second);
 	assert_int_equal(aside_read(&a, &byte, 1), 0);
 	assert_int_equal(byte, 'x');
@@ -99,20 +90,18 @@ static void one_that_works_does_not_hang(void **state)
 
 static void work_for_ever(void *argument, int channel)
 {
-	(void)argument;
 	loop(NS_PER_S / 2);
 	(void)aside_write(channel, "x", 1);
 	loop(UINT64_MAX / 2);
 }
 
-static void cpu_time_is_bounded_and_can_begin_anew(void **state)
+TEST(cpu_time_is_bounded_and_can_begin_anew)
 {
 	const struct aside_bounds bounds = { .cpu_ns = NS_PER_S / 2, .looks = 1200 };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 	struct error e;
 	char byte;
 
-	(void)state;
 	start(&a, &bounds, work_for_ever);
 	while (aside_read(&a, &byte, 1) == -ETIME)
 		aside_begin(&a);
@@ -124,13 +113,11 @@ static void cpu_time_is_bounded_and_can_begin_anew(void **state)
 
 static void say_something(void *argument, int channel)
 {
-	(void)argument;
-	(void)channel;
 	(void)dprintf(STDOUT_FILENO, "not seen");
 	(void)dprintf(STDERR_FILENO, "said by another process\n");
 }
 
-static void what_it_says_is_said_by_us(void **state)
+TEST(what_it_says_is_said_by_us)
 {
 	cleanup_free char *log = scratch_path("log");
 	cleanup_close int fd = open(log, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -138,7 +125,6 @@ static void what_it_says_is_said_by_us(void **state)
 	struct aside a = ASIDE_NONE;
 	char text[64] = "", byte;
 
-	(void)state;
 	assert_true(fd >= 0 && saved >= 0 && dup2(fd, STDERR_FILENO) >= 0);
 	start(&a, &patient, say_something);
 
@@ -152,13 +138,12 @@ static void what_it_says_is_said_by_us(void **state)
 	assert_string_equal(text, "said by another process\n");
 }
 
-static void nothing_is_left_of_it(void **state)
+TEST(nothing_is_left_of_it)
 {
 	struct aside a = ASIDE_NONE;
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	start(&a, &patient, stop);
 	pid = a.pid;
 	assert_int_equal(aside_read(&a, &byte, 1), 0);
@@ -167,16 +152,4 @@ static void nothing_is_left_of_it(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_and_descriptors_come_in_order),
-		cmocka_unit_test(one_that_hangs_is_left),
-		cmocka_unit_test(one_that_works_does_not_hang),
-		cmocka_unit_test(cpu_time_is_bounded_and_can_begin_anew),
-		cmocka_unit_test(what_it_says_is_said_by_us),
-		cmocka_unit_test(nothing_is_left_of_it),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

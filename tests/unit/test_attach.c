@@ -5,36 +5,20 @@
  * a few instructions that count their hits. What a kernel does not have is not left out but
  * must be refused in words.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "attach/attach.h"
 #include "attach/detach.h"
 #include "attach/distant.h"
 #include "attach/link.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/uapi.h"
 #include "unit/counting.h"
@@ -207,9 +191,8 @@ static size_t links_of(const struct tracing *t, size_t n, size_t n_pids)
 
 /* --- tests --- */
 
-static void user_functions_are_counted_until_they_are_detached(void **state)
+TEST(user_functions_are_counted_until_they_are_detached)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first), USER(second), USER(third) };
 		struct tracing t;
@@ -236,7 +219,7 @@ static void user_functions_are_counted_until_they_are_detached(void **state)
 }
 
 /* One of them is refused, so that batches are divided; a vector instruction is linked apart. */
-static void each_target_is_told_apart(void **state)
+TEST(each_target_is_told_apart)
 {
 	static const struct {
 		enum target_by by;
@@ -248,7 +231,6 @@ static void each_target_is_told_apart(void **state)
 		{ TARGET_BY_PROGRAM, 1u << BACKEND_UPROBE_MULTI },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		struct target targets[] = { USER(first),   USER(locked), USER(vector),
 					    USER(halting), USER(second), USER(third) };
@@ -277,9 +259,8 @@ static void each_target_is_told_apart(void **state)
 	}
 }
 
-static void a_refused_place_does_not_cost_the_others(void **state)
+TEST(a_refused_place_does_not_cost_the_others)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		/* A lock prefix is looked for in advance; halting is a surprise. */
 		struct target targets[] = { USER(first), USER(locked), USER(second), USER(halting),
@@ -306,9 +287,8 @@ static void a_refused_place_does_not_cost_the_others(void **state)
 	}
 }
 
-static void when_every_place_is_refused_the_first_one_says_why(void **state)
+TEST(when_every_place_is_refused_the_first_one_says_why)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(locked), USER(halting) };
 		struct tracing t;
@@ -328,9 +308,8 @@ static void when_every_place_is_refused_the_first_one_says_why(void **state)
 }
 
 /* The kernel would take first(), as it does where nothing is in the way. */
-static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
+TEST(what_the_kernel_would_mistake_is_not_handed_to_it)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
@@ -364,9 +343,8 @@ static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
 	}
 }
 
-static void a_file_that_is_gone_is_named_as_such(void **state)
+TEST(a_file_that_is_gone_is_named_as_such)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
@@ -383,11 +361,10 @@ static void a_file_that_is_gone_is_named_as_such(void **state)
 }
 
 /* The file may have been changed since it was looked at: nobody waits for a FIFO's writer. */
-static void a_fifo_in_the_place_of_a_file_is_refused(void **state)
+TEST(a_fifo_in_the_place_of_a_file_is_refused)
 {
 	char path[64];
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/test_attach.%d", (int)getpid());
 	assert_int_equal(mkfifo(path, 0600), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
@@ -407,7 +384,7 @@ static void a_fifo_in_the_place_of_a_file_is_refused(void **state)
 }
 
 /* Another process puts them there, and hands them over. */
-static void places_in_files_that_others_may_hold_up_are_counted(void **state)
+TEST(places_in_files_that_others_may_hold_up_are_counted)
 {
 	static const struct {
 		enum target_by by;
@@ -419,7 +396,6 @@ static void places_in_files_that_others_may_hold_up_are_counted(void **state)
 		{ TARGET_BY_PROGRAM, 1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE_EVENT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		struct target targets[] = { USER(first), USER(second), USER(third) };
 		const struct attach_scope scope = { .target_by = ways[i].by };
@@ -458,9 +434,8 @@ static void look_for_what_was_made(struct attaching *at, const struct selection 
 }
 
 /* It would outlive us there, if that process hangs. */
-static void who_puts_probes_into_distant_files_has_no_others(void **state)
+TEST(who_puts_probes_into_distant_files_has_no_others)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target target = USER(first);
 		uint32_t item = 0;
@@ -509,9 +484,8 @@ static pid_t caller(int *ret_pipe)
 	return pid;
 }
 
-static void a_scope_keeps_probes_out_of_other_processes(void **state)
+TEST(a_scope_keeps_probes_out_of_other_processes)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		int pipes[2];
 		const pid_t callers[] = { caller(&pipes[0]), caller(&pipes[1]) };
@@ -541,9 +515,8 @@ static void a_scope_keeps_probes_out_of_other_processes(void **state)
 	}
 }
 
-static void a_semaphore_is_up_while_its_probe_is_there(void **state)
+TEST(a_semaphore_is_up_while_its_probe_is_there)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
@@ -577,7 +550,6 @@ static uint64_t tracepoint_id(const char *category, const char *event)
 /* tracefs, for this program alone, as it may not be mounted. */
 static int mount_tracefs(void **state)
 {
-	(void)state;
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -1;
 	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) < 0 && errno != EBUSY)
@@ -586,9 +558,8 @@ static int mount_tracefs(void **state)
 	return tracefs < 0 ? -1 : 0;
 }
 
-static void a_tracepoint_is_counted_until_it_is_detached(void **state)
+TEST(a_tracepoint_is_counted_until_it_is_detached)
 {
-	(void)state;
 	struct target targets[] = {
 		{ .kind = TARGET_TRACEPOINT,
 		  .name = "syscalls:sys_enter_getppid",
@@ -612,9 +583,8 @@ static void a_tracepoint_is_counted_until_it_is_detached(void **state)
 }
 
 /* As on every kernel: where kprobes are lacking, in the words of a refusal. */
-static void a_kernel_function_is_counted_or_refused_in_words(void **state)
+TEST(a_kernel_function_is_counted_or_refused_in_words)
 {
-	(void)state;
 	static const unsigned avoid[] = { 0, 1u << BACKEND_KPROBE_MULTI };
 
 	for (size_t i = 0; i < ARRAY_SIZE(avoid); i++) {
@@ -665,9 +635,8 @@ static bool hits_stop_within(const struct object *o, double limit)
 	return false;
 }
 
-static void many_events_are_gone_in_the_end(void **state)
+TEST(many_events_are_gone_in_the_end)
 {
-	(void)state;
 	enum { N = 40 };
 	const uint32_t is_expedited = pmu_type("/sys/kernel/rcu_expedited");
 	struct target targets[N];
@@ -709,9 +678,8 @@ static int slow_socket(int listener)
 }
 
 /* As 40 events do on Linux 6.18: one by one they would take 5 s. */
-static void what_takes_the_kernel_long_is_left_to_another_process(void **state)
+TEST(what_takes_the_kernel_long_is_left_to_another_process)
 {
-	(void)state;
 	cleanup_close int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct log_held held = {};
 	int events[4], few_bytes = 1, n_left = 0;
@@ -732,9 +700,8 @@ static void what_takes_the_kernel_long_is_left_to_another_process(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void a_command_is_followed_by_three_tracepoints(void **state)
+TEST(a_command_is_followed_by_three_tracepoints)
 {
-	(void)state;
 	const uint64_t ids[] = { tracepoint_id("task", "task_newtask"),
 				 tracepoint_id("sched", "sched_process_exec"),
 				 tracepoint_id("sched", "sched_process_exit") };
@@ -754,27 +721,4 @@ static void a_command_is_followed_by_three_tracepoints(void **state)
 	stop(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(user_functions_are_counted_until_they_are_detached),
-		cmocka_unit_test(each_target_is_told_apart),
-		cmocka_unit_test(a_refused_place_does_not_cost_the_others),
-		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
-		cmocka_unit_test(what_the_kernel_would_mistake_is_not_handed_to_it),
-		cmocka_unit_test(a_file_that_is_gone_is_named_as_such),
-		cmocka_unit_test(a_fifo_in_the_place_of_a_file_is_refused),
-		cmocka_unit_test(places_in_files_that_others_may_hold_up_are_counted),
-		cmocka_unit_test(who_puts_probes_into_distant_files_has_no_others),
-		cmocka_unit_test(a_scope_keeps_probes_out_of_other_processes),
-		cmocka_unit_test(a_semaphore_is_up_while_its_probe_is_there),
-		cmocka_unit_test(a_tracepoint_is_counted_until_it_is_detached),
-		cmocka_unit_test(a_kernel_function_is_counted_or_refused_in_words),
-		cmocka_unit_test(a_command_is_followed_by_three_tracepoints),
-		cmocka_unit_test(what_takes_the_kernel_long_is_left_to_another_process),
-		/* Last, as what it leaves behind slows the attaching of others. */
-		cmocka_unit_test(many_events_are_gone_in_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, mount_tracefs, NULL);
-}
+TEST_MAIN(mount_tracefs, NULL)

@@ -1,24 +1,7 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/pattern.h"
@@ -27,9 +10,8 @@
 
 /* error */
 
-static void an_error_keeps_its_code_and_words(void **state)
+TEST(an_error_keeps_its_code_and_words)
 {
-	(void)state;
 	struct error e = {};
 
 	assert_int_equal(error_set(&e, -ENOENT, "%s has no %d", "x", 7), -ENOENT);
@@ -37,19 +19,16 @@ static void an_error_keeps_its_code_and_words(void **state)
 	assert_string_equal(e.text, "x has no 7");
 }
 
-static void an_error_nobody_reads_still_has_a_code(void **state)
+TEST(an_error_nobody_reads_still_has_a_code)
 {
-	(void)state;
-
 	assert_int_equal(error_set(NULL, -EPERM, "x"), -EPERM);
 	errno = EACCES;
 	assert_int_equal(error_errno(NULL, "x"), -EACCES);
 	assert_int_equal(error_within(NULL, "x"), -EIO);
 }
 
-static void errno_becomes_code_and_reason(void **state)
+TEST(errno_becomes_code_and_reason)
 {
-	(void)state;
 	struct error e = {};
 
 	errno = ENOENT;
@@ -58,9 +37,8 @@ static void errno_becomes_code_and_reason(void **state)
 	assert_string_equal(e.text, "open /x: No such file or directory");
 }
 
-static void a_failure_without_errno_is_no_success(void **state)
+TEST(a_failure_without_errno_is_no_success)
 {
-	(void)state;
 	struct error e = {};
 
 	errno = 0;
@@ -68,9 +46,8 @@ static void a_failure_without_errno_is_no_success(void **state)
 	assert_string_equal(e.text, "x: Input/output error");
 }
 
-static void context_goes_in_front(void **state)
+TEST(context_goes_in_front)
 {
-	(void)state;
 	struct error e = {};
 
 	assert_int_equal(error_set(&e, -EPERM, "not allowed"), -EPERM);
@@ -79,9 +56,8 @@ static void context_goes_in_front(void **state)
 	assert_string_equal(e.text, "start: attach f: not allowed");
 }
 
-static void a_text_too_long_ends_in_dots(void **state)
+TEST(a_text_too_long_ends_in_dots)
 {
-	(void)state;
 	struct error e;
 	char text[2 * sizeof(e.text)];
 
@@ -96,9 +72,8 @@ static void a_text_too_long_ends_in_dots(void **state)
 	assert_string_equal(e.text, text);
 }
 
-static void a_text_made_too_long_by_its_context_or_reason_ends_in_dots(void **state)
+TEST(a_text_made_too_long_by_its_context_or_reason_ends_in_dots)
 {
-	(void)state;
 	struct error e;
 	char text[sizeof(e.text) - 4];
 
@@ -123,10 +98,8 @@ static void release(int *p)
 	n_released += *p;
 }
 
-static void a_guard_releases_at_the_end_of_its_scope(void **state)
+TEST(a_guard_releases_at_the_end_of_its_scope)
 {
-	(void)state;
-
 	n_released = 0;
 	{
 		cleanup(release) int one = 1;
@@ -144,17 +117,15 @@ static char *make_text(void)
 	return TAKE(text);
 }
 
-static void what_is_taken_outlives_its_guard(void **state)
+TEST(what_is_taken_outlives_its_guard)
 {
-	(void)state;
 	cleanup_free char *text = make_text();
 
 	assert_string_equal(text, "kept");
 }
 
-static void a_descriptor_is_closed_unless_taken(void **state)
+TEST(a_descriptor_is_closed_unless_taken)
 {
-	(void)state;
 	int seen;
 	int kept;
 
@@ -173,9 +144,8 @@ static void a_descriptor_is_closed_unless_taken(void **state)
 	close(kept);
 }
 
-static void a_file_is_closed_unless_taken(void **state)
+TEST(a_file_is_closed_unless_taken)
 {
-	(void)state;
 	int seen;
 
 	{
@@ -191,9 +161,8 @@ static void a_file_is_closed_unless_taken(void **state)
 
 /* alloc, array */
 
-static void nothing_at_all_can_be_allocated(void **state)
+TEST(nothing_at_all_can_be_allocated)
 {
-	(void)state;
 	cleanup_free void *a = xmalloc(0);
 	cleanup_free void *b = xcalloc(0, 8);
 	cleanup_free void *c = xreallocarray(NULL, 0, 8);
@@ -203,9 +172,8 @@ static void nothing_at_all_can_be_allocated(void **state)
 	assert_non_null(c);
 }
 
-static void copies_are_whole_and_formatted(void **state)
+TEST(copies_are_whole_and_formatted)
 {
-	(void)state;
 	cleanup_free char *a = xstrdup("abc");
 	cleanup_free char *b = xstrndup("abc", 2);
 	cleanup_free char *c = xstrndup("abc", 9);
@@ -253,9 +221,8 @@ static void ask_more_than_a_size_can_say(void)
 	free(xreallocarray(NULL, SIZE_MAX / 2, 8));
 }
 
-static void out_of_memory_ends_the_program_with_a_word(void **state)
+TEST(out_of_memory_ends_the_program_with_a_word)
 {
-	(void)state;
 	char said[8192];
 
 	assert_int_equal(in_child(ask_too_much, said, sizeof(said)), 1);
@@ -264,9 +231,8 @@ static void out_of_memory_ends_the_program_with_a_word(void **state)
 	assert_non_null(strstr(said, "stackcount: out of memory\n"));
 }
 
-static void an_array_grows_and_keeps_what_it_has(void **state)
+TEST(an_array_grows_and_keeps_what_it_has)
 {
-	(void)state;
 	cleanup_free int *items = NULL;
 	size_t n = 0;
 	size_t capacity = 0;
@@ -282,9 +248,8 @@ static void an_array_grows_and_keeps_what_it_has(void **state)
 
 /* strbuf */
 
-static void a_string_grows_by_every_kind_of_piece(void **state)
+TEST(a_string_grows_by_every_kind_of_piece)
 {
-	(void)state;
 	cleanup(strbuf_fini) struct strbuf b = {};
 
 	assert_null(b.text);
@@ -306,9 +271,8 @@ static void a_string_grows_by_every_kind_of_piece(void **state)
 	assert_int_equal(b.text[4999], '9');
 }
 
-static void an_empty_string_can_be_cleared_and_ended(void **state)
+TEST(an_empty_string_can_be_cleared_and_ended)
 {
-	(void)state;
 	struct strbuf b = {};
 
 	strbuf_clear(&b);
@@ -322,9 +286,8 @@ static void an_empty_string_can_be_cleared_and_ended(void **state)
 
 /* strtab */
 
-static void equal_texts_are_one_pointer_that_does_not_move(void **state)
+TEST(equal_texts_are_one_pointer_that_does_not_move)
 {
-	(void)state;
 	struct strtab *t = strtab_new();
 	const char *kept[3000];
 	char text[32];
@@ -345,9 +308,8 @@ static void equal_texts_are_one_pointer_that_does_not_move(void **state)
 	strtab_free(NULL);
 }
 
-static void a_prefix_is_another_text(void **state)
+TEST(a_prefix_is_another_text)
 {
-	(void)state;
 	struct strtab *t = strtab_new();
 	const char *whole = strtab_add(t, "abcdef");
 	const char *part = strtab_add_n(t, "abcdef", 3);
@@ -360,9 +322,8 @@ static void a_prefix_is_another_text(void **state)
 	strtab_free(t);
 }
 
-static void a_text_longer_than_a_block_is_kept_too(void **state)
+TEST(a_text_longer_than_a_block_is_kept_too)
 {
-	(void)state;
 	struct strtab *t = strtab_new();
 	cleanup_free char *text = xmalloc(200001);
 
@@ -375,9 +336,8 @@ static void a_text_longer_than_a_block_is_kept_too(void **state)
 	strtab_free(t);
 }
 
-static void a_table_of_few_texts_is_small(void **state)
+TEST(a_table_of_few_texts_is_small)
 {
-	(void)state;
 	struct strtab *t = strtab_new();
 
 	(void)strtab_add(t, "few");
@@ -387,9 +347,8 @@ static void a_table_of_few_texts_is_small(void **state)
 
 /* hash */
 
-static void a_map_gives_back_what_was_put(void **state)
+TEST(a_map_gives_back_what_was_put)
 {
-	(void)state;
 	struct u64_map map = {};
 	bool is_new = false;
 
@@ -439,12 +398,11 @@ static size_t longest_row(const struct u64_map *map)
  * Keys and texts whose hashes would have equal low bits, and so one slot, if nothing unknown were
  * in the hash. A hostile file may have any number of them.
  */
-static void nobody_can_make_keys_of_one_slot(void **state)
+TEST(nobody_can_make_keys_of_one_slot)
 {
 	enum { N = 20000 };
 	struct u64_map keys = {}, hashes = {};
 
-	(void)state;
 	for (uint64_t i = 1; i <= N; i++) {
 		const uint64_t key = unmix(i << 32);
 		const uint64_t text = unmix(unmix(i << 32)) ^ 0x9e3779b97f4a7c15ULL ^ sizeof(text);
@@ -459,9 +417,8 @@ static void nobody_can_make_keys_of_one_slot(void **state)
 	u64_map_fini(&hashes);
 }
 
-static void hashes_depend_on_every_byte_and_on_the_length(void **state)
+TEST(hashes_depend_on_every_byte_and_on_the_length)
 {
-	(void)state;
 	unsigned char data[20] = {};
 	uint64_t zero = hash_bytes(data, sizeof(data));
 
@@ -487,10 +444,8 @@ static bool matches(const char *text, bool is_regexp, const char *name)
 	return pattern_matches(p, name);
 }
 
-static void a_glob_matches_the_whole_name(void **state)
+TEST(a_glob_matches_the_whole_name)
 {
-	(void)state;
-
 	assert_true(matches("malloc", false, "malloc"));
 	assert_false(matches("malloc", false, "mallocx"));
 	assert_false(matches("malloc", false, "xmalloc"));
@@ -508,10 +463,8 @@ static void a_glob_matches_the_whole_name(void **state)
 	assert_true(matches("mal[loc", false, "mal[loc"));
 }
 
-static void a_regexp_matches_anywhere(void **state)
+TEST(a_regexp_matches_anywhere)
 {
-	(void)state;
-
 	assert_true(matches("tcp_send", true, "do_tcp_sendmsg"));
 	assert_false(matches("^tcp_send", true, "do_tcp_sendmsg"));
 	assert_true(matches("^mal(loc|)$", true, "mal"));
@@ -520,9 +473,8 @@ static void a_regexp_matches_anywhere(void **state)
 	assert_false(matches("^[[:alpha:]]+$", true, "ab3"));
 }
 
-static void a_bad_regexp_is_refused_with_the_reason(void **state)
+TEST(a_bad_regexp_is_refused_with_the_reason)
 {
-	(void)state;
 	struct pattern *p = NULL;
 	struct error e = {};
 
@@ -533,9 +485,8 @@ static void a_bad_regexp_is_refused_with_the_reason(void **state)
 	assert_null(p);
 }
 
-static void only_a_glob_without_wildcards_is_a_literal(void **state)
+TEST(only_a_glob_without_wildcards_is_a_literal)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		bool is_regexp;
@@ -572,9 +523,8 @@ static void say_both(void)
 	_exit(log_level() == LOG_DEBUG ? 0 : 1);
 }
 
-static void a_line_names_the_program_and_details_are_for_debugging(void **state)
+TEST(a_line_names_the_program_and_details_are_for_debugging)
 {
-	(void)state;
 	char said[256];
 
 	assert_int_equal(in_child(say_both, said, sizeof(said)), 0);
@@ -589,9 +539,8 @@ static void say_foreign(void)
 	_exit(0);
 }
 
-static void foreign_names_drive_no_terminal(void **state)
+TEST(foreign_names_drive_no_terminal)
 {
-	(void)state;
 	char said[256];
 
 	assert_int_equal(in_child(say_foreign, said, sizeof(said)), 0);
@@ -621,9 +570,8 @@ static void say_enough(void)
 	_exit(0);
 }
 
-static void foreign_files_fill_no_log(void **state)
+TEST(foreign_files_fill_no_log)
 {
-	(void)state;
 	char said[1024];
 
 	assert_int_equal(in_child(say_too_much, said, sizeof(said)), 0);
@@ -668,9 +616,8 @@ static void say_too_much_while_held(void)
 	_exit(0);
 }
 
-static void messages_wait_while_the_terminal_is_taken(void **state)
+TEST(messages_wait_while_the_terminal_is_taken)
 {
-	(void)state;
 	char said[1024];
 
 	assert_int_equal(in_child(say_while_held, said, sizeof(said)), 0);
@@ -679,42 +626,4 @@ static void messages_wait_while_the_terminal_is_taken(void **state)
 	assert_non_null(strstr(said, " more messages are left out\n"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_wait_while_the_terminal_is_taken),
-		cmocka_unit_test(nobody_can_make_keys_of_one_slot),
-		cmocka_unit_test(foreign_files_fill_no_log),
-		cmocka_unit_test(an_error_keeps_its_code_and_words),
-		cmocka_unit_test(an_error_nobody_reads_still_has_a_code),
-		cmocka_unit_test(errno_becomes_code_and_reason),
-		cmocka_unit_test(a_failure_without_errno_is_no_success),
-		cmocka_unit_test(context_goes_in_front),
-		cmocka_unit_test(a_text_too_long_ends_in_dots),
-		cmocka_unit_test(a_text_made_too_long_by_its_context_or_reason_ends_in_dots),
-		cmocka_unit_test(a_guard_releases_at_the_end_of_its_scope),
-		cmocka_unit_test(what_is_taken_outlives_its_guard),
-		cmocka_unit_test(a_descriptor_is_closed_unless_taken),
-		cmocka_unit_test(a_file_is_closed_unless_taken),
-		cmocka_unit_test(nothing_at_all_can_be_allocated),
-		cmocka_unit_test(copies_are_whole_and_formatted),
-		cmocka_unit_test(out_of_memory_ends_the_program_with_a_word),
-		cmocka_unit_test(an_array_grows_and_keeps_what_it_has),
-		cmocka_unit_test(a_string_grows_by_every_kind_of_piece),
-		cmocka_unit_test(an_empty_string_can_be_cleared_and_ended),
-		cmocka_unit_test(equal_texts_are_one_pointer_that_does_not_move),
-		cmocka_unit_test(a_prefix_is_another_text),
-		cmocka_unit_test(a_text_longer_than_a_block_is_kept_too),
-		cmocka_unit_test(a_table_of_few_texts_is_small),
-		cmocka_unit_test(a_map_gives_back_what_was_put),
-		cmocka_unit_test(hashes_depend_on_every_byte_and_on_the_length),
-		cmocka_unit_test(a_glob_matches_the_whole_name),
-		cmocka_unit_test(a_regexp_matches_anywhere),
-		cmocka_unit_test(a_bad_regexp_is_refused_with_the_reason),
-		cmocka_unit_test(only_a_glob_without_wildcards_is_a_literal),
-		cmocka_unit_test(a_line_names_the_program_and_details_are_for_debugging),
-		cmocka_unit_test(foreign_names_drive_no_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,11 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/bpf_programs.h"
@@ -18,12 +19,11 @@ static void look_at(struct modules *m, const char *text)
 	modules_look(m, path);
 }
 
-static void a_module_where_another_one_was_is_sure_since_it_was_seen(void **state)
+TEST(a_module_where_another_one_was_is_sure_since_it_was_seen)
 {
 	struct modules m = {};
 	uint64_t before;
 
-	(void)state;
 	look_at(&m, "one 8192 1 - Live 0xffffffffc0400000\n"
 		    "two 8192 1 - Live 0xffffffffc0500000\n");
 	assert_int_equal(modules_since(&m, "one"), 0);
@@ -43,13 +43,12 @@ static void a_module_where_another_one_was_is_sure_since_it_was_seen(void **stat
 }
 
 /* It may be another version of it. */
-static void a_module_that_comes_again_is_another_one(void **state)
+TEST(a_module_that_comes_again_is_another_one)
 {
 	static const char text[] = "one 8192 1 - Live 0xffffffffc0400000\n";
 	struct modules m = {};
 	uint64_t number;
 
-	(void)state;
 	look_at(&m, text);
 	number = m.now;
 	look_at(&m, "");
@@ -61,11 +60,10 @@ static void a_module_that_comes_again_is_another_one(void **state)
 }
 
 /* Since Linux 6.4 the length that is told counts data that lies elsewhere. */
-static void modules_that_seem_to_overlap_are_both_there(void **state)
+TEST(modules_that_seem_to_overlap_are_both_there)
 {
 	struct modules m = {};
 
-	(void)state;
 	look_at(&m, "one 65536 1 - Live 0xffffffffc0400000\n"
 		    "two 65536 1 - Live 0xffffffffc0404000\n");
 	look_at(&m, "three 65536 1 - Live 0xffffffffc0408000\n"
@@ -108,7 +106,7 @@ static uint64_t address_of(const char *name, char whole[128])
 	return found;
 }
 
-static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
+TEST(a_program_has_its_name_for_as_long_as_it_was_there)
 {
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	struct bpf_programs *p = bpf_programs_new(true);
@@ -118,7 +116,6 @@ static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
 	const uint64_t loaded = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t addr = fd >= 0 ? address_of("_unit_first", whole) : 0;
 
-	(void)state;
 	if (!addr) { /* no right to load one, or to see where it is */
 		bpf_programs_free(p);
 		skip();
@@ -137,7 +134,7 @@ static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
 }
 
 /* The looks' process holds no such program: it is another's, as far as that knows. */
-static void a_program_that_is_gone_was_there_up_to_the_last_look(void **state)
+TEST(a_program_that_is_gone_was_there_up_to_the_last_look)
 {
 	struct bpf_programs *p = bpf_programs_new(true);
 	struct program_symbol s;
@@ -145,7 +142,6 @@ static void a_program_that_is_gone_was_there_up_to_the_last_look(void **state)
 	uint64_t addr, before, loaded, seen;
 	int fd;
 
-	(void)state;
 	bpf_programs_look(p);
 	before = clock_ns(CLOCK_MONOTONIC);
 	fd = load("unit_second");
@@ -172,15 +168,4 @@ static void a_program_that_is_gone_was_there_up_to_the_last_look(void **state)
 	bpf_programs_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_module_where_another_one_was_is_sure_since_it_was_seen),
-		cmocka_unit_test(a_module_that_comes_again_is_another_one),
-		cmocka_unit_test(modules_that_seem_to_overlap_are_both_there),
-		cmocka_unit_test(a_program_has_its_name_for_as_long_as_it_was_there),
-		cmocka_unit_test(a_program_that_is_gone_was_there_up_to_the_last_look),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

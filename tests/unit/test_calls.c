@@ -1,19 +1,10 @@
 /* rooms: base store; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counters as the programs would have left them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <bpf/bpf.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "bpf/object.h"
 #include "store/calls.h"
 
@@ -47,7 +38,6 @@ int object_lost_fd(const struct object *o)
 
 int object_begun_fd(const struct object *o)
 {
-	(void)o;
 	return -1;
 }
 
@@ -58,7 +48,6 @@ uint64_t object_recursion_misses(const struct object *o)
 
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	(void)e;
 	((struct object *)o)->turn_at_wait = o->state.turn;
 	return 0;
 }
@@ -66,40 +55,31 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 /* For what other sources of the room need. */
 struct event_ring *object_rings(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 const struct stream_event *object_events(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
 {
-	(void)o;
-	(void)generation;
-	(void)level;
 	return -1;
 }
 
 int object_stacks_fd(const struct object *o, unsigned level)
 {
-	(void)o;
-	(void)level;
 	return -1;
 }
 
 uint64_t *object_hot(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 int object_wake_fd(const struct object *o)
 {
-	(void)o;
 	return -1;
 }
 
@@ -108,9 +88,8 @@ static void hit(struct object *o, uint32_t cpu, uint32_t target, uint64_t n)
 	o->calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
 }
 
-static void each_cpu_has_lines_of_its_own(void **state)
+TEST(each_cpu_has_lines_of_its_own)
 {
-	(void)state;
 	for (uint32_t n = 1; n < 100; n++) {
 		const uint32_t per_cpu = calls_per_cpu(n);
 
@@ -121,12 +100,11 @@ static void each_cpu_has_lines_of_its_own(void **state)
 	}
 }
 
-static void targets_are_added_up_over_all_cpus(void **state)
+TEST(targets_are_added_up_over_all_cpus)
 {
 	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
-	(void)state;
 	for (uint32_t target = 0; target < N_TARGETS; target++)
 		for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 			hit(&o, cpu, target, target * 100 + cpu);
@@ -138,12 +116,11 @@ static void targets_are_added_up_over_all_cpus(void **state)
 	calls_free(c);
 }
 
-static void intervals_are_differences(void **state)
+TEST(intervals_are_differences)
 {
 	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
-	(void)state;
 	hit(&o, 0, 9, 5);
 	assert_int_equal(calls_read(c)[9], 5);
 	/* Between reading and clearing: for the next report. */
@@ -158,12 +135,11 @@ static void intervals_are_differences(void **state)
 	calls_free(c);
 }
 
-static void a_counter_that_turns_over_loses_nothing(void **state)
+TEST(a_counter_that_turns_over_loses_nothing)
 {
 	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
-	(void)state;
 	hit(&o, 0, 3, UINT64_MAX);
 	(void)calls_read(c);
 	calls_clear(c);
@@ -172,13 +148,12 @@ static void a_counter_that_turns_over_loses_nothing(void **state)
 	calls_free(c);
 }
 
-static void the_end_waits_for_programs_that_still_count(void **state)
+TEST(the_end_waits_for_programs_that_still_count)
 {
 	struct object o = { .lost = -1, .turn_at_wait = 99 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 	struct error e = {};
 
-	(void)state;
 	calls_start(c);
 	assert_int_equal(o.state.turn, FIRST_TURN);
 	assert_int_equal(calls_stop(c, &e), 0);
@@ -186,13 +161,12 @@ static void the_end_waits_for_programs_that_still_count(void **state)
 	calls_free(c);
 }
 
-static void losses_are_told_with_the_counts(void **state)
+TEST(losses_are_told_with_the_counts)
 {
 	struct object o = { .recursion_misses = 7 };
 	const uint32_t reason = LOST_NOT_FOLLOWED;
 	uint64_t values[1024] = { 2 }, losses[LOSS_N];
 
-	(void)state;
 	o.lost = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "test", 4, 8, LOST_IN_KERNEL, NULL);
 	assert_true(o.lost >= 0);
 	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);
@@ -211,24 +185,10 @@ static void losses_are_told_with_the_counts(void **state)
 	cleanup_close_fd(&o.lost);
 }
 
-static void memory_is_that_of_all_cpus(void **state)
+TEST(memory_is_that_of_all_cpus)
 {
-	(void)state;
 	assert_int_equal(calls_bytes(N_TARGETS, N_CPUS), 8 * N_CPUS * PER_CPU + 24 * N_TARGETS);
 	assert_true(calls_bytes(200000, 4096) > UINT32_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_cpu_has_lines_of_its_own),
-		cmocka_unit_test(targets_are_added_up_over_all_cpus),
-		cmocka_unit_test(intervals_are_differences),
-		cmocka_unit_test(a_counter_that_turns_over_loses_nothing),
-		cmocka_unit_test(the_end_waits_for_programs_that_still_count),
-		cmocka_unit_test(losses_are_told_with_the_counts),
-		cmocka_unit_test(memory_is_that_of_all_cpus),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

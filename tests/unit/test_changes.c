@@ -5,17 +5,8 @@
  * pairs of runs of one process, at most one in twenty has a wrong claim. bench/noise.c checks the
  * promise with more pairs, and with distributions that the rule was not tuned on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "base/hash.h"
 #include "profile/builder.h"
 #include "profile/changes.h"
@@ -256,9 +247,8 @@ static void expect_promise(const struct process *how, const struct pair *pair, c
 	assert_true(n_false * 20 <= N_PAIRS);
 }
 
-static void slices_of_one_process_rarely_make_a_claim(void **state)
+TEST(slices_of_one_process_rarely_make_a_claim)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(processes); i++) {
 		/* Phases cannot be told from changes if there are few slices. */
 		const size_t n_slices = processes[i].memory > 0 ? 60 : 20;
@@ -271,24 +261,22 @@ static void slices_of_one_process_rarely_make_a_claim(void **state)
 	}
 }
 
-static void runs_of_different_length_have_equal_rates(void **state)
+TEST(runs_of_different_length_have_equal_rates)
 {
 	const struct pair pair = { .after = { .n_slices = 50, .value = "hits" },
 				   .before = { .n_slices = 20, .value = "hits" },
 				   .n_files = 1,
 				   .basis = CHANGES_SLICES };
 
-	(void)state;
 	expect_promise(&processes[0], &pair, "lengths");
 }
 
-static void files_of_one_process_rarely_make_a_claim(void **state)
+TEST(files_of_one_process_rarely_make_a_claim)
 {
 	static const struct process how[] = { { .least = 1, .most = 60, .of_run = 0.2 },
 					      { .least = 0, .most = 3 } };
 	static const size_t n_files[] = { 3, 6 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(n_files); k++) {
 			const struct pair pair = { .after = { .value = "hits" },
@@ -300,14 +288,13 @@ static void files_of_one_process_rarely_make_a_claim(void **state)
 		}
 }
 
-static void samples_alone_rarely_make_a_claim(void **state)
+TEST(samples_alone_rarely_make_a_claim)
 {
 	const struct pair pair = { .after = { .value = "samples" },
 				   .before = { .value = "samples" },
 				   .n_files = 1,
 				   .basis = CHANGES_SAMPLES };
 
-	(void)state;
 	expect_promise(&processes[0], &pair, "samples");
 }
 
@@ -347,7 +334,7 @@ static size_t count_found(struct pair pair, double mean, double factor, bool nor
 	return n_found * 100 / N_CHANGED;
 }
 
-static void a_true_change_is_found(void **state)
+TEST(a_true_change_is_found)
 {
 	const struct pair slices = { .after = { .n_slices = 20, .value = "hits" },
 				     .before = { .n_slices = 20, .value = "hits" },
@@ -362,7 +349,6 @@ static void a_true_change_is_found(void **state)
 				      .n_files = 1,
 				      .basis = CHANGES_SAMPLES };
 
-	(void)state;
 	/* 100 hits in each of 20 slices: a change by 40 %. With rates, the load must be even.
 	 */
 	assert_true(count_found(slices, 100, 1.4, true) >= 95);
@@ -373,7 +359,7 @@ static void a_true_change_is_found(void **state)
 	assert_true(count_found(slices, 100, 1, true) <= 5);
 }
 
-static void without_data_there_is_no_claim(void **state)
+TEST(without_data_there_is_no_claim)
 {
 	const struct pair short_runs = { .after = { .n_slices = 19, .value = "hits" },
 					 .before = { .n_slices = 20, .value = "hits" },
@@ -384,7 +370,6 @@ static void without_data_there_is_no_claim(void **state)
 					.n_files = 2,
 					.basis = CHANGES_NO_DATA };
 
-	(void)state;
 	assert_int_equal(count_found(short_runs, 100, 10, false), 0);
 	assert_int_equal(count_found(two_files, 100, 10, true), 0);
 }
@@ -415,7 +400,7 @@ static void expect_change(const struct changes *c, size_t row, const char *name,
 }
 
 /* f20 is between main (f21) and f1. */
-static void functions_have_self_and_total_largest_change_first(void **state)
+TEST(functions_have_self_and_total_largest_change_first)
 {
 	const int64_t f1[] = { 10, 15, 10, 15 }, f2[] = { 30, 10, 30, 10 };
 	const int64_t f20[] = { 0, 0, 10, 15 }, f21[] = { 0, 0, 40, 25 };
@@ -425,7 +410,6 @@ static void functions_have_self_and_total_largest_change_first(void **state)
 	const struct changes_side a = { &now, 1 }, b = { &then, 1 };
 	struct changes *c = changes_new(&a, &b, false);
 
-	(void)state;
 	assert_int_equal(c->n, 4);
 	assert_int_equal(c->basis, CHANGES_NO_DATA);
 	expect_change(c, 0, "f2", f2);
@@ -450,7 +434,7 @@ static void functions_have_self_and_total_largest_change_first(void **state)
 }
 
 /* A function that calls itself is in a stack once. A mark is no function, and hides none. */
-static void recursion_counts_once_and_marks_do_not_count(void **state)
+TEST(recursion_counts_once_and_marks_do_not_count)
 {
 	struct frame frames[] = { { .kind = FRAME_USER, .name = "f" },
 				  { .kind = FRAME_CUT, .name = "depth" } };
@@ -460,7 +444,6 @@ static void recursion_counts_once_and_marks_do_not_count(void **state)
 	const struct profile_stack empty = { .count = 4 };
 	struct profile_builder *b = profile_builder_new(1);
 
-	(void)state;
 	profile_builder_add(b, &stack);
 	profile_builder_add(b, &empty);
 
@@ -481,7 +464,7 @@ static void recursion_counts_once_and_marks_do_not_count(void **state)
 /* --- statistics --- */
 
 /* Values from tables of Student's distribution. */
-static void probabilities_are_those_of_the_tables(void **state)
+TEST(probabilities_are_those_of_the_tables)
 {
 	/* Two sides of n counts with mean 0 and d, and variance 1: t = d / sqrt(2 / n). */
 	const double counts[] = { -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1 };
@@ -492,7 +475,6 @@ static void probabilities_are_those_of_the_tables(void **state)
 	const double error = 0.4264;             /* sqrt(2 * 12 / 11 / 12) */
 	double moved[12];
 
-	(void)state;
 	for (int i = 0; i < 12; i++)
 		moved[i] = counts[i] + t_99 * error;
 
@@ -510,12 +492,11 @@ static void probabilities_are_those_of_the_tables(void **state)
 }
 
 /* Hits come in the first half only: that half could be one phase, so nothing is known. */
-static void phases_as_long_as_the_run_say_nothing(void **state)
+TEST(phases_as_long_as_the_run_say_nothing)
 {
 	double halves[20], turns[20], ones[20], none[20] = {};
 	const struct noise_rules slices = { .slices_follow = true }, files = {};
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		halves[i] = i < 10 ? 1000 : 990;
 		turns[i] = i % 2 ? 1000 : 990;
@@ -531,7 +512,7 @@ static void phases_as_long_as_the_run_say_nothing(void **state)
 	assert_true(noise_probability(&phase, &zero, &files) < 1e-6);
 }
 
-static void degenerate_series_have_an_answer(void **state)
+TEST(degenerate_series_have_an_answer)
 {
 	const double ones[] = { 1, 1, 1, 1 }, zeros[] = { 0, 0, 0, 0 }, twos[] = { 2, 2, 2, 2 };
 	const struct noise_series one = { ones, ones, 4 }, two = { twos, ones, 4 };
@@ -539,7 +520,6 @@ static void degenerate_series_have_an_answer(void **state)
 	const struct noise_rules rules = {}, files = { .least_variance = 1 };
 	const struct noise_rules sampled = { .is_sampled = true };
 
-	(void)state;
 	assert_true(noise_probability(&one, &two, &rules) == 0);
 	assert_true(noise_probability(&one, &two, &files) > 0.1);
 	assert_true(noise_probability(&one, &two, &sampled) > 0.1);
@@ -553,12 +533,11 @@ static void degenerate_series_have_an_answer(void **state)
 	assert_true(noise_probability_poisson(100, 1, 200, 1) < 1e-6);
 }
 
-static void the_number_of_comparisons_counts(void **state)
+TEST(the_number_of_comparisons_counts)
 {
 	const double p[] = { 0.02, 0.001, 0.9, 0.012 };
 	bool claims[4];
 
-	(void)state;
 	noise_claims(p, 4, 0.05, claims);
 	assert_true(claims[0] && claims[1] && !claims[2] && claims[3]);
 	noise_claims(p, 4, 0.03, claims);
@@ -566,22 +545,4 @@ static void the_number_of_comparisons_counts(void **state)
 	noise_claims(NULL, 0, 0.05, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slices_of_one_process_rarely_make_a_claim),
-		cmocka_unit_test(runs_of_different_length_have_equal_rates),
-		cmocka_unit_test(files_of_one_process_rarely_make_a_claim),
-		cmocka_unit_test(samples_alone_rarely_make_a_claim),
-		cmocka_unit_test(a_true_change_is_found),
-		cmocka_unit_test(without_data_there_is_no_claim),
-		cmocka_unit_test(functions_have_self_and_total_largest_change_first),
-		cmocka_unit_test(recursion_counts_once_and_marks_do_not_count),
-		cmocka_unit_test(probabilities_are_those_of_the_tables),
-		cmocka_unit_test(phases_as_long_as_the_run_say_nothing),
-		cmocka_unit_test(degenerate_series_have_an_answer),
-		cmocka_unit_test(the_number_of_comparisons_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rooms: base */
 /* Checks of a step by frame pointer on the instructions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/array.h"
+#include "test.h"
 
 #include "bpf/checked.h"
 
@@ -35,7 +25,7 @@ static uint64_t ending(const char *bytes, size_t n)
 #define ENDING(bytes) ending(bytes, sizeof(bytes) - 1)
 #define WORD(bytes) word_of(bytes, sizeof(bytes) - 1)
 
-static void every_form_of_a_call_is_one(void **state)
+TEST(every_form_of_a_call_is_one)
 {
 	const struct {
 		uint64_t bytes;
@@ -55,20 +45,18 @@ static void every_form_of_a_call_is_one(void **state)
 		{ 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(code_may_be_call(rows[i].bytes), rows[i].is_call);
 }
 
-static void a_direct_call_says_what_is_called(void **state)
+TEST(a_direct_call_says_what_is_called)
 {
-	(void)state;
 	assert_int_equal(code_called(0x1000, ENDING("\xe8\x10\x00\x00\x00")), 0x1010);
 	assert_int_equal(code_called(0x1000, ENDING("\xe8\xf0\xff\xff\xff")), 0xff0);
 	assert_int_equal(code_called(0x1000, ENDING("\xff\xd0")), 0);
 }
 
-static void what_a_function_may_end_with(void **state)
+TEST(what_a_function_may_end_with)
 {
 	const struct {
 		uint64_t word, next, ends;
@@ -89,14 +77,12 @@ static void what_a_function_may_end_with(void **state)
 		{ WORD("\x0f\x84\x01\x02\x03\x04"), 0, 0 },            /* je */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(code_ends(rows[i].word, rows[i].next), rows[i].ends);
 }
 
-static void a_frame_is_found_wherever_it_is_made(void **state)
+TEST(a_frame_is_found_wherever_it_is_made)
 {
-	(void)state;
 	for (size_t at = 0; at < 8; at++) {
 		uint64_t words[3] = {};
 
@@ -108,9 +94,8 @@ static void a_frame_is_found_wherever_it_is_made(void **state)
 	}
 }
 
-static void a_function_makes_its_frame_soon(void **state)
+TEST(a_function_makes_its_frame_soon)
 {
-	(void)state;
 	assert_true(code_is_frame_of(8, 1));
 	assert_true(code_is_frame_of(12, 1)); /* endbr64 goes before it */
 	assert_true(code_is_frame_of(80, 16));
@@ -130,9 +115,8 @@ static void expect_edge(const char *bytes, size_t n, int offset, int bp)
 #define EDGE(bytes, offset, bp) expect_edge(bytes, sizeof(bytes) - 1, offset, bp)
 
 /* The first byte is the one before the pc. */
-static void at_a_functions_edges_instructions_tell(void **state)
+TEST(at_a_functions_edges_instructions_tell)
 {
-	(void)state;
 	EDGE("\x05\xc3", 8, 0);                         /* ret */
 	EDGE("\x05\xf3\xc3", 8, 0);                     /* rep ret */
 	EDGE("\xcc\x55\x48\x89\xe5", 8, 0);             /* push %rbp; mov %rsp, %rbp */
@@ -143,11 +127,10 @@ static void at_a_functions_edges_instructions_tell(void **state)
 	EDGE("\x05\x5d\x5b", 0, 0);
 }
 
-static void what_cannot_be_a_return_address(void **state)
+TEST(what_cannot_be_a_return_address)
 {
 	const uint64_t sp = 0x7ffe00001000;
 
-	(void)state;
 	assert_true(code_is_address(0x401000, sp));
 	assert_true(code_is_address(0x7f0000401000, sp));
 	assert_true(code_is_address(sp - 8, sp));
@@ -158,17 +141,4 @@ static void what_cannot_be_a_return_address(void **state)
 	assert_false(code_is_address(~0ULL, sp));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_a_call_is_one),
-		cmocka_unit_test(a_direct_call_says_what_is_called),
-		cmocka_unit_test(what_a_function_may_end_with),
-		cmocka_unit_test(a_frame_is_found_wherever_it_is_made),
-		cmocka_unit_test(a_function_makes_its_frame_soon),
-		cmocka_unit_test(at_a_functions_edges_instructions_tell),
-		cmocka_unit_test(what_cannot_be_a_return_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

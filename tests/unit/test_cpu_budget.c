@@ -1,14 +1,6 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <signal.h>
-#include <string.h>
+#include "test.h"
 
 #include "base/cpu_budget.h"
 
@@ -26,12 +18,11 @@ static uint64_t work(struct cpu_budget *b)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
-static void it_is_spent_by_work_between_resume_and_pause(void **state)
+TEST(it_is_spent_by_work_between_resume_and_pause)
 {
 	struct cpu_budget b = { .left_ns = NS_PER_S / 10 }, other = { .left_ns = NS_PER_S / 2 };
 	uint64_t left;
 
-	(void)state;
 	cpu_budget_resume(&b);
 	cpu_budget_pause(&b);
 	left = b.left_ns;
@@ -42,14 +33,13 @@ static void it_is_spent_by_work_between_resume_and_pause(void **state)
 	assert_string_equal(cpu_budget_reason(&b), "it takes too long");
 }
 
-static void a_signal_leaves_all_work_half_a_second(void **state)
+TEST(a_signal_leaves_all_work_half_a_second)
 {
 	struct cpu_budget b = { .left_ns = MUCH_NS }, next = { .left_ns = MUCH_NS };
 	struct cpu_budget after = { .left_ns = NS_PER_S };
 	sigset_t set;
 	int number;
 
-	(void)state;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
@@ -65,12 +55,4 @@ static void a_signal_leaves_all_work_half_a_second(void **state)
 	assert_string_equal(cpu_budget_reason(&after), "it takes too long");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_spent_by_work_between_resume_and_pause),
-		cmocka_unit_test(a_signal_leaves_all_work_half_a_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

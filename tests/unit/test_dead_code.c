@@ -1,20 +1,10 @@
 /* rooms: base bpf */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Programs with and without their dead code; the running kernel tells whether both do the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/bpf.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "bpf/abi.h"
 #include "bpf/dead_code.h"
 #include "bpf/instructions.h"
@@ -49,7 +39,7 @@ static void assert_becomes(const struct bpf_insn *from, size_t n, const struct b
 
 #define BECOMES(from, wanted) assert_becomes(from, ARRAY_SIZE(from), wanted, ARRAY_SIZE(wanted))
 
-static void a_setting_decides_a_branch(void **state)
+TEST(a_setting_decides_a_branch)
 {
 	const struct bpf_insn never[] = {
 		ADDRESS(1, MAP, 0), LOAD(2, 1, 0), MOVE_IMM(0, 5), IF(BPF_JNE, 2, 0, 1), EXIT,
@@ -62,12 +52,11 @@ static void a_setting_decides_a_branch(void **state)
 	const struct bpf_insn five[] = { MOVE_IMM(0, 5), EXIT };
 	const struct bpf_insn six[] = { MOVE_IMM(0, 6), EXIT };
 
-	(void)state;
 	BECOMES(never, five);
 	BECOMES(always, six);
 }
 
-static void a_setting_becomes_a_number(void **state)
+TEST(a_setting_becomes_a_number)
 {
 	const struct bpf_insn from[] = { ADDRESS(1, MAP, 0), ADD(1, 4), LOAD(0, 1, 0), EXIT };
 	const struct bpf_insn one[] = { MOVE_IMM(0, 1), EXIT };
@@ -78,7 +67,6 @@ static void a_setting_becomes_a_number(void **state)
 	const struct bpf_insn beyond[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 12), EXIT };
 	const struct bpf_insn other[] = { ADDRESS(1, MAP + 1, 0), LOAD(0, 1, 0), EXIT };
 
-	(void)state;
 	BECOMES(from, one);
 	BECOMES(large, large);
 	BECOMES(target, target);
@@ -87,27 +75,25 @@ static void a_setting_becomes_a_number(void **state)
 }
 
 /* The kernel must see a tail call that is never made. */
-static void an_unknown_setting_decides_nothing(void **state)
+TEST(an_unknown_setting_decides_nothing)
 {
 	const struct bpf_insn from[] = {
 		ADDRESS(1, MAP, 16), LOAD(2, 1, 0), MOVE_IMM(0, 5), IF(BPF_JNE, 2, 0, 1), EXIT,
 		MOVE_IMM(0, 6),      EXIT,
 	};
 
-	(void)state;
 	BECOMES(from, from);
 }
 
-static void the_number_of_a_target_decides_nothing(void **state)
+TEST(the_number_of_a_target_decides_nothing)
 {
 	const struct bpf_insn from[] = { MOVE_IMM(0, TARGET_NUMBER), IF(BPF_JEQ, 0, 3, 1),
 					 MOVE_IMM(0, 1), EXIT };
 
-	(void)state;
 	BECOMES(from, from);
 }
 
-static void what_a_loop_changes_is_not_known_in_it(void **state)
+TEST(what_a_loop_changes_is_not_known_in_it)
 {
 	const struct bpf_insn fallen_into[] = {
 		MOVE_IMM(0, 0), IF(BPF_JGE, 0, 3, 2), ADD(0, 1), GOTO(-3), EXIT,
@@ -116,13 +102,12 @@ static void what_a_loop_changes_is_not_known_in_it(void **state)
 		MOVE_IMM(0, 0), GOTO(0), IF(BPF_JGE, 0, 3, 2), ADD(0, 1), GOTO(-3), EXIT,
 	};
 
-	(void)state;
 	BECOMES(fallen_into, fallen_into);
 	BECOMES(jumped_into, fallen_into);
 }
 
 /* Until Linux 6.1 the verifier refuses to fall into the head of a loop. */
-static void the_jumps_of_a_loop_stay(void **state)
+TEST(the_jumps_of_a_loop_stay)
 {
 	const struct bpf_insn from[] = {
 		ADDRESS(7, MAP, 0),
@@ -142,11 +127,10 @@ static void the_jumps_of_a_loop_stay(void **state)
 		MOVE_REG(0, 6), EXIT,
 	};
 
-	(void)state;
 	BECOMES(from, wanted);
 }
 
-static void functions_that_nothing_calls_are_removed(void **state)
+TEST(functions_that_nothing_calls_are_removed)
 {
 	struct bpf_insn insns[] = {
 		ADDRESS(1, MAP, 0),
@@ -166,7 +150,6 @@ static void functions_that_nothing_calls_are_removed(void **state)
 					   EXIT };
 	struct program_code code = { insns, ARRAY_SIZE(insns), functions, ARRAY_SIZE(functions) };
 
-	(void)state;
 	dead_code_remove(&constants, &code);
 	unused_code_remove(&code);
 	assert_int_equal(code.n, ARRAY_SIZE(wanted));
@@ -289,14 +272,13 @@ static size_t make_program(uint64_t *seed, int map, struct bpf_insn *to)
 	return n;
 }
 
-static void random_programs_give_the_same_result(void **state)
+TEST(random_programs_give_the_same_result)
 {
 	cleanup(cleanup_close_fd) int map = map_of_settings();
 	const struct program_constants here = { map, settings, sizeof(settings),
 						.unknown = constants.unknown };
 	size_t n_before = 0, n_after = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 500; seed++) {
 		uint64_t random = seed;
 		struct bpf_insn insns[128];
@@ -317,18 +299,4 @@ static void random_programs_give_the_same_result(void **state)
 	assert_true(n_after < n_before * 9 / 10);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_setting_decides_a_branch),
-		cmocka_unit_test(a_setting_becomes_a_number),
-		cmocka_unit_test(an_unknown_setting_decides_nothing),
-		cmocka_unit_test(the_number_of_a_target_decides_nothing),
-		cmocka_unit_test(what_a_loop_changes_is_not_known_in_it),
-		cmocka_unit_test(the_jumps_of_a_loop_stay),
-		cmocka_unit_test(functions_that_nothing_calls_are_removed),
-		cmocka_unit_test(random_programs_give_the_same_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

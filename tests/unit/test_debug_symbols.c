@@ -1,10 +1,9 @@
 /* rooms: symbolize kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that were stripped of some symbols alone, with what there is beside them. */
-#include "elf_files.h"
+#include "test.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include "elf_files.h"
 
 #include "base/clock.h"
 #include "remote.h"
@@ -23,7 +22,6 @@ static const char source[] =
 /* Whole; with some symbols; and these with a debug file by its name, or packed into them. */
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("some.c", source, strlen(source));
 	return run(
@@ -113,21 +111,18 @@ static void check_like_whole(const char *name)
 	assert_true(n > 0);
 }
 
-static void a_debug_file_names_what_a_symtab_has_not(void **state)
+TEST(a_debug_file_names_what_a_symtab_has_not)
 {
-	(void)state;
 	check_like_whole("link");
 }
 
-static void packed_symbols_name_what_a_symtab_has_not(void **state)
+TEST(packed_symbols_name_what_a_symtab_has_not)
 {
-	(void)state;
 	check_like_whole("packed");
 }
 
-static void what_the_file_and_its_debug_file_have_is_one_function(void **state)
+TEST(what_the_file_and_its_debug_file_have_is_one_function)
 {
-	(void)state;
 	check_like_whole("both");
 }
 
@@ -141,12 +136,11 @@ static const char *name_at(struct named *n, const struct image *full, uint64_t v
 	return place.function ? place.function : "";
 }
 
-static void own_symbols_stay_where_there_is_nothing_else(void **state)
+TEST(own_symbols_stay_where_there_is_nothing_else)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
 	cleanup(close_named) struct named named = open_named("some");
 
-	(void)state;
 	assert_string_equal(name_at(&named, full, find(full, "main").symbol.vaddr), "main");
 	assert_string_equal(name_at(&named, full, find(full, "_taken").symbol.vaddr), "_taken");
 	assert_string_equal(name_at(&named, full, find(full, "behind").symbol.vaddr), "");
@@ -179,13 +173,12 @@ static bool is_missed(struct named *n, const struct image *full, uint64_t vaddr)
 	return place.is_missed;
 }
 
-static void a_debug_file_that_could_not_be_had_is_looked_for_again(void **state)
+TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
 	const uint64_t behind = find(full, "behind").symbol.vaddr;
 	cleanup(close_named) struct named named = open_named("link");
 
-	(void)state;
 	keep_silent(true);
 	assert_string_equal(name_at(&named, full, behind), "");
 	assert_true(is_missed(&named, full, behind));
@@ -201,27 +194,14 @@ static void a_debug_file_that_could_not_be_had_is_looked_for_again(void **state)
 	assert_false(is_missed(&named, full, behind));
 }
 
-static void a_debug_file_that_is_not_there_is_not_looked_for_again(void **state)
+TEST(a_debug_file_that_is_not_there_is_not_looked_for_again)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
 	const uint64_t behind = find(full, "behind").symbol.vaddr;
 	cleanup(close_named) struct named named = open_named("some");
 
-	(void)state;
 	assert_string_equal(name_at(&named, full, behind), "");
 	assert_false(is_missed(&named, full, behind));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_debug_file_names_what_a_symtab_has_not),
-		cmocka_unit_test(packed_symbols_name_what_a_symtab_has_not),
-		cmocka_unit_test(what_the_file_and_its_debug_file_have_is_one_function),
-		cmocka_unit_test(own_symbols_stay_where_there_is_nothing_else),
-		cmocka_unit_test(a_debug_file_that_could_not_be_had_is_looked_for_again),
-		cmocka_unit_test(a_debug_file_that_is_not_there_is_not_looked_for_again),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

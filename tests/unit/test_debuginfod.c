@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The process that fetches: what it has of ours, and what it says. Needs elfutils' library or
  * program. */
+#include "test.h"
+
 #include "unit/scratch.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -58,8 +58,6 @@ static bool look_at(void *argument, long done, long all)
 	struct look *l = argument;
 	char path[64];
 
-	(void)done;
-	(void)all;
 	if (!has_connected())
 		return clock_ns(CLOCK_MONOTONIC) > l->until;
 	if (l->maps[0])
@@ -86,7 +84,7 @@ static void listen_silently(void)
 	assert_int_equal(setenv("DEBUGINFOD_URLS", url, 1), 0);
 }
 
-static void the_process_that_fetches_has_nothing_of_ours(void **state)
+TEST(the_process_that_fetches_has_nothing_of_ours)
 {
 	static struct look look;
 	cleanup(debuginfod_answer_fini) struct debuginfod_answer answer = {};
@@ -95,7 +93,6 @@ static void the_process_that_fetches_has_nothing_of_ours(void **state)
 	cleanup_free char *cache = scratch_path("cache");
 	const int shared = memfd_create("shared-with-programs", MFD_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(ftruncate(shared, 4096), 0);
 	assert_int_equal(dup2(shared, 200), 200); /* as if without O_CLOEXEC */
 
@@ -167,7 +164,7 @@ static int get(struct debuginfod *d, char **ret_path, char *told, size_t n)
 	return err;
 }
 
-static void the_path_is_that_of_the_file_in_the_cache(void **state)
+TEST(the_path_is_that_of_the_file_in_the_cache)
 {
 	struct debuginfod *d = debuginfod_new(&(struct debuginfod_options){ 0 });
 	cleanup_free char *cache = scratch_path("kept");
@@ -175,7 +172,6 @@ static void the_path_is_that_of_the_file_in_the_cache(void **state)
 	char told[512], sent[32] = "";
 	int fd;
 
-	(void)state;
 	make_server();
 	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", cache, 1), 0);
 	assert_int_equal(get(d, &path, told, sizeof(told)), 0);
@@ -189,7 +185,7 @@ static void the_path_is_that_of_the_file_in_the_cache(void **state)
 }
 
 /* As where sudo(8) has kept the user's HOME. */
-static void a_cache_of_somebody_else_is_told_once(void **state)
+TEST(a_cache_of_somebody_else_is_told_once)
 {
 	struct debuginfod *d = debuginfod_new(&(struct debuginfod_options){ 0 });
 	cleanup_free char *home = scratch_path("home");
@@ -197,7 +193,6 @@ static void a_cache_of_somebody_else_is_told_once(void **state)
 	cleanup_free char *expected = NULL;
 	char told[1024];
 
-	(void)state;
 	make_server();
 	assert_int_equal(mkdir(home, 0700), 0);
 	assert_int_equal(geteuid() ? chmod(home, 0500) : chown(home, 65534, 65534), 0);
@@ -216,13 +211,4 @@ static void a_cache_of_somebody_else_is_told_once(void **state)
 	debuginfod_free(d);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_process_that_fetches_has_nothing_of_ours),
-		cmocka_unit_test(the_path_is_that_of_the_file_in_the_cache),
-		cmocka_unit_test(a_cache_of_somebody_else_is_told_once),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -4,16 +4,8 @@
  * Deferred hits: taken from a ring that lies here, and walked by rules that lie here. A live walk
  * is in test_tables.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/hash.h"
 #include "store/deferred.h"
 #include "tables/late.h"
@@ -45,6 +37,8 @@ static int free_ring(void **state)
 	free(f);
 	return 0;
 }
+
+#define TEST_WITH_RING(name) TEST_OF(name, struct fixture *f, make_ring, free_ring)
 
 /* A hit as a program writes it: @kernel and @user words, and @n_stack words of stack from @from. */
 struct made {
@@ -114,9 +108,8 @@ static void commit(struct fixture *f, struct deferred_hit *hit)
 	hit->number = first + 1;
 }
 
-static void hits_come_in_order_when_they_are_written(void **state)
+TEST_WITH_RING(hits_come_in_order_when_they_are_written)
 {
-	struct fixture *f = *state;
 	const struct made m = { .n_user = 1 };
 	struct deferred_hit *a = make_hit(f, &m), *b = make_hit(f, &m);
 	struct recorded got;
@@ -140,9 +133,8 @@ static bool is_cleared(const struct fixture *f, uint64_t first, uint32_t n)
 	return true;
 }
 
-static void a_place_is_cleared_and_then_free(void **state)
+TEST_WITH_RING(a_place_is_cleared_and_then_free)
 {
-	struct fixture *f = *state;
 	static const uint64_t secret[300] = { [0 ... 299] = 0x5ec4e7 };
 	const struct made m = { .n_user = 1, .from = STACK + 40, .n_stack = 300, .stack = secret };
 	struct recorded a, b;
@@ -162,9 +154,8 @@ static void a_place_is_cleared_and_then_free(void **state)
 }
 
 /* The ring is passed many times, by hits of all lengths. */
-static void nothing_is_mixed_up_at_the_end_of_the_ring(void **state)
+TEST_WITH_RING(nothing_is_mixed_up_at_the_end_of_the_ring)
 {
-	struct fixture *f = *state;
 	uint64_t stack[1000], word, words[STACK_WORDS];
 	struct recorded r;
 
@@ -198,9 +189,8 @@ static void nothing_is_mixed_up_at_the_end_of_the_ring(void **state)
 	assert_int_equal(f->ring.tail, f->ring.head);
 }
 
-static void a_word_may_lie_across_two_pieces(void **state)
+TEST_WITH_RING(a_word_may_lie_across_two_pieces)
 {
-	struct fixture *f = *state;
 	uint64_t stack[200], word;
 	struct recorded r;
 
@@ -267,38 +257,38 @@ static const uint64_t two_frames[] = { 1, CODE + 0x1010, 2, CODE + 0x2010, 3, CO
 	}
 #define MARK(end) (STACK_MARK_WALK + (end))
 
-static void a_walk_goes_to_the_root(void **state)
+TEST_WITH_RING(a_walk_goes_to_the_root)
 {
 	const struct code code[8] = { PLAIN, PLAIN, { OUTERMOST, 0 } };
 	const uint64_t expected[] = { CODE + 0x1010, CODE + 0x2010 };
 	const struct made m = MADE(two_frames);
 
-	expect_walk(*state, &m, code, 1024, expected, 2);
+	expect_walk(f, &m, code, 1024, expected, 2);
 }
 
-static void a_walk_ends_with_its_reason(void **state)
+TEST_WITH_RING(a_walk_ends_with_its_reason)
 {
 	const struct made m = MADE(two_frames);
 	struct code code[8] = { PLAIN, { .end = UNWIND_END_NO_TABLE_YET } };
 	uint64_t expected[] = { CODE + 0x1010, MARK(UNWIND_END_NO_TABLE_YET), 0, 0 };
 
-	expect_walk(*state, &m, code, 1024, expected, 2);
+	expect_walk(f, &m, code, 1024, expected, 2);
 	code[1].end = UNWIND_END_NO_MAPPING;
 	expected[1] = MARK(UNWIND_END_NO_MAPPING);
-	expect_walk(*state, &m, code, 1024, expected, 2);
+	expect_walk(f, &m, code, 1024, expected, 2);
 	code[1].end = 0; /* code without a row: its bytes were not recorded */
 	expected[1] = MARK(UNWIND_END_NO_ROW);
-	expect_walk(*state, &m, code, 1024, expected, 2);
+	expect_walk(f, &m, code, 1024, expected, 2);
 	code[1].end = UNWIND_END_PROBED; /* the trampoline is no frame */
 	expected[0] = MARK(UNWIND_END_PROBED);
-	expect_walk(*state, &m, code, 1024, expected, 1);
+	expect_walk(f, &m, code, 1024, expected, 1);
 	code[1] = (struct code)PLAIN;
 	expected[0] = CODE + 0x1010;
 	expected[1] = MARK(UNWIND_END_DEPTH);
-	expect_walk(*state, &m, code, 2, expected, 2);
+	expect_walk(f, &m, code, 2, expected, 2);
 }
 
-static void memory_that_was_not_recorded_ends_a_walk(void **state)
+TEST_WITH_RING(memory_that_was_not_recorded_ends_a_walk)
 {
 	const struct code code[8] = { PLAIN, PLAIN, PLAIN, PLAIN };
 	const uint64_t expected[] = { CODE + 0x1010, CODE + 0x2010, CODE + 0x3010,
@@ -309,15 +299,14 @@ static void memory_that_was_not_recorded_ends_a_walk(void **state)
 						 .how = UNWIND_HOW(UNWIND_IS, UNWIND_REG_SP) } } };
 	const struct made small = MADE(two_frames), large = MADE(stack);
 
-	expect_walk(*state, &small, code, 1024, expected, 4);
-	expect_walk(*state, &large, one, 1024, far, 1);
+	expect_walk(f, &small, code, 1024, expected, 4);
+	expect_walk(f, &large, one, 1024, far, 1);
 }
 
-static void steps_through_made_code_are_unverified(void **state)
+TEST_WITH_RING(steps_through_made_code_are_unverified)
 {
 	const uint64_t stack[] = { STACK + 16, CODE + 0x1010, 0, CODE + 0x2010 };
 	const struct made m = MADE(stack);
-	struct fixture *f = *state;
 	const struct code code[8] = { { .rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES) },
 				      { OUTERMOST, 0 } };
 	uint64_t words[STACK_WORDS];
@@ -331,9 +320,8 @@ static void steps_through_made_code_are_unverified(void **state)
 	assert_true(words[1] == CODE + 0x1010 && words[2] == STACK_MARK_UNVERIFIED);
 }
 
-static void without_a_walk_the_stack_is_cut(void **state)
+TEST_WITH_RING(without_a_walk_the_stack_is_cut)
 {
-	struct fixture *f = *state;
 	uint64_t words[STACK_WORDS];
 	struct recorded r;
 
@@ -345,21 +333,4 @@ static void without_a_walk_the_stack_is_cut(void **state)
 	assert_true(words[3] == MARK(UNWIND_END_NO_TABLE_YET));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ring, free_ring)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(hits_come_in_order_when_they_are_written),
-		TEST(a_place_is_cleared_and_then_free),
-		TEST(nothing_is_mixed_up_at_the_end_of_the_ring),
-		TEST(a_word_may_lie_across_two_pieces),
-		TEST(a_walk_goes_to_the_root),
-		TEST(a_walk_ends_with_its_reason),
-		TEST(memory_that_was_not_recorded_ends_a_walk),
-		TEST(steps_through_made_code_are_unverified),
-		TEST(without_a_walk_the_stack_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

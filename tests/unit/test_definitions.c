@@ -1,26 +1,13 @@
 /* rooms: base attach arch */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* On the running kernel, as root: what is written to tracefs' uprobe_events, and what is left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "attach/definitions.h"
 #include "attach/plan.h"
-#include "base/array.h"
 #include "unit/scratch.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -57,13 +44,12 @@ static int lines_of(pid_t pid, char line[4096])
 	return n;
 }
 
-static void an_event_has_many_places_and_one_number(void **state)
+TEST(an_event_has_many_places_and_one_number)
 {
 	struct definitions *d = definitions_open(tracefs);
 	char line[4096];
 	uint64_t first, second;
 
-	(void)state;
 	assert_non_null(d);
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(definitions_add(d, PROGRAM, SOMEWHERE + i, 0), 0);
@@ -80,13 +66,12 @@ static void an_event_has_many_places_and_one_number(void **state)
 	assert_int_equal(lines_of(getpid(), line), 0);
 }
 
-static void a_dropped_one_leaves_its_name_to_the_next(void **state)
+TEST(a_dropped_one_leaves_its_name_to_the_next)
 {
 	struct definitions *d = definitions_open(tracefs);
 	char line[4096];
 	uint64_t id;
 
-	(void)state;
 	assert_non_null(d);
 	assert_int_equal(definitions_add(d, PROGRAM, SOMEWHERE, 0), 0);
 	assert_int_equal(definitions_add(d, "/nonexistent/lib.so", SOMEWHERE, 0), -ENOENT);
@@ -101,7 +86,7 @@ static void a_dropped_one_leaves_its_name_to_the_next(void **state)
 	assert_int_equal(lines_of(getpid(), line), 0);
 }
 
-static void a_path_that_no_line_can_hold_is_a_place_all_the_same(void **state)
+TEST(a_path_that_no_line_can_hold_is_a_place_all_the_same)
 {
 	static const char *const names[] = {
 		"plain",        "a b",     "tab\tand\nnewline", "p:g/e 0x1",
@@ -111,7 +96,6 @@ static void a_path_that_no_line_can_hold_is_a_place_all_the_same(void **state)
 	struct definitions *d = definitions_open(tracefs);
 	char line[4096];
 
-	(void)state;
 	assert_non_null(d);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup_free char *path = scratch_path(names[i]);
@@ -124,13 +108,12 @@ static void a_path_that_no_line_can_hold_is_a_place_all_the_same(void **state)
 	assert_int_equal(lines_of(getpid(), line), 0);
 }
 
-static void a_path_longer_than_a_line_is_a_place(void **state)
+TEST(a_path_longer_than_a_line_is_a_place)
 {
 	struct definitions *d = definitions_open(tracefs);
 	cleanup_free char *path = scratch_path("long");
 	char name[201], line[4096];
 
-	(void)state;
 	assert_non_null(d);
 	memset(name, 'n', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
@@ -173,12 +156,11 @@ static pid_t definer(void)
 	return pid;
 }
 
-static void they_go_with_their_process_and_no_other_does(void **state)
+TEST(they_go_with_their_process_and_no_other_does)
 {
 	struct definitions *d = definitions_open(tracefs);
 	char line[4096];
 
-	(void)state;
 	assert_non_null(d);
 	assert_int_equal(definitions_add(d, PROGRAM, SOMEWHERE, 0), 0);
 	pid_t pid = definer();
@@ -193,26 +175,13 @@ static void they_go_with_their_process_and_no_other_does(void **state)
 	assert_int_equal(lines_of(getpid(), line), 0);
 }
 
-static void where_there_is_no_tracefs_nothing_is_defined(void **state)
+TEST(where_there_is_no_tracefs_nothing_is_defined)
 {
 	cleanup_close int elsewhere = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	assert_null(definitions_open(elsewhere));
 	assert_null(definitions_open(-1));
 	definitions_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_event_has_many_places_and_one_number),
-		cmocka_unit_test(a_dropped_one_leaves_its_name_to_the_next),
-		cmocka_unit_test(a_path_that_no_line_can_hold_is_a_place_all_the_same),
-		cmocka_unit_test(a_path_longer_than_a_line_is_a_place),
-		cmocka_unit_test(they_go_with_their_process_and_no_other_does),
-		cmocka_unit_test(where_there_is_no_tracefs_nothing_is_defined),
-	};
-
-	return cmocka_run_group_tests(tests, prepare, scratch_remove);
-}
+TEST_MAIN(prepare, scratch_remove)

@@ -1,17 +1,7 @@
 /* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "elf/demangle.h"
 
@@ -34,9 +24,8 @@ static void check(const struct row *rows, size_t n)
 	}
 }
 
-static void cxx_names_have_their_parameters(void **state)
+TEST(cxx_names_have_their_parameters)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "_ZN7Monitor4waitEblb", "Monitor::wait(bool, long, bool)" },
 		{ "_Z1fv", "f()" },
@@ -57,9 +46,8 @@ static void cxx_names_have_their_parameters(void **state)
 	check(rows, ARRAY_SIZE(rows));
 }
 
-static void rust_names_of_both_schemes_are_read(void **state)
+TEST(rust_names_of_both_schemes_are_read)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
 		  "core::fmt::Write::write_fmt" },
@@ -79,9 +67,8 @@ static void rust_names_of_both_schemes_are_read(void **state)
 	check(rows, ARRAY_SIZE(rows));
 }
 
-static void d_names_are_read(void **state)
+TEST(d_names_are_read)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "_Dmain", "D main" },
 		{ "_D8demangle4testFaZv", "demangle.test(char)" },
@@ -91,9 +78,8 @@ static void d_names_are_read(void **state)
 	check(rows, ARRAY_SIZE(rows));
 }
 
-static void what_is_not_mangled_stays_as_it_is(void **state)
+TEST(what_is_not_mangled_stays_as_it_is)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "", NULL },       { "main", NULL },
 		{ "_", NULL },      { "_start", NULL },
@@ -108,9 +94,8 @@ static void what_is_not_mangled_stays_as_it_is(void **state)
 	check(rows, ARRAY_SIZE(rows));
 }
 
-static void a_name_of_any_length_is_taken_and_a_long_one_refused(void **state)
+TEST(a_name_of_any_length_is_taken_and_a_long_one_refused)
 {
-	(void)state;
 	char name[5000];
 	cleanup_free char *within = NULL;
 
@@ -128,9 +113,8 @@ static void a_name_of_any_length_is_taken_and_a_long_one_refused(void **state)
 }
 
 /* f(A<A<...>, A<...> >): each level names the last one twice, so the text doubles. */
-static void doubling_cxx_names_are_refused_soon(void **state)
+TEST(doubling_cxx_names_are_refused_soon)
 {
-	(void)state;
 	cleanup(strbuf_fini) struct strbuf b = {};
 
 	strbuf_puts(&b, "_Z1f1AIiiE");
@@ -149,9 +133,8 @@ static void doubling_cxx_names_are_refused_soon(void **state)
 }
 
 /* Tuples of the two tuples before, by places in base 62, after "_R". */
-static void doubling_rust_names_are_refused_soon(void **state)
+TEST(doubling_rust_names_are_refused_soon)
 {
-	(void)state;
 	static const char digits[] =
 		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	cleanup(strbuf_fini) struct strbuf b = {};
@@ -179,9 +162,8 @@ static void doubling_rust_names_are_refused_soon(void **state)
 				 "(((u32, u32), (u32, u32)), ((u32, u32), (u32, u32)))>");
 }
 
-static void d_names_with_many_references_are_refused(void **state)
+TEST(d_names_with_many_references_are_refused)
 {
-	(void)state;
 	cleanup(strbuf_fini) struct strbuf b = {};
 
 	strbuf_puts(&b, "_D1a1fF");
@@ -193,9 +175,8 @@ static void d_names_with_many_references_are_refused(void **state)
 }
 
 /* Depth, not length: libiberty's own limit. */
-static void deep_names_do_not_exhaust_the_stack(void **state)
+TEST(deep_names_do_not_exhaust_the_stack)
 {
-	(void)state;
 	static const struct {
 		const char *start;
 		char nest;
@@ -212,19 +193,4 @@ static void deep_names_do_not_exhaust_the_stack(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cxx_names_have_their_parameters),
-		cmocka_unit_test(rust_names_of_both_schemes_are_read),
-		cmocka_unit_test(d_names_are_read),
-		cmocka_unit_test(what_is_not_mangled_stays_as_it_is),
-		cmocka_unit_test(a_name_of_any_length_is_taken_and_a_long_one_refused),
-		cmocka_unit_test(doubling_cxx_names_are_refused_soon),
-		cmocka_unit_test(doubling_rust_names_are_refused_soon),
-		cmocka_unit_test(d_names_with_many_references_are_refused),
-		cmocka_unit_test(deep_names_do_not_exhaust_the_stack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

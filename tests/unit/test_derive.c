@@ -7,19 +7,11 @@
  *
  *	build/unit/test_derive musl/lib/libc.so
  */
-#include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <elf.h>
 
 #include "arch/instruction.h"
-#include "base/array.h"
 #include "elf/image.h"
 #include "made_elf.h"
 #include "scratch.h"
@@ -287,9 +279,8 @@ static const struct flavour flavours[] = {
 
 #define SOURCES "unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c"
 
-static void what_compilers_made_has_the_rows_that_they_tell(void **state)
+TEST(what_compilers_made_has_the_rows_that_they_tell)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(flavours); i++) {
 		const struct flavour *f = &flavours[i];
 		cleanup_free char *path = scratch_path("shapes.so");
@@ -319,7 +310,7 @@ static void what_compilers_made_has_the_rows_that_they_tell(void **state)
  *	      add %rdx,%rax;  jmp *%rax
  *	0x55: push %rax;  pop %rax;  ret       0x58: ret       0x59: ret       0x5a: ret
  */
-static void a_switch_may_be_the_first_in_its_function(void **state)
+TEST(a_switch_may_be_the_first_in_its_function)
 {
 	static uint8_t text[0x1100];
 	static const char code[] =
@@ -335,7 +326,6 @@ static void a_switch_may_be_the_first_in_its_function(void **state)
 	size_t size;
 	struct rows r;
 
-	(void)state;
 	memset(text, 0xcc, sizeof(text));
 	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
 	memcpy(text + 0x40, code, sizeof(code) - 1);
@@ -374,16 +364,15 @@ static struct cfi_stats stats_of(const char *path, bool has_symbols)
 	return r.stats;
 }
 
-static void nearly_all_functions_of_musl_have_rows(void **state)
+TEST(nearly_all_functions_of_musl_have_rows)
 {
 	const struct cfi_stats shared = stats_of("/lib/ld-musl-x86_64.so.1", true);
 
-	(void)state;
 	assert_true(shared.n_functions > 1500 &&
 		    shared.n_believed * 100 >= shared.n_functions * 98);
 }
 
-static void functions_of_a_static_program_are_found_with_and_without_symbols(void **state)
+TEST(functions_of_a_static_program_are_found_with_and_without_symbols)
 {
 	cleanup_free char *path = scratch_path("static");
 	cleanup_free char *command =
@@ -392,7 +381,6 @@ static void functions_of_a_static_program_are_found_with_and_without_symbols(voi
 			  path);
 	struct cfi_stats with, without;
 
-	(void)state;
 	assert_int_equal(system(command), 0);
 	with = stats_of(path, true);
 	without = stats_of(path, false);
@@ -402,16 +390,9 @@ static void functions_of_a_static_program_are_found_with_and_without_symbols(voi
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_compilers_made_has_the_rows_that_they_tell),
-		cmocka_unit_test(a_switch_may_be_the_first_in_its_function),
-		cmocka_unit_test(nearly_all_functions_of_musl_have_rows),
-		cmocka_unit_test(functions_of_a_static_program_are_found_with_and_without_symbols),
-	};
-
 	for (int i = 1; i < argc; i++) {
 		(void)compare_file(argv[i], true);
 		(void)compare_file(argv[i], false);
 	}
-	return argc > 1 ? 0 : cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return argc > 1 ? 0 : run_all_tests(scratch_make, scratch_remove);
 }

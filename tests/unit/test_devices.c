@@ -1,17 +1,9 @@
 /* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Places that do not answer, and when they are tried again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "reader/devices.h"
 
@@ -38,12 +30,11 @@ static void end_hanging(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_place_where_a_helper_hangs_is_dead_at_once(void **state)
+TEST(a_place_where_a_helper_hangs_is_dead_at_once)
 {
 	struct devices *d = devices_new(LONG_NS);
 	const pid_t pid = start_hanging();
 
-	(void)state;
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_silence(d, PLACE, pid);
 	assert_false(devices_may_ask(d, PLACE));
@@ -54,11 +45,10 @@ static void a_place_where_a_helper_hangs_is_dead_at_once(void **state)
 	devices_free(d);
 }
 
-static void one_that_was_only_slow_is_dead_the_second_time(void **state)
+TEST(one_that_was_only_slow_is_dead_the_second_time)
 {
 	struct devices *d = devices_new(LONG_NS);
 
-	(void)state;
 	devices_note_silence(d, PLACE, 0);
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_answer(d, PLACE);
@@ -70,12 +60,11 @@ static void one_that_was_only_slow_is_dead_the_second_time(void **state)
 }
 
 /* Each try could leave one more helper behind, and there are four. */
-static void nothing_is_tried_while_a_helper_hangs_there(void **state)
+TEST(nothing_is_tried_while_a_helper_hangs_there)
 {
 	struct devices *d = devices_new(1);
 	const pid_t pid = start_hanging();
 
-	(void)state;
 	devices_note_silence(d, PLACE, pid);
 	assert_false(devices_may_ask(d, PLACE));
 	devices_note_answer(d, PLACE); /* to a question from before */
@@ -85,12 +74,11 @@ static void nothing_is_tried_while_a_helper_hangs_there(void **state)
 	devices_free(d);
 }
 
-static void nothing_is_tried_while_one_of_two_helpers_hangs_there(void **state)
+TEST(nothing_is_tried_while_one_of_two_helpers_hangs_there)
 {
 	struct devices *d = devices_new(1);
 	const pid_t first = start_hanging(), second = start_hanging();
 
-	(void)state;
 	devices_note_silence(d, PLACE, first);
 	devices_note_silence(d, PLACE, second);
 	end_hanging(first);
@@ -103,11 +91,10 @@ static void nothing_is_tried_while_one_of_two_helpers_hangs_there(void **state)
 }
 
 /* Each silence costs its lane 2 s, whatever it answers in between. */
-static void one_that_answers_now_and_then_is_dead_the_third_time(void **state)
+TEST(one_that_answers_now_and_then_is_dead_the_third_time)
 {
 	struct devices *d = devices_new(LONG_NS);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_true(devices_may_ask(d, PLACE));
 		devices_note_silence(d, PLACE, 0);
@@ -122,11 +109,10 @@ static void one_that_answers_now_and_then_is_dead_the_third_time(void **state)
 	devices_free(d);
 }
 
-static void after_a_while_without_a_silence_all_are_forgotten(void **state)
+TEST(after_a_while_without_a_silence_all_are_forgotten)
 {
 	struct devices *d = devices_new(1);
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		devices_note_silence(d, PLACE, 0);
 		(void)usleep(1000); /* 32 ns are enough */
@@ -137,11 +123,10 @@ static void after_a_while_without_a_silence_all_are_forgotten(void **state)
 	devices_free(d);
 }
 
-static void after_a_pause_one_question_tries_it_again(void **state)
+TEST(after_a_pause_one_question_tries_it_again)
 {
 	struct devices *d = devices_new(NS_PER_S / 2);
 
-	(void)state;
 	devices_note_silence(d, PLACE, 0);
 	devices_note_silence(d, PLACE, 0);
 	while (!devices_may_ask(d, PLACE))
@@ -158,12 +143,11 @@ static void after_a_pause_one_question_tries_it_again(void **state)
 	devices_free(d);
 }
 
-static void the_pause_doubles_with_each_silence_up_to_a_bound(void **state)
+TEST(the_pause_doubles_with_each_silence_up_to_a_bound)
 {
 	const uint64_t pause = NS_PER_S / 100;
 	struct devices *d = devices_new(pause);
 
-	(void)state;
 	devices_note_silence(d, PLACE, 0);
 	for (unsigned n = 2; n < 6; n++) {
 		const uint64_t silent = clock_ns(CLOCK_MONOTONIC);
@@ -180,7 +164,7 @@ static void the_pause_doubles_with_each_silence_up_to_a_bound(void **state)
 	devices_free(d);
 }
 
-static void what_lies_below_a_root_is_as_many_places_as_users_and_kinds(void **state)
+TEST(what_lies_below_a_root_is_as_many_places_as_users_and_kinds)
 {
 	const uint64_t places[] = {
 		devices_place_below(DEVICES_DEBUG_FILES, -1, 0),
@@ -199,25 +183,9 @@ static void what_lies_below_a_root_is_as_many_places_as_users_and_kinds(void **s
 	};
 	const size_t n = sizeof(places) / sizeof(places[0]);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_true(places[i] != places[k]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_place_where_a_helper_hangs_is_dead_at_once),
-		cmocka_unit_test(one_that_was_only_slow_is_dead_the_second_time),
-		cmocka_unit_test(nothing_is_tried_while_a_helper_hangs_there),
-		cmocka_unit_test(nothing_is_tried_while_one_of_two_helpers_hangs_there),
-		cmocka_unit_test(one_that_answers_now_and_then_is_dead_the_third_time),
-		cmocka_unit_test(after_a_while_without_a_silence_all_are_forgotten),
-		cmocka_unit_test(after_a_pause_one_question_tries_it_again),
-		cmocka_unit_test(the_pause_doubles_with_each_silence_up_to_a_bound),
-		cmocka_unit_test(what_lies_below_a_root_is_as_many_places_as_users_and_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

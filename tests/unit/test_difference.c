@@ -1,15 +1,7 @@
 /* rooms: profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "base/saturated.h"
 #include "profile/builder.h"
 #include "profile/difference.h"
@@ -87,7 +79,7 @@ static void expect_stack(const struct profile *p, const char *name, const char *
 	assert_int_equal(stack->count, after);
 }
 
-static void stacks_are_paired_by_names(void **state)
+TEST(stacks_are_paired_by_names)
 {
 	const int64_t old_counts[] = { 1, 2, 3, 4, 5 }, new_counts[] = { 10, 20, 30, 40, 50 };
 	struct profile *before = counts_of(old_counts, 5, &old_table);
@@ -100,7 +92,6 @@ static void stacks_are_paired_by_names(void **state)
 
 	struct profile *p = profile_difference(after, before, false);
 
-	(void)state;
 	assert_true(p->is_difference);
 	assert_false(p->is_normalized);
 	assert_string_equal(p->about.command_line, "new");
@@ -125,14 +116,13 @@ static void stacks_are_paired_by_names(void **state)
 }
 
 /* Code without a name at one place in two builds is no function that both have. */
-static void code_without_a_name_is_paired_within_a_build_only(void **state)
+TEST(code_without_a_name_is_paired_within_a_build_only)
 {
 	const int64_t counts[] = { 0, 0, 0, 4 };
 	struct profile *before = counts_of(counts, 4, &old_table);
 	struct profile *after = counts_of(counts, 4, &new_table);
 	struct profile *p = profile_difference(after, before, false);
 
-	(void)state;
 	assert_int_equal(p->n_stacks, 2);
 	profile_free(p);
 	p = profile_difference(before, before, false);
@@ -144,7 +134,7 @@ static void code_without_a_name_is_paired_within_a_build_only(void **state)
 	profile_free(after);
 }
 
-static void sums_are_equal_after_normalizing(void **state)
+TEST(sums_are_equal_after_normalizing)
 {
 	const int64_t old_counts[] = { 1, 1, 1, 1 }, new_counts[] = { 7, 0, 1, 2 };
 	const int64_t none[] = { 0 };
@@ -153,7 +143,6 @@ static void sums_are_equal_after_normalizing(void **state)
 	struct profile *empty = counts_of(none, 1, &old_table);
 	int64_t sum = 0;
 
-	(void)state;
 	profile_choose(before, 0, 3); /* hides one */
 
 	struct profile *p = profile_difference(after, before, true);
@@ -181,7 +170,7 @@ static void sums_are_equal_after_normalizing(void **state)
 }
 
 /* Sums of what files hold may have no room in a number. */
-static void huge_counts_are_saturated(void **state)
+TEST(huge_counts_are_saturated)
 {
 	const int64_t counts[] = { INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN, 5 };
 	const int64_t few[] = { 1, 2, 3 };
@@ -189,7 +178,6 @@ static void huge_counts_are_saturated(void **state)
 	struct profile *after = counts_of(counts, 5, &new_table);
 	struct profile *small = counts_of(few, 3, &new_table);
 
-	(void)state;
 	for (int normalize = 0; normalize < 2; normalize++) {
 		struct profile *p = profile_difference(after, before, normalize);
 
@@ -240,14 +228,13 @@ static struct profile *labelled(uint32_t pid, const char *comm, const char *seco
 	return p;
 }
 
-static void processes_are_paired_by_name_and_by_common_text_labels(void **state)
+TEST(processes_are_paired_by_name_and_by_common_text_labels)
 {
 	struct profile *after = labelled(10, "tar", "zone");
 	struct profile *before = labelled(20, "tar", "other");
 	struct profile *nameless = labelled(30, NULL, "zone");
 	struct profile *p = profile_difference(after, before, false);
 
-	(void)state;
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].pid, 0);
 	assert_string_equal(p->stacks[0].comm, "tar");
@@ -272,14 +259,13 @@ static void processes_are_paired_by_name_and_by_common_text_labels(void **state)
 	profile_free(nameless);
 }
 
-static void the_largest_changes_are_last_and_hidden_ones_are_counted(void **state)
+TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 {
 	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
 	struct profile *before = counts_of(old_counts, 3, &old_table);
 	struct profile *after = counts_of(new_counts, 3, &new_table);
 	struct profile *p = profile_difference(after, before, false);
 
-	(void)state;
 	profile_choose(p, 0, 2);
 	assert_int_equal(p->n_stacks, 2);
 	assert_int_equal(p->stacks[0].count, 45);
@@ -292,16 +278,4 @@ static void the_largest_changes_are_last_and_hidden_ones_are_counted(void **stat
 	profile_free(after);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_paired_by_names),
-		cmocka_unit_test(code_without_a_name_is_paired_within_a_build_only),
-		cmocka_unit_test(sums_are_equal_after_normalizing),
-		cmocka_unit_test(huge_counts_are_saturated),
-		cmocka_unit_test(processes_are_paired_by_name_and_by_common_text_labels),
-		cmocka_unit_test(the_largest_changes_are_last_and_hidden_ones_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,15 +1,7 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* JSON and Prometheus's text. tests/e2e/test_documents.py reads the golden files, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/utf8.h"
 #include "golden.h"
@@ -176,11 +168,10 @@ static void expect_valid_line(const struct strbuf *made, size_t n_lines)
 	assert_int_equal(n, n_lines);
 }
 
-static void every_byte_in_names_stays_in_its_string(void **state)
+TEST(every_byte_in_names_stays_in_its_string)
 {
 	size_t n_lines = 0;
 
-	(void)state;
 	for (int byte = 1; byte < 256; byte++) {
 		char name[] = { 'a', (char)byte, 'b', '\0' };
 		struct frame frames[] = { { .name = name, .module = name, .file = name } };
@@ -207,13 +198,12 @@ static void every_byte_in_names_stays_in_its_string(void **state)
 	}
 }
 
-static void changes_have_no_tags(void **state)
+TEST(changes_have_no_tags)
 {
 	struct profile *p = content_of(DIFFERENCE);
 	struct changes *c = changes_of_difference(p);
 	struct strbuf made = {};
 
-	(void)state;
 	changes_put_json(&made, c, SIZE_MAX);
 	assert_null(strchr(made.text, '<'));
 	assert_non_null(strstr(made.text, "\\u003c/script>"));
@@ -252,7 +242,7 @@ static struct profile *sliced(int64_t count)
 	return p;
 }
 
-static void claims_are_marked_in_every_form(void **state)
+TEST(claims_are_marked_in_every_form)
 {
 	struct profile *before = sliced(100), *after = sliced(150);
 	const struct profile *one[] = { after }, *two[] = { before };
@@ -262,7 +252,6 @@ static void claims_are_marked_in_every_form(void **state)
 	const struct render_style style = { .changes = c };
 	struct strbuf made = {};
 
-	(void)state;
 	assert_int_equal(render_tree(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "+1000 * hot\n"));
 	assert_null(strstr(made.text, "* even"));
@@ -287,15 +276,12 @@ static void claims_are_marked_in_every_form(void **state)
 
 static int count_bytes(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
 	*(size_t *)context += n;
 	return 0;
 }
 
 static int fail_at_once(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
-	(void)n;
 	++*(int *)context;
 	return -32;
 }
@@ -303,7 +289,7 @@ static int fail_at_once(void *context, const char *bytes, size_t n)
 /* Ends the program where a stack costs more, the more stacks there are: hours, then. */
 #define PATIENCE_S 300
 
-static void two_hundred_thousand_stacks_are_written(void **state)
+TEST(two_hundred_thousand_stacks_are_written)
 {
 	struct profile_builder *b = profile_builder_new(1);
 	const struct render_style style = {};
@@ -311,7 +297,6 @@ static void two_hundred_thousand_stacks_are_written(void **state)
 	size_t n = 0;
 	int n_calls = 0;
 
-	(void)state;
 	(void)alarm(PATIENCE_S);
 	for (uint32_t i = 0; i < 200000; i++) {
 		for (uint32_t f = 0; f < 20; f++)
@@ -333,22 +318,6 @@ static void two_hundred_thousand_stacks_are_written(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	struct CMUnitTest golden[ARRAY_SIZE(golden_rows)];
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_byte_in_names_stays_in_its_string),
-		cmocka_unit_test(changes_have_no_tags),
-		cmocka_unit_test(claims_are_marked_in_every_form),
-		cmocka_unit_test(two_hundred_thousand_stacks_are_written),
-	};
+TEST_ROWS(golden_rows, document_is_what_the_golden_file_says)
 
-	for (size_t i = 0; i < ARRAY_SIZE(golden_rows); i++)
-		golden[i] = (struct CMUnitTest){ .name = golden_rows[i].name,
-						 .test_func = document_is_what_the_golden_file_says,
-						 .initial_state = (void *)&golden_rows[i] };
-
-	const int n_failed = cmocka_run_group_tests_name("golden files", golden, NULL, NULL);
-
-	return n_failed + cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,10 @@
 /* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "elf_files.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/auxv.h>
 
 #include "elf/debug.h"
@@ -58,7 +58,6 @@ static int make_files(void **state)
 {
 	static const char map[] = "V1 { global: versioned; };\n";
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("functions.s", functions_source, strlen(functions_source));
 	write_file("map", map, strlen(map));
@@ -83,9 +82,8 @@ static void check_refusal(const char *path, int code, const char *format)
 	assert_null(im);
 }
 
-static void what_is_no_program_is_refused_with_the_reason(void **state)
+TEST(what_is_no_program_is_refused_with_the_reason)
 {
-	(void)state;
 	cleanup_free char *empty = in_folder("empty");
 	cleanup_free char *fifo = in_folder("fifo");
 	cleanup_free char *object = in_folder("functions.o");
@@ -114,10 +112,8 @@ static void check_header_refusal(size_t at, uint8_t byte, size_t size, const cha
 	assert_null(im);
 }
 
-static void a_header_that_does_not_fit_is_refused_with_the_reason(void **state)
+TEST(a_header_that_does_not_fit_is_refused_with_the_reason)
 {
-	(void)state;
-
 	check_header_refusal(0, 'x', 0, "x: not an ELF file");
 	check_header_refusal(0, 0x7f, 3, "x: not an ELF file");
 	check_header_refusal(0, 0x7f, 63, "x: too short for an ELF file");
@@ -132,9 +128,8 @@ static void a_header_that_does_not_fit_is_refused_with_the_reason(void **state)
 			     "x: built for another processor (machine 22)");
 }
 
-static void a_descriptor_stays_the_callers(void **state)
+TEST(a_descriptor_stays_the_callers)
 {
-	(void)state;
 	cleanup_free char *path = in_folder("functions.so");
 	cleanup_close int fd = open(path, O_RDONLY);
 	struct image *im = NULL;
@@ -150,9 +145,8 @@ static void a_descriptor_stays_the_callers(void **state)
 	assert_int_equal(image_open_fd(-1, "x", &im, NULL), -EBADF);
 }
 
-static void the_vdso_is_an_image(void **state)
+TEST(the_vdso_is_an_image)
 {
-	(void)state;
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct image *im = NULL;
 	struct image_symbol symbol = {};
@@ -187,9 +181,8 @@ static void check_at(struct image *im, uint64_t offset, const char *expected)
 		fail_msg("at %#lx: '%s', expected '%s'", (unsigned long)offset, is, expected);
 }
 
-static void a_function_ends_where_it_ends(void **state)
+TEST(a_function_ends_where_it_ends)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 
 	check_at(im, 0, "");
@@ -202,9 +195,8 @@ static void a_function_ends_where_it_ends(void **state)
 	image_close(im);
 }
 
-static void of_aliases_the_one_a_person_writes_is_named(void **state)
+TEST(of_aliases_the_one_a_person_writes_is_named)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 
 	check_at(im, 0x200, "malloc 0/0x40");
@@ -214,9 +206,8 @@ static void of_aliases_the_one_a_person_writes_is_named(void **state)
 	image_close(im);
 }
 
-static void within_an_inner_function_it_is_named_and_past_it_the_outer(void **state)
+TEST(within_an_inner_function_it_is_named_and_past_it_the_outer)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 
 	check_at(im, 0x31f, "outer 0x1f/0x80");
@@ -235,9 +226,8 @@ static void within_an_inner_function_it_is_named_and_past_it_the_outer(void **st
 	image_close(im);
 }
 
-static void what_has_no_size_goes_on_to_the_next_or_the_section_end(void **state)
+TEST(what_has_no_size_goes_on_to_the_next_or_the_section_end)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 
 	check_at(im, 0x500, "unsized 0/0x40");
@@ -251,9 +241,8 @@ static void what_has_no_size_goes_on_to_the_next_or_the_section_end(void **state
 	image_close(im);
 }
 
-static void functions_are_listed_with_what_is_known_of_them(void **state)
+TEST(functions_are_listed_with_what_is_known_of_them)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 	struct wanted w = find(im, "plain");
 
@@ -276,13 +265,11 @@ static int stop(void *context, const struct image_symbol *symbol)
 {
 	size_t *n = context;
 
-	(void)symbol;
 	return ++*n == 3 ? -7 : 0;
 }
 
-static void a_visitor_can_end_the_walk(void **state)
+TEST(a_visitor_can_end_the_walk)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 	size_t n = 0;
 
@@ -291,9 +278,8 @@ static void a_visitor_can_end_the_walk(void **state)
 	image_close(im);
 }
 
-static void a_32_bit_image_is_read_too(void **state)
+TEST(a_32_bit_image_is_read_too)
 {
-	(void)state;
 	struct image *im = open_image("narrow.so");
 	struct wanted w = find(im, "f");
 	struct image_symbol s;
@@ -308,9 +294,8 @@ static void a_32_bit_image_is_read_too(void **state)
 }
 
 /* Each line of nm: "address type name", without the version. */
-static void libc_has_the_functions_that_nm_lists(void **state)
+TEST(libc_has_the_functions_that_nm_lists)
 {
-	(void)state;
 	struct image *im = open_image(LIBC);
 	FILE *nm = popen("nm -D --defined-only " LIBC, "r");
 	char line[512];
@@ -344,9 +329,8 @@ static void libc_has_the_functions_that_nm_lists(void **state)
 /* .dynsym without what sections tell */
 
 /* "objcopy -R" numbers the sections behind anew, but not in .dynsym. */
-static void symbols_whose_sections_were_moved_are_found_by_address(void **state)
+TEST(symbols_whose_sections_were_moved_are_found_by_address)
 {
-	(void)state;
 	assert_int_equal(run("ld -shared --build-id --version-script=map functions.o -o id.so && "
 			     "objcopy --strip-all id.so stripped.so && "
 			     "objcopy -R .note.gnu.build-id stripped.so moved.so"),
@@ -391,7 +375,7 @@ static void link_with_hash(const char *style)
 	assert_int_equal(run(command), 0);
 }
 
-static void without_section_headers_symbols_are_found_as_the_linker_does(void **state)
+TEST(without_section_headers_symbols_are_found_as_the_linker_does)
 {
 	static const struct {
 		const char *style, *file, *function;
@@ -402,7 +386,6 @@ static void without_section_headers_symbols_are_found_as_the_linker_does(void **
 		     { "sysv", "hash32", "f", 0x20 },
 		     { "gnu", "hash32", "f", 0x20 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct image *im = NULL, *whole;
 		struct error e;
@@ -430,13 +413,12 @@ static void without_section_headers_symbols_are_found_as_the_linker_does(void **
 }
 
 /* Whatever the tables say: sanitizers see a step outside. */
-static void hash_tables_that_make_no_sense_do_no_harm(void **state)
+TEST(hash_tables_that_make_no_sense_do_no_harm)
 {
 	static const uint8_t bytes[] = { 0, 1, 0x7f, 0x80, 0xff };
 	static const char *const styles[] = { "sysv", "gnu" };
 	size_t size, n_refused = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(styles) * ARRAY_SIZE(bytes); i++) {
 		link_with_hash(styles[i % ARRAY_SIZE(styles)]);
 
@@ -511,15 +493,13 @@ static struct image *open_long_names(void)
 
 static int count(void *context, const struct image_symbol *symbol)
 {
-	(void)symbol;
 	++*(size_t *)context;
 	return 0;
 }
 
 /* A file of no great size could else say names of any number of bytes. */
-static void names_without_end_are_not_all_read(void **state)
+TEST(names_without_end_are_not_all_read)
 {
-	(void)state;
 	const size_t most = ((size_t)256 << 20) / LONG_BYTES + 1;
 	cleanup(image_freep) struct image *im = open_long_names();
 	struct image_symbol s;
@@ -533,7 +513,7 @@ static void names_without_end_are_not_all_read(void **state)
 		    s.vaddr == 0x1000 + most - 1);
 }
 
-static void a_build_id_is_what_the_kernel_tells(void **state)
+TEST(a_build_id_is_what_the_kernel_tells)
 {
 	static const struct {
 		int bytes;
@@ -541,7 +521,6 @@ static void a_build_id_is_what_the_kernel_tells(void **state)
 	} rows[] = { { 1, 1, 0 }, { 2, 2, 0 },    { 4, 4, 0 },  { 7, 7, 0 },
 		     { 8, 8, 8 }, { 20, 20, 20 }, { 21, 0, 21 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const uint8_t *told = NULL, *own = NULL;
 		cleanup_free char *command = xasprintf(
@@ -563,7 +542,7 @@ static void a_build_id_is_what_the_kernel_tells(void **state)
 
 #define GO_ID "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8Weu"
 
-static void go_build_ids_are_hashes(void **state)
+TEST(go_build_ids_are_hashes)
 {
 	static const struct {
 		const char *id;
@@ -581,7 +560,6 @@ static void go_build_ids_are_hashes(void **state)
 		{ GO_ID "u", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup_free char *source = xasprintf(
 			".section .note.go.buildid, \"a\", @note\n.long 4, %zu, 4\n"
@@ -628,14 +606,13 @@ static void put_notes_before_the_build_id(size_t n)
 	assert_int_equal(fwrite(notes, 1, n_notes, f), n_notes);
 }
 
-static void a_hole_of_notes_is_not_read_to_its_end(void **state)
+TEST(a_hole_of_notes_is_not_read_to_its_end)
 {
 	static const struct {
 		size_t n_empty, n_id;
 	} rows[] = { { 1, 20 }, { 1 << 16, 20 }, { (MOST_NOTES / sizeof(Elf64_Nhdr)) + 1, 0 } };
 	const uint8_t *id;
 
-	(void)state;
 	assert_int_equal(
 		run("ld -shared --build-id=sha1 --version-script=map functions.o -o id.so"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -650,9 +627,8 @@ static void a_hole_of_notes_is_not_read_to_its_end(void **state)
 
 /* segments */
 
-static void offsets_and_addresses_are_each_others_inverse(void **state)
+TEST(offsets_and_addresses_are_each_others_inverse)
 {
-	(void)state;
 	struct image *im = open_image("fixed");
 	uint64_t vaddr = find(im, "main").symbol.vaddr;
 	uint64_t offset = 0;
@@ -678,9 +654,8 @@ static void offsets_and_addresses_are_each_others_inverse(void **state)
 }
 
 /* The segment ends where the section does, at 0x700. */
-static void code_is_given_as_far_as_the_file_has_it(void **state)
+TEST(code_is_given_as_far_as_the_file_has_it)
 {
-	(void)state;
 	struct image *im = open_image("functions.so");
 	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
 	uint8_t code[16];
@@ -690,31 +665,4 @@ static void code_is_given_as_far_as_the_file_has_it(void **state)
 	image_close(im);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_program_is_refused_with_the_reason),
-		cmocka_unit_test(a_header_that_does_not_fit_is_refused_with_the_reason),
-		cmocka_unit_test(a_descriptor_stays_the_callers),
-		cmocka_unit_test(the_vdso_is_an_image),
-		cmocka_unit_test(a_function_ends_where_it_ends),
-		cmocka_unit_test(of_aliases_the_one_a_person_writes_is_named),
-		cmocka_unit_test(within_an_inner_function_it_is_named_and_past_it_the_outer),
-		cmocka_unit_test(what_has_no_size_goes_on_to_the_next_or_the_section_end),
-		cmocka_unit_test(functions_are_listed_with_what_is_known_of_them),
-		cmocka_unit_test(a_visitor_can_end_the_walk),
-		cmocka_unit_test(a_32_bit_image_is_read_too),
-		cmocka_unit_test(libc_has_the_functions_that_nm_lists),
-		cmocka_unit_test(symbols_whose_sections_were_moved_are_found_by_address),
-		cmocka_unit_test(without_section_headers_symbols_are_found_as_the_linker_does),
-		cmocka_unit_test(hash_tables_that_make_no_sense_do_no_harm),
-		cmocka_unit_test(names_without_end_are_not_all_read),
-		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
-		cmocka_unit_test(go_build_ids_are_hashes),
-		cmocka_unit_test(a_hole_of_notes_is_not_read_to_its_end),
-		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
-		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

@@ -4,6 +4,8 @@
  * Files without symbols: _start and main of programs as each C library and linker makes them, where
  * other functions begin, and which instructions end at a return address.
  */
+#include "test.h"
+
 #include "elf_files.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -34,7 +36,6 @@ static const struct way ways[] = {
 
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("prog.c", source, strlen(source));
 	for (size_t i = 0; i < LENGTH(ways); i++) {
@@ -59,9 +60,8 @@ static const char *name_at(struct image *im, uint64_t vaddr)
 	return s.name;
 }
 
-static void a_stripped_program_has_its_start_and_main(void **state)
+TEST(a_stripped_program_has_its_start_and_main)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(ways); i++) {
 		cleanup_free char *name = xasprintf("%s.stripped", ways[i].name);
 		struct image *full = open_image(ways[i].name), *im = open_image(name);
@@ -82,9 +82,8 @@ static void a_stripped_program_has_its_start_and_main(void **state)
 	}
 }
 
-static void a_library_has_neither(void **state)
+TEST(a_library_has_neither)
 {
-	(void)state;
 	struct image *im = open_image("lib.so");
 
 	assert_string_equal(name_at(im, image_entry(im)), "");
@@ -92,9 +91,8 @@ static void a_library_has_neither(void **state)
 }
 
 /* As ld.so's, behind whose call another function begins; and as other libraries' entries. */
-static void a_dynamic_linker_has_its_start(void **state)
+TEST(a_dynamic_linker_has_its_start)
 {
-	(void)state;
 	static const struct {
 		const char *code;
 		size_t n_start; /* bytes of _start */
@@ -130,9 +128,8 @@ static void a_dynamic_linker_has_its_start(void **state)
 	}
 }
 
-static void a_function_without_a_name_begins_where_the_frames_say(void **state)
+TEST(a_function_without_a_name_begins_where_the_frames_say)
 {
-	(void)state;
 	struct image *full = open_image("pie"), *im = open_image("pie.stripped");
 	const struct image_symbol work = find(full, "work").symbol,
 				  main = find(full, "main").symbol;
@@ -152,9 +149,8 @@ static void a_function_without_a_name_begins_where_the_frames_say(void **state)
 }
 
 /* A place behind each instruction, and whether a return address can be that. */
-static void calls_are_known_from_behind(void **state)
+TEST(calls_are_known_from_behind)
 {
-	(void)state;
 	static const char asm_source[] =
 		".text; .globl _start; _start: .type _start, @function\n"
 		"call _start; call *%rax; call *%r12; call *(%rax); call *(%rsp); call *8(%rbp)\n"
@@ -182,15 +178,4 @@ static void calls_are_known_from_behind(void **state)
 	image_close(im);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stripped_program_has_its_start_and_main),
-		cmocka_unit_test(a_library_has_neither),
-		cmocka_unit_test(a_dynamic_linker_has_its_start),
-		cmocka_unit_test(a_function_without_a_name_begins_where_the_frames_say),
-		cmocka_unit_test(calls_are_known_from_behind),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

@@ -4,16 +4,8 @@
  * Single events against files in tests/golden: event_FORM_OPTIONS.txt, of the same events each
  * time. See golden.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "golden.h"
 #include "report/event.h"
 
@@ -120,23 +112,35 @@ static void render_samples(const struct event_style *style, struct strbuf *to)
 	assert_int_equal(writer_finish(w), 0);
 }
 
-static void events_are_what_the_golden_file_of_their_options_says(void **state)
-{
-	static const char *const forms[] = {
-		[EVENT_TEXT] = "text", [EVENT_FOLDED] = "folded", [EVENT_JSON] = "json"
-	};
-	const unsigned bits = (unsigned)(uintptr_t)*state;
-	const struct event_style style = { .form = (enum event_form)(bits / 4),
-					   .offsets = bits & 1,
-					   .verbose = bits & 2 };
-	cleanup_strbuf struct strbuf made = {};
-	char name[64];
+static const struct golden_row {
+	const char *name, *file;
+	struct event_style style;
+} golden_rows[] = {
+	{ "events as text", "event_text.txt", { .form = EVENT_TEXT } },
+	{ "events as text -s", "event_text_s.txt", { .form = EVENT_TEXT, .offsets = true } },
+	{ "events as text -v", "event_text_v.txt", { .form = EVENT_TEXT, .verbose = true } },
+	{ "events as text -s -v",
+	  "event_text_sv.txt",
+	  { .form = EVENT_TEXT, .offsets = true, .verbose = true } },
+	{ "events folded", "event_folded.txt", { .form = EVENT_FOLDED } },
+	{ "events folded -s", "event_folded_s.txt", { .form = EVENT_FOLDED, .offsets = true } },
+	{ "events folded -v", "event_folded_v.txt", { .form = EVENT_FOLDED, .verbose = true } },
+	{ "events folded -s -v",
+	  "event_folded_sv.txt",
+	  { .form = EVENT_FOLDED, .offsets = true, .verbose = true } },
+	{ "events as JSON", "event_json.txt", { .form = EVENT_JSON } },
+};
 
-	render_samples(&style, &made);
-	(void)snprintf(name, sizeof(name), "event_%s%s%s%s.txt", forms[style.form],
-		       bits % 4 ? "_" : "", style.offsets ? "s" : "", style.verbose ? "v" : "");
-	golden_expect(name, &made);
+static void events_are_what_the_golden_file_says(void **state)
+{
+	const struct golden_row *row = *state;
+	cleanup_strbuf struct strbuf made = {};
+
+	render_samples(&row->style, &made);
+	golden_expect(row->file, &made);
 }
+
+TEST_ROWS(golden_rows, events_are_what_the_golden_file_says)
 
 static void expect(const struct event_style *style, const struct sample *s, const char *expected)
 {
@@ -149,7 +153,7 @@ static void expect(const struct event_style *style, const struct sample *s, cons
 }
 
 /* Without golden files: the layout of the classic tool's own example, typed in here. */
-static void text_has_the_layout_of_the_classic_tool(void **state)
+TEST(text_has_the_layout_of_the_classic_tool)
 {
 	static const struct event_style plain = { .form = EVENT_TEXT };
 	static const struct event_style verbose = { .form = EVENT_TEXT, .verbose = true };
@@ -161,7 +165,6 @@ static void text_has_the_layout_of_the_classic_tool(void **state)
 	};
 	cleanup_strbuf struct strbuf header = {};
 
-	(void)state;
 	event_put_header(&header, &plain);
 	event_put_header(&header, &verbose);
 	assert_string_equal(header.text, "TIME(s)            STACK\n"
@@ -180,7 +183,7 @@ static void text_has_the_layout_of_the_classic_tool(void **state)
 }
 
 /* Text has it in a column, whose title has the unit. Folded lines have it as their number. */
-static void an_event_has_its_value_in_each_form(void **state)
+TEST(an_event_has_its_value_in_each_form)
 {
 	struct event_style text = { .form = EVENT_TEXT, .verbose = true };
 	struct event_style folded = { .form = EVENT_FOLDED }, json = { .form = EVENT_JSON };
@@ -188,7 +191,6 @@ static void an_event_has_its_value_in_each_form(void **state)
 	struct sample s = { { "1.000000000", "dd", 7, 7, 1, "-4096" }, 1, 0, { 0 }, {} };
 	cleanup_strbuf struct strbuf header = {};
 
-	(void)state;
 	event_set_value(&text, "nanoseconds");
 	event_set_value(&folded, "bytes");
 	event_set_value(&json, "bytes");
@@ -223,7 +225,7 @@ static void an_event_has_its_value_in_each_form(void **state)
 }
 
 /* Folded text is read by programs: a line an event, and one ';' between parts. */
-static void hostile_names_make_no_lines_and_no_parts(void **state)
+TEST(hostile_names_make_no_lines_and_no_parts)
 {
 	static const struct event_style style = { .form = EVENT_FOLDED, .verbose = true };
 	const struct sample *hostile = &samples[ARRAY_SIZE(samples) - 1];
@@ -231,7 +233,6 @@ static void hostile_names_make_no_lines_and_no_parts(void **state)
 	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
 	size_t n_separators = 0;
 
-	(void)state;
 	render(&style, hostile, w);
 	assert_int_equal(writer_finish(w), 0);
 	for (size_t i = 0; i < made.n; i++)
@@ -241,7 +242,7 @@ static void hostile_names_make_no_lines_and_no_parts(void **state)
 }
 
 /* What is 127 frames deep does not fit into a writer's rest, nor many of them into a writer. */
-static void events_of_any_size_are_written_whole(void **state)
+TEST(events_of_any_size_are_written_whole)
 {
 	static const struct event_style style = { .form = EVENT_TEXT };
 	static const struct event_head head = { .time = "1.000000000", .comm = "" };
@@ -251,7 +252,6 @@ static void events_of_any_size_are_written_whole(void **state)
 	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
 	size_t n_lines = 0;
 
-	(void)state;
 	event_put_template(&template, &style, &table, &stacks);
 	for (int i = 0; i < 20; i++)
 		event_render(w, &style, &head, template.text, template.n);
@@ -267,49 +267,20 @@ static void events_of_any_size_are_written_whole(void **state)
 
 static int refuse(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
-	(void)n;
 	++*(int *)context;
 	return -5;
 }
 
-static void a_sink_that_fails_is_not_asked_again(void **state)
+TEST(a_sink_that_fails_is_not_asked_again)
 {
 	static const struct event_style style = { .form = EVENT_TEXT };
 	int n_asked = 0;
 	cleanup_writer struct writer *w = writer_new(refuse, &n_asked);
 
-	(void)state;
 	for (int i = 0; i < 10000; i++)
 		render(&style, &samples[0], w);
 	assert_int_equal(writer_finish(w), -5);
 	assert_int_equal(n_asked, 1);
 }
 
-#define EVENTS(name, bits)                                                               \
-	{                                                                                \
-		name, events_are_what_the_golden_file_of_their_options_says, NULL, NULL, \
-			(void *)(uintptr_t)(bits)                                        \
-	}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EVENTS("events as text", 0),
-		EVENTS("events as text -s", 1),
-		EVENTS("events as text -v", 2),
-		EVENTS("events as text -s -v", 3),
-		EVENTS("events folded", 4),
-		EVENTS("events folded -s", 5),
-		EVENTS("events folded -v", 6),
-		EVENTS("events folded -s -v", 7),
-		EVENTS("events as JSON", 8),
-		cmocka_unit_test(text_has_the_layout_of_the_classic_tool),
-		cmocka_unit_test(an_event_has_its_value_in_each_form),
-		cmocka_unit_test(hostile_names_make_no_lines_and_no_parts),
-		cmocka_unit_test(events_of_any_size_are_written_whole),
-		cmocka_unit_test(a_sink_that_fails_is_not_asked_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,19 +1,10 @@
 /* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The exits of functions: of assembly in this file, and of all functions of real files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "arch/arch.h"
 #include "arch/instruction.h"
-#include "base/array.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "made_elf.h"
@@ -194,17 +185,16 @@ static void check_exits(struct image *im, size_t row)
 	exits_fini(&of_callee);
 }
 
-static void all_exits_are_found(void **state)
+TEST(all_exits_are_found)
 {
 	struct image *im = open_image("/proc/self/exe");
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		check_exits(im, i);
 	image_close(im);
 }
 
-static void a_doubt_leaves_no_exits(void **state)
+TEST(a_doubt_leaves_no_exits)
 {
 	static const struct {
 		const char *name, *doubt;
@@ -219,7 +209,6 @@ static void a_doubt_leaves_no_exits(void **state)
 	};
 	struct image *im = open_image("/proc/self/exe");
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
 		struct exits exits = find_exits_of(im, rows[i].name, &vaddr);
@@ -273,7 +262,7 @@ static struct image *open_made(const void *code, size_t n_code, uint32_t n_own, 
 	return im;
 }
 
-static void a_part_that_the_file_lacks_is_none(void **state)
+TEST(a_part_that_the_file_lacks_is_none)
 {
 	/* test %edi, %edi; jz into the middle of the other function; ret */
 	static const uint8_t code[32] = { 0x85, 0xff, 0x74, 13, [4 ... 31] = 0xc3 };
@@ -286,7 +275,6 @@ static void a_part_that_the_file_lacks_is_none(void **state)
 		{ 65536, "it jumps to another function by a condition" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
 		struct exits exits;
@@ -301,7 +289,7 @@ static void a_part_that_the_file_lacks_is_none(void **state)
 }
 
 /* Each return is a case of its own, and each takes a pass over the function. */
-static void a_function_of_too_many_cases_is_left_out(void **state)
+TEST(a_function_of_too_many_cases_is_left_out)
 {
 	static const uint8_t jump[] = { 0xff, 0x24, 0xc5, 0, 0, 0, 0 }; /* jmp *0(,%rax,8) */
 	const size_t n_code = 64 << 10;
@@ -309,7 +297,6 @@ static void a_function_of_too_many_cases_is_left_out(void **state)
 	uint64_t vaddr;
 	struct exits exits;
 
-	(void)state;
 	memset(code, 0xc3, n_code);
 	memcpy(code, jump, sizeof(jump));
 
@@ -368,14 +355,13 @@ static int compare_function(void *context, const struct image_symbol *s)
 	return 0;
 }
 
-static void no_return_instruction_is_missed_in_real_files(void **state)
+TEST(no_return_instruction_is_missed_in_real_files)
 {
 	static const char *const files[] = {
 		"/usr/lib/" ARCH_TRIPLET "/libc.so.6",
 		"/usr/lib/" ARCH_TRIPLET "/libstdc++.so.6",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		struct sweep sweep = { .im = open_image(files[i]) };
 
@@ -387,15 +373,4 @@ static void no_return_instruction_is_missed_in_real_files(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_exits_are_found),
-		cmocka_unit_test(a_doubt_leaves_no_exits),
-		cmocka_unit_test(a_part_that_the_file_lacks_is_none),
-		cmocka_unit_test(a_function_of_too_many_cases_is_left_out),
-		cmocka_unit_test(no_return_instruction_is_missed_in_real_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

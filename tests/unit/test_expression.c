@@ -1,17 +1,7 @@
 /* rooms: spec base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-
-#include "base/array.h"
 #include "spec/expression.h"
 
 static const char *const ops[EXPRESSION_OPS] = {
@@ -65,7 +55,7 @@ static void check_nodes(const char *text, const char *wanted)
 	assert_string_equal(is, wanted);
 }
 
-static void operations_bind_as_in_c(void **state)
+TEST(operations_bind_as_in_c)
 {
 	static const char *const rows[][2] = {
 		{ "bytes", "bytes" },
@@ -89,12 +79,11 @@ static void operations_bind_as_in_c(void **state)
 		{ "18446744073709551615", "-1" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_nodes(rows[i][0], rows[i][1]);
 }
 
-static void casts_are_types_in_parentheses(void **state)
+TEST(casts_are_types_in_parentheses)
 {
 	static const char *const rows[][2] = {
 		{ "(int)retval", "retval (s32)" },
@@ -112,7 +101,6 @@ static void casts_are_types_in_parentheses(void **state)
 		{ "(long long long)a", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct expression x;
 		struct error e = {};
@@ -124,7 +112,7 @@ static void casts_are_types_in_parentheses(void **state)
 	}
 }
 
-static void mistakes_get_a_caret(void **state)
+TEST(mistakes_get_a_caret)
 {
 	static const struct {
 		const char *text;
@@ -149,7 +137,6 @@ static void mistakes_get_a_caret(void **state)
 		{ "(char long)a", 0, "there is no such type" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct expression x;
 		struct error e = {};
@@ -162,13 +149,12 @@ static void mistakes_get_a_caret(void **state)
 	}
 }
 
-static void what_is_too_deep_or_too_long_is_refused(void **state)
+TEST(what_is_too_deep_or_too_long_is_refused)
 {
 	struct expression x;
 	struct error e;
 	char text[1024];
 
-	(void)state;
 	memset(text, '(', 200);
 	strcpy(text + 200, "a");
 	assert_int_equal(expression_parse(text, &x, &e), -EINVAL);
@@ -192,14 +178,4 @@ static void what_is_too_deep_or_too_long_is_refused(void **state)
 	assert_int_equal(expression_parse(text, &x, &e), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_bind_as_in_c),
-		cmocka_unit_test(casts_are_types_in_parentheses),
-		cmocka_unit_test(mistakes_get_a_caret),
-		cmocka_unit_test(what_is_too_deep_or_too_long_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

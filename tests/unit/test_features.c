@@ -1,17 +1,10 @@
 /* rooms: base bpf */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* On the running kernel, as root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bpf/features.h"
 
@@ -25,9 +18,8 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void features_are_found_by_trying_and_quickly(void **state)
+TEST(features_are_found_by_trying_and_quickly)
 {
-	(void)state;
 	struct utsname name;
 	struct features has = {};
 	unsigned major, minor;
@@ -58,9 +50,8 @@ static void features_are_found_by_trying_and_quickly(void **state)
 	assert_true(seconds() - begin < 1);
 }
 
-static void features_that_are_not_asked_for_are_not_touched(void **state)
+TEST(features_that_are_not_asked_for_are_not_touched)
 {
-	(void)state;
 	struct features has = { .kprobe_multi = true, .uprobe_multi = true, .kprobe_pmu = 77 };
 
 	features_probe(&has, FEATURES_ALWAYS);
@@ -69,12 +60,4 @@ static void features_that_are_not_asked_for_are_not_touched(void **state)
 	assert_int_equal(has.kprobe_pmu, 77);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(features_are_found_by_trying_and_quickly),
-		cmocka_unit_test(features_that_are_not_asked_for_are_not_touched),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

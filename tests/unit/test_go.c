@@ -1,16 +1,9 @@
 /* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a Go program's own table says of its functions, and what becomes of tables that are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "arch/arch.h"
-#include "base/cleanup.h"
 #include "elf/image.h"
 #include "made_go.h"
 #include "unwind/compact.h"
@@ -99,9 +92,8 @@ static int count(void *context, const struct image_symbol *symbol)
 	return 0;
 }
 
-static void functions_of_every_format(void **state)
+TEST(functions_of_every_format)
 {
-	(void)state;
 	for (int format = 0; format < GO_FORMATS; format++) {
 		struct program p;
 		size_t n = 0;
@@ -128,7 +120,7 @@ static void expect_none(const struct program *p, const char *what)
 /* --- where the code begins --- */
 
 /* In position-independent programs: a relocation says it. */
-static void text_by_a_relocation(void **state)
+TEST(text_by_a_relocation)
 {
 	const Elf64_Rela relocations[] = {
 		{ GO_TABLE + 16, ELF64_R_INFO(0, R_X86_64_RELATIVE), 1 },
@@ -137,7 +129,6 @@ static void text_by_a_relocation(void **state)
 	};
 	struct program p;
 
-	(void)state;
 	make(&p, GO_1_18);
 	make_go_table(p.table, GO_1_18, 0);
 	p.name = ".data.rel.ro.gopclntab";
@@ -150,12 +141,11 @@ static void text_by_a_relocation(void **state)
 }
 
 /* From Go 1.26 on the runtime's moduledata alone does. */
-static void text_by_the_module(void **state)
+TEST(text_by_the_module)
 {
 	uint64_t module[24] = { GO_TABLE, [22] = GO_TEXT };
 	struct program p;
 
-	(void)state;
 	make(&p, GO_1_20);
 	make_go_table(p.table, GO_1_20, 0);
 	expect_none(&p, "without a module");
@@ -173,14 +163,13 @@ static void text_by_the_module(void **state)
 }
 
 /* Linkers other than Go's put it behind other things. */
-static void a_table_within_a_section(void **state)
+TEST(a_table_within_a_section)
 {
 	uint8_t data[0x20 + GO_TABLE_BYTES] = {};
 	const uint64_t at = GO_TEXT + GO_TEXT_BYTES;
 	const size_t before = 0x10 + (size_t)(-at % 16); /* it is aligned */
 	struct program p;
 
-	(void)state;
 	make(&p, GO_1_18);
 	memcpy(data + before, p.table, sizeof(p.table));
 
@@ -205,7 +194,7 @@ static void a_table_within_a_section(void **state)
 
 /* --- tables that make no sense --- */
 
-static void what_is_no_table_is_refused(void **state)
+TEST(what_is_no_table_is_refused)
 {
 	static const struct {
 		const char *what;
@@ -227,7 +216,6 @@ static void what_is_no_table_is_refused(void **state)
 	};
 	struct program p;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		make(&p, GO_1_20);
 		put_at(p.table, changes[i].at, changes[i].value, changes[i].n);
@@ -257,12 +245,11 @@ static void check_functions(const struct go_table *t)
 }
 
 /* Of the rest a sanitizer sees that nothing behind the file is read. */
-static void a_table_that_is_cut_anywhere(void **state)
+TEST(a_table_that_is_cut_anywhere)
 {
 	struct program p;
 	size_t n_taken = 0;
 
-	(void)state;
 	for (int format = 0; format < GO_FORMATS; format++) {
 		make(&p, format);
 		for (size_t n = 1; n < sizeof(p.table); n += n < 128 ? 1 : 7) {
@@ -283,7 +270,7 @@ static void a_table_that_is_cut_anywhere(void **state)
 }
 
 /* As far as they make sense; then a function ends where the next one begins. */
-static void steps_that_make_no_sense(void **state)
+TEST(steps_that_make_no_sense)
 {
 	static const struct {
 		const char *steps;
@@ -297,7 +284,6 @@ static void steps_that_make_no_sense(void **state)
 		{ "\x02\x00", 2, GO_FUNCTION_BYTES },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct image_symbol s;
 		struct program p;
@@ -330,12 +316,11 @@ static void make_symtab(uint8_t *file)
 
 static int count_all(void *context, const struct image_symbol *symbol)
 {
-	(void)symbol;
 	++*(size_t *)context;
 	return 0;
 }
 
-static void symbols_go_before(void **state)
+TEST(symbols_go_before)
 {
 	static const char strings[] = "\0main.main.abi0\0x";
 	const Elf64_Sym symbols[] = {
@@ -352,7 +337,6 @@ static void symbols_go_before(void **state)
 	struct error e;
 	size_t size, n = 0;
 
-	(void)state;
 	make(&p, GO_1_18);
 
 	const struct made_section sections[] = { { ".text", p.text, sizeof(p.text) },
@@ -444,9 +428,8 @@ static void expect_rows(const struct unwind_table *t, bool has_flags)
 	expect(t, "_rt0_amd64_linux", 0, first);
 }
 
-static void rows_of_every_format(void **state)
+TEST(rows_of_every_format)
 {
-	(void)state;
 	for (int format = 0; format < GO_FORMATS; format++) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 		struct program p;
@@ -495,9 +478,8 @@ static void make_with_c_code(struct program *p, int format)
 }
 
 /* Its linker drops their entries. Go's table has their names, but not how far they move rsp. */
-static void c_code_of_gos_linker_has_rows_by_its_instructions(void **state)
+TEST(c_code_of_gos_linker_has_rows_by_its_instructions)
 {
-	(void)state;
 	for (int format = 0; format < GO_FORMATS; format++) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 		struct program p;
@@ -521,13 +503,12 @@ static void c_code_of_gos_linker_has_rows_by_its_instructions(void **state)
 }
 
 /* Without steps Go's table may be damaged: then nothing is known of the code. */
-static void code_without_steps_has_no_frame_pointers(void **state)
+TEST(code_without_steps_has_no_frame_pointers)
 {
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	struct program p;
 	struct error e;
 
-	(void)state;
 	make(&p, GO_1_20);
 	put_at(p.table, GO_RECORDS_AT + GO_RECORD_BYTES + 16, 0, 4); /* main.main's */
 
@@ -568,11 +549,10 @@ static void make_with_entry(const char *section, uint64_t start, uint64_t size,
 
 static const struct unwind_rule of_c = { .offset = 32, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
 
-static void entries_are_of_c_code(void **state)
+TEST(entries_are_of_c_code)
 {
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 
-	(void)state;
 	make_with_entry(".eh_frame", vaddr_named("c_code") + 2, 4, &t);
 	expect(&t, "c_code", 1, none);
 	expect(&t, "c_code", 2, of_c);
@@ -582,11 +562,10 @@ static void entries_are_of_c_code(void **state)
 }
 
 /* As they may be in .debug_frame, which knows less of it. */
-static void entries_are_not_of_gos_own_code(void **state)
+TEST(entries_are_not_of_gos_own_code)
 {
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 
-	(void)state;
 	make_with_entry(".eh_frame", vaddr_named("main.main") - 1,
 			vaddr_named("main.assembly") + 2 - vaddr_named("main.main"), &t);
 	expect_rows(&t, true);
@@ -596,23 +575,4 @@ static void entries_are_not_of_gos_own_code(void **state)
 	expect(&t, "main.assembly", 13, none);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_every_format),
-		cmocka_unit_test(text_by_a_relocation),
-		cmocka_unit_test(text_by_the_module),
-		cmocka_unit_test(a_table_within_a_section),
-		cmocka_unit_test(what_is_no_table_is_refused),
-		cmocka_unit_test(a_table_that_is_cut_anywhere),
-		cmocka_unit_test(steps_that_make_no_sense),
-		cmocka_unit_test(symbols_go_before),
-		cmocka_unit_test(rows_of_every_format),
-		cmocka_unit_test(c_code_of_gos_linker_has_rows_by_its_instructions),
-		cmocka_unit_test(code_without_steps_has_no_frame_pointers),
-		cmocka_unit_test(entries_are_of_c_code),
-		cmocka_unit_test(entries_are_not_of_gos_own_code),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,18 +1,8 @@
 /* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that are cut short while they are mapped: nothing ends, and what was read is no answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/cleanup.h"
 #include "elf/guard.h"
 #include "elf/image.h"
 
@@ -45,13 +35,12 @@ static uint64_t some_code(const struct image *im)
 	return range.start + (range.end - range.start) / 2;
 }
 
-static void what_was_cut_off_is_told(void **state)
+TEST(what_was_cut_off_is_told)
 {
 	struct image *im = open_copy(), *other = open_copy();
 	const uint64_t at = some_code(im);
 	struct image_symbol symbol;
 
-	(void)state;
 	guard_begin(); /* here: cmocka has a handler of its own for each test */
 	assert_true(image_function_at(other, at, &symbol));
 	assert_false(image_is_damaged(other));
@@ -63,25 +52,23 @@ static void what_was_cut_off_is_told(void **state)
 	image_close(im);
 }
 
-static void the_next_one_is_not_damaged(void **state)
+TEST(the_next_one_is_not_damaged)
 {
 	struct image *im = open_copy();
 	struct image_symbol symbol;
 
-	(void)state;
 	assert_true(image_function_at(im, some_code(im), &symbol));
 	assert_false(image_is_damaged(im));
 	image_close(im);
 }
 
-static void files_beyond_those_that_are_guarded_are_read_all_the_same(void **state)
+TEST(files_beyond_those_that_are_guarded_are_read_all_the_same)
 {
 	enum { MANY = 5000 };
 	static uint32_t guards[MANY];
 	static const char byte = 1;
 	size_t n = 0;
 
-	(void)state;
 	while (n < MANY && (guards[n] = guard_add(&byte, 1)) != GUARD_NONE)
 		n++;
 	assert_in_range(n, 1000, MANY - 1);
@@ -92,18 +79,16 @@ static void files_beyond_those_that_are_guarded_are_read_all_the_same(void **sta
 	assert_int_not_equal(guard_add(&byte, 1), GUARD_NONE);
 }
 
-int main(void)
+static int make_path(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_cut_off_is_told),
-		cmocka_unit_test(the_next_one_is_not_damaged),
-		cmocka_unit_test(files_beyond_those_that_are_guarded_are_read_all_the_same),
-	};
-	int fd = mkstemp(path);
-	int failed;
+	const int fd = mkstemp(path);
 
-	failed = fd < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
-	(void)close(fd);
-	(void)unlink(path);
-	return failed;
+	return fd < 0 ? -1 : close(fd);
 }
+
+static int remove_path(void **state)
+{
+	return unlink(path);
+}
+
+TEST_MAIN(make_path, remove_path)

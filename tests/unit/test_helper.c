@@ -1,24 +1,11 @@
 /* rooms: base helper arch */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "helper/channel.h"
 #include "helper/lanes.h"
@@ -129,7 +116,6 @@ static void on_ask(void *state, struct seat *seat, const struct ask *ask, const 
 	struct stat st;
 	int fd;
 
-	(void)state;
 	switch (ask->what) {
 	case ECHO:
 		memcpy(seat->area, payload, ask->n_bytes);
@@ -292,7 +278,7 @@ static pid_t echo(struct lane *l, unsigned role)
 
 /* -- What holds. -- */
 
-static void a_helper_answers_small_and_large_questions(void **state)
+TEST(a_helper_answers_small_and_large_questions)
 {
 	cleanup_main struct main_process m;
 	struct ask large = { .what = ECHO, .n_bytes = N_LARGE };
@@ -300,7 +286,6 @@ static void a_helper_answers_small_and_large_questions(void **state)
 	cleanup_free char *sent = xcalloc(1, N_LARGE), *got = xcalloc(1, N_LARGE);
 	struct lane_event event;
 
-	(void)state;
 	main_start(&m);
 	assert_int_equal(echo(m.lane, PARSER), echo(m.lane, PARSER));
 	for (size_t i = 0; i < N_LARGE; i++)
@@ -313,11 +298,10 @@ static void a_helper_answers_small_and_large_questions(void **state)
 	assert_int_not_equal(echo(m.lane, OPENER), echo(m.lane, PARSER));
 }
 
-static void one_that_dies_costs_its_request_and_is_replaced(void **state)
+TEST(one_that_dies_costs_its_request_and_is_replaced)
 {
 	cleanup_main struct main_process m;
 
-	(void)state;
 	main_start(&m);
 	for (unsigned role = OPENER; role <= PARSER; role++) {
 		const pid_t first = echo(m.lane, role);
@@ -352,13 +336,12 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_wh
 	assert_int_not_equal(echo(l, PARSER), first);
 }
 
-static void one_that_is_late_is_ended_and_replaced(void **state)
+TEST(one_that_is_late_is_ended_and_replaced)
 {
 	static const uint32_t ways[] = { SLEEP, LOOP };
 	cleanup_main struct main_process m;
 	struct lane_event event;
 
-	(void)state;
 	main_start(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		be_late(m.lane, ways[i], &roles[PARSER].wall_ns, LANE_SLOW, &event);
@@ -367,24 +350,22 @@ static void one_that_is_late_is_ended_and_replaced(void **state)
 }
 
 /* A signal stopped it. This says nothing about the file system, as LANE_SLOW would. */
-static void one_that_is_stopped_has_died(void **state)
+TEST(one_that_is_stopped_has_died)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 
-	(void)state;
 	main_start(&m);
 	be_late(m.lane, STOP, &roles[PARSER].wall_ns, LANE_DIED, &event);
 }
 
 /* The socket has the answer, though nobody looked for longer than the bound. */
-static void an_answer_that_lies_ready_is_never_late(void **state)
+TEST(an_answer_that_lies_ready_is_never_late)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	uint64_t begin;
 
-	(void)state;
 	main_start(&m);
 	(void)echo(m.lane, PARSER);
 
@@ -400,13 +381,12 @@ static void an_answer_that_lies_ready_is_never_late(void **state)
 	assert_int_equal(event.number, number);
 }
 
-static void one_that_lies_is_ended_and_replaced(void **state)
+TEST(one_that_lies_is_ended_and_replaced)
 {
 	static const uint32_t lies[] = { SEND_SHORT,  SEND_LONG,    SEND_EMPTY,  WRONG_NUMBER,
 					 WRONG_BYTES, WRONG_RESULT, WRONG_ERRNO, WRONG_WORDS };
 	cleanup_main struct main_process m;
 
-	(void)state;
 	main_start(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		const pid_t first = echo(m.lane, PARSER);
@@ -422,13 +402,12 @@ static void one_that_lies_is_ended_and_replaced(void **state)
 	}
 }
 
-static void an_answer_that_nobody_asked_for_ends_who_gave_it(void **state)
+TEST(an_answer_that_nobody_asked_for_ends_who_gave_it)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	int status;
 
-	(void)state;
 	main_start(&m);
 
 	const pid_t first = echo(m.lane, PARSER);
@@ -445,12 +424,11 @@ static void an_answer_that_nobody_asked_for_ends_who_gave_it(void **state)
 	assert_int_not_equal(echo(m.lane, PARSER), first);
 }
 
-static void one_whose_contents_make_no_sense_is_ended_by_the_caller(void **state)
+TEST(one_whose_contents_make_no_sense_is_ended_by_the_caller)
 {
 	cleanup_main struct main_process m;
 	pid_t first;
 
-	(void)state;
 	main_start(&m);
 	first = echo(m.lane, PARSER);
 	lane_distrust(m.lane);
@@ -469,14 +447,13 @@ static bool has_mapped_an_area(void)
 	return false;
 }
 
-static void what_was_copied_of_an_area_does_not_change(void **state)
+TEST(what_was_copied_of_an_area_does_not_change)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = CHURN };
 	char copy[4096], same[4096];
 
-	(void)state;
 	main_start(&m);
 	get(m.lane, PARSER, &question, NULL, &event);
 	assert_false(has_mapped_an_area());
@@ -488,13 +465,12 @@ static void what_was_copied_of_an_area_does_not_change(void **state)
 	}
 }
 
-static void an_area_keeps_its_size(void **state)
+TEST(an_area_keeps_its_size)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = CUT_AREA };
 
-	(void)state;
 	main_start(&m);
 	get(m.lane, PARSER, &question, NULL, &event);
 	assert_int_equal(event.answer.result, -EPERM);
@@ -524,7 +500,7 @@ static int32_t pass(struct lane *l, const char *path, uint32_t files, int32_t pi
 	return event.answer.result;
 }
 
-static void a_file_goes_from_opener_to_parser_past_the_main_process(void **state)
+TEST(a_file_goes_from_opener_to_parser_past_the_main_process)
 {
 	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("passed");
@@ -534,7 +510,6 @@ static void a_file_goes_from_opener_to_parser_past_the_main_process(void **state
 	int32_t pid;
 	char text[9] = "";
 
-	(void)state;
 	scratch_write("passed", "contents");
 	main_start(&m);
 	assert_false(lane_address(m.lane, PARSER, &files, &pid));
@@ -560,14 +535,13 @@ static void a_file_goes_from_opener_to_parser_past_the_main_process(void **state
 	assert_int_equal(count_open(), n_open);
 }
 
-static void a_parser_that_takes_no_files_does_not_hold_an_opener_up(void **state)
+TEST(a_parser_that_takes_no_files_does_not_hold_an_opener_up)
 {
 	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("passed");
 	uint32_t files;
 	int32_t pid, err = 0;
 
-	(void)state;
 	scratch_write("passed", "contents");
 	main_start(&m);
 	(void)echo(m.lane, PARSER);
@@ -577,7 +551,7 @@ static void a_parser_that_takes_no_files_does_not_hold_an_opener_up(void **state
 	assert_int_equal(err, -EAGAIN);
 }
 
-static void a_handle_outlives_its_opener_and_no_parser_has_it(void **state)
+TEST(a_handle_outlives_its_opener_and_no_parser_has_it)
 {
 	static const char held[] = "/proc/self/maps";
 	cleanup_main struct main_process m;
@@ -587,7 +561,6 @@ static void a_handle_outlives_its_opener_and_no_parser_has_it(void **state)
 	char text[256] = "";
 	uint32_t inode;
 
-	(void)state;
 	main_start(&m);
 	get(m.lane, OPENER, &hold, held, &event);
 	assert_int_equal(event.answer.result, 0);
@@ -623,7 +596,7 @@ static size_t count_shared(struct lane *l)
 	return n;
 }
 
-static void what_killed_openers_had_open_does_not_add_up(void **state)
+TEST(what_killed_openers_had_open_does_not_add_up)
 {
 	static const char held[] = "/proc/self/maps";
 	cleanup_main struct main_process m;
@@ -631,7 +604,6 @@ static void what_killed_openers_had_open_does_not_add_up(void **state)
 	struct lane_event event;
 	size_t before;
 
-	(void)state;
 	main_start(&m);
 	get(m.lane, OPENER, &hold, held, &event);
 	look.file = event.answer.n;
@@ -648,14 +620,13 @@ static void what_killed_openers_had_open_does_not_add_up(void **state)
 }
 
 /* In a build with sanitizers there is no other layer that keeps it from that. */
-static void by_landlock_a_parser_reaches_no_file(void **state)
+TEST(by_landlock_a_parser_reaches_no_file)
 {
 	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("reached");
 	struct ask question = { .what = PASS, .n_bytes = strlen(path) + 1 };
 	struct lane_event event;
 
-	(void)state;
 	scratch_write("reached", "contents");
 	main_start(&m);
 	/* The opener has, and fails to send it to what is no socket. */
@@ -666,7 +637,7 @@ static void by_landlock_a_parser_reaches_no_file(void **state)
 	assert_int_equal(event.answer.result, event.layers & LAYER_LANDLOCK ? -EACCES : -ENOTSOCK);
 }
 
-static void another_opener_goes_on_while_one_waits(void **state)
+TEST(another_opener_goes_on_while_one_waits)
 {
 	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("fifo");
@@ -675,7 +646,6 @@ static void another_opener_goes_on_while_one_waits(void **state)
 	pid_t others[2];
 	int writer;
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	main_start(&m);
 	(void)echo(m.lane, OPENER);
@@ -708,13 +678,12 @@ static void another_opener_goes_on_while_one_waits(void **state)
 	(void)close(writer);
 }
 
-static void one_that_cannot_start_says_why(void **state)
+TEST(one_that_cannot_start_says_why)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = ECHO };
 
-	(void)state;
 	main_start(&m);
 	lane_want(m.lane, BROKEN);
 	next_event(m.lane, &event);
@@ -753,13 +722,12 @@ static void wait_for_ends(const pid_t *pids, size_t n)
 		}
 }
 
-static void all_helpers_end_with_the_warden(void **state)
+TEST(all_helpers_end_with_the_warden)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = ECHO };
 
-	(void)state;
 	main_start(&m);
 
 	const pid_t pids[] = { echo(m.lane, OPENER), echo(m.lane, PARSER) };
@@ -773,13 +741,12 @@ static void all_helpers_end_with_the_warden(void **state)
 	assert_false(lane_next(m.lane, &event));
 }
 
-static void a_lane_ends_with_its_helpers_and_no_others(void **state)
+TEST(a_lane_ends_with_its_helpers_and_no_others)
 {
 	cleanup_main struct main_process m;
 	struct lane *other;
 	pid_t pids[2], kept;
 
-	(void)state;
 	main_start(&m);
 	other = lane_new(warden_take_control(&m.warden, 1), roles, N_ROLES);
 	pids[0] = echo(other, OPENER);
@@ -813,13 +780,12 @@ _Noreturn static void be_main(int to)
 		(void)pause();
 }
 
-static void nothing_is_left_of_a_main_process_that_was_killed(void **state)
+TEST(nothing_is_left_of_a_main_process_that_was_killed)
 {
 	struct known known;
 	int ends[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -835,12 +801,11 @@ static void nothing_is_left_of_a_main_process_that_was_killed(void **state)
 	(void)close(ends[0]);
 }
 
-static void signals_that_end_a_program_are_the_main_process_s(void **state)
+TEST(signals_that_end_a_program_are_the_main_process_s)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
 	cleanup_main struct main_process m;
 
-	(void)state;
 	main_start(&m);
 
 	const pid_t pids[] = { m.warden.pid, echo(m.lane, OPENER), echo(m.lane, PARSER) };
@@ -873,7 +838,7 @@ static pid_t be_stuck(struct lane *l, struct lane_event *ret)
 	return pid;
 }
 
-static void four_are_left_behind_and_no_fifth(void **state)
+TEST(four_are_left_behind_and_no_fifth)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
@@ -881,7 +846,6 @@ static void four_are_left_behind_and_no_fifth(void **state)
 	struct ask question = { .what = ECHO };
 	int err;
 
-	(void)state;
 	if (geteuid() != 0) /* to hold a process that is not dumpable */
 		skip();
 	main_start(&m);
@@ -930,13 +894,12 @@ static void hear(void *context, pid_t pid, bool is_there)
 }
 
 /* The first that it does is to take its own name. */
-static void a_helper_begins_when_the_main_process_knows_it(void **state)
+TEST(a_helper_begins_when_the_main_process_knows_it)
 {
 	cleanup_main struct main_process m;
 	struct heard heard = {};
 	struct lane_event event;
 
-	(void)state;
 	main_start(&m);
 	lane_hear(m.lane, hear, &heard);
 
@@ -953,13 +916,12 @@ static void a_helper_begins_when_the_main_process_knows_it(void **state)
 	assert_int_equal(heard.ended, pid);
 }
 
-static void a_warden_that_does_not_answer_is_told(void **state)
+TEST(a_warden_that_does_not_answer_is_told)
 {
 	cleanup_main struct main_process m;
 	struct ask echo_it = { .what = ECHO };
 	struct lane_event event;
 
-	(void)state;
 	main_start(&m);
 	(void)echo(m.lane, OPENER);
 	assert_int_equal(kill(m.warden.pid, SIGSTOP), 0);
@@ -975,13 +937,12 @@ static void a_warden_that_does_not_answer_is_told(void **state)
 		(void)usleep(1000);
 }
 
-static void descriptors_that_come_with_an_answer_do_not_stay(void **state)
+TEST(descriptors_that_come_with_an_answer_do_not_stay)
 {
 	cleanup_main struct main_process m;
 	struct lane_event event;
 	unsigned n_open;
 
-	(void)state;
 	main_start(&m);
 	(void)echo(m.lane, PARSER);
 	n_open = count_open();
@@ -995,35 +956,4 @@ static void descriptors_that_come_with_an_answer_do_not_stay(void **state)
 	assert_true(count_open() <= n_open);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_helper_answers_small_and_large_questions),
-		cmocka_unit_test(one_that_dies_costs_its_request_and_is_replaced),
-		cmocka_unit_test(one_that_is_late_is_ended_and_replaced),
-		cmocka_unit_test(one_that_is_stopped_has_died),
-		cmocka_unit_test(an_answer_that_lies_ready_is_never_late),
-		cmocka_unit_test(one_that_lies_is_ended_and_replaced),
-		cmocka_unit_test(an_answer_that_nobody_asked_for_ends_who_gave_it),
-		cmocka_unit_test(one_whose_contents_make_no_sense_is_ended_by_the_caller),
-		cmocka_unit_test(what_was_copied_of_an_area_does_not_change),
-		cmocka_unit_test(an_area_keeps_its_size),
-		cmocka_unit_test(a_file_goes_from_opener_to_parser_past_the_main_process),
-		cmocka_unit_test(a_parser_that_takes_no_files_does_not_hold_an_opener_up),
-		cmocka_unit_test(a_handle_outlives_its_opener_and_no_parser_has_it),
-		cmocka_unit_test(what_killed_openers_had_open_does_not_add_up),
-		cmocka_unit_test(by_landlock_a_parser_reaches_no_file),
-		cmocka_unit_test(another_opener_goes_on_while_one_waits),
-		cmocka_unit_test(one_that_cannot_start_says_why),
-		cmocka_unit_test(all_helpers_end_with_the_warden),
-		cmocka_unit_test(a_lane_ends_with_its_helpers_and_no_others),
-		cmocka_unit_test(nothing_is_left_of_a_main_process_that_was_killed),
-		cmocka_unit_test(signals_that_end_a_program_are_the_main_process_s),
-		cmocka_unit_test(four_are_left_behind_and_no_fifth),
-		cmocka_unit_test(a_helper_begins_when_the_main_process_knows_it),
-		cmocka_unit_test(a_warden_that_does_not_answer_is_told),
-		cmocka_unit_test(descriptors_that_come_with_an_answer_do_not_stay),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,13 +1,13 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
 
 #include "kernel/host.h"
 
@@ -46,43 +46,40 @@ static int make_tracefs(void **state)
 	return 0;
 }
 
-static void a_tracepoint_has_an_id(void **state)
+TEST(a_tracepoint_has_an_id)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id = 0;
 	struct error e;
 
-	(void)state;
 	assert_ok(host_tracepoint_id(host, "sched", "sched_switch", &id, &e), e);
 	assert_int_equal(id, 372);
 	assert_int_equal(host_tracepoint_id(host, "sched", "sched_odd", &id, &e), -EIO);
 }
 
-static void an_unknown_tracepoint_is_named(void **state)
+TEST(an_unknown_tracepoint_is_named)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(host_tracepoint_id(host, "sched", "sched_swich", &id, &e), -ENOENT);
 	assert_string_equal(e.text, "no tracepoint sched:sched_swich");
 }
 
-static void names_that_lead_out_of_tracefs_are_no_tracepoints(void **state)
+TEST(names_that_lead_out_of_tracefs_are_no_tracepoints)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(host_tracepoint_id(host, "..", "events/sched/sched_switch", &id, &e),
 			 -ENOENT);
 	assert_int_equal(host_tracepoint_id(host, "sched/sched_switch", ".", &id, &e), -ENOENT);
 	assert_int_equal(host_tracepoint_id(host, "", "sched", &id, &e), -ENOENT);
 }
 
-static void fields_are_found_by_their_whole_name(void **state)
+TEST(fields_are_found_by_their_whole_name)
 {
 	static const struct {
 		const char *field;
@@ -94,7 +91,6 @@ static void fields_are_found_by_their_whole_name(void **state)
 	};
 	cleanup(host_freep) struct host *host = synthetic_host();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t offset = 0;
 		struct error e;
@@ -120,13 +116,12 @@ static int take_tracepoint(void *context, const char *category, const char *even
 	return ++names->n == names->stop_at ? 77 : 0;
 }
 
-static void every_tracepoint_but_ftraces_own_is_visited(void **state)
+TEST(every_tracepoint_but_ftraces_own_is_visited)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {};
 	struct error e;
 
-	(void)state;
 	assert_ok(host_each_tracepoint(host, take_tracepoint, &names, &e), e);
 	assert_int_equal(names.n, 4);
 	assert_non_null(strstr(names.text, "sched:sched_switch "));
@@ -134,13 +129,12 @@ static void every_tracepoint_but_ftraces_own_is_visited(void **state)
 	assert_null(strstr(names.text, "ftrace"));
 }
 
-static void a_visit_can_end_the_walk(void **state)
+TEST(a_visit_can_end_the_walk)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = { .stop_at = 2 };
 	struct error e;
 
-	(void)state;
 	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, &e), 77);
 	assert_int_equal(names.n, 2);
 }
@@ -154,13 +148,12 @@ static int take_function(void *context, const char *name, const char *module, ui
 	return 0;
 }
 
-static void traceable_functions_come_with_module_and_address(void **state)
+TEST(traceable_functions_come_with_module_and_address)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {}, plain = {};
 	struct error e;
 
-	(void)state;
 	assert_int_equal(host_each_traceable(host, true, take_function, &names, &e), -ENOENT);
 	scratch_write("tracefs/available_filter_functions",
 		      "vfs_read\n__ftrace_invalid_address___64\next4_get [ext4]\nodd (x)\n\n");
@@ -177,7 +170,7 @@ static void traceable_functions_come_with_module_and_address(void **state)
 					"ext4_get[ext4]ffffffffc0401004 ");
 }
 
-static void this_kernels_tracefs_is_read_although_nothing_is_mounted(void **state)
+TEST(this_kernels_tracefs_is_read_although_nothing_is_mounted)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	char before[16384] = "", after[16384] = "";
@@ -187,7 +180,6 @@ static void this_kernels_tracefs_is_read_although_nothing_is_mounted(void **stat
 	struct error e;
 	int fd = -1, again = -1;
 
-	(void)state;
 	cleanup_fclose FILE *mounts = fopen("/proc/self/mountinfo", "r");
 	assert_non_null(mounts);
 	(void)!fread(before, 1, sizeof(before) - 1, mounts);
@@ -209,13 +201,12 @@ static void this_kernels_tracefs_is_read_although_nothing_is_mounted(void **stat
 }
 
 /* In a process of its own, without root: the message says what to do. */
-static void without_permission_the_message_says_how_to_mount(void **state)
+TEST(without_permission_the_message_says_how_to_mount)
 {
 	int status, fd;
 	struct error e;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		cleanup(host_freep) struct host *host = host_new();
 
@@ -230,12 +221,11 @@ static void without_permission_the_message_says_how_to_mount(void **state)
 		assert_int_equal(status, 0);
 }
 
-static void a_missing_capability_is_named(void **state)
+TEST(a_missing_capability_is_named)
 {
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		if (setresuid(65534, 65534, 65534) != 0)
 			_exit(2);
@@ -255,13 +245,12 @@ static void *thread_number(void *number)
 	return NULL;
 }
 
-static void a_process_exists_and_a_thread_is_none(void **state)
+TEST(a_process_exists_and_a_thread_is_none)
 {
 	uint32_t thread_id = 0;
 	pthread_t thread;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -275,35 +264,32 @@ static void a_process_exists_and_a_thread_is_none(void **state)
 	assert_true(thread_id != 0 && thread_id != (uint32_t)getpid());
 }
 
-static void a_process_has_a_name_while_it_lives(void **state)
+TEST(a_process_has_a_name_while_it_lives)
 {
 	char comm[17];
 
-	(void)state;
 	host_pid_comm((uint32_t)getpid(), comm, sizeof(comm));
 	assert_string_equal(comm, "test_host");
 	host_pid_comm(UINT32_MAX, comm, sizeof(comm));
 	assert_string_equal(comm, "");
 }
 
-static void the_possible_cpus_are_those_of_the_c_library(void **state)
+TEST(the_possible_cpus_are_those_of_the_c_library)
 {
 	uint32_t n = 0;
 	struct error e;
 
-	(void)state;
 	assert_ok(host_possible_cpus(&n, &e), e);
 	assert_int_equal(n, get_nprocs_conf());
 	assert_true(host_cpu_is_possible(0));
 	assert_false(host_cpu_is_possible(n + 100000));
 }
 
-static void perfs_pmus_have_numbers(void **state)
+TEST(perfs_pmus_have_numbers)
 {
 	uint32_t type = 0;
 	struct error e;
 
-	(void)state;
 	assert_ok(host_pmu_type("tracepoint", &type, &e), e);
 	assert_int_equal(type, 2);
 	assert_int_equal(host_pmu_type("nonesuch", &type, &e), -EOPNOTSUPP);
@@ -311,12 +297,11 @@ static void perfs_pmus_have_numbers(void **state)
 	assert_true(host_max_stack() > 0);
 }
 
-static void another_pid_namespace_is_told_apart(void **state)
+TEST(another_pid_namespace_is_told_apart)
 {
 	uint64_t dev, ino;
 	int status;
 
-	(void)state;
 	(void)host_in_initial_pid_namespace(&dev, &ino);
 
 	pid_t child = fork();
@@ -337,35 +322,12 @@ static void another_pid_namespace_is_told_apart(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void lockdown_is_one_of_two_words(void **state)
+TEST(lockdown_is_one_of_two_words)
 {
 	const char *level = host_lockdown();
 
-	(void)state;
 	assert_true(!level || strcmp(level, "integrity") == 0 ||
 		    strcmp(level, "confidentiality") == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_tracepoint_has_an_id),
-		cmocka_unit_test(an_unknown_tracepoint_is_named),
-		cmocka_unit_test(names_that_lead_out_of_tracefs_are_no_tracepoints),
-		cmocka_unit_test(fields_are_found_by_their_whole_name),
-		cmocka_unit_test(every_tracepoint_but_ftraces_own_is_visited),
-		cmocka_unit_test(a_visit_can_end_the_walk),
-		cmocka_unit_test(traceable_functions_come_with_module_and_address),
-		cmocka_unit_test(this_kernels_tracefs_is_read_although_nothing_is_mounted),
-		cmocka_unit_test(without_permission_the_message_says_how_to_mount),
-		cmocka_unit_test(a_missing_capability_is_named),
-		cmocka_unit_test(a_process_exists_and_a_thread_is_none),
-		cmocka_unit_test(a_process_has_a_name_while_it_lives),
-		cmocka_unit_test(the_possible_cpus_are_those_of_the_c_library),
-		cmocka_unit_test(perfs_pmus_have_numbers),
-		cmocka_unit_test(another_pid_namespace_is_told_apart),
-		cmocka_unit_test(lockdown_is_one_of_two_words),
-	};
-
-	return cmocka_run_group_tests(tests, make_tracefs, scratch_remove);
-}
+TEST_MAIN(make_tracefs, scratch_remove)

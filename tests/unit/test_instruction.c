@@ -1,20 +1,11 @@
 /* rooms: arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Zydis's tables, which are in the program packed: see arch/x86_64/instruction.c. */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <pthread.h>
 
 #include "arch/instruction.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 
 extern const uint8_t tables[] __asm__("__start_zydis_tables");
 extern const uint8_t tables_end[] __asm__("__stop_zydis_tables");
@@ -31,12 +22,11 @@ static void *decode_push(void *argument)
 	return NULL;
 }
 
-static void threads_may_decode_first_at_the_same_time(void **state)
+TEST(threads_may_decode_first_at_the_same_time)
 {
 	struct instruction found[8];
 	pthread_t threads[ARRAY_SIZE(found)];
 
-	(void)state;
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, ARRAY_SIZE(found)), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(found); i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, decode_push, &found[i]), 0);
@@ -47,14 +37,13 @@ static void threads_may_decode_first_at_the_same_time(void **state)
 	}
 }
 
-static void the_tables_are_those_of_zydis(void **state)
+TEST(the_tables_are_those_of_zydis)
 {
 	static const uint8_t nop = 0x90;
 	const size_t n = (size_t)(tables_end - tables);
 	cleanup_free uint8_t *wanted = xcalloc(1, n + 1);
 	FILE *file = fopen(TEST_BUILD "/obj/zydis/tables.bin", "re");
 
-	(void)state;
 	assert_int_equal(instruction_at(&nop, 1, 0).kind, INSTRUCTION_NOP);
 	assert_non_null(file);
 	assert_int_equal(fread(wanted, 1, n + 1, file), n);
@@ -63,12 +52,4 @@ static void the_tables_are_those_of_zydis(void **state)
 	assert_true(n > 200000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_may_decode_first_at_the_same_time),
-		cmocka_unit_test(the_tables_are_those_of_zydis),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

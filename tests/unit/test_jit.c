@@ -1,11 +1,10 @@
 /* rooms: symbolize kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
+#include "test.h"
+
 #include "scratch.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -74,6 +73,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define TEST_WITH_FIXTURE(name) TEST_OF(name, struct fixture *f, set_up, tear_down)
+
 static void write_map(const struct fixture *f, const char *mode, const char *text)
 {
 	FILE *file = fopen(f->map, mode);
@@ -105,10 +106,8 @@ static void set_changed(const struct fixture *f, int64_t seconds)
 	assert_int_equal(utimensat(AT_FDCWD, f->map, times, 0), 0);
 }
 
-static void a_hit_is_named_by_what_was_written_before(void **state)
+TEST_WITH_FIXTURE(a_hit_is_named_by_what_was_written_before)
 {
-	struct fixture *f = *state;
-
 	expect_at(f, 0x1000, now(), "");
 	write_map(f, "w", "1000 10 a\n2000 10 b");
 	expect_at(f, 0x1008, now(), "a");
@@ -119,9 +118,8 @@ static void a_hit_is_named_by_what_was_written_before(void **state)
 	expect_at(f, 0x3010, now(), "");
 }
 
-static void a_map_that_grows_says_so(void **state)
+TEST_WITH_FIXTURE(a_map_that_grows_says_so)
 {
-	struct fixture *f = *state;
 	uint32_t before;
 
 	assert_int_equal(jit_growth(f->jit, &f->process, now()), 0);
@@ -134,10 +132,8 @@ static void a_map_that_grows_says_so(void **state)
 }
 
 /* What is asked without a time is looked for once in each report. */
-static void where_no_time_is_known_each_report_looks_once(void **state)
+TEST_WITH_FIXTURE(where_no_time_is_known_each_report_looks_once)
 {
-	struct fixture *f = *state;
-
 	expect_at(f, 0x1000, 0, "");
 	write_map(f, "w", "1000 10 a\n");
 	expect_at(f, 0x1000, 0, "");
@@ -145,9 +141,8 @@ static void where_no_time_is_known_each_report_looks_once(void **state)
 	expect_at(f, 0x1000, 0, "a");
 }
 
-static void a_function_in_the_place_of_another_is_told(void **state)
+TEST_WITH_FIXTURE(a_function_in_the_place_of_another_is_told)
 {
-	struct fixture *f = *state;
 	uint64_t first, second;
 
 	write_map(f, "w", "1000 10 a\n");
@@ -167,9 +162,8 @@ static void a_function_in_the_place_of_another_is_told(void **state)
 }
 
 /* In place and longer, in place and shorter, as another file. */
-static void a_file_that_is_written_anew_is_read_anew(void **state)
+TEST_WITH_FIXTURE(a_file_that_is_written_anew_is_read_anew)
 {
-	struct fixture *f = *state;
 	cleanup_free char *saved = xasprintf("%s.old", f->map);
 
 	for (uint64_t way = 1; way <= 3; way++) {
@@ -191,10 +185,8 @@ static void a_file_that_is_written_anew_is_read_anew(void **state)
 }
 
 /* /tmp/perf-7.map of another process that had the number. */
-static void a_file_older_than_the_process_is_not_its_own(void **state)
+TEST_WITH_FIXTURE(a_file_older_than_the_process_is_not_its_own)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 another\n");
 	set_changed(f, -100);
 	expect_at(f, 0x1000, now(), "");
@@ -203,9 +195,8 @@ static void a_file_older_than_the_process_is_not_its_own(void **state)
 }
 
 /* The kernel dates files by the last tick, which may be late. */
-static void a_file_may_be_dated_a_little_before_the_process(void **state)
+TEST_WITH_FIXTURE(a_file_may_be_dated_a_little_before_the_process)
 {
-	struct fixture *f = *state;
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
 
 	f->process.begin = now();
@@ -218,10 +209,8 @@ static void a_file_may_be_dated_a_little_before_the_process(void **state)
 	expect_at(f, 0x1000, now(), "own");
 }
 
-static void a_program_has_no_map_of_the_one_before(void **state)
+TEST_WITH_FIXTURE(a_program_has_no_map_of_the_one_before)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 before\n");
 	expect_at(f, 0x1000, now(), "before");
 	jit_ended(f->jit, f->process.tgid, now());
@@ -229,10 +218,8 @@ static void a_program_has_no_map_of_the_one_before(void **state)
 	expect_at(f, 0x1000, now(), "");
 }
 
-static void what_was_read_outlives_the_process(void **state)
+TEST_WITH_FIXTURE(what_was_read_outlives_the_process)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 a\n");
 	jit_watch(f->jit, &f->process);
 	write_map(f, "a", "2000 10 b\n");
@@ -243,10 +230,8 @@ static void what_was_read_outlives_the_process(void **state)
 	expect_at(f, 0x2000, now(), "b");
 }
 
-static void what_was_written_after_the_end_is_not_taken(void **state)
+TEST_WITH_FIXTURE(what_was_written_after_the_end_is_not_taken)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 a\n");
 	jit_watch(f->jit, &f->process);
 	write_map(f, "w", "1000 10 b\n");
@@ -256,9 +241,8 @@ static void what_was_written_after_the_end_is_not_taken(void **state)
 }
 
 /* Read when the next process was writing there: none of it is sure. */
-static void what_was_read_after_the_end_is_forgotten(void **state)
+TEST_WITH_FIXTURE(what_was_read_after_the_end_is_forgotten)
 {
-	struct fixture *f = *state;
 	const uint64_t end = now();
 
 	write_map(f, "w", "1000 10 of_the_next\n");
@@ -269,10 +253,8 @@ static void what_was_read_after_the_end_is_forgotten(void **state)
 	expect_at(f, 0x1000, end, "");
 }
 
-static void a_process_that_has_gone_is_named_by_its_users_file(void **state)
+TEST_WITH_FIXTURE(a_process_that_has_gone_is_named_by_its_users_file)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 a\n");
 	end_child(f);
 	f->process.end = now() + NS_PER_S;
@@ -281,10 +263,8 @@ static void a_process_that_has_gone_is_named_by_its_users_file(void **state)
 	expect_at(f, 0x1000, now(), "a");
 }
 
-static void a_process_that_has_gone_gets_no_file_from_after_its_end(void **state)
+TEST_WITH_FIXTURE(a_process_that_has_gone_gets_no_file_from_after_its_end)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 a\n");
 	end_child(f);
 	f->process.user = geteuid();
@@ -325,19 +305,15 @@ static void expect_refused(struct fixture *f, const char *words)
 	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
 }
 
-static void a_sparse_file_of_two_gigabytes_is_refused(void **state)
+TEST_WITH_FIXTURE(a_sparse_file_of_two_gigabytes_is_refused)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "1000 10 a\n");
 	assert_int_equal(truncate(f->map, 2LL << 30), 0);
 	expect_refused(f, "it is larger than 64 MiB");
 }
 
-static void a_file_that_grows_too_large_is_read_in_part(void **state)
+TEST_WITH_FIXTURE(a_file_that_grows_too_large_is_read_in_part)
 {
-	struct fixture *f = *state;
-
 	write_map(f, "w", "2000 10 a\n");
 	expect_at(f, 0x2000, now(), "a");
 	assert_int_equal(truncate(f->map, 2LL << 30), 0);
@@ -345,17 +321,14 @@ static void a_file_that_grows_too_large_is_read_in_part(void **state)
 	expect_at(f, 0x2000, now(), "a");
 }
 
-static void a_fifo_is_refused_and_not_waited_for(void **state)
+TEST_WITH_FIXTURE(a_fifo_is_refused_and_not_waited_for)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(mkfifo(f->map, 0666), 0);
 	expect_refused(f, "is not read: it is not a regular file");
 }
 
-static void a_link_is_refused(void **state)
+TEST_WITH_FIXTURE(a_link_is_refused)
 {
-	struct fixture *f = *state;
 	cleanup_free char *target = scratch_path("target");
 
 	scratch_write("target", "1000 10 a\n");
@@ -375,10 +348,8 @@ static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
 }
 
 /* Every process has the kernel's pages: they are no reason to look for a map. */
-static void what_is_no_file_may_be_made_by_the_process(void **state)
+TEST_WITH_FIXTURE(what_is_no_file_may_be_made_by_the_process)
 {
-	struct fixture *f = *state;
-
 	assert_true(may_be_made(f, "", 0));
 	assert_true(may_be_made(f, "[anon:v8]", 0));
 	assert_true(may_be_made(f, "[heap]", 0));
@@ -391,9 +362,8 @@ static void what_is_no_file_may_be_made_by_the_process(void **state)
 	assert_string_equal(mapped_module("/memfd:a/b"), "memfd:a/b");
 }
 
-static void many_programs_take_bounded_memory(void **state)
+TEST_WITH_FIXTURE(many_programs_take_bounded_memory)
 {
-	struct fixture *f = *state;
 	struct program_run other = f->process;
 
 	write_map(f, "w", "1000 10 a\n");
@@ -420,9 +390,8 @@ static void watch_many(struct fixture *f)
 }
 
 /* Programs without one are forgotten in silence. */
-static void that_a_map_was_forgotten_is_said_once(void **state)
+TEST_WITH_FIXTURE(that_a_map_was_forgotten_is_said_once)
 {
-	struct fixture *f = *state;
 	cleanup_free char *none = said_by(watch_many, f);
 
 	assert_string_equal(none, "");
@@ -435,31 +404,4 @@ static void that_a_map_was_forgotten_is_said_once(void **state)
 	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_hit_is_named_by_what_was_written_before),
-		TEST(a_map_that_grows_says_so),
-		TEST(where_no_time_is_known_each_report_looks_once),
-		TEST(a_function_in_the_place_of_another_is_told),
-		TEST(a_file_that_is_written_anew_is_read_anew),
-		TEST(a_file_older_than_the_process_is_not_its_own),
-		TEST(a_file_may_be_dated_a_little_before_the_process),
-		TEST(a_program_has_no_map_of_the_one_before),
-		TEST(what_was_read_outlives_the_process),
-		TEST(what_was_written_after_the_end_is_not_taken),
-		TEST(what_was_read_after_the_end_is_forgotten),
-		TEST(a_process_that_has_gone_is_named_by_its_users_file),
-		TEST(a_process_that_has_gone_gets_no_file_from_after_its_end),
-		TEST(a_sparse_file_of_two_gigabytes_is_refused),
-		TEST(a_file_that_grows_too_large_is_read_in_part),
-		TEST(a_fifo_is_refused_and_not_waited_for),
-		TEST(a_link_is_refused),
-		TEST(what_is_no_file_may_be_made_by_the_process),
-		TEST(many_programs_take_bounded_memory),
-		TEST(that_a_map_was_forgotten_is_said_once),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

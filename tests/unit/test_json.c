@@ -1,16 +1,10 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "report/json.h"
 
-static void strings_are_what_a_parser_reads_back(void **state)
+TEST(strings_are_what_a_parser_reads_back)
 {
 	static const struct {
 		const char *text;
@@ -31,7 +25,6 @@ static void strings_are_what_a_parser_reads_back(void **state)
 		{ "\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"" }, /* a tag, past 16 bits */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup_strbuf struct strbuf b = {};
 
@@ -41,7 +34,7 @@ static void strings_are_what_a_parser_reads_back(void **state)
 }
 
 /* A lone byte, an overlong form, a surrogate, a number past the last, and a cut character. */
-static void each_invalid_byte_is_a_replacement_character(void **state)
+TEST(each_invalid_byte_is_a_replacement_character)
 {
 	static const struct {
 		const char *text;
@@ -52,7 +45,6 @@ static void each_invalid_byte_is_a_replacement_character(void **state)
 		{ "\xe2\x82", 2 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup_strbuf struct strbuf b = {}, wanted = {};
 
@@ -65,12 +57,4 @@ static void each_invalid_byte_is_a_replacement_character(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_are_what_a_parser_reads_back),
-		cmocka_unit_test(each_invalid_byte_is_a_replacement_character),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

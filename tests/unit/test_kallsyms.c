@@ -1,9 +1,8 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "scratch.h"
+#include "test.h"
 
-#include <errno.h>
-#include <inttypes.h>
+#include "scratch.h"
 
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
@@ -43,7 +42,7 @@ static const char *at(const struct kallsyms *k, uint64_t addr)
 	return text;
 }
 
-static void a_function_ends_where_the_next_symbol_of_any_type_begins(void **state)
+TEST(a_function_ends_where_the_next_symbol_of_any_type_begins)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("ffffffff81000000 T first\n"
 							     "ffffffff81000100 t second\n"
@@ -52,7 +51,6 @@ static void a_function_ends_where_the_next_symbol_of_any_type_begins(void **stat
 							     "ffffffff81000300 T _etext\n",
 							     no_modules);
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 3);
 	assert_string_equal(at(k, 0xffffffff80ffffff), "-");
 	assert_string_equal(at(k, 0xffffffff81000000), "first+0/100");
@@ -64,7 +62,7 @@ static void a_function_ends_where_the_next_symbol_of_any_type_begins(void **stat
 	assert_string_equal(at(k, 0xffffffff81000300), "-");
 }
 
-static void a_module_function_ends_with_its_module_at_the_latest(void **state)
+TEST(a_module_function_ends_with_its_module_at_the_latest)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k =
 		read_ok("ffffffff81000000 T first\n"
@@ -75,7 +73,6 @@ static void a_module_function_ends_with_its_module_at_the_latest(void **state)
 			"ext4 8192 1 - Live 0xffffffffc0400000\n"
 			"loop 4096 1 ext4,xfs, Live 0xffffffffc0500800 (OE)\n");
 
-	(void)state;
 	assert_string_equal(at(k, 0xffffffffc0401010), "ext4_first+10/800 ext4");
 	assert_string_equal(at(k, 0xffffffffc0401fff), "ext4_last+7ff/800 ext4");
 	assert_string_equal(at(k, 0xffffffffc0402000), "-");
@@ -83,14 +80,13 @@ static void a_module_function_ends_with_its_module_at_the_latest(void **state)
 	assert_string_equal(at(k, 0xffffffffc0501800), "-");
 }
 
-static void the_last_function_does_not_reach_to_the_end_of_memory(void **state)
+TEST(the_last_function_does_not_reach_to_the_end_of_memory)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k =
 		read_ok("ffffffff81000000 T kernel_one\n"
 			"ffffffffc0025b88 t bpf_prog_9cdff0440ff00d25_both\t[bpf]\n",
 			no_modules);
 
-	(void)state;
 	assert_string_equal(at(k, 0xffffffff81000010), "kernel_one+10/1000");
 	assert_string_equal(at(k, 0xffffffff81001000), "-");
 	assert_string_equal(at(k, 0xffffffffc0025b90), "bpf_prog_9cdff0440ff00d25_both+8/1000 bpf");
@@ -98,7 +94,7 @@ static void the_last_function_does_not_reach_to_the_end_of_memory(void **state)
 }
 
 /* Where "gone" was, nothing is: not even its neighbours, whatever lies behind. */
-static void what_no_module_holds_has_no_name(void **state)
+TEST(what_no_module_holds_has_no_name)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k =
 		read_ok("ffffffff81000000 T kernel_one\n"
@@ -112,7 +108,6 @@ static void what_no_module_holds_has_no_name(void **state)
 			"a 1048576 1 - Live 0xffffffffc0400000\n"
 			"b 4096 1 - Live 0xffffffffc0600000\n");
 
-	(void)state;
 	assert_string_equal(at(k, 0xffffffffc0201fff),
 			    "ftrace_trampoline+fff/1000 __builtin__ftrace");
 	assert_string_equal(at(k, 0xffffffffc0202000), "-");
@@ -124,7 +119,7 @@ static void what_no_module_holds_has_no_name(void **state)
 	assert_string_equal(at(k, 0xffffffffc0601000), "-");
 }
 
-static void symbols_behind_each_other_in_any_order_are_sorted(void **state)
+TEST(symbols_behind_each_other_in_any_order_are_sorted)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("ffff800081000000 T kernel_one\n"
 							     "ffff800081000100 T kernel_two\n"
@@ -134,7 +129,6 @@ static void symbols_behind_each_other_in_any_order_are_sorted(void **state)
 							     no_modules);
 	const char *const order[] = { "a", "b", "kernel_one", "kernel_two" };
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 4);
 	for (size_t i = 0; i < 4; i++) {
 		struct kernel_symbol s;
@@ -146,7 +140,7 @@ static void symbols_behind_each_other_in_any_order_are_sorted(void **state)
 	assert_string_equal(at(k, 0xffff800081000040), "kernel_one+40/100");
 }
 
-static void among_aliases_the_name_that_one_would_write_is_taken(void **state)
+TEST(among_aliases_the_name_that_one_would_write_is_taken)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k =
 		read_ok("ffffffff81000000 t __do_thing\n"
@@ -160,14 +154,13 @@ static void among_aliases_the_name_that_one_would_write_is_taken(void **state)
 			"ffffffff81000300 T _etext\n",
 			no_modules);
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 8); /* every alias can be walked */
 	assert_string_equal(at(k, 0xffffffff81000000), "do_thing+0/100");
 	assert_string_equal(at(k, 0xffffffff81000180), "__write_slowly+80/100");
 	assert_string_equal(at(k, 0xffffffff81000200), "sys_getpid+0/100");
 }
 
-static void marks_of_sections_and_padding_are_no_functions(void **state)
+TEST(marks_of_sections_and_padding_are_no_functions)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k =
 		read_ok("ffffffff81000000 T _stext\n"
@@ -180,7 +173,6 @@ static void marks_of_sections_and_padding_are_no_functions(void **state)
 			"ffffffff810000a0 T _etext\n",
 			no_modules);
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 3);
 	assert_string_equal(at(k, 0xffffffff81000000), "start+0/40");
 	assert_string_equal(at(k, 0xffffffff81000055), "-");
@@ -188,7 +180,7 @@ static void marks_of_sections_and_padding_are_no_functions(void **state)
 	assert_string_equal(at(k, 0xffffffff81000080), "__destroy_context+0/20");
 }
 
-static void absolute_symbols_and_zero_addresses_are_no_boundaries(void **state)
+TEST(absolute_symbols_and_zero_addresses_are_no_boundaries)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("0000000000000000 D per_cpu_start\n"
 							     "ffffffff81000000 T work.isra.0\n"
@@ -197,12 +189,11 @@ static void absolute_symbols_and_zero_addresses_are_no_boundaries(void **state)
 							     "ffffffff81000100 d data\n",
 							     no_modules);
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 1);
 	assert_string_equal(at(k, 0xffffffff81000020), "work.isra.0+20/100");
 }
 
-static void malformed_lines_are_left_out(void **state)
+TEST(malformed_lines_are_left_out)
 {
 	cleanup_free char *long_line = xmalloc(200001);
 	memset(long_line, 'x', 200000);
@@ -222,18 +213,16 @@ static void malformed_lines_are_left_out(void **state)
 					    long_line);
 	cleanup(kallsyms_freep) struct kallsyms *k = read_ok(text, "ext4\next4 x\n\next4 1 2 3\n");
 
-	(void)state;
 	assert_int_equal(kallsyms_n(k), 3);
 	assert_string_equal(at(k, 0xffffffff81000000), "good+0/40");
 	assert_string_equal(at(k, 0xffffffff81000080), "last_line_without_newline+0/1000");
 }
 
-static void hidden_addresses_are_an_error_that_names_the_sysctl(void **state)
+TEST(hidden_addresses_are_an_error_that_names_the_sysctl)
 {
 	struct kallsyms *k = NULL;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(try_read("0000000000000000 T first\n0000000000000000 t second\n",
 				  no_modules, &k, &e),
 			 -EPERM);
@@ -243,25 +232,23 @@ static void hidden_addresses_are_an_error_that_names_the_sysctl(void **state)
 	assert_string_equal(e.text, "open /nonexistent: No such file or directory");
 }
 
-static void a_kernel_without_modules_has_symbols_all_the_same(void **state)
+TEST(a_kernel_without_modules_has_symbols_all_the_same)
 {
 	cleanup_free char *path = scratch_path("kallsyms");
 	struct kallsyms *k = NULL;
 	struct error e;
 
-	(void)state;
 	scratch_write("kallsyms", "ffffffff81000000 T first\n");
 	assert_ok(kallsyms_read(path, "/nonexistent", &k, &e), e);
 	assert_int_equal(kallsyms_n(k), 1);
 	kallsyms_free(k);
 }
 
-static void many_modules_are_told_apart(void **state)
+TEST(many_modules_are_told_apart)
 {
 	cleanup_free char *text = xcalloc(1000, 64);
 	size_t used = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		used += (size_t)sprintf(text + used, "ffffffffc0%05x0 t f%u\t[module_%u]\n", i * 16,
 					i, i % 500);
@@ -272,7 +259,7 @@ static void many_modules_are_told_apart(void **state)
 	assert_string_equal(at(k, 0xffffffffc0000000 + 999 * 256), "f999+0/1000 module_499");
 }
 
-static void the_running_kernels_symbols_are_those_that_the_file_shows(void **state)
+TEST(the_running_kernels_symbols_are_those_that_the_file_shows)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	const struct kallsyms *k, *again;
@@ -281,7 +268,6 @@ static void the_running_kernels_symbols_are_those_that_the_file_shows(void **sta
 	char type, name[600], line[700];
 	struct error e;
 
-	(void)state;
 	assert_ok(host_kallsyms(host, &k, &e), e);
 	assert_ok(host_kallsyms(host, &again, &e), e);
 	assert_ptr_equal(k, again);
@@ -302,23 +288,4 @@ static void the_running_kernels_symbols_are_those_that_the_file_shows(void **sta
 	assert_true(n_compared > 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_function_ends_where_the_next_symbol_of_any_type_begins),
-		cmocka_unit_test(a_module_function_ends_with_its_module_at_the_latest),
-		cmocka_unit_test(the_last_function_does_not_reach_to_the_end_of_memory),
-		cmocka_unit_test(what_no_module_holds_has_no_name),
-		cmocka_unit_test(symbols_behind_each_other_in_any_order_are_sorted),
-		cmocka_unit_test(among_aliases_the_name_that_one_would_write_is_taken),
-		cmocka_unit_test(marks_of_sections_and_padding_are_no_functions),
-		cmocka_unit_test(absolute_symbols_and_zero_addresses_are_no_boundaries),
-		cmocka_unit_test(malformed_lines_are_left_out),
-		cmocka_unit_test(hidden_addresses_are_an_error_that_names_the_sysctl),
-		cmocka_unit_test(a_kernel_without_modules_has_symbols_all_the_same),
-		cmocka_unit_test(many_modules_are_told_apart),
-		cmocka_unit_test(the_running_kernels_symbols_are_those_that_the_file_shows),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,11 +1,11 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
 #include <bpf/btf.h>
-#include <errno.h>
 
-#include "base/array.h"
 #include "kernel/kernel_types.h"
 
 static const struct kernel_member members[] = {
@@ -53,13 +53,12 @@ static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wan
 	return wanted->name ? member_at(btf, btf__type_by_id(btf, id), wanted->name) : id;
 }
 
-static void members_are_where_libbpf_finds_them(void **state)
+TEST(members_are_where_libbpf_finds_them)
 {
 	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
 	uint32_t found[ARRAY_SIZE(members)];
 	struct error e;
 
-	(void)state;
 	assert_non_null(btf);
 	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -75,7 +74,7 @@ static void members_are_where_libbpf_finds_them(void **state)
 }
 
 /* Such a structure is the one that another has as a member without a name. */
-static void members_of_a_structure_without_a_name(void **state)
+TEST(members_of_a_structure_without_a_name)
 {
 	static const struct kernel_member wanted[] = {
 		{ "", "end_code" }, /* named structures have such a member, too */
@@ -86,7 +85,6 @@ static void members_of_a_structure_without_a_name(void **state)
 	const struct btf_type *mm;
 	struct error e;
 
-	(void)state;
 	assert_non_null(btf);
 	mm = btf__type_by_id(btf,
 			     (unsigned)btf__find_by_name_kind(btf, "mm_struct", BTF_KIND_STRUCT));
@@ -99,14 +97,13 @@ static void members_of_a_structure_without_a_name(void **state)
 }
 
 /* A file that cannot be mapped is read by pieces. */
-static void a_copy_says_the_same(void **state)
+TEST(a_copy_says_the_same)
 {
 	uint32_t found[ARRAY_SIZE(members)], copied[ARRAY_SIZE(members)];
 	cleanup_free char *path = scratch_path("btf");
 	cleanup_free char *command = xasprintf("cat " KERNEL_BTF " >%s", path);
 	struct error e;
 
-	(void)state;
 	assert_int_equal(system(command), 0);
 	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
 	assert_int_equal(kernel_types_read(path, members, ARRAY_SIZE(members), copied, &e), 0);
@@ -114,14 +111,13 @@ static void a_copy_says_the_same(void **state)
 }
 
 /* Each length of the real file's beginning: an error or less found, nothing else. */
-static void what_is_cut_off_is_not_found(void **state)
+TEST(what_is_cut_off_is_not_found)
 {
 	static char bytes[300000];
 	FILE *f = fopen(KERNEL_BTF, "re");
 	uint32_t found[ARRAY_SIZE(members)];
 	struct error e;
 
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(fread(bytes, 1, sizeof(bytes), f), sizeof(bytes));
 	(void)fclose(f);
@@ -141,12 +137,11 @@ static void what_is_cut_off_is_not_found(void **state)
 	}
 }
 
-static void what_is_no_btf_is_refused(void **state)
+TEST(what_is_no_btf_is_refused)
 {
 	uint32_t found[ARRAY_SIZE(members)];
 	struct error e;
 
-	(void)state;
 	assert_int_equal(
 		kernel_types_read("/proc/self/exe", members, ARRAY_SIZE(members), found, &e),
 		-EINVAL);
@@ -155,15 +150,4 @@ static void what_is_no_btf_is_refused(void **state)
 	assert_string_equal(e.text, "open '/no/such': No such file or directory");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_are_where_libbpf_finds_them),
-		cmocka_unit_test(members_of_a_structure_without_a_name),
-		cmocka_unit_test(a_copy_says_the_same),
-		cmocka_unit_test(what_is_cut_off_is_not_found),
-		cmocka_unit_test(what_is_no_btf_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,18 +1,16 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "reader/ldcache.h"
 #include "reader/libraries.h"
 
-static void a_librarys_file_is_told_by_its_short_name(void **state)
+TEST(a_librarys_file_is_told_by_its_short_name)
 {
 	static const struct {
 		const char *file, *wanted, *version; /* NULL: another library */
@@ -38,7 +36,6 @@ static void a_librarys_file_is_told_by_its_short_name(void **state)
 		{ "xlibc.so.6", "c", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *version = library_version(rows[i].file, rows[i].wanted);
 
@@ -49,33 +46,30 @@ static void a_librarys_file_is_told_by_its_short_name(void **state)
 	}
 }
 
-static void the_short_name_c_is_the_c_library(void **state)
+TEST(the_short_name_c_is_the_c_library)
 {
 	cleanup_free char *path = NULL;
 	struct error e;
 
-	(void)state;
 	assert_ok(library_find("c", 0, &path, &e), e);
 	assert_true(is_native_elf(path));
 	assert_non_null(strstr(path, "/libc"));
 }
 
-static void a_program_is_found_on_path(void **state)
+TEST(a_program_is_found_on_path)
 {
 	cleanup_free char *path = NULL, *real = realpath("/bin/sh", NULL);
 	struct error e;
 
-	(void)state;
 	assert_ok(library_find("sh", 0, &path, &e), e);
 	assert_string_equal(path, real);
 }
 
-static void what_is_not_found_says_where_was_looked(void **state)
+TEST(what_is_not_found_says_where_was_looked)
 {
 	char *path;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(library_find("no_such_thing", 0, &path, &e), -ENOENT);
 	assert_string_equal(e.text, "no library or program 'no_such_thing' (looked in "
 				    "/etc/ld.so.cache, the folders of libraries, and PATH)");
@@ -86,13 +80,12 @@ static void what_is_not_found_says_where_was_looked(void **state)
 	assert_int_equal(library_find("", 0, &path, &e), -ENOENT);
 }
 
-static void a_path_is_resolved(void **state)
+TEST(a_path_is_resolved)
 {
 	cleanup_free char *link = scratch_path("link"), *file = scratch_path("file");
 	cleanup_free char *path = NULL;
 	struct error e;
 
-	(void)state;
 	scratch_write("file", "");
 	scratch_run("ln -s file link");
 	assert_ok(library_find(link, 0, &path, &e), e);
@@ -124,7 +117,7 @@ static char *write_cache(const char *front, size_t n_front, uint32_t n, const st
 	return path;
 }
 
-static void of_several_versions_the_highest_is_taken(void **state)
+TEST(of_several_versions_the_highest_is_taken)
 {
 	/* Offsets count from the header: 48 bytes, and 24 for each entry. */
 	cleanup_free char *v9 = scratch_path("libx.so.9"), *v10 = scratch_path("libx.so.10");
@@ -143,7 +136,6 @@ static void of_several_versions_the_highest_is_taken(void **state)
 	};
 	static const char old[16 + 12 + 4] = "ld.so-1.7.0\0\1";
 
-	(void)state;
 	scratch_run("cp /bin/true libx.so.9; cp /bin/true libx.so.10; cp /bin/true libx.so.11; "
 		    "echo 'INPUT(-lx)' > libx.so.12");
 
@@ -160,13 +152,12 @@ static void of_several_versions_the_highest_is_taken(void **state)
 	assert_null(ldcache_find(cache, "y"));
 }
 
-static void a_broken_cache_has_nothing(void **state)
+TEST(a_broken_cache_has_nothing)
 {
 	const struct entry far = { 0x303, 0xfffffff0, 0xfffffff0, 0, 0 };
 	const struct entry unended = { 0x303, 72, 72, 0, 0 };
 	static const char huge[16] = "ld.so-1.7.0\0\377\377\377\377";
 
-	(void)state;
 	cleanup_free char *a = write_cache("", 0, 0xffffffff, &far, 1, "", 0);
 	assert_null(ldcache_find(a, "x"));
 	cleanup_free char *b = write_cache("", 0, 1, &unended, 1, "libx.so", 7);
@@ -182,7 +173,7 @@ static void a_broken_cache_has_nothing(void **state)
 
 /* --- processes --- */
 
-static void libraries_of_a_process_are_those_that_it_has_mapped(void **state)
+TEST(libraries_of_a_process_are_those_that_it_has_mapped)
 {
 	uint32_t self = (uint32_t)getpid();
 	cleanup_free char *libc = NULL, *exe = NULL, *here = NULL;
@@ -190,7 +181,6 @@ static void libraries_of_a_process_are_those_that_it_has_mapped(void **state)
 	struct error e;
 	char *none;
 
-	(void)state;
 	(void)snprintf(root, sizeof(root), "/proc/%u/root/", self);
 	assert_ok(library_find("c", self, &libc, &e), e);
 	assert_int_equal(strncmp(libc, root, strlen(root)), 0);
@@ -208,7 +198,7 @@ static void libraries_of_a_process_are_those_that_it_has_mapped(void **state)
  * A child in a root of its own, in which "app" is linked by an absolute symbolic
  * link; it has nothing mapped from there.
  */
-static void a_path_of_a_process_is_looked_up_below_its_root(void **state)
+TEST(a_path_of_a_process_is_looked_up_below_its_root)
 {
 	cleanup_free char *root = scratch_path("root");
 	cleanup_free char *path = NULL, *direct = NULL;
@@ -216,7 +206,6 @@ static void a_path_of_a_process_is_looked_up_below_its_root(void **state)
 	int ready[2];
 	struct error e;
 
-	(void)state;
 	scratch_write("root/opt/app-1.0", "program");
 	scratch_run("ln -s /opt/app-1.0 root/opt/app");
 	assert_int_equal(pipe(ready), 0);
@@ -249,7 +238,7 @@ static void a_path_of_a_process_is_looked_up_below_its_root(void **state)
 	assert_int_equal(err_none, -ENOENT);
 }
 
-static void a_replaced_library_is_reached_by_its_mapping(void **state)
+TEST(a_replaced_library_is_reached_by_its_mapping)
 {
 	cleanup_free char *file = scratch_path("libmapped.so.1");
 	cleanup_free char *path = NULL;
@@ -257,7 +246,6 @@ static void a_replaced_library_is_reached_by_its_mapping(void **state)
 	struct stat before, after;
 	struct error e;
 
-	(void)state;
 	scratch_write("libmapped.so.1", "old");
 
 	cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -272,20 +260,4 @@ static void a_replaced_library_is_reached_by_its_mapping(void **state)
 	assert_int_equal(munmap(at, 4096), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_librarys_file_is_told_by_its_short_name),
-		cmocka_unit_test(the_short_name_c_is_the_c_library),
-		cmocka_unit_test(a_program_is_found_on_path),
-		cmocka_unit_test(what_is_not_found_says_where_was_looked),
-		cmocka_unit_test(a_path_is_resolved),
-		cmocka_unit_test(of_several_versions_the_highest_is_taken),
-		cmocka_unit_test(a_broken_cache_has_nothing),
-		cmocka_unit_test(libraries_of_a_process_are_those_that_it_has_mapped),
-		cmocka_unit_test(a_path_of_a_process_is_looked_up_below_its_root),
-		cmocka_unit_test(a_replaced_library_is_reached_by_its_mapping),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

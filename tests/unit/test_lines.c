@@ -4,6 +4,8 @@
  * Source lines and inlined calls of every byte of a program's functions, held against what
  * addr2line(1) says of it.
  */
+#include "test.h"
+
 #include "elf_files.h"
 
 #include <elf.h>
@@ -69,7 +71,6 @@ static const char twice[] = ".globl main, sell\n"
 
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("p.c", source, strlen(source));
 	write_file("twice.s", twice, strlen(twice));
@@ -158,11 +159,10 @@ static size_t check_function(struct image *im, const char *oracle, const char *f
 	return n_inlined;
 }
 
-static void lines_and_inlined_calls_are_those_of_addr2line(void **state)
+TEST(lines_and_inlined_calls_are_those_of_addr2line)
 {
 	static const char *const names[] = { "five", "four", "packed", "packed_gnu" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup(image_freep) struct image *im = open_image(names[i]);
 
@@ -171,35 +171,31 @@ static void lines_and_inlined_calls_are_those_of_addr2line(void **state)
 	}
 }
 
-static void inlined_cxx_functions_have_their_mangled_names(void **state)
+TEST(inlined_cxx_functions_have_their_mangled_names)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("cxx");
 
 	assert_true(check_function(im, "cxx", "_ZN4shop4sellEi", 0) > 5);
 }
 
-static void lines_are_those_of_the_debug_file(void **state)
+TEST(lines_are_those_of_the_debug_file)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("apart");
 
 	image_set_debug(im, open_image("five.debug"));
 	assert_true(check_function(im, "five", "main", 0) > 5);
 }
 
-static void of_a_file_that_was_moved_too(void **state)
+TEST(of_a_file_that_was_moved_too)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("moved");
 
 	image_set_debug(im, open_image("before"));
 	assert_true(check_function(im, "before", "sell", MOVED) > 5);
 }
 
-static void without_dwarf_nothing_is_said(void **state)
+TEST(without_dwarf_nothing_is_said)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("none");
 	struct image_call calls[4];
 	uint64_t vaddr = find(im, "main").symbol.vaddr;
@@ -212,13 +208,12 @@ static void without_dwarf_nothing_is_said(void **state)
  * The functions are in another file, whose path is a foreign one. With the lines that are here, the
  * function itself would seem to be where an inlined one is.
  */
-static void units_whose_functions_are_in_another_file_give_nothing(void **state)
+TEST(units_whose_functions_are_in_another_file_give_nothing)
 {
 	static const char *const names[] = { "split_gcc_4", "split_gcc_5", "split_clang_4",
 					     "split_clang_5" };
 	struct image_call calls[4];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup(image_freep) struct image *im = open_image(names[i]);
 		const struct image_symbol s = find(im, "main").symbol;
@@ -231,9 +226,8 @@ static void units_whose_functions_are_in_another_file_give_nothing(void **state)
 }
 
 /* As addr2line has it. Each 4 zeros are a unit to libdw, and a hole has any number of them. */
-static void behind_zeros_no_unit_is_read(void **state)
+TEST(behind_zeros_no_unit_is_read)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("padded");
 	struct image_call calls[4];
 
@@ -242,9 +236,8 @@ static void behind_zeros_no_unit_is_read(void **state)
 	assert_true(image_calls_at(im, find(im, "other").symbol.vaddr, calls, 4) > 0);
 }
 
-static void no_entry_is_read_twice(void **state)
+TEST(no_entry_is_read_twice)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("twice");
 	const uint64_t sell = find(im, "sell").symbol.vaddr;
 	struct image_call calls[4];
@@ -254,9 +247,8 @@ static void no_entry_is_read_twice(void **state)
 }
 
 /* The innermost ones are kept, and the function itself. */
-static void no_more_than_there_is_room_for(void **state)
+TEST(no_more_than_there_is_room_for)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("cxx");
 	struct wanted w = find(im, "_ZN4shop4sellEi");
 	struct image_call all[16], few[2];
@@ -274,19 +266,4 @@ static void no_more_than_there_is_room_for(void **state)
 	fail_msg("nothing is inlined twice");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_and_inlined_calls_are_those_of_addr2line),
-		cmocka_unit_test(inlined_cxx_functions_have_their_mangled_names),
-		cmocka_unit_test(lines_are_those_of_the_debug_file),
-		cmocka_unit_test(of_a_file_that_was_moved_too),
-		cmocka_unit_test(without_dwarf_nothing_is_said),
-		cmocka_unit_test(units_whose_functions_are_in_another_file_give_nothing),
-		cmocka_unit_test(behind_zeros_no_unit_is_read),
-		cmocka_unit_test(no_entry_is_read_twice),
-		cmocka_unit_test(no_more_than_there_is_room_for),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rooms: base */
 /* By which rule a caller is found from a JIT compiler's code: by the set-up of its function. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/array.h"
+#include "test.h"
 
 #include "bpf/checked.h"
 
@@ -53,9 +43,8 @@ static void expect(struct unwind_rule rule, int kind, int offset, int bp)
 #define EXPECT_NONE(addr, bytes, n_before) \
 	expect(rule_of(addr, CODE(bytes), n_before), UNWIND_NO_ROW, 0, 0)
 
-static void a_function_that_sets_rbp_is_walked_by_it(void **state)
+TEST(a_function_that_sets_rbp_is_walked_by_it)
 {
-	(void)state;
 	EXPECT_FRAMED("\x55\x48\x89\xe5", 1);
 	EXPECT_FRAMED("\x55\x48\x8b\xec", 1);                                         /* V8 */
 	EXPECT_FRAMED("\x55\x48\x89\xe5\x48\x83\xec\x20", 4);                         /* sub */
@@ -63,9 +52,8 @@ static void a_function_that_sets_rbp_is_walked_by_it(void **state)
 	EXPECT_FRAMED("\x55\x48\x81\xec\x00\x01\0\0\x48\x8d\xac\x24\x00\x01\0\0", 1); /* .NET */
 }
 
-static void a_function_that_does_not_by_its_room(void **state)
+TEST(a_function_that_does_not_by_its_room)
 {
-	(void)state;
 	/* push %rbp; sub $32, %rsp */
 	EXPECT_BARE(ALIGNED + 1, "\x55\x48\x83\xec\x20", 1, 48, -2);
 	EXPECT_BARE(ALIGNED + 1, "\x55\x48\x81\xec\x00\x01\0\0", 1, 272, -2);
@@ -76,9 +64,8 @@ static void a_function_that_does_not_by_its_room(void **state)
 	EXPECT_BARE(ALIGNED + 1, "\x48\x83\xec\x28\x48\x89\x6c\x24\x10", 0, 48, -4);
 }
 
-static void a_function_of_monos_begins_at_an_aligned_address(void **state)
+TEST(a_function_of_monos_begins_at_an_aligned_address)
 {
-	(void)state;
 	EXPECT_BARE(ALIGNED, "\x48\x83\xec\x18\x4c\x89\x3c\x24", 0, 32, 0);     /* %r15 */
 	EXPECT_BARE(ALIGNED, "\x48\x83\xec\x18\x48\x89\x64\x24\x38", 0, 32, 0); /* %rsp */
 	EXPECT_BARE(ALIGNED, "\0\0\0\0\x48\x83\xec\x08\xe8", 4, 16, 0);
@@ -86,9 +73,8 @@ static void a_function_of_monos_begins_at_an_aligned_address(void **state)
 	EXPECT_NONE(ALIGNED + 8, "\0\0\0\0\x48\x83\xec\x08\xe8", 4);
 }
 
-static void room_for_values_and_calls_tells_nothing(void **state)
+TEST(room_for_values_and_calls_tells_nothing)
 {
-	(void)state;
 	/* HotSpot's interpreter */
 	EXPECT_NONE(ALIGNED, "\x48\x83\xec\x10\x48\x89\x04\x24", 0);
 	EXPECT_NONE(ALIGNED, "\0\0\0\0\x48\x83\xec\x08\xc5\xfa\x11\x04\x24", 4);
@@ -105,12 +91,11 @@ static void room_for_values_and_calls_tells_nothing(void **state)
 	EXPECT_NONE(ALIGNED, "\x55\x48\x81\xec\0\0\0\x7f", 1);
 }
 
-static void a_set_up_is_found_across_words(void **state)
+TEST(a_set_up_is_found_across_words)
 {
 	const uint8_t code[] = { 0x90, 0x90, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x48,
 				 0x83, 0xec, 0x20, 0x90, 0x48, 0x83, 0xc4, 0x20 };
 
-	(void)state;
 	assert_int_equal(made_setups(word_at(code), word_at(code + 8)), 0x8000000000800000);
 	assert_int_equal(made_setups(word_at(code), 0), 0x800000);
 	assert_int_equal(made_setups(word_at(code + 8), 0), 0); /* add */
@@ -134,12 +119,11 @@ static bool read_stack(void *from, __u64 at, __u64 *ret)
 	return true;
 }
 
-static void such_a_step_never_ends_a_stack_as_the_root(void **state)
+TEST(such_a_step_never_ends_a_stack_as_the_root)
 {
 	struct stack s = { .at = 0x7ffc0000, .words = { [2] = 0x1111, [3] = 0x401234 } };
 	struct unwind_regs regs = { .known = UNWIND_ALL_KNOWN };
 
-	(void)state;
 	regs.of[UNWIND_RSP] = s.at;
 	assert_int_equal(unwind_step(&regs, made_bare(32, -2), read_stack, &s), UNWIND_GOES_ON);
 	assert_int_equal(regs.pc, 0x401234);
@@ -148,16 +132,4 @@ static void such_a_step_never_ends_a_stack_as_the_root(void **state)
 	assert_int_equal(unwind_step(&regs, made_bare(32, 0), read_stack, &s), UNWIND_END_CHAIN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_function_that_sets_rbp_is_walked_by_it),
-		cmocka_unit_test(a_function_that_does_not_by_its_room),
-		cmocka_unit_test(a_function_of_monos_begins_at_an_aligned_address),
-		cmocka_unit_test(room_for_values_and_calls_tells_nothing),
-		cmocka_unit_test(a_set_up_is_found_across_words),
-		cmocka_unit_test(such_a_step_never_ends_a_stack_as_the_root),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

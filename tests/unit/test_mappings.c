@@ -1,13 +1,11 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "base/strtab.h"
 #include "reader/mappings.h"
@@ -22,12 +20,11 @@ static int open_in(int root, const struct mapping *m, int *ret_fd, struct error 
 	return err ? err : mapping_reopen(handle, ret_fd, e);
 }
 
-static void an_executable_line_is_taken_apart(void **state)
+TEST(an_executable_line_is_taken_apart)
 {
 	cleanup_strtab struct strtab *strings = strtab_new();
 	struct mapping m;
 
-	(void)state;
 	assert_true(mapping_parse("7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:01 332835      "
 				  "               /usr/lib/libc.so.6\n",
 				  strings, &m));
@@ -37,7 +34,7 @@ static void an_executable_line_is_taken_apart(void **state)
 	assert_false(m.is_deleted);
 }
 
-static void what_is_not_executable_or_not_well_formed_is_refused(void **state)
+TEST(what_is_not_executable_or_not_well_formed_is_refused)
 {
 	static const char *const lines[] = {
 		"",
@@ -58,13 +55,12 @@ static void what_is_not_executable_or_not_well_formed_is_refused(void **state)
 	cleanup_strtab struct strtab *strings = strtab_new();
 	struct mapping m;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (mapping_parse(lines[i], strings, &m))
 			fail_msg("taken: %s", lines[i]);
 }
 
-static void paths_are_as_the_process_sees_them(void **state)
+TEST(paths_are_as_the_process_sees_them)
 {
 	static const struct {
 		const char *text, *path;
@@ -84,7 +80,6 @@ static void paths_are_as_the_process_sees_them(void **state)
 	};
 	cleanup_strtab struct strtab *strings = strtab_new();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_free char *line = xasprintf("7000-8000 rwxs 00001000 %s\n", rows[i].text);
 		struct mapping m;
@@ -104,14 +99,13 @@ static const struct mapping *find(const struct mapping_list *list, const char *p
 	return NULL;
 }
 
-static void this_process_is_mapped_where_its_functions_are(void **state)
+TEST(this_process_is_mapped_where_its_functions_are)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct error e;
 	char self[4096] = "", path[5000];
 	uint64_t here = (uintptr_t)this_process_is_mapped_where_its_functions_are;
 
-	(void)state;
 	assert_ok(mapping_list_read((uint32_t)getpid(), &list, &e), e);
 
 	const struct mapping *m = mapping_list_at(&list, here);
@@ -127,13 +121,12 @@ static void this_process_is_mapped_where_its_functions_are(void **state)
 	assert_int_equal(access(path, R_OK), 0);
 }
 
-static void a_process_that_has_gone_is_named(void **state)
+TEST(a_process_that_has_gone_is_named)
 {
 	struct mapping_list list = {};
 	struct error e;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -171,13 +164,12 @@ static struct mapping map_file(const char *name, struct mapping_list *list)
 	return *m;
 }
 
-static void a_mapped_file_opens(void **state)
+TEST(a_mapped_file_opens)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_close int fd = -1;
 	struct error e;
 
-	(void)state;
 	scratch_write("library", "code");
 
 	struct mapping m = map_file("library", &list);
@@ -188,14 +180,13 @@ static void a_mapped_file_opens(void **state)
 	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
 }
 
-static void a_deleted_file_opens_as_long_as_it_is_mapped(void **state)
+TEST(a_deleted_file_opens_as_long_as_it_is_mapped)
 {
 	cleanup(mapping_list_fini) struct mapping_list before = {}, list = {};
 	cleanup_close int fd = -1, none = -1;
 	struct error e;
 	char path[5000], text[5] = "";
 
-	(void)state;
 	scratch_write("gone", "code");
 
 	struct mapping m = map_file("gone", &before);
@@ -238,19 +229,17 @@ static void check_replaced(const char *replace)
 	scratch_run("rm -f library");
 }
 
-static void a_replaced_file_is_told_apart_from_the_mapped_one(void **state)
+TEST(a_replaced_file_is_told_apart_from_the_mapped_one)
 {
-	(void)state;
 	check_replaced("echo new > new && mv new library");
 }
 
-static void a_fifo_in_the_files_place_is_not_opened(void **state)
+TEST(a_fifo_in_the_files_place_is_not_opened)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_close int fd = -1;
 	struct error e;
 
-	(void)state;
 	scratch_write("library", "old code");
 
 	struct mapping m = map_file("library", &list);
@@ -264,13 +253,12 @@ static void a_fifo_in_the_files_place_is_not_opened(void **state)
 	scratch_run("rm -f library");
 }
 
-static void what_is_no_file_does_not_open(void **state)
+TEST(what_is_no_file_does_not_open)
 {
 	struct mapping m = { .start = 0x1000, .end = 0x2000, .path = "[vdso]" };
 	struct error e;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &fd, &e), -ENOENT);
 	assert_string_equal(e.text, "[vdso]: not a file");
 }
@@ -299,13 +287,12 @@ static struct mapping mapping_of(const char *name, const char *as_path)
 				 .path = as_path };
 }
 
-static void a_file_is_found_below_the_root_that_a_process_had(void **state)
+TEST(a_file_is_found_below_the_root_that_a_process_had)
 {
 	cleanup_close int root = open_root(), fd = -1, linked = -1, climbed = -1;
 	struct mapping m;
 	struct error e;
 
-	(void)state;
 	scratch_write("opt/library", "code");
 	m = mapping_of("opt/library", "/opt/library");
 	assert_ok(open_in(root, &m, &fd, &e), e);
@@ -319,7 +306,7 @@ static void a_file_is_found_below_the_root_that_a_process_had(void **state)
 	assert_ok(open_in(root, &m, &climbed, &e), e);
 }
 
-static void another_file_below_the_root_is_not_taken(void **state)
+TEST(another_file_below_the_root_is_not_taken)
 {
 	static const struct {
 		const char *change;
@@ -335,7 +322,6 @@ static void another_file_below_the_root_is_not_taken(void **state)
 	cleanup_close int root = open_root();
 	struct error e;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mapping m;
 		int fd = -1;
@@ -352,14 +338,13 @@ static void another_file_below_the_root_is_not_taken(void **state)
 	}
 }
 
-static void what_has_no_path_is_not_looked_for(void **state)
+TEST(what_has_no_path_is_not_looked_for)
 {
 	cleanup_close int root = open_root();
 	struct mapping m;
 	struct error e;
 	int fd = -1;
 
-	(void)state;
 	scratch_write("library", "code");
 	m = mapping_of("library", "/library");
 	m.is_deleted = true;
@@ -399,13 +384,12 @@ static void end_process(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void processes_with_one_root_share_a_number(void **state)
+TEST(processes_with_one_root_share_a_number)
 {
 	struct roots *roots = roots_new(NULL);
 	int own = roots_of(roots, (uint32_t)getpid());
 	pid_t same = start_in(NULL);
 
-	(void)state;
 	assert_true(own >= 0);
 	assert_int_equal(roots_of(roots, (uint32_t)same), own);
 	end_process(same);
@@ -413,13 +397,12 @@ static void processes_with_one_root_share_a_number(void **state)
 	roots_free(roots);
 }
 
-static void another_root_has_another_number(void **state)
+TEST(another_root_has_another_number)
 {
 	struct roots *roots = roots_new(NULL);
 	pid_t other;
 	int root;
 
-	(void)state;
 	if (geteuid() == 0) {
 		other = start_in(scratch);
 		root = roots_of(roots, (uint32_t)other);
@@ -430,12 +413,11 @@ static void another_root_has_another_number(void **state)
 	roots_free(roots);
 }
 
-static void roots_are_bounded(void **state)
+TEST(roots_are_bounded)
 {
 	struct roots *roots = roots_new(NULL);
 	size_t n_kept = 0;
 
-	(void)state;
 	for (int i = 0; i < 300 && geteuid() == 0; i++) {
 		cleanup_free char *name = xasprintf("root%d", i);
 		cleanup_free char *path = scratch_path(name);
@@ -450,26 +432,4 @@ static void roots_are_bounded(void **state)
 	roots_free(roots);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_executable_line_is_taken_apart),
-		cmocka_unit_test(what_is_not_executable_or_not_well_formed_is_refused),
-		cmocka_unit_test(paths_are_as_the_process_sees_them),
-		cmocka_unit_test(this_process_is_mapped_where_its_functions_are),
-		cmocka_unit_test(a_process_that_has_gone_is_named),
-		cmocka_unit_test(a_mapped_file_opens),
-		cmocka_unit_test(a_deleted_file_opens_as_long_as_it_is_mapped),
-		cmocka_unit_test(a_replaced_file_is_told_apart_from_the_mapped_one),
-		cmocka_unit_test(a_fifo_in_the_files_place_is_not_opened),
-		cmocka_unit_test(what_is_no_file_does_not_open),
-		cmocka_unit_test(a_file_is_found_below_the_root_that_a_process_had),
-		cmocka_unit_test(another_file_below_the_root_is_not_taken),
-		cmocka_unit_test(what_has_no_path_is_not_looked_for),
-		cmocka_unit_test(processes_with_one_root_share_a_number),
-		cmocka_unit_test(another_root_has_another_number),
-		cmocka_unit_test(roots_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,13 +1,11 @@
 /* rooms: match spec elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <sys/wait.h>
 
-#include "base/array.h"
 #include "base/strbuf.h"
 #include "match/match.h"
 #include "reader/mappings.h"
@@ -196,12 +194,11 @@ static void expect_error(const char *host_kind, const char *text, int code, cons
 /* --- kernel functions --- */
 
 /* It matches none that come later, so the list would not be whole. */
-static void an_expression_that_takes_too_long_is_an_error(void **state)
+TEST(an_expression_that_takes_too_long_is_an_error)
 {
 	struct strbuf names = {};
 	uint32_t random = 1;
 
-	(void)state;
 	strbuf_puts(&names, "vfs_read\n");
 	for (unsigned i = 0; i < 16000; i++) {
 		random = random * 1664525 + 1013904223;
@@ -216,9 +213,8 @@ static void an_expression_that_takes_too_long_is_an_error(void **state)
 		     "too much time or memory");
 }
 
-static void a_full_name_is_not_looked_up(void **state)
+TEST(a_full_name_is_not_looked_up)
 {
-	(void)state;
 	expect("with", "vfs_read", "vfs_read");
 	expect("with", "not_even_there", "not_even_there");
 
@@ -226,7 +222,7 @@ static void a_full_name_is_not_looked_up(void **state)
 	assert_true(m.list.targets[0].is_unchecked);
 }
 
-static void unless_it_is_asked_for(void **state)
+TEST(unless_it_is_asked_for)
 {
 	static const char helpers[] = "helper@81000200 helper@81000300 helper@c0401100[ext4]";
 	static const struct {
@@ -251,7 +247,6 @@ static void unless_it_is_asked_for(void **state)
 		{ "vfs_w*", "vfs_write@81000100", MATCH_ADDRESSES, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct match_scope scope = { .depth = rows[i].depth };
 		cleanup_matched struct matched m = {};
@@ -264,12 +259,11 @@ static void unless_it_is_asked_for(void **state)
 	}
 }
 
-static void a_list_of_names_and_a_wildcard_have_each_function_once(void **state)
+TEST(a_list_of_names_and_a_wildcard_have_each_function_once)
 {
 	struct match_scope scope = { .depth = MATCH_NAMESAKES };
 	cleanup_matched struct matched m = {};
 
-	(void)state;
 	match_into(&m, "with", "helper", scope);
 	match_into(&m, "with", "vfs_read", scope);
 	match_into(&m, "with", "helpe?", scope);
@@ -279,20 +273,18 @@ static void a_list_of_names_and_a_wildcard_have_each_function_once(void **state)
 					 "vfs_read vfs_split.isra.0@81000400 vfs_write@81000100");
 }
 
-static void wildcards_match_what_is_traceable(void **state)
+TEST(wildcards_match_what_is_traceable)
 {
-	(void)state;
 	expect("with", "vfs_*", "vfs_read vfs_split.isra.0 vfs_write");
 	expect("with", "*_read", "ext4_read[ext4] vfs_read");
 	expect("with", "//fs_(read|write)", "vfs_read vfs_write");
 	expect("old", "vfs_?r*", "vfs_write");
 }
 
-static void functions_of_one_name_are_told_apart_by_address(void **state)
+TEST(functions_of_one_name_are_told_apart_by_address)
 {
 	const char want[] = "helper@81000200 helper@81000300 helper@c0401100[ext4]";
 
-	(void)state;
 	expect("with", "helper*", want);
 	expect("old", "helper*", want);
 	/* Then all have addresses, and those of functions, not of patch sites. */
@@ -301,9 +293,8 @@ static void functions_of_one_name_are_told_apart_by_address(void **state)
 	       "vfs_split.isra.0@81000400 vfs_write@81000100");
 }
 
-static void without_ftraces_list_all_functions_count(void **state)
+TEST(without_ftraces_list_all_functions_count)
 {
-	(void)state;
 	expect("without", "vfs_*",
 	       "vfs_read@81000000 vfs_split.isra.0@81000400 "
 	       "vfs_write@81000100");
@@ -311,17 +302,15 @@ static void without_ftraces_list_all_functions_count(void **state)
 }
 
 /* The kernel refuses kprobes there: what is listed is not to fail. */
-static void what_ftraces_list_lacks_is_left_out(void **state)
+TEST(what_ftraces_list_lacks_is_left_out)
 {
-	(void)state;
 	expect_error("with", "not_tr*", -ENOENT,
 		     "kernel function 'not_traceable' exists, but the kernel allows no probe there "
 		     "(notrace or protected)");
 }
 
-static void unmatched_kernel_functions_offer_near_names(void **state)
+TEST(unmatched_kernel_functions_offer_near_names)
 {
-	(void)state;
 	expect_error("with", "vfs_reed*", -ENOENT,
 		     "no kernel function matches 'vfs_reed*' (did you mean vfs_read?)");
 	expect_error("with", "p::helpr?", -ENOENT,
@@ -330,7 +319,7 @@ static void unmatched_kernel_functions_offer_near_names(void **state)
 	expect_error("without", "bpf_prog*", -ENOENT, "no kernel function matches 'bpf_prog*'");
 }
 
-static void hidden_addresses_are_named_as_the_reason(void **state)
+TEST(hidden_addresses_are_named_as_the_reason)
 {
 	cleanup_free char *symbols = scratch_path("hidden"), *tracefs = scratch_path("without");
 	cleanup(host_freep) struct host *host =
@@ -340,14 +329,13 @@ static void hidden_addresses_are_named_as_the_reason(void **state)
 	struct match_scope scope = { .limit = 10 };
 	struct error e;
 
-	(void)state;
 	scratch_write("hidden", "0000000000000000 T vfs_read\n");
 	assert_ok(probe_spec_parse("vfs_*", false, &spec, &e), e);
 	assert_int_equal(match_targets(&spec, host, &scope, &list, &e), -EACCES);
 	assert_non_null(strstr(e.text, "kptr_restrict"));
 }
 
-static void the_kernels_refusal_of_a_name_is_explained(void **state)
+TEST(the_kernels_refusal_of_a_name_is_explained)
 {
 	static const struct {
 		const char *text, *want;
@@ -361,7 +349,6 @@ static void the_kernels_refusal_of_a_name_is_explained(void **state)
 	};
 	cleanup(host_freep) struct host *host = make_host("with");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
 		struct error e;
@@ -372,7 +359,7 @@ static void the_kernels_refusal_of_a_name_is_explained(void **state)
 	}
 }
 
-static void each_place_is_listed_once_over_all_calls(void **state)
+TEST(each_place_is_listed_once_over_all_calls)
 {
 	cleanup_matched struct matched m = {};
 	const char *const texts[] = { "vfs_read",        "vfs_*",          "helper*",
@@ -380,7 +367,6 @@ static void each_place_is_listed_once_over_all_calls(void **state)
 				      "%/program:w*",    "t:sched:*",      "t:sched:sched_switch",
 				      "u:%/program:buy", "u:%/same:shop:*" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		match_into(&m, "with", texts[i], (struct match_scope){});
 		assert_ok(m.err, m.e);
@@ -390,11 +376,10 @@ static void each_place_is_listed_once_over_all_calls(void **state)
 					 "vfs_read vfs_split.isra.0 vfs_write work");
 }
 
-static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **state)
+TEST(more_than_the_limit_is_refused_and_the_list_left_as_it_was)
 {
 	cleanup_matched struct matched m = {};
 
-	(void)state;
 	match_into(&m, "with", "vfs_read", (struct match_scope){ .limit = 3 });
 	assert_ok(m.err, m.e);
 	match_into(&m, "with", "*_*", (struct match_scope){ .limit = 3 });
@@ -408,18 +393,16 @@ static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **st
 
 /* --- tracepoints --- */
 
-static void tracepoints_are_matched_in_both_parts(void **state)
+TEST(tracepoints_are_matched_in_both_parts)
 {
-	(void)state;
 	expect("with", "t:sched:sched_switch", "sched:sched_switch");
 	expect("with", "t:sched:*", "sched:sched_switch sched:sched_wakeup"); /* not the bare one */
 	expect("with", "t:*:net*", "net:netif_rx");
 	expect("with", "//t:^(net|sched)$:_(rx|wakeup)$", "net:netif_rx sched:sched_wakeup");
 }
 
-static void unmatched_tracepoints_offer_near_names(void **state)
+TEST(unmatched_tracepoints_offer_near_names)
 {
-	(void)state;
 	expect_error("with", "t:sched:sched_swich", -ENOENT,
 		     "no tracepoint matches 't:sched:sched_swich' (did you mean "
 		     "sched:sched_switch?)");
@@ -429,11 +412,10 @@ static void unmatched_tracepoints_offer_near_names(void **state)
 	expect_error("with", "t:ftrace:*", -ENOENT, "no tracepoint matches 't:ftrace:*'");
 }
 
-static void a_tracepoint_carries_perfs_number(void **state)
+TEST(a_tracepoint_carries_perfs_number)
 {
 	cleanup_matched struct matched m = match("with", "t:sched:sched_switch");
 
-	(void)state;
 	assert_int_equal(m.list.n, 1);
 	assert_int_equal(m.list.targets[0].tracepoint_id, 372);
 	assert_string_equal(m.list.targets[0].category, "sched");
@@ -442,12 +424,11 @@ static void a_tracepoint_carries_perfs_number(void **state)
 
 /* --- user functions --- */
 
-static void user_functions_are_matched_by_symbol(void **state)
+TEST(user_functions_are_matched_by_symbol)
 {
 	cleanup_matched struct matched m = match("with", "%/program:sell");
 	cleanup_free char *path = scratch_path("program");
 
-	(void)state;
 	assert_ok(m.err, m.e);
 	assert_int_equal(m.list.n, 1);
 	assert_true(m.list.targets[0].offset > 0);
@@ -455,9 +436,8 @@ static void user_functions_are_matched_by_symbol(void **state)
 	assert_string_equal(m.list.targets[0].symbol, "sell");
 }
 
-static void names_are_matched_as_written_too(void **state)
+TEST(names_are_matched_as_written_too)
 {
-	(void)state;
 	expect("with", "%/program:ns::apply", "ns::apply(int) ns::apply(long)");
 	expect("with", "%/program:ns::apply(int)", "ns::apply(int)");
 	expect("with", "%/program:*apply*", "ns::apply(int) ns::apply(long)");
@@ -467,19 +447,17 @@ static void names_are_matched_as_written_too(void **state)
 	expect("with", "%/program:std::vector<int>::size", "std::vector<int>::size() const");
 }
 
-static void raw_names_are_those_of_the_symbol_table(void **state)
+TEST(raw_names_are_those_of_the_symbol_table)
 {
 	cleanup_matched struct matched m = {};
 
-	(void)state;
 	match_into(&m, "with", "%/program:ns::apply", (struct match_scope){ .raw_names = true });
 	assert_ok(m.err, m.e);
 	assert_string_equal(m.text.text, "_ZN2ns5applyEi _ZN2ns5applyEl");
 }
 
-static void of_several_names_of_a_place_the_plainest_is_kept(void **state)
+TEST(of_several_names_of_a_place_the_plainest_is_kept)
 {
-	(void)state;
 	expect("with", "%/program:*work*", "work");
 	expect("with", "%/program:__work", "__work");
 }
@@ -506,7 +484,7 @@ static void expect_aliases(const struct matched *m, const char *want)
 	assert_string_equal(made.text, want);
 }
 
-static void all_names_of_a_place_that_match_are_noted(void **state)
+TEST(all_names_of_a_place_that_match_are_noted)
 {
 	static const struct {
 		const char *texts[2];
@@ -525,7 +503,6 @@ static void all_names_of_a_place_that_match_are_noted(void **state)
 		{ { "__se_exit_now", "do_exit*" }, MATCH_ADDRESSES, "__se_exit_now: do_exit_now" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct match_scope scope = { .depth = rows[i].depth };
 		cleanup_matched struct matched m = {};
@@ -538,28 +515,25 @@ static void all_names_of_a_place_that_match_are_noted(void **state)
 	}
 }
 
-static void a_call_that_fails_notes_no_names(void **state)
+TEST(a_call_that_fails_notes_no_names)
 {
 	cleanup_matched struct matched m = match("with", "%/program:work");
 
-	(void)state;
 	match_into(&m, "with", "%/program:*", (struct match_scope){ .limit = 1 });
 	assert_int_equal(m.err, -E2BIG);
 	expect_aliases(&m, "work:");
 }
 
-static void a_function_chosen_at_run_time_names_its_implementations(void **state)
+TEST(a_function_chosen_at_run_time_names_its_implementations)
 {
-	(void)state;
 	expect_error("with", "%/program:fast", -EOPNOTSUPP,
 		     "fast of %/program is an IFUNC: the loader picks an implementation for this "
 		     "CPU; trace one of these (__fast_avx)");
 	expect("with", "%/program:*fast*", "__fast_avx");
 }
 
-static void unmatched_user_functions_offer_near_names(void **state)
+TEST(unmatched_user_functions_offer_near_names)
 {
-	(void)state;
 	expect_error("with", "%/program:sel", -ENOENT,
 		     "no function of %/program matches '%/program:sel' (did you mean sell?)");
 	expect_error("with", "%/program:ns::aply", -ENOENT,
@@ -570,24 +544,22 @@ static void unmatched_user_functions_offer_near_names(void **state)
 		     "folders of libraries, and PATH)");
 }
 
-static void what_is_no_elf_file_is_refused(void **state)
+TEST(what_is_no_elf_file_is_refused)
 {
 	cleanup_matched struct matched m = match("with", "%/program.c:x");
 
-	(void)state;
 	assert_int_equal(m.err, -ENOEXEC);
 	assert_non_null(strstr(m.e.text, "program.c"));
 }
 
 /* What this process calls is what the tool must find: the C library is the same file. */
-static void a_function_of_this_c_library_is_the_one_chosen_for_this_cpu(void **state)
+TEST(a_function_of_this_c_library_is_the_one_chosen_for_this_cpu)
 {
 	cleanup_matched struct matched m = match("with", "c:strlen");
 	cleanup(mapping_list_fini) struct mapping_list own = {};
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	struct error e;
 
-	(void)state;
 	assert_ok(m.err, m.e);
 	assert_int_equal(m.list.n, 1);
 	assert_string_equal(m.list.targets[0].name, "strlen");
@@ -608,20 +580,18 @@ static void a_function_of_this_c_library_is_the_one_chosen_for_this_cpu(void **s
 	assert_non_null(strstr(both.text.text, "memcpy"));
 }
 
-static void parts_of_libc_are_found_in_libc(void **state)
+TEST(parts_of_libc_are_found_in_libc)
 {
-	(void)state;
 	expect("with", "pthread:pthread_create", "pthread_create");
 	expect("with", "c:malloc", "malloc");
 }
 
-static void processes_that_share_a_file_share_its_targets(void **state)
+TEST(processes_that_share_a_file_share_its_targets)
 {
 	cleanup_matched struct matched m = {};
 	int ready[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(ready), 0);
 
 	pid_t child = fork();
@@ -651,11 +621,10 @@ static void processes_that_share_a_file_share_its_targets(void **state)
 
 /* --- USDT --- */
 
-static void a_probe_at_several_places_is_several_targets(void **state)
+TEST(a_probe_at_several_places_is_several_targets)
 {
 	cleanup_matched struct matched m = match("with", "u:%/program:buy");
 
-	(void)state;
 	assert_ok(m.err, m.e);
 	assert_true(m.list.n >= 2);
 	assert_true(m.list.targets[0].offset != m.list.targets[1].offset);
@@ -664,9 +633,8 @@ static void a_probe_at_several_places_is_several_targets(void **state)
 	expect("with", "u:%/program:d*", "house:door");
 }
 
-static void unmatched_probes_offer_near_names(void **state)
+TEST(unmatched_probes_offer_near_names)
 {
-	(void)state;
 	expect_error("with", "u:%/program:dor", -ENOENT,
 		     "no USDT probe of %/program matches 'u:%/program:dor' (did you mean door?)");
 	expect_error("with", "u:%/program:house:buy", -ENOENT,
@@ -676,40 +644,4 @@ static void unmatched_probes_offer_near_names(void **state)
 		     "house:door?)");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_expression_that_takes_too_long_is_an_error),
-		cmocka_unit_test(a_full_name_is_not_looked_up),
-		cmocka_unit_test(unless_it_is_asked_for),
-		cmocka_unit_test(a_list_of_names_and_a_wildcard_have_each_function_once),
-		cmocka_unit_test(wildcards_match_what_is_traceable),
-		cmocka_unit_test(functions_of_one_name_are_told_apart_by_address),
-		cmocka_unit_test(without_ftraces_list_all_functions_count),
-		cmocka_unit_test(what_ftraces_list_lacks_is_left_out),
-		cmocka_unit_test(unmatched_kernel_functions_offer_near_names),
-		cmocka_unit_test(hidden_addresses_are_named_as_the_reason),
-		cmocka_unit_test(the_kernels_refusal_of_a_name_is_explained),
-		cmocka_unit_test(each_place_is_listed_once_over_all_calls),
-		cmocka_unit_test(more_than_the_limit_is_refused_and_the_list_left_as_it_was),
-		cmocka_unit_test(tracepoints_are_matched_in_both_parts),
-		cmocka_unit_test(unmatched_tracepoints_offer_near_names),
-		cmocka_unit_test(a_tracepoint_carries_perfs_number),
-		cmocka_unit_test(user_functions_are_matched_by_symbol),
-		cmocka_unit_test(names_are_matched_as_written_too),
-		cmocka_unit_test(raw_names_are_those_of_the_symbol_table),
-		cmocka_unit_test(of_several_names_of_a_place_the_plainest_is_kept),
-		cmocka_unit_test(all_names_of_a_place_that_match_are_noted),
-		cmocka_unit_test(a_call_that_fails_notes_no_names),
-		cmocka_unit_test(a_function_chosen_at_run_time_names_its_implementations),
-		cmocka_unit_test(unmatched_user_functions_offer_near_names),
-		cmocka_unit_test(what_is_no_elf_file_is_refused),
-		cmocka_unit_test(a_function_of_this_c_library_is_the_one_chosen_for_this_cpu),
-		cmocka_unit_test(parts_of_libc_are_found_in_libc),
-		cmocka_unit_test(processes_that_share_a_file_share_its_targets),
-		cmocka_unit_test(a_probe_at_several_places_is_several_targets),
-		cmocka_unit_test(unmatched_probes_offer_near_names),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, scratch_remove);
-}
+TEST_MAIN(make_files, scratch_remove)

@@ -1,13 +1,10 @@
 /* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What another process matches is what this one would. */
+#include "test.h"
+
 #include "unit/scratch.h"
 
-#include <errno.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "tool/matcher.h"
 #include "tool/patterns.h"
@@ -94,13 +91,12 @@ static int match(const struct specs *specs, size_t first, size_t n, const struct
 
 static const struct match_scope scope = { .limit = 100000, .depth = MATCH_PATTERNS };
 
-static void what_matches_is_the_same(void **state)
+TEST(what_matches_is_the_same)
 {
 	cleanup(target_list_fini) struct target_list here = {}, aside = {};
 	cleanup(specs_fini) struct specs specs = {};
 	struct error e;
 
-	(void)state;
 	add(&specs, "%s/program:work");
 	add(&specs, "u:%s/program:buy");
 	add(&specs, "%s/program:*");
@@ -114,12 +110,11 @@ static void what_matches_is_the_same(void **state)
 	assert_same(&here, &aside);
 }
 
-static void what_is_wrong_is_the_same(void **state)
+TEST(what_is_wrong_is_the_same)
 {
 	static const char *const texts[] = { "%s/program:wrok", "%s/program.c:work", "%s/none:work",
 					     "u:%s/program:bye" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		cleanup(target_list_fini) struct target_list here = {}, aside = {};
 		cleanup(specs_fini) struct specs specs = {};
@@ -136,14 +131,13 @@ static void what_is_wrong_is_the_same(void **state)
 	}
 }
 
-static void the_bound_of_targets_holds(void **state)
+TEST(the_bound_of_targets_holds)
 {
 	cleanup(target_list_fini) struct target_list out = {};
 	cleanup(specs_fini) struct specs specs = {};
 	struct match_scope few = scope;
 	struct error e;
 
-	(void)state;
 	few.limit = 2;
 	add(&specs, "c:mem*");
 	assert_int_equal(match(&specs, 0, 1, &few, &out, &e), -E2BIG);
@@ -160,9 +154,8 @@ static unsigned needs(const char *first, const char *second)
 	return patterns_need_features(&opt);
 }
 
-static void features_depend_on_what_kinds_were_asked_for(void **state)
+TEST(features_depend_on_what_kinds_were_asked_for)
 {
-	(void)state;
 	assert_int_equal(needs("t:sched:*", "t:a:b"), FEATURES_ALWAYS);
 	assert_int_equal(needs("t:sched:*", "vfs_*"), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
 	assert_int_equal(needs("t:sched:*", "c:malloc"), FEATURES_ALWAYS | FEATURES_USER);
@@ -173,14 +166,4 @@ static void features_depend_on_what_kinds_were_asked_for(void **state)
 	assert_int_equal(needs("r:c:malloc", "r:c:free"), FEATURES_ALWAYS | FEATURES_USER);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_matches_is_the_same),
-		cmocka_unit_test(what_is_wrong_is_the_same),
-		cmocka_unit_test(the_bound_of_targets_holds),
-		cmocka_unit_test(features_depend_on_what_kinds_were_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, scratch_remove);
-}
+TEST_MAIN(make_files, scratch_remove)

@@ -1,17 +1,9 @@
 /* rooms: profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <time.h>
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "base/hash.h"
 #include "profile/builder.h"
 #include "profile/merge.h"
@@ -133,7 +125,7 @@ static void expect_counts(unsigned keep, const int64_t *counts, size_t n)
 	profile_free(p);
 }
 
-static void frames_are_equal_by_the_properties_that_are_kept(void **state)
+TEST(frames_are_equal_by_the_properties_that_are_kept)
 {
 	const int64_t functions[] = { 1 + 2 + 4 + 8, 16, 32, 64 + 128, 256, 512, 1024 };
 	const int64_t lines[] = { 1 + 2, 4 + 8, 16, 32, 64 + 128, 256, 512, 1024 };
@@ -141,7 +133,6 @@ static void frames_are_equal_by_the_properties_that_are_kept(void **state)
 	const int64_t addresses[] = { 1, 2 + 4, 8, 16, 32, 64, 128, 256, 512, 1024 };
 	const int64_t all[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024 };
 
-	(void)state;
 	expect_counts(0, functions, ARRAY_SIZE(functions));
 	expect_counts(KEEP_LINES, lines, ARRAY_SIZE(lines));
 	expect_counts(KEEP_OFFSETS, offsets, ARRAY_SIZE(offsets));
@@ -150,14 +141,13 @@ static void frames_are_equal_by_the_properties_that_are_kept(void **state)
 }
 
 /* A frame whose image became another one's has its address in that one's mapping. */
-static void addresses_belong_to_the_mapping_of_their_image(void **state)
+TEST(addresses_belong_to_the_mapping_of_their_image)
 {
 	struct profile_builder *one = profile_builder_new(1), *two = profile_builder_new(1);
 	const uint32_t first = 6, second = 3;
 	const struct profile_stack a = { .count = 1, .frames = &first, .n_user = 1 };
 	const struct profile_stack b = { .count = 1, .frames = &second, .n_user = 1 };
 
-	(void)state;
 	profile_builder_add(one, &a);
 	profile_builder_add(two, &b);
 
@@ -221,7 +211,7 @@ static struct profile *labelled(uint64_t begin_ns, int64_t unit)
 	return p;
 }
 
-static void stacks_are_equal_by_the_properties_that_are_kept(void **state)
+TEST(stacks_are_equal_by_the_properties_that_are_kept)
 {
 	static const struct {
 		unsigned keep;
@@ -238,7 +228,6 @@ static void stacks_are_equal_by_the_properties_that_are_kept(void **state)
 	struct profile *from = labelled(1000, 1);
 	const struct profile *list[] = { from };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct profile *p = profile_merge(list, 1, rows[i].keep);
 
@@ -255,13 +244,12 @@ static void stacks_are_equal_by_the_properties_that_are_kept(void **state)
 	profile_free(from);
 }
 
-static void nothing_changes_if_all_is_kept(void **state)
+TEST(nothing_changes_if_all_is_kept)
 {
 	struct profile *from = labelled(1000, 1);
 	const struct profile *list[] = { from };
 	struct profile *p = profile_merge(list, 1, KEEP_ALL);
 
-	(void)state;
 	assert_int_equal(p->n_stacks, from->n_stacks);
 	assert_int_equal(p->n_parts, from->n_parts);
 	assert_int_equal(p->n_slices, 2);
@@ -282,13 +270,12 @@ static void nothing_changes_if_all_is_kept(void **state)
 	profile_free(from);
 }
 
-static void profiles_are_added_up(void **state)
+TEST(profiles_are_added_up)
 {
 	/* The second one began first, so its slices are first. */
 	struct profile *ps[] = { labelled(1050, 1), labelled(1000, 2), labelled(0, 2) };
 	struct profile *p;
 
-	(void)state;
 	profile_choose(ps[1], 0, 2); /* hides 6 stacks, of 2 hits each */
 	p = profile_merge((const struct profile *const *)ps, 2, KEEP_ALL);
 	assert_int_equal(p->total, 8 + 16);
@@ -330,11 +317,10 @@ static void expect_period(struct profile *const *from, size_t n, const char *nam
 }
 
 /* "go tool pprof" takes the longest one. It does not merge periods of different types at all. */
-static void the_longest_period_stays_if_all_are_of_one_type(void **state)
+TEST(the_longest_period_stays_if_all_are_of_one_type)
 {
 	struct profile *ps[] = { labelled(0, 1), labelled(0, 1), labelled(0, 1), labelled(0, 1) };
 
-	(void)state;
 	ps[1]->about.period_type = (struct profile_value){ "cpu", "nanoseconds" };
 	ps[1]->about.period = 10000000;
 	ps[2]->about.period_type = (struct profile_value){ "cpu", "nanoseconds" };
@@ -349,12 +335,11 @@ static void the_longest_period_stays_if_all_are_of_one_type(void **state)
 		profile_free(ps[i]);
 }
 
-static void values_are_paired_by_name_and_unit(void **state)
+TEST(values_are_paired_by_name_and_unit)
 {
 	struct profile *ps[] = { labelled(1, 1), labelled(1, 1) };
 	struct profile *p;
 
-	(void)state;
 	ps[1]->values[0] = (struct profile_value){ "time", "nanoseconds" };
 	ps[1]->values[1] = (struct profile_value){ "size", "bytes" };
 	p = profile_merge((const struct profile *const *)ps, 2, 0);
@@ -369,12 +354,11 @@ static void values_are_paired_by_name_and_unit(void **state)
 	profile_free(ps[1]);
 }
 
-static void values_without_room_are_a_loss(void **state)
+TEST(values_without_room_are_a_loss)
 {
 	static char names[10][8];
 	struct profile *ps[5];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ps); i++) {
 		ps[i] = labelled(1, 1);
 		for (size_t v = 0; v < N_VALUES; v++) {
@@ -395,18 +379,17 @@ static void values_without_room_are_a_loss(void **state)
 		profile_free(ps[i]);
 }
 
-static void no_profile_is_an_empty_one(void **state)
+TEST(no_profile_is_an_empty_one)
 {
 	struct profile *p = profile_merge(NULL, 0, KEEP_ALL);
 
-	(void)state;
 	assert_int_equal(p->n_stacks, 0);
 	assert_int_equal(p->n_values, 1);
 	assert_string_equal(p->values[0].name, "hits");
 	profile_free(p);
 }
 
-static void both_sides_of_a_difference_are_added_up(void **state)
+TEST(both_sides_of_a_difference_are_added_up)
 {
 	const int64_t more = 3, more_before = 4;
 	const uint32_t frame = 0;
@@ -418,7 +401,6 @@ static void both_sides_of_a_difference_are_added_up(void **state)
 					     .n_user = 1 };
 	struct profile_builder *b = profile_builder_new(2);
 
-	(void)state;
 	profile_builder_add(b, &stack);
 
 	struct profile *from = profile_builder_finish(b, &table);
@@ -472,14 +454,13 @@ static struct profile *large_profile(uint32_t n, uint32_t depth, uint32_t n_fram
 /* Bound with the sanitizers: without them it takes a tenth. */
 #define PATIENCE_S 20
 
-static void two_hundred_thousand_stacks_are_merged(void **state)
+TEST(two_hundred_thousand_stacks_are_merged)
 {
 	struct profile *from = large_profile(200000, 20, 20000);
 	const struct profile *list[] = { from, from };
 	const clock_t begin = clock();
 	struct profile *p = profile_merge(list, 2, 0);
 
-	(void)state;
 	assert_true((clock() - begin) / CLOCKS_PER_SEC < PATIENCE_S);
 	assert_int_equal(p->n_stacks, 200000);
 	assert_int_equal(p->frames.n, 10000);
@@ -488,21 +469,4 @@ static void two_hundred_thousand_stacks_are_merged(void **state)
 	profile_free(from);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_are_equal_by_the_properties_that_are_kept),
-		cmocka_unit_test(addresses_belong_to_the_mapping_of_their_image),
-		cmocka_unit_test(stacks_are_equal_by_the_properties_that_are_kept),
-		cmocka_unit_test(nothing_changes_if_all_is_kept),
-		cmocka_unit_test(profiles_are_added_up),
-		cmocka_unit_test(the_longest_period_stays_if_all_are_of_one_type),
-		cmocka_unit_test(values_are_paired_by_name_and_unit),
-		cmocka_unit_test(values_without_room_are_a_loss),
-		cmocka_unit_test(no_profile_is_an_empty_one),
-		cmocka_unit_test(both_sides_of_a_difference_are_added_up),
-		cmocka_unit_test(two_hundred_thousand_stacks_are_merged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,19 +1,8 @@
 /* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a parser answers about names is as foreign as the file that it has read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "reader/name_block.h"
 
 #define SIZE 4096
@@ -46,13 +35,12 @@ static size_t make(char to[SIZE])
 	return n;
 }
 
-static void what_is_put_is_read(void **state)
+TEST(what_is_put_is_read)
 {
 	cleanup_free char *bytes = xcalloc(1, SIZE);
 	const size_t n = make(bytes);
 	struct name_view v;
 
-	(void)state;
 	assert_true(name_block_read(bytes, n, 2, &v));
 	assert_int_equal(v.head->n, 2);
 	assert_true(v.head->is_changed);
@@ -78,7 +66,7 @@ struct lie {
 #define CALL(i, member) \
 	(FACT(2, vaddr) + (i) * sizeof(struct call_fact) + offsetof(struct call_fact, member))
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
 	static const struct lie lies[] = {
 		{ "more facts than offsets", HEAD(n), 3 },
@@ -100,7 +88,6 @@ static void what_makes_no_sense_is_refused(void **state)
 	const size_t n = make(good);
 	struct name_view v;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		cleanup_free char *bytes = xmalloc(n);
 
@@ -111,13 +98,12 @@ static void what_makes_no_sense_is_refused(void **state)
 	}
 }
 
-static void a_part_of_it_is_refused(void **state)
+TEST(a_part_of_it_is_refused)
 {
 	cleanup_free char *good = xcalloc(1, SIZE);
 	const size_t n = make(good);
 	struct name_view v;
 
-	(void)state;
 	for (size_t part = 0; part < n; part++) {
 		cleanup_free char *bytes = xmalloc(part + 1);
 
@@ -128,13 +114,4 @@ static void a_part_of_it_is_refused(void **state)
 	assert_false(name_block_read(good, n, 2, &v));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_put_is_read),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
-		cmocka_unit_test(a_part_of_it_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

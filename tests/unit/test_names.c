@@ -1,18 +1,11 @@
 /* rooms: match spec elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/cleanup.h"
 #include "match/names.h"
 #include "match/near.h"
 
-static void parameters_and_return_types_are_told_from_the_name(void **state)
+TEST(parameters_and_return_types_are_told_from_the_name)
 {
 	static const struct {
 		const char *symbol, *bare;
@@ -30,7 +23,6 @@ static void parameters_and_return_types_are_told_from_the_name(void **state)
 		{ "_Znotmangled", "_Znotmangled" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_free char *bare = names_bare(rows[i].symbol);
 
@@ -39,7 +31,7 @@ static void parameters_and_return_types_are_told_from_the_name(void **state)
 	}
 }
 
-static void no_name_is_missed_by_not_demangling_it(void **state)
+TEST(no_name_is_missed_by_not_demangling_it)
 {
 	static const struct {
 		const char *pattern;
@@ -66,7 +58,6 @@ static void no_name_is_missed_by_not_demangling_it(void **state)
 		{ "ns::[ab]pply", false, "_ZN2ns5applyEi", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_pattern struct pattern *p = NULL;
 		struct name_pattern np;
@@ -79,7 +70,7 @@ static void no_name_is_missed_by_not_demangling_it(void **state)
 	}
 }
 
-static void near_names_are_few_and_the_nearest_first(void **state)
+TEST(near_names_are_few_and_the_nearest_first)
 {
 	static const struct {
 		const char *wanted, *names[8], *text;
@@ -101,7 +92,6 @@ static void near_names_are_few_and_the_nearest_first(void **state)
 		{ "[unclosed", { "unclosed" }, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct near near;
 		char text[600];
@@ -117,12 +107,11 @@ static void near_names_are_few_and_the_nearest_first(void **state)
 	}
 }
 
-static void names_of_any_length_are_compared(void **state)
+TEST(names_of_any_length_are_compared)
 {
 	char name[5000], text[600];
 	struct near near;
 
-	(void)state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	near_init(&near, name);
@@ -135,14 +124,4 @@ static void names_of_any_length_are_compared(void **state)
 	assert_true(near.n >= 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parameters_and_return_types_are_told_from_the_name),
-		cmocka_unit_test(no_name_is_missed_by_not_demangling_it),
-		cmocka_unit_test(near_names_are_few_and_the_nearest_first),
-		cmocka_unit_test(names_of_any_length_are_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

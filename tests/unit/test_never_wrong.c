@@ -5,14 +5,12 @@
  * and of the byte behind it is held against what readelf(1) lists, for libraries of this machine
  * and for files made in all the ways in which files are made.
  */
+#include "test.h"
+
 #include "elf_files.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "debug_files.h"
 #include "elf/debug.h"
@@ -207,7 +205,7 @@ static size_t check_library(const char *path)
 	return check_all(&o, im);
 }
 
-static void functions_of_libraries_have_their_names_and_ends(void **state)
+TEST(functions_of_libraries_have_their_names_and_ends)
 {
 	static const char *const paths[] = {
 		"/lib/x86_64-linux-gnu/libc.so.6",
@@ -225,7 +223,6 @@ static void functions_of_libraries_have_their_names_and_ends(void **state)
 	};
 	size_t n_checked = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		if (access(paths[i], R_OK) != 0)
 			continue;
@@ -235,9 +232,8 @@ static void functions_of_libraries_have_their_names_and_ends(void **state)
 	assert_true(n_checked >= 4); /* what every machine has that can build this */
 }
 
-static void functions_of_the_vdso_have_their_names_and_ends(void **state)
+TEST(functions_of_the_vdso_have_their_names_and_ends)
 {
-	(void)state;
 	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	cleanup_free char *path = in_folder("vdso.so");
 
@@ -297,7 +293,6 @@ static const char script[] =
 /* NAME is made as it would be installed; NAME.full is what it was made of. */
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("all.c", source, strlen(source));
 	write_file("script", script, strlen(script));
@@ -359,9 +354,8 @@ static uint64_t address_of(const char *file, const char *name)
 
 static const char *const made[] = { "plain", "static", "library", "segments", "link" };
 
-static void a_stripped_file_names_what_it_exports_alone(void **state)
+TEST(a_stripped_file_names_what_it_exports_alone)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
 		cleanup_free char *full = xasprintf("%s.full", made[i]);
 		cleanup(oracle_fini) struct oracle o = {};
@@ -376,13 +370,12 @@ static void a_stripped_file_names_what_it_exports_alone(void **state)
 }
 
 /* Behind it there may be any number of functions that are not exported. */
-static void a_stripped_file_says_of_code_without_a_size_what_is_sure(void **state)
+TEST(a_stripped_file_says_of_code_without_a_size_what_is_sure)
 {
 	cleanup(image_freep) struct image *im = open_image("library");
 	struct image_symbol s;
 	uint64_t bare, framed;
 
-	(void)state;
 	bare = find(im, "bare_out").symbol.vaddr;
 	framed = find(im, "framed_out").symbol.vaddr;
 	assert_true(image_function_at(im, bare, &s) && strcmp(s.name, "bare_out") == 0);
@@ -399,9 +392,8 @@ static void a_stripped_file_says_of_code_without_a_size_what_is_sure(void **stat
 	assert_true(image_function_at(full, bare + 3, &s) && strcmp(s.name, "behind") == 0);
 }
 
-static void with_a_debug_file_all_is_named(void **state)
+TEST(with_a_debug_file_all_is_named)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
 		cleanup_free char *full = xasprintf("%s.full", made[i]);
 		cleanup_free char *debug = xasprintf("%s.debug", made[i]);
@@ -413,9 +405,8 @@ static void with_a_debug_file_all_is_named(void **state)
 	}
 }
 
-static void with_minidebuginfo_all_is_named(void **state)
+TEST(with_minidebuginfo_all_is_named)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
 		cleanup_free char *full = xasprintf("%s.full", made[i]);
 		cleanup_free char *mini = xasprintf("%s.mini", made[i]);
@@ -431,9 +422,8 @@ static void with_minidebuginfo_all_is_named(void **state)
 	}
 }
 
-static void unstripped_files_are_right_by_themselves(void **state)
+TEST(unstripped_files_are_right_by_themselves)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
 		cleanup_free char *full = xasprintf("%s.full", made[i]);
 		cleanup(image_freep) struct image *im = open_image(full);
@@ -446,9 +436,8 @@ static void unstripped_files_are_right_by_themselves(void **state)
 #define MOVED 0x21371000
 
 /* As prelink(8) does: the file was moved after its debug file was split off. */
-static void a_file_that_was_moved_is_named_where_it_is_now(void **state)
+TEST(a_file_that_was_moved_is_named_where_it_is_now)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("moved");
 	struct image_symbol s;
 	uint64_t apart = 0;
@@ -461,9 +450,8 @@ static void a_file_that_was_moved_is_named_where_it_is_now(void **state)
 	assert_false(image_function_at(im, apart - MOVED, &s));
 }
 
-static void code_without_a_size_ends_at_the_next_symbol_or_frame(void **state)
+TEST(code_without_a_size_ends_at_the_next_symbol_or_frame)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("plain.full");
 	uint64_t bare = find(im, "bare").symbol.vaddr;
 	uint64_t bare2 = find(im, "bare2").symbol.vaddr;
@@ -478,9 +466,8 @@ static void code_without_a_size_ends_at_the_next_symbol_or_frame(void **state)
 }
 
 /* "strip -K": a .symtab, but what is behind a function in it is not known any better. */
-static void of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure(void **state)
+TEST(of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure)
 {
-	(void)state;
 	cleanup(image_freep) struct image *im = open_image("plain.some");
 	uint64_t bare = find(im, "bare").symbol.vaddr;
 	uint64_t framed = find(im, "framed").symbol.vaddr;
@@ -493,11 +480,10 @@ static void of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure(void
 	assert_false(image_function_at(im, framed + 2, &s));
 }
 
-static void a_label_is_a_function_where_frames_say_so(void **state)
+TEST(a_label_is_a_function_where_frames_say_so)
 {
 	static const char *const names[] = { "library", "library.full" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup(image_freep) struct image *im = open_image(names[i]);
 		cleanup(image_freep) struct image *full = open_image("library.full");
@@ -528,11 +514,10 @@ static int find_debug(const char *name, struct image **im, struct image **debug)
 	return debug_file_find(*im, -1, path, debug, &e);
 }
 
-static void by_debuglink_a_file_of_that_checksum_is_taken(void **state)
+TEST(by_debuglink_a_file_of_that_checksum_is_taken)
 {
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	(void)state;
 	assert_int_equal(find_debug("link", &im, &debug), 0);
 	image_set_debug(im, TAKE(debug));
 	assert_true(check_made("link.full", im, 0) >= 8);
@@ -549,11 +534,10 @@ static void by_debuglink_a_file_of_that_checksum_is_taken(void **state)
 }
 
 /* The names are right, but the files of these names are those of other programs since. */
-static void a_debug_file_of_another_build_is_not_taken(void **state)
+TEST(a_debug_file_of_another_build_is_not_taken)
 {
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	(void)state;
 	assert_int_equal(run("cp plain.debug by_id.debug && cp link.debug by_sum.debug && "
 			     "objcopy --add-gnu-debuglink=by_id.debug plain by_id && "
 			     "objcopy -R .gnu_debuglink link no_link && "
@@ -571,18 +555,17 @@ static void a_debug_file_of_another_build_is_not_taken(void **state)
 	assert_int_equal(find_debug("by_sum", &im, &debug), -ENOENT);
 }
 
-static void what_is_no_regular_file_does_not_block(void **state)
+TEST(what_is_no_regular_file_does_not_block)
 {
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	(void)state;
 	assert_int_equal(run("mv link.debug keep && mv .debug kept && mkfifo link.debug"), 0);
 	assert_int_equal(find_debug("link", &im, &debug), -ENOENT);
 	assert_int_equal(run("mv keep link.debug && mv kept .debug"), 0);
 }
 
 /* A container: its /usr/lib/debug has an absolute link, which is to be taken in its root. */
-static void in_another_root_links_stay_inside(void **state)
+TEST(in_another_root_links_stay_inside)
 {
 	cleanup(image_freep) struct image *im = open_image("plain"), *debug = NULL;
 	cleanup_free char *root = in_folder("root");
@@ -591,7 +574,6 @@ static void in_another_root_links_stay_inside(void **state)
 	char hex[128] = "";
 	struct error e;
 
-	(void)state;
 	assert_int_equal(n, 20);
 	for (size_t i = 0; i < n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
@@ -624,12 +606,11 @@ static int open_with_data(const char *command, struct error *e)
 	return image_open_embedded(im, &debug, e);
 }
 
-static void bad_minidebuginfo_is_refused_with_the_reason(void **state)
+TEST(bad_minidebuginfo_is_refused_with_the_reason)
 {
 	cleanup(image_freep) struct image *im = open_image("plain"), *debug = NULL;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(image_open_embedded(im, &debug, &e), -ENOENT);
 	assert_int_equal(open_with_data("head -c 300 m.xz", &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "is not valid xz data"));
@@ -641,11 +622,10 @@ static void bad_minidebuginfo_is_refused_with_the_reason(void **state)
 }
 
 /* Sections are copied from one program to another; the build ID, or else the code, tells. */
-static void minidebuginfo_of_another_build_is_refused(void **state)
+TEST(minidebuginfo_of_another_build_is_refused)
 {
 	struct error e;
 
-	(void)state;
 	assert_int_equal(open_with_data("xz <plain.debug", &e), 0);
 	assert_int_equal(open_with_data("xz <static.debug", &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "another build"));
@@ -685,9 +665,8 @@ static size_t check_stubs(const char *name)
 	return n;
 }
 
-static void stubs_have_the_names_that_objdump_gives_them(void **state)
+TEST(stubs_have_the_names_that_objdump_gives_them)
 {
-	(void)state;
 	assert_int_equal(run("gcc -m64 -fcf-protection all.c -Wl,-z,ibtplt -o ibt && "
 			     "gcc -Wl,-z,now all.c -o now"),
 			 0);
@@ -730,15 +709,14 @@ static void check_resolvers(const char *name)
 }
 
 /* Stubs of 16 bytes, and of 8. */
-static void stubs_of_static_programs_are_named_by_the_resolver(void **state)
+TEST(stubs_of_static_programs_are_named_by_the_resolver)
 {
-	(void)state;
 	assert_int_equal(run("gcc -static all.c -o fixed"), 0);
 	check_resolvers("static.full");
 	check_resolvers("fixed");
 }
 
-static void of_aliases_in_a_debug_file_the_plain_one_is_named(void **state)
+TEST(of_aliases_in_a_debug_file_the_plain_one_is_named)
 {
 	static const char *const names[] = { "malloc",         "puts",  "read", "write",
 					     "getppid",        "fopen", "free", "printf",
@@ -748,7 +726,6 @@ static void of_aliases_in_a_debug_file_the_plain_one_is_named(void **state)
 	struct image *debug = NULL;
 	struct error e;
 
-	(void)state;
 	if (debug_file_find(im, -1, path, &debug, &e) == 0)
 		image_set_debug(im, debug);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -761,30 +738,4 @@ static void of_aliases_in_a_debug_file_the_plain_one_is_named(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_libraries_have_their_names_and_ends),
-		cmocka_unit_test(functions_of_the_vdso_have_their_names_and_ends),
-		cmocka_unit_test(a_stripped_file_names_what_it_exports_alone),
-		cmocka_unit_test(a_stripped_file_says_of_code_without_a_size_what_is_sure),
-		cmocka_unit_test(with_a_debug_file_all_is_named),
-		cmocka_unit_test(with_minidebuginfo_all_is_named),
-		cmocka_unit_test(unstripped_files_are_right_by_themselves),
-		cmocka_unit_test(a_file_that_was_moved_is_named_where_it_is_now),
-		cmocka_unit_test(code_without_a_size_ends_at_the_next_symbol_or_frame),
-		cmocka_unit_test(a_label_is_a_function_where_frames_say_so),
-		cmocka_unit_test(of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure),
-		cmocka_unit_test(by_debuglink_a_file_of_that_checksum_is_taken),
-		cmocka_unit_test(a_debug_file_of_another_build_is_not_taken),
-		cmocka_unit_test(what_is_no_regular_file_does_not_block),
-		cmocka_unit_test(in_another_root_links_stay_inside),
-		cmocka_unit_test(bad_minidebuginfo_is_refused_with_the_reason),
-		cmocka_unit_test(minidebuginfo_of_another_build_is_refused),
-		cmocka_unit_test(stubs_have_the_names_that_objdump_gives_them),
-		cmocka_unit_test(stubs_of_static_programs_are_named_by_the_resolver),
-		cmocka_unit_test(of_aliases_in_a_debug_file_the_plain_one_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

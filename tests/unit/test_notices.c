@@ -1,15 +1,9 @@
 /* rooms: store bpf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The ring of notices as the kernel fills it, in plain memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/bpf.h>
-#include <string.h>
 
 #include "store/notices.h"
 
@@ -76,11 +70,10 @@ static void assert_seen(const struct filled *f, uint32_t from, uint32_t n)
 		assert_int_equal(f->seen[i], from + i);
 }
 
-static void passes_on_all_notices_in_their_order(void **state)
+TEST(passes_on_all_notices_in_their_order)
 {
 	struct filled f;
 
-	(void)state;
 	begin_ring(&f);
 	for (uint32_t turn = 0; turn < 5; turn++) { /* the ring's end lies within a record */
 		const uint32_t before = f.n_sent;
@@ -95,11 +88,10 @@ static void passes_on_all_notices_in_their_order(void **state)
 }
 
 /* Programs send two notices while one is read. ring_buffer__consume() never returned then. */
-static void a_reading_ends_though_notices_come_faster_than_they_are_read(void **state)
+TEST(a_reading_ends_though_notices_come_faster_than_they_are_read)
 {
 	struct filled f;
 
-	(void)state;
 	begin_ring(&f);
 	for (int i = 0; i < 3; i++)
 		assert_true(send_one(&f, 0));
@@ -110,11 +102,10 @@ static void a_reading_ends_though_notices_come_faster_than_they_are_read(void **
 	assert_seen(&f, 1, 3 + 6);
 }
 
-static void whoever_takes_notices_may_end_the_reading(void **state)
+TEST(whoever_takes_notices_may_end_the_reading)
 {
 	struct filled f;
 
-	(void)state;
 	begin_ring(&f);
 	for (int i = 0; i < 5; i++)
 		assert_true(send_one(&f, 0));
@@ -126,11 +117,10 @@ static void whoever_takes_notices_may_end_the_reading(void **state)
 	assert_seen(&f, 1, 5);
 }
 
-static void a_notice_that_is_being_written_waits_and_a_discarded_one_is_left_out(void **state)
+TEST(a_notice_that_is_being_written_waits_and_a_discarded_one_is_left_out)
 {
 	struct filled f;
 
-	(void)state;
 	begin_ring(&f);
 	assert_true(send_one(&f, 0));
 	assert_true(send_one(&f, BPF_RINGBUF_BUSY_BIT));
@@ -146,15 +136,4 @@ static void a_notice_that_is_being_written_waits_and_a_discarded_one_is_left_out
 	assert_int_equal(f.seen[1], 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passes_on_all_notices_in_their_order),
-		cmocka_unit_test(a_reading_ends_though_notices_come_faster_than_they_are_read),
-		cmocka_unit_test(whoever_takes_notices_may_end_the_reading),
-		cmocka_unit_test(
-			a_notice_that_is_being_written_waits_and_a_discarded_one_is_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -9,21 +9,12 @@
  * the comments of its orc_types.h, entry by entry, without rules. Registers and memory are made up,
  * so that any other place would give another value.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "arch/kernel_walk.h"
 #include "arch/orc.h"
-#include "base/array.h"
 #include "base/hash.h"
 #include "unwind/kernel_table.h"
 
@@ -264,9 +255,8 @@ static void check_entry(enum orc_layout layout, const uint8_t *bytes)
 	}
 }
 
-static void every_register_and_type_means_what_the_kernel_says(void **state)
+TEST(every_register_and_type_means_what_the_kernel_says)
 {
-	(void)state;
 	for (int layout = ORC_OF_4_14; layout <= ORC_OF_7_1; layout++)
 		for (unsigned flags = 0; flags < 0x1000; flags++)
 			for (unsigned i = 0; i < 4; i++) {
@@ -292,11 +282,10 @@ static bool read_up_to(void *from, __u64 at, __u64 *ret)
 }
 
 /* Registers: pc, cs, sp, then the frame pointer. */
-static void a_word_that_cannot_be_read_ends_the_walk(void **state)
+TEST(a_word_that_cannot_be_read_ends_the_walk)
 {
 	const uint8_t regs[] = { 0, 0, 0, 0, 5, 0x0b }; /* REGS, base sp */
 
-	(void)state;
 	for (int n = 0; n <= 4; n++) {
 		struct kernel_regs r = { PC, SP, FP, 0 };
 		int left = n;
@@ -310,21 +299,18 @@ static void a_word_that_cannot_be_read_ends_the_walk(void **state)
 
 static bool refuse_read(void *from, __u64 at, __u64 *ret)
 {
-	(void)from;
-	(void)ret;
 	fail_msg("reads at %llx", (unsigned long long)at);
 	return false;
 }
 
 /* Any other address may be a device's. */
-static void nothing_is_read_where_the_frame_pointer_cannot_lead(void **state)
+TEST(nothing_is_read_where_the_frame_pointer_cannot_lead)
 {
 	const uint8_t by_fp[] = { 16, 0, 0xf0, 0xff, 0x14, 2 }; /* CALL, base bp, bp at the CFA */
 	const uint8_t in_fp[] = { 16, 0, 0xf0, 0xff, 0x18, 2 }; /* CALL, base [bp + offset] */
 	const uint64_t fps[] = { 0, 0xfeb00000, SP - 8, SP + 16384, 0xffffc90000f00000 };
 	const uint64_t rules[] = { orc_rule_of(ORC_OF_6_4, by_fp), orc_rule_of(ORC_OF_6_4, in_fp) };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fps); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(rules); j++) {
 			struct kernel_regs r = { PC, SP, fps[i], 0 };
@@ -335,14 +321,13 @@ static void nothing_is_read_where_the_frame_pointer_cannot_lead(void **state)
 		}
 }
 
-static void only_known_headers_give_a_layout(void **state)
+TEST(only_known_headers_give_a_layout)
 {
 	uint8_t header[ORC_HEADER_BYTES] = { 0xfe, 0x5d, 0x32, 0xbf, 0x58, 0x1b, 0xd6,
 					     0x3b, 0x2c, 0xa9, 0xa5, 0xc6, 0x5b, 0xa5,
 					     0xa6, 0x25, 0xea, 0xb3, 0xfe, 0x24 };
 	const uint8_t bytes[ORC_ENTRY_BYTES] = { 8, 0, 0, 0, 5, 2 };
 
-	(void)state;
 	assert_int_equal(orc_layout_of(header), ORC_OF_6_4);
 	header[19]++;
 	assert_int_equal(orc_layout_of(header), ORC_UNKNOWN);
@@ -386,14 +371,13 @@ static void check_image(const struct kernel_table *t)
 	free(words);
 }
 
-static void a_table_gives_the_last_row_before_an_address(void **state)
+TEST(a_table_gives_the_last_row_before_an_address)
 {
 	const uint64_t replaced[] = { START + 0x2001, START + 0x1fff, START + 0x30000 };
 	struct row rows[3000];
 	struct kernel_table t;
 	uint64_t addr = START - 64;
 
-	(void)state;
 	assert_true(kernel_table_begin(&t, START, START + CODE_BYTES));
 	for (size_t i = 0; i < ARRAY_SIZE(replaced); i++)
 		kernel_table_replaced(&t, replaced[i]);
@@ -418,11 +402,10 @@ static void a_table_gives_the_last_row_before_an_address(void **state)
 	kernel_table_fini(&t);
 }
 
-static void a_table_refuses_what_it_cannot_hold(void **state)
+TEST(a_table_refuses_what_it_cannot_hold)
 {
 	struct kernel_table t;
 
-	(void)state;
 	assert_false(kernel_table_begin(&t, START, START));
 	assert_false(kernel_table_begin(&t, START, START + (UINT64_C(1) << 31) + 1));
 	assert_true(kernel_table_begin(&t, START, START + CODE_BYTES));
@@ -488,16 +471,7 @@ static int check_files(char **paths)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_register_and_type_means_what_the_kernel_says),
-		cmocka_unit_test(a_word_that_cannot_be_read_ends_the_walk),
-		cmocka_unit_test(nothing_is_read_where_the_frame_pointer_cannot_lead),
-		cmocka_unit_test(only_known_headers_give_a_layout),
-		cmocka_unit_test(a_table_gives_the_last_row_before_an_address),
-		cmocka_unit_test(a_table_refuses_what_it_cannot_hold),
-	};
-
 	if (argc > 1)
 		return check_files(argv + 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -1,18 +1,7 @@
 /* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Signals that come while nobody reads the output. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
 #include "tool/output.h"
 
@@ -76,28 +65,25 @@ static int end(void **state)
 	return 0;
 }
 
-static void the_first_signal_lets_the_reader_have_the_report(void **state)
-{
-	struct reader *r = *state;
+#define TEST_WITH_READER(name) TEST_OF(name, struct reader *r, begin, end)
 
+TEST_WITH_READER(the_first_signal_lets_the_reader_have_the_report)
+{
 	assert_int_equal(raise(SIGINT), 0);
 	assert_int_equal(output_write(&r->output, "report", 6), 0);
 	assert_true(r->output.must_end);
 }
 
-static void a_signal_that_is_taken_while_nobody_reads_is_no_second_one(void **state)
+TEST_WITH_READER(a_signal_that_is_taken_while_nobody_reads_is_no_second_one)
 {
-	struct reader *r = *state;
-
 	r->takes_signal = true;
 	assert_int_equal(raise(SIGINT), 0);
 	assert_int_equal(output_write(&r->output, "report", 6), 0);
 	assert_true(r->output.must_end);
 }
 
-static void the_second_signal_ends_the_report(void **state)
+TEST_WITH_READER(the_second_signal_ends_the_report)
 {
-	struct reader *r = *state;
 	struct error e = {};
 
 	r->output.must_end = true;
@@ -106,15 +92,4 @@ static void the_second_signal_ends_the_report(void **state)
 	assert_string_equal(e.text, "a second signal ended the report, because nobody read it");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_signal_lets_the_reader_have_the_report,
-						begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_signal_that_is_taken_while_nobody_reads_is_no_second_one, begin, end),
-		cmocka_unit_test_setup_teardown(the_second_signal_ends_the_report, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,7 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* How often a process is read again, by a clock of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/clock.h"
 #include "base/pace.h"
@@ -32,11 +27,10 @@ static uint64_t read_often(struct pace *p, uint64_t every, uint64_t length, uint
 	return n;
 }
 
-static void a_dear_process_is_read_for_a_share_of_the_time(void **state)
+TEST(a_dear_process_is_read_for_a_share_of_the_time)
 {
 	const uint64_t length = 600 * NS_PER_S;
 
-	(void)state;
 	for (uint64_t cost = MS / 100; cost <= 1000 * MS; cost *= 10) {
 		struct pace p = {};
 		const uint64_t n = read_often(&p, MS / 10, length, cost);
@@ -48,21 +42,19 @@ static void a_dear_process_is_read_for_a_share_of_the_time(void **state)
 	}
 }
 
-static void a_program_that_starts_is_read_as_often_as_it_maps(void **state)
+TEST(a_program_that_starts_is_read_as_often_as_it_maps)
 {
 	struct pace p = {};
 
-	(void)state;
 	assert_int_equal(read_often(&p, MS, 100 * MS, MS / 5), 84); /* all: 100 ms / 1.2 ms */
 	assert_int_equal(pace_next_due(&p), UINT64_MAX);
 	pace_fini(&p);
 }
 
-static void a_reading_that_is_put_off_comes_due_once(void **state)
+TEST(a_reading_that_is_put_off_comes_due_once)
 {
 	struct pace p = {};
 
-	(void)state;
 	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_int_equal(pace_next_due(&p), UINT64_MAX); /* nobody has asked */
 	assert_false(pace_may_read(&p, TGID, START + MS));
@@ -75,11 +67,10 @@ static void a_reading_that_is_put_off_comes_due_once(void **state)
 	pace_fini(&p);
 }
 
-static void a_process_that_ended_owes_nothing(void **state)
+TEST(a_process_that_ended_owes_nothing)
 {
 	struct pace p = {};
 
-	(void)state;
 	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_false(pace_may_read(&p, TGID, START + MS));
 	pace_forget(&p, TGID);
@@ -88,26 +79,14 @@ static void a_process_that_ended_owes_nothing(void **state)
 	pace_fini(&p);
 }
 
-static void who_has_paid_takes_no_memory(void **state)
+TEST(who_has_paid_takes_no_memory)
 {
 	struct pace p = {};
 
-	(void)state;
 	for (uint32_t tgid = 1; tgid < 100000; tgid++)
 		pace_pay(&p, tgid, START + tgid * MS, MS / 10);
 	assert_in_range(p.n, 1, 4);
 	pace_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_dear_process_is_read_for_a_share_of_the_time),
-		cmocka_unit_test(a_program_that_starts_is_read_as_often_as_it_maps),
-		cmocka_unit_test(a_reading_that_is_put_off_comes_due_once),
-		cmocka_unit_test(a_process_that_ended_owes_nothing),
-		cmocka_unit_test(who_has_paid_takes_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,15 +1,7 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The regions that a space had: every answer is that of a search through all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "processes/past.h"
 #include "unit/work.h"
@@ -85,13 +77,12 @@ static void assert_same_answers(const struct past *past, const struct plain *pla
 	}
 }
 
-static void answers_as_a_search_through_all_regions_would(void **state)
+TEST(answers_as_a_search_through_all_regions_would)
 {
 	static struct plain plain;
 	struct spaces all = {};
 	struct past past = {}, copy = {};
 
-	(void)state;
 	for (uint64_t i = 0; i < MANY; i++) {
 		const struct region r = next_region(i);
 
@@ -112,13 +103,12 @@ static void answers_as_a_search_through_all_regions_would(void **state)
 	assert_int_equal(all.bytes, 0);
 }
 
-static void regions_whose_begin_is_not_known_can_be_forgotten(void **state)
+TEST(regions_whose_begin_is_not_known_can_be_forgotten)
 {
 	static struct plain plain;
 	struct spaces all = {};
 	struct past past = {};
 
-	(void)state;
 	for (uint64_t i = 0; i < MANY; i++) {
 		struct region r = next_region(i);
 
@@ -164,22 +154,12 @@ static uint64_t search(uint64_t n)
 }
 
 /* A program loads one file after the other; most frames are of files that stay. */
-static void many_past_regions_at_one_place_cost_other_addresses_nothing(void **state)
+TEST(many_past_regions_at_one_place_cost_other_addresses_nothing)
 {
 	const uint64_t few = search(1000);
 
-	(void)state;
 	/* Through all of them one by one it takes 100 times as long. */
 	assert_in_range(search(100000), 0, 20 * few);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_as_a_search_through_all_regions_would),
-		cmocka_unit_test(regions_whose_begin_is_not_known_can_be_forgotten),
-		cmocka_unit_test(many_past_regions_at_one_place_cost_other_addresses_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,9 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
-#include <errno.h>
-
-#include "base/array.h"
 #include "kernel/perf_events.h"
 
 static int make_sources(void **state)
@@ -27,9 +26,8 @@ static int make_sources(void **state)
 	return 0;
 }
 
-static void terms_go_to_their_bits(void **state)
+TEST(terms_go_to_their_bits)
 {
-	(void)state;
 	static const struct {
 		const char *terms;
 		uint64_t config, config1, config2;
@@ -57,9 +55,8 @@ static void terms_go_to_their_bits(void **state)
 	}
 }
 
-static void what_a_source_has_not_is_refused(void **state)
+TEST(what_a_source_has_not_is_refused)
 {
-	(void)state;
 	static const struct {
 		const char *pmu, *terms, *said;
 		int code;
@@ -95,9 +92,8 @@ static int note_name(void *context, const char *pmu, const char *event)
 	return 0;
 }
 
-static void names_of_all_sources_are_listed(void **state)
+TEST(names_of_all_sources_are_listed)
 {
-	(void)state;
 	cleanup_free char *sources = scratch_path("sources");
 	unsigned seen = 0;
 
@@ -105,13 +101,4 @@ static void names_of_all_sources_are_listed(void **state)
 	assert_int_equal(seen, 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(terms_go_to_their_bits),
-		cmocka_unit_test(what_a_source_has_not_is_refused),
-		cmocka_unit_test(names_of_all_sources_are_listed),
-	};
-
-	return cmocka_run_group_tests(tests, make_sources, scratch_remove);
-}
+TEST_MAIN(make_sources, scratch_remove)

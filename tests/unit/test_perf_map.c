@@ -1,11 +1,8 @@
 /* rooms: symbolize kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "scratch.h"
+#include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include "scratch.h"
 
 #include "base/clock.h"
 #include "base/strbuf.h"
@@ -47,9 +44,8 @@ static void expect_told(const char *text, uint64_t addr, const char *expected)
 	expect_at(m, addr, 0, expected);
 }
 
-static void each_compiler_has_its_own_way_of_writing_numbers(void **state)
+TEST(each_compiler_has_its_own_way_of_writing_numbers)
 {
-	(void)state;
 	expect_told("7fc008006040 1c4 JS:*f /srv/app.js:3:19\n", 0x7fc008006040,
 		    "JS:*f /srv/app.js:3:19@7fc008006040");
 	expect_told("0x00007fc5a8b2f0c0 0x0000000000000060 I2C/C2I adapters\n", 0x7fc5a8b2f11f,
@@ -61,11 +57,10 @@ static void each_compiler_has_its_own_way_of_writing_numbers(void **state)
 	expect_told("fffffffffffffff0 f last\n", 0xfffffffffffffffe, "last@fffffffffffffff0");
 }
 
-static void past_the_end_there_is_no_name(void **state)
+TEST(past_the_end_there_is_no_name)
 {
 	static const char text[] = "1000 10 a\n1020 8 b\n";
 
-	(void)state;
 	expect_told(text, 0xfff, "");
 	expect_told(text, 0x1000, "a@1000");
 	expect_told(text, 0x100f, "a@1000");
@@ -75,7 +70,7 @@ static void past_the_end_there_is_no_name(void **state)
 	expect_told(text, 0x1028, "");
 }
 
-static void lines_of_another_form_are_counted_and_left_out(void **state)
+TEST(lines_of_another_form_are_counted_and_left_out)
 {
 	static const char *const lines[] = {
 		"",
@@ -92,7 +87,6 @@ static void lines_of_another_form_are_counted_and_left_out(void **state)
 		"\001\002\003",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 		cleanup_free char *text = xasprintf("%s\n1000 10 good\n", lines[i]);
@@ -105,12 +99,11 @@ static void lines_of_another_form_are_counted_and_left_out(void **state)
 	}
 }
 
-static void a_line_of_any_length_takes_bounded_memory(void **state)
+TEST(a_line_of_any_length_takes_bounded_memory)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	char zeros[4096] = "";
 
-	(void)state;
 	add(m, "1000 10 ");
 	for (int i = 0; i < 4096; i++)
 		perf_map_add(m, zeros, sizeof(zeros));
@@ -122,11 +115,10 @@ static void a_line_of_any_length_takes_bounded_memory(void **state)
 	assert_int_equal(perf_map_garbage(m), 1);
 }
 
-static void a_line_counts_when_its_end_is_there(void **state)
+TEST(a_line_counts_when_its_end_is_there)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	add(m, "1000 10 first\n2000 10 sec");
 	assert_false(perf_map_settle(m, 1, 2));
 	expect_at(m, 0x1000, 0, "first@1000");
@@ -138,12 +130,11 @@ static void a_line_counts_when_its_end_is_there(void **state)
 	assert_int_equal(perf_map_garbage(m), 0);
 }
 
-static void of_lines_that_overlap_the_later_one_tells(void **state)
+TEST(of_lines_that_overlap_the_later_one_tells)
 {
 	static const char within[] = "1000 100 a\n1040 20 b\n", over[] = "1040 20 b\n1000 100 a\n";
 	static const char both[] = "1000 100 a\n1080 100 b\n1080 10 c\n";
 
-	(void)state;
 	expect_told(within, 0x103f, "a@1000");
 	expect_told(within, 0x1040, "b@1040");
 	expect_told(within, 0x105f, "b@1040");
@@ -157,11 +148,10 @@ static void of_lines_that_overlap_the_later_one_tells(void **state)
 
 /* --- its changes --- */
 
-static void what_is_told_first_was_there_before(void **state)
+TEST(what_is_told_first_was_there_before)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	add(m, "1000 10 a\n");
 	assert_false(perf_map_settle(m, 0, 100));
 	add(m, "2000 10 b\n");
@@ -172,11 +162,10 @@ static void what_is_told_first_was_there_before(void **state)
 }
 
 /* Told at some time from 90 to 200. */
-static void a_function_in_the_place_of_another_counts_from_its_time_on(void **state)
+TEST(a_function_in_the_place_of_another_counts_from_its_time_on)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	add(m, "1000 10 a\n1010 10 stays\n");
 	assert_false(perf_map_settle(m, 0, 100));
 	add(m, "1000 8 b\n");
@@ -193,11 +182,10 @@ static void a_function_in_the_place_of_another_counts_from_its_time_on(void **st
 	assert_int_equal(perf_map_epoch(m, 200), perf_map_epoch(m, 0));
 }
 
-static void many_that_follow_each_other_are_kept_apart(void **state)
+TEST(many_that_follow_each_other_are_kept_apart)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
 		cleanup_free char *text =
 			xasprintf("1000 %llx f%llu\n", 0x100ULL - i, (unsigned long long)i);
@@ -214,11 +202,10 @@ static void many_that_follow_each_other_are_kept_apart(void **state)
 	expect_at(m, 0x10f0, 2000, "f15@1000");
 }
 
-static void the_same_again_changes_nothing(void **state)
+TEST(the_same_again_changes_nothing)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	add(m, "1000 10 a\n");
 	(void)perf_map_settle(m, 0, 100);
 	add(m, "1000 10 a\n");
@@ -227,11 +214,10 @@ static void the_same_again_changes_nothing(void **state)
 	assert_int_equal(perf_map_epoch(m, 5), perf_map_epoch(m, 0));
 }
 
-static void a_file_that_begins_anew_is_all_there_is(void **state)
+TEST(a_file_that_begins_anew_is_all_there_is)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 
-	(void)state;
 	add(m, "1000 10 a\n2000 10 b\n3000 1");
 	(void)perf_map_settle(m, 0, 100);
 	perf_map_restart(m);
@@ -248,13 +234,12 @@ static void a_file_that_begins_anew_is_all_there_is(void **state)
 }
 
 /* What was forgotten is not named by what came later. */
-static void the_past_is_bounded(void **state)
+TEST(the_past_is_bounded)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	cleanup_strbuf struct strbuf text = {};
 	uint64_t time = 10;
 
-	(void)state;
 	for (int round = 0; round < 12; round++) {
 		strbuf_clear(&text);
 		for (int i = 0; i < 10000; i++)
@@ -269,12 +254,11 @@ static void the_past_is_bounded(void **state)
 	expect_at(m, 0x100000, 17, "");
 }
 
-static void a_million_lines_are_enough(void **state)
+TEST(a_million_lines_are_enough)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	cleanup_strbuf struct strbuf text = {};
 
-	(void)state;
 	for (int i = 0; i < 1 << 16; i++)
 		strbuf_printf(&text, "%x 8 same\n", i * 8);
 	for (int i = 0; i < 16; i++) {
@@ -322,20 +306,18 @@ static void expect_refusal(uint32_t user, const char *words)
 		fail_msg("'%s' instead of '%s'", text, words);
 }
 
-static void a_file_of_the_processs_user_is_taken(void **state)
+TEST(a_file_of_the_processs_user_is_taken)
 {
-	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp");
 	expect_refusal(geteuid(), "there is none");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
 	expect_refusal(geteuid(), "");
 }
 
-static void a_file_of_another_user_is_refused_and_roots_is_not(void **state)
+TEST(a_file_of_another_user_is_refused_and_roots_is_not)
 {
 	cleanup_free char *path = scratch_path("tmp/perf-7.map");
 
-	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
 	if (geteuid() == 0) {
@@ -345,9 +327,8 @@ static void a_file_of_another_user_is_refused_and_roots_is_not(void **state)
 	expect_refusal(4243, "and the process is user 4243's");
 }
 
-static void a_link_is_not_followed(void **state)
+TEST(a_link_is_not_followed)
 {
-	(void)state;
 	scratch_run("rm -rf tmp other && mkdir tmp other && echo '1000 10 a' >other/perf-7.map");
 	scratch_run("ln -s ../other/perf-7.map tmp/perf-7.map");
 	expect_refusal(geteuid(), "symbolic link");
@@ -355,9 +336,8 @@ static void a_link_is_not_followed(void **state)
 	expect_refusal(geteuid(), "symbolic link");
 }
 
-static void what_is_no_regular_file_is_not_opened(void **state)
+TEST(what_is_no_regular_file_is_not_opened)
 {
-	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp && mkfifo tmp/perf-7.map");
 	expect_refusal(geteuid(), "not a regular file");
 	scratch_run("rm -rf tmp && mkdir -p tmp/perf-7.map");
@@ -367,7 +347,7 @@ static void what_is_no_regular_file_is_not_opened(void **state)
 }
 
 /* As browsers' sandboxes do: they go to a directory of a process of theirs that ends then. */
-static void below_the_root_of_a_process_that_is_over_there_is_none(void **state)
+TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 {
 	const pid_t pid = fork();
 	struct stat st;
@@ -375,7 +355,6 @@ static void below_the_root_of_a_process_that_is_over_there_is_none(void **state)
 	char path[64];
 	int fd = -1;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		pause();
@@ -421,13 +400,12 @@ static struct perf_payload held(const struct perf_fact *file, const char *text)
 	return p;
 }
 
-static void of_a_held_file_what_is_new_is_told(void **state)
+TEST(of_a_held_file_what_is_new_is_told)
 {
 	cleanup_close int root = open_root();
 	const struct perf_payload none = { .held = -1 };
 	char text[64];
 
-	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
 
@@ -451,14 +429,13 @@ static void of_a_held_file_what_is_new_is_told(void **state)
 	assert_int_equal(close(file.handle), 0);
 }
 
-static void another_file_at_the_path_is_told_apart(void **state)
+TEST(another_file_at_the_path_is_told_apart)
 {
 	cleanup_close int root = open_root();
 	const struct perf_payload none = { .held = -1 };
 	struct perf_fact file, other;
 	char text[64];
 
-	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
 	file = look_at_file(root, none, text, sizeof(text));
@@ -473,56 +450,26 @@ static void another_file_at_the_path_is_told_apart(void **state)
 
 /* --- the process --- */
 
-static void a_process_is_known_by_its_user_and_number(void **state)
+TEST(a_process_is_known_by_its_user_and_number)
 {
 	struct process_identity identity;
 	const uint64_t now = clock_ns(CLOCK_BOOTTIME);
 
-	(void)state;
 	assert_true(process_identity_read((uint32_t)getpid(), &identity));
 	assert_int_equal(identity.user, geteuid());
 	assert_int_equal(identity.number, getpid());
 	assert_true(identity.started && identity.started <= now);
 }
 
-static void a_process_that_has_gone_is_not_known(void **state)
+TEST(a_process_that_has_gone_is_not_known)
 {
 	struct process_identity identity;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_false(process_identity_read((uint32_t)pid, &identity));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_compiler_has_its_own_way_of_writing_numbers),
-		cmocka_unit_test(past_the_end_there_is_no_name),
-		cmocka_unit_test(lines_of_another_form_are_counted_and_left_out),
-		cmocka_unit_test(a_line_of_any_length_takes_bounded_memory),
-		cmocka_unit_test(a_line_counts_when_its_end_is_there),
-		cmocka_unit_test(of_lines_that_overlap_the_later_one_tells),
-		cmocka_unit_test(what_is_told_first_was_there_before),
-		cmocka_unit_test(a_function_in_the_place_of_another_counts_from_its_time_on),
-		cmocka_unit_test(many_that_follow_each_other_are_kept_apart),
-		cmocka_unit_test(the_same_again_changes_nothing),
-		cmocka_unit_test(a_file_that_begins_anew_is_all_there_is),
-		cmocka_unit_test(the_past_is_bounded),
-		cmocka_unit_test(a_million_lines_are_enough),
-		cmocka_unit_test(a_file_of_the_processs_user_is_taken),
-		cmocka_unit_test(a_file_of_another_user_is_refused_and_roots_is_not),
-		cmocka_unit_test(a_link_is_not_followed),
-		cmocka_unit_test(what_is_no_regular_file_is_not_opened),
-		cmocka_unit_test(below_the_root_of_a_process_that_is_over_there_is_none),
-		cmocka_unit_test(of_a_held_file_what_is_new_is_told),
-		cmocka_unit_test(another_file_at_the_path_is_told_apart),
-		cmocka_unit_test(a_process_is_known_by_its_user_and_number),
-		cmocka_unit_test(a_process_that_has_gone_is_not_known),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,19 +1,18 @@
 /* rooms: match spec elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Which places of a file's functions and probes are traced: see match/place.c. */
+#include "test.h"
+
 #include "scratch.h"
 
-#include <errno.h>
-
 #include "arch/arch.h"
-#include "base/array.h"
 #include "elf/image.h"
 #include "match/match.h"
 #include "match/private.h"
 
 /* --- verdicts --- */
 
-static void what_the_kernel_mistakes_is_known(void **state)
+TEST(what_the_kernel_mistakes_is_known)
 {
 	static const struct {
 		const char *bytes, *text;
@@ -67,7 +66,6 @@ static void what_the_kernel_mistakes_is_known(void **state)
 		{ "\x8f\x00\x90\x90\x90\x90", "pop", UPROBE_FINE, UPROBE_FINE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const uint8_t *bytes = (const uint8_t *)rows[i].bytes;
 
@@ -231,12 +229,11 @@ static uint64_t entry_of(const char *file, const char *name)
 }
 
 /* The functions' names say what is expected. */
-static void a_probe_goes_behind_what_uprobes_cannot_do(void **state)
+TEST(a_probe_goes_behind_what_uprobes_cannot_do)
 {
 	cleanup(target_list_fini) struct target_list list = {};
 	size_t n_moved = 0, n_left_out = 0;
 
-	(void)state;
 	match_file("f", "*", &list);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct target *t = &list.targets[i];
@@ -262,11 +259,10 @@ static void a_probe_goes_behind_what_uprobes_cannot_do(void **state)
 }
 
 /* By one name, then another, then all: by the entry, not by where the probe is. */
-static void names_of_a_function_whose_probe_has_moved_are_one_target(void **state)
+TEST(names_of_a_function_whose_probe_has_moved_are_one_target)
 {
 	cleanup(target_list_fini) struct target_list list = {};
 
-	(void)state;
 	match_file("f", "to4_again", &list);
 	match_file("f", "to4_compare", &list);
 	match_file("f", "to4_[ac]*", &list);
@@ -281,11 +277,10 @@ static enum target_obstacle obstacle_of(const char *probe)
 	return strcmp(probe, "shop:at_refused") == 0 ? OBSTACLE_REFUSED : OBSTACLE_NONE;
 }
 
-static void a_usdt_probe_is_not_moved(void **state)
+TEST(a_usdt_probe_is_not_moved)
 {
 	cleanup(target_list_fini) struct target_list list = {};
 
-	(void)state;
 	match_file("f", "u:at_*", &list);
 	assert_int_equal(list.n, 3);
 	for (size_t i = 0; i < list.n; i++) {
@@ -294,11 +289,10 @@ static void a_usdt_probe_is_not_moved(void **state)
 	}
 }
 
-static void of_32_bit_code_none_is_moved(void **state)
+TEST(of_32_bit_code_none_is_moved)
 {
 	cleanup(target_list_fini) struct target_list list = {};
 
-	(void)state;
 	match_file("narrow", "*", &list);
 	assert_int_equal(list.n, 3);
 	for (size_t i = 0; i < list.n; i++) {
@@ -312,7 +306,7 @@ static void of_32_bit_code_none_is_moved(void **state)
 /* --- what leads to a place --- */
 
 /* Each of the places by itself, and all at once, in falling order. */
-static void every_jump_is_found_for_any_number_of_places(void **state)
+TEST(every_jump_is_found_for_any_number_of_places)
 {
 	cleanup_free char *path = scratch_path("f");
 	const uint64_t entry = entry_of("f", "no_jumped"), plain = entry_of("f", "plain");
@@ -322,7 +316,6 @@ static void every_jump_is_found_for_any_number_of_places(void **state)
 	struct error e;
 	size_t n_entered = 0;
 
-	(void)state;
 	assert_ok(image_open(path, &image, &e), e);
 	for (uint32_t i = 0; i < n; i++)
 		places[i] = (struct code_place){ .vaddr = entry + 4, .entry = entry, .owner = i };
@@ -347,14 +340,13 @@ static void make_others(const char *path)
 }
 
 /* As root, for others' files. */
-static void a_path_that_others_may_change_is_told(void **state)
+TEST(a_path_that_others_may_change_is_told)
 {
 	cleanup_free char *own = scratch_path("own"), *folder = scratch_path("folder");
 	cleanup_free char *file = scratch_path("folder/file"), *link = scratch_path("link");
 	cleanup_free char *by_link = scratch_path("link/file");
 	cleanup_free char *by_root = xasprintf("/proc/%d/root%s", (int)getpid(), own);
 
-	(void)state;
 	assert_false(is_roots_alone("own"));
 	assert_false(is_roots_alone("/nonexistent/file"));
 	if (geteuid() != 0)
@@ -380,17 +372,4 @@ static void a_path_that_others_may_change_is_told(void **state)
 	assert_false(is_roots_alone(file));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_kernel_mistakes_is_known),
-		cmocka_unit_test(a_probe_goes_behind_what_uprobes_cannot_do),
-		cmocka_unit_test(names_of_a_function_whose_probe_has_moved_are_one_target),
-		cmocka_unit_test(a_usdt_probe_is_not_moved),
-		cmocka_unit_test(of_32_bit_code_none_is_moved),
-		cmocka_unit_test(every_jump_is_found_for_any_number_of_places),
-		cmocka_unit_test(a_path_that_others_may_change_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, scratch_remove);
-}
+TEST_MAIN(make_files, scratch_remove)

@@ -1,18 +1,9 @@
 /* rooms: base attach arch */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "test.h"
 
 #include "arch/arch.h"
 #include "attach/plan.h"
-#include "base/array.h"
 
 #define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
 
@@ -159,9 +150,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void each_kernel_serves_each_kind_by_its_best_backend(void **state)
+TEST(each_kernel_serves_each_kind_by_its_best_backend)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
 		struct target targets[MANY];
 		struct target_list list = { .targets = targets, .n = MANY };
@@ -181,14 +171,13 @@ static void each_kernel_serves_each_kind_by_its_best_backend(void **state)
 	}
 }
 
-static void a_few_kernel_functions_get_a_kprobe_each(void **state)
+TEST(a_few_kernel_functions_get_a_kprobe_each)
 {
 	struct target target = { .kind = TARGET_KERNEL_FUNCTION, .name = "vfs_read" };
 	struct target_list list = { .targets = &target, .n = 1 };
 	struct plan plan = {};
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(plan_make(&list, &linux_6_12, 0, &plan, &e), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE);
 	assert_int_equal(plan.programs, P(KPROBE));
@@ -201,7 +190,7 @@ static void a_few_kernel_functions_get_a_kprobe_each(void **state)
 	plan_fini(&plan);
 }
 
-static void a_few_user_places_get_an_event_each(void **state)
+TEST(a_few_user_places_get_an_event_each)
 {
 	static const struct {
 		const struct features *kernel;
@@ -217,7 +206,6 @@ static void a_few_user_places_get_an_event_each(void **state)
 		{ &with_event_6_12, FEW, 0, BACKEND_UPROBE_MULTI, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct target targets[FEW + 1];
 		struct target_list list = { .targets = targets, .n = rows[i].n };
@@ -236,7 +224,7 @@ static void a_few_user_places_get_an_event_each(void **state)
 	}
 }
 
-static void names_that_several_functions_may_have_want_addresses(void **state)
+TEST(names_that_several_functions_may_have_want_addresses)
 {
 	static const struct features refusing = { .kprobe_pmu = 6,
 						  .kprobe_multi = true,
@@ -259,7 +247,6 @@ static void names_that_several_functions_may_have_want_addresses(void **state)
 		{ &refusing, { .kind = TARGET_TRACEPOINT }, MANY, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct target targets[MANY];
 		struct target_list list = { .targets = targets, .n = rows[i].n };
@@ -274,9 +261,8 @@ static void names_that_several_functions_may_have_want_addresses(void **state)
 	}
 }
 
-static void what_a_kernel_lacks_is_said_with_what_it_has(void **state)
+TEST(what_a_kernel_lacks_is_said_with_what_it_has)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
 		struct target target = { .kind = messages[i].kind, .name = "vfs_read" };
 		struct target_list list = { .targets = &target, .n = 1 };
@@ -290,9 +276,8 @@ static void what_a_kernel_lacks_is_said_with_what_it_has(void **state)
 	}
 }
 
-static void a_mixed_list_gets_every_program_it_needs_and_no_other(void **state)
+TEST(a_mixed_list_gets_every_program_it_needs_and_no_other)
 {
-	(void)state;
 	struct target targets[] = {
 		{ .kind = TARGET_TRACEPOINT },
 		{ .kind = TARGET_USDT },
@@ -314,9 +299,8 @@ static void a_mixed_list_gets_every_program_it_needs_and_no_other(void **state)
 	assert_null(plan.backends);
 }
 
-static void every_backend_has_a_name(void **state)
+TEST(every_backend_has_a_name)
 {
-	(void)state;
 	for (enum backend b = 0; b < BACKEND_N; b++)
 		assert_non_null(backend_name(b));
 	assert_string_equal(backend_name(BACKEND_KPROBE_MULTI), "kprobe.multi");
@@ -324,9 +308,8 @@ static void every_backend_has_a_name(void **state)
 	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
 }
 
-static void an_empty_list_makes_an_empty_plan(void **state)
+TEST(an_empty_list_makes_an_empty_plan)
 {
-	(void)state;
 	struct target_list list = {};
 	struct plan plan = {};
 	struct error e = {};
@@ -337,9 +320,8 @@ static void an_empty_list_makes_an_empty_plan(void **state)
 	plan_fini(&plan);
 }
 
-static void instructions_that_uprobes_may_refuse_are_known(void **state)
+TEST(instructions_that_uprobes_may_refuse_are_known)
 {
-	(void)state;
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const uint8_t push[] = { 0x55 };
 	static const uint8_t lock[] = { 0xf0, 0xff, 0x0f };
@@ -362,19 +344,4 @@ static void instructions_that_uprobes_may_refuse_are_known(void **state)
 #endif
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_kernel_serves_each_kind_by_its_best_backend),
-		cmocka_unit_test(a_few_kernel_functions_get_a_kprobe_each),
-		cmocka_unit_test(a_few_user_places_get_an_event_each),
-		cmocka_unit_test(names_that_several_functions_may_have_want_addresses),
-		cmocka_unit_test(what_a_kernel_lacks_is_said_with_what_it_has),
-		cmocka_unit_test(a_mixed_list_gets_every_program_it_needs_and_no_other),
-		cmocka_unit_test(every_backend_has_a_name),
-		cmocka_unit_test(an_empty_list_makes_an_empty_plan),
-		cmocka_unit_test(instructions_that_uprobes_may_refuse_are_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,8 +4,8 @@
  * The writer of pprof files. test_saved.c reads them back, and tests/e2e/test_pprof.py reads them
  * by other programs: "test_pprof write FOLDER" makes them.
  */
-#include <errno.h>
-#include <sys/stat.h>
+#include "test.h"
+
 #include <zlib.h>
 
 #include "profile/pprof.h"
@@ -32,12 +32,11 @@ static void unpack(const struct strbuf *packed, struct strbuf *to)
 	inflateEnd(&stream);
 }
 
-static void gzip_packs_what_unpacks_to_the_same(void **state)
+TEST(gzip_packs_what_unpacks_to_the_same)
 {
 	static const size_t sizes[] = { 0, 1, 2, 3, 300, 65535, 65536, 65537, 1000000, 5000000 };
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	for (size_t i = 0; i < 3 * ARRAY_SIZE(sizes); i++) {
 		const size_t n = sizes[i / 3];
 		struct strbuf packed = {}, unpacked = {};
@@ -62,12 +61,11 @@ static void gzip_packs_what_unpacks_to_the_same(void **state)
 	}
 }
 
-static void the_same_profile_gives_the_same_bytes(void **state)
+TEST(the_same_profile_gives_the_same_bytes)
 {
 	struct profile *p = profiles_full();
 	struct strbuf first = {}, second = {};
 
-	(void)state;
 	profiles_write(p, &first);
 	profiles_write(p, &second);
 	assert_int_equal(first.n, second.n);
@@ -85,25 +83,23 @@ static int refuse_after(void *context, const char *bytes, size_t n)
 {
 	struct sink *s = context;
 
-	(void)bytes;
 	if (n > s->left)
 		return -ENOSPC;
 	s->left -= n;
 	return 0;
 }
 
-static void a_sink_that_fails_ends_it(void **state)
+TEST(a_sink_that_fails_ends_it)
 {
 	struct profile *p = profiles_full();
 	const struct render_style style = {};
 	struct sink sink = { 100 };
 
-	(void)state;
 	assert_int_equal(render_pprof(p, &style, refuse_after, &sink), -ENOSPC);
 	profile_free(p);
 }
 
-static void names_that_are_not_utf8_are_escaped(void **state)
+TEST(names_that_are_not_utf8_are_escaped)
 {
 	struct frame frame = { .kind = FRAME_USER,
 			       .image = NO_IMAGE,
@@ -113,7 +109,6 @@ static void names_that_are_not_utf8_are_escaped(void **state)
 	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf packed = {}, bytes = {};
 
-	(void)state;
 	profiles_add(b, 1, 0, 1, &number);
 
 	struct profile *p = profile_builder_finish(b, &table);
@@ -128,25 +123,23 @@ static void names_that_are_not_utf8_are_escaped(void **state)
 	strbuf_fini(&bytes);
 }
 
-static void zigzag_is_undone(void **state)
+TEST(zigzag_is_undone)
 {
 	static const uint64_t numbers[] = { 0, 1, UINT64_MAX, 1ULL << 63, INT64_MAX, 12345 };
 
-	(void)state;
 	assert_int_equal(pprof_zigzag(UINT64_MAX), 1);
 	assert_int_equal(pprof_zigzag(1), 2);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		assert_true(pprof_unzigzag(pprof_zigzag(numbers[i])) == numbers[i]);
 }
 
-static void numbers_are_written_as_protobuf_has_them(void **state)
+TEST(numbers_are_written_as_protobuf_has_them)
 {
 	static const uint8_t expected[] = { 0x08, 0x96, 0x01, 0x12, 0x02, 'h',  'i',  0x18,
 					    0x00, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 					    0xff, 0xff, 0xff, 0x01, 0xca, 0x3e, 0x00 };
 	struct proto m = {};
 
-	(void)state;
 	proto_number(&m, 1, 150);
 	proto_bytes(&m, 2, "hi", 2);
 	proto_number(&m, 3, 0);
@@ -158,9 +151,8 @@ static void numbers_are_written_as_protobuf_has_them(void **state)
 	proto_fini(&m);
 }
 
-static void a_row_of_the_table_writes_pb_gz(void **state)
+TEST(a_row_of_the_table_writes_pb_gz)
 {
-	(void)state;
 	assert_ptr_equal(renderer_of_file("run.pb.gz"), renderer_find("pprof"));
 	assert_ptr_equal(renderer_find("pprof")->render, render_pprof);
 	assert_true(renderer_find("pprof")->shows_losses);
@@ -190,19 +182,9 @@ static int write_file(const char *folder, const char *name, struct profile *p)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gzip_packs_what_unpacks_to_the_same),
-		cmocka_unit_test(the_same_profile_gives_the_same_bytes),
-		cmocka_unit_test(a_sink_that_fails_ends_it),
-		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
-		cmocka_unit_test(zigzag_is_undone),
-		cmocka_unit_test(numbers_are_written_as_protobuf_has_them),
-		cmocka_unit_test(a_row_of_the_table_writes_pb_gz),
-	};
-
 	if (argc == 3 && strcmp(argv[1], "write") == 0)
 		return write_file(argv[2], "full.pb.gz", profiles_full()) ||
 		       write_file(argv[2], "difference.pb.gz", profiles_difference()) ||
 		       write_file(argv[2], "empty.pb.gz", profiles_finish(profile_builder_new(1)));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -1,16 +1,15 @@
 /* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is given up cannot be had again, so each test has a process of its own. */
+#include "test.h"
+
 #include "unit/scratch.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "helper/calls.h"
 #include "helper/sandbox.h"
@@ -76,9 +75,8 @@ static bool threads_are_sealed(void)
 	return pthread_join(thread, NULL) == 0 && holds;
 }
 
-static void all_threads_are_sealed(void **state)
+TEST(all_threads_are_sealed)
 {
-	(void)state;
 	assert_int_equal(status_of(threads_are_sealed), 0);
 }
 
@@ -103,9 +101,8 @@ static bool calls_are_denied(void)
 	       is_denied(execl("/bin/true", "true", NULL));
 }
 
-static void what_counting_does_not_need_is_denied(void **state)
+TEST(what_counting_does_not_need_is_denied)
 {
-	(void)state;
 	assert_int_equal(status_of(calls_are_denied), 0);
 }
 
@@ -117,9 +114,8 @@ static bool executes(void)
 	return false;
 }
 
-static void a_program_is_executed_where_one_fetches(void **state)
+TEST(a_program_is_executed_where_one_fetches)
 {
-	(void)state;
 	assert_int_equal(status_of(executes), 0);
 }
 
@@ -144,20 +140,9 @@ static bool threads_and_processes_can_be_made(void)
 	       pthread_join(thread, NULL) == 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static void threads_and_processes_can_still_be_made(void **state)
+TEST(threads_and_processes_can_still_be_made)
 {
-	(void)state;
 	assert_int_equal(status_of(threads_and_processes_can_be_made), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_threads_are_sealed),
-		cmocka_unit_test(what_counting_does_not_need_is_denied),
-		cmocka_unit_test(a_program_is_executed_where_one_fetches),
-		cmocka_unit_test(threads_and_processes_can_still_be_made),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

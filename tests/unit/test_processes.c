@@ -1,14 +1,12 @@
 /* rooms: processes kernel reader helper unwind elf arch base; not in quick */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
 #include "scratch.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
 #include "processes/late.h"
@@ -51,13 +49,16 @@ static int make_unfollowed(void **state)
 
 static int free_past(void **state)
 {
-	struct past *p = *state;
 
 	processes_free(p->processes);
 	images_free(p->images);
 	free(p);
 	return 0;
 }
+
+#define TEST_UNFOLLOWED(name) TEST_OF(name, struct past *p, make_unfollowed, free_past)
+
+#define TEST_WITH_PAST(name) TEST_OF(name, struct past *p, make_past, free_past)
 
 /* A child, by thread @tid. */
 static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
@@ -195,10 +196,8 @@ static uint64_t epoch_at(struct past *p, uint32_t pid, uint64_t time)
 	return processes_epoch(p->processes, key_of(pid), time);
 }
 
-static void a_child_has_what_its_parent_had_when_it_was_made(void **state)
+TEST_WITH_PAST(a_child_has_what_its_parent_had_when_it_was_made)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "parent");
 	map_at(p, 11, PID, 0x1000, FILE_A);
 	fork_at(p, 20, PID, PID + 1);
@@ -215,10 +214,8 @@ static void a_child_has_what_its_parent_had_when_it_was_made(void **state)
 	assert_string_equal(comm_at(p, PID, 60), "parent");
 }
 
-static void a_child_outlives_its_parent_in_what_they_share(void **state)
+TEST_WITH_PAST(a_child_outlives_its_parent_in_what_they_share)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "parent");
 	map_at(p, 11, PID, 0x1000, FILE_A);
 	fork_at(p, 20, PID, PID + 1);
@@ -238,9 +235,8 @@ static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 	assert_false(processes_event(p->processes, &event).is_replaced);
 }
 
-static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
+TEST_WITH_PAST(a_child_in_its_parents_memory_has_what_that_maps_later)
 {
-	struct past *p = *state;
 	const uint32_t sharer = PID + 10, copy = PID + 11;
 
 	exec_at(p, 10, PID, "parent");
@@ -262,10 +258,8 @@ static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
  * As vfork(2) and posix_spawn(3) are used: the child maps nothing before its exec. Where no record
  * says that it shares, it is taken for a copy, and all names are right.
  */
-static void a_child_that_only_begins_another_program_needs_not_be_told_to_share(void **state)
+TEST_WITH_PAST(a_child_that_only_begins_another_program_needs_not_be_told_to_share)
 {
-	struct past *p = *state;
-
 	for (uint32_t told = 0; told < 2; told++) {
 		const uint32_t parent = PID + 10 * told, child = parent + 1;
 
@@ -286,9 +280,8 @@ static void a_child_that_only_begins_another_program_needs_not_be_told_to_share(
 }
 
 /* None of them is there any more. Two threads make a child each at the same time. */
-static void a_child_that_is_told_to_share_needs_not_be_there(void **state)
+TEST_WITH_PAST(a_child_that_is_told_to_share_needs_not_be_there)
 {
-	struct past *p = *state;
 	const uint32_t copy = PID + 10, sharer = PID + 11, grandchild = PID + 12;
 
 	exec_at(p, 10, PID, "parent");
@@ -316,10 +309,8 @@ static void a_child_that_is_told_to_share_needs_not_be_there(void **state)
 }
 
 /* Its record was lost: whose child shares is not known. */
-static void a_share_behind_a_loss_is_of_no_child(void **state)
+TEST_WITH_PAST(a_share_behind_a_loss_is_of_no_child)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "parent");
 	map_at(p, 11, PID, 0x1000, FILE_A);
 	child_at(p, 20, PID, PID, PID + 10);
@@ -330,10 +321,8 @@ static void a_share_behind_a_loss_is_of_no_child(void **state)
 	assert_string_equal(module_at(p, PID, 0x2800, 40), "");
 }
 
-static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
+TEST_WITH_PAST(exec_begins_with_nothing_and_what_was_stays_known)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "first");
 	map_at(p, 11, PID, 0x1000, FILE_A);
 	exec_at(p, 20, PID, "second");
@@ -348,10 +337,8 @@ static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
 }
 
 /* The kernel counts it at the exec's end, and tells the new name in the midst. */
-static void a_hit_within_an_exec_is_of_the_program_before(void **state)
+TEST_WITH_PAST(a_hit_within_an_exec_is_of_the_program_before)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "first");
 	exec_at(p, 20, PID, "second");
 	assert_string_equal(comm_of_hit(p, PID, 22, 12), "first");
@@ -362,10 +349,8 @@ static void a_hit_within_an_exec_is_of_the_program_before(void **state)
 	assert_int_equal(run_at(p, PID + 1, 31).begin, 30);
 }
 
-static void a_number_that_comes_round_is_another_process(void **state)
+TEST_WITH_PAST(a_number_that_comes_round_is_another_process)
 {
-	struct past *p = *state;
-
 	for (uint64_t i = 1; i <= 100; i++) {
 		fork_at(p, 10 * i, PID, PID + 1);
 		exec_at(p, 10 * i + 1, PID + 1, i % 2 ? "odd" : "even");
@@ -378,10 +363,8 @@ static void a_number_that_comes_round_is_another_process(void **state)
 	}
 }
 
-static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **state)
+TEST_WITH_PAST(a_mapping_in_the_place_of_another_counts_from_its_time_on)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "program");
 	assert_false(map_at(p, 11, PID, 0x1000, FILE_A));
 	assert_false(map_at(p, 12, PID, 0x5000, FILE_A));
@@ -396,9 +379,8 @@ static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **sta
 	assert_int_not_equal(epoch_at(p, PID, 19), epoch_at(p, PID, 20));
 }
 
-static void what_a_mapping_does_not_cover_of_another_stays(void **state)
+TEST_WITH_PAST(what_a_mapping_does_not_cover_of_another_stays)
 {
-	struct past *p = *state;
 	struct mapping large = {
 		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
 	};
@@ -439,9 +421,8 @@ static size_t list_at(struct past *p, uint64_t time)
 	return n;
 }
 
-static void the_list_of_a_time_has_what_was_mapped_then(void **state)
+TEST_WITH_PAST(the_list_of_a_time_has_what_was_mapped_then)
 {
-	struct past *p = *state;
 	struct mapping large = {
 		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
 	};
@@ -469,9 +450,8 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 	exit_at(p, time + 4, pid);
 }
 
-static void an_epoch_stands_for_one_meaning_of_all_addresses(void **state)
+TEST_WITH_PAST(an_epoch_stands_for_one_meaning_of_all_addresses)
 {
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 40 };
 	struct space *m = space_new(&all), *other;
 	struct region r = { .start = 0x1000,
@@ -507,9 +487,8 @@ static void an_epoch_stands_for_one_meaning_of_all_addresses(void **state)
 }
 
 /* What is over goes first; what it had there before is not taken for what is there now. */
-static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
+TEST_WITH_PAST(mappings_are_bounded_and_what_is_forgotten_is_counted)
 {
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 40 };
 	struct space *m = space_new(&all);
 	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
@@ -535,9 +514,8 @@ static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
 }
 
 /* All are there at once: where a new one has no room, the one that was there has no place left. */
-static void a_mapping_without_room_does_not_leave_the_one_before(void **state)
+TEST_WITH_PAST(a_mapping_without_room_does_not_leave_the_one_before)
 {
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 40 };
 	struct space *m = space_new(&all);
 	struct region r = { .image = image_of(p, FILE_A), .from = 10, .until = UINT64_MAX };
@@ -573,9 +551,8 @@ static struct region region_at(uint64_t start, uint64_t end, uint32_t image, uin
 	};
 }
 
-static void a_look_adds_as_many_as_there_is_room_for(void **state)
+TEST_WITH_PAST(a_look_adds_as_many_as_there_is_room_for)
 {
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 40 };
 	struct space *m = space_new(&all);
 	struct region list[60];
@@ -591,9 +568,8 @@ static void a_look_adds_as_many_as_there_is_room_for(void **state)
 }
 
 /* Among those that events told, whose places are theirs. */
-static void a_look_adds_what_lies_where_nothing_was(void **state)
+TEST_WITH_PAST(a_look_adds_what_lies_where_nothing_was)
 {
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 1000 };
 	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
 	struct space *m = space_new(&all), *copy;
@@ -659,7 +635,7 @@ static uint64_t look(struct past *p, uint64_t n_past)
 	return took;
 }
 
-static void a_look_at_many_mappings_takes_no_time_for_the_past(void **state)
+TEST_WITH_PAST(a_look_at_many_mappings_takes_no_time_for_the_past)
 {
 	uint64_t first = UINT64_MAX, last = UINT64_MAX;
 
@@ -696,10 +672,9 @@ static void expect_page(const struct space *s, const struct page *was, uint32_t 
 }
 
 /* Against a table of each page at each time. Image 3 is memory: its regions are joined. */
-static void what_was_mapped_where_and_when_is_as_it_was(void **state)
+TEST_WITH_PAST(what_was_mapped_where_and_when_is_as_it_was)
 {
 	static struct page was[N_STEPS + 1][N_PAGES];
-	struct past *p = *state;
 	struct spaces all = { .images = p->images, .most_regions = 100000 };
 	const struct mapping memory = { .end = 0x1000, .path = "" };
 	const uint32_t images[] = { image_of(p, FILE_A), image_of(p, FILE_B),
@@ -737,9 +712,8 @@ static void what_was_mapped_where_and_when_is_as_it_was(void **state)
 	assert_int_equal(all.bytes, 0);
 }
 
-static void files_that_no_process_has_any_more_are_forgotten(void **state)
+TEST_WITH_PAST(files_that_no_process_has_any_more_are_forgotten)
 {
-	struct past *p = *state;
 	const uint32_t n = 20000;
 
 	exec_at(p, 1, PID - 1, "shell");
@@ -752,9 +726,8 @@ static void files_that_no_process_has_any_more_are_forgotten(void **state)
 }
 
 /* Each was hit: without reports none of these would be forgotten. */
-static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
+TEST_WITH_PAST(memory_is_bounded_and_what_is_forgotten_is_counted)
 {
-	struct past *p = *state;
 	struct mapping code = { .path = "" };
 	const uint32_t n = 15000;
 
@@ -776,10 +749,8 @@ static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
 	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
 }
 
-static void a_process_that_executes_without_end_takes_bounded_memory(void **state)
+TEST_WITH_PAST(a_process_that_executes_without_end_takes_bounded_memory)
 {
-	struct past *p = *state;
-
 	for (uint64_t i = 1; i <= 100000; i++)
 		exec_at(p, 1000000 * i, PID, i % 2 ? "odd" : "even");
 	assert_in_range(processes_bytes(p->processes), 0, 8 << 20);
@@ -825,9 +796,8 @@ static uint64_t be_hit(struct past *p, uint32_t pid, uint64_t time)
 	return least;
 }
 
-static void hits_of_a_process_with_many_mappings_take_no_time_for_these(void **state)
+TEST_WITH_PAST(hits_of_a_process_with_many_mappings_take_no_time_for_these)
 {
-	struct past *p = *state;
 	const uint64_t end = 100000;
 	uint64_t without;
 
@@ -846,9 +816,8 @@ static void hits_of_a_process_with_many_mappings_take_no_time_for_these(void **s
 }
 
 /* One that is there is written over, and mapped again and again: each time of another build. */
-static void each_build_of_one_file_takes_as_long(void **state)
+TEST_WITH_PAST(each_build_of_one_file_takes_as_long)
 {
-	struct past *p = *state;
 	uint8_t build_id[20] = {};
 	struct process_event event = {
 		.type = PROCESS_MAP,
@@ -881,9 +850,8 @@ static void each_build_of_one_file_takes_as_long(void **state)
 	assert_string_equal(module_at(p, PID, 0x1000, 0), "a");
 }
 
-static void paths_take_bounded_memory(void **state)
+TEST_WITH_PAST(paths_take_bounded_memory)
 {
-	struct past *p = *state;
 	char path[4000] = "/none/";
 	struct mapping m = { .dev = 1, .path = path };
 
@@ -902,9 +870,8 @@ static void paths_take_bounded_memory(void **state)
 	assert_string_equal(module_at(p, PID, 0x10000, 0), "");
 }
 
-static void a_child_that_maps_what_it_has_takes_no_memory(void **state)
+TEST_WITH_PAST(a_child_that_maps_what_it_has_takes_no_memory)
 {
-	struct past *p = *state;
 	struct mapping code = { .start = VDSO_AT(7), .end = VDSO_AT(7) + 0x1000, .path = "[vdso]" };
 	size_t before;
 
@@ -920,9 +887,8 @@ static void a_child_that_maps_what_it_has_takes_no_memory(void **state)
  * Half of the children end. The first two were hit: one ended, the other lives. All of them are
  * children of a process with many mappings, and have one of their own.
  */
-static void what_children_map_takes_bounded_memory(void **state)
+TEST_WITH_PAST(what_children_map_takes_bounded_memory)
 {
-	struct past *p = *state;
 	const uint32_t n = 300, ended = PID + 1, lives = PID + 2, late = PID + n;
 
 	exec_at(p, 1, PID, "parent");
@@ -955,9 +921,8 @@ static void what_children_map_takes_bounded_memory(void **state)
 }
 
 /* All were hit. The mappings of some must go; each that is known is right. */
-static void what_children_that_were_hit_map_takes_bounded_memory(void **state)
+TEST_WITH_PAST(what_children_that_were_hit_map_takes_bounded_memory)
 {
-	struct past *p = *state;
 	const uint32_t n = 40;
 	uint32_t n_known = 0;
 
@@ -982,9 +947,8 @@ static void what_children_that_were_hit_map_takes_bounded_memory(void **state)
 }
 
 /* As a JIT compiler does, which makes its pages writable and executable in turn. */
-static void the_same_again_takes_no_room_and_changes_nothing(void **state)
+TEST_WITH_PAST(the_same_again_takes_no_room_and_changes_nothing)
 {
-	struct past *p = *state;
 	struct mapping code = { .path = "" };
 	size_t before = 0;
 
@@ -1003,10 +967,8 @@ static void the_same_again_takes_no_room_and_changes_nothing(void **state)
 }
 
 /* Not for each process is there one CPU, and not all are read at one moment. */
-static void a_fork_that_comes_late_is_put_where_it_belongs(void **state)
+TEST_WITH_PAST(a_fork_that_comes_late_is_put_where_it_belongs)
 {
-	struct past *p = *state;
-
 	exec_at(p, 1, PID, "parent");
 	exec_at(p, 12, PID + 1, "program");
 	map_at(p, 13, PID + 1, 0x1000, FILE_A);
@@ -1019,10 +981,8 @@ static void a_fork_that_comes_late_is_put_where_it_belongs(void **state)
 	assert_string_equal(comm_at(p, PID + 1, 30), "next");
 }
 
-static void after_a_loss_nothing_old_is_taken_for_what_runs(void **state)
+TEST_WITH_PAST(after_a_loss_nothing_old_is_taken_for_what_runs)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "program");
 	map_at(p, 11, PID, 0x1000, FILE_A);
 	lose_at(p, 20);
@@ -1037,9 +997,8 @@ static void after_a_loss_nothing_old_is_taken_for_what_runs(void **state)
 	assert_string_equal(comm_at(p, PID, 70), "known");
 }
 
-static void what_is_of_no_process_of_ours_is_not_kept(void **state)
+TEST_WITH_PAST(what_is_of_no_process_of_ours_is_not_kept)
 {
-	struct past *p = *state;
 	size_t before = processes_bytes(p->processes);
 
 	for (uint64_t i = 1; i < 1000; i++) {
@@ -1051,10 +1010,8 @@ static void what_is_of_no_process_of_ours_is_not_kept(void **state)
 	assert_string_equal(module_at(p, 0, 0x1000, 0), "");
 }
 
-static void a_process_has_the_name_that_it_had_then(void **state)
+TEST_WITH_PAST(a_process_has_the_name_that_it_had_then)
 {
-	struct past *p = *state;
-
 	exec_at(p, 10, PID, "program");
 	named_at(p, PROCESS_COMM, 20, PID, "a;b");
 	named_at(p, PROCESS_COMM, 30, PID, "");
@@ -1077,9 +1034,8 @@ static void a_process_has_the_name_that_it_had_then(void **state)
 	assert_string_equal(comm_at(p, PID + 2, 20), "known");
 }
 
-static void names_that_follow_each_other_without_end_are_bounded(void **state)
+TEST_WITH_PAST(names_that_follow_each_other_without_end_are_bounded)
 {
-	struct past *p = *state;
 	const uint64_t n = 1000;
 	size_t bytes;
 
@@ -1097,9 +1053,8 @@ static void names_that_follow_each_other_without_end_are_bounded(void **state)
 	assert_string_equal(comm_of_hit(p, PID, 500, UINT64_MAX), NOT_KNOWN);
 }
 
-static void threads_begin_no_program_and_end_none(void **state)
+TEST_WITH_PAST(threads_begin_no_program_and_end_none)
 {
-	struct past *p = *state;
 	struct process_event event = { .type = PROCESS_FORK,
 				       .pid = PID,
 				       .tid = PID + 5,
@@ -1154,9 +1109,8 @@ static uint64_t here(void)
 	return (uintptr_t)end_child;
 }
 
-static void what_was_there_before_is_looked_at(void **state)
+TEST_WITH_PAST(what_was_there_before_is_looked_at)
 {
-	struct past *p = *state;
 	pid_t pid = start_child();
 	size_t before;
 
@@ -1172,9 +1126,8 @@ static void what_was_there_before_is_looked_at(void **state)
 }
 
 /* The look saw what runs since an exec whose record had not been read yet. */
-static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void **state)
+TEST_WITH_PAST(a_look_that_came_before_the_record_of_an_exec_is_not_believed)
 {
-	struct past *p = *state;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	pid_t pid = start_child();
 
@@ -1195,9 +1148,8 @@ static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void *
 }
 
 /* Its mappings make room for those of processes that were hit. */
-static void what_was_forgotten_of_a_process_is_read_again_when_that_is_hit(void **state)
+TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child(), sharer = start_child();
 	const uint32_t child = (uint32_t)pid;
 	struct mapping code = { .path = "[vdso]" };
@@ -1239,9 +1191,8 @@ static void what_was_forgotten_of_a_process_is_read_again_when_that_is_hit(void 
 	end_child(sharer);
 }
 
-static void a_look_does_not_change_what_records_told(void **state)
+TEST_WITH_PAST(a_look_does_not_change_what_records_told)
 {
-	struct past *p = *state;
 	pid_t pid = start_child();
 
 	exec_at(p, 10, (uint32_t)pid, "program");
@@ -1284,9 +1235,8 @@ static void wait_until_read(struct past *p, uint32_t pid)
 }
 
 /* No hit asks for it once more. */
-static void a_list_that_was_late_is_read_soon(void **state)
+TEST_WITH_PAST(a_list_that_was_late_is_read_soon)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child();
 	const uint32_t child = (uint32_t)pid;
 	uint64_t due;
@@ -1312,9 +1262,8 @@ static void a_list_that_was_late_is_read_soon(void **state)
 }
 
 /* Nobody had asked for it before. */
-static void what_a_process_has_after_a_loss_is_read_at_the_end(void **state)
+TEST_WITH_PAST(what_a_process_has_after_a_loss_is_read_at_the_end)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -1327,9 +1276,8 @@ static void what_a_process_has_after_a_loss_is_read_at_the_end(void **state)
 }
 
 /* Only that of a process that was hit is waited for. */
-static void a_list_that_was_late_is_read_at_the_end(void **state)
+TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child(), other = start_child();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -1350,9 +1298,8 @@ static void a_list_that_was_late_is_read_at_the_end(void **state)
 	end_child(other);
 }
 
-static void one_that_was_late_and_has_gone_is_not_asked_for_without_end(void **state)
+TEST_WITH_PAST(one_that_was_late_and_has_gone_is_not_asked_for_without_end)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child();
 
 	hold_up(true);
@@ -1363,13 +1310,12 @@ static void one_that_was_late_and_has_gone_is_not_asked_for_without_end(void **s
 	assert_true(processes_late_due(p->processes) == UINT64_MAX);
 }
 
-static void what_is_late_again_is_asked_for_more_rarely(void **state)
+TEST_WITH_PAST(what_is_late_again_is_asked_for_more_rarely)
 {
 	const uint64_t took = NS_PER_S / 4;
 	struct late l = {};
 	uint64_t now = NS_PER_S;
 
-	(void)state;
 	late_note(&l, 7, now - took, now);
 	assert_true(late_has(&l, 7) && !late_has(&l, 8));
 	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
@@ -1396,9 +1342,8 @@ static void what_is_late_again_is_asked_for_more_rarely(void **state)
 }
 
 /* The record of the loss comes when the process was looked at already, and its hit named. */
-static void a_hit_behind_a_loss_is_named_by_a_look_behind_it(void **state)
+TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 {
-	struct past *p = *state;
 	const pid_t pid = start_child();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), key = key_of((uint32_t)pid);
 	const struct sighting seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
@@ -1413,9 +1358,8 @@ static void a_hit_behind_a_loss_is_named_by_a_look_behind_it(void **state)
 	end_child(pid);
 }
 
-static void a_process_that_was_hit_before_a_loss_was_hit(void **state)
+TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
 {
-	struct past *p = *state;
 	const struct sighting seen = { .time = 12, .since = UINT64_MAX, .user = 7 };
 	struct program_run run;
 
@@ -1429,9 +1373,8 @@ static void a_process_that_was_hit_before_a_loss_was_hit(void **state)
 	assert_false(processes_hit(p->processes, PID, &run));
 }
 
-static void a_process_that_has_gone_is_looked_at_in_vain(void **state)
+TEST_WITH_PAST(a_process_that_has_gone_is_looked_at_in_vain)
 {
-	struct past *p = *state;
 	pid_t pid = start_child();
 
 	end_child(pid);
@@ -1480,9 +1423,8 @@ static void look_again(struct past *p)
 	(void)module_at(p, (uint32_t)getpid(), 0, 0);
 }
 
-static void without_events_what_changed_between_two_looks_is_not_known_in_between(void **state)
+TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_between)
 {
-	struct past *p = *state;
 	const uint32_t own = (uint32_t)getpid();
 	void *page = map_page("/bin/sh", NULL), *later;
 	const uint64_t at = (uintptr_t)page;
@@ -1509,9 +1451,8 @@ static void without_events_what_changed_between_two_looks_is_not_known_in_betwee
 	assert_int_equal(munmap(later, 4096), 0);
 }
 
-static void without_events_a_program_that_was_counted_begins_with_its_first_hit(void **state)
+TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_hit)
 {
-	struct past *p = *state;
 	const uint32_t own = (uint32_t)getpid();
 	struct sighting seen = { .time = 100, .since = 0, .user = 7 };
 	struct program_run run;
@@ -1539,9 +1480,8 @@ static void without_events_a_program_that_was_counted_begins_with_its_first_hit(
 	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now - 1), "test_processes");
 }
 
-static void a_million_short_processes_take_bounded_memory(void **state)
+TEST_WITH(a_million_short_processes_take_bounded_memory, make_past, free_past)
 {
-	struct past *p = *state;
 	size_t few = 0, many = 0;
 
 	run_many(p, 50000, &few);
@@ -1555,10 +1495,8 @@ static void a_million_short_processes_take_bounded_memory(void **state)
 }
 
 /* No report comes, so nothing is old enough to be forgotten. */
-static void hits_without_a_report_take_bounded_memory(void **state)
+TEST_WITH_PAST(hits_without_a_report_take_bounded_memory)
 {
-	struct past *p = *state;
-
 	exec_at(p, 1, PID, "program");
 	for (uint64_t i = 0; i < 500000; i++)
 		(void)comm_of_hit(p, PID, 10 + i, UINT64_MAX);
@@ -1567,14 +1505,13 @@ static void hits_without_a_report_take_bounded_memory(void **state)
 	assert_int_equal(processes_forgotten(p->processes).processes, 0);
 }
 
-static void names_that_are_forgotten_with_their_hits_are_counted(void **state)
+TEST(names_that_are_forgotten_with_their_hits_are_counted)
 {
 	struct remote_files *none = remote_files_new(NULL, NULL, "names are missing");
 	struct past p = { .images = images_new(none) };
 	struct past *own = &p;
 	const uint32_t n = 70000;
 
-	(void)state;
 	p.processes = processes_new(p.images);
 	for (uint32_t i = 0; i < n; i++)
 		assert_string_equal(comm_of_hit(own, PID + i, 10 + i, UINT64_MAX), NOT_KNOWN);
@@ -1622,9 +1559,8 @@ static bool stays_open(struct past *p, uint32_t image)
 	return false;
 }
 
-static void a_file_that_was_hit_stays_open_until_the_report_of_the_hit(void **state)
+TEST_WITH_PAST(a_file_that_was_hit_stays_open_until_the_report_of_the_hit)
 {
-	struct past *p = *state;
 	const uint32_t image = open_file(p);
 
 	images_hold(p->images, image);
@@ -1636,9 +1572,8 @@ static void a_file_that_was_hit_stays_open_until_the_report_of_the_hit(void **st
 	assert_false(stays_open(p, image));
 }
 
-static void files_of_a_process_that_is_in_each_report_stay_open(void **state)
+TEST_WITH_PAST(files_of_a_process_that_is_in_each_report_stay_open)
 {
-	struct past *p = *state;
 	char path[256];
 	const struct mapping m = new_file(path, sizeof(path));
 	uint32_t image;
@@ -1659,9 +1594,8 @@ static void files_of_a_process_that_is_in_each_report_stay_open(void **state)
 
 #define ASKED (PID - 9)
 
-static void what_was_asked_for_is_kept_for_two_periods(void **state)
+TEST_WITH_PAST(what_was_asked_for_is_kept_for_two_periods)
 {
-	struct past *p = *state;
 	size_t most = 0;
 
 	fork_at(p, 10, PID, ASKED);
@@ -1680,69 +1614,4 @@ static void what_was_asked_for_is_kept_for_two_periods(void **state)
 	assert_string_equal(module_at(p, ASKED, 0x1000, 20), "");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_past, free_past)
-#define TEST_UNFOLLOWED(name) cmocka_unit_test_setup_teardown(name, make_unfollowed, free_past)
-	const struct CMUnitTest tests[] = {
-		TEST(a_child_has_what_its_parent_had_when_it_was_made),
-		TEST(a_child_outlives_its_parent_in_what_they_share),
-		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
-		TEST(a_child_that_only_begins_another_program_needs_not_be_told_to_share),
-		TEST(a_child_that_is_told_to_share_needs_not_be_there),
-		TEST(a_share_behind_a_loss_is_of_no_child),
-		TEST(exec_begins_with_nothing_and_what_was_stays_known),
-		TEST(a_hit_within_an_exec_is_of_the_program_before),
-		TEST(a_process_has_the_name_that_it_had_then),
-		TEST(names_that_follow_each_other_without_end_are_bounded),
-		TEST(a_number_that_comes_round_is_another_process),
-		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
-		TEST(what_a_mapping_does_not_cover_of_another_stays),
-		TEST(the_list_of_a_time_has_what_was_mapped_then),
-		TEST(what_was_mapped_where_and_when_is_as_it_was),
-		TEST(files_that_no_process_has_any_more_are_forgotten),
-		TEST(an_epoch_stands_for_one_meaning_of_all_addresses),
-		TEST(mappings_are_bounded_and_what_is_forgotten_is_counted),
-		TEST(a_mapping_without_room_does_not_leave_the_one_before),
-		TEST(a_look_adds_as_many_as_there_is_room_for),
-		TEST(a_look_adds_what_lies_where_nothing_was),
-		TEST(a_look_at_many_mappings_takes_no_time_for_the_past),
-		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
-		TEST(a_process_that_executes_without_end_takes_bounded_memory),
-		TEST(hits_of_a_process_with_many_mappings_take_no_time_for_these),
-		TEST(each_build_of_one_file_takes_as_long),
-		TEST(paths_take_bounded_memory),
-		TEST(a_child_that_maps_what_it_has_takes_no_memory),
-		TEST(what_children_map_takes_bounded_memory),
-		TEST(what_children_that_were_hit_map_takes_bounded_memory),
-		TEST(the_same_again_takes_no_room_and_changes_nothing),
-		TEST(a_fork_that_comes_late_is_put_where_it_belongs),
-		TEST(after_a_loss_nothing_old_is_taken_for_what_runs),
-		TEST(what_is_of_no_process_of_ours_is_not_kept),
-		TEST(threads_begin_no_program_and_end_none),
-		TEST(what_was_there_before_is_looked_at),
-		TEST(a_look_that_came_before_the_record_of_an_exec_is_not_believed),
-		TEST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit),
-		TEST(a_look_does_not_change_what_records_told),
-		TEST(a_process_that_has_gone_is_looked_at_in_vain),
-		TEST(a_list_that_was_late_is_read_soon),
-		TEST(what_a_process_has_after_a_loss_is_read_at_the_end),
-		TEST(a_list_that_was_late_is_read_at_the_end),
-		TEST(one_that_was_late_and_has_gone_is_not_asked_for_without_end),
-		TEST(what_is_late_again_is_asked_for_more_rarely),
-		TEST(a_hit_behind_a_loss_is_named_by_a_look_behind_it),
-		TEST(a_process_that_was_hit_before_a_loss_was_hit),
-		TEST(a_million_short_processes_take_bounded_memory),
-		TEST(what_was_asked_for_is_kept_for_two_periods),
-		TEST(hits_without_a_report_take_bounded_memory),
-		cmocka_unit_test(names_that_are_forgotten_with_their_hits_are_counted),
-		TEST(a_file_that_was_hit_stays_open_until_the_report_of_the_hit),
-		TEST(files_of_a_process_that_is_in_each_report_stay_open),
-		TEST_UNFOLLOWED(
-			without_events_what_changed_between_two_looks_is_not_known_in_between),
-		TEST_UNFOLLOWED(
-			without_events_a_program_that_was_counted_begins_with_its_first_hit),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

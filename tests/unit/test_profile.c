@@ -1,13 +1,6 @@
 /* rooms: profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/hash.h"
 #include "profile/builder.h"
@@ -56,9 +49,8 @@ static void expect_frames(const struct profile *p, size_t stack, const uint32_t 
 		assert_int_equal(frame_at(p, stack, i), frames[i]);
 }
 
-static void an_empty_report_has_nothing(void **state)
+TEST(an_empty_report_has_nothing)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 
 	struct profile *r = finish(b, 0, 0);
@@ -72,9 +64,8 @@ static void an_empty_report_has_nothing(void **state)
 	profile_free(NULL);
 }
 
-static void equal_frames_of_one_process_are_one_entry(void **state)
+TEST(equal_frames_of_one_process_are_one_entry)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
@@ -95,9 +86,8 @@ static void equal_frames_of_one_process_are_one_entry(void **state)
 	profile_free(r);
 }
 
-static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
+TEST(entries_differ_by_pid_and_by_where_user_frames_begin)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
@@ -114,14 +104,13 @@ static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
 	profile_free(r);
 }
 
-static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
+TEST(without_pids_entries_differ_by_the_name_of_the_process)
 {
 	static const char *const names[] = { "sh", "true", "sh", NULL };
 	struct profile_builder *b = profile_builder_new(1);
 	char copy[] = "sh";
 	uint32_t frames[] = { 4, 9 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct profile_stack entry = { .count = 1, .frames = frames, .n_user = 2 };
 
@@ -137,13 +126,12 @@ static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
 	profile_free(r);
 }
 
-static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **state)
+TEST(a_process_that_names_itself_otherwise_is_told_apart_by_name)
 {
 	static const char *const names[] = { "before", "after", "before", "" };
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct profile_stack entry = {
 			.count = 1, .frames = frames, .n_user = 2, .pid = 7
@@ -161,9 +149,8 @@ static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **s
 	profile_free(r);
 }
 
-static void frames_are_copied(void **state)
+TEST(frames_are_copied)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1, 2 };
 
@@ -176,9 +163,8 @@ static void frames_are_copied(void **state)
 	profile_free(r);
 }
 
-static void the_name_of_a_process_is_kept_once_it_is_known(void **state)
+TEST(the_name_of_a_process_is_kept_once_it_is_known)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1 };
 	struct profile_stack entry = { .count = 1, .frames = frames, .n_kernel = 1, .pid = 9 };
@@ -193,9 +179,8 @@ static void the_name_of_a_process_is_kept_once_it_is_known(void **state)
 	profile_free(r);
 }
 
-static void equal_counts_stay_in_the_order_in_which_they_were_added(void **state)
+TEST(equal_counts_stay_in_the_order_in_which_they_were_added)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 0; i < 1000; i++)
@@ -215,9 +200,8 @@ static void equal_counts_stay_in_the_order_in_which_they_were_added(void **state
 	profile_free(r);
 }
 
-static void min_and_top_leave_out_the_rare_and_say_how_much(void **state)
+TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
@@ -234,9 +218,8 @@ static void min_and_top_leave_out_the_rare_and_say_how_much(void **state)
 	profile_free(r);
 }
 
-static void min_alone_keeps_what_counts_as_much(void **state)
+TEST(min_alone_keeps_what_counts_as_much)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
@@ -249,9 +232,8 @@ static void min_alone_keeps_what_counts_as_much(void **state)
 	profile_free(r);
 }
 
-static void top_beyond_the_number_of_entries_keeps_all(void **state)
+TEST(top_beyond_the_number_of_entries_keeps_all)
 {
-	(void)state;
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
@@ -264,9 +246,8 @@ static void top_beyond_the_number_of_entries_keeps_all(void **state)
 	profile_free(r);
 }
 
-static void a_row_longer_than_a_block_of_the_pool_is_kept_whole(void **state)
+TEST(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
 {
-	(void)state;
 	enum { N = 100000 };
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t *frames = calloc(N, sizeof(*frames));
@@ -298,9 +279,8 @@ static uint32_t make_row(uint32_t i, uint32_t *frames)
 	return n;
 }
 
-static void two_hundred_thousand_random_entries_are_counted_exactly(void **state)
+TEST(two_hundred_thousand_random_entries_are_counted_exactly)
 {
-	(void)state;
 	enum { N = 200000, ROWS = 70000 };
 	struct profile_builder *b = profile_builder_new(1);
 	uint64_t *expected = calloc(ROWS, sizeof(*expected));
@@ -342,7 +322,7 @@ static void two_hundred_thousand_random_entries_are_counted_exactly(void **state
 }
 
 /* Nothing is borrowed from the table, or from the caller. */
-static void a_profile_owns_its_texts(void **state)
+TEST(a_profile_owns_its_texts)
 {
 	char name[] = "read", module[] = "libc.so.6", file[] = "read.c", comm[] = "tar";
 	struct frame frame = { .name = name, .module = module, .file = file, .line = 7 };
@@ -354,7 +334,6 @@ static void a_profile_owns_its_texts(void **state)
 	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p;
 
-	(void)state;
 	profile_builder_add(b, &stack);
 	p = profile_builder_finish(b, &table);
 	profile_builder_free(b);
@@ -368,12 +347,11 @@ static void a_profile_owns_its_texts(void **state)
 	profile_free(p);
 }
 
-static void losses_keep_their_order_and_those_of_0_are_left_out(void **state)
+TEST(losses_keep_their_order_and_those_of_0_are_left_out)
 {
 	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p = finish(b, 0, 0);
 
-	(void)state;
 	profile_add_loss(p, "first", 3);
 	profile_add_loss(p, "none", 0);
 	profile_add_loss(p, "second", 1);
@@ -383,7 +361,7 @@ static void losses_keep_their_order_and_those_of_0_are_left_out(void **state)
 	profile_free(p);
 }
 
-static void equal_sets_of_labels_have_one_number(void **state)
+TEST(equal_sets_of_labels_have_one_number)
 {
 	const struct profile_label a[] = { { .key = "cgroup", .text = "/x" },
 					   { .key = "cpu", .number = 3 } };
@@ -396,7 +374,6 @@ static void equal_sets_of_labels_have_one_number(void **state)
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 
-	(void)state;
 	assert_int_equal(profile_builder_labels(b, NULL, 0), 0);
 	assert_int_equal(profile_builder_labels(b, a, 2), 1);
 	assert_int_equal(profile_builder_labels(b, c, 2), 2);
@@ -422,14 +399,13 @@ static void equal_sets_of_labels_have_one_number(void **state)
 	profile_free(p);
 }
 
-static void further_values_are_added_up_after_and_before_a_change(void **state)
+TEST(further_values_are_added_up_after_and_before_a_change)
 {
 	struct profile_builder *b = profile_builder_new(3);
 	uint32_t frames[] = { 4, 9 };
 	const int64_t first[] = { 10, -5 }, second[] = { 1, -2 }, before[] = { 7, 8 };
 	struct profile_stack stack = { .count = 2, .more = first, .frames = frames, .n_user = 2 };
 
-	(void)state;
 	profile_builder_add(b, &stack);
 	stack.more = second;
 	stack.more_before = before;
@@ -454,13 +430,12 @@ static void further_values_are_added_up_after_and_before_a_change(void **state)
 	profile_free(p);
 }
 
-static void parts_follow_their_stacks(void **state)
+TEST(parts_follow_their_stacks)
 {
 	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
 
-	(void)state;
 	const uint32_t often = profile_builder_add(b, &stack);
 
 	stack = (struct profile_stack){ .count = 1, .frames = frames, .n_user = 1 };
@@ -491,7 +466,7 @@ static void parts_follow_their_stacks(void **state)
 	profile_free(p);
 }
 
-static void images_are_those_of_frames_in_stacks(void **state)
+TEST(images_are_those_of_frames_in_stacks)
 {
 	struct frame_image images[] = { { .path = "/bin/a" },
 					{ .path = "/bin/b", .build_id = "ab" } };
@@ -503,7 +478,6 @@ static void images_are_those_of_frames_in_stacks(void **state)
 	uint32_t frames[] = { 2, 1 };
 	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
 
-	(void)state;
 	profile_builder_add(b, &stack);
 
 	struct profile *p = profile_builder_finish(b, &table);
@@ -517,29 +491,4 @@ static void images_are_those_of_frames_in_stacks(void **state)
 	profile_builder_free(b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_report_has_nothing),
-		cmocka_unit_test(equal_frames_of_one_process_are_one_entry),
-		cmocka_unit_test(entries_differ_by_pid_and_by_where_user_frames_begin),
-		cmocka_unit_test(without_pids_entries_differ_by_the_name_of_the_process),
-		cmocka_unit_test(a_process_that_names_itself_otherwise_is_told_apart_by_name),
-		cmocka_unit_test(frames_are_copied),
-		cmocka_unit_test(the_name_of_a_process_is_kept_once_it_is_known),
-		cmocka_unit_test(equal_counts_stay_in_the_order_in_which_they_were_added),
-		cmocka_unit_test(min_and_top_leave_out_the_rare_and_say_how_much),
-		cmocka_unit_test(min_alone_keeps_what_counts_as_much),
-		cmocka_unit_test(top_beyond_the_number_of_entries_keeps_all),
-		cmocka_unit_test(a_row_longer_than_a_block_of_the_pool_is_kept_whole),
-		cmocka_unit_test(two_hundred_thousand_random_entries_are_counted_exactly),
-		cmocka_unit_test(a_profile_owns_its_texts),
-		cmocka_unit_test(losses_keep_their_order_and_those_of_0_are_left_out),
-		cmocka_unit_test(equal_sets_of_labels_have_one_number),
-		cmocka_unit_test(further_values_are_added_up_after_and_before_a_change),
-		cmocka_unit_test(parts_follow_their_stacks),
-		cmocka_unit_test(images_are_those_of_frames_in_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,19 +1,7 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/regexp.h"
 #include "base/strbuf.h"
 
@@ -29,7 +17,7 @@ static char *repeated(const char *text, unsigned n, const char *middle, const ch
 	return b.text;
 }
 
-static void one_that_takes_all_memory_or_ages_is_refused(void **state)
+TEST(one_that_takes_all_memory_or_ages_is_refused)
 {
 	static const char costly[] = ": it takes too much time or memory";
 	const struct {
@@ -48,7 +36,6 @@ static void one_that_takes_all_memory_or_ages_is_refused(void **state)
 		{ xstrdup("((a*)*)*\\1c"), ": back-references (\\1) are not supported" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup(regexp_freep) struct regexp *r = NULL;
 		struct error e = {};
@@ -60,7 +47,7 @@ static void one_that_takes_all_memory_or_ages_is_refused(void **state)
 	}
 }
 
-static void an_ordinary_one_is_not_taken_for_a_costly_one(void **state)
+TEST(an_ordinary_one_is_not_taken_for_a_costly_one)
 {
 	cleanup_free char *list = repeated("tcp_sendmsg|", 340, "x", "");
 	const char *const texts[] = {
@@ -77,7 +64,6 @@ static void an_ordinary_one_is_not_taken_for_a_costly_one(void **state)
 		"\\{9999\\}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		cleanup(regexp_freep) struct regexp *r = NULL;
 		struct error e = {};
@@ -88,12 +74,11 @@ static void an_ordinary_one_is_not_taken_for_a_costly_one(void **state)
 }
 
 /* Compiled anew in between. */
-static void one_matches_alike_however_often(void **state)
+TEST(one_matches_alike_however_often)
 {
 	cleanup(regexp_freep) struct regexp *r = NULL;
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(regexp_new(".*[a-m].{3}x", &r, &e), 0);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_true(regexp_matches(r, "zzhzzzxzz"));
@@ -115,13 +100,12 @@ static char *long_name(void)
 }
 
 /* To look for it in the whole name takes minutes. */
-static void it_gives_up_within_a_name(void **state)
+TEST(it_gives_up_within_a_name)
 {
 	cleanup(regexp_freep) struct regexp *r = NULL;
 	cleanup_free char *name = long_name();
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(regexp_new("(.*[A-Z0-9].{20}|(.?){1000}y)x~", &r, &e), 0);
 	assert_false(regexp_matches(r, "a short one"));
 	assert_int_equal(regexp_check(r, &e), 0);
@@ -132,13 +116,12 @@ static void it_gives_up_within_a_name(void **state)
 	assert_false(regexp_matches(r, "a1234567890123456789012345678x~"));
 }
 
-static void what_stands_at_the_end_of_a_long_name_is_found(void **state)
+TEST(what_stands_at_the_end_of_a_long_name_is_found)
 {
 	cleanup(regexp_freep) struct regexp *end = NULL, *whole = NULL;
 	cleanup_free char *name = long_name();
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(regexp_new("9$", &end, &e), 0);
 	assert_int_equal(regexp_new("^[a-cX-Z0-9_]*9$", &whole, &e), 0);
 	name[10000] = '9';
@@ -150,15 +133,4 @@ static void what_stands_at_the_end_of_a_long_name_is_found(void **state)
 	assert_false(regexp_matches(whole, name));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_that_takes_all_memory_or_ages_is_refused),
-		cmocka_unit_test(an_ordinary_one_is_not_taken_for_a_costly_one),
-		cmocka_unit_test(one_matches_alike_however_often),
-		cmocka_unit_test(it_gives_up_within_a_name),
-		cmocka_unit_test(what_stands_at_the_end_of_a_long_name_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

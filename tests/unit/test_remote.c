@@ -4,25 +4,10 @@
  * What helpers do for unwind tables, with helpers that die, hang and lie: a file's table is lost,
  * and nothing else.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/object.h"
 #include "reader/roles.h"
@@ -242,7 +227,6 @@ static int start(void **state)
 {
 	struct error e;
 
-	(void)state;
 	memcpy(roles, reader_roles, sizeof(roles));
 	roles[ROLE_OPENER].run = be_opener;
 	roles[ROLE_PARSER].run = be_parser;
@@ -262,7 +246,6 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	remote_free(remote);
 	remote_files_free(files);
 	devices_free(devices);
@@ -271,6 +254,8 @@ static int end(void **state)
 	(void)munmap(shared, sizeof(*shared));
 	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
 }
+
+#define TEST_WITH_HELPERS(name) TEST_WITH(name, start, end)
 
 static void trick(unsigned role, uint32_t what, enum trick trick)
 {
@@ -323,13 +308,12 @@ static void expect_libc(void)
 
 /* -- What holds. -- */
 
-static void a_list_is_what_is_mapped(void **state)
+TEST_WITH_HELPERS(a_list_is_what_is_mapped)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	cleanup(mapping_list_fini) struct mapping_list own = {};
 	struct error e;
 
-	(void)state;
 	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
 	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
 	assert_true(mapping_list_is_equal(&own, &list.list));
@@ -337,11 +321,10 @@ static void a_list_is_what_is_mapped(void **state)
 	assert_true(list.cost > 0);
 }
 
-static void states_are_those_of_the_files(void **state)
+TEST_WITH_HELPERS(states_are_those_of_the_files)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 
-	(void)state;
 	list_own(&list);
 	for (size_t i = 0; i < list.list.n; i++) {
 		const struct mapping *m = &list.list.mappings[i];
@@ -360,26 +343,24 @@ static void states_are_those_of_the_files(void **state)
 	}
 }
 
-static void a_process_that_has_gone_has_no_list(void **state)
+TEST_WITH_HELPERS(a_process_that_has_gone_has_no_list)
 {
 	struct remote_list list;
 	struct error e;
 	const pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(remote_list(files, (uint32_t)pid, &list, &e), -ESRCH);
 }
 
-static void a_table_that_makes_no_sense_is_none_and_its_reader_goes(void **state)
+TEST_WITH_HELPERS(a_table_that_makes_no_sense_is_none_and_its_reader_goes)
 {
 	static const enum trick lies[] = { TOO_SHORT,        TOO_LONG,       TOO_MANY_RANGES,
 					   PAGES_FALL,       PAGES_TOO_FAR,  RULE_TOO_LARGE,
 					   ENTRIES_OVERFLOW, RESULT_POSITIVE };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		cleanup(remote_table_fini) struct remote_table table = {};
 		struct error e;
@@ -393,9 +374,8 @@ static void a_table_that_makes_no_sense_is_none_and_its_reader_goes(void **state
 	expect_libc();
 }
 
-static void a_list_that_makes_no_sense_is_none(void **state)
+TEST_WITH_HELPERS(a_list_that_makes_no_sense_is_none)
 {
-	(void)state;
 	for (enum trick lie = LIST_TOO_SHORT; lie <= LIST_ODD; lie++) {
 		cleanup(remote_list_fini) struct remote_list list = {};
 		struct error e;
@@ -407,24 +387,22 @@ static void a_list_that_makes_no_sense_is_none(void **state)
 	expect_libc();
 }
 
-static void states_of_more_files_than_were_asked_for_are_none(void **state)
+TEST_WITH_HELPERS(states_of_more_files_than_were_asked_for_are_none)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 
-	(void)state;
 	trick(ROLE_OPENER, ASK_STATES, STATES_TOO_MANY);
 	list_own(&list);
 	assert_int_equal(shared->trick, NO_TRICK);
 	expect_libc();
 }
 
-static void a_reader_that_dies_costs_the_file_that_it_was_reading(void **state)
+TEST_WITH_HELPERS(a_reader_that_dies_costs_the_file_that_it_was_reading)
 {
 	static const enum trick ends[] = { DIE, DIE_BY_SIGNAL };
 	static const char *const words[] = { "its reader ended",
 					     "its reader was ended by signal 9 (Killed)" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		cleanup(remote_table_fini) struct remote_table table = {};
 		struct error e;
@@ -436,12 +414,11 @@ static void a_reader_that_dies_costs_the_file_that_it_was_reading(void **state)
 	}
 }
 
-static void a_reader_that_takes_too_long_is_ended(void **state)
+TEST_WITH_HELPERS(a_reader_that_takes_too_long_is_ended)
 {
 	cleanup(remote_table_fini) struct remote_table table = {};
 	struct error e;
 
-	(void)state;
 	expect_libc();
 	roles[ROLE_PARSER].wall_ns = SHORT_NS;
 	trick(ROLE_PARSER, ASK_TABLE, HANG);
@@ -452,12 +429,11 @@ static void a_reader_that_takes_too_long_is_ended(void **state)
 	expect_libc();
 }
 
-static void what_an_opener_died_at_is_asked_of_the_next(void **state)
+TEST_WITH_HELPERS(what_an_opener_died_at_is_asked_of_the_next)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	struct error e;
 
-	(void)state;
 	trick(ROLE_OPENER, ASK_LIST, DIE);
 	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
 	assert_int_equal(shared->trick, NO_TRICK);
@@ -479,14 +455,13 @@ static void expect_dead(const struct mapping *m)
 	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before);
 }
 
-static void nothing_more_is_opened_of_a_device_that_is_silent_twice(void **state)
+TEST_WITH_HELPERS(nothing_more_is_opened_of_a_device_that_is_silent_twice)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	const struct file_state *told;
 	const struct mapping *m;
 	struct file_state file;
 
-	(void)state;
 	list_own(&list);
 	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &told);
 	/*
@@ -540,7 +515,7 @@ static void copy_self(const char *path, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
-static void files_that_others_may_write_to_have_a_reader_of_their_own(void **state)
+TEST_WITH_HELPERS(files_that_others_may_write_to_have_a_reader_of_their_own)
 {
 	cleanup_free char *path = scratch_path("file");
 	cleanup(remote_table_fini) struct remote_table table = {};
@@ -548,7 +523,6 @@ static void files_that_others_may_write_to_have_a_reader_of_their_own(void **sta
 	struct error e;
 	struct mapping m;
 
-	(void)state;
 	copy_self(path, 0775);
 	m = map_file(path);
 	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
@@ -560,14 +534,13 @@ static void files_that_others_may_write_to_have_a_reader_of_their_own(void **sta
 }
 
 /* By one user. Root's are not counted. */
-static void files_that_take_too_much_time_are_not_read_any_more(void **state)
+TEST_WITH_HELPERS(files_that_take_too_much_time_are_not_read_any_more)
 {
 	cleanup_free char *path = scratch_path("file");
 	cleanup(remote_table_fini) struct remote_table table = {};
 	struct file_state file;
 	struct error e;
 
-	(void)state;
 	remote_free(remote);
 	remote = remote_new(files, 1);
 	for (int i = 0; i < 2; i++) {
@@ -587,7 +560,7 @@ static void files_that_take_too_much_time_are_not_read_any_more(void **state)
 	expect_libc();
 }
 
-static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
+TEST_WITH_HELPERS(a_file_that_has_changed_is_not_taken_for_what_it_was)
 {
 	cleanup_free char *path = scratch_path("file");
 	struct remote_table table;
@@ -595,7 +568,6 @@ static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
 	struct error e;
 	struct mapping m;
 
-	(void)state;
 	copy_self(path, 0755);
 	m = map_file(path);
 	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
@@ -605,7 +577,7 @@ static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
 	(void)unlink(path);
 }
 
-static void what_is_no_program_has_no_table(void **state)
+TEST_WITH_HELPERS(what_is_no_program_has_no_table)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	cleanup_free char *path = scratch_path("file");
@@ -613,8 +585,6 @@ static void what_is_no_program_has_no_table(void **state)
 	struct file_state file;
 	struct error e;
 	struct mapping m;
-
-	(void)state;
 
 	FILE *f = fopen(path, "we");
 
@@ -628,23 +598,21 @@ static void what_is_no_program_has_no_table(void **state)
 	(void)unlink(path);
 }
 
-static void the_vdso_has_a_table(void **state)
+TEST_WITH_HELPERS(the_vdso_has_a_table)
 {
 	cleanup(remote_table_fini) struct remote_table table = {};
 	struct error e;
 
-	(void)state;
 	assert_ok(remote_table_of_vdso(remote, &table, &e), e);
 	assert_true(table.view.n_entries > 1);
 }
 
-static void without_a_warden_all_fails_and_nothing_waits(void **state)
+TEST_WITH_HELPERS(without_a_warden_all_fails_and_nothing_waits)
 {
 	struct remote_list list;
 	struct remote_table table;
 	struct error e;
 
-	(void)state;
 	expect_libc();
 	assert_int_equal(kill(warden.pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)warden.pid, NULL, WEXITED | WNOWAIT), 0);
@@ -655,41 +623,15 @@ static void without_a_warden_all_fails_and_nothing_waits(void **state)
 	}
 }
 
-static void whoever_waits_returns_at_the_end(void **state)
+TEST_WITH_HELPERS(whoever_waits_returns_at_the_end)
 {
 	struct remote_list list;
 	struct error e;
 
-	(void)state;
 	expect_libc();
 	trick(ROLE_OPENER, ASK_LIST, HANG);
 	client_end(client);
 	assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -ECANCELED);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_list_is_what_is_mapped),
-		TEST(states_are_those_of_the_files),
-		TEST(a_process_that_has_gone_has_no_list),
-		TEST(a_table_that_makes_no_sense_is_none_and_its_reader_goes),
-		TEST(a_list_that_makes_no_sense_is_none),
-		TEST(states_of_more_files_than_were_asked_for_are_none),
-		TEST(a_reader_that_dies_costs_the_file_that_it_was_reading),
-		TEST(a_reader_that_takes_too_long_is_ended),
-		TEST(what_an_opener_died_at_is_asked_of_the_next),
-		TEST(nothing_more_is_opened_of_a_device_that_is_silent_twice),
-		TEST(files_that_others_may_write_to_have_a_reader_of_their_own),
-		TEST(files_that_take_too_much_time_are_not_read_any_more),
-		TEST(a_file_that_has_changed_is_not_taken_for_what_it_was),
-		TEST(what_is_no_program_has_no_table),
-		TEST(the_vdso_has_a_table),
-		TEST(without_a_warden_all_fails_and_nothing_waits),
-		TEST(whoever_waits_returns_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -4,18 +4,8 @@
  * Renderers against files in tests/golden, byte for byte: without options, with each one, and with
  * all, named by their letters (text_s.txt). See golden.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "golden.h"
 #include "profile/builder.h"
 #include "report/escape.h"
@@ -32,34 +22,47 @@ static struct render_style style_of(const char *options)
 				      .time = strchr(options, 'T') ? "14:02:11" : NULL };
 }
 
-static void expect_golden(const char *form, render_function *render, const char *options)
+static const struct golden_row {
+	const char *name;
+	render_function *render;
+	const char *form, *options;
+} golden_rows[] = {
+	{ "golden text", render_text, "text", "" },
+	{ "golden text s", render_text, "text", "s" },
+	{ "golden text v", render_text, "text", "v" },
+	{ "golden text d", render_text, "text", "d" },
+	{ "golden text P", render_text, "text", "P" },
+	{ "golden text T", render_text, "text", "T" },
+	{ "golden text svdPT", render_text, "text", "svdPT" },
+	{ "golden folded", render_folded, "folded", "" },
+	{ "golden folded s", render_folded, "folded", "s" },
+	{ "golden folded v", render_folded, "folded", "v" },
+	{ "golden folded d", render_folded, "folded", "d" },
+	{ "golden folded P", render_folded, "folded", "P" },
+	{ "golden folded svdP", render_folded, "folded", "svdP" },
+};
+
+static void the_form_is_what_the_golden_file_says(void **state)
 {
-	struct render_style style = style_of(options);
+	const struct golden_row *row = *state;
+	const struct render_style style = style_of(row->options);
 	struct profile *r = sample(style.per_process);
 	struct strbuf made = {};
 	char name[64];
 
-	assert_int_equal(render(r, &style, to_strbuf, &made), 0);
-	(void)snprintf(name, sizeof(name), "%s%s%s.txt", form, options[0] ? "_" : "", options);
+	assert_int_equal(row->render(r, &style, to_strbuf, &made), 0);
+	(void)snprintf(name, sizeof(name), "%s%s%s.txt", row->form, row->options[0] ? "_" : "",
+		       row->options);
 	golden_expect(name, &made);
 	strbuf_fini(&made);
 	profile_free(r);
 }
 
-static void text_is_what_the_golden_file_says(void **state)
-{
-	expect_golden("text", render_text, *state);
-}
-
-static void folded_is_what_the_golden_file_says(void **state)
-{
-	expect_golden("folded", render_folded, *state);
-}
+TEST_ROWS(golden_rows, the_form_is_what_the_golden_file_says)
 
 /* Without golden files: the layout of bcc's own example, typed in here. */
-static void text_has_the_layout_of_bcc(void **state)
+TEST(text_has_the_layout_of_bcc)
 {
-	(void)state;
 	static const struct frame frames[] = {
 		{ .kind = FRAME_KERNEL, .name = "submit_bio" },
 		{ .kind = FRAME_KERNEL, .name = "entry_SYSCALL_64_fastpath" },
@@ -89,14 +92,13 @@ static void text_has_the_layout_of_bcc(void **state)
 }
 
 /* Files of other programs may have such, and so have differences that they made. */
-static void counts_below_zero_keep_their_sign(void **state)
+TEST(counts_below_zero_keep_their_sign)
 {
 	const struct render_style style = {};
 	const uint32_t row[] = { 0 };
 	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf made = {};
 
-	(void)state;
 	(void)profile_builder_add(
 		b, &(struct profile_stack){ .count = -7, .frames = row, .n_kernel = 1 });
 
@@ -111,9 +113,8 @@ static void counts_below_zero_keep_their_sign(void **state)
 	profile_free(r);
 }
 
-static void the_time_has_no_place_in_folded(void **state)
+TEST(the_time_has_no_place_in_folded)
 {
-	(void)state;
 	struct render_style style = { .time = "14:02:11" };
 	struct profile *r = sample(false);
 	struct strbuf with = {}, without = {};
@@ -127,9 +128,8 @@ static void the_time_has_no_place_in_folded(void **state)
 	profile_free(r);
 }
 
-static void an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded(void **state)
+TEST(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded)
 {
-	(void)state;
 	struct render_style style = {};
 	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf made = {};
@@ -154,9 +154,8 @@ static void expect_escaped(const char *text, const char *expected, bool is_folde
 	strbuf_fini(&made);
 }
 
-static void what_could_drive_a_terminal_is_made_visible(void **state)
+TEST(what_could_drive_a_terminal_is_made_visible)
 {
-	(void)state;
 	expect_escaped("\x1b[31mred\x7f\t\r", "\\x1b[31mred\\x7f\\x09\\x0d", false);
 	expect_escaped("\xc2\x80|\xc2\x9f|\xc2\xa0", "\\xc2\\x80|\\xc2\\x9f|\xc2\xa0", false);
 	expect_escaped("a\xe2\x80\xae"
@@ -173,9 +172,8 @@ static void what_could_drive_a_terminal_is_made_visible(void **state)
 	expect_escaped("\\x1b \x1b \\\x1b", "\\x5cx1b \\x1b \\\\x1b", false);
 }
 
-static void valid_utf8_stays_and_the_rest_is_made_visible(void **state)
+TEST(valid_utf8_stays_and_the_rest_is_made_visible)
 {
-	(void)state;
 	expect_escaped("h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x9d",
 		       "h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x9d", false);
 	expect_escaped("\xff\xfe", "\\xff\\xfe", false);
@@ -187,9 +185,8 @@ static void valid_utf8_stays_and_the_rest_is_made_visible(void **state)
 	expect_escaped("\xe2\x28\xa1", "\\xe2(\\xa1", false);
 }
 
-static void folded_replaces_what_ends_a_frame_or_a_line(void **state)
+TEST(folded_replaces_what_ends_a_frame_or_a_line)
 {
-	(void)state;
 	expect_escaped("La/b;::run\n", "La/b_::run_", true);
 	expect_escaped("a\x1b\r", "a\\x1b\\x0d", true);
 }
@@ -203,9 +200,8 @@ static void expect_escaped_name(const char *name, const char *expected)
 	strbuf_fini(&made);
 }
 
-static void no_name_looks_like_a_mark(void **state)
+TEST(no_name_looks_like_a_mark)
 {
-	(void)state;
 	expect_escaped_name("[unknown]", "\\x5bunknown]");
 	expect_escaped_name("[cut: depth]", "\\x5bcut: depth]");
 	expect_escaped_name("[unverified: frame pointers]", "\\x5bunverified: frame pointers]");
@@ -234,9 +230,8 @@ static void expect_unnamed(const char *module, bool has_start, const char *expec
 	strbuf_fini(&made);
 }
 
-static void no_file_looks_like_a_mark_or_another_ones_function(void **state)
+TEST(no_file_looks_like_a_mark_or_another_ones_function)
 {
-	(void)state;
 	expect_unnamed("libx.so", true, "[libx.so+0x1200]");
 	expect_unnamed("libx.so", false, "[libx.so]");
 	expect_unnamed("libstdc++.so", true, "[libstdc++.so+0x1200]");
@@ -251,9 +246,8 @@ static void no_file_looks_like_a_mark_or_another_ones_function(void **state)
 }
 
 /* Whatever a name is made of: as many lines as entries, as many parts as frames. */
-static void no_name_breaks_a_folded_line(void **state)
+TEST(no_name_breaks_a_folded_line)
 {
-	(void)state;
 	for (int byte = 1; byte < 256; byte++) {
 		char name[] = { 'a', (char)byte, 'b', '\0' };
 		struct frame frames[] = { { .name = name }, { .name = name } };
@@ -292,7 +286,6 @@ static int weak_write(void *context, const char *bytes, size_t n)
 {
 	struct weak_sink *sink = context;
 
-	(void)bytes;
 	assert_true(n > 0);
 	return sink->n_calls++ < sink->n_good ? 0 : -32;
 }
@@ -310,9 +303,8 @@ static struct profile *large_report(uint32_t n, uint32_t depth)
 	return finish(b, &table);
 }
 
-static void a_sink_that_fails_ends_rendering_with_its_result(void **state)
+TEST(a_sink_that_fails_ends_rendering_with_its_result)
 {
-	(void)state;
 	struct profile *r = large_report(20000, 10);
 	struct render_style style = { .per_process = true };
 
@@ -327,9 +319,8 @@ static void a_sink_that_fails_ends_rendering_with_its_result(void **state)
 	profile_free(r);
 }
 
-static void a_name_longer_than_the_buffer_is_written_whole(void **state)
+TEST(a_name_longer_than_the_buffer_is_written_whole)
 {
-	(void)state;
 	enum { N = 200000 };
 	char *name = malloc(N + 1);
 	struct frame frames[] = { { .name = name }, { .name = "x" } };
@@ -356,7 +347,6 @@ static void a_name_longer_than_the_buffer_is_written_whole(void **state)
 
 static int count_bytes(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
 	*(size_t *)context += n;
 	return 0;
 }
@@ -364,9 +354,8 @@ static int count_bytes(void *context, const char *bytes, size_t n)
 /* Ends the program where a stack costs more, the more stacks there are: hours, then. */
 #define PATIENCE_S 300
 
-static void two_hundred_thousand_stacks_are_written(void **state)
+TEST(two_hundred_thousand_stacks_are_written)
 {
-	(void)state;
 	struct profile *r = large_report(200000, 20);
 	struct render_style style = { .addresses = true, .offsets = true };
 	size_t n_text = 0, n_folded = 0;
@@ -390,9 +379,8 @@ static void expect_losses(const struct profile_loss *losses, size_t n, const cha
 	strbuf_fini(&made);
 }
 
-static void losses_are_named_by_reason_and_silent_when_nothing_was_lost(void **state)
+TEST(losses_are_named_by_reason_and_silent_when_nothing_was_lost)
 {
-	(void)state;
 	struct profile_loss losses[] = { { "no room for a new stack", 0 },
 					 { "nested too deep on one CPU", 0 },
 					 { "no memory at hand", 0 } };
@@ -423,13 +411,12 @@ static void check_label(const struct frame *frame, enum label_form form, const c
 	labels_fini(&labels);
 }
 
-static void source_lines_and_inlined_functions_are_marked(void **state)
+TEST(source_lines_and_inlined_functions_are_marked)
 {
 	struct frame frame = {
 		.kind = FRAME_USER, .name = "f", .offset = 4, .file = "a;\x1b.c", .line = 4294967295
 	};
 
-	(void)state;
 	check_label(&frame, LABEL_TEXT, "  f+0x4 a;\\x1b.c:4294967295\n");
 	check_label(&frame, LABEL_FOLDED, "f+0x4 a_\\x1b.c:4294967295");
 	frame.is_inlined = true;
@@ -438,45 +425,4 @@ static void source_lines_and_inlined_functions_are_marked(void **state)
 	check_label(&frame, LABEL_FOLDED, "f [inlined]");
 }
 
-/* The option's letters are the state. */
-#define SAMPLE(form, letters)                                                              \
-	{                                                                                  \
-		.name = "golden " #form " " letters,                                       \
-		.test_func = form##_is_what_the_golden_file_says, .initial_state = letters \
-	}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SAMPLE(text, ""),
-		SAMPLE(text, "s"),
-		SAMPLE(text, "v"),
-		SAMPLE(text, "d"),
-		SAMPLE(text, "P"),
-		SAMPLE(text, "T"),
-		SAMPLE(text, "svdPT"),
-		SAMPLE(folded, ""),
-		SAMPLE(folded, "s"),
-		SAMPLE(folded, "v"),
-		SAMPLE(folded, "d"),
-		SAMPLE(folded, "P"),
-		SAMPLE(folded, "svdP"),
-		cmocka_unit_test(text_has_the_layout_of_bcc),
-		cmocka_unit_test(counts_below_zero_keep_their_sign),
-		cmocka_unit_test(the_time_has_no_place_in_folded),
-		cmocka_unit_test(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded),
-		cmocka_unit_test(source_lines_and_inlined_functions_are_marked),
-		cmocka_unit_test(what_could_drive_a_terminal_is_made_visible),
-		cmocka_unit_test(valid_utf8_stays_and_the_rest_is_made_visible),
-		cmocka_unit_test(folded_replaces_what_ends_a_frame_or_a_line),
-		cmocka_unit_test(no_name_looks_like_a_mark),
-		cmocka_unit_test(no_file_looks_like_a_mark_or_another_ones_function),
-		cmocka_unit_test(no_name_breaks_a_folded_line),
-		cmocka_unit_test(a_sink_that_fails_ends_rendering_with_its_result),
-		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),
-		cmocka_unit_test(two_hundred_thousand_stacks_are_written),
-		cmocka_unit_test(losses_are_named_by_reason_and_silent_when_nothing_was_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,14 +1,7 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "report/render_calls.h"
 
 static int to_strbuf(void *context, const char *bytes, size_t n)
@@ -47,12 +40,11 @@ static const char table[] =
 	"malloc, __libc_malloc                18446744073709551615\n";
 /* clang-format on */
 
-static void text_is_laid_out_as_bccs(void **state)
+TEST(text_is_laid_out_as_bccs)
 {
 	struct call_report r = { .rows = rows, .n = ARRAY_SIZE(rows), .total = 99 };
 	cleanup_strbuf struct strbuf want = {};
 
-	(void)state;
 	strbuf_printf(&want, "\n%s", table);
 	expect(render_calls_text, &r, want.text);
 
@@ -64,17 +56,16 @@ static void text_is_laid_out_as_bccs(void **state)
 	expect(render_calls_text, &r, want.text);
 }
 
-static void nothing_called_is_a_header_alone(void **state)
+TEST(nothing_called_is_a_header_alone)
 {
 	const struct call_report r = { .time_ns = 5 };
 
-	(void)state;
 	expect(render_calls_text, &r, "\nFUNC                                    COUNT\n");
 	expect(render_calls_json, &r,
 	       "{\"time\":0.000000005,\"counts\":[],\"total\":0,\"lost\":{}}\n");
 }
 
-static void json_is_a_line(void **state)
+TEST(json_is_a_line)
 {
 	const struct profile_loss losses[] = { { "too \"deep\"", 3 },
 					       { "none", 0 },
@@ -88,7 +79,6 @@ static void json_is_a_line(void **state)
 		.time_ns = 1771000000012345678,
 	};
 
-	(void)state;
 	expect(render_calls_json, &r,
 	       "{\"time\":1771000000.012345678,\"counts\":["
 	       "{\"function\":\"caf\xc3\xa9\xef\xbf\xbd\\u001b\",\"count\":123456789},"
@@ -111,9 +101,8 @@ static void expect_chosen(uint64_t min, uint64_t top, const char *want)
 	assert_string_equal(made.text, want);
 }
 
-static void rows_are_in_order_and_chosen(void **state)
+TEST(rows_are_in_order_and_chosen)
 {
-	(void)state;
 	expect_chosen(0, 0, "c 1 a 5 b 5 most 9");
 	expect_chosen(5, 0, "a 5 b 5 most 9");
 	expect_chosen(6, 0, "most 9");
@@ -126,31 +115,17 @@ static void rows_are_in_order_and_chosen(void **state)
 
 static int fail_at_once(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
-	(void)n;
 	return ++*(int *)context ? -5 : 0;
 }
 
-static void what_the_writer_says_is_returned_at_once(void **state)
+TEST(what_the_writer_says_is_returned_at_once)
 {
 	const struct call_report r = { .rows = rows, .n = ARRAY_SIZE(rows) };
 	int n_calls = 0;
 
-	(void)state;
 	assert_int_equal(render_calls_text(&r, fail_at_once, &n_calls), -5);
 	assert_int_equal(render_calls_json(&r, fail_at_once, &n_calls), -5);
 	assert_int_equal(n_calls, 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_laid_out_as_bccs),
-		cmocka_unit_test(nothing_called_is_a_header_alone),
-		cmocka_unit_test(json_is_a_line),
-		cmocka_unit_test(rows_are_in_order_and_chosen),
-		cmocka_unit_test(what_the_writer_says_is_returned_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

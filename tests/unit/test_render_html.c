@@ -1,6 +1,8 @@
 /* rooms: report saved profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The page around a profile's bytes. tests/e2e/test_page.py has what it does in a browser. */
+#include "test.h"
+
 #include "profile/changes.h"
 #include "profiles.h"
 #include "saved/page.h"
@@ -28,18 +30,16 @@ static void expect_same_bytes(struct profile *p)
 	profile_free(p);
 }
 
-static void a_page_has_the_bytes_of_a_pprof_file(void **state)
+TEST(a_page_has_the_bytes_of_a_pprof_file)
 {
-	(void)state;
 	expect_same_bytes(profiles_full());
 	expect_same_bytes(profiles_difference());
 	expect_same_bytes(profiles_finish(profile_builder_new(1)));
 }
 
 /* Base64 has an end for each length modulo three. */
-static void a_page_has_pprof_bytes_of_any_length(void **state)
+TEST(a_page_has_pprof_bytes_of_any_length)
 {
-	(void)state;
 	for (size_t n = 1; n <= 12; n++) {
 		struct profile *p = profiles_full();
 		char host[16] = {};
@@ -59,9 +59,8 @@ static size_t count(const char *text, const char *part)
 	return n;
 }
 
-static void a_page_has_changes_only_if_they_are_known(void **state)
+TEST(a_page_has_changes_only_if_they_are_known)
 {
-	(void)state;
 	struct profile *p = profiles_difference();
 	struct changes *changes = changes_of_difference(p);
 	const struct render_style plain = {}, full = { .changes = changes, .invert = true };
@@ -82,14 +81,12 @@ static void a_page_has_changes_only_if_they_are_known(void **state)
 
 static int refuse(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
 	*(size_t *)context += n;
 	return -5;
 }
 
-static void a_write_error_ends_the_page(void **state)
+TEST(a_write_error_ends_the_page)
 {
-	(void)state;
 	const struct render_style style = {};
 	struct profile *p = profiles_full();
 	size_t n = 0;
@@ -99,14 +96,4 @@ static void a_write_error_ends_the_page(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_has_the_bytes_of_a_pprof_file),
-		cmocka_unit_test(a_page_has_pprof_bytes_of_any_length),
-		cmocka_unit_test(a_page_has_changes_only_if_they_are_known),
-		cmocka_unit_test(a_write_error_ends_the_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,6 +4,8 @@
  * Where the code of a program's entry point ends, if no entry of .eh_frame is about it. What lies
  * behind is some function, which was called.
  */
+#include "test.h"
+
 #include "elf_files.h"
 #include "unwind/cfi.h"
 
@@ -74,7 +76,6 @@ static const char far_code[] = "; .skip 300, 0x90; far: ret\n"
 
 static int make_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -127,11 +128,10 @@ static uint64_t found_bytes(const char *name)
 	return roots.bytes;
 }
 
-static void the_entry_points_code_ends_where_another_function_may_begin(void **state)
+TEST(the_entry_points_code_ends_where_another_function_may_begin)
 {
 	size_t n_wrong = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		const uint64_t wanted = root_bytes(&starts[i]);
 		const uint64_t found = found_bytes("prog");
@@ -145,14 +145,13 @@ static void the_entry_points_code_ends_where_another_function_may_begin(void **s
 }
 
 /* As usual C libraries and linkers make it: a return to it must still end a stack. */
-static void usual_programs_have_a_root_for_each_call_of_their_start(void **state)
+TEST(usual_programs_have_a_root_for_each_call_of_their_start)
 {
 	static const char *const ways[] = {
 		"gcc -pie -fPIE",   "gcc -no-pie", "gcc -static",      "gcc -static-pie -fPIE",
 		"gcc -fuse-ld=lld", "musl-gcc",    "musl-gcc -no-pie", "musl-gcc -static",
 	};
 
-	(void)state;
 	write_file("prog.c", "int main(void) { return 0; }\n", 29);
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		cleanup_free char *command = xasprintf(
@@ -171,25 +170,15 @@ static void usual_programs_have_a_root_for_each_call_of_their_start(void **state
 }
 
 /* ld.so calls constructors there, after its first call. */
-static void loaders_have_a_root_up_to_their_last_call(void **state)
+TEST(loaders_have_a_root_up_to_their_last_call)
 {
 	const uint64_t found = found_bytes("/lib64/ld-linux-x86-64.so.2");
 	const uint64_t musls = found_bytes("/lib/ld-musl-x86_64.so.1");
 
-	(void)state;
 	if (found < 40 || found > 128)
 		fail_msg("glibc's: %lu bytes", found);
 	if (musls < 19 || musls > 38)
 		fail_msg("musl's: %lu bytes", musls);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_entry_points_code_ends_where_another_function_may_begin),
-		cmocka_unit_test(loaders_have_a_root_up_to_their_last_call),
-		cmocka_unit_test(usual_programs_have_a_root_for_each_call_of_their_start),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_files);
-}
+TEST_MAIN(make_folder, remove_files)

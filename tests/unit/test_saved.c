@@ -1,10 +1,9 @@
 /* rooms: saved report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that are read back, files of others, and hostile ones. */
-#include <errno.h>
-#include <fcntl.h>
+#include "test.h"
+
 #include <time.h>
-#include <unistd.h>
 
 #include "profile/pprof.h"
 #include "profiles.h"
@@ -37,21 +36,18 @@ static void expect_same_again(struct profile *p)
 	profile_free(again);
 }
 
-static void a_profile_is_the_same_after_writing_and_reading(void **state)
+TEST(a_profile_is_the_same_after_writing_and_reading)
 {
-	(void)state;
 	expect_same_again(profiles_full());
 }
 
-static void a_difference_is_the_same_after_writing_and_reading(void **state)
+TEST(a_difference_is_the_same_after_writing_and_reading)
 {
-	(void)state;
 	expect_same_again(profiles_difference());
 }
 
-static void an_empty_profile_is_the_same_after_writing_and_reading(void **state)
+TEST(an_empty_profile_is_the_same_after_writing_and_reading)
 {
-	(void)state;
 	expect_same_again(profiles_finish(profile_builder_new(1)));
 }
 
@@ -280,11 +276,10 @@ static void expect_foreign(struct profile *p)
 	profile_free(p);
 }
 
-static void files_of_others_are_read(void **state)
+TEST(files_of_others_are_read)
 {
 	struct proto packed = {}, unpacked = {};
 
-	(void)state;
 	put_foreign(&packed, true);
 	expect_foreign(read_made(&packed));
 	put_foreign(&unpacked, false);
@@ -292,13 +287,12 @@ static void files_of_others_are_read(void **state)
 }
 
 /* Slice is a label of ours, so a file may have it twice. Each writing has the same order. */
-static void of_two_slices_the_first_one_stays(void **state)
+TEST(of_two_slices_the_first_one_stays)
 {
 	static const uint64_t value[] = { 5 };
 	struct proto file = {}, sample = {};
 	struct strbuf bytes[2] = {};
 
-	(void)state;
 	put_type(&file, 1, 2);
 	PUT_TEXTS(&file, "hits", "count", "stackcount:slice=0 5", "stackcount:slice=5 9", "slice");
 	comment(&file, 3);
@@ -325,12 +319,11 @@ static void of_two_slices_the_first_one_stays(void **state)
 	profile_free(p);
 }
 
-static void samples_of_equal_stacks_add_up(void **state)
+TEST(samples_of_equal_stacks_add_up)
 {
 	static const uint64_t one[] = { 1 }, value[] = { 5 }, minus[] = { -(uint64_t)2 };
 	struct proto file = {};
 
-	(void)state;
 	put_type(&file, 1, 2);
 	PUT_TEXTS(&file, "hits", "count");
 	put_location(&file, 1, 0, 16, 0, NULL);
@@ -488,7 +481,7 @@ static void hide_too_much(struct proto *f)
 	comment(f, 7);
 }
 
-static void damaged_files_are_refused_with_the_reason(void **state)
+TEST(damaged_files_are_refused_with_the_reason)
 {
 	static const struct {
 		void (*spoil)(struct proto *file);
@@ -528,7 +521,6 @@ static void damaged_files_are_refused_with_the_reason(void **state)
 		  DAMAGED("the value of its comment stackcount:hidden makes no sense") },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct proto file = spoilt(cases[i].spoil);
 
@@ -536,12 +528,11 @@ static void damaged_files_are_refused_with_the_reason(void **state)
 	}
 }
 
-static void every_beginning_of_a_file_is_refused(void **state)
+TEST(every_beginning_of_a_file_is_refused)
 {
 	struct profile *p = profiles_full();
 	struct strbuf bytes = {};
 
-	(void)state;
 	profiles_write(p, &bytes);
 	for (size_t n = 0; n < bytes.n; n++) {
 		struct profile *part = NULL;
@@ -564,9 +555,8 @@ static void expect_text_refused(const char *text, int code, const char *reason)
 	expect_refused(&file, code, reason);
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-	(void)state;
 	expect_text_refused("", -ENOEXEC, "f: empty");
 	expect_text_refused("main;work;malloc 42\n", -ENOEXEC, SEEMS("folded stacks"));
 	expect_text_refused("x", -ENOEXEC, SEEMS("text"));
@@ -582,13 +572,12 @@ static void other_files_are_refused(void **state)
 			    "f: packed data is damaged (unknown compression method)");
 }
 
-static void packed_data_is_checked(void **state)
+TEST(packed_data_is_checked)
 {
 	struct profile *p = profiles_full(), *read = NULL;
 	struct strbuf bytes = {};
 	struct error e = {};
 
-	(void)state;
 	profiles_write(p, &bytes);
 	bytes.text[bytes.n - 8] ^= 1; /* its checksum */
 	assert_int_equal(saved_read_bytes(bytes.text, bytes.n, "f", &read, &e), -EBADMSG);
@@ -602,12 +591,11 @@ static void packed_data_is_checked(void **state)
 	profile_free(p);
 }
 
-static void several_packed_parts_are_one_file(void **state)
+TEST(several_packed_parts_are_one_file)
 {
 	struct strbuf bytes = {}, unpacked = {};
 	struct error e = {};
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(gzip_write("abc", 3, profiles_to_strbuf, &bytes), 0);
 	assert_int_equal(gunzip(bytes.text, bytes.n, 9, "f", &unpacked, &e), 0);
@@ -618,13 +606,12 @@ static void several_packed_parts_are_one_file(void **state)
 	strbuf_fini(&bytes);
 }
 
-static void a_bomb_ends_at_the_bound(void **state)
+TEST(a_bomb_ends_at_the_bound)
 {
 	static const char zeros[32 << 20];
 	struct strbuf bytes = {}, unpacked = {};
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(gzip_write(zeros, sizeof(zeros), profiles_to_strbuf, &bytes), 0);
 	assert_int_equal(gunzip(bytes.text, bytes.n, 4 << 20, "f", &unpacked, &e), -E2BIG);
 	assert_string_equal(e.text, "f: unpacks to more than 4 MiB");
@@ -645,7 +632,7 @@ static void expect_unpacked(const struct strbuf *bytes, int code, const char *re
 }
 
 /* A field of 65 MiB that nobody reads. What else is in the file decides whether it is a bomb. */
-static void a_small_file_cannot_unpack_to_much(void **state)
+TEST(a_small_file_cannot_unpack_to_much)
 {
 	enum { N = 65 << 20, NOISE = 1 << 20 };
 	char *bytes = xcalloc(1, N);
@@ -653,7 +640,6 @@ static void a_small_file_cannot_unpack_to_much(void **state)
 	struct strbuf packed = {};
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	for (size_t round = 0; round < 2; round++) {
 		for (size_t i = 0; i < NOISE && round; i++) {
 			random = random * 6364136223846793005ULL + 1;
@@ -672,14 +658,13 @@ static void a_small_file_cannot_unpack_to_much(void **state)
 }
 
 /* 4 bytes name 100,000 frames. */
-static void a_small_file_cannot_name_billions_of_frames(void **state)
+TEST(a_small_file_cannot_name_billions_of_frames)
 {
 	enum { LINES = 100000, SAMPLES = 10000 };
 	static uint64_t functions[LINES];
 	static const uint64_t location[] = { 2 };
 	struct proto file = spoilt(name_a_missing_mapping);
 
-	(void)state;
 	proto_fini(&file);
 	put_type(&file, 1, 2);
 	PUT_TEXTS(&file, "hits", "count");
@@ -711,12 +696,11 @@ static void put_base64(struct strbuf *to, const struct strbuf *bytes)
 	}
 }
 
-static void a_page_is_read(void **state)
+TEST(a_page_is_read)
 {
 	struct profile *p = profiles_full();
 	struct strbuf bytes = {}, page = {};
 
-	(void)state;
 	profiles_write(p, &bytes);
 	strbuf_puts(&page, page_begin);
 	put_base64(&page, &bytes);
@@ -731,7 +715,7 @@ static void a_page_is_read(void **state)
 	strbuf_fini(&page);
 }
 
-static void damaged_pages_are_refused(void **state)
+TEST(damaged_pages_are_refused)
 {
 	static const struct {
 		const char *data;
@@ -747,7 +731,6 @@ static void damaged_pages_are_refused(void **state)
 		{ "H4sI</script>", "f: ends within packed data" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf page = {};
 
@@ -758,14 +741,13 @@ static void damaged_pages_are_refused(void **state)
 	}
 }
 
-static void a_pipe_is_read_and_a_folder_is_not(void **state)
+TEST(a_pipe_is_read_and_a_folder_is_not)
 {
 	struct profile *p = profiles_difference(), *again = NULL;
 	struct strbuf bytes = {};
 	struct error e = {};
 	int ends[2];
 
-	(void)state;
 	profiles_write(p, &bytes);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], bytes.text, bytes.n), bytes.n);
@@ -785,12 +767,11 @@ static void a_pipe_is_read_and_a_folder_is_not(void **state)
 
 /* As other programs write our files anew: without our fields, so numbers in comments mean nothing.
  */
-static void a_file_written_anew_keeps_kernel_frames_and_marks(void **state)
+TEST(a_file_written_anew_keeps_kernel_frames_and_marks)
 {
 	static const uint64_t frames[] = { 1, 2, 3, 4 }, value[] = { 1 };
 	struct proto file = {};
 
-	(void)state;
 	put_type(&file, 1, 2);
 	PUT_TEXTS(&file, "hits", "count", "stackcount:version=1", "stackcount:kernel-maps=3,1",
 		  "[ext4]", "/bin/x", "ext4_read", "[cut: depth]", "main");
@@ -817,11 +798,10 @@ static void a_file_written_anew_keeps_kernel_frames_and_marks(void **state)
 	profile_free(p);
 }
 
-static void many_stacks_are_the_same_after_writing_and_reading(void **state)
+TEST(many_stacks_are_the_same_after_writing_and_reading)
 {
 	struct profile_builder *b = profile_builder_new(1);
 
-	(void)state;
 	for (uint32_t i = 0; i < 50000; i++) {
 		const uint32_t frames[] = { i % 3,          3 + i % 3,      9 + i / 3 % 3,
 					    20 + i / 9 % 3, 3 + i / 27 % 3, 20 + i / 81 % 3 };
@@ -837,29 +817,4 @@ static void many_stacks_are_the_same_after_writing_and_reading(void **state)
 	expect_same_again(profiles_finish(b));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_profile_is_the_same_after_writing_and_reading),
-		cmocka_unit_test(a_difference_is_the_same_after_writing_and_reading),
-		cmocka_unit_test(an_empty_profile_is_the_same_after_writing_and_reading),
-		cmocka_unit_test(files_of_others_are_read),
-		cmocka_unit_test(of_two_slices_the_first_one_stays),
-		cmocka_unit_test(samples_of_equal_stacks_add_up),
-		cmocka_unit_test(damaged_files_are_refused_with_the_reason),
-		cmocka_unit_test(every_beginning_of_a_file_is_refused),
-		cmocka_unit_test(other_files_are_refused),
-		cmocka_unit_test(packed_data_is_checked),
-		cmocka_unit_test(several_packed_parts_are_one_file),
-		cmocka_unit_test(a_bomb_ends_at_the_bound),
-		cmocka_unit_test(a_small_file_cannot_unpack_to_much),
-		cmocka_unit_test(a_small_file_cannot_name_billions_of_frames),
-		cmocka_unit_test(a_page_is_read),
-		cmocka_unit_test(damaged_pages_are_refused),
-		cmocka_unit_test(a_pipe_is_read_and_a_folder_is_not),
-		cmocka_unit_test(a_file_written_anew_keeps_kernel_frames_and_marks),
-		cmocka_unit_test(many_stacks_are_the_same_after_writing_and_reading),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

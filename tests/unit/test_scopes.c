@@ -1,11 +1,11 @@
 /* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* How many entries of DWARF are read for an answer: see elf/scopes.c. */
+#include "test.h"
+
 #include "elf_files.h"
 
 #include <dwarf.h>
-#include <fcntl.h>
-#include <signal.h>
 
 #include "elf/scopes.h"
 
@@ -73,7 +73,6 @@ static void write_assembled(const char *name, const char *entries)
 
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("p.c", source, strlen(source));
 	write_assembled("nested.s", ".rept 250; .byte 4; .endr\n"
@@ -152,12 +151,11 @@ static uint64_t count_entries(Dwarf_Die *die)
 	return n;
 }
 
-static void an_entry_is_read_once_however_deep_it_is(void **state)
+TEST(an_entry_is_read_once_however_deep_it_is)
 {
 	cleanup(opened_fini) struct opened o = open_dwarf("nested");
 	const uint64_t of_main = N_LEVELS + N_LEAVES + 2;
 
-	(void)state;
 	assert_null(ask(&o, 1));
 	assert_int_equal(o.list.n, 0);
 	assert_int_equal(o.scopes.n_entries, 1 + of_main + 1);
@@ -173,11 +171,10 @@ static void an_entry_is_read_once_however_deep_it_is(void **state)
 	assert_int_equal(o.scopes.n_entries, 1 + 2 * of_main + 1);
 }
 
-static void so_it_is_of_each_compiler(void **state)
+TEST(so_it_is_of_each_compiler)
 {
 	static const char *const names[] = { "by_gcc", "by_clang" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup(opened_fini) struct opened o = open_dwarf(names[i]);
 		const uint64_t n_all = count_entries(&o.unit);
@@ -196,26 +193,24 @@ static void so_it_is_of_each_compiler(void **state)
 	}
 }
 
-static void too_many_inlined_functions_are_none(void **state)
+TEST(too_many_inlined_functions_are_none)
 {
 	cleanup(opened_fini) struct opened o = open_dwarf("inlined");
 	const char *why = ask(&o, vaddr_of("inlined", "main"));
 
-	(void)state;
 	assert_string_equal(why, "more calls are inlined into one another than in any program");
 	assert_null(ask(&o, vaddr_of("inlined", "sell")));
 	assert_int_equal(o.list.n, 1);
 }
 
 /* To read them all takes half a minute. */
-static void a_signal_ends_the_reading_of_a_unit(void **state)
+TEST(a_signal_ends_the_reading_of_a_unit)
 {
 	cleanup(opened_fini) struct opened o = open_dwarf("costly");
 	const char *why = "interrupted by a signal";
 	sigset_t set;
 	int number;
 
-	(void)state;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
@@ -230,14 +225,4 @@ static void a_signal_ends_the_reading_of_a_unit(void **state)
 	assert_string_equal(ask(&o, vaddr_of("costly", "sell")), why);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_is_read_once_however_deep_it_is),
-		cmocka_unit_test(so_it_is_of_each_compiler),
-		cmocka_unit_test(too_many_inlined_functions_are_none),
-		cmocka_unit_test(a_signal_ends_the_reading_of_a_unit),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

@@ -1,13 +1,6 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/utf8.h"
 #include "report/screen.h"
@@ -20,12 +13,11 @@ static const struct screen_head sample = {
 	.rows = 512,
 };
 
-static void the_head_names_the_numbers(void **state)
+TEST(the_head_names_the_numbers)
 {
 	struct strbuf to = {};
 	struct screen_head head = sample;
 
-	(void)state;
 	screen_put_head(&to, &head, 200);
 	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   "
 				     "512 rows   lost 0");
@@ -41,12 +33,11 @@ static void the_head_names_the_numbers(void **state)
 	strbuf_fini(&to);
 }
 
-static void one_of_a_kind_is_no_plural(void **state)
+TEST(one_of_a_kind_is_no_plural)
 {
 	struct strbuf to = {};
 	struct screen_head head = sample;
 
-	(void)state;
 	head.hits = head.rows = 1;
 	head.hits_per_s = 0;
 	screen_put_head(&to, &head, 200);
@@ -54,13 +45,12 @@ static void one_of_a_kind_is_no_plural(void **state)
 	strbuf_fini(&to);
 }
 
-static void the_last_message_is_above_the_keys(void **state)
+TEST(the_last_message_is_above_the_keys)
 {
 	const struct screen_size size = { 60, 5 }, small = { 60, 3 };
 	struct screen_head head = sample;
 	struct strbuf to = {};
 
-	(void)state;
 	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &size, true);
 	assert_non_null(strstr(to.text, "\nc"));
 	strbuf_clear(&to);
@@ -79,12 +69,11 @@ static void the_last_message_is_above_the_keys(void **state)
 	strbuf_fini(&to);
 }
 
-static void the_head_has_losses_and_the_pause_on_a_narrow_terminal(void **state)
+TEST(the_head_has_losses_and_the_pause_on_a_narrow_terminal)
 {
 	struct strbuf to = {};
 	struct screen_head head = sample;
 
-	(void)state;
 	head.lost = 7;
 	head.is_paused = true;
 	screen_put_head(&to, &head, 80);
@@ -97,12 +86,11 @@ static void the_head_has_losses_and_the_pause_on_a_narrow_terminal(void **state)
 	strbuf_fini(&to);
 }
 
-static void foreign_text_in_the_head_is_escaped(void **state)
+TEST(foreign_text_in_the_head_is_escaped)
 {
 	struct strbuf to = {};
 	struct screen_head head = sample;
 
-	(void)state;
 	head.what = "c:\x1b[2J\n";
 	screen_put_head(&to, &head, 200);
 	assert_memory_equal(to.text, "c:\\x1b[2J\\x0a   ", 16);
@@ -147,14 +135,13 @@ static void expect_fits(const struct strbuf *picture, const struct screen_size *
 	assert_true(lines <= size->lines);
 }
 
-static void a_picture_fits_every_size(void **state)
+TEST(a_picture_fits_every_size)
 {
 	static const char text[] =
 		"100.0%  12 main\n"
 		" \xe2\x94\x94\xe2\x94\x80\x1b[1;31m 99.0%\x1b[m work\n"
 		"   \xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87 long name here\n";
 
-	(void)state;
 	for (size_t columns = 1; columns < 120; columns++)
 		for (size_t lines = 1; lines < 8; lines++) {
 			const struct screen_size size = { columns, lines };
@@ -166,12 +153,11 @@ static void a_picture_fits_every_size(void **state)
 		}
 }
 
-static void a_line_that_is_too_long_ends_in_a_mark(void **state)
+TEST(a_line_that_is_too_long_ends_in_a_mark)
 {
 	const struct screen_size size = { 5, 4 };
 	struct strbuf to = {};
 
-	(void)state;
 	(void)screen_put(&to, &sample, "12345\n123456\n", 0, &size, false);
 	assert_non_null(strstr(to.text, "\r\n12345\x1b[m"));
 	assert_non_null(strstr(to.text, "\r\n1234\xe2\x80\xa6\x1b[m"));
@@ -181,12 +167,11 @@ static void a_line_that_is_too_long_ends_in_a_mark(void **state)
 	strbuf_fini(&to);
 }
 
-static void lines_before_the_first_one_are_left_out(void **state)
+TEST(lines_before_the_first_one_are_left_out)
 {
 	const struct screen_size size = { 40, 4 };
 	struct strbuf to = {};
 
-	(void)state;
 	assert_int_equal(screen_put(&to, &sample, "one\ntwo\nthree\nfour", 2, &size, false), 2);
 	assert_null(strstr(to.text, "two"));
 	assert_non_null(strstr(to.text, "\r\nthree"));
@@ -196,14 +181,13 @@ static void lines_before_the_first_one_are_left_out(void **state)
 	strbuf_fini(&to);
 }
 
-static void the_last_picture_is_full(void **state)
+TEST(the_last_picture_is_full)
 {
 	const struct screen_size size = { 40, 4 }, large = { 40, 9 }, tiny = { 40, 2 };
 	const char *text = "one\ntwo\nthree\nfour\n";
 	struct screen_head head = sample;
 	struct strbuf to = {};
 
-	(void)state;
 	assert_int_equal(screen_put(&to, &head, text, 3, &size, false), 2);
 	assert_non_null(strstr(to.text, "\r\nthree"));
 	strbuf_clear(&to);
@@ -215,31 +199,14 @@ static void the_last_picture_is_full(void **state)
 	strbuf_fini(&to);
 }
 
-static void the_key_that_quits_is_seen_on_a_narrow_terminal(void **state)
+TEST(the_key_that_quits_is_seen_on_a_narrow_terminal)
 {
 	const struct screen_size size = { 20, 4 };
 	struct strbuf to = {};
 
-	(void)state;
 	(void)screen_put(&to, &sample, "one\n", 0, &size, true);
 	assert_non_null(strstr(to.text, "\r\n\x1b[7m q quit  "));
 	strbuf_fini(&to);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_head_names_the_numbers),
-		cmocka_unit_test(one_of_a_kind_is_no_plural),
-		cmocka_unit_test(the_last_message_is_above_the_keys),
-		cmocka_unit_test(the_head_has_losses_and_the_pause_on_a_narrow_terminal),
-		cmocka_unit_test(foreign_text_in_the_head_is_escaped),
-		cmocka_unit_test(a_picture_fits_every_size),
-		cmocka_unit_test(a_line_that_is_too_long_ends_in_a_mark),
-		cmocka_unit_test(lines_before_the_first_one_are_left_out),
-		cmocka_unit_test(the_last_picture_is_full),
-		cmocka_unit_test(the_key_that_quits_is_seen_on_a_narrow_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,8 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The searches of bpf/rule.bpf.h among mappings and a table's entries, in the steps they have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
 #include "bpf/tables.h"
 
 #define PAGE_ADDRESSES 65536U
@@ -62,14 +54,13 @@ static void check_page(uint64_t first, uint32_t n, uint32_t gap)
 	free(entries);
 }
 
-static void entries_are_found_wherever_they_lie_in_chunks(void **state)
+TEST(entries_are_found_wherever_they_lie_in_chunks)
 {
 	static const uint64_t firsts[] = { 1, 512, CHUNK_ENTRIES - 1, CHUNK_ENTRIES,
 					   CHUNK_ENTRIES + 1 };
 	static const uint32_t sizes[] = { 0,    1,    2,    3,    10,    1023,
 					  1024, 1025, 2000, 5461, 32768, PAGE_ADDRESSES };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(firsts); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(sizes); j++)
 			check_page(firsts[i], sizes[j],
@@ -77,11 +68,10 @@ static void entries_are_found_wherever_they_lie_in_chunks(void **state)
 }
 
 /* What is being rewritten by somebody else may say anything: the steps end all the same. */
-static void no_numbers_lead_outside(void **state)
+TEST(no_numbers_lead_outside)
 {
 	static const uint64_t odd[] = { 0, 1, 1023, 1024, UINT32_MAX / 4, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(odd); j++) {
 			struct search s = { odd[i], odd[j] };
@@ -92,12 +82,11 @@ static void no_numbers_lead_outside(void **state)
 		}
 }
 
-static void mappings_are_found_in_their_steps(void **state)
+TEST(mappings_are_found_in_their_steps)
 {
 	static const uint64_t sizes[] = { 0, 1, 2, 3, 1000, MOST_MAPPINGS - 1, MOST_MAPPINGS };
 	const uint64_t gap = 4, base = 100;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		const uint64_t end = base + gap * sizes[i] + 10;
 
@@ -117,12 +106,11 @@ static void mappings_are_found_in_their_steps(void **state)
 }
 
 /* The page of [vsyscall] is the last one of all addresses. */
-static void the_last_page_is_behind_all_others(void **state)
+TEST(the_last_page_is_behind_all_others)
 {
 	static const uint64_t pages[] = { 0x400, 0x7ffff7fc9, 0xffffffffff600 };
 	static const uint64_t addrs[] = { 0x3ff, 0x400, 0x7ffff7fc9, 0xffffffffff600 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
 		struct search s = { 0, ARRAY_SIZE(pages) };
 
@@ -132,14 +120,4 @@ static void the_last_page_is_behind_all_others(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entries_are_found_wherever_they_lie_in_chunks),
-		cmocka_unit_test(no_numbers_lead_outside),
-		cmocka_unit_test(mappings_are_found_in_their_steps),
-		cmocka_unit_test(the_last_page_is_behind_all_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,10 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Records as the kernel writes them, made by hand in rings of plain memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
-
-#include <cmocka.h>
 
 #include "processes/sideband_ring.h"
 
@@ -136,13 +130,12 @@ static uint8_t *parse(const struct made *m, enum record_meaning expected, struct
 	return bytes;
 }
 
-static void a_fork_names_parent_and_child(void **state)
+TEST(a_fork_names_parent_and_child)
 {
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
 	struct process_event event;
 	struct made m;
 
-	(void)state;
 	make_task(&m, PERF_RECORD_FORK, ids, 1234);
 	free(parse(&m, RECORD_EVENT, &event));
 	assert_int_equal(event.type, PROCESS_FORK);
@@ -162,12 +155,11 @@ static void make_sample(struct made *m, uint32_t pid, uint32_t tid, uint64_t tim
 	end(m, time, 3);
 }
 
-static void a_sample_says_that_memory_is_shared(void **state)
+TEST(a_sample_says_that_memory_is_shared)
 {
 	struct process_event event;
 	struct made m;
 
-	(void)state;
 	make_sample(&m, 10, 11, 1234);
 	free(parse(&m, RECORD_EVENT, &event));
 	assert_int_equal(event.type, PROCESS_SHARE);
@@ -176,14 +168,13 @@ static void a_sample_says_that_memory_is_shared(void **state)
 	free(parse(&m, RECORD_OTHER, &event));
 }
 
-static void processes_of_other_namespaces_are_left_out(void **state)
+TEST(processes_of_other_namespaces_are_left_out)
 {
 	const uint32_t outside[4] = { 0, 0, 0, 0 }, gone[4] = { -1, -1, -1, -1 },
 		       from_outside[4] = { 20, 0, 20, 0 };
 	struct process_event event;
 	struct made m;
 
-	(void)state;
 	make_task(&m, PERF_RECORD_FORK, outside, 1);
 	free(parse(&m, RECORD_OTHER, &event));
 	make_task(&m, PERF_RECORD_EXIT, gone, 1);
@@ -193,13 +184,12 @@ static void processes_of_other_namespaces_are_left_out(void **state)
 	assert_true(event.pid == 20 && event.parent_pid == 0);
 }
 
-static void a_command_is_a_name_or_an_exec(void **state)
+TEST(a_command_is_a_name_or_an_exec)
 {
 	struct process_event event;
 	struct made m;
 	uint8_t *bytes;
 
-	(void)state;
 	make_comm(&m, 0, 20, 21, "worker/0:1");
 	bytes = parse(&m, RECORD_EVENT, &event);
 	assert_int_equal(event.type, PROCESS_COMM);
@@ -214,13 +204,12 @@ static void a_command_is_a_name_or_an_exec(void **state)
 	free(bytes);
 }
 
-static void a_mapping_has_its_file(void **state)
+TEST(a_mapping_has_its_file)
 {
 	struct process_event event;
 	uint8_t file[24], *bytes;
 	struct made m;
 
-	(void)state;
 	make_file(file, 4711);
 	make_map(&m, 0, &text_place, file, "/usr/lib/libc.so.6");
 	end(&m, 60, 1);
@@ -235,7 +224,7 @@ static void a_mapping_has_its_file(void **state)
 	free(bytes);
 }
 
-static void paths_are_as_in_a_maps_file(void **state)
+TEST(paths_are_as_in_a_maps_file)
 {
 	static const struct {
 		const char *text, *path;
@@ -252,7 +241,6 @@ static void paths_are_as_in_a_maps_file(void **state)
 		{ "", "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct process_event event;
 		uint8_t file[24] = {}, *bytes;
@@ -268,14 +256,13 @@ static void paths_are_as_in_a_maps_file(void **state)
 	}
 }
 
-static void what_is_not_executable_is_nothing(void **state)
+TEST(what_is_not_executable_is_nothing)
 {
 	const struct place data = { 0x1000, 0x1000, 0, PROT_READ | PROT_WRITE };
 	struct process_event event;
 	uint8_t file[24] = {};
 	struct made m;
 
-	(void)state;
 	make_map(&m, 0, &data, file, "/x");
 	end(&m, 60, 1);
 	free(parse(&m, RECORD_OTHER, &event));
@@ -285,7 +272,7 @@ static void what_is_not_executable_is_nothing(void **state)
 	free(parse(&m, RECORD_OTHER, &event));
 }
 
-static void places_that_cannot_be_are_refused(void **state)
+TEST(places_that_cannot_be_are_refused)
 {
 	static const struct place bad[] = {
 		{ 0x1000, 0, 0, PROT_EXEC },
@@ -296,7 +283,6 @@ static void places_that_cannot_be_are_refused(void **state)
 	uint8_t file[24] = {};
 	struct made m;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		make_map(&m, 0, &bad[i], file, "/x");
 		end(&m, 60, 1);
@@ -305,14 +291,13 @@ static void places_that_cannot_be_are_refused(void **state)
 }
 
 /* Shorten a record by eight bytes at a time: its text may lose its end. */
-static void records_that_end_early_are_refused(void **state)
+TEST(records_that_end_early_are_refused)
 {
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
 	struct process_event event;
 	uint8_t file[24] = {};
 	struct made whole[4];
 
-	(void)state;
 	make_task(&whole[0], PERF_RECORD_FORK, ids, 1234);
 	make_comm(&whole[1], 0, 20, 21, "longer than one word");
 	make_map(&whole[2], 0, &text_place, file, "/a/path/of/more/than/one/word");
@@ -331,7 +316,7 @@ static void records_that_end_early_are_refused(void **state)
 	}
 }
 
-static void build_ids_are_those_of_their_event(void **state)
+TEST(build_ids_are_those_of_their_event)
 {
 	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd }, too_long[24] = { 21 };
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
@@ -339,7 +324,6 @@ static void build_ids_are_those_of_their_event(void **state)
 	uint8_t file[24], *bytes;
 	struct made m;
 
-	(void)state;
 	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, id, "/x");
 	end(&m, 60, FOR_BUILD_IDS);
 	bytes = parse(&m, RECORD_BUILD_ID, &event);
@@ -399,11 +383,10 @@ static void write_record(struct sideband_ring *ring, const struct made *m)
 	sideband_ring_look(ring);
 }
 
-static void records_go_round_the_ring(void **state)
+TEST(records_go_round_the_ring)
 {
 	struct made m;
 
-	(void)state;
 	for (uint64_t at = 0; at < RING_BYTES; at += 8) {
 		struct sideband_ring ring = make_ring(UINT64_MAX - 7 - at);
 		struct process_event event;
@@ -436,14 +419,13 @@ static void write_map(struct sideband_ring *ring, uint16_t misc, const uint8_t f
 	write_record(ring, &m);
 }
 
-static void a_mapping_gets_the_build_id_told_before(void **state)
+TEST(a_mapping_gets_the_build_id_told_before)
 {
 	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd };
 	struct sideband_ring ring = make_ring(0);
 	struct process_event event;
 	uint8_t file[24];
 
-	(void)state;
 	make_file(file, 4711);
 	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, id, 59, FOR_BUILD_IDS);
 	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, file, 60, 1);
@@ -459,7 +441,7 @@ static void a_mapping_gets_the_build_id_told_before(void **state)
 	free(ring.page);
 }
 
-static void a_build_id_is_not_kept_over_a_loss(void **state)
+TEST(a_build_id_is_not_kept_over_a_loss)
 {
 	const uint8_t id[24] = { 20 };
 	struct sideband_ring ring = make_ring(0);
@@ -467,7 +449,6 @@ static void a_build_id_is_not_kept_over_a_loss(void **state)
 	uint8_t file[24];
 	struct made m;
 
-	(void)state;
 	make_file(file, 4711);
 	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, id, 59, FOR_BUILD_IDS);
 	make_lost(&m, 3, 70, 1);
@@ -482,11 +463,10 @@ static void a_build_id_is_not_kept_over_a_loss(void **state)
 	free(ring.page);
 }
 
-static void what_is_no_record_is_a_loss(void **state)
+TEST(what_is_no_record_is_a_loss)
 {
 	static const uint16_t sizes[] = { 0, 4, 8, 23, 33, 400 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct sideband_ring ring = make_ring(0);
 		struct process_event event;
@@ -508,14 +488,13 @@ static void what_is_no_record_is_a_loss(void **state)
 	}
 }
 
-static void records_that_are_given_up_are_counted(void **state)
+TEST(records_that_are_given_up_are_counted)
 {
 	struct sideband_ring ring = make_ring(0);
 	struct process_event event;
 	uint8_t file[24] = {};
 	struct made m;
 
-	(void)state;
 	make_comm(&m, 0, 20, 21, "first");
 	write_record(&ring, &m);
 	write_record(&ring, &m);
@@ -533,25 +512,4 @@ static void records_that_are_given_up_are_counted(void **state)
 	free(ring.page);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fork_names_parent_and_child),
-		cmocka_unit_test(a_sample_says_that_memory_is_shared),
-		cmocka_unit_test(processes_of_other_namespaces_are_left_out),
-		cmocka_unit_test(a_command_is_a_name_or_an_exec),
-		cmocka_unit_test(a_mapping_has_its_file),
-		cmocka_unit_test(paths_are_as_in_a_maps_file),
-		cmocka_unit_test(what_is_not_executable_is_nothing),
-		cmocka_unit_test(places_that_cannot_be_are_refused),
-		cmocka_unit_test(records_that_end_early_are_refused),
-		cmocka_unit_test(build_ids_are_those_of_their_event),
-		cmocka_unit_test(records_go_round_the_ring),
-		cmocka_unit_test(a_mapping_gets_the_build_id_told_before),
-		cmocka_unit_test(a_build_id_is_not_kept_over_a_loss),
-		cmocka_unit_test(what_is_no_record_is_a_loss),
-		cmocka_unit_test(records_that_are_given_up_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

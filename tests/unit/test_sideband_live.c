@@ -1,11 +1,11 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Real processes, as the running kernel tells of them. Needs root. */
+#include "test.h"
+
 #include "scratch.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,9 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include "base/array.h"
 #include "kernel/host.h"
 #include "processes/sideband.h"
 
@@ -146,7 +144,7 @@ static void check_shell(const struct log *log, size_t from, uint32_t pid, const 
 	assert_true(next(log, &at, pid, PROCESS_EXIT) != NULL);
 }
 
-static void every_process_is_told_from_fork_to_exit(void **state)
+TEST(every_process_is_told_from_fork_to_exit)
 {
 	static pid_t pids[N_PROCESSES];
 	struct sideband *s = follow(AMPLE);
@@ -155,7 +153,6 @@ static void every_process_is_told_from_fork_to_exit(void **state)
 	struct stat st;
 	size_t from = 0;
 
-	(void)state;
 	assert_int_equal(stat(libc, &st), 0);
 	for (size_t i = 0; i < N_PROCESSES; i++) {
 		pids[i] = run_shell();
@@ -173,7 +170,7 @@ static void every_process_is_told_from_fork_to_exit(void **state)
 }
 
 /* All has been written when it is read: so there is none whose CPU could have been held up. */
-static void events_of_all_cpus_are_in_order(void **state)
+TEST(events_of_all_cpus_are_in_order)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -182,7 +179,6 @@ static void events_of_all_cpus_are_in_order(void **state)
 	cpu_set_t all;
 	int cpu = -1;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		cpu_set_t one;
@@ -221,7 +217,6 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *context)
 	struct wanted *w = context;
 	bool is_it = false;
 
-	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
@@ -241,7 +236,7 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *context)
 	return is_it;
 }
 
-static void mappings_have_the_build_id_of_their_file(void **state)
+TEST(mappings_have_the_build_id_of_their_file)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -249,7 +244,6 @@ static void mappings_have_the_build_id_of_their_file(void **state)
 	struct wanted wanted = { .addr = (uintptr_t)getppid };
 	size_t at = 0;
 
-	(void)state;
 	(void)dl_iterate_phdr(find_build_id, &wanted);
 	assert_int_equal(wanted.n, 20);
 
@@ -275,7 +269,7 @@ static void *map_executable(int fd, size_t n)
 	return at;
 }
 
-static void what_is_mapped_later_is_told(void **state)
+TEST(what_is_mapped_later_is_told)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -286,7 +280,6 @@ static void what_is_mapped_later_is_told(void **state)
 	struct stat st;
 	size_t at = 0;
 
-	(void)state;
 	scratch_write("mapped", "some bytes");
 
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -335,7 +328,7 @@ static void *rename_and_end(void *tid)
 	return NULL;
 }
 
-static void threads_are_told_with_their_names(void **state)
+TEST(threads_are_told_with_their_names)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -345,7 +338,6 @@ static void threads_are_told_with_their_names(void **state)
 	pthread_t thread;
 	size_t at = 0;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	/* The join comes before the thread's last steps. */
@@ -367,7 +359,6 @@ static char child_stack[4096] __attribute__((aligned(16)));
 
 static __attribute__((no_sanitize("address", "undefined"))) int end_at_once(void *unused)
 {
-	(void)unused;
 	(void)syscall(SYS_exit, 0);
 	return 0;
 }
@@ -392,7 +383,7 @@ static bool is_told_to_share(const struct log *log, uint32_t pid)
 	return false;
 }
 
-static void who_shares_its_makers_memory_is_told(void **state)
+TEST(who_shares_its_makers_memory_is_told)
 {
 	struct sideband_options options = { .ring_bytes = AMPLE };
 	cleanup(log_fini) struct log log = {};
@@ -402,7 +393,6 @@ static void who_shares_its_makers_memory_is_told(void **state)
 	uint32_t tid = 0;
 	struct error e;
 
-	(void)state;
 	assert_ok(host_tracepoint_id(host, "task", "task_newtask", &options.birth, &e), e);
 	assert_ok(sideband_open(&options, &s, &e), e);
 	for (int i = 0; i < 20; i++) {
@@ -429,13 +419,11 @@ static void who_shares_its_makers_memory_is_told(void **state)
 }
 
 /* As where tracefs cannot be read. */
-static void without_its_tracepoint_sharing_is_not_told(void **state)
+TEST(without_its_tracepoint_sharing_is_not_told)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	size_t at = 0;
-
-	(void)state;
 
 	const pid_t pid = run_shell();
 
@@ -448,13 +436,12 @@ static void without_its_tracepoint_sharing_is_not_told(void **state)
 
 static void *exec_true(void *unused)
 {
-	(void)unused;
 	(void)execl("/bin/true", "true", NULL);
 	_exit(3);
 }
 
 /* The new program runs under the number of the first thread, which ends before. */
-static void exec_by_another_thread_is_one_of_the_process(void **state)
+TEST(exec_by_another_thread_is_one_of_the_process)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -463,7 +450,6 @@ static void exec_by_another_thread_is_one_of_the_process(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		pthread_t thread;
@@ -487,14 +473,13 @@ static void exec_by_another_thread_is_one_of_the_process(void **state)
 }
 
 /* All on one CPU, so that all is in one ring. */
-static void what_a_full_ring_has_no_room_for_is_counted(void **state)
+TEST(what_a_full_ring_has_no_room_for_is_counted)
 {
 	struct sideband *s = follow(4096);
 	cleanup(log_fini) struct log log = {};
 	cpu_set_t before, one;
 	int cpu = sched_getcpu();
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
@@ -518,14 +503,13 @@ static void what_a_full_ring_has_no_room_for_is_counted(void **state)
 	assert_non_null(next(&log, &at, last, PROCESS_EXIT));
 }
 
-static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
+TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
 {
 	const struct sideband_options options = { .wakeup_bytes = 4096 };
 	cleanup(log_fini) struct log log = {};
 	struct sideband *s;
 	struct error e;
 
-	(void)state;
 	assert_ok(sideband_open(&options, &s, &e), e);
 
 	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
@@ -541,7 +525,7 @@ static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
 	sideband_close(s);
 }
 
-static void a_few_processes_wake_nobody(void **state)
+TEST(a_few_processes_wake_nobody)
 {
 	const struct sideband_options options = { .ring_bytes = 1u << 20 };
 	cleanup(log_fini) struct log log = {};
@@ -549,7 +533,6 @@ static void a_few_processes_wake_nobody(void **state)
 	struct error e;
 	int n = 0;
 
-	(void)state;
 	assert_ok(sideband_open(&options, &s, &e), e);
 
 	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
@@ -569,11 +552,10 @@ static void a_few_processes_wake_nobody(void **state)
 
 static int stop_at_second(void *n, const struct process_event *event)
 {
-	(void)event;
 	return ++*(int *)n == 2 ? -ECANCELED : 0;
 }
 
-static void a_visitor_can_end_the_reading(void **state)
+TEST(a_visitor_can_end_the_reading)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -581,7 +563,6 @@ static void a_visitor_can_end_the_reading(void **state)
 	size_t at = 0;
 	int n = 0;
 
-	(void)state;
 	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
 	assert_int_equal(n, 2);
 	assert_true(sideband_is_holding(s));
@@ -590,7 +571,7 @@ static void a_visitor_can_end_the_reading(void **state)
 	sideband_close(s);
 }
 
-static void records_that_nobody_has_time_for_are_one_loss(void **state)
+TEST(records_that_nobody_has_time_for_are_one_loss)
 {
 	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
@@ -598,7 +579,6 @@ static void records_that_nobody_has_time_for_are_one_loss(void **state)
 	uint32_t pid;
 	int n = 0;
 
-	(void)state;
 	(void)run_shell();
 	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
 	sideband_drop(s, note, &log);
@@ -643,12 +623,11 @@ static int follow_inside(void)
 	return next(&log, &at, 2, PROCESS_EXIT) ? 0 : 7;
 }
 
-static void pids_are_those_of_our_namespace(void **state)
+TEST(pids_are_those_of_our_namespace)
 {
 	int status;
 	pid_t outer = fork();
 
-	(void)state;
 	assert_true(outer >= 0);
 	if (outer == 0) {
 		if (unshare(CLONE_NEWPID) < 0)
@@ -666,12 +645,11 @@ static void pids_are_those_of_our_namespace(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void a_missing_permission_is_named(void **state)
+TEST(a_missing_permission_is_named)
 {
 	int pipes[2], status;
 	char text[512] = "";
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 
 	pid_t pid = fork();
@@ -698,25 +676,4 @@ static void a_missing_permission_is_named(void **state)
 	assert_string_equal(text, "follow processes: needs CAP_PERFMON");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_process_is_told_from_fork_to_exit),
-		cmocka_unit_test(events_of_all_cpus_are_in_order),
-		cmocka_unit_test(mappings_have_the_build_id_of_their_file),
-		cmocka_unit_test(what_is_mapped_later_is_told),
-		cmocka_unit_test(threads_are_told_with_their_names),
-		cmocka_unit_test(who_shares_its_makers_memory_is_told),
-		cmocka_unit_test(without_its_tracepoint_sharing_is_not_told),
-		cmocka_unit_test(exec_by_another_thread_is_one_of_the_process),
-		cmocka_unit_test(what_a_full_ring_has_no_room_for_is_counted),
-		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
-		cmocka_unit_test(a_few_processes_wake_nobody),
-		cmocka_unit_test(a_visitor_can_end_the_reading),
-		cmocka_unit_test(records_that_nobody_has_time_for_are_one_loss),
-		cmocka_unit_test(pids_are_those_of_our_namespace),
-		cmocka_unit_test(a_missing_permission_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

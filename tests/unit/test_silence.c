@@ -3,25 +3,10 @@
 /*
  * Openers that do not answer, or late: nothing more is asked of the place, and nothing stays open.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "helper/seat.h"
 #include "reader/remote_files.h"
@@ -75,7 +60,6 @@ static int start(void **state)
 {
 	struct error e;
 
-	(void)state;
 	memcpy(roles, reader_roles, sizeof(roles));
 	roles[ROLE_OPENER].run = be_opener;
 	roles[ROLE_OPENER].spare_after_ns = 0; /* to make one takes numbers of handles */
@@ -93,7 +77,6 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	remote_files_free(files);
 	devices_free(devices);
 	client_free(client);
@@ -101,6 +84,8 @@ static int end(void **state)
 	(void)munmap(shared, sizeof(*shared));
 	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
 }
+
+#define TEST_WITH_HELPERS(name) TEST_WITH(name, start, end)
 
 static void hold_up(uint32_t what)
 {
@@ -188,14 +173,13 @@ static void wait_until_open(size_t n)
 
 /* -- Following: its patience is over before the opener's time is. -- */
 
-static void a_device_is_dead_though_nobody_waited_for_its_opener(void **state)
+TEST_WITH_HELPERS(a_device_is_dead_though_nobody_waited_for_its_opener)
 {
 	cleanup_free char *path = scratch_path("file");
 	struct remote_handle handle;
 	struct mapping m, other;
 	struct error e;
 
-	(void)state;
 	make_file(path, "text");
 	m = mapping_of(path);
 	other = mapping_of("/proc/version");
@@ -221,14 +205,13 @@ static void a_device_is_dead_though_nobody_waited_for_its_opener(void **state)
 	assert_ok(open_it(&other, &handle, &e), e);
 }
 
-static void one_opener_at_a_time_waits_for_a_device(void **state)
+TEST_WITH_HELPERS(one_opener_at_a_time_waits_for_a_device)
 {
 	cleanup_free char *path = scratch_path("file");
 	struct remote_handle handle;
 	struct mapping m, other;
 	struct error e;
 
-	(void)state;
 	make_file(path, "text");
 	m = mapping_of(path);
 	other = mapping_of("/proc/version");
@@ -250,13 +233,12 @@ static void one_opener_at_a_time_waits_for_a_device(void **state)
 	assert_ok(open_it(&other, &handle, &e), e);
 }
 
-static void files_that_come_too_late_are_closed(void **state)
+TEST_WITH_HELPERS(files_that_come_too_late_are_closed)
 {
 	const struct mapping m = own_mapping();
 	struct remote_handle handle;
 	struct error e;
 
-	(void)state;
 	assert_ok(open_it(&m, &handle, &e), e);
 	wait_until_open(1);
 	/* They are closed eight at a time. On a busy machine some are not even asked for. */
@@ -318,7 +300,7 @@ static int ask_root(uint32_t dev)
 	return remote_root(files, (uint32_t)getpid(), dev, 1) == HANDLE_NONE ? 0 : -1;
 }
 
-static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **state)
+TEST_WITH_HELPERS(nothing_more_is_looked_for_at_a_place_that_does_not_answer)
 {
 	static const struct {
 		uint32_t what;
@@ -330,7 +312,6 @@ static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **st
 		{ ASK_ROOT, ask_root },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(asks); i++) {
 		shared->counted = asks[i].what;
 		roles[ROLE_OPENER].wall_ns = SHORT_NS;
@@ -375,26 +356,23 @@ static void hang_on_the_way(uint32_t pid)
 	assert_ok(open_it(&m, &handle, &e), e);
 }
 
-static void a_path_that_does_not_answer_takes_no_device_with_it(void **state)
+TEST_WITH_HELPERS(a_path_that_does_not_answer_takes_no_device_with_it)
 {
-	(void)state;
 	hang_on_the_way(UINT32_MAX >> 1);
 }
 
 /* The file is not mapped any more, so it is looked for below /proc/PID/root. */
-static void a_path_of_a_process_takes_no_device_with_it(void **state)
+TEST_WITH_HELPERS(a_path_of_a_process_takes_no_device_with_it)
 {
-	(void)state;
 	hang_on_the_way((uint32_t)getpid());
 }
 
-static void a_perf_map_that_is_held_is_of_a_device(void **state)
+TEST_WITH_HELPERS(a_perf_map_that_is_held_is_of_a_device)
 {
 	struct perf_payload what = { .dev = 0x77, .root = 70, .held = SEAT_OURS, .number = 1 };
 	struct remote_perf_map answer;
 	struct error e;
 
-	(void)state;
 	shared->counted = ASK_PERF_MAP;
 	devices_note_silence(devices, 0x77, 0);
 	devices_note_silence(devices, 0x77, 0);
@@ -402,7 +380,7 @@ static void a_perf_map_that_is_held_is_of_a_device(void **state)
 	assert_int_equal(shared->n_asked, 0);
 }
 
-static void a_debug_file_is_of_the_device_that_its_opener_saw(void **state)
+TEST_WITH_HELPERS(a_debug_file_is_of_the_device_that_its_opener_saw)
 {
 	cleanup_free char *path = scratch_path("file"), *debug = scratch_path("link");
 	static const struct debug_hint hint = { .link = "link" };
@@ -411,7 +389,6 @@ static void a_debug_file_is_of_the_device_that_its_opener_saw(void **state)
 	struct mapping m;
 	struct error e;
 
-	(void)state;
 	make_file(debug, "text");
 	m = mapping_of(debug);
 	assert_ok(remote_open_debug(files, &search, &handle, &e), e);
@@ -421,7 +398,7 @@ static void a_debug_file_is_of_the_device_that_its_opener_saw(void **state)
 }
 
 /* An absent one is not one that no opener could look at. */
-static void whether_there_is_a_debug_file_may_not_be_known(void **state)
+TEST_WITH_HELPERS(whether_there_is_a_debug_file_may_not_be_known)
 {
 	static const struct debug_hint hint = { .link = "none.debug" };
 	struct debug_search absent = { .hint = &hint, .path = "/none/file", .root = HANDLE_NONE };
@@ -429,7 +406,6 @@ static void whether_there_is_a_debug_file_may_not_be_known(void **state)
 	struct remote_handle handle;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(remote_open_debug(files, &absent, &handle, &e), -ENOENT);
 	assert_false(absent.is_missed);
 	not_open.root = SEAT_MOST_FILES - 1;
@@ -460,14 +436,13 @@ static int send_it(const struct remote_handle *handle, struct error *e)
 }
 
 /* The table of openers gives the lowest free number, so a former handle's is another file's. */
-static void another_file_of_the_same_size_and_time_is_not_sent(void **state)
+TEST_WITH_HELPERS(another_file_of_the_same_size_and_time_is_not_sent)
 {
 	cleanup_free char *path = scratch_path("file"), *path2 = scratch_path("other");
 	struct remote_handle handles[8], other = { .handle = HANDLE_NONE };
 	struct mapping m, m2;
 	struct error e;
 
-	(void)state;
 	make_file(path, "text");
 	make_file(path2, "evil");
 	m = mapping_of(path);
@@ -491,7 +466,6 @@ static void another_file_of_the_same_size_and_time_is_not_sent(void **state)
 
 static void do_nothing(void *context)
 {
-	(void)context;
 }
 
 static bool is_used_up(void *left, const struct client_wait *wait)
@@ -500,14 +474,13 @@ static bool is_used_up(void *left, const struct client_wait *wait)
 	return *(uint64_t *)left == 0;
 }
 
-static void one_wait_uses_up_the_time_of_all(void **state)
+TEST_WITH_HELPERS(one_wait_uses_up_the_time_of_all)
 {
 	const struct mapping m = own_mapping();
 	struct remote_handle handle;
 	struct error e;
 	uint64_t left = SHORT_NS;
 
-	(void)state;
 	assert_ok(open_it(&m, &handle, &e), e);
 	client_set_manner(client, &(struct client_manner){ .serve = do_nothing,
 							   .is_enough = is_used_up,
@@ -530,23 +503,4 @@ static void one_wait_uses_up_the_time_of_all(void **state)
 	assert_ok(open_it(&m, &handle, &e), e);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_device_is_dead_though_nobody_waited_for_its_opener),
-		TEST(one_opener_at_a_time_waits_for_a_device),
-		TEST(files_that_come_too_late_are_closed),
-		TEST(nothing_more_is_looked_for_at_a_place_that_does_not_answer),
-		TEST(a_path_that_does_not_answer_takes_no_device_with_it),
-		TEST(a_path_of_a_process_takes_no_device_with_it),
-		TEST(a_perf_map_that_is_held_is_of_a_device),
-		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
-		TEST(whether_there_is_a_debug_file_may_not_be_known),
-		TEST(another_file_of_the_same_size_and_time_is_not_sent),
-		TEST(one_wait_uses_up_the_time_of_all),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

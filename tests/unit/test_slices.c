@@ -2,13 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Slices of time: their number, that no hit is lost or counted twice, and the rows of the last one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "tool/slices.h"
 
@@ -60,9 +54,8 @@ static void expect_no_gaps(const struct slices *s, uint64_t end)
 	assert_int_equal(s->slices[s->n - 1].end_ns, end);
 }
 
-static void parts_add_up_whatever_the_number_of_slices(void **state)
+TEST(parts_add_up_whatever_the_number_of_slices)
 {
-	(void)state;
 	for (size_t n_steps = 1; n_steps < 700; n_steps += 23) {
 		struct store_row rows[N] = {};
 		struct slices s;
@@ -77,12 +70,11 @@ static void parts_add_up_whatever_the_number_of_slices(void **state)
 	}
 }
 
-static void slices_become_twice_as_long(void **state)
+TEST(slices_become_twice_as_long)
 {
 	struct store_row rows[N] = {};
 	struct slices s;
 
-	(void)state;
 	slices_begin(&s, 1000, true, PLENTY);
 	assert_int_equal(s.due_ns, 1000 + FIRST_SLICE_NS);
 	run_steps(&s, rows, MOST_SLICES);
@@ -92,12 +84,11 @@ static void slices_become_twice_as_long(void **state)
 	slices_fini(&s);
 }
 
-static void little_memory_leaves_fewer_slices(void **state)
+TEST(little_memory_leaves_fewer_slices)
 {
 	struct store_row rows[N] = {};
 	struct slices s;
 
-	(void)state;
 	slices_begin(&s, 1000, true, 100 * sizeof(struct row_part));
 	run_steps(&s, rows, 500);
 	expect_sums(&s, rows);
@@ -106,12 +97,11 @@ static void little_memory_leaves_fewer_slices(void **state)
 	slices_fini(&s);
 }
 
-static void intervals_are_the_user_s(void **state)
+TEST(intervals_are_the_user_s)
 {
 	struct store_row rows[N] = {};
 	struct slices s;
 
-	(void)state;
 	slices_begin(&s, 1000, false, PLENTY);
 	run_steps(&s, rows, 500);
 	assert_int_equal(s.n, 500);
@@ -121,13 +111,12 @@ static void intervals_are_the_user_s(void **state)
 	slices_fini(&s);
 }
 
-static void rows_of_the_last_slice(void **state)
+TEST(rows_of_the_last_slice)
 {
 	struct store_row rows[N] = {};
 	struct slices s;
 	size_t n;
 
-	(void)state;
 	slices_begin(&s, 1000, true, PLENTY);
 	for (size_t step = 0; step < 300; step++) {
 		const size_t n_rows = grow_rows(rows, step);
@@ -147,15 +136,4 @@ static void rows_of_the_last_slice(void **state)
 	slices_fini(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_add_up_whatever_the_number_of_slices),
-		cmocka_unit_test(slices_become_twice_as_long),
-		cmocka_unit_test(little_memory_leaves_fewer_slices),
-		cmocka_unit_test(intervals_are_the_user_s),
-		cmocka_unit_test(rows_of_the_last_slice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,18 +1,7 @@
 /* rooms: spec base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-
-#include "base/array.h"
 #include "spec/caret.h"
 #include "spec/numbers.h"
 #include "spec/spec.h"
@@ -48,9 +37,8 @@ struct reading {
 	const char *is;
 };
 
-static void every_form_is_read(void **state)
+TEST(every_form_is_read)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "vfs_read", "kernel vfs_read" },
 		{ "tcp_send*", "kernel tcp_send*" },
@@ -87,9 +75,8 @@ static void every_form_is_read(void **state)
 		check_reading(rows[i].text, false, rows[i].is);
 }
 
-static void a_colon_in_a_name_does_not_separate(void **state)
+TEST(a_colon_in_a_name_does_not_separate)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "prog:ns::f", "user prog ns::f" },
 		{ "/path/prog:ns::Class::f", "user /path/prog ns::Class::f" },
@@ -110,36 +97,29 @@ static void a_colon_in_a_name_does_not_separate(void **state)
 		check_reading(rows[i].text, false, rows[i].is);
 }
 
-static void a_bracket_that_is_not_closed_is_a_plain_character(void **state)
+TEST(a_bracket_that_is_not_closed_is_a_plain_character)
 {
-	(void)state;
-
 	check_reading("c:mal[loc", false, "user c mal[loc");
 	check_reading("/usr/bin/[:main", false, "user /usr/bin/[ main");
 	check_reading("c:a?[", false, "user c a?[");
 	check_reading("c:a[[b", false, "user c a[[b");
 }
 
-static void a_backslash_keeps_a_colon_in_the_library(void **state)
+TEST(a_backslash_keeps_a_colon_in_the_library)
 {
-	(void)state;
-
 	check_reading("/opt/a\\:b/prog:main", false, "user /opt/a:b/prog main");
 	check_reading("p:/opt/a\\:b:main", false, "user /opt/a:b main");
 	check_reading("u:/opt/a\\:b:probe", false, "usdt /opt/a:b probe");
 	check_reading("/opt/a\\b:main", false, "user /opt/a\\b main");
 }
 
-static void a_path_may_hold_a_star(void **state)
+TEST(a_path_may_hold_a_star)
 {
-	(void)state;
-
 	check_reading("/opt/*/x:main", false, "user /opt/*/x main");
 }
 
-static void regular_expressions_hold_colons_in_groups_and_brackets(void **state)
+TEST(regular_expressions_hold_colons_in_groups_and_brackets)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "^tcp_send.*", "kernel ^tcp_send.*" },
 		{ "c:^mal(loc|)$", "user c ^mal(loc|)$" },
@@ -157,10 +137,8 @@ static void regular_expressions_hold_colons_in_groups_and_brackets(void **state)
 		check_reading(rows[i].text, true, rows[i].is);
 }
 
-static void behind_p_and_a_library_all_the_rest_is_the_expression(void **state)
+TEST(behind_p_and_a_library_all_the_rest_is_the_expression)
 {
-	(void)state;
-
 	check_reading("p:c:a:b", true, "user c a:b");
 	check_reading("r:c:a:b", true, "return of user c a:b");
 	check_reading("r:(a:b)", true, "return of kernel (a:b)");
@@ -168,9 +146,8 @@ static void behind_p_and_a_library_all_the_rest_is_the_expression(void **state)
 	check_reading("p:c:a:", true, "user c a:");
 }
 
-static void a_group_as_python_writes_it_is_a_group(void **state)
+TEST(a_group_as_python_writes_it_is_a_group)
 {
-	(void)state;
 	struct probe_spec spec;
 	struct error e = {};
 
@@ -184,9 +161,8 @@ static void a_group_as_python_writes_it_is_a_group(void **state)
 	probe_spec_fini(&spec);
 }
 
-static void patterns_follow_the_kind_of_text(void **state)
+TEST(patterns_follow_the_kind_of_text)
 {
-	(void)state;
 	struct probe_spec spec;
 
 	assert_int_equal(probe_spec_parse("t:sch:sched_s", true, &spec, NULL), 0);
@@ -228,9 +204,8 @@ static void check_refusals(const struct reading *rows, size_t n, bool is_regexp)
 #define TRACEPOINT "a tracepoint is t:CATEGORY:EVENT"
 #define USDT "a USDT probe is u:LIB:PROBE or u:LIB:PROVIDER:PROBE"
 
-static void what_cannot_be_read_is_refused_with_the_place(void **state)
+TEST(what_cannot_be_read_is_refused_with_the_place)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "",
 		  "an event must not be empty (examples: vfs_read, c:malloc, t:sched:sched_switch or "
@@ -268,9 +243,8 @@ static void what_cannot_be_read_is_refused_with_the_place(void **state)
 	check_refusals(rows, ARRAY_SIZE(rows), false);
 }
 
-static void says_what_a_tracepoint_and_a_usdt_probe_look_like(void **state)
+TEST(says_what_a_tracepoint_and_a_usdt_probe_look_like)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "t:sched", "'t:sched': " TRACEPOINT },
 		{ "t:", "'t:': " TRACEPOINT },
@@ -290,9 +264,8 @@ static void says_what_a_tracepoint_and_a_usdt_probe_look_like(void **state)
 	check_refusals(rows, ARRAY_SIZE(rows), false);
 }
 
-static void a_bad_regular_expression_is_refused(void **state)
+TEST(a_bad_regular_expression_is_refused)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "c:mal(", "bad regular expression 'mal(': Unmatched ( or \\(" },
 		{ "*", "bad regular expression '*': Invalid preceding regular expression" },
@@ -307,9 +280,8 @@ static void a_bad_regular_expression_is_refused(void **state)
 	check_refusals(rows, ARRAY_SIZE(rows), true);
 }
 
-static void a_message_gets_a_caret_below(void **state)
+TEST(a_message_gets_a_caret_below)
 {
-	(void)state;
 	struct error e = {};
 	char long_name[sizeof(e.text) - 8];
 
@@ -327,9 +299,8 @@ static void a_message_gets_a_caret_below(void **state)
 	assert_false(e.has_lines);
 }
 
-static void the_caret_stands_under_the_character(void **state)
+TEST(the_caret_stands_under_the_character)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "f\xc3\xa4:b\xc3\xb6:c",
 		  "'f\xc3\xa4:b\xc3\xb6:c': " MANY "f\xc3\xa4:b\xc3\xb6:c\n       ^" },
@@ -339,9 +310,8 @@ static void the_caret_stands_under_the_character(void **state)
 	check_refusals(rows, ARRAY_SIZE(rows), false);
 }
 
-static void a_long_text_is_refused_on_one_line(void **state)
+TEST(a_long_text_is_refused_on_one_line)
 {
-	(void)state;
 	struct probe_spec spec;
 	struct error e = {};
 	char text[5000];
@@ -361,9 +331,8 @@ static void a_long_text_is_refused_on_one_line(void **state)
 
 /* numbers */
 
-static void seconds_become_nanoseconds(void **state)
+TEST(seconds_become_nanoseconds)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		uint64_t ns;
@@ -389,9 +358,8 @@ static void seconds_become_nanoseconds(void **state)
 	}
 }
 
-static void what_is_no_time_is_refused(void **state)
+TEST(what_is_no_time_is_refused)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "0", "-i: '0' is not a time above 0" },
 		{ "0.0", "-i: '0.0' is not a time above 0" },
@@ -423,9 +391,8 @@ static void what_is_no_time_is_refused(void **state)
 	}
 }
 
-static void a_count_is_whole_and_within_its_bounds(void **state)
+TEST(a_count_is_whole_and_within_its_bounds)
 {
-	(void)state;
 	static const char *const bad[] = { "0",
 					   "11",
 					   "-1",
@@ -460,9 +427,8 @@ static void a_count_is_whole_and_within_its_bounds(void **state)
 	}
 }
 
-static void sizes_have_suffixes(void **state)
+TEST(sizes_have_suffixes)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		uint64_t bytes;
@@ -485,9 +451,8 @@ static void sizes_have_suffixes(void **state)
 	}
 }
 
-static void what_is_no_size_is_refused(void **state)
+TEST(what_is_no_size_is_refused)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "0", "--memory: '0' is not a size above 0" },
 		{ "0G", "--memory: '0G' is not a size above 0" },
@@ -518,9 +483,8 @@ static void check_list(const struct number_list *list, const uint32_t *expected,
 		assert_int_equal(list->numbers[i], expected[i]);
 }
 
-static void a_list_is_ascending_each_number_once(void **state)
+TEST(a_list_is_ascending_each_number_once)
 {
-	(void)state;
 	struct number_list list = {};
 
 	assert_int_equal(parse_number_list("-c", "7,0-3", 0, 9, &list, NULL), 0);
@@ -536,9 +500,8 @@ static void a_list_is_ascending_each_number_once(void **state)
 	number_list_fini(&list);
 }
 
-static void a_bad_list_is_refused_and_changes_nothing(void **state)
+TEST(a_bad_list_is_refused_and_changes_nothing)
 {
-	(void)state;
 	static const char *const bad[] = { "",   ",",    "1,",  ",1",  "1,,2",      "x",
 					   "-1", "10",   "3-1", "1-",  "1-2-3",     "0-10",
 					   "1 ", "1, 2", "1e1", "nan", "4294967296" };
@@ -567,9 +530,8 @@ static void a_bad_list_is_refused_and_changes_nothing(void **state)
 	number_list_fini(&list);
 }
 
-static void modifiers_of_an_event_leave_out_a_side(void **state)
+TEST(modifiers_of_an_event_leave_out_a_side)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		bool excludes_user, excludes_kernel;
@@ -591,9 +553,8 @@ static void modifiers_of_an_event_leave_out_a_side(void **state)
 	}
 }
 
-static void what_is_no_event_is_refused(void **state)
+TEST(what_is_no_event_is_refused)
 {
-	(void)state;
 	static const struct reading rows[] = {
 		{ "e:", "a perf event is e:EVENT" },
 		{ "e::u", "a perf event is e:EVENT" },
@@ -612,34 +573,4 @@ static void what_is_no_event_is_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_is_read),
-		cmocka_unit_test(a_colon_in_a_name_does_not_separate),
-		cmocka_unit_test(a_bracket_that_is_not_closed_is_a_plain_character),
-		cmocka_unit_test(a_backslash_keeps_a_colon_in_the_library),
-		cmocka_unit_test(a_path_may_hold_a_star),
-		cmocka_unit_test(regular_expressions_hold_colons_in_groups_and_brackets),
-		cmocka_unit_test(behind_p_and_a_library_all_the_rest_is_the_expression),
-		cmocka_unit_test(a_group_as_python_writes_it_is_a_group),
-		cmocka_unit_test(patterns_follow_the_kind_of_text),
-		cmocka_unit_test(what_cannot_be_read_is_refused_with_the_place),
-		cmocka_unit_test(says_what_a_tracepoint_and_a_usdt_probe_look_like),
-		cmocka_unit_test(a_bad_regular_expression_is_refused),
-		cmocka_unit_test(the_caret_stands_under_the_character),
-		cmocka_unit_test(a_message_gets_a_caret_below),
-		cmocka_unit_test(a_long_text_is_refused_on_one_line),
-		cmocka_unit_test(modifiers_of_an_event_leave_out_a_side),
-		cmocka_unit_test(what_is_no_event_is_refused),
-		cmocka_unit_test(seconds_become_nanoseconds),
-		cmocka_unit_test(what_is_no_time_is_refused),
-		cmocka_unit_test(a_count_is_whole_and_within_its_bounds),
-		cmocka_unit_test(sizes_have_suffixes),
-		cmocka_unit_test(what_is_no_size_is_refused),
-		cmocka_unit_test(a_list_is_ascending_each_number_once),
-		cmocka_unit_test(a_bad_list_is_refused_and_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,13 +1,6 @@
 /* rooms: reader helper unwind arch elf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/log.h"
 #include "reader/spending.h"
@@ -15,11 +8,10 @@
 #define USER 1000U
 #define MOST_NS (3 * NS_PER_S)
 
-static void cpu_time_is_bounded_for_each_user_but_root(void **state)
+TEST(cpu_time_is_bounded_for_each_user_but_root)
 {
 	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(spending_check(&s, USER), 0);
 		spending_add(&s, USER, NS_PER_S, NS_PER_S);
@@ -31,25 +23,23 @@ static void cpu_time_is_bounded_for_each_user_but_root(void **state)
 	spending_fini(&s);
 }
 
-static void a_long_wait_counts_as_much_as_cpu_time(void **state)
+TEST(a_long_wait_counts_as_much_as_cpu_time)
 {
 	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
 
-	(void)state;
 	spending_add(&s, USER, 0, MOST_NS + 1);
 	assert_int_equal(spending_check(&s, USER), -EDQUOT);
 	spending_fini(&s);
 }
 
 /* Each is below SPENDING_LONG_WAIT_NS. */
-static void many_waits_are_a_pause_and_are_forgotten(void **state)
+TEST(many_waits_are_a_pause_and_are_forgotten)
 {
 	const uint64_t wait = NS_PER_S / 2;
 	unsigned n = 0;
 	int err = 0;
 	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
 
-	(void)state;
 	for (; n < 1000 && (err = spending_check(&s, USER)) == 0; n++)
 		spending_add(&s, USER, 0, wait);
 	assert_int_equal(err, -EAGAIN);
@@ -62,26 +52,20 @@ static void many_waits_are_a_pause_and_are_forgotten(void **state)
 }
 
 /* On a busy machine, each request waits for a CPU. */
-static void short_waits_do_not_count(void **state)
+TEST(short_waits_do_not_count)
 {
 	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++)
 		spending_add(&s, USER, 1, SPENDING_LEAST_WAIT_NS);
 	assert_int_equal(spending_check(&s, USER), 0);
 	spending_fini(&s);
 }
 
-int main(void)
+static int divert_warnings(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpu_time_is_bounded_for_each_user_but_root),
-		cmocka_unit_test(a_long_wait_counts_as_much_as_cpu_time),
-		cmocka_unit_test(many_waits_are_a_pause_and_are_forgotten),
-		cmocka_unit_test(short_waits_do_not_count),
-	};
-
-	log_divert(); /* warnings */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	log_divert();
+	return 0;
 }
+
+TEST_MAIN(divert_warnings, NULL)

@@ -1,22 +1,13 @@
 /* rooms: base store; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The store over real maps, with no program: the tests put in what one would have counted. */
-#include <errno.h>
-#include <linux/bpf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
 
 #include <bpf/bpf.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/object.h"
 #include "store/stacks.h"
@@ -69,38 +60,32 @@ int object_begun_fd(const struct object *o)
 
 int object_wake_fd(const struct object *o)
 {
-	(void)o;
 	return -1;
 }
 
 /* For what other sources of the room need. */
 const uint64_t *object_calls(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 struct event_ring *object_rings(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 const struct stream_event *object_events(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 uint64_t object_recursion_misses(const struct object *o)
 {
-	(void)o;
 	return 7;
 }
 
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	(void)e;
 	((struct object *)o)->n_waits++;
 	if (o->on_wait)
 		o->on_wait((struct object *)o);
@@ -238,11 +223,10 @@ static uint64_t count_of(struct store *s, uint64_t hash, size_t n)
 
 /* --- tests --- */
 
-static void rows_of_both_levels_and_all_counters_are_added_up(void **state)
+TEST(rows_of_both_levels_and_all_counters_are_added_up)
 {
 	struct object o;
 	size_t n;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -270,12 +254,11 @@ static void rows_of_both_levels_and_all_counters_are_added_up(void **state)
 	close_object(&o);
 }
 
-static void sums_are_added_up_with_the_counts(void **state)
+TEST(sums_are_added_up_with_the_counts)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	size_t n;
-	(void)state;
 
 	make_object(&o);
 	budget.has_sum = true;
@@ -328,7 +311,7 @@ static void sums_are_added_up_with_the_counts(void **state)
 }
 
 /* To the nanosecond: what the process had mapped may change at once behind it. */
-static void a_row_says_when_it_was_hit_first(void **state)
+TEST(a_row_says_when_it_was_hit_first)
 {
 	struct object o;
 	const uint64_t first = clock_ns(CLOCK_MONOTONIC) - 12345;
@@ -337,7 +320,6 @@ static void a_row_says_when_it_was_hit_first(void **state)
 				       .first_low = (uint32_t)first,
 				       .first_high = (uint16_t)(first >> 32) };
 	size_t n;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -354,12 +336,11 @@ static void a_row_says_when_it_was_hit_first(void **state)
 	close_object(&o);
 }
 
-static void rows_of_two_generations_are_one(void **state)
+TEST(rows_of_two_generations_are_one)
 {
 	struct object o;
 	struct error e;
 	uint64_t hash;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -381,10 +362,9 @@ static void rows_of_two_generations_are_one(void **state)
 	close_object(&o);
 }
 
-static void the_longest_stack_and_pieces_that_are_full_are_whole(void **state)
+TEST(the_longest_stack_and_pieces_that_are_full_are_whole)
 {
 	struct object o;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -410,10 +390,9 @@ static size_t length_of(uint64_t i)
 	return i % 100 ? i % (CHUNK_WORDS - 1) + 1 : CHUNK_WORDS + 3;
 }
 
-static void many_new_stacks_take_few_calls(void **state)
+TEST(many_new_stacks_take_few_calls)
 {
 	struct object o;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -429,14 +408,13 @@ static void many_new_stacks_take_few_calls(void **state)
 	close_object(&o);
 }
 
-static void of_many_stacks_a_torn_one_says_so(void **state)
+TEST(of_many_stacks_a_torn_one_says_so)
 {
 	struct object o;
 	const uint64_t torn = STACK_HASH(100ULL << 8);
 	const uint64_t piece = torn + 1;
 	uint64_t words[STACK_WORDS];
 	size_t n, n_torn = 0, n_words;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -464,13 +442,12 @@ static void of_many_stacks_a_torn_one_says_so(void **state)
 	close_object(&o);
 }
 
-static void only_stacks_that_are_wanted_are_read_together(void **state)
+TEST(only_stacks_that_are_wanted_are_read_together)
 {
 	struct object o;
 	uint64_t wanted, other, words[STACK_WORDS];
 	uint32_t number;
 	struct error e;
-	(void)state;
 
 	make_object(&o);
 	struct stacks s = { .object = &o, .max_chunks = 2 }; /* so they are many */
@@ -493,12 +470,11 @@ static void only_stacks_that_are_wanted_are_read_together(void **state)
 	close_object(&o);
 }
 
-static void known_stacks_make_room_and_stay_known(void **state)
+TEST(known_stacks_make_room_and_stay_known)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	uint64_t old, late;
-	(void)state;
 
 	budget.max_chunks = 16;
 	make_object(&o);
@@ -543,12 +519,11 @@ static void move_to_spare(struct object *o, uint64_t hash, size_t n, uint64_t fi
 }
 
 /* Stacks that partly lie in the spare map are whole, and it is emptied before it is full. */
-static void what_had_no_memory_at_hand_is_read_and_makes_room(void **state)
+TEST(what_had_no_memory_at_hand_is_read_and_makes_room)
 {
 	struct store_budget budget = ample;
 	struct object o;
 
-	(void)state;
 	budget.max_chunks = 1 << 20;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -578,13 +553,12 @@ static void what_had_no_memory_at_hand_is_read_and_makes_room(void **state)
 }
 
 /* Programs come and go, each with stacks of its own, beside one that stays. */
-static void stacks_that_do_not_come_again_take_no_memory(void **state)
+TEST(stacks_that_do_not_come_again_take_no_memory)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	size_t most = 0;
 
-	(void)state;
 	budget.user_bytes = 1ULL << 32;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -614,14 +588,13 @@ static void begin_pair(struct object *o, uint32_t thread, uint64_t kernel, uint6
 }
 
 /* Programs come and go until old stacks were forgotten many times. Then a call of before ends. */
-static void pairs_that_have_not_ended_keep_their_stacks(void **state)
+TEST(pairs_that_have_not_ended_keep_their_stacks)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	struct error e;
 	uint64_t kernel, user, other;
 
-	(void)state;
 	budget.user_bytes = 1ULL << 32;
 	budget.has_pairs = true;
 	make_object(&o);
@@ -651,13 +624,12 @@ static void pairs_that_have_not_ended_keep_their_stacks(void **state)
 }
 
 /* The stack is walked in user space, and the pair may end before. */
-static void a_row_waits_for_its_late_stack(void **state)
+TEST(a_row_waits_for_its_late_stack)
 {
 	const uint64_t words[] = { 0x1005, 0x2005, 0x3005 };
 	struct object o;
 	size_t n;
 
-	(void)state;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
 
@@ -678,13 +650,12 @@ static void a_row_waits_for_its_late_stack(void **state)
 	close_object(&o);
 }
 
-static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **state)
+TEST(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count)
 {
 	struct store_budget budget = ample;
 	uint64_t losses[LOSS_N], known;
 	struct object o;
 	size_t n;
-	(void)state;
 
 	budget.user_bytes = 128 << 10;
 	make_object(&o);
@@ -712,13 +683,12 @@ static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **
 	close_object(&o);
 }
 
-static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
+TEST(of_a_deep_stack_beyond_the_budget_no_piece_stays)
 {
 	const struct store_budget none = { .max_rows = 1024, .n_hot_rows = 1, .max_chunks = 4096 };
 	uint64_t losses[LOSS_N];
 	struct object o;
 	size_t n;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &none, N_CPUS);
@@ -740,12 +710,11 @@ static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
 }
 
 /* A piece of it was deleted, and those behind it were stored again by a program. */
-static void a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole(void **state)
+TEST(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole)
 {
 	uint64_t words[STACK_WORDS];
 	struct object o;
 	size_t n;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -775,13 +744,12 @@ static void delete_stack(struct object *o, uint64_t hash)
 }
 
 /* Processes come and go, each with addresses of its own: what is not hit any more makes room. */
-static void intervals_of_ever_new_stacks_lose_none(void **state)
+TEST(intervals_of_ever_new_stacks_lose_none)
 {
 	struct store_budget budget = ample;
 	uint64_t losses[LOSS_N], kept, next = 2;
 	struct object o;
 	size_t n;
-	(void)state;
 
 	budget.user_bytes = 256 << 10;
 	make_object(&o);
@@ -809,14 +777,13 @@ static void intervals_of_ever_new_stacks_lose_none(void **state)
 }
 
 /* User space deletes known stacks only, so it has to delete them before it forgets them. */
-static void what_is_forgotten_here_does_not_stay_in_the_kernel(void **state)
+TEST(what_is_forgotten_here_does_not_stay_in_the_kernel)
 {
 	struct store_budget budget = ample;
 	uint64_t lasting, next = 2;
 	struct object o;
 	size_t n;
 
-	(void)state;
 	budget.user_bytes = 256 << 10;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -843,13 +810,12 @@ static void what_is_forgotten_here_does_not_stay_in_the_kernel(void **state)
 }
 
 /* There was room for the stacks, but not for the rows. */
-static void stacks_of_rows_that_were_lost_make_room(void **state)
+TEST(stacks_of_rows_that_were_lost_make_room)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	uint64_t torn;
 
-	(void)state;
 	budget.max_chunks = 1000;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -894,14 +860,13 @@ static void count_new(struct object *o, struct store *s, uint64_t from, uint64_t
 }
 
 /* Names may take minutes. */
-static void rows_of_a_report_stay_while_counting_goes_on(void **state)
+TEST(rows_of_a_report_stay_while_counting_goes_on)
 {
 	struct store_budget budget = ample;
 	uint64_t words[STACK_WORDS], hash;
 	struct object o;
 	size_t n;
 
-	(void)state;
 	budget.max_chunks = 2000;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -933,13 +898,12 @@ static void rows_of_a_report_stay_while_counting_goes_on(void **state)
 }
 
 /* Working in takes time, too. */
-static void maps_are_emptied_while_rows_are_worked_in(void **state)
+TEST(maps_are_emptied_while_rows_are_worked_in)
 {
 	struct error e;
 	struct object o;
 	size_t n;
 
-	(void)state;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
 
@@ -981,14 +945,13 @@ static void flood(struct object *o)
 }
 
 /* A user's programs make ever new stacks, faster than the store reads them. */
-static void rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation(void **state)
+TEST(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
 {
 	struct store_budget budget = ample;
 	struct error e;
 	struct object o;
 	size_t n;
 
-	(void)state;
 	budget.user_bytes = 64 << 10;
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
@@ -1009,14 +972,13 @@ static void rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotatio
 }
 
 /* So many that old ones are forgotten behind each report, though rows refer to others by then. */
-static void rows_that_come_while_a_report_is_made_keep_their_stacks(void **state)
+TEST(rows_that_come_while_a_report_is_made_keep_their_stacks)
 {
 	struct store_budget budget = ample;
 	uint64_t next = 2;
 	struct object o;
 	size_t n;
 
-	(void)state;
 	budget.max_chunks = 200;
 	budget.user_bytes = 512 << 10;
 	make_object(&o);
@@ -1049,14 +1011,13 @@ static void rows_that_come_while_a_report_is_made_keep_their_stacks(void **state
 }
 
 /* The report's rows take all the memory that there is, and are about to give it back. */
-static void new_rows_wait_for_the_memory_of_a_report(void **state)
+TEST(new_rows_wait_for_the_memory_of_a_report)
 {
 	struct store_budget budget = ample;
 	struct object o;
 	uint64_t n_lost;
 	size_t n;
 
-	(void)state;
 	budget.max_chunks = 80;
 	budget.user_bytes = 160 << 10;
 	make_object(&o);
@@ -1089,11 +1050,10 @@ static void new_rows_wait_for_the_memory_of_a_report(void **state)
 }
 
 /* While the kernel looks through an empty map, it runs no program on that CPU. */
-static void no_level_is_read_behind_the_last_row(void **state)
+TEST(no_level_is_read_behind_the_last_row)
 {
 	struct error e;
 	struct object o;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -1114,12 +1074,11 @@ static void no_level_is_read_behind_the_last_row(void **state)
 	close_object(&o);
 }
 
-static void losses_are_told_once(void **state)
+TEST(losses_are_told_once)
 {
 	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
 	const uint32_t reason = LOST_COUNTS_FULL;
 	struct object o;
-	(void)state;
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
@@ -1136,11 +1095,10 @@ static void losses_are_told_once(void **state)
 	close_object(&o);
 }
 
-static void the_budget_is_divided_without_remainder_for_any_machine(void **state)
+TEST(the_budget_is_divided_without_remainder_for_any_machine)
 {
 	const uint32_t cpus[] = { 1, 2, 128, 4096 };
 	struct store_budget b = {};
-	(void)state;
 
 	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
 		for (uint64_t mib = 1; mib <= 1 << 16; mib *= 2) {
@@ -1160,38 +1118,4 @@ static void the_budget_is_divided_without_remainder_for_any_machine(void **state
 	assert_true(b.max_rows >= 200000 && b.max_chunks >= 400000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_of_both_levels_and_all_counters_are_added_up),
-		cmocka_unit_test(sums_are_added_up_with_the_counts),
-		cmocka_unit_test(a_row_says_when_it_was_hit_first),
-		cmocka_unit_test(rows_of_two_generations_are_one),
-		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
-		cmocka_unit_test(many_new_stacks_take_few_calls),
-		cmocka_unit_test(of_many_stacks_a_torn_one_says_so),
-		cmocka_unit_test(only_stacks_that_are_wanted_are_read_together),
-		cmocka_unit_test(known_stacks_make_room_and_stay_known),
-		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
-		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
-		cmocka_unit_test(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole),
-		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
-		cmocka_unit_test(what_is_forgotten_here_does_not_stay_in_the_kernel),
-		cmocka_unit_test(stacks_of_rows_that_were_lost_make_room),
-		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
-		cmocka_unit_test(pairs_that_have_not_ended_keep_their_stacks),
-		cmocka_unit_test(a_row_waits_for_its_late_stack),
-		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
-		cmocka_unit_test(rows_of_a_report_stay_while_counting_goes_on),
-		cmocka_unit_test(maps_are_emptied_while_rows_are_worked_in),
-		cmocka_unit_test(
-			rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation),
-		cmocka_unit_test(rows_that_come_while_a_report_is_made_keep_their_stacks),
-		cmocka_unit_test(new_rows_wait_for_the_memory_of_a_report),
-		cmocka_unit_test(no_level_is_read_behind_the_last_row),
-		cmocka_unit_test(losses_are_told_once),
-		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,19 +1,12 @@
 /* rooms: base store; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The rings over plain memory, with no program: the tests write what one would have written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include <bpf/bpf.h>
 
-#include "base/cleanup.h"
 #include "bpf/object.h"
 #include "store/stream.h"
 
@@ -58,19 +51,16 @@ int object_lost_fd(const struct object *o)
 
 int object_begun_fd(const struct object *o)
 {
-	(void)o;
 	return -1;
 }
 
 uint64_t object_recursion_misses(const struct object *o)
 {
-	(void)o;
 	return 0;
 }
 
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	(void)e;
 	if (o->while_waiting)
 		o->while_waiting((struct object *)o);
 	return 0;
@@ -79,27 +69,21 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 /* For what other sources of the room need. */
 const uint64_t *object_calls(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
 {
-	(void)o;
-	(void)generation;
-	(void)level;
 	return -1;
 }
 
 uint64_t *object_hot(const struct object *o)
 {
-	(void)o;
 	return NULL;
 }
 
 int object_wake_fd(const struct object *o)
 {
-	(void)o;
 	return -1;
 }
 
@@ -211,13 +195,12 @@ static void expect(const struct given *g, size_t n, const uint32_t *names)
 
 /* --- tests --- */
 
-static void events_of_all_cpus_come_in_the_order_of_their_time(void **state)
+TEST(events_of_all_cpus_come_in_the_order_of_their_time)
 {
 	static const uint32_t order[] = { 1, 2, 3, 4, 5, 6, 7 };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
-	(void)state;
 
 	stream_start(s);
 	assert_true(o->state.turn >= FIRST_TURN);
@@ -238,14 +221,13 @@ static void events_of_all_cpus_come_in_the_order_of_their_time(void **state)
 	close_object(o);
 }
 
-static void what_is_later_waits_for_an_event_that_is_being_written(void **state)
+TEST(what_is_later_waits_for_an_event_that_is_being_written)
 {
 	static const uint32_t order[] = { 1, 2, 3, 4 };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
 	struct stream_event *slow;
-	(void)state;
 
 	stream_start(s);
 	put_event(o, 0, 1);
@@ -266,14 +248,13 @@ static void what_is_later_waits_for_an_event_that_is_being_written(void **state)
 }
 
 /* An interrupt between the taking of a place and the reading of the clock. */
-static void events_that_interrupted_others_come_before_them(void **state)
+TEST(events_that_interrupted_others_come_before_them)
 {
 	static const uint32_t order[] = { 3, 2, 1, 4 };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
 	struct stream_event *outer, *middle, *inner;
-	(void)state;
 
 	stream_start(s);
 	outer = take_place(o, 0);
@@ -296,12 +277,11 @@ static void events_that_interrupted_others_come_before_them(void **state)
 	close_object(o);
 }
 
-static void rings_go_round_many_times(void **state)
+TEST(rings_go_round_many_times)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
-	(void)state;
 
 	stream_start(s);
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -320,13 +300,12 @@ static void rings_go_round_many_times(void **state)
 	close_object(o);
 }
 
-static void an_event_whose_stack_was_lost_is_not_given(void **state)
+TEST(an_event_whose_stack_was_lost_is_not_given)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
 	struct stream_event *event;
-	(void)state;
 
 	stream_start(s);
 	event = take_place(o, 0);
@@ -363,7 +342,6 @@ static int take_stack(void *context, const struct valued_event *event, uint32_t 
 	struct given *g = context;
 	uint64_t words[STACK_WORDS];
 
-	(void)cpu;
 	assert_int_equal(stream_stack(g->stream, event->event.user_stack, words), 2);
 	assert_int_equal(words[0], 0x1000);
 	g->names[g->n++] = (uint32_t)(words[1] - 0x2000);
@@ -379,13 +357,12 @@ static void put_deferred(struct object *o, uint32_t cpu, uint32_t number, uint32
 	write_event(o, event, number);
 }
 
-static void an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it(void **state)
+TEST(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = { .stream = s };
 	struct late late = { .stream = s };
-	(void)state;
 
 	stream_set_find(s, find_late, &late);
 	stream_start(s);
@@ -409,13 +386,12 @@ static void an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it(void
 	close_object(o);
 }
 
-static void a_lost_event_takes_its_deferred_stack_along(void **state)
+TEST(a_lost_event_takes_its_deferred_stack_along)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = { .stream = s };
 	struct late late = { .stream = s };
-	(void)state;
 
 	stream_set_find(s, find_late, &late);
 	stream_start(s);
@@ -432,13 +408,12 @@ static void a_lost_event_takes_its_deferred_stack_along(void **state)
 	close_object(o);
 }
 
-static void a_refusal_ends_the_reading_and_nothing_is_given_twice(void **state)
+TEST(a_refusal_ends_the_reading_and_nothing_is_given_twice)
 {
 	static const uint32_t order[] = { 1, 2, 3 };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = { .most = 2 };
-	(void)state;
 
 	stream_start(s);
 	for (uint32_t i = 1; i <= 3; i++)
@@ -452,14 +427,13 @@ static void a_refusal_ends_the_reading_and_nothing_is_given_twice(void **state)
 	close_object(o);
 }
 
-static void after_the_end_all_is_given_at_once(void **state)
+TEST(after_the_end_all_is_given_at_once)
 {
 	static const uint32_t order[] = { 1, 2 };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
 	struct error e;
-	(void)state;
 
 	stream_start(s);
 	put_event(o, 0, 1);
@@ -472,12 +446,11 @@ static void after_the_end_all_is_given_at_once(void **state)
 	close_object(o);
 }
 
-static void it_sleeps_only_when_nothing_is_there(void **state)
+TEST(it_sleeps_only_when_nothing_is_there)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	struct given g = {};
-	(void)state;
 
 	stream_start(s);
 	assert_true(stream_sleep(s));
@@ -512,14 +485,13 @@ static bool has_stack(const struct object *o, uint64_t hash)
 	return bpf_map_lookup_elem(o->stacks[0], &hash, &chunk) == 0;
 }
 
-static void room_is_made_of_stacks_that_are_known_here(void **state)
+TEST(room_is_made_of_stacks_that_are_known_here)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
 	uint64_t words[STACK_WORDS], known[FIRST / 2], unknown;
 	bool has_room = false;
 	struct error e;
-	(void)state;
 
 	stream_start(s);
 	unknown = put_stack(o, 1000, 0x9000);
@@ -542,14 +514,13 @@ static void room_is_made_of_stacks_that_are_known_here(void **state)
 	close_object(o);
 }
 
-static void where_there_is_no_room_here_stacks_are_read_from_the_kernel(void **state)
+TEST(where_there_is_no_room_here_stacks_are_read_from_the_kernel)
 {
 	const struct stream_budget none = { .ring_events = N_EVENTS, .max_chunks = FIRST };
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &none, N_CPUS);
 	uint64_t words[STACK_WORDS];
 	uint64_t first, second;
-	(void)state;
 
 	stream_start(s);
 	first = put_stack(o, 1, 0x1000);
@@ -570,7 +541,7 @@ static void put_last_event(struct object *o)
 	put_event(o, 1, 2);
 }
 
-static void all_is_forgotten_when_the_events_before_were_given(void **state)
+TEST(all_is_forgotten_when_the_events_before_were_given)
 {
 	struct object *o = make_object();
 	struct stream *s = stream_new(o, &ample, N_CPUS);
@@ -578,7 +549,6 @@ static void all_is_forgotten_when_the_events_before_were_given(void **state)
 	struct given g = {};
 	struct error e;
 	uint32_t turn;
-	(void)state;
 
 	stream_start(s);
 	turn = o->state.turn;
@@ -610,7 +580,7 @@ static int take_value(void *context, const struct valued_event *event, uint32_t 
 }
 
 /* The ring's places are larger then. */
-static void an_event_brings_its_value(void **state)
+TEST(an_event_brings_its_value)
 {
 	static const uint32_t order[] = { 1007, 990, 1000, 1008 };
 	static struct valued_event events[N_CPUS * N_EVENTS];
@@ -618,7 +588,6 @@ static void an_event_brings_its_value(void **state)
 	struct object *o = make_object();
 	struct stream *s;
 	struct given g = {};
-	(void)state;
 
 	budget.has_value = true;
 	o->valued = events;
@@ -642,9 +611,8 @@ static void an_event_brings_its_value(void **state)
 	close_object(o);
 }
 
-static void the_budget_is_divided_for_any_machine(void **state)
+TEST(the_budget_is_divided_for_any_machine)
 {
-	(void)state;
 	for (uint64_t bytes = 1 << 20; bytes <= 1ULL << 32; bytes *= 4) {
 		for (uint32_t n_cpus = 1; n_cpus <= 512; n_cpus *= 8) {
 			struct stream_budget b = {}, valued = { .has_value = true };
@@ -660,25 +628,4 @@ static void the_budget_is_divided_for_any_machine(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_event_brings_its_value),
-		cmocka_unit_test(events_of_all_cpus_come_in_the_order_of_their_time),
-		cmocka_unit_test(what_is_later_waits_for_an_event_that_is_being_written),
-		cmocka_unit_test(events_that_interrupted_others_come_before_them),
-		cmocka_unit_test(rings_go_round_many_times),
-		cmocka_unit_test(an_event_whose_stack_was_lost_is_not_given),
-		cmocka_unit_test(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it),
-		cmocka_unit_test(a_lost_event_takes_its_deferred_stack_along),
-		cmocka_unit_test(a_refusal_ends_the_reading_and_nothing_is_given_twice),
-		cmocka_unit_test(after_the_end_all_is_given_at_once),
-		cmocka_unit_test(it_sleeps_only_when_nothing_is_there),
-		cmocka_unit_test(room_is_made_of_stacks_that_are_known_here),
-		cmocka_unit_test(where_there_is_no_room_here_stacks_are_read_from_the_kernel),
-		cmocka_unit_test(all_is_forgotten_when_the_events_before_were_given),
-		cmocka_unit_test(the_budget_is_divided_for_any_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

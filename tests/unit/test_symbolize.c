@@ -4,30 +4,15 @@
  * The symbolizer against this process, and against children that run a copy of
  * this program ("child" as argument): these print where marked_function() is and wait.
  */
+#include "test.h"
+
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
 #include "reader/mappings.h"
@@ -92,20 +77,15 @@ __attribute__((noinline, used)) int marked_function(int n)
 	return n + 1;
 }
 
-struct fixture {
-	struct host *host;
-	struct symbolizer *s;
-};
+static struct host *fixture_host;
 
 static int set_up_as(void **state, enum frame_identity identity)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->host = host_new();
-	f->s = symbolizer_new(f->host, &(struct symbolizer_options){ .files = helpers_files(),
-								     .names = helpers_files(),
-								     .identity = identity });
-	*state = f;
+	fixture_host = host_new();
+	*state =
+		symbolizer_new(fixture_host, &(struct symbolizer_options){ .files = helpers_files(),
+									   .names = helpers_files(),
+									   .identity = identity });
 	return 0;
 }
 
@@ -126,18 +106,14 @@ static int set_up_address(void **state)
 
 static int tear_down(void **state)
 {
-	struct fixture *f = *state;
+	struct symbolizer *s = *state;
 
-	symbolizer_freep(&f->s);
-	host_free(f->host);
-	free(f);
+	symbolizer_freep(&s);
+	host_free(fixture_host);
 	return 0;
 }
 
-static struct symbolizer *of(void **state)
-{
-	return ((struct fixture *)*state)->s;
-}
+#define TEST_WITH_NAMES(name) TEST_OF(name, struct symbolizer *s, set_up, tear_down)
 
 static const struct frame *frame_at(struct symbolizer *s, uint32_t number)
 {
@@ -202,9 +178,8 @@ static void announce(struct symbolizer *s, uint32_t pid, const char *comm)
 	symbolizer_process(s, pid, &seen);
 }
 
-static void a_function_of_the_program_has_its_name_file_and_offset(void **state)
+TEST_WITH_NAMES(a_function_of_the_program_has_its_name_file_and_offset)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
 
 	announce(s, (uint32_t)getpid(), "unused");
@@ -219,9 +194,8 @@ static void a_function_of_the_program_has_its_name_file_and_offset(void **state)
 	assert_int_equal(frame->offset, 0);
 }
 
-static void a_function_of_libc_has_the_name_that_a_person_would_write(void **state)
+TEST_WITH_NAMES(a_function_of_libc_has_the_name_that_a_person_would_write)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
 	const struct frame *frame = user(s, getpid(), addr + 1, false);
 
@@ -230,9 +204,8 @@ static void a_function_of_libc_has_the_name_that_a_person_would_write(void **sta
 	assert_int_equal(frame->offset, 1);
 }
 
-static void a_function_of_the_vdso_has_its_name(void **state)
+TEST_WITH_NAMES(a_function_of_the_vdso_has_its_name)
 {
-	struct symbolizer *s = of(state);
 	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
 
 	assert_non_null(vdso);
@@ -250,9 +223,8 @@ static void a_function_of_the_vdso_has_its_name(void **state)
 	(void)dlclose(vdso);
 }
 
-static void the_caller_of_a_call_that_does_not_return_is_named(void **state)
+TEST_WITH_NAMES(the_caller_of_a_call_that_does_not_return_is_named)
 {
-	struct symbolizer *s = of(state);
 	uint64_t start = address_of_local("ends_in_call");
 	uint64_t behind = address_of_local("behind_the_call");
 	uint32_t as_return = number_at(s, getpid(), behind, false);
@@ -271,14 +243,12 @@ static void the_caller_of_a_call_that_does_not_return_is_named(void **state)
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *context)
 {
-	(void)size;
 	*(uint64_t *)context = info->dlpi_addr;
 	return 1;
 }
 
-static void code_that_nothing_tells_of_is_one_frame_of_its_file(void **state)
+TEST_WITH_NAMES(code_that_nothing_tells_of_is_one_frame_of_its_file)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)no_function + 8, base = 0;
 
 	(void)dl_iterate_phdr(first_object, &base);
@@ -295,9 +265,8 @@ static void code_that_nothing_tells_of_is_one_frame_of_its_file(void **state)
 }
 
 /* Frames of unnamed(): one, with the place where it begins. */
-static void a_function_without_a_name_is_one_frame(void **state)
+TEST_WITH_NAMES(a_function_without_a_name_is_one_frame)
 {
-	struct symbolizer *s = of(state);
 	const uint64_t addr = (uintptr_t)unnamed;
 	const uint32_t number = number_at(s, getpid(), addr + 4, false);
 	const struct frame *frame = frame_at(s, number);
@@ -313,9 +282,8 @@ static void a_function_without_a_name_is_one_frame(void **state)
 	assert_int_not_equal(number_at(s, getpid(), addr + 0x41, false), number);
 }
 
-static void with_offsets_it_is_one_for_each(void **state)
+TEST_OF(with_offsets_it_is_one_for_each, struct symbolizer *s, set_up_offset, tear_down)
 {
-	struct symbolizer *s = of(state);
 	const uint64_t addr = (uintptr_t)unnamed;
 
 	assert_int_not_equal(number_at(s, getpid(), addr + 4, false),
@@ -323,19 +291,16 @@ static void with_offsets_it_is_one_for_each(void **state)
 }
 
 /* As the return of signal handlers: the byte before is another function's, or none's. */
-static void a_function_that_nobody_called_is_named_at_its_first_byte(void **state)
+TEST_WITH_NAMES(a_function_that_nobody_called_is_named_at_its_first_byte)
 {
-	struct symbolizer *s = of(state);
-
 	expect_name(user(s, getpid(), (uintptr_t)pushed, false), "pushed");
 	assert_int_equal(user(s, getpid(), (uintptr_t)pushed, false)->offset, 0);
 	expect_name(user(s, getpid(), (uintptr_t)pushed_too, false), "pushed_too");
 	expect_name(user(s, getpid(), (uintptr_t)pushed_too + 1, false), "pushed_too");
 }
 
-static void behind_a_call_it_is_the_caller_though_that_has_no_name(void **state)
+TEST_WITH_NAMES(behind_a_call_it_is_the_caller_though_that_has_no_name)
 {
-	struct symbolizer *s = of(state);
 	const struct frame *frame = user(s, getpid(), (uintptr_t)called_before, false);
 
 	assert_null(frame->name);
@@ -344,10 +309,8 @@ static void behind_a_call_it_is_the_caller_though_that_has_no_name(void **state)
 	expect_name(user(s, getpid(), (uintptr_t)called_before, true), "called_before");
 }
 
-static void idle_tasks_are_called_as_the_kernel_calls_them(void **state)
+TEST_WITH_NAMES(idle_tasks_are_called_as_the_kernel_calls_them)
 {
-	struct symbolizer *s = of(state);
-
 	assert_string_equal(symbolizer_comm(s, process_key(0, 1), 0), "swapper/0");
 	assert_string_equal(symbolizer_comm(s, process_key(0, 512), 0), "swapper/511");
 	assert_string_equal(symbolizer_comm(s, process_key(0, 0), 0),
@@ -355,9 +318,8 @@ static void idle_tasks_are_called_as_the_kernel_calls_them(void **state)
 }
 
 /* What an opener could not send to the parser is asked for again by the next report. */
-static void a_file_that_could_not_be_had_has_names_later(void **state)
+TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 {
-	struct symbolizer *s = of(state);
 	struct devices *devices = remote_files_asking(helpers_files())->devices;
 	const uint64_t addr = (uintptr_t)marked_function;
 	struct stat self;
@@ -372,26 +334,24 @@ static void a_file_that_could_not_be_had_has_names_later(void **state)
 	expect_name(user(s, getpid(), addr, true), "marked_function");
 }
 
-static void names_are_shown_as_they_were_written(void **state)
+TEST_WITH_NAMES(names_are_shown_as_they_were_written)
 {
-	expect_name(user(of(state), getpid(), (uintptr_t)cpp_function, true), "app::work(int)");
+	expect_name(user(s, getpid(), (uintptr_t)cpp_function, true), "app::work(int)");
 }
 
-static void raw_names_are_shown_as_in_the_symbol_table(void **state)
+TEST(raw_names_are_shown_as_in_the_symbol_table)
 {
 	const struct symbolizer_options raw = { .files = helpers_files(),
 						.names = helpers_files(),
 						.raw_names = true };
-	cleanup(host_freep) struct host *host = host_new();
-	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &raw);
+	cleanup(host_freep) struct host *own_host = host_new();
+	cleanup(symbolizer_freep) struct symbolizer *own = symbolizer_new(fixture_host, &raw);
 
-	(void)state;
-	expect_name(user(s, getpid(), (uintptr_t)cpp_function, true), "_ZN3app4workEi");
+	expect_name(user(own, getpid(), (uintptr_t)cpp_function, true), "_ZN3app4workEi");
 }
 
-static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **state)
+TEST_WITH_NAMES(an_address_that_is_not_mapped_has_neither_name_nor_module)
 {
-	struct symbolizer *s = of(state);
 	static const uint64_t wild[] = { 0, 1, 0x1000, UINT64_MAX, 1ULL << 63, 0xffff800000000000 };
 	uint32_t first = number_at(s, getpid(), wild[0], false);
 
@@ -405,9 +365,8 @@ static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **sta
 	}
 }
 
-static void code_in_no_file_is_one_frame_of_the_module_anon(void **state)
+TEST_WITH_NAMES(code_in_no_file_is_one_frame_of_the_module_anon)
 {
-	struct symbolizer *s = of(state);
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(code != MAP_FAILED);
@@ -420,35 +379,32 @@ static void code_in_no_file_is_one_frame_of_the_module_anon(void **state)
 	munmap(code, 4096);
 }
 
-static void with_addresses_unnamed_code_is_told_apart(void **state)
+TEST_OF(with_addresses_unnamed_code_is_told_apart, struct symbolizer *s, set_up_address, tear_down)
 {
-	struct symbolizer *s = of(state);
-
 	assert_int_not_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 32, false));
 	assert_int_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 16, false));
 }
 
 /* Folded shows "[anon]+0x20", and no address. */
-static void with_places_unnamed_code_is_told_apart_by_these(void **state)
+TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 {
 	const struct symbolizer_options options = { .files = helpers_files(),
 						    .names = helpers_files(),
 						    .places = true };
-	struct symbolizer *s = symbolizer_new(((struct fixture *)*state)->host, &options);
+	struct symbolizer *own = symbolizer_new(fixture_host, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
-	uint32_t number = number_at(s, getpid(), addr + 16, true);
+	uint32_t number = number_at(own, getpid(), addr + 16, true);
 
-	assert_int_not_equal(number_at(s, getpid(), addr + 32, true), number);
-	assert_int_equal(number_at(s, getpid(), addr + 16, true), number);
-	assert_int_equal(number_at(s, getpid(), 16, true), number_at(s, getpid(), 32, true));
+	assert_int_not_equal(number_at(own, getpid(), addr + 32, true), number);
+	assert_int_equal(number_at(own, getpid(), addr + 16, true), number);
+	assert_int_equal(number_at(own, getpid(), 16, true), number_at(own, getpid(), 32, true));
 	munmap(a, 4096);
-	symbolizer_free(s);
+	symbolizer_free(own);
 }
 
-static void a_function_is_one_frame(void **state)
+TEST_WITH_NAMES(a_function_is_one_frame)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
 	uint32_t number = number_at(s, getpid(), addr, true);
 
@@ -456,9 +412,8 @@ static void a_function_is_one_frame(void **state)
 	assert_int_equal(number_at(s, getpid(), addr + 2, false), number);
 }
 
-static void with_offsets_each_offset_is_a_frame(void **state)
+TEST_OF(with_offsets_each_offset_is_a_frame, struct symbolizer *s, set_up_offset, tear_down)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
 	uint32_t number = number_at(s, getpid(), addr + 1, true);
 
@@ -543,10 +498,8 @@ __attribute__((noreturn)) static void run_as_child(void)
 		(void)pause();
 }
 
-static void a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names(void **state)
+TEST_WITH_NAMES(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names)
 {
-	struct symbolizer *s = of(state);
-
 	make_copy();
 
 	struct child child = child_fork();
@@ -564,10 +517,8 @@ static void a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names(void
 	assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
 }
 
-static void a_process_that_was_not_announced_is_read_when_it_is_asked_for(void **state)
+TEST_WITH_NAMES(a_process_that_was_not_announced_is_read_when_it_is_asked_for)
 {
-	struct symbolizer *s = of(state);
-
 	make_copy();
 
 	struct child child = child_fork();
@@ -578,10 +529,8 @@ static void a_process_that_was_not_announced_is_read_when_it_is_asked_for(void *
 	(void)unlink(COPY);
 }
 
-static void equal_places_of_two_processes_are_one_frame(void **state)
+TEST_WITH_NAMES(equal_places_of_two_processes_are_one_frame)
 {
-	struct symbolizer *s = of(state);
-
 	make_copy();
 
 	struct child a = child_fork(), b = child_fork();
@@ -595,10 +544,8 @@ static void equal_places_of_two_processes_are_one_frame(void **state)
 	(void)unlink(COPY);
 }
 
-static void after_exec_both_programs_have_their_names(void **state)
+TEST_WITH_NAMES(after_exec_both_programs_have_their_names)
 {
-	struct symbolizer *s = of(state);
-
 	make_copy();
 
 	struct child child = child_fork();
@@ -619,9 +566,8 @@ static void after_exec_both_programs_have_their_names(void **state)
 	(void)unlink(COPY);
 }
 
-static void a_file_that_was_written_over_is_another_image(void **state)
+TEST_WITH_NAMES(a_file_that_was_written_over_is_another_image)
 {
-	struct symbolizer *s = of(state);
 	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 
 	make_copy();
@@ -644,9 +590,8 @@ static void a_file_that_was_written_over_is_another_image(void **state)
 }
 
 /* Its symbols are read where they lie: what was cut off must not be touched. */
-static void a_file_that_is_written_over_in_place_names_nothing_any_more(void **state)
+TEST_WITH_NAMES(a_file_that_is_written_over_in_place_names_nothing_any_more)
 {
-	struct symbolizer *s = of(state);
 	void *library = dlopen("libresolv.so.2", RTLD_NOW);
 	struct link_map *map = library;
 	struct stat st;
@@ -680,9 +625,8 @@ static void a_file_that_is_written_over_in_place_names_nothing_any_more(void **s
 }
 
 /* The inode of a file that could not be read may be another file's later, of the same build. */
-static void a_file_at_the_inode_of_a_bad_one_has_names(void **state)
+TEST_WITH_NAMES(a_file_at_the_inode_of_a_bad_one_has_names)
 {
-	struct symbolizer *s = of(state);
 	const uint64_t marked = (uintptr_t)marked_function;
 	struct stat st;
 	char byte = 0;
@@ -711,10 +655,8 @@ static void a_file_at_the_inode_of_a_bad_one_has_names(void **state)
 	(void)unlink(COPY);
 }
 
-static void a_library_that_is_loaded_later_has_names(void **state)
+TEST_WITH_NAMES(a_library_that_is_loaded_later_has_names)
 {
-	struct symbolizer *s = of(state);
-
 	announce(s, (uint32_t)getpid(), NULL);
 	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
 	symbolizer_refresh(s);
@@ -735,10 +677,8 @@ static void a_library_that_is_loaded_later_has_names(void **state)
 	(void)dlclose(library);
 }
 
-static void maps_are_read_again_once_per_refresh_only(void **state)
+TEST_WITH_NAMES(maps_are_read_again_once_per_refresh_only)
 {
-	struct symbolizer *s = of(state);
-
 	assert_null(user(s, getpid(), 1, false)->name);
 
 	void *library = dlopen("libresolv.so.2", RTLD_NOW);
@@ -750,9 +690,8 @@ static void maps_are_read_again_once_per_refresh_only(void **state)
 	(void)dlclose(library);
 }
 
-static void the_name_of_a_process_is_its_own_else_the_given_one_else_empty(void **state)
+TEST_WITH_NAMES(the_name_of_a_process_is_its_own_else_the_given_one_else_empty)
 {
-	struct symbolizer *s = of(state);
 	char own[17] = "";
 
 	assert_int_equal(prctl(PR_GET_NAME, own), 0);
@@ -768,9 +707,8 @@ static void the_name_of_a_process_is_its_own_else_the_given_one_else_empty(void 
 	assert_null(user(s, child.pid, 0x1234, false)->name);
 }
 
-static void a_mark_of_one_reason_is_one_frame(void **state)
+TEST_WITH_NAMES(a_mark_of_one_reason_is_one_frame)
 {
-	struct symbolizer *s = of(state);
 	char depth[] = "depth";
 	uint32_t number = symbolize_mark(s, FRAME_CUT, "depth");
 
@@ -805,9 +743,8 @@ static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exa
 	return symbolize_kernel(s, &pc);
 }
 
-static void a_kernel_function_has_its_name_or_there_is_a_reason(void **state)
+TEST_WITH_NAMES(a_kernel_function_has_its_name_or_there_is_a_reason)
 {
-	struct symbolizer *s = of(state);
 	uint64_t addr = kernel_address("vfs_read");
 	uint32_t number = kernel_frame_at(s, addr ? addr + 4 : 0xffffffff81000004, false);
 	const struct frame *frame = frame_at(s, number);
@@ -827,10 +764,8 @@ static void a_kernel_function_has_its_name_or_there_is_a_reason(void **state)
 	assert_int_not_equal(kernel_frame_at(s, addr, false), number);
 }
 
-static void a_kernel_address_without_function_has_no_name(void **state)
+TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 {
-	struct symbolizer *s = of(state);
-
 	for (int i = 0; i < 3; i++) {
 		uint32_t number = kernel_frame_at(s, 0xffff800000000010 + i, false);
 
@@ -841,9 +776,8 @@ static void a_kernel_address_without_function_has_no_name(void **state)
 	}
 }
 
-static void machinery_is_known_by_name_whatever_the_compiler_appended(void **state)
+TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
 {
-	(void)state;
 	static const char *const machinery[] = {
 		"__traceiter_sched_switch",
 		"perf_trace_sched_switch",
@@ -884,9 +818,8 @@ static void machinery_is_known_by_name_whatever_the_compiler_appended(void **sta
 	assert_true(machinery_is("bpf_trampoline_6442541234", "bpf"));
 }
 
-static void what_can_be_traced_is_no_machinery(void **state)
+TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
 {
-	(void)state;
 	static const char *const others[] = {
 		"vfs_read",           "do_int3_user_thing",       "perf_syscall",
 		"bpf_prog_load",      "bpf_trampoline_link_prog", "exc_int3x",
@@ -901,9 +834,8 @@ static void what_can_be_traced_is_no_machinery(void **state)
 /* Ends the program where addresses cost more, the more of them were looked up: hours, then. */
 #define PATIENCE_S 300
 
-static void six_million_addresses_take_bounded_memory(void **state)
+TEST_WITH_NAMES(six_million_addresses_take_bounded_memory)
 {
-	struct symbolizer *s = of(state);
 	uint64_t start = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
 	uint64_t sum = 0;
 
@@ -917,9 +849,9 @@ static void six_million_addresses_take_bounded_memory(void **state)
 }
 
 /* Where each address is a frame; numbers of before a report's end are not used behind it. */
-static void frames_take_bounded_memory_from_report_to_report(void **state)
+TEST_OF(frames_take_bounded_memory_from_report_to_report, struct symbolizer *s, set_up_address,
+	tear_down)
 {
-	struct symbolizer *s = of(state);
 	const uint64_t exact = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
 	size_t most = 0, n_cleared = 0;
 
@@ -936,13 +868,12 @@ static void frames_take_bounded_memory_from_report_to_report(void **state)
 	assert_in_range(n_cleared, 2, 50);
 }
 
-static void equal_rows_of_frames_have_one_number(void **state)
+TEST(equal_rows_of_frames_have_one_number)
 {
 	cleanup(chains_fini) struct chains c = {};
 	static const uint32_t rows[] = { 7, 8, 9, 1, 7, 8, 8, 9 };
 	size_t n;
 
-	(void)state;
 	assert_int_equal(chains_add(&c, rows, 1), 7);
 
 	uint32_t first = chains_add(&c, rows, 3);
@@ -959,26 +890,25 @@ static void equal_rows_of_frames_have_one_number(void **state)
 }
 
 /* This program has DWARF. */
-static void with_lines_a_frame_has_its_place_in_the_source(void **state)
+TEST(with_lines_a_frame_has_its_place_in_the_source)
 {
 	const struct symbolizer_options options = { .files = helpers_files(),
 						    .names = helpers_files(),
 						    .lines = true };
-	cleanup(host_freep) struct host *host = host_new();
-	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &options);
-	const struct frame *frame = user(s, getpid(), (uintptr_t)marked_function, true);
+	cleanup(host_freep) struct host *own_host = host_new();
+	cleanup(symbolizer_freep) struct symbolizer *own = symbolizer_new(fixture_host, &options);
+	const struct frame *frame = user(own, getpid(), (uintptr_t)marked_function, true);
 	struct user_pc pc = { .process = (uint64_t)getpid(), .is_exact = true };
 	uint32_t numbers[8];
 
-	(void)state;
 	expect_name(frame, "marked_function");
 	assert_string_equal(frame->file, "test_symbolize.c");
 	assert_true(frame->line > 0 && !frame->is_inlined);
 	pc.addr = (uintptr_t)marked_function;
-	assert_int_equal(symbolize_user(s, &pc, numbers, 8), 1);
+	assert_int_equal(symbolize_user(own, &pc, numbers, 8), 1);
 	pc.addr = 1;
-	assert_int_equal(symbolize_user(s, &pc, numbers, 8), 1);
-	assert_null(frame_at(s, numbers[0])->file);
+	assert_int_equal(symbolize_user(own, &pc, numbers, 8), 1);
+	assert_null(frame_at(own, numbers[0])->file);
 }
 
 static uint32_t number_at_node(struct symbolizer *s, const struct user_pc *pc)
@@ -1002,10 +932,8 @@ static struct user_pc place_at_node(struct symbolizer *s, uint64_t addr, uint32_
 				 .node = node };
 }
 
-static void a_node_has_its_frame_in_one_run_only(void **state)
+TEST_WITH_NAMES(a_node_has_its_frame_in_one_run_only)
 {
-	struct symbolizer *s = of(state);
-
 	announce(s, (uint32_t)getpid(), "self");
 	symbolizer_begin_tree(s, 8);
 
@@ -1030,10 +958,8 @@ static void a_node_has_its_frame_in_one_run_only(void **state)
 	expect_name(frame_at(s, number_at_node(s, &pc)), "own_file_name");
 }
 
-static void wanted_names_are_asked_for_together(void **state)
+TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 {
-	struct symbolizer *s = of(state);
-
 	announce(s, (uint32_t)getpid(), "self");
 	symbolizer_begin_tree(s, 8);
 	symbolizer_defer(s);
@@ -1055,58 +981,9 @@ static void wanted_names_are_asked_for_together(void **state)
 	symbolizer_end_tree(s);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_function_of_the_program_has_its_name_file_and_offset),
-		TEST(a_function_of_libc_has_the_name_that_a_person_would_write),
-		TEST(a_function_of_the_vdso_has_its_name),
-		TEST(the_caller_of_a_call_that_does_not_return_is_named),
-		TEST(code_that_nothing_tells_of_is_one_frame_of_its_file),
-		TEST(a_function_without_a_name_is_one_frame),
-		TEST(idle_tasks_are_called_as_the_kernel_calls_them),
-		cmocka_unit_test_setup_teardown(with_offsets_it_is_one_for_each, set_up_offset,
-						tear_down),
-		TEST(a_function_that_nobody_called_is_named_at_its_first_byte),
-		TEST(behind_a_call_it_is_the_caller_though_that_has_no_name),
-		TEST(a_file_that_could_not_be_had_has_names_later),
-		TEST(names_are_shown_as_they_were_written),
-		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
-		cmocka_unit_test(equal_rows_of_frames_have_one_number),
-		cmocka_unit_test(with_lines_a_frame_has_its_place_in_the_source),
-		TEST(a_node_has_its_frame_in_one_run_only),
-		TEST(wanted_names_are_asked_for_together),
-		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
-		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
-		TEST(with_places_unnamed_code_is_told_apart_by_these),
-		cmocka_unit_test_setup_teardown(with_addresses_unnamed_code_is_told_apart,
-						set_up_address, tear_down),
-		TEST(a_function_is_one_frame),
-		cmocka_unit_test_setup_teardown(with_offsets_each_offset_is_a_frame, set_up_offset,
-						tear_down),
-		TEST(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names),
-		TEST(a_process_that_was_not_announced_is_read_when_it_is_asked_for),
-		TEST(equal_places_of_two_processes_are_one_frame),
-		TEST(after_exec_both_programs_have_their_names),
-		TEST(a_file_that_was_written_over_is_another_image),
-		TEST(a_file_that_is_written_over_in_place_names_nothing_any_more),
-		TEST(a_file_at_the_inode_of_a_bad_one_has_names),
-		TEST(a_library_that_is_loaded_later_has_names),
-		TEST(maps_are_read_again_once_per_refresh_only),
-		TEST(the_name_of_a_process_is_its_own_else_the_given_one_else_empty),
-		TEST(a_mark_of_one_reason_is_one_frame),
-		TEST(a_kernel_function_has_its_name_or_there_is_a_reason),
-		TEST(a_kernel_address_without_function_has_no_name),
-		TEST(machinery_is_known_by_name_whatever_the_compiler_appended),
-		TEST(what_can_be_traced_is_no_machinery),
-		TEST(six_million_addresses_take_bounded_memory),
-		cmocka_unit_test_setup_teardown(frames_take_bounded_memory_from_report_to_report,
-						set_up_address, tear_down),
-	};
-
 	if (argc > 1 && strcmp(argv[1], "child") == 0)
 		run_as_child();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

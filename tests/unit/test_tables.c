@@ -4,27 +4,13 @@
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
  * processes have mapped, found as the programs find it.
  */
-#include <errno.h>
+#include "test.h"
+
 #include <execinfo.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/object.h"
 #include "bpf/tables.h"
@@ -79,7 +65,6 @@ int object_add_slab(struct object *o, struct error *e)
 
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	(void)e;
 	((struct object *)o)->n_waits++;
 	return 0;
 }
@@ -184,6 +169,8 @@ static int free_object(void **state)
 	return 0;
 }
 
+#define TEST_WITH_OBJECT(name) TEST_OF(name, struct object *o, make_object, free_object)
+
 /* --- memory --- */
 
 static void read_at(const struct object *o, uint32_t place, void *to, size_t n)
@@ -216,9 +203,8 @@ struct given {
 };
 
 /* Pieces come and go: each that is in use has what was put there, over slabs' ends, too. */
-static void what_was_put_stays_until_it_is_dropped(void **state)
+TEST_WITH_OBJECT(what_was_put_stays_until_it_is_dropped)
 {
-	struct object *o = *state;
 	struct unwind_memory *m = unwind_memory_new(o, N_SLABS * (uint64_t)SLAB_BYTES);
 	struct given given[64] = {};
 	uint64_t used = 0;
@@ -252,9 +238,8 @@ static void what_was_put_stays_until_it_is_dropped(void **state)
 }
 
 /* Programs may still read it: nothing else comes there before those that run have ended. */
-static void a_place_is_used_again_only_behind_a_wait(void **state)
+TEST_WITH_OBJECT(a_place_is_used_again_only_behind_a_wait)
 {
-	struct object *o = *state;
 	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
 	uint32_t first, second;
 
@@ -269,9 +254,8 @@ static void a_place_is_used_again_only_behind_a_wait(void **state)
 	unwind_memory_free(m);
 }
 
-static void what_does_not_fit_is_refused_and_costs_nothing(void **state)
+TEST_WITH_OBJECT(what_does_not_fit_is_refused_and_costs_nothing)
 {
-	struct object *o = *state;
 	struct unwind_memory *m = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
 	uint32_t place, other;
 
@@ -287,9 +271,8 @@ static void what_does_not_fit_is_refused_and_costs_nothing(void **state)
 }
 
 /* A child has its parent's list, which the parent may have given back. */
-static void what_a_process_has_mapped_is_not_used_again(void **state)
+TEST_WITH_OBJECT(what_a_process_has_mapped_is_not_used_again)
 {
-	struct object *o = *state;
 	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
 	uint32_t list, other;
 
@@ -316,7 +299,6 @@ static int start_helpers(void **state)
 {
 	struct error e;
 
-	(void)state;
 	if (warden_start(reader_roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
@@ -328,7 +310,6 @@ static int start_helpers(void **state)
 
 static int end_helpers(void **state)
 {
-	(void)state;
 	remote_free(remote);
 	remote_files_free(files);
 	devices_free(devices);
@@ -431,9 +412,8 @@ static void expect_entry(const struct object *o, uint32_t tgid, uintptr_t functi
 	assert_int_equal(rule.fp, 0);
 }
 
-static void own_functions_and_libraries_have_rules(void **state)
+TEST_WITH_OBJECT(own_functions_and_libraries_have_rules)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 
@@ -495,10 +475,10 @@ __attribute__((noinline, no_sanitize_address)) static void record_here(struct mo
 }
 
 /* The first table is made during the walk. */
-static void a_deferred_hit_is_walked_by_the_tables_of_its_files(void **state)
+TEST_WITH_OBJECT(a_deferred_hit_is_walked_by_the_tables_of_its_files)
 {
 	struct moment *m = xcalloc(1, sizeof(*m));
-	struct unwinder *u = start(*state);
+	struct unwinder *u = start(o);
 	struct remote_list list = {};
 	struct late_job job = { .most_frames = STACK_MAX_FRAMES };
 	struct error e;
@@ -520,9 +500,8 @@ static void a_deferred_hit_is_walked_by_the_tables_of_its_files(void **state)
 	free(m);
 }
 
-static void code_in_no_file_is_walked_by_frame_pointers(void **state)
+TEST_WITH_OBJECT(code_in_no_file_is_walked_by_frame_pointers)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct unwind_mapping m = {};
@@ -563,7 +542,7 @@ static void take_away(struct object *o, uint32_t tgid)
 }
 
 /* What is told is what is mapped, or it is not told: code is mapped while it is. */
-static void what_changes_while_it_is_told_is_not_told(void **state)
+TEST_WITH_OBJECT(what_changes_while_it_is_told_is_not_told)
 {
 	static const struct {
 		void (*when_told)(struct object *o, uint32_t tgid);
@@ -571,7 +550,6 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 	} cases[] = {
 		{ NULL, true }, { reserve, true }, { map_more, false }, { take_away, false }
 	};
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 
@@ -591,9 +569,8 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 }
 
 /* While new ones are told, the process cannot be walked: so not without need. */
-static void what_is_still_so_is_not_told_again(void **state)
+TEST_WITH_OBJECT(what_is_still_so_is_not_told_again)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 	uint32_t number;
@@ -635,9 +612,8 @@ static void end_child(pid_t pid)
 	(void)waitpid(pid, NULL, 0);
 }
 
-static void what_a_program_had_mapped_is_forgotten_when_it_is_over(void **state)
+TEST_WITH_OBJECT(what_a_program_had_mapped_is_forgotten_when_it_is_over)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	pid_t pid = start_child();
@@ -662,9 +638,8 @@ static void what_a_program_had_mapped_is_forgotten_when_it_is_over(void **state)
 }
 
 /* Memory does not grow with how often a process is looked at, nor with how many there were. */
-static void what_is_replaced_is_given_back(void **state)
+TEST_WITH_OBJECT(what_is_replaced_is_given_back)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -702,7 +677,6 @@ static uint8_t *map_pages(size_t page, size_t n)
 
 static void count_told(struct object *o, uint32_t tgid)
 {
-	(void)tgid;
 	o->n_told++;
 }
 
@@ -710,9 +684,8 @@ static void count_told(struct object *o, uint32_t tgid)
  * A process whose mappings take long to read: many requests lead to few readings. If a mapping came
  * meanwhile, the programs do not walk by the old list.
  */
-static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
+TEST_WITH_OBJECT(a_process_that_is_dear_to_read_is_read_seldom)
 {
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const uint32_t pid = (uint32_t)getpid();
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 60000;
@@ -750,9 +723,8 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 }
 
 /* Half of 8 MiB has room for 131,072 mappings. */
-static void the_longest_lists_go_where_all_take_too_much(void **state)
+TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
 {
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	struct lists l;
@@ -782,9 +754,8 @@ static void the_longest_lists_go_where_all_take_too_much(void **state)
 }
 
 /* As an exit does, or an exec, if nobody tells us of it. */
-static void lists_that_the_programs_have_lost_go_first(void **state)
+TEST_WITH_OBJECT(lists_that_the_programs_have_lost_go_first)
 {
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	struct lists l;
@@ -801,9 +772,8 @@ static void lists_that_the_programs_have_lost_go_first(void **state)
 }
 
 /* Children keep the list that their parent had, unless others need the room: once in a turn. */
-static void what_only_children_have_is_taken_from_them(void **state)
+TEST_WITH_OBJECT(what_only_children_have_is_taken_from_them)
 {
-	struct object *o = *state;
 	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
 	struct table_set *t = table_set_new(m, o, remote);
 	const struct told child = { 99, { .n = 1, .number = 1 } };
@@ -859,10 +829,9 @@ static void fill(struct unwind_memory *memory)
 			;
 }
 
-static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
+TEST_WITH_OBJECT(only_what_is_in_use_takes_room_from_what_is_not)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	const struct mapping *libc, *own;
@@ -891,10 +860,9 @@ static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
 }
 
 /* Of another place in the file than its segment's beginning. */
-static void a_table_that_comes_late_is_told_wherever_its_file_is_known(void **state)
+TEST_WITH_OBJECT(a_table_that_comes_late_is_told_wherever_its_file_is_known)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	struct mapping part;
@@ -949,10 +917,9 @@ static void find_others(struct table_set *t, size_t n)
  * The programs walk by libc's table, or nobody does: what is left of it behind 16,000 other files?
  * Lists of mappings may name its image still, which no other file gets.
  */
-static void files_that_are_not_used_are_forgotten(void **state)
+TEST_WITH_OBJECT(files_that_are_not_used_are_forgotten)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	const struct mapping *libc;
 	struct error e;
 
@@ -996,10 +963,9 @@ static void files_that_are_not_used_are_forgotten(void **state)
 }
 
 /* Long before there are 12,000 files. */
-static void files_that_nobody_uses_for_minutes_are_forgotten(void **state)
+TEST_WITH_OBJECT(files_that_nobody_uses_for_minutes_are_forgotten)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	const struct mapping *libc;
 	struct error e;
 
@@ -1032,10 +998,9 @@ static void files_that_nobody_uses_for_minutes_are_forgotten(void **state)
 }
 
 /* They take no table that is in use. */
-static void files_that_come_at_once_are_bounded(void **state)
+TEST_WITH_OBJECT(files_that_come_at_once_are_bounded)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	const struct mapping *libc, *own;
@@ -1057,11 +1022,10 @@ static void files_that_come_at_once_are_bounded(void **state)
 }
 
 /* Processes may map them faster than tables are made. */
-static void new_files_that_wait_are_bounded(void **state)
+TEST_WITH_OBJECT(new_files_that_wait_are_bounded)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping no_file = { .inode = 1, .path = "/no/file" };
-	struct object *o = *state;
 	struct unwinder *u = start(o);
 	const struct mapping *libc;
 	struct error e;
@@ -1105,10 +1069,9 @@ static struct ahead *ahead_of_this(uint64_t max_bytes)
 	return a;
 }
 
-static void what_was_made_ahead_is_not_made_again(void **state)
+TEST_WITH_OBJECT(what_was_made_ahead_is_not_made_again)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
 	struct table_set *t = table_set_new(memory, o, remote);
 	struct ahead *a = ahead_of_this(UINT64_MAX);
@@ -1133,7 +1096,7 @@ static void what_was_made_ahead_is_not_made_again(void **state)
 	unwind_memory_free(memory);
 }
 
-static void what_is_made_ahead_is_bounded(void **state)
+TEST_WITH_OBJECT(what_is_made_ahead_is_bounded)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct ahead *a = ahead_of_this(1);
@@ -1141,7 +1104,6 @@ static void what_is_made_ahead_is_bounded(void **state)
 	unsigned n = 0;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
@@ -1157,45 +1119,13 @@ static void what_is_made_ahead_is_bounded(void **state)
 	ahead_free(a);
 }
 
-static void it_can_be_stopped_with_work_to_do(void **state)
+TEST_WITH_OBJECT(it_can_be_stopped_with_work_to_do)
 {
-	struct unwinder *u = start(*state);
+	struct unwinder *u = start(o);
 
 	for (uint32_t tgid = 1; tgid < 5000; tgid++)
 		unwinder_look(u, tgid, UNWINDER_SOMETIME);
 	unwinder_stop(u);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_object, free_object)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_was_put_stays_until_it_is_dropped),
-		TEST(a_place_is_used_again_only_behind_a_wait),
-		TEST(what_does_not_fit_is_refused_and_costs_nothing),
-		TEST(what_a_process_has_mapped_is_not_used_again),
-		TEST(own_functions_and_libraries_have_rules),
-		TEST(a_deferred_hit_is_walked_by_the_tables_of_its_files),
-		TEST(code_in_no_file_is_walked_by_frame_pointers),
-		TEST(what_changes_while_it_is_told_is_not_told),
-		TEST(what_is_still_so_is_not_told_again),
-		TEST(what_a_program_had_mapped_is_forgotten_when_it_is_over),
-		TEST(what_is_replaced_is_given_back),
-		TEST(a_process_that_is_dear_to_read_is_read_seldom),
-		TEST(the_longest_lists_go_where_all_take_too_much),
-		TEST(lists_that_the_programs_have_lost_go_first),
-		TEST(what_only_children_have_is_taken_from_them),
-		TEST(only_what_is_in_use_takes_room_from_what_is_not),
-		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
-		TEST(files_that_nobody_uses_for_minutes_are_forgotten),
-		TEST(files_that_are_not_used_are_forgotten),
-		TEST(files_that_come_at_once_are_bounded),
-		TEST(new_files_that_wait_are_bounded),
-		TEST(what_was_made_ahead_is_not_made_again),
-		TEST(what_is_made_ahead_is_bounded),
-		TEST(it_can_be_stopped_with_work_to_do),
-	};
-
-	return cmocka_run_group_tests(tests, start_helpers, end_helpers);
-}
+TEST_MAIN(start_helpers, end_helpers)

@@ -1,13 +1,7 @@
 /* rooms: tables all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include "base/array.h"
 #include "base/strbuf.h"
 #include "tool/target_names.h"
 
@@ -57,7 +51,7 @@ static void expect_list(struct target_list *list, const char *want)
 		expect_list(&list, want);                                                       \
 	} while (0)
 
-static void names_that_stand_alone_stay(void **state)
+TEST(names_that_stand_alone_stay)
 {
 	struct target targets[] = {
 		KERNEL("vfs_read", NULL, 0),
@@ -67,12 +61,11 @@ static void names_that_stand_alone_stay(void **state)
 		{ .kind = TARGET_TRACEPOINT, .name = "sched:sched_switch" },
 	};
 
-	(void)state;
 	expect(targets, "vfs_read = 0; ext4_read = 1; malloc = 2; libc:setjmp = 3; "
 			"sched:sched_switch = 4");
 }
 
-static void modules_and_files_tell_namesakes_apart(void **state)
+TEST(modules_and_files_tell_namesakes_apart)
 {
 	struct target targets[] = {
 		KERNEL("helper", NULL, 0xffffffff81000000),
@@ -84,12 +77,11 @@ static void modules_and_files_tell_namesakes_apart(void **state)
 		USER("init", "/b/libx.so", 0x10),
 	};
 
-	(void)state;
 	expect(targets, "helper = 0; helper [ext4] = 1; free [libc.so.6] = 2; free [libje.so] = 3; "
 			"free = 4; init [/a/libx.so] = 5; init [/b/libx.so] = 6");
 }
 
-static void addresses_do_where_nothing_else_does(void **state)
+TEST(addresses_do_where_nothing_else_does)
 {
 	struct target targets[] = {
 		KERNEL("m_start", NULL, 0xffffffff81000000),
@@ -101,14 +93,13 @@ static void addresses_do_where_nothing_else_does(void **state)
 		USER("parse", "/bin/x", 0x2000),
 	};
 
-	(void)state;
 	expect(targets, "m_start [0xffffffff81000000] = 0; m_start [0xffffffff81000100] = 1; "
 			"show = 2; show [drm] [0xffffffffc0000000] = 3; "
 			"show [drm] [0xffffffffc0000100] = 4; parse [0x1000] = 5; "
 			"parse [0x2000] = 6");
 }
 
-static void the_places_of_a_probe_are_one_row_in_a_file(void **state)
+TEST(the_places_of_a_probe_are_one_row_in_a_file)
 {
 	struct target targets[] = {
 		USDT("shop:buy", "/bin/x", 0x10),  USDT("shop:buy", "/bin/x", 0x20),
@@ -116,11 +107,10 @@ static void the_places_of_a_probe_are_one_row_in_a_file(void **state)
 		USDT("shop:sell", "/bin/y", 0x40),
 	};
 
-	(void)state;
 	expect(targets, "shop:buy = 0 1; shop:sell [x] = 2; shop:sell [y] = 3 4");
 }
 
-static void names_of_one_place_are_joined_each_once(void **state)
+TEST(names_of_one_place_are_joined_each_once)
 {
 	struct target targets[] = {
 		USER("malloc", "/lib/libc.so.6", 0x9000),
@@ -137,12 +127,11 @@ static void names_of_one_place_are_joined_each_once(void **state)
 				    .aliases = aliases,
 				    .n_aliases = ARRAY_SIZE(aliases) };
 
-	(void)state;
 	expect_list(&list, "malloc, __malloc, __libc_malloc = 0; free, __libc_free = 1; "
 			   "cfree = 2; free = 3");
 }
 
-static void returns_have_names_of_their_own(void **state)
+TEST(returns_have_names_of_their_own)
 {
 	struct target targets[] = {
 		KERNEL("vfs_read", NULL, 0xffffffff81000000),
@@ -156,21 +145,8 @@ static void returns_have_names_of_their_own(void **state)
 		USER_RETURN("init", "/a/liby.so", 0x10, 3),
 	};
 
-	(void)state;
 	expect(targets, "vfs_read = 0; r:vfs_read = 1; r:show = 2; r:show [drm] = 3; free = 4; "
 			"r:free = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_that_stand_alone_stay),
-		cmocka_unit_test(modules_and_files_tell_namesakes_apart),
-		cmocka_unit_test(addresses_do_where_nothing_else_does),
-		cmocka_unit_test(the_places_of_a_probe_are_one_row_in_a_file),
-		cmocka_unit_test(names_of_one_place_are_joined_each_once),
-		cmocka_unit_test(returns_have_names_of_their_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

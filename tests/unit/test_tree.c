@@ -2,16 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Trees and differences against files in tests/golden, and against sums that are computed in
  * another way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/hash.h"
 #include "golden.h"
@@ -120,14 +111,13 @@ static void tree_is_what_the_golden_file_says(void **state)
 	profile_free(p);
 }
 
-static void an_empty_tree_has_its_root(void **state)
+TEST(an_empty_tree_has_its_root)
 {
 	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p = finish(b, &table);
 	const struct render_style style = {};
 	struct strbuf made = rendered(p, &style);
 
-	(void)state;
 	assert_string_equal(made.text, "\n"
 				       "        HITS  OF ALL  OF PARENT\n"
 				       "           0    0.0%             all\n"
@@ -137,9 +127,8 @@ static void an_empty_tree_has_its_root(void **state)
 }
 
 /* Whatever a name is made of, a line is a node. */
-static void no_name_breaks_a_line(void **state)
+TEST(no_name_breaks_a_line)
 {
-	(void)state;
 	for (int byte = 1; byte < 256; byte++) {
 		char name[] = { 'a', (char)byte, 'b', '\0' };
 		struct frame frames[] = { { .name = name }, { .name = "x" } };
@@ -236,7 +225,7 @@ static struct profile *random_profile(uint32_t n, uint32_t depth)
 	return finish(b, &table);
 }
 
-static void each_node_has_the_hits_of_its_children(void **state)
+TEST(each_node_has_the_hits_of_its_children)
 {
 	static const struct render_style styles[] = {
 		{ .ascii = true },
@@ -245,7 +234,6 @@ static void each_node_has_the_hits_of_its_children(void **state)
 		{ .ascii = true, .min_percent = 1 },
 	};
 
-	(void)state;
 	for (size_t top = 0; top < 1000; top += 500)
 		for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
 			struct profile *p = random_profile(2000, 10);
@@ -262,7 +250,7 @@ static void each_node_has_the_hits_of_its_children(void **state)
 
 /* --- size --- */
 
-static void deep_stacks_have_bounded_lines(void **state)
+TEST(deep_stacks_have_bounded_lines)
 {
 	enum { DEPTH = 3000 };
 	struct profile_builder *b = profile_builder_new(1);
@@ -270,7 +258,6 @@ static void deep_stacks_have_bounded_lines(void **state)
 	const struct render_style style = {};
 	size_t longest = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < DEPTH; i++)
 		add(b, 1, 0, NULL, 0, i, row); /* each level branches: here or deeper */
 
@@ -291,15 +278,12 @@ static void deep_stacks_have_bounded_lines(void **state)
 
 static int count_bytes(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
 	*(size_t *)context += n;
 	return 0;
 }
 
 static int fail_at_once(void *context, const char *bytes, size_t n)
 {
-	(void)bytes;
-	(void)n;
 	++*(int *)context;
 	return -32;
 }
@@ -320,7 +304,7 @@ static struct profile *large_profile(uint32_t n)
 /* Ends the program where a stack costs more, the more stacks there are: hours, then. */
 #define PATIENCE_S 300
 
-static void two_hundred_thousand_stacks_are_drawn(void **state)
+TEST(two_hundred_thousand_stacks_are_drawn)
 {
 	const struct render_style styles[] = { { .min_percent = 0 },
 					       { .invert = true, .per_process = true },
@@ -329,7 +313,6 @@ static void two_hundred_thousand_stacks_are_drawn(void **state)
 	size_t n[3] = {};
 	int n_calls = 0;
 
-	(void)state;
 	(void)alarm(PATIENCE_S);
 	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
 		assert_int_equal(render_tree(p, &styles[i], count_bytes, &n[i]), 0);
@@ -342,7 +325,7 @@ static void two_hundred_thousand_stacks_are_drawn(void **state)
 	profile_free(p);
 }
 
-static void a_name_longer_than_the_buffer_is_written_whole(void **state)
+TEST(a_name_longer_than_the_buffer_is_written_whole)
 {
 	enum { N = 200000 };
 	char *name = malloc(N + 1);
@@ -352,7 +335,6 @@ static void a_name_longer_than_the_buffer_is_written_whole(void **state)
 	struct profile_builder *b = profile_builder_new(1);
 	const uint32_t row[] = { 0, 0 };
 
-	(void)state;
 	memset(name, 'n', N);
 	name[N] = '\0';
 	add(b, 3, 0, NULL, 2, 0, row);
@@ -366,25 +348,6 @@ static void a_name_longer_than_the_buffer_is_written_whole(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_tree_has_its_root),
-		cmocka_unit_test(no_name_breaks_a_line),
-		cmocka_unit_test(each_node_has_the_hits_of_its_children),
-		cmocka_unit_test(deep_stacks_have_bounded_lines),
-		cmocka_unit_test(two_hundred_thousand_stacks_are_drawn),
-		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),
-	};
+TEST_ROWS(golden_rows, tree_is_what_the_golden_file_says)
 
-	struct CMUnitTest golden[ARRAY_SIZE(golden_rows)];
-
-	for (size_t i = 0; i < ARRAY_SIZE(golden_rows); i++)
-		golden[i] = (struct CMUnitTest){ .name = golden_rows[i].name,
-						 .test_func = tree_is_what_the_golden_file_says,
-						 .initial_state = (void *)&golden_rows[i] };
-
-	const int n_failed = cmocka_run_group_tests_name("golden files", golden, NULL, NULL);
-
-	return n_failed + cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,8 @@
 /* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <time.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "tool/unmapped.h"
@@ -34,11 +30,10 @@ static unsigned pause_of(struct unmapped *u, struct trace_state *state, __u64 *t
 	return n;
 }
 
-static void a_list_that_is_missing_is_read_at_once(void **state)
+TEST(a_list_that_is_missing_is_read_at_once)
 {
 	struct unmapped u = {};
 
-	(void)state;
 	unmapped_reset(&u);
 	assert_true(note(&u, PID, false));
 	assert_true(note(&u, PID, false));
@@ -46,11 +41,10 @@ static void a_list_that_is_missing_is_read_at_once(void **state)
 	assert_true(unmapped_is_busy(&u));
 }
 
-static void one_that_the_kernel_can_replace_is_read_at_the_second_notice(void **state)
+TEST(one_that_the_kernel_can_replace_is_read_at_the_second_notice)
 {
 	struct unmapped u = {};
 
-	(void)state;
 	unmapped_reset(&u);
 	for (uint32_t pid = PID; pid < PID + PASSING_PROCESSES; pid++)
 		assert_false(note(&u, pid, true));
@@ -62,12 +56,11 @@ static void one_that_the_kernel_can_replace_is_read_at_the_second_notice(void **
 	assert_true(note(&u, PID, true));
 }
 
-static void such_a_notice_does_not_hold_up_others(void **state)
+TEST(such_a_notice_does_not_hold_up_others)
 {
 	struct trace_state trace = {};
 	struct unmapped u = {};
 
-	(void)state;
 	unmapped_reset(&u);
 	(void)note(&u, PID, true);
 	assert_false(unmapped_is_busy(&u));
@@ -75,12 +68,11 @@ static void such_a_notice_does_not_hold_up_others(void **state)
 	assert_int_equal(pause_of(&u, &trace, &trace.is_unmapped[false]), 1000);
 }
 
-static void the_pause_grows_until_something_is_mapped(void **state)
+TEST(the_pause_grows_until_something_is_mapped)
 {
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	struct unmapped u = {};
 
-	(void)state;
 	unmapped_reset(&u);
 	for (int i = 0; i < 8; i++)
 		(void)note(&u, PID, false);
@@ -90,14 +82,4 @@ static void the_pause_grows_until_something_is_mapped(void **state)
 	assert_true(u.ask_at < clock_ns(CLOCK_MONOTONIC) + NS_PER_S / 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_that_is_missing_is_read_at_once),
-		cmocka_unit_test(one_that_the_kernel_can_replace_is_read_at_the_second_notice),
-		cmocka_unit_test(such_a_notice_does_not_hold_up_others),
-		cmocka_unit_test(the_pause_grows_until_something_is_mapped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

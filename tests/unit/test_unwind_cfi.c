@@ -4,18 +4,9 @@
  * What CFI means, operation by operation, and what becomes of CFI that makes no sense. Sections
  * are written here byte by byte; those of real files are in test_unwind_rows.c.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "arch/arch.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "elf/image.h"
 #include "made_elf.h"
 #include "unwind/compact.h"
@@ -225,9 +216,8 @@ static const struct program programs[] = {
 	  NO_RULE(UNFIT_MALFORMED)),
 };
 
-static void every_operation(void **state)
+TEST(every_operation)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		const struct program *p = &programs[i];
 		cleanup(section_fini) struct section s = {};
@@ -243,12 +233,11 @@ static void every_operation(void **state)
 }
 
 /* An operand that reaches behind the entry's end. */
-static void operands_that_are_cut(void **state)
+TEST(operands_that_are_cut)
 {
 	static const char *const cut[] = { "\x0c\x06",     "\x0e",     "\x0f\x05\x77", "\x86\x80",
 					   "\x10\x06\x7f", "\x04\x01", "\x09\x06",     "\x2e" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
@@ -265,7 +254,7 @@ static void operands_that_are_cut(void **state)
 	}
 }
 
-static void rows_begin_where_the_address_has_advanced_to(void **state)
+TEST(rows_begin_where_the_address_has_advanced_to)
 {
 	static const uint8_t program[] = { 0x41, 0x0e, 16,   0x02, 2,    0x0e, 24, 0x03,
 					   3,    0,    0x0e, 32,   0x04, 4,    0,  0,
@@ -275,7 +264,6 @@ static void rows_begin_where_the_address_has_advanced_to(void **state)
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 
-	(void)state;
 	put_fde(&s, put_cie(&s, "z", 0), CODE, 0x20, program, sizeof(program));
 	make_table(&s, &t);
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
@@ -303,13 +291,12 @@ static void expect_offset(const struct unwind_table *t, uint64_t vaddr, int offs
 	expect_rule(t, vaddr, offset ? rule : none, "rule");
 }
 
-static void unsorted_overlapping_double_empty_and_outside(void **state)
+TEST(unsorted_overlapping_double_empty_and_outside)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	put_offset_fde(&s, cie, CODE + 0x100, 0x10, 16);
 	put_fde(&s, cie, CODE, 0x80, "\x0e\x18\x02\x60\x0e\x48\x41\x0e\x50",
 		9); /* reaches into the next */
@@ -338,7 +325,7 @@ static void unsorted_overlapping_double_empty_and_outside(void **state)
 	assert_int_equal(t.counts.cfi.n_bad, 1);
 }
 
-static void addresses_in_every_encoding(void **state)
+TEST(addresses_in_every_encoding)
 {
 	static const struct {
 		uint8_t encoding;
@@ -349,7 +336,6 @@ static void addresses_in_every_encoding(void **state)
 		     { 0x13, true, 4 },  { 0x9b, false, 4 }, { 0x3b, false, 4 }, { 0x50, false, 8 },
 		     { 0x05, false, 8 }, { 0xff, false, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
@@ -370,7 +356,7 @@ static void addresses_in_every_encoding(void **state)
 	}
 }
 
-static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
+TEST(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 {
 	static const struct {
 		size_t at; /* in the CIE */
@@ -381,7 +367,6 @@ static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
 		     { 13, 15 }, /* the return address's register */
 		     { 15, 0x41 } /* an advance in its program */ };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
@@ -399,13 +384,12 @@ static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
 }
 
 /* An entry that is too short for one ends the reading; that is counted. */
-static void what_stands_behind_nonsense_is_not_read(void **state)
+TEST(what_stands_behind_nonsense_is_not_read)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	put_offset_fde(&s, cie, CODE, 0x10, 16);
 	put_number(&s, 0, 8); /* but zeros are passed over */
 	put_offset_fde(&s, cie, CODE + 0x10, 0x10, 24);
@@ -420,13 +404,12 @@ static void what_stands_behind_nonsense_is_not_read(void **state)
 }
 
 /* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
-static void entries_in_the_64_bit_format(void **state)
+TEST(entries_in_the_64_bit_format)
 {
 	cleanup(section_fini) struct section s = {}, debug = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	struct error e;
 
-	(void)state;
 	put(&s,
 	    "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
 	    "\x90\x01\0\0",
@@ -456,13 +439,12 @@ static void entries_in_the_64_bit_format(void **state)
 }
 
 /* Else many entries could name CIEs that overlap, each with a program as long as the file. */
-static void an_entry_may_not_name_what_is_no_entry(void **state)
+TEST(an_entry_may_not_name_what_is_no_entry)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	put_offset_fde(&s, cie, CODE, 0x10, 16);
 	put_offset_fde(&s, cie + 4, CODE + 0x20, 0x10, 16);
 	put_offset_fde(&s, s.n + 4000, CODE + 0x40, 0x10, 16);
@@ -472,7 +454,7 @@ static void an_entry_may_not_name_what_is_no_entry(void **state)
 }
 
 /* Where a cut section gives a rule, it is the whole one's, or says that it makes no sense. */
-static void a_section_that_is_cut_anywhere(void **state)
+TEST(a_section_that_is_cut_anywhere)
 {
 	static const uint8_t program[] = {
 		0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x50, 0x0c, 7, 8
@@ -481,7 +463,6 @@ static void a_section_that_is_cut_anywhere(void **state)
 	cleanup(unwind_table_fini) struct unwind_table whole = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
 		put_fde(&s, cie, CODE + 0x40 * i, 0x30, program, sizeof(program));
 	make_table(&s, &whole);
@@ -513,14 +494,13 @@ static void put_many_rows(struct section *s, uint32_t n)
 	put_fde(s, put_cie(s, "z", 0), CODE, n, program.data, program.n);
 }
 
-static void rows_beyond_a_page_and_rules_beyond_16_bits(void **state)
+TEST(rows_beyond_a_page_and_rules_beyond_16_bits)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	const uint32_t n = 70000;
 	const uint32_t n_fit = 65536 - UNFIT_REASONS - 1;
 
-	(void)state;
 	put_many_rows(&s, n);
 	make_table(&s, &t);
 	for (uint32_t i = 0; i < n; i++) {
@@ -533,13 +513,12 @@ static void rows_beyond_a_page_and_rules_beyond_16_bits(void **state)
 	expect_offset(&t, CODE + n, 0);
 }
 
-static void a_table_beyond_its_budget_is_not_made(void **state)
+TEST(a_table_beyond_its_budget_is_not_made)
 {
 	cleanup(section_fini) struct section s = {};
 	struct unwind_table t;
 	struct error e;
 
-	(void)state;
 	put_many_rows(&s, 1000);
 
 	const struct made_section section = { ".eh_frame", s.data, s.n };
@@ -560,13 +539,12 @@ static void a_table_beyond_its_budget_is_not_made(void **state)
 }
 
 /* Nor is anything kept of what is too far. */
-static void a_table_holds_to_its_budget_far_away_too(void **state)
+TEST(a_table_holds_to_its_budget_far_away_too)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	put_offset_fde(&s, cie, CODE, 0x10, 8);
 	for (uint64_t i = 0; i < 100; i++)
 		put_offset_fde(&s, cie, MADE_FAR + 0x1000 + 0x10 * i, 0x10, (uint8_t)i);
@@ -577,13 +555,12 @@ static void a_table_holds_to_its_budget_far_away_too(void **state)
 }
 
 /* Pages without an entry of their own; addresses that are too far from the first. */
-static void code_that_is_far_apart(void **state)
+TEST(code_that_is_far_apart)
 {
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
-	(void)state;
 	put_offset_fde(&s, cie, CODE + 4, 0x48000, 16); /* five pages, one row */
 	put_offset_fde(&s, cie, CODE + 0x50000, 0x10, 24);
 	put_offset_fde(&s, cie, MADE_FAR + 0x1000, 0x10, 32); /* 4 GiB behind the first page */
@@ -601,14 +578,13 @@ static void code_that_is_far_apart(void **state)
 	assert_int_equal(t.counts.unfit[UNFIT_FAR], 1);
 }
 
-static void signal_frames_are_linuxs_or_unfit(void **state)
+TEST(signal_frames_are_linuxs_or_unfit)
 {
 	/* CFA = *(rsp + 160); rip, rsp, rbp and rbx at rsp + 168, 160, 120, 128 */
 	uint8_t program[] = { 0x0f, 4,    0x77, 0xa0, 1,    0x06, 0x10, 0x10, 3,    0x77,
 			      0xa8, 1,    0x10, 7,    3,    0x77, 0xa0, 1,    0x10, 6,
 			      3,    0x77, 0xf8, 0,    0x10, 3,    3,    0x77, 0x80, 1 };
 
-	(void)state;
 	for (size_t changed = 0; changed <= sizeof(program); changed++) {
 		static const struct unwind_rule is = { .how = UNWIND_SIGNAL };
 		cleanup(section_fini) struct section s = {};
@@ -629,7 +605,7 @@ static void signal_frames_are_linuxs_or_unfit(void **state)
 	}
 }
 
-static void both_sections_and_stubs_without_cfi(void **state)
+TEST(both_sections_and_stubs_without_cfi)
 {
 	static const char plt[48] = "\xff\x35";
 	static const char tracked[32] = "\xff\x35\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xf3\x0f\x1e\xfa";
@@ -639,7 +615,6 @@ static void both_sections_and_stubs_without_cfi(void **state)
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 	struct error e;
 
-	(void)state;
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
 	/* .debug_frame: 0xffffffff in CIEs, their offset in FDEs, no augmentation */
 	put(&debug, "\x10\0\0\0\xff\xff\xff\xff\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0", 20);
@@ -673,7 +648,7 @@ static void both_sections_and_stubs_without_cfi(void **state)
 	assert_int_equal(t.counts.cfi.n_bad, 0);
 }
 
-static void gos_code_has_frame_pointers(void **state)
+TEST(gos_code_has_frame_pointers)
 {
 	static const uint8_t text[0x30000];
 	cleanup(section_fini) struct section s = {};
@@ -681,7 +656,6 @@ static void gos_code_has_frame_pointers(void **state)
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 	struct error e;
 
-	(void)state;
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
 
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
@@ -723,12 +697,11 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 	image_close(im);
 }
 
-static void signals_return_where_nothing_is_said_of_it(void **state)
+TEST(signals_return_where_nothing_is_said_of_it)
 {
 	const struct unwind_rule signal = { .how = UNWIND_SIGNAL };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
-	(void)state;
 	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 
@@ -747,12 +720,11 @@ static void signals_return_where_nothing_is_said_of_it(void **state)
 }
 
 /* "xor %ebp, %ebp; pop %rdi; call *%r9", and what lies around it. */
-static void threads_begin_where_nothing_is_said_of_it(void **state)
+TEST(threads_begin_where_nothing_is_said_of_it)
 {
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
-	(void)state;
 	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 
@@ -766,7 +738,7 @@ static void threads_begin_where_nothing_is_said_of_it(void **state)
 }
 
 /* glibc's clone(), in the gap between its own entry and the entry where a thread begins. */
-static void clone_has_no_entry_behind_its_system_call(void **state)
+TEST(clone_has_no_entry_behind_its_system_call)
 {
 	static const struct {
 		const char *code;
@@ -786,7 +758,6 @@ static void clone_has_no_entry_behind_its_system_call(void **state)
 	const struct unwind_rule cloned = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
 	const uint64_t at = MADE_VADDR + MADE_HEAD + 0x40;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
@@ -815,7 +786,7 @@ static void clone_has_no_entry_behind_its_system_call(void **state)
 }
 
 /* musl's clone(), without any entry: instructions show where its thread begins. */
-static void clone_that_no_entry_is_about_at_all(void **state)
+TEST(clone_that_no_entry_is_about_at_all)
 {
 	static const char code[] = "\x0f\x05\x85\xc0\x75\x0f\x31\xed\x5f\x41\xff\xd1"
 				   "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4\xc3";
@@ -824,7 +795,6 @@ static void clone_that_no_entry_is_about_at_all(void **state)
 	const uint64_t at = MADE_VADDR + MADE_HEAD + 100;
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 
-	(void)state;
 	make_with_code(100, code, sizeof(code) - 1, 300, 10, &t);
 	expect_rule(&t, at - 1, (struct unwind_rule){}, "before");
 	expect_rule(&t, at, cloned, "system call");
@@ -838,7 +808,7 @@ static void clone_that_no_entry_is_about_at_all(void **state)
  * LuaJIT's interpreter has one entry with one row. To where compiled code leaves, rsp is that
  * code's.
  */
-static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **state)
+TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 {
 	static const char exit[] = "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
 				   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53\x52\x51\x50";
@@ -857,7 +827,6 @@ static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **stat
 	};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
@@ -890,7 +859,7 @@ static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **stat
 	}
 }
 
-static void a_program_begins_at_its_entry_point(void **state)
+TEST(a_program_begins_at_its_entry_point)
 {
 	static const struct {
 		const char *code;
@@ -906,7 +875,6 @@ static void a_program_begins_at_its_entry_point(void **state)
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 
@@ -926,7 +894,7 @@ static void a_program_begins_at_its_entry_point(void **state)
 }
 
 /* But for its entry point: there may be frame pointers, and no root. */
-static void a_program_without_cfi_begins_at_its_entry_point(void **state)
+TEST(a_program_without_cfi_begins_at_its_entry_point)
 {
 	const struct unwind_rule made = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
@@ -937,7 +905,6 @@ static void a_program_without_cfi_begins_at_its_entry_point(void **state)
 	struct image *im = open_made(&section, 1);
 	struct error e;
 
-	(void)state;
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
 	image_close(im);
 	expect_rule(&t, at - 1, made, "before");
@@ -947,14 +914,13 @@ static void a_program_without_cfi_begins_at_its_entry_point(void **state)
 	expect_rule(&t, at + 0x1000, made, "far behind");
 }
 
-static void files_without_cfi_are_refused(void **state)
+TEST(files_without_cfi_are_refused)
 {
 	const struct made_section section = { ".text", "", 1 };
 	struct image *im = open_made(&section, 1);
 	struct unwind_table t;
 	struct error e;
 
-	(void)state;
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), -ENOENT);
 	assert_string_equal(e.text, "no unwind information in the file");
 	assert_null(t.entries);
@@ -962,12 +928,11 @@ static void files_without_cfi_are_refused(void **state)
 }
 
 /* Of as many entries as are moved one by one, one more, and many; equal ones by their CIEs. */
-static void entries_are_sorted_however_many_are_out_of_order(void **state)
+TEST(entries_are_sorted_however_many_are_out_of_order)
 {
 	static const size_t moved[] = { 0, 1, 15, 16, 17, 200 };
 	struct cfi_fde fdes[500];
 
-	(void)state;
 	for (size_t m = 0; m < ARRAY_SIZE(moved); m++) {
 		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++) {
 			const bool is_moved = i >= ARRAY_SIZE(fdes) - moved[m];
@@ -995,36 +960,4 @@ static void entries_are_sorted_however_many_are_out_of_order(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_operation),
-		cmocka_unit_test(operands_that_are_cut),
-		cmocka_unit_test(rows_begin_where_the_address_has_advanced_to),
-		cmocka_unit_test(unsorted_overlapping_double_empty_and_outside),
-		cmocka_unit_test(addresses_in_every_encoding),
-		cmocka_unit_test(a_cie_that_cannot_be_read_takes_its_entries_with_it),
-		cmocka_unit_test(what_stands_behind_nonsense_is_not_read),
-		cmocka_unit_test(entries_in_the_64_bit_format),
-		cmocka_unit_test(an_entry_may_not_name_what_is_no_entry),
-		cmocka_unit_test(a_section_that_is_cut_anywhere),
-		cmocka_unit_test(rows_beyond_a_page_and_rules_beyond_16_bits),
-		cmocka_unit_test(a_table_beyond_its_budget_is_not_made),
-		cmocka_unit_test(a_table_holds_to_its_budget_far_away_too),
-		cmocka_unit_test(code_that_is_far_apart),
-		cmocka_unit_test(signal_frames_are_linuxs_or_unfit),
-		cmocka_unit_test(both_sections_and_stubs_without_cfi),
-		cmocka_unit_test(gos_code_has_frame_pointers),
-		cmocka_unit_test(signals_return_where_nothing_is_said_of_it),
-		cmocka_unit_test(threads_begin_where_nothing_is_said_of_it),
-		cmocka_unit_test(clone_has_no_entry_behind_its_system_call),
-		cmocka_unit_test(clone_that_no_entry_is_about_at_all),
-		cmocka_unit_test(where_compiled_code_leaves_the_interpreters_row_is_wrong),
-		cmocka_unit_test(a_program_begins_at_its_entry_point),
-		cmocka_unit_test(a_program_without_cfi_begins_at_its_entry_point),
-		cmocka_unit_test(files_without_cfi_are_refused),
-		cmocka_unit_test(entries_are_sorted_however_many_are_out_of_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

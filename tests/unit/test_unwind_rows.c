@@ -8,19 +8,9 @@
  *
  *	build/unit/test_unwind_rows /usr/bin/node
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "arch/arch.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "elf/image.h"
 #include "oracle.h"
 #include "reader/mappings.h"
@@ -300,21 +290,19 @@ static size_t compare_file(const char *path)
 	return n_no_cfa;
 }
 
-static void every_row_of_usual_files_is_as_libdw_says(void **state)
+TEST(every_row_of_usual_files_is_as_libdw_says)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
 		assert_int_equal(compare_file(usual[i]), 0);
 }
 
-static void every_row_of_the_vdso_is_as_libdw_says(void **state)
+TEST(every_row_of_the_vdso_is_as_libdw_says)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping *vdso = NULL;
 	struct image *im = NULL;
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
 	for (size_t i = 0; i < list.n; i++)
 		if (strcmp(list.mappings[i].path, "[vdso]") == 0)
@@ -374,9 +362,8 @@ static void expect_the_same_rules(const char *path, struct image *whole, struct 
 	unwind_table_fini(&same);
 }
 
-static void where_section_headers_do_not_a_segment_says_where_rows_are(void **state)
+TEST(where_section_headers_do_not_a_segment_says_where_rows_are)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
 		struct image *bare = open_without_sections(usual[i], i % MISSING), *whole = NULL;
 		struct error e = {};
@@ -389,13 +376,12 @@ static void where_section_headers_do_not_a_segment_says_where_rows_are(void **st
 }
 
 /* What the budgets of speed and memory are reckoned with. */
-static void libc_takes_less_than_256_KiB(void **state)
+TEST(libc_takes_less_than_256_KiB)
 {
 	struct unwind_table table;
 	struct image *im = NULL;
 	struct error e = {};
 
-	(void)state;
 	assert_int_equal(image_open(usual[0], &im, &e), 0);
 	assert_int_equal(unwind_table_make(im, 256UL << 10, &table, &e), 0);
 	assert_true(table.n_entries > 20000);
@@ -405,15 +391,8 @@ static void libc_takes_less_than_256_KiB(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_of_usual_files_is_as_libdw_says),
-		cmocka_unit_test(every_row_of_the_vdso_is_as_libdw_says),
-		cmocka_unit_test(where_section_headers_do_not_a_segment_says_where_rows_are),
-		cmocka_unit_test(libc_takes_less_than_256_KiB),
-	};
-
 	elf_version(EV_CURRENT);
 	for (int i = 1; i < argc; i++)
 		(void)compare_file(argv[i]);
-	return argc > 1 ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+	return argc > 1 ? 0 : run_all_tests(NULL, NULL);
 }

@@ -1,18 +1,7 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The step from a frame to its caller, over a few words of memory; and the search for a rule. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
+#include "test.h"
 
 #include "bpf/walk.h"
 
@@ -80,7 +69,7 @@ static void expect_caller(const struct unwind_regs *regs, uint64_t pc, size_t sp
 	assert_int_equal(regs->known, CALLERS_KNOWN);
 }
 
-static void each_kind_of_rule(void **state)
+TEST(each_kind_of_rule)
 {
 	static const uint64_t same_bp = STACK + 8UL * 10, same_bx = 100 + UNWIND_RBX;
 	const struct {
@@ -106,7 +95,6 @@ static void each_kind_of_rule(void **state)
 		{ RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0), 1004, 5, same_bp, same_bx, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct memory m = make_memory();
 		struct unwind_regs regs = make_regs();
@@ -142,11 +130,10 @@ static struct unwind_rule any_rule(unsigned *seed)
 }
 
 /* Where it does anything at all. */
-static void the_quick_step_does_what_the_step_does(void **state)
+TEST(the_quick_step_does_what_the_step_does)
 {
 	unsigned seed = 1, n_quick = 0;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		const struct unwind_rule rule = any_rule(&seed);
 		struct memory m = make_memory();
@@ -171,12 +158,11 @@ static void the_quick_step_does_what_the_step_does(void **state)
 }
 
 /* What is not in it is read one by one, and may be missing. */
-static void the_quick_step_stays_within_the_window(void **state)
+TEST(the_quick_step_stays_within_the_window)
 {
 	struct memory m = make_memory();
 	struct unwind_window w = make_window(&m, 4, 8);
 
-	(void)state;
 	for (int16_t words = -12; words < 12; words++)
 		for (int32_t offset = 0; offset < 120; offset++) {
 			struct unwind_regs regs = make_regs();
@@ -191,7 +177,7 @@ static void the_quick_step_stays_within_the_window(void **state)
 		}
 }
 
-static void why_a_walk_ends(void **state)
+TEST(why_a_walk_ends)
 {
 	const struct {
 		struct unwind_rule rule;
@@ -209,7 +195,6 @@ static void why_a_walk_ends(void **state)
 		{ { .how = UNWIND_SIGNAL }, UNWIND_GOES_ON },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct memory m = make_memory();
 		struct unwind_regs regs = make_regs();
@@ -221,14 +206,13 @@ static void why_a_walk_ends(void **state)
 
 /* clone() returns 0 to the child, whose stack may hold anything. To the parent it returns an error
  * or a number. */
-static void a_child_that_was_cloned_has_no_caller(void **state)
+TEST(a_child_that_was_cloned_has_no_caller)
 {
 	static const struct unwind_rule rule = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
 	static const uint64_t to_parent[] = { 1, 4711, -38ULL };
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	regs.of[UNWIND_RAX] = 0;
 	assert_int_equal(step(&regs, rule, &m), UNWIND_END_ROOT);
 	assert_int_equal(m.n_reads, 0);
@@ -243,12 +227,11 @@ static void a_child_that_was_cloned_has_no_caller(void **state)
 	assert_int_equal(step(&regs, rule, &m), UNWIND_END_UNFIT);
 }
 
-static void code_without_rows_is_no_root(void **state)
+TEST(code_without_rows_is_no_root)
 {
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	regs.of[UNWIND_RBP] = 0;
 	assert_int_equal(step(&regs, RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), &m),
 			 UNWIND_END_ROOT);
@@ -257,13 +240,12 @@ static void code_without_rows_is_no_root(void **state)
 	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
 }
 
-static void what_was_made_at_run_time_is_never_outermost(void **state)
+TEST(what_was_made_at_run_time_is_never_outermost)
 {
 	const struct unwind_rule made = RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0);
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	m.words[11] = 0; /* the return address */
 	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
 	regs = make_regs();
@@ -273,7 +255,7 @@ static void what_was_made_at_run_time_is_never_outermost(void **state)
 	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
 }
 
-static void a_chain_of_frame_pointers_ends_where_rbp_is_none(void **state)
+TEST(a_chain_of_frame_pointers_ends_where_rbp_is_none)
 {
 	static const struct {
 		uint64_t bp;
@@ -287,7 +269,6 @@ static void a_chain_of_frame_pointers_ends_where_rbp_is_none(void **state)
 		{ STACK + 8UL * 4 + UNWIND_LIKELY_STACK_BYTES - 8, UNWIND_END_UNREADABLE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct memory m = make_memory();
 		struct unwind_regs regs = make_regs();
@@ -304,11 +285,10 @@ static void a_chain_of_frame_pointers_ends_where_rbp_is_none(void **state)
 	assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), UNWIND_END_UNFIT);
 }
 
-static void a_callers_registers_are_known_only_where_calls_keep_them(void **state)
+TEST(a_callers_registers_are_known_only_where_calls_keep_them)
 {
 	struct memory m = make_memory();
 
-	(void)state;
 	for (uint32_t reg = 0; reg < UNWIND_N_REGISTERS; reg++) {
 		struct unwind_regs regs = make_regs();
 		enum unwind_end first, second;
@@ -325,7 +305,7 @@ static void a_callers_registers_are_known_only_where_calls_keep_them(void **stat
 	}
 }
 
-static void what_is_lost_or_unreadable_is_not_known(void **state)
+TEST(what_is_lost_or_unreadable_is_not_known)
 {
 	const struct unwind_rule by_bp = RULE(UNWIND_IS_BY_FP, UNWIND_RSP, 8, 0, 0);
 	const struct unwind_rule lost =
@@ -335,7 +315,6 @@ static void what_is_lost_or_unreadable_is_not_known(void **state)
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	assert_int_equal(step(&regs, lost, &m), UNWIND_GOES_ON);
 	assert_int_equal(regs.known, 1 << UNWIND_RSP);
 	assert_int_equal(step(&regs, by_bp, &m), UNWIND_END_UNFIT);
@@ -346,14 +325,13 @@ static void what_is_lost_or_unreadable_is_not_known(void **state)
 	assert_int_equal(regs.known, 1 << UNWIND_RSP);
 }
 
-static void a_stack_may_lead_down_a_few_times(void **state)
+TEST(a_stack_may_lead_down_a_few_times)
 {
 	const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RBP, 0, -1, 0);
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 	size_t n = 0;
 
-	(void)state;
 	/* Two frames, each the other's caller. */
 	m.words[9] = STACK + 8UL * 3;
 	m.words[2] = STACK + 8UL * 10;
@@ -366,14 +344,13 @@ static void a_stack_may_lead_down_a_few_times(void **state)
 }
 
 /* The kernel's struct sigcontext, 40 bytes into the ucontext. */
-static void all_registers_come_back_from_a_signal(void **state)
+TEST(all_registers_come_back_from_a_signal)
 {
 	static const uint32_t order[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 };
 	const struct unwind_rule rule = { .how = UNWIND_SIGNAL };
 	struct memory m = make_memory();
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	regs.known = 1 << UNWIND_RSP;
 	m.words[4 + 5 + 15] = STACK + 8UL * 40;
 	assert_int_equal(step(&regs, rule, &m), UNWIND_GOES_ON);
@@ -393,11 +370,10 @@ static void all_registers_come_back_from_a_signal(void **state)
 	assert_int_equal(step(&regs, rule, &m), UNWIND_END_NOT_ADVANCING);
 }
 
-static void a_return_address_is_looked_up_where_the_call_is(void **state)
+TEST(a_return_address_is_looked_up_where_the_call_is)
 {
 	struct unwind_regs regs = make_regs();
 
-	(void)state;
 	assert_int_equal(unwind_look_up_at(&regs), 0x1234);
 	regs.is_exact = 0;
 	assert_int_equal(unwind_look_up_at(&regs), 0x1233);
@@ -430,11 +406,10 @@ static struct entries make_entries(uint32_t n, uint32_t gap)
 	return e;
 }
 
-static void the_search_finds_what_looking_at_each_finds(void **state)
+TEST(the_search_finds_what_looking_at_each_finds)
 {
 	static const uint32_t sizes[] = { 0, 1, 2, 3, 7, 8, 9, 100, 1024, 4095 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		uint32_t gap = sizes[i] < 16 ? 3 : 16;
 		struct entries e = make_entries(sizes[i], gap);
@@ -453,11 +428,10 @@ static void the_search_finds_what_looking_at_each_finds(void **state)
 }
 
 /* As many as a page can have: a row at each address. */
-static void the_fullest_page_is_searched_in_its_steps(void **state)
+TEST(the_fullest_page_is_searched_in_its_steps)
 {
 	struct entries e = { .entries = xcalloc(65537, sizeof(*e.entries)), .n = 65537 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 65536; i++)
 		e.entries[i + 1] = (struct unwind_entry){ (uint16_t)i, (uint16_t)~i };
 	for (uint32_t low = 0; low < 65536; low++) {
@@ -469,38 +443,15 @@ static void the_fullest_page_is_searched_in_its_steps(void **state)
 	free(e.entries);
 }
 
-static void a_table_that_lacks_entries_has_no_rule(void **state)
+TEST(a_table_that_lacks_entries_has_no_rule)
 {
 	struct entries e = make_entries(4, 16);
 	uint16_t rule;
 
-	(void)state;
 	assert_false(unwind_find(1, 4000, 17, entry_at, &e, &rule));
 	assert_false(unwind_find(0, 0, 17, entry_at, &e, &rule));
 	assert_false(unwind_find(UINT32_MAX, 3, 17, entry_at, &e, &rule));
 	free(e.entries);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_kind_of_rule),
-		cmocka_unit_test(the_quick_step_does_what_the_step_does),
-		cmocka_unit_test(the_quick_step_stays_within_the_window),
-		cmocka_unit_test(why_a_walk_ends),
-		cmocka_unit_test(a_child_that_was_cloned_has_no_caller),
-		cmocka_unit_test(code_without_rows_is_no_root),
-		cmocka_unit_test(what_was_made_at_run_time_is_never_outermost),
-		cmocka_unit_test(a_chain_of_frame_pointers_ends_where_rbp_is_none),
-		cmocka_unit_test(a_callers_registers_are_known_only_where_calls_keep_them),
-		cmocka_unit_test(what_is_lost_or_unreadable_is_not_known),
-		cmocka_unit_test(a_stack_may_lead_down_a_few_times),
-		cmocka_unit_test(all_registers_come_back_from_a_signal),
-		cmocka_unit_test(a_return_address_is_looked_up_where_the_call_is),
-		cmocka_unit_test(the_search_finds_what_looking_at_each_finds),
-		cmocka_unit_test(the_fullest_page_is_searched_in_its_steps),
-		cmocka_unit_test(a_table_that_lacks_entries_has_no_rule),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -10,6 +10,8 @@
  *
  *	build/unit/test_unwind_walk node -e 'console.log(1)'
  */
+#include "test.h"
+
 #include "scratch.h"
 #include "tracee.h"
 
@@ -181,28 +183,24 @@ static void walk_each_instruction(const char *program, char *argument)
 	tracee_end(&t);
 }
 
-static void each_instruction_of_a_program(void **state)
+TEST(each_instruction_of_a_program)
 {
-	(void)state;
 	walk_each_instruction("lazy", NULL);
 }
 
-static void each_instruction_of_a_thread(void **state)
+TEST(each_instruction_of_a_thread)
 {
-	(void)state;
 	walk_each_instruction("lazy", "thread");
 }
 
-static void each_instruction_of_a_static_program(void **state)
+TEST(each_instruction_of_a_static_program)
 {
-	(void)state;
 	walk_each_instruction("static", NULL);
 	walk_each_instruction("pie", NULL);
 }
 
-static void each_instruction_of_code_with_debug_frame_only(void **state)
+TEST(each_instruction_of_code_with_debug_frame_only)
 {
-	(void)state;
 	walk_each_instruction("debug_frame", NULL);
 }
 
@@ -257,11 +255,10 @@ static void walk_installed(char *const argv[])
 }
 
 /* Also that of glibc's clone3(), which has no entry. */
-static void each_system_call_of_what_makes_a_thread(void **state)
+TEST(each_system_call_of_what_makes_a_thread)
 {
 	static const char *const programs[] = { "lazy", "static" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		cleanup_free char *path = scratch_path(programs[i]);
 		char *argv[] = { path, "thread", NULL };
@@ -270,13 +267,12 @@ static void each_system_call_of_what_makes_a_thread(void **state)
 	}
 }
 
-static void each_system_call_of_programs_that_are_installed(void **state)
+TEST(each_system_call_of_programs_that_are_installed)
 {
 	char *const bash[] = { "bash", "-c", "x=$(echo a); cd /; echo $x >/dev/null", NULL };
 	char *const perl[] = { "perl", "-e", "use POSIX; print STDERR sort map { '' } 1..9", NULL };
 	char *const python[] = { "/usr/bin/python3", "-c", "import json; json.dumps([1])", NULL };
 
-	(void)state;
 	walk_installed(bash);
 	walk_installed(perl);
 	walk_installed(python);
@@ -284,15 +280,6 @@ static void each_system_call_of_programs_that_are_installed(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_instruction_of_a_program),
-		cmocka_unit_test(each_instruction_of_a_thread),
-		cmocka_unit_test(each_instruction_of_a_static_program),
-		cmocka_unit_test(each_instruction_of_code_with_debug_frame_only),
-		cmocka_unit_test(each_system_call_of_what_makes_a_thread),
-		cmocka_unit_test(each_system_call_of_programs_that_are_installed),
-	};
-
 	if (argc > 1) {
 		static struct tracee t;
 
@@ -302,5 +289,5 @@ int main(int argc, char **argv)
 		tracee_end(&t);
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, build, scratch_remove);
+	return run_all_tests(build, scratch_remove);
 }

@@ -1,8 +1,8 @@
 /* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "elf_files.h"
+#include "test.h"
 
-#include <errno.h>
+#include "elf_files.h"
 
 static const char probes_source[] =
 	"#include <sys/sdt.h>\n"
@@ -18,7 +18,6 @@ static const char probes_source[] =
 
 static int make_files(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("probes.c", probes_source, strlen(probes_source));
 	return run(
@@ -78,17 +77,14 @@ static void check_probes(const char *name)
 	image_close(im);
 }
 
-static void usdt_probes_are_found_at_their_nops(void **state)
+TEST(usdt_probes_are_found_at_their_nops)
 {
-	(void)state;
-
 	check_probes("probes");
 	check_probes("probes_fixed");
 }
 
-static void an_image_without_probes_says_so(void **state)
+TEST(an_image_without_probes_says_so)
 {
-	(void)state;
 	cleanup_free char *path = in_folder("plain.so");
 	cleanup_free char *expected = xasprintf("%s has no USDT probes", path);
 	struct image *im = open_image("plain.so");
@@ -105,9 +101,8 @@ static uint8_t *find_note(uint8_t *data, size_t size)
 	return (uint8_t *)memmem(data, size, "\x03\0\0\0stapsdt", 12) + 12;
 }
 
-static void probes_move_with_what_was_moved(void **state)
+TEST(probes_move_with_what_was_moved)
 {
-	(void)state;
 	size_t size;
 	cleanup_free uint8_t *data = read_file("probes_fixed", &size);
 	struct seen_probes before = {};
@@ -148,10 +143,8 @@ static void check_bad_notes(size_t at, uint32_t value, const char *why)
 }
 
 /* A note is: sizes of owner and description, type; 8 bytes "stapsdt"; the description. */
-static void notes_that_make_no_sense_are_refused(void **state)
+TEST(notes_that_make_no_sense_are_refused)
 {
-	(void)state;
-
 	check_bad_notes(0, UINT32_MAX, "one goes beyond the section");
 	check_bad_notes(4, UINT32_MAX, "one goes beyond the section");
 	check_bad_notes(4, 100000, "one goes beyond the section");
@@ -196,9 +189,8 @@ static void ask_everything(const uint8_t *data, size_t size)
 	image_close(im);
 }
 
-static void a_file_cut_anywhere_does_no_harm(void **state)
+TEST(a_file_cut_anywhere_does_no_harm)
 {
-	(void)state;
 	size_t size;
 	cleanup_free uint8_t *data = read_file("plain.so", &size);
 
@@ -207,9 +199,8 @@ static void a_file_cut_anywhere_does_no_harm(void **state)
 	ask_everything(data, size);
 }
 
-static void a_file_with_any_byte_changed_does_no_harm(void **state)
+TEST(a_file_with_any_byte_changed_does_no_harm)
 {
-	(void)state;
 	size_t size;
 	cleanup_free uint8_t *data = read_file("probes", &size);
 	uint64_t random = 1;
@@ -228,16 +219,4 @@ static void a_file_with_any_byte_changed_does_no_harm(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(usdt_probes_are_found_at_their_nops),
-		cmocka_unit_test(an_image_without_probes_says_so),
-		cmocka_unit_test(probes_move_with_what_was_moved),
-		cmocka_unit_test(notes_that_make_no_sense_are_refused),
-		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
-		cmocka_unit_test(a_file_with_any_byte_changed_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_MAIN(make_files, remove_files)

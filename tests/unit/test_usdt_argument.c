@@ -1,17 +1,9 @@
 /* rooms: match kernel spec arch base elf unwind reader helper */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/user.h>
 
-#include "base/array.h"
 #include "match/usdt_argument.h"
 
 /* "s32 context 80", "u64 memory 120 - 8 + 16 << 2" or why the argument is not known. */
@@ -109,9 +101,8 @@ static const struct {
 	  "its place is too long a text" },
 };
 
-static void arguments_have_places(void **state)
+TEST(arguments_have_places)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *at = rows[i].text;
 		struct usdt_argument argument;
@@ -125,7 +116,7 @@ static void arguments_have_places(void **state)
 	}
 }
 
-static void blanks_are_between_arguments(void **state)
+TEST(blanks_are_between_arguments)
 {
 	static const struct {
 		const char *text;
@@ -137,7 +128,6 @@ static void blanks_are_between_arguments(void **state)
 		      { "4@[a, 1] 4@[b]", 2 },
 		      { "4@[a 4@b", 1 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		const char *at = lists[i].text;
 		struct usdt_argument argument;
@@ -151,7 +141,7 @@ static void blanks_are_between_arguments(void **state)
 
 #if defined(__x86_64__)
 /* User space's header has the places that the kernel's has. */
-static void registers_are_where_the_kernel_has_them(void **state)
+TEST(registers_are_where_the_kernel_has_them)
 {
 #define ROW(name, member)                                             \
 	{                                                             \
@@ -165,7 +155,6 @@ static void registers_are_where_the_kernel_has_them(void **state)
 		       ROW("r8", r8),   ROW("r9", r9),   ROW("r10", r10), ROW("r11", r11),
 		       ROW("r12", r12), ROW("r13", r13), ROW("r14", r14), ROW("r15", r15) };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		const char *at = wanted[i].text;
 		struct usdt_argument argument;
@@ -177,14 +166,4 @@ static void registers_are_where_the_kernel_has_them(void **state)
 }
 #endif
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments_have_places),
-		cmocka_unit_test(blanks_are_between_arguments),
-#if defined(__x86_64__)
-		cmocka_unit_test(registers_are_where_the_kernel_has_them),
-#endif
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,22 +1,10 @@
 /* rooms: bpf base spec */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The code of values, run by this machine's kernel, against the same calculation in C. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <linux/bpf.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "bpf/abi.h"
 #include "bpf/instructions.h"
 #include "bpf/value_code.h"
@@ -219,7 +207,7 @@ static void set_words(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	words[3] = d;
 }
 
-static void each_operation_is_that_of_c(void **state)
+TEST(each_operation_is_that_of_c)
 {
 	static const char *const texts[] = {
 		"a",
@@ -272,7 +260,6 @@ static void each_operation_is_that_of_c(void **state)
 		{ 0xdeadbeefcafebabe, 0x8000000000000001, 0x80000000, 0x8001 },
 	};
 
-	(void)state;
 	for (size_t k = 0; k < ARRAY_SIZE(numbers); k++) {
 		set_words(numbers[k][0], numbers[k][1], numbers[k][2], numbers[k][3]);
 		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -307,11 +294,10 @@ static void put_random(uint64_t *seed, int depth, char *to)
 	}
 }
 
-static void random_expressions_are_calculated_as_in_c(void **state)
+TEST(random_expressions_are_calculated_as_in_c)
 {
 	uint64_t seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		char text[1024] = "";
 
@@ -324,13 +310,12 @@ static void random_expressions_are_calculated_as_in_c(void **state)
 	}
 }
 
-static void the_number_chooses_the_expression(void **state)
+TEST(the_number_chooses_the_expression)
 {
 	struct expression of[VALUES_MOST];
 	struct value_code code;
 	struct error e;
 
-	(void)state;
 	set_words(11, 22, 33, 44);
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
 		parse_with_places("a", &of[i]);
@@ -349,7 +334,7 @@ static void the_number_chooses_the_expression(void **state)
 }
 
 /* Values of single events are shown with their own sign. */
-static void the_code_knows_whether_its_values_have_a_sign(void **state)
+TEST(the_code_knows_whether_its_values_have_a_sign)
 {
 	static const struct {
 		const char *text;
@@ -364,7 +349,6 @@ static void the_code_knows_whether_its_values_have_a_sign(void **state)
 	struct value_code code;
 	struct error e;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		parse_with_places(rows[i].text, &of[0]);
 		for (size_t n = 0; n < of[0].n; n++)
@@ -383,14 +367,13 @@ static void the_code_knows_whether_its_values_have_a_sign(void **state)
 	value_code_fini(&code);
 }
 
-static void too_much_code_is_refused(void **state)
+TEST(too_much_code_is_refused)
 {
 	static struct expression of[VALUES_MOST];
 	struct value_code code;
 	struct error e;
 	char text[256] = "a";
 
-	(void)state;
 	while (strlen(text) < 110)
 		strcat(text, "/c%a");
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
@@ -400,14 +383,13 @@ static void too_much_code_is_refused(void **state)
 }
 
 /* With the others, and with code behind it. */
-static void what_is_unknown_or_unreadable_is_no_value(void **state)
+TEST(what_is_unknown_or_unreadable_is_no_value)
 {
 	struct expression of[3];
 	struct value_code code;
 	int64_t value;
 	struct error e;
 
-	(void)state;
 	set_words(4096, 0, 0, 0); /* nothing is mapped there */
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
 		parse_with_places("a / d + 1", &of[i]);
@@ -422,7 +404,7 @@ static void what_is_unknown_or_unreadable_is_no_value(void **state)
 	value_code_fini(&code);
 }
 
-static void memory_is_read_by_an_index(void **state)
+TEST(memory_is_read_by_an_index)
 {
 	static const uint32_t table[4] = { 10, 20, 30, UINT32_MAX };
 	struct expression x = { .n = 1 };
@@ -430,7 +412,6 @@ static void memory_is_read_by_an_index(void **state)
 	int64_t value;
 	struct error e;
 
-	(void)state;
 	x.nodes[0] = (struct expression_node){ .op = EXPRESSION_USER_MEMORY,
 					       .number = 4,
 					       .base = 8,
@@ -453,7 +434,7 @@ static void memory_is_read_by_an_index(void **state)
 }
 
 /* The function is between two others, and the code is longer and shorter than what was there. */
-static void the_code_takes_the_place_of_a_function(void **state)
+TEST(the_code_takes_the_place_of_a_function)
 {
 	const struct bpf_insn before[] = {
 		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 2), /* value */
@@ -469,7 +450,6 @@ static void the_code_takes_the_place_of_a_function(void **state)
 	const struct bpf_insn longer[] = { MOVE_IMM(0, 1), MOVE_IMM(0, 2), MOVE_IMM(0, 3),
 					   MOVE_IMM(0, 4), EXIT };
 
-	(void)state;
 	for (size_t n = 1; n <= ARRAY_SIZE(longer); n += 4) {
 		struct value_code value = { (struct bpf_insn *)longer + ARRAY_SIZE(longer) - n, n,
 					    n, false };
@@ -490,18 +470,4 @@ static void the_code_takes_the_place_of_a_function(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_operation_is_that_of_c),
-		cmocka_unit_test(random_expressions_are_calculated_as_in_c),
-		cmocka_unit_test(the_number_chooses_the_expression),
-		cmocka_unit_test(too_much_code_is_refused),
-		cmocka_unit_test(the_code_knows_whether_its_values_have_a_sign),
-		cmocka_unit_test(what_is_unknown_or_unreadable_is_no_value),
-		cmocka_unit_test(memory_is_read_by_an_index),
-		cmocka_unit_test(the_code_takes_the_place_of_a_function),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,29 +1,19 @@
 /* rooms: match kernel spec arch base elf unwind reader helper */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <sys/user.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
 #include "match/value_list.h"
 #include "match/values.h"
 #include "scratch.h"
 
 /* The registers of user space's header have the places of the kernel's. */
-static void arguments_are_where_the_abi_has_them(void **state)
+TEST(arguments_are_where_the_abi_has_them)
 {
 	static const int32_t arguments[] = ARCH_ARGUMENTS;
 
-	(void)state;
 #if defined(__x86_64__)
 	static const size_t wanted[] = {
 		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
@@ -131,7 +121,7 @@ static void describe(const char *text, const struct target *target, char *to, si
 		       value.unit ? " " : "", value.unit ? value.unit : "");
 }
 
-static void names_become_places(void **state)
+TEST(names_become_places)
 {
 	static const struct {
 		const char *text;
@@ -191,7 +181,6 @@ static void names_become_places(void **state)
 		  "p:q has no retval: the arguments of a USDT probe are arg1, arg2 ..." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char is[512];
 
@@ -203,13 +192,12 @@ static void names_become_places(void **state)
 }
 
 /* So that targets whose places are equal have one code. */
-static void equal_places_have_equal_bytes(void **state)
+TEST(equal_places_have_equal_bytes)
 {
 	cleanup(host_freep) struct host *host = host_with_event();
 	struct resolved_value values[2];
 	struct error e;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct expression x;
 
@@ -236,7 +224,7 @@ static void put_named(void *context, const struct named_value *value)
 		       8 * value->as.bytes, value->remark);
 }
 
-static void events_list_their_values(void **state)
+TEST(events_list_their_values)
 {
 	static const struct {
 		const struct target *target;
@@ -275,7 +263,6 @@ static void events_list_their_values(void **state)
 	cleanup(host_freep) struct host *host = host_with_event();
 	struct error e;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char is[2048] = "";
 
@@ -289,7 +276,6 @@ static void check_named(void *context, const struct named_value *value)
 {
 	char is[512], wanted[512];
 
-	(void)context;
 	describe(value->name, &event, is, sizeof(is));
 	if (!value->as.bytes) {
 		assert_non_null(strstr(is, value->remark));
@@ -300,24 +286,22 @@ static void check_named(void *context, const struct named_value *value)
 	assert_non_null(strstr(is, wanted));
 }
 
-static void an_expression_has_what_the_list_has(void **state)
+TEST(an_expression_has_what_the_list_has)
 {
 	cleanup(host_freep) struct host *host = host_with_event();
 	struct error e;
 
-	(void)state;
 	assert_ok(value_list_each(&event, host, check_named, NULL, &e), e);
 }
 
 /* An index replaces libbpf's search after a few questions. */
-static void many_functions_are_found_as_one(void **state)
+TEST(many_functions_are_found_as_one)
 {
 	static const char *const names[] = { "vfs_read", "vfs_write", "no_such_function" };
 	cleanup(host_freep) struct host *host = host_new();
 	char first[ARRAY_SIZE(names)][2048] = {};
 	struct error e;
 
-	(void)state;
 	for (size_t i = 0; i < 30; i++) {
 		const size_t n = i % ARRAY_SIZE(names);
 		const struct target target = { .kind = TARGET_KERNEL_FUNCTION,
@@ -333,16 +317,4 @@ static void many_functions_are_found_as_one(void **state)
 	assert_non_null(strstr(first[0], "count|size_t|u64|bytes\n"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_list_their_values),
-		cmocka_unit_test(an_expression_has_what_the_list_has),
-		cmocka_unit_test(many_functions_are_found_as_one),
-		cmocka_unit_test(arguments_are_where_the_abi_has_them),
-		cmocka_unit_test(names_become_places),
-		cmocka_unit_test(equal_places_have_equal_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, make_event, scratch_remove);
-}
+TEST_MAIN(make_event, scratch_remove)

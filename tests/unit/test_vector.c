@@ -5,6 +5,8 @@
  * compared with objdump's for every opcode of all maps, prefix, vector length and form of
  * operand, and for the 39,000 in libc, libm, libmvec and libcrypto of Debian 12.
  */
+#include "test.h"
+
 #include "elf_files.h"
 
 #include "arch/arch.h"
@@ -172,9 +174,8 @@ static size_t read_hex(const char *text, uint8_t *to)
 	return n;
 }
 
-static void the_length_is_that_of_the_assembler(void **state)
+TEST(the_length_is_that_of_the_assembler)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
 		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(vectors[i].bytes, bytes);
@@ -189,9 +190,8 @@ static void the_length_is_that_of_the_assembler(void **state)
 	}
 }
 
-static void an_instruction_that_is_cut_has_no_length(void **state)
+TEST(an_instruction_that_is_cut_has_no_length)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
 		uint8_t whole[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(vectors[i].bytes, whole);
@@ -206,9 +206,8 @@ static void an_instruction_that_is_cut_has_no_length(void **state)
 	}
 }
 
-static void what_may_change_the_stack_registers_has_none(void **state)
+TEST(what_may_change_the_stack_registers_has_none)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES] = {};
 
@@ -219,14 +218,13 @@ static void what_may_change_the_stack_registers_has_none(void **state)
 }
 
 /* Maps that do not exist (yet), and bits that are fixed (until APX). */
-static void what_is_not_known_has_none(void **state)
+TEST(what_is_not_known_has_none)
 {
 	static const char *const unknown[] = { "c4e07974c1",   "c4e47974c1",   "c4e77974c1",
 					       "c4ff7974c1",   "c4e17904c1",   "c4e2791bc1",
 					       "62e0fd087ac1", "62e4fd087ac1", "62e7fd087ac1",
 					       "62eafd087ac1", "62e2f9087ac1" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES] = {};
 
@@ -235,7 +233,7 @@ static void what_is_not_known_has_none(void **state)
 	}
 }
 
-static void an_encoding_is_known_by_its_prefix(void **state)
+TEST(an_encoding_is_known_by_its_prefix)
 {
 	static const struct {
 		const char *bytes;
@@ -264,7 +262,6 @@ static void an_encoding_is_known_by_its_prefix(void **state)
 		{ "4990", false, ENCODING_PLAIN, 0x49, 0 }, /* dec %ecx */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint8_t bytes[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(rows[i].bytes, bytes);
@@ -278,12 +275,11 @@ static void an_encoding_is_known_by_its_prefix(void **state)
 	}
 }
 
-static void an_opcode_that_is_not_there_is_not_read(void **state)
+TEST(an_opcode_that_is_not_there_is_not_read)
 {
 	static const char *const cut[] = { "",     "66",   "6641",   "48", "c5",       "8f",
 					   "c5f9", "c4e2", "c4e27d", "62", "62e27d28", "8fe878" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
 		uint8_t bytes[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(cut[i], bytes);
@@ -293,16 +289,4 @@ static void an_opcode_that_is_not_there_is_not_read(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_length_is_that_of_the_assembler),
-		cmocka_unit_test(an_instruction_that_is_cut_has_no_length),
-		cmocka_unit_test(what_may_change_the_stack_registers_has_none),
-		cmocka_unit_test(what_is_not_known_has_none),
-		cmocka_unit_test(an_encoding_is_known_by_its_prefix),
-		cmocka_unit_test(an_opcode_that_is_not_there_is_not_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

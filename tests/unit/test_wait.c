@@ -1,13 +1,9 @@
 /* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Occasions while counting, and their order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/timerfd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/timerfd.h>
 
 #include "tool/wait.h"
 
@@ -42,27 +38,17 @@ static uint64_t count_intervals(uint64_t interval_ns, uint64_t duration_ns, uint
 }
 
 /* In either order of the timers. A busy machine reports fewer, because several expire at once. */
-static void an_interval_that_ends_with_the_run_is_its_end(void **state)
+TEST(an_interval_that_ends_with_the_run_is_its_end)
 {
-	(void)state;
 	assert_in_range(count_intervals(20 * MS, 60 * MS, 3600000 * MS), 0, 2);
 	assert_in_range(count_intervals(20 * MS, 60 * MS, 60 * MS), 0, 2);
 	assert_int_equal(count_intervals(20 * MS, 20 * MS, 3600000 * MS), 0);
 }
 
-static void an_end_within_an_interval_is_told_by_its_own_timer(void **state)
+TEST(an_end_within_an_interval_is_told_by_its_own_timer)
 {
-	(void)state;
 	assert_in_range(count_intervals(20 * MS, 50 * MS, 50 * MS), 0, 2);
 	assert_int_equal(count_intervals(3600000 * MS, 20 * MS, 20 * MS), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_interval_that_ends_with_the_run_is_its_end),
-		cmocka_unit_test(an_end_within_an_interval_is_told_by_its_own_timer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -5,25 +5,12 @@
  */
 #pragma once
 
+#include "test.h"
+
 #include <elfutils/libdwfl.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "elf/image.h"
 #include "reader/mappings.h"
 #include "unwind/compact.h"
