@@ -3,89 +3,33 @@
 /* Counters as the programs would have left them. */
 #include "test.h"
 
-#include <bpf/bpf.h>
-
-#include "bpf/object.h"
+#include "object.h"
 #include "store/calls.h"
 
-#define N_CPUS 3
 #define N_TARGETS 10 /* more than a line, and no multiple of one */
 #define PER_CPU 16
 
-/* Stands in for bpf/object.c. */
-struct object {
-	struct trace_state state;
-	uint64_t calls[N_CPUS * PER_CPU];
-	uint64_t recursion_misses;
-	int lost;
-	uint32_t turn_at_wait;
-};
+static uint64_t counters[N_CPUS * PER_CPU];
+static uint32_t turn_at_wait;
+static struct object o;
 
-struct trace_state *object_state(const struct object *o)
+static void note_turn(struct object *unused)
 {
-	return (struct trace_state *)&o->state;
+	turn_at_wait = o.state.turn;
 }
 
-const uint64_t *object_calls(const struct object *o)
+static int make_object(void **state)
 {
-	return o->calls;
-}
-
-int object_lost_fd(const struct object *o)
-{
-	return o->lost;
-}
-
-int object_begun_fd(const struct object *o)
-{
-	return -1;
-}
-
-uint64_t object_recursion_misses(const struct object *o)
-{
-	return o->recursion_misses;
-}
-
-int object_wait_for_programs(const struct object *o, struct error *e)
-{
-	((struct object *)o)->turn_at_wait = o->state.turn;
+	memset(counters, 0, sizeof(counters));
+	o = (struct object){ .calls = counters, .lost = -1, .begun = -1, .on_wait = note_turn };
 	return 0;
 }
 
-/* For what other sources of the room need. */
-struct event_ring *object_rings(const struct object *o)
-{
-	return NULL;
-}
+#define TEST_WITH_OBJECT(name) TEST_WITH(name, make_object, NULL)
 
-const struct stream_event *object_events(const struct object *o)
+static void hit(uint32_t cpu, uint32_t target, uint64_t n)
 {
-	return NULL;
-}
-
-int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
-{
-	return -1;
-}
-
-int object_stacks_fd(const struct object *o, unsigned level)
-{
-	return -1;
-}
-
-uint64_t *object_hot(const struct object *o)
-{
-	return NULL;
-}
-
-int object_wake_fd(const struct object *o)
-{
-	return -1;
-}
-
-static void hit(struct object *o, uint32_t cpu, uint32_t target, uint64_t n)
-{
-	o->calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
+	o.calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
 }
 
 TEST(each_cpu_has_lines_of_its_own)
@@ -100,14 +44,13 @@ TEST(each_cpu_has_lines_of_its_own)
 	}
 }
 
-TEST(targets_are_added_up_over_all_cpus)
+TEST_WITH_OBJECT(targets_are_added_up_over_all_cpus)
 {
-	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
 	for (uint32_t target = 0; target < N_TARGETS; target++)
 		for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
-			hit(&o, cpu, target, target * 100 + cpu);
+			hit(cpu, target, target * 100 + cpu);
 
 	const uint64_t *counts = calls_read(c);
 
@@ -116,17 +59,16 @@ TEST(targets_are_added_up_over_all_cpus)
 	calls_free(c);
 }
 
-TEST(intervals_are_differences)
+TEST_WITH_OBJECT(intervals_are_differences)
 {
-	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
-	hit(&o, 0, 9, 5);
+	hit(0, 9, 5);
 	assert_int_equal(calls_read(c)[9], 5);
 	/* Between reading and clearing: for the next report. */
-	hit(&o, 1, 9, 2);
+	hit(1, 9, 2);
 	calls_clear(c);
-	hit(&o, 2, 9, 4);
+	hit(2, 9, 4);
 	assert_int_equal(calls_read(c)[9], 6);
 	/* What was not cleared is there again. */
 	assert_int_equal(calls_read(c)[9], 6);
@@ -135,38 +77,37 @@ TEST(intervals_are_differences)
 	calls_free(c);
 }
 
-TEST(a_counter_that_turns_over_loses_nothing)
+TEST_WITH_OBJECT(a_counter_that_turns_over_loses_nothing)
 {
-	struct object o = { .lost = -1 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 
-	hit(&o, 0, 3, UINT64_MAX);
+	hit(0, 3, UINT64_MAX);
 	(void)calls_read(c);
 	calls_clear(c);
-	hit(&o, 0, 3, 10);
+	hit(0, 3, 10);
 	assert_int_equal(calls_read(c)[3], 10);
 	calls_free(c);
 }
 
-TEST(the_end_waits_for_programs_that_still_count)
+TEST_WITH_OBJECT(the_end_waits_for_programs_that_still_count)
 {
-	struct object o = { .lost = -1, .turn_at_wait = 99 };
 	struct calls *c = calls_new(&o, N_TARGETS, N_CPUS);
 	struct error e = {};
 
+	turn_at_wait = 99;
 	calls_start(c);
 	assert_int_equal(o.state.turn, FIRST_TURN);
 	assert_int_equal(calls_stop(c, &e), 0);
-	assert_int_equal(o.turn_at_wait, TURN_OFF);
+	assert_int_equal(turn_at_wait, TURN_OFF);
 	calls_free(c);
 }
 
-TEST(losses_are_told_with_the_counts)
+TEST_WITH_OBJECT(losses_are_told_with_the_counts)
 {
-	struct object o = { .recursion_misses = 7 };
 	const uint32_t reason = LOST_NOT_FOLLOWED;
 	uint64_t values[1024] = { 2 }, losses[LOSS_N];
 
+	o.recursion_misses = 7;
 	o.lost = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "test", 4, 8, LOST_IN_KERNEL, NULL);
 	assert_true(o.lost >= 0);
 	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);

@@ -6,91 +6,13 @@
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
-#include <bpf/bpf.h>
-
 #include "base/clock.h"
-#include "bpf/object.h"
+#include "object.h"
 #include "store/stacks.h"
 #include "store/store.h"
 
-#define N_CPUS 3
 #define N_HOT 4
 #define FIRST 8 /* entries in the first level of each map */
-
-/* Stands in for bpf/object.c. */
-struct object {
-	struct trace_state state;
-	int counts[2][LEVELS], stacks[STACK_LEVELS], lost, begun;
-	uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
-	int n_waits;
-	int n_asked[LEVELS]; /* for counts of that level */
-	void (*on_wait)(struct object *);
-};
-
-struct trace_state *object_state(const struct object *o)
-{
-	return (struct trace_state *)&o->state;
-}
-
-int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
-{
-	((struct object *)o)->n_asked[level]++;
-	return o->counts[generation][level];
-}
-
-int object_stacks_fd(const struct object *o, unsigned level)
-{
-	return o->stacks[level];
-}
-
-uint64_t *object_hot(const struct object *o)
-{
-	return (uint64_t *)o->hot;
-}
-
-int object_lost_fd(const struct object *o)
-{
-	return o->lost;
-}
-
-int object_begun_fd(const struct object *o)
-{
-	return o->begun;
-}
-
-int object_wake_fd(const struct object *o)
-{
-	return -1;
-}
-
-/* For what other sources of the room need. */
-const uint64_t *object_calls(const struct object *o)
-{
-	return NULL;
-}
-
-struct event_ring *object_rings(const struct object *o)
-{
-	return NULL;
-}
-
-const struct stream_event *object_events(const struct object *o)
-{
-	return NULL;
-}
-
-uint64_t object_recursion_misses(const struct object *o)
-{
-	return 7;
-}
-
-int object_wait_for_programs(const struct object *o, struct error *e)
-{
-	((struct object *)o)->n_waits++;
-	if (o->on_wait)
-		o->on_wait((struct object *)o);
-	return 0;
-}
 
 /* In the place of libbpf's: the same, and counted. */
 static size_t n_lookups;
@@ -111,45 +33,52 @@ static const struct store_budget ample = {
 	.max_rows = 1024, .n_hot_rows = N_HOT, .max_chunks = 4096, .user_bytes = 1 << 24
 };
 
-static int make_map(enum bpf_map_type type, uint32_t key_size, uint32_t value_size, uint32_t n)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts,
-		    .map_flags = type == BPF_MAP_TYPE_HASH ? BPF_F_NO_PREALLOC : 0);
-	int fd = bpf_map_create(type, "test", key_size, value_size, n, &opts);
+static struct object o;
+static struct store *s;
 
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static void make_object(struct object *o)
+static int make_object(void **state)
 {
-	*o = (struct object){};
+	static uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
+
+	memset(hot, 0, sizeof(hot));
+	o = (struct object){ .hot = hot, .recursion_misses = 7 };
 	for (unsigned level = 0; level < LEVELS; level++) {
 		uint32_t n = level ? 4096 : FIRST;
 
 		for (unsigned g = 0; g < 2; g++)
-			o->counts[g][level] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
-						       sizeof(struct stack_row), n);
-		o->stacks[level] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
-					    sizeof(struct stack_chunk), n);
+			o.counts[g][level] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
+						      sizeof(struct stack_row), n);
+		o.stacks[level] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
+					   sizeof(struct stack_chunk), n);
 	}
-	o->stacks[SPARE_LEVEL] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
-					  sizeof(struct stack_chunk), SPARE_CHUNKS);
-	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
-	o->begun =
+	o.stacks[SPARE_LEVEL] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
+					 sizeof(struct stack_chunk), SPARE_CHUNKS);
+	o.lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+	o.begun =
 		make_map(BPF_MAP_TYPE_HASH, sizeof(struct begun_key), sizeof(struct beginning), 8);
+	return 0;
 }
 
-static void close_object(struct object *o)
+static int close_object(void **state)
 {
+	store_freep(&s);
 	for (unsigned level = 0; level < LEVELS; level++) {
-		cleanup_close_fd(&o->counts[0][level]);
-		cleanup_close_fd(&o->counts[1][level]);
-		cleanup_close_fd(&o->stacks[level]);
+		cleanup_close_fd(&o.counts[0][level]);
+		cleanup_close_fd(&o.counts[1][level]);
+		cleanup_close_fd(&o.stacks[level]);
 	}
-	cleanup_close_fd(&o->stacks[SPARE_LEVEL]);
-	cleanup_close_fd(&o->lost);
-	cleanup_close_fd(&o->begun);
+	cleanup_close_fd(&o.stacks[SPARE_LEVEL]);
+	cleanup_close_fd(&o.lost);
+	cleanup_close_fd(&o.begun);
+	return 0;
+}
+
+#define TEST_WITH_OBJECT(name) TEST_WITH(name, make_object, close_object)
+
+static void start(const struct store_budget *budget)
+{
+	s = store_new(&o, budget, N_CPUS);
+	store_start(s);
 }
 
 /* An element in the first level, or, where that is full, the second. */
@@ -160,7 +89,7 @@ static void put(const int fds[LEVELS], const void *key, const void *value)
 }
 
 /* A stack of @n words that only @hash decides; returns the hash. */
-static uint64_t put_stack(struct object *o, uint64_t hash, size_t n)
+static uint64_t put_stack(uint64_t hash, size_t n)
 {
 	uint64_t words[STACK_WORDS + CHUNK_WORDS] = {};
 
@@ -170,33 +99,33 @@ static uint64_t put_stack(struct object *o, uint64_t hash, size_t n)
 	for (uint64_t i = 0; i * CHUNK_WORDS <= n; i++) {
 		const uint64_t key = hash | i;
 
-		put(o->stacks, &key, &words[i * CHUNK_WORDS]);
-		o->state.n_chunks++;
+		put(o.stacks, &key, &words[i * CHUNK_WORDS]);
+		o.state.n_chunks++;
 	}
 	return hash;
 }
 
-static void put_row(struct object *o, uint64_t kernel, uint64_t user, uint64_t count, uint32_t hot)
+static void put_row(uint64_t kernel, uint64_t user, uint64_t count, uint32_t hot)
 {
-	const unsigned g = o->state.turn % 2;
+	const unsigned g = o.state.turn % 2;
 	const struct stack_key key = { .kernel_stack = kernel, .user_stack = user, .tgid = 9 };
 	const struct stack_row row = { .count = count, .hot = (uint16_t)hot };
 
-	put(o->counts[g], &key, &row);
-	o->state.n_rows[g]++;
-	if (hot > o->state.n_hot[g])
-		o->state.n_hot[g] = hot;
+	put(o.counts[g], &key, &row);
+	o.state.n_rows[g]++;
+	if (hot > o.state.n_hot[g])
+		o.state.n_hot[g] = hot;
 }
 
-static bool has_chunk(const struct object *o, uint64_t key)
+static bool has_chunk(uint64_t key)
 {
 	uint64_t words[CHUNK_WORDS];
 
-	return bpf_map_lookup_elem(o->stacks[0], &key, words) == 0 ||
-	       bpf_map_lookup_elem(o->stacks[1], &key, words) == 0;
+	return bpf_map_lookup_elem(o.stacks[0], &key, words) == 0 ||
+	       bpf_map_lookup_elem(o.stacks[1], &key, words) == 0;
 }
 
-static void rotate(struct store *s)
+static void rotate(void)
 {
 	struct error e;
 
@@ -204,7 +133,7 @@ static void rotate(struct store *s)
 }
 
 /* The count of the only row with that user stack of @n words; 0: there is none. */
-static uint64_t count_of(struct store *s, uint64_t hash, size_t n)
+static uint64_t count_of(uint64_t hash, size_t n)
 {
 	uint64_t words[STACK_WORDS], count = 0;
 	size_t n_rows;
@@ -221,55 +150,60 @@ static uint64_t count_of(struct store *s, uint64_t hash, size_t n)
 	return count;
 }
 
-/* --- tests --- */
-
-TEST(rows_of_both_levels_and_all_counters_are_added_up)
+static size_t n_rows(void)
 {
-	struct object o;
 	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+	(void)store_rows(s, &n);
+	return n;
+}
 
-	store_start(s);
+static uint64_t n_lost(enum loss reason)
+{
+	uint64_t losses[LOSS_N];
+
+	losses_read(store_losses(s), losses);
+	return losses[reason];
+}
+
+/* --- tests --- */
+
+TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
+{
+	start(&ample);
 	for (uint64_t i = 1; i <= 3 * FIRST; i++)
-		put_row(&o, 0, put_stack(&o, i, i), i, i <= N_HOT ? i : 0);
+		put_row(0, put_stack(i, i), i, i <= N_HOT ? i : 0);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
 			o.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
 			o.hot[hot_index(cpu, 1, hot, N_HOT)] = 5; /* the other generation's */
 		}
-	rotate(s);
+	rotate();
 	assert_int_equal(o.n_waits, 1);
-	(void)store_rows(s, &n);
-	assert_int_equal(n, 3 * FIRST);
+	assert_int_equal(n_rows(), 3 * FIRST);
 	for (uint64_t i = 1; i <= 3 * FIRST; i++)
-		assert_int_equal(count_of(s, STACK_HASH(i << 8), i),
+		assert_int_equal(count_of(STACK_HASH(i << 8), i),
 				 i <= N_HOT ? i + N_CPUS * 100 * i : i);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
 			assert_int_equal(o.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
 			assert_int_equal(o.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
 		}
-	close_object(&o);
 }
 
-TEST(sums_are_added_up_with_the_counts)
+TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 {
 	struct store_budget budget = ample;
-	struct object o;
 	size_t n;
 
-	make_object(&o);
 	budget.has_sum = true;
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
 	for (unsigned g = 0; g < 2; g++) {
 		cleanup_close_fd(&o.counts[g][0]);
 		o.counts[g][0] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
 					  sizeof(struct summed_row), FIRST);
 	}
-	store_start(s);
+	start(&budget);
 	for (int turn = 1; turn <= 2; turn++) {
 		const unsigned g = o.state.turn % 2;
 
@@ -288,7 +222,7 @@ TEST(sums_are_added_up_with_the_counts)
 			}
 		}
 		o.state.n_hot[g] = 2;
-		rotate(s);
+		rotate();
 		for (uint32_t i = 1; i <= 2; i++)
 			assert_int_equal(o.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
 	}
@@ -307,13 +241,11 @@ TEST(sums_are_added_up_with_the_counts)
 		assert_int_equal(rows[i].count, 2 * (10 + N_CPUS * rows[i].tgid) + 2 * is_second);
 		assert_true(rows[i].sum == (is_second ? sum - 2 : sum)); /* it wraps around */
 	}
-	close_object(&o);
 }
 
 /* To the nanosecond: what the process had mapped may change at once behind it. */
-TEST(a_row_says_when_it_was_hit_first)
+TEST_WITH_OBJECT(a_row_says_when_it_was_hit_first)
 {
-	struct object o;
 	const uint64_t first = clock_ns(CLOCK_MONOTONIC) - 12345;
 	const struct stack_key key = { .kernel_stack = 0, .tgid = 9 };
 	const struct stack_row row = { .count = 1,
@@ -321,65 +253,51 @@ TEST(a_row_says_when_it_was_hit_first)
 				       .first_high = (uint16_t)(first >> 32) };
 	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
+	start(&ample);
 	put(o.counts[o.state.turn % 2], &key, &row);
 	o.state.n_rows[o.state.turn % 2]++;
-	rotate(s);
+	rotate();
 
 	const struct store_row *rows = store_rows(s, &n);
 
 	assert_int_equal(n, 1);
 	assert_int_equal(rows[0].first, first);
-	close_object(&o);
 }
 
-TEST(rows_of_two_generations_are_one)
+TEST_WITH_OBJECT(rows_of_two_generations_are_one)
 {
-	struct object o;
 	struct error e;
 	uint64_t hash;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
-	hash = put_stack(&o, 1, 20);
-	put_row(&o, 0, hash, 3, 0);
-	rotate(s);
+	start(&ample);
+	hash = put_stack(1, 20);
+	put_row(0, hash, 3, 0);
+	rotate();
 	assert_int_equal(o.state.turn, FIRST_TURN + 1);
-	put_row(&o, 0, hash, 4, 0);
-	rotate(s);
+	put_row(0, hash, 4, 0);
+	rotate();
 	assert_int_equal(o.state.turn, FIRST_TURN + 2);
-	put_row(&o, 0, hash, 5, 0);
+	put_row(0, hash, 5, 0);
 	assert_int_equal(store_stop(s, &e), 0);
 	assert_int_equal(o.state.turn, TURN_OFF);
-	assert_int_equal(count_of(s, hash, 20), 12);
+	assert_int_equal(count_of(hash, 20), 12);
 	store_clear(s);
-	assert_int_equal(count_of(s, hash, 20), 0);
-	close_object(&o);
+	assert_int_equal(count_of(hash, 20), 0);
 }
 
-TEST(the_longest_stack_and_pieces_that_are_full_are_whole)
+TEST_WITH_OBJECT(the_longest_stack_and_pieces_that_are_full_are_whole)
 {
-	struct object o;
-
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
 	const size_t lengths[] = {
 		1,           CHUNK_WORDS - 1, CHUNK_WORDS,      CHUNK_WORDS + 1,
 		SHORT_WORDS, SHORT_WORDS + 1, STACK_MAX_FRAMES, STACK_MAX_FRAMES + 1 /* the mark */,
 	};
 
-	store_start(s);
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
-		put_row(&o, 0, put_stack(&o, i + 1, lengths[i]), i + 1, 0);
-	rotate(s);
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
-		assert_int_equal(count_of(s, STACK_HASH((i + 1) << 8), lengths[i]), i + 1);
-	close_object(&o);
+	start(&ample);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++)
+		put_row(0, put_stack(i + 1, lengths[i]), i + 1, 0);
+	rotate();
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++)
+		assert_int_equal(count_of(STACK_HASH((i + 1) << 8), lengths[i]), i + 1);
 }
 
 #define MANY 1200
@@ -390,41 +308,31 @@ static size_t length_of(uint64_t i)
 	return i % 100 ? i % (CHUNK_WORDS - 1) + 1 : CHUNK_WORDS + 3;
 }
 
-TEST(many_new_stacks_take_few_calls)
+TEST_WITH_OBJECT(many_new_stacks_take_few_calls)
 {
-	struct object o;
-
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
+	start(&ample);
 	for (uint64_t i = 1; i <= MANY; i++)
-		put_row(&o, 0, put_stack(&o, i, length_of(i)), i, 0);
-	rotate(s);
+		put_row(0, put_stack(i, length_of(i)), i, 0);
+	rotate();
 	n_lookups = 0;
 	for (uint64_t i = 1; i <= MANY; i++)
-		assert_int_equal(count_of(s, STACK_HASH(i << 8), length_of(i)), i);
+		assert_int_equal(count_of(STACK_HASH(i << 8), length_of(i)), i);
 	assert_true(n_lookups > 0 && n_lookups <= MANY / 100 * STACK_LEVELS);
-	close_object(&o);
 }
 
-TEST(of_many_stacks_a_torn_one_says_so)
+TEST_WITH_OBJECT(of_many_stacks_a_torn_one_says_so)
 {
-	struct object o;
 	const uint64_t torn = STACK_HASH(100ULL << 8);
 	const uint64_t piece = torn + 1;
 	uint64_t words[STACK_WORDS];
 	size_t n, n_torn = 0, n_words;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
+	start(&ample);
 	for (uint64_t i = 1; i <= MANY; i++)
-		put_row(&o, 0, put_stack(&o, i, length_of(i)), i, 0);
+		put_row(0, put_stack(i, length_of(i)), i, 0);
 	(void)bpf_map_delete_elem(o.stacks[0], &piece);
 	(void)bpf_map_delete_elem(o.stacks[1], &piece);
-	rotate(s);
+	rotate();
 
 	const struct store_row *rows = store_rows(s, &n);
 
@@ -438,448 +346,380 @@ TEST(of_many_stacks_a_torn_one_says_so)
 		n_torn++;
 	}
 	assert_int_equal(n_torn, 1);
-	assert_false(has_chunk(&o, torn));
-	close_object(&o);
+	assert_false(has_chunk(torn));
 }
 
-TEST(only_stacks_that_are_wanted_are_read_together)
+TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
 {
-	struct object o;
 	uint64_t wanted, other, words[STACK_WORDS];
 	uint32_t number;
 	struct error e;
 
-	make_object(&o);
-	struct stacks s = { .object = &o, .max_chunks = 2 }; /* so they are many */
+	struct stacks some = { .object = &o, .max_chunks = 2 }; /* so they are many */
 
-	wanted = put_stack(&o, 1, 5);
-	other = put_stack(&o, 2, 5);
-	assert_true(stacks_want(&s, wanted));
-	assert_false(stacks_want(&s, wanted));
-	assert_false(stacks_want(&s, 0));
-	assert_false(stacks_find(&s, wanted, false, &number));
-	assert_int_equal(stacks_read_wanted(&s, 0, &e), 0); /* has no room */
-	assert_false(stacks_find(&s, wanted, false, &number));
-	assert_int_equal(stacks_forget(&s, &e), 0);
-	assert_true(has_chunk(&o, wanted)); /* it is not known yet */
-	assert_int_equal(stacks_read_wanted(&s, SIZE_MAX, &e), 0);
-	assert_true(stacks_find(&s, wanted, false, &number));
-	assert_int_equal(stacks_words(&s, number, words), 5);
-	assert_false(stacks_find(&s, other, false, &number));
-	stacks_fini(&s);
-	close_object(&o);
+	wanted = put_stack(1, 5);
+	other = put_stack(2, 5);
+	assert_true(stacks_want(&some, wanted));
+	assert_false(stacks_want(&some, wanted));
+	assert_false(stacks_want(&some, 0));
+	assert_false(stacks_find(&some, wanted, false, &number));
+	assert_int_equal(stacks_read_wanted(&some, 0, &e), 0); /* has no room */
+	assert_false(stacks_find(&some, wanted, false, &number));
+	assert_int_equal(stacks_forget(&some, &e), 0);
+	assert_true(has_chunk(wanted)); /* it is not known yet */
+	assert_int_equal(stacks_read_wanted(&some, SIZE_MAX, &e), 0);
+	assert_true(stacks_find(&some, wanted, false, &number));
+	assert_int_equal(stacks_words(&some, number, words), 5);
+	assert_false(stacks_find(&some, other, false, &number));
+	stacks_fini(&some);
 }
 
-TEST(known_stacks_make_room_and_stay_known)
+TEST_WITH_OBJECT(known_stacks_make_room_and_stay_known)
 {
 	struct store_budget budget = ample;
-	struct object o;
 	uint64_t old, late;
 
 	budget.max_chunks = 16;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	old = put_stack(&o, 1, 2 * CHUNK_WORDS + 1);
-	put_row(&o, 0, old, 1, 0);
-	rotate(s);
-	assert_true(has_chunk(&o, old)); /* there is room enough */
-	put_row(&o, put_stack(&o, 2, CHUNK_WORDS), put_stack(&o, 3, 6 * CHUNK_WORDS), 1, 0);
-	late = put_stack(&o, 4, 1); /* its row is still to come */
-	rotate(s);
+	start(&budget);
+	old = put_stack(1, 2 * CHUNK_WORDS + 1);
+	put_row(0, old, 1, 0);
+	rotate();
+	assert_true(has_chunk(old)); /* there is room enough */
+	put_row(put_stack(2, CHUNK_WORDS), put_stack(3, 6 * CHUNK_WORDS), 1, 0);
+	late = put_stack(4, 1); /* its row is still to come */
+	rotate();
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
-		assert_false(has_chunk(&o, old | i));
-		assert_false(has_chunk(&o, STACK_HASH(3 << 8) | i));
+		assert_false(has_chunk(old | i));
+		assert_false(has_chunk(STACK_HASH(3 << 8) | i));
 	}
-	assert_true(has_chunk(&o, late));
+	assert_true(has_chunk(late));
 	assert_int_equal(o.state.n_chunks, 1);
-	put_row(&o, 0, old, 10, 0);
-	put_row(&o, 0, late, 20, 0);
-	rotate(s);
-	assert_int_equal(count_of(s, old, 2 * CHUNK_WORDS + 1), 11);
-	assert_int_equal(count_of(s, late, 1), 20);
-	close_object(&o);
+	put_row(0, old, 10, 0);
+	put_row(0, late, 20, 0);
+	rotate();
+	assert_int_equal(count_of(old, 2 * CHUNK_WORDS + 1), 11);
+	assert_int_equal(count_of(late, 1), 20);
 }
 
 /* Of this stack's pieces those from @first on; the others the allocator had memory for. */
-static void move_to_spare(struct object *o, uint64_t hash, size_t n, uint64_t first)
+static void move_to_spare(uint64_t hash, size_t n, uint64_t first)
 {
 	for (uint64_t i = first; i * CHUNK_WORDS <= n; i++) {
 		const uint64_t key = hash | i;
 		uint64_t words[CHUNK_WORDS];
-		const int level = bpf_map_lookup_elem(o->stacks[0], &key, words) ? 1 : 0;
+		const int level = bpf_map_lookup_elem(o.stacks[0], &key, words) ? 1 : 0;
 
-		assert_int_equal(bpf_map_lookup_elem(o->stacks[level], &key, words), 0);
-		assert_int_equal(bpf_map_delete_elem(o->stacks[level], &key), 0);
-		assert_int_equal(bpf_map_update_elem(o->stacks[SPARE_LEVEL], &key, words, BPF_ANY),
+		assert_int_equal(bpf_map_lookup_elem(o.stacks[level], &key, words), 0);
+		assert_int_equal(bpf_map_delete_elem(o.stacks[level], &key), 0);
+		assert_int_equal(bpf_map_update_elem(o.stacks[SPARE_LEVEL], &key, words, BPF_ANY),
 				 0);
-		o->state.n_spare++;
+		o.state.n_spare++;
 	}
 }
 
 /* Stacks that partly lie in the spare map are whole, and it is emptied before it is full. */
-TEST(what_had_no_memory_at_hand_is_read_and_makes_room)
+TEST_WITH_OBJECT(what_had_no_memory_at_hand_is_read_and_makes_room)
 {
 	struct store_budget budget = ample;
-	struct object o;
 
 	budget.max_chunks = 1 << 20;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	for (uint64_t i = 1; i <= 50; i++) {
-		const uint64_t hash = put_stack(&o, i, 1000);
+		const uint64_t hash = put_stack(i, 1000);
 
-		put_row(&o, 0, hash, i, 0);
-		move_to_spare(&o, hash, 1000, i);
+		put_row(0, hash, i, 0);
+		move_to_spare(hash, 1000, i);
 	}
 	assert_in_range(o.state.n_spare, 1, SPARE_TO_NOTICE - 1);
-	rotate(s);
+	rotate();
 	assert_true(o.state.n_spare > 0); /* there is room enough */
 	for (uint64_t i = 51; i <= 100; i++) {
-		const uint64_t hash = put_stack(&o, i, 1000);
+		const uint64_t hash = put_stack(i, 1000);
 
-		put_row(&o, 0, hash, i, 0);
-		move_to_spare(&o, hash, 1000, 0);
+		put_row(0, hash, i, 0);
+		move_to_spare(hash, 1000, 0);
 	}
 	assert_true(o.state.n_spare >= SPARE_TO_NOTICE);
-	rotate(s);
+	rotate();
 	assert_int_equal(o.state.n_spare, 0);
 	for (uint64_t i = 1; i <= 100; i++)
-		assert_int_equal(count_of(s, STACK_HASH(i << 8), 1000), i);
-	close_object(&o);
+		assert_int_equal(count_of(STACK_HASH(i << 8), 1000), i);
 }
 
 /* Programs come and go, each with stacks of its own, beside one that stays. */
-TEST(stacks_that_do_not_come_again_take_no_memory)
+TEST_WITH_OBJECT(stacks_that_do_not_come_again_take_no_memory)
 {
 	struct store_budget budget = ample;
-	struct object o;
 	size_t most = 0;
 
 	budget.user_bytes = 1ULL << 32;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	for (uint64_t interval = 0; interval < 300; interval++) {
-		const uint64_t lasting = put_stack(&o, 1, 100);
+		const uint64_t lasting = put_stack(1, 100);
 
-		put_row(&o, 0, lasting, 7, 0);
+		put_row(0, lasting, 7, 0);
 		for (uint64_t i = 1; i <= 20; i++)
-			put_row(&o, 0, put_stack(&o, 1 + interval * 20 + i, 1000), 1, 0);
-		rotate(s);
-		assert_int_equal(count_of(s, lasting, 100), 7);
+			put_row(0, put_stack(1 + interval * 20 + i, 1000), 1, 0);
+		rotate();
+		assert_int_equal(count_of(lasting, 100), 7);
 		store_clear(s);
 		most = store_bytes(s) > most ? store_bytes(s) : most;
 	}
 	assert_in_range(most, 1 << 20, 16 << 20);
-	close_object(&o);
 }
 
-static void begin_pair(struct object *o, uint32_t thread, uint64_t kernel, uint64_t user)
+static void begin_pair(uint32_t thread, uint64_t kernel, uint64_t user)
 {
 	const struct begun_key at = { .thread = thread };
 	const struct beginning b = { .key = { .kernel_stack = kernel, .user_stack = user } };
 
-	assert_int_equal(bpf_map_update_elem(o->begun, &at, &b, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(o.begun, &at, &b, BPF_ANY), 0);
 }
 
 /* Programs come and go until old stacks were forgotten many times. Then a call of before ends. */
-TEST(pairs_that_have_not_ended_keep_their_stacks)
+TEST_WITH_OBJECT(pairs_that_have_not_ended_keep_their_stacks)
 {
 	struct store_budget budget = ample;
-	struct object o;
 	struct error e;
 	uint64_t kernel, user, other;
 
 	budget.user_bytes = 1ULL << 32;
 	budget.has_pairs = true;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	kernel = put_stack(&o, 1, 20);
-	user = put_stack(&o, 2, 30);
-	other = put_stack(&o, 3, 30);
-	put_row(&o, kernel, user, 1, 0);
-	put_row(&o, 0, other, 1, 0);
-	begin_pair(&o, 7, kernel, user);
+	start(&budget);
+	kernel = put_stack(1, 20);
+	user = put_stack(2, 30);
+	other = put_stack(3, 30);
+	put_row(kernel, user, 1, 0);
+	put_row(0, other, 1, 0);
+	begin_pair(7, kernel, user);
 	for (uint64_t interval = 0; interval < 100; interval++) {
 		for (uint64_t i = 1; i <= 20; i++)
-			put_row(&o, 0, put_stack(&o, 3 + interval * 20 + i, 1000), 1, 0);
-		rotate(s);
-		assert_int_equal(count_of(s, user, 30), interval == 0);
+			put_row(0, put_stack(3 + interval * 20 + i, 1000), 1, 0);
+		rotate();
+		assert_int_equal(count_of(user, 30), interval == 0);
 		store_clear(s);
 	}
-	put_row(&o, kernel, user, 5, 0);
-	put_row(&o, 0, other, 1, 0);
+	put_row(kernel, user, 5, 0);
+	put_row(0, other, 1, 0);
 	assert_int_equal(store_stop(s, &e), 0);
-	assert_int_equal(count_of(s, user, 30), 5);
-	assert_int_equal(count_of(s, other, 30), 0); /* it has been forgotten */
+	assert_int_equal(count_of(user, 30), 5);
+	assert_int_equal(count_of(other, 30), 0); /* it has been forgotten */
 	assert_int_equal(store_losses(s)->n_open, 1);
-	close_object(&o);
 }
 
 /* The stack is walked in user space, and the pair may end before. */
-TEST(a_row_waits_for_its_late_stack)
+TEST_WITH_OBJECT(a_row_waits_for_its_late_stack)
 {
 	const uint64_t words[] = { 0x1005, 0x2005, 0x3005 };
-	struct object o;
 	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
-	put_row(&o, 0, LATE_STACK(77), 3, 0);
-	put_row(&o, 0, put_stack(&o, 1, 4), 1, 0);
-	rotate(s);
+	start(&ample);
+	put_row(0, LATE_STACK(77), 3, 0);
+	put_row(0, put_stack(1, 4), 1, 0);
+	rotate();
 	(void)store_look(s, &n);
 	assert_int_equal(n, 1);
-	put_row(&o, 0, LATE_STACK(77), 4, 0);
-	rotate(s);
+	put_row(0, LATE_STACK(77), 4, 0);
+	rotate();
 	(void)store_look(s, &n);
 	assert_int_equal(n, 1);
 	store_keep_late(s, 77, words, 3);
 	(void)store_look(s, &n);
 	assert_int_equal(n, 2);
-	assert_int_equal(count_of(s, 5, 3), 7);
-	close_object(&o);
+	assert_int_equal(count_of(5, 3), 7);
 }
 
-TEST(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count)
+TEST_WITH_OBJECT(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count)
 {
 	struct store_budget budget = ample;
-	uint64_t losses[LOSS_N], known;
-	struct object o;
+	uint64_t known;
 	size_t n;
 
 	budget.user_bytes = 128 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	known = put_stack(&o, 1, 3);
-	put_row(&o, 0, known, 1, 0);
-	rotate(s);
+	start(&budget);
+	known = put_stack(1, 3);
+	put_row(0, known, 1, 0);
+	rotate();
 	for (uint64_t i = 2; i < 1000; i++)
-		put_row(&o, 0, put_stack(&o, i, 4), 1, 0);
-	put_row(&o, 0, known, 1, 0);
-	rotate(s);
+		put_row(0, put_stack(i, 4), 1, 0);
+	put_row(0, known, 1, 0);
+	rotate();
 
 	const struct store_row *rows = store_rows(s, &n);
 	uint64_t counted = 0;
 
 	for (size_t i = 0; i < n; i++)
 		counted += rows[i].count;
-	losses_read(store_losses(s), losses);
-	assert_true(losses[LOSS_BUDGET] > 0);
-	assert_int_equal(counted + losses[LOSS_BUDGET], 1000);
-	assert_int_equal(count_of(s, known, 3), 2);
+	assert_true(n_lost(LOSS_BUDGET) > 0);
+	assert_int_equal(counted + n_lost(LOSS_BUDGET), 1000);
+	assert_int_equal(count_of(known, 3), 2);
 	assert_in_range(o.state.n_chunks, n, n + 1); /* what is lost takes no room there */
-	close_object(&o);
 }
 
-TEST(of_a_deep_stack_beyond_the_budget_no_piece_stays)
+TEST_WITH_OBJECT(of_a_deep_stack_beyond_the_budget_no_piece_stays)
 {
 	const struct store_budget none = { .max_rows = 1024, .n_hot_rows = 1, .max_chunks = 4096 };
-	uint64_t losses[LOSS_N];
-	struct object o;
 	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &none, N_CPUS);
-
-	store_start(s);
-	put_row(&o, 0, put_stack(&o, 1, 2), 1, 0); /* takes what is there without being asked */
-	rotate(s);
+	start(&none);
+	put_row(0, put_stack(1, 2), 1, 0); /* takes what is there without being asked */
+	rotate();
 	assert_int_equal(o.state.n_chunks, 1);
-	put_row(&o, put_stack(&o, 2, SHORT_WORDS), put_stack(&o, 3, STACK_MAX_FRAMES + 1), 7, 0);
+	put_row(put_stack(2, SHORT_WORDS), put_stack(3, STACK_MAX_FRAMES + 1), 7, 0);
 	assert_int_equal(o.state.n_chunks, 1 + SHORT_CHUNKS + 1 + CHUNKS_PER_STACK);
-	rotate(s);
+	rotate();
 	(void)store_rows(s, &n);
-	losses_read(store_losses(s), losses);
-	assert_true(losses[LOSS_BUDGET] >= 7);
+	assert_true(n_lost(LOSS_BUDGET) >= 7);
 	assert_int_equal(o.state.n_chunks, 1);
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
-		assert_false(has_chunk(&o, STACK_HASH(3 << 8) | i));
-	close_object(&o);
+		assert_false(has_chunk(STACK_HASH(3 << 8) | i));
 }
 
 /* A piece of it was deleted, and those behind it were stored again by a program. */
-TEST(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole)
+TEST_WITH_OBJECT(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole)
 {
 	uint64_t words[STACK_WORDS];
-	struct object o;
 	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
-	const uint64_t hash = put_stack(&o, 1, 5 * CHUNK_WORDS);
+	start(&ample);
+	const uint64_t hash = put_stack(1, 5 * CHUNK_WORDS);
 	const uint64_t missing = hash | 2;
 
 	assert_int_equal(bpf_map_delete_elem(o.stacks[0], &missing), 0);
-	put_row(&o, 0, hash, 3, 0);
-	rotate(s);
+	put_row(0, hash, 3, 0);
+	rotate();
 	const struct store_row *rows = store_rows(s, &n);
 
 	assert_int_equal(n, 1);
 	assert_int_equal(rows->count, 3);
 	assert_int_equal(store_stack(s, rows->user_stack, words), 2 * CHUNK_WORDS + 1);
 	assert_int_equal(words[2 * CHUNK_WORDS], STACK_MARK_TORN);
-	assert_false(has_chunk(&o, hash | 3) || has_chunk(&o, hash | 4));
-	close_object(&o);
+	assert_false(has_chunk(hash | 3) || has_chunk(hash | 4));
 }
 
-static void delete_stack(struct object *o, uint64_t hash)
+static void delete_stack(uint64_t hash)
 {
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
 		for (unsigned level = 0; level < LEVELS; level++)
-			(void)bpf_map_delete_elem(o->stacks[level], &key);
+			(void)bpf_map_delete_elem(o.stacks[level], &key);
 }
 
 /* Processes come and go, each with addresses of its own: what is not hit any more makes room. */
-TEST(intervals_of_ever_new_stacks_lose_none)
+TEST_WITH_OBJECT(intervals_of_ever_new_stacks_lose_none)
 {
 	struct store_budget budget = ample;
-	uint64_t losses[LOSS_N], kept, next = 2;
-	struct object o;
+	uint64_t kept, next = 2;
 	size_t n;
 
 	budget.user_bytes = 256 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	kept = put_stack(&o, 1, 3);
-	put_row(&o, 0, kept, 1, 0);
+	start(&budget);
+	kept = put_stack(1, 3);
+	put_row(0, kept, 1, 0);
 	for (unsigned interval = 0; interval < 60; interval++) {
 		for (unsigned i = 0; i < 200; i++, next++)
-			put_row(&o, 0, put_stack(&o, next, 4), 1, 0);
-		rotate(s);
-		put_row(&o, 0, kept, interval + 1, 0); /* while the report is made */
+			put_row(0, put_stack(next, 4), 1, 0);
+		rotate();
+		put_row(0, kept, interval + 1, 0); /* while the report is made */
 		(void)store_rows(s, &n);
-		delete_stack(&o, kept); /* it is known here */
+		delete_stack(kept); /* it is known here */
 		assert_int_equal(n, 201);
-		assert_int_equal(count_of(s, kept, 3), interval ? interval : 1);
-		assert_int_equal(count_of(s, STACK_HASH((next - 1) << 8), 4), 1);
+		assert_int_equal(count_of(kept, 3), interval ? interval : 1);
+		assert_int_equal(count_of(STACK_HASH((next - 1) << 8), 4), 1);
 		assert_true(store_bytes(s) <= budget.user_bytes);
-		losses_read(store_losses(s), losses);
-		assert_int_equal(losses[LOSS_BUDGET], 0);
+		assert_int_equal(n_lost(LOSS_BUDGET), 0);
 		store_clear(s);
 	}
-	close_object(&o);
 }
 
 /* User space deletes known stacks only, so it has to delete them before it forgets them. */
-TEST(what_is_forgotten_here_does_not_stay_in_the_kernel)
+TEST_WITH_OBJECT(what_is_forgotten_here_does_not_stay_in_the_kernel)
 {
 	struct store_budget budget = ample;
 	uint64_t lasting, next = 2;
-	struct object o;
-	size_t n;
 
 	budget.user_bytes = 256 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	lasting = put_stack(&o, 1, 3);
+	start(&budget);
+	lasting = put_stack(1, 3);
 	for (unsigned interval = 0; interval < 60; interval++) {
 		for (unsigned i = 0; i < 200; i++, next++)
-			put_row(&o, 0, put_stack(&o, next, 4), 1, 0);
-		if (!has_chunk(&o, lasting))
-			(void)put_stack(&o, 1, 3);
-		put_row(&o, 0, lasting, 3, 0);
-		rotate(s);
+			put_row(0, put_stack(next, 4), 1, 0);
+		if (!has_chunk(lasting))
+			(void)put_stack(1, 3);
+		put_row(0, lasting, 3, 0);
+		rotate();
 		/* A program finds the stack in the kernel just before user space deletes it. */
-		if (has_chunk(&o, lasting))
-			put_row(&o, 0, lasting, 4, 0);
-		(void)store_rows(s, &n);
-		assert_int_equal(n, 201);
-		assert_in_range(count_of(s, lasting, 3), 3, 7);
+		if (has_chunk(lasting))
+			put_row(0, lasting, 4, 0);
+		assert_int_equal(n_rows(), 201);
+		assert_in_range(count_of(lasting, 3), 3, 7);
 		store_clear(s);
 		assert_true(o.state.n_chunks < budget.max_chunks / 4); /* of 12,000 */
 	}
-	close_object(&o);
 }
 
 /* There was room for the stacks, but not for the rows. */
-TEST(stacks_of_rows_that_were_lost_make_room)
+TEST_WITH_OBJECT(stacks_of_rows_that_were_lost_make_room)
 {
 	struct store_budget budget = ample;
-	struct object o;
 	uint64_t torn;
 
 	budget.max_chunks = 1000;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	for (uint64_t i = 1; i < 500; i++)
-		(void)put_stack(&o, i, 20);
-	torn = put_stack(&o, 500, 20) | 1;
+		(void)put_stack(i, 20);
+	torn = put_stack(500, 20) | 1;
 	/* A program is about to store its last piece, and a row behind that. */
 	for (unsigned level = 0; level < LEVELS; level++)
 		(void)bpf_map_delete_elem(o.stacks[level], &torn);
 	o.state.n_chunks--;
 	assert_int_equal(o.state.n_chunks, 999);
-	rotate(s);
+	rotate();
 	assert_int_equal(o.state.n_chunks, 1);
-	assert_true(has_chunk(&o, torn & ~1ULL));
-	put_row(&o, 0, put_stack(&o, 7, 20), 3, 0);
-	put_row(&o, 0, STACK_HASH(8 << 8), 4, 0); /* of a program that had stored its stack */
-	rotate(s);
-	assert_int_equal(count_of(s, STACK_HASH(7 << 8), 20), 3);
-	assert_int_equal(count_of(s, STACK_HASH(8 << 8), 20), 4);
-	close_object(&o);
-}
-
-static uint64_t n_over_budget(struct store *s)
-{
-	uint64_t losses[LOSS_N];
-
-	losses_read(store_losses(s), losses);
-	return losses[LOSS_BUDGET];
+	assert_true(has_chunk(torn & ~1ULL));
+	put_row(0, put_stack(7, 20), 3, 0);
+	put_row(0, STACK_HASH(8 << 8), 4, 0); /* of a program that had stored its stack */
+	rotate();
+	assert_int_equal(count_of(STACK_HASH(7 << 8), 20), 3);
+	assert_int_equal(count_of(STACK_HASH(8 << 8), 20), 4);
 }
 
 /* Hits of ever new stacks, in as many rotations as the kernel's maps need. */
-static void count_new(struct object *o, struct store *s, uint64_t from, uint64_t to)
+static void count_new(uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++) {
-		put_row(o, 0, put_stack(o, i, 20), i, 0);
-		if (o->state.n_chunks > 1000)
-			rotate(s);
+		put_row(0, put_stack(i, 20), i, 0);
+		if (o.state.n_chunks > 1000)
+			rotate();
 	}
-	rotate(s);
+	rotate();
 }
 
 /* Names may take minutes. */
-TEST(rows_of_a_report_stay_while_counting_goes_on)
+TEST_WITH_OBJECT(rows_of_a_report_stay_while_counting_goes_on)
 {
 	struct store_budget budget = ample;
 	uint64_t words[STACK_WORDS], hash;
-	struct object o;
 	size_t n;
 
 	budget.max_chunks = 2000;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
-	hash = put_stack(&o, 1, 20);
-	put_row(&o, 0, hash, 3, 0);
-	rotate(s);
+	start(&budget);
+	hash = put_stack(1, 20);
+	put_row(0, hash, 3, 0);
+	rotate();
 	const struct store_row *rows = store_rows(s, &n);
 	const uint32_t number = rows->user_stack;
 
-	put_row(&o, 0, hash, 4, 0);
-	count_new(&o, s, 2, 5000);
+	put_row(0, hash, 4, 0);
+	count_new(2, 5000);
 	assert_true(o.state.n_chunks < 2000);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows->count, 3);
@@ -889,45 +729,35 @@ TEST(rows_of_a_report_stay_while_counting_goes_on)
 	assert_ptr_equal(store_rows(s, &n), rows);
 	assert_int_equal(n, 1);
 	store_clear(s);
-	(void)store_rows(s, &n);
-	assert_int_equal(n, 4999);
-	assert_int_equal(count_of(s, hash, 20), 4);
-	assert_int_equal(count_of(s, STACK_HASH(4999 << 8), 20), 4999);
-	assert_int_equal(n_over_budget(s), 0);
-	close_object(&o);
+	assert_int_equal(n_rows(), 4999);
+	assert_int_equal(count_of(hash, 20), 4);
+	assert_int_equal(count_of(STACK_HASH(4999 << 8), 20), 4999);
+	assert_int_equal(n_lost(LOSS_BUDGET), 0);
 }
 
 /* Working in takes time, too. */
-TEST(maps_are_emptied_while_rows_are_worked_in)
+TEST_WITH_OBJECT(maps_are_emptied_while_rows_are_worked_in)
 {
 	struct error e;
-	struct object o;
-	size_t n;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
+	start(&ample);
 	for (uint64_t i = 1; i <= 1500; i++)
-		put_row(&o, 0, put_stack(&o, i, 3), i, 0);
-	rotate(s);
+		put_row(0, put_stack(i, 3), i, 0);
+	rotate();
 	for (uint64_t i = 1001; i <= 2000; i++)
-		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
-	(void)store_rows(s, &n);
-	assert_int_equal(n, 1500);
-	assert_int_equal(count_of(s, STACK_HASH(1500 << 8), 3), 1500);
+		put_row(0, put_stack(i, 3), 1, 0);
+	assert_int_equal(n_rows(), 1500);
+	assert_int_equal(count_of(STACK_HASH(1500 << 8), 3), 1500);
 	assert_int_equal(o.state.turn, FIRST_TURN + 2);
 	assert_int_equal(o.state.n_rows[(FIRST_TURN + 1) % 2], 0);
 	store_clear(s);
 	for (uint64_t i = 1; i <= 600; i++) /* the last ones: nothing is to be counted any more */
-		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
+		put_row(0, put_stack(i, 3), 1, 0);
 	assert_int_equal(store_stop(s, &e), 0);
 	o.state.n_rows[0] = o.state.n_rows[1] = ample.max_rows;
-	(void)store_rows(s, &n);
-	assert_int_equal(n, 1600);
+	assert_int_equal(n_rows(), 1600);
 	assert_int_equal(o.state.turn, TURN_OFF);
-	assert_int_equal(count_of(s, STACK_HASH(1500 << 8), 3), 1);
-	close_object(&o);
+	assert_int_equal(count_of(STACK_HASH(1500 << 8), 3), 1);
 }
 
 #define FLOOD 1100
@@ -936,27 +766,24 @@ TEST(maps_are_emptied_while_rows_are_worked_in)
 static uint64_t n_flooded;
 
 /* More new rows than the store settles between two looks at the kernel's maps. */
-static void flood(struct object *o)
+static void flood(struct object *unused)
 {
-	if (o->n_waits > MOST_FLOODS)
+	if (o.n_waits > MOST_FLOODS)
 		return;
 	for (unsigned i = 0; i < FLOOD; i++)
-		put_row(o, 0, put_stack(o, 1000000 + n_flooded++, 2), 1, 0);
+		put_row(0, put_stack(1000000 + n_flooded++, 2), 1, 0);
 }
 
 /* A user's programs make ever new stacks, faster than the store reads them. */
-TEST(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
+TEST_WITH_OBJECT(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
 {
 	struct store_budget budget = ample;
 	struct error e;
-	struct object o;
 	size_t n;
 
 	budget.user_bytes = 64 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	n_flooded = 0;
 	o.on_wait = flood;
 	for (unsigned i = 1; i <= 5; i++) {
@@ -967,132 +794,109 @@ TEST(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
 	o.on_wait = NULL;
 	assert_int_equal(store_stop(s, &e), 0);
 	(void)store_rows(s, &n);
-	assert_int_equal(n + n_over_budget(s), n_flooded);
-	close_object(&o);
+	assert_int_equal(n + n_lost(LOSS_BUDGET), n_flooded);
 }
 
 /* So many that old ones are forgotten behind each report, though rows refer to others by then. */
-TEST(rows_that_come_while_a_report_is_made_keep_their_stacks)
+TEST_WITH_OBJECT(rows_that_come_while_a_report_is_made_keep_their_stacks)
 {
 	struct store_budget budget = ample;
 	uint64_t next = 2;
-	struct object o;
-	size_t n;
 
 	budget.max_chunks = 200;
 	budget.user_bytes = 512 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	for (unsigned interval = 0; interval < 60; interval++) {
-		const uint64_t lasting = put_stack(&o, 1, 30);
+		const uint64_t lasting = put_stack(1, 30);
 
-		put_row(&o, 0, lasting, 1, 0);
-		count_new(&o, s, next, next + 100);
-		put_row(&o, 0, lasting, 2, 0);
-		rotate(s);
-		(void)store_rows(s, &n);
-		assert_int_equal(n, interval ? 201 : 101);
-		assert_int_equal(count_of(s, lasting, 30), interval ? 10 : 3);
+		put_row(0, lasting, 1, 0);
+		count_new(next, next + 100);
+		put_row(0, lasting, 2, 0);
+		rotate();
+		assert_int_equal(n_rows(), interval ? 201 : 101);
+		assert_int_equal(count_of(lasting, 30), interval ? 10 : 3);
 		for (uint64_t i = interval ? next - 100 : next; i < next + 100; i++)
-			assert_int_equal(count_of(s, STACK_HASH(i << 8), 20), i);
-		put_row(&o, 0, lasting, 3, 0);
-		count_new(&o, s, next + 100, next + 200);
-		put_row(&o, 0, lasting, 4, 0);
-		rotate(s);
+			assert_int_equal(count_of(STACK_HASH(i << 8), 20), i);
+		put_row(0, lasting, 3, 0);
+		count_new(next + 100, next + 200);
+		put_row(0, lasting, 4, 0);
+		rotate();
 		assert_true(o.state.n_chunks < 200);
 		assert_true(store_bytes(s) <= budget.user_bytes);
-		assert_int_equal(n_over_budget(s), 0);
+		assert_int_equal(n_lost(LOSS_BUDGET), 0);
 		store_clear(s);
 		next += 200;
 	}
-	close_object(&o);
 }
 
 /* The report's rows take all the memory that there is, and are about to give it back. */
-TEST(new_rows_wait_for_the_memory_of_a_report)
+TEST_WITH_OBJECT(new_rows_wait_for_the_memory_of_a_report)
 {
 	struct store_budget budget = ample;
-	struct object o;
-	uint64_t n_lost;
+	uint64_t n_before;
 	size_t n;
 
 	budget.max_chunks = 80;
 	budget.user_bytes = 160 << 10;
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
 
-	store_start(s);
+	start(&budget);
 	for (uint64_t i = 1; i < 1000; i++)
-		put_row(&o, 0, put_stack(&o, i, 4), 1, 0);
-	rotate(s);
+		put_row(0, put_stack(i, 4), 1, 0);
+	rotate();
 	(void)store_rows(s, &n);
-	n_lost = n_over_budget(s);
+	n_before = n_lost(LOSS_BUDGET);
 	assert_in_range(n, 100, 998);
-	assert_int_equal(n + n_lost, 999);
+	assert_int_equal(n + n_before, 999);
 	assert_true(o.state.n_chunks < 40);
 	for (uint64_t i = 1000; i < 1050; i++)
-		put_row(&o, 0, put_stack(&o, i, 4), i, 0);
-	rotate(s);
-	assert_int_equal(n_over_budget(s), n_lost);
+		put_row(0, put_stack(i, 4), i, 0);
+	rotate();
+	assert_int_equal(n_lost(LOSS_BUDGET), n_before);
 	assert_true(store_awaits_room(s));
 	store_clear(s);
 	assert_false(store_awaits_room(s));
-	put_row(&o, 0, STACK_HASH(1000 << 8), 1, 0);
-	rotate(s);
-	(void)store_rows(s, &n);
-	assert_int_equal(n, 50);
-	assert_int_equal(count_of(s, STACK_HASH(1000 << 8), 4), 1001);
-	assert_int_equal(count_of(s, STACK_HASH(1049 << 8), 4), 1049);
-	assert_int_equal(n_over_budget(s), 0);
-	close_object(&o);
+	put_row(0, STACK_HASH(1000 << 8), 1, 0);
+	rotate();
+	assert_int_equal(n_rows(), 50);
+	assert_int_equal(count_of(STACK_HASH(1000 << 8), 4), 1001);
+	assert_int_equal(count_of(STACK_HASH(1049 << 8), 4), 1049);
+	assert_int_equal(n_lost(LOSS_BUDGET), 0);
 }
 
 /* While the kernel looks through an empty map, it runs no program on that CPU. */
-TEST(no_level_is_read_behind_the_last_row)
+TEST_WITH_OBJECT(no_level_is_read_behind_the_last_row)
 {
 	struct error e;
-	struct object o;
 
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-
-	store_start(s);
+	start(&ample);
 	assert_int_equal(store_rotate(s, &e), 0);
 	assert_int_equal(o.n_asked[0] + o.n_asked[1], 0); /* there is no row */
-	put_row(&o, 0, put_stack(&o, 1, 3), 5, 0);
+	put_row(0, put_stack(1, 3), 5, 0);
 	assert_int_equal(store_rotate(s, &e), 0);
 	assert_int_equal(o.n_asked[0], 1);
 	assert_int_equal(o.n_asked[1], 0);
 	for (uint64_t i = 1; i <= FIRST + 1; i++)
-		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
+		put_row(0, put_stack(i, 3), 1, 0);
 	assert_int_equal(store_rotate(s, &e), 0);
 	assert_int_equal(o.n_asked[1], 1);
-	assert_int_equal(count_of(s, STACK_HASH(1 << 8), 3), 6);
-	assert_int_equal(count_of(s, STACK_HASH((uint64_t)(FIRST + 1) << 8), 3), 1);
-	close_object(&o);
+	assert_int_equal(count_of(STACK_HASH(1 << 8), 3), 6);
+	assert_int_equal(count_of(STACK_HASH((uint64_t)(FIRST + 1) << 8), 3), 1);
 }
 
-TEST(losses_are_told_once)
+TEST_WITH_OBJECT(losses_are_told_once)
 {
-	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
+	uint64_t values[1024] = { 2, 3 };
 	const uint32_t reason = LOST_COUNTS_FULL;
-	struct object o;
-
-	make_object(&o);
-	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+	s = store_new(&o, &ample, N_CPUS);
 
 	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);
-	losses_read(store_losses(s), losses);
-	assert_int_equal(losses[LOSS_COUNTS_FULL], 5);
-	assert_int_equal(losses[LOSS_RECURSION], 7);
-	assert_int_equal(losses[LOSS_STACKS_FULL], 0);
+	assert_int_equal(n_lost(LOSS_COUNTS_FULL), 5);
+	assert_int_equal(n_lost(LOSS_RECURSION), 7);
+	assert_int_equal(n_lost(LOSS_STACKS_FULL), 0);
 	store_clear(s);
-	losses_read(store_losses(s), losses);
-	assert_int_equal(losses[LOSS_COUNTS_FULL], 0);
-	assert_int_equal(losses[LOSS_RECURSION], 0);
-	close_object(&o);
+	assert_int_equal(n_lost(LOSS_COUNTS_FULL), 0);
+	assert_int_equal(n_lost(LOSS_RECURSION), 0);
 }
 
 TEST(the_budget_is_divided_without_remainder_for_any_machine)
@@ -1100,7 +904,7 @@ TEST(the_budget_is_divided_without_remainder_for_any_machine)
 	const uint32_t cpus[] = { 1, 2, 128, 4096 };
 	struct store_budget b = {};
 
-	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
 		for (uint64_t mib = 1; mib <= 1 << 16; mib *= 2) {
 			store_divide(mib << 20, cpus[i], &b);
 			assert_int_equal(b.max_rows & (b.max_rows - 1), 0);

@@ -3,131 +3,63 @@
 /* The rings over plain memory, with no program: the tests write what one would have written. */
 #include "test.h"
 
-#include <time.h>
-
-#include <bpf/bpf.h>
-
-#include "bpf/object.h"
+#include "base/clock.h"
+#include "object.h"
 #include "store/stream.h"
 
-#define N_CPUS 3
 #define N_EVENTS 64
 #define FIRST 64 /* entries in the first level of 'stacks' */
-
-/* Stands in for bpf/object.c. */
-struct object {
-	struct trace_state state;
-	struct event_ring rings[N_CPUS];
-	struct stream_event events[N_CPUS * N_EVENTS];
-	const struct valued_event *valued; /* instead of @events; NULL: none */
-	int stacks[STACK_LEVELS], lost;
-	void (*while_waiting)(struct object *o); /* what programs still did */
-};
-
-struct trace_state *object_state(const struct object *o)
-{
-	return (struct trace_state *)&o->state;
-}
-
-struct event_ring *object_rings(const struct object *o)
-{
-	return (struct event_ring *)o->rings;
-}
-
-const struct stream_event *object_events(const struct object *o)
-{
-	return o->valued ? &o->valued->event : o->events;
-}
-
-int object_stacks_fd(const struct object *o, unsigned level)
-{
-	return o->stacks[level];
-}
-
-int object_lost_fd(const struct object *o)
-{
-	return o->lost;
-}
-
-int object_begun_fd(const struct object *o)
-{
-	return -1;
-}
-
-uint64_t object_recursion_misses(const struct object *o)
-{
-	return 0;
-}
-
-int object_wait_for_programs(const struct object *o, struct error *e)
-{
-	if (o->while_waiting)
-		o->while_waiting((struct object *)o);
-	return 0;
-}
-
-/* For what other sources of the room need. */
-const uint64_t *object_calls(const struct object *o)
-{
-	return NULL;
-}
-
-int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
-{
-	return -1;
-}
-
-uint64_t *object_hot(const struct object *o)
-{
-	return NULL;
-}
-
-int object_wake_fd(const struct object *o)
-{
-	return -1;
-}
-
-/* --- a stream to test --- */
 
 static const struct stream_budget ample = { .ring_events = N_EVENTS,
 					    .max_chunks = FIRST,
 					    .user_bytes = 1 << 20 };
 
-static int make_map(enum bpf_map_type type, uint32_t key_size, uint32_t value_size, uint32_t n)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts,
-		    .map_flags = type == BPF_MAP_TYPE_HASH ? BPF_F_NO_PREALLOC : 0);
-	int fd = bpf_map_create(type, "test", key_size, value_size, n, &opts);
+static struct event_ring rings[N_CPUS];
+static struct stream_event events[N_CPUS * N_EVENTS];
+static struct object o;
+static struct stream *s;
 
-	assert_true(fd >= 0);
-	return fd;
+static struct given {
+	uint32_t names[1024], cpus[1024];
+	size_t n;
+	size_t most; /* refuse more; 0: none */
+} g;
+
+static void start(const struct stream_budget *budget)
+{
+	stream_free(s);
+	s = stream_new(&o, budget, N_CPUS);
+	stream_start(s);
 }
 
-static struct object *make_object(void)
+static int make_stream(void **state)
 {
-	struct object *o = calloc(1, sizeof(*o));
-
-	assert_non_null(o);
-	o->stacks[0] =
+	memset(rings, 0, sizeof(rings));
+	memset(events, 0, sizeof(events));
+	g = (struct given){};
+	o = (struct object){ .rings = rings, .events = events, .begun = -1 };
+	o.stacks[0] =
 		make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct stack_chunk), FIRST);
-	o->stacks[1] = o->stacks[SPARE_LEVEL] = -1;
-	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
-	return o;
+	o.stacks[1] = o.stacks[SPARE_LEVEL] = -1;
+	o.lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+	start(&ample);
+	return 0;
 }
 
-static void close_object(struct object *o)
+static int free_stream(void **state)
 {
-	cleanup_close_fd(&o->stacks[0]);
-	cleanup_close_fd(&o->lost);
-	free(o);
+	stream_free(s);
+	s = NULL;
+	cleanup_close_fd(&o.stacks[0]);
+	cleanup_close_fd(&o.lost);
+	return 0;
 }
+
+#define TEST_WITH_STREAM(name) TEST_WITH(name, make_stream, free_stream)
 
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Until what is taken now may be given: the margin between the two clocks. */
@@ -140,10 +72,10 @@ static void let_time_pass(void)
 }
 
 /* What a program does first. */
-static struct stream_event *take_place(struct object *o, uint32_t cpu)
+static struct stream_event *take_place(uint32_t cpu)
 {
-	struct event_ring *ring = &o->rings[cpu];
-	struct stream_event *event = &o->events[cpu * N_EVENTS + ring->head % N_EVENTS];
+	struct event_ring *ring = &o.rings[cpu];
+	struct stream_event *event = &events[cpu * N_EVENTS + ring->head % N_EVENTS];
 
 	assert_true(ring->head - ring->tail < N_EVENTS);
 	ring->head++;
@@ -152,11 +84,11 @@ static struct stream_event *take_place(struct object *o, uint32_t cpu)
 }
 
 /* And last; @name is the test's. */
-static void write_event(struct object *o, struct stream_event *event, uint32_t name)
+static void write_event(struct stream_event *event, uint32_t name)
 {
-	size_t cpu = (size_t)(event - o->events) / N_EVENTS;
-	uint64_t place = (size_t)(event - o->events) % N_EVENTS;
-	uint64_t n = o->rings[cpu].head;
+	size_t cpu = (size_t)(event - events) / N_EVENTS;
+	uint64_t place = (size_t)(event - events) % N_EVENTS;
+	uint64_t n = o.rings[cpu].head;
 
 	event->tid = name;
 	do
@@ -165,163 +97,123 @@ static void write_event(struct object *o, struct stream_event *event, uint32_t n
 	event->number = n + 1;
 }
 
-static void put_event(struct object *o, uint32_t cpu, uint32_t name)
+static void put_event(uint32_t cpu, uint32_t name)
 {
-	write_event(o, take_place(o, cpu), name);
+	write_event(take_place(cpu), name);
 }
-
-struct given {
-	uint32_t names[1024], cpus[1024];
-	size_t n;
-	size_t most; /* refuse more; 0: none */
-	struct stream *stream;
-};
 
 static int take(void *context, const struct valued_event *event, uint32_t cpu)
 {
-	struct given *g = context;
-
-	g->names[g->n] = event->event.tid;
-	g->cpus[g->n++] = cpu;
-	return g->most && g->n >= g->most ? -7 : 0;
+	g.names[g.n] = event->event.tid;
+	g.cpus[g.n++] = cpu;
+	return g.most && g.n >= g.most ? -7 : 0;
 }
 
-static void expect(const struct given *g, size_t n, const uint32_t *names)
+static void read_events(void)
 {
-	assert_int_equal(g->n, n);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, NULL), 0);
+}
+
+static void read_later(void)
+{
+	let_time_pass();
+	read_events();
+}
+
+static void expect(size_t n, const uint32_t *names)
+{
+	assert_int_equal(g.n, n);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(g->names[i], names[i]);
+		assert_int_equal(g.names[i], names[i]);
 }
 
 /* --- tests --- */
 
-TEST(events_of_all_cpus_come_in_the_order_of_their_time)
+TEST_WITH_STREAM(events_of_all_cpus_come_in_the_order_of_their_time)
 {
 	static const uint32_t order[] = { 1, 2, 3, 4, 5, 6, 7 };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
 
-	stream_start(s);
-	assert_true(o->state.turn >= FIRST_TURN);
-	put_event(o, 1, 1);
-	put_event(o, 0, 2);
-	put_event(o, 0, 3);
-	put_event(o, 2, 4);
-	put_event(o, 1, 5);
-	put_event(o, 2, 6);
-	put_event(o, 0, 7);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 7, order);
+	assert_true(o.state.turn >= FIRST_TURN);
+	put_event(1, 1);
+	put_event(0, 2);
+	put_event(0, 3);
+	put_event(2, 4);
+	put_event(1, 5);
+	put_event(2, 6);
+	put_event(0, 7);
+	read_later();
+	expect(7, order);
 	assert_int_equal(g.cpus[3], 2);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
-		assert_int_equal(o->rings[cpu].tail, o->rings[cpu].head);
-	stream_free(s);
-	close_object(o);
+		assert_int_equal(o.rings[cpu].tail, o.rings[cpu].head);
 }
 
-TEST(what_is_later_waits_for_an_event_that_is_being_written)
+TEST_WITH_STREAM(what_is_later_waits_for_an_event_that_is_being_written)
 {
-	static const uint32_t order[] = { 1, 2, 3, 4 };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
 	struct stream_event *slow;
 
-	stream_start(s);
-	put_event(o, 0, 1);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	slow = take_place(o, 1);
-	put_event(o, 0, 3);
-	put_event(o, 2, 4);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	put_event(0, 1);
+	read_later();
+	slow = take_place(1);
+	put_event(0, 3);
+	put_event(2, 4);
+	read_later();
+	read_events();
 	assert_int_equal(g.n, 1);
-	write_event(o, slow, 2);
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 4, order);
-	stream_free(s);
-	close_object(o);
+	write_event(slow, 2);
+	read_events();
+	expect(4, (const uint32_t[]){ 1, 2, 3, 4 });
 }
 
 /* An interrupt between the taking of a place and the reading of the clock. */
-TEST(events_that_interrupted_others_come_before_them)
+TEST_WITH_STREAM(events_that_interrupted_others_come_before_them)
 {
-	static const uint32_t order[] = { 3, 2, 1, 4 };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
 	struct stream_event *outer, *middle, *inner;
 
-	stream_start(s);
-	outer = take_place(o, 0);
-	middle = take_place(o, 0);
-	inner = take_place(o, 0);
+	outer = take_place(0);
+	middle = take_place(0);
+	inner = take_place(0);
 	inner->time = now_ns();
 	middle->time = now_ns();
 	outer->time = now_ns();
-	write_event(o, inner, 3);
-	write_event(o, middle, 2);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	write_event(inner, 3);
+	write_event(middle, 2);
+	read_later();
 	assert_int_equal(g.n, 0);
-	write_event(o, outer, 1);
-	put_event(o, 1, 4);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 4, order);
-	stream_free(s);
-	close_object(o);
+	write_event(outer, 1);
+	put_event(1, 4);
+	read_later();
+	expect(4, (const uint32_t[]){ 3, 2, 1, 4 });
 }
 
-TEST(rings_go_round_many_times)
+TEST_WITH_STREAM(rings_go_round_many_times)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
-
-	stream_start(s);
 	for (uint32_t i = 0; i < 1000; i++) {
-		put_event(o, i % 2, i);
+		put_event(i % 2, i);
 		if (i % 40 == 0) {
-			let_time_pass();
-			assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+			read_later();
 		}
 	}
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	read_later();
 	assert_int_equal(g.n, 1000);
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(g.names[i], i);
-	stream_free(s);
-	close_object(o);
 }
 
-TEST(an_event_whose_stack_was_lost_is_not_given)
+TEST_WITH_STREAM(an_event_whose_stack_was_lost_is_not_given)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
 	struct stream_event *event;
 
-	stream_start(s);
-	event = take_place(o, 0);
+	event = take_place(0);
 	event->state = EVENT_LOST;
-	write_event(o, event, 1);
-	put_event(o, 0, 2);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 1, (const uint32_t[]){ 2 });
-	stream_free(s);
-	close_object(o);
+	write_event(event, 1);
+	put_event(0, 2);
+	read_later();
+	expect(1, (const uint32_t[]){ 2 });
 }
 
 /* The stacks of deferred hits that are walked, by number. */
 struct late {
-	struct stream *stream;
 	bool is_there[4];
 	size_t n_must;
 };
@@ -333,270 +225,213 @@ static bool find_late(void *context, uint64_t number, bool must, uint64_t *ret_h
 	late->n_must += must;
 	if (!late->is_there[number] && !must)
 		return false;
-	*ret_hash = stream_keep(late->stream, (const uint64_t[]){ 0x1000, 0x2000 + number }, 2);
+	*ret_hash = stream_keep(s, (const uint64_t[]){ 0x1000, 0x2000 + number }, 2);
 	return true;
 }
 
 static int take_stack(void *context, const struct valued_event *event, uint32_t cpu)
 {
-	struct given *g = context;
 	uint64_t words[STACK_WORDS];
 
-	assert_int_equal(stream_stack(g->stream, event->event.user_stack, words), 2);
+	assert_int_equal(stream_stack(s, event->event.user_stack, words), 2);
 	assert_int_equal(words[0], 0x1000);
-	g->names[g->n++] = (uint32_t)(words[1] - 0x2000);
+	g.names[g.n++] = (uint32_t)(words[1] - 0x2000);
 	return 0;
 }
 
-static void put_deferred(struct object *o, uint32_t cpu, uint32_t number, uint32_t more_state)
+static void put_deferred(uint32_t cpu, uint32_t number, uint32_t more_state)
 {
-	struct stream_event *event = take_place(o, cpu);
+	struct stream_event *event = take_place(cpu);
 
 	event->user_stack = number;
 	event->state = EVENT_DEFERRED | more_state;
-	write_event(o, event, number);
+	write_event(event, number);
 }
 
-TEST(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it)
+TEST_WITH_STREAM(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = { .stream = s };
-	struct late late = { .stream = s };
+	struct late late = {};
 
 	stream_set_find(s, find_late, &late);
-	stream_start(s);
-	put_deferred(o, 0, 1, 0);
-	put_deferred(o, 1, 2, 0);
-	put_deferred(o, 0, 3, 0);
+	put_deferred(0, 1, 0);
+	put_deferred(1, 2, 0);
+	put_deferred(0, 3, 0);
 	let_time_pass();
 	late.is_there[2] = true;
-	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
-	expect(&g, 0, NULL);
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
+	expect(0, NULL);
 	assert_false(stream_sleep(s));
 	late.is_there[1] = true;
-	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
-	expect(&g, 2, (const uint32_t[]){ 1, 2 });
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
+	expect(2, (const uint32_t[]){ 1, 2 });
 	assert_int_equal(late.n_must, 0);
 	assert_int_equal(stream_stop(s, &(struct error){}), 0);
-	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
-	expect(&g, 3, (const uint32_t[]){ 1, 2, 3 });
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
+	expect(3, (const uint32_t[]){ 1, 2, 3 });
 	assert_int_equal(late.n_must, 1);
-	stream_free(s);
-	close_object(o);
 }
 
-TEST(a_lost_event_takes_its_deferred_stack_along)
+TEST_WITH_STREAM(a_lost_event_takes_its_deferred_stack_along)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = { .stream = s };
-	struct late late = { .stream = s };
+	struct late late = {};
 
 	stream_set_find(s, find_late, &late);
-	stream_start(s);
-	put_deferred(o, 0, 1, EVENT_LOST);
-	put_deferred(o, 0, 2, 0);
+	put_deferred(0, 1, EVENT_LOST);
+	put_deferred(0, 2, 0);
 	late.is_there[2] = true;
 	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
-	expect(&g, 0, NULL);
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
+	expect(0, NULL);
 	late.is_there[1] = true;
-	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
-	expect(&g, 1, (const uint32_t[]){ 2 });
-	stream_free(s);
-	close_object(o);
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
+	expect(1, (const uint32_t[]){ 2 });
 }
 
-TEST(a_refusal_ends_the_reading_and_nothing_is_given_twice)
+TEST_WITH_STREAM(a_refusal_ends_the_reading_and_nothing_is_given_twice)
 {
-	static const uint32_t order[] = { 1, 2, 3 };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = { .most = 2 };
+	g.most = 2;
 
-	stream_start(s);
 	for (uint32_t i = 1; i <= 3; i++)
-		put_event(o, i % N_CPUS, i);
+		put_event(i % N_CPUS, i);
 	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), -7);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, NULL), -7);
 	g.most = 0;
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 3, order);
-	stream_free(s);
-	close_object(o);
+	read_events();
+	expect(3, (const uint32_t[]){ 1, 2, 3 });
 }
 
-TEST(after_the_end_all_is_given_at_once)
+TEST_WITH_STREAM(after_the_end_all_is_given_at_once)
 {
-	static const uint32_t order[] = { 1, 2 };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
 	struct error e;
 
-	stream_start(s);
-	put_event(o, 0, 1);
-	put_event(o, 1, 2);
+	put_event(0, 1);
+	put_event(1, 2);
 	assert_int_equal(stream_stop(s, &e), 0);
-	assert_int_equal(o->state.turn, TURN_OFF);
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
-	expect(&g, 2, order);
-	stream_free(s);
-	close_object(o);
+	assert_int_equal(o.state.turn, TURN_OFF);
+	read_events();
+	expect(2, (const uint32_t[]){ 1, 2 });
 }
 
-TEST(it_sleeps_only_when_nothing_is_there)
+TEST_WITH_STREAM(it_sleeps_only_when_nothing_is_there)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	struct given g = {};
-
-	stream_start(s);
 	assert_true(stream_sleep(s));
-	assert_int_equal(o->state.is_asleep, 1);
-	(void)take_place(o, 2);
+	assert_int_equal(o.state.is_asleep, 1);
+	(void)take_place(2);
 	assert_false(stream_sleep(s));
-	assert_int_equal(o->state.is_asleep, 0);
-	write_event(o, &o->events[2 * N_EVENTS], 1);
-	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	assert_int_equal(o.state.is_asleep, 0);
+	write_event(&events[2 * N_EVENTS], 1);
+	read_later();
 	assert_true(stream_sleep(s));
-	stream_free(s);
-	close_object(o);
 }
 
 /* --- stacks --- */
 
-static uint64_t put_stack(struct object *o, uint64_t name, uint64_t word)
+static uint64_t put_stack(uint64_t name, uint64_t word)
 {
 	const uint64_t hash = STACK_HASH(name << 8);
 	const struct stack_chunk chunk = { .words = { word, word + 1 } };
 
-	assert_int_equal(bpf_map_update_elem(o->stacks[0], &hash, &chunk, BPF_ANY), 0);
-	o->state.n_chunks++;
+	assert_int_equal(bpf_map_update_elem(o.stacks[0], &hash, &chunk, BPF_ANY), 0);
+	o.state.n_chunks++;
 	return hash;
 }
 
-static bool has_stack(const struct object *o, uint64_t hash)
+static bool has_stack(uint64_t hash)
 {
 	struct stack_chunk chunk;
 
-	return bpf_map_lookup_elem(o->stacks[0], &hash, &chunk) == 0;
+	return bpf_map_lookup_elem(o.stacks[0], &hash, &chunk) == 0;
 }
 
-TEST(room_is_made_of_stacks_that_are_known_here)
+TEST_WITH_STREAM(room_is_made_of_stacks_that_are_known_here)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	uint64_t words[STACK_WORDS], known[FIRST / 2], unknown;
+	uint64_t words[STACK_WORDS], known[FIRST / 2];
 	bool has_room = false;
 	struct error e;
 
-	stream_start(s);
-	unknown = put_stack(o, 1000, 0x9000);
+	const uint64_t unknown = put_stack(1000, 0x9000);
+
 	for (uint64_t i = 0; i < FIRST / 2; i++) {
-		known[i] = put_stack(o, i + 1, 0x1000 + i);
+		known[i] = put_stack(i + 1, 0x1000 + i);
 		assert_int_equal(stream_stack(s, known[i], words), 2);
 	}
-	o->state.is_noticed = 1;
+	o.state.is_noticed = 1;
 	assert_int_equal(stream_make_room(s, &has_room, &e), 0);
 	assert_true(has_room);
-	assert_int_equal(o->state.is_noticed, 0);
-	assert_int_equal(o->state.n_chunks, 1);
-	assert_true(has_stack(o, unknown));
+	assert_int_equal(o.state.is_noticed, 0);
+	assert_int_equal(o.state.n_chunks, 1);
+	assert_true(has_stack(unknown));
 	for (uint64_t i = 0; i < FIRST / 2; i++) {
-		assert_false(has_stack(o, known[i]));
+		assert_false(has_stack(known[i]));
 		assert_int_equal(stream_stack(s, known[i], words), 2);
 		assert_int_equal(words[0], 0x1000 + i);
 	}
-	stream_free(s);
-	close_object(o);
 }
 
-TEST(where_there_is_no_room_here_stacks_are_read_from_the_kernel)
+TEST_WITH_STREAM(where_there_is_no_room_here_stacks_are_read_from_the_kernel)
 {
 	const struct stream_budget none = { .ring_events = N_EVENTS, .max_chunks = FIRST };
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &none, N_CPUS);
 	uint64_t words[STACK_WORDS];
 	uint64_t first, second;
 
-	stream_start(s);
-	first = put_stack(o, 1, 0x1000);
-	second = put_stack(o, 2, 0x2000);
+	start(&none);
+	first = put_stack(1, 0x1000);
+	second = put_stack(2, 0x2000);
 	assert_int_equal(stream_stack(s, first, words), 2);
 	size_t bytes = stream_bytes(s);
 	assert_int_equal(stream_stack(s, second, words), 2);
 	assert_int_equal(words[0], 0x2000);
 	assert_int_equal(stream_bytes(s), bytes);
-	stream_free(s);
-	close_object(o);
 }
 
 /* A program that ran when the pause began has put one event more. */
-static void put_last_event(struct object *o)
+static void put_last_event(struct object *unused)
 {
-	assert_int_equal(o->state.turn, TURN_PAUSE);
-	put_event(o, 1, 2);
+	assert_int_equal(o.state.turn, TURN_PAUSE);
+	put_event(1, 2);
 }
 
-TEST(all_is_forgotten_when_the_events_before_were_given)
+TEST_WITH_STREAM(all_is_forgotten_when_the_events_before_were_given)
 {
-	struct object *o = make_object();
-	struct stream *s = stream_new(o, &ample, N_CPUS);
-	uint64_t words[STACK_WORDS], hash, unknown;
-	struct given g = {};
+	const uint32_t turn = o.state.turn;
+	const uint64_t hash = put_stack(1, 0x1000), unknown = put_stack(2, 0x1000);
+	uint64_t words[STACK_WORDS];
 	struct error e;
-	uint32_t turn;
 
-	stream_start(s);
-	turn = o->state.turn;
-	hash = put_stack(o, 1, 0x1000);
-	unknown = put_stack(o, 2, 0x1000);
 	assert_int_equal(stream_stack(s, hash, words), 2);
-	put_event(o, 0, 1);
-	o->while_waiting = put_last_event;
-	assert_int_equal(stream_forget_all(s, take, &g, &e), 0);
-	expect(&g, 2, (const uint32_t[]){ 1, 2 });
-	assert_false(has_stack(o, hash));
-	assert_false(has_stack(o, unknown));
-	assert_int_equal(o->state.n_chunks, 0);
-	assert_true(o->state.turn > turn);
-	(void)put_stack(o, 1, 0x5000);
+	put_event(0, 1);
+	o.on_wait = put_last_event;
+	assert_int_equal(stream_forget_all(s, take, NULL, &e), 0);
+	expect(2, (const uint32_t[]){ 1, 2 });
+	assert_false(has_stack(hash));
+	assert_false(has_stack(unknown));
+	assert_int_equal(o.state.n_chunks, 0);
+	assert_true(o.state.turn > turn);
+	(void)put_stack(1, 0x5000);
 	assert_int_equal(stream_stack(s, hash, words), 2);
 	assert_int_equal(words[0], 0x5000);
-	stream_free(s);
-	close_object(o);
 }
 
 static int take_value(void *context, const struct valued_event *event, uint32_t cpu)
 {
-	struct given *g = context;
-
-	g->names[g->n] = (uint32_t)(event->value + 1000);
-	g->cpus[g->n++] = cpu;
+	g.names[g.n] = (uint32_t)(event->value + 1000);
+	g.cpus[g.n++] = cpu;
 	return 0;
 }
 
 /* The ring's places are larger then. */
-TEST(an_event_brings_its_value)
+TEST_WITH_STREAM(an_event_brings_its_value)
 {
-	static const uint32_t order[] = { 1007, 990, 1000, 1008 };
-	static struct valued_event events[N_CPUS * N_EVENTS];
+	static struct valued_event valued[N_CPUS * N_EVENTS];
 	struct stream_budget budget = ample;
-	struct object *o = make_object();
-	struct stream *s;
-	struct given g = {};
 
 	budget.has_value = true;
-	o->valued = events;
-	s = stream_new(o, &budget, N_CPUS);
-	stream_start(s);
+	o.events = &valued->event;
+	start(&budget);
 	for (uint32_t i = 0; i < 4; i++) {
 		const uint32_t cpu = i % 2 ? 2 : 0;
-		struct event_ring *ring = &o->rings[cpu];
-		struct valued_event *event = &events[cpu * N_EVENTS + ring->head++];
+		struct event_ring *ring = &o.rings[cpu];
+		struct valued_event *event = &valued[cpu * N_EVENTS + ring->head++];
 
 		event->event.time = now_ns();
 		event->event.state = i == 2 ? EVENT_NO_VALUE : 0;
@@ -604,11 +439,9 @@ TEST(an_event_brings_its_value)
 		event->event.number = ring->head;
 	}
 	let_time_pass();
-	assert_int_equal(stream_read(s, UINT64_MAX, take_value, &g), 0);
-	expect(&g, 4, order);
+	assert_int_equal(stream_read(s, UINT64_MAX, take_value, NULL), 0);
+	expect(4, (const uint32_t[]){ 1007, 990, 1000, 1008 });
 	assert_int_equal(g.cpus[1], 2);
-	stream_free(s);
-	close_object(o);
 }
 
 TEST(the_budget_is_divided_for_any_machine)
