@@ -39,7 +39,7 @@ static inline void golden_read(const char *path, struct strbuf *to)
 static inline void golden_expect(const char *name, const struct strbuf *made)
 {
 	char path[4096];
-	struct strbuf expected = {};
+	cleanup_strbuf struct strbuf expected = {};
 
 	golden_path(name, path, sizeof(path));
 	if (getenv("GOLDEN_UPDATE")) {
@@ -53,5 +53,4 @@ static inline void golden_expect(const char *name, const struct strbuf *made)
 	golden_read(path, &expected);
 	if (expected.n != made->n || memcmp(expected.text, made->text, made->n) != 0)
 		fail_msg("%s is not what was made:\n%s", path, made->text);
-	strbuf_fini(&expected);
 }

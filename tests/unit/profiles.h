@@ -5,21 +5,15 @@
 #include "test.h"
 
 #include "base/strbuf.h"
-#include "profile/builder.h"
 #include "report/render.h"
-
-static inline int profiles_to_strbuf(void *context, const char *bytes, size_t n)
-{
-	strbuf_put(context, bytes, n);
-	return 0;
-}
+#include "stacks.h"
 
 /* As a pprof file, in @to. */
 static inline void profiles_write(const struct profile *p, struct strbuf *to)
 {
 	const struct render_style style = {};
 
-	assert_int_equal(render_pprof(p, &style, profiles_to_strbuf, to), 0);
+	assert_int_equal(render_pprof(p, &style, to_strbuf, to), 0);
 }
 
 static inline const char *profiles_text(const char *text)
@@ -215,19 +209,13 @@ static const struct frame_table profiles_table = { .frames = (struct frame *)pro
 static inline uint32_t profiles_add(struct profile_builder *b, int64_t count, uint32_t n_kernel,
 				    uint32_t n, const uint32_t *frames)
 {
-	const struct profile_stack stack = {
-		.count = count, .frames = frames, .n_kernel = n_kernel, .n_user = n - n_kernel
-	};
-
-	return profile_builder_add(b, &stack);
+	return ADD(b, .count = count, .frames = frames, .n_kernel = n_kernel,
+		   .n_user = n - n_kernel);
 }
 
 static inline struct profile *profiles_finish(struct profile_builder *b)
 {
-	struct profile *p = profile_builder_finish(b, &profiles_table);
-
-	profile_builder_free(b);
-	return p;
+	return finish_table(b, &profiles_table);
 }
 
 /* With everything that a profile can have but a difference. */
@@ -299,15 +287,9 @@ static inline struct profile *profiles_difference(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
 		const int64_t more = 2 * counts[i][0], before = 3 * counts[i][1];
-		const struct profile_stack stack = { .count = counts[i][0],
-						     .more = &more,
-						     .count_before = counts[i][1],
-						     .more_before = &before,
-						     .frames = stacks[i],
-						     .n_kernel = 1,
-						     .n_user = 1 };
 
-		profile_builder_add(b, &stack);
+		ADD(b, .count = counts[i][0], .more = &more, .count_before = counts[i][1],
+		    .more_before = &before, .frames = stacks[i], .n_kernel = 1, .n_user = 1);
 	}
 
 	struct profile *p = profiles_finish(b);

@@ -2,98 +2,51 @@
 /* tests/unit/report_sample.h - a report with one of each thing that can be in one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/array.h"
 #include "base/strbuf.h"
-#include "profile/builder.h"
+#include "stacks.h"
 
+/* clang-format off */
 static const struct frame known[] = {
 	{ .kind = FRAME_KERNEL, .name = "vfs_read", .addr = 0xffffffff812a4b70, .offset = 0 },
-	{ .kind = FRAME_KERNEL,
-	  .name = "entry_SYSCALL_64_after_hwframe",
-	  .addr = 0xffffffff82000130,
+	{ .kind = FRAME_KERNEL, .name = "entry_SYSCALL_64_after_hwframe", .addr = 0xffffffff82000130,
 	  .offset = 0x77 },
-	{ .kind = FRAME_KERNEL,
-	  .name = "ext4_file_read_iter",
-	  .module = "ext4",
-	  .addr = 0xffffffffc0401234,
+	{ .kind = FRAME_KERNEL, .name = "ext4_file_read_iter", .module = "ext4", .addr = 0xffffffffc0401234,
 	  .offset = 0x34 },
 	{ .kind = FRAME_KERNEL, .addr = 0xffffffffc0999999 },
-	{ .kind = FRAME_USER,
-	  .name = "__read",
-	  .module = "libc.so.6",
-	  .addr = 0x7f3a11d1e4fb,
-	  .offset = 0xb,
+	{ .kind = FRAME_USER, .name = "__read", .module = "libc.so.6", .addr = 0x7f3a11d1e4fb, .offset = 0xb,
 	  .module_offset = 0xf84fb },
-	{ .kind = FRAME_USER,
-	  .name = "Monitor::IWait(Thread*, long)",
-	  .module = "libjvm.so",
-	  .addr = 0x7f3a10001000,
-	  .offset = 0x1f,
-	  .module_offset = 0x1000 },
-	{ .kind = FRAME_USER,
-	  .module = "libstripped.so.1",
-	  .is_in_file = true,
-	  .has_start = true,
-	  .addr = 0x7f3a0e0012ab,
-	  .offset = 0xab,
-	  .module_offset = 0x12ab },
+	{ .kind = FRAME_USER, .name = "Monitor::IWait(Thread*, long)", .module = "libjvm.so",
+	  .addr = 0x7f3a10001000, .offset = 0x1f, .module_offset = 0x1000 },
+	{ .kind = FRAME_USER, .module = "libstripped.so.1", .is_in_file = true, .has_start = true,
+	  .addr = 0x7f3a0e0012ab, .offset = 0xab, .module_offset = 0x12ab },
 	{ .kind = FRAME_USER, .addr = 0x1 },
-	{ .kind = FRAME_USER,
-	  .name = "main",
-	  .module = "prog",
-	  .addr = 0x401136,
-	  .offset = 0x2a,
+	{ .kind = FRAME_USER, .name = "main", .module = "prog", .addr = 0x401136, .offset = 0x2a,
 	  .module_offset = 0x401136 },
 	{ .kind = FRAME_CUT, .name = "depth" },
-	{ .kind = FRAME_USER,
-	  .name = "Lio/netty/util/ThreadDeathWatcher$Watcher;::run",
-	  .module = "[anon]",
-	  .addr = 0x7f3a20000010,
-	  .offset = 0x10 },
-	{ .kind = FRAME_USER,
-	  .name = "evil\x1b[2J\nname\xc2\x9b\xff",
-	  .module = "na\x07me;.so",
-	  .addr = 0x7f3a30000000,
-	  .offset = 1 },
-	{ .kind = FRAME_USER,
-	  .module = "na\x07me;.so",
-	  .is_in_file = true,
-	  .addr = 0x7f3a30000100,
+	{ .kind = FRAME_USER, .name = "Lio/netty/util/ThreadDeathWatcher$Watcher;::run", .module = "[anon]",
+	  .addr = 0x7f3a20000010, .offset = 0x10 },
+	{ .kind = FRAME_USER, .name = "evil\x1b[2J\nname\xc2\x9b\xff", .module = "na\x07me;.so",
+	  .addr = 0x7f3a30000000, .offset = 1 },
+	{ .kind = FRAME_USER, .module = "na\x07me;.so", .is_in_file = true, .addr = 0x7f3a30000100,
 	  .module_offset = 0x100 },
 	{ .kind = FRAME_USER, .name = "-", .module = "prog", .addr = 0x401000 },
 	{ .kind = FRAME_USER, .name = "", .addr = 0x402000 },
 };
+/* clang-format on */
 
 static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
-
-static inline int to_strbuf(void *context, const char *bytes, size_t n)
-{
-	strbuf_put(context, bytes, n);
-	return 0;
-}
 
 static inline void add(struct profile_builder *b, uint64_t count, uint32_t pid, const char *comm,
 		       uint32_t n_kernel, uint32_t n_user, const uint32_t *frames)
 {
-	struct profile_stack entry = { .count = count,
-				       .frames = frames,
-				       .n_kernel = n_kernel,
-				       .n_user = n_user,
-				       .pid = pid,
-				       .comm = comm };
-
-	profile_builder_add(b, &entry);
+	ADD(b, .count = (int64_t)count, .frames = frames, .n_kernel = n_kernel, .n_user = n_user,
+	    .pid = pid, .comm = comm);
 }
 
 static inline struct profile *finish(struct profile_builder *b, const struct frame_table *frames)
 {
-	struct profile *p = profile_builder_finish(b, frames);
+	struct profile *p = finish_table(b, frames);
 
-	profile_builder_free(b);
 	profile_choose(p, 0, 0);
 	return p;
 }

@@ -310,7 +310,7 @@ TEST(equal_texts_are_one_pointer_that_does_not_move)
 
 TEST(a_prefix_is_another_text)
 {
-	struct strtab *t = strtab_new();
+	cleanup_strtab struct strtab *t = strtab_new();
 	const char *whole = strtab_add(t, "abcdef");
 	const char *part = strtab_add_n(t, "abcdef", 3);
 
@@ -319,12 +319,11 @@ TEST(a_prefix_is_another_text)
 	assert_ptr_equal(strtab_add(t, "abc"), part);
 	assert_ptr_equal(strtab_add_n(t, "abcdef", 100), whole); /* ends at its NUL */
 	assert_ptr_equal(strtab_add_n(t, "x", 0), strtab_add(t, ""));
-	strtab_free(t);
 }
 
 TEST(a_text_longer_than_a_block_is_kept_too)
 {
-	struct strtab *t = strtab_new();
+	cleanup_strtab struct strtab *t = strtab_new();
 	cleanup_free char *text = xmalloc(200001);
 
 	memset(text, 'y', 200000);
@@ -333,16 +332,14 @@ TEST(a_text_longer_than_a_block_is_kept_too)
 	assert_string_equal(strtab_add(t, text), text);
 	assert_ptr_equal(strtab_add(t, "small"), small);
 	assert_true(strtab_bytes(t) >= 200001);
-	strtab_free(t);
 }
 
 TEST(a_table_of_few_texts_is_small)
 {
-	struct strtab *t = strtab_new();
+	cleanup_strtab struct strtab *t = strtab_new();
 
 	(void)strtab_add(t, "few");
 	assert_true(strtab_bytes(t) < 4096);
-	strtab_free(t);
 }
 
 /* hash */

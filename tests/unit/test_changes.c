@@ -8,10 +8,10 @@
 #include "test.h"
 
 #include "base/hash.h"
-#include "profile/builder.h"
 #include "profile/changes.h"
 #include "profile/difference.h"
 #include "profile/noise.h"
+#include "stacks.h"
 
 enum { N_PAIRS = 250, N_CHANGED = 50, N_FUNCTIONS = 20, MOST_FILES = 6 };
 
@@ -107,11 +107,8 @@ static uint32_t put_stack(struct profile_builder *b, uint32_t i, int64_t count)
 {
 	const uint32_t row[] = { i, N_FUNCTIONS, N_FUNCTIONS + 1 };
 	const uint32_t direct[] = { i, N_FUNCTIONS + 1 };
-	const struct profile_stack stack = { .count = count,
-					     .frames = i % 2 ? row : direct,
-					     .n_user = i % 2 ? 3 : 2 };
 
-	return profile_builder_add(b, &stack);
+	return ADD(b, .count = count, .frames = i % 2 ? row : direct, .n_user = i % 2 ? 3 : 2);
 }
 
 static struct profile *finish(struct profile_builder *b)
@@ -126,10 +123,7 @@ static struct profile *finish(struct profile_builder *b)
 			(struct frame){ .kind = FRAME_USER, .name = names[i], .image = NO_IMAGE };
 	}
 
-	struct profile *p = profile_builder_finish(b, &table);
-
-	profile_builder_free(b);
-	return p;
+	return finish_table(b, &table);
 }
 
 static struct profile *simulate(const struct run *run, uint64_t *seed)
@@ -421,14 +415,13 @@ TEST(functions_have_self_and_total_largest_change_first)
 	expect_change(c, 1, "f2", f2_scaled);
 	changes_free(c);
 
-	struct profile *difference = profile_difference(after, before, false);
+	cleanup_profile struct profile *difference = profile_difference(after, before, false);
 
 	c = changes_of_difference(difference);
 	expect_change(c, 0, "f2", f2);
 	expect_change(c, 2, "f21", f21);
 	changes_freep(&c);
 	assert_null(c);
-	profile_free(difference);
 	profile_free(after);
 	profile_free(before);
 }
@@ -440,25 +433,20 @@ TEST(recursion_counts_once_and_marks_do_not_count)
 				  { .kind = FRAME_CUT, .name = "depth" } };
 	const struct frame_table table = { .frames = frames, .n = 2 };
 	const uint32_t row[] = { 1, 0, 0, 0, 1 };
-	const struct profile_stack stack = { .count = 4, .frames = row, .n_user = 5 };
-	const struct profile_stack empty = { .count = 4 };
-	struct profile_builder *b = profile_builder_new(1);
+	cleanup(profile_builder_freep) struct profile_builder *b = profile_builder_new(1);
 
-	profile_builder_add(b, &stack);
-	profile_builder_add(b, &empty);
+	ADD(b, .count = 4, .frames = row, .n_user = 5);
+	ADD(b, .count = 4);
 
-	struct profile *p = profile_builder_finish(b, &table);
+	cleanup_profile struct profile *p = profile_builder_finish(b, &table);
 	const struct profile *list = p;
 	const struct changes_side side = { &list, 1 }, none = { NULL, 0 };
-	struct changes *c = changes_new(&side, &none, true);
+	cleanup(changes_freep) struct changes *c = changes_new(&side, &none, true);
 
 	assert_int_equal(c->n, 1);
 	assert_int_equal(c->rows[0].self.after, 4);
 	assert_int_equal(c->rows[0].total.after, 4);
 	assert_int_equal(c->rows[0].total.before, 0);
-	changes_free(c);
-	profile_free(p);
-	profile_builder_free(b);
 }
 
 /* --- statistics --- */

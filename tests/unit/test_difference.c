@@ -3,9 +3,9 @@
 #include "test.h"
 
 #include "base/saturated.h"
-#include "profile/builder.h"
 #include "profile/difference.h"
 #include "profile/merge.h"
+#include "stacks.h"
 
 /* Functions "a" to "d" of two builds of one program; "b" moved, and "d" lost its name. */
 static struct frame_image old_image = { .path = "/bin/prog", .build_id = "01" };
@@ -31,14 +31,6 @@ static const struct frame_table new_table = {
 	.frames = new_frames, .n = ARRAY_SIZE(new_frames), .images = &new_image, .n_images = 1
 };
 
-static struct profile *finish(struct profile_builder *b, const struct frame_table *table)
-{
-	struct profile *p = profile_builder_finish(b, table);
-
-	profile_builder_free(b);
-	return p;
-}
-
 /* A profile with one stack for each of the @n @counts: frame 0, and frame i above it. */
 static struct profile *counts_of(const int64_t *counts, size_t n, const struct frame_table *table)
 {
@@ -46,14 +38,11 @@ static struct profile *counts_of(const int64_t *counts, size_t n, const struct f
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t row[] = { i, 0 };
-		const struct profile_stack stack = { .count = counts[i],
-						     .frames = row,
-						     .n_user = 2 };
 
 		if (counts[i])
-			profile_builder_add(b, &stack);
+			ADD(b, .count = counts[i], .frames = row, .n_user = 2);
 	}
-	return finish(b, table);
+	return finish_table(b, table);
 }
 
 static const struct profile_stack *stack_of(const struct profile *p, const char *name,
@@ -82,15 +71,15 @@ static void expect_stack(const struct profile *p, const char *name, const char *
 TEST(stacks_are_paired_by_names)
 {
 	const int64_t old_counts[] = { 1, 2, 3, 4, 5 }, new_counts[] = { 10, 20, 30, 40, 50 };
-	struct profile *before = counts_of(old_counts, 5, &old_table);
-	struct profile *after = counts_of(new_counts, 5, &new_table);
+	cleanup_profile struct profile *before = counts_of(old_counts, 5, &old_table);
+	cleanup_profile struct profile *after = counts_of(new_counts, 5, &new_table);
 
 	before->about = (struct profile_about){
 		.command_line = "old", .kernel = "6.1", .begin_ns = 1000, .duration_ns = 70
 	};
 	after->about = (struct profile_about){ .command_line = "new", .begin_ns = 9000 };
 
-	struct profile *p = profile_difference(after, before, false);
+	cleanup_profile struct profile *p = profile_difference(after, before, false);
 
 	assert_true(p->is_difference);
 	assert_false(p->is_normalized);
@@ -110,17 +99,14 @@ TEST(stacks_are_paired_by_names)
 	expect_stack(p, "c", "prog", 0, 50);
 	assert_null(p->frames.frames[stack_of(p, "b", "prog")->frames[0]].file);
 	assert_false(p->frames.frames[stack_of(p, "a", "prog")->frames[0]].is_inlined);
-	profile_free(p);
-	profile_free(before);
-	profile_free(after);
 }
 
 /* Code without a name at one place in two builds is no function that both have. */
 TEST(code_without_a_name_is_paired_within_a_build_only)
 {
 	const int64_t counts[] = { 0, 0, 0, 4 };
-	struct profile *before = counts_of(counts, 4, &old_table);
-	struct profile *after = counts_of(counts, 4, &new_table);
+	cleanup_profile struct profile *before = counts_of(counts, 4, &old_table);
+	cleanup_profile struct profile *after = counts_of(counts, 4, &new_table);
 	struct profile *p = profile_difference(after, before, false);
 
 	assert_int_equal(p->n_stacks, 2);
@@ -130,17 +116,15 @@ TEST(code_without_a_name_is_paired_within_a_build_only)
 	assert_int_equal(p->stacks[0].count, 4);
 	assert_int_equal(p->stacks[0].count_before, 4);
 	profile_free(p);
-	profile_free(before);
-	profile_free(after);
 }
 
 TEST(sums_are_equal_after_normalizing)
 {
 	const int64_t old_counts[] = { 1, 1, 1, 1 }, new_counts[] = { 7, 0, 1, 2 };
 	const int64_t none[] = { 0 };
-	struct profile *before = counts_of(old_counts, 4, &old_table);
-	struct profile *after = counts_of(new_counts, 4, &new_table);
-	struct profile *empty = counts_of(none, 1, &old_table);
+	cleanup_profile struct profile *before = counts_of(old_counts, 4, &old_table);
+	cleanup_profile struct profile *after = counts_of(new_counts, 4, &new_table);
+	cleanup_profile struct profile *empty = counts_of(none, 1, &old_table);
 	int64_t sum = 0;
 
 	profile_choose(before, 0, 3); /* hides one */
@@ -164,9 +148,6 @@ TEST(sums_are_equal_after_normalizing)
 	assert_int_equal(p->total_before, 10);
 	assert_int_equal(p->n_stacks, 3);
 	profile_free(p);
-	profile_free(before);
-	profile_free(after);
-	profile_free(empty);
 }
 
 /* Sums of what files hold may have no room in a number. */
@@ -174,9 +155,9 @@ TEST(huge_counts_are_saturated)
 {
 	const int64_t counts[] = { INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN, 5 };
 	const int64_t few[] = { 1, 2, 3 };
-	struct profile *before = counts_of(counts, 5, &old_table);
-	struct profile *after = counts_of(counts, 5, &new_table);
-	struct profile *small = counts_of(few, 3, &new_table);
+	cleanup_profile struct profile *before = counts_of(counts, 5, &old_table);
+	cleanup_profile struct profile *after = counts_of(counts, 5, &new_table);
+	cleanup_profile struct profile *small = counts_of(few, 3, &new_table);
 
 	for (int normalize = 0; normalize < 2; normalize++) {
 		struct profile *p = profile_difference(after, before, normalize);
@@ -191,9 +172,6 @@ TEST(huge_counts_are_saturated)
 	assert_int_equal(add_saturated(INT64_MIN, -1), INT64_MIN);
 	assert_int_equal(subtract_saturated(INT64_MIN, 1), INT64_MIN);
 	assert_int_equal(subtract_saturated(INT64_MAX, -1), INT64_MAX);
-	profile_free(before);
-	profile_free(after);
-	profile_free(small);
 }
 
 /* Two stacks that differ in their pids, and in two labels. */
@@ -207,20 +185,12 @@ static struct profile *labelled(uint32_t pid, const char *comm, const char *seco
 
 	for (uint32_t i = 0; i < 2; i++) {
 		const int64_t more = 100;
-		const struct profile_stack stack = {
-			.count = 1,
-			.more = &more,
-			.frames = &frame,
-			.n_user = 1,
-			.pid = pid + i,
-			.comm = comm,
-			.labels = profile_builder_labels(b, labels, 3),
-		};
 
-		profile_builder_add(b, &stack);
+		ADD(b, .count = 1, .more = &more, .frames = &frame, .n_user = 1, .pid = pid + i,
+		    .comm = comm, .labels = profile_builder_labels(b, labels, 3));
 	}
 
-	struct profile *p = finish(b, &old_table);
+	struct profile *p = finish_table(b, &old_table);
 
 	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
 	profile_add_loss(p, "no room", pid);
@@ -230,9 +200,9 @@ static struct profile *labelled(uint32_t pid, const char *comm, const char *seco
 
 TEST(processes_are_paired_by_name_and_by_common_text_labels)
 {
-	struct profile *after = labelled(10, "tar", "zone");
-	struct profile *before = labelled(20, "tar", "other");
-	struct profile *nameless = labelled(30, NULL, "zone");
+	cleanup_profile struct profile *after = labelled(10, "tar", "zone");
+	cleanup_profile struct profile *before = labelled(20, "tar", "other");
+	cleanup_profile struct profile *nameless = labelled(30, NULL, "zone");
 	struct profile *p = profile_difference(after, before, false);
 
 	assert_int_equal(p->n_stacks, 1);
@@ -254,17 +224,14 @@ TEST(processes_are_paired_by_name_and_by_common_text_labels)
 	assert_int_equal(p->n_stacks, 1);
 	assert_null(p->stacks[0].comm);
 	profile_free(p);
-	profile_free(after);
-	profile_free(before);
-	profile_free(nameless);
 }
 
 TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 {
 	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
-	struct profile *before = counts_of(old_counts, 3, &old_table);
-	struct profile *after = counts_of(new_counts, 3, &new_table);
-	struct profile *p = profile_difference(after, before, false);
+	cleanup_profile struct profile *before = counts_of(old_counts, 3, &old_table);
+	cleanup_profile struct profile *after = counts_of(new_counts, 3, &new_table);
+	cleanup_profile struct profile *p = profile_difference(after, before, false);
 
 	profile_choose(p, 0, 2);
 	assert_int_equal(p->n_stacks, 2);
@@ -273,9 +240,6 @@ TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 	assert_int_equal(p->hidden, 101);
 	assert_int_equal(p->hidden_before, 100);
 	assert_int_equal(p->total_before, 150);
-	profile_free(p);
-	profile_free(before);
-	profile_free(after);
 }
 
 TEST_MAIN(NULL, NULL)

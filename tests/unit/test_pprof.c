@@ -49,7 +49,7 @@ TEST(gzip_packs_what_unpacks_to_the_same)
 			random ^= random << 17;
 			bytes[k] = (char)(i % 3 == 0 ? 7 : i % 3 == 1 ? random % 5 : random);
 		}
-		assert_int_equal(gzip_write(bytes, n, profiles_to_strbuf, &packed), 0);
+		assert_int_equal(gzip_write(bytes, n, to_strbuf, &packed), 0);
 		strbuf_puts(&unpacked, "");
 		unpack(&packed, &unpacked);
 		assert_int_equal(unpacked.n, n);
@@ -63,16 +63,13 @@ TEST(gzip_packs_what_unpacks_to_the_same)
 
 TEST(the_same_profile_gives_the_same_bytes)
 {
-	struct profile *p = profiles_full();
-	struct strbuf first = {}, second = {};
+	cleanup(profile_freep) struct profile *p = profiles_full();
+	cleanup_strbuf struct strbuf first = {}, second = {};
 
 	profiles_write(p, &first);
 	profiles_write(p, &second);
 	assert_int_equal(first.n, second.n);
 	assert_memory_equal(first.text, second.text, first.n);
-	strbuf_fini(&first);
-	strbuf_fini(&second);
-	profile_free(p);
 }
 
 struct sink {
@@ -91,12 +88,11 @@ static int refuse_after(void *context, const char *bytes, size_t n)
 
 TEST(a_sink_that_fails_ends_it)
 {
-	struct profile *p = profiles_full();
+	cleanup(profile_freep) struct profile *p = profiles_full();
 	const struct render_style style = {};
 	struct sink sink = { 100 };
 
 	assert_int_equal(render_pprof(p, &style, refuse_after, &sink), -ENOSPC);
-	profile_free(p);
 }
 
 TEST(names_that_are_not_utf8_are_escaped)
@@ -106,21 +102,17 @@ TEST(names_that_are_not_utf8_are_escaped)
 			       .name = "a\xff\xc3(\xe2\x80" };
 	const struct frame_table table = { .frames = &frame, .n = 1 };
 	const uint32_t number = 0;
-	struct profile_builder *b = profile_builder_new(1);
-	struct strbuf packed = {}, bytes = {};
+	cleanup(profile_builder_freep) struct profile_builder *b = profile_builder_new(1);
+	cleanup_strbuf struct strbuf packed = {}, bytes = {};
 
 	profiles_add(b, 1, 0, 1, &number);
 
-	struct profile *p = profile_builder_finish(b, &table);
+	cleanup(profile_freep) struct profile *p = profile_builder_finish(b, &table);
 
 	profiles_write(p, &packed);
 	unpack(&packed, &bytes);
 	assert_non_null(memmem(bytes.text, bytes.n, "a\\xff\\xc3(\\xe2\\x80", 17));
 	assert_null(memmem(bytes.text, bytes.n, "\xff\xc3", 2));
-	profile_builder_free(b);
-	profile_free(p);
-	strbuf_fini(&packed);
-	strbuf_fini(&bytes);
 }
 
 TEST(zigzag_is_undone)
@@ -138,7 +130,7 @@ TEST(numbers_are_written_as_protobuf_has_them)
 	static const uint8_t expected[] = { 0x08, 0x96, 0x01, 0x12, 0x02, 'h',  'i',  0x18,
 					    0x00, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 					    0xff, 0xff, 0xff, 0x01, 0xca, 0x3e, 0x00 };
-	struct proto m = {};
+	cleanup(proto_fini) struct proto m = {};
 
 	proto_number(&m, 1, 150);
 	proto_bytes(&m, 2, "hi", 2);
@@ -148,7 +140,6 @@ TEST(numbers_are_written_as_protobuf_has_them)
 	proto_bytes(&m, 1001, NULL, 0);
 	assert_int_equal(m.n, sizeof(expected));
 	assert_memory_equal(m.bytes, expected, m.n);
-	proto_fini(&m);
 }
 
 TEST(a_row_of_the_table_writes_pb_gz)

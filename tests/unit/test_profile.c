@@ -3,18 +3,13 @@
 #include "test.h"
 
 #include "base/hash.h"
-#include "profile/builder.h"
+#include "stacks.h"
 
 static void add(struct profile_builder *b, uint64_t count, uint32_t pid, uint32_t n_kernel,
 		uint32_t n_user, const uint32_t *frames)
 {
-	struct profile_stack entry = { .count = (int64_t)count,
-				       .frames = frames,
-				       .n_kernel = n_kernel,
-				       .n_user = n_user,
-				       .pid = pid };
-
-	profile_builder_add(b, &entry);
+	ADD(b, .count = (int64_t)count, .frames = frames, .n_kernel = n_kernel, .n_user = n_user,
+	    .pid = pid);
 }
 
 /* Frame @i has the address @i. */
@@ -98,55 +93,31 @@ TEST(entries_differ_by_pid_and_by_where_user_frames_begin)
 	add(b, 1, 0, 0, 0, frames);
 	add(b, 1, 5, 0, 0, NULL);
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup_profile struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(r->n_stacks, 6);
-	profile_free(r);
 }
 
-TEST(without_pids_entries_differ_by_the_name_of_the_process)
+TEST(with_and_without_pids_entries_differ_by_the_name_of_the_process)
 {
-	static const char *const names[] = { "sh", "true", "sh", NULL };
-	struct profile_builder *b = profile_builder_new(1);
 	char copy[] = "sh";
+	const char *const names[2][4] = { { "sh", "true", copy, NULL },
+					  { "before", "after", "before", "" } };
 	uint32_t frames[] = { 4, 9 };
 
-	for (size_t i = 0; i < 4; i++) {
-		struct profile_stack entry = { .count = 1, .frames = frames, .n_user = 2 };
+	for (uint32_t pid = 0; pid < 2; pid++) {
+		struct profile_builder *b = profile_builder_new(1);
 
-		entry.comm = i == 2 ? copy : names[i];
-		profile_builder_add(b, &entry);
+		for (size_t i = 0; i < 4; i++)
+			ADD(b, .count = 1, .frames = frames, .n_user = 2, .pid = pid,
+			    .comm = names[pid][i]);
+
+		cleanup_profile struct profile *r = finish(b, 0, 0);
+
+		assert_int_equal(r->n_stacks, 3);
+		assert_string_equal(r->stacks[2].comm, names[pid][0]);
+		assert_int_equal(r->stacks[2].count, 2);
 	}
-
-	struct profile *r = finish(b, 0, 0);
-
-	assert_int_equal(r->n_stacks, 3);
-	assert_string_equal(r->stacks[2].comm, "sh");
-	assert_int_equal(r->stacks[2].count, 2);
-	profile_free(r);
-}
-
-TEST(a_process_that_names_itself_otherwise_is_told_apart_by_name)
-{
-	static const char *const names[] = { "before", "after", "before", "" };
-	struct profile_builder *b = profile_builder_new(1);
-	uint32_t frames[] = { 4, 9 };
-
-	for (size_t i = 0; i < 4; i++) {
-		struct profile_stack entry = {
-			.count = 1, .frames = frames, .n_user = 2, .pid = 7
-		};
-
-		entry.comm = names[i];
-		profile_builder_add(b, &entry);
-	}
-
-	struct profile *r = finish(b, 0, 0);
-
-	assert_int_equal(r->n_stacks, 3);
-	assert_string_equal(r->stacks[2].comm, "before");
-	assert_int_equal(r->stacks[2].count, 2);
-	profile_free(r);
 }
 
 TEST(frames_are_copied)
@@ -157,10 +128,9 @@ TEST(frames_are_copied)
 	add(b, 1, 0, 2, 0, frames);
 	frames[0] = 77;
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup_profile struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(frame_at(r, 0, 0), 1);
-	profile_free(r);
 }
 
 TEST(the_name_of_a_process_is_kept_once_it_is_known)
@@ -173,10 +143,9 @@ TEST(the_name_of_a_process_is_kept_once_it_is_known)
 	entry.comm = "late";
 	profile_builder_add(b, &entry);
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup_profile struct profile *r = finish(b, 0, 0);
 
 	assert_string_equal(r->stacks[0].comm, "late");
-	profile_free(r);
 }
 
 TEST(equal_counts_stay_in_the_order_in_which_they_were_added)
@@ -200,50 +169,31 @@ TEST(equal_counts_stay_in_the_order_in_which_they_were_added)
 	profile_free(r);
 }
 
+/* Of ten stacks with 1 to 10 hits. */
 TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 {
-	struct profile_builder *b = profile_builder_new(1);
+	static const struct {
+		uint64_t min;
+		size_t top, n_stacks;
+		int64_t first, hidden;
+		size_t n_hidden;
+	} rows[] = { { 3, 4, 4, 7, 21, 6 }, { 9, 0, 2, 9, 36, 8 }, { 0, 1000, 10, 1, 0, 0 } };
 
-	for (uint32_t i = 1; i <= 10; i++)
-		add(b, i, 0, 1, 0, &i);
+	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+		struct profile_builder *b = profile_builder_new(1);
 
-	struct profile *r = finish(b, 3, 4);
+		for (uint32_t i = 1; i <= 10; i++)
+			add(b, i, 0, 1, 0, &i);
 
-	assert_int_equal(r->n_stacks, 4);
-	assert_int_equal(r->stacks[0].count, 7);
-	assert_int_equal(r->stacks[3].count, 10);
-	assert_int_equal(r->total, 55);
-	assert_int_equal(r->hidden, 21);
-	assert_int_equal(r->n_hidden, 6);
-	profile_free(r);
-}
+		cleanup_profile struct profile *r = finish(b, rows[k].min, rows[k].top);
 
-TEST(min_alone_keeps_what_counts_as_much)
-{
-	struct profile_builder *b = profile_builder_new(1);
-
-	for (uint32_t i = 1; i <= 10; i++)
-		add(b, i, 0, 1, 0, &i);
-
-	struct profile *r = finish(b, 9, 0);
-
-	assert_int_equal(r->n_stacks, 2);
-	assert_int_equal(r->hidden, 36);
-	profile_free(r);
-}
-
-TEST(top_beyond_the_number_of_entries_keeps_all)
-{
-	struct profile_builder *b = profile_builder_new(1);
-
-	for (uint32_t i = 1; i <= 10; i++)
-		add(b, i, 0, 1, 0, &i);
-
-	struct profile *r = finish(b, 0, 1000);
-
-	assert_int_equal(r->n_stacks, 10);
-	assert_int_equal(r->hidden, 0);
-	profile_free(r);
+		assert_int_equal(r->n_stacks, rows[k].n_stacks);
+		assert_int_equal(r->stacks[0].count, rows[k].first);
+		assert_int_equal(r->stacks[r->n_stacks - 1].count, 10);
+		assert_int_equal(r->total, 55);
+		assert_int_equal(r->hidden, rows[k].hidden);
+		assert_int_equal(r->n_hidden, rows[k].n_hidden);
+	}
 }
 
 TEST(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
@@ -259,13 +209,12 @@ TEST(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
 	add(b, 2, 0, N, 0, frames);
 	add(b, 3, 1, 1, 0, &small);
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup_profile struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(r->n_stacks, 3);
 	expect_frames(r, 1, frames, N);
 	assert_int_equal(frame_at(r, 2, 0), 3);
 	free(frames);
-	profile_free(r);
 }
 
 /* The row of entry @i, of its own length and frames. */
@@ -328,13 +277,10 @@ TEST(a_profile_owns_its_texts)
 	struct frame frame = { .name = name, .module = module, .file = file, .line = 7 };
 	const struct frame_table table = { .frames = &frame, .n = 1 };
 	const uint32_t number = 0;
-	const struct profile_stack stack = {
-		.count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm
-	};
 	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p;
 
-	profile_builder_add(b, &stack);
+	ADD(b, .count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm);
 	p = profile_builder_finish(b, &table);
 	profile_builder_free(b);
 	name[0] = module[0] = file[0] = comm[0] = 'X';
@@ -350,7 +296,7 @@ TEST(a_profile_owns_its_texts)
 TEST(losses_keep_their_order_and_those_of_0_are_left_out)
 {
 	struct profile_builder *b = profile_builder_new(1);
-	struct profile *p = finish(b, 0, 0);
+	cleanup_profile struct profile *p = finish(b, 0, 0);
 
 	profile_add_loss(p, "first", 3);
 	profile_add_loss(p, "none", 0);
@@ -358,7 +304,6 @@ TEST(losses_keep_their_order_and_those_of_0_are_left_out)
 	assert_int_equal(p->n_losses, 2);
 	assert_string_equal(p->losses[0].reason, "first");
 	assert_int_equal(p->losses[1].n, 1);
-	profile_free(p);
 }
 
 TEST(equal_sets_of_labels_have_one_number)
@@ -389,14 +334,13 @@ TEST(equal_sets_of_labels_have_one_number)
 		assert_int_equal(profile_builder_add(b, &stack), set);
 	}
 
-	struct profile *p = finish(b, 0, 0);
+	cleanup_profile struct profile *p = finish(b, 0, 0);
 
 	assert_int_equal(p->n_stacks, 3);
 	assert_int_equal(p->n_labels, 4);
 	assert_int_equal(p->stacks[1].count, 2);
 	assert_string_equal(p->labels[2].of[0].text, "/y");
 	assert_int_equal(p->labels[2].of[1].number, 3);
-	profile_free(p);
 }
 
 TEST(further_values_are_added_up_after_and_before_a_change)
@@ -415,7 +359,7 @@ TEST(further_values_are_added_up_after_and_before_a_change)
 	stack.more = stack.more_before = NULL;
 	profile_builder_add(b, &stack);
 
-	struct profile *p = finish(b, 0, 0);
+	cleanup_profile struct profile *p = finish(b, 0, 0);
 
 	assert_true(p->is_difference);
 	assert_int_equal(p->n_stacks, 2);
@@ -427,7 +371,6 @@ TEST(further_values_are_added_up_after_and_before_a_change)
 	assert_int_equal(p->stacks[0].more_before[0], 7);
 	assert_int_equal(p->stacks[0].more_before[1], 8);
 	assert_int_equal(p->stacks[1].more[0], 0);
-	profile_free(p);
 }
 
 TEST(parts_follow_their_stacks)
@@ -449,7 +392,7 @@ TEST(parts_follow_their_stacks)
 	profile_builder_part(b, often, 0, 3);
 	profile_builder_part(b, often, 1, 2);
 
-	struct profile *p = finish(b, 0, 0);
+	cleanup_profile struct profile *p = finish(b, 0, 0);
 
 	/* The stack with one hit is first now. */
 	assert_int_equal(p->n_slices, 2);
@@ -463,7 +406,6 @@ TEST(parts_follow_their_stacks)
 	assert_int_equal(p->n_parts, 2);
 	assert_int_equal(p->parts[0].stack, 0);
 	assert_int_equal(p->parts[1].count, 6);
-	profile_free(p);
 }
 
 TEST(images_are_those_of_frames_in_stacks)
@@ -474,21 +416,18 @@ TEST(images_are_those_of_frames_in_stacks)
 	const struct frame_table table = {
 		.frames = known, .n = 3, .images = images, .n_images = 2
 	};
-	struct profile_builder *b = profile_builder_new(1);
+	cleanup(profile_builder_freep) struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 2, 1 };
-	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
 
-	profile_builder_add(b, &stack);
+	ADD(b, .count = 9, .frames = frames, .n_user = 2);
 
-	struct profile *p = profile_builder_finish(b, &table);
+	cleanup_profile struct profile *p = profile_builder_finish(b, &table);
 
 	assert_int_equal(p->frames.n_images, 1);
 	assert_int_equal(p->frames.frames[0].image, NO_IMAGE);
 	assert_int_equal(p->frames.frames[1].image, 0);
 	assert_string_equal(p->frames.images[0].build_id, "ab");
 	assert_ptr_not_equal(p->frames.images[0].path, images[1].path);
-	profile_free(p);
-	profile_builder_free(b);
 }
 
 TEST_MAIN(NULL, NULL)

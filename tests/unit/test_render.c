@@ -46,16 +46,14 @@ static void the_form_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
 	const struct render_style style = style_of(row->options);
-	struct profile *r = sample(style.per_process);
-	struct strbuf made = {};
+	cleanup(profile_freep) struct profile *r = sample(style.per_process);
+	cleanup_strbuf struct strbuf made = {};
 	char name[64];
 
 	assert_int_equal(row->render(r, &style, to_strbuf, &made), 0);
 	(void)snprintf(name, sizeof(name), "%s%s%s.txt", row->form, row->options[0] ? "_" : "",
 		       row->options);
 	golden_expect(name, &made);
-	strbuf_fini(&made);
-	profile_free(r);
 }
 
 TEST_ROWS(golden_rows, the_form_is_what_the_golden_file_says)
@@ -72,11 +70,11 @@ TEST(text_has_the_layout_of_bcc)
 	struct render_style style = { .delimited = true, .per_process = true };
 	uint32_t row[] = { 0, 1, 2 };
 	struct profile_builder *b = profile_builder_new(1);
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	add(b, 5, 15187, "tar", 2, 1, row);
 
-	struct profile *r = finish(b, &names);
+	cleanup(profile_freep) struct profile *r = finish(b, &names);
 
 	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "\n"
@@ -87,8 +85,6 @@ TEST(text_has_the_layout_of_bcc)
 				       "    tar [15187]\n"
 				       "    5\n"
 				       "\n");
-	strbuf_fini(&made);
-	profile_free(r);
 }
 
 /* Files of other programs may have such, and so have differences that they made. */
@@ -97,61 +93,53 @@ TEST(counts_below_zero_keep_their_sign)
 	const struct render_style style = {};
 	const uint32_t row[] = { 0 };
 	struct profile_builder *b = profile_builder_new(1);
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	(void)profile_builder_add(
 		b, &(struct profile_stack){ .count = -7, .frames = row, .n_kernel = 1 });
 
-	struct profile *r = finish(b, &table);
+	cleanup(profile_freep) struct profile *r = finish(b, &table);
 
 	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "vfs_read -7\n");
 	strbuf_clear(&made);
 	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "\n  vfs_read\n    -7\n\n");
-	strbuf_fini(&made);
-	profile_free(r);
 }
 
 TEST(the_time_has_no_place_in_folded)
 {
 	struct render_style style = { .time = "14:02:11" };
-	struct profile *r = sample(false);
-	struct strbuf with = {}, without = {};
+	cleanup(profile_freep) struct profile *r = sample(false);
+	cleanup_strbuf struct strbuf with = {}, without = {};
 
 	assert_int_equal(render_folded(r, &style, to_strbuf, &with), 0);
 	style.time = NULL;
 	assert_int_equal(render_folded(r, &style, to_strbuf, &without), 0);
 	assert_string_equal(with.text, without.text);
-	strbuf_fini(&with);
-	strbuf_fini(&without);
-	profile_free(r);
 }
 
 TEST(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded)
 {
 	struct render_style style = {};
 	struct profile_builder *b = profile_builder_new(1);
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
-	struct profile *r = finish(b, &table);
+	cleanup(profile_freep) struct profile *r = finish(b, &table);
 
 	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 	assert_int_equal(made.n, 0);
 	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "\n");
-	strbuf_fini(&made);
-	profile_free(r);
 }
 
 static void expect_escaped(const char *text, const char *expected, bool is_folded)
 {
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	strbuf_puts(&made, "");
 	escape_put(&made, text, is_folded);
 	assert_string_equal(made.text, expected);
-	strbuf_fini(&made);
 }
 
 TEST(what_could_drive_a_terminal_is_made_visible)
@@ -193,11 +181,10 @@ TEST(folded_replaces_what_ends_a_frame_or_a_line)
 
 static void expect_escaped_name(const char *name, const char *expected)
 {
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	escape_put_name(&made, name, true);
 	assert_string_equal(made.text, expected);
-	strbuf_fini(&made);
 }
 
 TEST(no_name_looks_like_a_mark)
@@ -223,11 +210,10 @@ static void expect_unnamed(const char *module, bool has_start, const char *expec
 				     .has_start = has_start,
 				     .offset = 0x34,
 				     .module_offset = 0x1234 };
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	label_put(&made, &style, &frame);
 	assert_string_equal(made.text, expected);
-	strbuf_fini(&made);
 }
 
 TEST(no_file_looks_like_a_mark_or_another_ones_function)
@@ -305,7 +291,7 @@ static struct profile *large_report(uint32_t n, uint32_t depth)
 
 TEST(a_sink_that_fails_ends_rendering_with_its_result)
 {
-	struct profile *r = large_report(20000, 10);
+	cleanup(profile_freep) struct profile *r = large_report(20000, 10);
 	struct render_style style = { .per_process = true };
 
 	for (size_t n_good = 0; n_good < 3; n_good++) {
@@ -316,7 +302,6 @@ TEST(a_sink_that_fails_ends_rendering_with_its_result)
 		assert_int_equal(render_folded(r, &style, weak_write, &folded), -32);
 		assert_int_equal(folded.n_calls, n_good + 1);
 	}
-	profile_free(r);
 }
 
 TEST(a_name_longer_than_the_buffer_is_written_whole)
@@ -327,22 +312,20 @@ TEST(a_name_longer_than_the_buffer_is_written_whole)
 	struct frame_table names = { .frames = frames, .n = 2 };
 	struct render_style style = {};
 	struct profile_builder *b = profile_builder_new(1);
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 	uint32_t row[] = { 1, 0 };
 
 	memset(name, 'n', N);
 	name[N] = '\0';
 	add(b, 3, 0, NULL, 2, 0, row);
 
-	struct profile *r = finish(b, &names);
+	cleanup(profile_freep) struct profile *r = finish(b, &names);
 
 	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 	assert_int_equal(made.n, N + strlen(";x 3\n"));
 	assert_memory_equal(made.text, name, N);
 	assert_string_equal(made.text + N, ";x 3\n");
-	strbuf_fini(&made);
 	free(name);
-	profile_free(r);
 }
 
 static int count_bytes(void *context, const char *bytes, size_t n)
@@ -356,7 +339,7 @@ static int count_bytes(void *context, const char *bytes, size_t n)
 
 TEST(two_hundred_thousand_stacks_are_written)
 {
-	struct profile *r = large_report(200000, 20);
+	cleanup(profile_freep) struct profile *r = large_report(200000, 20);
 	struct render_style style = { .addresses = true, .offsets = true };
 	size_t n_text = 0, n_folded = 0;
 
@@ -366,17 +349,15 @@ TEST(two_hundred_thousand_stacks_are_written)
 	assert_true(n_text > 200000 * 20 * 20);
 	assert_true(n_folded > 200000 * 20 * 5);
 	(void)alarm(0);
-	profile_free(r);
 }
 
 static void expect_losses(const struct profile_loss *losses, size_t n, const char *expected)
 {
-	struct strbuf made = {};
+	cleanup_strbuf struct strbuf made = {};
 
 	strbuf_puts(&made, "");
 	render_losses(losses, n, &made);
 	assert_string_equal(made.text, expected);
-	strbuf_fini(&made);
 }
 
 TEST(losses_are_named_by_reason_and_silent_when_nothing_was_lost)

@@ -9,14 +9,14 @@
 
 static void render(const struct profile *p, const struct render_style *style, struct strbuf *to)
 {
-	assert_int_equal(render_html(p, style, profiles_to_strbuf, to), 0);
+	assert_int_equal(render_html(p, style, to_strbuf, to), 0);
 	strbuf_putc(to, '\0');
 }
 
 static void expect_same_bytes(struct profile *p)
 {
 	const struct render_style style = {};
-	struct strbuf page = {}, data = {}, pprof = {};
+	cleanup_strbuf struct strbuf page = {}, data = {}, pprof = {};
 	struct error e = {};
 
 	render(p, &style, &page);
@@ -24,9 +24,6 @@ static void expect_same_bytes(struct profile *p)
 	assert_int_equal(page_data(page.text, page.n, "page", &data, &e), 0);
 	assert_int_equal(data.n, pprof.n);
 	assert_memory_equal(data.text, pprof.text, data.n);
-	strbuf_fini(&page);
-	strbuf_fini(&data);
-	strbuf_fini(&pprof);
 	profile_free(p);
 }
 
@@ -61,10 +58,10 @@ static size_t count(const char *text, const char *part)
 
 TEST(a_page_has_changes_only_if_they_are_known)
 {
-	struct profile *p = profiles_difference();
-	struct changes *changes = changes_of_difference(p);
+	cleanup(profile_freep) struct profile *p = profiles_difference();
+	cleanup(changes_freep) struct changes *changes = changes_of_difference(p);
 	const struct render_style plain = {}, full = { .changes = changes, .invert = true };
-	struct strbuf page = {};
+	cleanup_strbuf struct strbuf page = {};
 
 	render(p, &plain, &page);
 	assert_int_equal(count(page.text, "id=\"profile-changes\""), 0);
@@ -74,9 +71,6 @@ TEST(a_page_has_changes_only_if_they_are_known)
 	assert_int_equal(count(page.text, "id=\"profile-changes\">{\"basis\":"), 1);
 	assert_int_equal(count(page.text, "id=\"inverted\""), 1);
 	assert_int_equal(count(page.text, "<script"), count(page.text, "</script>"));
-	strbuf_fini(&page);
-	changes_free(changes);
-	profile_free(p);
 }
 
 static int refuse(void *context, const char *bytes, size_t n)
@@ -88,12 +82,11 @@ static int refuse(void *context, const char *bytes, size_t n)
 TEST(a_write_error_ends_the_page)
 {
 	const struct render_style style = {};
-	struct profile *p = profiles_full();
+	cleanup(profile_freep) struct profile *p = profiles_full();
 	size_t n = 0;
 
 	assert_int_equal(render_html(p, &style, refuse, &n), -5);
 	assert_true(n > 0 && n <= 1 << 16);
-	profile_free(p);
 }
 
 TEST_MAIN(NULL, NULL)

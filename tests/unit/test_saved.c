@@ -3,8 +3,6 @@
 /* Files that are read back, files of others, and hostile ones. */
 #include "test.h"
 
-#include <time.h>
-
 #include "profile/pprof.h"
 #include "profiles.h"
 #include "report/gzip.h"
@@ -24,30 +22,20 @@ static struct profile *read_bytes(const struct strbuf *bytes)
 
 static void expect_same_again(struct profile *p)
 {
-	struct strbuf bytes = {};
+	cleanup_strbuf struct strbuf bytes = {};
 
 	profiles_write(p, &bytes);
 
-	struct profile *again = read_bytes(&bytes);
+	cleanup_profile struct profile *again = read_bytes(&bytes);
 
 	profiles_same(p, again);
-	strbuf_fini(&bytes);
 	profile_free(p);
-	profile_free(again);
 }
 
 TEST(a_profile_is_the_same_after_writing_and_reading)
 {
 	expect_same_again(profiles_full());
-}
-
-TEST(a_difference_is_the_same_after_writing_and_reading)
-{
 	expect_same_again(profiles_difference());
-}
-
-TEST(an_empty_profile_is_the_same_after_writing_and_reading)
-{
 	expect_same_again(profiles_finish(profile_builder_new(1)));
 }
 
@@ -330,16 +318,15 @@ TEST(samples_of_equal_stacks_add_up)
 	put_sample(&file, true, 1, one, 1, value);
 	put_sample(&file, false, 1, one, 1, minus);
 
-	struct profile *p = read_made(&file);
+	cleanup_profile struct profile *p = read_made(&file);
 
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].count, 3);
 	assert_int_equal(p->total, 3);
-	profile_free(p);
 }
 
-/* A good file, but for what @spoil adds. */
-static struct proto spoilt(void (*spoil)(struct proto *file))
+/* A good file, to which tests add what spoils it. */
+static struct proto good_file(void)
 {
 	static const uint64_t one[] = { 1 };
 	struct proto file = {};
@@ -350,188 +337,70 @@ static struct proto spoilt(void (*spoil)(struct proto *file))
 	put_mapping(&file, 1, 0x1000, 0);
 	put_function(&file, 1, 1, 0);
 	put_location(&file, 1, 1, 16, 1, one);
-	spoil(&file);
 	return file;
 }
 
 static const uint64_t one_two[] = { 1, 2 };
 
-static void name_a_missing_location(struct proto *f)
-{
-	put_sample(f, true, 2, one_two, 1, one_two);
-}
-
-static void name_location_0(struct proto *f)
-{
-	static const uint64_t zero[] = { 0 };
-
-	put_sample(f, true, 1, zero, 1, one_two);
-}
-
-static void name_a_missing_mapping(struct proto *f)
-{
-	put_location(f, 2, 9, 16, 0, NULL);
-}
-
-static void name_a_missing_function(struct proto *f)
-{
-	put_location(f, 2, 1, 16, 2, one_two);
-}
-
-static void name_a_missing_text(struct proto *f)
-{
-	put_function(f, 2, 1ULL << 60, 0);
-	put_location(f, 2, 1, 16, 1, one_two + 1);
-}
-
-static void repeat_a_location(struct proto *f)
-{
-	put_location(f, 1, 1, 17, 0, NULL);
-}
-
-static void repeat_a_mapping(struct proto *f)
-{
-	put_mapping(f, 1, 0x1000, 0);
-}
-
-static void repeat_a_function(struct proto *f)
-{
-	put_function(f, 1, 1, 0);
-}
-
-static void number_a_location_0(struct proto *f)
-{
-	put_location(f, 0, 1, 17, 0, NULL);
-}
-
-static void leave_out_values(struct proto *f)
-{
-	put_sample(f, true, 1, one_two, 0, NULL);
-}
-
-static void add_values(struct proto *f)
-{
-	put_sample(f, true, 1, one_two, 2, one_two);
-}
-
-static void add_types(struct proto *f)
-{
-	for (int i = 0; i < PROFILE_MOST_VALUES; i++)
-		put_type(f, 1, 2);
-}
-
-static void overflow(struct proto *f)
-{
-	static const uint64_t half[] = { 1ULL << 62 };
-
-	put_sample(f, true, 1, one_two, 1, half);
-	put_sample(f, true, 1, one_two, 1, half);
-}
-
-static void put_the_least_number(struct proto *f)
-{
-	static const uint64_t least[] = { 1ULL << 63 };
-
-	put_sample(f, true, 1, one_two, 1, least);
-}
-
-static void cut_a_message(struct proto *f)
-{
-	proto_bytes(f, PPROF_SAMPLE, "\x0a\x05\x01", 3);
-}
-
-static void cut_a_number(struct proto *f)
-{
-	proto_bytes(f, PPROF_SAMPLE, "\x0a\x02\x80\x80", 4);
-}
-
-static void cut_a_label(struct proto *f)
-{
-	proto_bytes(f, PPROF_SAMPLE, "\x1a\x01\x08\x12\x01\x01", 6);
-}
-
-static void use_another_type(struct proto *f)
-{
-	proto_any_number(f, PPROF_SAMPLE, 1);
-}
-
-static void end_a_group(struct proto *f)
-{
-	proto_varint(f, 16 << 3 | 4);
-}
-
-static void end_a_slice_too_early(struct proto *f)
-{
-	comment(f, 3);
-}
-
-static void lose_nothing(struct proto *f)
-{
-	comment(f, 4);
-}
-
-static void name_a_missing_kernel_mapping(struct proto *f)
-{
-	proto_number(f, PPROF_AS_WRITTEN, 1);
-	comment(f, 5);
-}
-
-static void hide_too_much(struct proto *f)
-{
-	comment(f, 7);
-}
+/* With what statement @spoil adds to it, the good file @f is refused: by a code, and a reason. */
+#define REFUSED(spoil, ...)                                  \
+	do {                                                 \
+		struct proto made = good_file(), *f = &made; \
+		spoil;                                       \
+		expect_refused(f, __VA_ARGS__);              \
+	} while (0)
 
 TEST(damaged_files_are_refused_with_the_reason)
 {
-	static const struct {
-		void (*spoil)(struct proto *file);
-		int code;
-		const char *reason;
-	} cases[] = {
-		{ name_a_missing_location,
-		  DAMAGED("a sample names location 2, which is not there") },
-		{ name_location_0, DAMAGED("a sample names location 0, which is not there") },
-		{ name_a_missing_mapping,
-		  DAMAGED("location 2 names mapping 9, which is not there") },
-		{ name_a_missing_function,
-		  DAMAGED("a location names function 2, which is not there") },
-		{ name_a_missing_text,
-		  DAMAGED("it has 8 strings, and names number 1152921504606846976") },
-		{ repeat_a_location, DAMAGED("two locations have the id 1") },
-		{ repeat_a_mapping, DAMAGED("two mappings have the id 1") },
-		{ repeat_a_function, DAMAGED("two functions have the id 1") },
-		{ number_a_location_0, DAMAGED("a location has the id 0") },
-		{ leave_out_values, DAMAGED("a sample has 0 values, and not 1") },
-		{ add_values, DAMAGED("a sample has more than its 1 values") },
-		{ add_types, -E2BIG, "f: has more than 8 values for each stack" },
-		{ overflow, -E2BIG, "f: its values add up to more than 2^63" },
-		{ put_the_least_number, -E2BIG, "f: its values add up to more than 2^63" },
-		{ cut_a_message, DAMAGED("a sample is cut off") },
-		{ cut_a_number, DAMAGED("the locations of a sample are cut off") },
-		{ cut_a_label, DAMAGED("a label is cut off") },
-		{ use_another_type, DAMAGED("field 2 has wire type 0") },
-		{ end_a_group, DAMAGED("it is cut off, or no protobuf, at byte 170") },
-		{ end_a_slice_too_early,
-		  DAMAGED("the value of its comment stackcount:slice makes no sense") },
-		{ lose_nothing,
-		  DAMAGED("the value of its comment stackcount:loss makes no sense") },
-		{ name_a_missing_kernel_mapping,
-		  DAMAGED("the value of its comment stackcount:kernel-maps makes no sense") },
-		{ hide_too_much,
-		  DAMAGED("the value of its comment stackcount:hidden makes no sense") },
-	};
+	static const uint64_t zero[] = { 0 }, half[] = { 1ULL << 62 }, least[] = { 1ULL << 63 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct proto file = spoilt(cases[i].spoil);
-
-		expect_refused(&file, cases[i].code, cases[i].reason);
-	}
+	REFUSED(put_sample(f, true, 2, one_two, 1, one_two),
+		DAMAGED("a sample names location 2, which is not there"));
+	REFUSED(put_sample(f, true, 1, zero, 1, one_two),
+		DAMAGED("a sample names location 0, which is not there"));
+	REFUSED(put_location(f, 2, 9, 16, 0, NULL),
+		DAMAGED("location 2 names mapping 9, which is not there"));
+	REFUSED(put_location(f, 2, 1, 16, 2, one_two),
+		DAMAGED("a location names function 2, which is not there"));
+	REFUSED(put_function(f, 2, 1ULL << 60, 0);
+		put_location(f, 2, 1, 16, 1, one_two + 1),
+		DAMAGED("it has 8 strings, and names number 1152921504606846976"));
+	REFUSED(put_location(f, 1, 1, 17, 0, NULL), DAMAGED("two locations have the id 1"));
+	REFUSED(put_mapping(f, 1, 0x1000, 0), DAMAGED("two mappings have the id 1"));
+	REFUSED(put_function(f, 1, 1, 0), DAMAGED("two functions have the id 1"));
+	REFUSED(put_location(f, 0, 1, 17, 0, NULL), DAMAGED("a location has the id 0"));
+	REFUSED(put_sample(f, true, 1, one_two, 0, NULL),
+		DAMAGED("a sample has 0 values, and not 1"));
+	REFUSED(put_sample(f, true, 1, one_two, 2, one_two),
+		DAMAGED("a sample has more than its 1 values"));
+	REFUSED(for (int i = 0; i < PROFILE_MOST_VALUES; i++) put_type(f, 1, 2), -E2BIG,
+		"f: has more than 8 values for each stack");
+	REFUSED(put_sample(f, true, 1, one_two, 1, half); put_sample(f, true, 1, one_two, 1, half),
+							  -E2BIG,
+							  "f: its values add up to more than 2^63");
+	REFUSED(put_sample(f, true, 1, one_two, 1, least), -E2BIG,
+		"f: its values add up to more than 2^63");
+	REFUSED(proto_bytes(f, PPROF_SAMPLE, "\x0a\x05\x01", 3), DAMAGED("a sample is cut off"));
+	REFUSED(proto_bytes(f, PPROF_SAMPLE, "\x0a\x02\x80\x80", 4),
+		DAMAGED("the locations of a sample are cut off"));
+	REFUSED(proto_bytes(f, PPROF_SAMPLE, "\x1a\x01\x08\x12\x01\x01", 6),
+		DAMAGED("a label is cut off"));
+	REFUSED(proto_any_number(f, PPROF_SAMPLE, 1), DAMAGED("field 2 has wire type 0"));
+	REFUSED(proto_varint(f, 16 << 3 | 4),
+		DAMAGED("it is cut off, or no protobuf, at byte 170"));
+	REFUSED(comment(f, 3), DAMAGED("the value of its comment stackcount:slice makes no sense"));
+	REFUSED(comment(f, 4), DAMAGED("the value of its comment stackcount:loss makes no sense"));
+	REFUSED(proto_number(f, PPROF_AS_WRITTEN, 1);
+		comment(f, 5),
+		DAMAGED("the value of its comment stackcount:kernel-maps makes no sense"));
+	REFUSED(comment(f, 7),
+		DAMAGED("the value of its comment stackcount:hidden makes no sense"));
 }
 
 TEST(every_beginning_of_a_file_is_refused)
 {
-	struct profile *p = profiles_full();
-	struct strbuf bytes = {};
+	cleanup_profile struct profile *p = profiles_full();
+	cleanup_strbuf struct strbuf bytes = {};
 
 	profiles_write(p, &bytes);
 	for (size_t n = 0; n < bytes.n; n++) {
@@ -541,8 +410,6 @@ TEST(every_beginning_of_a_file_is_refused)
 		assert_true(saved_read_bytes(bytes.text, n, "f", &part, &e) < 0);
 		assert_null(part);
 	}
-	strbuf_fini(&bytes);
-	profile_free(p);
 }
 
 static void expect_text_refused(const char *text, int code, const char *reason)
@@ -575,7 +442,7 @@ TEST(other_files_are_refused)
 TEST(packed_data_is_checked)
 {
 	struct profile *p = profiles_full(), *read = NULL;
-	struct strbuf bytes = {};
+	cleanup_strbuf struct strbuf bytes = {};
 	struct error e = {};
 
 	profiles_write(p, &bytes);
@@ -587,7 +454,6 @@ TEST(packed_data_is_checked)
 	profile_free(read_bytes(&bytes));
 	strbuf_put(&bytes, "x", 1);
 	assert_int_equal(saved_read_bytes(bytes.text, bytes.n, "f", &read, &e), -EBADMSG);
-	strbuf_fini(&bytes);
 	profile_free(p);
 }
 
@@ -597,7 +463,7 @@ TEST(several_packed_parts_are_one_file)
 	struct error e = {};
 
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(gzip_write("abc", 3, profiles_to_strbuf, &bytes), 0);
+		assert_int_equal(gzip_write("abc", 3, to_strbuf, &bytes), 0);
 	assert_int_equal(gunzip(bytes.text, bytes.n, 9, "f", &unpacked, &e), 0);
 	assert_string_equal(unpacked.text, "abcabcabc");
 	strbuf_fini(&unpacked);
@@ -609,15 +475,13 @@ TEST(several_packed_parts_are_one_file)
 TEST(a_bomb_ends_at_the_bound)
 {
 	static const char zeros[32 << 20];
-	struct strbuf bytes = {}, unpacked = {};
+	cleanup_strbuf struct strbuf bytes = {}, unpacked = {};
 	struct error e = {};
 
-	assert_int_equal(gzip_write(zeros, sizeof(zeros), profiles_to_strbuf, &bytes), 0);
+	assert_int_equal(gzip_write(zeros, sizeof(zeros), to_strbuf, &bytes), 0);
 	assert_int_equal(gunzip(bytes.text, bytes.n, 4 << 20, "f", &unpacked, &e), -E2BIG);
 	assert_string_equal(e.text, "f: unpacks to more than 4 MiB");
 	assert_true(unpacked.capacity <= 8 << 20);
-	strbuf_fini(&unpacked);
-	strbuf_fini(&bytes);
 }
 
 static void expect_unpacked(const struct strbuf *bytes, int code, const char *reason)
@@ -637,7 +501,7 @@ TEST(a_small_file_cannot_unpack_to_much)
 	enum { N = 65 << 20, NOISE = 1 << 20 };
 	char *bytes = xcalloc(1, N);
 	struct proto file = {};
-	struct strbuf packed = {};
+	cleanup_strbuf struct strbuf packed = {};
 	uint64_t random = 88172645463325252ULL;
 
 	for (size_t round = 0; round < 2; round++) {
@@ -648,12 +512,11 @@ TEST(a_small_file_cannot_unpack_to_much)
 		put_type(&file, 1, 2);
 		PUT_TEXTS(&file, "hits", "count");
 		proto_bytes(&file, 99, bytes, N);
-		assert_int_equal(gzip_write(file.bytes, file.n, profiles_to_strbuf, &packed), 0);
+		assert_int_equal(gzip_write(file.bytes, file.n, to_strbuf, &packed), 0);
 		expect_unpacked(&packed, round ? 0 : -E2BIG, "f: unpacks to more than 64 MiB");
 		packed.n = 0;
 		proto_fini(&file);
 	}
-	strbuf_fini(&packed);
 	free(bytes);
 }
 
@@ -663,9 +526,8 @@ TEST(a_small_file_cannot_name_billions_of_frames)
 	enum { LINES = 100000, SAMPLES = 10000 };
 	static uint64_t functions[LINES];
 	static const uint64_t location[] = { 2 };
-	struct proto file = spoilt(name_a_missing_mapping);
+	struct proto file = {};
 
-	proto_fini(&file);
 	put_type(&file, 1, 2);
 	PUT_TEXTS(&file, "hits", "count");
 	put_location(&file, 2, 0, 16, LINES, functions);
@@ -698,21 +560,17 @@ static void put_base64(struct strbuf *to, const struct strbuf *bytes)
 
 TEST(a_page_is_read)
 {
-	struct profile *p = profiles_full();
-	struct strbuf bytes = {}, page = {};
+	cleanup_profile struct profile *p = profiles_full();
+	cleanup_strbuf struct strbuf bytes = {}, page = {};
 
 	profiles_write(p, &bytes);
 	strbuf_puts(&page, page_begin);
 	put_base64(&page, &bytes);
 	strbuf_puts(&page, "</script></body></html>\n");
 
-	struct profile *again = read_bytes(&page);
+	cleanup_profile struct profile *again = read_bytes(&page);
 
 	profiles_same(p, again);
-	profile_free(again);
-	profile_free(p);
-	strbuf_fini(&bytes);
-	strbuf_fini(&page);
 }
 
 TEST(damaged_pages_are_refused)
@@ -805,14 +663,9 @@ TEST(many_stacks_are_the_same_after_writing_and_reading)
 	for (uint32_t i = 0; i < 50000; i++) {
 		const uint32_t frames[] = { i % 3,          3 + i % 3,      9 + i / 3 % 3,
 					    20 + i / 9 % 3, 3 + i / 27 % 3, 20 + i / 81 % 3 };
-		const struct profile_stack stack = { .count = i,
-						     .frames = frames,
-						     .n_kernel = 1,
-						     .n_user = 5,
-						     .pid = 1 + i / 243,
-						     .comm = i % 2 ? "odd" : "even" };
 
-		profile_builder_add(b, &stack);
+		ADD(b, .count = i, .frames = frames, .n_kernel = 1, .n_user = 5, .pid = 1 + i / 243,
+		    .comm = i % 2 ? "odd" : "even");
 	}
 	expect_same_again(profiles_finish(b));
 }

@@ -15,7 +15,7 @@ static const struct screen_head sample = {
 
 TEST(the_head_names_the_numbers)
 {
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	screen_put_head(&to, &head, 200);
@@ -30,26 +30,24 @@ TEST(the_head_names_the_numbers)
 	screen_put_head(&to, &head, 200);
 	assert_string_equal(to.text, "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 rows   "
 				     "lost 12,000   [paused]");
-	strbuf_fini(&to);
 }
 
 TEST(one_of_a_kind_is_no_plural)
 {
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	head.hits = head.rows = 1;
 	head.hits_per_s = 0;
 	screen_put_head(&to, &head, 200);
 	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1 hit (0/s)   1 row   lost 0");
-	strbuf_fini(&to);
 }
 
 TEST(the_last_message_is_above_the_keys)
 {
 	const struct screen_size size = { 60, 5 }, small = { 60, 3 };
 	struct screen_head head = sample;
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 
 	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &size, true);
 	assert_non_null(strstr(to.text, "\nc"));
@@ -66,12 +64,11 @@ TEST(the_last_message_is_above_the_keys)
 	strbuf_clear(&to);
 	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &small, true);
 	assert_null(strstr(to.text, "tool"));
-	strbuf_fini(&to);
 }
 
 TEST(the_head_has_losses_and_the_pause_on_a_narrow_terminal)
 {
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	head.lost = 7;
@@ -83,18 +80,16 @@ TEST(the_head_has_losses_and_the_pause_on_a_narrow_terminal)
 	screen_put_head(&to, &head, 66);
 	assert_string_equal(to.text, "0:42   1,204,331 hits (28,663/s)   512 rows   lost 7   "
 				     "[paused]");
-	strbuf_fini(&to);
 }
 
 TEST(foreign_text_in_the_head_is_escaped)
 {
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	head.what = "c:\x1b[2J\n";
 	screen_put_head(&to, &head, 200);
 	assert_memory_equal(to.text, "c:\\x1b[2J\\x0a   ", 16);
-	strbuf_fini(&to);
 }
 
 /* Columns that @text takes: colours none, scripts from U+1100 on two, except punctuation and lines.
@@ -156,7 +151,7 @@ TEST(a_picture_fits_every_size)
 TEST(a_line_that_is_too_long_ends_in_a_mark)
 {
 	const struct screen_size size = { 5, 4 };
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 
 	(void)screen_put(&to, &sample, "12345\n123456\n", 0, &size, false);
 	assert_non_null(strstr(to.text, "\r\n12345\x1b[m"));
@@ -164,13 +159,12 @@ TEST(a_line_that_is_too_long_ends_in_a_mark)
 	strbuf_clear(&to);
 	(void)screen_put(&to, &sample, "123456\n", 0, &size, true);
 	assert_non_null(strstr(to.text, "\r\n1234>\x1b[m"));
-	strbuf_fini(&to);
 }
 
 TEST(lines_before_the_first_one_are_left_out)
 {
 	const struct screen_size size = { 40, 4 };
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 
 	assert_int_equal(screen_put(&to, &sample, "one\ntwo\nthree\nfour", 2, &size, false), 2);
 	assert_null(strstr(to.text, "two"));
@@ -178,7 +172,6 @@ TEST(lines_before_the_first_one_are_left_out)
 	assert_non_null(strstr(to.text, "\r\nfour"));
 	strbuf_clear(&to);
 	assert_int_equal(screen_put(&to, &sample, "", 9, &size, false), 0);
-	strbuf_fini(&to);
 }
 
 TEST(the_last_picture_is_full)
@@ -186,7 +179,7 @@ TEST(the_last_picture_is_full)
 	const struct screen_size size = { 40, 4 }, large = { 40, 9 }, tiny = { 40, 2 };
 	const char *text = "one\ntwo\nthree\nfour\n";
 	struct screen_head head = sample;
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 
 	assert_int_equal(screen_put(&to, &head, text, 3, &size, false), 2);
 	assert_non_null(strstr(to.text, "\r\nthree"));
@@ -196,17 +189,15 @@ TEST(the_last_picture_is_full)
 	head.message = "tool: cannot read x\n";
 	assert_int_equal(screen_put(&to, &head, text, SIZE_MAX, &size, false), 3);
 	assert_int_equal(screen_put(&to, &head, text, SIZE_MAX, &tiny, false), 4);
-	strbuf_fini(&to);
 }
 
 TEST(the_key_that_quits_is_seen_on_a_narrow_terminal)
 {
 	const struct screen_size size = { 20, 4 };
-	struct strbuf to = {};
+	cleanup_strbuf struct strbuf to = {};
 
 	(void)screen_put(&to, &sample, "one\n", 0, &size, true);
 	assert_non_null(strstr(to.text, "\r\n\x1b[7m q quit  "));
-	strbuf_fini(&to);
 }
 
 TEST_MAIN(NULL, NULL)

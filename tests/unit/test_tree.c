@@ -99,22 +99,21 @@ static const struct golden_row {
 static void tree_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
-	struct strbuf made = {};
-	struct profile *p = row->of == TREE ? small_sample(row->style.per_process)
-					    : sample_difference(row->of == NORMALIZED);
+	cleanup_strbuf struct strbuf made = {};
+	cleanup(profile_freep) struct profile *p =
+		row->of == TREE ? small_sample(row->style.per_process)
+				: sample_difference(row->of == NORMALIZED);
 
 	profile_choose(p, 0, row->top);
 	assert_int_equal(
 		(row->render ? row->render : render_tree)(p, &row->style, to_strbuf, &made), 0);
 	golden_expect(row->name, &made);
-	strbuf_fini(&made);
-	profile_free(p);
 }
 
 TEST(an_empty_tree_has_its_root)
 {
 	struct profile_builder *b = profile_builder_new(1);
-	struct profile *p = finish(b, &table);
+	cleanup(profile_freep) struct profile *p = finish(b, &table);
 	const struct render_style style = {};
 	struct strbuf made = rendered(p, &style);
 
@@ -123,7 +122,6 @@ TEST(an_empty_tree_has_its_root)
 				       "           0    0.0%             all\n"
 				       "\n");
 	strbuf_fini(&made);
-	profile_free(p);
 }
 
 /* Whatever a name is made of, a line is a node. */
@@ -261,7 +259,7 @@ TEST(deep_stacks_have_bounded_lines)
 	for (uint32_t i = 0; i < DEPTH; i++)
 		add(b, 1, 0, NULL, 0, i, row); /* each level branches: here or deeper */
 
-	struct profile *p = finish(b, &table);
+	cleanup(profile_freep) struct profile *p = finish(b, &table);
 	struct strbuf made = rendered(p, &style);
 
 	for (const char *at = made.text; *at; at = strchr(at, '\n') + 1) {
@@ -273,7 +271,6 @@ TEST(deep_stacks_have_bounded_lines)
 	assert_non_null(strstr(made.text, "─ (61) "));
 	assert_non_null(strstr(made.text, "─ (2999) "));
 	strbuf_fini(&made);
-	profile_free(p);
 }
 
 static int count_bytes(void *context, const char *bytes, size_t n)
@@ -309,7 +306,7 @@ TEST(two_hundred_thousand_stacks_are_drawn)
 	const struct render_style styles[] = { { .min_percent = 0 },
 					       { .invert = true, .per_process = true },
 					       { .min_percent = 1 } };
-	struct profile *p = large_profile(200000);
+	cleanup(profile_freep) struct profile *p = large_profile(200000);
 	size_t n[3] = {};
 	int n_calls = 0;
 
@@ -322,7 +319,6 @@ TEST(two_hundred_thousand_stacks_are_drawn)
 	assert_int_equal(render_tree(p, &styles[0], fail_at_once, &n_calls), -32);
 	assert_int_equal(n_calls, 1);
 	(void)alarm(0);
-	profile_free(p);
 }
 
 TEST(a_name_longer_than_the_buffer_is_written_whole)
@@ -339,13 +335,12 @@ TEST(a_name_longer_than_the_buffer_is_written_whole)
 	name[N] = '\0';
 	add(b, 3, 0, NULL, 2, 0, row);
 
-	struct profile *p = finish(b, &names);
+	cleanup(profile_freep) struct profile *p = finish(b, &names);
 	struct strbuf made = rendered(p, &style);
 
 	assert_true(made.n > 2 * (size_t)N && made.n < 2 * N + 1000);
 	strbuf_fini(&made);
 	free(name);
-	profile_free(p);
 }
 
 TEST_ROWS(golden_rows, tree_is_what_the_golden_file_says)

@@ -104,11 +104,10 @@ static struct image *open_made(const struct made_section *sections, size_t n)
 static void make_table(const struct section *s, struct unwind_table *ret)
 {
 	const struct made_section section = { ".eh_frame", s->data, s->n };
-	struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(&section, 1);
 	struct error e;
 
 	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
-	image_close(im);
 }
 
 static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
@@ -522,7 +521,7 @@ TEST(a_table_beyond_its_budget_is_not_made)
 	put_many_rows(&s, 1000);
 
 	const struct made_section section = { ".eh_frame", s.data, s.n };
-	struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(&section, 1);
 
 	assert_int_equal(unwind_table_make(im, 12000, &t, &e), -E2BIG);
 	assert_string_equal(e.text, "its unwind table takes more than 12000 bytes");
@@ -535,7 +534,6 @@ TEST(a_table_beyond_its_budget_is_not_made)
 	assert_int_equal(unwind_table_make(im, bytes - 1, &t, &e), -E2BIG);
 	assert_int_equal(unwind_table_make(im, bytes, &t, &e), 0);
 	unwind_table_fini(&t);
-	image_close(im);
 }
 
 /* Nor is anything kept of what is too far. */
@@ -691,10 +689,9 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
 						 { ".eh_frame", s.data, s.n } };
-	struct image *im = open_made(sections, 2);
+	cleanup(image_freep) struct image *im = open_made(sections, 2);
 
 	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
-	image_close(im);
 }
 
 TEST(signals_return_where_nothing_is_said_of_it)
@@ -917,14 +914,13 @@ TEST(a_program_without_cfi_begins_at_its_entry_point)
 TEST(files_without_cfi_are_refused)
 {
 	const struct made_section section = { ".text", "", 1 };
-	struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(&section, 1);
 	struct unwind_table t;
 	struct error e;
 
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), -ENOENT);
 	assert_string_equal(e.text, "no unwind information in the file");
 	assert_null(t.entries);
-	image_close(im);
 }
 
 /* Of as many entries as are moved one by one, one more, and many; equal ones by their CIEs. */

@@ -51,7 +51,7 @@ static size_t count_probe(const struct seen_probes *seen, const char *provider, 
 
 static void check_probes(const char *name)
 {
-	struct image *im = open_image(name);
+	cleanup(image_freep) struct image *im = open_image(name);
 	struct seen_probes seen = {};
 	uint64_t sell = 0;
 	size_t size;
@@ -74,7 +74,6 @@ static void check_probes(const char *name)
 			assert_int_equal(p->semaphore, 0);
 		}
 	}
-	image_close(im);
 }
 
 TEST(usdt_probes_are_found_at_their_nops)
@@ -87,12 +86,11 @@ TEST(an_image_without_probes_says_so)
 {
 	cleanup_free char *path = in_folder("plain.so");
 	cleanup_free char *expected = xasprintf("%s has no USDT probes", path);
-	struct image *im = open_image("plain.so");
+	cleanup(image_freep) struct image *im = open_image("plain.so");
 	struct error e = {};
 
 	assert_int_equal(image_each_usdt(im, see_probe, NULL, &e), -ENOENT);
 	assert_string_equal(e.text, expected);
-	image_close(im);
 }
 
 /* The first note of "probes" in @data: the description's three addresses begin here. */
