@@ -10,13 +10,22 @@
 
 /* error */
 
-TEST(an_error_keeps_its_code_and_words)
+TEST(an_error_has_a_code_and_words_with_context_in_front)
 {
 	struct error e = {};
 
 	assert_int_equal(error_set(&e, -ENOENT, "%s has no %d", "x", 7), -ENOENT);
 	assert_int_equal(e.code, -ENOENT);
-	assert_string_equal(e.text, "x has no 7");
+	assert_int_equal(error_within(&e, "attach %s", "f"), -ENOENT);
+	assert_int_equal(error_within(&e, "start"), -ENOENT);
+	assert_string_equal(e.text, "start: attach f: x has no 7");
+	errno = ENOENT;
+	assert_int_equal(error_errno(&e, "open %s", "/x"), -ENOENT);
+	assert_int_equal(e.code, -ENOENT);
+	assert_string_equal(e.text, "open /x: No such file or directory");
+	errno = 0; /* a failure all the same */
+	assert_int_equal(error_errno(&e, "x"), -EIO);
+	assert_string_equal(e.text, "x: Input/output error");
 }
 
 TEST(an_error_nobody_reads_still_has_a_code)
@@ -25,35 +34,6 @@ TEST(an_error_nobody_reads_still_has_a_code)
 	errno = EACCES;
 	assert_int_equal(error_errno(NULL, "x"), -EACCES);
 	assert_int_equal(error_within(NULL, "x"), -EIO);
-}
-
-TEST(errno_becomes_code_and_reason)
-{
-	struct error e = {};
-
-	errno = ENOENT;
-	assert_int_equal(error_errno(&e, "open %s", "/x"), -ENOENT);
-	assert_int_equal(e.code, -ENOENT);
-	assert_string_equal(e.text, "open /x: No such file or directory");
-}
-
-TEST(a_failure_without_errno_is_no_success)
-{
-	struct error e = {};
-
-	errno = 0;
-	assert_int_equal(error_errno(&e, "x"), -EIO);
-	assert_string_equal(e.text, "x: Input/output error");
-}
-
-TEST(context_goes_in_front)
-{
-	struct error e = {};
-
-	assert_int_equal(error_set(&e, -EPERM, "not allowed"), -EPERM);
-	assert_int_equal(error_within(&e, "attach %s", "f"), -EPERM);
-	assert_int_equal(error_within(&e, "start"), -EPERM);
-	assert_string_equal(e.text, "start: attach f: not allowed");
 }
 
 TEST(a_text_too_long_ends_in_dots)
@@ -89,101 +69,7 @@ TEST(a_text_made_too_long_by_its_context_or_reason_ends_in_dots)
 	assert_string_equal(e.text + strlen(e.text) - 3, "...");
 }
 
-/* cleanup */
-
-static int n_released;
-
-static void release(int *p)
-{
-	n_released += *p;
-}
-
-TEST(a_guard_releases_at_the_end_of_its_scope)
-{
-	n_released = 0;
-	{
-		cleanup(release) int one = 1;
-		cleanup(release) int two = 10;
-
-		assert_int_equal(n_released + one + two, 11);
-	}
-	assert_int_equal(n_released, 11);
-}
-
-static char *make_text(void)
-{
-	cleanup_free char *text = xstrdup("kept");
-
-	return TAKE(text);
-}
-
-TEST(what_is_taken_outlives_its_guard)
-{
-	cleanup_free char *text = make_text();
-
-	assert_string_equal(text, "kept");
-}
-
-TEST(a_descriptor_is_closed_unless_taken)
-{
-	int seen;
-	int kept;
-
-	{
-		cleanup_close int fd = open("/dev/null", O_RDONLY);
-		cleanup_close int other = open("/dev/null", O_RDONLY);
-		cleanup_close int none = -1;
-
-		assert_true(fd >= 0 && other >= 0 && none == -1);
-		seen = fd;
-		kept = TAKE_FD(other);
-		assert_int_equal(other, -1);
-	}
-	assert_int_equal(fcntl(seen, F_GETFD), -1);
-	assert_int_not_equal(fcntl(kept, F_GETFD), -1);
-	close(kept);
-}
-
-TEST(a_file_is_closed_unless_taken)
-{
-	int seen;
-
-	{
-		cleanup_fclose FILE *f = fopen("/dev/null", "r");
-		cleanup_fclose FILE *none = NULL;
-
-		assert_non_null(f);
-		assert_null(none);
-		seen = fileno(f);
-	}
-	assert_int_equal(fcntl(seen, F_GETFD), -1);
-}
-
 /* alloc, array */
-
-TEST(nothing_at_all_can_be_allocated)
-{
-	cleanup_free void *a = xmalloc(0);
-	cleanup_free void *b = xcalloc(0, 8);
-	cleanup_free void *c = xreallocarray(NULL, 0, 8);
-
-	assert_non_null(a);
-	assert_non_null(b);
-	assert_non_null(c);
-}
-
-TEST(copies_are_whole_and_formatted)
-{
-	cleanup_free char *a = xstrdup("abc");
-	cleanup_free char *b = xstrndup("abc", 2);
-	cleanup_free char *c = xstrndup("abc", 9);
-	cleanup_free char *d = xasprintf("%s-%d", "x", 5);
-
-	assert_string_equal(a, "abc");
-	assert_string_equal(b, "ab");
-	assert_string_equal(c, "abc");
-	assert_string_equal(d, "x-5");
-}
 
 /* Run @act in a child with its standard error in @said; returns the exit status. */
 static int in_child(void (*act)(void), char *said, size_t size)
@@ -271,19 +157,6 @@ TEST(a_string_grows_by_every_kind_of_piece)
 	assert_int_equal(b.text[4999], '9');
 }
 
-TEST(an_empty_string_can_be_cleared_and_ended)
-{
-	struct strbuf b = {};
-
-	strbuf_clear(&b);
-	assert_null(b.text);
-	strbuf_puts(&b, "x");
-	strbuf_fini(&b);
-	strbuf_fini(&b);
-	assert_null(b.text);
-	assert_int_equal(b.n + b.capacity, 0);
-}
-
 /* strtab */
 
 TEST(equal_texts_are_one_pointer_that_does_not_move)
@@ -332,14 +205,6 @@ TEST(a_text_longer_than_a_block_is_kept_too)
 	assert_string_equal(strtab_add(t, text), text);
 	assert_ptr_equal(strtab_add(t, "small"), small);
 	assert_true(strtab_bytes(t) >= 200001);
-}
-
-TEST(a_table_of_few_texts_is_small)
-{
-	cleanup_strtab struct strtab *t = strtab_new();
-
-	(void)strtab_add(t, "few");
-	assert_true(strtab_bytes(t) < 4096);
 }
 
 /* hash */

@@ -194,29 +194,30 @@ static const struct role usual[N_ROLES] = {
 	[BROKEN] = { "test-broken", SANDBOX_PARSER, serve, 0, 0, LONG_NS, 0, 1 },
 };
 
-struct main_process {
+static struct main_process {
 	struct warden warden;
 	struct lane *lane;
-};
+} m;
 
-static void main_start(struct main_process *m)
+static int main_start(void **state)
 {
 	struct error e;
 
 	memcpy(roles, usual, sizeof(roles));
-	assert_ok(warden_start(roles, N_ROLES, &m->warden, &e), e);
-	m->lane = lane_new(warden_take_control(&m->warden, 0), roles, N_ROLES);
-	assert_non_null(m->lane);
+	assert_ok(warden_start(roles, N_ROLES, &m.warden, &e), e);
+	m.lane = lane_new(warden_take_control(&m.warden, 0), roles, N_ROLES);
+	assert_non_null(m.lane);
+	return 0;
 }
 
-static void main_end(struct main_process *m)
+static int main_end(void **state)
 {
-	lane_free(m->lane);
-	warden_fini(&m->warden);
-	assert_int_equal(waitpid(m->warden.pid, NULL, 0), m->warden.pid);
+	lane_free(m.lane);
+	warden_fini(&m.warden);
+	return waitpid(m.warden.pid, NULL, 0) == m.warden.pid ? 0 : -1;
 }
 
-#define cleanup_main cleanup(main_end)
+#define TEST_WITH_HELPERS(name) TEST_WITH(name, main_start, main_end)
 
 static void wait_readable(const struct lane *l)
 {
@@ -278,15 +279,13 @@ static pid_t echo(struct lane *l, unsigned role)
 
 /* -- What holds. -- */
 
-TEST(a_helper_answers_small_and_large_questions)
+TEST_WITH_HELPERS(a_helper_answers_small_and_large_questions)
 {
-	cleanup_main struct main_process m;
 	struct ask large = { .what = ECHO, .n_bytes = N_LARGE };
 	struct ask too_large = { .what = ECHO, .n_bytes = N_AREA + 1 };
 	cleanup_free char *sent = xcalloc(1, N_LARGE), *got = xcalloc(1, N_LARGE);
 	struct lane_event event;
 
-	main_start(&m);
 	assert_int_equal(echo(m.lane, PARSER), echo(m.lane, PARSER));
 	for (size_t i = 0; i < N_LARGE; i++)
 		sent[i] = (char)(i * 7);
@@ -298,11 +297,8 @@ TEST(a_helper_answers_small_and_large_questions)
 	assert_int_not_equal(echo(m.lane, OPENER), echo(m.lane, PARSER));
 }
 
-TEST(one_that_dies_costs_its_request_and_is_replaced)
+TEST_WITH_HELPERS(one_that_dies_costs_its_request_and_is_replaced)
 {
-	cleanup_main struct main_process m;
-
-	main_start(&m);
 	for (unsigned role = OPENER; role <= PARSER; role++) {
 		const pid_t first = echo(m.lane, role);
 		struct lane_event event;
@@ -336,37 +332,30 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_wh
 	assert_int_not_equal(echo(l, PARSER), first);
 }
 
-TEST(one_that_is_late_is_ended_and_replaced)
+TEST_WITH_HELPERS(one_that_is_late_is_ended_and_replaced)
 {
-	static const uint32_t ways[] = { SLEEP, LOOP };
-	cleanup_main struct main_process m;
 	struct lane_event event;
 
-	main_start(&m);
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-		be_late(m.lane, ways[i], &roles[PARSER].wall_ns, LANE_SLOW, &event);
+	be_late(m.lane, SLEEP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
+	be_late(m.lane, LOOP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
 	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, LANE_SLOW, &event);
 	assert_true(event.cpu_ns >= SHORT_NS);
 }
 
 /* A signal stopped it. This says nothing about the file system, as LANE_SLOW would. */
-TEST(one_that_is_stopped_has_died)
+TEST_WITH_HELPERS(one_that_is_stopped_has_died)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 
-	main_start(&m);
 	be_late(m.lane, STOP, &roles[PARSER].wall_ns, LANE_DIED, &event);
 }
 
 /* The socket has the answer, though nobody looked for longer than the bound. */
-TEST(an_answer_that_lies_ready_is_never_late)
+TEST_WITH_HELPERS(an_answer_that_lies_ready_is_never_late)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	uint64_t begin;
 
-	main_start(&m);
 	(void)echo(m.lane, PARSER);
 
 	const uint32_t number = ask(m.lane, PARSER, LIST_OPEN);
@@ -381,13 +370,11 @@ TEST(an_answer_that_lies_ready_is_never_late)
 	assert_int_equal(event.number, number);
 }
 
-TEST(one_that_lies_is_ended_and_replaced)
+TEST_WITH_HELPERS(one_that_lies_is_ended_and_replaced)
 {
 	static const uint32_t lies[] = { SEND_SHORT,  SEND_LONG,    SEND_EMPTY,  WRONG_NUMBER,
 					 WRONG_BYTES, WRONG_RESULT, WRONG_ERRNO, WRONG_WORDS };
-	cleanup_main struct main_process m;
 
-	main_start(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		const pid_t first = echo(m.lane, PARSER);
 		const uint32_t number = ask(m.lane, PARSER, lies[i]);
@@ -402,13 +389,10 @@ TEST(one_that_lies_is_ended_and_replaced)
 	}
 }
 
-TEST(an_answer_that_nobody_asked_for_ends_who_gave_it)
+TEST_WITH_HELPERS(an_answer_that_nobody_asked_for_ends_who_gave_it)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	int status;
-
-	main_start(&m);
 
 	const pid_t first = echo(m.lane, PARSER);
 	const uint32_t number = ask(m.lane, PARSER, ANSWER_TWICE);
@@ -424,12 +408,10 @@ TEST(an_answer_that_nobody_asked_for_ends_who_gave_it)
 	assert_int_not_equal(echo(m.lane, PARSER), first);
 }
 
-TEST(one_whose_contents_make_no_sense_is_ended_by_the_caller)
+TEST_WITH_HELPERS(one_whose_contents_make_no_sense_is_ended_by_the_caller)
 {
-	cleanup_main struct main_process m;
 	pid_t first;
 
-	main_start(&m);
 	first = echo(m.lane, PARSER);
 	lane_distrust(m.lane);
 	assert_int_not_equal(echo(m.lane, PARSER), first);
@@ -447,14 +429,12 @@ static bool has_mapped_an_area(void)
 	return false;
 }
 
-TEST(what_was_copied_of_an_area_does_not_change)
+TEST_WITH_HELPERS(what_was_copied_of_an_area_does_not_change)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = CHURN };
 	char copy[4096], same[4096];
 
-	main_start(&m);
 	get(m.lane, PARSER, &question, NULL, &event);
 	assert_false(has_mapped_an_area());
 	/* It is written while it is read, and after. */
@@ -465,13 +445,11 @@ TEST(what_was_copied_of_an_area_does_not_change)
 	}
 }
 
-TEST(an_area_keeps_its_size)
+TEST_WITH_HELPERS(an_area_keeps_its_size)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = CUT_AREA };
 
-	main_start(&m);
 	get(m.lane, PARSER, &question, NULL, &event);
 	assert_int_equal(event.answer.result, -EPERM);
 }
@@ -500,9 +478,8 @@ static int32_t pass(struct lane *l, const char *path, uint32_t files, int32_t pi
 	return event.answer.result;
 }
 
-TEST(a_file_goes_from_opener_to_parser_past_the_main_process)
+TEST_WITH_HELPERS(a_file_goes_from_opener_to_parser_past_the_main_process)
 {
-	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("passed");
 	struct ask take = { .what = TAKE_FILE };
 	struct lane_event event;
@@ -511,7 +488,6 @@ TEST(a_file_goes_from_opener_to_parser_past_the_main_process)
 	char text[9] = "";
 
 	scratch_write("passed", "contents");
-	main_start(&m);
 	assert_false(lane_address(m.lane, PARSER, &files, &pid));
 	(void)echo(m.lane, PARSER);
 	(void)echo(m.lane, OPENER);
@@ -535,15 +511,13 @@ TEST(a_file_goes_from_opener_to_parser_past_the_main_process)
 	assert_int_equal(count_open(), n_open);
 }
 
-TEST(a_parser_that_takes_no_files_does_not_hold_an_opener_up)
+TEST_WITH_HELPERS(a_parser_that_takes_no_files_does_not_hold_an_opener_up)
 {
-	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("passed");
 	uint32_t files;
 	int32_t pid, err = 0;
 
 	scratch_write("passed", "contents");
-	main_start(&m);
 	(void)echo(m.lane, PARSER);
 	assert_true(lane_address(m.lane, PARSER, &files, &pid));
 	for (int i = 0; !err && i < 100000; i++)
@@ -551,17 +525,15 @@ TEST(a_parser_that_takes_no_files_does_not_hold_an_opener_up)
 	assert_int_equal(err, -EAGAIN);
 }
 
-TEST(a_handle_outlives_its_opener_and_no_parser_has_it)
+TEST_WITH_HELPERS(a_handle_outlives_its_opener_and_no_parser_has_it)
 {
 	static const char held[] = "/proc/self/maps";
-	cleanup_main struct main_process m;
 	struct ask hold = { .what = HOLD, .n_bytes = sizeof(held) }, look = { .what = HELD };
 	struct ask list = { .what = LIST_OPEN };
 	struct lane_event event;
 	char text[256] = "";
 	uint32_t inode;
 
-	main_start(&m);
 	get(m.lane, OPENER, &hold, held, &event);
 	assert_int_equal(event.answer.result, 0);
 	look.file = event.answer.n;
@@ -596,15 +568,13 @@ static size_t count_shared(struct lane *l)
 	return n;
 }
 
-TEST(what_killed_openers_had_open_does_not_add_up)
+TEST_WITH_HELPERS(what_killed_openers_had_open_does_not_add_up)
 {
 	static const char held[] = "/proc/self/maps";
-	cleanup_main struct main_process m;
 	struct ask hold = { .what = HOLD, .n_bytes = sizeof(held) }, look = { .what = HELD };
 	struct lane_event event;
 	size_t before;
 
-	main_start(&m);
 	get(m.lane, OPENER, &hold, held, &event);
 	look.file = event.answer.n;
 	before = count_shared(m.lane);
@@ -620,15 +590,13 @@ TEST(what_killed_openers_had_open_does_not_add_up)
 }
 
 /* In a build with sanitizers there is no other layer that keeps it from that. */
-TEST(by_landlock_a_parser_reaches_no_file)
+TEST_WITH_HELPERS(by_landlock_a_parser_reaches_no_file)
 {
-	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("reached");
 	struct ask question = { .what = PASS, .n_bytes = strlen(path) + 1 };
 	struct lane_event event;
 
 	scratch_write("reached", "contents");
-	main_start(&m);
 	/* The opener has, and fails to send it to what is no socket. */
 	get(m.lane, OPENER, &question, path, &event);
 	assert_int_equal(event.answer.result, -ENOTSOCK);
@@ -637,9 +605,8 @@ TEST(by_landlock_a_parser_reaches_no_file)
 	assert_int_equal(event.answer.result, event.layers & LAYER_LANDLOCK ? -EACCES : -ENOTSOCK);
 }
 
-TEST(another_opener_goes_on_while_one_waits)
+TEST_WITH_HELPERS(another_opener_goes_on_while_one_waits)
 {
-	cleanup_main struct main_process m;
 	cleanup_free char *path = scratch_path("fifo");
 	struct ask wait = { .what = PASS, .n_bytes = strlen(path) + 1 };
 	struct lane_event event;
@@ -647,7 +614,6 @@ TEST(another_opener_goes_on_while_one_waits)
 	int writer;
 
 	assert_int_equal(mkfifo(path, 0600), 0);
-	main_start(&m);
 	(void)echo(m.lane, OPENER);
 	roles[OPENER].spare_after_ns = SHORT_NS;
 
@@ -678,13 +644,11 @@ TEST(another_opener_goes_on_while_one_waits)
 	(void)close(writer);
 }
 
-TEST(one_that_cannot_start_says_why)
+TEST_WITH_HELPERS(one_that_cannot_start_says_why)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = ECHO };
 
-	main_start(&m);
 	lane_want(m.lane, BROKEN);
 	next_event(m.lane, &event);
 	assert_int_equal(event.what, LANE_UNABLE);
@@ -722,13 +686,10 @@ static void wait_for_ends(const pid_t *pids, size_t n)
 		}
 }
 
-TEST(all_helpers_end_with_the_warden)
+TEST_WITH_HELPERS(all_helpers_end_with_the_warden)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	struct ask question = { .what = ECHO };
-
-	main_start(&m);
 
 	const pid_t pids[] = { echo(m.lane, OPENER), echo(m.lane, PARSER) };
 
@@ -741,13 +702,11 @@ TEST(all_helpers_end_with_the_warden)
 	assert_false(lane_next(m.lane, &event));
 }
 
-TEST(a_lane_ends_with_its_helpers_and_no_others)
+TEST_WITH_HELPERS(a_lane_ends_with_its_helpers_and_no_others)
 {
-	cleanup_main struct main_process m;
 	struct lane *other;
 	pid_t pids[2], kept;
 
-	main_start(&m);
 	other = lane_new(warden_take_control(&m.warden, 1), roles, N_ROLES);
 	pids[0] = echo(other, OPENER);
 	pids[1] = echo(other, PARSER);
@@ -765,10 +724,9 @@ struct known {
 /* A main process that has a helper at work, one that loops, and no time for anything. */
 _Noreturn static void be_main(int to)
 {
-	struct main_process m;
 	struct known known;
 
-	main_start(&m);
+	(void)main_start(NULL);
 	known.pids[0] = m.warden.pid;
 	known.pids[1] = echo(m.lane, OPENER);
 	known.pids[2] = echo(m.lane, PARSER);
@@ -801,12 +759,9 @@ TEST(nothing_is_left_of_a_main_process_that_was_killed)
 	(void)close(ends[0]);
 }
 
-TEST(signals_that_end_a_program_are_the_main_process_s)
+TEST_WITH_HELPERS(signals_that_end_a_program_are_the_main_process_s)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
-	cleanup_main struct main_process m;
-
-	main_start(&m);
 
 	const pid_t pids[] = { m.warden.pid, echo(m.lane, OPENER), echo(m.lane, PARSER) };
 
@@ -838,9 +793,8 @@ static pid_t be_stuck(struct lane *l, struct lane_event *ret)
 	return pid;
 }
 
-TEST(four_are_left_behind_and_no_fifth)
+TEST_WITH_HELPERS(four_are_left_behind_and_no_fifth)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	pid_t pids[WARDEN_MOST_LEFT];
 	struct ask question = { .what = ECHO };
@@ -848,7 +802,6 @@ TEST(four_are_left_behind_and_no_fifth)
 
 	if (geteuid() != 0) /* to hold a process that is not dumpable */
 		skip();
-	main_start(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = be_stuck(m.lane, &event);
 	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -EAGAIN);
@@ -894,13 +847,11 @@ static void hear(void *context, pid_t pid, bool is_there)
 }
 
 /* The first that it does is to take its own name. */
-TEST(a_helper_begins_when_the_main_process_knows_it)
+TEST_WITH_HELPERS(a_helper_begins_when_the_main_process_knows_it)
 {
-	cleanup_main struct main_process m;
 	struct heard heard = {};
 	struct lane_event event;
 
-	main_start(&m);
 	lane_hear(m.lane, hear, &heard);
 
 	const pid_t pid = echo(m.lane, PARSER);
@@ -916,13 +867,11 @@ TEST(a_helper_begins_when_the_main_process_knows_it)
 	assert_int_equal(heard.ended, pid);
 }
 
-TEST(a_warden_that_does_not_answer_is_told)
+TEST_WITH_HELPERS(a_warden_that_does_not_answer_is_told)
 {
-	cleanup_main struct main_process m;
 	struct ask echo_it = { .what = ECHO };
 	struct lane_event event;
 
-	main_start(&m);
 	(void)echo(m.lane, OPENER);
 	assert_int_equal(kill(m.warden.pid, SIGSTOP), 0);
 	roles[PARSER].wall_ns = SHORT_NS;
@@ -937,13 +886,11 @@ TEST(a_warden_that_does_not_answer_is_told)
 		(void)usleep(1000);
 }
 
-TEST(descriptors_that_come_with_an_answer_do_not_stay)
+TEST_WITH_HELPERS(descriptors_that_come_with_an_answer_do_not_stay)
 {
-	cleanup_main struct main_process m;
 	struct lane_event event;
 	unsigned n_open;
 
-	main_start(&m);
 	(void)echo(m.lane, PARSER);
 	n_open = count_open();
 
