@@ -15,14 +15,13 @@ static inline struct client *helpers_client(void)
 	static struct role roles[READER_ROLES];
 	static struct client *client;
 	static struct warden warden;
-	struct error e;
 
 	if (client)
 		return client;
 	memcpy(roles, reader_roles, sizeof(roles));
 	for (size_t i = 0; i < READER_ROLES; i++)
 		roles[i].wall_ns = 120 * NS_PER_S; /* the machine may be busy */
-	if (warden_start(roles, READER_ROLES, &warden, &e))
+	if (warden_start(roles, READER_ROLES, &warden, NULL))
 		abort();
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
 	return client;

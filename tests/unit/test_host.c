@@ -71,12 +71,11 @@ TEST(names_that_lead_out_of_tracefs_are_no_tracepoints)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id;
-	struct error e;
 
-	assert_int_equal(host_tracepoint_id(host, "..", "events/sched/sched_switch", &id, &e),
+	assert_int_equal(host_tracepoint_id(host, "..", "events/sched/sched_switch", &id, NULL),
 			 -ENOENT);
-	assert_int_equal(host_tracepoint_id(host, "sched/sched_switch", ".", &id, &e), -ENOENT);
-	assert_int_equal(host_tracepoint_id(host, "", "sched", &id, &e), -ENOENT);
+	assert_int_equal(host_tracepoint_id(host, "sched/sched_switch", ".", &id, NULL), -ENOENT);
+	assert_int_equal(host_tracepoint_id(host, "", "sched", &id, NULL), -ENOENT);
 }
 
 TEST(fields_are_found_by_their_whole_name)
@@ -93,9 +92,8 @@ TEST(fields_are_found_by_their_whole_name)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t offset = 0;
-		struct error e;
 		int err = host_tracepoint_field(host, "sched", "sched_switch", rows[i].field,
-						&offset, &e);
+						&offset, NULL);
 
 		if ((err ? err : (int)offset) != rows[i].offset)
 			fail_msg("%s: %d, %u", rows[i].field, err, offset);
@@ -133,9 +131,8 @@ TEST(a_visit_can_end_the_walk)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = { .stop_at = 2 };
-	struct error e;
 
-	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, &e), 77);
+	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, NULL), 77);
 	assert_int_equal(names.n, 2);
 }
 

@@ -351,7 +351,6 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 {
 	const pid_t pid = fork();
 	struct stat st;
-	struct error e;
 	char path[64];
 	int fd = -1;
 
@@ -367,7 +366,7 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 	assert_true(root >= 0);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, &e), -ENOENT);
+	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, NULL), -ENOENT);
 }
 
 /* What an opener answers about file 7 below @root. Text is in @to, behind it a NUL. */

@@ -156,11 +156,10 @@ TEST(each_kernel_serves_each_kind_by_its_best_backend)
 		struct target targets[MANY];
 		struct target_list list = { .targets = targets, .n = MANY };
 		struct plan plan = {};
-		struct error e = {};
 
 		for (size_t t = 0; t < MANY; t++)
 			targets[t] = (struct target){ .kind = choices[i].kind, .name = "vfs_read" };
-		assert_int_equal(plan_make(&list, choices[i].kernel, choices[i].avoid, &plan, &e),
+		assert_int_equal(plan_make(&list, choices[i].kernel, choices[i].avoid, &plan, NULL),
 				 0);
 		assert_int_equal(plan.n, MANY);
 		for (size_t t = 0; t < MANY; t++)
@@ -176,16 +175,15 @@ TEST(a_few_kernel_functions_get_a_kprobe_each)
 	struct target target = { .kind = TARGET_KERNEL_FUNCTION, .name = "vfs_read" };
 	struct target_list list = { .targets = &target, .n = 1 };
 	struct plan plan = {};
-	struct error e = {};
 
-	assert_int_equal(plan_make(&list, &linux_6_12, 0, &plan, &e), 0);
+	assert_int_equal(plan_make(&list, &linux_6_12, 0, &plan, NULL), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE);
 	assert_int_equal(plan.programs, P(KPROBE));
 	plan_fini(&plan);
-	assert_int_equal(plan_make(&list, &linux_6_12, 1u << BACKEND_KPROBE, &plan, &e), 0);
+	assert_int_equal(plan_make(&list, &linux_6_12, 1u << BACKEND_KPROBE, &plan, NULL), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI);
 	plan_fini(&plan);
-	assert_int_equal(plan_make(&list, &strict_6_12, 0, &plan, &e), 0);
+	assert_int_equal(plan_make(&list, &strict_6_12, 0, &plan, NULL), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI); /* no perf event is needed */
 	plan_fini(&plan);
 }
@@ -210,13 +208,12 @@ TEST(a_few_user_places_get_an_event_each)
 		struct target targets[FEW + 1];
 		struct target_list list = { .targets = targets, .n = rows[i].n };
 		struct plan plan = {};
-		struct error e = {};
 
 		/* Functions and USDT probes are counted together. */
 		for (size_t t = 0; t < list.n; t++)
 			targets[t] = (struct target){ .kind = t % 2 ? TARGET_USDT
 								    : TARGET_USER_FUNCTION };
-		assert_int_equal(plan_make(&list, rows[i].kernel, rows[i].avoid, &plan, &e), 0);
+		assert_int_equal(plan_make(&list, rows[i].kernel, rows[i].avoid, &plan, NULL), 0);
 		for (size_t t = 0; t < list.n; t++)
 			assert_int_equal(plan.backends[t], rows[i].backend);
 		assert_int_equal(plan.has_single_uprobes, rows[i].has_single_uprobes);
@@ -251,11 +248,10 @@ TEST(names_that_several_functions_may_have_want_addresses)
 		struct target targets[MANY];
 		struct target_list list = { .targets = targets, .n = rows[i].n };
 		struct plan plan = {};
-		struct error e = {};
 
 		for (size_t t = 0; t < list.n; t++)
 			targets[t] = rows[i].target;
-		assert_int_equal(plan_make(&list, rows[i].kernel, 0, &plan, &e), 0);
+		assert_int_equal(plan_make(&list, rows[i].kernel, 0, &plan, NULL), 0);
 		assert_int_equal(plan_wants_addresses(&plan, &list), rows[i].is_wanted);
 		plan_fini(&plan);
 	}
@@ -287,9 +283,8 @@ TEST(a_mixed_list_gets_every_program_it_needs_and_no_other)
 	};
 	struct target_list list = { .targets = targets, .n = ARRAY_SIZE(targets) };
 	struct plan plan = {};
-	struct error e = {};
 
-	assert_int_equal(plan_make(&list, &linux_6_1, 0, &plan, &e), 0);
+	assert_int_equal(plan_make(&list, &linux_6_1, 0, &plan, NULL), 0);
 	const uint8_t expected[] = { BACKEND_TRACEPOINT, BACKEND_UPROBE, BACKEND_KPROBE,
 				     BACKEND_UPROBE, BACKEND_UPROBE };
 	assert_int_equal(plan.n, ARRAY_SIZE(expected));
@@ -312,9 +307,8 @@ TEST(an_empty_list_makes_an_empty_plan)
 {
 	struct target_list list = {};
 	struct plan plan = {};
-	struct error e = {};
 
-	assert_int_equal(plan_make(&list, &bare, 0, &plan, &e), 0);
+	assert_int_equal(plan_make(&list, &bare, 0, &plan, NULL), 0);
 	assert_int_equal(plan.n, 0);
 	assert_int_equal(plan.programs, 0);
 	plan_fini(&plan);

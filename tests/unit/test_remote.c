@@ -225,8 +225,6 @@ UNUSED(struct trace_state *, object_state, const struct object *o)
 
 static int start(void **state)
 {
-	struct error e;
-
 	memcpy(roles, reader_roles, sizeof(roles));
 	roles[ROLE_OPENER].run = be_opener;
 	roles[ROLE_PARSER].run = be_parser;
@@ -235,7 +233,7 @@ static int start(void **state)
 		roles[i].wall_ns = LONG_NS;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
+	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, NULL))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
 	devices = devices_new(DEVICES_PAUSE_NS);
@@ -346,13 +344,12 @@ TEST_WITH_HELPERS(states_are_those_of_the_files)
 TEST_WITH_HELPERS(a_process_that_has_gone_has_no_list)
 {
 	struct remote_list list;
-	struct error e;
 	const pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(remote_list(files, (uint32_t)pid, &list, &e), -ESRCH);
+	assert_int_equal(remote_list(files, (uint32_t)pid, &list, NULL), -ESRCH);
 }
 
 TEST_WITH_HELPERS(a_table_that_makes_no_sense_is_none_and_its_reader_goes)
@@ -378,10 +375,9 @@ TEST_WITH_HELPERS(a_list_that_makes_no_sense_is_none)
 {
 	for (enum trick lie = LIST_TOO_SHORT; lie <= LIST_ODD; lie++) {
 		cleanup(remote_list_fini) struct remote_list list = {};
-		struct error e;
 
 		trick(ROLE_OPENER, ASK_LIST, lie);
-		assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -EBADMSG);
+		assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, NULL), -EBADMSG);
 		assert_int_equal(list.list.n, 0);
 	}
 	expect_libc();
@@ -539,7 +535,6 @@ TEST_WITH_HELPERS(files_that_take_too_much_time_are_not_read_any_more)
 	cleanup_free char *path = scratch_path("file");
 	cleanup(remote_table_fini) struct remote_table table = {};
 	struct file_state file;
-	struct error e;
 
 	remote_free(remote);
 	remote = remote_new(files, 1);
@@ -551,7 +546,7 @@ TEST_WITH_HELPERS(files_that_take_too_much_time_are_not_read_any_more)
 
 		assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 		assert_int_equal(
-			remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+			remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, NULL),
 			i ? -EDQUOT : 0);
 		remote_table_fini(&table);
 		(void)unlink(path);
@@ -565,14 +560,13 @@ TEST_WITH_HELPERS(a_file_that_has_changed_is_not_taken_for_what_it_was)
 	cleanup_free char *path = scratch_path("file");
 	struct remote_table table;
 	struct file_state file;
-	struct error e;
 	struct mapping m;
 
 	copy_self(path, 0755);
 	m = map_file(path);
 	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 	assert_int_equal(truncate(path, (off_t)file.fact.size + 1), 0);
-	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, NULL),
 			 -EAGAIN);
 	(void)unlink(path);
 }
@@ -583,7 +577,6 @@ TEST_WITH_HELPERS(what_is_no_program_has_no_table)
 	cleanup_free char *path = scratch_path("file");
 	struct remote_table table;
 	struct file_state file;
-	struct error e;
 	struct mapping m;
 
 	FILE *f = fopen(path, "we");
@@ -593,7 +586,7 @@ TEST_WITH_HELPERS(what_is_no_program_has_no_table)
 	(void)fclose(f);
 	m = map_file(path);
 	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
-	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, NULL),
 			 -ENOEXEC);
 	(void)unlink(path);
 }
@@ -626,12 +619,11 @@ TEST_WITH_HELPERS(without_a_warden_all_fails_and_nothing_waits)
 TEST_WITH_HELPERS(whoever_waits_returns_at_the_end)
 {
 	struct remote_list list;
-	struct error e;
 
 	expect_libc();
 	trick(ROLE_OPENER, ASK_LIST, HANG);
 	client_end(client);
-	assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -ECANCELED);
+	assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, NULL), -ECANCELED);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)

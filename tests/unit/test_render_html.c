@@ -17,11 +17,10 @@ static void expect_same_bytes(struct profile *p)
 {
 	const struct render_style style = {};
 	cleanup_strbuf struct strbuf page = {}, data = {}, pprof = {};
-	struct error e = {};
 
 	render(p, &style, &page);
 	profiles_write(p, &pprof);
-	assert_int_equal(page_data(page.text, page.n, "page", &data, &e), 0);
+	assert_int_equal(page_data(page.text, page.n, "page", &data, NULL), 0);
 	assert_int_equal(data.n, pprof.n);
 	assert_memory_equal(data.text, pprof.text, data.n);
 	profile_free(p);

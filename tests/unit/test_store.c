@@ -127,9 +127,7 @@ static bool has_chunk(uint64_t key)
 
 static void rotate(void)
 {
-	struct error e;
-
-	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(store_rotate(s, NULL), 0);
 }
 
 /* The count of the only row with that user stack of @n words; 0: there is none. */
@@ -266,7 +264,6 @@ TEST_WITH_OBJECT(a_row_says_when_it_was_hit_first)
 
 TEST_WITH_OBJECT(rows_of_two_generations_are_one)
 {
-	struct error e;
 	uint64_t hash;
 
 	start(&ample);
@@ -278,7 +275,7 @@ TEST_WITH_OBJECT(rows_of_two_generations_are_one)
 	rotate();
 	assert_int_equal(o.state.turn, FIRST_TURN + 2);
 	put_row(0, hash, 5, 0);
-	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(store_stop(s, NULL), 0);
 	assert_int_equal(o.state.turn, TURN_OFF);
 	assert_int_equal(count_of(hash, 20), 12);
 	store_clear(s);
@@ -353,7 +350,6 @@ TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
 {
 	uint64_t wanted, other, words[STACK_WORDS];
 	uint32_t number;
-	struct error e;
 
 	struct stacks some = { .object = &o, .max_chunks = 2 }; /* so they are many */
 
@@ -363,11 +359,11 @@ TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
 	assert_false(stacks_want(&some, wanted));
 	assert_false(stacks_want(&some, 0));
 	assert_false(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_read_wanted(&some, 0, &e), 0); /* has no room */
+	assert_int_equal(stacks_read_wanted(&some, 0, NULL), 0); /* has no room */
 	assert_false(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_forget(&some, &e), 0);
+	assert_int_equal(stacks_forget(&some, NULL), 0);
 	assert_true(has_chunk(wanted)); /* it is not known yet */
-	assert_int_equal(stacks_read_wanted(&some, SIZE_MAX, &e), 0);
+	assert_int_equal(stacks_read_wanted(&some, SIZE_MAX, NULL), 0);
 	assert_true(stacks_find(&some, wanted, false, &number));
 	assert_int_equal(stacks_words(&some, number, words), 5);
 	assert_false(stacks_find(&some, other, false, &number));
@@ -483,7 +479,6 @@ static void begin_pair(uint32_t thread, uint64_t kernel, uint64_t user)
 TEST_WITH_OBJECT(pairs_that_have_not_ended_keep_their_stacks)
 {
 	struct store_budget budget = ample;
-	struct error e;
 	uint64_t kernel, user, other;
 
 	budget.user_bytes = 1ULL << 32;
@@ -505,7 +500,7 @@ TEST_WITH_OBJECT(pairs_that_have_not_ended_keep_their_stacks)
 	}
 	put_row(kernel, user, 5, 0);
 	put_row(0, other, 1, 0);
-	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(store_stop(s, NULL), 0);
 	assert_int_equal(count_of(user, 30), 5);
 	assert_int_equal(count_of(other, 30), 0); /* it has been forgotten */
 	assert_int_equal(store_losses(s)->n_open, 1);
@@ -738,8 +733,6 @@ TEST_WITH_OBJECT(rows_of_a_report_stay_while_counting_goes_on)
 /* Working in takes time, too. */
 TEST_WITH_OBJECT(maps_are_emptied_while_rows_are_worked_in)
 {
-	struct error e;
-
 	start(&ample);
 	for (uint64_t i = 1; i <= 1500; i++)
 		put_row(0, put_stack(i, 3), i, 0);
@@ -753,7 +746,7 @@ TEST_WITH_OBJECT(maps_are_emptied_while_rows_are_worked_in)
 	store_clear(s);
 	for (uint64_t i = 1; i <= 600; i++) /* the last ones: nothing is to be counted any more */
 		put_row(0, put_stack(i, 3), 1, 0);
-	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(store_stop(s, NULL), 0);
 	o.state.n_rows[0] = o.state.n_rows[1] = ample.max_rows;
 	assert_int_equal(n_rows(), 1600);
 	assert_int_equal(o.state.turn, TURN_OFF);
@@ -778,7 +771,6 @@ static void flood(struct object *unused)
 TEST_WITH_OBJECT(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
 {
 	struct store_budget budget = ample;
-	struct error e;
 	size_t n;
 
 	budget.user_bytes = 64 << 10;
@@ -787,12 +779,12 @@ TEST_WITH_OBJECT(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_ro
 	n_flooded = 0;
 	o.on_wait = flood;
 	for (unsigned i = 1; i <= 5; i++) {
-		assert_int_equal(store_rotate(s, &e), 0);
+		assert_int_equal(store_rotate(s, NULL), 0);
 		assert_in_range(o.n_waits, 1, 20 * i);
 		assert_in_range(store_bytes(s), 0, 2 << 20);
 	}
 	o.on_wait = NULL;
-	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(store_stop(s, NULL), 0);
 	(void)store_rows(s, &n);
 	assert_int_equal(n + n_lost(LOSS_BUDGET), n_flooded);
 }
@@ -867,18 +859,16 @@ TEST_WITH_OBJECT(new_rows_wait_for_the_memory_of_a_report)
 /* While the kernel looks through an empty map, it runs no program on that CPU. */
 TEST_WITH_OBJECT(no_level_is_read_behind_the_last_row)
 {
-	struct error e;
-
 	start(&ample);
-	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(store_rotate(s, NULL), 0);
 	assert_int_equal(o.n_asked[0] + o.n_asked[1], 0); /* there is no row */
 	put_row(0, put_stack(1, 3), 5, 0);
-	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(store_rotate(s, NULL), 0);
 	assert_int_equal(o.n_asked[0], 1);
 	assert_int_equal(o.n_asked[1], 0);
 	for (uint64_t i = 1; i <= FIRST + 1; i++)
 		put_row(0, put_stack(i, 3), 1, 0);
-	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(store_rotate(s, NULL), 0);
 	assert_int_equal(o.n_asked[1], 1);
 	assert_int_equal(count_of(STACK_HASH(1 << 8), 3), 6);
 	assert_int_equal(count_of(STACK_HASH((uint64_t)(FIRST + 1) << 8), 3), 1);

@@ -94,9 +94,8 @@ static struct image *open_made(const struct made_section *sections, size_t n)
 	size_t size;
 	cleanup_free void *file = made_elf(sections, n, N_CODE, &size);
 	struct image *im;
-	struct error e;
 
-	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	assert_int_equal(image_open_memory(file, size, "made", &im, NULL), 0);
 	made_bytes = size;
 	return im;
 }
@@ -105,9 +104,8 @@ static void make_table(const struct section *s, struct unwind_table *ret)
 {
 	const struct made_section section = { ".eh_frame", s->data, s->n };
 	cleanup(image_freep) struct image *im = open_made(&section, 1);
-	struct error e;
 
-	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
 }
 
 static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
@@ -407,7 +405,6 @@ TEST(entries_in_the_64_bit_format)
 {
 	cleanup(section_fini) struct section s = {}, debug = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
-	struct error e;
 
 	put(&s,
 	    "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
@@ -430,7 +427,7 @@ TEST(entries_in_the_64_bit_format)
 						 { ".debug_frame", debug.data, debug.n } };
 	struct image *im = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 	image_close(im);
 	expect_offset(&t, CODE, 16);
 	expect_offset(&t, CODE + 0x10, 24);
@@ -611,7 +608,6 @@ TEST(both_sections_and_stubs_without_cfi)
 	cleanup(section_fini) struct section s = {}, debug = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
-	struct error e;
 
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
 	/* .debug_frame: 0xffffffff in CIEs, their offset in FDEs, no augmentation */
@@ -630,7 +626,7 @@ TEST(both_sections_and_stubs_without_cfi)
 						 { ".debug_frame", debug.data, debug.n } };
 	struct image *im = open_made(sections, ARRAY_SIZE(sections));
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 	image_close(im);
 	expect_offset(&t, CODE, 16);        /* .eh_frame goes first */
 	expect_offset(&t, CODE + 0x10, 32); /* .debug_frame where that says nothing */
@@ -652,7 +648,6 @@ TEST(gos_code_has_frame_pointers)
 	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table t = {}, without = {};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
-	struct error e;
 
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
 
@@ -662,8 +657,8 @@ TEST(gos_code_has_frame_pointers)
 	struct image *im = open_made(sections, 3);
 	struct image *bare = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
-	assert_int_equal(unwind_table_make(bare, BUDGET, &without, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
+	assert_int_equal(unwind_table_make(bare, BUDGET, &without, NULL), 0);
 	image_close(im);
 	image_close(bare);
 	expect_rule(&t, at, UNWIND_FRAME_POINTERS, "Go");
@@ -682,7 +677,6 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 {
 	cleanup(section_fini) struct section s = {};
 	uint8_t text[512] = {};
-	struct error e;
 
 	memcpy(text + where, code, n);
 	put_offset_fde(&s, put_cie(&s, "z", 0), MADE_VADDR + MADE_HEAD + covered, n_covered, 16);
@@ -691,7 +685,7 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 						 { ".eh_frame", s.data, s.n } };
 	cleanup(image_freep) struct image *im = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
 }
 
 TEST(signals_return_where_nothing_is_said_of_it)
@@ -760,7 +754,6 @@ TEST(clone_has_no_entry_behind_its_system_call)
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 		const size_t cie = put_cie(&s, "z", 0), n = cases[i].n;
 		uint8_t text[512] = {};
-		struct error e;
 
 		memcpy(text + 0x40, cases[i].code, n);
 		put_offset_fde(&s, cie, at - 0x30, 0x30, 16);
@@ -770,7 +763,7 @@ TEST(clone_has_no_entry_behind_its_system_call)
 							 { ".eh_frame", s.data, s.n } };
 		struct image *im = open_made(sections, 2);
 
-		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+		assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 		image_close(im);
 		expect_offset(&t, at - 1, 16);
 		for (int k = 0; k < (int)n; k++)
@@ -828,7 +821,6 @@ TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 		cleanup(section_fini) struct section s = {};
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 		uint8_t text[0x2000] = {};
-		struct error e;
 
 		memset(text, 0x90, sizeof(text));
 		memcpy(text + 0x800, exit, sizeof(exit) - 1);
@@ -843,7 +835,7 @@ TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 							 { ".eh_frame", s.data, s.n } };
 		struct image *im = open_made(sections, 2);
 
-		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+		assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 		image_close(im);
 		expect_offset(&t, at + 0x7ff, 80);
 		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
@@ -900,9 +892,8 @@ TEST(a_program_without_cfi_begins_at_its_entry_point)
 	const char text[512] = "\x31\xed";
 	const struct made_section section = { ".text", text, sizeof(text) };
 	struct image *im = open_made(&section, 1);
-	struct error e;
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 	image_close(im);
 	expect_rule(&t, at - 1, made, "before");
 	expect_rule(&t, at, root, "entry");

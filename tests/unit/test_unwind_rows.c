@@ -301,9 +301,8 @@ TEST(every_row_of_the_vdso_is_as_libdw_says)
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping *vdso = NULL;
 	struct image *im = NULL;
-	struct error e = {};
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
 	for (size_t i = 0; i < list.n; i++)
 		if (strcmp(list.mappings[i].path, "[vdso]") == 0)
 			vdso = &list.mappings[i];
@@ -313,7 +312,7 @@ TEST(every_row_of_the_vdso_is_as_libdw_says)
 	size_t size = vdso->end - vdso->start;
 	Elf *elf = elf_memory(data, size);
 
-	assert_int_equal(image_open_memory(data, size, "[vdso]", &im, &e), 0);
+	assert_int_equal(image_open_memory(data, size, "[vdso]", &im, NULL), 0);
 	assert_non_null(elf);
 	assert_int_equal(compare_image("[vdso]", im, elf), 0);
 	elf_end(elf);
@@ -328,7 +327,6 @@ static struct image *open_without_sections(const char *path, enum missing missin
 	Elf64_Ehdr *head = (Elf64_Ehdr *)data;
 	struct image *im = NULL;
 	FILE *f = fopen(path, "r");
-	struct error e = {};
 	size_t n = f ? fread(data, 1, sizeof(data), f) : 0;
 
 	assert_in_range(n, sizeof(*head), sizeof(data) - 1);
@@ -338,7 +336,7 @@ static struct image *open_without_sections(const char *path, enum missing missin
 	if (missing != THEIR_NAMES)
 		head->e_shoff = 0;
 	head->e_shstrndx = 0;
-	assert_int_equal(image_open_memory(data, n, path, &im, &e), 0);
+	assert_int_equal(image_open_memory(data, n, path, &im, NULL), 0);
 	return im;
 }
 
@@ -348,11 +346,10 @@ static void expect_the_same_rules(const char *path, struct image *whole, struct 
 	const struct compared c = { .name = path, .im = whole };
 	struct unwind_table table, same;
 	struct code_range code[8];
-	struct error e = {};
 	size_t n = image_code_ranges(whole, code, ARRAY_SIZE(code));
 
-	assert_int_equal(unwind_table_make(whole, BUDGET, &table, &e), 0);
-	assert_int_equal(unwind_table_make(bare, BUDGET, &same, &e), 0);
+	assert_int_equal(unwind_table_make(whole, BUDGET, &table, NULL), 0);
+	assert_int_equal(unwind_table_make(bare, BUDGET, &same, NULL), 0);
 	for (size_t i = 0; i < n; i++)
 		for (uint64_t at = code[i].start; at < code[i].end; at++)
 			if (!same_rule(unwind_table_at(&table, at), unwind_table_at(&same, at)) &&
@@ -366,9 +363,8 @@ TEST(where_section_headers_do_not_a_segment_says_where_rows_are)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
 		struct image *bare = open_without_sections(usual[i], i % MISSING), *whole = NULL;
-		struct error e = {};
 
-		assert_int_equal(image_open(usual[i], &whole, &e), 0);
+		assert_int_equal(image_open(usual[i], &whole, NULL), 0);
 		expect_the_same_rules(usual[i], whole, bare);
 		image_close(whole);
 		image_close(bare);
@@ -380,10 +376,9 @@ TEST(libc_takes_less_than_256_KiB)
 {
 	struct unwind_table table;
 	struct image *im = NULL;
-	struct error e = {};
 
-	assert_int_equal(image_open(usual[0], &im, &e), 0);
-	assert_int_equal(unwind_table_make(im, 256UL << 10, &table, &e), 0);
+	assert_int_equal(image_open(usual[0], &im, NULL), 0);
+	assert_int_equal(unwind_table_make(im, 256UL << 10, &table, NULL), 0);
 	assert_true(table.n_entries > 20000);
 	unwind_table_fini(&table);
 	image_close(im);

@@ -188,10 +188,9 @@ static void check_value(const char *text)
 	struct expression x;
 	struct value_code code;
 	int64_t value = 0;
-	struct error e;
 
 	parse_with_places(text, &x);
-	assert_int_equal(value_code_make(&x, 1, false, &code, &e), 0);
+	assert_int_equal(value_code_make(&x, 1, false, &code, NULL), 0);
 	assert_int_equal(run_value(&code, 0, &value), 0);
 	if (value != expected_value(&x))
 		fail_msg("'%s' is %lld, not %lld", text, (long long)value,
@@ -314,7 +313,6 @@ TEST(the_number_chooses_the_expression)
 {
 	struct expression of[VALUES_MOST];
 	struct value_code code;
-	struct error e;
 
 	set_words(11, 22, 33, 44);
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -323,7 +321,7 @@ TEST(the_number_chooses_the_expression)
 							   .number = 1000 + (int64_t)i,
 							   .type = { 8, true } };
 	}
-	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, &e), 0);
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, NULL), 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(of); i += 51) {
 		int64_t value = 0;
 
@@ -347,14 +345,13 @@ TEST(the_code_knows_whether_its_values_have_a_sign)
 	static const struct value_type words_of[] = { { 8, false }, { 8, true }, { 4, false } };
 	struct expression of[2];
 	struct value_code code;
-	struct error e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		parse_with_places(rows[i].text, &of[0]);
 		for (size_t n = 0; n < of[0].n; n++)
 			if (of[0].nodes[n].op == EXPRESSION_CONTEXT)
 				of[0].nodes[n].type = words_of[of[0].nodes[n].number / 8 % 3];
-		assert_int_equal(value_code_make(of, 1, false, &code, &e), 0);
+		assert_int_equal(value_code_make(of, 1, false, &code, NULL), 0);
 		assert_int_equal(code.is_unsigned, rows[i].is_unsigned);
 		value_code_fini(&code);
 	}
@@ -362,7 +359,7 @@ TEST(the_code_knows_whether_its_values_have_a_sign)
 		parse_with_places("a", &of[i]);
 		of[i].nodes[0].type = words_of[i];
 	}
-	assert_int_equal(value_code_make(of, 2, false, &code, &e), 0);
+	assert_int_equal(value_code_make(of, 2, false, &code, NULL), 0);
 	assert_false(code.is_unsigned);
 	value_code_fini(&code);
 }
@@ -371,14 +368,13 @@ TEST(too_much_code_is_refused)
 {
 	static struct expression of[VALUES_MOST];
 	struct value_code code;
-	struct error e;
 	char text[256] = "a";
 
 	while (strlen(text) < 110)
 		strcat(text, "/c%a");
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
 		parse_with_places(text, &of[i]);
-	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), true, &code, &e), -E2BIG);
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), true, &code, NULL), -E2BIG);
 	value_code_fini(&code);
 }
 
@@ -388,7 +384,6 @@ TEST(what_is_unknown_or_unreadable_is_no_value)
 	struct expression of[3];
 	struct value_code code;
 	int64_t value;
-	struct error e;
 
 	set_words(4096, 0, 0, 0); /* nothing is mapped there */
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
@@ -397,7 +392,7 @@ TEST(what_is_unknown_or_unreadable_is_no_value)
 	of[2].nodes[1] = (struct expression_node){
 		.op = EXPRESSION_KERNEL_MEMORY, .base = 0, .number = 8, .type = { 8, true }
 	};
-	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, &e), 0);
+	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), false, &code, NULL), 0);
 	assert_int_equal(run_value(&code, 0, &value), 0);
 	assert_int_equal(run_value(&code, 1, &value), NO_VALUE);
 	assert_int_equal(run_value(&code, 2, &value), NO_VALUE);
@@ -410,7 +405,6 @@ TEST(memory_is_read_by_an_index)
 	struct expression x = { .n = 1 };
 	struct value_code code;
 	int64_t value;
-	struct error e;
 
 	x.nodes[0] = (struct expression_node){ .op = EXPRESSION_USER_MEMORY,
 					       .number = 4,
@@ -420,7 +414,7 @@ TEST(memory_is_read_by_an_index)
 					       .has_index = true,
 					       .type = { 4, true } };
 	for (int by_helper = 0; by_helper < 2; by_helper++) {
-		assert_int_equal(value_code_make(&x, 1, by_helper, &code, &e), 0);
+		assert_int_equal(value_code_make(&x, 1, by_helper, &code, NULL), 0);
 		set_words(0, (uintptr_t)table, 1, 0);
 		assert_int_equal(run_value(&code, 0, &value), 0);
 		assert_int_equal(value, 30);

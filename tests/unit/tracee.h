@@ -64,10 +64,9 @@ static inline struct image *open_vdso(const struct tracee *t, const struct mappi
 	size_t size = m->end - m->start;
 	cleanup_free void *data = xmalloc(size);
 	struct image *im;
-	struct error e;
 
 	if (pread(t->memory, data, size, (off_t)m->start) != (ssize_t)size ||
-	    image_open_memory(data, size, m->path, &im, &e) != 0)
+	    image_open_memory(data, size, m->path, &im, NULL) != 0)
 		fail_msg("the vdso of process %d cannot be read", t->pid);
 	return im;
 }
