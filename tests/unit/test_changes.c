@@ -225,71 +225,53 @@ static size_t count_false(const struct process *how, struct pair pair)
 	return n_false;
 }
 
-static const struct process processes[] = {
-	{ .least = 1, .most = 60 },                /* Poisson */
-	{ .least = 0, .most = 0.6 },               /* rare functions */
-	{ .least = 1, .most = 30, .common = 0.9 }, /* load that varies */
-	{ .least = 0.5, .most = 10, .common = 0.5, .burst = 0.1 } /* bursts */,
-	{ .least = 5, .most = 40, .memory = 0.6 }, /* phases longer than a slice */
-};
-
-static void expect_promise(const struct process *how, const struct pair *pair, const char *name)
-{
-	const size_t n_false = count_false(how, *pair);
-
-	print_message("%s: %zu of %d pairs have a wrong claim\n", name, n_false, N_PAIRS);
-	assert_true(n_false * 20 <= N_PAIRS);
-}
-
-TEST(slices_of_one_process_rarely_make_a_claim)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(processes); i++) {
-		/* Phases cannot be told from changes if there are few slices. */
-		const size_t n_slices = processes[i].memory > 0 ? 60 : 20;
-		const struct pair pair = { .after = { .n_slices = n_slices, .value = "hits" },
-					   .before = { .n_slices = n_slices, .value = "hits" },
-					   .n_files = 1,
-					   .basis = CHANGES_SLICES };
-
-		expect_promise(&processes[i], &pair, "slices");
+#define PAIR(n_after, n_before, name, files, of)                                           \
+	{                                                                                  \
+		.after = { .n_slices = (n_after), .value = (name) },                       \
+		.before = { .n_slices = (n_before), .value = (name) }, .n_files = (files), \
+		.basis = (of)                                                              \
 	}
-}
 
-TEST(runs_of_different_length_have_equal_rates)
+TEST(runs_of_one_process_rarely_make_a_claim)
 {
-	const struct pair pair = { .after = { .n_slices = 50, .value = "hits" },
-				   .before = { .n_slices = 20, .value = "hits" },
-				   .n_files = 1,
-				   .basis = CHANGES_SLICES };
+	static const struct {
+		const char *name;
+		struct process how;
+		struct pair pair;
+	} rows[] = {
+		{ "Poisson", { .least = 1, .most = 60 }, PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
+		{ "rare functions", { .most = 0.6 }, PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
+		{ "load that varies",
+		  { .least = 1, .most = 30, .common = 0.9 },
+		  PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
+		{ "bursts",
+		  { .least = 0.5, .most = 10, .common = 0.5, .burst = 0.1 },
+		  PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
+		/* Phases cannot be told from changes if there are few slices. */
+		{ "phases longer than a slice",
+		  { .least = 5, .most = 40, .memory = 0.6 },
+		  PAIR(60, 60, "hits", 1, CHANGES_SLICES) },
+		{ "lengths", { .least = 1, .most = 60 }, PAIR(50, 20, "hits", 1, CHANGES_SLICES) },
+		{ "three files",
+		  { .least = 1, .most = 60, .of_run = 0.2 },
+		  PAIR(0, 0, "hits", 3, CHANGES_FILES) },
+		{ "six files",
+		  { .least = 1, .most = 60, .of_run = 0.2 },
+		  PAIR(0, 0, "hits", 6, CHANGES_FILES) },
+		{ "three files, rare", { .most = 3 }, PAIR(0, 0, "hits", 3, CHANGES_FILES) },
+		{ "six files, rare", { .most = 3 }, PAIR(0, 0, "hits", 6, CHANGES_FILES) },
+		{ "samples",
+		  { .least = 1, .most = 60 },
+		  PAIR(0, 0, "samples", 1, CHANGES_SAMPLES) },
+	};
 
-	expect_promise(&processes[0], &pair, "lengths");
-}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const size_t n_false = count_false(&rows[i].how, rows[i].pair);
 
-TEST(files_of_one_process_rarely_make_a_claim)
-{
-	static const struct process how[] = { { .least = 1, .most = 60, .of_run = 0.2 },
-					      { .least = 0, .most = 3 } };
-	static const size_t n_files[] = { 3, 6 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(how); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(n_files); k++) {
-			const struct pair pair = { .after = { .value = "hits" },
-						   .before = { .value = "hits" },
-						   .n_files = n_files[k],
-						   .basis = CHANGES_FILES };
-
-			expect_promise(&how[i], &pair, "files");
-		}
-}
-
-TEST(samples_alone_rarely_make_a_claim)
-{
-	const struct pair pair = { .after = { .value = "samples" },
-				   .before = { .value = "samples" },
-				   .n_files = 1,
-				   .basis = CHANGES_SAMPLES };
-
-	expect_promise(&processes[0], &pair, "samples");
+		print_message("%s: %zu of %d pairs have a wrong claim\n", rows[i].name, n_false,
+			      N_PAIRS);
+		assert_true(n_false * 20 <= N_PAIRS);
+	}
 }
 
 static const struct change *change_of(const struct changes *c, const char *name)
@@ -330,21 +312,11 @@ static size_t count_found(struct pair pair, double mean, double factor, bool nor
 
 TEST(a_true_change_is_found)
 {
-	const struct pair slices = { .after = { .n_slices = 20, .value = "hits" },
-				     .before = { .n_slices = 20, .value = "hits" },
-				     .n_files = 1,
-				     .basis = CHANGES_SLICES };
-	const struct pair files = { .after = { .value = "hits" },
-				    .before = { .value = "hits" },
-				    .n_files = 5,
-				    .basis = CHANGES_FILES };
-	const struct pair samples = { .after = { .value = "samples" },
-				      .before = { .value = "samples" },
-				      .n_files = 1,
-				      .basis = CHANGES_SAMPLES };
+	const struct pair slices = PAIR(20, 20, "hits", 1, CHANGES_SLICES);
+	const struct pair files = PAIR(0, 0, "hits", 5, CHANGES_FILES);
+	const struct pair samples = PAIR(0, 0, "samples", 1, CHANGES_SAMPLES);
 
-	/* 100 hits in each of 20 slices: a change by 40 %. With rates, the load must be even.
-	 */
+	/* 100 hits in each of 20 slices: a change by 40 %. With rates, the load must be even. */
 	assert_true(count_found(slices, 100, 1.4, true) >= 95);
 	assert_true(count_found(slices, 100, 0.65, true) >= 95);
 	assert_true(count_found(slices, 100, 2.5, false) >= 95);
@@ -355,14 +327,8 @@ TEST(a_true_change_is_found)
 
 TEST(without_data_there_is_no_claim)
 {
-	const struct pair short_runs = { .after = { .n_slices = 19, .value = "hits" },
-					 .before = { .n_slices = 20, .value = "hits" },
-					 .n_files = 1,
-					 .basis = CHANGES_NO_DATA };
-	const struct pair two_files = { .after = { .value = "hits" },
-					.before = { .value = "hits" },
-					.n_files = 2,
-					.basis = CHANGES_NO_DATA };
+	const struct pair short_runs = PAIR(19, 20, "hits", 1, CHANGES_NO_DATA);
+	const struct pair two_files = PAIR(0, 0, "hits", 2, CHANGES_NO_DATA);
 
 	assert_int_equal(count_found(short_runs, 100, 10, false), 0);
 	assert_int_equal(count_found(two_files, 100, 10, true), 0);
