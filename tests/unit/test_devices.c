@@ -30,11 +30,21 @@ static void end_hanging(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-TEST(a_place_where_a_helper_hangs_is_dead_at_once)
+static struct devices *d;
+
+static int free_devices(void **state)
 {
-	struct devices *d = devices_new(LONG_NS);
+	devices_free(d);
+	return 0;
+}
+
+#define TEST_OF_DEVICES(name) TEST_WITH(name, NULL, free_devices)
+
+TEST_OF_DEVICES(a_place_where_a_helper_hangs_is_dead_at_once)
+{
 	const pid_t pid = start_hanging();
 
+	d = devices_new(LONG_NS);
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_silence(d, PLACE, pid);
 	assert_false(devices_may_ask(d, PLACE));
@@ -42,13 +52,11 @@ TEST(a_place_where_a_helper_hangs_is_dead_at_once)
 	assert_true(devices_may_ask(d, PLACE + 1));
 	end_hanging(pid);
 	assert_false(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
-TEST(one_that_was_only_slow_is_dead_the_second_time)
+TEST_OF_DEVICES(one_that_was_only_slow_is_dead_the_second_time)
 {
-	struct devices *d = devices_new(LONG_NS);
-
+	d = devices_new(LONG_NS);
 	devices_note_silence(d, PLACE, 0);
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_answer(d, PLACE);
@@ -56,29 +64,27 @@ TEST(one_that_was_only_slow_is_dead_the_second_time)
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_silence(d, PLACE, 0);
 	assert_false(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
 /* Each try could leave one more helper behind, and there are four. */
-TEST(nothing_is_tried_while_a_helper_hangs_there)
+TEST_OF_DEVICES(nothing_is_tried_while_a_helper_hangs_there)
 {
-	struct devices *d = devices_new(1);
 	const pid_t pid = start_hanging();
 
+	d = devices_new(1);
 	devices_note_silence(d, PLACE, pid);
 	assert_false(devices_may_ask(d, PLACE));
 	devices_note_answer(d, PLACE); /* to a question from before */
 	assert_false(devices_may_ask(d, PLACE));
 	end_hanging(pid);
 	assert_true(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
-TEST(nothing_is_tried_while_one_of_two_helpers_hangs_there)
+TEST_OF_DEVICES(nothing_is_tried_while_one_of_two_helpers_hangs_there)
 {
-	struct devices *d = devices_new(1);
 	const pid_t first = start_hanging(), second = start_hanging();
 
+	d = devices_new(1);
 	devices_note_silence(d, PLACE, first);
 	devices_note_silence(d, PLACE, second);
 	end_hanging(first);
@@ -87,14 +93,12 @@ TEST(nothing_is_tried_while_one_of_two_helpers_hangs_there)
 	assert_true(devices_is_dead(d, PLACE));
 	end_hanging(second);
 	assert_true(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
 /* Each silence costs its lane 2 s, whatever it answers in between. */
-TEST(one_that_answers_now_and_then_is_dead_the_third_time)
+TEST_OF_DEVICES(one_that_answers_now_and_then_is_dead_the_third_time)
 {
-	struct devices *d = devices_new(LONG_NS);
-
+	d = devices_new(LONG_NS);
 	for (int i = 0; i < 3; i++) {
 		assert_true(devices_may_ask(d, PLACE));
 		devices_note_silence(d, PLACE, 0);
@@ -106,13 +110,11 @@ TEST(one_that_answers_now_and_then_is_dead_the_third_time)
 	assert_true(devices_may_ask(d, PLACE));
 	devices_note_silence(d, PLACE, 0);
 	assert_false(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
-TEST(after_a_while_without_a_silence_all_are_forgotten)
+TEST_OF_DEVICES(after_a_while_without_a_silence_all_are_forgotten)
 {
-	struct devices *d = devices_new(1);
-
+	d = devices_new(1);
 	for (int i = 0; i < 10; i++) {
 		devices_note_silence(d, PLACE, 0);
 		(void)usleep(1000); /* 32 ns are enough */
@@ -120,13 +122,11 @@ TEST(after_a_while_without_a_silence_all_are_forgotten)
 	}
 	devices_note_silence(d, PLACE, 0);
 	assert_false(devices_is_dead(d, PLACE));
-	devices_free(d);
 }
 
-TEST(after_a_pause_one_question_tries_it_again)
+TEST_OF_DEVICES(after_a_pause_one_question_tries_it_again)
 {
-	struct devices *d = devices_new(NS_PER_S / 2);
-
+	d = devices_new(NS_PER_S / 2);
 	devices_note_silence(d, PLACE, 0);
 	devices_note_silence(d, PLACE, 0);
 	while (!devices_may_ask(d, PLACE))
@@ -140,14 +140,13 @@ TEST(after_a_pause_one_question_tries_it_again)
 	devices_note_answer(d, PLACE);
 	for (int i = 0; i < 3; i++)
 		assert_true(devices_may_ask(d, PLACE));
-	devices_free(d);
 }
 
-TEST(the_pause_doubles_with_each_silence_up_to_a_bound)
+TEST_OF_DEVICES(the_pause_doubles_with_each_silence_up_to_a_bound)
 {
 	const uint64_t pause = NS_PER_S / 100;
-	struct devices *d = devices_new(pause);
 
+	d = devices_new(pause);
 	devices_note_silence(d, PLACE, 0);
 	for (unsigned n = 2; n < 6; n++) {
 		const uint64_t silent = clock_ns(CLOCK_MONOTONIC);
@@ -161,7 +160,6 @@ TEST(the_pause_doubles_with_each_silence_up_to_a_bound)
 		devices_note_silence(d, PLACE, 0);
 	while (!devices_may_ask(d, PLACE)) /* that ends */
 		(void)usleep(1000);
-	devices_free(d);
 }
 
 TEST(what_lies_below_a_root_is_as_many_places_as_users_and_kinds)

@@ -13,34 +13,38 @@ static const struct screen_head sample = {
 	.rows = 512,
 };
 
-TEST(the_head_names_the_numbers)
+static void expect_head(const struct screen_head *head, size_t columns, const char *expected)
 {
 	cleanup_strbuf struct strbuf to = {};
+
+	screen_put_head(&to, head, columns);
+	assert_string_equal(to.text, expected);
+}
+
+TEST(the_head_names_the_numbers)
+{
 	struct screen_head head = sample;
 
-	screen_put_head(&to, &head, 200);
-	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   "
-				     "512 rows   lost 0");
-	strbuf_clear(&to);
+	expect_head(&head, 200,
+		    "t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   "
+		    "512 rows   lost 0");
 	head.elapsed_ns = 3723 * 1000000000ULL;
 	head.hits = 999;
 	head.hits_per_s = 0;
 	head.lost = 12000;
 	head.is_paused = true;
-	screen_put_head(&to, &head, 200);
-	assert_string_equal(to.text, "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 rows   "
-				     "lost 12,000   [paused]");
+	expect_head(&head, 200,
+		    "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 rows   "
+		    "lost 12,000   [paused]");
 }
 
 TEST(one_of_a_kind_is_no_plural)
 {
-	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	head.hits = head.rows = 1;
 	head.hits_per_s = 0;
-	screen_put_head(&to, &head, 200);
-	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1 hit (0/s)   1 row   lost 0");
+	expect_head(&head, 200, "t:sched:sched_switch   0:42   1 hit (0/s)   1 row   lost 0");
 }
 
 TEST(the_last_message_is_above_the_keys)
@@ -68,18 +72,16 @@ TEST(the_last_message_is_above_the_keys)
 
 TEST(the_head_has_losses_and_the_pause_on_a_narrow_terminal)
 {
-	cleanup_strbuf struct strbuf to = {};
 	struct screen_head head = sample;
 
 	head.lost = 7;
 	head.is_paused = true;
-	screen_put_head(&to, &head, 80);
-	assert_string_equal(to.text, "t:sched:sched>   0:42   1,204,331 hits (28,663/s)   "
-				     "512 rows   lost 7   [paused]");
-	strbuf_clear(&to);
-	screen_put_head(&to, &head, 66);
-	assert_string_equal(to.text, "0:42   1,204,331 hits (28,663/s)   512 rows   lost 7   "
-				     "[paused]");
+	expect_head(&head, 80,
+		    "t:sched:sched>   0:42   1,204,331 hits (28,663/s)   "
+		    "512 rows   lost 7   [paused]");
+	expect_head(&head, 66,
+		    "0:42   1,204,331 hits (28,663/s)   512 rows   lost 7   "
+		    "[paused]");
 }
 
 TEST(foreign_text_in_the_head_is_escaped)
@@ -92,8 +94,7 @@ TEST(foreign_text_in_the_head_is_escaped)
 	assert_memory_equal(to.text, "c:\\x1b[2J\\x0a   ", 16);
 }
 
-/* Columns that @text takes: colours none, scripts from U+1100 on two, except punctuation and lines.
- */
+/* Columns of @text: colours have none, scripts from U+1100 on two, but punctuation and lines. */
 static size_t columns_of(const char *text, size_t n)
 {
 	size_t columns = 0;

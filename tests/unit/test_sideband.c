@@ -12,71 +12,73 @@
 #define RING_BYTES 512
 #define PAGE_BYTES 4096
 
-/* A record that is being made; the buffer is as long as it is when it is done. */
-struct made {
+/* A record that is being made. */
+static struct made {
 	uint8_t bytes[MAX_RECORD_BYTES];
 	size_t n;
-};
+} m;
 
-static void begin(struct made *m, uint32_t type, uint16_t misc)
+static struct process_event event; /* what was parsed or taken last */
+
+static void begin(uint32_t type, uint16_t misc)
 {
 	struct perf_event_header header = { .type = type, .misc = misc };
 
-	memset(m, 0, sizeof(*m));
-	memcpy(m->bytes, &header, sizeof(header));
-	m->n = sizeof(header);
+	m = (struct made){};
+	memcpy(m.bytes, &header, sizeof(header));
+	m.n = sizeof(header);
 }
 
-static void put(struct made *m, const void *from, size_t n)
+static void put(const void *from, size_t n)
 {
-	memcpy(m->bytes + m->n, from, n);
-	m->n += n;
+	memcpy(m.bytes + m.n, from, n);
+	m.n += n;
 }
 
-static void put_u32(struct made *m, uint32_t value)
+static void put_u32(uint32_t value)
 {
-	put(m, &value, sizeof(value));
+	put(&value, sizeof(value));
 }
 
-static void put_u64(struct made *m, uint64_t value)
+static void put_u64(uint64_t value)
 {
-	put(m, &value, sizeof(value));
+	put(&value, sizeof(value));
 }
 
 /* Padded as the kernel does. */
-static void put_text(struct made *m, const char *text)
+static void put_text(const char *text)
 {
-	put(m, text, strlen(text) + 1);
-	m->n = (m->n + 7) / 8 * 8;
+	put(text, strlen(text) + 1);
+	m.n = (m.n + 7) / 8 * 8;
 }
 
-static void set_size(struct made *m, uint16_t size)
+static void set_size(uint16_t size)
 {
-	memcpy(m->bytes + offsetof(struct perf_event_header, size), &size, sizeof(size));
+	memcpy(m.bytes + offsetof(struct perf_event_header, size), &size, sizeof(size));
 }
 
-static void end(struct made *m, uint64_t time, uint64_t event)
+static void end(uint64_t time, uint64_t by)
 {
-	put_u64(m, time);
-	put_u64(m, event);
-	set_size(m, (uint16_t)m->n);
+	put_u64(time);
+	put_u64(by);
+	set_size((uint16_t)m.n);
 }
 
-static void make_task(struct made *m, uint32_t type, const uint32_t ids[4], uint64_t time)
+static void make_task(uint32_t type, const uint32_t ids[4], uint64_t time)
 {
-	begin(m, type, 0);
-	put(m, ids, 4 * sizeof(ids[0]));
-	put_u64(m, time);
-	end(m, time, 1);
+	begin(type, 0);
+	put(ids, 4 * sizeof(ids[0]));
+	put_u64(time);
+	end(time, 1);
 }
 
-static void make_comm(struct made *m, uint16_t misc, uint32_t pid, uint32_t tid, const char *comm)
+static void make_comm(uint16_t misc, uint32_t pid, uint32_t tid, const char *comm)
 {
-	begin(m, PERF_RECORD_COMM, misc);
-	put_u32(m, pid);
-	put_u32(m, tid);
-	put_text(m, comm);
-	end(m, 50, 1);
+	begin(PERF_RECORD_COMM, misc);
+	put_u32(pid);
+	put_u32(tid);
+	put_text(comm);
+	end(50, 1);
 }
 
 struct place {
@@ -86,19 +88,19 @@ struct place {
 
 static const struct place text_place = { 0x7f1000, 0x2000, 0x1000, PROT_READ | PROT_EXEC };
 
-static void make_map(struct made *m, uint16_t misc, const struct place *at, const uint8_t file[24],
+static void make_map(uint16_t misc, const struct place *at, const uint8_t file[24],
 		     const char *path)
 {
-	begin(m, PERF_RECORD_MMAP2, misc);
-	put_u32(m, 7);
-	put_u32(m, 8);
-	put_u64(m, at->start);
-	put_u64(m, at->n);
-	put_u64(m, at->offset);
-	put(m, file, 24);
-	put_u32(m, at->prot);
-	put_u32(m, MAP_PRIVATE);
-	put_text(m, path);
+	begin(PERF_RECORD_MMAP2, misc);
+	put_u32(7);
+	put_u32(8);
+	put_u64(at->start);
+	put_u64(at->n);
+	put_u64(at->offset);
+	put(file, 24);
+	put_u32(at->prot);
+	put_u32(MAP_PRIVATE);
+	put_text(path);
 }
 
 static void make_file(uint8_t file[24], uint64_t inode)
@@ -111,109 +113,94 @@ static void make_file(uint8_t file[24], uint64_t inode)
 	memcpy(file + 16, &generation, 8);
 }
 
-static void make_lost(struct made *m, uint64_t n, uint64_t time, uint64_t event)
+static void make_lost(uint64_t n, uint64_t time, uint64_t by)
 {
-	begin(m, PERF_RECORD_LOST, 0);
-	put_u64(m, event);
-	put_u64(m, n);
-	end(m, time, event);
+	begin(PERF_RECORD_LOST, 0);
+	put_u64(by);
+	put_u64(n);
+	end(time, by);
 }
 
-/* In memory of just its size, so that a sanitizer sees a step outside. To be freed. */
-static uint8_t *parse(const struct made *m, enum record_meaning expected, struct process_event *ret)
+/* In memory of just its size, so that a sanitizer sees a step outside. The event is in there. */
+static void parse(enum record_meaning expected)
 {
-	uint8_t *bytes = malloc(m->n ? m->n : 1);
+	static uint8_t *bytes;
 
-	assert_non_null(bytes);
-	memcpy(bytes, m->bytes, m->n);
-	assert_int_equal(sideband_parse(bytes, m->n, FOR_BUILD_IDS, ret), expected);
-	return bytes;
+	free(bytes);
+	bytes = xmalloc(m.n);
+	memcpy(bytes, m.bytes, m.n);
+	assert_int_equal(sideband_parse(bytes, m.n, FOR_BUILD_IDS, &event), expected);
 }
 
 TEST(a_fork_names_parent_and_child)
 {
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
-	struct process_event event;
-	struct made m;
 
-	make_task(&m, PERF_RECORD_FORK, ids, 1234);
-	free(parse(&m, RECORD_EVENT, &event));
+	make_task(PERF_RECORD_FORK, ids, 1234);
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_FORK);
 	assert_true(event.pid == 20 && event.tid == 21 && event.time == 1234);
 	assert_true(event.parent_pid == 10 && event.parent_tid == 11);
-	make_task(&m, PERF_RECORD_EXIT, ids, 1235);
-	free(parse(&m, RECORD_EVENT, &event));
+	make_task(PERF_RECORD_EXIT, ids, 1235);
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_EXIT);
 	assert_true(event.pid == 20 && event.tid == 21 && event.parent_pid == 0);
 }
 
-static void make_sample(struct made *m, uint32_t pid, uint32_t tid, uint64_t time)
+static void make_sample(uint32_t pid, uint32_t tid, uint64_t time)
 {
-	begin(m, PERF_RECORD_SAMPLE, 0);
-	put_u32(m, pid);
-	put_u32(m, tid);
-	end(m, time, 3);
+	begin(PERF_RECORD_SAMPLE, 0);
+	put_u32(pid);
+	put_u32(tid);
+	end(time, 3);
 }
 
 TEST(a_sample_says_that_memory_is_shared)
 {
-	struct process_event event;
-	struct made m;
-
-	make_sample(&m, 10, 11, 1234);
-	free(parse(&m, RECORD_EVENT, &event));
+	make_sample(10, 11, 1234);
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_SHARE);
 	assert_true(event.pid == 10 && event.tid == 11 && event.time == 1234);
-	make_sample(&m, 0, 0, 1234);
-	free(parse(&m, RECORD_OTHER, &event));
+	make_sample(0, 0, 1234);
+	parse(RECORD_OTHER);
 }
 
 TEST(processes_of_other_namespaces_are_left_out)
 {
 	const uint32_t outside[4] = { 0, 0, 0, 0 }, gone[4] = { -1, -1, -1, -1 },
 		       from_outside[4] = { 20, 0, 20, 0 };
-	struct process_event event;
-	struct made m;
 
-	make_task(&m, PERF_RECORD_FORK, outside, 1);
-	free(parse(&m, RECORD_OTHER, &event));
-	make_task(&m, PERF_RECORD_EXIT, gone, 1);
-	free(parse(&m, RECORD_OTHER, &event));
-	make_task(&m, PERF_RECORD_FORK, from_outside, 1);
-	free(parse(&m, RECORD_EVENT, &event));
+	make_task(PERF_RECORD_FORK, outside, 1);
+	parse(RECORD_OTHER);
+	make_task(PERF_RECORD_EXIT, gone, 1);
+	parse(RECORD_OTHER);
+	make_task(PERF_RECORD_FORK, from_outside, 1);
+	parse(RECORD_EVENT);
 	assert_true(event.pid == 20 && event.parent_pid == 0);
 }
 
 TEST(a_command_is_a_name_or_an_exec)
 {
-	struct process_event event;
-	struct made m;
-	uint8_t *bytes;
-
-	make_comm(&m, 0, 20, 21, "worker/0:1");
-	bytes = parse(&m, RECORD_EVENT, &event);
+	make_comm(0, 20, 21, "worker/0:1");
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_COMM);
 	assert_string_equal(event.comm, "worker/0:1");
 	assert_true(event.pid == 20 && event.tid == 21);
-	free(bytes);
 
-	make_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 20, 20, "exactly_fifteen");
-	bytes = parse(&m, RECORD_EVENT, &event);
+	make_comm(PERF_RECORD_MISC_COMM_EXEC, 20, 20, "exactly_fifteen");
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_EXEC);
 	assert_string_equal(event.comm, "exactly_fifteen");
-	free(bytes);
 }
 
 TEST(a_mapping_has_its_file)
 {
-	struct process_event event;
-	uint8_t file[24], *bytes;
-	struct made m;
+	uint8_t file[24];
 
 	make_file(file, 4711);
-	make_map(&m, 0, &text_place, file, "/usr/lib/libc.so.6");
-	end(&m, 60, 1);
-	bytes = parse(&m, RECORD_EVENT, &event);
+	make_map(0, &text_place, file, "/usr/lib/libc.so.6");
+	end(60, 1);
+	parse(RECORD_EVENT);
 	assert_int_equal(event.type, PROCESS_MAP);
 	assert_true(event.pid == 7 && event.tid == 8 && event.time == 60);
 	assert_true(event.map.start == 0x7f1000 && event.map.end == 0x7f3000);
@@ -221,7 +208,6 @@ TEST(a_mapping_has_its_file)
 	assert_true(event.map.dev == makedev(0xfe, 1) && event.inode_generation == 99);
 	assert_string_equal(event.map.path, "/usr/lib/libc.so.6");
 	assert_true(!event.map.is_deleted && event.n_build_id == 0);
-	free(bytes);
 }
 
 TEST(paths_are_as_in_a_maps_file)
@@ -241,35 +227,30 @@ TEST(paths_are_as_in_a_maps_file)
 		{ "", "", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct process_event event;
-		uint8_t file[24] = {}, *bytes;
-		struct made m;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint8_t file[24] = {};
 
-		make_map(&m, 0, &text_place, file, rows[i].text);
-		end(&m, 60, 1);
-		bytes = parse(&m, RECORD_EVENT, &event);
+		make_map(0, &text_place, file, rows[i].text);
+		end(60, 1);
+		parse(RECORD_EVENT);
 		assert_string_equal(event.map.path, rows[i].path);
 		assert_int_equal(event.map.is_deleted, rows[i].is_deleted);
 		assert_true(event.map.dev == 0 && event.map.inode == 0);
-		free(bytes);
 	}
 }
 
 TEST(what_is_not_executable_is_nothing)
 {
 	const struct place data = { 0x1000, 0x1000, 0, PROT_READ | PROT_WRITE };
-	struct process_event event;
 	uint8_t file[24] = {};
-	struct made m;
 
-	make_map(&m, 0, &data, file, "/x");
-	end(&m, 60, 1);
-	free(parse(&m, RECORD_OTHER, &event));
-	begin(&m, PERF_RECORD_THROTTLE, 0);
-	put_u64(&m, 1);
-	end(&m, 60, 1);
-	free(parse(&m, RECORD_OTHER, &event));
+	make_map(0, &data, file, "/x");
+	end(60, 1);
+	parse(RECORD_OTHER);
+	begin(PERF_RECORD_THROTTLE, 0);
+	put_u64(1);
+	end(60, 1);
+	parse(RECORD_OTHER);
 }
 
 TEST(places_that_cannot_be_are_refused)
@@ -279,14 +260,12 @@ TEST(places_that_cannot_be_are_refused)
 		{ UINT64_MAX - 0xfff, 0x1000, 0, PROT_EXEC },
 		{ 0x1000, UINT64_MAX, 0, PROT_EXEC },
 	};
-	struct process_event event;
 	uint8_t file[24] = {};
-	struct made m;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		make_map(&m, 0, &bad[i], file, "/x");
-		end(&m, 60, 1);
-		free(parse(&m, RECORD_MALFORMED, &event));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		make_map(0, &bad[i], file, "/x");
+		end(60, 1);
+		parse(RECORD_MALFORMED);
 	}
 }
 
@@ -294,24 +273,26 @@ TEST(places_that_cannot_be_are_refused)
 TEST(records_that_end_early_are_refused)
 {
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
-	struct process_event event;
 	uint8_t file[24] = {};
 	struct made whole[4];
 
-	make_task(&whole[0], PERF_RECORD_FORK, ids, 1234);
-	make_comm(&whole[1], 0, 20, 21, "longer than one word");
-	make_map(&whole[2], 0, &text_place, file, "/a/path/of/more/than/one/word");
-	end(&whole[2], 60, 1);
-	make_lost(&whole[3], 5, 60, 1);
+	make_task(PERF_RECORD_FORK, ids, 1234);
+	whole[0] = m;
+	make_comm(0, 20, 21, "longer than one word");
+	whole[1] = m;
+	make_map(0, &text_place, file, "/a/path/of/more/than/one/word");
+	end(60, 1);
+	whole[2] = m;
+	make_lost(5, 60, 1);
+	whole[3] = m;
 	for (size_t i = 0; i < 4; i++) {
 		for (size_t n = 0; n < whole[i].n; n += 8) {
-			struct made m = whole[i];
-
+			m = whole[i];
 			/* The trailer has no byte that could end a text. */
 			m.n = n >= 24 ? n - 16 : n;
 			if (n >= 24)
-				end(&m, UINT64_MAX, UINT64_MAX);
-			free(parse(&m, RECORD_MALFORMED, &event));
+				end(UINT64_MAX, UINT64_MAX);
+			parse(RECORD_MALFORMED);
 		}
 	}
 }
@@ -320,37 +301,34 @@ TEST(build_ids_are_those_of_their_event)
 {
 	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd }, too_long[24] = { 21 };
 	const uint32_t ids[4] = { 20, 10, 21, 11 };
-	struct process_event event;
-	uint8_t file[24], *bytes;
-	struct made m;
+	uint8_t file[24];
 
-	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, id, "/x");
-	end(&m, 60, FOR_BUILD_IDS);
-	bytes = parse(&m, RECORD_BUILD_ID, &event);
+	make_map(PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, id, "/x");
+	end(60, FOR_BUILD_IDS);
+	parse(RECORD_BUILD_ID);
 	assert_int_equal(event.n_build_id, 20);
 	assert_memory_equal(event.build_id, id + 4, 20);
-	free(bytes);
 
-	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, too_long, "/x");
-	end(&m, 60, FOR_BUILD_IDS);
-	free(parse(&m, RECORD_MALFORMED, &event));
+	make_map(PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, too_long, "/x");
+	end(60, FOR_BUILD_IDS);
+	parse(RECORD_MALFORMED);
 
 	/* The mark stays set when the kernel goes on to the other event. */
 	make_file(file, 4711);
-	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, file, "/x");
-	end(&m, 60, 1);
-	free(parse(&m, RECORD_EVENT, &event));
+	make_map(PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, file, "/x");
+	end(60, 1);
+	parse(RECORD_EVENT);
 	assert_true(event.map.inode == 4711 && event.n_build_id == 0);
 
 	/* What the event for build IDs says besides is said twice. */
-	make_map(&m, 0, &text_place, file, "/x");
-	end(&m, 60, FOR_BUILD_IDS);
-	free(parse(&m, RECORD_OTHER, &event));
-	make_task(&m, PERF_RECORD_FORK, ids, 60);
+	make_map(0, &text_place, file, "/x");
+	end(60, FOR_BUILD_IDS);
+	parse(RECORD_OTHER);
+	make_task(PERF_RECORD_FORK, ids, 60);
 	memcpy(m.bytes + m.n - 8, &(uint64_t){ FOR_BUILD_IDS }, 8);
-	free(parse(&m, RECORD_OTHER, &event));
-	make_lost(&m, 5, 60, FOR_BUILD_IDS);
-	free(parse(&m, RECORD_EVENT, &event));
+	parse(RECORD_OTHER);
+	make_lost(5, 60, FOR_BUILD_IDS);
+	parse(RECORD_EVENT);
 	assert_true(event.type == PROCESS_LOST && event.n_lost == 5);
 }
 
@@ -372,31 +350,28 @@ static struct sideband_ring make_ring(uint64_t at)
 	};
 }
 
-static void write_record(struct sideband_ring *ring, const struct made *m)
+static void write_record(struct sideband_ring *ring)
 {
 	uint8_t *data = (uint8_t *)ring->page + PAGE_BYTES;
 
-	assert_true(ring->page->data_head - ring->page->data_tail + m->n <= RING_BYTES);
-	for (size_t i = 0; i < m->n; i++)
-		data[(ring->page->data_head + i) % RING_BYTES] = m->bytes[i];
-	ring->page->data_head += m->n;
+	assert_true(ring->page->data_head - ring->page->data_tail + m.n <= RING_BYTES);
+	for (size_t i = 0; i < m.n; i++)
+		data[(ring->page->data_head + i) % RING_BYTES] = m.bytes[i];
+	ring->page->data_head += m.n;
 	sideband_ring_look(ring);
 }
 
 TEST(records_go_round_the_ring)
 {
-	struct made m;
-
 	for (uint64_t at = 0; at < RING_BYTES; at += 8) {
 		struct sideband_ring ring = make_ring(UINT64_MAX - 7 - at);
-		struct process_event event;
 		uint8_t file[24] = {};
 
-		make_map(&m, 0, &text_place, file, "/usr/lib/x86_64-linux-gnu/libc.so.6");
-		end(&m, 60, 1);
-		write_record(&ring, &m);
-		make_comm(&m, 0, 20, 21, "second");
-		write_record(&ring, &m);
+		make_map(0, &text_place, file, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+		end(60, 1);
+		write_record(&ring);
+		make_comm(0, 20, 21, "second");
+		write_record(&ring);
 		assert_int_equal(ring.next, 60);
 		assert_true(sideband_ring_take(&ring, buffer, &event));
 		assert_string_equal(event.map.path, "/usr/lib/x86_64-linux-gnu/libc.so.6");
@@ -410,20 +385,17 @@ TEST(records_go_round_the_ring)
 }
 
 static void write_map(struct sideband_ring *ring, uint16_t misc, const uint8_t file[24],
-		      uint64_t time, uint64_t event)
+		      uint64_t time, uint64_t by)
 {
-	struct made m;
-
-	make_map(&m, misc, &text_place, file, "/x");
-	end(&m, time, event);
-	write_record(ring, &m);
+	make_map(misc, &text_place, file, "/x");
+	end(time, by);
+	write_record(ring);
 }
 
 TEST(a_mapping_gets_the_build_id_told_before)
 {
 	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd };
 	struct sideband_ring ring = make_ring(0);
-	struct process_event event;
 	uint8_t file[24];
 
 	make_file(file, 4711);
@@ -445,14 +417,12 @@ TEST(a_build_id_is_not_kept_over_a_loss)
 {
 	const uint8_t id[24] = { 20 };
 	struct sideband_ring ring = make_ring(0);
-	struct process_event event;
 	uint8_t file[24];
-	struct made m;
 
 	make_file(file, 4711);
 	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, id, 59, FOR_BUILD_IDS);
-	make_lost(&m, 3, 70, 1);
-	write_record(&ring, &m);
+	make_lost(3, 70, 1);
+	write_record(&ring);
 	write_map(&ring, 0, file, 71, 1);
 	assert_false(sideband_ring_take(&ring, buffer, &event));
 	assert_true(sideband_ring_take(&ring, buffer, &event));
@@ -467,16 +437,14 @@ TEST(what_is_no_record_is_a_loss)
 {
 	static const uint16_t sizes[] = { 0, 4, 8, 23, 33, 400 };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct sideband_ring ring = make_ring(0);
-		struct process_event event;
-		struct made m;
 
-		make_comm(&m, 0, 20, 21, "first");
-		write_record(&ring, &m);
-		make_comm(&m, 0, 20, 21, "second");
-		set_size(&m, sizes[i]);
-		write_record(&ring, &m);
+		make_comm(0, 20, 21, "first");
+		write_record(&ring);
+		make_comm(0, 20, 21, "second");
+		set_size(sizes[i]);
+		write_record(&ring);
 		assert_true(sideband_ring_take(&ring, buffer, &event));
 		assert_int_equal(event.type, PROCESS_COMM);
 		assert_true(sideband_ring_take(&ring, buffer, &event));
@@ -491,13 +459,11 @@ TEST(what_is_no_record_is_a_loss)
 TEST(records_that_are_given_up_are_counted)
 {
 	struct sideband_ring ring = make_ring(0);
-	struct process_event event;
 	uint8_t file[24] = {};
-	struct made m;
 
-	make_comm(&m, 0, 20, 21, "first");
-	write_record(&ring, &m);
-	write_record(&ring, &m);
+	make_comm(0, 20, 21, "first");
+	write_record(&ring);
+	write_record(&ring);
 	make_file(file, 77);
 	write_map(&ring, 0, file, 60, FOR_BUILD_IDS);
 	assert_true(sideband_ring_take(&ring, buffer, &event));
@@ -505,8 +471,8 @@ TEST(records_that_are_given_up_are_counted)
 	assert_true(ring.page->data_tail == ring.page->data_head);
 	assert_true(ring.next == UINT64_MAX);
 	assert_int_equal(sideband_ring_drop(&ring), 0);
-	make_comm(&m, 0, 20, 21, "later");
-	write_record(&ring, &m);
+	make_comm(0, 20, 21, "later");
+	write_record(&ring);
 	assert_true(sideband_ring_take(&ring, buffer, &event));
 	assert_string_equal(event.comm, "later");
 	free(ring.page);
