@@ -149,6 +149,31 @@ struct trace_state *object_state(const struct object *o)
 	return &((struct object *)o)->state;
 }
 
+static struct remote *remote;
+
+/* Made by a test, and freed behind it. */
+static struct unwinder *u;
+static struct unwind_memory *memory;
+static struct table_set *set;
+static struct mapping_list own_list;
+
+static void end_set(void)
+{
+	if (set)
+		table_set_free(set);
+	if (memory)
+		unwind_memory_free(memory);
+	set = NULL;
+	memory = NULL;
+}
+
+static void new_set(struct object *o, unsigned n_slabs)
+{
+	end_set();
+	memory = unwind_memory_new(o, n_slabs * (uint64_t)SLAB_BYTES);
+	set = table_set_new(memory, o, remote);
+}
+
 static int make_object(void **state)
 {
 	struct object *o = xcalloc(1, sizeof(*o));
@@ -162,6 +187,11 @@ static int free_object(void **state)
 {
 	struct object *o = *state;
 
+	if (u)
+		unwinder_stop(u);
+	u = NULL;
+	end_set();
+	mapping_list_fini(&own_list);
 	for (uint32_t i = 0; i < o->n_slabs; i++)
 		free(o->slabs[i]);
 	(void)pthread_mutex_destroy(&o->mutex);
@@ -204,23 +234,23 @@ struct given {
 /* Pieces come and go: each that is in use has what was put there, over slabs' ends, too. */
 TEST_WITH_OBJECT(what_was_put_stays_until_it_is_dropped)
 {
-	struct unwind_memory *m = unwind_memory_new(o, N_SLABS * (uint64_t)SLAB_BYTES);
 	struct given given[64] = {};
 	uint64_t used = 0;
 
+	memory = unwind_memory_new(o, N_SLABS * (uint64_t)SLAB_BYTES);
 	srand(1);
 	for (unsigned turn = 0; turn < 3000; turn++) {
 		struct given *g = &given[(unsigned)rand() % ARRAY_SIZE(given)];
 
 		if (g->n) {
 			assert_true(has(o, g->place, g->byte, g->n));
-			unwind_memory_drop(m, g->place, g->n);
+			unwind_memory_drop(memory, g->place, g->n);
 			used -= (g->n + 31) / 32 * 32;
 			g->n = 0;
 		} else {
 			g->n = 1 + (size_t)rand() % (turn % 8 ? 5000 : 700000);
 			g->byte = (uint8_t)(turn % 255 + 1);
-			if (put(m, g->byte, g->n, &g->place)) {
+			if (put(memory, g->byte, g->n, &g->place)) {
 				g->n = 0;
 				continue;
 			}
@@ -228,62 +258,58 @@ TEST_WITH_OBJECT(what_was_put_stays_until_it_is_dropped)
 			assert_int_not_equal(g->place, 0);
 			used += (g->n + 31) / 32 * 32;
 		}
-		assert_true(unwind_memory_used(m) == used);
+		assert_true(unwind_memory_used(memory) == used);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		assert_true(!given[i].n || has(o, given[i].place, given[i].byte, given[i].n));
-	assert_true(unwind_memory_held(m) <= N_SLABS * (uint64_t)SLAB_BYTES);
-	unwind_memory_free(m);
+	assert_true(unwind_memory_held(memory) <= N_SLABS * (uint64_t)SLAB_BYTES);
 }
 
 /* Programs may still read it: nothing else comes there before those that run have ended. */
 TEST_WITH_OBJECT(a_place_is_used_again_only_behind_a_wait)
 {
-	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
 	uint32_t first, second;
 
-	assert_int_equal(put(m, 1, SLAB_BYTES / 2, &first), 0);
-	unwind_memory_drop(m, first, SLAB_BYTES / 2);
-	assert_int_equal(put(m, 2, SLAB_BYTES / 4, &second), 0);
+	memory = unwind_memory_new(o, SLAB_BYTES);
+	assert_int_equal(put(memory, 1, SLAB_BYTES / 2, &first), 0);
+	unwind_memory_drop(memory, first, SLAB_BYTES / 2);
+	assert_int_equal(put(memory, 2, SLAB_BYTES / 4, &second), 0);
 	assert_int_equal(o->n_waits, 0);
 	assert_true(has(o, first, 1, SLAB_BYTES / 2));
-	assert_int_equal(put(m, 3, SLAB_BYTES / 2, &second), 0);
+	assert_int_equal(put(memory, 3, SLAB_BYTES / 2, &second), 0);
 	assert_int_equal(o->n_waits, 1);
 	assert_int_equal(second, first);
-	unwind_memory_free(m);
 }
 
 TEST_WITH_OBJECT(what_does_not_fit_is_refused_and_costs_nothing)
 {
-	struct unwind_memory *m = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
 	uint32_t place, other;
 
-	assert_int_equal(put(m, 1, 2 * SLAB_BYTES + 1UL, &place), -E2BIG);
-	assert_int_equal(put(m, 1, SLAB_BYTES + 4096, &place), 0);
-	assert_int_equal(put(m, 2, SLAB_BYTES, &other), -E2BIG);
+	memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	assert_int_equal(put(memory, 1, 2 * SLAB_BYTES + 1UL, &place), -E2BIG);
+	assert_int_equal(put(memory, 1, SLAB_BYTES + 4096, &place), 0);
+	assert_int_equal(put(memory, 2, SLAB_BYTES, &other), -E2BIG);
 	assert_int_equal(o->n_slabs, 2);
-	assert_true(unwind_memory_used(m) == SLAB_BYTES + 4096);
-	unwind_memory_drop(m, place, SLAB_BYTES + 4096);
-	assert_int_equal(put(m, 2, SLAB_BYTES, &other), 0);
+	assert_true(unwind_memory_used(memory) == SLAB_BYTES + 4096);
+	unwind_memory_drop(memory, place, SLAB_BYTES + 4096);
+	assert_int_equal(put(memory, 2, SLAB_BYTES, &other), 0);
 	assert_true(has(o, other, 2, SLAB_BYTES));
-	unwind_memory_free(m);
 }
 
 /* A child has its parent's list, which the parent may have given back. */
 TEST_WITH_OBJECT(what_a_process_has_mapped_is_not_used_again)
 {
-	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
 	uint32_t list, other;
 
-	assert_int_equal(put(m, 7, SLAB_BYTES / 2, &list), 0);
+	memory = unwind_memory_new(o, SLAB_BYTES);
+	assert_int_equal(put(memory, 7, SLAB_BYTES / 2, &list), 0);
 	o->told[0] = (struct told){ 99, { .mappings = list, .n = 1, .number = 1 } };
-	unwind_memory_drop(m, list, SLAB_BYTES / 2);
-	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), -E2BIG);
+	unwind_memory_drop(memory, list, SLAB_BYTES / 2);
+	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), -E2BIG);
 	assert_true(has(o, list, 7, SLAB_BYTES / 2));
 	o->told[0] = (struct told){};
-	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), 0);
+	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
 	assert_int_equal(other, list);
-	unwind_memory_free(m);
 }
 
 /* --- helpers: those of the product --- */
@@ -292,7 +318,6 @@ static struct warden warden = WARDEN_NONE;
 static struct client *client;
 static struct devices *devices;
 static struct remote_files *files;
-static struct remote *remote;
 
 static int start_helpers(void **state)
 {
@@ -372,13 +397,21 @@ static struct unwind_rule rule_here(const struct object *o, const struct unwind_
 	return rule;
 }
 
-static struct unwinder *start(struct object *o)
+static void start(struct object *o)
 {
-	struct unwinder *u = NULL;
-
 	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, remote, NULL, &u, NULL),
 			 0);
-	return u;
+}
+
+static void wait_for_it(void)
+{
+	assert_true(unwinder_wait(u, UINT64_MAX));
+}
+
+static void look(uint32_t tgid, enum unwinder_wish how)
+{
+	unwinder_look(u, tgid, how);
+	wait_for_it();
 }
 
 static bool is_known(struct object *o, pid_t pid)
@@ -410,15 +443,13 @@ static void expect_entry(const struct object *o, uint32_t tgid, uintptr_t functi
 
 TEST_WITH_OBJECT(own_functions_and_libraries_have_rules)
 {
-	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 
-	unwinder_look(u, own, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	start(o);
+	look(own, UNWINDER_NOW);
 	expect_entry(o, own, (uintptr_t)own_functions_and_libraries_have_rules);
 	expect_entry(o, own, (uintptr_t)expect_entry);
 	expect_entry(o, own, (uintptr_t)_cmocka_run_group_tests);
-	unwinder_stop(u);
 }
 
 /* --- deferred hits --- */
@@ -476,47 +507,43 @@ __attribute__((noinline, no_sanitize_address)) static void record_here(struct mo
 TEST_WITH_OBJECT(a_deferred_hit_is_walked_by_the_tables_of_its_files)
 {
 	struct moment *m = xcalloc(1, sizeof(*m));
-	struct unwinder *u = start(o);
 	struct remote_list list = {};
 	struct late_job job = { .most_frames = STACK_MAX_FRAMES };
 
+	start(o);
 	record_here(m);
 	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list.list, NULL), 0);
 	list.states = xcalloc(list.list.n, sizeof(*list.states));
 	job.recorded = recorded_at(m->pieces, 0);
 	job.space = late_space_new(&list);
 	unwinder_walk(u, &job);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	assert_true(late_job_is_done(&job));
 	assert_true(m->n > 5 && (uint32_t)m->n == job.n_words + 1);
 	for (int i = 2; i < m->n; i++) /* the sanitizer's own frame is the first one */
 		assert_true(job.words[i - 1] == (uint64_t)m->callers[i]);
 	assert_true(job.words[job.n_words - 1] >= STACK_MARK_END); /* whole */
-	unwinder_stop(u);
 	late_job_fini(&job);
 	free(m);
 }
 
 TEST_WITH_OBJECT(code_in_no_file_is_walked_by_frame_pointers)
 {
-	struct unwinder *u = start(o);
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct unwind_mapping m = {};
 
+	start(o);
 	assert_true(code != MAP_FAILED);
-	unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look((uint32_t)getpid(), UNWINDER_NOW);
 	assert_true(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
 	assert_int_equal(m.how, UNWIND_MADE_CODE);
 	(void)munmap(code, 4096);
 
 	const uint32_t number = told_of(o, (uint32_t)getpid())->space.number;
 
-	unwinder_look(u, (uint32_t)getpid(), UNWINDER_CHANGED);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look((uint32_t)getpid(), UNWINDER_CHANGED);
 	assert_false(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
 	assert_int_not_equal(told_of(o, (uint32_t)getpid())->space.number, number);
-	unwinder_stop(u);
 }
 
 static void reserve(struct object *o, uint32_t tgid)
@@ -545,50 +572,42 @@ TEST_WITH_OBJECT(what_changes_while_it_is_told_is_not_told)
 	} cases[] = {
 		{ NULL, true }, { reserve, true }, { map_more, false }, { take_away, false }
 	};
-	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 
+	start(o);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		map_more(o, own); /* else there is nothing to tell */
 		o->when_told = cases[i].when_told;
-		unwinder_look(u, own, UNWINDER_NOW);
-		assert_true(unwinder_wait(u, UINT64_MAX));
+		look(own, UNWINDER_NOW);
 		assert_int_equal(is_known(o, (pid_t)own), cases[i].is_known);
 		o->when_told = NULL;
-		unwinder_look(u, own, UNWINDER_CHANGED);
-		assert_true(unwinder_wait(u, UINT64_MAX));
+		look(own, UNWINDER_CHANGED);
 		assert_true(is_known(o, (pid_t)own));
 		assert_int_equal(told_of(o, own)->space.unsure, 0);
 	}
-	unwinder_stop(u);
 }
 
 /* While new ones are told, the process cannot be walked: so not without need. */
 TEST_WITH_OBJECT(what_is_still_so_is_not_told_again)
 {
-	struct unwinder *u = start(o);
 	const uint32_t own = (uint32_t)getpid();
 	uint32_t number;
 
-	unwinder_look(u, own, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	start(o);
+	look(own, UNWINDER_NOW);
 	number = told_of(o, own)->space.number;
 	for (int i = 0; i < 3; i++) {
 		reserve(o, own); /* as a mapping of data does */
-		unwinder_look(u, own, UNWINDER_NOW);
-		assert_true(unwinder_wait(u, UINT64_MAX));
+		look(own, UNWINDER_NOW);
 		assert_int_equal(told_of(o, own)->space.number, number);
 	}
 	take_away(o, own);
-	unwinder_look(u, own, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look(own, UNWINDER_NOW);
 	assert_int_not_equal(told_of(o, own)->space.number, number);
 	number = told_of(o, own)->space.number;
 	map_more(o, own);
-	unwinder_look(u, own, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look(own, UNWINDER_NOW);
 	assert_int_not_equal(told_of(o, own)->space.number, number);
-	unwinder_stop(u);
 }
 
 static pid_t start_child(void)
@@ -609,54 +628,47 @@ static void end_child(pid_t pid)
 
 TEST_WITH_OBJECT(what_a_program_had_mapped_is_forgotten_when_it_is_over)
 {
-	struct unwinder *u = start(o);
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	pid_t pid = start_child();
 
-	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	start(o);
+	look((uint32_t)pid, UNWINDER_CHANGED);
 	assert_true(is_known(o, pid));
 	unwinder_over(u, (uint32_t)pid, before); /* told late: another one was looked at since */
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	assert_true(is_known(o, pid));
 	unwinder_over(u, (uint32_t)pid, clock_ns(CLOCK_MONOTONIC));
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	assert_false(is_known(o, pid));
-	unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look((uint32_t)pid, UNWINDER_NOW);
 	assert_true(is_known(o, pid));
 	end_child(pid);
-	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	look((uint32_t)pid, UNWINDER_CHANGED);
 	assert_false(is_known(o, pid));
-	unwinder_stop(u);
 }
 
 /* Memory does not grow with how often a process is looked at, nor with how many there were. */
 TEST_WITH_OBJECT(what_is_replaced_is_given_back)
 {
-	struct unwinder *u = start(o);
-
+	start(o);
 	for (unsigned i = 0; i < 3000; i++) {
 		/* After an exec, a process is always looked at. */
 		unwinder_over(u, (uint32_t)getpid(), clock_ns(CLOCK_MONOTONIC));
 		unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
 		if (i % 64 == 0)
-			assert_true(unwinder_wait(u, UINT64_MAX));
+			wait_for_it();
 	}
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	for (unsigned i = 0; i < 100; i++) {
 		pid_t pid = start_child();
 
-		unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
-		assert_true(unwinder_wait(u, UINT64_MAX));
+		look((uint32_t)pid, UNWINDER_NOW);
 		end_child(pid);
 		unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
 	}
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
 	assert_true(o->n_slabs <= 2);
-	unwinder_stop(u);
 }
 
 /* In the returned memory, every other page is an executable mapping. */
@@ -681,27 +693,22 @@ static void count_told(struct object *o, uint32_t tgid)
  */
 TEST_WITH_OBJECT(a_process_that_is_dear_to_read_is_read_seldom)
 {
-	struct unwinder *u = start(o);
 	const uint32_t pid = (uint32_t)getpid();
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 60000;
 	uint8_t *pages = map_pages(page, n);
 
+	start(o);
 	o->when_told = count_told;
-	for (unsigned i = 0; i < 200; i++) {
-		unwinder_look(u, pid, UNWINDER_NOW);
-		assert_true(unwinder_wait(u, UINT64_MAX));
-	}
+	for (unsigned i = 0; i < 200; i++)
+		look(pid, UNWINDER_NOW);
 	assert_in_range(o->n_told, 1, 100);
 	assert_non_null(told_of(o, pid));
-	while (told_of(o, pid)) { /* until it is too early for another reading */
-		unwinder_look(u, pid, UNWINDER_CHANGED);
-		assert_true(unwinder_wait(u, UINT64_MAX));
-	}
+	while (told_of(o, pid)) /* until it is too early for another reading */
+		look(pid, UNWINDER_CHANGED);
 	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++)
 		(void)usleep(10000);
 	assert_non_null(told_of(o, pid)); /* the reading that was put off */
 	(void)munmap(pages, n * page);
-	unwinder_stop(u);
 }
 
 /* --- room for lists --- */
@@ -719,11 +726,10 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 /* Half of 8 MiB has room for 131,072 mappings. */
 TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
 {
-	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	struct lists l;
 
-	lists_init(&l, o, memory, t);
+	new_set(o, 2);
+	lists_init(&l, o, memory, set);
 	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
 	assert_int_equal(tell_list(&l, o, 2, 60001), 0);
 	assert_int_equal(tell_list(&l, o, 3, 20000), 0);
@@ -743,63 +749,59 @@ TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
 	lists_retract(&l, 4);
 	assert_int_equal(tell_list(&l, o, 5, 131072), 0);
 	lists_fini(&l);
-	table_set_free(t);
-	unwind_memory_free(memory);
 }
 
 /* As an exit does, or an exec, if nobody tells us of it. */
 TEST_WITH_OBJECT(lists_that_the_programs_have_lost_go_first)
 {
-	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	struct lists l;
 
-	lists_init(&l, o, memory, t);
+	new_set(o, 2);
+	lists_init(&l, o, memory, set);
 	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
 	assert_int_equal(tell_list(&l, o, 2, 60000), 0);
 	take_away(o, 1);
 	assert_int_equal(tell_list(&l, o, 3, 60000), 0);
 	assert_true(is_known(o, 2));
 	lists_fini(&l);
-	table_set_free(t);
-	unwind_memory_free(memory);
 }
 
 /* Children keep the list that their parent had, unless others need the room: once in a turn. */
 TEST_WITH_OBJECT(what_only_children_have_is_taken_from_them)
 {
-	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(m, o, remote);
 	const struct told child = { 99, { .n = 1, .number = 1 } };
 	uint32_t list, living, other;
 
-	assert_int_equal(put(m, 7, SLAB_BYTES / 2, &list), 0);
-	assert_int_equal(put(m, 7, 32, &living), 0);
+	new_set(o, 1);
+	assert_int_equal(put(memory, 7, SLAB_BYTES / 2, &list), 0);
+	assert_int_equal(put(memory, 7, 32, &living), 0);
 	o->told[0] = child;
 	o->told[0].space.mappings = list;
 	o->told[1] = (struct told){ 98, { .mappings = living, .n = 1, .number = 2 } };
-	assert_false(table_set_make_room(t));
-	unwind_memory_drop(m, list, SLAB_BYTES / 2);
-	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), -E2BIG);
-	assert_true(table_set_make_room(t));
+	assert_false(table_set_make_room(set));
+	unwind_memory_drop(memory, list, SLAB_BYTES / 2);
+	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), -E2BIG);
+	assert_true(table_set_make_room(set));
 	assert_null(told_of(o, 99));
 	assert_non_null(told_of(o, 98));
 	o->told[0] = child; /* one that was born meanwhile */
 	o->told[0].space.mappings = list;
-	assert_false(table_set_make_room(t));
+	assert_false(table_set_make_room(set));
 	o->state.table_turn++;
-	assert_true(table_set_make_room(t));
-	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), 0);
+	assert_true(table_set_make_room(set));
+	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
 	assert_int_equal(other, list);
-	table_set_free(t);
-	unwind_memory_free(m);
 }
 
 /* --- tables --- */
 
-static const struct mapping *mapping_of(const struct mapping_list *list, const void *function)
+/* This program's, with a function of it. */
+static const struct mapping *mapping_at(uintptr_t function)
 {
-	const struct mapping *m = mapping_list_at(list, (uintptr_t)function);
+	if (!own_list.n)
+		assert_int_equal(mapping_list_read((uint32_t)getpid(), &own_list, NULL), 0);
+
+	const struct mapping *m = mapping_list_at(&own_list, function);
 
 	assert_non_null(m);
 	return m;
@@ -814,7 +816,7 @@ static enum unwind_how how_now(struct table_set *t, const struct mapping *m, enu
 }
 
 /* Pieces of all sizes, until nothing fits any more. */
-static void fill(struct unwind_memory *memory)
+static void fill(void)
 {
 	uint32_t place;
 
@@ -825,56 +827,47 @@ static void fill(struct unwind_memory *memory)
 
 TEST_WITH_OBJECT(only_what_is_in_use_takes_room_from_what_is_not)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	const struct mapping *libc, *own;
 	uint64_t now = 1;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
-	own = mapping_of(&list, (const void *)(uintptr_t)mapping_of);
-	table_set_turn(t, now);
-	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
-	fill(memory);
+	new_set(o, 1);
+	libc = mapping_at((uintptr_t)getenv);
+	own = mapping_at((uintptr_t)mapping_at);
+	table_set_turn(set, now);
+	assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	fill();
 	for (int turn = 0; turn < 4; turn++, now += 2000000000) {
-		table_set_turn(t, now);
-		assert_int_not_equal(how_now(t, own, TABLE_AHEAD), UNWIND_BY_TABLE);
-		assert_int_equal(how_now(t, libc, TABLE_AS_IS), UNWIND_BY_TABLE);
+		table_set_turn(set, now);
+		assert_int_not_equal(how_now(set, own, TABLE_AHEAD), UNWIND_BY_TABLE);
+		assert_int_equal(how_now(set, libc, TABLE_AS_IS), UNWIND_BY_TABLE);
 		if (turn == 0)
-			assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+			assert_int_equal(how_now(set, own, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
 	}
 	for (int turn = 0; turn < 4; turn++, now += 2000000000)
-		table_set_turn(t, now);
-	assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_BY_TABLE);
-	assert_int_equal(how_now(t, libc, TABLE_AS_IS), UNWIND_NOT_YET);
-	table_set_free(t);
-	unwind_memory_free(memory);
+		table_set_turn(set, now);
+	assert_int_equal(how_now(set, own, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_int_equal(how_now(set, libc, TABLE_AS_IS), UNWIND_NOT_YET);
 }
 
 /* Of another place in the file than its segment's beginning. */
 TEST_WITH_OBJECT(a_table_that_comes_late_is_told_wherever_its_file_is_known)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	struct mapping part;
 	unsigned n_late = 0;
 	uint64_t now = 1;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	part = *mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	new_set(o, 1);
+	part = *mapping_at((uintptr_t)mapping_at);
 	part.start += 4096;
 	part.offset += 4096;
-	table_set_turn(t, now);
-	assert_int_equal(
-		how_now(t, mapping_of(&list, (const void *)(uintptr_t)getenv), TABLE_IN_USE),
-		UNWIND_BY_TABLE);
-	fill(memory);
-	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	table_set_turn(set, now);
+	assert_int_equal(how_now(set, mapping_at((uintptr_t)getenv), TABLE_IN_USE),
+			 UNWIND_BY_TABLE);
+	fill();
+	assert_int_equal(how_now(set, &part, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
 	for (int turn = 0; turn < 4; turn++, now += 2000000000)
-		table_set_turn(t, now);
-	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_BY_TABLE);
+		table_set_turn(set, now);
+	assert_int_equal(how_now(set, &part, TABLE_IN_USE), UNWIND_BY_TABLE);
 	for (size_t i = 0; i < o->n_files; i++) {
 		if (o->files[i].key.inode != part.inode)
 			continue;
@@ -882,8 +875,6 @@ TEST_WITH_OBJECT(a_table_that_comes_late_is_told_wherever_its_file_is_known)
 		n_late++;
 	}
 	assert_in_range(n_late, 2, 16);
-	table_set_free(t);
-	unwind_memory_free(memory);
 }
 
 /* @n files that were never seen before. */
@@ -911,19 +902,16 @@ static void find_others(struct table_set *t, size_t n)
  */
 TEST_WITH_OBJECT(files_that_are_not_used_are_forgotten)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping *libc;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	libc = mapping_at((uintptr_t)getenv);
 	for (unsigned is_used = 0; is_used < 2; is_used++) {
-		struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-		struct table_set *t = table_set_new(memory, o, remote);
 		uint64_t now = 1;
 
+		new_set(o, 1);
 		o->n_files = 0;
-		table_set_turn(t, now);
-		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		table_set_turn(set, now);
+		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 
 		const size_t n_files = o->n_files;
 		const uint32_t image = o->files[0].file.image;
@@ -935,102 +923,87 @@ TEST_WITH_OBJECT(files_that_are_not_used_are_forgotten)
 		assert_in_range(n_files, 1, 16);
 		o->n_waits = 0;
 		for (unsigned i = 0; i < 16; i++) {
-			find_others(t, 1000);
+			find_others(set, 1000);
 			if (is_used)
 				*turn = o->state.table_turn;
-			table_set_turn(t, now += 2000000000);
+			table_set_turn(set, now += 2000000000);
 		}
 		assert_int_equal(o->n_waits, 1);
 		assert_int_equal(o->n_files, is_used ? n_files : 0);
 		assert_int_equal(*n_pages != 0, is_used);
-		assert_int_equal(how_now(t, libc, TABLE_AS_IS),
+		assert_int_equal(how_now(set, libc, TABLE_AS_IS),
 				 is_used ? UNWIND_BY_TABLE : UNWIND_NOT_YET);
-		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 		assert_int_equal(o->n_files, n_files);
 		assert_int_equal(o->files[0].file.image == image, is_used);
-		table_set_free(t);
-		unwind_memory_free(memory);
 	}
 }
 
 /* Long before there are 12,000 files. */
 TEST_WITH_OBJECT(files_that_nobody_uses_for_minutes_are_forgotten)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping *libc;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	libc = mapping_at((uintptr_t)getenv);
 	for (unsigned is_old = 0; is_old < 2; is_old++) {
-		struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-		struct table_set *t = table_set_new(memory, o, remote);
 		uint64_t now = 1;
 
+		new_set(o, 1);
 		o->n_files = o->n_waits = 0;
-		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 
 		const size_t n_files = o->n_files;
 
 		for (unsigned i = 0; i < (is_old ? 130 : 100); i++)
-			table_set_turn(t, now += 2000000000);
-		find_others(t, 1000);
-		table_set_turn(t, now += 2000000000);
+			table_set_turn(set, now += 2000000000);
+		find_others(set, 1000);
+		table_set_turn(set, now += 2000000000);
 		assert_int_equal(o->n_files, n_files); /* few files stay */
-		find_others(t, 2000);
-		table_set_turn(t, now += 2000000000);
+		find_others(set, 2000);
+		table_set_turn(set, now += 2000000000);
 		assert_int_equal(o->n_waits, is_old);
 		assert_int_equal(o->n_files, is_old ? 0 : n_files);
-		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 		assert_int_equal(o->n_files, n_files);
-		table_set_free(t);
-		unwind_memory_free(memory);
 	}
 }
 
 /* They take no table that is in use. */
 TEST_WITH_OBJECT(files_that_come_at_once_are_bounded)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	const struct mapping *libc, *own;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
-	own = mapping_of(&list, (const void *)(uintptr_t)mapping_of);
-	table_set_turn(t, 1);
-	assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_BY_TABLE);
-	table_set_turn(t, 2000000000);
-	find_others(t, 60000);
-	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
-	table_set_turn(t, 2000000001);
-	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
-	assert_int_equal(how_now(t, own, TABLE_AS_IS), UNWIND_BY_TABLE);
-	table_set_free(t);
-	unwind_memory_free(memory);
+	new_set(o, 2);
+	libc = mapping_at((uintptr_t)getenv);
+	own = mapping_at((uintptr_t)mapping_at);
+	table_set_turn(set, 1);
+	assert_int_equal(how_now(set, own, TABLE_IN_USE), UNWIND_BY_TABLE);
+	table_set_turn(set, 2000000000);
+	find_others(set, 60000);
+	assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	table_set_turn(set, 2000000001);
+	assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_int_equal(how_now(set, own, TABLE_AS_IS), UNWIND_BY_TABLE);
 }
 
 /* Processes may map them faster than tables are made. */
 TEST_WITH_OBJECT(new_files_that_wait_are_bounded)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const struct mapping no_file = { .inode = 1, .path = "/no/file" };
-	struct unwinder *u = start(o);
 	const struct mapping *libc;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	start(o);
+	libc = mapping_at((uintptr_t)getenv);
 	unwinder_look(u, INT32_MAX, UNWINDER_NOW);
-	assert_true(unwinder_wait(u, UINT64_MAX)); /* it sleeps until it is waited for again */
+	wait_for_it(); /* it sleeps until it is waited for again */
 	for (size_t i = 0; i < 1024; i++)
 		unwinder_file(u, (uint32_t)getpid(), &no_file);
 	unwinder_file(u, (uint32_t)getpid(), libc);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	assert_int_equal(o->n_files, 0);
 	unwinder_file(u, (uint32_t)getpid(), libc);
-	assert_true(unwinder_wait(u, UINT64_MAX));
+	wait_for_it();
 	assert_in_range(o->n_files, 1, N_FILES);
-	unwinder_stop(u);
 }
 
 static struct file_state state_of(const struct mapping *m)
@@ -1058,40 +1031,34 @@ static struct ahead *ahead_of_this(uint64_t max_bytes)
 
 TEST_WITH_OBJECT(what_was_made_ahead_is_not_made_again)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o, remote);
 	struct ahead *a = ahead_of_this(UINT64_MAX);
 	struct remote_table table;
 	struct file_state libc, own;
 	const struct mapping *of_libc;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	of_libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	new_set(o, 1);
+	of_libc = mapping_at((uintptr_t)getenv);
 	libc = state_of(of_libc);
-	own = state_of(mapping_of(&list, (const void *)(uintptr_t)mapping_of));
-	table_set_take_from(t, a);
-	assert_int_equal(how_now(t, of_libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	own = state_of(mapping_at((uintptr_t)mapping_at));
+	table_set_take_from(set, a);
+	assert_int_equal(how_now(set, of_libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 	assert_false(ahead_take(a, &libc, &table));
 	own.fact.changed_ns ^= 1; /* written over meanwhile */
 	assert_false(ahead_take(a, &own, &table));
 	own.fact.changed_ns ^= 1;
 	assert_true(ahead_take(a, &own, &table));
 	remote_table_fini(&table);
-	table_set_free(t);
-	unwind_memory_free(memory);
 }
 
 TEST_WITH_OBJECT(what_is_made_ahead_is_bounded)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct ahead *a = ahead_of_this(1);
 	struct remote_table table = {};
 	unsigned n = 0;
 
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, NULL), 0);
-	for (size_t i = 0; i < list.n; i++) {
-		const struct mapping *m = &list.mappings[i];
+	(void)mapping_at((uintptr_t)getenv); /* reads the list */
+	for (size_t i = 0; i < own_list.n; i++) {
+		const struct mapping *m = &own_list.mappings[i];
 
 		if (!m->inode)
 			continue;
@@ -1106,11 +1073,9 @@ TEST_WITH_OBJECT(what_is_made_ahead_is_bounded)
 
 TEST_WITH_OBJECT(it_can_be_stopped_with_work_to_do)
 {
-	struct unwinder *u = start(o);
-
+	start(o);
 	for (uint32_t tgid = 1; tgid < 5000; tgid++)
 		unwinder_look(u, tgid, UNWINDER_SOMETIME);
-	unwinder_stop(u);
 }
 
 TEST_MAIN(start_helpers, end_helpers)
