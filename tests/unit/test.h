@@ -95,3 +95,11 @@ static inline int run_all_tests(CMFixtureFunction setup, CMFixtureFunction teard
 		if ((call) != 0)                             \
 			fail_msg("%s: %s", #call, (e).text); \
 	} while (0)
+
+/* The same, for a call whose last argument is &e: the error is declared here. */
+#define assert_works(call)                                 \
+	do {                                               \
+		struct error e = {};                       \
+		if ((call) != 0)                           \
+			fail_msg("%s: %s", #call, e.text); \
+	} while (0)

@@ -201,10 +201,8 @@ static struct main_process {
 
 static int main_start(void **state)
 {
-	struct error e;
-
 	memcpy(roles, usual, sizeof(roles));
-	assert_ok(warden_start(roles, N_ROLES, &m.warden, &e), e);
+	assert_works(warden_start(roles, N_ROLES, &m.warden, &e));
 	m.lane = lane_new(warden_take_control(&m.warden, 0), roles, N_ROLES);
 	assert_non_null(m.lane);
 	return 0;

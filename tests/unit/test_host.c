@@ -50,11 +50,10 @@ TEST(a_tracepoint_has_an_id)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id = 0;
-	struct error e;
 
-	assert_ok(host_tracepoint_id(host, "sched", "sched_switch", &id, &e), e);
+	assert_works(host_tracepoint_id(host, "sched", "sched_switch", &id, &e));
 	assert_int_equal(id, 372);
-	assert_int_equal(host_tracepoint_id(host, "sched", "sched_odd", &id, &e), -EIO);
+	assert_int_equal(host_tracepoint_id(host, "sched", "sched_odd", &id, NULL), -EIO);
 }
 
 TEST(an_unknown_tracepoint_is_named)
@@ -118,9 +117,8 @@ TEST(every_tracepoint_but_ftraces_own_is_visited)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {};
-	struct error e;
 
-	assert_ok(host_each_tracepoint(host, take_tracepoint, &names, &e), e);
+	assert_works(host_each_tracepoint(host, take_tracepoint, &names, &e));
 	assert_int_equal(names.n, 4);
 	assert_non_null(strstr(names.text, "sched:sched_switch "));
 	assert_non_null(strstr(names.text, "net:netif_rx "));
@@ -149,12 +147,11 @@ TEST(traceable_functions_come_with_module_and_address)
 {
 	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {}, plain = {};
-	struct error e;
 
-	assert_int_equal(host_each_traceable(host, true, take_function, &names, &e), -ENOENT);
+	assert_int_equal(host_each_traceable(host, true, take_function, &names, NULL), -ENOENT);
 	scratch_write("tracefs/available_filter_functions",
 		      "vfs_read\n__ftrace_invalid_address___64\next4_get [ext4]\nodd (x)\n\n");
-	assert_ok(host_each_traceable(host, true, take_function, &plain, &e), e);
+	assert_works(host_each_traceable(host, true, take_function, &plain, &e));
 	assert_string_equal(plain.text, "vfs_read[]0 ext4_get[ext4]0 ");
 
 	scratch_write("tracefs/available_filter_functions_addrs",
@@ -162,7 +159,7 @@ TEST(traceable_functions_come_with_module_and_address)
 		      "ffffffff8162fba0 __ftrace_invalid_address___64\n"
 		      "ffffffffc0401004 ext4_get [ext4]\n"
 		      "vfs_write\n");
-	assert_ok(host_each_traceable(host, true, take_function, &names, &e), e);
+	assert_works(host_each_traceable(host, true, take_function, &names, &e));
 	assert_string_equal(names.text, "vfs_read[]ffffffff8162fb94 "
 					"ext4_get[ext4]ffffffffc0401004 ");
 }
@@ -174,23 +171,22 @@ TEST(this_kernels_tracefs_is_read_although_nothing_is_mounted)
 	struct names names = {};
 	uint32_t offset = 0;
 	uint64_t id = 0;
-	struct error e;
 	int fd = -1, again = -1;
 
 	cleanup_fclose FILE *mounts = fopen("/proc/self/mountinfo", "r");
 	assert_non_null(mounts);
 	(void)!fread(before, 1, sizeof(before) - 1, mounts);
 
-	assert_ok(host_tracefs(host, &fd, &e), e);
-	assert_ok(host_tracefs(host, &again, &e), e);
+	assert_works(host_tracefs(host, &fd, &e));
+	assert_works(host_tracefs(host, &again, &e));
 	assert_int_equal(fd, again);
-	assert_ok(host_tracepoint_id(host, "sched", "sched_switch", &id, &e), e);
+	assert_works(host_tracepoint_id(host, "sched", "sched_switch", &id, &e));
 	assert_true(id > 0);
-	assert_ok(host_tracepoint_field(host, "sched", "sched_switch", "prev_pid", &offset, &e), e);
+	assert_works(host_tracepoint_field(host, "sched", "sched_switch", "prev_pid", &offset, &e));
 	assert_int_equal(offset, 24);
 	names.stop_at = 50;
-	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, &e), 77);
-	assert_int_equal(host_tracepoint_id(host, "sched", "nothing", &id, &e), -ENOENT);
+	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, NULL), 77);
+	assert_int_equal(host_tracepoint_id(host, "sched", "nothing", &id, NULL), -ENOENT);
 
 	rewind(mounts);
 	(void)!fread(after, 1, sizeof(after) - 1, mounts);
@@ -274,9 +270,8 @@ TEST(a_process_has_a_name_while_it_lives)
 TEST(the_possible_cpus_are_those_of_the_c_library)
 {
 	uint32_t n = 0;
-	struct error e;
 
-	assert_ok(host_possible_cpus(&n, &e), e);
+	assert_works(host_possible_cpus(&n, &e));
 	assert_int_equal(n, get_nprocs_conf());
 	assert_true(host_cpu_is_possible(0));
 	assert_false(host_cpu_is_possible(n + 100000));

@@ -23,9 +23,8 @@ static int try_read(const char *symbols, const char *modules, struct kallsyms **
 static struct kallsyms *read_ok(const char *symbols, const char *modules)
 {
 	struct kallsyms *k = NULL;
-	struct error e;
 
-	assert_ok(try_read(symbols, modules, &k, &e), e);
+	assert_works(try_read(symbols, modules, &k, &e));
 	return k;
 }
 
@@ -236,10 +235,9 @@ TEST(a_kernel_without_modules_has_symbols_all_the_same)
 {
 	cleanup_free char *path = scratch_path("kallsyms");
 	struct kallsyms *k = NULL;
-	struct error e;
 
 	scratch_write("kallsyms", "ffffffff81000000 T first\n");
-	assert_ok(kallsyms_read(path, "/nonexistent", &k, &e), e);
+	assert_works(kallsyms_read(path, "/nonexistent", &k, &e));
 	assert_int_equal(kallsyms_n(k), 1);
 	kallsyms_free(k);
 }
@@ -266,10 +264,9 @@ TEST(the_running_kernels_symbols_are_those_that_the_file_shows)
 	cleanup_fclose FILE *f = fopen("/proc/kallsyms", "r");
 	unsigned long addr, n_compared = 0;
 	char type, name[600], line[700];
-	struct error e;
 
-	assert_ok(host_kallsyms(host, &k, &e), e);
-	assert_ok(host_kallsyms(host, &again, &e), e);
+	assert_works(host_kallsyms(host, &k, &e));
+	assert_works(host_kallsyms(host, &again, &e));
 	assert_ptr_equal(k, again);
 	assert_true(kallsyms_n(k) > 10000);
 	assert_non_null(f);

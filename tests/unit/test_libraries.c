@@ -49,9 +49,8 @@ TEST(a_librarys_file_is_told_by_its_short_name)
 TEST(the_short_name_c_is_the_c_library)
 {
 	cleanup_free char *path = NULL;
-	struct error e;
 
-	assert_ok(library_find("c", 0, &path, &e), e);
+	assert_works(library_find("c", 0, &path, &e));
 	assert_true(is_native_elf(path));
 	assert_non_null(strstr(path, "/libc"));
 }
@@ -59,9 +58,8 @@ TEST(the_short_name_c_is_the_c_library)
 TEST(a_program_is_found_on_path)
 {
 	cleanup_free char *path = NULL, *real = realpath("/bin/sh", NULL);
-	struct error e;
 
-	assert_ok(library_find("sh", 0, &path, &e), e);
+	assert_works(library_find("sh", 0, &path, &e));
 	assert_string_equal(path, real);
 }
 
@@ -84,11 +82,10 @@ TEST(a_path_is_resolved)
 {
 	cleanup_free char *link = scratch_path("link"), *file = scratch_path("file");
 	cleanup_free char *path = NULL;
-	struct error e;
 
 	scratch_write("file", "");
 	scratch_run("ln -s file link");
-	assert_ok(library_find(link, 0, &path, &e), e);
+	assert_works(library_find(link, 0, &path, &e));
 	assert_string_equal(path, file);
 }
 
@@ -244,7 +241,6 @@ TEST(a_replaced_library_is_reached_by_its_mapping)
 	cleanup_free char *path = NULL;
 	uint32_t self = (uint32_t)getpid();
 	struct stat before, after;
-	struct error e;
 
 	scratch_write("libmapped.so.1", "old");
 
@@ -254,7 +250,7 @@ TEST(a_replaced_library_is_reached_by_its_mapping)
 	assert_true(at != MAP_FAILED);
 	assert_int_equal(fstat(fd, &before), 0);
 	scratch_run("echo new > new && mv new libmapped.so.1");
-	assert_ok(library_find("mapped", self, &path, &e), e);
+	assert_works(library_find("mapped", self, &path, &e));
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(after.st_ino, before.st_ino);
 	assert_int_equal(munmap(at, 4096), 0);

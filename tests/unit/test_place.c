@@ -208,10 +208,9 @@ static void match_file(const char *file, const char *pattern, struct target_list
 	cleanup_free char *text =
 		xasprintf("%s%s:%s", is_usdt ? "u:" : "", path, is_usdt ? pattern + 2 : pattern);
 	const struct match_scope scope = { .limit = 1000 };
-	struct error e;
 
-	assert_ok(probe_spec_parse(text, false, &spec, &e), e);
-	assert_ok(match_targets(&spec, host, &scope, list, &e), e);
+	assert_works(probe_spec_parse(text, false, &spec, &e));
+	assert_works(match_targets(&spec, host, &scope, list, &e));
 }
 
 static uint64_t entry_of(const char *file, const char *name)
@@ -313,10 +312,9 @@ TEST(every_jump_is_found_for_any_number_of_places)
 	const uint32_t n = 100000;
 	cleanup_free struct code_place *places = xcalloc(n, sizeof(*places));
 	struct image *image;
-	struct error e;
 	size_t n_entered = 0;
 
-	assert_ok(image_open(path, &image, &e), e);
+	assert_works(image_open(path, &image, &e));
 	for (uint32_t i = 0; i < n; i++)
 		places[i] = (struct code_place){ .vaddr = entry + 4, .entry = entry, .owner = i };
 	/* An address with the same lowest bits, which the filter cannot tell from it. */

@@ -265,9 +265,7 @@ static void trick(unsigned role, uint32_t what, enum trick trick)
 /* What this program has mapped, with the states of its files. */
 static void list_own(struct remote_list *ret)
 {
-	struct error e;
-
-	assert_ok(remote_list(files, (uint32_t)getpid(), ret, &e), e);
+	assert_works(remote_list(files, (uint32_t)getpid(), ret, &e));
 	remote_identify(files, ret);
 }
 
@@ -297,9 +295,8 @@ static int make_libc(struct remote_table *ret, struct error *e)
 static void expect_libc(void)
 {
 	cleanup(remote_table_fini) struct remote_table table = {};
-	struct error e;
 
-	assert_ok(make_libc(&table, &e), e);
+	assert_works(make_libc(&table, &e));
 	assert_true(table.view.n_pages > 10 && table.view.n_entries > 10000);
 	assert_true(table.view.n_ranges >= 1);
 }
@@ -310,10 +307,9 @@ TEST_WITH_HELPERS(a_list_is_what_is_mapped)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	cleanup(mapping_list_fini) struct mapping_list own = {};
-	struct error e;
 
-	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
-	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
+	assert_works(mapping_list_read((uint32_t)getpid(), &own, &e));
+	assert_works(remote_list(files, (uint32_t)getpid(), &list, &e));
 	assert_true(mapping_list_is_equal(&own, &list.list));
 	assert_int_equal(list.list.tid, getpid());
 	assert_true(list.cost > 0);
@@ -428,10 +424,9 @@ TEST_WITH_HELPERS(a_reader_that_takes_too_long_is_ended)
 TEST_WITH_HELPERS(what_an_opener_died_at_is_asked_of_the_next)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
-	struct error e;
 
 	trick(ROLE_OPENER, ASK_LIST, DIE);
-	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
+	assert_works(remote_list(files, (uint32_t)getpid(), &list, &e));
 	assert_int_equal(shared->trick, NO_TRICK);
 	trick(ROLE_OPENER, ASK_FILE, DIE_BY_SIGNAL);
 	expect_libc();
@@ -489,7 +484,6 @@ static struct mapping map_file(const char *path)
 	cleanup(mapping_list_fini) struct mapping_list own = {};
 	FILE *f = fopen(path, "re");
 	struct mapping ret;
-	struct error e;
 
 	assert_non_null(f);
 
@@ -497,7 +491,7 @@ static struct mapping map_file(const char *path)
 
 	(void)fclose(f);
 	assert_true(at != MAP_FAILED);
-	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
+	assert_works(mapping_list_read((uint32_t)getpid(), &own, &e));
 	ret = *mapping_list_at(&own, (uintptr_t)at);
 	ret.path = path;
 	return ret;
@@ -516,14 +510,13 @@ TEST_WITH_HELPERS(files_that_others_may_write_to_have_a_reader_of_their_own)
 	cleanup_free char *path = scratch_path("file");
 	cleanup(remote_table_fini) struct remote_table table = {};
 	struct file_state file;
-	struct error e;
 	struct mapping m;
 
 	copy_self(path, 0775);
 	m = map_file(path);
 	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 	assert_false(file.fact.is_roots);
-	assert_ok(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e), e);
+	assert_works(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e));
 	assert_int_equal(shared->n_asked[ROLE_PARSER], 0);
 	assert_int_equal(shared->n_asked[ROLE_PARSER_OF_OTHERS], 1);
 	(void)unlink(path);
@@ -594,9 +587,8 @@ TEST_WITH_HELPERS(what_is_no_program_has_no_table)
 TEST_WITH_HELPERS(the_vdso_has_a_table)
 {
 	cleanup(remote_table_fini) struct remote_table table = {};
-	struct error e;
 
-	assert_ok(remote_table_of_vdso(remote, &table, &e), e);
+	assert_works(remote_table_of_vdso(remote, &table, &e));
 	assert_true(table.view.n_entries > 1);
 }
 

@@ -196,13 +196,12 @@ TEST(equal_places_have_equal_bytes)
 {
 	cleanup(host_freep) struct host *host = host_with_event();
 	struct resolved_value values[2];
-	struct error e;
 
 	for (int i = 0; i < 2; i++) {
 		struct expression x;
 
-		assert_ok(expression_parse(i ? "arg3+1" : "  count + 1", &x, &e), e);
-		assert_ok(value_resolve(&x, &kernel, host, &values[i], &e), e);
+		assert_works(expression_parse(i ? "arg3+1" : "  count + 1", &x, &e));
+		assert_works(value_resolve(&x, &kernel, host, &values[i], &e));
 		values[i].x.nodes[0].type = (struct value_type){};
 	}
 	assert_memory_equal(values[0].x.nodes, values[1].x.nodes,
@@ -261,12 +260,11 @@ TEST(events_list_their_values)
 		{ &sample, "" },
 	};
 	cleanup(host_freep) struct host *host = host_with_event();
-	struct error e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char is[2048] = "";
 
-		assert_ok(value_list_each(rows[i].target, host, put_named, is, &e), e);
+		assert_works(value_list_each(rows[i].target, host, put_named, is, &e));
 		assert_string_equal(is, rows[i].is);
 	}
 }
@@ -289,9 +287,8 @@ static void check_named(void *context, const struct named_value *value)
 TEST(an_expression_has_what_the_list_has)
 {
 	cleanup(host_freep) struct host *host = host_with_event();
-	struct error e;
 
-	assert_ok(value_list_each(&event, host, check_named, NULL, &e), e);
+	assert_works(value_list_each(&event, host, check_named, NULL, &e));
 }
 
 /* An index replaces libbpf's search after a few questions. */
@@ -300,7 +297,6 @@ TEST(many_functions_are_found_as_one)
 	static const char *const names[] = { "vfs_read", "vfs_write", "no_such_function" };
 	cleanup(host_freep) struct host *host = host_new();
 	char first[ARRAY_SIZE(names)][2048] = {};
-	struct error e;
 
 	for (size_t i = 0; i < 30; i++) {
 		const size_t n = i % ARRAY_SIZE(names);
@@ -309,7 +305,7 @@ TEST(many_functions_are_found_as_one)
 					       .symbol = names[n] };
 		char is[2048] = "";
 
-		assert_ok(value_list_each(&target, host, put_named, is, &e), e);
+		assert_works(value_list_each(&target, host, put_named, is, &e));
 		if (i < ARRAY_SIZE(names))
 			memcpy(first[n], is, sizeof(is));
 		assert_string_equal(is, first[n]);
