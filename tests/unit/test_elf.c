@@ -165,6 +165,20 @@ TEST(the_vdso_is_an_image)
 	image_close(im);
 }
 
+static int open_functions(void **state)
+{
+	*state = open_image("functions.so");
+	return 0;
+}
+
+static int close_functions(void **state)
+{
+	image_freep((struct image **)state);
+	return 0;
+}
+
+#define TEST_OF_FUNCTIONS(name) TEST_OF(name, struct image *im, open_functions, close_functions)
+
 /* What is at @offset of the text of functions.so: "name offset-in-it/size", or "". */
 static void check_at(struct image *im, uint64_t offset, const char *expected)
 {
@@ -181,10 +195,8 @@ static void check_at(struct image *im, uint64_t offset, const char *expected)
 		fail_msg("at %#lx: '%s', expected '%s'", (unsigned long)offset, is, expected);
 }
 
-TEST(a_function_ends_where_it_ends)
+TEST_OF_FUNCTIONS(a_function_ends_where_it_ends)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
-
 	check_at(im, 0, "");
 	check_at(im, 0xff, "");
 	check_at(im, 0x100, "plain 0/0x40");
@@ -194,20 +206,16 @@ TEST(a_function_ends_where_it_ends)
 	check_at(im, UINT64_MAX, "");
 }
 
-TEST(of_aliases_the_one_a_person_writes_is_named)
+TEST_OF_FUNCTIONS(of_aliases_the_one_a_person_writes_is_named)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
-
 	check_at(im, 0x200, "malloc 0/0x40");
 	check_at(im, 0x23f, "malloc 0x3f/0x40");
 	check_at(im, 0x240, "");
 	check_at(im, 0x280, "_exit 0/0x20");
 }
 
-TEST(within_an_inner_function_it_is_named_and_past_it_the_outer)
+TEST_OF_FUNCTIONS(within_an_inner_function_it_is_named_and_past_it_the_outer)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
-
 	check_at(im, 0x31f, "outer 0x1f/0x80");
 	check_at(im, 0x320, "inner 0/0x8");
 	check_at(im, 0x327, "inner 0x7/0x8");
@@ -223,10 +231,8 @@ TEST(within_an_inner_function_it_is_named_and_past_it_the_outer)
 	check_at(im, 0x5a0, "");
 }
 
-TEST(what_has_no_size_goes_on_to_the_next_or_the_section_end)
+TEST_OF_FUNCTIONS(what_has_no_size_goes_on_to_the_next_or_the_section_end)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
-
 	check_at(im, 0x500, "unsized 0/0x40");
 	check_at(im, 0x53f, "unsized 0x3f/0x40");
 	check_at(im, 0x67f, "huge 0x7f/0x100"); /* cut at its section's end */
@@ -237,9 +243,8 @@ TEST(what_has_no_size_goes_on_to_the_next_or_the_section_end)
 	check_at(im, 0x700, "");
 }
 
-TEST(functions_are_listed_with_what_is_known_of_them)
+TEST_OF_FUNCTIONS(functions_are_listed_with_what_is_known_of_them)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
 	struct wanted w = find(im, "plain");
 
 	assert_int_equal(w.n_seen, 2); /* .symtab and .dynsym */
@@ -263,9 +268,8 @@ static int stop(void *context, const struct image_symbol *symbol)
 	return ++*n == 3 ? -7 : 0;
 }
 
-TEST(a_visitor_can_end_the_walk)
+TEST_OF_FUNCTIONS(a_visitor_can_end_the_walk)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
 	size_t n = 0;
 
 	assert_int_equal(image_each_function(im, stop, &n), -7);
@@ -642,9 +646,8 @@ TEST(offsets_and_addresses_are_each_others_inverse)
 }
 
 /* The segment ends where the section does, at 0x700. */
-TEST(code_is_given_as_far_as_the_file_has_it)
+TEST_OF_FUNCTIONS(code_is_given_as_far_as_the_file_has_it)
 {
-	cleanup(image_freep) struct image *im = open_image("functions.so");
 	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
 	uint8_t code[16];
 

@@ -217,6 +217,8 @@ static int main_end(void **state)
 
 #define TEST_WITH_HELPERS(name) TEST_WITH(name, main_start, main_end)
 
+static struct lane_event event; /* what happened last */
+
 static void wait_readable(const struct lane *l)
 {
 	struct pollfd one = { .fd = lane_fd(l), .events = POLLIN };
@@ -261,11 +263,16 @@ static void get(struct lane *l, unsigned role, struct ask *question, const void 
 	assert_int_equal(ret->number, number);
 }
 
+static void expect_event(enum lane_what what)
+{
+	next_event(m.lane, &event);
+	assert_int_equal(event.what, what);
+}
+
 /* PID of the helper of @role that answers, after it has answered as it should. */
 static pid_t echo(struct lane *l, unsigned role)
 {
 	struct ask question = { .what = ECHO, .n_bytes = 6 };
-	struct lane_event event;
 	char text[6];
 
 	get(l, role, &question, "hello", &event);
@@ -282,7 +289,6 @@ TEST_WITH_HELPERS(a_helper_answers_small_and_large_questions)
 	struct ask large = { .what = ECHO, .n_bytes = N_LARGE };
 	struct ask too_large = { .what = ECHO, .n_bytes = N_AREA + 1 };
 	cleanup_free char *sent = xcalloc(1, N_LARGE), *got = xcalloc(1, N_LARGE);
-	struct lane_event event;
 
 	assert_int_equal(echo(m.lane, PARSER), echo(m.lane, PARSER));
 	for (size_t i = 0; i < N_LARGE; i++)
@@ -299,11 +305,9 @@ TEST_WITH_HELPERS(one_that_dies_costs_its_request_and_is_replaced)
 {
 	for (unsigned role = OPENER; role <= PARSER; role++) {
 		const pid_t first = echo(m.lane, role);
-		struct lane_event event;
 		const uint32_t number = ask(m.lane, role, DIE);
 
-		next_event(m.lane, &event);
-		assert_int_equal(event.what, LANE_FAILED);
+		expect_event(LANE_FAILED);
 		assert_int_equal(event.why, LANE_DIED);
 		assert_int_equal(event.number, number);
 		assert_int_equal(event.status, SIGKILL);
@@ -332,26 +336,23 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_wh
 
 TEST_WITH_HELPERS(one_that_is_late_is_ended_and_replaced)
 {
-	struct lane_event event;
+	struct lane_event late;
 
 	be_late(m.lane, SLEEP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
 	be_late(m.lane, LOOP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
-	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, LANE_SLOW, &event);
-	assert_true(event.cpu_ns >= SHORT_NS);
+	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, LANE_SLOW, &late);
+	assert_true(late.cpu_ns >= SHORT_NS);
 }
 
 /* A signal stopped it. This says nothing about the file system, as LANE_SLOW would. */
 TEST_WITH_HELPERS(one_that_is_stopped_has_died)
 {
-	struct lane_event event;
-
 	be_late(m.lane, STOP, &roles[PARSER].wall_ns, LANE_DIED, &event);
 }
 
 /* The socket has the answer, though nobody looked for longer than the bound. */
 TEST_WITH_HELPERS(an_answer_that_lies_ready_is_never_late)
 {
-	struct lane_event event;
 	uint64_t begin;
 
 	(void)echo(m.lane, PARSER);
@@ -363,8 +364,7 @@ TEST_WITH_HELPERS(an_answer_that_lies_ready_is_never_late)
 	begin = clock_ns(CLOCK_MONOTONIC);
 	while (clock_ns(CLOCK_MONOTONIC) - begin < 2000000)
 		;
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_ANSWER);
+	expect_event(LANE_ANSWER);
 	assert_int_equal(event.number, number);
 }
 
@@ -376,10 +376,8 @@ TEST_WITH_HELPERS(one_that_lies_is_ended_and_replaced)
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		const pid_t first = echo(m.lane, PARSER);
 		const uint32_t number = ask(m.lane, PARSER, lies[i]);
-		struct lane_event event;
 
-		next_event(m.lane, &event);
-		assert_int_equal(event.what, LANE_FAILED);
+		expect_event(LANE_FAILED);
 		/* An empty packet looks like the end of the one who sent it. */
 		assert_int_equal(event.why, lies[i] == SEND_EMPTY ? LANE_DIED : LANE_LIED);
 		assert_int_equal(event.number, number);
@@ -389,14 +387,12 @@ TEST_WITH_HELPERS(one_that_lies_is_ended_and_replaced)
 
 TEST_WITH_HELPERS(an_answer_that_nobody_asked_for_ends_who_gave_it)
 {
-	struct lane_event event;
 	int status;
 
 	const pid_t first = echo(m.lane, PARSER);
 	const uint32_t number = ask(m.lane, PARSER, ANSWER_TWICE);
 
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_ANSWER);
+	expect_event(LANE_ANSWER);
 	assert_int_equal(event.number, number);
 	/* The request that it is asked next may be lost, and is told so. */
 	status = (int)ask(m.lane, PARSER, ECHO);
@@ -429,7 +425,6 @@ static bool has_mapped_an_area(void)
 
 TEST_WITH_HELPERS(what_was_copied_of_an_area_does_not_change)
 {
-	struct lane_event event;
 	struct ask question = { .what = CHURN };
 	char copy[4096], same[4096];
 
@@ -445,7 +440,6 @@ TEST_WITH_HELPERS(what_was_copied_of_an_area_does_not_change)
 
 TEST_WITH_HELPERS(an_area_keeps_its_size)
 {
-	struct lane_event event;
 	struct ask question = { .what = CUT_AREA };
 
 	get(m.lane, PARSER, &question, NULL, &event);
@@ -470,7 +464,6 @@ static int32_t pass(struct lane *l, const char *path, uint32_t files, int32_t pi
 				.pid = (uint32_t)pid,
 				.n = 77,
 				.n_bytes = strlen(path) + 1 };
-	struct lane_event event;
 
 	get(l, OPENER, &question, path, &event);
 	return event.answer.result;
@@ -480,7 +473,6 @@ TEST_WITH_HELPERS(a_file_goes_from_opener_to_parser_past_the_main_process)
 {
 	cleanup_free char *path = scratch_path("passed");
 	struct ask take = { .what = TAKE_FILE };
-	struct lane_event event;
 	uint32_t files;
 	int32_t pid;
 	char text[9] = "";
@@ -528,7 +520,6 @@ TEST_WITH_HELPERS(a_handle_outlives_its_opener_and_no_parser_has_it)
 	static const char held[] = "/proc/self/maps";
 	struct ask hold = { .what = HOLD, .n_bytes = sizeof(held) }, look = { .what = HELD };
 	struct ask list = { .what = LIST_OPEN };
-	struct lane_event event;
 	char text[256] = "";
 	uint32_t inode;
 
@@ -539,8 +530,7 @@ TEST_WITH_HELPERS(a_handle_outlives_its_opener_and_no_parser_has_it)
 	get(m.lane, OPENER, &look, NULL, &event);
 	inode = event.answer.n;
 	(void)ask(m.lane, OPENER, DIE);
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_FAILED);
+	expect_event(LANE_FAILED);
 	get(m.lane, OPENER, &look, NULL, &event);
 	assert_int_equal(event.answer.result, 0);
 	assert_int_equal(event.answer.n, inode);
@@ -554,7 +544,6 @@ TEST_WITH_HELPERS(a_handle_outlives_its_opener_and_no_parser_has_it)
 static size_t count_shared(struct lane *l)
 {
 	struct ask list = { .what = LIST_OPEN };
-	struct lane_event event;
 	char text[8192] = "";
 	size_t n = 0;
 
@@ -570,7 +559,6 @@ TEST_WITH_HELPERS(what_killed_openers_had_open_does_not_add_up)
 {
 	static const char held[] = "/proc/self/maps";
 	struct ask hold = { .what = HOLD, .n_bytes = sizeof(held) }, look = { .what = HELD };
-	struct lane_event event;
 	size_t before;
 
 	get(m.lane, OPENER, &hold, held, &event);
@@ -578,8 +566,7 @@ TEST_WITH_HELPERS(what_killed_openers_had_open_does_not_add_up)
 	before = count_shared(m.lane);
 	for (int i = 0; i < 200; i++) {
 		(void)ask(m.lane, OPENER, HOLD_AND_DIE);
-		next_event(m.lane, &event);
-		assert_int_equal(event.what, LANE_FAILED);
+		expect_event(LANE_FAILED);
 	}
 	/* The warden may not have closed its ends of the last one's channel. */
 	assert_in_range(count_shared(m.lane), before - N_NEW, before + N_NEW);
@@ -592,7 +579,6 @@ TEST_WITH_HELPERS(by_landlock_a_parser_reaches_no_file)
 {
 	cleanup_free char *path = scratch_path("reached");
 	struct ask question = { .what = PASS, .n_bytes = strlen(path) + 1 };
-	struct lane_event event;
 
 	scratch_write("reached", "contents");
 	/* The opener has, and fails to send it to what is no socket. */
@@ -607,7 +593,6 @@ TEST_WITH_HELPERS(another_opener_goes_on_while_one_waits)
 {
 	cleanup_free char *path = scratch_path("fifo");
 	struct ask wait = { .what = PASS, .n_bytes = strlen(path) + 1 };
-	struct lane_event event;
 	pid_t others[2];
 	int writer;
 
@@ -634,8 +619,7 @@ TEST_WITH_HELPERS(another_opener_goes_on_while_one_waits)
 	writer = open(path, O_WRONLY | O_CLOEXEC);
 	assert_true(writer >= 0);
 	for (unsigned bits = 0, i = 0; i < 3; i++) {
-		next_event(m.lane, &event);
-		assert_int_equal(event.what, LANE_ANSWER);
+		expect_event(LANE_ANSWER);
 		bits |= (event.number == first) | (event.number == second) << 1;
 		assert_true(i < 2 || bits == 3);
 	}
@@ -644,12 +628,10 @@ TEST_WITH_HELPERS(another_opener_goes_on_while_one_waits)
 
 TEST_WITH_HELPERS(one_that_cannot_start_says_why)
 {
-	struct lane_event event;
 	struct ask question = { .what = ECHO };
 
 	lane_want(m.lane, BROKEN);
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_UNABLE);
+	expect_event(LANE_UNABLE);
 	assert_int_equal(event.role, BROKEN);
 	assert_string_equal(event.words, "map the area: Invalid argument");
 	assert_int_equal(lane_ask(m.lane, BROKEN, &question, NULL), -ENOTCONN);
@@ -686,15 +668,13 @@ static void wait_for_ends(const pid_t *pids, size_t n)
 
 TEST_WITH_HELPERS(all_helpers_end_with_the_warden)
 {
-	struct lane_event event;
 	struct ask question = { .what = ECHO };
 
 	const pid_t pids[] = { echo(m.lane, OPENER), echo(m.lane, PARSER) };
 
 	(void)ask(m.lane, PARSER, LOOP);
 	assert_int_equal(kill(m.warden.pid, SIGKILL), 0);
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_OVER);
+	expect_event(LANE_OVER);
 	wait_for_ends(pids, ARRAY_SIZE(pids));
 	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -ENOTCONN);
 	assert_false(lane_next(m.lane, &event));
@@ -793,7 +773,6 @@ static pid_t be_stuck(struct lane *l, struct lane_event *ret)
 
 TEST_WITH_HELPERS(four_are_left_behind_and_no_fifth)
 {
-	struct lane_event event;
 	pid_t pids[WARDEN_MOST_LEFT];
 	struct ask question = { .what = ECHO };
 	int err;
@@ -803,8 +782,7 @@ TEST_WITH_HELPERS(four_are_left_behind_and_no_fifth)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = be_stuck(m.lane, &event);
 	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -EAGAIN);
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_UNABLE);
+	expect_event(LANE_UNABLE);
 	assert_int_equal(event.n_left, WARDEN_MOST_LEFT);
 	assert_string_equal(event.words, "too many wait for file systems that do not answer");
 	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -ENOTCONN);
@@ -848,7 +826,6 @@ static void hear(void *context, pid_t pid, bool is_there)
 TEST_WITH_HELPERS(a_helper_begins_when_the_main_process_knows_it)
 {
 	struct heard heard = {};
-	struct lane_event event;
 
 	lane_hear(m.lane, hear, &heard);
 
@@ -868,14 +845,12 @@ TEST_WITH_HELPERS(a_helper_begins_when_the_main_process_knows_it)
 TEST_WITH_HELPERS(a_warden_that_does_not_answer_is_told)
 {
 	struct ask echo_it = { .what = ECHO };
-	struct lane_event event;
 
 	(void)echo(m.lane, OPENER);
 	assert_int_equal(kill(m.warden.pid, SIGSTOP), 0);
 	roles[PARSER].wall_ns = SHORT_NS;
 	assert_int_equal(lane_ask(m.lane, PARSER, &echo_it, NULL), -EAGAIN);
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_UNABLE);
+	expect_event(LANE_UNABLE);
 	assert_string_equal(event.words, "the warden does not answer");
 	(void)echo(m.lane, OPENER); /* goes on */
 	roles[PARSER].wall_ns = LONG_NS;
@@ -886,7 +861,6 @@ TEST_WITH_HELPERS(a_warden_that_does_not_answer_is_told)
 
 TEST_WITH_HELPERS(descriptors_that_come_with_an_answer_do_not_stay)
 {
-	struct lane_event event;
 	unsigned n_open;
 
 	(void)echo(m.lane, PARSER);
@@ -895,8 +869,7 @@ TEST_WITH_HELPERS(descriptors_that_come_with_an_answer_do_not_stay)
 	const uint32_t number = ask(m.lane, PARSER, SEND_FILE);
 
 	/* Sent or refused, the answer with its result comes. */
-	next_event(m.lane, &event);
-	assert_int_equal(event.what, LANE_ANSWER);
+	expect_event(LANE_ANSWER);
 	assert_int_equal(event.number, number);
 	assert_true(count_open() <= n_open);
 }

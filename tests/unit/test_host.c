@@ -11,12 +11,21 @@
 
 #include "kernel/host.h"
 
-static struct host *synthetic_host(void)
+static int make_host(void **state)
 {
 	cleanup_free char *tracefs = scratch_path("tracefs");
 
-	return host_new_at(&(struct host_paths){ .tracefs = tracefs });
+	*state = host_new_at(&(struct host_paths){ .tracefs = tracefs });
+	return 0;
 }
+
+static int free_host(void **state)
+{
+	host_freep((struct host **)state);
+	return 0;
+}
+
+#define TEST_OF_MADE_HOST(name) TEST_OF(name, struct host *host, make_host, free_host)
 
 static int make_tracefs(void **state)
 {
@@ -46,9 +55,8 @@ static int make_tracefs(void **state)
 	return 0;
 }
 
-TEST(a_tracepoint_has_an_id)
+TEST_OF_MADE_HOST(a_tracepoint_has_an_id)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id = 0;
 
 	assert_works(host_tracepoint_id(host, "sched", "sched_switch", &id, &e));
@@ -56,9 +64,8 @@ TEST(a_tracepoint_has_an_id)
 	assert_int_equal(host_tracepoint_id(host, "sched", "sched_odd", &id, NULL), -EIO);
 }
 
-TEST(an_unknown_tracepoint_is_named)
+TEST_OF_MADE_HOST(an_unknown_tracepoint_is_named)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id;
 	struct error e;
 
@@ -66,9 +73,8 @@ TEST(an_unknown_tracepoint_is_named)
 	assert_string_equal(e.text, "no tracepoint sched:sched_swich");
 }
 
-TEST(names_that_lead_out_of_tracefs_are_no_tracepoints)
+TEST_OF_MADE_HOST(names_that_lead_out_of_tracefs_are_no_tracepoints)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	uint64_t id;
 
 	assert_int_equal(host_tracepoint_id(host, "..", "events/sched/sched_switch", &id, NULL),
@@ -77,7 +83,7 @@ TEST(names_that_lead_out_of_tracefs_are_no_tracepoints)
 	assert_int_equal(host_tracepoint_id(host, "", "sched", &id, NULL), -ENOENT);
 }
 
-TEST(fields_are_found_by_their_whole_name)
+TEST_OF_MADE_HOST(fields_are_found_by_their_whole_name)
 {
 	static const struct {
 		const char *field;
@@ -87,7 +93,6 @@ TEST(fields_are_found_by_their_whole_name)
 		{ "name", 40 },        { "pid", -ENOENT }, { "comm", -ENOENT }, { "fake", -ENOENT },
 		{ "broken", -ENOENT }, { "", -ENOENT },
 	};
-	cleanup(host_freep) struct host *host = synthetic_host();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t offset = 0;
@@ -113,9 +118,8 @@ static int take_tracepoint(void *context, const char *category, const char *even
 	return ++names->n == names->stop_at ? 77 : 0;
 }
 
-TEST(every_tracepoint_but_ftraces_own_is_visited)
+TEST_OF_MADE_HOST(every_tracepoint_but_ftraces_own_is_visited)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {};
 
 	assert_works(host_each_tracepoint(host, take_tracepoint, &names, &e));
@@ -125,9 +129,8 @@ TEST(every_tracepoint_but_ftraces_own_is_visited)
 	assert_null(strstr(names.text, "ftrace"));
 }
 
-TEST(a_visit_can_end_the_walk)
+TEST_OF_MADE_HOST(a_visit_can_end_the_walk)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = { .stop_at = 2 };
 
 	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, NULL), 77);
@@ -143,9 +146,8 @@ static int take_function(void *context, const char *name, const char *module, ui
 	return 0;
 }
 
-TEST(traceable_functions_come_with_module_and_address)
+TEST_OF_MADE_HOST(traceable_functions_come_with_module_and_address)
 {
-	cleanup(host_freep) struct host *host = synthetic_host();
 	struct names names = {}, plain = {};
 
 	assert_int_equal(host_each_traceable(host, true, take_function, &names, NULL), -ENOENT);

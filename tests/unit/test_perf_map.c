@@ -35,6 +35,20 @@ static void expect_at(const struct perf_map *m, uint64_t addr, uint64_t time, co
 	assert_string_equal(told, expected);
 }
 
+static int make_map(void **state)
+{
+	*state = perf_map_new();
+	return 0;
+}
+
+static int free_map(void **state)
+{
+	perf_map_freep((struct perf_map **)state);
+	return 0;
+}
+
+#define TEST_WITH_MAP(name) TEST_OF(name, struct perf_map *m, make_map, free_map)
+
 static void expect_told(const char *text, uint64_t addr, const char *expected)
 {
 	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
@@ -87,7 +101,7 @@ TEST(lines_of_another_form_are_counted_and_left_out)
 		"\001\002\003",
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 		cleanup_free char *text = xasprintf("%s\n1000 10 good\n", lines[i]);
 
@@ -99,9 +113,8 @@ TEST(lines_of_another_form_are_counted_and_left_out)
 	}
 }
 
-TEST(a_line_of_any_length_takes_bounded_memory)
+TEST_WITH_MAP(a_line_of_any_length_takes_bounded_memory)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	char zeros[4096] = "";
 
 	add(m, "1000 10 ");
@@ -115,10 +128,8 @@ TEST(a_line_of_any_length_takes_bounded_memory)
 	assert_int_equal(perf_map_garbage(m), 1);
 }
 
-TEST(a_line_counts_when_its_end_is_there)
+TEST_WITH_MAP(a_line_counts_when_its_end_is_there)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	add(m, "1000 10 first\n2000 10 sec");
 	assert_false(perf_map_settle(m, 1, 2));
 	expect_at(m, 0x1000, 0, "first@1000");
@@ -148,10 +159,8 @@ TEST(of_lines_that_overlap_the_later_one_tells)
 
 /* --- its changes --- */
 
-TEST(what_is_told_first_was_there_before)
+TEST_WITH_MAP(what_is_told_first_was_there_before)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	add(m, "1000 10 a\n");
 	assert_false(perf_map_settle(m, 0, 100));
 	add(m, "2000 10 b\n");
@@ -162,10 +171,8 @@ TEST(what_is_told_first_was_there_before)
 }
 
 /* Told at some time from 90 to 200. */
-TEST(a_function_in_the_place_of_another_counts_from_its_time_on)
+TEST_WITH_MAP(a_function_in_the_place_of_another_counts_from_its_time_on)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	add(m, "1000 10 a\n1010 10 stays\n");
 	assert_false(perf_map_settle(m, 0, 100));
 	add(m, "1000 8 b\n");
@@ -182,10 +189,8 @@ TEST(a_function_in_the_place_of_another_counts_from_its_time_on)
 	assert_int_equal(perf_map_epoch(m, 200), perf_map_epoch(m, 0));
 }
 
-TEST(many_that_follow_each_other_are_kept_apart)
+TEST_WITH_MAP(many_that_follow_each_other_are_kept_apart)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	for (uint64_t i = 0; i < 100; i++) {
 		cleanup_free char *text =
 			xasprintf("1000 %llx f%llu\n", 0x100ULL - i, (unsigned long long)i);
@@ -202,10 +207,8 @@ TEST(many_that_follow_each_other_are_kept_apart)
 	expect_at(m, 0x10f0, 2000, "f15@1000");
 }
 
-TEST(the_same_again_changes_nothing)
+TEST_WITH_MAP(the_same_again_changes_nothing)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	add(m, "1000 10 a\n");
 	(void)perf_map_settle(m, 0, 100);
 	add(m, "1000 10 a\n");
@@ -214,10 +217,8 @@ TEST(the_same_again_changes_nothing)
 	assert_int_equal(perf_map_epoch(m, 5), perf_map_epoch(m, 0));
 }
 
-TEST(a_file_that_begins_anew_is_all_there_is)
+TEST_WITH_MAP(a_file_that_begins_anew_is_all_there_is)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
-
 	add(m, "1000 10 a\n2000 10 b\n3000 1");
 	(void)perf_map_settle(m, 0, 100);
 	perf_map_restart(m);
@@ -234,9 +235,8 @@ TEST(a_file_that_begins_anew_is_all_there_is)
 }
 
 /* What was forgotten is not named by what came later. */
-TEST(the_past_is_bounded)
+TEST_WITH_MAP(the_past_is_bounded)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	cleanup_strbuf struct strbuf text = {};
 	uint64_t time = 10;
 
@@ -254,9 +254,8 @@ TEST(the_past_is_bounded)
 	expect_at(m, 0x100000, 17, "");
 }
 
-TEST(a_million_lines_are_enough)
+TEST_WITH_MAP(a_million_lines_are_enough)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
 	cleanup_strbuf struct strbuf text = {};
 
 	for (int i = 0; i < 1 << 16; i++)

@@ -5,6 +5,14 @@
 #include "base/hash.h"
 #include "stacks.h"
 
+static int make_builder(void **state)
+{
+	*state = profile_builder_new(1);
+	return 0;
+}
+
+#define TEST_WITH_BUILDER(name) TEST_OF(name, struct profile_builder *b, make_builder, NULL)
+
 static void add(struct profile_builder *b, uint64_t count, uint32_t pid, uint32_t n_kernel,
 		uint32_t n_user, const uint32_t *frames)
 {
@@ -44,10 +52,8 @@ static void expect_frames(const struct profile *p, size_t stack, const uint32_t 
 		assert_int_equal(frame_at(p, stack, i), frames[i]);
 }
 
-TEST(an_empty_report_has_nothing)
+TEST_WITH_BUILDER(an_empty_report_has_nothing)
 {
-	struct profile_builder *b = profile_builder_new(1);
-
 	struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(r->n_stacks, 0);
@@ -59,9 +65,8 @@ TEST(an_empty_report_has_nothing)
 	profile_free(NULL);
 }
 
-TEST(equal_frames_of_one_process_are_one_entry)
+TEST_WITH_BUILDER(equal_frames_of_one_process_are_one_entry)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
 	add(b, 3, 0, 1, 2, frames);
@@ -81,9 +86,8 @@ TEST(equal_frames_of_one_process_are_one_entry)
 	profile_free(r);
 }
 
-TEST(entries_differ_by_pid_and_by_where_user_frames_begin)
+TEST_WITH_BUILDER(entries_differ_by_pid_and_by_where_user_frames_begin)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
 	add(b, 1, 0, 1, 2, frames);
@@ -120,9 +124,8 @@ TEST(with_and_without_pids_entries_differ_by_the_name_of_the_process)
 	}
 }
 
-TEST(frames_are_copied)
+TEST_WITH_BUILDER(frames_are_copied)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1, 2 };
 
 	add(b, 1, 0, 2, 0, frames);
@@ -133,9 +136,8 @@ TEST(frames_are_copied)
 	assert_int_equal(frame_at(r, 0, 0), 1);
 }
 
-TEST(the_name_of_a_process_is_kept_once_it_is_known)
+TEST_WITH_BUILDER(the_name_of_a_process_is_kept_once_it_is_known)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1 };
 	struct profile_stack entry = { .count = 1, .frames = frames, .n_kernel = 1, .pid = 9 };
 
@@ -148,10 +150,8 @@ TEST(the_name_of_a_process_is_kept_once_it_is_known)
 	assert_string_equal(r->stacks[0].comm, "late");
 }
 
-TEST(equal_counts_stay_in_the_order_in_which_they_were_added)
+TEST_WITH_BUILDER(equal_counts_stay_in_the_order_in_which_they_were_added)
 {
-	struct profile_builder *b = profile_builder_new(1);
-
 	for (uint32_t i = 0; i < 1000; i++)
 		add(b, i % 3 + 1, 0, 1, 0, &i);
 
@@ -196,10 +196,9 @@ TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 	}
 }
 
-TEST(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
+TEST_WITH_BUILDER(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
 {
 	enum { N = 100000 };
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t *frames = calloc(N, sizeof(*frames));
 	uint32_t small = 3;
 
@@ -228,10 +227,9 @@ static uint32_t make_row(uint32_t i, uint32_t *frames)
 	return n;
 }
 
-TEST(two_hundred_thousand_random_entries_are_counted_exactly)
+TEST_WITH_BUILDER(two_hundred_thousand_random_entries_are_counted_exactly)
 {
 	enum { N = 200000, ROWS = 70000 };
-	struct profile_builder *b = profile_builder_new(1);
 	uint64_t *expected = calloc(ROWS, sizeof(*expected));
 	uint64_t total = 0, seen = 0;
 	uint32_t frames[32];
@@ -271,13 +269,12 @@ TEST(two_hundred_thousand_random_entries_are_counted_exactly)
 }
 
 /* Nothing is borrowed from the table, or from the caller. */
-TEST(a_profile_owns_its_texts)
+TEST_WITH_BUILDER(a_profile_owns_its_texts)
 {
 	char name[] = "read", module[] = "libc.so.6", file[] = "read.c", comm[] = "tar";
 	struct frame frame = { .name = name, .module = module, .file = file, .line = 7 };
 	const struct frame_table table = { .frames = &frame, .n = 1 };
 	const uint32_t number = 0;
-	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p;
 
 	ADD(b, .count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm);
@@ -293,9 +290,8 @@ TEST(a_profile_owns_its_texts)
 	profile_free(p);
 }
 
-TEST(losses_keep_their_order_and_those_of_0_are_left_out)
+TEST_WITH_BUILDER(losses_keep_their_order_and_those_of_0_are_left_out)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	cleanup_profile struct profile *p = finish(b, 0, 0);
 
 	profile_add_loss(p, "first", 3);
@@ -306,7 +302,7 @@ TEST(losses_keep_their_order_and_those_of_0_are_left_out)
 	assert_int_equal(p->losses[1].n, 1);
 }
 
-TEST(equal_sets_of_labels_have_one_number)
+TEST_WITH_BUILDER(equal_sets_of_labels_have_one_number)
 {
 	const struct profile_label a[] = { { .key = "cgroup", .text = "/x" },
 					   { .key = "cpu", .number = 3 } };
@@ -316,7 +312,6 @@ TEST(equal_sets_of_labels_have_one_number)
 	struct profile_label again[] = { { .key = "cgroup", .text = copy },
 					 { .key = "cpu", .number = 3 } };
 	const struct profile_label other_way[] = { a[1], a[0] };
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 
 	assert_int_equal(profile_builder_labels(b, NULL, 0), 0);
@@ -373,9 +368,8 @@ TEST(further_values_are_added_up_after_and_before_a_change)
 	assert_int_equal(p->stacks[1].more[0], 0);
 }
 
-TEST(parts_follow_their_stacks)
+TEST_WITH_BUILDER(parts_follow_their_stacks)
 {
-	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
 

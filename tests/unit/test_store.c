@@ -29,9 +29,10 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 
 /* --- a store to test --- */
 
-static const struct store_budget ample = {
-	.max_rows = 1024, .n_hot_rows = N_HOT, .max_chunks = 4096, .user_bytes = 1 << 24
-};
+#define AMPLE .max_rows = 1024, .n_hot_rows = N_HOT, .max_chunks = 4096, .user_bytes = 1 << 24
+#pragma GCC diagnostic ignored "-Woverride-init" /* of a number in AMPLE */
+
+static const struct store_budget ample = { AMPLE };
 
 static struct object o;
 static struct store *s;
@@ -191,17 +192,14 @@ TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
 
 TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 {
-	struct store_budget budget = ample;
 	size_t n;
-
-	budget.has_sum = true;
 
 	for (unsigned g = 0; g < 2; g++) {
 		cleanup_close_fd(&o.counts[g][0]);
 		o.counts[g][0] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
 					  sizeof(struct summed_row), FIRST);
 	}
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .has_sum = true });
 	for (int turn = 1; turn <= 2; turn++) {
 		const unsigned g = o.state.turn % 2;
 
@@ -372,12 +370,9 @@ TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
 
 TEST_WITH_OBJECT(known_stacks_make_room_and_stay_known)
 {
-	struct store_budget budget = ample;
 	uint64_t old, late;
 
-	budget.max_chunks = 16;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .max_chunks = 16 });
 	old = put_stack(1, 2 * CHUNK_WORDS + 1);
 	put_row(0, old, 1, 0);
 	rotate();
@@ -417,11 +412,7 @@ static void move_to_spare(uint64_t hash, size_t n, uint64_t first)
 /* Stacks that partly lie in the spare map are whole, and it is emptied before it is full. */
 TEST_WITH_OBJECT(what_had_no_memory_at_hand_is_read_and_makes_room)
 {
-	struct store_budget budget = ample;
-
-	budget.max_chunks = 1 << 20;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .max_chunks = 1 << 20 });
 	for (uint64_t i = 1; i <= 50; i++) {
 		const uint64_t hash = put_stack(i, 1000);
 
@@ -447,12 +438,9 @@ TEST_WITH_OBJECT(what_had_no_memory_at_hand_is_read_and_makes_room)
 /* Programs come and go, each with stacks of its own, beside one that stays. */
 TEST_WITH_OBJECT(stacks_that_do_not_come_again_take_no_memory)
 {
-	struct store_budget budget = ample;
 	size_t most = 0;
 
-	budget.user_bytes = 1ULL << 32;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .user_bytes = 1ULL << 32 });
 	for (uint64_t interval = 0; interval < 300; interval++) {
 		const uint64_t lasting = put_stack(1, 100);
 
@@ -478,13 +466,9 @@ static void begin_pair(uint32_t thread, uint64_t kernel, uint64_t user)
 /* Programs come and go until old stacks were forgotten many times. Then a call of before ends. */
 TEST_WITH_OBJECT(pairs_that_have_not_ended_keep_their_stacks)
 {
-	struct store_budget budget = ample;
 	uint64_t kernel, user, other;
 
-	budget.user_bytes = 1ULL << 32;
-	budget.has_pairs = true;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .user_bytes = 1ULL << 32, .has_pairs = true });
 	kernel = put_stack(1, 20);
 	user = put_stack(2, 30);
 	other = put_stack(3, 30);
@@ -530,13 +514,10 @@ TEST_WITH_OBJECT(a_row_waits_for_its_late_stack)
 
 TEST_WITH_OBJECT(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count)
 {
-	struct store_budget budget = ample;
 	uint64_t known;
 	size_t n;
 
-	budget.user_bytes = 128 << 10;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .user_bytes = 128 << 10 });
 	known = put_stack(1, 3);
 	put_row(0, known, 1, 0);
 	rotate();
@@ -607,11 +588,9 @@ static void delete_stack(uint64_t hash)
 /* Processes come and go, each with addresses of its own: what is not hit any more makes room. */
 TEST_WITH_OBJECT(intervals_of_ever_new_stacks_lose_none)
 {
-	struct store_budget budget = ample;
+	const struct store_budget budget = { AMPLE, .user_bytes = 256 << 10 };
 	uint64_t kept, next = 2;
 	size_t n;
-
-	budget.user_bytes = 256 << 10;
 
 	start(&budget);
 	kept = put_stack(1, 3);
@@ -635,10 +614,8 @@ TEST_WITH_OBJECT(intervals_of_ever_new_stacks_lose_none)
 /* User space deletes known stacks only, so it has to delete them before it forgets them. */
 TEST_WITH_OBJECT(what_is_forgotten_here_does_not_stay_in_the_kernel)
 {
-	struct store_budget budget = ample;
+	const struct store_budget budget = { AMPLE, .user_bytes = 256 << 10 };
 	uint64_t lasting, next = 2;
-
-	budget.user_bytes = 256 << 10;
 
 	start(&budget);
 	lasting = put_stack(1, 3);
@@ -662,12 +639,9 @@ TEST_WITH_OBJECT(what_is_forgotten_here_does_not_stay_in_the_kernel)
 /* There was room for the stacks, but not for the rows. */
 TEST_WITH_OBJECT(stacks_of_rows_that_were_lost_make_room)
 {
-	struct store_budget budget = ample;
 	uint64_t torn;
 
-	budget.max_chunks = 1000;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .max_chunks = 1000 });
 	for (uint64_t i = 1; i < 500; i++)
 		(void)put_stack(i, 20);
 	torn = put_stack(500, 20) | 1;
@@ -700,13 +674,10 @@ static void count_new(uint64_t from, uint64_t to)
 /* Names may take minutes. */
 TEST_WITH_OBJECT(rows_of_a_report_stay_while_counting_goes_on)
 {
-	struct store_budget budget = ample;
 	uint64_t words[STACK_WORDS], hash;
 	size_t n;
 
-	budget.max_chunks = 2000;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .max_chunks = 2000 });
 	hash = put_stack(1, 20);
 	put_row(0, hash, 3, 0);
 	rotate();
@@ -770,12 +741,9 @@ static void flood(struct object *unused)
 /* A user's programs make ever new stacks, faster than the store reads them. */
 TEST_WITH_OBJECT(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_rotation)
 {
-	struct store_budget budget = ample;
 	size_t n;
 
-	budget.user_bytes = 64 << 10;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .user_bytes = 64 << 10 });
 	n_flooded = 0;
 	o.on_wait = flood;
 	for (unsigned i = 1; i <= 5; i++) {
@@ -792,11 +760,8 @@ TEST_WITH_OBJECT(rows_that_come_faster_than_they_are_settled_do_not_hold_up_a_ro
 /* So many that old ones are forgotten behind each report, though rows refer to others by then. */
 TEST_WITH_OBJECT(rows_that_come_while_a_report_is_made_keep_their_stacks)
 {
-	struct store_budget budget = ample;
+	const struct store_budget budget = { AMPLE, .max_chunks = 200, .user_bytes = 512 << 10 };
 	uint64_t next = 2;
-
-	budget.max_chunks = 200;
-	budget.user_bytes = 512 << 10;
 
 	start(&budget);
 	for (unsigned interval = 0; interval < 60; interval++) {
@@ -825,14 +790,10 @@ TEST_WITH_OBJECT(rows_that_come_while_a_report_is_made_keep_their_stacks)
 /* The report's rows take all the memory that there is, and are about to give it back. */
 TEST_WITH_OBJECT(new_rows_wait_for_the_memory_of_a_report)
 {
-	struct store_budget budget = ample;
 	uint64_t n_before;
 	size_t n;
 
-	budget.max_chunks = 80;
-	budget.user_bytes = 160 << 10;
-
-	start(&budget);
+	start(&(const struct store_budget){ AMPLE, .max_chunks = 80, .user_bytes = 160 << 10 });
 	for (uint64_t i = 1; i < 1000; i++)
 		put_row(0, put_stack(i, 4), 1, 0);
 	rotate();

@@ -128,6 +128,20 @@ static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unw
 		.third = (reason), .how = UNWIND_UNFIT \
 	}
 
+static struct section s;
+static struct unwind_table t;
+
+static int begin_again(void **state)
+{
+	section_fini(&s);
+	s = (struct section){};
+	unwind_table_fini(&t);
+	t = (struct unwind_table){};
+	return 0;
+}
+
+#define TEST_OF_CFI(name) TEST_WITH(name, NULL, begin_again)
+
 struct program {
 	const char *name;
 	struct unwind_rule rule;
@@ -213,12 +227,11 @@ static const struct program programs[] = {
 	  NO_RULE(UNFIT_MALFORMED)),
 };
 
-TEST(every_operation)
+TEST_OF_CFI(every_operation)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		const struct program *p = &programs[i];
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
 
 		put_fde(&s, put_cie(&s, "z", 0), CODE, 0x20, p->bytes, p->n);
 		make_table(&s, &t);
@@ -230,14 +243,14 @@ TEST(every_operation)
 }
 
 /* An operand that reaches behind the entry's end. */
-TEST(operands_that_are_cut)
+TEST_OF_CFI(operands_that_are_cut)
 {
 	static const char *const cut[] = { "\x0c\x06",     "\x0e",     "\x0f\x05\x77", "\x86\x80",
 					   "\x10\x06\x7f", "\x04\x01", "\x09\x06",     "\x2e" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
+
 		size_t cie = put_cie(&s, "z", 0);
 		size_t at = s.n, n = strlen(cut[i]) + 1;
 		uint32_t length;
@@ -251,15 +264,13 @@ TEST(operands_that_are_cut)
 	}
 }
 
-TEST(rows_begin_where_the_address_has_advanced_to)
+TEST_OF_CFI(rows_begin_where_the_address_has_advanced_to)
 {
 	static const uint8_t program[] = { 0x41, 0x0e, 16,   0x02, 2,    0x0e, 24, 0x03,
 					   3,    0,    0x0e, 32,   0x04, 4,    0,  0,
 					   0,    0x0e, 40,   0x40, 0x0e, 48 };
 	static const uint64_t at[] = { 0, 1, 3, 6, 10 };
 	static const int offset[] = { 8, 16, 24, 32, 48 };
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 
 	put_fde(&s, put_cie(&s, "z", 0), CODE, 0x20, program, sizeof(program));
 	make_table(&s, &t);
@@ -273,25 +284,23 @@ TEST(rows_begin_where_the_address_has_advanced_to)
 	assert_int_equal(t.counts.cfi.n_rows, 5);
 }
 
-static void put_offset_fde(struct section *s, size_t cie, uint64_t start, uint64_t size, uint8_t n)
+static void put_offset_fde(struct section *to, size_t cie, uint64_t start, uint64_t size, uint8_t n)
 {
 	const uint8_t program[] = { 0x0e, n };
 
-	put_fde(s, cie, start, size, program, sizeof(program));
+	put_fde(to, cie, start, size, program, sizeof(program));
 }
 
-static void expect_offset(const struct unwind_table *t, uint64_t vaddr, int offset)
+static void expect_offset(const struct unwind_table *in, uint64_t vaddr, int offset)
 {
 	const struct unwind_rule none = {};
 	const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RSP, offset, 0, 0);
 
-	expect_rule(t, vaddr, offset ? rule : none, "rule");
+	expect_rule(in, vaddr, offset ? rule : none, "rule");
 }
 
-TEST(unsorted_overlapping_double_empty_and_outside)
+TEST_OF_CFI(unsorted_overlapping_double_empty_and_outside)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
 	put_offset_fde(&s, cie, CODE + 0x100, 0x10, 16);
@@ -322,7 +331,7 @@ TEST(unsorted_overlapping_double_empty_and_outside)
 	assert_int_equal(t.counts.cfi.n_bad, 1);
 }
 
-TEST(addresses_in_every_encoding)
+TEST_OF_CFI(addresses_in_every_encoding)
 {
 	static const struct {
 		uint8_t encoding;
@@ -334,8 +343,8 @@ TEST(addresses_in_every_encoding)
 		     { 0x05, false, 8 }, { 0xff, false, 0 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
+
 		size_t cie = put_cie(&s, "zR", rows[i].encoding);
 		size_t at = s.n;
 		uint64_t here = MADE_VADDR + MADE_HEAD + at + 8;
@@ -353,7 +362,7 @@ TEST(addresses_in_every_encoding)
 	}
 }
 
-TEST(a_cie_that_cannot_be_read_takes_its_entries_with_it)
+TEST_OF_CFI(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 {
 	static const struct {
 		size_t at; /* in the CIE */
@@ -365,8 +374,8 @@ TEST(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 		     { 15, 0x41 } /* an advance in its program */ };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
+
 		size_t cie = put_cie(&s, "z", 0);
 
 		put_offset_fde(&s, cie, CODE, 0x10, 16);
@@ -381,10 +390,8 @@ TEST(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 }
 
 /* An entry that is too short for one ends the reading; that is counted. */
-TEST(what_stands_behind_nonsense_is_not_read)
+TEST_OF_CFI(what_stands_behind_nonsense_is_not_read)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
 	put_offset_fde(&s, cie, CODE, 0x10, 16);
@@ -401,10 +408,9 @@ TEST(what_stands_behind_nonsense_is_not_read)
 }
 
 /* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
-TEST(entries_in_the_64_bit_format)
+TEST_OF_CFI(entries_in_the_64_bit_format)
 {
-	cleanup(section_fini) struct section s = {}, debug = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
+	cleanup(section_fini) struct section debug = {};
 
 	put(&s,
 	    "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
@@ -435,10 +441,8 @@ TEST(entries_in_the_64_bit_format)
 }
 
 /* Else many entries could name CIEs that overlap, each with a program as long as the file. */
-TEST(an_entry_may_not_name_what_is_no_entry)
+TEST_OF_CFI(an_entry_may_not_name_what_is_no_entry)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
 	put_offset_fde(&s, cie, CODE, 0x10, 16);
@@ -450,12 +454,11 @@ TEST(an_entry_may_not_name_what_is_no_entry)
 }
 
 /* Where a cut section gives a rule, it is the whole one's, or says that it makes no sense. */
-TEST(a_section_that_is_cut_anywhere)
+TEST_OF_CFI(a_section_that_is_cut_anywhere)
 {
 	static const uint8_t program[] = {
 		0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x50, 0x0c, 7, 8
 	};
-	cleanup(section_fini) struct section s = {};
 	cleanup(unwind_table_fini) struct unwind_table whole = {};
 	size_t cie = put_cie(&s, "z", 0);
 
@@ -478,7 +481,7 @@ TEST(a_section_that_is_cut_anywhere)
 }
 
 /* @n rows of one byte of code each, all different. */
-static void put_many_rows(struct section *s, uint32_t n)
+static void put_many_rows(struct section *to, uint32_t n)
 {
 	cleanup(section_fini) struct section program = {};
 
@@ -487,13 +490,11 @@ static void put_many_rows(struct section *s, uint32_t n)
 		put_uleb(&program, 8ULL * i);
 		put_number(&program, 0x41, 1);
 	}
-	put_fde(s, put_cie(s, "z", 0), CODE, n, program.data, program.n);
+	put_fde(to, put_cie(to, "z", 0), CODE, n, program.data, program.n);
 }
 
-TEST(rows_beyond_a_page_and_rules_beyond_16_bits)
+TEST_OF_CFI(rows_beyond_a_page_and_rules_beyond_16_bits)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	const uint32_t n = 70000;
 	const uint32_t n_fit = 65536 - UNFIT_REASONS - 1;
 
@@ -509,10 +510,8 @@ TEST(rows_beyond_a_page_and_rules_beyond_16_bits)
 	expect_offset(&t, CODE + n, 0);
 }
 
-TEST(a_table_beyond_its_budget_is_not_made)
+TEST_OF_CFI(a_table_beyond_its_budget_is_not_made)
 {
-	cleanup(section_fini) struct section s = {};
-	struct unwind_table t;
 	struct error e;
 
 	put_many_rows(&s, 1000);
@@ -534,10 +533,8 @@ TEST(a_table_beyond_its_budget_is_not_made)
 }
 
 /* Nor is anything kept of what is too far. */
-TEST(a_table_holds_to_its_budget_far_away_too)
+TEST_OF_CFI(a_table_holds_to_its_budget_far_away_too)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
 	put_offset_fde(&s, cie, CODE, 0x10, 8);
@@ -550,10 +547,8 @@ TEST(a_table_holds_to_its_budget_far_away_too)
 }
 
 /* Pages without an entry of their own; addresses that are too far from the first. */
-TEST(code_that_is_far_apart)
+TEST_OF_CFI(code_that_is_far_apart)
 {
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	size_t cie = put_cie(&s, "z", 0);
 
 	put_offset_fde(&s, cie, CODE + 4, 0x48000, 16); /* five pages, one row */
@@ -573,7 +568,7 @@ TEST(code_that_is_far_apart)
 	assert_int_equal(t.counts.unfit[UNFIT_FAR], 1);
 }
 
-TEST(signal_frames_are_linuxs_or_unfit)
+TEST_OF_CFI(signal_frames_are_linuxs_or_unfit)
 {
 	/* CFA = *(rsp + 160); rip, rsp, rbp and rbx at rsp + 168, 160, 120, 128 */
 	uint8_t program[] = { 0x0f, 4,    0x77, 0xa0, 1,    0x06, 0x10, 0x10, 3,    0x77,
@@ -582,8 +577,7 @@ TEST(signal_frames_are_linuxs_or_unfit)
 
 	for (size_t changed = 0; changed <= sizeof(program); changed++) {
 		static const struct unwind_rule is = { .how = UNWIND_SIGNAL };
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
 
 		if (changed < sizeof(program))
 			program[changed] ^= 8;
@@ -600,13 +594,12 @@ TEST(signal_frames_are_linuxs_or_unfit)
 	}
 }
 
-TEST(both_sections_and_stubs_without_cfi)
+TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 {
 	static const char plt[48] = "\xff\x35";
 	static const char tracked[32] = "\xff\x35\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xf3\x0f\x1e\xfa";
 	static const char other[16] = "\xff\x25";
-	cleanup(section_fini) struct section s = {}, debug = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {};
+	cleanup(section_fini) struct section debug = {};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
@@ -642,11 +635,10 @@ TEST(both_sections_and_stubs_without_cfi)
 	assert_int_equal(t.counts.cfi.n_bad, 0);
 }
 
-TEST(gos_code_has_frame_pointers)
+TEST_OF_CFI(gos_code_has_frame_pointers)
 {
 	static const uint8_t text[0x30000];
-	cleanup(section_fini) struct section s = {};
-	cleanup(unwind_table_fini) struct unwind_table t = {}, without = {};
+	cleanup(unwind_table_fini) struct unwind_table without = {};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
@@ -675,26 +667,27 @@ TEST(gos_code_has_frame_pointers)
 static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t covered,
 			   uint64_t n_covered, struct unwind_table *ret)
 {
-	cleanup(section_fini) struct section s = {};
+	cleanup(section_fini) struct section cfi = {};
 	uint8_t text[512] = {};
 
 	memcpy(text + where, code, n);
-	put_offset_fde(&s, put_cie(&s, "z", 0), MADE_VADDR + MADE_HEAD + covered, n_covered, 16);
+	put_offset_fde(&cfi, put_cie(&cfi, "z", 0), MADE_VADDR + MADE_HEAD + covered, n_covered,
+		       16);
 
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
-						 { ".eh_frame", s.data, s.n } };
+						 { ".eh_frame", cfi.data, cfi.n } };
 	cleanup(image_freep) struct image *im = open_made(sections, 2);
 
 	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
 }
 
-TEST(signals_return_where_nothing_is_said_of_it)
+TEST_OF_CFI(signals_return_where_nothing_is_said_of_it)
 {
 	const struct unwind_rule signal = { .how = UNWIND_SIGNAL };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
 
 		make_with_code(33, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, 0, n_covered, &t);
 		expect_offset(&t, at + n_covered - 1, 16);
@@ -711,13 +704,13 @@ TEST(signals_return_where_nothing_is_said_of_it)
 }
 
 /* "xor %ebp, %ebp; pop %rdi; call *%r9", and what lies around it. */
-TEST(threads_begin_where_nothing_is_said_of_it)
+TEST_OF_CFI(threads_begin_where_nothing_is_said_of_it)
 {
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
 
 		make_with_code(101, "\x31\xed\x5f\x41\xff\xd1", 6, 0, n_covered, &t);
 		expect_offset(&t, at + n_covered - 1, 16);
@@ -729,7 +722,7 @@ TEST(threads_begin_where_nothing_is_said_of_it)
 }
 
 /* glibc's clone(), in the gap between its own entry and the entry where a thread begins. */
-TEST(clone_has_no_entry_behind_its_system_call)
+TEST_OF_CFI(clone_has_no_entry_behind_its_system_call)
 {
 	static const struct {
 		const char *code;
@@ -750,8 +743,8 @@ TEST(clone_has_no_entry_behind_its_system_call)
 	const uint64_t at = MADE_VADDR + MADE_HEAD + 0x40;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
+
 		const size_t cie = put_cie(&s, "z", 0), n = cases[i].n;
 		uint8_t text[512] = {};
 
@@ -776,14 +769,13 @@ TEST(clone_has_no_entry_behind_its_system_call)
 }
 
 /* musl's clone(), without any entry: instructions show where its thread begins. */
-TEST(clone_that_no_entry_is_about_at_all)
+TEST_OF_CFI(clone_that_no_entry_is_about_at_all)
 {
 	static const char code[] = "\x0f\x05\x85\xc0\x75\x0f\x31\xed\x5f\x41\xff\xd1"
 				   "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4\xc3";
 	const struct unwind_rule cloned = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD + 100;
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 
 	make_with_code(100, code, sizeof(code) - 1, 300, 10, &t);
 	expect_rule(&t, at - 1, (struct unwind_rule){}, "before");
@@ -798,7 +790,7 @@ TEST(clone_that_no_entry_is_about_at_all)
  * LuaJIT's interpreter has one entry with one row. To where compiled code leaves, rsp is that
  * code's.
  */
-TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
+TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 {
 	static const char exit[] = "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
 				   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53\x52\x51\x50";
@@ -818,8 +810,8 @@ TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup(section_fini) struct section s = {};
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
+
 		uint8_t text[0x2000] = {};
 
 		memset(text, 0x90, sizeof(text));
@@ -848,7 +840,7 @@ TEST(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 	}
 }
 
-TEST(a_program_begins_at_its_entry_point)
+TEST_OF_CFI(a_program_begins_at_its_entry_point)
 {
 	static const struct {
 		const char *code;
@@ -865,7 +857,7 @@ TEST(a_program_begins_at_its_entry_point)
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cleanup(unwind_table_fini) struct unwind_table t = {};
+		begin_again(NULL);
 
 		make_with_code(0, cases[i].code, cases[i].n, cases[i].covered, cases[i].n_covered,
 			       &t);
@@ -883,12 +875,11 @@ TEST(a_program_begins_at_its_entry_point)
 }
 
 /* But for its entry point: there may be frame pointers, and no root. */
-TEST(a_program_without_cfi_begins_at_its_entry_point)
+TEST_OF_CFI(a_program_without_cfi_begins_at_its_entry_point)
 {
 	const struct unwind_rule made = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
-	cleanup(unwind_table_fini) struct unwind_table t = {};
 	const char text[512] = "\x31\xed";
 	const struct made_section section = { ".text", text, sizeof(text) };
 	struct image *im = open_made(&section, 1);
@@ -902,11 +893,10 @@ TEST(a_program_without_cfi_begins_at_its_entry_point)
 	expect_rule(&t, at + 0x1000, made, "far behind");
 }
 
-TEST(files_without_cfi_are_refused)
+TEST_OF_CFI(files_without_cfi_are_refused)
 {
 	const struct made_section section = { ".text", "", 1 };
 	cleanup(image_freep) struct image *im = open_made(&section, 1);
-	struct unwind_table t;
 	struct error e;
 
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), -ENOENT);
