@@ -31,45 +31,52 @@ static _Bool read_word(void *from, __u64 at, __u64 *ret)
 	return 1;
 }
 
-static struct memory make_memory(void)
-{
-	struct memory m = {};
-
-	for (size_t i = 0; i < N_WORDS; i++)
-		m.words[i] = 1000 + i;
-	return m;
-}
+static struct memory m;
+static struct unwind_regs regs;
 
 /* Register @i is 100 + i, but rsp and rbp lead into the stack. */
-static struct unwind_regs make_regs(void)
+static void reset_regs(void)
 {
-	struct unwind_regs regs = { .pc = 0x1234, .known = UNWIND_ALL_KNOWN, .is_exact = 1 };
-
+	regs = (struct unwind_regs){ .pc = 0x1234, .known = UNWIND_ALL_KNOWN, .is_exact = 1 };
 	for (uint64_t i = 0; i < UNWIND_N_REGISTERS; i++)
 		regs.of[i] = 100 + i;
 	regs.of[UNWIND_RSP] = STACK + 8UL * 4;
 	regs.of[UNWIND_RBP] = STACK + 8UL * 10;
-	return regs;
 }
 
-static enum unwind_end step(struct unwind_regs *regs, struct unwind_rule rule, struct memory *m)
+static void again(void)
 {
-	return unwind_step(regs, rule, read_word, m);
+	for (size_t i = 0; i < N_WORDS; i++)
+		m.words[i] = 1000 + i;
+	m.n_reads = 0;
+	reset_regs();
+}
+
+static int begin(void **state)
+{
+	again();
+	return 0;
+}
+
+#define TEST_OF_STEP(name) TEST_WITH(name, begin, NULL)
+
+static enum unwind_end step(struct unwind_rule rule)
+{
+	return unwind_step(&regs, rule, read_word, &m);
 }
 
 #define CALLERS_KNOWN (1 << UNWIND_RSP | 1 << UNWIND_RBP | 1 << UNWIND_RBX)
 
-static void expect_caller(const struct unwind_regs *regs, uint64_t pc, size_t sp, uint64_t bp,
-			  uint64_t bx)
+static void expect_caller(uint64_t pc, size_t sp, uint64_t bp, uint64_t bx)
 {
-	assert_int_equal(regs->pc, pc);
-	assert_int_equal(regs->of[UNWIND_RSP], STACK + 8 * sp);
-	assert_int_equal(regs->of[UNWIND_RBP], bp);
-	assert_int_equal(regs->of[UNWIND_RBX], bx);
-	assert_int_equal(regs->known, CALLERS_KNOWN);
+	assert_int_equal(regs.pc, pc);
+	assert_int_equal(regs.of[UNWIND_RSP], STACK + 8 * sp);
+	assert_int_equal(regs.of[UNWIND_RBP], bp);
+	assert_int_equal(regs.of[UNWIND_RBX], bx);
+	assert_int_equal(regs.known, CALLERS_KNOWN);
 }
 
-TEST(each_kind_of_rule)
+TEST_OF_STEP(each_kind_of_rule)
 {
 	static const uint64_t same_bp = STACK + 8UL * 10, same_bx = 100 + UNWIND_RBX;
 	const struct {
@@ -96,23 +103,21 @@ TEST(each_kind_of_rule)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct memory m = make_memory();
-		struct unwind_regs regs = make_regs();
-
+		again();
 		m.words[6] = STACK + 8UL * 30;
-		assert_int_equal(step(&regs, rows[i].rule, &m), UNWIND_GOES_ON);
-		expect_caller(&regs, rows[i].pc, rows[i].sp, rows[i].bp, rows[i].bx);
+		assert_int_equal(step(rows[i].rule), UNWIND_GOES_ON);
+		expect_caller(rows[i].pc, rows[i].sp, rows[i].bp, rows[i].bx);
 		assert_int_equal(regs.is_exact, (rows[i].rule.how & 15) == UNWIND_PUSHED);
 		assert_int_equal(m.n_reads, rows[i].n_reads);
 	}
 }
 
 /* A window on the words from @first on, @n of them. */
-static struct unwind_window make_window(const struct memory *m, size_t first, size_t n)
+static struct unwind_window make_window(size_t first, size_t n)
 {
 	struct unwind_window w = { .base = STACK + 8 * first, .n_valid = 8 * n };
 
-	memcpy(w.words, m->words + first, n * sizeof(w.words[0]));
+	memcpy(w.words, m.words + first, n * sizeof(w.words[0]));
 	return w;
 }
 
@@ -130,19 +135,20 @@ static struct unwind_rule any_rule(unsigned *seed)
 }
 
 /* Where it does anything at all. */
-TEST(the_quick_step_does_what_the_step_does)
+TEST_OF_STEP(the_quick_step_does_what_the_step_does)
 {
 	unsigned seed = 1, n_quick = 0;
 
 	for (int i = 0; i < 200000; i++) {
 		const struct unwind_rule rule = any_rule(&seed);
-		struct memory m = make_memory();
-		struct unwind_regs quick = make_regs(), slow;
+		struct unwind_regs quick, slow;
 		size_t first = (size_t)rand_r(&seed) % 8;
 		struct unwind_window w;
 
+		again();
+		quick = regs;
 		m.words[(size_t)rand_r(&seed) % N_WORDS] = 0;
-		w = make_window(&m, first, (size_t)rand_r(&seed) % (N_WORDS - first));
+		w = make_window(first, (size_t)rand_r(&seed) % (N_WORDS - first));
 		if (rand_r(&seed) % 16 == 0)
 			quick.of[UNWIND_RSP] -= (uint64_t)rand_r(&seed) % 1000;
 		if (rand_r(&seed) % 8 == 0)
@@ -150,7 +156,9 @@ TEST(the_quick_step_does_what_the_step_does)
 		slow = quick;
 		if (unwind_quickly(&quick, rule, &w)) {
 			n_quick++;
-			assert_int_equal(step(&slow, rule, &m), UNWIND_GOES_ON);
+			regs = slow;
+			assert_int_equal(step(rule), UNWIND_GOES_ON);
+			slow = regs;
 		}
 		assert_memory_equal(&quick, &slow, sizeof(quick));
 	}
@@ -158,18 +166,17 @@ TEST(the_quick_step_does_what_the_step_does)
 }
 
 /* What is not in it is read one by one, and may be missing. */
-TEST(the_quick_step_stays_within_the_window)
+TEST_OF_STEP(the_quick_step_stays_within_the_window)
 {
-	struct memory m = make_memory();
-	struct unwind_window w = make_window(&m, 4, 8);
+	struct unwind_window w = make_window(4, 8);
 
 	for (int16_t words = -12; words < 12; words++)
 		for (int32_t offset = 0; offset < 120; offset++) {
-			struct unwind_regs regs = make_regs();
 			const int32_t pc_at = offset - 8, bp_at = offset + 8 * words;
 			const _Bool is_in = offset % 8 == 0 && pc_at >= 0 && pc_at < 64 &&
 					    (!words || (bp_at >= 0 && bp_at < 64));
 
+			reset_regs();
 			assert_int_equal(
 				unwind_quickly(&regs, RULE(UNWIND_IS, UNWIND_RSP, offset, words, 0),
 					       &w),
@@ -177,7 +184,7 @@ TEST(the_quick_step_stays_within_the_window)
 		}
 }
 
-TEST(why_a_walk_ends)
+TEST_OF_STEP(why_a_walk_ends)
 {
 	const struct {
 		struct unwind_rule rule;
@@ -196,66 +203,56 @@ TEST(why_a_walk_ends)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct memory m = make_memory();
-		struct unwind_regs regs = make_regs();
-
+		again();
 		m.words[5] = 0;
-		assert_int_equal(step(&regs, rows[i].rule, &m), rows[i].end);
+		assert_int_equal(step(rows[i].rule), rows[i].end);
 	}
 }
 
 /* clone() returns 0 to the child, whose stack may hold anything. To the parent it returns an error
  * or a number. */
-TEST(a_child_that_was_cloned_has_no_caller)
+TEST_OF_STEP(a_child_that_was_cloned_has_no_caller)
 {
 	static const struct unwind_rule rule = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
 	static const uint64_t to_parent[] = { 1, 4711, -38ULL };
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
 
 	regs.of[UNWIND_RAX] = 0;
-	assert_int_equal(step(&regs, rule, &m), UNWIND_END_ROOT);
+	assert_int_equal(step(rule), UNWIND_END_ROOT);
 	assert_int_equal(m.n_reads, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(to_parent); i++) {
-		regs = make_regs();
+		reset_regs();
 		regs.of[UNWIND_RAX] = to_parent[i];
-		assert_int_equal(step(&regs, rule, &m), UNWIND_GOES_ON);
+		assert_int_equal(step(rule), UNWIND_GOES_ON);
 		assert_int_equal(regs.pc, 1004);
 	}
-	regs = make_regs();
+	reset_regs();
 	regs.known &= ~(1U << UNWIND_RAX); /* nothing calls from there */
-	assert_int_equal(step(&regs, rule, &m), UNWIND_END_UNFIT);
+	assert_int_equal(step(rule), UNWIND_END_UNFIT);
 }
 
-TEST(code_without_rows_is_no_root)
+TEST_OF_STEP(code_without_rows_is_no_root)
 {
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
-
 	regs.of[UNWIND_RBP] = 0;
-	assert_int_equal(step(&regs, RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), &m),
-			 UNWIND_END_ROOT);
-	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
+	assert_int_equal(step(RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0)), UNWIND_END_ROOT);
+	assert_int_equal(step((struct unwind_rule){}), UNWIND_END_NO_ROW);
 	regs.is_exact = 0; /* a caller: rbp may be 0 in any code that has no frame pointers */
-	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
+	assert_int_equal(step((struct unwind_rule){}), UNWIND_END_NO_ROW);
 }
 
-TEST(what_was_made_at_run_time_is_never_outermost)
+TEST_OF_STEP(what_was_made_at_run_time_is_never_outermost)
 {
 	const struct unwind_rule made = RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0);
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
 
 	m.words[11] = 0; /* the return address */
-	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
-	regs = make_regs();
-	assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), UNWIND_END_ROOT);
-	regs = make_regs();
+	assert_int_equal(step(made), UNWIND_END_CHAIN);
+	reset_regs();
+	assert_int_equal(step(UNWIND_FRAME_POINTERS), UNWIND_END_ROOT);
+	reset_regs();
 	regs.of[UNWIND_RBP] = 0;
-	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
+	assert_int_equal(step(made), UNWIND_END_CHAIN);
 }
 
-TEST(a_chain_of_frame_pointers_ends_where_rbp_is_none)
+TEST_OF_STEP(a_chain_of_frame_pointers_ends_where_rbp_is_none)
 {
 	static const struct {
 		uint64_t bp;
@@ -270,90 +267,78 @@ TEST(a_chain_of_frame_pointers_ends_where_rbp_is_none)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct memory m = make_memory();
-		struct unwind_regs regs = make_regs();
-
+		again();
 		regs.of[UNWIND_RBP] = rows[i].bp;
-		assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), rows[i].end);
+		assert_int_equal(step(UNWIND_FRAME_POINTERS), rows[i].end);
 	}
 
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
-
+	again();
 	regs.known = 1 << UNWIND_RSP;
 	regs.of[UNWIND_RBP] = 0;
-	assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), UNWIND_END_UNFIT);
+	assert_int_equal(step(UNWIND_FRAME_POINTERS), UNWIND_END_UNFIT);
 }
 
-TEST(a_callers_registers_are_known_only_where_calls_keep_them)
+TEST_OF_STEP(a_callers_registers_are_known_only_where_calls_keep_them)
 {
-	struct memory m = make_memory();
-
 	for (uint32_t reg = 0; reg < UNWIND_N_REGISTERS; reg++) {
-		struct unwind_regs regs = make_regs();
 		enum unwind_end first, second;
 		bool is_kept = CALLERS_KNOWN >> reg & 1;
 
+		reset_regs();
 		regs.of[reg] = STACK + 8UL * 20;
-		first = step(&regs, RULE(UNWIND_IS, reg, 8, 0, 0), &m);
-		second = step(&regs, RULE(UNWIND_IS, reg, 16, 0, 0), &m);
+		first = step(RULE(UNWIND_IS, reg, 8, 0, 0));
+		second = step(RULE(UNWIND_IS, reg, 16, 0, 0));
 		assert_int_equal(first, UNWIND_GOES_ON);
 		assert_int_equal(second, is_kept ? UNWIND_GOES_ON : UNWIND_END_UNFIT);
 		/* The same where the return address is said to be in it. */
-		assert_int_equal(step(&regs, RULE(UNWIND_PC_IN, reg, 8, 0, 0), &m),
+		assert_int_equal(step(RULE(UNWIND_PC_IN, reg, 8, 0, 0)),
 				 is_kept ? UNWIND_GOES_ON : UNWIND_END_UNFIT);
 	}
 }
 
-TEST(what_is_lost_or_unreadable_is_not_known)
+TEST_OF_STEP(what_is_lost_or_unreadable_is_not_known)
 {
 	const struct unwind_rule by_bp = RULE(UNWIND_IS_BY_FP, UNWIND_RSP, 8, 0, 0);
 	const struct unwind_rule lost =
 		RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_FP_LOST, UNWIND_THIRD_LOST);
 	const struct unwind_rule outside = RULE(UNWIND_IS, UNWIND_RSP, 8, -6, -7);
 	const struct unwind_rule found = RULE(UNWIND_IS, UNWIND_RSP, 8, -1, -2);
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
 
-	assert_int_equal(step(&regs, lost, &m), UNWIND_GOES_ON);
+	assert_int_equal(step(lost), UNWIND_GOES_ON);
 	assert_int_equal(regs.known, 1 << UNWIND_RSP);
-	assert_int_equal(step(&regs, by_bp, &m), UNWIND_END_UNFIT);
-	assert_int_equal(step(&regs, found, &m), UNWIND_GOES_ON);
+	assert_int_equal(step(by_bp), UNWIND_END_UNFIT);
+	assert_int_equal(step(found), UNWIND_GOES_ON);
 	assert_int_equal(regs.known, CALLERS_KNOWN);
-	regs = make_regs();
-	assert_int_equal(step(&regs, outside, &m), UNWIND_GOES_ON);
+	reset_regs();
+	assert_int_equal(step(outside), UNWIND_GOES_ON);
 	assert_int_equal(regs.known, 1 << UNWIND_RSP);
 }
 
-TEST(a_stack_may_lead_down_a_few_times)
+TEST_OF_STEP(a_stack_may_lead_down_a_few_times)
 {
 	const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RBP, 0, -1, 0);
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
 	size_t n = 0;
 
 	/* Two frames, each the other's caller. */
 	m.words[9] = STACK + 8UL * 3;
 	m.words[2] = STACK + 8UL * 10;
-	while (n < 100 && step(&regs, rule, &m) == UNWIND_GOES_ON)
+	while (n < 100 && step(rule) == UNWIND_GOES_ON)
 		n++;
 	assert_int_equal(n, 2 * UNWIND_MAX_TURNS + 1);
 	regs.of[UNWIND_RBP] = regs.of[UNWIND_RSP]; /* and never to itself */
 	regs.n_turns = 0;
-	assert_int_equal(step(&regs, rule, &m), UNWIND_END_NOT_ADVANCING);
+	assert_int_equal(step(rule), UNWIND_END_NOT_ADVANCING);
 }
 
 /* The kernel's struct sigcontext, 40 bytes into the ucontext. */
-TEST(all_registers_come_back_from_a_signal)
+TEST_OF_STEP(all_registers_come_back_from_a_signal)
 {
 	static const uint32_t order[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 };
 	const struct unwind_rule rule = { .how = UNWIND_SIGNAL };
-	struct memory m = make_memory();
-	struct unwind_regs regs = make_regs();
 
 	regs.known = 1 << UNWIND_RSP;
 	m.words[4 + 5 + 15] = STACK + 8UL * 40;
-	assert_int_equal(step(&regs, rule, &m), UNWIND_GOES_ON);
+	assert_int_equal(step(rule), UNWIND_GOES_ON);
 	for (size_t i = 0; i < 15; i++)
 		assert_int_equal(regs.of[order[i]], 1000 + 4 + 5 + i);
 	assert_int_equal(regs.of[UNWIND_RSP], STACK + 8UL * 40);
@@ -364,16 +349,14 @@ TEST(all_registers_come_back_from_a_signal)
 
 	/* One whose frame cannot be read, and one that returns to itself. */
 	regs.of[UNWIND_RSP] = STACK + 8UL * (N_WORDS - 20);
-	assert_int_equal(step(&regs, rule, &m), UNWIND_END_UNREADABLE);
+	assert_int_equal(step(rule), UNWIND_END_UNREADABLE);
 	regs.of[UNWIND_RSP] = STACK;
 	m.words[5 + 15] = STACK;
-	assert_int_equal(step(&regs, rule, &m), UNWIND_END_NOT_ADVANCING);
+	assert_int_equal(step(rule), UNWIND_END_NOT_ADVANCING);
 }
 
-TEST(a_return_address_is_looked_up_where_the_call_is)
+TEST_OF_STEP(a_return_address_is_looked_up_where_the_call_is)
 {
-	struct unwind_regs regs = make_regs();
-
 	assert_int_equal(unwind_look_up_at(&regs), 0x1234);
 	regs.is_exact = 0;
 	assert_int_equal(unwind_look_up_at(&regs), 0x1233);
