@@ -86,20 +86,13 @@ TEST(past_the_end_there_is_no_name)
 
 TEST(lines_of_another_form_are_counted_and_left_out)
 {
+	/* clang-format off */
 	static const char *const lines[] = {
-		"",
-		"1000",
-		"1000 10",
-		"1000 10 ",
-		"1000 10 \t\r",
-		"1000 0 empty",
-		"g000 10 a",
-		"1000 1g a",
-		"1000-1010 a",
-		"00000000000001000 10 a",
-		"1000 fffffffffffffff0 round",
-		"\001\002\003",
+		"", "1000", "1000 10", "1000 10 ", "1000 10 \t\r", "1000 0 empty", "g000 10 a",
+		"1000 1g a", "1000-1010 a", "00000000000001000 10 a",
+		"1000 fffffffffffffff0 round", "\001\002\003",
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		cleanup(perf_map_freep) struct perf_map *m = perf_map_new();

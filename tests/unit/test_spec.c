@@ -393,19 +393,12 @@ TEST(what_is_no_time_is_refused)
 
 TEST(a_count_is_whole_and_within_its_bounds)
 {
-	static const char *const bad[] = { "0",
-					   "11",
-					   "-1",
-					   "1e3",
-					   "nan",
-					   "inf",
-					   "",
-					   " 5",
-					   "5 ",
-					   "+5",
-					   "0x5",
-					   "5.",
-					   "18446744073709551621" };
+	/* clang-format off */
+	static const char *const bad[] = {
+		"0", "11", "-1", "1e3", "nan", "inf", "", " 5", "5 ", "+5", "0x5", "5.",
+		"18446744073709551621",
+	};
+	/* clang-format on */
 	uint64_t n = 0;
 	struct error e = {};
 

@@ -777,39 +777,21 @@ TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 
 TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
 {
+	/* clang-format off */
 	static const char *const machinery[] = {
-		"__traceiter_sched_switch",
-		"perf_trace_sched_switch",
-		"trace_event_raw_event_sched_switch",
-		"perf_syscall_enter",
-		"perf_syscall_exit.constprop.0",
-		"perf_call_bpf_enter.isra.0",
-		"trace_call_bpf",
-		"trace_call_bpf.part.0",
-		"perf_trace_run_bpf_submit",
-		"bpf_trace_run2",
-		"__bpf_trace_sched_switch",
-		"__bpf_prog_enter_recur",
-		"bpf_get_stack_raw_tp",
-		"fprobe_handler.part.0",
-		"fprobe_ftrace_entry",
-		"fprobe_entry",
-		"kprobe_multi_link_prog_run.isra.0",
-		"kprobe_ftrace_handler",
-		"kprobe_perf_func",
-		"kprobe_dispatcher",
-		"ftrace_caller_op_ptr",
-		"ftrace_regs_caller",
-		"ftrace_trampoline",
-		"ftrace_ops_list_func",
-		"arch_ftrace_ops_list_func",
-		"aggr_pre_handler",
-		"opt_pre_handler",
-		"asm_exc_int3",
-		"exc_int3",
-		"do_int3",
+		"__traceiter_sched_switch", "perf_trace_sched_switch",
+		"trace_event_raw_event_sched_switch", "perf_syscall_enter",
+		"perf_syscall_exit.constprop.0", "perf_call_bpf_enter.isra.0", "trace_call_bpf",
+		"trace_call_bpf.part.0", "perf_trace_run_bpf_submit", "bpf_trace_run2",
+		"__bpf_trace_sched_switch", "__bpf_prog_enter_recur", "bpf_get_stack_raw_tp",
+		"fprobe_handler.part.0", "fprobe_ftrace_entry", "fprobe_entry",
+		"kprobe_multi_link_prog_run.isra.0", "kprobe_ftrace_handler", "kprobe_perf_func",
+		"kprobe_dispatcher", "ftrace_caller_op_ptr", "ftrace_regs_caller",
+		"ftrace_trampoline", "ftrace_ops_list_func", "arch_ftrace_ops_list_func",
+		"aggr_pre_handler", "opt_pre_handler", "asm_exc_int3", "exc_int3", "do_int3",
 		"kprobe_int3_handler",
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(machinery); i++)
 		assert_true(machinery_is(machinery[i], NULL));
