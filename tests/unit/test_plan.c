@@ -7,48 +7,32 @@
 
 #define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
 
+/* clang-format off */
 static const struct features bare = {};
 static const struct features no_kprobes = { .uprobe_pmu = 9, .uprobe_multi = true };
 static const struct features linux_5_10 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
 static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .perf_link = true };
 static const struct features with_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true };
-static const struct features event_alone_6_1 = { .uprobe_pmu = 7,
-						 .uprobe_event = true,
-						 .no_uprobes = "nor these" };
+static const struct features event_alone_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, .no_uprobes = "nor these" };
 static const struct features strict_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, STRICT };
-static const struct features with_event_6_12 = { .uprobe_pmu = 7,
-						 .uprobe_event = true,
-						 .uprobe_multi = true };
-static const struct features linux_6_12 = { .kprobe_pmu = 6,
-					    .uprobe_pmu = 7,
-					    .kprobe_multi = true,
-					    .uprobe_multi = true,
-					    .counts_missed = true,
-					    .loop = true,
-					    .perf_link = true };
+static const struct features with_event_6_12 = { .uprobe_pmu = 7, .uprobe_event = true, .uprobe_multi = true };
+static const struct features linux_6_12 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .kprobe_multi = true,
+	.uprobe_multi = true, .counts_missed = true, .loop = true, .perf_link = true };
 /* As Debian's: kprobe.multi is not configured. */
 static const struct features linux_6_6 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .loop = true };
 static const struct features without_loop = { .kprobe_pmu = 6, .counts_missed = true };
-static const struct features without_fprobe = { .kprobe_pmu = 6,
-						.counts_missed = true,
-						.loop = true };
-static const struct features locked_returns = {
-	.kprobe_pmu = 6, .counts_missed = true, .loop = true, .no_kprobes = "nor those"
-};
-static const struct features strict_returns = {
-	.kprobe_pmu = 6, .kprobe_multi = true, .counts_missed = true, .loop = true, STRICT
-};
+static const struct features without_fprobe = { .kprobe_pmu = 6, .counts_missed = true, .loop = true };
+static const struct features locked_returns = { .kprobe_pmu = 6, .counts_missed = true, .loop = true,
+	.no_kprobes = "nor those" };
+static const struct features strict_returns = { .kprobe_pmu = 6, .kprobe_multi = true, .counts_missed = true,
+	.loop = true, STRICT };
 static const struct features strict_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT };
-static const struct features strict_6_12 = {
-	.kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true, .uprobe_multi = true
-};
-static const struct features no_uprobes_6_1 = { .kprobe_pmu = 6,
-						.uprobe_pmu = 7,
-						.no_uprobes = "nor these" };
-static const struct features locked_6_1 = { .kprobe_pmu = 6,
-					    .uprobe_pmu = 7,
-					    .no_kprobes = "nor those" };
+static const struct features strict_6_12 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true,
+	.uprobe_multi = true };
+static const struct features no_uprobes_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .no_uprobes = "nor these" };
+static const struct features locked_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .no_kprobes = "nor those" };
 static const struct features no_pmus = { .kprobe_multi = true, .uprobe_multi = true };
+/* clang-format on */
 
 #define FEW 4 /* get a probe each though there is a backend for many */
 #define MANY (FEW + 1)

@@ -18,31 +18,17 @@
 #define SHORT_NS 50000000ULL
 
 /* What the next helper that is asked for @what does in place of its work. */
+/* clang-format off */
 enum trick {
-	NO_TRICK,
-	DIE,
-	DIE_BY_SIGNAL,
-	HANG,
-	REFUSE,
+	NO_TRICK, DIE, DIE_BY_SIGNAL, HANG, REFUSE,
 	/* Lies of parsers: */
-	TOO_SHORT,
-	TOO_LONG,
-	TOO_MANY_RANGES,
-	PAGES_FALL,
-	PAGES_TOO_FAR,
-	RULE_TOO_LARGE,
-	ENTRIES_OVERFLOW,
-	RESULT_POSITIVE,
+	TOO_SHORT, TOO_LONG, TOO_MANY_RANGES, PAGES_FALL, PAGES_TOO_FAR, RULE_TOO_LARGE,
+	ENTRIES_OVERFLOW, RESULT_POSITIVE,
 	/* Lies of openers: */
-	LIST_TOO_SHORT,
-	LIST_TOO_MANY,
-	LIST_OVERLAPS,
-	LIST_FALLS,
-	LIST_NO_END,
-	LIST_PATH_TOO_FAR,
-	LIST_ODD,
-	STATES_TOO_MANY,
+	LIST_TOO_SHORT, LIST_TOO_MANY, LIST_OVERLAPS, LIST_FALLS, LIST_NO_END, LIST_PATH_TOO_FAR,
+	LIST_ODD, STATES_TOO_MANY,
 };
+/* clang-format on */
 
 /* Shared with the helpers. */
 static struct shared {
