@@ -263,7 +263,7 @@ static size_t longest_row(const struct u64_map *map)
 TEST(nobody_can_make_keys_of_one_slot)
 {
 	enum { N = 20000 };
-	struct u64_map keys = {}, hashes = {};
+	cleanup(u64_map_fini) struct u64_map keys = {}, hashes = {};
 
 	for (uint64_t i = 1; i <= N; i++) {
 		const uint64_t key = unmix(i << 32);
@@ -275,8 +275,6 @@ TEST(nobody_can_make_keys_of_one_slot)
 	}
 	assert_true(longest_row(&keys) < 500);
 	assert_true(hashes.n > N / 2); /* with one low half of their hashes, it would be 1 */
-	u64_map_fini(&keys);
-	u64_map_fini(&hashes);
 }
 
 TEST(hashes_depend_on_every_byte_and_on_the_length)

@@ -21,7 +21,7 @@ static void look_at(struct modules *m, const char *text)
 
 TEST(a_module_where_another_one_was_is_sure_since_it_was_seen)
 {
-	struct modules m = {};
+	cleanup(modules_fini) struct modules m = {};
 	uint64_t before;
 
 	look_at(&m, "one 8192 1 - Live 0xffffffffc0400000\n"
@@ -39,14 +39,13 @@ TEST(a_module_where_another_one_was_is_sure_since_it_was_seen)
 
 	look_at(&m, "three 4096 1 - Live 0xffffffffc0401000\n");
 	assert_int_equal(modules_since(&m, "three"), since);
-	modules_fini(&m);
 }
 
 /* It may be another version of it. */
 TEST(a_module_that_comes_again_is_another_one)
 {
 	static const char text[] = "one 8192 1 - Live 0xffffffffc0400000\n";
-	struct modules m = {};
+	cleanup(modules_fini) struct modules m = {};
 	uint64_t number;
 
 	look_at(&m, text);
@@ -56,13 +55,12 @@ TEST(a_module_that_comes_again_is_another_one)
 	look_at(&m, text);
 	assert_int_equal(m.now, number);
 	assert_int_not_equal(modules_since(&m, "one"), 0);
-	modules_fini(&m);
 }
 
 /* Since Linux 6.4 the length that is told counts data that lies elsewhere. */
 TEST(modules_that_seem_to_overlap_are_both_there)
 {
-	struct modules m = {};
+	cleanup(modules_fini) struct modules m = {};
 
 	look_at(&m, "one 65536 1 - Live 0xffffffffc0400000\n"
 		    "two 65536 1 - Live 0xffffffffc0404000\n");
@@ -72,7 +70,6 @@ TEST(modules_that_seem_to_overlap_are_both_there)
 	assert_int_equal(modules_since(&m, "one"), 0);
 	assert_int_equal(modules_since(&m, "two"), 0);
 	assert_int_equal(modules_since(&m, "three"), 0);
-	modules_fini(&m);
 }
 
 static int load(const char *name)

@@ -293,7 +293,7 @@ TEST(a_function_of_too_many_cases_is_left_out)
 	const size_t n_code = 64 << 10;
 	uint8_t *code = xmalloc(n_code);
 	uint64_t vaddr;
-	struct exits exits;
+	cleanup(exits_fini) struct exits exits;
 
 	memset(code, 0xc3, n_code);
 	memcpy(code, jump, sizeof(jump));
@@ -304,7 +304,6 @@ TEST(a_function_of_too_many_cases_is_left_out)
 	exits_find(im, NULL, &none, vaddr, &exits);
 	assert_non_null(exits.doubt);
 	assert_string_equal(exits.doubt, "it is too large");
-	exits_fini(&exits);
 	free(code);
 }
 

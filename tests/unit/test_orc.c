@@ -375,7 +375,7 @@ TEST(a_table_gives_the_last_row_before_an_address)
 {
 	const uint64_t replaced[] = { START + 0x2001, START + 0x1fff, START + 0x30000 };
 	struct row rows[3000];
-	struct kernel_table t;
+	cleanup(kernel_table_fini) struct kernel_table t;
 	uint64_t addr = START - 64;
 
 	assert_true(kernel_table_begin(&t, START, START + CODE_BYTES));
@@ -399,12 +399,11 @@ TEST(a_table_gives_the_last_row_before_an_address)
 			fail_msg("at %llx", (unsigned long long)addr);
 	}
 	check_image(&t);
-	kernel_table_fini(&t);
 }
 
 TEST(a_table_refuses_what_it_cannot_hold)
 {
-	struct kernel_table t;
+	cleanup(kernel_table_fini) struct kernel_table t;
 
 	assert_false(kernel_table_begin(&t, START, START));
 	assert_false(kernel_table_begin(&t, START, START + (UINT64_C(1) << 31) + 1));
@@ -414,7 +413,6 @@ TEST(a_table_refuses_what_it_cannot_hold)
 	for (uint64_t i = 0; i < UINT16_MAX - 1; i++)
 		assert_true(kernel_table_add(&t, START + 16 + i, 0x100 + i));
 	assert_false(kernel_table_add(&t, START + CODE_BYTES - 1, 1));
-	kernel_table_fini(&t);
 }
 
 /* --- the entries of files --- */

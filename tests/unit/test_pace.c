@@ -44,16 +44,15 @@ TEST(a_dear_process_is_read_for_a_share_of_the_time)
 
 TEST(a_program_that_starts_is_read_as_often_as_it_maps)
 {
-	struct pace p = {};
+	cleanup(pace_fini) struct pace p = {};
 
 	assert_int_equal(read_often(&p, MS, 100 * MS, MS / 5), 84); /* all: 100 ms / 1.2 ms */
 	assert_int_equal(pace_next_due(&p), UINT64_MAX);
-	pace_fini(&p);
 }
 
 TEST(a_reading_that_is_put_off_comes_due_once)
 {
-	struct pace p = {};
+	cleanup(pace_fini) struct pace p = {};
 
 	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_int_equal(pace_next_due(&p), UINT64_MAX); /* nobody has asked */
@@ -64,29 +63,26 @@ TEST(a_reading_that_is_put_off_comes_due_once)
 	assert_int_equal(pace_take_due(&p, START + 1000 * MS), TGID);
 	assert_int_equal(pace_take_due(&p, START + 1000 * MS), 0);
 	assert_true(pace_may_read(&p, TGID, START + 1000 * MS));
-	pace_fini(&p);
 }
 
 TEST(a_process_that_ended_owes_nothing)
 {
-	struct pace p = {};
+	cleanup(pace_fini) struct pace p = {};
 
 	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_false(pace_may_read(&p, TGID, START + MS));
 	pace_forget(&p, TGID);
 	assert_int_equal(pace_next_due(&p), UINT64_MAX);
 	assert_true(pace_may_read(&p, TGID, START + MS));
-	pace_fini(&p);
 }
 
 TEST(who_has_paid_takes_no_memory)
 {
-	struct pace p = {};
+	cleanup(pace_fini) struct pace p = {};
 
 	for (uint32_t tgid = 1; tgid < 100000; tgid++)
 		pace_pay(&p, tgid, START + tgid * MS, MS / 10);
 	assert_in_range(p.n, 1, 4);
-	pace_fini(&p);
 }
 
 TEST_MAIN(NULL, NULL)

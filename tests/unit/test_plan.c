@@ -290,12 +290,11 @@ TEST(every_backend_has_a_name)
 TEST(an_empty_list_makes_an_empty_plan)
 {
 	struct target_list list = {};
-	struct plan plan = {};
+	cleanup(plan_fini) struct plan plan = {};
 
 	assert_int_equal(plan_make(&list, &bare, 0, &plan, NULL), 0);
 	assert_int_equal(plan.n, 0);
 	assert_int_equal(plan.programs, 0);
-	plan_fini(&plan);
 }
 
 TEST(instructions_that_uprobes_may_refuse_are_known)

@@ -49,6 +49,7 @@ static int make_unfollowed(void **state)
 
 static int free_past(void **state)
 {
+	struct past *p = *state;
 
 	processes_free(p->processes);
 	images_free(p->images);
@@ -640,7 +641,7 @@ TEST_WITH_PAST(a_look_at_many_mappings_takes_no_time_for_the_past)
 	uint64_t first = UINT64_MAX, last = UINT64_MAX;
 
 	for (unsigned times = 0; times < WORK_TIMES; times++) {
-		const uint64_t without = look(*state, 0), with = look(*state, 2ULL * MANY);
+		const uint64_t without = look(p, 0), with = look(p, 2ULL * MANY);
 
 		first = without < first ? without : first;
 		last = with < last ? with : last;
@@ -1483,6 +1484,7 @@ TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_
 TEST_WITH(a_million_short_processes_take_bounded_memory, make_past, free_past)
 {
 	size_t few = 0, many = 0;
+	struct past *p = *state;
 
 	run_many(p, 50000, &few);
 	free_past(state);

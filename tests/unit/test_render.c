@@ -380,7 +380,7 @@ static void check_label(const struct frame *frame, enum label_form form, const c
 {
 	const struct frame_table one = { .frames = (struct frame *)frame, .n = 1 };
 	const struct render_style style = { .offsets = true };
-	struct labels labels;
+	cleanup(labels_fini) struct labels labels;
 	size_t n;
 
 	labels_init(&labels, &one, &style, form);
@@ -389,7 +389,6 @@ static void check_label(const struct frame *frame, enum label_form form, const c
 
 	assert_int_equal(n, strlen(expected));
 	assert_memory_equal(label, expected, n);
-	labels_fini(&labels);
 }
 
 TEST(source_lines_and_inlined_functions_are_marked)

@@ -459,7 +459,7 @@ TEST(packed_data_is_checked)
 
 TEST(several_packed_parts_are_one_file)
 {
-	struct strbuf bytes = {}, unpacked = {};
+	cleanup_strbuf struct strbuf bytes = {}, unpacked = {};
 	struct error e = {};
 
 	for (int i = 0; i < 3; i++)
@@ -468,8 +468,6 @@ TEST(several_packed_parts_are_one_file)
 	assert_string_equal(unpacked.text, "abcabcabc");
 	strbuf_fini(&unpacked);
 	assert_int_equal(gunzip(bytes.text, bytes.n, 8, "f", &unpacked, &e), -E2BIG);
-	strbuf_fini(&unpacked);
-	strbuf_fini(&bytes);
 }
 
 TEST(a_bomb_ends_at_the_bound)

@@ -73,7 +73,7 @@ TEST(parts_add_up_whatever_the_number_of_slices)
 TEST(slices_become_twice_as_long)
 {
 	struct store_row rows[N] = {};
-	struct slices s;
+	cleanup(slices_fini) struct slices s;
 
 	slices_begin(&s, 1000, true, PLENTY);
 	assert_int_equal(s.due_ns, 1000 + FIRST_SLICE_NS);
@@ -81,26 +81,24 @@ TEST(slices_become_twice_as_long)
 	assert_int_equal(s.length_ns, FIRST_SLICE_NS);
 	run_steps(&s, rows, 1);
 	assert_int_equal(s.length_ns, 2 * FIRST_SLICE_NS);
-	slices_fini(&s);
 }
 
 TEST(little_memory_leaves_fewer_slices)
 {
 	struct store_row rows[N] = {};
-	struct slices s;
+	cleanup(slices_fini) struct slices s;
 
 	slices_begin(&s, 1000, true, 100 * sizeof(struct row_part));
 	run_steps(&s, rows, 500);
 	expect_sums(&s, rows);
 	assert_true(s.n < MOST_SLICES / 2);
 	assert_true(s.n_parts <= 100 + N);
-	slices_fini(&s);
 }
 
 TEST(intervals_are_the_user_s)
 {
 	struct store_row rows[N] = {};
-	struct slices s;
+	cleanup(slices_fini) struct slices s;
 
 	slices_begin(&s, 1000, false, PLENTY);
 	run_steps(&s, rows, 500);
@@ -108,13 +106,12 @@ TEST(intervals_are_the_user_s)
 	run_steps(&s, rows, 1500);
 	assert_true(s.n > 500 && s.n <= 1024);
 	expect_sums(&s, rows);
-	slices_fini(&s);
 }
 
 TEST(rows_of_the_last_slice)
 {
 	struct store_row rows[N] = {};
-	struct slices s;
+	cleanup(slices_fini) struct slices s;
 	size_t n;
 
 	slices_begin(&s, 1000, true, PLENTY);
@@ -133,7 +130,6 @@ TEST(rows_of_the_last_slice)
 			assert_in_range(last[i].count, 1, 2);
 		free(last);
 	}
-	slices_fini(&s);
 }
 
 TEST_MAIN(NULL, NULL)

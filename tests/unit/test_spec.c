@@ -498,7 +498,7 @@ TEST(a_bad_list_is_refused_and_changes_nothing)
 	static const char *const bad[] = { "",   ",",    "1,",  ",1",  "1,,2",      "x",
 					   "-1", "10",   "3-1", "1-",  "1-2-3",     "0-10",
 					   "1 ", "1, 2", "1e1", "nan", "4294967296" };
-	struct number_list list = {};
+	cleanup(number_list_fini) struct number_list list = {};
 	struct error e = {};
 
 	assert_int_equal(parse_number_list("-c", "5", 0, 9, &list, &e), 0);
@@ -520,7 +520,6 @@ TEST(a_bad_list_is_refused_and_changes_nothing)
 	assert_int_equal(parse_number_list("-p", "1-1000000,1-1000000", 1, UINT32_MAX, &list, &e),
 			 -EINVAL);
 	check_list(&list, (uint32_t[]){ 5 }, 1);
-	number_list_fini(&list);
 }
 
 TEST(modifiers_of_an_event_leave_out_a_side)

@@ -10,7 +10,8 @@
 
 TEST(cpu_time_is_bounded_for_each_user_but_root)
 {
-	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
+						     .after = "the rest is not read" };
 
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(spending_check(&s, USER), 0);
@@ -20,16 +21,15 @@ TEST(cpu_time_is_bounded_for_each_user_but_root)
 	assert_int_equal(spending_check(&s, USER), -EDQUOT);
 	assert_int_equal(spending_check(&s, USER + 1), 0);
 	assert_int_equal(spending_check(&s, 0), 0);
-	spending_fini(&s);
 }
 
 TEST(a_long_wait_counts_as_much_as_cpu_time)
 {
-	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
+						     .after = "the rest is not read" };
 
 	spending_add(&s, USER, 0, MOST_NS + 1);
 	assert_int_equal(spending_check(&s, USER), -EDQUOT);
-	spending_fini(&s);
 }
 
 /* Each is below SPENDING_LONG_WAIT_NS. */
@@ -38,7 +38,8 @@ TEST(many_waits_are_a_pause_and_are_forgotten)
 	const uint64_t wait = NS_PER_S / 2;
 	unsigned n = 0;
 	int err = 0;
-	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
+						     .after = "the rest is not read" };
 
 	for (; n < 1000 && (err = spending_check(&s, USER)) == 0; n++)
 		spending_add(&s, USER, 0, wait);
@@ -48,18 +49,17 @@ TEST(many_waits_are_a_pause_and_are_forgotten)
 	for (unsigned i = 0; i < 6000 && spending_check(&s, USER); i++)
 		(void)usleep(1000);
 	assert_int_equal(spending_check(&s, USER), 0);
-	spending_fini(&s);
 }
 
 /* On a busy machine, each request waits for a CPU. */
 TEST(short_waits_do_not_count)
 {
-	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
+						     .after = "the rest is not read" };
 
 	for (unsigned i = 0; i < 100000; i++)
 		spending_add(&s, USER, 1, SPENDING_LEAST_WAIT_NS);
 	assert_int_equal(spending_check(&s, USER), 0);
-	spending_fini(&s);
 }
 
 static int divert_warnings(void **state)

@@ -390,7 +390,7 @@ TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 	const struct symbolizer_options options = { .files = helpers_files(),
 						    .names = helpers_files(),
 						    .places = true };
-	struct symbolizer *own = symbolizer_new(fixture_host, &options);
+	cleanup(symbolizer_freep) struct symbolizer *own = symbolizer_new(fixture_host, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
 	uint32_t number = number_at(own, getpid(), addr + 16, true);
@@ -399,7 +399,6 @@ TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 	assert_int_equal(number_at(own, getpid(), addr + 16, true), number);
 	assert_int_equal(number_at(own, getpid(), 16, true), number_at(own, getpid(), 32, true));
 	munmap(a, 4096);
-	symbolizer_free(own);
 }
 
 TEST_WITH_NAMES(a_function_is_one_frame)

@@ -726,7 +726,7 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 /* Half of 8 MiB has room for 131,072 mappings. */
 TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
 {
-	struct lists l;
+	cleanup(lists_fini) struct lists l;
 
 	new_set(o, 2);
 	lists_init(&l, o, memory, set);
@@ -748,13 +748,12 @@ TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
 	lists_retract(&l, 3);
 	lists_retract(&l, 4);
 	assert_int_equal(tell_list(&l, o, 5, 131072), 0);
-	lists_fini(&l);
 }
 
 /* As an exit does, or an exec, if nobody tells us of it. */
 TEST_WITH_OBJECT(lists_that_the_programs_have_lost_go_first)
 {
-	struct lists l;
+	cleanup(lists_fini) struct lists l;
 
 	new_set(o, 2);
 	lists_init(&l, o, memory, set);
@@ -763,7 +762,6 @@ TEST_WITH_OBJECT(lists_that_the_programs_have_lost_go_first)
 	take_away(o, 1);
 	assert_int_equal(tell_list(&l, o, 3, 60000), 0);
 	assert_true(is_known(o, 2));
-	lists_fini(&l);
 }
 
 /* Children keep the list that their parent had, unless others need the room: once in a turn. */
@@ -1032,7 +1030,7 @@ static struct ahead *ahead_of_this(uint64_t max_bytes)
 TEST_WITH_OBJECT(what_was_made_ahead_is_not_made_again)
 {
 	struct ahead *a = ahead_of_this(UINT64_MAX);
-	struct remote_table table;
+	cleanup(remote_table_fini) struct remote_table table;
 	struct file_state libc, own;
 	const struct mapping *of_libc;
 
@@ -1047,7 +1045,6 @@ TEST_WITH_OBJECT(what_was_made_ahead_is_not_made_again)
 	assert_false(ahead_take(a, &own, &table));
 	own.fact.changed_ns ^= 1;
 	assert_true(ahead_take(a, &own, &table));
-	remote_table_fini(&table);
 }
 
 TEST_WITH_OBJECT(what_is_made_ahead_is_bounded)

@@ -32,7 +32,7 @@
 static void expect_list(struct target_list *list, const char *want)
 {
 	cleanup_strbuf struct strbuf made = {};
-	struct target_names names;
+	cleanup(target_names_fini) struct target_names names;
 
 	target_names_make(list, &names);
 	for (size_t row = 0; row < names.n; row++) {
@@ -42,7 +42,6 @@ static void expect_list(struct target_list *list, const char *want)
 				strbuf_printf(&made, " %zu", i);
 	}
 	assert_string_equal(made.text, want);
-	target_names_fini(&names);
 }
 
 #define expect(targets_, want)                                                                  \

@@ -374,13 +374,12 @@ TEST(where_section_headers_do_not_a_segment_says_where_rows_are)
 /* What the budgets of speed and memory are reckoned with. */
 TEST(libc_takes_less_than_256_KiB)
 {
-	struct unwind_table table;
+	cleanup(unwind_table_fini) struct unwind_table table;
 	struct image *im = NULL;
 
 	assert_int_equal(image_open(usual[0], &im, NULL), 0);
 	assert_int_equal(unwind_table_make(im, 256UL << 10, &table, NULL), 0);
 	assert_true(table.n_entries > 20000);
-	unwind_table_fini(&table);
 	image_close(im);
 }
 

@@ -186,7 +186,7 @@ static void parse_with_places(const char *text, struct expression *ret)
 static void check_value(const char *text)
 {
 	struct expression x;
-	struct value_code code;
+	cleanup(value_code_fini) struct value_code code;
 	int64_t value = 0;
 
 	parse_with_places(text, &x);
@@ -195,7 +195,6 @@ static void check_value(const char *text)
 	if (value != expected_value(&x))
 		fail_msg("'%s' is %lld, not %lld", text, (long long)value,
 			 (long long)expected_value(&x));
-	value_code_fini(&code);
 }
 
 static void set_words(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
@@ -279,7 +278,7 @@ TEST(random_expressions_are_calculated_as_in_c)
 TEST(the_number_chooses_the_expression)
 {
 	struct expression of[VALUES_MOST];
-	struct value_code code;
+	cleanup(value_code_fini) struct value_code code;
 
 	set_words(11, 22, 33, 44);
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -295,7 +294,6 @@ TEST(the_number_chooses_the_expression)
 		assert_int_equal(run_value(&code, i, &value), 0);
 		assert_int_equal(value, 1000 + i);
 	}
-	value_code_fini(&code);
 }
 
 /* Values of single events are shown with their own sign. */
@@ -334,7 +332,7 @@ TEST(the_code_knows_whether_its_values_have_a_sign)
 TEST(too_much_code_is_refused)
 {
 	static struct expression of[VALUES_MOST];
-	struct value_code code;
+	cleanup(value_code_fini) struct value_code code;
 	char text[256] = "a";
 
 	while (strlen(text) < 110)
@@ -342,14 +340,13 @@ TEST(too_much_code_is_refused)
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
 		parse_with_places(text, &of[i]);
 	assert_int_equal(value_code_make(of, ARRAY_SIZE(of), true, &code, NULL), -E2BIG);
-	value_code_fini(&code);
 }
 
 /* With the others, and with code behind it. */
 TEST(what_is_unknown_or_unreadable_is_no_value)
 {
 	struct expression of[3];
-	struct value_code code;
+	cleanup(value_code_fini) struct value_code code;
 	int64_t value;
 
 	set_words(4096, 0, 0, 0); /* nothing is mapped there */
@@ -363,7 +360,6 @@ TEST(what_is_unknown_or_unreadable_is_no_value)
 	assert_int_equal(run_value(&code, 0, &value), 0);
 	assert_int_equal(run_value(&code, 1, &value), NO_VALUE);
 	assert_int_equal(run_value(&code, 2, &value), NO_VALUE);
-	value_code_fini(&code);
 }
 
 TEST(memory_is_read_by_an_index)
