@@ -405,7 +405,7 @@ outermost();
 """
 
 
-@pytest.mark.needs("machine", "uprobes", "node")
+@pytest.mark.needs("machine", "uprobes", "node", "hardware breakpoints")
 def test_node(tmp_path):
     program = tmp_path / "hot.js"
     program.write_text(HOT)

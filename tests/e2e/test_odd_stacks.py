@@ -52,8 +52,8 @@ def check_ways(how, expected):
 machine = pytest.mark.needs("machine")
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("how", ["nofp", *(pytest.param(how, marks=machine) for how in ("static", "static-pie"))])
+@machine
+@pytest.mark.parametrize("how", [pytest.param("nofp", marks=pytest.mark.needs("hardware breakpoints")), "static", "static-pie"])
 def test_each_way(how):
     """Its root is behind three frames of libc's; of a stack of its own, behind one."""
     expected = {(3, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}

@@ -61,6 +61,7 @@ def test_many_deep_ones(workload, below):
 
 
 @machine
+@pytest.mark.needs("hardware breakpoints")
 def test_a_command_from_its_first_instruction():
     with Tool([*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20]) as tool:
         result = tool.wait().ok()

@@ -255,12 +255,12 @@ def test_constructors_of_libraries():
 INTERPRETERS = [
     ("/usr/bin/python3", "-c", "import os\nfor i in range(1000): os.getppid()"),
     ("perl", "-e", "getppid() for 1 .. 1000"),
-    ("node", "-e", "for (let i = 0; i < 1000; i++) process.ppid"),
+    pytest.param(("node", "-e", "for (let i = 0; i < 1000; i++) process.ppid"), marks=pytest.mark.needs("node", "hardware breakpoints")),
 ]
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("command", INTERPRETERS, ids=[name for name, *_ in INTERPRETERS])
+@pytest.mark.parametrize("command", INTERPRETERS, ids=["python3", "perl", "node"])
 def test_interpreters_as_they_are_installed(command):
     """Through what they compile themselves, too (node's, which has frame pointers and no tables)."""
     with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command]) as tool:
@@ -270,7 +270,7 @@ def test_interpreters_as_they_are_installed(command):
     assert all(len(parts) >= 8 and not parts[0].startswith("[cut") for parts, _ in lines), result
 
 
-@pytest.mark.needs("machine")
+@pytest.mark.needs("machine", "hardware breakpoints")
 def test_tables_for_which_there_is_no_memory_are_told_of():
     """clang's libraries take more than the one slab that there is at least."""
     command = ["--", "clang", "--version"]
@@ -328,7 +328,7 @@ def with_fewest_files(run):
         limit = int(asked[1])
 
 
-@pytest.mark.needs("machine")
+@pytest.mark.needs("machine", "hardware breakpoints")
 @needs_unwinding
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     """Names need most of them: these come behind tables."""
