@@ -2,6 +2,8 @@
 """The same files run on the machine and in the guests: a test says what it needs of the kernel,
 and is left out at collection where that is absent. What was left out, and why, is said."""
 
+import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -134,16 +136,30 @@ def _write(path, value):
             time.sleep(0.1)
 
 
+class Machine(contextlib.ExitStack):
+    """What a test changes of the machine is put back when it ends, however that is."""
+
+    def keep(self, path):
+        self.callback(_write, path, path.read_text())
+
+    def write(self, path, value):
+        self.keep(path)
+        _write(path, value)
+
+
+LOCK = "/tmp/stackcount-tests.lock"
+
+
 @pytest.fixture
-def sysctl():
+def machine():
+    """For tests that change what others see: one at a time, of all runs of these tests on the machine."""
+    with open(LOCK, "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with Machine() as changes:
+            yield changes
+
+
+@pytest.fixture
+def sysctl(machine):
     """sysctl(NAME, VALUE) for the length of a test."""
-    old = []
-
-    def change(name, value):
-        path = Path("/proc/sys") / name.replace(".", "/")
-        old.append((path, path.read_text()))
-        _write(path, value)
-
-    yield change
-    for path, value in reversed(old):
-        _write(path, value)
+    return lambda name, value: machine.write(Path("/proc/sys") / name.replace(".", "/"), value)

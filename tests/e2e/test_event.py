@@ -4,6 +4,7 @@ Many user functions by one event that is defined in tracefs, for kernels without
 as exact as by the other backends, and nothing is left there, however a run ends.
 """
 
+import os
 import re
 import shutil
 import signal
@@ -51,14 +52,17 @@ def hits(result):
     return sum(chains(result.ok()).values())
 
 
+OTHERS = f"others{os.getpid()}"
+
+
 @pytest.fixture
-def others():
+def others(machine):
     """An event that somebody else has defined and traces: its line."""
-    script = 'echo "p:others/place $1:0x1000" >>uprobe_events && echo 1 >events/others/place/enable'
-    assert in_tracefs(script, CALLS).returncode == 0
-    (line,) = definitions("others/")
-    yield line
-    in_tracefs("echo 0 >events/others/place/enable; echo -:others/place >>uprobe_events")
+    machine.callback(in_tracefs, "echo 0 >events/$1/place/enable; echo -:$1/place >>uprobe_events", OTHERS)
+    script = 'echo "p:$1/place $2:0x1000" >>uprobe_events && echo 1 >events/$1/place/enable'
+    assert in_tracefs(script, OTHERS, CALLS).returncode == 0
+    (line,) = definitions(f"{OTHERS}/")
+    return line
 
 
 @pytest.mark.needs("machine")
@@ -149,8 +153,8 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
         tool.send(number)
         tool.wait(PATIENCE_MANY_S)
     wait_until_none_is_of(tool)
-    assert definitions("others/") == [others]
-    assert in_tracefs("cat events/others/place/enable").stdout == b"1\n"
+    assert definitions(f"{OTHERS}/") == [others]
+    assert in_tracefs("cat events/$1/place/enable", OTHERS).stdout == b"1\n"
 
 
 @pytest.mark.needs("machine")

@@ -348,8 +348,9 @@ def test_a_number_that_is_used_again(where):
 
 
 @pytest.mark.needs("machine")
-def test_numbers_of_the_whole_machine_that_are_used_again():
+def test_numbers_of_the_whole_machine_that_are_used_again(machine):
     """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
+    machine.keep(Path("/proc/sys/kernel/ns_last_pid"))
     script = SAME_NUMBER.replace("999", "$4")
     most = int(Path("/proc/sys/kernel/pid_max").read_text())
     last = (os.getpid() + 3000) % (most - 1000)  # far from what is in use, and from where they come round
@@ -402,12 +403,13 @@ def test_a_small_name_space_whose_numbers_come_round():
 # --- roots of their own ---
 
 @pytest.fixture
-def other_program(tmp_path):
-    """Outside, /bin/program is something else, if it is anything."""
-    assert not Path("/bin/program").exists()
-    shutil.copy(TWO, "/bin/program")
-    yield tmp_path
-    os.unlink("/bin/program")
+def other_program(machine, tmp_path):
+    """Outside, /bin/program is something else."""
+    path = Path("/bin/program")
+    assert not path.exists() or path.read_bytes() == Path(TWO).read_bytes(), "somebody's own"
+    machine.callback(path.unlink, missing_ok=True)
+    shutil.copy(TWO, path)
+    return tmp_path
 
 
 def wait_until_read(tool):
