@@ -6,11 +6,10 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tool import BUILD, IN_GUEST, PATIENCE_S
+from tool import BUILD, IN_GUEST, PATIENCE_S, wait_until
 
 # Servers, whose installation would start them, are unpacked here: see scripts/deps.
 UNPACKED = BUILD / "programs"
@@ -20,15 +19,6 @@ POSTGRES = max((UNPACKED / "usr/lib/postgresql").glob("*/bin"), default=UNPACKED
 def cpu_time_s(pid):
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_until(is_so):
-    """What @is_so() gives, as soon as that is something."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (what := is_so()):
-        assert time.monotonic() < deadline, "nothing happens"
-        time.sleep(0.01)
-    return what
 
 
 def wait_at_work(pid, for_s):

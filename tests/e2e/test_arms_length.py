@@ -18,7 +18,7 @@ import pytest
 from snoop import read_text
 from test_unwind import DWARF, needs_unwinding
 from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, user_chain, wait_until_asking
-from tool import is_asking, workload_path
+from tool import is_asking, wait_until, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -44,13 +44,6 @@ def helpers(pid):
     """
     warden = children(pid).get(WARDEN)
     return {**children(warden), WARDEN: warden} if warden else {}
-
-
-def wait_until(is_so, what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def wait_for_ends(handles):

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from attacks import HERE, Stranger
-from test_arms_length import children, wait_until
+from test_arms_length import children
 from test_start_limits import dead_fuse, status_of
 from test_start_signals import WAITING, WAITING_EXEC
 from test_unwind import DWARF, needs_unwinding
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, wait_until, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 

@@ -7,8 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_arms_length import wait_until
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, read_folded, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, read_folded, wait_until, workload_path
 
 # BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
 KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))

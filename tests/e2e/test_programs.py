@@ -16,8 +16,8 @@ from pathlib import Path
 
 import programs
 import pytest
-from programs import cpu_time_s, running, wait_at_work, wait_until
-from tool import STACKSNOOP, Tool, read_folded, scaled
+from programs import cpu_time_s, running, wait_at_work
+from tool import STACKSNOOP, Tool, read_folded, scaled, wait_until
 
 LIBC = ctypes.CDLL(None)
 DWARF = ("--unwind", "dwarf")

@@ -32,6 +32,8 @@ DRAIN_S = 10  # where hits do not stop, it is never idle
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
 
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+SANITIZED = re.compile(rb"^==\d+==ERROR: \w+Sanitizer: |: runtime error: ", re.M)
 LIVE = re.compile(rb'^(Tracing \d+ functions? for |Sampling at |TIME\(s\) ).*\n', re.M)
 
 
@@ -42,6 +44,23 @@ def scaled(n, least=1000):
 
 def workload_path(name):
     return str(BUILD / "workload" / name)
+
+
+def wait_until(is_so, what="nothing happens"):
+    """What @is_so() gives, as soon as that is something."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := is_so()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+    return found
+
+
+class Unaccounted(AssertionError):
+    """Hits that are neither printed nor told as lost, or both: no load of the machine excuses that."""
+
+
+class Crashed(AssertionError):
+    """The tool was ended by a signal for which it is to blame, or a sanitizer has found something."""
 
 
 def _work(pid):
@@ -96,6 +115,11 @@ class Result:
         """Hits that the run says it lost, of all reports."""
         found = re.findall(r"^(?:\w+: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
         return sum(map(int, found))
+
+    @property
+    def lost_records(self):
+        """Of processes: who is behind hits, and what their frames are called, may not be known then."""
+        return sum(map(int, re.findall(r"^\w+: lost (\d+) process records", self.err, re.M)))
 
     def lost_by(self, reason):
         """Those of them that were lost by that reason."""
@@ -202,6 +226,7 @@ class Tool:
         self._seen = threading.Condition()
         popen.setdefault("stdin", subprocess.DEVNULL)
         self._is_ready = False
+        self._sent = set()
         self._ready, ready = os.pipe()
         self.began = time.monotonic()
         try:
@@ -269,6 +294,18 @@ class Tool:
             with self._seen:
                 self._seen.wait(0.02)
 
+    def wait_for_sum(self, pattern, total):
+        """Until the numbers that the bytes @pattern finds in lines of standard output, in one interval or more, are @total."""
+        deadline = time.monotonic() + PATIENCE_S
+        found = 0
+        while found != total:
+            result = self.so_far()
+            found = sum(map(int, re.findall(pattern, result.stdout[: result.stdout.rfind(b"\n") + 1], re.M)))
+            if found > total or (result.lost and found + result.lost >= total):
+                raise Unaccounted(f"{found} and {result.lost} lost, of {total}: {result!r}")
+            assert time.monotonic() < deadline and (result.status is None or found == total or self._draining()), result
+            time.sleep(0.02)
+
     def _draining(self):
         return any(reader.is_alive() for reader in self._readers)
 
@@ -321,7 +358,15 @@ class Tool:
         return count
 
     def send(self, number):
+        self._sent.add(number)
         self.process.send_signal(number)
+
+    def _check_crash(self):
+        """A wrapper that has not become the tool gives 128 and the signal's number."""
+        status = self.process.returncode
+        ended_by = -status if status < 0 else status - 128
+        if ended_by in CRASHES - self._sent or SANITIZED.search(self.bytes("stderr")):
+            raise Crashed(f"{self.so_far()!r}")
 
     def wait(self, timeout_s=PATIENCE_S):
         try:
@@ -332,6 +377,7 @@ class Tool:
         for reader in self._readers:
             reader.join(10)
         ended.append(self.so_far())
+        self._check_crash()
         return ended[-1]
 
     def end(self, number=signal.SIGINT, timeout_s=PATIENCE_S):
@@ -484,6 +530,14 @@ def trace(workload, *args, end=True, program=STACKCOUNT):
         tool.wait_live()
         expected = workload.run()
         return (tool.end() if end else tool.wait()), expected
+
+
+def check_account(result, made, printed=None):
+    """Each hit that was made is printed, or told as lost. @printed is the sum of folded output, if nothing else."""
+    if printed is None:
+        printed = sum(count for _, count in read_folded(result.ok().out))
+    if printed + result.lost != made:
+        raise Unaccounted(f"{printed} printed + {result.lost} lost != {made} made: {result!r}")
 
 
 GETPPID = "t:syscalls:sys_enter_getppid"
