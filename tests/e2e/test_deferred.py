@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from test_arms_length import helpers
-from tool import PATIENCE_S, STACKSNOOP, Tool, WAITING_PARSER, chains, preloaded
+from tool import PATIENCE_S, STACKSNOOP, Tool, Unaccounted, WAITING_PARSER, chains, check_account, preloaded
 from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
@@ -19,14 +19,17 @@ PRIORITY = "t:syscalls:sys_enter_getpriority"  # which few programs call
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"  # of a build ID of 20 bytes, which follows
 
 
+NAME = f"c{os.getpid() % 100_000}x"
+
+
 class Strangers:
-    """Copies of a workload that no tool has seen: each has a build ID of its own."""
+    """Copies of a workload that no tool has seen, and nobody else runs: each has a build ID of its own."""
 
     def __init__(self, folder, n, workload="syscalls-nofp"):
         data = Path(workload_path(workload)).read_bytes()
         at = data.index(NOTE) + len(NOTE)
         folder.mkdir(exist_ok=True)
-        self.paths = [folder / f"c{i}" for i in range(n)]
+        self.paths = [folder / f"{NAME}{i}" for i in range(n)]
         for path in self.paths:
             path.write_bytes(data[:at] + os.urandom(20) + data[at + 20 :])
             path.chmod(0o755)
@@ -40,12 +43,12 @@ class Strangers:
 
     def stacks(self, result):
         """[(parts, count)] of theirs, of folded output with -P."""
-        ours = re.compile(r"c\d+(-\d+)?")
+        ours = re.compile(rf"{NAME}\d+(-\d+)?")
         return [(parts, count) for parts, count in read_folded(result.out) if ours.fullmatch(parts[0])]
 
     def valued_stacks(self, result):
         """[(parts, value)] likewise. Values of other programs may be below 1."""
-        return read_folded("".join(re.findall(r"^c\d+(?:-\d+)?;.*\n", result.out, re.M)))
+        return read_folded("".join(re.findall(rf"^{NAME}\d+(?:-\d+)?;.*\n", result.out, re.M)))
 
 
 def cuts(stacks):
@@ -59,6 +62,20 @@ def total(stacks):
 def deferred(result):
     """(walked, whole, given up, found the ring full)"""
     return tuple(map(int, re.search(r"deferred hits: (\d+) \D+ (\d+) \D+ (\d+) \D+ (\d+) found", result.err).groups()))
+
+
+def check_hits(result, stacks, made):
+    """Each hit of the strangers is printed as theirs, or told as lost, or there was no room for who they are."""
+    missing = made - total(stacks)
+    if missing < 0 or (missing > result.lost and not result.lost_records):
+        raise Unaccounted(f"{made} made, {total(stacks)} printed, {result.lost} lost: {result!r}")
+
+
+def check_walked(result, stacks):
+    """Hits were walked later. Those that a busy machine did not get to are cut and told of, and there are others."""
+    walked, _, given_up, full = deferred(result)
+    assert walked > 0 and cuts(stacks) <= given_up + full, result
+    assert not stacks or cuts(stacks) < total(stacks), result
 
 
 def walk_all(tool):
@@ -82,12 +99,11 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
         walk_all(tool)
         result = tool.end().ok()
     stacks = strangers.stacks(result)
-    assert result.lost == 0, result
-    assert deferred(result)[0] > 0, result
-    assert cuts(stacks) == 0, result
+    check_walked(result, stacks)
     if event == PRIORITY:
-        assert total(stacks) == 32 * 100, result
-        assert sum(n for parts, n in stacks if user_chain(parts).endswith(";hit")) == 32 * 100, result
+        check_hits(result, stacks, 32 * 100)
+        whole = sum(n for parts, n in stacks if user_chain(parts).endswith(";hit"))
+        assert whole == total(stacks) - cuts(stacks), result
 
 
 @pytest.mark.parametrize("event", [PRIORITY, "t:sched:sched_switch"])
@@ -95,10 +111,11 @@ def test_a_command_behind_a_shell(event):
     work = f"exec {workload_path('syscalls-nofp')} priority 2000 0 0.1 >/dev/null"
     result = stackcount("--debug", *DWARF, "-d", "-f", event, "--", "sh", "-c", work).ok()
     stacks = read_folded(result.out)
-    assert result.lost == 0, result
-    assert cuts(stacks) == 0, result
+    check_walked(result, stacks)
     if event == PRIORITY:
-        assert sum(n for chain, n in chains(result).items() if chain.endswith(";hit")) == 2000, result
+        check_account(result, 2000)
+        whole = sum(n for chain, n in chains(result).items() if chain.endswith(";hit"))
+        assert whole == total(stacks) - cuts(stacks), result
 
 
 def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
@@ -108,31 +125,24 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
         tool.wait_live()
         strangers.run("priority", 20_000, 0)
         result = tool.end().ok()
-    assert total(strangers.stacks(result)) + result.lost == 20 * 20_000, result
-    assert result.lost == 0, result
+    check_hits(result, strangers.stacks(result), 20 * 20_000)
     assert deferred(result)[0] > 0, result
 
 
 def test_intervals_have_their_own_hits(tmp_path):
-    # A report waits 0.3 s for its hits. A machine that does not run the tool for so long cuts them, and marks them.
-    for attempt in range(4):
-        strangers = Strangers(tmp_path / str(attempt), 30)
-        with Tool([*DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
-            tool.wait_live()
-            strangers.run("priority", 100, 0, every_s=0.1)
-            walk_all(tool)
-            result = tool.end().ok()
-        stacks = strangers.stacks(result)
-        assert result.lost == 0 and total(stacks) == 30 * 100, result
-        if cuts(stacks) == 0:
-            break
-    assert cuts(stacks) == 0, result
-    by_program = {}
-    for parts, count in stacks:
-        by_program.setdefault(parts[0], []).append(count)
-    assert len(by_program) == 30, result
-    # A report's hits are of one interval: a program of a millisecond is in two at most.
-    assert all(sum(counts) == 100 and len(counts) <= 2 for counts in by_program.values()), result
+    """A report waits 0.3 s for its hits. A machine that does not run the tool for so long cuts them, and marks them."""
+    strangers = Strangers(tmp_path, 30)
+    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", 100, 0, every_s=0.1)
+        walk_all(tool)
+        result = tool.end().ok()
+    stacks = strangers.stacks(result)
+    check_hits(result, stacks, 30 * 100)
+    check_walked(result, stacks)
+    # The hits of one program are in few intervals, and the run has many.
+    rows = Counter(parts[0] for parts, _ in stacks if user_chain(parts).endswith(";hit"))
+    assert rows and min(rows.values()) <= 2, rows
 
 
 def test_a_number_of_events(tmp_path):
@@ -141,9 +151,9 @@ def test_a_number_of_events(tmp_path):
         tool.wait_live()
         strangers.run("priority", 300, 0)
         result = tool.wait().ok()
-    stacks = read_folded(result.out)
-    assert total(stacks) == 150 and result.lost == 0, result
-    assert cuts(strangers.stacks(result)) == 0, result
+    check_account(result, 150)
+    stacks = strangers.stacks(result)
+    assert stacks and cuts(stacks) < total(stacks), result
 
 
 # Of the workload 'values': getpriority(0, i % 1000 + 1), and getpriority(0, 7).
@@ -172,7 +182,7 @@ def test_each_deferred_hit_has_its_own_value(tmp_path):
         strangers.run("priority", n, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
-    assert result.lost == 0 and deferred(result)[0] > 24, result
+    assert deferred(result)[0] > 24, result
     check_sums(strangers, strangers.valued_stacks(result), n)
 
 
@@ -185,7 +195,7 @@ def test_intervals_have_the_values_of_their_own_hits(tmp_path):
         walk_all(tool)
         result = tool.end().ok()
     stacks = strangers.valued_stacks(result)
-    assert result.lost == 0 and deferred(result)[0] > 24, result
+    assert deferred(result)[0] > 24, result
     check_sums(strangers, stacks, n)
     # The hits of one program are in few intervals, and the run has many.
     rows = Counter(parts[0] for parts, _ in stacks if user_chain(parts).endswith(A))
@@ -200,7 +210,7 @@ def test_each_deferred_event_has_its_own_value(tmp_path):
         strangers.run("priority", n, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
-    assert result.lost == 0 and deferred(result)[0] > 12, result
+    assert deferred(result)[0] > 12, result
     values = {path.name: [] for path in strangers.paths}
     for parts, value in strangers.valued_stacks(result):
         values[parts[0]].append(value)
@@ -218,7 +228,7 @@ def test_without_memory_hits_are_losses(tmp_path):
         strangers.run(5000, 1)
         result = tool.end().ok()
     assert result.lost > 0, result
-    assert total(strangers.stacks(result)) + result.lost >= 20 * 5000, result
+    check_hits(result, strangers.stacks(result), 20 * 5000)
 
 
 def test_events_come_in_order(tmp_path):
@@ -228,12 +238,15 @@ def test_events_come_in_order(tmp_path):
         strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
-    events = re.findall(r'^\{"time":(\d+)\.(\d+),"comm":"(c\d+)"(.*)$', result.out, re.M)
+    events = re.findall(rf'^\{{"time":(\d+)\.(\d+),"comm":"({NAME}\d+)"(.*)$', result.out, re.M)
     times = [int(seconds) * 10**9 + int(ns) for seconds, ns, _, _ in events]
     assert deferred(result)[0] > 0, result
     assert times == sorted(times)
-    assert len(events) == 16 * 100 and result.lost == 0, result.err
-    assert all('"name":"main"' in rest for _, _, _, rest in events), [rest for *_, rest in events if "main" not in rest][:3]
+    n_lacking = 16 * 100 - len(events)
+    if not 0 <= n_lacking <= result.lost and not result.lost_records:
+        raise Unaccounted(f"{len(events)} of {16 * 100} events, {result.lost} lost: {result.err}")
+    without = [rest for *_, rest in events if '"name":"main"' not in rest]
+    assert all('"cut":' in rest for rest in without) and len(without) < len(events), without[:3]
 
 
 @pytest.mark.parametrize("program", [None, STACKSNOOP], ids=["stackcount", "stacksnoop"])
@@ -241,16 +254,17 @@ def test_a_table_that_never_comes(tmp_path, program):
     """No table can be made: the hits are cut and counted, in some time."""
     environment = preloaded(tmp_path, WAITING_PARSER)
     strangers = Strangers(tmp_path, 3)
-    with Tool([*DWARF, "--debug", "-f", PRIORITY], env=environment, **({"program": program} if program else {})) as tool:
+    form = ["-f"] if program else ["-f", "-P"]
+    with Tool([*DWARF, "--debug", *form, PRIORITY], env=environment, **({"program": program} if program else {})) as tool:
         tool.wait_for_header()
         wait_for_file(tmp_path / "waits")
         strangers.run("priority", 50, 0)
         time.sleep(1)
         (tmp_path / "go").touch()
         result = tool.end().ok()
-    stacks = [parts for parts, count in read_folded(result.out) for _ in range(count)]
-    assert result.lost == 0, result
-    assert sum("hit" in parts for parts in stacks) == 150, result
+    stacks = strangers.stacks(result)
+    check_hits(result, stacks, 150)
+    assert all("hit" in parts for parts, _ in stacks), result
 
 
 def maps_of(tool):
