@@ -142,6 +142,10 @@ def hostile_run():
     return run.bytes()
 
 
+def quarter_run():
+    return large_run(50_000)
+
+
 def large_run(n=200_000):
     """N distinct stacks of five frames each, from 27,000 functions."""
     of_level = [10, 100, 2_000, 5_000, 20_000]

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 from test_arms_length import children, helpers
 from test_start_limits import dead_fuse
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, read_folded, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, check_account, read_folded, user_chain
+from tool import wait_until, workload_path
 
 # The guests have no binutils.
 pytestmark = pytest.mark.needs("machine")
@@ -421,43 +422,54 @@ def test_a_cache_that_is_not_ours_to_write_to_is_told_once(workload, stripped, s
     assert not list(home.iterdir())
 
 
-def wait_until_asked(server, tool):
-    deadline = time.monotonic() + PATIENCE_S
-    while not server.asked:
-        assert time.monotonic() < deadline, tool.so_far()
-        time.sleep(0.02)
+GIVEN_UP = b"debuginfod: no answer about the symbols of "
 
 
-def follow_beside_a_silent_server(workload, stripped, server, folder, program):
-    """(result, expected) of a run that sees 1,500 programs, which are twice what there is room for, before the server answers."""
-    server.may_answer.clear()
-    server.asked.clear()
-    options = ["-U", "-f", "-P", "-i", "0.2", GETPPID]
-    with workload(str(stripped[0]), "getppid", 200, 100) as work, Tool(options, env=server.environment(folder), program=program) as tool:
-        tool.wait_live()
-        expected = work.run()
-        wait_until_asked(server, tool)
-        sh("for i in $(seq 1500); do /bin/true; done")
-        server.may_answer.set()
-        tool.wait_for("stdout", rb"branch_a;hit 200$")
-        return tool.end().ok(), expected
+def wait_for_names(tool, first=rb""):
+    """Until both paths' hits are printed with their names, in any intervals, or the tool has waited for 10 s."""
+    count = re.compile(rb"^" + first + rb".*(?:branch_a|middle);hit (\d+)$", re.M)
+    wait_until(lambda: sum(map(int, count.findall(tool.bytes("stdout")))) >= 300 or GIVEN_UP in tool.bytes("stderr"), tool.so_far)
+
+
+def check_named(result, found, expected):
+    """The machine may have taken so long that the tool has given the server up. All are counted then, too."""
+    if GIVEN_UP in result.stderr:
+        assert sum(found.values()) == sum(expected.values()), result
+    else:
+        assert {chain: n for chain, n in found.items() if chain in expected} == expected, result
 
 
 @asks
 def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
-    """All runs of a user share the memory that they may lock. A run beside others has smaller rings, so it may lose records, and says so."""
-    for attempt in range(4):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        result, expected = follow_beside_a_silent_server(workload, stripped, server, folder, program)
-        if "process records" not in result.err:
-            break
-    assert "process records" not in result.err, result.err
-    found = Counter()
-    for parts, n in read_folded(result.out):  # tests of the roots run the same workload by its own name
+    """3,000 programs are several times what there is room for. Some of the later ones are known, by their records alone: what was
+    not read meanwhile would be lost. A slow machine starts fewer in time."""
+    server.may_answer.clear()
+    late = shutil.copy(workload_path("lives-one"), tmp_path / f"late{os.getpid()}")
+    options = ["-U", "-f", "-P", "-i", "0.2", GETPPID]
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    with Tool(options, env=server.environment(tmp_path), program=program) as tool:
+        tool.wait_live()
+        expected = work.run()
+        wait_until(lambda: server.asked, "the server is not asked")
+        n, begin = 0, time.monotonic()
+        while n < 3000 and time.monotonic() - begin < 6:
+            sh("for i in $(seq 50); do /bin/true; done")
+            n += 50
+            if n > 2000:
+                subprocess.run([late, "3"], check=True)
+        if n <= 2000:
+            subprocess.run([late, "3"], check=True)
+        server.may_answer.set()
+        wait_for_names(tool, rb"prog")
+        result = tool.end().ok()
+    found, n_late = Counter(), 0
+    for parts, count in read_folded(result.out):
         if parts[0].startswith("prog"):
-            found[user_chain(parts)] += n
-    assert {chain: n for chain, n in found.items() if chain in expected} == expected, result
+            found[user_chain(parts)] += count
+        if parts[0].startswith("late"):
+            n_late += count if parts[-1] == "one_hit" else 0
+    check_named(result, found, expected)
+    assert n_late > 0, result
 
 
 def new_pieces(workload, _tmp_path):
@@ -484,17 +496,17 @@ def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, serve
     with Tool(options, env=server.environment(tmp_path)) as tool:
         tool.wait_live()
         expected = work.run()
-        wait_until_asked(server, tool)
+        wait_until(lambda: server.asked, "the server is not asked")
         for one in others:
             one.run()
             tool.wait_looked()
-        assert b"branch_a;hit 200" not in tool.bytes("stdout"), tool.so_far()
         server.may_answer.set()
-        tool.wait_for("stdout", rb"branch_a;hit 200$")
+        wait_for_names(tool)
         result = tool.end().ok()
+    check_account(result, sum(expected.values()) + n * len(others))
     assert result.lost == 0, result.err
-    assert {chain: n for chain, n in chains(result).items() if chain in expected} == expected, result.err
-    assert sum(n for _, n in read_folded(result.out)) == sum(expected.values()) + n * len(others), result.err
+    own = {chain: count for chain, count in chains(result).items() if "[prog" in chain or chain in expected}
+    check_named(result, own, expected)
 
 
 @asks

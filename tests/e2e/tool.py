@@ -47,10 +47,10 @@ def workload_path(name):
 
 
 def wait_until(is_so, what="nothing happens"):
-    """What @is_so() gives, as soon as that is something."""
+    """What @is_so() gives, as soon as that is something. @what, or what it gives, says what did not come."""
     deadline = time.monotonic() + PATIENCE_S
     while not (found := is_so()):
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(0.01)
     return found
 
