@@ -10,10 +10,10 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from attacks import AS_USER, END_S, HERE, Grounds, Stranger
+from attacks import AS_USER, HERE, Grounds, Stranger
 from hostile_elf import Elf
 from test_arms_length import WARDEN, helpers
-from tool import GETPPID, STACKSNOOP, Tool, Workload, read_folded, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, Unaccounted, Workload, read_folded, user_chain, workload_path
 
 SYSCALLS = "t:raw_syscalls:sys_enter"
 SOURCES = ["calls", "calls-pie", "inlined", "liblate-nofp.so", "syscalls-nofp", "usdt", "cxx", "stranger"]
@@ -123,7 +123,7 @@ class Fuzz:
         """
         fresh = shutil.copy(workload_path("syscalls-nofp"), self.grounds / FRESH)
         self.fresh = Counter()
-        deadline = time.monotonic() + END_S
+        deadline = time.monotonic() + PATIENCE_S
         while not all(chains_of(FRESH, tool.so_far().out) for tool in self.tools):
             assert time.monotonic() < deadline, f"seed {self.seed}: {[tool.so_far() for tool in self.tools]}"
             with Workload(fresh, "getppid", 20, 10) as work:
@@ -138,7 +138,7 @@ class Fuzz:
 
     def end(self, tool):
         begin = time.monotonic()
-        result = tool.end(timeout_s=2 * END_S).ok()
+        result = tool.end().ok()
         self.say(f"{tool.name} ended after {time.monotonic() - begin:.1f} s")
         return result
 
@@ -156,7 +156,8 @@ class Fuzz:
         # Stacks of the fresh program that are cut are there, too. (The other run counts all of its system calls.)
         n_fresh = sum(line.startswith(f"{FRESH};") for line in snooped.out.splitlines())
         n_calls = sum(self.fresh.values())
-        assert n_fresh <= n_calls <= n_fresh + snooped.lost, f"seed {self.seed}: {n_fresh} of {n_calls}"
+        if not n_fresh <= n_calls <= n_fresh + snooped.lost:
+            raise Unaccounted(f"seed {self.seed}: {n_fresh} of {n_calls}")
 
 
 def chains_of(program, out):
@@ -179,4 +180,5 @@ def check_sum(seed, found, expected, lost, err):
     """What is printed and what is lost are all hits."""
     check_most(seed, found, expected, err)
     n_found = sum(found.get(chain, 0) for chain in expected)
-    assert sum(expected.values()) - n_found <= lost, f"seed {seed}: {found} of {expected}, {lost} lost: {err[-3000:]}"
+    if sum(expected.values()) - n_found > lost:
+        raise Unaccounted(f"seed {seed}: {found} of {expected}, {lost} lost: {err[-3000:]}")

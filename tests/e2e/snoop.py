@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tool import STACKSNOOP, Tool, read_folded, user_chain
+from tool import STACKSNOOP, Tool, check_account, read_folded, user_chain
 from tool import trace as trace_with
 
 HEADER = f"{'TIME(s)':<18} STACK"
@@ -168,7 +168,7 @@ def check_sum(result, found, expected):
     expected = {chain: n for chain, n in expected.items() if n}
     assert set(found) <= set(expected), (found, expected)
     assert all(n <= expected[chain] for chain, n in found.items()), (found, expected)
-    assert sum(found.values()) + result.lost == sum(expected.values()), (found, expected, result.err)
+    check_account(result, sum(expected.values()), sum(found.values()))
 
 
 def check_all(result, found, expected):

@@ -13,8 +13,8 @@ from collections import Counter
 import pytest
 from snoop import check_all, check_sum, event_chains, folded_chains, read_json, read_text, snoop, trace
 from test_stacksnoop import now_ns
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, read_folded, scaled, stacksnoop
-from tool import workload_path
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, check_account, read_folded, scaled
+from tool import stacksnoop, workload_path
 
 
 CALLS = workload_path("calls")
@@ -45,7 +45,7 @@ def check_stacks(result, n_stacks, n_times):
     sums = stacks_printed(result.ok().out)
     assert all(number < n_stacks for number in sums)
     assert all(n <= n_times for n in sums.values()), sums.most_common(3)
-    assert sum(sums.values()) + result.lost == n_stacks * n_times, (len(sums), result.err)
+    check_account(result, n_stacks * n_times, sum(sums.values()))
     return sums
 
 
@@ -120,7 +120,7 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     assert result.status == 1 and "nobody read it" in result.err, result
     unprinted = int(re.search(r"(\d+) events were not printed", result.err)[1])
     # What was being written when it ended is among those that may be there in part.
-    assert n <= result.out.count("\n") + result.lost + unprinted <= n + 65536 // 20
+    check_account(result, n, result.out.count("\n") + unprinted, most=n + 65536 // 20)
 
 
 @pytest.mark.needs("machine")
