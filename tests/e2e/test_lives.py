@@ -15,15 +15,16 @@ from pathlib import Path
 import pytest
 from test_arms_length import WARDEN, helpers
 from contained import Contained
-from snoop import VERBOSE, folded_chains, read_json, snoop
+from snoop import folded_chains, read_json, snoop
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, TOP, Tool
-from tool import chains, ending, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, TOP, Tool, chains, check_account, check_own, ending, own_copy
+from tool import read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
 MANY = scaled(1000, least=40)
 OURS = ("lives-one", "lives-two", "calls")
+PROGRAM = f"program{os.getpid()}"
 PATIENCE_MANY_S = 2 * PATIENCE_S
 
 pytestmark = pytest.mark.walk("fp")  # named from the first hit on: test_unwind.py has the tables
@@ -33,18 +34,25 @@ def run_shell(script, *arguments, wrap=()):
     subprocess.run([*wrap, "sh", "-ec", script, "sh", *map(str, arguments)], check=True, timeout=PATIENCE_MANY_S)
 
 
-def by_process(result):
+def by_process(result, names=OURS):
     """{(comm, pid, chain from main on): count} of our own programs, of text with -P."""
     sums = Counter()
     for entry in parse_text(result.out).entries:
-        if entry.comm in OURS:
+        if entry.comm in names:
             sums[entry.comm, entry.pid, user_chain(entry.frames[::-1])] += entry.count
     return dict(sums)
 
 
-def known(result, expected):
-    """Of the chains of @result those that are @expected: others call getppid(), too."""
-    return {chain: n for chain, n in chains(result).items() if chain in expected}
+def by_program(found):
+    """{(comm, chain): count} of that."""
+    sums = Counter()
+    for (comm, _, chain), count in found.items():
+        sums[comm, chain] += count
+    return dict(sums)
+
+
+def is_complete(result):
+    return not result.lost and not result.lost_records
 
 
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
@@ -55,7 +63,7 @@ FEWEST = 92
 
 
 # No two of them have one inode's number.
-COPIES = 'for i in $(seq "$3"); do cp "$1" "$2/p$i"; done; for i in $(seq "$3"); do "$2/p$i" 3; done'
+COPIES = 'for i in $(seq "$3"); do cp "$1" "$2$i"; done; for i in $(seq "$3"); do "$2$i" 3; done'
 
 
 def few_files(limit):
@@ -76,22 +84,24 @@ def trace_copies(program, folder, limit, n, others=0):
     Each is a file of its own, and gone when names are asked for: once the tool has opened the last to keep it. (For
     a table it is open for a moment only, and perhaps before others are kept.) Behind them @others run that are not hit.
     """
-    with Tool(["-U", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
+    copies = folder / f"p{os.getpid()}x"
+    with Tool(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
         tool.wait_live()
-        run_shell(COPIES, program, folder, n)
+        run_shell(COPIES, program, copies, n)
         deadline = time.monotonic() + PATIENCE_S
         is_kept = False
         while not is_kept:
             assert time.monotonic() < deadline, tool.so_far()
             tool.wait_looked()
             tool.wait_idle()
-            is_kept = has_open(tool.process.pid, folder / f"p{n}")
+            is_kept = has_open(tool.process.pid, f"{copies}{n}")
         run_shell(f"for i in $(seq {others}); do cp /bin/true $1/t$i; $1/t$i; done", folder)
         for i in range(n):
-            (folder / f"p{i + 1}").unlink()
+            Path(f"{copies}{i + 1}").unlink()
         result = tool.end().ok()
     told = re.findall(r"only (\d+) files are kept open (.*)", result.err)
-    return chains(result).get("main;one_run;one_hit", 0), told
+    ours = [(parts, count) for parts, count in read_folded(result.out) if parts[0].startswith(copies.name)]
+    return sum(count for parts, count in ours if user_chain(parts) == "main;one_run;one_hit"), told
 
 
 @pytest.mark.needs("machine")
@@ -164,24 +174,26 @@ def test_a_command_takes_some_descriptors_more(limit):
 
 
 @pytest.mark.needs("path of its own")
-def test_a_thousand_short_programs_at_a_tracepoint():
+def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
+    own = own_copy("lives-one", tmp_path)
     with Tool(["-U", "-P", GETPPID]) as tool:
         tool.wait_live()
-        run_shell(REPEAT, MANY, ONE, 3)
+        run_shell(REPEAT, MANY, own, 3)
         result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
-    ours = by_process(result)
-    assert result.lost == 0
-    assert {key[2] for key in ours} == {"main;one_run;one_hit"}, result
-    assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
+    ours = by_process(result, [own.name])
+    check_own(result, by_program(ours), {(own.name, "main;one_run;one_hit"): 3 * MANY})
+    if is_complete(result):
+        assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
 
 
 @pytest.mark.needs("machine", "uprobes")
-def test_a_thousand_short_programs_at_their_own_functions():
-    with Tool(["-f", f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]) as tool:
+def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
+    own = own_copy("calls", tmp_path)
+    with Tool(["-f", f"{own}:leaf", f"{own}:leaf_bare"]) as tool:
         tool.wait_live()
-        run_shell(REPEAT, MANY, CALLS, "--quiet", 3, 2, 1)
+        run_shell(REPEAT, MANY, own, "--quiet", 3, 2, 1)
         result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
-    assert result.lost == 0
+    check_account(result, 6 * MANY)
     assert chains(result) == {
         "main;work_run;run;branch_a;leaf": 3 * MANY,
         "main;work_run;run;branch_b;middle;leaf": 2 * MANY,
@@ -192,10 +204,7 @@ def test_a_thousand_short_programs_at_their_own_functions():
 @pytest.mark.needs("uprobes", "path of its own")
 def test_a_thousand_short_programs_at_malloc():
     """Each allocates at least once for its standard output; all frames with a symbol have a name."""
-    with Tool(["-P", "c:malloc"]) as tool:
-        tool.wait_live()
-        run_shell(REPEAT + " >/dev/null", MANY, CALLS, 1, 1, 1)
-        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    result = stackcount("-P", "c:malloc", "--", "sh", "-ec", REPEAT + " >/dev/null", "sh", MANY, CALLS, 1, 1, 1, timeout_s=PATIENCE_MANY_S).ok()
     ours = [entry for entry in parse_text(result.out).entries if entry.comm == "calls"]
     assert result.lost == 0
     assert {entry.frames[0] for entry in ours} == {"malloc"}
@@ -203,15 +212,16 @@ def test_a_thousand_short_programs_at_malloc():
 
 
 @pytest.mark.needs("machine")
-def test_a_thousand_short_programs_as_events():
+def test_a_thousand_short_programs_as_events(tmp_path):
+    own = own_copy("lives-two", tmp_path)
     with snoop("--json", "-U", GETPPID) as tool:
         tool.wait_live()
-        run_shell(REPEAT, MANY, TWO, 2)
+        run_shell(REPEAT, MANY, own, 2)
         result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
-    events = [event for event in read_json(result.out) if event.comm == "lives-two"]
-    assert result.lost == 0 and len(events) == 2 * MANY
-    assert {event.chain for event in events} == {"main;two_run;two_hit"}
-    assert set(Counter(event.pid for event in events).values()) == {2}
+    events = [event for event in read_json(result.out) if event.comm == own.name]
+    check_own(result, Counter(event.chain for event in events), {"main;two_run;two_hit": 2 * MANY})
+    if is_complete(result):
+        assert set(Counter(event.pid for event in events).values()) == {2}
 
 
 # --- one process, several programs ---
@@ -251,7 +261,7 @@ def test_programs_that_follow_each_other_at_their_functions():
         process = subprocess.Popen([ONE, "3", TWO, "5"])
         assert process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
-    assert by_process(result) == {
+    assert {key: n for key, n in by_process(result).items() if key[1] == process.pid} == {
         ("lives-one", process.pid, "main;one_run"): 1,
         ("lives-one", process.pid, "main;one_run;one_hit"): 3,
         ("lives-two", process.pid, "main;two_run"): 1,
@@ -274,14 +284,15 @@ def test_a_process_that_was_there_before_execs(workload):
 
 
 @pytest.mark.needs("machine")
-def test_a_process_that_was_there_before_hits_and_is_gone(workload):
-    with workload("lives-one", 1) as work, Tool(["-U", "-f", GETPPID]) as tool:
+def test_a_process_that_was_there_before_hits_and_is_gone(workload, tmp_path):
+    own = own_copy("lives-one", tmp_path)
+    with workload(own, 1) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         work.process.stdin.write(b"\n")
         work.process.stdin.close()
         work.process.wait(PATIENCE_S)
         result = tool.end().ok()
-    assert known(result, ["main;one_run;one_hit"]) == {"main;one_run;one_hit": 1}, result
+    assert chains(result, own.name) == {"main;one_run;one_hit": 1}, result
 
 
 # --- numbers that come round ---
@@ -322,33 +333,31 @@ done
 """
 
 
+def hits_of_both(one, two, times):
+    return {(one.name, "main;one_run;one_hit"): 3 * times, (two.name, "main;two_run;two_hit"): 5 * times}
+
+
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["inside", pytest.param("outside", marks=pytest.mark.needs("machine"))])
-def test_a_number_that_is_used_again(where):
+def test_a_number_that_is_used_again(tmp_path, where):
     times = scaled(50, least=10)
+    one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
     with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
         enter = ["nsenter", "-t", str(holder), "-p", "-m"]
         with Tool(["-U", "-P", GETPPID], wrap=enter if where == "inside" else ()) as tool:
             tool.wait_live()
-            run_shell(SAME_NUMBER, times, ONE, TWO, wrap=enter)
+            run_shell(SAME_NUMBER, times, one, two, wrap=enter)
             result = end_inner(tool) if where == "inside" else tool.end().ok()
-    found = by_process(result)
-    assert result.lost == 0
+    found = by_process(result, (one.name, two.name))
+    check_own(result, by_program(found), hits_of_both(one, two, times))
     if where == "inside":
-        assert found == {
-            ("lives-one", 1000, "main;one_run;one_hit"): 3 * times,
-            ("lives-two", 1000, "main;two_run;two_hit"): 5 * times,
-        }, result
-        return
-    assert {(comm, chain) for comm, _, chain in found} == {
-        ("lives-one", "main;one_run;one_hit"),
-        ("lives-two", "main;two_run;two_hit"),
-    }, result
-    assert len(found) == 2 * times and sum(found.values()) == 8 * times
+        assert {pid for _, pid, _ in found} == {1000}, result
+    elif is_complete(result):
+        assert len(found) == 2 * times, result
 
 
 @pytest.mark.needs("machine")
-def test_numbers_of_the_whole_machine_that_are_used_again(machine):
+def test_numbers_of_the_whole_machine_that_are_used_again(machine, tmp_path):
     """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
     machine.keep(Path("/proc/sys/kernel/ns_last_pid"))
     script = SAME_NUMBER.replace("999", "$4")
@@ -356,16 +365,13 @@ def test_numbers_of_the_whole_machine_that_are_used_again(machine):
     last = (os.getpid() + 3000) % (most - 1000)  # far from what is in use, and from where they come round
     last = max(last, 1000)
     times = scaled(50, least=10)
+    one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
     with Tool(["-U", "-P", GETPPID]) as tool:
         tool.wait_live()
-        run_shell(script, times, ONE, TWO, last)
+        run_shell(script, times, one, two, last)
         result = tool.end().ok()
-    found = by_process(result)
-    assert {(comm, chain) for comm, _, chain in found} == {
-        ("lives-one", "main;one_run;one_hit"),
-        ("lives-two", "main;two_run;two_hit"),
-    }, result
-    assert sum(found.values()) == 8 * times
+    found = by_process(result, (one.name, two.name))
+    check_own(result, by_program(found), hits_of_both(one, two, times))
     assert len({pid for _, pid, _ in found}) < times, "hardly a number came round"
 
 
@@ -377,27 +383,22 @@ while [ $i -lt $1 ]; do i=$((i + 1)); "$2" 3; "$3" 5; /bin/true; done
 
 
 @pytest.mark.needs("machine", "pid_max of a name space")
-def test_a_small_name_space_whose_numbers_come_round():
+def test_a_small_name_space_whose_numbers_come_round(tmp_path):
     """Linux 6.14 has a pid_max for each name space."""
     n = scaled(400, least=300)
+    one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
     with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
         enter = ["nsenter", "-t", str(holder), "-p", "-m"]
         before = Path("/proc/sys/kernel/pid_max").read_text()
         with Tool(["-U", "-P", GETPPID], wrap=enter) as tool:
             tool.wait_live()
-            run_shell(IN_TURN, n, ONE, TWO, wrap=enter)
+            run_shell(IN_TURN, n, one, two, wrap=enter)
             result = end_inner(tool)
         assert Path("/proc/sys/kernel/pid_max").read_text() == before
-    found = by_process(result)
-    sums = Counter()
-    for (comm, _, chain), count in found.items():
-        sums[comm, chain] += count
-    assert sums == {("lives-one", "main;one_run;one_hit"): 3 * n, ("lives-two", "main;two_run;two_hit"): 5 * n}
+    found = by_process(result, (one.name, two.name))
+    check_own(result, by_program(found), hits_of_both(one, two, n))
     assert max(pid for _, pid, _ in found) < 400
-    both = {pid for comm, pid, _ in found if comm == "lives-one"} & {
-        pid for comm, pid, _ in found if comm == "lives-two"
-    }
-    assert both, "no number was used by both programs"
+    assert {pid for comm, pid, _ in found if comm == one.name} & {pid for comm, pid, _ in found if comm == two.name}
 
 
 # --- roots of their own ---
@@ -442,13 +443,13 @@ def test_a_root_of_its_own(other_program, where):
 
 @pytest.mark.needs("machine")
 def test_a_root_of_its_own_at_a_tracepoint(other_program):
-    with Tool(["-U", "-f", GETPPID]) as tool:
+    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         with Contained("syscalls", other_program, "getppid", 30, 20) as work:
             expected = work.run()
             wait_until_read(tool)
         result = tool.end().ok()
-    assert known(result, expected) == expected, result
+    assert chains(result, "program") == expected, result
 
 
 # --- mappings that come and go ---
@@ -494,15 +495,16 @@ def test_libraries_that_replace_each_other_within_microseconds(workload, n):
 
 
 @pytest.mark.needs("machine")
-def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
-    with workload("dl", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
+def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, tmp_path):
+    own = own_copy("dl", tmp_path)
+    with workload(own, LATE, 10) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("loading")
         work.go()
         expected = work.finish()
         work.close()
         result = tool.end().ok()
-    assert known(result, expected) == expected, result
+    assert chains(result, own.name) == expected, result
 
 
 @pytest.mark.needs("machine")
@@ -517,8 +519,9 @@ def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path
 
 
 @pytest.mark.needs("machine")
-def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload):
-    with workload("sharer", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
+def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload, tmp_path):
+    own = own_copy("sharer", tmp_path)
+    with workload(own, LATE, 10) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("made")
         wait_until_read(tool)
@@ -526,8 +529,8 @@ def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workloa
         expected = work.finish()
         work.close()
         result = tool.end().ok()
-    found = {";".join(parts[parts.index("child") :]): n for parts, n in read_folded(result.out) if "child" in parts}
-    assert found == expected and len(expected) == 1, result
+    ours = [(parts, n) for parts, n in read_folded(result.out) if parts[0] == own.name and "child" in parts]
+    assert {";".join(parts[parts.index("child") :]): n for parts, n in ours} == expected and len(expected) == 1, result
 
 
 @pytest.mark.needs("machine")
@@ -568,7 +571,7 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     programs = [tmp_path / "one", tmp_path / "two"]
     for program, of in zip(programs, (ONE, TWO)):
         subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", of, program], check=True)
-    one_file = tmp_path / "program"
+    one_file = tmp_path / PROGRAM
     script = 'for i in 1 2 3 4 5; do for p in "$2" "$3"; do cat "$p" >"$1"; chmod +x "$1"; "$1" --quiet 4; done; done'
     with Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -576,13 +579,13 @@ def test_programs_without_build_id_in_one_file(tmp_path):
         result = tool.end().ok()
     sums = Counter()
     for parts, n in read_folded(result.out):
-        if parts[0].startswith("program"):
+        if parts[0] == PROGRAM:
             sums[parts[-1]] += n
     assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
-    assert set(sums) <= {"one_hit", "two_hit", "[unknown]", "[program]"} and sums["two_hit"] >= 4, result
+    assert set(sums) <= {"one_hit", "two_hit", "[unknown]", f"[{PROGRAM}]"} and sums["two_hit"] >= 4, result
     n_named = sums["one_hit"] + sums["two_hit"]
-    n_said = result.err.count("no symbols for program: the file was changed while it was mapped")
+    n_said = result.err.count(f"no symbols for {PROGRAM}: the file was changed while it was mapped")
     assert n_said == (n_named < 40), result
 
 
@@ -591,7 +594,7 @@ def test_programs_without_build_id_in_one_file(tmp_path):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_build_id_of_any_length(tmp_path, build_id, when):
     """The kernel tells those of 1 to 20 bytes."""
-    program = tmp_path / "program"
+    program = tmp_path / f"own{os.getpid()}"
     sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
     options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-D_GNU_SOURCE"]
     make = ["gcc", *options, *sources, f"-Wl,--build-id={build_id}", "-o", program]
@@ -600,13 +603,13 @@ def test_a_build_id_of_any_length(tmp_path, build_id, when):
     with ExitStack() as stack:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         process = stack.enter_context(subprocess.Popen(command, **pipes)) if when == "before" else None
-        tool = stack.enter_context(Tool(["-U", "-f", GETPPID]))
+        tool = stack.enter_context(Tool(["-U", "-P", "-f", GETPPID]))
         tool.wait_live()
         process = process or stack.enter_context(subprocess.Popen(command, **pipes))
         process.communicate(b"\n", timeout=PATIENCE_S)
         result = tool.end().ok()
     expected = {"main;work_run;run;branch_a;hit": 3, "main;work_run;run;branch_b;middle;hit": 2}
-    assert known(result, expected) == expected, result
+    assert chains(result, program.name) == expected, result
 
 
 @pytest.mark.needs("machine")
@@ -614,13 +617,13 @@ def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
     """The tool only looks when its process has ended."""
     program = tmp_path / "q (deleted)"
     subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ONE, program], check=True)
-    with Tool(["-U", "-f", GETPPID]) as tool:
+    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         tool.send(signal.SIGSTOP)
         subprocess.run([program, "--quiet", "7"], check=True, timeout=PATIENCE_S)
         tool.send(signal.SIGCONT)
         result = tool.end().ok()
-    assert chains(result).get("main;one_run;one_hit") == 7, result
+    assert chains(result, program.name) == {"main;one_run;one_hit": 7}, result
 
 
 @pytest.mark.needs("machine")
@@ -640,7 +643,7 @@ def test_a_path_that_is_too_long_is_no_anonymous_memory(tmp_path):
 
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.
 ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
-ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program" --quiet 7'
+ON_OWN_TMPFS = f'mount -t tmpfs own "$1"; cp "$2" "$1/{PROGRAM}"; exec "$1/{PROGRAM}" --quiet 7'
 
 
 @pytest.mark.needs("machine")
@@ -648,9 +651,9 @@ ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program"
 def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     """Its build tells which other file has its names. The tool only looks when all is over."""
     if known_by == "its path":
-        shutil.copy(ONE, tmp_path / "program")
+        shutil.copy(ONE, tmp_path / PROGRAM)
     if known_by is None:
-        shutil.copy(CALLS, tmp_path / "program")
+        shutil.copy(CALLS, tmp_path / PROGRAM)
     with Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         tool.send(signal.SIGSTOP)
@@ -661,9 +664,9 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
         result = tool.end().ok()
     found = Counter()
     for parts, n in read_folded(result.out):
-        if parts[0].startswith("program"):
+        if parts[0] == PROGRAM:
             found[parts[-1]] += n
-    assert found == {"one_hit" if known_by else "[program]": 7}, result
+    assert found == {"one_hit" if known_by else f"[{PROGRAM}]": 7}, result
 
 
 @pytest.mark.needs("machine")
@@ -712,11 +715,8 @@ def test_a_process_that_names_itself_otherwise(tmp_path, form, second):
 
 @pytest.mark.needs("machine")
 def test_equal_paths_merge_over_short_processes():
-    with Tool(["-U", "-f", GETPPID]) as tool:
-        tool.wait_live()
-        run_shell(REPEAT, 20, ONE, 1)
-        run_shell(REPEAT, 20, TWO, 1)
-        result = tool.end().ok()
+    both = 'for p in "$@"; do for i in $(seq 20); do "$p" 1; done; done'
+    result = stackcount("-U", "-f", GETPPID, "--", "sh", "-ec", both, "sh", ONE, TWO).ok()
     lines = [(user_chain(parts), n) for parts, n in read_folded(result.out) if {"one_hit", "two_hit"} & {*parts}]
     assert sorted(lines) == [("main;one_run;one_hit", 20), ("main;two_run;two_hit", 20)], result
 
@@ -812,9 +812,10 @@ def test_without_user_stacks_nothing_is_followed():
 
 
 @pytest.mark.needs("machine")
-def test_records_that_were_lost_are_told_of(workload):
+def test_records_that_were_lost_are_told_of(workload, tmp_path):
     """While the tool does not run, more comes than there is room for."""
-    with workload("syscalls", "getppid", 30, 20) as work, Tool(["-U", "-f", GETPPID]) as tool:
+    own = own_copy("syscalls", tmp_path)
+    with workload(own, "getppid", 30, 20) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
         tool.wait_live()
         tool.send(signal.SIGSTOP)
         run_shell(REPEAT, 6000, "/bin/true")
@@ -825,4 +826,4 @@ def test_records_that_were_lost_are_told_of(workload):
         result = tool.end().ok()
     said = re.findall(r"^stackcount: lost (\d+) process records: some frames and processes may be \[unknown\]$", result.err, re.M)
     assert len(said) == 1 and int(said[0]) > 0, result
-    assert known(result, expected) == expected, result
+    assert chains(result, own.name) == expected, result
