@@ -104,12 +104,6 @@ def test_files_behind_minus_are_subtracted_up_to_the_next_option(tmp_path, args,
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", ""), (order, done)
 
 
-def test_nothing_is_left_to_subtract_from(tmp_path):
-    a, b = write(tmp_path / "a.pb.gz", SAMPLES), write(tmp_path / "b.pb.gz", SAMPLES)
-    done = read("--minus", a, b)
-    assert done.returncode == 2 and "no FILE given to subtract from" in done.stderr, done
-
-
 @pytest.mark.parametrize("args", [[], ["-P"]], ids=["all", "by process"])
 def test_prometheus_counts_distinct_stacks(tmp_path, args):
     file = PprofFile([SAMPLES])
@@ -130,14 +124,6 @@ def test_comments_for_people_count_in_words(tmp_path, n, words):
     comments = pprof.read(tmp_path / "b.pb.gz").comments
     assert f"Lost: {words}: no room" in comments, comments
     assert f"Not in this file: {n} less frequent {'row' if n == 1 else 'rows'} (stacks by process)" in comments
-
-
-def test_a_form_of_sums_shows_no_difference(tmp_path):
-    a, b = write(tmp_path / "a.pb.gz", SAMPLES), write(tmp_path / "b.pb.gz", SAMPLES)
-    for output in (["--format", "prom"], ["-o", tmp_path / "a.prom"]):
-        done = read(*output, a, "--minus", b)
-        assert (done.returncode, done.stdout) == (2, "") and "-o FILE.pb.gz, --format html, " in done.stderr, done
-    assert not (tmp_path / "a.prom").exists()
 
 
 def test_the_documents_line_compares_two_days(tmp_path):

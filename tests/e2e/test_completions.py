@@ -6,8 +6,8 @@ import re
 import subprocess
 
 import pytest
+from names import NAMES, help_of, help_rows, run
 from tool import BUILD, PATIENCE_S, workload_path
-from test_names import NAMES, help_of, help_rows, run
 
 pytestmark = pytest.mark.needs("machine")
 

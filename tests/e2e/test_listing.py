@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from test_names import run
+from names import run
 from tool import stackcount, workload_path
 
 pytestmark = [pytest.mark.needs("machine"), pytest.mark.needs("uprobes")]

@@ -173,10 +173,3 @@ def test_without_a_terminal_it_says_so_before_it_begins():
                           timeout=PATIENCE_S, check=False)
     assert told.returncode == 1 and told.stdout == ""
     assert told.stderr == "stackcount: --live: standard input and output must be a terminal\n"
-
-
-@pytest.mark.parametrize("other", ["-f", "--tree", "--format=text", "-o-"])
-def test_it_takes_standard_output_for_itself(other):
-    told = subprocess.run([STACKCOUNT, "--live", other, GETPPID], capture_output=True, text=True, timeout=PATIENCE_S,
-                          check=False)
-    assert told.returncode == 2 and "--live takes standard output" in told.stderr

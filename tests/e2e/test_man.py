@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from test_names import NAMES, help_of, run
+from names import NAMES, help_of, run
 from tool import BUILD, PATIENCE_S, TOP
 
 pytestmark = pytest.mark.needs("machine")

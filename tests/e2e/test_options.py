@@ -53,20 +53,6 @@ def test_switch_short_and_long_are_one(workload, short, long):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help(option):
-    result = stackcount(option).ok()
-    assert result.out.startswith("usage: stackcount")
-    assert result.stderr == b""
-    for short, long in SWITCHES:
-        assert f"{short}, {long}" in result.out, f"{short}, {long} is not in the help"
-    for long in ("--pid", "--cpu", "--interval", "--duration", "--regexp", "--debug", "--list"):
-        assert long in result.out
-    for long in ("--events", "--top", "--min", "--max-depth", "--max-memory"):
-        assert long in result.out
-
-
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", short_and_long("-p", "--pid"))
 def test_pid(workload, option):
     ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))

@@ -17,7 +17,8 @@ from pathlib import Path
 import pprof
 import pytest
 from text import parse_text
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, read_folded, stackcount, wait_until, workload_path
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, check_refused, read_folded, stackcount
+from tool import wait_until, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -94,38 +95,11 @@ def test_minus_is_standard_output(workload):
     assert chains(result) == expected
 
 
-@pytest.mark.parametrize(
-    "args,status,words",
-    [
-        (("-o", "a.xyz"), 2, "its ending names no form; there are .txt, .folded, "),
-        (("-o", "."), 2, "-o .: names a folder, not a file"),
-        (("-o", "nofolder/"), 2, "-o nofolder/: names a folder, not a file"),
-        (("-o", "/nonexistent/a.txt"), 1, "open the directory of /nonexistent/a.txt: No such file"),
-        (("-o", "/proc/a.txt"), 1, "write /proc/a.txt: "),
-        (("-o", "a.txt/b.folded"), 1, "Not a directory"),
-        (("-o", ""), 2, "a file needs a name"),
-        (("--format", "pdf"), 2, "no form 'pdf'"),
-        (("-f", "--format", "text"), 2, "exclude each other"),
-        (("--invert",), 2, "--invert needs a form that it changes: --live, --format html, -o FILE.html, --format tree"),
-        (("--invert", "-o", "a.json", "-f"), 2, "--invert needs a form that it changes: --live, "),
-        (("--min-percent", "1", "-o", "a.html"), 2, "--min-percent needs a form that it changes: --live, --format tree"),
-        (("--value", "hits"), 2, "--value needs --read; a file of -o has all values of the run"),
-        (("--normalize",), 2, "--normalize needs --minus"),
-        (("--read", "-p", "1"), 2, "--read and -p exclude each other"),
-        (("--read", "-K"), 2, "--read and -K exclude each other"),
-        (("--read", "--live"), 2, "--read and --live exclude each other"),
-        (("--minus", "a.pb.gz", "--live"), 2, "--minus and --live exclude each other: the difference is known at the end of the whole run"),
-        (("--minus", "a.pb.gz", "-i", "1"), 2, "--minus and -i exclude each other: the difference is known at the end of the whole run"),
-        (("--minus", "a.pb.gz", "-o", "a.prom"), 2, "--minus and the form prom exclude each other; these show a difference: --format text"),
-        (("--min-percent", "x"), 2, "not a number from 0 to 100"),
-    ],
-)
-def test_errors_come_before_anything_is_traced(tmp_path, args, status, words):
-    (tmp_path / "a.txt").write_text("")
-    result = stackcount(*args, GETPPID, cwd=tmp_path)
-    assert result.status == status and words in result.err, result
-    assert result.out == ""
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+def test_a_run_that_is_refused_leaves_no_file(tmp_path):
+    for bad, status in (("a.xyz", 2), ("nowhere/a.txt", 1)):
+        result = stackcount("-o", tmp_path / "b.folded", "-o", tmp_path / bad, GETPPID)
+        check_refused(result, status)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_standard_output_in_a_file_has_no_ending(tmp_path):
@@ -133,14 +107,6 @@ def test_standard_output_in_a_file_has_no_ending(tmp_path):
         command = [STACKCOUNT, "-o", "/dev/stdout", GETPPID]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 2 and "--format FORM is for standard output" in done.stderr, done
-
-
-@pytest.mark.parametrize("tool", ["profile", "funccount", "stacksnoop"])
-@pytest.mark.parametrize("args", [("--read", "a.pb.gz"), ("--read=a.pb.gz",), ("--minus", "a.pb.gz")])
-def test_files_are_read_by_stackcount_alone(tool, args):
-    done = subprocess.run([BUILD / tool, *args], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    option = args[0].partition("=")[0]
-    assert done.returncode == 2 and f"{option}: {tool} reads no files; 'stackcount --read FILE' does" in done.stderr, done
 
 
 # -- Whole or not at all. --

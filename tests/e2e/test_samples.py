@@ -155,26 +155,6 @@ def test_list():
     assert stackcount("-l", "e:r003c").ok().out == "e:r003c\n"
 
 
-@pytest.mark.parametrize(
-    "args, status, said",
-    [
-        (["e:"], 2, "a perf event is e:EVENT"),
-        (["e:cycles:x"], 2, "an event ends with :u (user) or :k (kernel)"),
-        (["e:cycles:pp"], 2, "precise events (:p) are not supported"),
-        (["e:page-fautls"], 1, "did you mean page-faults"),
-        (["e:nosuch/event=1/"], 1, "this machine has no event source 'nosuch'"),
-        (["--frequency", "99", "t:sched:sched_switch"], 2, "--frequency is of perf events"),
-        (["--period", "9", "c:malloc"], 2, "--period is of perf events"),
-        (["--period", "9", "--frequency", "9", "e:cpu-clock"], 2, "--frequency and --period exclude each other"),
-        (["--frequency", "0", "e:cpu-clock"], 2, "--frequency"),
-    ],
-)
-@pytest.mark.needs("machine")
-def test_refusals(args, status, said):
-    result = stackcount(*args)
-    assert result.status == status and said in result.err, result
-
-
 @pytest.mark.needs("machine")
 def test_machine_without_counters_says_so():
     listed = stackcount("-l", "e:*").ok().out
@@ -183,9 +163,3 @@ def test_machine_without_counters_says_so():
     result = stackcount("e:cycles")
     assert result.status == 1, result
     assert "no counter for it" in result.err and "e:cpu-clock" in result.err, result
-
-
-@pytest.mark.needs("machine")
-def test_program_called_e_is_a_path(tmp_path):
-    result = stackcount("e:main")
-    assert result.status == 1 and "./e:FUNCTION" in result.err, result

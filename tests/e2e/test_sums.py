@@ -10,7 +10,8 @@ import sys
 import pytest
 from folded import parse_line
 from sums import A, B, below, below_run, read_sums, rows_of, sizes
-from tool import PATIENCE_S, STACKCOUNT, Result, Tool, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import PATIENCE_S, STACKCOUNT, Result, Tool, check_refused, read_folded, scaled
+from tool import stackcount, trace, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 machine = pytest.mark.needs("machine")
@@ -163,36 +164,12 @@ def test_a_given_unit(unit, name, text, tmp_path):
 
 
 @machine
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--unit", "bytes", WRITE], "--unit needs --sum"),
-        (["--sum", "count", "--unit", "", WRITE], "--unit: '' is not a word"),
-        (["--sum", "count", "--unit", "two words", WRITE], "--unit: 'two words' is not a word"),
-        (["--sum", "cuont", WRITE], r"--sum cuont: syscalls:sys_enter_write has no field 'cuont' \(did you mean count\?\)\n  cuont\n  \^\n$"),
-        (["--sum", "8 * (cuont - 1)", WRITE], r"\(did you mean count\?\)\n  8 \* \(cuont - 1\)\n       \^\n$"),
-        (["-l", "--sum", "nix", WRITE], r"--sum nix: syscalls:sys_enter_write has no field 'nix'\n  nix\n  \^\n$"),
-        (["--sum", "count +", WRITE], r"'count \+': the expression ends too early\n  count \+\n         \^"),
-        (["--sum", "arg0", WRITE], r"'arg0': arguments are counted from 1: the first one is arg1\n"),
-        (["--sum", "comm", "t:sched:sched_process_fork"], "the field '(parent_)?comm' of .*|--sum comm: .*"),
-        (["--sum", "prev_comm", "t:sched:sched_switch"], "the field 'prev_comm' of sched:sched_switch has no value to add: it is an array"),
-        (["--sum", "common_pid", WRITE], "the field 'common_pid' .*: programs cannot read it"),
-        (["--sum", "filename", "t:sched:sched_process_exec"], "the field 'filename' .*: its length varies"),
-        (["--sum", "count", "--read", "x.json"], "--read and --sum exclude each other"),
-    ],
-)
-def test_refusals(args, message):
-    result = stackcount(*args)
-    assert result.status in (1, 2) and not result.out, result
-    assert re.search(message, result.err), result
-
-
-@machine
 def test_the_list_has_the_events_with_the_value():
     every = sorted(stackcount("-l", "t:syscalls:sys_*_write").ok().out.split())
     result = stackcount("-l", "--sum", "count", "t:syscalls:sys_*_write").ok()
     assert every == ["t:syscalls:sys_enter_write", "t:syscalls:sys_exit_write"], every
     assert result.out.split() == every[:1] and "1 of 2 have no value 'count'" in result.err, result
+    check_refused(stackcount("-l", "--sum", "nix", WRITE), 1, r"no field 'nix'\n  nix\n  \^\n$", lines=3)
 
 
 @machine
@@ -338,28 +315,6 @@ def test_functions_with_the_argument_at_different_places(workload):
     work = workload("values", "write", n)
     sums, counts, _, _ = sums_of(work, "-p", work.pid, "--sum", "count", "vfs_write", "ksys_write", "t:syscalls:sys_enter_write")
     assert sums == below("", (3 * sizes(n), 21 * n)) and counts == below("", (3 * n, 3 * n))
-
-
-@machine
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--sum", "n", "c:malloc"], "malloc has no n: arguments of user functions are arg1, arg2"),
-        (["--sum", "arg1", f"{workload_path('bits32')}:hit"], "hit has no arg1: arguments of 32-bit functions are not read"),
-        (["--sum", "retval", "c:malloc"], "malloc has no retval: returns have it, as r:FUNC"),
-        (["--sum", "arg1", "r:c:malloc"], "malloc has no arg1: when a function returns, retval is known"),
-        (["--sum", "arg1", "e:page-faults"], "page-faults has no arg1: a perf event has no values"),
-        (["--sum", "arg2", f"u:{workload_path('usdt')}:alpha:tick"], "alpha:tick has no arg2: it has 1 argument\n"),
-        (["--sum", "arg7", HIT], "arg7 of places:hit is '8f@%xmm0', which is not read: it is a floating-point number"),
-        (["--sum", "arg8", HIT], "arg8 of places:hit is '8@known.%rip.', which is not read: its place has another form"),
-        (["--sum", "cuont", "vfs_read"], r"vfs_read has no argument 'cuont' \(did you mean count\?\)"),
-        (["--sum", "arg1", "t:sched:sched_switch"], "sched:sched_switch has no arg1: a tracepoint has fields"),
-    ],
-)
-def test_values_that_an_event_has_not(args, message):
-    result = stackcount(*args)
-    assert result.status == 1 and not result.out, result
-    assert re.search(message, result.err), result
 
 
 def sizes_of(*args):

@@ -355,9 +355,3 @@ def test_a_process_is_whole_with_as_few_descriptors_as_are_asked_for(workload):
 
     result, _ = with_fewest_files(run)
     assert sum(check_whole(result).values()) == 200
-
-
-@pytest.mark.needs("machine")
-def test_another_way_to_walk_is_refused():
-    result = stackcount("--unwind", "guess", GETPPID)
-    assert result.status == 2 and "--unwind takes auto, fp or dwarf, not 'guess'" in result.err, result

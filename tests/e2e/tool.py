@@ -390,6 +390,15 @@ class Tool:
         return self.wait(timeout_s)
 
 
+def check_refused(result, status, *words, lines=1):
+    """Nothing on standard output, and so many @lines of the tool's own on standard error, with @words (expressions)."""
+    assert result.status == status and result.stdout == b"", result
+    assert result.err.startswith(f"{result.command[0]}: "), result
+    assert lines is None or len(result.err.splitlines()) == lines, result
+    for word in words:
+        assert re.search(word, result.err), f"nothing like {word!r} in: {result.err}"
+
+
 def stackcount(*args, timeout_s=PATIENCE_S, **popen):
     """A run that ends by itself."""
     with Tool(args, **popen) as tool:

@@ -169,6 +169,7 @@ TEST(names_become_places)
 		{ "retval", &unknown_return,
 		  "the type of retval is not known, so write a cast, as (int)retval: the kernel's "
 		  "BTF does not describe no_such_function" },
+		{ "arg1", &sample, "page-faults has no arg1: a perf event has no values" },
 		{ "arg1", &usdt, "context 112 u64" },
 		{ "arg2", &usdt, "user memory -12 s32" },
 		{ "arg3", &usdt,
