@@ -94,7 +94,8 @@ def funccount(*args, **options):
 
 
 def count_calls(work, *args, is_lossless=True):
-    """Attach, let the workload do all its work, end. Returns the reports."""
+    """Attach, let the workload do all its work, end. Returns the reports. Other processes are not counted."""
+    args = args if "-p" in args else ("-p", work.pid, *args)
     with Tool(args, program=FUNCCOUNT) as tool:
         tool.wait_live(240)
         work.run()

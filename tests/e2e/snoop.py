@@ -10,6 +10,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -44,8 +45,12 @@ class Event:
         return user_chain(self.user[::-1])
 
 
-def to_ns(time):
-    seconds, _, rest = time.partition(".")
+def now_ns():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def to_ns(text):
+    seconds, _, rest = text.partition(".")
     for part in seconds.split(":")[:-1]:
         assert int(part) < 60
     whole = 0
@@ -58,16 +63,16 @@ def _read_line(line, is_verbose):
     """(time, comm, pid, cpu, what, address, label) of a line that is laid out to the byte."""
     found = (VERBOSE if is_verbose else PLAIN).fullmatch(line)
     assert found, f"no line of an event: {line!r}"
-    time, *head = found.groups()[:-3]
+    clock, *head = found.groups()[:-3]
     what, address, label = found.groups()[-3:]
     comm, pid, cpu = (head[0], int(head[1]), int(head[2])) if is_verbose else (None, None, None)
-    again = f"{time:<18} "
+    again = f"{clock:<18} "
     if is_verbose:  # columns are of bytes, as printf(3)'s
         again += comm + " " * (12 - len(comm.encode(errors="surrogateescape"))) + f" {pid:<6} {cpu:<3} "
     again += f"{what}: {address:<16} {label}" if what else ""
     assert again == line, f"{line!r} should be {again!r}"
     assert not what or address or label.startswith(("[cut: ", "[unverified: ")), line
-    return time, comm, pid, cpu, what, address, label
+    return clock, comm, pid, cpu, what, address, label
 
 
 def _next_names(event):

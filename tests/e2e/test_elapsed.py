@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import sums
+from returns import RETURNS, expected_counts
 from sums import below_run, read_sums, rows_of
-from test_returns import BACKENDS, RETURNS, expected_counts
 from tool import PATIENCE_S, STACKCOUNT, Result, Tool, check_refused, scaled, stackcount, trace, wait_until
 from tool import workload_path
 
@@ -80,8 +80,7 @@ def test_until_names_the_end(workload):
 
 
 @pytest.mark.needs("path of its own")
-@BACKENDS
-@pytest.mark.parametrize("kind", ["sleep", "ppid"])
+@pytest.mark.parametrize("kind,without", [("sleep", []), pytest.param("ppid", ["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"))])
 def test_user_functions(workload, kind, without):
     check_calls(workload("elapsed", kind, scaled(2_000, 100), cpus=[0, 1]), *without, WORK)
 
@@ -112,8 +111,7 @@ def ends_by_function(document):
 
 
 @pytest.mark.needs("path of its own")
-@BACKENDS
-def test_functions_that_return_in_every_way_or_not_at_all(workload, without):
+def test_functions_that_return_in_every_way_or_not_at_all(workload):
     """
     Several exits, tail calls, 201 calls in each other; exceptions and longjmp(), which leave functions
     unfinished. One is a jump to another, and nothing else.
@@ -121,7 +119,7 @@ def test_functions_that_return_in_every_way_or_not_at_all(workload, without):
     n = scaled(1_200, least=120) // 120 * 120
     calls, returns = expected_counts(n)
     work = workload("returns", n, cpus=[0, 1])
-    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, *without, *(f"{RETURNS}:{name}" for name in calls))
+    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, *(f"{RETURNS}:{name}" for name in calls))
     document = json.loads(result.ok().out)
     assert "1 of 11 functions have no time and are not traced" in result.err
     assert ends_by_function(document) == {name: n for name, n in returns.items() if name != "by_pointer"}

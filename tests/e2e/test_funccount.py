@@ -34,31 +34,6 @@ BACKENDS = pytest.mark.parametrize(
 
 
 @pytest.mark.needs("machine")
-def test_three_million_hits_on_two_cpus(workload):
-    half = scaled(750_000)
-    work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
-    assert count_calls(work, "-p", work.pid, GETPPID).counts == {ENTER: 4 * half}
-
-
-@pytest.mark.needs("machine")
-def test_several_tracepoints_on_two_cpus(workload):
-    half = scaled(250_000)
-    work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
-    text = count_calls(work, "-p", work.pid, GETPPID, GETPPID_EXIT, "t:syscalls:sys_enter_getpriority")
-    assert text.n_functions == 3
-    assert text.counts == {ENTER: 4 * half, EXIT: 4 * half}
-
-
-@BACKENDS
-def test_user_functions(workload, without):
-    n = scaled(20_000, least=200)
-    work = workload("calls", n, 2 * n, 3 * n, cpus=[0, 1])
-    text = count_calls(work, *without, f"{CALLS}:leaf*")
-    assert text.n_functions == 3
-    assert text.counts == {"leaf": 6 * n, "leaf_bare": 6 * n, "leafy": 2}
-
-
-@pytest.mark.needs("machine")
 @BACKENDS
 def test_user_functions_of_one_process_of_two(workload, without):
     work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
@@ -68,15 +43,6 @@ def test_user_functions_of_one_process_of_two(workload, without):
         work.run()
         text = parse_calls(tool.end().ok().out)
     assert text.counts == {"leaf": 120, "branch_a": 100, "branch_b": 20}
-
-
-@pytest.mark.needs("path of its own")
-@BACKENDS
-def test_the_probes_of_a_program(workload, without):
-    n = scaled(5_000, least=200)
-    work = workload("usdt", n, cpus=[0, 1])
-    text = count_calls(work, *without, "-p", work.pid, f"u:{USDT}:*")
-    assert text.counts == {"alpha:tick": 2 * n, "beta:tick": 2 * n, "alpha:gated": 2 * n}
 
 
 @pytest.mark.needs("machine")
@@ -106,52 +72,7 @@ def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
     assert "a\\x0ab' " in funccount(GETPPID, "--", f"{tmp_path}/a\nb").err.replace(":", " ")
 
 
-@pytest.mark.needs("machine")
-def test_two_processes_of_three(workload):
-    works = [workload("syscalls", "getppid", n, n) for n in (100, 1_000, 10_000)]
-    pids = f"{works[0].pid},{works[2].pid}"
-    with Tool(["-p", pids, GETPPID, GETPPID_EXIT], program=FUNCCOUNT) as tool:
-        tool.wait_live()
-        for work in works:
-            work.run()
-        assert parse_calls(tool.end().ok().out).counts == {ENTER: 20_200, EXIT: 20_200}
-
-
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("cpu", [0, 1])
-def test_one_cpu_of_two(workload, cpu):
-    work = workload("syscalls", "getppid", 1_000, 500, cpus=[0, 1])
-    assert count_calls(work, "-c", cpu, "-p", work.pid, GETPPID).counts == {ENTER: 1_500}
-
-
 # --- kernel functions ---
-
-KERNEL_BACKENDS = [
-    pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
-    pytest.param(["--without", "kprobe.multi"], marks=pytest.mark.needs("way to kernel functions"), id="kprobe"),
-]
-
-
-@pytest.mark.needs("kprobes")
-@pytest.mark.parametrize("without", KERNEL_BACKENDS)
-def test_kernel_functions(workload, without):
-    n = scaled(50_000)
-    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
-    text = count_calls(work, *without, "-p", work.pid, "vfs_read", "ksys_read", "vfs_fsync")
-    # What the workload is told by, and libc at its end, are reads as well.
-    assert set(text.counts) == {"vfs_read", "ksys_read"}
-    for name, count in text.counts.items():
-        assert 6 * n <= count <= 6 * n + 10, (name, count)
-
-
-@pytest.mark.needs("kprobes", "way to kernel functions")
-@pytest.mark.parametrize("without", KERNEL_BACKENDS)
-def test_kernel_functions_under_a_wildcard(workload, without):
-    work = workload("syscalls", "read", 600, 0)
-    text = count_calls(work, *without, "-p", work.pid, "vfs_re*", "ksys_re*")
-    assert text.n_functions > 4
-    for name in ("vfs_read", "ksys_read"):
-        assert 600 <= text.counts[name] <= 610, text
 
 
 OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
@@ -159,7 +80,7 @@ OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
 
 @pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
-@pytest.mark.parametrize("others", [[], OTHERS, ["__x64_sys_getp*"]], ids=["few", "many", "wildcard"])
+@pytest.mark.parametrize("others", [[], ["__x64_sys_getp*"]], ids=["few", "wildcard"])
 def test_two_names_of_a_system_call_are_both_shown(workload, kernel, others):
     """A system call without arguments has one function for both ways to call it."""
     names = ["__x64_sys_getppid", "__ia32_sys_getppid"]
@@ -178,10 +99,10 @@ M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize(
     "patterns",
-    [["m_start"], ["m_st?rt"], ["m_start", *OTHERS]],
-    ids=["name", "wildcard", "long list of names"],
+    [["m_start"], ["m_st?rt"], ["m_start", *OTHERS], ["-r", "^m_start$"]],
+    ids=["name", "wildcard", "long list of names", "regular expression"],
 )
-def test_defect_54_kernel_functions_of_one_name_are_counted_by_themselves(patterns):
+def test_kernel_functions_of_one_name_are_counted_by_themselves(patterns):
     with Tool(["-p", os.getpid(), *patterns], program=FUNCCOUNT) as tool:
         tool.wait_live(240)
         for path in M_START:
@@ -218,16 +139,13 @@ def test_10000_kernel_functions(workload):
 @pytest.mark.parametrize(
     "patterns,row",
     [
-        (["one"], "one"),
         (["uno"], "uno"),
-        (["*one"], "one, __one"),
         (["uno", "one"], "uno, one"),
-        (["[ou]n[eo]"], "one, uno"),
         (["*n[eo]"], "one, uno, __one"),
         (["one", "one", "on?"], "one"),
     ],
 )
-def test_defect_54_aliases_are_shown_as_they_were_asked_for(workload, patterns, row):
+def test_aliases_are_shown_as_they_were_asked_for(workload, patterns, row):
     work = workload("names", 0, 0, 40)
     text = count_calls(work, *(f"{NAMES}:{pattern}" for pattern in patterns))
     assert text.n_functions == 1
@@ -235,7 +153,7 @@ def test_defect_54_aliases_are_shown_as_they_were_asked_for(workload, patterns, 
 
 
 @pytest.mark.needs("machine")
-def test_defect_54_functions_of_one_name_are_counted_by_themselves(workload):
+def test_functions_of_one_name_are_counted_by_themselves(workload):
     work = workload("names", 30, 20, 0)
     text = count_calls(work, f"{NAMES}:step")
     assert text.n_functions == 2
@@ -349,12 +267,12 @@ def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
     funccount("--max-memory", f"{found[1]}M", "-d", "0.1", f"{program}:*").ok()
 
 
-# --- defects of bcc's funccount (the numbers are those of the list of peers' defects) ---
+# --- what bcc's funccount does not do ---
 
 
 @pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
-def test_defect_51_10000_functions_are_one_program(tmp_path):
+def test_10000_functions_are_one_program(tmp_path):
     called = [0] * 3 + [5_000] * 2 + [9_999]
     program = write_program(tmp_path / "many", 10_000, called=called)
     result = funccount("-D", f"{program}:*", "--", program, timeout_s=120).ok()
@@ -365,41 +283,23 @@ def test_defect_51_10000_functions_are_one_program(tmp_path):
     assert "program on_uprobe:" not in result.err
 
 
-@pytest.mark.needs("machine")
-def test_defect_52_intervals_add_up_under_load(workload):
-    """A report comes while the first half is under way or behind it, and before the second begins."""
-    n = scaled(250_000)
-    works = [workload("syscalls", "getppid", n, n, cpus=[0, 1]) for _ in range(2)]
-    pids = ",".join(str(work.pid) for work in works)
-    with Tool(["-i", "0.05", "-p", pids, GETPPID, GETPPID_EXIT], program=FUNCCOUNT) as tool:
-        tool.wait_live()
-        for work in works:
-            work.run()
-            tool.wait_for("stdout", rb"(?s:.*sys_enter_getppid){%d}" % (works.index(work) + 2))
-        result = tool.end().ok()
-    text = parse_calls(result.out)
-    assert text.counts == {ENTER: 8 * n, EXIT: 8 * n} and result.lost == 0, result
-    assert sum(1 for report in text.reports if report.rows) >= 2
-
-
 @pytest.mark.needs("path of its own")
-@BACKENDS
-def test_defect_52_intervals_of_user_functions_add_up(workload, without):
+def test_intervals_of_user_functions_add_up(workload):
     n = scaled(100_000)
     work = workload("calls", n, n, n, cpus=[0, 1])
-    text = count_calls(work, *without, "-i", "0.05", "-v", f"{CALLS}:leaf", f"{CALLS}:leaf_bare")
+    text = count_calls(work, "-i", "0.05", "-v", f"{CALLS}:leaf", f"{CALLS}:leaf_bare")
     assert text.counts == {"leaf": 4 * n, "leaf_bare": 2 * n}
     assert sum(report.total for report in text.reports) == 6 * n
 
 
 @pytest.mark.needs("machine")
-def test_defect_53_patterns_are_shown_as_they_were_written():
+def test_patterns_are_shown_as_they_were_written():
     text = parse_calls(funccount("-d", "0.1", f"{CALLS}:lea?", GETPPID).ok().out)
     assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
 
 
 @pytest.mark.needs("machine")
-def test_defect_55_fractions_of_seconds_and_an_end_between_intervals():
+def test_fractions_of_seconds_and_an_end_between_intervals():
     with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
         text = parse_calls(tool.wait().ok().out)
     assert 1 <= len(text.reports) <= 4  # one that is late is one with the next
@@ -409,7 +309,7 @@ def test_defect_55_fractions_of_seconds_and_an_end_between_intervals():
 
 
 @pytest.mark.needs("machine")
-def test_defect_56_long_names_push_the_count(workload):
+def test_long_names_push_the_count(workload):
     program = workload_path("cxx")
     work = workload("cxx", 20)
     text = count_calls(work, f"{program}:*")

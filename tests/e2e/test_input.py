@@ -34,6 +34,7 @@ from tool import (
     read_folded,
     stackcount,
     trace,
+    unread,
     wait_for_file,
     wait_idle,
     wait_until_asking,
@@ -110,8 +111,8 @@ def test_what_is_listed_can_be_traced_or_is_told(event):
 
 @pytest.mark.needs("no kprobes")
 def test_kernel_without_kprobes_says_so_and_what_works():
-    result = stackcount("vfs_read")
-    check_refused(result, FAILED, "kprobe|kernel function", "tracepoint")
+    for name, pattern in (("stackcount", "vfs_read"), ("stacksnoop", "vfs_read"), ("stackcount", "r:vfs_read")):
+        check_refused(run(name, pattern), FAILED, "has no kprobes", "tracepoint")
 
 
 @pytest.mark.needs("machine")
@@ -384,24 +385,12 @@ def test_kptr_restrict(sysctl):
 
 
 @pytest.mark.needs("machine")
-def test_closed_standard_output_ends_the_run(workload):
+def test_closed_standard_output_ends_the_run():
     """stackcount -i 0.1 ... | head -1"""
-    read_end, write_end = os.pipe()
-    process = subprocess.Popen(
-        [STACKCOUNT, "-i", "0.1", "t:sched:sched_switch"],
-        stdin=subprocess.DEVNULL,
-        stdout=write_end,
-        stderr=subprocess.PIPE,
-    )
-    os.close(write_end)
-    try:
-        assert os.read(read_end, 10)
-        os.close(read_end)
+    with unread("-i", "0.1", "t:sched:sched_switch") as (process, read_end):
+        assert read_end.read(10)
+        read_end.close()
         _, err = process.communicate(timeout=PATIENCE_S)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
     assert process.returncode in (0, 1), (process.returncode, err)
     assert len(err.splitlines()) <= 1, err
 
@@ -445,26 +434,6 @@ def wait_until_full(process, read_end):
     wait_idle(process.pid)
 
 
-@contextlib.contextmanager
-def unread(*args):
-    """A run whose standard output nobody reads yet: (process, the pipe's other end)."""
-    read_end, write_end = os.pipe()
-    process = subprocess.Popen(
-        [STACKCOUNT, *map(str, args)],
-        stdin=subprocess.DEVNULL,
-        stdout=write_end,
-        stderr=subprocess.PIPE,
-    )
-    os.close(write_end)
-    try:
-        yield process, read_end
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.stderr.close()
-        os.close(read_end)
-
-
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
@@ -491,9 +460,7 @@ def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
         wait_until_full(process, read_end)
         process.send_signal(signal.SIGINT)
         wait_idle(process.pid)
-        out = b""
-        while part := os.read(read_end, 1 << 16):
-            out += part
+        out = read_end.read()
         assert process.wait(PATIENCE_S) == 0
     assert sum(count for _, count in read_folded(out.decode())) == sum(expected.values())
 

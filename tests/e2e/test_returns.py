@@ -5,22 +5,14 @@ import re
 import subprocess
 
 import pytest
-from calls import FUNCCOUNT, count_calls, parse_calls
-from tool import BUILD, PATIENCE_S, STACKCOUNT, Tool, chains, read_folded, scaled, trace, workload_path
+from calls import FUNCCOUNT, count_calls
+from returns import RETURNS, expected_counts
+from tool import BUILD, PATIENCE_S, Tool, chains, check_refused, read_folded, scaled, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")
 
-RETURNS = workload_path("returns")
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
-BACKENDS = pytest.mark.parametrize(
-    "without",
-    [
-        pytest.param([], id="best"),
-        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="without uprobe.multi"),
-        pytest.param(["--without", "uprobe.multi,uprobe.event"], id="single"),
-    ],
-)
 KERNEL_BACKENDS = pytest.mark.parametrize(
     "without",
     [
@@ -46,18 +38,8 @@ def counts_of(result):
 # --- user functions ---
 
 
-def expected_counts(n):
-    """Calls and returns of each function in both threads."""
-    calls = {
-        "exits": n, "tail": n, "by_pointer": n, "chosen": n, "catcher": n, "jumped": n, "jumper": n,
-        "passed": n, "thrower": n, "nested": n * 5 // 2 + 201, "target": 2 * n + n // 4 + n // 8 + n * 3 // 4,
-    }
-    returns = {**calls, "passed": n * 3 // 4, "thrower": n * 3 // 4, "jumper": n * 4 // 5}
-    return [{name: 2 * count for name, count in counts.items()} for counts in (calls, returns)]
-
-
 @pytest.mark.needs("path of its own")
-@BACKENDS
+@pytest.mark.parametrize("without", [pytest.param([], id="best"), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="single")])
 def test_returns_and_calls_of_each_kind(workload, without):
     """Exceptions and longjmp() leave functions without a return."""
     n = scaled(12_000, least=120) // 120 * 120
@@ -71,13 +53,12 @@ def test_returns_and_calls_of_each_kind(workload, without):
 
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.walk("dwarf")
-@BACKENDS
-def test_the_stack_is_the_callers_with_the_function_on_top(workload, without):
+def test_the_stack_is_the_callers_with_the_function_on_top(workload):
     """After a tail call, the caller of both is the same."""
     n = scaled(12_000, least=120) // 120 * 120
     names = ("exits", "tail", "by_pointer", "chosen", "target", "catcher", "passed", "thrower", "jumped", "jumper")
     work = workload("returns", n, cpus=[0, 1])
-    result, expected = trace(work, *without, "-f", *(f"r:{RETURNS}:{name}" for name in names))
+    result, expected = trace(work, "-f", "-p", work.pid, *(f"r:{RETURNS}:{name}" for name in names))
     assert result.lost == 0, result
     assert chains(result.ok()) == expected, result
 
@@ -111,20 +92,15 @@ def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
 
 @pytest.mark.needs("machine")
 def test_functions_that_do_not_return_are_refused_by_name():
-    result = subprocess.run([FUNCCOUNT, "r:c:exit"], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert result.returncode == 1
-    assert re.fullmatch(
-        r"funccount: the returns of exit in \S+/libc\.so\.6 cannot be traced: it never returns \(0x[0-9a-f]+\)\n",
-        result.stderr,
-    ), result.stderr
+    words = r"^stackcount: the returns of exit in \S+/libc\.so\.6 cannot be traced: it never returns \(0x[0-9a-f]+\)\n$"
+    check_refused(stackcount("r:c:exit"), 1, words)
 
 
 @pytest.mark.needs("machine")
 def test_a_listed_function_has_its_exits_with_v():
-    listed = subprocess.run([STACKCOUNT, "-l", f"r:{RETURNS}:exits"], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert listed.stdout == f"r:{RETURNS}:exits\n", listed
-    places = subprocess.run([STACKCOUNT, "-lv", f"r:{RETURNS}:exits"], capture_output=True, text=True, timeout=PATIENCE_S)
-    *lines, value = places.stdout.splitlines()
+    assert stackcount("-l", f"r:{RETURNS}:exits").ok().out == f"r:{RETURNS}:exits\n"
+    places = stackcount("-lv", f"r:{RETURNS}:exits").ok()
+    *lines, value = places.out.splitlines()
     assert len(lines) >= 2 and len(set(lines)) == len(lines), places
     assert all(re.fullmatch(rf"r:{re.escape(RETURNS)}:exits at 0x[0-9a-f]+(, a jump to another function: no retval)?", line) for line in lines), places
     assert value == "    retval  s64  cast it, as (int)retval", places
@@ -221,33 +197,11 @@ def test_a_go_program_goes_on_unharmed():
 
 
 @pytest.mark.needs("kernel returns")
-@KERNEL_BACKENDS
-@pytest.mark.parametrize("function", ["vfs_read", "ksys_read"])
-def test_returns_of_a_kernel_function(workload, without, function):
+def test_a_kernel_function_is_entered_and_returns_as_often(workload):
     n = scaled(50_000)
     work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
-    with Tool(["-d", "-f", *without, "-p", work.pid, f"r:{function}"]) as tool:
-        tool.wait_live()
-        expected = work.run()
-        result = tool.end().ok()
-    found = {chain: count for chain, count in chains(result).items() if chain in expected}
-    assert found == expected, result
-    assert result.lost == 0
-    for parts, _ in read_folded(result.out):
-        kernel = parts[parts.index("-") + 1 :] if "-" in parts else parts
-        assert kernel[-1] == function, parts
-        assert function == "ksys_read" or kernel[-2] != function, parts
-        assert any(name.startswith("entry_SYSCALL_64") for name in kernel), parts
-
-
-@pytest.mark.needs("kernel returns")
-@KERNEL_BACKENDS
-def test_a_kernel_function_is_entered_and_returns_as_often(workload, without):
-    n = scaled(50_000)
-    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
-    text = count_calls(work, *without, "-p", work.pid, "ksys_read", "r:ksys_read", "r:vfs_read")
-    counts = text.counts
-    assert set(counts) == {"ksys_read", "r:ksys_read", "r:vfs_read"}, text
+    counts = count_calls(work, "-p", work.pid, "ksys_read", "r:ksys_read", "r:vfs_read").counts
+    assert set(counts) == {"ksys_read", "r:ksys_read", "r:vfs_read"}, counts
     for name, count in counts.items():
         assert 6 * n <= count <= 6 * n + 10, (name, count)
 
@@ -266,19 +220,8 @@ def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without
     assert not re.search("trampoline|return_to_handler", result.out), result
 
 
-def refusal(*args):
-    result = subprocess.run([STACKCOUNT, *args], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert result.returncode == 1, result
-    return result.stderr
-
-
-@pytest.mark.needs("no kprobes")
-def test_a_kernel_without_kprobes_says_so():
-    assert "has no kprobes" in refusal("r:vfs_read")
-
-
 @pytest.mark.needs("uncounted returns")
 def test_a_kernel_that_does_not_count_what_it_misses_is_refused():
     """The rest of a run does not go on without them."""
     for args in (["r:vfs_read"], ["vfs_read", "r:vfs_read"]):
-        assert "does not tell how many returns it missed (Linux 6.7 does); " in refusal(*args), args
+        check_refused(stackcount(*args), 1, r"does not tell how many returns it missed \(Linux 6.7 does\); ")

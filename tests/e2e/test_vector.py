@@ -2,51 +2,24 @@
 """Functions that begin with a vector instruction, which the kernel's uprobes take for another one:
 they are traced behind it or not at all, and what they compute stays right."""
 
+from collections import Counter
+
 import pytest
-from tool import (
-    chains,
-    ending,
-    read_folded,
-    scaled,
-    stackcount,
-    trace,
-    user_chain,
-    workload_path,
-)
+from tool import chains, ending, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("uprobes", "path of its own")
 
 VECTOR = workload_path("vector")
-BACKENDS = [[], ["--without", "uprobe.multi"]]
-KINDS = ["equal", "words", "swap", "minus", "or", "less", "square", "bits", "xor", "four", "spread"]
 
 
-def some(values):
-    """In guests a few of them, as kernels make a difference; all on the machine."""
-    return [*values[:3], *(pytest.param(value, marks=pytest.mark.needs("machine")) for value in values[3:])]
-
-
-@pytest.mark.parametrize("kind", some(KINDS))
-def test_a_function_is_counted_and_still_right(workload, kind):
-    """The workload ends at the first wrong result, and then says nothing."""
-    n = scaled(2_000, least=200)
-    work = workload("vector", n)
-    names = [f"v_{kind}_{suffix}" for suffix in ("vex", "evex", "sse")]
-    result, expected = trace(work, "-f", "-p", work.pid, f"{VECTOR}:v_{kind}_*")
-    assert result.ok().lost == 0
-    wanted = ending(expected, *names)
-    assert wanted and set(wanted.values()) <= {n, 2 * n}
-    assert chains(result) == wanted, result
-
-
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
-def test_all_of_them_but_the_one_that_cannot_be(workload, without):
+@pytest.mark.parametrize("without", [[], pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"))], ids=["best", "single"])
+def test_functions_are_counted_and_still_right_but_the_one_that_cannot_be(workload, without):
+    """Each kind of instruction by each encoding. The workload ends at the first wrong result, and then says nothing."""
     n = scaled(1_000, least=200)
     work = workload("vector", n, cpus=[0, 1])
     result, expected = trace(work, "-f", *without, "-p", work.pid, f"{VECTOR}:v_*")
     assert result.ok().lost == 0
-    assert chains(result) == expected, result
+    assert len(expected) > 20 and chains(result) == expected, result
     assert "2 of 26 could not be traced" in result.err
 
 
@@ -94,22 +67,17 @@ def test_a_bad_prefix_is_refused_though_no_process_has_the_file_mapped(function)
     assert result.err == f"stackcount: attach {function}: the kernel cannot probe its first instruction\n"
 
 
-LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset",
-        "memcpy"]
+LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset", "memcpy"]
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("function", some(LIBC))
-def test_library_functions_are_counted_and_still_right(workload, function):
+def test_library_functions_are_counted_and_still_right(workload):
     """The implementation's own name may not be known, so the chain is compared up to the caller."""
     n = scaled(2_000, least=200)
     work = workload("strings", n)
-    result, expected = trace(work, "-f", "-p", work.pid, f"c:{function}")
+    result, expected = trace(work, "-f", "-p", work.pid, *(f"c:{function}" for function in LIBC))
     assert result.ok().lost == 0
-    (caller,) = (chain.rpartition(";")[0] for chain in expected if f";call_{function};" in chain)
-    found = sum(
-        count
-        for parts, count in read_folded(result.out)
-        if user_chain(parts[:-1]) == caller
-    )
-    assert found == n, result
+    found = Counter()
+    for parts, count in read_folded(result.out):
+        found[user_chain(parts[:-1])] += count
+    callers = [chain.rpartition(";")[0] for function in LIBC for chain in expected if f";call_{function};" in chain]
+    assert len(callers) == len(LIBC) and {caller: found[caller] for caller in callers} == dict.fromkeys(callers, n), result

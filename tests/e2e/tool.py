@@ -409,6 +409,24 @@ def stacksnoop(*args, **popen):
     return stackcount(*args, program=STACKSNOOP, **popen)
 
 
+@contextlib.contextmanager
+def unread(*args, program=STACKCOUNT):
+    """A run whose standard output nobody reads yet: (process, the pipe's other end)."""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [program, *map(str, args)], stdin=subprocess.DEVNULL, stdout=write_end, stderr=subprocess.PIPE
+    )
+    os.close(write_end)
+    with open(read_end, "rb", buffering=0) as reader:
+        try:
+            yield process, reader
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            process.stderr.close()
+
+
 class Workload:
     """A program that waits to be told to go, works, says what it did, and waits again."""
 
@@ -548,8 +566,11 @@ def trace(workload, *args, end=True, program=STACKCOUNT):
 
 
 def check_account(result, made, printed=None, most=None):
-    """Each hit that was made, up to @most that were, is printed or told as lost. @printed: by default, the sum of folded output."""
-    if printed is None:
+    """Each hit that was made, up to @most that were, is printed or told as lost. @printed: by default, the sum of folded
+    output, or of funccount's table."""
+    if printed is None and result.command[0] == "funccount":
+        printed = sum(map(int, re.findall(r"^(?!TOTAL).*\S +(\d+)$", result.ok().out, re.M)))
+    elif printed is None:
         printed = sum(count for _, count in read_folded(result.ok().out))
     if not made <= printed + result.lost <= (made if most is None else most):
         raise Unaccounted(f"{printed} printed + {result.lost} lost, of {made} made: {result!r}")

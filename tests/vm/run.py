@@ -45,7 +45,7 @@ SCALE = "0.02"
 LONGEST_FIRST = ["newest", "6.1", "arm64", "6.12", "rt"]
 
 # What is run of tests/e2e, where that is not all of it.
-SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
+SELECTIONS = {"rt": ["test_matrix.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
 
 # By Debian's word: the folder below BUILD, how it is built, and what guests get of it.
 PROGRAMS = ["stackcount", "stacksnoop", "funccount", "profile", "workload"]
