@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from distinct import stack_number
 from text import parse_text
 from tool import (
     GETPPID,
@@ -25,16 +26,8 @@ from tool import (
     workload_path,
 )
 
-LEVELS = 18
 # Without tables, both are the same.
 HOW = pytest.mark.parametrize("how", ["fp", pytest.param("auto", marks=pytest.mark.needs("unwinding"))])
-
-
-def stack_number(chain):
-    """Which of the stacks of tests/workload/distinct.c this is."""
-    steps = chain.split(";")[-1 - LEVELS : -1]
-    assert len(steps) == LEVELS and set(steps) <= {"zero", "one"}, chain
-    return sum(1 << level for level, step in enumerate(steps) if step == "one")
 
 
 @pytest.mark.needs("machine")
@@ -46,7 +39,7 @@ def test_200_000_distinct_stacks_each_counted(workload):
     lines = read_folded(result.out)
     counts = Counter()
     for parts, count in lines:
-        counts[stack_number(user_chain(parts))] += count
+        counts[stack_number(parts)] += count
     assert len(lines) == n, "stacks merged or split"
     assert counts == dict.fromkeys(range(n), times)
     assert sum(counts.values()) == sum(expected.values())
@@ -95,7 +88,7 @@ def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
     assert result.ok().lost == 0, result.err
     counts = Counter()
     for parts, count in read_folded(result.out):
-        counts[stack_number(user_chain(parts))] += count
+        counts[stack_number(parts)] += count
     assert counts == dict.fromkeys(range(n), 2 * times)
 
 
@@ -128,6 +121,26 @@ def test_budget_is_kept(workload):
         peak_kib = int(re.search(r"VmHWM:\s+(\d+)", status)[1])
         tool.end().ok()
     assert peak_kib < 64 * 1024, f"{peak_kib} KiB resident with a budget of 32 MiB"
+
+
+@pytest.mark.needs("path of its own")
+def test_a_small_run_takes_little_memory(workload):
+    """Of one process: the tables of all the others here take what they take."""
+    work = workload("syscalls", "getppid", 1000, 0)
+    with Tool(["-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        peak_kib = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{tool.pid}/status").read())[1])
+        tool.end().ok()
+    assert peak_kib < 40 * 1024
+
+
+@pytest.mark.needs("machine")
+def test_the_last_call_of_a_function_names_that_function(workload):
+    """What it calls does not return, so the return address is the next function's."""
+    work = workload("noreturn", 20)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
 
 
 @pytest.mark.needs("machine")
@@ -249,6 +262,11 @@ def test_first_frame_is_the_function_and_second_its_caller(workload, program):
     }
 
 
+# Kernel stacks end where they do: nothing stands outside of what began the thread.
+OUTERMOST = re.compile(
+    r"ret_from_fork|entry_|secondary_startup|common_startup|asm_|start_kernel|x86_64_start|startup_64|\[cut|\[unknown\]"
+    r"|cpu_startup_entry|do_syscall_64|start_secondary|do_idle|irqentry|kthread"
+)
 MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
 
 
@@ -262,6 +280,7 @@ def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
     for parts, _ in lines:
         assert parts[-1].startswith("__schedule"), parts
         assert not any(MACHINERY.search(part) for part in parts[-2:]), parts
+        assert OUTERMOST.match(parts[0]), parts
 
 
 @pytest.mark.needs("path of its own")

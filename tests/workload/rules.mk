@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
+WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx \
 	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
 	made unrowed samples returns values places elapsed flood
 WORKLOAD_DIR := $(BUILD)/workload
