@@ -403,29 +403,29 @@ BITS32 = "[unverified: 32-bit program]"
 
 
 @machine
+@pytest.mark.needs("32-bit programs")
 def test_a_32_bit_program():
-    """By its frame pointers, which is said: nothing tells that they are some."""
-    with Tool([*DWARF, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
-        result = tool.wait().ok()
-    found = {tuple(parts): n for parts, n in read_folded(result.out)}
+    """By its frame pointers, which is said: nothing tells that they are some. What is no deeper is not cut."""
     called = ("begin", "run", "branch", "hit")
-    assert found == {(BITS32, "_start", "leave"): 1, (BITS32, "_start", *called): 50}, result
+    for options, whole in ([], (BITS32, "_start", *called)), (["--max-depth", 2], ("[cut: depth]", BITS32, *called[2:])):
+        with Tool([*DWARF, *options, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
+            result = tool.wait().ok()
+        found = {tuple(parts): n for parts, n in read_folded(result.out)}
+        assert found == {(BITS32, "_start", "leave"): 1, whole: 50}, result
 
 
 @machine
-@pytest.mark.parametrize("option", ["-f", "-v", "-d", "--unwind=fp"])
-def test_a_32_bit_programs_stacks_are_marked_in_each_format(option):
-    with Tool([*option.split(), "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5]) as tool:
-        result = tool.wait().ok()
-    assert result.out.count(BITS32) == 2, result
-
-
-@machine
-@pytest.mark.parametrize("option", ["-v", "-f", "--json"])
-def test_a_32_bit_programs_events_are_marked_in_each_format(option):
-    with snoop(option, "-U", "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5) as tool:
-        result = tool.wait().ok()
-    assert result.out.count("32-bit program") == 6 and result.out.count("unverified") == 6, result
+@pytest.mark.needs("32-bit programs")
+def test_a_32_bit_programs_stacks_are_marked_in_each_form(tmp_path):
+    command = ["t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5]
+    text, folded = tmp_path / "a.txt", tmp_path / "a.folded"
+    with Tool(["-v", "-d", "--unwind", "fp", "-o", text, "-o", folded, *command]) as tool:
+        tool.wait().ok()
+    assert [path.read_text().count(BITS32) for path in (text, folded)] == [2, 2]
+    for form in ("-v", "-f", "--json"):
+        with snoop(form, "-U", *command) as tool:
+            result = tool.wait().ok()
+        assert result.out.count("32-bit program") == 6 and result.out.count("unverified") == 6, result
 
 
 # --- Go: by the table that its own runtime has ---
@@ -439,17 +439,6 @@ def go_stacks(tmp_path, *what):
     with programs.fzf(tmp_path) as pid:
         with Tool([*DWARF, "-p", pid, *what]) as tool:
             return read_folded(tool.wait().ok().out)
-
-
-@machine
-def test_the_innermost_of_a_32_bit_program():
-    """Frames may be missing among them, too. What is no deeper is not cut."""
-    options = [*DWARF, "--max-depth", 2, "t:raw_syscalls:sys_enter"]
-    with Tool([*options, "--", workload_path("bits32"), 50]) as tool:
-        result = tool.wait().ok()
-    found = {tuple(parts): n for parts, n in read_folded(result.out)}
-    cut = ("[cut: depth]", BITS32, "branch", "hit")
-    assert found == {(BITS32, "_start", "leave"): 1, cut: 50}, result
 
 
 @machine
