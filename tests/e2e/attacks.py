@@ -127,23 +127,22 @@ class Run:
         return result
 
 
-def hits_of(result, comm):
-    """In all lines that are whole."""
-    whole = result.out[:result.out.rfind("\n") + 1]
-    return sum(n for parts, n in read_folded(whole) if parts[0] == comm)
-
-
-def chains_of(result, comm):
-    """{chain: n} of the programs that are called @comm, in all lines that are whole."""
+def chains_of(out, comm):
+    """{chain: n} of the programs that are called @comm, in all lines that are whole; "": in other stacks."""
     sums = Counter()
-    for parts, n in read_folded(result.out[:result.out.rfind("\n") + 1]):
+    lines = [line for line in out[: out.rfind("\n") + 1].splitlines(keepends=True) if line.startswith((f"{comm};", f"{comm} "))]
+    for parts, n in read_folded("".join(lines)):
         if parts[0] == comm:
             sums[user_chain(parts)] += n
-    return dict(sums)
+    return sums
+
+
+def hits_of(result, comm):
+    return chains_of(result.out, comm).total()
 
 
 def check_counts(result, expected, strangers):
-    found = {chain: n for chain, n in chains_of(result, BYSTANDER).items() if chain in expected}
+    found = {chain: n for chain, n in chains_of(result.out, BYSTANDER).items() if chain in expected}
     by_name = {comm: hits_of(result, comm) for comm in (BYSTANDER, "stranger")}
     assert all(n <= expected[chain] for chain, n in found.items()), (found, expected, result)
     assert by_name[BYSTANDER] <= sum(expected.values()) and by_name["stranger"] <= strangers, (by_name, result)

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -122,6 +123,22 @@ def workload():
 @pytest.fixture
 def kernel():
     return kernel_module
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """small_disk(SIZE) makes a file system of that size: its folder."""
+    places = []
+
+    def make(size):
+        places.append(tmp_path / f"disk{len(places)}")
+        places[-1].mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", places[-1]], check=True)
+        return places[-1]
+
+    yield make
+    for place in places:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 def _write(path, value):

@@ -10,10 +10,10 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from attacks import AS_USER, HERE, Grounds, Stranger
+from attacks import AS_USER, HERE, Grounds, Stranger, chains_of
 from hostile_elf import Elf
-from test_arms_length import WARDEN, helpers
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, Unaccounted, Workload, read_folded, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, Unaccounted, Workload, workload_path
+from processes import WARDEN, helpers
 
 SYSCALLS = "t:raw_syscalls:sys_enter"
 SOURCES = ["calls", "calls-pie", "inlined", "liblate-nofp.so", "syscalls-nofp", "usdt", "cxx", "stranger"]
@@ -151,24 +151,13 @@ class Fuzz:
         n_lost = exact.lost - exact.lost_by(SKIPPED)
         assert n_lost <= MOST_LOST * sum(self.expected.values()), f"seed {self.seed}: {n_lost} lost: {exact.err[-3000:]}"
         for ended in (everything, exact, snooped):
-            check_sum(self.seed, chains_of(BYSTANDER, ended.out), self.expected, ended.lost, ended.err)
-            check_most(self.seed, chains_of(FRESH, ended.out), self.fresh, ended.err)
+            check_sum(self.seed, chains_of(ended.out, BYSTANDER), self.expected, ended.lost, ended.err)
+            check_most(self.seed, chains_of(ended.out, FRESH), self.fresh, ended.err)
         # Stacks of the fresh program that are cut are there, too. (The other run counts all of its system calls.)
         n_fresh = sum(line.startswith(f"{FRESH};") for line in snooped.out.splitlines())
         n_calls = sum(self.fresh.values())
         if not n_fresh <= n_calls <= n_fresh + snooped.lost:
             raise Unaccounted(f"seed {self.seed}: {n_fresh} of {n_calls}")
-
-
-def chains_of(program, out):
-    """{chain: n} of the lines of that program."""
-    whole = out[: out.rfind("\n") + 1]
-    lines = "".join(line for line in whole.splitlines(keepends=True) if line.startswith(f"{program};"))
-    sums = Counter()
-    for parts, count in read_folded(lines):
-        sums[user_chain(parts)] += count
-    del sums[""]
-    return dict(sums)
 
 
 def check_most(seed, found, expected, err):

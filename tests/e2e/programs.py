@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs as distributions build them, at work without an end: started, and asked nothing."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -10,15 +9,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tool import BUILD, IN_GUEST, PATIENCE_S, wait_until
+from processes import cpu_time_s
 
 # Servers, whose installation would start them, are unpacked here: see scripts/deps.
 UNPACKED = BUILD / "programs"
 POSTGRES = max((UNPACKED / "usr/lib/postgresql").glob("*/bin"), default=UNPACKED)
-
-
-def cpu_time_s(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_at_work(pid, for_s):

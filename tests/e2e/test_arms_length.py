@@ -4,7 +4,6 @@ asked for, and neither a hit nor the run."""
 
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -15,50 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from processes import OPENER, PARSER, WARDEN, children, helpers, kill_at_once, wait_for_ends
 from snoop import read_text
-from test_unwind import DWARF, needs_unwinding
-from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, user_chain, wait_until_asking
-from tool import is_asking, wait_until, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Tool, is_asking, read_folded, user_chain, wait_until
+from tool import wait_until_asking, workload_path
+from unwinding import DWARF, needs_unwinding
 
 pytestmark = pytest.mark.needs("machine")
 
-WARDEN, OPENER, PARSER = "helper-warden", "tables-opener", "tables-parser"
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
 SYSCALLS = "t:raw_syscalls:sys_enter"
-
-
-def children(pid):
-    """{name: PID} of the processes that process @pid has forked."""
-    found = {}
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with suppress(FileNotFoundError):
-            for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split():
-                found[Path(f"/proc/{child}/comm").read_text().rstrip("\n")] = int(child)
-    return found
-
-
-def helpers(pid):
-    """
-    {name: PID} of the helpers of the tool with process @pid, its warden among them. A helper that has just been
-    made still has the warden's name.
-    """
-    warden = children(pid).get(WARDEN)
-    return {**children(warden), WARDEN: warden} if warden else {}
-
-
-def wait_for_ends(handles):
-    """Until the processes of these pidfds have ended."""
-    for handle in handles:
-        assert select.select([handle], [], [], PATIENCE_S)[0]
-        os.close(handle)
-
-
-def kill_at_once(*pids):
-    """Kill these processes, and wait for their ends: on a busy machine they might answer before."""
-    handles = [os.pidfd_open(pid) for pid in pids]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    wait_for_ends(handles)
 
 
 def new_program(folder, name="fresh"):
@@ -71,7 +36,7 @@ def count(result, name):
     return sum(n for parts, n in read_folded(result.out) if parts[0] == name)
 
 
-def check_whole(result, name, expected):
+def check_hits(result, name, expected):
     """The program called @name has all of its hits, in whole stacks."""
     found = Counter()
     for parts, n in read_folded(result.ok().out):
@@ -98,7 +63,7 @@ def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
         expected = expect_whole_again(tool, workload, new_program(tmp_path))
         wait_until(lambda: helpers(tool.pid).get(name, former) != former, "it is not replaced")
         result = tool.end()
-    check_whole(result, "fresh", expected)
+    check_hits(result, "fresh", expected)
     assert "unwind table" not in result.err
 
 
@@ -153,7 +118,7 @@ def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
         expected = expect_whole_again(tool, workload, new_program(tmp_path))
         result = tool.end()
     assert "file system" not in result.err, result
-    check_whole(result, "fresh", expected)
+    check_hits(result, "fresh", expected)
 
 
 @needs_unwinding

@@ -17,7 +17,7 @@ import hostile_elf
 import pytest
 from attacks import AS_USER, Grounds, Run, Stranger, USER, frames_of, lines_about
 from hostile_elf import Elf, named
-from test_arms_length import helpers
+from processes import helpers
 from tool import GETPPID, STACKSNOOP, Tool
 
 pytestmark = pytest.mark.needs("unwinding", "machine")

@@ -63,7 +63,7 @@ def read_truth(out):
     return {line[1]: int(line[2]) for line in lines if line}
 
 
-def chains_of(program, turns):
+def walk_chains(program, turns):
     """What the program says, and each stack that has no mark."""
     with Tool([*DWARF, GETPPID, "--", program, turns, 7]) as tool:
         result = tool.wait().ok()
@@ -89,7 +89,7 @@ def build(tmp_path, number, *options):
 @pytest.mark.parametrize("number,option", BUILDS)
 def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     """100,000 in all, of functions with and without frame pointers."""
-    truth, found = chains_of(build(tmp_path, number, option), 600)
+    truth, found = walk_chains(build(tmp_path, number, option), 600)
     assert sum(truth.values()) > 16000
     assert {chain: n for chain, n in found.items() if n > truth.get(chain, 0)} == {}
     assert option == "-O2" or sum(found.values()) > 100
@@ -99,7 +99,7 @@ def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
 def test_the_chains_are_what_the_programs_say(tmp_path):
     """By their tables, where they have some."""
     tables = ("-fasynchronous-unwind-tables", "-O2")
-    truth, found = chains_of(build(tmp_path, 1, *tables), 50)
+    truth, found = walk_chains(build(tmp_path, 1, *tables), 50)
     assert found == truth
 
 

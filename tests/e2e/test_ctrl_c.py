@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from test_arms_length import helpers
+from processes import helpers
 from tool import GETPPID, PATIENCE_S, Tool, check_account, read_folded, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]

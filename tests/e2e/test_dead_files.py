@@ -11,25 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from attacks import HERE, Stranger
-from test_arms_length import children
-from test_start_limits import dead_fuse, status_of
-from test_start_signals import WAITING, WAITING_EXEC
-from test_unwind import DWARF, needs_unwinding
+from processes import children
+from silent import dead_fuse, mortal_fuse, status_of
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, wait_until, workload_path
+from unwinding import DWARF, needs_unwinding
+from waiting import WAITING, WAITING_EXEC
 
 pytestmark = pytest.mark.needs("machine")
 
 EXECVE = "59"
 ENDED = "before it began: its file system may not answer"
-
-
-@contextlib.contextmanager
-def mortal_fuse(folder, source, command=("sh", "-c", "echo ready; exec cat")):
-    """@folder/fuse/file is like @source until die(). Only its process sees it (mount namespace)."""
-    server = [sys.executable, "-B", HERE / "mortal_fuse.py", "root", "/dev/fuse", folder, source]
-    with contextlib.closing(Stranger([*server, *command])) as one:
-        yield one
 
 
 @contextlib.contextmanager

@@ -16,8 +16,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_arms_length import children, helpers
-from test_start_limits import dead_fuse
+from processes import children, helpers
+from silent import dead_fuse
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, check_account, read_folded, user_chain
 from tool import wait_until, workload_path
 

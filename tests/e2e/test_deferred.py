@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_arms_length import helpers
+from processes import helpers
 from tool import PATIENCE_S, STACKSNOOP, Tool, Unaccounted, WAITING_PARSER, chains, check_account, preloaded
 from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
 

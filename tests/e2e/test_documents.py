@@ -9,7 +9,7 @@ import document
 import prometheus
 import pytest
 import schema
-from tool import GETPPID, Tool, stackcount
+from tool import GETPPID, Tool
 
 pytestmark = pytest.mark.needs("machine")
 

@@ -11,7 +11,7 @@ import signal
 import time
 
 import pytest
-from kernel import MOUNT_READ_ONLY, UNMOUNT, in_tracefs, with_mounts
+from kernel import MOUNT_READ_ONLY, UNMOUNT, definitions, in_tracefs, with_mounts
 from text import parse_text
 from tool import PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
 
@@ -25,14 +25,8 @@ ALWAYS = ["--without", "uprobe.multi,uprobe"]
 PATIENCE_MANY_S = 4 * PATIENCE_S
 
 
-def definitions(group):
-    """The lines of uprobe_events whose group begins so."""
-    lines = in_tracefs("cat uprobe_events").stdout.decode().splitlines()
-    return [line for line in lines if line.startswith(f"p:{group}")]
-
-
 def of_run(tool):
-    return definitions(f"stackcount_{tool.pid}_")
+    return definitions(f"p:stackcount_{tool.pid}_")
 
 
 def wait_until_none_is_of(tool):
@@ -61,7 +55,7 @@ def others(machine):
     machine.callback(in_tracefs, "echo 0 >events/$1/place/enable; echo -:$1/place >>uprobe_events", OTHERS)
     script = 'echo "p:$1/place $2:0x1000" >>uprobe_events && echo 1 >events/$1/place/enable'
     assert in_tracefs(script, OTHERS, CALLS).returncode == 0
-    (line,) = definitions(f"{OTHERS}/")
+    (line,) = definitions(f"p:{OTHERS}/")
     return line
 
 
@@ -153,7 +147,7 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
         tool.send(number)
         tool.wait(PATIENCE_MANY_S)
     wait_until_none_is_of(tool)
-    assert definitions(f"{OTHERS}/") == [others]
+    assert definitions(f"p:{OTHERS}/") == [others]
     assert in_tracefs("cat events/$1/place/enable", OTHERS).stdout == b"1\n"
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from programs import UNPACKED, alone
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, workload_path
+from tool import GETPPID, PATIENCE_S, TOP, Tool, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 

@@ -2,10 +2,10 @@
 """BPF programs and modules that come and go: each frame has the name of what was there at the hit."""
 
 import ctypes
-import os
 import re
 
 import pytest
+from loop_module import delete_loop, insert_loop
 from tool import STACKSNOOP, Tool, read_folded
 
 
@@ -86,15 +86,6 @@ def test_rows_have_the_name_of_a_program_loaded_later(workload):
         work.run()
         tool.wait_for("stdout", rb";bpf_prog_[0-9a-f]{16}_late_0;bpf_trace_printk 1$")
         tool.end().ok()
-
-
-def delete_loop():
-    return LIBC.syscall(176, b"loop", 0)
-
-
-def insert_loop():
-    with open("/tests/modules/loop.ko", "rb") as module:
-        assert LIBC.syscall(313, module.fileno(), b"max_loop=2", 0) == 0, os.strerror(ctypes.get_errno())
 
 
 @pytest.mark.needs("modules", "newest kernel")

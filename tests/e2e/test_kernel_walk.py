@@ -11,45 +11,12 @@ from pathlib import Path
 
 import kernel
 import pytest
+from kernel_walks import BY_TABLES, COMPARE, Walks, compare
+from loop_module import delete_loop, insert_loop
 from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, read_folded, scaled, trace
 
 pytestmark = pytest.mark.needs("kernel tables")
 newest = pytest.mark.needs("newest kernel")
-
-COMPARE = ["--debug", "-K", "--self", "--without", "trust.kernel", "--top", "1"]
-BY_TABLES = rb"kernel stacks: by tables from now on"
-
-# Where another tracer is at work, stacks lead through its programs, which have no rows, and through return addresses
-# that it has replaced. A start that fell back for any reason may be left to the helper from then on.
-BY_OTHERS = {"helper: code without a row", "helper: a return address replaced by tracing", "helper: such a start fell back before"}
-
-
-class Walks:
-    """The counts that --debug prints."""
-
-    def __init__(self, result):
-        self.result = result
-        self.ends = {words: int(n) for n, words in re.findall(r"kernel stacks: (\d+) ([^(\n]+?)(?: \(.*)?$", result.err, re.M)}
-        self.whole = self.ends.get("whole, by the kernel's tables", 0)
-        by_helper = {words: n for words, n in self.ends.items() if words.startswith("helper: ")}
-        self.by_helper = sum(by_helper.values())
-        self.fallen_back = sum(n for words, n in by_helper.items() if words not in BY_OTHERS)
-        compared = re.search(r"kernel stacks: (\d+) compared with the helper's, (\d+) different", result.err)
-        self.compared, self.different = map(int, compared.groups())
-
-    def check(self, least_share=0.99):
-        assert self.different == 0 and "differs from" not in self.result.err, self.result
-        assert self.compared == self.whole > 0, self.result
-        assert self.whole >= least_share * (self.whole + self.fallen_back), self.result
-        assert self.whole >= least_share / 2 * (self.whole + self.by_helper), self.result
-
-
-def compare(work, *args):
-    """The counts of both walks while @work runs, once the tables are there."""
-    with Tool([*COMPARE, *args]) as tool:
-        tool.wait_for("stderr", BY_TABLES)
-        work()
-        return Walks(tool.end().ok())
 
 
 def call(n):
@@ -224,8 +191,6 @@ def test_a_difference_makes_the_helper_walk_all(sysctl):
 @pytest.mark.needs("modules", "newest kernel")
 def test_modules_that_come_and_go():
     """The loop driver's code is in a module. It goes, and comes to another place or the same."""
-    from test_kernel_names import delete_loop, insert_loop
-
     delete_loop()
     insert_loop()
     with Tool([*COMPARE, "t:block:*", "t:kmem:*"]) as tool:

@@ -3,7 +3,6 @@
 
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -13,8 +12,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from test_arms_length import WARDEN, helpers
 from contained import Contained
+from processes import WARDEN, few_files, helpers
 from snoop import folded_chains, read_json, snoop
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, TOP, Tool, chains, check_account, check_own, ending, own_copy
@@ -64,10 +63,6 @@ FEWEST = 92
 
 # No two of them have one inode's number.
 COPIES = 'for i in $(seq "$3"); do cp "$1" "$2$i"; done; for i in $(seq "$3"); do "$2$i" 3; done'
-
-
-def few_files(limit):
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def has_open(pid, path):

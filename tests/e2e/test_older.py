@@ -5,9 +5,9 @@ tables all the same, as soon as user space has looked at what a process has mapp
 import re
 
 import pytest
-from test_deep import check_each, frames_below, frames_of, here, kept
-from test_unwind import check_whole
+from ladder import check_each, frames_below, frames_of, here, kept
 from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
+from unwinding import check_whole
 
 OLDER = ("--without", "bpf_loop", "--unwind", "dwarf", "-U", "-f")
 WALK = ("ladder-nofp", *OLDER[:4])

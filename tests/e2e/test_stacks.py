@@ -1,30 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Any number of distinct stacks, however deep; the right first and second frame."""
 
-import os
 import re
 import signal
-import time
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from distinct import stack_number
 from text import parse_text
-from tool import (
-    GETPPID,
-    PATIENCE_S,
-    Tool,
-    chains,
-    check_account,
-    read_folded,
-    scaled,
-    thread_names,
-    trace,
-    user_chain,
-    workload_path,
-)
+from tool import GETPPID, Tool, chains, check_account, read_folded, scaled, trace, user_chain, wait_for_large_maps
+from tool import workload_path
 
 # Without tables, both are the same.
 HOW = pytest.mark.parametrize("how", ["fp", pytest.param("auto", marks=pytest.mark.needs("unwinding"))])
@@ -43,24 +28,6 @@ def test_200_000_distinct_stacks_each_counted(workload):
     assert len(lines) == n, "stacks merged or split"
     assert counts == dict.fromkeys(range(n), times)
     assert sum(counts.values()) == sum(expected.values())
-
-
-def large_maps(pid):
-    """Entries of the hash maps behind the first level, once each is in place."""
-    sizes = []
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with suppress(FileNotFoundError):  # closed meanwhile
-            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
-            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
-            sizes.append(int(found[1]) if found else 0)
-    is_settled = [name for name in thread_names(pid) if name != "unwind tables"] == ["stackcount"]
-    return [size for size in sizes if size > 100_000] if is_settled else []
-
-
-def wait_for_large_maps(tool):
-    deadline = time.monotonic() + PATIENCE_S
-    while len(large_maps(tool.pid)) < 3:
-        assert time.monotonic() < deadline, "the second level of the maps is not there"
 
 
 @pytest.mark.needs("machine")

@@ -28,15 +28,6 @@ def run_programs():
     subprocess.run(["sh", "-ec", RUN, "sh", str(PROGRAMS), ONE, str(EACH)], check=True, timeout=4 * PATIENCE_S)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", folder], check=True)
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
 def to_file(path):
     return ["sh", "-c", 'file=$1; shift; exec "$@" >"$file"', "sh", str(path)]
 
@@ -46,14 +37,15 @@ FULL = rb"^stackcount: write to standard output: No space left on device; still 
 
 def test_intervals_on_a_full_disk(workload, small_disk):
     """The report is whole once there is room."""
-    report, other = small_disk / "report", small_disk / "other"
+    disk = small_disk("128k")
+    report, other = disk / "report", disk / "other"
     other.write_bytes(bytes(124 << 10))
     with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", "-i", "0.1", GETPPID], wrap=to_file(report)) as tool:
         tool.wait_live()
         work.run()
         tool.wait_for("stderr", FULL)
         run_programs()
-        subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
         tool.wait_looked()
         result = tool.end().ok()
     found = Counter()
@@ -65,8 +57,9 @@ def test_intervals_on_a_full_disk(workload, small_disk):
 
 
 def test_a_full_disk_at_the_end_is_an_error(workload, small_disk):
-    (small_disk / "other").write_bytes(bytes(124 << 10))
-    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", GETPPID], wrap=to_file(small_disk / "report")) as tool:
+    disk = small_disk("128k")
+    (disk / "other").write_bytes(bytes(124 << 10))
+    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", GETPPID], wrap=to_file(disk / "report")) as tool:
         tool.wait_live()
         work.run()
         result = tool.end()

@@ -6,38 +6,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from contained import Contained, Overlaid
 from kernel import WITH_TRACEFS
-from test_arms_length import children
-from test_privileges import statuses
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, ending, read_folded, wait_until
-
-
-@contextmanager
-def dead_fuse(folder, *command, options=()):
-    """Run @command where @folder/file is on a file system that does not answer."""
-    script = Path(__file__).with_name("dead_fuse.py")
-    with subprocess.Popen(
-        [sys.executable, script, *options, folder, *map(str, command)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        try:
-            yield server
-        finally:
-            server.stdin.close()
-            server.wait(PATIENCE_S)
-
-
-def status_of(server):
-    for line in server.stdout:
-        if line.startswith("exited"):
-            return int(line.split()[1])
-    return None
+from processes import children, open_files, statuses
+from silent import dead_fuse, status_of
+from tool import GETPPID, STACKCOUNT, Tool, chains, ending, read_folded, wait_until
 
 
 @pytest.mark.needs("machine")
@@ -80,12 +56,6 @@ def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
 
 
 ASIDE = "this file may hang, so another process attaches its probes"
-
-
-def open_files(pid):
-    """What the descriptors of process @pid are, in order."""
-    folder = Path(f"/proc/{pid}/fd")
-    return [os.readlink(folder / str(fd)) for fd in sorted(int(link.name) for link in folder.iterdir())]
 
 
 def reader_of(tool, path):

@@ -7,54 +7,11 @@ import subprocess
 import time
 
 import pytest
-from kernel import WITH_TRACEFS, in_tracefs
+from kernel import WITH_TRACEFS, definitions
 from tool import GETPPID, PATIENCE_S, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
+from waiting import WAITING_EXEC, WAITING_FORK
 
 pytestmark = pytest.mark.needs("machine")
-
-# What makes the tool or its children wait until the test goes on. Nobody waits for ever.
-WAITING = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static void wait_here(const char *word)
-{
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/go", getenv("MARK"));
-	write(2, word, strlen(word));
-	for (int i = 0; i < 12000 && access(path, F_OK) < 0; i++)
-		usleep(10000);
-}
-"""
-
-# The command, before its exec.
-WAITING_EXEC = WAITING + r"""
-int execvp(const char *file, char *const argv[])
-{
-	wait_here("waits\n");
-	return execv(file, argv);
-}
-"""
-
-# A child's child, before it does anything.
-WAITING_FORK = WAITING + r"""
-pid_t fork(void)
-{
-	static int depth;
-	const pid_t pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-
-	if (pid == 0 && ++depth == 2)
-		wait_here("waits\n");
-	return pid;
-}
-"""
 
 
 @pytest.mark.needs("unwinding")
@@ -118,7 +75,7 @@ def test_ctrl_c_leaves_no_definitions_behind_however_early(tmp_path):
         tool.wait_for("stderr", b"^waits$")
         pid = tool.process.pid
         deadline = time.monotonic() + PATIENCE_S
-        while not definitions(pid):
+        while not definitions(f"p:stackcount_{pid}_"):
             assert time.monotonic() < deadline and tool.process.poll() is None
             time.sleep(0.01)
         os.kill(pid, signal.SIGSTOP)
@@ -126,11 +83,6 @@ def test_ctrl_c_leaves_no_definitions_behind_however_early(tmp_path):
         os.kill(pid, signal.SIGKILL)
         tool.process.wait(PATIENCE_S)
         (tmp_path / "go").touch()
-        while definitions(pid):
-            assert time.monotonic() < deadline, definitions(pid)
+        while definitions(f"p:stackcount_{pid}_"):
+            assert time.monotonic() < deadline, definitions(f"p:stackcount_{pid}_")
             time.sleep(0.01)
-
-
-def definitions(pid):
-    lines = in_tracefs("cat uprobe_events").stdout.decode().splitlines()
-    return [line for line in lines if f"_{pid}_" in line]

@@ -4,40 +4,17 @@ programs have no frame pointers."""
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import time
 from contextlib import suppress
 
 import pytest
+from processes import few_files
 from snoop import snoop
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, chains
 from tool import read_folded, scaled, stackcount, trace, workload_path
-
-needs_unwinding = pytest.mark.needs("unwinding")
-
-DWARF = ("--unwind", "dwarf")
-
-# Frames of libc's below a workload's own: of the process's start and of a thread's.
-BELOW = {"main": 3, "work_thread": 2}
-
-
-def users(parts):
-    return parts[: parts.index("-")] if "-" in parts else parts
-
-
-def check_whole(result, n_before=0):
-    """
-    Every stack goes down to its root, behind so many words of something else. Returns
-    {chain of the workload's own functions: hits}.
-    """
-    assert result.lost == 0, result
-    for parts, _ in read_folded(result.ok().out):
-        (root,) = [name for name in BELOW if name in parts]
-        assert users(parts).index(root) == BELOW[root] + n_before, (parts, result)
-        assert not any(part.startswith("[cut") for part in parts), (parts, result)
-    return chains(result)
+from unwinding import DWARF, check_whole, needs_unwinding
 
 
 def check_known(result, expected):
@@ -310,10 +287,6 @@ def test_tables_that_are_not_used_make_room(tmp_path):
         result = tool.wait().ok()
     assert result.err.count(" evicting the least recently used table") == 1, result
     assert result.lost == 0, result
-
-
-def few_files(limit):
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def with_fewest_files(run):

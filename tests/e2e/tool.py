@@ -513,6 +513,24 @@ def thread_names(pid):
     return names
 
 
+def large_maps(pid):
+    """Entries of the hash maps behind the first level, once each is in place."""
+    sizes = []
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
+            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
+            sizes.append(int(found[1]) if found else 0)
+    is_settled = [name for name in thread_names(pid) if name != "unwind tables"] == ["stackcount"]
+    return [size for size in sizes if size > 100_000] if is_settled else []
+
+
+def wait_for_large_maps(tool):
+    deadline = time.monotonic() + PATIENCE_S
+    while len(large_maps(tool.pid)) < 3:
+        assert time.monotonic() < deadline, "the second level of the maps is not there"
+
+
 def read_folded(text):
     """[(parts, count)] of folded output, line by line; nothing but stack lines may be there."""
     assert text == "" or text.endswith("\n"), f"the last line is cut: {text[-80:]!r}"
