@@ -179,11 +179,6 @@ def version():
     return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
 
 
-def has_pid_max_of_namespaces():
-    """Linux 6.14."""
-    return version() >= (6, 14)
-
-
 def is_aarch64():
     return os.uname().machine == "aarch64"
 
@@ -329,7 +324,6 @@ NEEDS = {
     "modules": has_modules,
     "strict perf events": has_strict_perf_events,
     "unwinding": has_unwinding,
-    "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
     "fuse": has_fuse,
     "overlay": has_overlay,

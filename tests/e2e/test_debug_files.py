@@ -130,13 +130,6 @@ def test_debug_file_of_another_build_is_not_taken(workload, stripped):
     assert expected and set(found).isdisjoint(expected)
 
 
-def test_symbols_packed_into_the_program(workload, stripped):
-    program, debug = stripped
-    sh("xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100))
-    assert expected and found == expected
-
-
 def test_symbols_packed_into_a_program_with_some_symbols(workload, stripped):
     program, debug = stripped
     sh("strip -s -K main -o {p} {f}; xz -k {d}", f=workload_path("syscalls"), p=program, d=debug)

@@ -3,7 +3,6 @@
 
 import os
 import re
-import socket
 import subprocess
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -78,17 +77,6 @@ def test_code_in_a_memfd(jit):
     assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
 
 
-@pytest.mark.walk("fp")
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("steps, module", [(["@0:3"], "[anon]"), (["m", "@0:3"], "memfd:made")])
-def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
-    work = jit(*steps)
-    result, _ = trace(work, "-U", "-v", "-p", work.pid, GETPPID)
-    ((top, *_),) = [entry.frames for entry in parse_text(result.ok().out).entries]
-    assert re.fullmatch(rf"[0-9a-f]{{12}} +\[unknown\] {re.escape(module)}\+0xb", top), result
-    assert "no symbols for" not in result.err, result
-
-
 @pytest.mark.needs("machine")
 def test_verbose_shows_the_map_and_the_address_in_it(jit):
     work = jit("=0:made", "@0:3")
@@ -142,16 +130,6 @@ def test_a_map_that_grows(jit):
 
 
 @pytest.mark.needs("machine")
-def test_a_map_that_grows_as_events(jit):
-    work = jit(*(step for i in range(9) for step in (f"={i}:made_{i}", f"@{i}:{100 + i}")))
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
-        expected = work.run()
-        result = tool.end().ok()
-    assert len(expected) == 9 and folded_chains(result.out)[0] == expected, result
-
-
-@pytest.mark.needs("machine")
 def test_a_name_that_is_told_late(jit):
     """What had none has it with the next event."""
     work = jit("@0:5", ",", "=0:late", "@0:5")
@@ -186,16 +164,6 @@ def test_a_function_in_the_place_of_another(jit):
         result = tool.end().ok()
     assert expected == {chain("first"): 100, chain("second"): 50, chain("third"): 20}
     assert chains(result) == expected, result
-
-
-@pytest.mark.needs("machine")
-def test_a_function_in_the_place_of_another_as_events(jit):
-    work = jit(*REPLACED)
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
-        expected = work_with_looks(tool, work)
-        result = tool.end().ok()
-    assert len(expected) == 3 and folded_chains(result.out)[0] == expected, result
 
 
 @pytest.mark.needs("machine")
@@ -273,41 +241,10 @@ def of_another(path):
     os.chown(path, 4242, 4242)
 
 
-def link(path):
-    target = path.with_name(f"{path.name}.target")
-    names_all("wrong")(target)
-    path.symlink_to(target)
-
-
-def sparse(path):
-    names_all("wrong")(path)
-    os.truncate(path, 2 << 30)
-
-
-def a_socket(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path))
-
-
-def device(path):
-    os.mknod(path, 0o20666, os.makedev(1, 5))  # /dev/zero
-
-
-def stale(path):
-    """As a process that had the number before has left it."""
-    Path(path).write_text("0 ffffffffffff another\n")
-    os.utime(path, (0, 0))
-
-
+# Which files are refused is in tests/unit/test_jit.c and test_perf_map.c.
 REFUSED = {
     "user": (of_another, "it is user 4242's, and the process is user 0's"),
-    "link": (link, "there is a symbolic link"),
     "fifo": (os.mkfifo, "it is not a regular file"),
-    "socket": (a_socket, "it is not a regular file"),
-    "folder": (Path.mkdir, "it is not a regular file"),
-    "device": (device, "it is not a regular file"),
-    "sparse": (sparse, "it is larger than 64 MiB"),
-    "stale": (stale, "it is older than the process"),
 }
 
 
@@ -316,7 +253,6 @@ REFUSED = {
 def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     make, words = REFUSED[kind]
     work = workload("jit", "@0:10", ",", "@1:5")
-    target = Path(f"/tmp/perf-{work.pid}.map.target")
     with map_at(f"/tmp/perf-{work.pid}.map", make), Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("paused")
@@ -324,23 +260,8 @@ def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
         work.go()
         work.finish()
         result = tool.end().ok()
-    target.unlink(missing_ok=True)
     assert chains(result) == {chain("[unknown]"): 15}, result
     assert len(re.findall(SAID.format(pid=work.pid, words=words), result.err, re.M)) == 1, result
-
-
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("kind", ["user", "fifo", "sparse"])
-def test_what_is_refused_holds_no_events_up(workload, kind):
-    make, words = REFUSED[kind]
-    work = workload("jit", "@0:10")
-    with map_at(f"/tmp/perf-{work.pid}.map", make), snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
-        work.run()
-        tool.wait_for("stdout", rb"call_made;\[unknown\] 1\n")
-        result = tool.end().ok()
-    assert folded_chains(result.out)[0] == {chain("[unknown]"): 10}, result
-    assert words in result.err, result
 
 
 @pytest.mark.needs("machine")
@@ -351,26 +272,6 @@ def test_garbage_is_passed_over(workload):
         result, expected = trace(work, "-U", "-f", "--debug", "-p", work.pid, GETPPID)
     assert chains(result.ok()) == expected == {chain("made"): 10}, result
     assert f"perf-{work.pid}.map of process {work.pid}: {len(lines)} lines are not of the form" in result.err, result
-
-
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("text", [b"<html>\n<p>\n", b"\0" * 100000], ids=["lines", "no line"])
-def test_nothing_but_garbage_is_told(workload, text):
-    work = workload("jit", "@0:10")
-    with map_at(f"/tmp/perf-{work.pid}.map", lambda path: path.write_bytes(text)):
-        result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == {chain("[unknown]"): 10}, result
-    said = re.findall(SAID.format(pid=work.pid, words="no line of it is START SIZE NAME"), result.err, re.M)
-    assert len(said) == 1, result
-
-
-@pytest.mark.needs("machine")
-def test_a_file_left_by_another_process_of_that_number(workload):
-    work = workload("jit", "@0:10")
-    with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")) as path:
-        os.utime(path, (1, 1))
-        result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == {chain("[unknown]"): 10}, result
 
 
 @pytest.mark.needs("machine")

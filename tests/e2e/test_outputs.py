@@ -371,44 +371,6 @@ def test_standard_input_is_bounded_and_read_once(workload, tmp_path):
     assert status == 1 and out == "" and "standard input: larger than 256 MiB" in err, err
 
 
-def test_reports_that_cannot_be_read_back_are_named(workload, tmp_path):
-    forms = {"a.json": "JSON", "a.folded": "folded stacks", "a.txt": "text", "a.tree": "text"}
-    run_on(workload, *(word for name in forms for word in ("-o", tmp_path / name)))[1].ok()
-    for name, form in forms.items():
-        status, out, err = read(tmp_path / name)
-        assert status == 1 and out == "", (name, out)
-        assert f"{name}: no pprof file: it seems to be {form}; pprof files and stackcount's pages can be read" in err, err
-
-
-def test_several_files_are_added_up(workload, tmp_path):
-    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
-    sums = Counter()
-    for path in paths:
-        expected, result = run_on(workload, "-U", "-o", path)
-        result.ok()
-        sums.update(expected)
-    both = count_lines(read_well(*paths, "-f"))
-    assert sum(both.values()) == sum(sums.values())
-    assert both == count_lines(read_well(paths[0], "-f")) + count_lines(read_well(paths[1], "-f"))
-
-
-def test_the_difference_of_files(workload, tmp_path):
-    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
-    for path, n in zip(paths, (100, 300)):
-        run_on(workload, "-U", "-o", path, n=n)[1].ok()
-    same = read_well(paths[0], "--minus", paths[0], "-o", "/dev/null")
-    assert same == ""
-    status, out, err = read(paths[1], "--minus", paths[0], "--normalize")
-    assert status == 0, err
-
-
-def test_a_live_run_minus_a_file(workload, tmp_path):
-    path, out = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz"
-    run_on(workload, "-U", "-o", path)[1].ok()
-    run_on(workload, "-U", "--minus", path, "-o", out)[1].ok()
-    assert out.stat().st_size
-
-
 def test_names_are_filled_in_later(workload, tmp_path):
     """--no-names asks no file for a symbol; --read does, by build ID. The kernel's names are there."""
     path, folded = tmp_path / "a.pb.gz", tmp_path / "a.folded"
@@ -484,25 +446,13 @@ def test_forms_of_the_manual_are_those_that_are_offered():
     assert sorted(refused.err.partition("there are ")[2].strip().split(", ")) == sorted(forms.values())
 
 
-@pytest.mark.parametrize("form", ["gzip", "text", "nothing", "damaged", "missing", "directory"])
-def test_files_that_are_no_profiles(workload, tmp_path, form):
-    path = tmp_path / "a.pb.gz"
-    words = "a.pb.gz: "
-    if form == "gzip":
-        path.write_bytes(subprocess.run(["gzip", "-c"], input=b"hello" * 99, capture_output=True, check=True).stdout)
-    elif form == "text":
-        path.write_text("hello\n" * 99)
-    elif form == "nothing":
-        path.write_bytes(b"")
-    elif form == "damaged":
-        run_on(workload, "-o", path)[1].ok()
-        path.write_bytes(path.read_bytes()[:-20])
-    elif form == "directory":
-        path.mkdir()
-    out = tmp_path / "b.folded"
-    status, told, err = read(path, "-o", out)
-    assert status == 1 and told == "" and words in err, err
-    assert not out.exists()
+def test_what_is_no_profile_is_refused(tmp_path):
+    """With the reason, which tests/unit/test_saved.c has for each kind of file. Nothing is written."""
+    path, out = tmp_path / "a.pb.gz", tmp_path / "b.folded"
+    for text, words in (("", "a.pb.gz: empty"), ("hello\n" * 99, "a.pb.gz: no pprof file: it seems to be text; "), (None, "a.pb.gz: No such file")):
+        path.unlink() if text is None else path.write_text(text)
+        status, told, err = read(path, "-o", out)
+        assert (status, told) == (1, "") and words in err and not out.exists(), err
 
 
 # -- Slices. --
