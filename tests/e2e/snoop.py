@@ -14,8 +14,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tool import STACKSNOOP, Tool, check_account, read_folded, user_chain
-from tool import trace as trace_with
+from tool import STACKSNOOP, Live, Tool, check_account, read_folded, trace as trace_with, user_chain
 
 HEADER = f"{'TIME(s)':<18} STACK"
 VERBOSE_HEADER = f"{'TIME(s)':<18} {'COMM':<12} {'PID':<6} {'CPU':<3} STACK"
@@ -165,6 +164,11 @@ def trace(workload, *args, **options):
 def snoop(*args, **popen):
     """A stacksnoop at work."""
     return Tool(args, program=STACKSNOOP, **popen)
+
+
+def live_snoop(*args, **popen):
+    """One that counts when the with statement begins."""
+    return Live(args, program=STACKSNOOP, **popen)
 
 
 def check_sum(result, found, expected):

@@ -3,7 +3,7 @@
 probe, stacks of which a part is in registers, and no unwind tables yet."""
 
 import pytest
-from tool import GETPPID, STACKCOUNT, STATIC, Tool, chains, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, STACKCOUNT, STATIC, Live, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("aarch64")
 
@@ -53,8 +53,7 @@ def test_the_first_frame_of_a_new_program_is_its_own():
 
 def test_the_first_frame_at_a_tracepoint_is_there_once():
     """The kernel's helper gives it twice."""
-    with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
         lines = read_folded(tool.wait().ok().out)
     assert lines
     for parts, _ in lines:

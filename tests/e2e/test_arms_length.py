@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from processes import OPENER, PARSER, WARDEN, children, helpers, kill_at_once, wait_for_ends
 from snoop import read_text
-from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Tool, is_asking, read_folded, user_chain, wait_until
+from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Live, Tool, is_asking, read_folded, user_chain, wait_until
 from tool import wait_until_asking, workload_path
 from unwinding import DWARF, needs_unwinding
 
@@ -56,8 +56,7 @@ def expect_whole_again(tool, workload, path):
 @needs_unwinding
 @pytest.mark.parametrize("name", [OPENER, PARSER])
 def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
-    with Tool([*SYSTEM_WIDE, "-P"]) as tool:
-        tool.wait_live()
+    with Live([*SYSTEM_WIDE, "-P"]) as tool:
         former = helpers(tool.pid)[name]
         kill_at_once(former)
         expected = expect_whole_again(tool, workload, new_program(tmp_path))
@@ -73,8 +72,7 @@ def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
     n = 1000
     library = shutil.copy(workload_path("liblate-nofp.so"), tmp_path / "lost.so")
     work = workload("dl", library, n)
-    with Tool([*DWARF, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go()
         work.wait_for("loading")
         parser = helpers(tool.pid)[PARSER]
@@ -95,8 +93,7 @@ def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
 @needs_unwinding
 @pytest.mark.parametrize("name", [OPENER, PARSER])
 def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workload, name):
-    with Tool([*SYSTEM_WIDE, "-P", "-i", "0.2"]) as tool:
-        tool.wait_live()
+    with Live([*SYSTEM_WIDE, "-P", "-i", "0.2"]) as tool:
         os.kill(helpers(tool.pid)[name], signal.SIGSTOP)
         work = workload(new_program(tmp_path), "getppid", 1000, 500)
         n = sum(work.run().values())
@@ -108,8 +105,7 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
 
 @needs_unwinding
 def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
-    with Tool([*SYSTEM_WIDE, "-P"]) as tool:
-        tool.wait_live()
+    with Live([*SYSTEM_WIDE, "-P"]) as tool:
         former = helpers(tool.pid)[OPENER]
         os.kill(former, signal.SIGSTOP)
         work = workload(new_program(tmp_path, "first"), "getppid", 10, 0)
@@ -123,8 +119,7 @@ def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
 
 @needs_unwinding
 def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
-    with Tool([*SYSTEM_WIDE, "-P"]) as tool:
-        tool.wait_live()
+    with Live([*SYSTEM_WIDE, "-P"]) as tool:
         all_of_them = helpers(tool.pid)
         handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
         os.kill(all_of_them[WARDEN], signal.SIGKILL)
@@ -146,8 +141,7 @@ def is_handle(link):
 
 @needs_unwinding
 def test_helpers_hold_nothing_of_ours_and_end_with_us():
-    with Tool(SYSTEM_WIDE) as tool:
-        tool.wait_live()
+    with Live(SYSTEM_WIDE) as tool:
         all_of_them = helpers(tool.pid)
         assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
         for name, pid in all_of_them.items():
@@ -188,8 +182,7 @@ def test_nothing_is_left_of_runs_that_end_while_helpers_are_made(tmp_path):
     ids=["kernel stacks", "funccount"],
 )
 def test_who_opens_no_files_of_others_has_no_helpers(program, args):
-    with Tool(args, program=program) as tool:
-        tool.wait_live()
+    with Live(args, program=program) as tool:
         assert WARDEN not in children(tool.pid)
 
 
@@ -206,8 +199,7 @@ def is_naming(pid):
 def test_a_parser_that_dies_costs_no_names_that_are_known(workload, number):
     """And those that are not are read by the next one."""
     work = workload("syscalls-nofp", "getppid", 1000, 500)
-    with Tool([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
         expected = work.run()
         tool.wait_for("stdout", rb";hit \d+$")
         os.kill(helpers(tool.pid)[NAMES_PARSER], number)
@@ -222,8 +214,7 @@ def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload):
     """It is stopped when the report needs names. The count is there."""
     work = workload(new_program(tmp_path), "getppid", 1000, 500)
     other = workload("syscalls-nofp", "getppid", 10, 0)
-    with Tool(["-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"]) as tool:
         other.run()
         tool.wait_for("stdout", rb";hit \d+$")
         parser = helpers(tool.pid)[NAMES_PARSER]
@@ -240,8 +231,7 @@ def test_the_main_process_has_no_file_of_others_open(tmp_path, workload):
     """Nor mapped, though it has named their functions, by debug files and by a perf map."""
     work = workload(new_program(tmp_path), "getppid", 1000, 500)
     jit = workload("jit", "=0:first", "@0:30")
-    with Tool(["-U", "-f", "--lines", "-p", f"{work.pid},{jit.pid}", GETPPID, "-i", "0.2"]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "--lines", "-p", f"{work.pid},{jit.pid}", GETPPID, "-i", "0.2"]) as tool:
         work.run()
         jit.run()
         tool.wait_for("stdout", rb";hit .*\d+$")
@@ -257,8 +247,7 @@ def test_the_main_process_has_no_file_of_others_open(tmp_path, workload):
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
     """Of those that are there at the start, and of those that take their places."""
-    with Tool([*DWARF, "-U", "-v", *options, SYSCALLS], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-U", "-v", *options, SYSCALLS], program=STACKSNOOP) as tool:
         pids = set()
         for turn in range(3):
             now = helpers(tool.pid)
@@ -294,8 +283,7 @@ def test_a_user_sees_programs_that_have_his_capabilities(public_folder):
     path = shutil.copy(workload_path("calls-nofp"), public_folder)
     with subprocess.Popen([*as_user, path, "--wait", "5", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work:
         assert work.stdout.readline().startswith(b"ready ")
-        with Tool([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
-            tool.wait_live()
+        with Live([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
             work.stdin.write(b"\n")
             work.stdin.flush()
             while not work.stdout.readline().startswith(b"done"):

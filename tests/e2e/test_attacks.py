@@ -18,7 +18,7 @@ import pytest
 from attacks import AS_USER, Grounds, Run, Stranger, USER, frames_of, lines_about
 from hostile_elf import Elf, named
 from processes import helpers
-from tool import GETPPID, STACKSNOOP, Tool
+from tool import GETPPID, STACKSNOOP, Live
 
 pytestmark = pytest.mark.needs("unwinding", "machine")
 
@@ -422,8 +422,7 @@ def check_passive(text):
 
 def run_odd(grounds, *args, **options):
     paths = odd_files(grounds)
-    with Tool(["--unwind", "fp", "-U", *args, GETPPID], **options) as tool:
-        tool.wait_live()
+    with Live(["--unwind", "fp", "-U", *args, GETPPID], **options) as tool:
         work = grounds.stranger("map", 3, *paths).place()
         work.run()
         result = tool.end().ok()

@@ -6,7 +6,7 @@ import subprocess
 
 import chains_source
 import pytest
-from tool import GETPPID, Tool, read_folded, workload_path
+from tool import GETPPID, read_folded, stackcount, workload_path
 
 pytestmark = pytest.mark.needs("machine", "unwinding")
 
@@ -16,8 +16,7 @@ N = 20
 
 
 def unrowed():
-    with Tool([*DWARF, GETPPID, "--", workload_path("unrowed"), "--quiet", N]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", workload_path("unrowed"), "--quiet", N).ok()
     found = {}
     for parts, n in read_folded(result.out):
         assert n == N and (parts[0] == "fiber" or parts[0][0] == "[" or "__libc_start_main" in parts), result
@@ -65,8 +64,7 @@ def read_truth(out):
 
 def walk_chains(program, turns):
     """What the program says, and each stack that has no mark."""
-    with Tool([*DWARF, GETPPID, "--", program, turns, 7]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", program, turns, 7).ok()
     truth, found, n_all = read_truth(result.out), {}, 0
     for parts, n in read_folded("".join(re.findall(r"^(?!main).*\n", result.out, re.M))):
         n_all += n
@@ -108,8 +106,7 @@ def test_the_chains_are_what_the_programs_say(tmp_path):
 
 def made():
     """{function: (is it marked, frames of code in no file)}"""
-    with Tool([*DWARF, GETPPID, "--", workload_path("made"), "--quiet", N]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", workload_path("made"), "--quiet", N).ok()
     found = {}
     for parts, n in read_folded(result.out):
         assert n == N and "run" in parts and "__libc_start_main" in parts, result
@@ -163,8 +160,7 @@ def test_a_file_without_tables_is_a_gap(tmp_path):
     build_program = ["-O1", "-fno-omit-frame-pointer", "-o", "caller", "caller.c", "./libbare.so"]
     for arguments in (link, build_program):
         subprocess.run(["gcc", *arguments], cwd=tmp_path, check=True, timeout=120)
-    with Tool([*DWARF, GETPPID, "--", "./caller"], cwd=tmp_path) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", "./caller", cwd=tmp_path).ok()
     ((parts, n),) = read_folded(result.out)
     assert n == 20 and parts[0] == UNVERIFIED and parts[-1] == "[libbare.so]", result
 
@@ -217,8 +213,7 @@ def test_functions_right_behind_a_programs_start_are_no_roots(tmp_path, strip):
     (tmp_path / "start.s").write_text(START)
     link = ["-nostdlib", "-static", "-Wl,--no-ld-generated-unwind-info", *strip, "-o", "start", "start.s"]
     subprocess.run(["gcc", *link], cwd=tmp_path, check=True, timeout=120)
-    with Tool([*DWARF, GETPPID, "--", "./start"], cwd=tmp_path) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", "./start", cwd=tmp_path).ok()
     ((parts, n),) = read_folded(result.out)
     names = ["[start]"] * 4 if strip else ["_start", "run", "middle", "leaf"]
     assert n == 20 and parts == names, result

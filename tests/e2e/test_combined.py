@@ -10,7 +10,7 @@ import subprocess
 import pprof
 import pytest
 from pprof_file import PprofFile, block, number
-from tool import GETPPID, PATIENCE_S, BUILD, STACKCOUNT, TOP, Tool, stackcount
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, stackcount
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -338,8 +338,7 @@ def hit(n):
 @pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: write(path, SAMPLES)])
 def test_a_run_whose_difference_fails_is_reported_alone(tmp_path, spoil):
     path, out = write(tmp_path / "old.pb.gz", ("hits", "count")), tmp_path / "a.folded"
-    with Tool(["-p", os.getpid(), "-U", "--minus", path, "-o", out, "--format", "folded", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", os.getpid(), "-U", "--minus", path, "-o", out, "--format", "folded", GETPPID]) as tool:
         hit(100)
         spoil(path)
         result = tool.end()

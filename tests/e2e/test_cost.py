@@ -8,7 +8,7 @@ import re
 import time
 
 import pytest
-from tool import GETPPID, Tool
+from tool import GETPPID, Live
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -21,8 +21,7 @@ def trace(folder, n):
     """(the result, how long the calls took, the cost in JSON)"""
     outputs = [folder / name for name in ("cost.json", "cost.pb.gz", "cost.prom")]
     options = [word for path in outputs for word in ("-o", path)]
-    with Tool(["--debug", "-p", os.getpid(), *options, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["--debug", "-p", os.getpid(), *options, GETPPID]) as tool:
         begin = time.monotonic_ns()
         for _ in range(n):
             os.getppid()

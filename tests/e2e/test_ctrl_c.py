@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from processes import helpers
-from tool import GETPPID, PATIENCE_S, Tool, check_account, read_folded, workload_path
+from tool import GETPPID, PATIENCE_S, Live, check_account, read_folded, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
 
@@ -71,8 +71,7 @@ def end_in_flood(tool, flood):
 # The report of many stacks takes its time, so there is little room for them.
 @pytest.mark.parametrize("what", ["stacks", "processes", "programs", "files"])
 def test_a_flood_does_not_hold_up_the_end(tmp_path, what):
-    with Flood(tmp_path, what) as flood, Tool(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
-        tool.wait_live()
+    with Flood(tmp_path, what) as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
         flood.begin()
         result, n_over = end_in_flood(tool, flood)
     check_account(result, n_over, most=NO_MOST)
@@ -82,8 +81,7 @@ def test_a_flood_does_not_hold_up_the_end(tmp_path, what):
 def test_a_flood_of_programs_whose_start_makes_many_hits(tmp_path):
     """It took minutes: each hit of a new process is a notice, and notices came while others were read."""
     args = ["--debug", "-f", "--max-memory", "8M", "c:*mem*"]
-    with Flood(tmp_path, "programs") as flood, Tool(args) as tool:
-        tool.wait_live()
+    with Flood(tmp_path, "programs") as flood, Live(args) as tool:
         flood.begin()
         end_in_flood(tool, flood)
 
@@ -92,8 +90,7 @@ def test_a_flood_of_programs_whose_start_makes_many_hits(tmp_path):
 def test_each_hit_of_a_flood_is_printed_or_lost(tmp_path, what):
     with Flood(tmp_path, what, 1) as flood:
         args = ["--debug", "-f", "--max-memory", "8M", "-p", flood.process.pid, GETPPID]
-        with Tool(args) as tool:
-            tool.wait_live()
+        with Live(args) as tool:
             flood.begin()
             result, n_over = end_in_flood(tool, flood)
             n_begun = flood.counts()[0]
@@ -116,8 +113,7 @@ def stopped(pids):
 @pytest.mark.parametrize("what", ["programs", "files"])
 def test_helpers_that_are_stopped_do_not_hold_up_the_end_of_a_flood(tmp_path, what):
     """The warden, too, so nobody ends them or makes others. The main process waited for root's files."""
-    with Flood(tmp_path, what) as flood, Tool(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
-        tool.wait_live()
+    with Flood(tmp_path, what) as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
         with stopped(helpers(tool.pid).values()):
             flood.begin()
             result, n_over = end_in_flood(tool, flood)

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from processes import children, helpers
 from silent import dead_fuse
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, check_account, read_folded, user_chain
-from tool import wait_until, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Live, Tool, chains, check_account, read_folded
+from tool import user_chain, wait_until, workload_path
 
 # The guests have no binutils.
 pytestmark = pytest.mark.needs("machine")
@@ -60,8 +60,7 @@ asks = pytest.mark.parametrize("program", [STACKCOUNT, STATIC], ids=["library", 
 
 def trace(work, *options, end_first=None, **popen):
     """Names are asked for when the report is made; @end_first: the program that has ended then."""
-    with Tool(["-U", "-f", *options, "-p", work.pid, GETPPID], **popen) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", *options, "-p", work.pid, GETPPID], **popen) as tool:
         expected = work.run()
         if end_first:
             wait_until_open(tool, end_first)
@@ -112,8 +111,7 @@ def test_a_debug_file_names_what_has_its_root(workload, stripped, tmp_path):
     script.write_text(f'#!/bin/sh\nexec chroot {root} /prog "$@"\n')
     script.chmod(0o755)
     inside, outside = workload(str(script), "getppid", 200, 100), workload(str(program), "getppid", 200, 100)
-    with Tool(["-U", "-f", "-p", f"{inside.pid},{outside.pid}", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", f"{inside.pid},{outside.pid}", GETPPID]) as tool:
         expected = inside.run()
         outside.run()
         result = tool.end().ok()
@@ -365,8 +363,7 @@ def test_a_silent_server_does_not_hold_up_the_report(workload, stripped, server,
     server.may_answer.clear()
     programs = [shutil.copy(stripped[0], tmp_path / name) for name in ("first", "second")]
     works = [workload(str(one), "getppid", 200, 100) for one in programs]
-    with Tool(["-U", "-f", "-p", ",".join(str(work.pid) for work in works), GETPPID], env=server.environment(tmp_path), program=program) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", ",".join(str(work.pid) for work in works), GETPPID], env=server.environment(tmp_path), program=program) as tool:
         n = sum(sum(work.run().values()) for work in works)
         result = tool.end().ok()
     assert sum(count for _, count in read_folded(result.out)) == n and result.lost == 0, result
@@ -440,8 +437,7 @@ def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped,
     late = shutil.copy(workload_path("lives-one"), tmp_path / f"late{os.getpid()}")
     options = ["-U", "-f", "-P", "-i", "0.2", GETPPID]
     work = workload(str(stripped[0]), "getppid", 200, 100)
-    with Tool(options, env=server.environment(tmp_path), program=program) as tool:
-        tool.wait_live()
+    with Live(options, env=server.environment(tmp_path), program=program) as tool:
         expected = work.run()
         wait_until(lambda: server.asked, "the server is not asked")
         n, begin = 0, time.monotonic()
@@ -486,8 +482,7 @@ def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, serve
     others, n = make(workload, tmp_path)
     pids = ",".join(str(one.pid) for one in [work, *others])
     options = ["-U", "-f", "--unwind", "fp", "--max-memory", memory, "-i", "0.2", "-p", pids, GETPPID]
-    with Tool(options, env=server.environment(tmp_path)) as tool:
-        tool.wait_live()
+    with Live(options, env=server.environment(tmp_path)) as tool:
         expected = work.run()
         wait_until(lambda: server.asked, "the server is not asked")
         for one in others:
@@ -522,8 +517,7 @@ def test_system_calls_of_a_process_that_fetches_are_left_out(workload, stripped,
     work = workload(str(stripped[0]), "getppid", 2000, 1)
     own = tmp_path / "counts-itself"  # no other process has this name
     own.symlink_to(program)
-    with Tool(["-U", "-P", "-f", "-i", "1", "t:raw_syscalls:sys_enter"], env=server.environment(tmp_path), program=str(own)) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", "-i", "1", "t:raw_syscalls:sys_enter"], env=server.environment(tmp_path), program=str(own)) as tool:
         expected = work.run()
         tool.wait_for("stdout", b"prog;.*;main;")  # the file has been fetched
         time.sleep(1.1)  # and what the process did stands in the next report

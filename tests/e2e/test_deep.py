@@ -8,8 +8,8 @@ import signal
 
 import pytest
 from ladder import CUT, N_OWN, check_each, frames_below, frames_of, here, kept, number_of, run
-from tool import GETPPID, STACKSNOOP, Tool, check_account, read_folded, scaled, trace, wait_for_large_maps
-from tool import workload_path
+from tool import GETPPID, STACKSNOOP, Live, check_account, read_folded, scaled, stackcount, trace
+from tool import wait_for_large_maps, workload_path
 
 FEW = 1000  # deep stacks, for which the maps' first level has room
 
@@ -126,8 +126,7 @@ def test_thousands_of_deep_stacks_each_counted(workload, below, walk):
     outer = frames_below(below, workload, walk)
     n, times = scaled(4000, least=200), 2
     work = workload(walk[0], 1000, n, times)
-    with Tool([*walk[1:], "-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*walk[1:], "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         if n > FEW:
             wait_for_large_maps(tool)
         work.run()
@@ -158,8 +157,7 @@ def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
     outer = frames_below(below, workload, walk)
     n = 1000
     work = workload(walk[0], 1000, n, 1)
-    with Tool([*walk[1:], "--max-memory", "4M", "-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*walk[1:], "--max-memory", "4M", "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
         work.run()
         tool.send(signal.SIGCONT)
@@ -177,8 +175,7 @@ def test_deep_stacks_with_interrupts_off_have_memory():
     kernel skips a hit while another program runs on the CPU."""
     command = [workload_path("ladder"), "1000", "200", "1"]
     arguments = ["--unwind", "fp", "-U", "-f", "t:sched:sched_switch", "--", *command]
-    with Tool(arguments, env={**os.environ, "LADDER_SLEEPS": "1"}) as tool:
-        result = tool.wait()
+    result = stackcount(*arguments, env={**os.environ, "LADDER_SLEEPS": "1"})
     stacks = [stack for stack, _ in read_folded(result.ok().out) if stack[-1] == "hit"]
     assert "no memory at hand" not in result.err
     assert 100 < len({number_of(stack) for stack in stacks}) <= 200

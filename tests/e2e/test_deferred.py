@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import helpers
-from tool import PATIENCE_S, STACKSNOOP, Tool, Unaccounted, WAITING_PARSER, chains, check_account, preloaded
+from tool import PATIENCE_S, STACKSNOOP, WAITING_PARSER, Live, Tool, Unaccounted, chains, check_account, preloaded
 from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
 
 pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
@@ -93,8 +93,7 @@ def walk_all(tool):
 def test_programs_that_nobody_has_seen(tmp_path, event):
     strangers = Strangers(tmp_path, 32)
     n = 100 if event == PRIORITY else 1000  # ten sleeps
-    with Tool(["--debug", *DWARF, "-d", "-P", "-f", event]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *DWARF, "-d", "-P", "-f", event]) as tool:
         strangers.run("priority", n, 0, 0.01, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
@@ -121,8 +120,7 @@ def test_a_command_behind_a_shell(event):
 def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     """So fast that the ring is full at times."""
     strangers = Strangers(tmp_path, 20)
-    with Tool(["--debug", *DWARF, "-d", "-P", "-f", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *DWARF, "-d", "-P", "-f", PRIORITY]) as tool:
         strangers.run("priority", 20_000, 0)
         result = tool.end().ok()
     check_hits(result, strangers.stacks(result), 20 * 20_000)
@@ -132,8 +130,7 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
 def test_intervals_have_their_own_hits(tmp_path):
     """A report waits 0.3 s for its hits. A machine that does not run the tool for so long cuts them, and marks them."""
     strangers = Strangers(tmp_path, 30)
-    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
         strangers.run("priority", 100, 0, every_s=0.1)
         walk_all(tool)
         result = tool.end().ok()
@@ -147,8 +144,7 @@ def test_intervals_have_their_own_hits(tmp_path):
 
 def test_a_number_of_events(tmp_path):
     strangers = Strangers(tmp_path, 1)
-    with Tool([*DWARF, "-d", "-P", "-f", "-n", "150", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-d", "-P", "-f", "-n", "150", PRIORITY]) as tool:
         strangers.run("priority", 300, 0)
         result = tool.wait().ok()
     check_account(result, 150)
@@ -177,8 +173,7 @@ def test_each_deferred_hit_has_its_own_value(tmp_path):
     """Values of a program's hits differ, so a hit with another one's value changes a sum."""
     n = 50
     strangers = Strangers(tmp_path, 24, "values-nofp")
-    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "--sum", "who", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *DWARF, "-d", "-P", "-f", "--sum", "who", PRIORITY]) as tool:
         strangers.run("priority", n, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
@@ -189,8 +184,7 @@ def test_each_deferred_hit_has_its_own_value(tmp_path):
 def test_intervals_have_the_values_of_their_own_hits(tmp_path):
     n = 50
     strangers = Strangers(tmp_path, 24, "values-nofp")
-    with Tool(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
         strangers.run("priority", n, every_s=0.1)
         walk_all(tool)
         result = tool.end().ok()
@@ -205,8 +199,7 @@ def test_intervals_have_the_values_of_their_own_hits(tmp_path):
 def test_each_deferred_event_has_its_own_value(tmp_path):
     n = 50
     strangers = Strangers(tmp_path, 12, "values-nofp")
-    with Tool([*DWARF, "--debug", "-U", "-f", "--value", "who", PRIORITY], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "--debug", "-U", "-f", "--value", "who", PRIORITY], program=STACKSNOOP) as tool:
         strangers.run("priority", n, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
@@ -223,8 +216,7 @@ GETPPID = "t:syscalls:sys_enter_getppid"
 
 def test_without_memory_hits_are_losses(tmp_path):
     strangers = Strangers(tmp_path, 20, "distinct")
-    with Tool([*DWARF, "-d", "-P", "-f", "--max-memory", "1M", GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-d", "-P", "-f", "--max-memory", "1M", GETPPID]) as tool:
         strangers.run(5000, 1)
         result = tool.end().ok()
     assert result.lost > 0, result
@@ -233,8 +225,7 @@ def test_without_memory_hits_are_losses(tmp_path):
 
 def test_events_come_in_order(tmp_path):
     strangers = Strangers(tmp_path, 16)
-    with Tool([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
         strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
         walk_all(tool)
         result = tool.end().ok()
@@ -283,8 +274,7 @@ def maps_of(tool):
 def test_the_ring_keeps_no_bytes(tmp_path):
     """Of a process's stack, in no core dump, and not longer than needed."""
     strangers = Strangers(tmp_path, 5)
-    with Tool([*DWARF, "--debug", "-f", PRIORITY]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "--debug", "-f", PRIORITY]) as tool:
         strangers.run("priority", 100, 0)
         tool.wait_idle()
         assert [any(contents) for contents in maps_of(tool)].count(False) == 1

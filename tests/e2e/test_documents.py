@@ -9,7 +9,7 @@ import document
 import prometheus
 import pytest
 import schema
-from tool import GETPPID, Tool
+from tool import GETPPID, Live
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -120,8 +120,7 @@ def test_broken_metrics_are_refused(text):
 def test_a_run_writes_both(workload, tmp_path):
     one = workload("syscalls", "getppid", 300, 1)
     json_file, prom = tmp_path / "a.json", tmp_path / "a.prom"
-    with Tool(["-p", one.pid, "-o", json_file, "-o", prom, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-o", json_file, "-o", prom, GETPPID]) as tool:
         expected = sum(one.run().values())
         tool.end().ok()
     full = document.parse(json_file.read_bytes())

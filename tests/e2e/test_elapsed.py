@@ -12,7 +12,7 @@ import pytest
 import sums
 from returns import RETURNS, expected_counts
 from sums import below_run, read_sums, rows_of
-from tool import PATIENCE_S, STACKCOUNT, Result, Tool, check_refused, scaled, stackcount, trace, wait_until
+from tool import PATIENCE_S, STACKCOUNT, Live, Result, check_refused, scaled, stackcount, trace, wait_until
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
@@ -230,8 +230,7 @@ def test_calls_that_began_before_the_run_and_that_do_not_end():
     """The early one is killed, and so returns from its call."""
     early, late = sleeper(), None
     try:
-        with Tool(["-U", "--elapsed", NANOSLEEP]) as tool:
-            tool.wait_live()
+        with Live(["-U", "--elapsed", NANOSLEEP]) as tool:
             late = sleeper()
             early.kill()
             early.wait(PATIENCE_S)

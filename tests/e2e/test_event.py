@@ -13,7 +13,7 @@ import time
 import pytest
 from kernel import MOUNT_READ_ONLY, UNMOUNT, definitions, in_tracefs, with_mounts
 from text import parse_text
-from tool import PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
+from tool import PATIENCE_S, Live, Tool, chains, check_refused, ending, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
@@ -76,8 +76,7 @@ def test_all_of_libc(workload):
 
 def test_few_functions_get_a_perf_event_each(workload):
     work = workload("calls", 30, 0, 0)
-    with Tool(["-f", "--debug", *MANY, "-p", work.pid, f"{CALLS}:leaf*"]) as tool:
-        tool.wait_live()
+    with Live(["-f", "--debug", *MANY, "-p", work.pid, f"{CALLS}:leaf*"]) as tool:
         assert of_run(tool) == []
         result = tool.end().ok()
     assert backends(result) == {"uprobe": 3}
@@ -85,8 +84,7 @@ def test_few_functions_get_a_perf_event_each(workload):
 
 def test_without_it_many_functions_get_a_perf_event_each(workload):
     work = workload("calls", 30, 0, 0)
-    with Tool(["--debug", "--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*"]) as tool:
-        tool.wait_live()
+    with Live(["--debug", "--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*"]) as tool:
         assert of_run(tool) == []
         result = tool.end().ok()
     assert backends(result).keys() == {"uprobe"}
@@ -97,8 +95,7 @@ def test_without_it_many_functions_get_a_perf_event_each(workload):
 def test_functions_of_several_processes_are_counted_and_no_others(workload):
     works = [workload("calls", 10 * n, n, 0) for n in (1, 2, 3)]
     pids = ",".join(str(work.pid) for work in works[:2])
-    with Tool(["-f", *ALWAYS, "-p", pids, *LEAVES]) as tool:
-        tool.wait_live()
+    with Live(["-f", *ALWAYS, "-p", pids, *LEAVES]) as tool:
         for work in works:
             work.run()
         result = tool.end()
@@ -155,8 +152,7 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
 def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     workload("vector", 1)
     with Tool([*ALWAYS, REFUSED]) as tool:
-        result = tool.wait()
-    assert result.status == 1 and "attach long_nop: " in result.err, result
+        check_refused(tool.wait(), 1, "attach long_nop: ")
     wait_until_none_is_of(tool)
 
 
@@ -167,10 +163,8 @@ def test_no_definition_is_left_when_nothing_could_be_attached(workload):
 def test_tracefs_that_cannot_be_written_to_is_passed_over(mounts, backend, workload):
     work = workload("calls", 30, 0, 0)
     args = [*MANY, "-p", work.pid, "c:strc*"]
-    with Tool(["--debug", *args], wrap=with_mounts(mounts)) as tool:
-        tool.wait_live()
+    with Live(["--debug", *args], wrap=with_mounts(mounts)) as tool:
         result = tool.end().ok()
     assert backends(result).keys() == {backend}, result
-    with Tool(args, wrap=with_mounts(mounts)) as tool:
-        tool.wait_live()
+    with Live(args, wrap=with_mounts(mounts)) as tool:
         assert tool.so_far().err == ""

@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from snoop import TIME, read_text, snoop, trace
+from snoop import TIME, live_snoop, read_text, trace
 from sums import A, B
 from tool import ROOTS, scaled, stacksnoop, workload_path
 
@@ -167,8 +167,7 @@ def test_a_run_without_values_has_nothing_of_them():
 @machine
 def test_the_last_of_a_number_of_events(workload):
     work = workload("values", "write", 100)
-    with snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:
         work.go()
         lines = tool.wait().ok().out.splitlines()
     assert [line.split()[-1] for line in lines] == ["1", "7", "2", "7", "3"]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from programs import UNPACKED, alone
-from tool import GETPPID, PATIENCE_S, TOP, Tool, workload_path
+from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -74,8 +74,7 @@ def may_nobody_read(path):
 def test_the_units_command_runs_with_the_units_capabilities(folders):
     """And each of its files is whole: go's reader of profiles would refuse anything else."""
     state, run = folders
-    with Tool([*unit_command(state, run), GETPPID], wrap=as_the_unit()) as tool:
-        tool.wait_live()
+    with Live([*unit_command(state, run), GETPPID], wrap=as_the_unit()) as tool:
         deadline = time.monotonic() + PATIENCE_S
         while len(list(state.glob("run-*.pb.gz"))) < 2:
             subprocess.run([workload_path("syscalls"), "getppid", "1000", "0"], check=False, timeout=PATIENCE_S,

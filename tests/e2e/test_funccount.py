@@ -10,7 +10,7 @@ import elf
 import pytest
 from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
 from elf import write_program
-from tool import GETPPID, PATIENCE_S, Tool, scaled, workload_path
+from tool import GETPPID, PATIENCE_S, Live, Tool, scaled, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -37,8 +37,7 @@ BACKENDS = pytest.mark.parametrize(
 @BACKENDS
 def test_user_functions_of_one_process_of_two(workload, without):
     work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
-    with Tool([*without, "-p", work.pid, f"{CALLS}:leaf", f"{CALLS}:branch_?"], program=FUNCCOUNT) as tool:
-        tool.wait_live()
+    with Live([*without, "-p", work.pid, f"{CALLS}:leaf", f"{CALLS}:branch_?"], program=FUNCCOUNT) as tool:
         other.run()
         work.run()
         text = parse_calls(tool.end().ok().out)
@@ -165,8 +164,7 @@ def test_functions_of_one_name_are_counted_by_themselves(workload):
 def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     pie = workload_path("calls-pie")
     works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
-    with Tool([f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
-        tool.wait_live()
+    with Live([f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
         for work in works:
             work.run()
         text = parse_calls(tool.end().ok().out)
@@ -195,8 +193,7 @@ def test_top_shows_the_most_frequent(workload):
 def test_json_is_a_line_per_report(workload):
     work = workload("calls", 30, 20, 10)
     before = time.time()
-    with Tool(["--json", f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
-        tool.wait_live()
+    with Live(["--json", f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
         work.run()
         result = tool.end().ok()
     (report,) = parse_json(result.out)
@@ -214,8 +211,7 @@ def test_json_is_a_line_per_report(workload):
 @pytest.mark.needs("machine")
 def test_json_of_intervals(workload):
     work = workload("syscalls", "getppid", 2_000, 0, 1)
-    with Tool(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
-        tool.wait_live()
+    with Live(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
         work.run()
         tool.wait_for("stdout", rb"(.*\n){4}")
         reports = parse_json(tool.end().ok().out)

@@ -7,7 +7,7 @@ import shutil
 import struct
 
 import pytest
-from tool import GETPPID, Tool, read_folded, stackcount, workload_path
+from tool import GETPPID, read_folded, stackcount, workload_path
 
 
 def put(f, at, data):
@@ -76,8 +76,7 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     path = tmp_path / "wide"
     shutil.copy(workload_path("syscalls"), path)
     widen_section(path, b".eh_frame", 200 << 30)
-    with Tool(["-f", "-U", GETPPID, "--", path, "--quiet", "getppid", "10", "0"]) as tool:
-        result = tool.wait().ok()
+    result = stackcount("-f", "-U", GETPPID, "--", path, "--quiet", "getppid", "10", "0").ok()
     assert "wide: skipping .eh_frame: larger than 512 MiB" in result.err
 
 
@@ -107,8 +106,7 @@ def test_debug_information_of_any_size_takes_no_time(tmp_path, section, change, 
     path = tmp_path / "wide"
     shutil.copy(workload_path("inlined"), path)
     widen_section(path, section.encode(), WIDE, **change)
-    with Tool(["--lines", "-f", "-U", GETPPID, "--", path, "--quiet", "20"]) as tool:
-        result = tool.wait().ok()
+    result = stackcount("--lines", "-f", "-U", GETPPID, "--", path, "--quiet", "20").ok()
     assert result.err.count(f"wide: {why}") == 1, result
     ((parts, count),) = read_folded(result.out)
     assert count == 20 and "run" in parts, result

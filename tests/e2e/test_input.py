@@ -21,25 +21,9 @@ from pathlib import Path
 import pytest
 from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, with_mounts
 from names import run
-from tool import (
-    GETPPID,
-    STACKCOUNT,
-    PATIENCE_S,
-    WAITING_PARSER,
-    Tool,
-    Workload,
-    chains,
-    check_refused,
-    preloaded,
-    read_folded,
-    stackcount,
-    trace,
-    unread,
-    wait_for_file,
-    wait_idle,
-    wait_until_asking,
-    workload_path,
-)
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, WAITING_PARSER, Live, Tool, Workload, chains, check_refused
+from tool import preloaded, read_folded, stackcount, trace, unread, wait_for_file, wait_idle, wait_until_asking
+from tool import workload_path
 
 FAILED, USAGE = 1, 2
 CALLS = workload_path("calls")
@@ -118,8 +102,7 @@ def test_kernel_without_kprobes_says_so_and_what_works():
 @pytest.mark.needs("machine")
 def test_pid_that_ends_while_traced_is_no_error(workload):
     work = workload("syscalls", "getppid", 30, 0)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.run()
         work.close()
         result = tool.end().ok()
@@ -130,8 +113,7 @@ def test_pid_that_ends_while_traced_is_no_error(workload):
 @pytest.mark.needs("uprobes")
 def test_pid_that_ends_while_its_functions_are_traced_is_no_error(workload):
     work = workload("calls", 30, 0, 0)
-    with Tool(["-f", "-p", work.pid, f"{CALLS}:leaf"]) as tool:
-        tool.wait_live()
+    with Live(["-f", "-p", work.pid, f"{CALLS}:leaf"]) as tool:
         work.run()
         work.close()
         result = tool.end().ok()
@@ -203,8 +185,7 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
     wrap = [*with_mounts(MOUNT_READ_ONLY), *with_capabilities(*held)]
     opens = kernel.opens_perf_uprobes if event == LEAF else kernel.opens_perf_events
     works = opens(wrap) or (multi and kernel.NEEDS[multi]())
-    with Tool(["-D", "0.2", event], wrap=wrap, preexec_fn=lock_any_memory) as tool:
-        result = tool.wait()
+    result = stackcount("-D", "0.2", event, wrap=wrap, preexec_fn=lock_any_memory)
     if works:
         assert "Tracing 1 functions" in result.ok().out
     else:
@@ -237,8 +218,7 @@ def test_capabilities_that_are_enough_count(workload, sysctl):
     sysctl("kernel.perf_event_paranoid", 2)
     work = workload("syscalls", "getppid", 30, 0)
     wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon", "sys_ptrace")]
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID], wrap=wrap, preexec_fn=lock_any_memory) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", work.pid, GETPPID], wrap=wrap, preexec_fn=lock_any_memory) as tool:
         expected = work.run()
         assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
 
@@ -250,8 +230,7 @@ def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
     for held, works in (("bpf", "perfmon"), False), (("bpf", "perfmon", "dac_read_search"), True):
         wrap = [*WITH_TRACEFS, *with_capabilities(*held, nobody=True)]
         args = ["-D", "0.2", event]
-        with Tool(args, program=public_copy, wrap=wrap, preexec_fn=lock_any_memory, cwd="/") as tool:
-            result = tool.wait()
+        result = stackcount(*args, program=public_copy, wrap=wrap, preexec_fn=lock_any_memory, cwd="/")
         if works:
             assert "Tracing " in result.ok().out
         else:
@@ -323,8 +302,7 @@ def refuse_bpf(code):
 @pytest.mark.parametrize("wrap", [(), ("setpriv", "--bounding-set", "-sys_resource")])
 def test_a_filter_that_refuses_bpf_is_named(code, words, wrap):
     """It is no limit of memory, though the error is the same one."""
-    with Tool([GETPPID], wrap=wrap, preexec_fn=lambda: refuse_bpf(code)) as tool:
-        result = tool.wait()
+    result = stackcount(GETPPID, wrap=wrap, preexec_fn=lambda: refuse_bpf(code))
     check_refused(result, FAILED, r"bpf\(2\)", "seccomp", words)
     assert "memory" not in result.err and "MEMLOCK" not in result.err and "frame pointers" not in result.err, result
 
@@ -335,8 +313,7 @@ def test_children_are_heard_of_where_the_parent_ignored_their_end(how):
     """An ignored SIGCHLD is inherited."""
     command = [workload_path("syscalls"), "--quiet", "getppid", "30", "0"]
     ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
-    with Tool(["-U", "-f", how, GETPPID, "--", *command], preexec_fn=ignore) as tool:
-        result = tool.wait().ok()
+    result = stackcount("-U", "-f", how, GETPPID, "--", *command, preexec_fn=ignore).ok()
     assert [count for _, count in read_folded(result.out)] == [30], result
     assert "exited with status 0" in result.err, result
 
@@ -351,16 +328,14 @@ def test_children_are_heard_of_where_the_parent_ignored_their_end(how):
     ids=["none", "another"],
 )
 def test_a_proc_that_does_not_show_us_is_told(wrap):
-    with Tool(["-U", "-f", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "30", "0"], wrap=wrap) as tool:
-        result = tool.wait().ok()
+    result = stackcount("-U", "-f", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "30", "0", wrap=wrap).ok()
     assert sum(count for _, count in read_folded(result.out)) == 30, result
     assert result.err.count("/proc is not mounted, or belongs to another PID namespace") == 1, result
 
 
 @pytest.mark.needs("path of its own")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
-    with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
-        result = tool.wait()
+    result = stackcount("-D", "0.5", "t:sched:sched_switch", wrap=with_mounts(UNMOUNT))
     if result.status != 0:
         check_refused(result, FAILED, "mount", "tracefs")
     else:
@@ -483,8 +458,7 @@ def test_foreign_names_are_made_visible_in_lists_and_messages():
 
 @pytest.mark.needs("machine")
 def test_many_single_events_are_told_beforehand():
-    with Tool(["-K", "-p", os.getpid(), "t:syscalls:sys_enter_*"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-p", os.getpid(), "t:syscalls:sys_enter_*"]) as tool:
         result = tool.end().ok()
     assert re.search(r"^stackcount: \d{3} probes need one event each: the kernel may take \d+ s", result.err, re.M)
 
@@ -567,8 +541,7 @@ def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_pat
 @pytest.mark.needs("uprobes")
 def test_second_interrupt_is_obeyed_while_probes_are_taken_away(tmp_path):
     mark = f"MARK={tmp_path}"
-    with Tool([LEAF], env=preloaded(tmp_path, ENDLESS_CLOSE)) as tool:
-        tool.wait_live()
+    with Live([LEAF], env=preloaded(tmp_path, ENDLESS_CLOSE)) as tool:
         tool.send(signal.SIGINT)
         deadline = time.monotonic() + PATIENCE_S
         while not (remover := find_detaching(mark.encode())):
@@ -622,8 +595,7 @@ def bpf_ids(command):
 def test_nothing_is_left_behind(number):
     import time
 
-    with Tool(["t:sched:sched_switch", f"{CALLS}:leaf"]) as tool:
-        tool.wait_live()
+    with Live(["t:sched:sched_switch", f"{CALLS}:leaf"]) as tool:
         made = ids_of(tool.pid)
         assert all(made.values()), made
         tool.send(number)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from contained import Contained
-from snoop import folded_chains, read_json, snoop
+from snoop import folded_chains, live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, trace, workload_path
+from tool import GETPPID, PATIENCE_S, Live, Tool, chains, read_folded, trace, workload_path
 
 JIT = workload_path("jit")
 NOBODY = 65534
@@ -108,8 +108,7 @@ def test_names_are_shown_raw_and_break_nothing(jit):
 @pytest.mark.needs("machine")
 def test_an_event_says_which_map(jit):
     work = jit("=0:made", "@0:3")
-    with snoop("--json", "-U", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-U", "-p", work.pid, GETPPID) as tool:
         work.run()
         result = tool.end().ok()
     assert [event.chain for event in read_json(result.out)] == [chain("made")] * 3, result
@@ -119,8 +118,7 @@ def test_an_event_says_which_map(jit):
 @pytest.mark.needs("machine")
 def test_a_map_that_grows(jit):
     work = jit("=0:first", "@0:10", ",", "=1:second", "@1:20", "=2:third", "@2:30")
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("paused")
         tool.wait_looked()
         work.go()
@@ -133,8 +131,7 @@ def test_a_map_that_grows(jit):
 def test_a_name_that_is_told_late(jit):
     """What had none has it with the next event."""
     work = jit("@0:5", ",", "=0:late", "@0:5")
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         work.go()
         tool.wait_for("stdout", rb"(.*call_made;\[unknown\] 1\n){5}")
         work.go().finish()
@@ -158,8 +155,7 @@ def work_with_looks(tool, work):
 def test_a_function_in_the_place_of_another(jit):
     """One stack of addresses, three functions: by the time of the hit."""
     work = jit(*REPLACED)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         expected = work_with_looks(tool, work)
         result = tool.end().ok()
     assert expected == {chain("first"): 100, chain("second"): 50, chain("third"): 20}
@@ -169,8 +165,7 @@ def test_a_function_in_the_place_of_another(jit):
 @pytest.mark.needs("machine")
 def test_what_was_named_in_an_interval_stays_so(jit):
     work = jit("=0:first", "@0:10", ",", "=0:second", ",", "@0:20")
-    with Tool(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("paused")
         tool.wait_for_sum(rb"first (\d+)$", 10)
         work.go().wait_for("paused")
@@ -190,8 +185,7 @@ def test_what_was_named_in_an_interval_stays_so(jit):
 def test_processes_that_end_at_once(wrap):
     """Over, most of them, when they are heard of: their user is known from the hit."""
     n = 20
-    with Tool(["-U", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", GETPPID]) as tool:
         processes = [subprocess.Popen([*wrap, JIT, "--quiet", f"=0:made_{i % 2}", "@0:3"]) for i in range(n)]
         assert [process.wait(PATIENCE_S) for process in processes] == [0] * n
         result = tool.end().ok()
@@ -211,8 +205,7 @@ def test_a_container(tmp_path, where):
         names_all("wrong")(Path(f"/proc/{work.pid}/root/tmp/perf-{work.pid}.map"))
         with map_at("/tmp/perf-1.map", names_all("wrong")):
             with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")):
-                with Tool(["-U", "-f", GETPPID], wrap=enter) as tool:
-                    tool.wait_live()
+                with Live(["-U", "-f", GETPPID], wrap=enter) as tool:
                     expected = work.run()
                     tool.wait_looked()
                     work.close()
@@ -226,8 +219,7 @@ def test_an_agent_may_write_it_outside(tmp_path):
     """Where the process has none, by its number here."""
     with Contained("jit", tmp_path, "@0:30", own_pids=True) as work:
         with map_at(f"/tmp/perf-{work.pid}.map", names_all("by_an_agent")):
-            with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-                tool.wait_live()
+            with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
                 work.run()
                 result = tool.end().ok()
     assert chains(result) == {chain("by_an_agent"): 30}, result
@@ -253,8 +245,7 @@ REFUSED = {
 def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     make, words = REFUSED[kind]
     work = workload("jit", "@0:10", ",", "@1:5")
-    with map_at(f"/tmp/perf-{work.pid}.map", make), Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with map_at(f"/tmp/perf-{work.pid}.map", make), Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("paused")
         tool.wait_looked()
         work.go()
@@ -284,8 +275,7 @@ def test_whose_file_it_is(owner, name):
         process.stdout.readline()
         with map_at(f"/tmp/perf-{process.pid}.map", names_all("made")) as path:
             os.chown(path, owner, 0)
-            with Tool(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
-                tool.wait_live()
+            with Live(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
                 process.communicate(b"\n", timeout=PATIENCE_S)
                 result = tool.end().ok()
     finally:
@@ -369,8 +359,7 @@ def test_java(tmp_path):
             assert java.poll() is None
         maps = Path(f"/proc/{java.pid}/maps").read_text()
         (library,) = set(re.findall(r"/\S*/libjvm\.so$", maps, re.M))
-        with map_at(f"/tmp/perf-{java.pid}.map"), Tool(["-f", "-p", java.pid, f"{library}:JVM_Yield"]) as tool:
-            tool.wait_live()
+        with map_at(f"/tmp/perf-{java.pid}.map"), Live(["-f", "-p", java.pid, f"{library}:JVM_Yield"]) as tool:
             java.stdin.write(b"\n")
             assert java.stdout.readline() == b"done\n"
             subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True, capture_output=True)

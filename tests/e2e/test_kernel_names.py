@@ -6,7 +6,7 @@ import re
 
 import pytest
 from loop_module import delete_loop, insert_loop
-from tool import STACKSNOOP, Tool, read_folded
+from tool import STACKSNOOP, Live, read_folded
 
 
 PRINTK = "t:bpf_trace:bpf_trace_printk"
@@ -37,8 +37,7 @@ def lines(result):
 def test_events_have_the_program_that_was_there(workload):
     """Each program waits until its last event is printed, so that each can be known."""
     work = workload("programs", N, "slowly")
-    with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
         for i in range(N):
             work.go().wait_for(f"late_{i}")
             tool.wait_for("stdout", rb"(?s)(^late_%d;[^\n]*\n.*){%d}" % (i, i + 1))
@@ -51,8 +50,7 @@ def test_events_have_the_program_that_was_there(workload):
 @pytest.mark.needs("machine")
 def test_events_of_programs_in_haste_have_no_wrong_name(workload):
     work = workload("programs", N)
-    with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
         work.run()
         tool.wait_for("stdout", rb"(?:^late_[^\n]*\n(?:(?!late_)[^\n]*\n)*){%d}" % (N * (N + 1) // 2))
         result = tool.end()
@@ -66,8 +64,7 @@ def test_events_of_programs_in_haste_have_no_wrong_name(workload):
 def test_rows_have_a_programs_name_where_it_is_sure(workload, how):
     """All but the last program are gone; rows of theirs may have become rows of the last."""
     work = workload("programs", N)
-    with Tool(["-K", "-f", *how, PRINTK]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", *how, PRINTK]) as tool:
         work.run()
         result = tool.end()
     rows = [(OURS.search(caller(parts)), n) for parts, n in lines(result)]
@@ -80,8 +77,7 @@ def test_rows_have_a_programs_name_where_it_is_sure(workload, how):
 @pytest.mark.needs("machine")
 def test_rows_have_the_name_of_a_program_loaded_later(workload):
     work = workload("programs", 1)
-    with Tool(["-K", "-f", "-i", "0.2", PRINTK, "t:sched:sched_switch"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", "-i", "0.2", PRINTK, "t:sched:sched_switch"]) as tool:
         tool.wait_for("stdout", rb"__schedule")  # names were looked up before
         work.run()
         tool.wait_for("stdout", rb";bpf_prog_[0-9a-f]{16}_late_0;bpf_trace_printk 1$")
@@ -92,8 +88,7 @@ def test_rows_have_the_name_of_a_program_loaded_later(workload):
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_module_that_is_gone_leaves_frames_without_names(is_gone):
     delete_loop()
-    with Tool(["-K", "-f", "__blk_mq_alloc_disk"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", "__blk_mq_alloc_disk"]) as tool:
         insert_loop()
         if is_gone:
             assert delete_loop() == 0

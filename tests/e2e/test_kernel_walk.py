@@ -13,7 +13,7 @@ import kernel
 import pytest
 from kernel_walks import BY_TABLES, COMPARE, Walks, compare
 from loop_module import delete_loop, insert_loop
-from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, read_folded, scaled, trace
+from tool import GETPPID, STACKCOUNT, STACKSNOOP, Live, Tool, read_folded, scaled, trace
 
 pytestmark = pytest.mark.needs("kernel tables")
 newest = pytest.mark.needs("newest kernel")
@@ -133,8 +133,7 @@ def test_each_hit_counts_once_while_the_walks_begin(options):
 
 @pytest.mark.needs("machine", "uprobes")
 def test_user_events_need_no_tables_of_the_kernel():
-    with Tool(["--debug", "c:malloc"]) as tool:
-        tool.wait_live()
+    with Live(["--debug", "c:malloc"]) as tool:
         time.sleep(0.5)  # they would be made meanwhile
         assert "kernel stacks:" not in tool.end().ok().err
 
@@ -179,8 +178,7 @@ def test_a_difference_makes_the_helper_walk_all(sysctl):
     limit = Path("/proc/sys/kernel/perf_event_max_stack")
     pretend = kernel.with_mounts(f"echo 127 >/tmp/limit; mount --bind /tmp/limit {limit} || exit 99\n")
     sysctl("kernel.perf_event_max_stack", 2)
-    with Tool(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
-        tool.wait_live()
+    with Live(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
         for _ in range(200):
             time.sleep(0.05)
         result = tool.end().ok()

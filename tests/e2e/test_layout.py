@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from text import parse_text
-from tool import GETPPID, Tool, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, Live, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -125,8 +125,7 @@ def test_folded_with_a_delimiter_and_the_process(workload):
 @pytest.mark.needs("machine")
 def test_folded_with_intervals_and_time_stays_folded(workload):
     work = workload("syscalls", "getppid", 500, 500, 1)
-    with Tool(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:
         work.run()
         result = tool.wait().ok()
     assert sum(count for _, count in read_folded(result.out)) == 1000

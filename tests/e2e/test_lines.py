@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from tool import BUILD, GETPPID, TOP, Tool, read_folded, trace, user_chain
+from tool import BUILD, GETPPID, TOP, Live, read_folded, trace, user_chain
 from text import parse_text
 
 pytestmark = pytest.mark.needs("machine")
@@ -73,8 +73,7 @@ def test_without_the_option_there_are_none(workload):
 def test_events_have_them_as_members(workload):
     work = workload("inlined", 1)
     options = ["--lines", "-U", "--json", "-n", "1", "-p", work.pid, GETPPID]
-    with Tool(options, program=str(BUILD / "stacksnoop")) as tool:
-        tool.wait_live()
+    with Live(options, program=str(BUILD / "stacksnoop")) as tool:
         work.run()
         event = json.loads(tool.wait().ok().out)
     frames = event["user"][:4]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from contained import Contained
 from processes import WARDEN, few_files, helpers
-from snoop import read_json, snoop
+from snoop import live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, TOP, Tool, chains, check_account, check_own, check_refused, ending, own_copy
-from tool import read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, chains, check_account, check_own, check_refused, ending
+from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -80,8 +80,7 @@ def trace_copies(program, folder, limit, n, others=0):
     a table it is open for a moment only, and perhaps before others are kept.) Behind them @others run that are not hit.
     """
     copies = folder / f"p{os.getpid()}x"
-    with Tool(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
         run_shell(COPIES, program, copies, n)
         deadline = time.monotonic() + PATIENCE_S
         is_kept = False
@@ -138,8 +137,7 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
 @pytest.mark.parametrize("limit", range(FEWEST + 4, FEWEST + 19, 3))
 def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     """It runs all the same: records of processes can be done without."""
-    with Tool(["-U", "-D", "0.1", GETPPID], preexec_fn=few_files(limit)) as tool:
-        result = tool.wait()
+    result = stackcount("-U", "-D", "0.1", GETPPID, preexec_fn=few_files(limit))
     lines = result.err.splitlines()
     assert result.status == 0 and result.err.count("see ulimit -Hn") <= 2, result
     assert all(line.startswith("stackcount: ") and "libbpf" not in line and "-24" not in line for line in lines), result
@@ -149,8 +147,7 @@ def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
 @pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14, 16, 46)])
 def test_events_leave_descriptors_to_the_rest(limit):
     """Those that there is none for are told; the run has its timer and its report."""
-    with Tool(["-f", "-D", "0.1", "t:sched:*"], preexec_fn=few_files(limit)) as tool:
-        result = tool.wait()
+    result = stackcount("-f", "-D", "0.1", "t:sched:*", preexec_fn=few_files(limit))
     assert result.status == 0 and "set a timer" not in result.err, result
     assert read_folded(result.out), result
     assert ("could not be traced" in result.err) == (limit < FEWEST + 8), result
@@ -162,8 +159,7 @@ def test_events_leave_descriptors_to_the_rest(limit):
 @pytest.mark.needs("path of its own")
 def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
     own = own_copy("lives-one", tmp_path)
-    with Tool(["-U", "-P", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", GETPPID]) as tool:
         run_shell(REPEAT, MANY, own, 3)
         result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
     ours = by_process(result, [own.name])
@@ -175,8 +171,7 @@ def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
 @pytest.mark.needs("machine", "uprobes")
 def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
     own = own_copy("calls", tmp_path)
-    with Tool(["-f", f"{own}:leaf", f"{own}:leaf_bare"]) as tool:
-        tool.wait_live()
+    with Live(["-f", f"{own}:leaf", f"{own}:leaf_bare"]) as tool:
         run_shell(REPEAT, MANY, own, "--quiet", 3, 2, 1)
         result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
     check_account(result, 6 * MANY)
@@ -193,8 +188,7 @@ def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
 @pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_in_one_process():
     """Equal addresses are other functions in the next program."""
-    with Tool(["-U", "-P", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", GETPPID]) as tool:
         process = subprocess.Popen([ONE, "3", TWO, "5", ONE, "7"])
         assert process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
@@ -206,8 +200,7 @@ def test_programs_that_follow_each_other_in_one_process():
 
 @pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_as_events():
-    with snoop("--json", "-U", GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-U", GETPPID) as tool:
         process = subprocess.Popen([ONE, "300", TWO, "500", ONE, "700"])
         assert process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
@@ -219,8 +212,7 @@ def test_programs_that_follow_each_other_as_events():
 @pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_execs(workload):
     """What it ran first is known from a look at it, what it runs then from its records."""
-    with workload("lives-one", 3, TWO, 5) as work, Tool(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with workload("lives-one", 3, TWO, 5) as work, Live(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
         work.process.stdin.write(b"\n")
         assert work.process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
@@ -233,8 +225,7 @@ def test_a_process_that_was_there_before_execs(workload):
 @pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_hits_and_is_gone(workload, tmp_path):
     own = own_copy("lives-one", tmp_path)
-    with workload(own, 1) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with workload(own, 1) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
         work.process.stdin.write(b"\n")
         work.process.stdin.close()
         work.process.wait(PATIENCE_S)
@@ -291,8 +282,7 @@ def test_a_number_that_is_used_again(tmp_path, where):
     one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
     with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
         enter = ["nsenter", "-t", str(holder), "-p", "-m"]
-        with Tool(["-U", "-P", GETPPID], wrap=enter if where == "inside" else ()) as tool:
-            tool.wait_live()
+        with Live(["-U", "-P", GETPPID], wrap=enter if where == "inside" else ()) as tool:
             run_shell(SAME_NUMBER, times, one, two, wrap=enter)
             result = end_inner(tool) if where == "inside" else tool.end().ok()
     found = by_process(result, (one.name, two.name))
@@ -313,8 +303,7 @@ def test_numbers_of_the_whole_machine_that_are_used_again(machine, tmp_path):
     last = max(last, 1000)
     times = scaled(50, least=10)
     one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
-    with Tool(["-U", "-P", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", GETPPID]) as tool:
         run_shell(script, times, one, two, last)
         result = tool.end().ok()
     found = by_process(result, (one.name, two.name))
@@ -353,8 +342,7 @@ def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
     with Contained("calls-pie", other_program, 3, 2, 0) as work:
         enter = ["nsenter", "-t", str(work.pid), "-m"] if where == "inside" else []
-        with Tool(["-f", "-p", work.pid, "/bin/program:leaf"], wrap=enter) as tool:
-            tool.wait_live()
+        with Live(["-f", "-p", work.pid, "/bin/program:leaf"], wrap=enter) as tool:
             expected = work.run()
             wait_until_read(tool)
             work.close()
@@ -364,8 +352,7 @@ def test_a_root_of_its_own(other_program, where):
 
 @pytest.mark.needs("machine")
 def test_a_root_of_its_own_at_a_tracepoint(other_program):
-    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", GETPPID]) as tool:
         with Contained("syscalls", other_program, "getppid", 30, 20) as work:
             expected = work.run()
             wait_until_read(tool)
@@ -382,8 +369,7 @@ FAR = workload_path("libfar.so")
 
 @pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another(workload):
-    with workload("swap", LATE, NEXT, 100, 0, "self") as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with workload("swap", LATE, NEXT, 100, 0, "self") as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
         wait_until_read(tool)
         work.go()
@@ -396,8 +382,7 @@ def test_a_library_in_the_place_of_another(workload):
 @pytest.mark.parametrize("n", [1, 300])
 def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     """The first hit in each is told apart from what was mapped just before and just behind."""
-    with workload("flip", LATE, FAR, n) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with workload("flip", LATE, FAR, n) as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go()
         expected = work.finish()
         result = tool.end().ok()
@@ -407,8 +392,7 @@ def test_libraries_that_replace_each_other_within_microseconds(workload, n):
 @pytest.mark.needs("machine")
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, tmp_path):
     own = own_copy("dl", tmp_path)
-    with workload(own, LATE, 10) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
         work.go().wait_for("loading")
         work.go()
         expected = work.finish()
@@ -431,8 +415,7 @@ def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path
 @pytest.mark.needs("machine")
 def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload, tmp_path):
     own = own_copy("sharer", tmp_path)
-    with workload(own, LATE, 10) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
         work.go().wait_for("made")
         wait_until_read(tool)
         work.go()
@@ -460,8 +443,7 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
         process.stdout.readline()
         if when == "before":
             make_the_change()
-        with Tool(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
-            tool.wait_live()
+        with Live(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
             if when == "after":
                 make_the_change()
             process.communicate(b"\n", timeout=PATIENCE_S)
@@ -483,8 +465,7 @@ def test_programs_without_build_id_in_one_file(tmp_path):
         subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", of, program], check=True)
     one_file = tmp_path / PROGRAM
     script = 'for i in 1 2 3 4 5; do for p in "$2" "$3"; do cat "$p" >"$1"; chmod +x "$1"; "$1" --quiet 4; done; done'
-    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", GETPPID]) as tool:
         subprocess.run(["sh", "-c", script, "sh", one_file, *programs], check=True, timeout=PATIENCE_S)
         result = tool.end().ok()
     sums = Counter()
@@ -527,8 +508,7 @@ def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
     """The tool only looks when its process has ended."""
     program = tmp_path / "q (deleted)"
     subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ONE, program], check=True)
-    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
         subprocess.run([program, "--quiet", "7"], check=True, timeout=PATIENCE_S)
         tool.send(signal.SIGCONT)
@@ -540,8 +520,7 @@ def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
 def test_a_path_that_is_too_long_is_no_anonymous_memory(tmp_path):
     script = 'cd "$1"; n=0; d=$(printf %0200d 0); while [ $n -lt 22 ]; do mkdir $d; cd -P $d; n=$((n + 1)); done'
     run_it = f'{script}; cp "$2" program; ./program --quiet 7'
-    with Tool(["-U", "-f", "-v", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-v", GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
         subprocess.run(["bash", "-ec", run_it, "bash", tmp_path, ONE], check=True, timeout=PATIENCE_S)
         tool.send(signal.SIGCONT)
@@ -564,8 +543,7 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
         shutil.copy(ONE, tmp_path / PROGRAM)
     if known_by is None:
         shutil.copy(CALLS, tmp_path / PROGRAM)
-    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-P", "-f", GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
         subprocess.run([*ALONE, ON_OWN_TMPFS, "sh", tmp_path, ONE], check=True, timeout=PATIENCE_S)
         if known_by == "another process":
@@ -621,8 +599,7 @@ def test_a_process_that_names_itself_otherwise(tmp_path):
 def test_lines_that_read_the_same_are_one(options):
     """At addresses that differ from process to process, which folded does not show."""
     program = workload_path("calls-pie")
-    with Tool(["-f", *options, f"{program}:leaf"]) as tool:
-        tool.wait_live()
+    with Live(["-f", *options, f"{program}:leaf"]) as tool:
         for _ in range(5):
             subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
         result = tool.end().ok()
@@ -635,8 +612,7 @@ def test_equal_names_in_different_files_stay_apart(tmp_path):
     copies = [tmp_path / "first", tmp_path / "second"]
     for copy in copies:
         shutil.copy(workload_path("calls-pie"), copy)
-    with Tool(["-f", *(f"{copy}:leaf" for copy in copies)]) as tool:
-        tool.wait_live()
+    with Live(["-f", *(f"{copy}:leaf" for copy in copies)]) as tool:
         for copy in copies * 3:
             subprocess.run([copy, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
         result = tool.end().ok()
@@ -657,8 +633,7 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
     work = workload(program, 100, 900)
     if is_late:
         work.go().wait_for("ended")
-    with Tool([*walk, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*walk, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         if not is_late:
             work.go().wait_for("ended")
             tool.wait_idle()
@@ -675,11 +650,9 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
 
 @pytest.mark.needs("machine")
 def test_without_user_stacks_nothing_is_followed():
-    with Tool(["-K", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", GETPPID]) as tool:
         alone = tool.n_perf_events()
-    with Tool(["-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-f", GETPPID]) as tool:
         followed = tool.n_perf_events()
     # Of each CPU, the second tells build IDs, the last who shares memory.
     assert followed == alone + 3 * os.cpu_count() and alone <= os.cpu_count()
@@ -689,8 +662,7 @@ def test_without_user_stacks_nothing_is_followed():
 def test_records_that_were_lost_are_told_of(workload, tmp_path):
     """While the tool does not run, more comes than there is room for."""
     own = own_copy("syscalls", tmp_path)
-    with workload(own, "getppid", 30, 20) as work, Tool(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with workload(own, "getppid", 30, 20) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
         run_shell(REPEAT, 6000, "/bin/true")
         tool.send(signal.SIGCONT)

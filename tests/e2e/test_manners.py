@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from samples import Samples
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live
 
 pytestmark = pytest.mark.needs("machine", "unwinding")
 
@@ -16,8 +16,7 @@ NICE = 16  # of the fields of /proc/PID/stat behind the name
 
 @pytest.mark.walk("dwarf")
 def test_it_keeps_the_priority_it_was_given():
-    with Tool(["t:syscalls:sys_enter_sethostname"], wrap=["nice", "-n", "7"]) as tool:
-        tool.wait_live()
+    with Live(["t:syscalls:sys_enter_sethostname"], wrap=["nice", "-n", "7"]) as tool:
         stats = [path.read_text() for path in Path(f"/proc/{tool.pid}/task").glob("*/stat")]
         given = {stat.rsplit(")", 1)[1].split()[NICE] for stat in stats}
         assert len(stats) > 1 and given == {str(min(os.nice(0) + 7, 19))}
@@ -31,8 +30,7 @@ N_CALLS = 50
 @pytest.mark.walk("fp")
 @pytest.mark.parametrize("program", [(), ("-K",)])
 def test_perf_events_of_others_at_a_tracepoint_go_on(program):
-    with Samples("syscalls/sys_enter_getsid") as samples, Tool([*program, "-f", GETSID]) as tool:
-        tool.wait_live()
+    with Samples("syscalls/sys_enter_getsid") as samples, Live([*program, "-f", GETSID]) as tool:
         before = samples.n()
         for _ in range(N_CALLS):
             os.getsid(0)
@@ -43,8 +41,7 @@ def test_perf_events_of_others_at_a_tracepoint_go_on(program):
 @pytest.mark.walk("fp")
 @pytest.mark.parametrize("tracepoint", ["task/task_newtask", "sched/sched_process_fork"])
 def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
-    with Samples(tracepoint) as samples, Tool(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
-        tool.wait_live()
+    with Samples(tracepoint) as samples, Live(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
         before = samples.n()
         for _ in range(N_CALLS):
             pid = os.fork()

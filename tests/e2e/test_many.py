@@ -10,7 +10,7 @@ import elf
 import pytest
 from elf import write_program
 from text import parse_text
-from tool import Tool, chains, check_refused, read_folded, stackcount, trace, workload_path
+from tool import Live, Tool, chains, check_refused, read_folded, stackcount, trace, workload_path
 
 
 LIMIT = 200_000  # of places in a run
@@ -27,8 +27,7 @@ def test_60000_functions_are_listed(tmp_path):
 @pytest.mark.needs("uprobe.multi")
 def test_60000_functions_are_counted(tmp_path):
     program = write_program(tmp_path / "many", 60_000, called=[0, 30_000, 59_999])
-    with Tool(["-f", f"{program}:*", "--", program]) as tool:
-        tool.wait_live()
+    with Live(["-f", f"{program}:*", "--", program]) as tool:
         result = tool.wait().ok()
     assert "Tracing 60000 functions" in result.err
     counted = {parts[-1]: count for parts, count in read_folded(result.out)}
@@ -60,8 +59,7 @@ THOUSANDS = [
 def test_thousands_of_functions_take_no_event_each(workload, pattern, least):
     """One function that the kernel refuses does not cost the others."""
     work = workload("calls", 1, 0, 0)  # c: is what this process has mapped
-    with Tool(["-p", work.pid, pattern]) as tool:
-        tool.wait_live()
+    with Live(["-p", work.pid, pattern]) as tool:
         n_events = tool.n_perf_events()
         result = tool.end().ok()
     assert parse_text(result.out).n_functions > least

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool import GETPPID, Tool, ending, read_folded, user_chain, workload_path
+from tool import GETPPID, Live, ending, read_folded, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("guest", "newest kernel", "unwinding")
 
@@ -52,8 +52,7 @@ def test_hits_in_nmis_and_below_them_are_exact(workload):
         workload("calls-nofp", CALLS, 2 * CALLS, 0, cpus=[0]),
     ]
     events = ["t:nmi:nmi_handler", GETPPID, f"{workload_path('calls-nofp')}:leaf"]
-    with Tool(["--self", "-d", "-f", *events]) as tool:
-        tool.wait_live()
+    with Live(["--self", "-d", "-f", *events]) as tool:
         nmis, expected = run_below_nmis(tool, works)
         result = tool.end().ok()
     in_nmis, on_programs, found = 0, 0, Counter()

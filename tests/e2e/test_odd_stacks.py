@@ -16,8 +16,8 @@ from pathlib import Path
 import programs
 import pytest
 from kernel import DEVICES, MOUNT, with_mounts
-from snoop import snoop
-from tool import GETPPID, Tool, Workload, chains, read_folded, trace, workload_path
+from snoop import live_snoop, snoop
+from tool import GETPPID, Live, Tool, Workload, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 
@@ -44,8 +44,7 @@ def ways(result):
 
 
 def check_ways(how, expected):
-    with Tool([*DWARF, GETPPID, "--", workload_path(f"ways-{how}"), "--quiet", 50]) as tool:
-        result = tool.wait()
+    result = stackcount(*DWARF, GETPPID, "--", workload_path(f"ways-{how}"), "--quiet", 50)
     assert result.lost == 0 and ways(result) == expected, result
 
 
@@ -65,8 +64,7 @@ def test_each_way(how):
 @pytest.mark.parametrize("what, frames", [("signals-static", "__restore_rt;on_signal;hit"),
                                           ("ways-static", "__start_context;in_coroutine;hit")])
 def test_what_was_put_on_the_stack_without_a_call_is_named_at_its_first_byte(what, frames):
-    with Tool([*DWARF, GETPPID, "--", workload_path(what), "--quiet", 50, *[20] * (what != "ways-static")]) as tool:
-        result = tool.wait()
+    result = stackcount(*DWARF, GETPPID, "--", workload_path(what), "--quiet", 50, *[20] * (what != "ways-static"))
     found = {";".join(parts[-3:]) for parts, _ in read_folded(result.ok().out)}
     assert frames in found, result
 
@@ -126,16 +124,14 @@ def test_a_program_that_has_just_begun_is_at_its_entry_point():
     """It is where an exec leads to, not behind a call of what lies before it: the shell in the dynamic
     linker's _start, the static program in its own."""
     shell = ["--", "sh", "-c", f"{workload_path('ways-static')} --quiet 1"]
-    with Tool([*DWARF, "t:syscalls:sys_exit_execve", *shell]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, "t:syscalls:sys_exit_execve", *shell).ok()
     assert [parts[-1] for parts, _ in read_folded(result.out)].count("_start") == 2, result
 
 
 @pytest.mark.needs("machine")
 def test_behind_a_call_that_never_returns_no_function_begins():
     """Where the next one does, and code that nothing is said of has called: that is not the root."""
-    with Tool([*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5).ok()
     assert [(parts[0], parts[-3:], n) for parts, n in read_folded(result.out)] == [
         ("[cut: no row]", ["said_nothing_of", "stop", "hit"], 5)
     ], result
@@ -145,8 +141,7 @@ def test_behind_a_call_that_never_returns_no_function_begins():
 def test_code_that_nothing_is_said_of_is_no_root(workload):
     """Though rbp is 0 in it, as in the outermost frame."""
     work = workload("dl", workload_path("libbare.so"), 5)
-    with Tool([*DWARF, "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-p", work.pid, GETPPID]) as tool:
         work.go().go()
         work.finish()
         result = tool.end().ok()
@@ -164,8 +159,7 @@ MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:t
 @pytest.mark.parametrize("how", ["nofp", pytest.param("static", marks=machine)])
 def test_who_makes_threads_and_processes(how):
     """No entry of glibc's is about its clone() behind the system call: parent and child stand there."""
-    with Tool([*DWARF, *MAKING, "--", workload_path(f"makers-{how}"), "--quiet", 20]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, *MAKING, "--", workload_path(f"makers-{how}"), "--quiet", 20).ok()
     found = Counter()
     for parts, n in read_folded(result.out):
         at = parts.index("run")
@@ -180,8 +174,7 @@ def test_who_makes_threads_and_processes(how):
 )
 def test_a_child_on_a_stack_of_its_own_has_no_caller(how, call):
     """It comes back from the system call with nothing on it; but that of fork() with all of its parent's."""
-    with Tool([*DWARF, f"t:syscalls:sys_exit_{call}", "--", workload_path(f"makers-{how}"), "--quiet", 20]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, f"t:syscalls:sys_exit_{call}", "--", workload_path(f"makers-{how}"), "--quiet", 20).ok()
     alone = [(parts, n) for parts, n in read_folded(result.out) if len(parts) == 1]
     assert len(alone) == 1 and alone[0][1] == 4 * 20, result
 
@@ -201,8 +194,7 @@ def test_threads_of_the_kernels_own_have_no_user_stack(workload, how):
 @pytest.mark.needs("path of its own")
 def test_threads_of_the_kernels_own_are_followed():
     """As those of a command: they are made by it, though not by fork() or its like."""
-    with Tool(["-K", "-f", "t:sched:sched_switch", "--", workload_path("uring"), "--quiet", 20]) as tool:
-        result = tool.wait().ok()
+    result = stackcount("-K", "-f", "t:sched:sched_switch", "--", workload_path("uring"), "--quiet", 20).ok()
     functions = {part for parts, _ in read_folded(result.out) for part in parts}
     assert "io_sq_thread" in functions and functions & {"io_wq_worker", "io_wqe_worker"}, result
 
@@ -214,8 +206,7 @@ def test_threads_of_the_kernels_own_are_followed():
 def test_a_part_of_a_function_that_is_jumped_to(workload):
     """Its frame was made before: what lies on top of the stack is no return address."""
     work = workload("entries-nofp", 20)
-    with Tool([*DWARF, "-p", work.pid, f"{workload_path('entries-nofp')}:cold_part"]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-p", work.pid, f"{workload_path('entries-nofp')}:cold_part"]) as tool:
         work.run()
         ((parts, n),) = read_folded(tool.end().ok().out)
     assert n == 20 and parts[0] == "_start" and parts[-4:] == ["main", "work_run", "run", "cold_part"], parts
@@ -225,8 +216,7 @@ def test_a_part_of_a_function_that_is_jumped_to(workload):
 def test_a_signal_at_the_end_of_a_system_call(workload):
     """The second of two finds the program at the first one's handler, which has not begun."""
     work = workload("entries-nofp", 20)
-    with snoop(*DWARF, "-p", work.pid, "t:signal:signal_deliver") as tool:
-        tool.wait_live()
+    with live_snoop(*DWARF, "-p", work.pid, "t:signal:signal_deliver") as tool:
         work.run()
         result = tool.end().ok()
     lines = [parts[1:] for parts, n in read_folded(result.out) for _ in range(n)]
@@ -244,8 +234,7 @@ def test_a_signal_at_the_end_of_a_system_call(workload):
 def test_a_library_in_the_place_of_another(workload):
     """Hits before its table is known are marked, and their innermost frames are right."""
     work = workload("swap-nofp", LATE, NEXT, 100, 0, "self")
-    with Tool([*DWARF, "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
         tool.wait_idle()
         work.go()
@@ -265,8 +254,7 @@ def test_a_library_in_the_place_of_another(workload):
 def test_libraries_that_take_turns_at_one_place(workload, who):
     """However fast: none is walked by the table of the one before. Once both are known, all are whole."""
     work = workload("swap-nofp", LATE, NEXT, 5, 1000, who)
-    with snoop(*DWARF, "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop(*DWARF, "-p", work.pid, GETPPID) as tool:
         work.go().wait_for("swapped")
         tool.wait_idle()
         work.go()
@@ -288,8 +276,7 @@ def test_rows_of_libraries_that_take_turns_are_named_apart(workload, who):
     """Their functions are at the same addresses, so that the stacks are the same but for their names."""
     late, following = (workload_path(name) for name in ("liblate.so", "libnext.so"))
     work = workload("swap", late, following, 100, 300, who)
-    with Tool(["-U", "-f", "--unwind", "auto", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "--unwind", "auto", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
         work.go()
         expected = work.finish()
@@ -304,8 +291,7 @@ def test_rows_of_libraries_that_take_turns_are_named_apart(workload, who):
 def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload):
     """The children have ended when their records are read. Each hit by its number: five of one library, five of the other."""
     work = workload("swap", LATE, NEXT, 5, 1000, "child")
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         work.go().wait_for("swapped")
         work.go()
         expected = work.finish()
@@ -322,8 +308,7 @@ UNTOLD = with_mounts(MOUNT + "mount --bind /dev/null /sys/kernel/tracing/events/
 @machine
 def test_children_that_nobody_says_share_memory(workload):
     """They load nothing: vfork()'s and clone()'s here end, and posix_spawn()'s begins another program."""
-    with workload("ways-nofp", 50) as work, Tool([*DWARF, GETPPID], wrap=UNTOLD) as tool:
-        tool.wait_live()
+    with workload("ways-nofp", 50) as work, Live([*DWARF, GETPPID], wrap=UNTOLD) as tool:
         work.run()
         pid = os.posix_spawn(ONE, [ONE, "--quiet", "7"], os.environ)
         assert os.waitpid(pid, 0)[1] == 0
@@ -388,8 +373,7 @@ def test_below_a_return_probe_of_another_tool(tmp_path):
         libc = re.search(r" (/\S*/libc\.so\.6)$", maps.read_text(), re.M)[1]
         with return_probe(pid, libc, address_of(libc, "write")):
             programs.wait_until(lambda: "[uprobes]" in maps.read_text())
-            with Tool([*DWARF, "-v", "-n", 100, "-p", pid, "t:syscalls:sys_enter_write"]) as tool:
-                result = tool.wait()
+            result = stackcount(*DWARF, "-v", "-n", 100, "-p", pid, "t:syscalls:sys_enter_write")
     found = {tuple(parts): n for parts, n in read_folded(result.ok().out)}
     ((stack, n),) = found.items()
     assert stack[:2] == ("[cut: return probe of another tool]", "write") and n == 100, result
@@ -408,8 +392,7 @@ def test_a_32_bit_program():
     """By its frame pointers, which is said: nothing tells that they are some. What is no deeper is not cut."""
     called = ("begin", "run", "branch", "hit")
     for options, whole in ([], (BITS32, "_start", *called)), (["--max-depth", 2], ("[cut: depth]", BITS32, *called[2:])):
-        with Tool([*DWARF, *options, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
-            result = tool.wait().ok()
+        result = stackcount(*DWARF, *options, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50).ok()
         found = {tuple(parts): n for parts, n in read_folded(result.out)}
         assert found == {(BITS32, "_start", "leave"): 1, whole: 50}, result
 

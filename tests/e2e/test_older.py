@@ -6,7 +6,7 @@ import re
 
 import pytest
 from ladder import check_each, frames_below, frames_of, here, kept
-from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
+from tool import GETPPID, STACKSNOOP, Live, read_folded, scaled, stackcount, trace, workload_path
 from unwinding import check_whole
 
 OLDER = ("--without", "bpf_loop", "--unwind", "dwarf", "-U", "-f")
@@ -63,8 +63,7 @@ def test_many_deep_ones(workload, below):
 @machine
 @pytest.mark.needs("hardware breakpoints")
 def test_a_command_from_its_first_instruction():
-    with Tool([*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20).ok()
     lines = [parts for parts, n in read_folded(result.out) if n == 20 and "main" in parts]  # its children are others
     assert len(lines) > 3 and all(parts[:1] == ["_start"] for parts in lines), result
 
@@ -74,8 +73,7 @@ def test_no_frame_is_made_up_where_libraries_take_turns(workload):
     """Most are marked here: nobody can be asked what has come, until user space has looked."""
     late, following = (workload_path(name) for name in ("liblate-nofp.so", "libnext-nofp.so"))
     work = workload("swap-nofp", late, following, 5, 300, "child")
-    with Tool([*OLDER, "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*OLDER, "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
         work.go()
         expected = work.finish()
@@ -87,8 +85,7 @@ def test_no_frame_is_made_up_where_libraries_take_turns(workload):
 
 @pytest.mark.parametrize("program", ["stackcount", *here("stacksnoop")])
 def test_the_verifier_takes_it(program):
-    with Tool(["--debug", *OLDER[:5], GETPPID], program=workload_path("../" + program)) as tool:
-        tool.wait_live()
+    with Live(["--debug", *OLDER[:5], GETPPID], program=workload_path("../" + program)) as tool:
         result = tool.end().ok()
     steps = [int(n) for n in re.findall(r"program on_\w+: verified in (\d+) steps", result.err)]
     assert len(steps) > 3 and max(steps) < MOST_STEPS, result

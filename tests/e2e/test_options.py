@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, Workload, chains, check_refused, ending
-from tool import read_folded, stackcount, trace, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, Workload, chains, check_refused, ending, read_folded
+from tool import stackcount, trace, workload_path
 
 CALLS = workload_path("calls")
 
@@ -20,8 +20,7 @@ CALLS = workload_path("calls")
 @pytest.mark.needs("machine")
 def test_pid(workload):
     ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))
-    with Tool(["-U", "-f", "-p", ours.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", ours.pid, GETPPID]) as tool:
         other.run()
         expected = ours.run()
         result = tool.end().ok()
@@ -33,8 +32,7 @@ def test_pid(workload):
 def test_pid_takes_a_list_and_repeats(workload):
     works = [workload("syscalls", "getppid", 100, 0) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"
-    with Tool(["-U", "-f", "-p", first, "-p", works[2].pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", first, "-p", works[2].pid, GETPPID]) as tool:
         for work in works:
             work.run()
         result = tool.end().ok()
@@ -50,8 +48,7 @@ def test_pid_holds_for_user_functions_and_usdt(workload):
     ):
         arguments = (100, 0, 0) if program == "calls" else (100,)
         ours, other = (workload(program, *arguments) for _ in range(2))
-        with Tool(["-f", "-p", ours.pid, probe]) as tool:
-            tool.wait_live()
+        with Live(["-f", "-p", ours.pid, probe]) as tool:
             other.run()
             ours.run()
             result = tool.end().ok()
@@ -112,8 +109,7 @@ def test_regexp(workload):
 @pytest.mark.needs("machine")
 def test_events_ends_after_so_many_hits(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
-    with Tool(["-U", "-f", "-n", "700", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-n", "700", "-p", work.pid, GETPPID]) as tool:
         work.run()
         result = tool.wait().ok()
     assert sum(count for _, count in read_folded(result.out)) == 700, result
@@ -172,8 +168,7 @@ def test_command_is_counted_alone(workload):
     """Its hits and those of its children; another process's are not."""
     other = workload("syscalls", "getppid", 1000, 1000)
     command = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
-    with Tool(["-K", "-f", GETPPID, "--", "sh", "-c", command]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", GETPPID, "--", "sh", "-c", command]) as tool:
         other.run()
         result = tool.wait().ok()
     # A shell asks for its parent's number when it starts.
@@ -230,8 +225,7 @@ def test_perpid_names_the_process(workload):
 @pytest.mark.needs("machine")
 def test_several_pids_are_told_apart(workload):
     works = [workload("syscalls", "getppid", n, 0) for n in (10, 20)]
-    with Tool(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
         for work in works:
             work.run()
         result = tool.end().ok()
@@ -243,8 +237,7 @@ def test_several_pids_are_told_apart(workload):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_the_report(workload, number):
     work = workload("syscalls", "getppid", 40, 2)
-    with Tool(["-U", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-p", work.pid, GETPPID]) as tool:
         work.run()
         result = tool.end(number).ok()
     text = parse_text(result.out)
@@ -255,8 +248,7 @@ def test_signal_ends_with_the_report(workload, number):
 @pytest.mark.needs("machine")
 def test_reports_are_flushed_when_piped(workload):
     work = workload("syscalls", "getppid", 40, 2)
-    with Tool(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
         work.run()
         tool.wait_for("stdout", rb"^    40$")
         tool.end().ok()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pprof
 import pytest
 from text import parse_text
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, check_refused, read_folded, stackcount
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, chains, check_refused, read_folded, stackcount
 from tool import wait_until, workload_path
 
 pytestmark = pytest.mark.needs("machine")
@@ -36,8 +36,7 @@ def lines(path):
 def run_on(workload, *args, n=200, times=2, during=None):
     """A run on a workload that knows the answer: its chains, and the run's result."""
     one = workload("syscalls", "getppid", n, times)
-    with Tool(["-p", one.pid, *args, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, *args, GETPPID]) as tool:
         expected = one.run()
         if during:
             during(tool)
@@ -184,8 +183,7 @@ def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_d
     disk = small_disk("64k")
     whole, sums = tmp_path / "whole.pb.gz", tmp_path / "sums.prom"
     outputs = ["-o", disk / "%s.json", "-o", whole, "-o", sums, "--format", "folded"]
-    with Tool(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
         for _ in range(1000):
             os.getppid()
         with suppress(OSError), open(disk / "full", "wb", buffering=0) as full:
@@ -258,8 +256,7 @@ def test_links_in_a_circle(tmp_path):
 
 def test_a_file_for_each_interval(workload, tmp_path):
     one = workload("syscalls", "getppid", 100, 4)
-    with Tool(["-p", one.pid, "-U", "-i", "0.1", "-o", tmp_path / "run-%Y%m%dT%H%M%S.folded", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-U", "-i", "0.1", "-o", tmp_path / "run-%Y%m%dT%H%M%S.folded", GETPPID]) as tool:
         expected = one.run()
         wait_until(lambda: len(list(tmp_path.iterdir())) >= 3, "no file for each interval")
         tool.end().ok()
@@ -271,8 +268,7 @@ def test_a_file_for_each_interval(workload, tmp_path):
 def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     path = tmp_path / "a.txt"
     one = workload("syscalls", "getppid", 100, 4)
-    with Tool(["-p", one.pid, "-U", "-T", "-i", "0.1", "-o", path, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-U", "-T", "-i", "0.1", "-o", path, GETPPID]) as tool:
         expected = one.run()
         wait_until(lambda: len(re.findall(r"^\d\d:\d\d:\d\d$", path.read_text(), re.M)) >= 2, "it is not there yet")
         result = tool.end().ok()
@@ -285,8 +281,7 @@ def test_sums_are_those_of_the_run_up_to_now(workload, tmp_path):
     """A file for Prometheus is made anew in each interval, and its counters never go back."""
     path = tmp_path / "a.prom"
     one = workload("syscalls", "getppid", 100, 4)
-    with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-U", "-i", "0.2", "-o", path, GETPPID]) as tool:
         expected = one.run()
         deadline, seen = time.monotonic() + PATIENCE_S, set()
         while len(seen) < 4:
@@ -329,8 +324,7 @@ def test_a_file_reads_back_as_the_run_was(workload, tmp_path):
 def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
     path = tmp_path / name
     one = workload("syscalls", "getppid", 200, 2)
-    with Tool(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
         one.run()
         result = tool.end().ok()
     with_offsets = read_well(path, "-s")
@@ -375,8 +369,7 @@ def test_names_are_filled_in_later(workload, tmp_path):
     """--no-names asks no file for a symbol; --read does, by build ID. The kernel's names are there."""
     path, folded = tmp_path / "a.pb.gz", tmp_path / "a.folded"
     one = workload("syscalls", "getppid", 200, 2)
-    with Tool(["-p", one.pid, "--no-names", "-o", path, "-o", folded, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "--no-names", "-o", path, "-o", folded, GETPPID]) as tool:
         expected = one.run()
         tool.end().ok()
     assert not re.search(r"\bhit\b|\bmain\b", folded.read_text())
@@ -479,8 +472,7 @@ def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
     """Beside it, the text of each interval has the hits of that interval."""
     path, text = tmp_path / "a.pb.gz", tmp_path / "a.folded"
     one = workload("syscalls", "getppid", 100, 4)
-    with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, "-o", text, "--format", "text", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, "-U", "-i", "0.2", "-o", path, "-o", text, "--format", "text", GETPPID]) as tool:
         expected = one.run()
         tool.wait_for("stdout", rb"(?s)(\n\n.*?){4}")  # empty reports are an empty line each
         result = tool.end().ok()
@@ -565,8 +557,7 @@ def test_root_has_no_capability_while_a_file_is_read(tmp_path):
 def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
     """What it needs to write them is permitted, and has no effect while it counts."""
     kept = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
-    with Tool(["-o", tmp_path / "a.txt", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-o", tmp_path / "a.txt", GETPPID]) as tool:
         status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
         tool.end().ok()
     assert int(status["CapEff"], 16) & ~kept == 0 and status["CapBnd"] == "0" * 16

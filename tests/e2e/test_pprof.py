@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import pprof
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, read_folded, stackcount
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, read_folded, stackcount
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -79,8 +79,7 @@ def test_go_names_the_functions_that_we_name(tmp_path, flags):
 def test_all_forms_of_a_run_have_the_sums_that_go_reads(workload, tmp_path):
     files = [tmp_path / f"a{ending}" for ending in (".folded", ".json", ".html", ".pb.gz", ".txt")]
     one = workload("syscalls", "getppid", 200, 2)
-    with Tool(["-p", one.pid, *(word for path in files for word in ("-o", path)), GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-p", one.pid, *(word for path in files for word in ("-o", path)), GETPPID]) as tool:
         total = sum(one.run().values())
         tool.end().ok()
     folded, json_file, page, packed, text = files

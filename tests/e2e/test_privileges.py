@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 from processes import statuses
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, read_folded, wait_until, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, chains, ending, read_folded, stackcount
+from tool import wait_until, workload_path
 
 # BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
 KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
@@ -23,16 +24,14 @@ def has_few_privileges(status):
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
 def test_every_thread_has_few_privileges_while_it_counts(program):
-    with Tool([GETPPID], program=program) as tool:
-        tool.wait_live()
+    with Live([GETPPID], program=program) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
         tool.end().ok()
 
 
 @pytest.mark.needs("machine")
 def test_a_command_has_all_privileges():
-    with Tool(["-f", GETPPID, "--", "cat", "/proc/self/status"]) as tool:
-        result = tool.wait().ok()
+    result = stackcount("-f", GETPPID, "--", "cat", "/proc/self/status").ok()
     own = statuses(os.getpid())[0]
     command = dict(re.findall(r"^(\w+):\s*(.*)$", result.out, re.M))
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
@@ -41,8 +40,7 @@ def test_a_command_has_all_privileges():
 
 @pytest.mark.needs("machine")
 def test_it_has_few_privileges_while_a_command_runs():
-    with Tool(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
-        tool.wait_live()
+    with Live(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
         tool.end().ok()
 
@@ -51,8 +49,7 @@ def test_it_has_few_privileges_while_a_command_runs():
 def test_intervals_probes_and_new_programs_need_no_more(workload):
     """Of a whole run: maps are emptied, processes followed, names found and probes taken away."""
     path = workload_path("calls")
-    with Tool(["-f", "-U", "-i", "0.5", f"{path}:leaf"]) as tool:
-        tool.wait_live()
+    with Live(["-f", "-U", "-i", "0.5", f"{path}:leaf"]) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
         expected = workload("calls", 200, 100, 0).run()
         tool.wait_for("stdout", rb"middle;leaf \d+$")

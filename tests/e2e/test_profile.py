@@ -7,7 +7,7 @@ import re
 
 import pytest
 from programs import running
-from tool import BUILD, Tool, read_folded, trace, workload_path
+from tool import BUILD, Tool, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -16,8 +16,7 @@ LOST = r"(?:Lost \d+ hits?: .*\n)?"
 
 
 def profile(*args, **popen):
-    with Tool(args, program=PROFILE, **popen) as tool:
-        return tool.wait()
+    return stackcount(*args, program=PROFILE, **popen)
 
 
 def header(*args):

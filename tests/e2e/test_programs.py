@@ -17,7 +17,7 @@ from pathlib import Path
 import programs
 import pytest
 from programs import cpu_time_s, running, wait_at_work
-from tool import STACKSNOOP, Tool, read_folded, scaled, wait_until
+from tool import STACKSNOOP, Live, read_folded, scaled, stackcount, wait_until
 
 LIBC = ctypes.CDLL(None)
 DWARF = ("--unwind", "dwarf")
@@ -119,8 +119,7 @@ def how_they_end(result):
 def check_event(program, event, n):
     """@n hits of @event."""
     what, pid = program
-    with Tool([*DWARF, "-U", "-f", "-v", "-n", n, "-p", pid, event]) as tool:
-        result = tool.wait()
+    result = stackcount(*DWARF, "-U", "-f", "-v", "-n", n, "-p", pid, event)
     ends = how_they_end(result)
     least = LEAST_OF_CLANG if what == programs.clang else LEAST_WHOLE
     print(f"{what.__name__}: {event}: {dict(ends)}")
@@ -192,8 +191,7 @@ def read_stacks(result):
 def stop_some_times(pid, n):
     """Each time as both say it: [((thread, addresses, cut), the same by elfutils)]."""
     theirs = []
-    with Tool([*DWARF, "-U", "--json", "-p", pid, "t:signal:signal_deliver"], program=STACKSNOOP) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-U", "--json", "-p", pid, "t:signal:signal_deliver"], program=STACKSNOOP) as tool:
         for i in range(n):
             tids = sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())
             tid = tids[i % len(tids)]

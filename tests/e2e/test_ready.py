@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Tool
+from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -97,8 +97,7 @@ def test_a_descriptor_that_cannot_be_written_to_is_refused():
 def test_what_runs_then_has_its_tables(workload):
     """A process that was there before and that nobody named: its first stack is whole."""
     work = workload("syscalls-nofp", "getppid", 1, 0)
-    with Tool(["--unwind", "dwarf", "-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["--unwind", "dwarf", "-U", "-P", "-f", GETPPID]) as tool:
         work.run()
         result = tool.end().ok()
     (stack,) = [line for line in result.out.splitlines() if line.startswith("syscalls-nofp;")]
@@ -107,8 +106,7 @@ def test_what_runs_then_has_its_tables(workload):
 
 def entries_of(*event):
     """Of each map, by its name."""
-    with Tool(["--debug", *event]) as tool:
-        tool.wait_live()
+    with Live(["--debug", *event]) as tool:
         result = tool.end().ok()
     return {name: int(n) for name, n in re.findall(r"map (\w+): (\d+) entries", result.err)}
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from calls import FUNCCOUNT, count_calls
 from returns import RETURNS, expected_counts
-from tool import BUILD, PATIENCE_S, Tool, chains, check_refused, read_folded, scaled, stackcount, trace
+from tool import BUILD, PATIENCE_S, Live, Tool, chains, check_refused, read_folded, scaled, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -82,8 +82,7 @@ def test_recursion_has_a_stack_for_each_depth(workload):
 @pytest.mark.needs("machine")
 def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     """The kernel puts breakpoints into private mappings of the file, which once were the matcher's, too."""
-    with Tool([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:
-        other.wait_live()
+    with Live([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:
         work = workload("returns", 120)
         text = count_calls(work, f"{RETURNS}:target", f"r:{RETURNS}:target")
         other.end().ok()
@@ -211,8 +210,7 @@ def test_a_kernel_function_is_entered_and_returns_as_often(workload):
 def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without):
     """The kernel has replaced their return addresses on the stack."""
     work = workload("syscalls", "read", 500, 500)
-    with Tool(["-K", "-f", *without, "-p", work.pid, "r:vfs_read", "r:ksys_read"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", *without, "-p", work.pid, "r:vfs_read", "r:ksys_read"]) as tool:
         work.run()
         result = tool.end().ok()
     n_below = sum(count for parts, count in read_folded(result.out) if list(parts[-2:]) == ["ksys_read", "vfs_read"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from folded import parse_line
 from snoop import read_text
-from tool import FUNCCOUNT, PATIENCE_S, STACKCOUNT, STACKSNOOP, Tool, workload_path
+from tool import FUNCCOUNT, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, workload_path
 
 SYSCALLS = "t:raw_syscalls:sys_enter"
 WRITES = "t:syscalls:sys_enter_write"
@@ -113,8 +113,7 @@ def end_process(pid):
 def test_helper_processes_are_left_out(own, options):
     events = [f"{workload_path('calls')}:*", "t:sched:sched_process_exit"]
     args = ["--without", "uprobe.multi", *options, "-i", "0.1", "-f", "-P", *events]
-    with Tool(args, program=own) as tool:
-        tool.wait_live()
+    with Live(args, program=own) as tool:
         end_process(helper_of(tool.pid))
         subprocess.run(["/bin/true"], check=True)
         result = run_until(tool, rb"^true;")

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from distinct import stack_number
 from text import parse_text
-from tool import GETPPID, Tool, chains, check_account, read_folded, scaled, trace, user_chain, wait_for_large_maps
+from tool import GETPPID, Live, chains, check_account, read_folded, scaled, trace, user_chain, wait_for_large_maps
 from tool import workload_path
 
 # Without tables, both are the same.
@@ -35,8 +35,7 @@ def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     """However busy the machine: here the tool does not run at all meanwhile."""
     n = scaled(200_000)
     work = workload("distinct", n, 1)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         wait_for_large_maps(tool)
         tool.send(signal.SIGSTOP)
         expected = work.run()
@@ -65,8 +64,7 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     n = 120_000
     known = workload("syscalls", "getppid", 1000, 1000)
     many = workload("distinct", n, 1)
-    with Tool(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
         expected_known = known.run()
         expected_many = many.run()
         result = tool.end().ok()
@@ -81,8 +79,7 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
 def test_budget_is_kept(workload):
     n = scaled(60_000, least=4_000)
     work = workload("distinct", n, 1)
-    with Tool(["-U", "-f", "--max-memory", "32M", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "--max-memory", "32M", "-p", work.pid, GETPPID]) as tool:
         work.run()
         status = open(f"/proc/{tool.pid}/status").read()
         peak_kib = int(re.search(r"VmHWM:\s+(\d+)", status)[1])
@@ -94,8 +91,7 @@ def test_budget_is_kept(workload):
 def test_a_small_run_takes_little_memory(workload):
     """Of one process: the tables of all the others here take what they take."""
     work = workload("syscalls", "getppid", 1000, 0)
-    with Tool(["-f", "-p", work.pid, GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-f", "-p", work.pid, GETPPID]) as tool:
         work.run()
         peak_kib = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{tool.pid}/status").read())[1])
         tool.end().ok()
@@ -115,8 +111,7 @@ def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
     """The known one's hits come when nothing new fits any more, and the maps are empty again."""
     known = workload("dl", workload_path("liblate.so"), 500)
     many = workload("distinct", 120_000, 1)
-    with Tool(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
-        tool.wait_live()
+    with Live(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
         known.go().wait_for("loading")
         expected_many = many.run()
         tool.wait_idle()
@@ -239,8 +234,7 @@ MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fpro
 
 @pytest.mark.needs("machine")
 def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
-    with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
-        tool.wait_live()
+    with Live(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
         result = tool.wait().ok()
     lines = read_folded(result.out)
     assert lines
@@ -296,8 +290,7 @@ def test_ip_output_of_loopback(workload):
 def test_equal_paths_of_different_processes_are_one_entry(workload):
     works = [workload("calls-pie", 10, 0, 0) for _ in range(3)]
     program = workload_path("calls-pie")
-    with Tool(["-f", f"{program}:leaf"]) as tool:
-        tool.wait_live()
+    with Live(["-f", f"{program}:leaf"]) as tool:
         expected = [work.run() for work in works]
         result = tool.end().ok()
     chain = next(iter(expected[0]))

@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from snoop import check_all, check_sum, event_chains, folded_chains, now_ns, read_json, read_text, snoop, trace
+from snoop import check_all, check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, read_text
+from snoop import snoop, trace
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, read_folded, scaled, stacksnoop, unread, user_chain
 from tool import workload_path
 
@@ -58,8 +59,7 @@ def check_times(events, before, after):
 def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
     n = scaled(20_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
-    with snoop(form, "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop(form, "-p", work.pid, GETPPID) as tool:
         before = now_ns()
         expected = work.run()
         after = now_ns()
@@ -89,8 +89,7 @@ def test_time_of_day_of_another_time_zone(workload):
     clocks = []
     for zone in ("UTC0", "XXX-5:30"):
         work = workload("syscalls", "getppid", 1, 0)
-        with snoop("-U", "-T", "-p", work.pid, GETPPID, env={**os.environ, "TZ": zone}) as tool:
-            tool.wait_live()
+        with live_snoop("-U", "-T", "-p", work.pid, GETPPID, env={**os.environ, "TZ": zone}) as tool:
             work.run()
             ((event,), end) = read_text(tool.end().ok().out), time.time_ns()
         clocks.append((end - event.ns) % (86_400 * 10**9))
@@ -115,8 +114,7 @@ def test_time_of_day_follows_when_it_is_set(workload):
     works = [workload("syscalls", "getppid", 1, 0) for _ in range(2)]
     pids = ",".join(str(work.pid) for work in works)
     hour = 3600
-    with snoop("--json", "-T", "-U", "-p", pids, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-T", "-U", "-p", pids, GETPPID) as tool:
         works[0].run()
         tool.wait_for("stdout", rb"^{.*}$")
         time.clock_settime(time.CLOCK_REALTIME, time.time() + hour)
@@ -134,8 +132,7 @@ def test_time_of_day_follows_when_it_is_set(workload):
 def test_an_event_without_a_stack_is_an_event(workload):
     """The idle task, which a busy machine does not come to, has no user stack, nor have the kernel's threads."""
     work = workload("syscalls", "getppid", 300, 0, 1)
-    with snoop("-U", "-v", "t:sched:sched_switch") as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-v", "t:sched:sched_switch") as tool:
         work.run()
         tool.wait_for("stdout", rb" (swapper|kworker|ksoftirqd|migration)/\d")
         events = read_text(tool.end().ok().out, is_verbose=True)
@@ -148,8 +145,7 @@ def test_an_event_without_a_stack_is_an_event(workload):
 def test_the_time_is_when_it_happened(workload):
     """Not when it was read: the reader does not run meanwhile."""
     work = workload("syscalls", "getppid", 30, 0)
-    with snoop("-U", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-p", work.pid, GETPPID) as tool:
         tool.send(signal.SIGSTOP)
         before = now_ns()
         work.run()
@@ -166,8 +162,7 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
     """Two processes, one per CPU, each event of one answered by one of the other's."""
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]
     pids = [work.pid for work in works]
-    with snoop("--json", "-p", ",".join(map(str, pids)), GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-p", ",".join(map(str, pids)), GETPPID) as tool:
         tool.send(signal.SIGSTOP)
         for work in works:
             work.run()
@@ -184,8 +179,7 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
 @pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
 def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
     work = workload("spawn", how, 30, 2)
-    with snoop("--json", "-U", GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-U", GETPPID) as tool:
         work.run()
         events = read_json(tool.end().ok().out)
     ours = [event for event in events if event.comm == comm and event.pid != work.pid]
@@ -233,8 +227,7 @@ def trace_comms(*args):
     command = [sys.executable, "-c", ODD_COMM, *(comm for comm, _, _ in COMMS)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        with snoop(*args, "-U", "-p", process.pid, GETPPID) as tool:
-            tool.wait_live()
+        with live_snoop(*args, "-U", "-p", process.pid, GETPPID) as tool:
             process.stdin.write(b"\n")
             process.stdin.flush()
             assert process.stdout.readline() == b"done\n"
@@ -257,8 +250,7 @@ def test_odd_commands():
 @pytest.mark.needs("machine")
 def test_ends_after_so_many_events(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
-    with snoop("-U", "-n", "700", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-n", "700", "-p", work.pid, GETPPID) as tool:
         work.run()
         result = tool.wait().ok()
     assert len(read_text(result.out)) == 700 and result.lost == 0, result
@@ -268,8 +260,7 @@ def test_ends_after_so_many_events(workload):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_all_events_so_far(workload, number):
     work = workload("syscalls", "getppid", FEW, FEW, cpus=[0, 1])
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         expected = work.run()
         result = tool.end(number)
     check_all(result, folded_chains(result.out)[0], expected)
@@ -286,8 +277,7 @@ def test_end_of_the_command_ends_with_all_events():
 def test_command_and_its_children_alone(workload):
     other = workload("syscalls", "getppid", 1000, 1000)
     script = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
-    with snoop("--json", "-K", GETPPID, "--", "sh", "-c", script) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-K", GETPPID, "--", "sh", "-c", script) as tool:
         other.run()
         result = tool.wait().ok()
     events = [event for event in read_json(result.out) if event.comm == "spawn"]
@@ -339,8 +329,7 @@ def test_stacks_of_one_side(workload, option):
 def test_pids_and_cpus(workload):
     works = [workload("syscalls", "getppid", 100, 0, cpus=[0, 1]) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"
-    with snoop("--json", "-c", "1", "-p", first, "--pid", works[2].pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-c", "1", "-p", first, "--pid", works[2].pid, GETPPID) as tool:
         for work in works:
             work.run()
         events = read_json(tool.end().ok().out)
@@ -399,8 +388,7 @@ def test_all_forms_say_the_same(workload):
 def test_events_are_seen_as_they_happen(workload):
     """Before the end, though standard output is a pipe; and again after a rest."""
     works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
-    with snoop("--json", "-U", "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("--json", "-U", "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
         for work in works:
             work.run()
             tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 from distinct import stack_number
-from snoop import check_sum, event_chains, folded_chains, now_ns, read_json, snoop, trace
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, check_account, read_folded, scaled
+from snoop import check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, trace
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_account, read_folded, scaled
 
 
 def stacks_printed(out):
@@ -36,8 +36,7 @@ def check_stacks(result, n_stacks, n_times):
 
 def trace_in_parts(works, *args):
     """One after the other, each when the one before has been printed: rings and maps have room."""
-    with snoop(*args, "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop(*args, "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
         for work in works:
             work.run()
             tool.wait_idle()
@@ -53,8 +52,7 @@ MORE_THAN_FITS = 40_000  # into pipe, buffer and rings of 4 MiB in all
 def test_slow_reader_loses_events_and_is_told(workload):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
-    with snoop(*args, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop(*args, reads_later=True) as tool:
         expected = work.run()  # to its end, though nobody reads
         tool.wait_for("stderr", rb"^stacksnoop: lost \d+ hits so far$")
         assert tool.bytes("stdout") == b""
@@ -71,8 +69,7 @@ def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(wor
     works = [workload("syscalls", "getppid", n, 0) for n in (20_000, 7)]
     pids = ",".join(str(work.pid) for work in works)
     end = [] if by_signal else ["-D", "2"]
-    with snoop("-f", "-U", *end, "-p", pids, GETPPID, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop("-f", "-U", *end, "-p", pids, GETPPID, reads_later=True) as tool:
         expected = works[0].run()
         if by_signal:
             tool.wait_idle()  # the pipe is full, and more waits
@@ -91,8 +88,7 @@ def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(wor
 def test_what_is_not_printed_in_the_end_is_told(workload):
     n = 20_000
     work = workload("syscalls", "getppid", n, 0)
-    with snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
         work.run()
         for _ in range(2):
             tool.wait_idle()
@@ -111,8 +107,7 @@ def test_what_a_signal_leaves_no_time_for_is_told(workload):
     """The reader takes longer for the pending events than the tool waits."""
     work = workload("syscalls", "getppid", 20_000, 0)
     read = b""
-    with snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
         expected = work.run()
         tool.wait_idle()  # the pipe is full, and more waits
         tool.send(signal.SIGINT)
@@ -132,8 +127,7 @@ def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     """Or the tool reports them as lost. The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
-    with snoop(*args, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop(*args, reads_later=True) as tool:
         expected = work.run()
         tool.wait_for("stderr", rb"^stacksnoop: lost \d+ hits so far$")
         tool.send(signal.SIGTERM)
@@ -146,8 +140,7 @@ def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
 def test_times_stay_right_across_what_was_lost(workload):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0, cpus=[0, 1])
     args = ("--json", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
-    with snoop(*args, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop(*args, reads_later=True) as tool:
         before = now_ns()
         expected = work.run()
         after = now_ns()
@@ -173,8 +166,7 @@ def test_many_stacks_at_full_speed(workload, memory):
 
 def calls_of(name, run):
     """(what @run returns, how often the tool itself called that function)"""
-    with Tool(["-f", f"{STACKCOUNT}:{name}"]) as spy:
-        spy.wait_live()
+    with Live(["-f", f"{STACKCOUNT}:{name}"]) as spy:
         result = run()
         return result, sum(count for _, count in read_folded(spy.end().ok().out))
 
@@ -210,8 +202,7 @@ def test_slow_reader_of_many_stacks(workload):
     n_stacks = 10_000
     work = workload("distinct", n_stacks, 3)
     args = ("-U", "-f", "--max-memory", "4M", "-p", work.pid, GETPPID)
-    with snoop(*args, reads_later=True) as tool:
-        tool.wait_live()
+    with live_snoop(*args, reads_later=True) as tool:
         work.run()
         tool.wait_for("stderr", rb"^stacksnoop: lost \d+ hits so far$")
         tool.read_now()
@@ -223,8 +214,7 @@ def test_slow_reader_of_many_stacks(workload):
 @pytest.mark.needs("machine")
 def test_memory_stays_within_its_bounds(workload):
     work = workload("distinct", 100_000, 1)
-    with snoop("-U", "-f", "--max-memory", "16M", "-p", work.pid, GETPPID) as tool:
-        tool.wait_live()
+    with live_snoop("-U", "-f", "--max-memory", "16M", "-p", work.pid, GETPPID) as tool:
         work.run()
         tool.wait_idle()
         peak = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{tool.pid}/status").read())[1])

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 from snoop import folded_chains, snoop
-from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, scaled, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, Live, Tool, chains, read_folded, scaled, user_chain, workload_path
 
 pytestmark = [pytest.mark.needs("machine"), pytest.mark.walk("fp")]
 
@@ -40,8 +40,7 @@ def test_intervals_on_a_full_disk(workload, small_disk):
     disk = small_disk("128k")
     report, other = disk / "report", disk / "other"
     other.write_bytes(bytes(124 << 10))
-    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", "-i", "0.1", GETPPID], wrap=to_file(report)) as tool:
-        tool.wait_live()
+    with workload("distinct", 2000, 1) as work, Live(["-f", "-U", "-i", "0.1", GETPPID], wrap=to_file(report)) as tool:
         work.run()
         tool.wait_for("stderr", FULL)
         run_programs()
@@ -59,8 +58,7 @@ def test_intervals_on_a_full_disk(workload, small_disk):
 def test_a_full_disk_at_the_end_is_an_error(workload, small_disk):
     disk = small_disk("128k")
     (disk / "other").write_bytes(bytes(124 << 10))
-    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", GETPPID], wrap=to_file(disk / "report")) as tool:
-        tool.wait_live()
+    with workload("distinct", 2000, 1) as work, Live(["-f", "-U", GETPPID], wrap=to_file(disk / "report")) as tool:
         work.run()
         result = tool.end()
     assert result.status == 1 and "No space left on device" in result.err, result.err

@@ -13,7 +13,7 @@ from contained import Contained, Overlaid
 from kernel import WITH_TRACEFS
 from processes import children, open_files, statuses
 from silent import dead_fuse, status_of
-from tool import GETPPID, STACKCOUNT, Tool, chains, ending, read_folded, wait_until
+from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_until
 
 
 @pytest.mark.needs("machine")
@@ -94,8 +94,7 @@ def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_proce
     options = [option for name in without for option in ("--without", name)]
     with Overlaid("calls", tmp_path, 1000, 300, 0) as work:
         into = ("nsenter", "-t", str(work.pid), "-m", *(WITH_TRACEFS if without else ()))
-        with Tool(["-f", "-U", "--debug", *options, "-p", work.pid, f"{work.program}:leaf"], wrap=into) as tool:
-            tool.wait_live()
+        with Live(["-f", "-U", "--debug", *options, "-p", work.pid, f"{work.program}:leaf"], wrap=into) as tool:
             expected = work.run()
             result = tool.end().ok()
     assert result.lost == 0
@@ -110,8 +109,7 @@ def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_pa
     options = [option for name in without for option in ("--without", name)]
     patterns = ["/bin/program:leaf", "/bin/program:middle"]
     with Contained("calls", tmp_path, 1000, 300, 0) as work:
-        with Tool(["-f", "-U", "--debug", *options, "-p", work.pid, *patterns], wrap=WITH_TRACEFS) as tool:
-            tool.wait_live()
+        with Live(["-f", "-U", "--debug", *options, "-p", work.pid, *patterns], wrap=WITH_TRACEFS) as tool:
             work.run()
             result = tool.end().ok()
     assert result.lost == 0 and re.search(f"/root/bin/program: {ASIDE}", result.err), result

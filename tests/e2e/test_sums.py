@@ -10,8 +10,8 @@ import sys
 import pytest
 from folded import parse_line
 from sums import A, B, below, below_run, read_sums, rows_of, sizes
-from tool import PATIENCE_S, STACKCOUNT, Result, Tool, check_refused, read_folded, scaled
-from tool import stackcount, trace, user_chain, workload_path
+from tool import PATIENCE_S, STACKCOUNT, Result, check_refused, read_folded, scaled, stackcount, trace, user_chain
+from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 machine = pytest.mark.needs("machine")
@@ -174,8 +174,7 @@ def test_the_list_has_the_events_with_the_value():
 
 @machine
 def test_events_without_the_field_are_left_out_and_told():
-    with Tool(["-D", "0.1", "--sum", "count", "t:syscalls:sys_enter_write*", "t:syscalls:sys_enter_getppid"]) as tool:
-        result = tool.wait()
+    result = stackcount("-D", "0.1", "--sum", "count", "t:syscalls:sys_enter_write*", "t:syscalls:sys_enter_getppid")
     assert re.search(r"^stackcount: (\d+) of (\d+) have no value 'count' and are not traced", result.ok().err, re.M), result
 
 

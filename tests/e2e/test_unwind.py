@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import pytest
 from processes import few_files
-from snoop import snoop
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, chains
-from tool import read_folded, scaled, stackcount, trace, workload_path
+from snoop import live_snoop, snoop
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, chains, read_folded, scaled, stackcount, trace
+from tool import workload_path
 from unwinding import DWARF, check_whole, needs_unwinding
 
 
@@ -108,8 +108,7 @@ def test_with_frame_pointers_it_is_the_same(workload):
 @needs_unwinding
 def test_a_command_from_its_first_instruction_of_its_own():
     command = [workload_path("calls-nofp"), "--quiet", "5", "3", "2"]
-    with Tool([*DWARF, "-f", f"{command[0]}:leaf*", "--", *command]) as tool:
-        result = tool.wait()
+    result = stackcount(*DWARF, "-f", f"{command[0]}:leaf*", "--", *command)
     assert sum(check_whole(result).values()) == 11, result  # leafy, too
 
 
@@ -118,8 +117,7 @@ def test_a_command_from_its_first_instruction_of_its_own():
 def test_a_process_that_was_there_before_is_known_within_the_first_second(workload):
     """Without -p all processes are looked at, in the background."""
     work = workload("syscalls-nofp", "getppid", 1000, 500)
-    with Tool([*DWARF, "-U", "-f", GETPPID]) as tool:
-        tool.wait_live()
+    with Live([*DWARF, "-U", "-f", GETPPID]) as tool:
         tool.wait_idle()
         expected = work.run()
         result = tool.end()
@@ -136,8 +134,7 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
     """By the kernel's own mappings: the tool is too late to look at any of them."""
     n = scaled(500, least=50)
     deadline = time.monotonic() + PATIENCE_S
-    with snoop(*DWARF, "-U", "-f", EXIT_GROUP) as tool:
-        tool.wait_live()
+    with live_snoop(*DWARF, "-U", "-f", EXIT_GROUP) as tool:
         while not re.search(rf"^{WHOLE}$".encode(), tool.bytes("stdout"), re.M):
             assert time.monotonic() < deadline, tool.so_far()
             subprocess.run(["/bin/true"], check=True)
@@ -157,8 +154,7 @@ def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     n = scaled(300, least=30)
     before = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in ([sleep, "1000"], [cat], [sh])]
     try:
-        with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
-            tool.wait_live()
+        with Live([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
             script = f'for i in $(seq {n}); do "$0" 0.001 | "$1"; done'
             subprocess.run([sh, "-c", script, sleep, cat], check=True, timeout=PATIENCE_S)
             result = tool.end().ok()
@@ -181,8 +177,7 @@ def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
 def test_a_program_that_is_being_started_has_no_user_stack(how):
     """When it is given its name, the memory is its own, and the registers are those of its maker's call."""
     script = "for i in $(seq 20); do /bin/true; done; :"
-    with Tool(["--unwind", how, "-U", "-P", "-f", "t:task:task_rename", "--", "sh", "-c", script]) as tool:
-        result = tool.wait().ok()
+    result = stackcount("--unwind", how, "-U", "-P", "-f", "t:task:task_rename", "--", "sh", "-c", script).ok()
     assert result.lost == 0, result
     lines = read_folded(result.out)
     assert sum(hits for _, hits in lines) == 21, result  # seq's, too
@@ -193,8 +188,7 @@ def test_a_program_that_is_being_started_has_no_user_stack(how):
 @needs_unwinding
 def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
     script = "for i in $(seq 20); do /bin/true; done; :"
-    with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_prepare_exec", "--", "sh", "-c", script]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, "-U", "-P", "-f", "t:sched:sched_prepare_exec", "--", "sh", "-c", script).ok()
     assert result.lost == 0, result
     lines = read_folded(result.out)
     assert sum(hits for _, hits in lines) == 21, result
@@ -221,8 +215,7 @@ def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
 @needs_unwinding
 def test_constructors_of_libraries():
     """They run before the program's own first instruction, and what they are walked by is there."""
-    with Tool([*DWARF, "-U", "-f", GETPPID, "--", workload_path("first")]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, "-U", "-f", GETPPID, "--", workload_path("first")).ok()
     ((parts, n),) = read_folded(result.out)
     assert n == 10 and result.lost == 0 and "exited with status 0" in result.err, result
     assert parts[-2:] == ["first_constructor", "first_hit"], result
@@ -240,8 +233,7 @@ INTERPRETERS = [
 @pytest.mark.parametrize("command", INTERPRETERS, ids=["python3", "perl", "node"])
 def test_interpreters_as_they_are_installed(command):
     """Through what they compile themselves, too (node's, which has frame pointers and no tables)."""
-    with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, "-U", "-f", GETPPID, "--", *command).ok()
     lines = read_folded(result.out)
     assert sum(n for _, n in lines) == 1000 and result.lost == 0, result
     assert all(len(parts) >= 8 and not parts[0].startswith("[cut") for parts, _ in lines), result
@@ -251,8 +243,7 @@ def test_interpreters_as_they_are_installed(command):
 def test_tables_for_which_there_is_no_memory_are_told_of():
     """clang's libraries take more than the one slab that there is at least."""
     command = ["--", "clang", "--version"]
-    with Tool([*DWARF, "--unwind-memory", "1M", "-f", "t:syscalls:sys_enter_write", *command]) as tool:
-        result = tool.wait().ok()
+    result = stackcount(*DWARF, "--unwind-memory", "1M", "-f", "t:syscalls:sys_enter_write", *command).ok()
     assert re.search("^stackcount: .* and others have no unwind table: .*--unwind-memory", result.err, re.M), result
     assert "[cut: no table]" in result.out, result
 

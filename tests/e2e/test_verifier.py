@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kernel
 import pytest
-from tool import BUILD, FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, stackcount, workload_path
+from tool import BUILD, FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, stackcount, workload_path
 
 BUDGET = {
     program: int(steps)
@@ -55,8 +55,7 @@ def check_steps(result):
 
 def check(program, *options):
     """What is printed of hits does not matter: other processes' may never end, so they are not waited for."""
-    with Tool(["--debug", *options], program=program) as tool:
-        tool.wait_live()
+    with Live(["--debug", *options], program=program) as tool:
         tool.send(signal.SIGINT)
         check_steps(tool.wait().ok())
 

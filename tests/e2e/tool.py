@@ -399,6 +399,17 @@ def check_refused(result, status, *words, lines=1):
         assert re.search(word, result.err), f"nothing like {word!r} in: {result.err}"
 
 
+class Live(Tool):
+    """It counts when the with statement begins, and the tables of running processes are made."""
+
+    def __enter__(self):
+        try:
+            return self.wait_live()
+        except BaseException:
+            self.__exit__()
+            raise
+
+
 def stackcount(*args, timeout_s=PATIENCE_S, **popen):
     """A run that ends by itself."""
     with Tool(args, **popen) as tool:
