@@ -40,15 +40,29 @@ def pytest_configure(config):
         pytest.exit(f"no {STACKCOUNT}: 'make' builds it", returncode=1)
 
 
+OF_KERNELS = re.compile(r"\bmark\.core\b|" + "|".join(f'"{what}"' for what in sorted(kernel_module.DIFFERENCES)))
+
+
 def pytest_ignore_collect(collection_path):
     """A file that is not for a guest at all is not even read: emulated, all of them take 5 s."""
-    if kernel_module.is_first_of_its_processor() or collection_path.suffix != ".py":
+    if kernel_module.is_first_of_its_processor() or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text()
-    if not re.search(r'^pytestmark = .*needs\([^)]*"machine"', text, re.M):
+    if OF_KERNELS.search(text):
         return None
     left_out["machine"] += len(re.findall(r"^def test_", text, re.M))
     return True
+
+
+def _are_of_kernels(marks):
+    """Does a kernel make a difference to what has these marks, or to any of a function's parameters?"""
+    for mark in marks:
+        if mark.name == "core" or (mark.name == "needs" and kernel_module.DIFFERENCES & set(mark.args)):
+            return True
+        values = mark.args[1] if mark.name == "parametrize" else ()
+        if any(_are_of_kernels(value.marks) for value in values if hasattr(value, "marks")):
+            return True
+    return False
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,14 +70,15 @@ def pytest_pycollect_makeitem(collector, name, obj):
     """What is not for a guest at all is passed over before its cases are made: emulated, that takes 15 s."""
     if not name.startswith("test_") or kernel_module.is_first_of_its_processor():
         return None
-    marks = [*getattr(obj, "pytestmark", ()), *collector.iter_markers("needs")]
-    if any(mark.name == "needs" and "machine" in mark.args for mark in marks):
+    if not _are_of_kernels([*getattr(obj, "pytestmark", ()), *collector.iter_markers()]):
         left_out["machine"] += 1
         return []
     return None
 
 
 def _missing(item):
+    if not kernel_module.is_first_of_its_processor() and not _are_of_kernels(mark for mark in item.iter_markers() if mark.name != "parametrize"):
+        return "machine"
     for mark in item.iter_markers("needs"):
         for what in mark.args:
             if not kernel_module.NEEDS[what]():

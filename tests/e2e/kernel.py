@@ -301,6 +301,13 @@ def has_node():
     return shutil.which("node") is not None
 
 
+# To what needs one of these, or is marked core, a kernel makes a difference: guests run it.
+DIFFERENCES = {
+    "path of its own", "way to kernel functions", "newest kernel", "guest", "kprobes", "kprobe.multi", "no kprobes", "no kprobe.multi",
+    "kernel returns", "uncounted returns", "kernel tables", "locked list", "disk", "modules", "context", "undisturbed maps",
+    "mappings where interrupts are off", "strict perf events", "site addresses", "aarch64",
+}
+
 NEEDS = {
     "kernel returns": has_kernel_returns,
     "uncounted returns": lambda: has_kprobes() and not has_kernel_returns(),

@@ -87,7 +87,7 @@ def check_sums(result, found, made):
     assert result.lost == (int(told[1]) if told and "PREEMPT_RT" in os.uname().version else 0), result
 
 
-@pytest.mark.parametrize("tool,name,backend", rows())
+@pytest.mark.parametrize("tool,name,backend", [*rows()])
 def test_counts(workload, tmp_path, tool, name, backend):
     """User code is in a copy, which nobody else runs: without a filter. Elsewhere, -p is the filter."""
     event = EVENTS[name]

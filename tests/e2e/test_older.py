@@ -14,7 +14,7 @@ WALK = ("ladder-nofp", *OLDER[:4])
 MOST_STEPS = 75_900  # of a program, for the verifier: 6.1 needs 66,378, the most, and a seventh more
 
 pytestmark = pytest.mark.needs("unwinding")
-machine = pytest.mark.needs("machine", "uprobes")
+uprobes = pytest.mark.needs("uprobes")
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,14 @@ def below():
     return {}
 
 
-@machine
+@uprobes
 def test_stacks_are_whole(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
     result, expected = trace(work, *OLDER, "-p", work.pid, GETPPID)
     assert check_whole(result) == expected
 
 
-@machine
+@uprobes
 def test_at_a_function(workload):
     work = workload("calls-nofp", 200, 100, 3)
     result, expected = trace(work, *OLDER, "-p", work.pid, f"{workload_path('calls-nofp')}:leaf")
@@ -50,7 +50,7 @@ def test_of_any_depth(workload, below, program, total):
     assert lines == [(kept(outer + frames_of(depth)), 1 if program else 10)] * (10 if program else 1)
 
 
-@machine
+@uprobes
 def test_many_deep_ones(workload, below):
     outer = frames_below(below, workload, WALK)
     n = scaled(1000, least=200)
@@ -60,7 +60,7 @@ def test_many_deep_ones(workload, below):
     assert check_each(read_folded(result.out), outer, 1000) == dict.fromkeys(range(n), 2)
 
 
-@machine
+@uprobes
 @pytest.mark.needs("hardware breakpoints")
 def test_a_command_from_its_first_instruction():
     result = stackcount(*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20).ok()
@@ -68,7 +68,7 @@ def test_a_command_from_its_first_instruction():
     assert len(lines) > 3 and all(parts[:1] == ["_start"] for parts in lines), result
 
 
-@machine
+@uprobes
 def test_no_frame_is_made_up_where_libraries_take_turns(workload):
     """Most are marked here: nobody can be asked what has come, until user space has looked."""
     late, following = (workload_path(name) for name in ("liblate-nofp.so", "libnext-nofp.so"))
@@ -83,7 +83,7 @@ def test_no_frame_is_made_up_where_libraries_take_turns(workload):
     assert all(parts[0].startswith("[cut: no ") or parts[-3] == "run" for parts, _ in lines), result
 
 
-@pytest.mark.parametrize("program", ["stackcount", *here("stacksnoop")])
+@pytest.mark.parametrize("program", [pytest.param("stackcount", marks=pytest.mark.core), "stacksnoop"])
 def test_the_verifier_takes_it(program):
     with Live(["--debug", *OLDER[:5], GETPPID], program=workload_path("../" + program)) as tool:
         result = tool.end().ok()
@@ -91,7 +91,7 @@ def test_the_verifier_takes_it(program):
     assert len(steps) > 3 and max(steps) < MOST_STEPS, result
 
 
-@machine
+@uprobes
 def test_by_frame_pointers_if_that_is_asked_for(workload):
     work = workload("syscalls", "getppid", 1000, 500)
     result, expected = trace(work, *OLDER[:2], "--unwind", "fp", "--debug", "-U", "-f", "-p", work.pid, GETPPID)

@@ -20,6 +20,7 @@ FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
 # --- every event is printed or counted as lost ---
 
 
+@pytest.mark.core
 def test_tracepoint_with_kernel_and_user_frames(workload):
     work = workload("syscalls", "getppid", FEW, 2 * FEW, cpus=[0, 1])
     result, expected = trace(work, "-p", work.pid, GETPPID)

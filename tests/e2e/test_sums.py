@@ -15,6 +15,7 @@ from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 machine = pytest.mark.needs("machine")
+own_path = pytest.mark.needs("path of its own")
 WRITE, WRITTEN, READ = (f"t:syscalls:{name}" for name in ("sys_enter_write", "sys_exit_write", "sys_exit_read"))
 
 
@@ -274,7 +275,7 @@ OF_PROBE = {
 
 
 # In guests, those that need each way to a value: two places, and all kinds of memory.
-@pytest.mark.parametrize("expression", [pytest.param(name, marks=[] if name in ("arg1", ALL_OF_PROBE) else machine) for name in OF_PROBE])
+@pytest.mark.parametrize("expression", [pytest.param(name, marks=own_path if name in ("arg1", ALL_OF_PROBE) else []) for name in OF_PROBE])
 def test_arguments_of_usdt_probes(workload, expression):
     """Each kind of place in the notes: registers, numbers, memory, and memory by an index."""
     n = 100

@@ -24,6 +24,7 @@ def check_known(result, expected):
     assert {chain: found.get(chain) for chain in expected} == expected, result
 
 
+@pytest.mark.core
 @needs_unwinding
 @pytest.mark.parametrize("cpus", [pytest.param([0], marks=pytest.mark.needs("machine")), [0, 1]])
 def test_a_system_call(workload, cpus):
@@ -50,6 +51,7 @@ def test_a_system_call_with_its_kernel_stack(workload):
     assert check_whole(result) == expected
 
 
+@pytest.mark.core
 @needs_unwinding
 @pytest.mark.needs("uprobes")
 def test_a_user_function(workload):

@@ -69,6 +69,7 @@ CALL_PAIRS = [
 ]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("event", [*EVENTS, pytest.param(SWITCH, id="interrupts off"), pytest.param(PAIR, id="pair"), *CALL_PAIRS])
 def test_the_largest(event):
     check(STACKCOUNT, *event)
@@ -83,6 +84,7 @@ def many(*ways):
 
 
 # Static programs of other compilers: tests/roots/run.py leaves them there.
+@pytest.mark.core
 @pytest.mark.parametrize("built", sorted((BUILD / "roots" / "programs").glob("*")), ids=lambda path: path.name)
 @pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "uprobe.multi"], marks=machine, id="single")])
 def test_of_other_compilers(built, ways):
