@@ -20,8 +20,6 @@ from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Live, Tool, is_asking, read_fol
 from tool import wait_until_asking, workload_path
 from unwinding import DWARF, needs_unwinding
 
-pytestmark = pytest.mark.needs("machine")
-
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
 SYSCALLS = "t:raw_syscalls:sys_enter"
 

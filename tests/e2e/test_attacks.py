@@ -20,7 +20,7 @@ from hostile_elf import Elf, named
 from processes import helpers
 from tool import GETPPID, STACKSNOOP, Live
 
-pytestmark = pytest.mark.needs("unwinding", "machine")
+pytestmark = pytest.mark.needs("unwinding")
 
 TIB = 1 << 40
 

@@ -8,8 +8,6 @@ import threading
 import pytest
 from tool import TOP
 
-pytestmark = pytest.mark.needs("machine")
-
 
 @pytest.fixture
 def tracer(monkeypatch):

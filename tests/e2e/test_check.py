@@ -11,8 +11,6 @@ from tool import PATIENCE_S, TOP
 sys.path.append(str(TOP / "tests"))
 import results  # noqa: E402
 
-pytestmark = pytest.mark.needs("machine")
-
 SAMPLE = """
 import time
 from pathlib import Path

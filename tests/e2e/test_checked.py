@@ -8,7 +8,7 @@ import chains_source
 import pytest
 from tool import GETPPID, read_folded, stackcount, workload_path
 
-pytestmark = pytest.mark.needs("machine", "unwinding")
+pytestmark = pytest.mark.needs("unwinding")
 
 DWARF = ("--unwind", "dwarf", "-U", "-f")
 UNVERIFIED = "[unverified: frame pointers]"

@@ -12,8 +12,6 @@ import pytest
 from pprof_file import PprofFile, block, number
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, stackcount
 
-pytestmark = pytest.mark.needs("machine")
-
 
 def read(*args):
     return subprocess.run(

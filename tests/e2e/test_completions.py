@@ -9,8 +9,6 @@ import pytest
 from names import NAMES, help_of, help_rows
 from tool import BUILD, PATIENCE_S, workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 COMPLETIONS = BUILD / "completions"
 
 # What bash(1) does at a Tab: COMP_WORDS has what its word breaks make of the line.

@@ -10,8 +10,6 @@ import time
 import pytest
 from tool import GETPPID, Live
 
-pytestmark = pytest.mark.needs("machine")
-
 CALLS = 300_000
 EVERY = 1024  # of a CPU's hits, one is measured
 LEAST_NS = 10

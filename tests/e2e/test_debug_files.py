@@ -22,8 +22,6 @@ from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Live, Tool, chains, ch
 from tool import user_chain, wait_until, workload_path
 
 # The guests have no binutils.
-pytestmark = pytest.mark.needs("machine")
-
 
 def sh(command, **paths):
     subprocess.run(["sh", "-ec", command.format(**paths)], check=True)

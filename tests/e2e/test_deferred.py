@@ -13,7 +13,7 @@ from processes import helpers
 from tool import PATIENCE_S, STACKSNOOP, WAITING_PARSER, Live, Tool, Unaccounted, chains, check_account, preloaded
 from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
 
-pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
+pytestmark = pytest.mark.needs("unwinding")
 DWARF = ("--unwind", "dwarf")
 PRIORITY = "t:syscalls:sys_enter_getpriority"  # which few programs call
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"  # of a build ID of 20 bytes, which follows

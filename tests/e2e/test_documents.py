@@ -11,8 +11,6 @@ import pytest
 import schema
 from tool import GETPPID, Live
 
-pytestmark = pytest.mark.needs("machine")
-
 GOLDEN = Path(__file__).parent.parent / "golden"
 FULL = GOLDEN / "document.json"
 

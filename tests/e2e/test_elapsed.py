@@ -16,7 +16,6 @@ from tool import PATIENCE_S, STACKCOUNT, Live, Result, check_refused, scaled, st
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
-machine = pytest.mark.needs("machine")
 NANOSLEEP = "t:syscalls:sys_enter_nanosleep"
 GETPPID = "t:syscalls:sys_enter_getppid"
 OLD = ["--unwind", "fp", "--without", "bpf_loop,uprobe.multi"]
@@ -63,18 +62,15 @@ def test_short_system_calls(workload):
     check_calls(workload("elapsed", "ppid", scaled(50_000), cpus=[0, 1]), GETPPID)
 
 
-@machine
 def test_with_the_programs_of_old_kernels(workload):
     check_calls(workload("elapsed", "ppid", 5_000, cpus=[0, 1]), *OLD, GETPPID)
 
 
-@machine
 def test_two_pairs_in_one_run(workload):
     """Each hit has the number of its pair. Rows of both kinds of calls are one here."""
     check_calls(workload("elapsed", "sleep", 500), GETPPID, NANOSLEEP)
 
 
-@machine
 def test_until_names_the_end(workload):
     check_calls(workload("elapsed", "sleep", 500), NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep")
 
@@ -85,12 +81,10 @@ def test_user_functions(workload, kind, without):
     check_calls(workload("elapsed", kind, scaled(2_000, 100), cpus=[0, 1]), *without, WORK)
 
 
-@machine
 def test_user_functions_with_the_programs_of_old_kernels(workload):
     check_calls(workload("elapsed", "ppid", 2_000, cpus=[0, 1]), *OLD, WORK)
 
 
-@machine
 def test_a_function_and_the_calls_in_it(workload):
     """Rows of both are one here. The function's time has that of the system call, which it makes at once."""
     n = 500
@@ -152,7 +146,6 @@ def check_switches(work, *args):
     return n_unfinished
 
 
-@machine
 @pytest.mark.parametrize("without", [[], OLD], ids=["new programs", "old programs"])
 @pytest.mark.parametrize("cpus", [[0], [0, 1]], ids=str)
 def test_threads_until_they_are_back(workload, cpus, without):
@@ -165,7 +158,6 @@ def test_threads_until_they_are_back_in_guests(workload):
     assert check_switches(workload("elapsed", "sleep", 300, cpus=[0, 1])) <= 2
 
 
-@machine
 def test_the_last_beginning_counts(workload):
     """Each call of the thread takes the place of the one before, and the last one has no end either."""
     n = 500
@@ -175,7 +167,6 @@ def test_the_last_beginning_counts(workload):
     assert " hits)" not in result.out, result
 
 
-@machine
 def test_intervals_and_the_file_of_the_run(workload, tmp_path):
     """A pair counts in the interval in which it ends. Their stacks were stored in the one in which they began."""
     work = workload("elapsed", "sleep", 3_000, cpus=[0, 1])
@@ -225,7 +216,6 @@ def sleeper():
     return process
 
 
-@machine
 def test_calls_that_began_before_the_run_and_that_do_not_end():
     """The early one is killed, and so returns from its call."""
     early, late = sleeper(), None
@@ -254,7 +244,6 @@ os._exit(0)
 """
 
 
-@machine
 def test_no_room_for_beginnings():
     """There is room for 512. Each thread that sleeps takes one."""
     event = "t:syscalls:sys_enter_clock_nanosleep"
@@ -266,7 +255,6 @@ def test_no_room_for_beginnings():
     assert "700 pairs have begun" in result.err, result
 
 
-@machine
 def test_each_form_shows_the_time(workload, tmp_path):
     n = 100
     work = workload("elapsed", "sleep", n)
@@ -287,7 +275,6 @@ def test_each_form_shows_the_time(workload, tmp_path):
         assert rows_of(again, 1) == below_run(expected)
 
 
-@machine
 def test_each_form_tells_what_is_not_paired(tmp_path):
     n = 3
     names = ["x.txt", "x.pb.gz", "x.html", "x.tree", "x.json", "x.prom"]
@@ -304,7 +291,6 @@ def test_each_form_tells_what_is_not_paired(tmp_path):
         assert line in Result([], done.stdout, done.stderr, 0).out
 
 
-@machine
 def test_at_most_so_many_pairs(workload):
     """The rest is not finished for this run."""
     n = 200
@@ -314,13 +300,11 @@ def test_at_most_so_many_pairs(workload):
     assert sum(counts.values()) == 300 and result.lost == 0, result
 
 
-@machine
 def test_the_list_has_the_events_that_begin():
     found = stackcount("-l", "--elapsed", "t:syscalls:sys_enter_getp*id").ok().out.split()
     assert sorted(found) == [f"t:syscalls:sys_enter_{name}" for name in ("getpgid", "getpid", "getppid")]
 
 
-@machine
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -11,7 +11,6 @@ from sums import A, B
 from tool import ROOTS, scaled, stacksnoop, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
-machine = pytest.mark.needs("machine")
 WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
 MANY = f"{workload_path('values')}:many"
 
@@ -50,7 +49,6 @@ def test_a_field_of_a_tracepoint(workload):
     assert units == {"bytes"}
 
 
-@machine
 def test_arguments_results_and_calculations(workload):
     n = 40
     for expression, event, wanted in (
@@ -85,7 +83,6 @@ def without_column(text, title, width):
     return "\n".join(lines) + "\n", values[1:]
 
 
-@machine
 def test_the_column_of_text(workload):
     n = 10
     work = workload("values", "read", n)
@@ -96,7 +93,6 @@ def test_the_column_of_text(workload):
     assert values.count("-9") == n * (1 + next(len(event.user) for event in events if "branch_a" in event.user))
 
 
-@machine
 def test_folded_lines_add_up_to_the_sum(workload):
     n = 500
     work = workload("values", "write", n)
@@ -110,7 +106,6 @@ def test_folded_lines_add_up_to_the_sum(workload):
     assert sums == {"branch_a": sum(i % 1000 + 1 for i in range(n)), "branch_b": 7 * n}
 
 
-@machine
 @pytest.mark.parametrize(("unit", "title", "name"), [("us", "VALUE(us)", "microseconds"), ("sectors", "VALUE(sectors)", "sectors")])
 def test_a_given_unit(unit, title, name):
     command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
@@ -121,7 +116,6 @@ def test_a_given_unit(unit, title, name):
     assert {json.loads(line)["unit"] for line in lines.splitlines()} == {name}
 
 
-@machine
 def test_a_value_without_a_sign():
     command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
     top = "0xffffffffffffff00"
@@ -131,7 +125,6 @@ def test_a_value_without_a_sign():
     assert int(signed[0].split()[-1]) == -256 + 16
 
 
-@machine
 def test_an_event_without_its_value_is_shown(workload):
     """A function that ends in a jump to another one has no result of its own there."""
     n = 120
@@ -150,12 +143,10 @@ def test_an_event_without_its_value_is_shown(workload):
     assert without_column(run(), "VALUE", 12)[1].count("-") >= 2 * n
 
 
-@machine
 def test_the_list_has_the_events_with_the_value():
     assert stacksnoop("-l", "--value", "count", "t:syscalls:sys_*_write").ok().out == f"{WRITE}\n"
 
 
-@machine
 def test_a_run_without_values_has_nothing_of_them():
     def place(*args):
         log = stacksnoop("--debug", "-D", "0.1", "-p", os.getpid(), *args, "t:sched:sched_switch").ok().err
@@ -164,7 +155,6 @@ def test_a_run_without_values_has_nothing_of_them():
     assert (place(), place("--value", "prev_prio")) == (64, 72)
 
 
-@machine
 def test_the_last_of_a_number_of_events(workload):
     work = workload("values", "write", 100)
     with live_snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:

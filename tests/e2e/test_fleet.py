@@ -19,8 +19,6 @@ import pytest
 from programs import UNPACKED, alone
 from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 CONTRIB = TOP / "contrib"
 UNIT = CONTRIB / "stackcount.service"
 

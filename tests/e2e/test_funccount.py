@@ -25,7 +25,7 @@ BACKENDS = pytest.mark.parametrize(
     "without",
     [
         pytest.param([], id="best"),
-        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("machine", "uprobe.multi"), id="without uprobe.multi"),
+        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="without uprobe.multi"),
     ],
 )
 
@@ -33,7 +33,6 @@ BACKENDS = pytest.mark.parametrize(
 # --- exact counts ---
 
 
-@pytest.mark.needs("machine")
 @BACKENDS
 def test_user_functions_of_one_process_of_two(workload, without):
     work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
@@ -44,7 +43,6 @@ def test_user_functions_of_one_process_of_two(workload, without):
     assert text.counts == {"leaf": 120, "branch_a": 100, "branch_b": 20}
 
 
-@pytest.mark.needs("machine")
 def test_kinds_of_events_side_by_side(workload):
     work = workload("usdt", 300)
     patterns = [f"u:{USDT}:alpha:tick", f"{USDT}:fire_*", "t:sched:sched_*"]
@@ -54,7 +52,6 @@ def test_kinds_of_events_side_by_side(workload):
     assert counts == {"alpha:tick": 300, "fire_alpha": 300, "fire_beta": 300, "fire_gated": 300}
 
 
-@pytest.mark.needs("machine")
 def test_a_command_and_its_children_are_counted():
     script = f"{CALLS} --quiet 10 20 30; {CALLS} --quiet 1 2 3"
     result = funccount(f"{CALLS}:leaf*", "--", "sh", "-c", script).ok()
@@ -62,7 +59,6 @@ def test_a_command_and_its_children_are_counted():
     assert "'sh' exited with status 0" in result.err
 
 
-@pytest.mark.needs("machine")
 def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
     program = tmp_path / "a\nb\x1b\\x41"
     program.symlink_to("/bin/true")
@@ -134,7 +130,6 @@ def test_10000_kernel_functions(workload):
 # --- names ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "patterns,row",
     [
@@ -151,7 +146,6 @@ def test_aliases_are_shown_as_they_were_asked_for(workload, patterns, row):
     assert text.counts == {row: 40}
 
 
-@pytest.mark.needs("machine")
 def test_functions_of_one_name_are_counted_by_themselves(workload):
     work = workload("names", 30, 20, 0)
     text = count_calls(work, f"{NAMES}:step")
@@ -160,7 +154,6 @@ def test_functions_of_one_name_are_counted_by_themselves(workload):
     assert all(re.fullmatch(r"step \[0x[0-9a-f]+\]", name) for name in text.counts), text
 
 
-@pytest.mark.needs("machine")
 def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     pie = workload_path("calls-pie")
     works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
@@ -171,7 +164,6 @@ def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     assert text.counts == {"leaf [calls]": 7, "leaf [calls-pie]": 5, "leafy": 1}
 
 
-@pytest.mark.needs("machine")
 def test_names_of_a_foreign_file_are_escaped(workload):
     work = workload("odd", 30)
     text = count_calls(work, f"{workload_path('odd')}:odd*")
@@ -181,7 +173,6 @@ def test_names_of_a_foreign_file_are_escaped(workload):
 # --- options and layout ---
 
 
-@pytest.mark.needs("machine")
 def test_top_shows_the_most_frequent(workload):
     work = workload("calls", 30, 20, 10)
     text = count_calls(work, "-v", "--top", 2, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
@@ -189,7 +180,6 @@ def test_top_shows_the_most_frequent(workload):
     assert text.reports[-1].total == 50 + 10 + 1 + 30 + 20 + 10
 
 
-@pytest.mark.needs("machine")
 def test_json_is_a_line_per_report(workload):
     work = workload("calls", 30, 20, 10)
     before = time.time()
@@ -208,7 +198,6 @@ def test_json_is_a_line_per_report(workload):
     assert "Tracing 3 functions" in result.err
 
 
-@pytest.mark.needs("machine")
 def test_json_of_intervals(workload):
     work = workload("syscalls", "getppid", 2_000, 0, 1)
     with Live(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
@@ -221,14 +210,12 @@ def test_json_of_intervals(workload):
     assert times == sorted(times)
 
 
-@pytest.mark.needs("machine")
 def test_the_time_stands_before_each_report(workload):
     work = workload("calls", 5, 0, 0)
     text = count_calls(work, "-T", f"{CALLS}:leaf")
     assert text.reports[-1].time
 
 
-@pytest.mark.needs("machine")
 def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
     program = write_program(tmp_path / "many", 60_000)
     result = funccount("--max-memory", "1M", f"{program}:*")
@@ -245,7 +232,6 @@ def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
 # --- what bcc's funccount does not do ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
 def test_10000_functions_are_one_program(tmp_path):
     called = [0] * 3 + [5_000] * 2 + [9_999]
@@ -267,13 +253,11 @@ def test_intervals_of_user_functions_add_up(workload):
     assert sum(report.total for report in text.reports) == 6 * n
 
 
-@pytest.mark.needs("machine")
 def test_patterns_are_shown_as_they_were_written():
     text = parse_calls(funccount("-d", "0.1", f"{CALLS}:lea?", GETPPID).ok().out)
     assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
 
 
-@pytest.mark.needs("machine")
 def test_fractions_of_seconds_and_an_end_between_intervals():
     with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
         text = parse_calls(tool.wait().ok().out)

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from tool import PATIENCE_S, workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 # What ends the process: no library of ours makes these calls.
 FATAL = ("socket", "execve", "fork", "kill", "ptrace", "bpf", "perf_event_open", "unshare", "x32")
 # What is refused, so that a library goes on without it.
@@ -154,7 +152,6 @@ def state_of(pid):
         return None
 
 
-@pytest.mark.needs("machine")
 def test_helpers_in_a_file_system_that_does_not_answer_are_left_behind(program, tmp_path):
     server = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("dead_fuse.py"), tmp_path, program, "stuck", tmp_path / "file"],

@@ -44,7 +44,6 @@ def go_file(path, n_functions, each):
         f.write(names)
 
 
-@pytest.mark.needs("machine")
 def test_functions_of_go_that_share_their_steps_take_no_time(tmp_path):
     """The steps of each are as long as it is: a small file may have any number of them."""
     path = tmp_path / "go"
@@ -71,7 +70,7 @@ def widen_section(path, name, size, head=b"", keep=False):
         os.truncate(path, len(data) + size)
 
 
-@pytest.mark.needs("unwinding", "machine")
+@pytest.mark.needs("unwinding")
 def test_a_section_of_any_size_takes_no_time(tmp_path):
     path = tmp_path / "wide"
     shutil.copy(workload_path("syscalls"), path)
@@ -80,7 +79,6 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     assert "wide: skipping .eh_frame: larger than 512 MiB" in result.err
 
 
-@pytest.mark.needs("machine")
 def test_notes_of_any_size_take_no_time(tmp_path):
     path = tmp_path / "wide"
     shutil.copy(workload_path("usdt"), path)
@@ -93,7 +91,6 @@ def test_notes_of_any_size_take_no_time(tmp_path):
 WIDE = 4 << 30
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "section, change, why",
     [

@@ -60,7 +60,6 @@ SAID_NO = [
 ]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("name,args,status,said", SAID_NO, ids=[" ".join(map(str, [case[0], *case[1]])) for case in SAID_NO])
 def test_refused(name, args, status, said):
     result = run(name, *args)
@@ -99,7 +98,6 @@ def test_kernel_without_kprobes_says_so_and_what_works():
         check_refused(run(name, pattern), FAILED, "has no kprobes", "tracepoint")
 
 
-@pytest.mark.needs("machine")
 def test_pid_that_ends_while_traced_is_no_error(workload):
     work = workload("syscalls", "getppid", 30, 0)
     with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
@@ -109,7 +107,6 @@ def test_pid_that_ends_while_traced_is_no_error(workload):
     assert sum(count for _, count in read_folded(result.out)) == 30
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_pid_that_ends_while_its_functions_are_traced_is_no_error(workload):
     work = workload("calls", 30, 0, 0)
@@ -131,7 +128,6 @@ def public_copy(tmp_path_factory):
     shutil.rmtree(folder)
 
 
-@pytest.mark.needs("machine")
 def test_no_root(public_copy):
     with Tool([GETPPID], program=public_copy, user=65534, group=65534, extra_groups=[], cwd="/") as tool:
         check_refused(tool.wait(), FAILED, r"root|CAP_\w+")
@@ -250,7 +246,6 @@ def alone(program, *args):
         yield tool
 
 
-@pytest.mark.needs("machine")
 def test_without_threads_all_is_counted(public_copy, workload, sysctl):
     """Maps have their second level, too, which threads make otherwise."""
     sysctl("kernel.perf_event_paranoid", 2)
@@ -268,7 +263,6 @@ def test_without_threads_all_is_counted(public_copy, workload, sysctl):
 NO_PROCESS = r"too many processes and threads of this user \(see ulimit -u\)"
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "args",
     [
@@ -297,7 +291,6 @@ def refuse_bpf(code):
         os._exit(99)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("code,words", [(errno.EPERM, "not permitted"), (errno.ENOSYS, "CONFIG_BPF_SYSCALL")])
 @pytest.mark.parametrize("wrap", [(), ("setpriv", "--bounding-set", "-sys_resource")])
 def test_a_filter_that_refuses_bpf_is_named(code, words, wrap):
@@ -307,7 +300,6 @@ def test_a_filter_that_refuses_bpf_is_named(code, words, wrap):
     assert "memory" not in result.err and "MEMLOCK" not in result.err and "frame pointers" not in result.err, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", ["-f", "-r"])
 def test_children_are_heard_of_where_the_parent_ignored_their_end(how):
     """An ignored SIGCHLD is inherited."""
@@ -318,7 +310,6 @@ def test_children_are_heard_of_where_the_parent_ignored_their_end(how):
     assert "exited with status 0" in result.err, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -351,7 +342,6 @@ def test_lowered_max_stack(workload, sysctl):
     assert sum(count for _, count in read_folded(result.ok().out)) == 30, result
 
 
-@pytest.mark.needs("machine")
 def test_kptr_restrict(sysctl):
     sysctl("kernel.kptr_restrict", 2)
     result = stackcount("-K", "-f", "-D", "0.5", "t:sched:sched_switch").ok()
@@ -359,7 +349,6 @@ def test_kptr_restrict(sysctl):
     assert "[unknown]" in result.out and "schedule" not in result.out
 
 
-@pytest.mark.needs("machine")
 def test_closed_standard_output_ends_the_run():
     """stackcount -i 0.1 ... | head -1"""
     with unread("-i", "0.1", "t:sched:sched_switch") as (process, read_end):
@@ -370,7 +359,6 @@ def test_closed_standard_output_ends_the_run():
     assert len(err.splitlines()) <= 1, err
 
 
-@pytest.mark.needs("machine")
 def test_full_disk_is_told():
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -382,7 +370,6 @@ def test_full_disk_is_told():
     assert done.returncode == 1 and b"No space left" in done.stderr, done
 
 
-@pytest.mark.needs("machine")
 def test_standard_output_that_is_closed_is_told():
     done = subprocess.run(
         ["sh", "-c", f"{STACKCOUNT} -D 0.1 t:sched:sched_switch >&-"], capture_output=True, timeout=PATIENCE_S
@@ -390,7 +377,6 @@ def test_standard_output_that_is_closed_is_told():
     assert (done.returncode, done.stderr) == (1, b"stackcount: standard output is closed\n")
 
 
-@pytest.mark.needs("machine")
 def test_standard_error_that_is_closed_costs_no_report():
     done = subprocess.run(
         ["sh", "-c", f"{STACKCOUNT} -D 0.2 t:sched:sched_switch 2>&- <&-"],
@@ -409,7 +395,6 @@ def wait_until_full(process, read_end):
     wait_idle(process.pid)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     """The first asks for the last report, for which there is no reader; then the second ends."""
@@ -425,7 +410,6 @@ def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     assert process.returncode == 1 and b"nobody read it" in err, err
 
 
-@pytest.mark.needs("machine")
 def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
     work = workload("distinct", 5_000, 2)
     with unread("-U", "-f", "-i", "0.2", "-p", work.pid, GETPPID) as (process, read_end):
@@ -440,14 +424,12 @@ def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
     assert sum(count for _, count in read_folded(out.decode())) == sum(expected.values())
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("interval", ["0.000001", "0.0000001"])
 def test_tiny_interval_ends_in_time(interval):
     result = stackcount("-i", interval, "-D", "0.3", "-K", "--top", "1", GETPPID).ok()
     assert result.out.endswith("Detaching...\n")
 
 
-@pytest.mark.needs("machine")
 def test_foreign_names_are_made_visible_in_lists_and_messages():
     listed = stackcount("-l", f"{workload_path('odd')}:odd*").ok()
     told = stackcount("-D", "0.1", "c:\x1b[31m")
@@ -456,14 +438,12 @@ def test_foreign_names_are_made_visible_in_lists_and_messages():
     assert "\x1b" not in listed.out + told.err + traced.err + traced.out
 
 
-@pytest.mark.needs("machine")
 def test_many_single_events_are_told_beforehand():
     with Live(["-K", "-p", os.getpid(), "t:syscalls:sys_enter_*"]) as tool:
         result = tool.end().ok()
     assert re.search(r"^stackcount: \d{3} probes need one event each: the kernel may take \d+ s", result.err, re.M)
 
 
-@pytest.mark.needs("machine")
 def test_second_interrupt_ends_a_report_that_nobody_reads():
     """Of 10,000 stacks, more than a pipe holds."""
     with Workload("distinct", 10_000, 2) as work, unread("-U", "-f", "-p", work.pid, GETPPID) as (process, read_end):
@@ -506,7 +486,6 @@ def find_detaching(mark):
     return None
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("unwinding")
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
@@ -523,7 +502,6 @@ def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
     assert result.status == -ends and "Tracing" not in result.out, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("unwinding")
 def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_path):
     """By the first signal, which asks for the report. The thread that makes tables is at work yet."""
@@ -537,7 +515,6 @@ def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_pat
     assert "Tracing 1 functions" in result.err and "endless' " in result.err, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_second_interrupt_is_obeyed_while_probes_are_taken_away(tmp_path):
     mark = f"MARK={tmp_path}"

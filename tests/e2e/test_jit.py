@@ -61,7 +61,6 @@ def chain(name):
 # --- named ---
 
 
-@pytest.mark.needs("machine")
 def test_a_function_of_a_map(jit):
     work = jit("=0:first", "=1:second", "@0:30", "@1:20", "@2:10")
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -77,7 +76,6 @@ def test_code_in_a_memfd(jit):
     assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_verbose_shows_the_map_and_the_address_in_it(jit):
     work = jit("=0:made", "@0:3")
     result, _ = trace(work, "-U", "-v", "-s", "-p", work.pid, GETPPID)
@@ -97,7 +95,6 @@ ODD_NAMES = {
 }
 
 
-@pytest.mark.needs("machine")
 def test_names_are_shown_raw_and_break_nothing(jit):
     work = jit(*(step for i, name in enumerate(ODD_NAMES) for step in (f"={i}:{name}", f"@{i}:{i + 1}")))
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -105,7 +102,6 @@ def test_names_are_shown_raw_and_break_nothing(jit):
     assert found == {shown: i + 1 for i, shown in enumerate(ODD_NAMES.values())}, result
 
 
-@pytest.mark.needs("machine")
 def test_an_event_says_which_map(jit):
     work = jit("=0:made", "@0:3")
     with live_snoop("--json", "-U", "-p", work.pid, GETPPID) as tool:
@@ -115,7 +111,6 @@ def test_an_event_says_which_map(jit):
     assert f'"module":"perf-{work.pid}.map"' in result.out, result
 
 
-@pytest.mark.needs("machine")
 def test_a_map_that_grows(jit):
     work = jit("=0:first", "@0:10", ",", "=1:second", "@1:20", "=2:third", "@2:30")
     with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
@@ -127,7 +122,6 @@ def test_a_map_that_grows(jit):
     assert len(expected) == 3 and chains(result) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_a_name_that_is_told_late(jit):
     """What had none has it with the next event."""
     work = jit("@0:5", ",", "=0:late", "@0:5")
@@ -151,7 +145,6 @@ def work_with_looks(tool, work):
     return work.finish()
 
 
-@pytest.mark.needs("machine")
 def test_a_function_in_the_place_of_another(jit):
     """One stack of addresses, three functions: by the time of the hit."""
     work = jit(*REPLACED)
@@ -162,7 +155,6 @@ def test_a_function_in_the_place_of_another(jit):
     assert chains(result) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_what_was_named_in_an_interval_stays_so(jit):
     work = jit("=0:first", "@0:10", ",", "=0:second", ",", "@0:20")
     with Live(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
@@ -180,7 +172,6 @@ def test_what_was_named_in_an_interval_stays_so(jit):
 
 
 @pytest.mark.walk("fp")
-@pytest.mark.needs("machine")  # emulation is too slow to look at each in time
 @pytest.mark.parametrize("wrap", [[], ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]], ids=["root", "nobody"])
 def test_processes_that_end_at_once(wrap):
     """Over, most of them, when they are heard of: their user is known from the hit."""
@@ -195,7 +186,6 @@ def test_processes_that_end_at_once(wrap):
     assert found == {"made_0": 3 * n // 2, "made_1": 3 * n // 2}, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_a_container(tmp_path, where):
     """Its own root, its own number: others' files of that number, or of its number here, are not its."""
@@ -214,7 +204,6 @@ def test_a_container(tmp_path, where):
     assert found == expected == {chain("made"): 30}, result
 
 
-@pytest.mark.needs("machine")
 def test_an_agent_may_write_it_outside(tmp_path):
     """Where the process has none, by its number here."""
     with Contained("jit", tmp_path, "@0:30", own_pids=True) as work:
@@ -240,7 +229,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     make, words = REFUSED[kind]
@@ -255,7 +243,6 @@ def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     assert len(re.findall(SAID.format(pid=work.pid, words=words), result.err, re.M)) == 1, result
 
 
-@pytest.mark.needs("machine")
 def test_garbage_is_passed_over(workload):
     work = workload("jit", "=0:made", "@0:10")
     lines = [os.urandom(1 << 16).replace(b"\n", b""), b"x", b"1000", b"", b"0" * 100000, b"1000 0 empty"]
@@ -265,7 +252,6 @@ def test_garbage_is_passed_over(workload):
     assert f"perf-{work.pid}.map of process {work.pid}: {len(lines)} lines are not of the form" in result.err, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("owner, name", [(NOBODY, "made"), (0, "made"), (4242, "[unknown]")])
 def test_whose_file_it_is(owner, name):
     """Of a process that is not root's: its user's and root's are taken."""
@@ -299,7 +285,7 @@ outermost();
 """
 
 
-@pytest.mark.needs("machine", "uprobes", "node", "hardware breakpoints")
+@pytest.mark.needs("uprobes", "node", "hardware breakpoints")
 def test_node(tmp_path):
     """Its compiler maps code, of which the tool may hear late; but not once it has looked."""
     program = tmp_path / "hot.js"
@@ -345,7 +331,7 @@ public class Hot {
 """
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_java(tmp_path):
     """Its map is written as a whole, when it is asked for: after the hits."""
     (tmp_path / "Hot.java").write_text(HOT_CLASS)

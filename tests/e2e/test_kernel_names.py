@@ -33,7 +33,6 @@ def lines(result):
     return [(parts, n) for parts, n in read_folded(result.ok().out) if parts[-1] == "bpf_trace_printk"]
 
 
-@pytest.mark.needs("machine")
 def test_events_have_the_program_that_was_there(workload):
     """Each program waits until its last event is printed, so that each can be known."""
     work = workload("programs", N, "slowly")
@@ -47,7 +46,6 @@ def test_events_have_the_program_that_was_there(workload):
     assert named == [(f"late_{i}", f"late_{i}") for i in range(N) for _ in range(i + 1)], result
 
 
-@pytest.mark.needs("machine")
 def test_events_of_programs_in_haste_have_no_wrong_name(workload):
     work = workload("programs", N)
     with Live(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
@@ -59,7 +57,6 @@ def test_events_of_programs_in_haste_have_no_wrong_name(workload):
     assert all(program in (comm, None) for comm, program in named), result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", [(), ("-v",)])
 def test_rows_have_a_programs_name_where_it_is_sure(workload, how):
     """All but the last program are gone; rows of theirs may have become rows of the last."""
@@ -74,7 +71,6 @@ def test_rows_have_a_programs_name_where_it_is_sure(workload, how):
     assert sum(n for _, n in named) <= N, result
 
 
-@pytest.mark.needs("machine")
 def test_rows_have_the_name_of_a_program_loaded_later(workload):
     work = workload("programs", 1)
     with Live(["-K", "-f", "-i", "0.2", PRINTK, "t:sched:sched_switch"]) as tool:

@@ -21,7 +21,6 @@ LEAF = f"{workload_path('calls')}:leaf"
 CUT = r"(?:  .*\n)*"  # what leads to main
 
 
-@pytest.mark.needs("machine")
 def test_text_is_bcc_s(work):
     result, _ = trace(work, "-p", work.pid, LEAF)
     expected = (
@@ -37,7 +36,6 @@ def test_text_is_bcc_s(work):
     assert result.stderr == b"", result
 
 
-@pytest.mark.needs("machine")
 def test_verbose_says_where_a_frame_without_a_name_is(workload):
     work = workload("calls-stripped", 5, 0, 0)
     result, _ = trace(work, "-v", "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
@@ -45,7 +43,6 @@ def test_verbose_says_where_a_frame_without_a_name_is(workload):
     assert re.search(r" +\[calls-stripped\+0x[0-9a-f]+\] calls-stripped\+0x[0-9a-f]+$", frames[1]), frames
 
 
-@pytest.mark.needs("machine")
 def test_verbose_says_where_a_named_user_frame_is(work):
     """The place is what addr2line takes."""
     result, _ = trace(work, "-v", "-p", work.pid, LEAF)
@@ -56,7 +53,6 @@ def test_verbose_says_where_a_named_user_frame_is(work):
     assert named.stdout.splitlines()[0] == "leaf"
 
 
-@pytest.mark.needs("machine")
 def test_frame_without_a_name_is_a_place_in_its_file(workload):
     work = workload("calls-stripped", 5, 0, 0)
     result, _ = trace(work, "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
@@ -64,7 +60,6 @@ def test_frame_without_a_name_is_a_place_in_its_file(workload):
     assert frames[0] == "leaf" and re.fullmatch(r"\[calls-stripped\+0x[0-9a-f]+\]", frames[1]), result
 
 
-@pytest.mark.needs("machine")
 def test_text_of_everything_at_once(workload):
     """What each option adds, and where, is in the golden files of tests/unit/test_render.c."""
     work = workload("syscalls", "getppid", 5, 0)
@@ -77,7 +72,6 @@ def test_text_of_everything_at_once(workload):
     assert re.fullmatch(expected, result.ok().out), result
 
 
-@pytest.mark.needs("machine")
 def test_idle_tasks_have_their_names():
     """Each CPU's is a line of its own, as bcc has it. There may be none on a busy machine."""
     result = stackcount("-P", "-K", "-D", "0.5", "t:sched:sched_switch").ok()
@@ -85,14 +79,12 @@ def test_idle_tasks_have_their_names():
     assert idle <= {f"swapper/{cpu}" for cpu in range(os.cpu_count())}, result
 
 
-@pytest.mark.needs("machine")
 def test_report_of_nothing(workload):
     work = workload("calls", 0, 0, 0)
     result, _ = trace(work, "-p", work.pid, LEAF)
     assert re.fullmatch(r"Tracing .*\n\nDetaching\.\.\.\n", result.ok().out), result
 
 
-@pytest.mark.needs("machine")
 def test_header_counts_the_functions():
     pattern = f"{workload_path('calls')}:leaf*"
     result = stackcount("-D", "0.1", pattern).ok()
@@ -100,7 +92,6 @@ def test_header_counts_the_functions():
     assert parse_text(result.out).pattern == pattern
 
 
-@pytest.mark.needs("machine")
 def test_folded_is_nothing_but_stacks(work):
     result, _ = trace(work, "-f", "-p", work.pid, LEAF)
     lines = read_folded(result.ok().out)
@@ -109,7 +100,6 @@ def test_folded_is_nothing_but_stacks(work):
     assert re.match(r"Tracing 1 functions for ", result.err), "the header is on standard error"
 
 
-@pytest.mark.needs("machine")
 def test_folded_with_a_delimiter_and_the_process(workload):
     work = workload("syscalls", "getppid", 5, 0)
     result, _ = trace(work, "-dfP", "-p", work.pid, GETPPID)
@@ -122,7 +112,6 @@ def test_folded_with_a_delimiter_and_the_process(workload):
     assert parts.count("-") == 1
 
 
-@pytest.mark.needs("machine")
 def test_folded_with_intervals_and_time_stays_folded(workload):
     work = workload("syscalls", "getppid", 500, 500, 1)
     with Live(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:
@@ -131,7 +120,6 @@ def test_folded_with_intervals_and_time_stays_folded(workload):
     assert sum(count for _, count in read_folded(result.out)) == 1000
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("side", ["-K", "-U"])
 @pytest.mark.parametrize("form", [[], ["-f"]])
 def test_one_kind_of_stack_needs_no_delimiter(workload, side, form):

@@ -4,11 +4,8 @@
 import json
 import re
 
-import pytest
 from tool import BUILD, GETPPID, TOP, Live, read_folded, trace, user_chain
 from text import parse_text
-
-pytestmark = pytest.mark.needs("machine")
 
 SOURCES = TOP / "tests" / "workload"
 

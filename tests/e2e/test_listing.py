@@ -7,7 +7,7 @@ import pytest
 from names import run
 from tool import stackcount, workload_path
 
-pytestmark = [pytest.mark.needs("machine"), pytest.mark.needs("uprobes")]
+pytestmark = pytest.mark.needs("uprobes")
 WRITE = "t:syscalls:sys_enter_write"
 ROW = re.compile(r"    (\S+|arg1, arg2 \.\.\.)(?:  +(\S.*?))??  +([su](?:8|16|32|64)|-)(?: +(\S.*))?$")
 

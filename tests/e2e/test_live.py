@@ -9,8 +9,6 @@ from contextlib import contextmanager
 import pytest
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 HEAD = re.compile(r"^t:syscalls:sys_enter_getppid   (\d+):(\d+)   ([\d,]+) hits")
 
 

@@ -98,7 +98,6 @@ def trace_copies(program, folder, limit, n, others=0):
     return sum(count for parts, count in ours if user_chain(parts) == "main;one_run;one_hit"), told
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit, programs, least", [(110, 60, 5), (512, 400, 20)])
 def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, programs, least):
     """Without a build ID none can be named by another."""
@@ -111,18 +110,15 @@ def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, progra
     assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
 
 
-@pytest.mark.needs("machine")
 def test_files_of_programs_that_were_not_hit_take_no_place(tmp_path):
     named, told = trace_copies(ONE, tmp_path, 110, 6, others=100)
     assert named == 18 and len(told) <= 1
 
 
-@pytest.mark.needs("machine")
 def test_files_that_are_kept_open_name_what_is_gone(tmp_path):
     assert trace_copies(ONE, tmp_path, 2048, 60) == (180, [])
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit, command", [(6, []), (40, []), (FEWEST - 1, []), (FEWEST + 10, ["--", "true"])])
 def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
     """A command takes some more."""
@@ -133,7 +129,6 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
         assert "exited with status 0" in stackcount("-U", GETPPID, *command, preexec_fn=few_files(need)).ok().err
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit", range(FEWEST + 4, FEWEST + 19, 3))
 def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     """It runs all the same: records of processes can be done without."""
@@ -143,7 +138,6 @@ def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     assert all(line.startswith("stackcount: ") and "libbpf" not in line and "-24" not in line for line in lines), result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14, 16, 46)])
 def test_events_leave_descriptors_to_the_rest(limit):
     """Those that there is none for are told; the run has its timer and its report."""
@@ -168,7 +162,7 @@ def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
         assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
     own = own_copy("calls", tmp_path)
     with Live(["-f", f"{own}:leaf", f"{own}:leaf_bare"]) as tool:
@@ -185,7 +179,6 @@ def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
 # --- one process, several programs ---
 
 
-@pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_in_one_process():
     """Equal addresses are other functions in the next program."""
     with Live(["-U", "-P", GETPPID]) as tool:
@@ -198,7 +191,6 @@ def test_programs_that_follow_each_other_in_one_process():
     }, result
 
 
-@pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_as_events():
     with live_snoop("--json", "-U", GETPPID) as tool:
         process = subprocess.Popen([ONE, "300", TWO, "500", ONE, "700"])
@@ -209,7 +201,6 @@ def test_programs_that_follow_each_other_as_events():
     assert [(event.comm, event.chain) for event in events] == [one] * 300 + [two] * 500 + [one] * 700
 
 
-@pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_execs(workload):
     """What it ran first is known from a look at it, what it runs then from its records."""
     with workload("lives-one", 3, TWO, 5) as work, Live(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
@@ -222,7 +213,6 @@ def test_a_process_that_was_there_before_execs(workload):
     }, result
 
 
-@pytest.mark.needs("machine")
 def test_a_process_that_was_there_before_hits_and_is_gone(workload, tmp_path):
     own = own_copy("lives-one", tmp_path)
     with workload(own, 1) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
@@ -275,7 +265,6 @@ def hits_of_both(one, two, times):
     return {(one.name, "main;one_run;one_hit"): 3 * times, (two.name, "main;two_run;two_hit"): 5 * times}
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["inside", "outside"])
 def test_a_number_that_is_used_again(tmp_path, where):
     times = scaled(50, least=10)
@@ -293,7 +282,6 @@ def test_a_number_that_is_used_again(tmp_path, where):
         assert len(found) == 2 * times, result
 
 
-@pytest.mark.needs("machine")
 def test_numbers_of_the_whole_machine_that_are_used_again(machine, tmp_path):
     """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
     machine.keep(Path("/proc/sys/kernel/ns_last_pid"))
@@ -336,7 +324,6 @@ def wait_until_read(tool):
         time.sleep(0.02)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
@@ -350,7 +337,6 @@ def test_a_root_of_its_own(other_program, where):
     assert chains(result) == ending(expected, "leaf"), result
 
 
-@pytest.mark.needs("machine")
 def test_a_root_of_its_own_at_a_tracepoint(other_program):
     with Live(["-U", "-P", "-f", GETPPID]) as tool:
         with Contained("syscalls", other_program, "getppid", 30, 20) as work:
@@ -367,7 +353,6 @@ LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
 FAR = workload_path("libfar.so")
 
 
-@pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another(workload):
     with workload("swap", LATE, NEXT, 100, 0, "self") as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
@@ -378,7 +363,6 @@ def test_a_library_in_the_place_of_another(workload):
     assert chains(result) == expected and len(expected) == 2, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("n", [1, 300])
 def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     """The first hit in each is told apart from what was mapped just before and just behind."""
@@ -389,7 +373,6 @@ def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     assert chains(result) == expected and len(expected) == 2, result
 
 
-@pytest.mark.needs("machine")
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, tmp_path):
     own = own_copy("dl", tmp_path)
     with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
@@ -401,7 +384,6 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, 
     assert chains(result, own.name) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path):
     go = tmp_path / "go"
     go.write_text("\n" * 4)
@@ -412,7 +394,6 @@ def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path
     assert found == {"child;late_entry;late_hit": 10}, result
 
 
-@pytest.mark.needs("machine")
 def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload, tmp_path):
     own = own_copy("sharer", tmp_path)
     with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
@@ -426,7 +407,6 @@ def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workloa
     assert {";".join(parts[parts.index("child") :]): n for parts, n in ours} == expected and len(expected) == 1, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("change", ["delete", "replace"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
@@ -457,7 +437,6 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
     }, result
 
 
-@pytest.mark.needs("machine")
 def test_programs_without_build_id_in_one_file(tmp_path):
     """One written over the other: a name is right, or there is none, and a message says why."""
     programs = [tmp_path / "one", tmp_path / "two"]
@@ -480,7 +459,6 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert n_said == (n_named < 40), result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("build_id", ["none", "0x12", "0x1234", "0x12345678", "0x" + 8 * "12", "0x" + 21 * "12"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_build_id_of_any_length(tmp_path, build_id, when):
@@ -503,7 +481,6 @@ def test_a_build_id_of_any_length(tmp_path, build_id, when):
     assert chains(result, program.name) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
     """The tool only looks when its process has ended."""
     program = tmp_path / "q (deleted)"
@@ -516,7 +493,6 @@ def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
     assert chains(result, program.name) == {"main;one_run;one_hit": 7}, result
 
 
-@pytest.mark.needs("machine")
 def test_a_path_that_is_too_long_is_no_anonymous_memory(tmp_path):
     script = 'cd "$1"; n=0; d=$(printf %0200d 0); while [ $n -lt 22 ]; do mkdir $d; cd -P $d; n=$((n + 1)); done'
     run_it = f'{script}; cp "$2" program; ./program --quiet 7'
@@ -535,7 +511,6 @@ ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
 ON_OWN_TMPFS = f'mount -t tmpfs own "$1"; cp "$2" "$1/{PROGRAM}"; exec "$1/{PROGRAM}" --quiet 7'
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("known_by", ["another process", "its path", None])
 def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     """Its build tells which other file has its names. The tool only looks when all is over."""
@@ -557,7 +532,6 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     assert found == {"one_hit" if known_by else f"[{PROGRAM}]": 7}, result
 
 
-@pytest.mark.needs("machine")
 def test_code_that_is_in_no_file(workload):
     work = workload("nofile", 10)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -577,7 +551,6 @@ int main(void) { AS("one"); AS("two;x"); AS(""); AS("four"); }
 """
 
 
-@pytest.mark.needs("machine")
 def test_a_process_that_names_itself_otherwise(tmp_path):
     """A hit is of the name that the process had then; an empty one reads as if it were not known."""
     source = tmp_path / "renames.c"
@@ -594,7 +567,6 @@ def test_a_process_that_names_itself_otherwise(tmp_path):
 # --- merging ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("options", [[], ["-P"], ["-v"], ["-v", "-P"], ["-v", "-s"]], ids=" ".join)
 def test_lines_that_read_the_same_are_one(options):
     """At addresses that differ from process to process, which folded does not show."""
@@ -606,7 +578,6 @@ def test_lines_that_read_the_same_are_one(options):
     assert [count for _, count in read_folded(result.out)] == [10], result
 
 
-@pytest.mark.needs("machine")
 def test_equal_names_in_different_files_stay_apart(tmp_path):
     """Two files with the same functions, at addresses that differ from process to process."""
     copies = [tmp_path / "first", tmp_path / "second"]
@@ -625,7 +596,6 @@ WALKS = [
 ]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("program, walk", WALKS)
 @pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
 def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late):
@@ -648,7 +618,6 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
 # --- losses, and where nothing is followed ---
 
 
-@pytest.mark.needs("machine")
 def test_without_user_stacks_nothing_is_followed():
     with Live(["-K", "-f", GETPPID]) as tool:
         alone = tool.n_perf_events()
@@ -658,7 +627,6 @@ def test_without_user_stacks_nothing_is_followed():
     assert followed == alone + 3 * os.cpu_count() and alone <= os.cpu_count()
 
 
-@pytest.mark.needs("machine")
 def test_records_that_were_lost_are_told_of(workload, tmp_path):
     """While the tool does not run, more comes than there is room for."""
     own = own_copy("syscalls", tmp_path)

@@ -7,8 +7,6 @@ import subprocess
 import pytest
 from tool import GETPPID, stackcount
 
-pytestmark = pytest.mark.needs("machine")
-
 # Says EACCES in the kernel's place to the first MOST loads of the program NAME.
 SOURCE = r"""
 #define _GNU_SOURCE

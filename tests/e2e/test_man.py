@@ -9,8 +9,6 @@ import pytest
 from names import NAMES, help_of, run
 from tool import BUILD, PATIENCE_S, TOP
 
-pytestmark = pytest.mark.needs("machine")
-
 SECTIONS = (
     "NAME SYNOPSIS DESCRIPTION PATTERNS OPTIONS OUTPUT EXAMPLES OVERHEAD FILES ENVIRONMENT"
     " EXIT~STATUS CAPABILITIES SEE~ALSO BUGS"

@@ -9,7 +9,7 @@ import pytest
 from samples import Samples
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live
 
-pytestmark = pytest.mark.needs("machine", "unwinding")
+pytestmark = pytest.mark.needs("unwinding")
 
 NICE = 16  # of the fields of /proc/PID/stat behind the name
 

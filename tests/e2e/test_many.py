@@ -16,14 +16,13 @@ from tool import Live, Tool, chains, check_refused, read_folded, stackcount, tra
 LIMIT = 200_000  # of places in a run
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_60000_functions_are_listed(tmp_path):
     program = write_program(tmp_path / "many", 60_000)
     lines = stackcount("-lr", f"{program}:.").ok().out.splitlines()
     assert lines == [f"{program}:{elf.name(i)}" for i in range(60_000)]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
 def test_60000_functions_are_counted(tmp_path):
     program = write_program(tmp_path / "many", 60_000, called=[0, 30_000, 59_999])
@@ -34,14 +33,13 @@ def test_60000_functions_are_counted(tmp_path):
     assert counted == {elf.name(i): 1 for i in (0, 30_000, 59_999)} and result.lost == 0
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_patterns_that_pass_the_limit_together_are_refused(tmp_path):
     few, many = write_program(tmp_path / "few", 10), write_program(tmp_path / "many", LIMIT - 5)
     result = stackcount("-l", f"{few}:*", f"{many}:*")
     check_refused(result, 1, rf"many:\*' and the patterns before it match more than {LIMIT} places\n")
 
 
-@pytest.mark.needs("machine")
 def test_all_kernel_functions_are_listed():
     lines = stackcount("-l", "*").ok().out.splitlines()
     assert len(lines) > 20_000 and "vfs_read" in lines
@@ -123,7 +121,6 @@ def test_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can():
     assert parse_text(result.out).n_functions == n and "could not be traced" not in result.err
 
 
-@pytest.mark.needs("machine")
 def test_all_tracepoints_of_a_category():
     result = stackcount("-D", "0.5", "t:sched:*").ok()
     assert parse_text(result.out).n_functions > 10

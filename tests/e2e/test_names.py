@@ -7,8 +7,6 @@ import pytest
 from names import NAMES, help_of, help_rows, run
 from tool import workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_is_of_the_tool_itself(name):

@@ -48,10 +48,6 @@ def check_ways(how, expected):
     assert result.lost == 0 and ways(result) == expected, result
 
 
-machine = pytest.mark.needs("machine")
-
-
-@machine
 @pytest.mark.parametrize("how", [pytest.param("nofp", marks=pytest.mark.needs("hardware breakpoints")), "static", "static-pie"])
 def test_each_way(how):
     """Its root is behind three frames of libc's; of a stack of its own, behind one."""
@@ -60,7 +56,6 @@ def test_each_way(how):
     check_ways(how, expected)
 
 
-@machine
 @pytest.mark.parametrize("what, frames", [("signals-static", "__restore_rt;on_signal;hit"),
                                           ("ways-static", "__start_context;in_coroutine;hit")])
 def test_what_was_put_on_the_stack_without_a_call_is_named_at_its_first_byte(what, frames):
@@ -69,7 +64,6 @@ def test_what_was_put_on_the_stack_without_a_call_is_named_at_its_first_byte(wha
     assert frames in found, result
 
 
-@machine
 def test_each_way_with_a_libc_without_unwind_tables():
     """musl has some for assembly alone; rows of its C code are made from its instructions."""
     expected = {(2, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
@@ -93,7 +87,6 @@ def stacks_of(how, call):
         return Counter({tuple(parts): n for parts, n in read_folded(tool.wait().ok().out)})
 
 
-@machine
 @pytest.mark.parametrize("call", LIBC_CALLS)
 def test_system_calls_of_a_libc_without_unwind_tables(call):
     """From within musl to main() and the root; where it is stripped by as many frames."""
@@ -111,7 +104,6 @@ def test_system_calls_of_a_libc_without_unwind_tables(call):
     assert not any(parts[0].startswith("[cut") for parts in stripped), stripped
 
 
-@machine
 def test_through_signals_of_a_libc_without_unwind_tables(workload):
     work = workload("signals-musl", 100, 50)
     result, expected = trace(work, *DWARF, "-p", work.pid, GETPPID)
@@ -119,7 +111,6 @@ def test_through_signals_of_a_libc_without_unwind_tables(workload):
     assert found == expected, result
 
 
-@machine
 def test_a_program_that_has_just_begun_is_at_its_entry_point():
     """It is where an exec leads to, not behind a call of what lies before it: the shell in the dynamic
     linker's _start, the static program in its own."""
@@ -128,7 +119,6 @@ def test_a_program_that_has_just_begun_is_at_its_entry_point():
     assert [parts[-1] for parts, _ in read_folded(result.out)].count("_start") == 2, result
 
 
-@pytest.mark.needs("machine")
 def test_behind_a_call_that_never_returns_no_function_begins():
     """Where the next one does, and code that nothing is said of has called: that is not the root."""
     result = stackcount(*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5).ok()
@@ -137,7 +127,6 @@ def test_behind_a_call_that_never_returns_no_function_begins():
     ], result
 
 
-@pytest.mark.needs("machine")
 def test_code_that_nothing_is_said_of_is_no_root(workload):
     """Though rbp is 0 in it, as in the outermost frame."""
     work = workload("dl", workload_path("libbare.so"), 5)
@@ -155,8 +144,7 @@ MAKERS = ("by_thread", "by_popen", "by_system", "by_spawn", "by_fork")
 MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:task_newtask", "t:sched:sched_process_fork")
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("how", ["nofp", pytest.param("static", marks=machine)])
+@pytest.mark.parametrize("how", ["nofp", "static"])
 def test_who_makes_threads_and_processes(how):
     """No entry of glibc's is about its clone() behind the system call: parent and child stand there."""
     result = stackcount(*DWARF, *MAKING, "--", workload_path(f"makers-{how}"), "--quiet", 20).ok()
@@ -168,9 +156,8 @@ def test_who_makes_threads_and_processes(how):
     assert result.lost == 0 and found == dict.fromkeys(MAKERS, 3 * 20), result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
-    ("how", "call"), [("nofp", "clone3"), *(pytest.param(*row, marks=machine) for row in [("static", "clone3"), ("musl", "clone")])]
+    ("how", "call"), [("nofp", "clone3"), ("static", "clone3"), ("musl", "clone")]
 )
 def test_a_child_on_a_stack_of_its_own_has_no_caller(how, call):
     """It comes back from the system call with nothing on it; but that of fork() with all of its parent's."""
@@ -202,7 +189,7 @@ def test_threads_of_the_kernels_own_are_followed():
 # --- where nobody has called ---
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_a_part_of_a_function_that_is_jumped_to(workload):
     """Its frame was made before: what lies on top of the stack is no return address."""
     work = workload("entries-nofp", 20)
@@ -212,7 +199,6 @@ def test_a_part_of_a_function_that_is_jumped_to(workload):
     assert n == 20 and parts[0] == "_start" and parts[-4:] == ["main", "work_run", "run", "cold_part"], parts
 
 
-@pytest.mark.needs("machine")
 def test_a_signal_at_the_end_of_a_system_call(workload):
     """The second of two finds the program at the first one's handler, which has not begun."""
     work = workload("entries-nofp", 20)
@@ -230,7 +216,6 @@ def test_a_signal_at_the_end_of_a_system_call(workload):
 # --- what comes and goes ---
 
 
-@pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another(workload):
     """Hits before its table is known are marked, and their innermost frames are right."""
     work = workload("swap-nofp", LATE, NEXT, 100, 0, "self")
@@ -249,7 +234,6 @@ def test_a_library_in_the_place_of_another(workload):
     assert sum(n for _, n in lines) == 200, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("who", ["self", "child"])
 def test_libraries_that_take_turns_at_one_place(workload, who):
     """However fast: none is walked by the table of the one before. Once both are known, all are whole."""
@@ -270,7 +254,6 @@ def test_libraries_that_take_turns_at_one_place(workload, who):
     assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("who", ["self", "child"])
 def test_rows_of_libraries_that_take_turns_are_named_apart(workload, who):
     """Their functions are at the same addresses, so that the stacks are the same but for their names."""
@@ -287,7 +270,6 @@ def test_rows_of_libraries_that_take_turns_are_named_apart(workload, who):
     assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
 
-@machine
 def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload):
     """The children have ended when their records are read. Each hit by its number: five of one library, five of the other."""
     work = workload("swap", LATE, NEXT, 5, 1000, "child")
@@ -305,7 +287,6 @@ def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload)
 UNTOLD = with_mounts(MOUNT + "mount --bind /dev/null /sys/kernel/tracing/events/task/task_newtask/id || exit 99\n")
 
 
-@machine
 def test_children_that_nobody_says_share_memory(workload):
     """They load nothing: vfork()'s and clone()'s here end, and posix_spawn()'s begins another program."""
     with workload("ways-nofp", 50) as work, Live([*DWARF, GETPPID], wrap=UNTOLD) as tool:
@@ -320,7 +301,6 @@ def test_children_that_nobody_says_share_memory(workload):
     assert result.lost == 0 and {name: found[name] for name in expected} == expected, result
 
 
-@machine
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_a_program_whose_file_is_not_there_any_more(tmp_path, change):
     path, other = tmp_path / "program", tmp_path / "other"
@@ -364,7 +344,7 @@ def address_of(path, function):
 INSIDE_WRITE = re.compile(r"__(internal_)?syscall_cancel(_arch)?|\[libc\.so\.6\+0x\w+\] libc\.so\.6\+0x\w+")
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_below_a_return_probe_of_another_tool(tmp_path):
     """It has replaced the return address. That is said, and no caller made up. What write() calls
     in newer libcs is there."""
@@ -386,7 +366,6 @@ def test_below_a_return_probe_of_another_tool(tmp_path):
 BITS32 = "[unverified: 32-bit program]"
 
 
-@machine
 @pytest.mark.needs("32-bit programs")
 def test_a_32_bit_program():
     """By its frame pointers, which is said: nothing tells that they are some. What is no deeper is not cut."""
@@ -397,7 +376,6 @@ def test_a_32_bit_program():
         assert found == {(BITS32, "_start", "leave"): 1, whole: 50}, result
 
 
-@machine
 @pytest.mark.needs("32-bit programs")
 def test_a_32_bit_programs_stacks_are_marked_in_each_form(tmp_path):
     command = ["t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5]
@@ -424,7 +402,6 @@ def go_stacks(tmp_path, *what):
             return read_folded(tool.wait().ok().out)
 
 
-@machine
 def test_go(tmp_path):
     """Without symbols, and without unwind tables of its own code: all have names, and a root."""
     stacks = go_stacks(tmp_path, "-n", 5000, "t:raw_syscalls:sys_enter")
@@ -442,7 +419,6 @@ def test_go(tmp_path):
 GO_STUBS = ["runtime/internal/syscall.Syscall6", "internal/runtime/syscall.Syscall6"]
 
 
-@machine
 def test_the_caller_of_a_function_of_gos_without_a_frame(tmp_path):
     """The system call's stub moves neither rsp nor rbp, so that rbp is its caller's."""
     stacks = go_stacks(tmp_path, "-n", 500, "t:syscalls:sys_enter_write")
@@ -451,7 +427,6 @@ def test_the_caller_of_a_function_of_gos_without_a_frame(tmp_path):
     assert written and all(parts[-4:-1] == stub and parts[-1] in GO_STUBS for parts in written), stacks
 
 
-@machine
 def test_go_where_a_thread_is_taken_off_its_cpu(tmp_path):
     """In functions' beginnings and ends, too."""
     stacks = go_stacks(tmp_path, "-n", 2000, "t:sched:sched_switch")
@@ -459,7 +434,7 @@ def test_go_where_a_thread_is_taken_off_its_cpu(tmp_path):
     assert sum(n for _, n in odd) <= 20, odd
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_a_function_of_gos_without_symbols_by_its_name(tmp_path):
     """Nobody has moved rsp at its first instruction."""
     stacks = go_stacks(tmp_path, "-n", 100, "fzf:syscall.Syscall")

@@ -17,7 +17,6 @@ from tool import stackcount, trace, workload_path
 CALLS = workload_path("calls")
 
 
-@pytest.mark.needs("machine")
 def test_pid(workload):
     ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))
     with Live(["-U", "-f", "-p", ours.pid, GETPPID]) as tool:
@@ -28,7 +27,6 @@ def test_pid(workload):
     assert sum(count for _, count in read_folded(result.out)) == 800
 
 
-@pytest.mark.needs("machine")
 def test_pid_takes_a_list_and_repeats(workload):
     works = [workload("syscalls", "getppid", 100, 0) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"
@@ -39,7 +37,6 @@ def test_pid_takes_a_list_and_repeats(workload):
     assert sum(count for _, count in read_folded(result.out)) == 300, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_pid_holds_for_user_functions_and_usdt(workload):
     for program, probe in (
@@ -55,7 +52,6 @@ def test_pid_holds_for_user_functions_and_usdt(workload):
         assert sum(count for _, count in read_folded(result.out)) == 100, result
 
 
-@pytest.mark.needs("machine")
 def test_pid_does_not_hold_for_children():
     """A uprobe's own PID filter is inherited by fork; the process asked for is one."""
     with Workload("spawn", "fork", 5, 10) as work:
@@ -66,7 +62,7 @@ def test_pid_does_not_hold_for_children():
 @pytest.mark.parametrize(
     "event",
     [
-        pytest.param(GETPPID, marks=pytest.mark.needs("machine")),
+        GETPPID,
         pytest.param(f"{CALLS}:leaf", marks=pytest.mark.needs("uprobes", "path of its own")),
         pytest.param("__x64_sys_getpriority", marks=pytest.mark.needs("kprobes", "way to kernel functions")),
     ],
@@ -81,7 +77,6 @@ def test_cpu(workload, event, cpu):
     assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items() if count}, result
 
 
-@pytest.mark.needs("machine")
 def test_duration_is_exact_whatever_the_interval_is():
     with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
         result = tool.wait().ok()
@@ -91,7 +86,6 @@ def test_duration_is_exact_whatever_the_interval_is():
         assert len(parse_text(tool.wait().ok().out).reports) == 1
 
 
-@pytest.mark.needs("machine")
 def test_interval():
     result = stackcount("-i", "0.5", "-D", "2", "-T", GETPPID).ok()
     reports = parse_text(result.out).reports
@@ -99,14 +93,12 @@ def test_interval():
     assert all(report.time for report in reports)
 
 
-@pytest.mark.needs("machine")
 def test_regexp(workload):
     work = workload("calls", 10, 20, 30)
     result, expected = trace(work, "-f", "-r", "-p", work.pid, f"{CALLS}:^leaf(_bare)?$")
     assert chains(result.ok()) == ending(expected, "leaf", "leaf_bare"), result
 
 
-@pytest.mark.needs("machine")
 def test_events_ends_after_so_many_hits(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
     with Live(["-U", "-f", "-n", "700", "-p", work.pid, GETPPID]) as tool:
@@ -115,21 +107,19 @@ def test_events_ends_after_so_many_hits(workload):
     assert sum(count for _, count in read_folded(result.out)) == 700, result
 
 
-@pytest.mark.needs("machine")
 def test_top_shows_the_most_frequent(workload):
     work = workload("syscalls", "getppid", 40, 2)
     result, _ = trace(work, "-U", "-f", "--top", 1, "-p", work.pid, GETPPID)
     assert [count for _, count in read_folded(result.ok().out)] == [40], result
 
 
-@pytest.mark.needs("machine")
 def test_min_leaves_out_what_is_rare(workload):
     work = workload("syscalls", "getppid", 40, 2)
     result, _ = trace(work, "-U", "-f", "--min", 3, "-p", work.pid, GETPPID)
     assert [count for _, count in read_folded(result.ok().out)] == [40], result
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_list_prints_what_matches_and_attaches_nothing():
     usdt = workload_path("usdt")
     for pattern, n in (("t:sched:sched_switch", 1), (f"{CALLS}:leaf*", 3), (f"u:{usdt}:*", 3), (f"u:{usdt}:alpha:tick", 1)):
@@ -138,7 +128,6 @@ def test_list_prints_what_matches_and_attaches_nothing():
     check_refused(stackcount("-l", "t:sched:no_such_event*"), 1)
 
 
-@pytest.mark.needs("machine")
 def test_debug_tells_how_it_is_done(workload):
     work = workload("syscalls", "getppid", 10, 10)
     result, expected = trace(work, "--debug", "-U", "-f", "-p", work.pid, GETPPID)
@@ -149,7 +138,7 @@ def test_debug_tells_how_it_is_done(workload):
         assert word in result.err, f"--debug says nothing about any {word}: {result.err}"
 
 
-@pytest.mark.needs("unwinding", "machine")
+@pytest.mark.needs("unwinding")
 def test_debug_describes_the_tables_that_were_made(workload):
     work = workload("syscalls", "getppid", 10, 5)
     result, _ = trace(work, "--debug", "--unwind", "dwarf", "-U", "-f", "-p", work.pid, GETPPID)
@@ -163,7 +152,6 @@ def test_debug_names_the_backend_of_a_kernel_function(kernel):
     assert re.search(backend, result.err), result.err
 
 
-@pytest.mark.needs("machine")
 def test_command_is_counted_alone(workload):
     """Its hits and those of its children; another process's are not."""
     other = workload("syscalls", "getppid", 1000, 1000)
@@ -175,7 +163,6 @@ def test_command_is_counted_alone(workload):
     assert 1000 <= sum(count for _, count in read_folded(result.out)) <= 1001, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", ["fork", "exec"])
 def test_command_with_short_lived_children(how):
     command = [workload_path("spawn"), "--quiet", how, "20", "200"]
@@ -183,14 +170,12 @@ def test_command_with_short_lived_children(how):
     assert sum(count for _, count in read_folded(result.out)) == 4000, result
 
 
-@pytest.mark.needs("machine")
 def test_command_s_frames_have_names():
     command = [workload_path("syscalls"), "--quiet", "getppid", "3000", "0"]
     result = stackcount("-U", "-f", GETPPID, "--", *command).ok()
     assert chains(result) == {"main;work_run;run;branch_a;hit": 3000}, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_command_and_a_user_function():
     command = [workload_path("calls"), "--quiet", "300", "200", "0"]
@@ -198,21 +183,18 @@ def test_command_and_a_user_function():
     assert sum(count for _, count in read_folded(result.out)) == 500, result
 
 
-@pytest.mark.needs("machine")
 def test_command_is_attached_before_its_first_instruction():
     probe = "t:syscalls:sys_enter_brk"
     result = stackcount("-U", "-f", probe, "--", workload_path("files"), "--quiet", "/dev/null", "0").ok()
     assert read_folded(result.out), "the dynamic linker's first call is missing"
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("script,told", [("exit 3", "'sh' exited with status 3"), ("kill -TERM $$", r"'sh' was ended by signal 15 \(Terminated\)")])
 def test_the_end_of_the_command_is_in_the_report(script, told):
     result = stackcount("-f", GETPPID, "--", "sh", "-c", script).ok()
     assert re.search(told, result.err), result
 
 
-@pytest.mark.needs("machine")
 def test_perpid_names_the_process(workload):
     """Its threads have names of their own, and do not split it."""
     work = workload("syscalls", "getppid", 20, 1, cpus=[0, 1], options=["--rename"])
@@ -222,7 +204,6 @@ def test_perpid_names_the_process(workload):
     assert {entry.comm for entry in ours} == {"syscalls"}
 
 
-@pytest.mark.needs("machine")
 def test_several_pids_are_told_apart(workload):
     works = [workload("syscalls", "getppid", n, 0) for n in (10, 20)]
     with Live(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
@@ -233,7 +214,6 @@ def test_several_pids_are_told_apart(workload):
     assert found == {works[0].pid: 10, works[1].pid: 20}, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_the_report(workload, number):
     work = workload("syscalls", "getppid", 40, 2)
@@ -245,7 +225,6 @@ def test_signal_ends_with_the_report(workload, number):
     assert text.detached
 
 
-@pytest.mark.needs("machine")
 def test_reports_are_flushed_when_piped(workload):
     work = workload("syscalls", "getppid", 40, 2)
     with Live(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
@@ -254,7 +233,6 @@ def test_reports_are_flushed_when_piped(workload):
         tool.end().ok()
 
 
-@pytest.mark.needs("machine")
 def test_tool_is_one_file_of_at_most_1_1_mebibytes(tmp_path):
     import shutil
     import subprocess
@@ -276,7 +254,7 @@ def links_of(pid):
     return kinds
 
 
-@pytest.mark.needs("uprobe.multi", "machine")
+@pytest.mark.needs("uprobe.multi")
 def test_probes_in_user_code_are_gone_before_the_report(workload):
     """Or it runs into each that is in a library of its own. The report does not fit into the pipe."""
     work = workload("distinct", 2000, 1)

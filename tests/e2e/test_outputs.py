@@ -19,8 +19,6 @@ from text import parse_text
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, chains, check_refused, read_folded, stackcount
 from tool import wait_until, workload_path
 
-pytestmark = pytest.mark.needs("machine")
-
 NOBODY = 65534
 NO_FILE = re.compile(r"\.stackcount-")
 

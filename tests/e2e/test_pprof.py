@@ -21,8 +21,6 @@ import pytest
 import pprof
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, read_folded, stackcount
 
-pytestmark = pytest.mark.needs("machine")
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

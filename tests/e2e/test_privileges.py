@@ -21,7 +21,6 @@ def has_few_privileges(status):
             and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2")
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
 def test_every_thread_has_few_privileges_while_it_counts(program):
     with Live([GETPPID], program=program) as tool:
@@ -29,7 +28,6 @@ def test_every_thread_has_few_privileges_while_it_counts(program):
         tool.end().ok()
 
 
-@pytest.mark.needs("machine")
 def test_a_command_has_all_privileges():
     result = stackcount("-f", GETPPID, "--", "cat", "/proc/self/status").ok()
     own = statuses(os.getpid())[0]
@@ -38,7 +36,6 @@ def test_a_command_has_all_privileges():
         assert command[name] == own[name], name
 
 
-@pytest.mark.needs("machine")
 def test_it_has_few_privileges_while_a_command_runs():
     with Live(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")

@@ -23,7 +23,6 @@ def header(*args):
     return profile(*args).ok().out.partition("\n")[0]
 
 
-@pytest.mark.needs("machine")
 def test_headers_are_bcc_s():
     pid = os.getpid()
     assert header("0.1") == "Sampling at 49 Hertz of all threads by user + kernel stack for 0.1 secs."
@@ -43,7 +42,6 @@ def work(workload):
     return workload("samples", 0, 0, 800, 800)
 
 
-@pytest.mark.needs("machine")
 def test_text_is_bcc_s(work):
     result, _ = trace(work, "-F", 199, "-d", "-p", work.pid, program=PROFILE)
     assert re.fullmatch(
@@ -61,7 +59,6 @@ def test_text_is_bcc_s(work):
     assert all("\n    --\n" not in block for block in blocks if block.startswith("    turn\n")), result
 
 
-@pytest.mark.needs("machine")
 def test_annotations(work):
     result, _ = trace(work, "-F", 199, "-a", "-f", "-p", work.pid, program=PROFILE)
     for parts, _ in read_folded(result.ok().out):
@@ -71,7 +68,6 @@ def test_annotations(work):
     assert "do_syscall_64_[k]" in result.out, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("is_told", [False, True])
 def test_idle_cpus(is_told):
     result = profile("-K", "-f", "-F", "199", *(["-I"] if is_told else []), "1").ok()
@@ -80,7 +76,6 @@ def test_idle_cpus(is_told):
         assert not idle, idle
 
 
-@pytest.mark.needs("machine")
 def test_a_thread(tmp_path):
     """One of two threads that do the same."""
     source = tmp_path / "two.py"
@@ -105,14 +100,12 @@ def test_a_thread(tmp_path):
     assert sum(n for _, n in read_folded(none.out)) < n / 2 + 2, none
 
 
-@pytest.mark.needs("machine")
 def test_command_and_its_children():
     result = profile("-f", "-F", "199", "--", "sh", "-c", f"{workload_path('samples')} --quiet 0 0 600 0; true").ok()
     names = {parts[0] for parts, _ in read_folded(result.out)}
     assert "samples" in names and names <= {"sh", "samples"}, result
 
 
-@pytest.mark.needs("machine")
 def test_other_outputs(work, tmp_path):
     page, saved = tmp_path / "run.html", tmp_path / "run.json"
     result, _ = trace(work, "-F", 199, "-p", work.pid, "--tree", "-o", page, "-o", saved, program=PROFILE)

@@ -133,13 +133,12 @@ def check_event(program, event, n):
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_system_calls_and_functions_and_probes(program):
     for event, n in PROGRAMS[program[0]].items():
         check_event(program, event, n)
 
 
-@pytest.mark.needs("machine")
 def test_wherever_it_is_preempted(program, pacer):
     pacer(program[1])
     check_event(program, SWITCH, 1000)
@@ -213,7 +212,6 @@ def check_agreement(pid, n):
 STOPPED = {programs.bash: 5, programs.perl: 5, programs.python3: 5, programs.node: 3, programs.cc1: 5, programs.fd: 5}
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("program", STOPPED, indirect=True, ids=name_of)
 def test_a_thread_stopped_at_work(program):
     what, pid = program
@@ -229,7 +227,6 @@ ASLEEP = {
 }
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("name", ASLEEP, ids=lambda name: name.rpartition("/")[2])
 def test_a_thread_stopped_in_a_system_call(name):
     numbers, *arguments = ASLEEP[name]

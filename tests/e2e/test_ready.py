@@ -8,8 +8,6 @@ import subprocess
 import pytest
 from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool
 
-pytestmark = pytest.mark.needs("machine")
-
 N = 300
 USAGE = 2
 

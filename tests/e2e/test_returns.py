@@ -63,7 +63,7 @@ def test_the_stack_is_the_callers_with_the_function_on_top(workload):
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine", "unwinding")
+@pytest.mark.needs("unwinding")
 @pytest.mark.walk("dwarf")
 def test_recursion_has_a_stack_for_each_depth(workload):
     n = 120
@@ -79,7 +79,6 @@ def test_recursion_has_a_stack_for_each_depth(workload):
     assert depths == expected
 
 
-@pytest.mark.needs("machine")
 def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     """The kernel puts breakpoints into private mappings of the file, which once were the matcher's, too."""
     with Live([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:
@@ -89,13 +88,11 @@ def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
     assert text.counts == {name: 2 * 120 + 120 // 4 + 120 // 8 + 90 for name in ("target", "r:target")}
 
 
-@pytest.mark.needs("machine")
 def test_functions_that_do_not_return_are_refused_by_name():
     words = r"^stackcount: the returns of exit in \S+/libc\.so\.6 cannot be traced: it never returns \(0x[0-9a-f]+\)\n$"
     check_refused(stackcount("r:c:exit"), 1, words)
 
 
-@pytest.mark.needs("machine")
 def test_a_listed_function_has_its_exits_with_v():
     assert stackcount("-l", f"r:{RETURNS}:exits").ok().out == f"r:{RETURNS}:exits\n"
     places = stackcount("-lv", f"r:{RETURNS}:exits").ok()
@@ -139,7 +136,6 @@ int main(void)
 """
 
 
-@pytest.mark.needs("machine")
 def test_threads_that_die_within_a_function_harm_nothing(tmp_path):
     (tmp_path / "threads.c").write_text(THREADS)
     program = str(tmp_path / "threads")
@@ -156,7 +152,6 @@ def test_threads_that_die_within_a_function_harm_nothing(tmp_path):
 ODD = re.compile(r".*(setjmp|longjmp|vfork|clone|exit|abort|start_main|start_call_main).*|sqlite3WhereSplit")
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "library, names, command",
     [
@@ -178,7 +173,6 @@ def test_functions_of_real_programs_return_as_often_as_they_are_entered(library,
 GO = sorted(BUILD.glob("programs/usr/lib/go-*/pkg/tool/*/pprof"))
 
 
-@pytest.mark.needs("machine")
 def test_a_go_program_goes_on_unharmed():
     """Its stacks are copied and scanned, so replaced return addresses would end it."""
     assert GO, "no Go program: 'make test-deps' fetches one"

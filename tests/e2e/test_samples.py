@@ -48,7 +48,6 @@ def test_each_page_fault_is_counted(workload, program):
     assert wanted - result.lost <= found[chain] <= wanted, result
 
 
-@pytest.mark.needs("machine")
 def test_faults_of_the_kernel_alone(workload):
     """Those of touch() are the user's."""
     work = workload("samples", 1000, 0, 0, 0)
@@ -59,7 +58,6 @@ def test_faults_of_the_kernel_alone(workload):
     assert 1000 - result.lost <= counted(result.ok(), "touch") <= 1000, result
 
 
-@pytest.mark.needs("machine")
 def test_one_of_so_many_faults(workload):
     n = scaled(20_000)
     work = workload("samples", n, 0, 0, 0, cpus=[0])
@@ -69,7 +67,6 @@ def test_one_of_so_many_faults(workload):
     assert n / 10 * 0.8 - result.lost <= hits <= n / 10 * 1.2, result
 
 
-@pytest.mark.needs("machine")
 def test_each_switch_is_counted(workload):
     work = workload("samples", 0, scaled(2000), 0, 0)
     result, expected = trace(work, "-d", "-f", "-p", work.pid, "--debug", "e:context-switches")
@@ -131,7 +128,6 @@ def test_kernel_tables_agree_with_the_kernel(workload, events):
     walks.check(least_share=0.9)
 
 
-@pytest.mark.needs("machine")
 def test_list():
     said = stackcount("-l", "e:*").ok().out.splitlines()
     assert {"e:cpu-clock", "e:page-faults", "e:context-switches", "e:cpu-migrations"} <= set(said)
@@ -139,7 +135,6 @@ def test_list():
     assert stackcount("-l", "e:r003c").ok().out == "e:r003c\n"
 
 
-@pytest.mark.needs("machine")
 def test_machine_without_counters_says_so():
     listed = stackcount("-l", "e:*").ok().out
     if "e:cycles\n" in listed:

@@ -17,9 +17,6 @@ SYSCALLS = "t:raw_syscalls:sys_enter"
 WRITES = "t:syscalls:sys_enter_write"
 LEFT_OUT = re.compile(r"^\S+: left out (\d+) of this program's own hits", re.M)
 
-machine = pytest.mark.needs("machine")
-
-
 @pytest.fixture
 def own(tmp_path):
     """stackcount by a name that no other process of the machine has."""
@@ -45,7 +42,6 @@ def run_until(tool, pattern):
     return tool.wait()
 
 
-@machine
 @pytest.mark.parametrize("form", [["-K"], ["-U"], []], ids=["kernel", "user", "both"])
 def test_stackcount_leaves_itself_out(own, form):
     with Tool(["--debug", *form, "-i", "0.1", "-f", "-P", SYSCALLS], program=own) as tool:
@@ -54,14 +50,12 @@ def test_stackcount_leaves_itself_out(own, form):
     assert left_out(result) > 0
 
 
-@machine
 def test_stackcount_counts_itself_if_asked_to(own):
     with Tool(["--debug", "--self", "-i", "0.1", "-f", "-P", SYSCALLS], program=own) as tool:
         result = run_until(tool, rb"^counts-itself;")
     assert left_out(result) == 0
 
 
-@machine
 def test_stacksnoop_leaves_itself_out():
     writer = ["sh", "-c", "i=0; while [ $((i += 1)) -le 2000 ]; do echo >/dev/null; sleep 0.02; done"]
     with Tool(["--debug", "-v", WRITES], program=STACKSNOOP) as tool, subprocess.Popen(writer) as others:
@@ -71,14 +65,12 @@ def test_stacksnoop_leaves_itself_out():
     assert left_out(result) > 0
 
 
-@machine
 def test_stacksnoop_shows_itself_if_asked_to():
     with Tool(["--debug", "--self", "-v", WRITES], program=STACKSNOOP) as tool:
         result = run_until(tool, rb" stacksnoop +%d " % tool.pid)
     assert left_out(result) == 0
 
 
-@machine
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_funccount_leaves_itself_out(options):
     with Tool(["-D", *options, "-i", "0.1", WRITES], program=FUNCCOUNT) as tool:
@@ -107,7 +99,6 @@ def end_process(pid):
         time.sleep(0.01)
 
 
-@machine
 @pytest.mark.needs("uprobe events")
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_helper_processes_are_left_out(own, options):

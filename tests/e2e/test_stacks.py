@@ -15,7 +15,6 @@ from tool import workload_path
 HOW = pytest.mark.parametrize("how", ["fp", pytest.param("auto", marks=pytest.mark.needs("unwinding"))])
 
 
-@pytest.mark.needs("machine")
 def test_200_000_distinct_stacks_each_counted(workload):
     n, times = scaled(200_000), 3
     work = workload("distinct", n, times)
@@ -30,7 +29,6 @@ def test_200_000_distinct_stacks_each_counted(workload):
     assert sum(counts.values()) == sum(expected.values())
 
 
-@pytest.mark.needs("machine")
 def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     """However busy the machine: here the tool does not run at all meanwhile."""
     n = scaled(200_000)
@@ -46,7 +44,6 @@ def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     assert len(lines) == n and sum(count for _, count in lines) == sum(expected.values())
 
 
-@pytest.mark.needs("machine")
 def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
     n, times = scaled(20_000), 4
     work = workload("distinct", n, times, cpus=[0, 1])
@@ -58,7 +55,6 @@ def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
     assert counts == dict.fromkeys(range(n), 2 * times)
 
 
-@pytest.mark.needs("machine")
 def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     """One more stack, known from before, is still counted when nothing new fits."""
     n = 120_000
@@ -75,7 +71,6 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     assert {chain: found.get(chain) for chain in expected_known} == expected_known
 
 
-@pytest.mark.needs("machine")
 def test_budget_is_kept(workload):
     n = scaled(60_000, least=4_000)
     work = workload("distinct", n, 1)
@@ -98,7 +93,6 @@ def test_a_small_run_takes_little_memory(workload):
     assert peak_kib < 40 * 1024
 
 
-@pytest.mark.needs("machine")
 def test_the_last_call_of_a_function_names_that_function(workload):
     """What it calls does not return, so the return address is the next function's."""
     work = workload("noreturn", 20)
@@ -106,7 +100,6 @@ def test_the_last_call_of_a_function_names_that_function(workload):
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
     """The known one's hits come when nothing new fits any more, and the maps are empty again."""
     known = workload("dl", workload_path("liblate.so"), 500)
@@ -123,14 +116,12 @@ def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
     assert chains(result).get(first) == expected_known[first]
 
 
-@pytest.mark.needs("machine")
 def test_deep_stack_is_whole_up_to_the_limit(workload):
     work = workload("deep", 100, 50)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_stack_that_was_cut_says_so(workload):
     work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -141,7 +132,6 @@ def test_stack_that_was_cut_says_so(workload):
         assert parts[-1] == "hit" and parts[-2] == "recurse"
 
 
-@pytest.mark.needs("machine")
 def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
     work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-p", work.pid, GETPPID)
@@ -149,7 +139,6 @@ def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
         assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("depth", [1, 20])
 @HOW
 def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
@@ -162,7 +151,6 @@ def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
         assert parts == ["[cut: depth]"] + ["recurse"] * (depth - 1) + ["hit"], parts
 
 
-@pytest.mark.needs("machine")
 @HOW
 def test_max_depth_of_a_stack_that_is_no_deeper(workload, how):
     """Nothing is cut, and no mark says so; one frame less, and it does."""
@@ -177,7 +165,7 @@ def test_max_depth_of_a_stack_that_is_no_deeper(workload, how):
         assert parts == (["[cut: depth]"] + whole[-len(whole) + 1 :] if depth else whole), result
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 @HOW
 def test_max_depth_of_one_at_a_function(workload, how):
     work = workload("calls", 100, 100, 100)
@@ -186,7 +174,6 @@ def test_max_depth_of_one_at_a_function(workload, how):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
 
 
-@pytest.mark.needs("machine")
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
     paths = {}
@@ -201,7 +188,6 @@ def test_max_depth_of_kernel_stacks(workload):
         assert paths[depth] == ["[cut: depth]"] * is_cut + whole[-depth:], paths
 
 
-@pytest.mark.needs("machine")
 def test_max_depth_merges_what_it_makes_equal(workload):
     work = workload("syscalls", "getppid", 30, 12)
     result, _ = trace(work, "-U", "-f", "--max-depth", 1, "-p", work.pid, GETPPID)
@@ -232,7 +218,6 @@ OUTERMOST = re.compile(
 MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
 
 
-@pytest.mark.needs("machine")
 def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
     with Live(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
         result = tool.wait().ok()
@@ -286,7 +271,6 @@ def test_ip_output_of_loopback(workload):
         assert entry.user_frames[0] == "send_one", entry.user_frames
 
 
-@pytest.mark.needs("machine")
 def test_equal_paths_of_different_processes_are_one_entry(workload):
     works = [workload("calls-pie", 10, 0, 0) for _ in range(3)]
     program = workload_path("calls-pie")
@@ -298,14 +282,12 @@ def test_equal_paths_of_different_processes_are_one_entry(workload):
     assert [count for _, count in ours] == [30], result
 
 
-@pytest.mark.needs("machine")
 def test_cxx_names_are_readable(workload):
     work = workload("cxx", 100)
     result, expected = trace(work, "-f", "-p", work.pid, f"{workload_path('cxx')}:shop::price(double)")
     assert chains(result.ok()) == expected, result
 
 
-@pytest.mark.needs("machine")
 def test_raw_names_are_those_of_the_symbol_table(workload):
     work = workload("cxx", 10)
     result, _ = trace(work, "-f", "--no-demangle", "-p", work.pid, f"{workload_path('cxx')}:shop::price")
@@ -314,7 +296,6 @@ def test_raw_names_are_those_of_the_symbol_table(workload):
     assert not any("::" in name for name in names), result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.walk("fp")
 def test_addresses_as_small_as_marks_are_addresses(workload):
     """After a jump through a bad pointer: 20 places, each of which is no cut."""

@@ -29,7 +29,6 @@ def test_tracepoint_with_kernel_and_user_frames(workload):
     assert all("do_syscall_64" in event.kernel for event in events)
 
 
-@pytest.mark.needs("machine")
 def test_two_at_once_have_all_events_each(workload):
     work = workload("syscalls", "getppid", FEW, FEW)
     args = ("-U", "-f", "-p", work.pid, GETPPID)
@@ -55,7 +54,6 @@ def check_times(events, before, after):
     assert before <= times[0] and times[-1] <= after, (before, times[0], times[-1], after)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("form,read", [("-U", read_text), ("--json", read_json)])
 def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
     n = scaled(20_000)
@@ -70,7 +68,6 @@ def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read
     check_times(events, before, after)
 
 
-@pytest.mark.needs("machine")
 def test_time_of_day(workload):
     work = workload("syscalls", "getppid", 30, 0)
     before = time.localtime()
@@ -85,7 +82,6 @@ def test_time_of_day(workload):
             assert time.strftime("%H:%M:%S", before) <= clock <= time.strftime("%H:%M:%S", after)
 
 
-@pytest.mark.needs("machine")
 def test_time_of_day_of_another_time_zone(workload):
     clocks = []
     for zone in ("UTC0", "XXX-5:30"):
@@ -97,7 +93,6 @@ def test_time_of_day_of_another_time_zone(workload):
     assert round((clocks[0] - clocks[1]) / 60e9) % 1440 == 330
 
 
-@pytest.mark.needs("machine")
 def test_time_of_day_for_programs_is_in_order_too(workload):
     n = scaled(20_000)
     work = workload("syscalls", "getppid", n, n, 1, cpus=[0, 1])
@@ -129,7 +124,6 @@ def test_time_of_day_follows_when_it_is_set(workload):
     assert before <= second.ns <= after and second.ns - first.ns > hour * 10**9
 
 
-@pytest.mark.needs("machine")
 def test_an_event_without_a_stack_is_an_event(workload):
     """The idle task, which a busy machine does not come to, has no user stack, nor have the kernel's threads."""
     work = workload("syscalls", "getppid", 300, 0, 1)
@@ -142,7 +136,6 @@ def test_an_event_without_a_stack_is_an_event(workload):
     assert all(re.fullmatch(r"swapper/\d+", event.comm) for event in events if event.pid == 0)
 
 
-@pytest.mark.needs("machine")
 def test_the_time_is_when_it_happened(workload):
     """Not when it was read: the reader does not run meanwhile."""
     work = workload("syscalls", "getppid", 30, 0)
@@ -158,7 +151,6 @@ def test_the_time_is_when_it_happened(workload):
     assert len({event.ns for event in events}) > 1
 
 
-@pytest.mark.needs("machine")
 def test_cpus_take_turns_and_events_stay_in_order(workload):
     """Two processes, one per CPU, each event of one answered by one of the other's."""
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]
@@ -176,7 +168,6 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
 # --- whose it was ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
 def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
     work = workload("spawn", how, 30, 2)
@@ -188,7 +179,6 @@ def test_processes_that_end_right_after_their_event_are_named(workload, how, com
     assert all(event.tid == event.pid for event in ours)
 
 
-@pytest.mark.needs("machine")
 def test_threads_are_told_apart(workload):
     work = workload("syscalls", "getppid", 30, 0, cpus=[0, 1], options=["--rename"])
     result, _ = trace(work, "--json", "-p", work.pid, GETPPID)
@@ -237,7 +227,6 @@ def trace_comms(*args):
     return result.out
 
 
-@pytest.mark.needs("machine")
 def test_odd_commands():
     assert [event.comm for event in read_text(trace_comms("-v"), is_verbose=True)] == [text for _, text, _ in COMMS]
     assert [parts[0] for parts, _ in read_folded(trace_comms("-f"))] == [folded for _, _, folded in COMMS]
@@ -248,7 +237,6 @@ def test_odd_commands():
 # --- the end ---
 
 
-@pytest.mark.needs("machine")
 def test_ends_after_so_many_events(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
     with live_snoop("-U", "-n", "700", "-p", work.pid, GETPPID) as tool:
@@ -257,7 +245,6 @@ def test_ends_after_so_many_events(workload):
     assert len(read_text(result.out)) == 700 and result.lost == 0, result
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_all_events_so_far(workload, number):
     work = workload("syscalls", "getppid", FEW, FEW, cpus=[0, 1])
@@ -267,14 +254,12 @@ def test_signal_ends_with_all_events_so_far(workload, number):
     check_all(result, folded_chains(result.out)[0], expected)
 
 
-@pytest.mark.needs("machine")
 def test_end_of_the_command_ends_with_all_events():
     command = [workload_path("syscalls"), "--quiet", "getppid", FEW, 0]
     result = stacksnoop("-U", "-f", GETPPID, "--", *command)
     check_all(result, folded_chains(result.out)[0], {"main;work_run;run;branch_a;hit": FEW})
 
 
-@pytest.mark.needs("machine")
 def test_command_and_its_children_alone(workload):
     other = workload("syscalls", "getppid", 1000, 1000)
     script = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
@@ -286,7 +271,6 @@ def test_command_and_its_children_alone(workload):
     assert other.pid not in {event.pid for event in read_json(result.out)}
 
 
-@pytest.mark.needs("machine")
 def test_reader_that_goes_ends_the_run(workload):
     """stacksnoop ... | head -1"""
     work = workload("syscalls", "getppid", FEW, 0, 1)
@@ -300,7 +284,6 @@ def test_reader_that_goes_ends_the_run(workload):
     assert re.sub(rb"stacksnoop: Lost \d+ hits?.*\n", b"", err) == b""
 
 
-@pytest.mark.needs("machine")
 def test_full_disk_is_told(workload):
     work = workload("syscalls", "getppid", FEW, 0)
     with open("/dev/full", "wb") as full:
@@ -316,7 +299,6 @@ def test_full_disk_is_told(workload):
 # --- options ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", ["-K", "-U"])
 def test_stacks_of_one_side(workload, option):
     work = workload("syscalls", "getppid", 30, 20)
@@ -326,7 +308,6 @@ def test_stacks_of_one_side(workload, option):
     assert all(bool(event.kernel) == (option == "-K") for event in events)
 
 
-@pytest.mark.needs("machine")
 def test_pids_and_cpus(workload):
     works = [workload("syscalls", "getppid", 100, 0, cpus=[0, 1]) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"
@@ -338,7 +319,6 @@ def test_pids_and_cpus(workload):
     assert sorted(event.pid for event in events) == sorted(100 * [work.pid for work in works[:3]])
 
 
-@pytest.mark.needs("machine")
 def test_verbose_says_where_frames_are(workload):
     work = workload("calls-stripped", 5, 0, 0)
     result, _ = trace(work, "-sv", "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
@@ -350,7 +330,6 @@ def test_verbose_says_where_frames_are(workload):
         assert re.fullmatch(r"\[calls-stripped\+0x[0-9a-f]+\]\+0x[0-9a-f]+ calls-stripped\+0x[0-9a-f]+", event.user[1]), event
 
 
-@pytest.mark.needs("machine")
 def test_folded_lines_are_command_user_kernel(workload):
     work = workload("syscalls", "getppid", 5, 0)
     result, _ = trace(work, "-f", "-p", work.pid, GETPPID)
@@ -362,7 +341,6 @@ def test_folded_lines_are_command_user_kernel(workload):
         assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
 
 
-@pytest.mark.needs("machine")
 def test_all_forms_say_the_same(workload):
     """Of the same events, at the same time."""
     work = workload("syscalls", "getppid", 30, 20)
@@ -385,7 +363,6 @@ def test_all_forms_say_the_same(workload):
         assert parts == [members.comm, *members.user[::-1], *members.kernel[::-1]]
 
 
-@pytest.mark.needs("machine")
 def test_events_are_seen_as_they_happen(workload):
     """Before the end, though standard output is a pipe; and again after a rest."""
     works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
@@ -402,7 +379,6 @@ def wakeups(pid):
     return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
 
 
-@pytest.mark.needs("machine")
 def test_sleeps_while_nothing_happens(workload):
     work = workload("syscalls", "getppid", 30, 0)
     with snoop("-K", "-f", "-p", work.pid, GETPPID) as tool:  # with -U it follows what all others do

@@ -48,7 +48,6 @@ def trace_in_parts(works, *args):
 MORE_THAN_FITS = 40_000  # into pipe, buffer and rings of 4 MiB in all
 
 
-@pytest.mark.needs("machine")
 def test_slow_reader_loses_events_and_is_told(workload):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
@@ -63,7 +62,6 @@ def test_slow_reader_loses_events_and_is_told(workload):
     assert re.search(r"Lost \d+ hits: .*came faster than they could be printed", result.err), result.err
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("by_signal", [True, False])
 def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(workload, by_signal):
     works = [workload("syscalls", "getppid", n, 0) for n in (20_000, 7)]
@@ -84,7 +82,6 @@ def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(wor
     check_sum(result, found, expected)
 
 
-@pytest.mark.needs("machine")
 def test_what_is_not_printed_in_the_end_is_told(workload):
     n = 20_000
     work = workload("syscalls", "getppid", n, 0)
@@ -102,7 +99,6 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     check_account(result, n, result.out.count("\n") + unprinted, most=n + 65536 // 20)
 
 
-@pytest.mark.needs("machine")
 def test_what_a_signal_leaves_no_time_for_is_told(workload):
     """The reader takes longer for the pending events than the tool waits."""
     work = workload("syscalls", "getppid", 20_000, 0)
@@ -122,7 +118,6 @@ def test_what_a_signal_leaves_no_time_for_is_told(workload):
     check_sum(result, found, expected)
 
 
-@pytest.mark.needs("machine")
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     """Or the tool reports them as lost. The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
@@ -136,7 +131,6 @@ def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     check_sum(result, folded_chains(result.out)[0], expected)
 
 
-@pytest.mark.needs("machine")
 def test_times_stay_right_across_what_was_lost(workload):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0, cpus=[0, 1])
     args = ("--json", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
@@ -155,7 +149,6 @@ def test_times_stay_right_across_what_was_lost(workload):
 # --- many stacks, little memory ---
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("memory", ["4M", "1M"])
 def test_many_stacks_at_full_speed(workload, memory):
     n_stacks = scaled(60_000, least=2_000)
@@ -175,7 +168,7 @@ def calls_of(name, run):
 MOST_PIECES = 4096
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_more_stacks_than_the_kernel_has_room_for(workload):
     """What was read is forgotten there, in time."""
     works = [workload("distinct", 900, 1) for _ in range(6)]
@@ -186,7 +179,7 @@ def test_more_stacks_than_the_kernel_has_room_for(workload):
     assert 2 * sum(sums.values()) > MOST_PIECES
 
 
-@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.needs("uprobes")
 def test_everything_is_forgotten_where_memory_ends(workload):
     """The text of each process's 200 stacks is 0.4 MB, and all together may take 1 MiB."""
     works = [workload("distinct", 200, 3) for _ in range(6)]
@@ -197,7 +190,6 @@ def test_everything_is_forgotten_where_memory_ends(workload):
     assert len(sums) == 200, "what was seen again later has no stack any more"
 
 
-@pytest.mark.needs("machine")
 def test_slow_reader_of_many_stacks(workload):
     n_stacks = 10_000
     work = workload("distinct", n_stacks, 3)
@@ -211,7 +203,6 @@ def test_slow_reader_of_many_stacks(workload):
     assert result.lost > 0
 
 
-@pytest.mark.needs("machine")
 def test_memory_stays_within_its_bounds(workload):
     work = workload("distinct", 100_000, 1)
     with live_snoop("-U", "-f", "--max-memory", "16M", "-p", work.pid, GETPPID) as tool:

@@ -12,7 +12,7 @@ import pytest
 from snoop import folded_chains, snoop
 from tool import GETPPID, PATIENCE_S, Live, Tool, chains, read_folded, scaled, user_chain, workload_path
 
-pytestmark = [pytest.mark.needs("machine"), pytest.mark.walk("fp")]
+pytestmark = pytest.mark.walk("fp")
 
 ONE = workload_path("lives-one")
 PROGRAMS = scaled(300, least=100)  # each with ten more: several times what there is room for

@@ -16,7 +16,6 @@ from silent import dead_fuse, status_of
 from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_until
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("pattern", ["{}/file:func", "u:{}/file:probe"], ids=["function", "USDT"])
 @pytest.mark.parametrize("options", [[], ["-l"]], ids=["trace", "list"])
@@ -28,7 +27,6 @@ def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pa
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("by_path", [True, False], ids=["path", "PATH"])
 def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, by_path, unanswered):
@@ -43,7 +41,6 @@ def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, b
 GIVES_UP = "its file system does not answer"
 
 
-@pytest.mark.needs("machine")
 def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
     with dead_fuse(tmp_path, STACKCOUNT, GETPPID, "--", f"{tmp_path}/file", options=["--lookup"]) as server:
         wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
@@ -67,7 +64,6 @@ def reader_of(tool, path):
     return None
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
     with dead_fuse(tmp_path, STACKCOUNT, f"{tmp_path}/file:func") as server:
@@ -88,7 +84,7 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
         assert GIVES_UP not in server.stderr.read()
 
 
-@pytest.mark.needs("machine", "uprobes")  # the guests have no overlayfs
+@pytest.mark.needs("uprobes")  # the guests have no overlayfs
 @pytest.mark.parametrize("without", [[], ["uprobe.multi"]], ids=["any", "events"])
 def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, without):
     options = [option for name in without for option in ("--without", name)]

@@ -11,8 +11,6 @@ from kernel import WITH_TRACEFS, definitions
 from tool import GETPPID, PATIENCE_S, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
 from waiting import WAITING_EXEC, WAITING_FORK
 
-pytestmark = pytest.mark.needs("machine")
-
 
 @pytest.mark.needs("unwinding")
 def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp_path):

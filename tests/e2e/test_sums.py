@@ -14,7 +14,6 @@ from tool import PATIENCE_S, STACKCOUNT, Result, check_refused, read_folded, sca
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
-machine = pytest.mark.needs("machine")
 own_path = pytest.mark.needs("path of its own")
 WRITE, WRITTEN, READ = (f"t:syscalls:{name}" for name in ("sys_enter_write", "sys_exit_write", "sys_exit_read"))
 
@@ -52,7 +51,6 @@ def test_negative_values(workload):
     assert sums == below("", (-9 * n, sum(i % 100 for i in range(n))))
 
 
-@machine
 def test_arguments_of_system_calls_have_their_types():
     """The kernel's record has each as an unsigned long."""
     code = "import ctypes; [ctypes.CDLL(None).getpgid(-2) for _ in range(10)]"
@@ -61,7 +59,6 @@ def test_arguments_of_system_calls_have_their_types():
     assert document["total"] == -10 and result.lost == 0, result
 
 
-@machine
 @pytest.mark.parametrize("names", [["mmap"], ["munmap"], ["mmap", "munmap"], ["munmap", "mmap"]], ids="+".join)
 def test_unit_that_some_events_have_is_unknown(names):
     """Both have the field at one place. One has the type size_t."""
@@ -70,7 +67,6 @@ def test_unit_that_some_events_have_is_unknown(names):
     assert json.loads(result.out)["values"][0] == {"name": "len", "unit": "bytes" if names == ["munmap"] else None}
 
 
-@machine
 def test_two_tracepoints_with_values_at_different_places(workload):
     """They have one row: each hit adds its own value."""
     n = scaled(1_000)
@@ -80,7 +76,6 @@ def test_two_tracepoints_with_values_at_different_places(workload):
     assert counts == below("", (n, n))
 
 
-@machine
 def test_expression(workload):
     n = 1_000
     work = workload("values", "write", n)
@@ -89,7 +84,6 @@ def test_expression(workload):
     assert sums == below("", (sum((i % 1000 + 1) % 256 // 2 - 1 for i in range(n)), 2 * n))
 
 
-@machine
 def test_intervals_and_the_file_of_the_run(workload, tmp_path):
     n = scaled(200_000)
     work = workload("values", "write", n, cpus=[0, 1])
@@ -118,7 +112,6 @@ def test_deferred_hits_bring_their_values():
     assert counts == below("", (n, n)) and sums == below("", (sizes(n), 7 * n))
 
 
-@machine
 def test_each_form_shows_the_sum(workload, tmp_path):
     n = 1_000
     work = workload("values", "write", n)
@@ -146,7 +139,6 @@ def test_each_form_shows_the_sum(workload, tmp_path):
     assert [count for _, count in read_folded(chosen.out)] == [sizes(n)]
 
 
-@machine
 @pytest.mark.parametrize(
     ("unit", "name", "text"),
     [("bytes", "bytes", "1000 bytes"), ("ns", "nanoseconds", "1000 ns"), ("us", "microseconds", "1000.000 us"), ("sectors", "sectors", "1000 sectors")],
@@ -164,7 +156,6 @@ def test_a_given_unit(unit, name, text, tmp_path):
     assert json.loads(read_files("--format", "json", files[2]).out)["values"][0] == {"name": "0 + count", "unit": name}
 
 
-@machine
 def test_the_list_has_the_events_with_the_value():
     every = sorted(stackcount("-l", "t:syscalls:sys_*_write").ok().out.split())
     result = stackcount("-l", "--sum", "count", "t:syscalls:sys_*_write").ok()
@@ -173,7 +164,6 @@ def test_the_list_has_the_events_with_the_value():
     check_refused(stackcount("-l", "--sum", "nix", WRITE), 1, r"no field 'nix'\n  nix\n  \^\n$", lines=3)
 
 
-@machine
 def test_events_without_the_field_are_left_out_and_told():
     result = stackcount("-D", "0.1", "--sum", "count", "t:syscalls:sys_enter_write*", "t:syscalls:sys_enter_getppid")
     assert re.search(r"^stackcount: (\d+) of (\d+) have no value 'count' and are not traced", result.ok().err, re.M), result
@@ -210,7 +200,6 @@ def check_arguments(workload, n, expressions, *options):
         assert counts == {f"{chain};many": count for chain, count in expected.items()}
 
 
-@machine
 @pytest.mark.parametrize("without", [[], ["--without", "uprobe.multi"], ["--without", "uprobe.multi,uprobe.event"]], ids=" ".join)
 def test_arguments_of_user_functions(workload, without):
     check_arguments(workload, 500, ARGUMENTS | ON_THE_STACK, *without)
@@ -221,7 +210,6 @@ def test_arguments_of_user_functions_in_guests(workload):
     check_arguments(workload, 200, {name: ARGUMENTS[name] for name in ("(int)arg1", "arg3 - 2 * arg2")} | ON_THE_STACK)
 
 
-@machine
 def test_bytes_of_malloc(workload):
     n = 1_000
     work = workload("values", "malloc", n)
@@ -245,7 +233,6 @@ def test_results_of_user_functions(workload):
         assert counts == below(";many", (n, n))
 
 
-@machine
 def test_a_result_that_another_function_returns_is_lost(workload):
     """A function that ends in a jump to another one has no result of its own there."""
     n = 120
@@ -324,7 +311,6 @@ def sizes_of(*args):
     return instructions, {name: int(n) for name, n in re.findall(r"map (counts0|counts1|hot): \d+ entries, key \d+ bytes, value (\d+) bytes", log)}
 
 
-@machine
 def test_a_run_without_sums_has_nothing_of_them():
     plain, plain_maps = sizes_of()
     summed, summed_maps = sizes_of("--sum", "prev_prio")
@@ -343,7 +329,6 @@ def test_the_verifier_takes_the_code(workload):
     assert sums == below(";many", (series(n), series(n)))
 
 
-@machine
 def test_tracepoints_that_have_the_field_at_different_places():
     """sys_enter_pipe2 has its flags second, sys_enter_openat third. Each hit chooses its code."""
     make = "import os\nfor i in range(3): os.pipe2(os.O_CLOEXEC)"

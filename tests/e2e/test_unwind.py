@@ -34,7 +34,6 @@ def test_a_system_call(workload, cpus):
     assert check_whole(result) == expected
 
 
-@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_system_call_when_each_rule_is_looked_up(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
@@ -89,7 +88,6 @@ def test_through_the_frames_of_signals(workload):
     assert without_return == expected, result
 
 
-@pytest.mark.needs("machine")
 @needs_unwinding
 def test_as_deep_as_is_kept(workload):
     """Frames are counted from the innermost; where there is no more room it is said."""
@@ -98,7 +96,6 @@ def test_as_deep_as_is_kept(workload):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "run", "branch_a", "hit"], 100)], result
 
 
-@pytest.mark.needs("machine")
 @needs_unwinding
 def test_with_frame_pointers_it_is_the_same(workload):
     work = workload("syscalls", "getppid", 1000, 500)
@@ -186,7 +183,7 @@ def test_a_program_that_is_being_started_has_no_user_stack(how):
     assert all(len(parts) == 1 for parts, _ in lines), result
 
 
-@pytest.mark.needs("prepared exec", "machine")
+@pytest.mark.needs("prepared exec")
 @needs_unwinding
 def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
     script = "for i in $(seq 20); do /bin/true; done; :"
@@ -198,7 +195,6 @@ def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
     assert not any(part.startswith("[cut") for parts, _ in lines for part in parts), result
 
 
-@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
     """The tool does not wait for the program's own first instruction for ever."""
@@ -231,7 +227,6 @@ INTERPRETERS = [
 ]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("command", INTERPRETERS, ids=["python3", "perl", "node"])
 def test_interpreters_as_they_are_installed(command):
     """Through what they compile themselves, too (node's, which has frame pointers and no tables)."""
@@ -241,7 +236,7 @@ def test_interpreters_as_they_are_installed(command):
     assert all(len(parts) >= 8 and not parts[0].startswith("[cut") for parts, _ in lines), result
 
 
-@pytest.mark.needs("machine", "hardware breakpoints")
+@pytest.mark.needs("hardware breakpoints")
 def test_tables_for_which_there_is_no_memory_are_told_of():
     """clang's libraries take more than the one slab that there is at least."""
     command = ["--", "clang", "--version"]
@@ -250,7 +245,6 @@ def test_tables_for_which_there_is_no_memory_are_told_of():
     assert "[cut: no table]" in result.out, result
 
 
-@pytest.mark.needs("machine")
 def test_tables_that_are_not_used_make_room(tmp_path):
     """node's and clang's together take more than there is: who comes later has its own."""
     whole = rb"^node;(?!\[cut).*;node::.* 1$"
@@ -294,7 +288,7 @@ def with_fewest_files(run):
         limit = int(asked[1])
 
 
-@pytest.mark.needs("machine", "hardware breakpoints")
+@pytest.mark.needs("hardware breakpoints")
 @needs_unwinding
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     """Names need most of them: these come behind tables."""
@@ -306,7 +300,6 @@ def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     assert "[cut" not in result.out, result
 
 
-@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_process_is_whole_with_as_few_descriptors_as_are_asked_for(workload):
     def run(limit):

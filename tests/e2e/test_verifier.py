@@ -102,12 +102,10 @@ def test_of_calls(event):
     check(FUNCCOUNT, *event)
 
 
-@machine
 @pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
 def test_with_options(options):
     check(STACKCOUNT, *options, GETPPID)
 
 
-@machine
 def test_of_a_commands_processes():
     check_steps(stackcount("--debug", GETPPID, "--", "true").ok())
