@@ -164,12 +164,6 @@ def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     assert text.counts == {"leaf [calls]": 7, "leaf [calls-pie]": 5, "leafy": 1}
 
 
-def test_names_of_a_foreign_file_are_escaped(workload):
-    work = workload("odd", 30)
-    text = count_calls(work, f"{workload_path('odd')}:odd*")
-    assert text.counts["odd\\x1b\\xffbytes"] == text.counts["odd;semi colon"] > 0, text
-
-
 # --- options and layout ---
 
 

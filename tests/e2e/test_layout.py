@@ -53,13 +53,6 @@ def test_verbose_says_where_a_named_user_frame_is(work):
     assert named.stdout.splitlines()[0] == "leaf"
 
 
-def test_frame_without_a_name_is_a_place_in_its_file(workload):
-    work = workload("calls-stripped", 5, 0, 0)
-    result, _ = trace(work, "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
-    frames = parse_text(result.ok().out).entries[0].frames
-    assert frames[0] == "leaf" and re.fullmatch(r"\[calls-stripped\+0x[0-9a-f]+\]", frames[1]), result
-
-
 def test_text_of_everything_at_once(workload):
     """What each option adds, and where, is in the golden files of tests/unit/test_render.c."""
     work = workload("syscalls", "getppid", 5, 0)

@@ -327,11 +327,3 @@ def test_the_verifier_takes_the_code(workload):
     work = workload("values", "call", n)
     sums, _, _, _ = sums_of(work, "-p", work.pid, "--sum", "((arg7 - 1000) / 3 * 3 + (arg7 - 1000) % 3) * (1 + (2 * (3 - (int)arg8 / -7 * 3)))", MANY)
     assert sums == below(";many", (series(n), series(n)))
-
-
-def test_tracepoints_that_have_the_field_at_different_places():
-    """sys_enter_pipe2 has its flags second, sys_enter_openat third. Each hit chooses its code."""
-    make = "import os\nfor i in range(3): os.pipe2(os.O_CLOEXEC)"
-    events = ["t:syscalls:sys_enter_openat", "t:syscalls:sys_enter_pipe2"]
-    result = stackcount("-U", "-f", "--sum", "flags", *events, "--", "/usr/bin/python3", "-c", make).ok()
-    assert re.findall(r";pipe2 (\d+)$", result.out, re.M) == [str(3 * os.O_CLOEXEC)], result
