@@ -38,7 +38,7 @@ class Event:
 EVENTS = {
     "tracepoint": Event(
         "syscalls", ("getppid", 6, 4), (GETPPID, "t:syscalls:sys_exit_getppid"),
-        {"hit": ("syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid")}, {"": ""}, r"syscall_trace_\w+|.*sys\w+",
+        {"hit": ("syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid")}, {"": ""}, r".*syscall.*",
     ),
     "kernel function": Event(
         "syscalls", ("priority", 1, 2), (PRIORITY,), {"hit": (PRIORITY,)},
