@@ -157,7 +157,8 @@ def test_functions_of_one_name_are_counted_by_themselves(workload):
 def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     pie = workload_path("calls-pie")
     works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
-    with Live([f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
+    pids = ",".join(str(work.pid) for work in works)
+    with Live(["-p", pids, f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
         for work in works:
             work.run()
         text = parse_calls(tool.end().ok().out)
@@ -177,7 +178,7 @@ def test_top_shows_the_most_frequent(workload):
 def test_json_is_a_line_per_report(workload):
     work = workload("calls", 30, 20, 10)
     before = time.time()
-    with Live(["--json", f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
+    with Live(["--json", "-p", work.pid, f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
         work.run()
         result = tool.end().ok()
     (report,) = parse_json(result.out)

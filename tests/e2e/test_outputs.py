@@ -565,11 +565,11 @@ def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
 
 
 def on_terminal(*args, columns=80):
-    """What a run of 2.5 s writes to a terminal that is its standard error."""
+    """What a run of 2.5 s writes to a terminal that is its standard error. It follows no processes, and so loses no records."""
     ours, its = os.openpty()
     termios.tcsetwinsize(its, (24, columns))
     with subprocess.Popen(
-        [STACKCOUNT, "-D", "2.5", *map(str, args), GETPPID],
+        [STACKCOUNT, "-K", "-D", "2.5", *map(str, args), GETPPID],
         stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, "TERM": "xterm"},
     ) as tool:
         os.close(its)
@@ -596,7 +596,7 @@ def test_progress_on_a_terminal(tmp_path):
 def test_progress_is_one_line_of_a_narrow_terminal(tmp_path, columns, line):
     """A line that wraps leaves its first part behind, each time."""
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid(), columns=columns)
-    shown = [part for part in text.split("\r\x1b[K")[1:] if part and not part.startswith("stackcount: ")]
+    shown = [part for part in text.split("\r\x1b[K")[1:] if part]
     assert bool(shown) == bool(line) and all(re.fullmatch(line, part) for part in shown), text
 
 
@@ -605,5 +605,5 @@ def test_no_progress_if_quiet(tmp_path):
 
 
 def test_no_progress_in_a_pipe(tmp_path):
-    result = stackcount("-D", "1.5", "-p", os.getpid(), "-o", tmp_path / "a.txt", GETPPID, env={**os.environ, "TERM": "xterm"})
+    result = stackcount("-K", "-D", "1.5", "-p", os.getpid(), "-o", tmp_path / "a.txt", GETPPID, env={**os.environ, "TERM": "xterm"})
     assert result.ok().err == ""

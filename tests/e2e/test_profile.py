@@ -4,10 +4,11 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 from programs import running
-from tool import BUILD, Tool, read_folded, stackcount, trace, workload_path
+from tool import BUILD, Tool, read_folded, stackcount, trace, wait_until, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -76,28 +77,33 @@ def test_idle_cpus(is_told):
         assert not idle, idle
 
 
-def test_a_thread(tmp_path):
-    """One of two threads that do the same."""
-    source = tmp_path / "two.py"
-    source.write_text(
-        "import threading, time\n"
-        "def spin():\n"
-        "    print(threading.get_native_id(), flush=True)\n"
-        "    end = time.monotonic() + 60\n"
-        "    while time.monotonic() < end: pass\n"
-        "[threading.Thread(target=spin, daemon=True).start() for _ in range(2)]\n"
-        "time.sleep(60)\n"
-    )
-    with running(["/usr/bin/python3", str(source)]) as process:
-        pid = process.pid
-        tids = [int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid]
-        both = sum(n for _, n in read_folded(profile("-f", "-F", "199", "-p", pid, "1").ok().out))
-        one = profile("-f", "-F", "199", "-L", tids[0], "1").ok()
-        none = profile("-f", "-F", "199", "-L", pid, "1").ok()
-    n = sum(n for _, n in read_folded(one.out))
-    assert 0 < n < both, (n, both)
-    assert all(parts[0] == "python3" for parts, _ in read_folded(one.out)), one
-    assert sum(n for _, n in read_folded(none.out)) < n / 2 + 2, none
+TWO_THREADS = """
+import sys, threading, time, zlib
+def first():
+    while True: pass
+def second():
+    data = bytes(1 << 24)
+    while True: zlib.crc32(data)
+for spin in (first, second):
+    threading.Thread(target=spin, daemon=True, name=spin.__name__).start()
+time.sleep(1000)
+"""
+
+
+def test_a_thread():
+    """One of two threads, of which the second one alone is in libz."""
+    with running(["/usr/bin/python3", "-c", TWO_THREADS]) as process:
+        wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) == 3)
+        tids = sorted(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))[1:]
+        for tid, is_in_libz in zip(tids, (False, True)):
+            with Tool(["-f", "-F", "199", "-L", tid], program=PROFILE) as tool:
+                tool.wait_live()
+                busy = Path(f"/proc/{process.pid}/task/{tid}/schedstat")
+                end_ns = int(busy.read_text().split()[0]) + 300_000_000
+                wait_until(lambda: int(busy.read_text().split()[0]) > end_ns, "it gets no CPU")
+                result = tool.end().ok()
+            found = [any("crc32" in part or "libz" in part for part in parts) for parts, _ in read_folded(result.out)]
+            assert found and any(found) == is_in_libz, result
 
 
 def test_command_and_its_children():

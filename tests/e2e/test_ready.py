@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool
+from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, own_copy
 
 N = 300
 USAGE = 2
@@ -92,14 +92,15 @@ def test_a_descriptor_that_cannot_be_written_to_is_refused():
 
 
 @pytest.mark.needs("unwinding")
-def test_what_runs_then_has_its_tables(workload):
+def test_what_runs_then_has_its_tables(workload, tmp_path):
     """A process that was there before and that nobody named: its first stack is whole."""
-    work = workload("syscalls-nofp", "getppid", 1, 0)
+    own = own_copy("syscalls-nofp", tmp_path)
+    work = workload(own, "getppid", 1, 0)
     with Live(["--unwind", "dwarf", "-U", "-P", "-f", GETPPID]) as tool:
         work.run()
         result = tool.end().ok()
-    (stack,) = [line for line in result.out.splitlines() if line.startswith("syscalls-nofp;")]
-    assert stack.startswith("syscalls-nofp;_start;__libc_start_main;") and stack.endswith("hit 1"), result
+    (stack,) = [line for line in result.out.splitlines() if line.startswith(f"{own.name};")]
+    assert stack.startswith(f"{own.name};_start;__libc_start_main;") and stack.endswith("hit 1"), result
 
 
 def entries_of(*event):

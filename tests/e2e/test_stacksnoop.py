@@ -11,8 +11,8 @@ import time
 import pytest
 from snoop import check_all, check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, read_text
 from snoop import snoop, trace
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, read_folded, scaled, stacksnoop, unread, user_chain
-from tool import workload_path
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, own_copy, read_folded, scaled, stacksnoop, unread
+from tool import user_chain, workload_path
 
 FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
 
@@ -168,9 +168,11 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
 # --- whose it was ---
 
 
-@pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
-def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
-    work = workload("spawn", how, 30, 2)
+@pytest.mark.parametrize("how", ["fork", "exec"])
+def test_processes_that_end_right_after_their_event_are_named(workload, tmp_path, how):
+    own = own_copy("spawn", tmp_path)
+    comm = own.name if how == "fork" else "exe"
+    work = workload(own, how, 30, 2)
     with live_snoop("--json", "-U", GETPPID) as tool:
         work.run()
         events = read_json(tool.end().ok().out)
