@@ -10,17 +10,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests" / "vm"))
 
-from cache import KEYRING, Problem, cache_dir, mirror, unpack  # noqa: E402
+from cache import KEYRING, Problem, cache_dir, is_to_be_fetched, mirror, unpack  # noqa: E402
 
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 BUILDING = ["bookworm", "trixie", "sid"]
-MONTH_S = 28 * 24 * 3600
 
 # Manual pages and the like of packages, which nobody reads there.
 LEFT_OUT = ["man", "locale", "doc", "info"]
@@ -63,12 +61,6 @@ def make_musl(to):
     shutil.copy(shutil.which("busybox"), to / "bin" / "sh")
 
 
-def is_fresh(stamp, packages):
-    if os.environ.get("STACKCOUNT_REFRESH") or not stamp.exists():
-        return False
-    return json.loads(stamp.read_text()) == packages and time.time() - stamp.stat().st_mtime < MONTH_S
-
-
 def root(name):
     """The root directory of that name: a Debian release, or musl. Nothing is ever written there."""
     packages = build_packages() if name in BUILDING else []
@@ -77,7 +69,7 @@ def root(name):
     target, stamp = folder / name, folder / f"{name}.json"
     with open(folder / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_fresh(stamp, packages):
+        if not is_to_be_fetched(stamp, 28) and json.loads(stamp.read_text()) == packages:
             return target
         new = folder / f"{name}.new"
         shutil.rmtree(new, ignore_errors=True)

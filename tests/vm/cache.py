@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -24,6 +25,17 @@ def cache_dir():
         path = os.path.join(base, "stackcount")
     Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)
+
+
+def is_to_be_fetched(stamp, days):
+    """
+    Is there nothing, or is it to be looked up anew? $STACKCOUNT_REFRESH: "1" has everything looked up, and "old"
+    what was so more than @days days ago. Otherwise what is there is used as it is, and no mirror asked.
+    """
+    how = os.environ.get("STACKCOUNT_REFRESH")
+    if not stamp.exists() or how == "1":
+        return True
+    return how == "old" and time.time() - stamp.stat().st_mtime > days * 24 * 3600
 
 
 def mirror():
@@ -69,7 +81,7 @@ class Apt:
             f'APT::Architecture "{architecture}"; APT::Architectures "{architecture}";\n'
             'APT::Sandbox::User "root";\n'
             'Acquire::Languages "none"; Acquire::Check-Valid-Until "false";\n'
-            'Acquire::Retries "3"; Acquire::http::Timeout "30";\n'
+            'APT::Update::Error-Mode "any"; Acquire::Retries "3"; Acquire::http::Timeout "30";\n'
             'APT::Install-Recommends "false"; Debug::NoLocking "true";\n'
         )
 

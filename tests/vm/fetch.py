@@ -6,9 +6,9 @@ Kernels: 6.1 6.12 newest (the newest cloud kernel of three Debian suites, throug
 this machine uses), rt (Debian's PREEMPT_RT kernel), arm64 (Debian 13's cloud kernel for that).
 "root" and "root-arm64": a small root file system with Python and pytest. "sysroot-arm64": the headers and
 libraries that a cross build needs (scripts/cross.mk). --path prints the folders alone.
-Kept in $STACKCOUNT_CACHE (default ${XDG_CACHE_HOME:-/var/cache}/stackcount); looked up anew
-after a week, or at once with STACKCOUNT_REFRESH=1. Where the mirror cannot be reached, what
-the cache has is used.
+Kept in $STACKCOUNT_CACHE (default ${XDG_CACHE_HOME:-/var/cache}/stackcount). What is there is used as it is; newer
+ones are looked for with STACKCOUNT_REFRESH=1, and after a week with STACKCOUNT_REFRESH=old. Where the mirror cannot be
+reached then, what the cache has is used.
 """
 
 import fcntl
@@ -20,11 +20,10 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import initramfs
-from cache import Apt, Problem, cache_dir, host_suite, make_ext4, replace_dir, tree_megabytes, unpack
+from cache import Apt, Problem, cache_dir, host_suite, is_to_be_fetched, make_ext4, replace_dir, tree_megabytes, unpack
 
 SUITES = {
     "rt": "bookworm-backports",
@@ -64,15 +63,6 @@ exec /tests/init
 """
 
 ROOT_SIGNATURE = 0x57AC0047
-
-WEEK_S = 7 * 24 * 3600
-
-
-def is_fresh(stamp):
-    if os.environ.get("STACKCOUNT_REFRESH"):
-        return False
-    return stamp.exists() and time.time() - stamp.stat().st_mtime < WEEK_S
-
 
 def architecture(name):
     """Debian's word for that of a kernel or tree."""
@@ -124,7 +114,9 @@ def make_initramfs(tree, busybox, to):
 
 def fetch_busybox(to):
     to.mkdir()
-    for deb in Apt(host_suite()).download(["busybox-static"], to):
+    apt = Apt(host_suite())
+    apt.update()
+    for deb in apt.download(["busybox-static"], to):
         unpack(deb, to)
     return first_file(to, "bin/busybox", "usr/bin/busybox").read_bytes()
 
@@ -149,7 +141,7 @@ def unpack_kernel(debs, release, to):
 def fetch_kernel(name):
     target = kernel_dir(name)
     stamp = target / "release"
-    if is_fresh(stamp):
+    if not is_to_be_fetched(stamp, 7):
         return stamp.read_text().strip()
     apt = Apt(SUITES[name], architecture(name))
     apt.update()
