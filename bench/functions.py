@@ -84,7 +84,7 @@ def run_guest(setup):
     from fetch import fetch
     from guest import Guest, check_host
 
-    check_host()
+    check_host(KERNEL)
     for name in (KERNEL, "root"):
         fetch(name)
     runs = []

@@ -112,24 +112,3 @@ def test_the_end_of_the_log_is_short():
 
 def test_nothing_that_passed_is_not_green():
     assert not results.is_green([], [], [])
-
-
-def test_a_guest_whose_clock_is_too_fast_boots_again(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(TOP / "tests" / "vm")
-    import guest
-
-    class Emulated(guest.Guest):
-        uptimes = [500, 400, 0.5, 0.5]
-        tmp = tmp_path
-
-        def _make_disks(self, command):
-            pass
-
-        def _arguments(self, port):
-            script = f"echo {guest.UPTIME} {self.uptimes.pop(0)}; echo $0; echo {guest.STATUS} 3"
-            return ["/bin/sh", "-c", f"({script}) >/dev/fd/{port}"]
-
-    emulated = Emulated("newest", tmp_path)
-    lines = []
-    assert emulated.run("true", PATIENCE_S, lines.append) == 3
-    assert len(emulated.uptimes) == 1 and [line.split(":")[0] for line in lines].count("its clock is too fast") == 2, lines

@@ -1,22 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
+"""tests/vm/run.py [--core] [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
 Boot each kernel (6.1 6.12 newest rt arm64; default all) and run tests/e2e in it, the same files
 as on this machine (of PREEMPT_RT those alone that depend on what may preempt a program, of arm64 SELECTIONS).
+--core runs the tests alone that are marked so, and names of tests behind -- run these.
 arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The last line per kernel is its sum:
 
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
-What the tests that failed printed stands above it. What each printed (with the second in which it
-did, and the emulator's CPU time until then), its JUnit file and its console are left in
-build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a copy of build/
-and tests/). --jobs guests run at once.
+Each test leaves a line in $STACKCOUNT_RESULTS as it ends (tests/results.py), and so does the guest, as the test
+"guest". One that ends early, or prints nothing for minutes, fails the test that ran. It boots once more for the others.
+What was printed (with the second in which it was, and the emulator's CPU time until then) and the
+console are left in build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a copy of
+build/ and tests/). --jobs guests run at once.
 """
 
 import argparse
 import concurrent.futures
-import contextlib
+import json
 import os
 import re
 import shlex
@@ -25,17 +27,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
-import failures
 from cache import Problem
-from fetch import KERNELS, architecture, fetch, kernel_dir, root_name
+from fetch import KERNELS, architecture, fetch, root_name
 from guest import Guest, check_host, end_all, work_dir
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.append(str(TOP / "tests" / "e2e"))
+sys.path += [str(TOP / "tests"), str(TOP / "tests" / "e2e")]
 
 import kernel as machine  # noqa: E402
+import results  # noqa: E402
+
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 
 # Emulation is slow: counts that take a second here are divided for the guests.
@@ -53,6 +57,22 @@ BUILDS = {
     "amd64": (".", "make", PROGRAMS),
     "arm64": ("aarch64", "make CROSS=aarch64 all static workload", [*PROGRAMS, "static/stackcount"]),
 }
+
+MOST_BOOTS = 2
+MOST_FAILURES = 8  # of tests marked "core": the rest is not run then
+NOTHING_RUN = 5  # pytest's exit status
+
+# In the guest: tests that have run before it booted again do not run a second time.
+PLUGIN = """
+from pathlib import Path
+
+def pytest_collection_modifyitems(items):
+    done = set(Path("/tests/done").read_text().splitlines())
+    items[:] = [item for item in items if "tests/e2e/" + item.nodeid.split("tests/e2e/")[-1] not in done]
+"""
+
+BROKEN_KERNEL = re.compile(r"Kernel panic|BUG: |Oops: |general protection fault")
+RUNNING = re.compile(r"(tests/e2e/\w+\.py::\w+(?:\[.*\])?) ")
 
 
 def stage_tests(kernel, to):
@@ -73,78 +93,171 @@ def stage_tests(kernel, to):
         shutil.copytree(BUILD / where / programs, to / "build" / programs)
     for name in ("e2e", "workload"):
         shutil.copytree(TOP / "tests" / name, to / "tests" / name)
+    (to / "resume.py").write_text(PLUGIN)
+    # Emulated, reading their sources takes seconds.
+    compile_all = ["/usr/bin/python3", "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash", "-s", to, to / "tests"]
+    subprocess.run(compile_all, timeout=300)
 
 
-def compile_tests():
-    """pytest keeps what it compiles beside the sources: emulated, that takes it ten seconds."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    collect = ["/usr/bin/python3", "-m", "pytest", "-qq", "-p", "no:cacheprovider", "--collect-only", "tests/e2e"]
-    subprocess.run(collect, cwd=TOP, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def files_of(kernel, args):
+    """Files and tests to run, as pytest takes them."""
+    named = [word.split("::")[0] for word in args.pytest if (TOP / word.split("::")[0]).exists()]
+    if named:
+        return []
+    if args.core:
+        files = [path.name for path in sorted((TOP / "tests/e2e").glob("test_*.py")) if "pytest.mark.core" in path.read_text()]
+    else:
+        files = SELECTIONS.get(kernel, [""])
+    return [f"tests/e2e/{file}" for file in files]
 
 
-def test_command(kernel, arguments):
-    files = SELECTIONS.get(kernel, [""])
+def test_command(kernel, args):
+    core = ["-m", "core", f"--maxfail={MOST_FAILURES}"] if args.core else []
     return (
         f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST={kernel}\n"
-        f"export STACKCOUNT_MACHINE_PATH={shlex.quote(machine.path())}\n"
-        "exec python3 -m pytest -p no:cacheprovider -v --tb=short -o junit_logging=all --junitxml=/out/junit.xml "
-        + shlex.join([*(f"tests/e2e/{file}" for file in files), *arguments])
+        f"export STACKCOUNT_MACHINE_PATH={shlex.quote(machine.path())} STACKCOUNT_RESULTS=$GUEST_PORT PYTHONPATH=/tests\n"
+        "exec python3 -m pytest -p no:cacheprovider -p resume -v --tb=short "
+        + shlex.join([*core, *files_of(kernel, args), *args.pytest])
     )
 
 
-def tell_failures(name, out, status):
-    """What the tests that failed printed in the guest, or the guest itself where it hung."""
-    outputs = [out / "output.txt", out / "console.txt"]
-    text = failures.describe(out / "junit.xml", outputs)
-    if not text and status != 0:
-        text = "\n".join(map(failures.last_lines, outputs))
-    if text:
-        print(f"{name}: what failed:\n{text}\n{name}: end of what failed", flush=True)
+class Run:
+    """One kernel's tests, and what they said."""
 
+    def __init__(self, kernel, args):
+        self.kernel, self.args = kernel, args
+        self.suite = f"vm {kernel}"
+        self.begin = time.monotonic()
+        self.found = Counter()
+        self.done = []
+        self.running = None
+        self.out = BUILD / "vm" / kernel
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.out.mkdir(parents=True)
 
-def run_kernel(name, args):
-    """Returns (summary, passed, failed)."""
-    begin = time.monotonic()
-    out = BUILD / "vm" / name
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    release = (kernel_dir(name) / "release").read_text().strip()
-    with contextlib.ExitStack() as at_end:
-        stage = work_dir("stage")
-        at_end.callback(shutil.rmtree, stage, ignore_errors=True)
-        with Guest(name, stage) as guest, open(out / "output.txt", "w") as output:
+    def tell(self, **result):
+        """The result of a test, to whom it may concern, at once."""
+        result["suite"] = self.suite
+        self.found[result["outcome"]] += 1
+        if result["outcome"] == "failed":
+            print(f"{self.suite}: FAILED {result['test']}: {result.get('words', '')}", flush=True)
+        if os.environ.get("STACKCOUNT_RESULTS"):
+            results.append(os.environ["STACKCOUNT_RESULTS"], **result)
+
+    def take(self, line):
+        """pytest has begun the line with the name of the test whose result follows. Returns what it printed itself."""
+        begun = RUNNING.match(line)
+        self.running = begun[1] if begun else self.running
+        at = line.find('{"suite"')
+        try:
+            result = json.loads(line[at:]) if at >= 0 else None
+        except ValueError:
+            result = None
+        if result is None:
+            return line
+        self.tell(**result)
+        if "n" in result:  # not a test, but of how many something is missing
+            return line[:at]
+        self.done.append(result["test"])
+        self.running = None
+        return f"{line[:at]}{result['outcome']}, {result.get('s', 0)} s\n"
+
+    def boot(self, guest):
+        """Returns the status of what ran, None if there is none."""
+        (guest.stage / "done").write_text("".join(f"{test}\n" for test in self.done))
+        with open(self.out / "output.txt", "a") as output:
 
             def sink(line):
-                output.write(f"{time.monotonic() - begin:6.1f} {guest.cpu_seconds():6.1f} {line}")
+                text = self.take(line)
+                output.write(f"{time.monotonic() - self.begin:6.1f} {guest.cpu_seconds():6.1f} {text}")
                 output.flush()
-                if args.command or args.verbose or re.search(r"FAILED|ERROR", line):
-                    print(f"{name}: {line.rstrip()}", flush=True)
+                if self.args.command or self.args.verbose:
+                    print(f"{self.kernel}: {text.rstrip()}", flush=True)
 
-            stage_tests(name, stage)
-            command = args.command or test_command(name, args.pytest)
-            status = guest.run(command, args.timeout, sink)
-            guest.take_results(out)
-            (out / "console.txt").write_text(guest.console())
-    took = f"in {time.monotonic() - begin:.0f} s"
-    if not args.command:
-        tell_failures(name, out, status)
-    if status is None:
-        return f"vm {name} ({release}): 0 passed, 1 failed (no exit status: see {out}/console.txt) {took}", 0, 1
-    if args.command:
-        return f"vm {name} ({release}): exit status {status} {took}", int(status == 0), int(status != 0)
-    passed, failed = failures.counts(out / "junit.xml")
-    if status not in (0, 1) and failed == 0:
-        failed = 1
-    deselected = re.search(r"(\d+) deselected", (out / "output.txt").read_text())
-    others = f", {deselected[1]} not for this kernel" if deselected else ""
-    return f"vm {name} ({release}): {passed} passed, {failed} failed{others}, {took}", passed, failed
+            command = self.args.command or test_command(self.kernel, self.args)
+            status = guest.run(command, self.args.timeout, sink, not self.args.command)
+            if guest.rest:
+                sink(guest.rest + "\n")
+        with open(self.out / "console.txt", "a") as console:
+            console.write(guest.console())
+        return status
+
+    def end(self, status, **more):
+        """The guest itself is a test, too."""
+        self.tell(test="guest", outcome="failed" if more else "passed", s=round(time.monotonic() - self.begin, 1), **more)
+        return status
+
+    def of_tests(self, guest):
+        """Boots again where a guest ended early, which fails the test that ran."""
+        for boots_left in reversed(range(MOST_BOOTS)):
+            status = self.boot(guest)
+            if status in (0, 1):
+                return self.end(status)
+            if status is not None:
+                return self.end(status, words="no test ran" if status == NOTHING_RUN else f"pytest's exit status is {status}")
+            lines = guest.console().strip().splitlines()
+            broken = [line for line in lines if BROKEN_KERNEL.search(line)]
+            test, self.running = self.running, None
+            how = {"words": guest.why, "stderr": (broken or lines or [""])[-1][:200], "kind": "crash" if broken else ""}
+            if test:
+                self.tell(test=test, outcome="failed", s=0, **how)
+                self.done.append(test)
+            if not boots_left or (broken and not test):
+                return self.end(status, **how)
+            print(f"{self.suite}: {guest.why}; it boots again", flush=True)
+
+    def all(self):
+        """Fetch, boot and run. Returns the line that sums it up."""
+        release, stage, status = "?", None, None
+        try:
+            check_host(self.kernel)
+            release = fetch(self.kernel)
+            fetch(root_name(self.kernel))
+            stage = work_dir("stage")
+            stage_tests(self.kernel, stage)
+            with Guest(self.kernel, stage) as guest:
+                status = self.boot(guest) if self.args.command else self.of_tests(guest)
+        except (Problem, OSError, subprocess.SubprocessError) as problem:
+            self.end(None, words=str(problem))
+        finally:
+            if stage:
+                shutil.rmtree(stage, ignore_errors=True)
+        took = f"in {time.monotonic() - self.begin:.0f} s"
+        if self.args.command:
+            self.found["failed"] = int(status != 0)
+            return f"{self.suite} ({release}): {'no exit status' if status is None else f'exit status {status}'} {took}"
+        output = self.out / "output.txt"
+        text = output.read_text(errors="replace") if output.exists() else ""
+        deselected = None if self.args.core else re.search(r"(\d+) deselected", text)
+        others = f", {deselected[1]} not for this kernel" if deselected else ""
+        return f"{self.suite} ({release}): {self.found['passed']} passed, {self.found['failed']} failed{others}, {took}"
+
+
+def tell_failures(run):
+    """What pytest printed of them, or the end of what there is, where it came to no end."""
+    output = run.out / "output.txt"
+    if run.args.command or not run.found["failed"] or not output.exists():
+        return
+    lines = [line[14:] for line in output.read_text(errors="replace").splitlines()]
+    begins = [i for i, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)]
+    text = "\n".join(lines[begins[0]:] if begins else lines[-40:])
+    print(f"--- {run.suite}: what failed, of {output}\n{text[-6000:]}", flush=True)
+
+
+def run_kernel(kernel, args):
+    run = Run(kernel, args)
+    line = run.all()
+    tell_failures(run)
+    print(line, flush=True)
+    return run.found["failed"]
 
 
 def parse_arguments(argv):
     parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
-    parser.add_argument("kernels", nargs="*")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
+    parser.add_argument("--core", action="store_true")
     parser.add_argument("--command")
-    parser.add_argument("--timeout", type=float, default=1500, help="seconds per kernel")
+    parser.add_argument("--timeout", type=float, default=3000, help="seconds per boot")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", "--verbose", action="store_true")
     pytest = []
@@ -152,6 +265,9 @@ def parse_arguments(argv):
         split = argv.index("--")
         argv, pytest = argv[:split], argv[split + 1 :]
     args = parser.parse_args(argv)
+    unknown = [name for name in args.kernels if name not in KERNELS]
+    if unknown:
+        parser.error(f"no '{unknown[0]}' (there are: {' '.join(KERNELS)})")
     args.pytest = pytest
     return args
 
@@ -166,25 +282,9 @@ def main(argv):
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     kernels = args.kernels or sorted(KERNELS, key=LONGEST_FIRST.index)
-    try:
-        check_host(kernels)
-        compile_tests()
-        for name in dict.fromkeys([*kernels, *map(root_name, kernels)]):
-            fetch(name)
-    except (Problem, KeyError) as problem:
-        print(f"vm: {problem}", file=sys.stderr)
-        return 1
-    total_failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(run_kernel, name, args) for name in kernels]
-        for job in jobs:
-            try:
-                line, _, failed = job.result()
-            except Problem as problem:
-                line, failed = f"vm: 0 passed, 1 failed ({problem})", 1
-            total_failed += failed
-            print(line, flush=True)
-    return 1 if total_failed else 0
+        failed = list(pool.map(lambda kernel: run_kernel(kernel, args), kernels))
+    return 1 if any(failed) else 0
 
 
 if __name__ == "__main__":
