@@ -176,7 +176,7 @@ GO = sorted(BUILD.glob("programs/usr/lib/go-*/pkg/tool/*/pprof"))
 
 def test_a_go_program_goes_on_unharmed():
     """Its stacks are copied and scanned, so replaced return addresses would end it."""
-    assert GO, "no Go program: 'make test-deps' fetches one"
+    assert GO, "no Go program: 'scripts/deps all' fetches one"
     go = str(GO[0])
     plain = subprocess.run([go, "-h"], capture_output=True, text=True, timeout=PATIENCE_S)
     names = ("runtime.mallocgc", "runtime.newobject", "runtime.growslice", "runtime.mapassign_faststr")
