@@ -74,10 +74,16 @@ def root(name):
         new = folder / f"{name}.new"
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
-        if name == "musl":
-            make_musl(new)
-        else:
-            make_debian(name, packages, new)
+        try:
+            if name == "musl":
+                make_musl(new)
+            else:
+                make_debian(name, packages, new)
+        except Problem as problem:
+            if not stamp.exists() or json.loads(stamp.read_text()) != packages:
+                raise
+            print(f"{problem}; using the root that is in the cache", flush=True)
+            return target
         for sub in ("src", "tests"):
             (new / sub).mkdir()
         stamp.unlink(missing_ok=True)
