@@ -162,6 +162,7 @@ lint: $(SKELETON)
 	@tests/lint/run
 vm: all workload
 	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload
+	@tests/lint/loops $(BUILD)/aarch64/gen/stackcount.bpf.o
 	@tests/vm/run.py
 	@$(MAKE) -s $(BUILD)/unit/test_orc && tests/vm/orc.py
 e2e: all static workload

@@ -130,6 +130,7 @@ def test_deep_stacks_without_end_are_counted_or_lost(workload, below, walk):
     check_account(result, n, sum(counts.values()))
 
 
+@pytest.mark.core
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):

@@ -153,6 +153,7 @@ def test_threads_until_they_are_back(workload, cpus, without):
     assert check_switches(workload("elapsed", "sleep", 1_000, cpus=cpus), *without) < 100
 
 
+@pytest.mark.core
 @pytest.mark.needs("guest", "path of its own")
 def test_threads_until_they_are_back_in_guests(workload):
     assert check_switches(workload("elapsed", "sleep", 300, cpus=[0, 1])) <= 2

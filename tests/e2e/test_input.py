@@ -539,6 +539,7 @@ def bpf_ids(command):
     return ids
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_behind(number):

@@ -23,6 +23,7 @@ def without_uptimes(out):
     return re.sub(r"^\d+\.\d+ \d+\.\d+\n", "", out, flags=re.M)
 
 
+@pytest.mark.core
 @pytest.mark.needs("kprobe.multi")
 def test_functions_of_interrupts_that_a_hit_raises():
     """Right after an exec, programs walk user stacks by the kernel's own mappings: on 6.12 that never ended."""
@@ -32,6 +33,7 @@ def test_functions_of_interrupts_that_a_hit_raises():
     assert sum(n for _, n in read_folded(without_uptimes(result.out))) > 0
 
 
+@pytest.mark.core
 @pytest.mark.needs("kprobe.multi", "way to kernel functions")
 def test_a_cpu_rests_from_thousands_of_functions():
     """Among them are those by which a hit walks the stack: hits would leave the machine no time."""

@@ -80,6 +80,7 @@ def test_rows_have_the_name_of_a_program_loaded_later(workload):
         tool.end().ok()
 
 
+@pytest.mark.core
 @pytest.mark.needs("modules", "newest kernel")
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_module_that_is_gone_leaves_frames_without_names(is_gone):

@@ -150,6 +150,7 @@ def test_events_leave_descriptors_to_the_rest(limit):
 # --- many that live a few milliseconds ---
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
     own = own_copy("lives-one", tmp_path)

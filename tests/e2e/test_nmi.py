@@ -44,6 +44,7 @@ def run_below_nmis(tool, works):
     return now - before, expected
 
 
+@pytest.mark.core
 @pytest.mark.walk("dwarf")
 def test_hits_in_nmis_and_below_them_are_exact(workload):
     """Linux 7.2 has one stack of a program for each CPU. A hit in an NMI wrote over that of the hit below: a crash."""

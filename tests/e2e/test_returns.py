@@ -39,6 +39,7 @@ def counts_of(result):
 # --- user functions ---
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("without", [pytest.param([], id="best"), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="single")])
 def test_returns_and_calls_of_each_kind(workload, without):

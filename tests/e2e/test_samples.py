@@ -119,7 +119,10 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
         assert not any(name.startswith("[cut") for name in parts), parts
 
 
-@pytest.mark.parametrize("events", [["--frequency", "500", "e:cpu-clock"], ["e:context-switches", "e:page-faults"]], ids=" ".join)
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "events", [["--frequency", "500", "e:cpu-clock"], pytest.param(["e:context-switches", "e:page-faults"], marks=pytest.mark.core)], ids=" ".join
+)
 @pytest.mark.needs("kernel tables")
 def test_kernel_tables_agree_with_the_kernel(workload, events):
     """In interrupts, and where perf has made up the registers."""

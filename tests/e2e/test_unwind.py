@@ -35,6 +35,7 @@ def test_a_system_call_when_each_rule_is_looked_up(workload):
     assert check_whole(result) == expected
 
 
+@pytest.mark.core
 @needs_unwinding
 @pytest.mark.needs("path of its own")
 def test_a_system_call_with_its_kernel_stack(workload):
@@ -54,6 +55,7 @@ def test_a_user_function(workload):
     assert check_whole(result) == expected
 
 
+@pytest.mark.core
 @needs_unwinding
 @pytest.mark.needs("kprobes", "way to kernel functions")
 def test_a_kernel_function(workload):

@@ -83,11 +83,14 @@ def many(*ways):
     return [*tables, *(word for way in ways for word in ("--without", way)), *SWITCH, *kernels, *users]
 
 
-# Static programs of other compilers: tests/roots/run.py leaves them there.
+# The program that was built here, and static ones of other compilers: tests/roots/run.py leaves them there.
+BUILT = [Path(STACKCOUNT), *sorted((BUILD / "roots" / "programs").glob("*"))]
+
+
 @pytest.mark.core
-@pytest.mark.parametrize("built", sorted((BUILD / "roots" / "programs").glob("*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("built", BUILT, ids=lambda path: path.name)
 @pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "uprobe.multi"], marks=machine, id="single")])
-def test_of_other_compilers(built, ways):
+def test_many_kinds_of_events_in_one_run(built, ways):
     check(str(built), *many(*ways))
 
 
