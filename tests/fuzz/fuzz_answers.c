@@ -4,16 +4,12 @@
  * taken for one lies within the bytes, and is in order; a list is the same again when it is sent
  * once more.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "reader/asks.h"
 #include "reader/name_block.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool holds)
 {

@@ -5,10 +5,7 @@
  *
  * The first three bytes say how the rest is divided.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../unit/made_elf.h"
 #include "arch/arch.h"
@@ -18,14 +15,6 @@
 
 #define N_CODE 0x4000
 #define N_STUBS 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 struct rows {
 	struct cfi_row *rows;

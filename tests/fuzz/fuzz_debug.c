@@ -5,23 +5,12 @@
  * packed into itself: every function found at an address contains it and lies in a section of
  * code of the first; names can be read to their end; memory is in proportion to the files.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../unit/debug_files.h"
 #include "elf/debug.h"
 
 #define MOST_UNPACKED ((size_t)64 << 20)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_address(struct image *im, uint64_t vaddr)
 {

@@ -3,23 +3,13 @@
  * Any bytes as code without entries: the analysis ends, and its rows are sorted and lie within that
  * code. They use the stack alone: rsp below the CFA, and the return address in its place.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../unit/made_elf.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
 
 #define N_TEXT 0x1400 /* derive() needs 4 KiB of gaps */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 struct seen {
 	uint64_t last;

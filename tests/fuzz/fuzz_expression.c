@@ -3,21 +3,10 @@
  * Any text either is an expression, whose nodes leave one value and from which code can be made, or
  * is refused with words. All its names are taken for places.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "bpf/value_code.h"
 #include "spec/expression.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_node(const struct expression *x, const struct expression_node *node)
 {

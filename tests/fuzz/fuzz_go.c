@@ -7,9 +7,7 @@
  * The first byte is the format's number, the rest are changes: two bytes say where, one what is
  * there. Behind the table lies the code.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../unit/made_go.h"
 #include "arch/arch.h"
@@ -19,14 +17,6 @@
 #include "unwind/go.h"
 
 #define N_CODE 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 struct rows {
 	uint64_t next; /* no row begins before */

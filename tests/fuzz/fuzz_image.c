@@ -5,20 +5,9 @@
  * sees a step outside), a function found at an address contains it, and memory
  * is in proportion to the file.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "elf/image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 struct asked {
 	struct image *im;

@@ -4,18 +4,14 @@
  * that begins before it ends, with a path of one line's length at most; written as the kernel
  * writes it, it is the same mapping again.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "reader/mappings.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool holds)
 {

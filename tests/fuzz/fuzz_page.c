@@ -4,21 +4,11 @@
  * are refused with a reason that names the file. The first bytes that a page holds are those that
  * its base64 stands for.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/strbuf.h"
 #include "saved/page.h"
 #include "saved/saved.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void put_base64(struct strbuf *to, const uint8_t *data, size_t n)
 {

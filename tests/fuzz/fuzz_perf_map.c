@@ -5,23 +5,13 @@
  * was told of a time is never another name later on. Memory is bounded by the size of the text.
  * Input: the text; a byte 1 ends a reading, a byte 2 has the file begin anew.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "symbolize/perf_map.h"
 
 #define MOST_ASKED 192
 #define MOST_LINES 64
 #define MOST_READINGS 8
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* Addresses at which something may begin or end: numbers, their sums, and what is beside them. */
 struct asked {

@@ -4,22 +4,12 @@
  * the file. A profile is the same when it is written and read again: the same sums, and from the
  * second time on the same bytes. (The first time, names that are not UTF-8 change.)
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/strbuf.h"
 #include "report/render.h"
 #include "saved/pprof.h"
 #include "saved/saved.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static int to_strbuf(void *context, const char *bytes, size_t n)
 {

@@ -3,15 +3,11 @@
  * The process that matches may send any bytes. Either they are targets, and the same ones if they
  * are sent once more, or the list is as it was.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "match/sent.h"
 
 #define MOST 100
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool holds)
 {

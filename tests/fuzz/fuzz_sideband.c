@@ -5,22 +5,12 @@
  * Input: the number of the event for build IDs, what went through the ring before (16 bits), and
  * the ring's bytes.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "processes/sideband_ring.h"
 
 #define HEAD_BYTES 10
 #define PAGE_BYTES 1088
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check(const struct process_event *event, size_t most)
 {

@@ -3,21 +3,10 @@
  * Any text either is read as an event, with what its kind must have, or is
  * refused with words. The same for numbers. The first byte chooses how it is read.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "spec/numbers.h"
 #include "spec/spec.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_spec(const char *text, const struct probe_spec *spec)
 {

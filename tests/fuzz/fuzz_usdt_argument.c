@@ -3,20 +3,10 @@
  * The arguments in the note of a USDT probe may be any text. Each has a number or a place from
  * which code can be made, or the reason why it has none.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "bpf/value_code.h"
 #include "match/usdt_argument.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_argument(const struct usdt_argument *a)
 {

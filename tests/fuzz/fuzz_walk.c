@@ -7,9 +7,7 @@
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "bpf/walk.h"
 #include "tables/late.h"
@@ -17,20 +15,12 @@
 #define MAX_FRAMES 1024
 #define STACK 0x10000ULL
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct table {
 	const uint8_t *rules, *pages, *entries, *stack;
 	uint32_t n_rules, n_pages, n_entries;
 	size_t n_stack; /* bytes */
 	size_t n_reads, n_asked;
 };
-
-static void require(_Bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static _Bool read_stack(void *from, __u64 at, __u64 *ret)
 {

@@ -373,9 +373,7 @@ TEST(a_fifo_in_the_place_of_a_file_is_refused)
 		struct error e = {};
 
 		targets[1].path = path;
-		(void)alarm(120);
 		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
-		(void)alarm(0);
 		assert_int_equal(attachment_n_attached(t.attachment), 1);
 		assert_int_equal(attachment_n_refused(t.attachment), 1);
 		stop(&t);

@@ -258,6 +258,7 @@ static int fail_at_once(void *context, const char *bytes, size_t n)
 	return -32;
 }
 
+/* Takes hours where a stack costs more, the more stacks there are. */
 TEST(two_hundred_thousand_stacks_are_written)
 {
 	struct profile_builder *b = profile_builder_new(1);

@@ -1483,8 +1483,8 @@ TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_
 
 TEST_WITH(a_million_short_processes_take_bounded_memory, make_past, free_past)
 {
-	size_t few = 0, many = 0;
 	struct past *p = *state;
+	size_t few = 0, many = 0;
 
 	run_many(p, 50000, &few);
 	free_past(state);

@@ -525,28 +525,30 @@ TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
 	sideband_close(s);
 }
 
+/* Others may fill a quarter of a ring, too, but not with few records: most have 100 bytes. */
 TEST(a_few_processes_wake_nobody)
 {
 	const struct sideband_options options = { .ring_bytes = 1u << 20 };
 	cleanup(log_fini) struct log log = {};
 	struct sideband *s;
 	struct error e;
-	int n = 0;
 
 	assert_ok(sideband_open(&options, &s, &e), e);
 
 	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
 
 	assert_int_equal(sideband_read(s, false, note, &log), 0);
-	for (; n < 20; n++)
+
+	const size_t n_before = log.n;
+
+	for (int n = 0; poll(&wait, 1, 0) == 0; n++) {
+		assert_true(n < 3000);
 		(void)run_shell();
-	assert_int_equal(poll(&wait, 1, 0), 0);
-	while (n < 3000 && poll(&wait, 1, 0) == 0) /* once, it says so */
-		n += run_shell() > 0;
-	assert_in_range(n, 20, 2999);
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
-	assert_int_equal(log.n_lost, 0);
-	assert_int_equal(poll(&wait, 1, 0), 0);
+	}
+	do
+		assert_int_equal(sideband_read(s, true, note, &log), 0);
+	while (poll(&wait, 1, 0) != 0);
+	assert_true(log.n - n_before > (256 << 10) / 512);
 	sideband_close(s);
 }
 

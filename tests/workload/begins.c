@@ -4,9 +4,6 @@
  * must not keep it from taking place. Those called b_refused_ cannot be traced, and their calls are
  * not said. Nobody calls b_refused_svc() and b_refused_autiasp().
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "work.h"
 
 typedef uint64_t function(void);

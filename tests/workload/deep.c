@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* deep DEPTH N - getppid() below DEPTH frames of recurse(), N times. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "work.h"
 
 static uint64_t depth, n;

@@ -4,9 +4,6 @@
  * The bits of a stack's number choose between zero() and one() on each of 18
  * levels, the lowest bit outermost; so a reader can tell which stacks are there.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "work.h"
 
 enum { LEVELS = 18 };

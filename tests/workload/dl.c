@@ -4,8 +4,6 @@
  * LIBRARY (liblate.so), which is loaded only then.
  */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "work.h"
 

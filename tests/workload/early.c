@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* early FILE N - a constructor waits for a byte from FILE; then getppid() N times. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "work.h"
 

@@ -5,8 +5,6 @@
  * program at the first instruction of the first one's handler, where nobody has called.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "work.h"
 

@@ -4,9 +4,6 @@
  * on ext4, ext4_sync_file() once and submit_bio() at least once.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "work.h"
 

@@ -11,12 +11,8 @@
  * A place is code for one call, and what is called without a name, or behind one, is [unknown].
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "work.h"
 

@@ -7,9 +7,6 @@
  * So a reader can tell which stack it is, and each part of it that is missing, twice there or in
  * another's place.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "work.h"

@@ -4,9 +4,6 @@
  * and a line waited for; B hits.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "work.h"
 

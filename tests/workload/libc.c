@@ -4,9 +4,7 @@
  * ones (getppid), cancellation points (read, write, nanosleep), and ones that map and unmap memory.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "work.h"
 

@@ -5,9 +5,6 @@
  * One source, compiled twice without position independence: what is one_hit() in the one is
  * two_hit() at the same address in the other.
  */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "work.h"
 
 #define JOIN(a, b) a##b

@@ -3,9 +3,6 @@
  * made N - getppid() N times below each of some functions that are copied to memory of no file, as
  * a JIT compiler makes them, with frame pointers and without.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "work.h"

@@ -3,11 +3,7 @@
  * nofile N - getppid() N times from code in no file: N times in anonymous memory, N times in a
  * memfd of name "code".
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "work.h"
 

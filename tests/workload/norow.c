@@ -3,8 +3,6 @@
  * norow N - getppid() N times below a function without unwind information, which calls one that
  * does not return, and behind which the next function begins.
  */
-#include <stdlib.h>
-
 #include "work.h"
 
 static uint64_t n;

@@ -8,11 +8,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/membarrier.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "work.h"
 

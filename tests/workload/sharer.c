@@ -7,10 +7,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "work.h"
 

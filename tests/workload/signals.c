@@ -4,10 +4,7 @@
  * same stack, B times on an alternate one.
  */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "work.h"
 

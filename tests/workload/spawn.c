@@ -4,11 +4,7 @@
  * each of which calls getppid() N times; HOW is 'fork', or 'exec': children that
  * run this program anew. Exits with STATUS.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "work.h"
 

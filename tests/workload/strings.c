@@ -6,9 +6,6 @@
  */
 #include "work.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include <wchar.h>
 
 static const char text[] = "a few words, and what follows, for vectors to look at at once";

@@ -9,9 +9,6 @@
  *  priority  t:syscalls:sys_enter_getpriority, __x64_sys_getpriority
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "work.h"

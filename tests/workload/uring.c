@@ -5,11 +5,7 @@
  * has gone to sleep.
  */
 #include <linux/io_uring.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "work.h"
 

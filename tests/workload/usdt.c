@@ -4,7 +4,6 @@
  * providers) and, guarded by a semaphore, alpha:gated (in usdt_gated.c). Also says
  * what the semaphore was during the work.
  */
-#include <stdio.h>
 #include <sys/sdt.h>
 
 #include "usdt_gated.h"

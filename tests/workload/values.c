@@ -12,8 +12,6 @@
  *         getpriority(0, i % 1000 + 1)     getpriority(0, 7), which few other programs call
  */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "work.h"
 

@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <unistd.h>
 
 typedef uint64_t function(double x, double y, uint64_t n);
 

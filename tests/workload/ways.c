@@ -8,13 +8,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #ifdef __GLIBC__ /* musl has no coroutines */
 #include <ucontext.h>
 #endif
-#include <unistd.h>
 
 #include "work.h"
 

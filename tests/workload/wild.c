@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* wild N - N children, each of which jumps to an address where nothing is: 0, 1, 2 ... */
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "work.h"
 

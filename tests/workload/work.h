@@ -17,7 +17,11 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 /*
  * A frame of its own, under its own name: not inlined, not cloned, not a tail call. clang does not
