@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unit tests and fuzz targets. Included by the Makefile.
+.PHONY: unit-programs fuzz-programs
 #
 # Unit tests are built with ASan and UBSan. A file of them is in the group of the room that its first line names first
 # ("rooms: base elf arch": elf), and build/unit/test_X is its group's program, called by this name. Of the rooms
@@ -43,6 +44,7 @@ endef
 $(foreach g,base elf processes report tool,$(eval $(call unit_group,$(g),$(call unit_files,$(UNIT_$(g))))))
 $(foreach t,$(call unit_files,alone),$(eval $(call unit_program,$(t),$(t))))
 
+unit-programs: $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/unit/%)
 unit:
 	@scripts/unit
 
@@ -64,6 +66,7 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(DECODER)
 	@mkdir -p $(@D)
 	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)
+fuzz-programs: $(BUILD)/fuzz/replay
 fuzz-replay:
 	@scripts/unit fuzz
 fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
