@@ -156,7 +156,9 @@ check-all:
 	@scripts/check all
 quick: all workload
 	@scripts/quick
-soak: test-deps all static workload
+soak:
+	@scripts/deps all
+	@$(MAKE) -s all static workload
 	@$(if $(SUDO),$(SUDO) BUILD=$(BUILD)) tests/soak/run $(SOAK)
 lint: $(SKELETON)
 	@tests/lint/run

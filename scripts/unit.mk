@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unit tests and fuzz targets. Included by the Makefile.
-.PHONY: unit-programs fuzz-programs
 #
 # Unit tests are built with ASan and UBSan. A file of them is in the group of the room that its first line names first
 # ("rooms: base elf arch": elf), and build/unit/test_X is its group's program, called by this name. Of the rooms
 # a program has what it needs. So a file that stands in for functions of a room is a program of its own ("alone").
+.PHONY: unit-programs fuzz-programs
 UNIT_base      := base arch spec helper bpf attach
 UNIT_elf       := elf unwind reader
 UNIT_processes := kernel processes match symbolize

@@ -101,6 +101,7 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
     assert count(result, "fresh") == n, result
 
 
+@pytest.mark.thorough
 @needs_unwinding
 def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
@@ -161,6 +162,7 @@ def of_run(mark):
     return found
 
 
+@pytest.mark.thorough
 @needs_unwinding
 def test_nothing_is_left_of_runs_that_end_while_helpers_are_made(tmp_path):
     environment = {**os.environ, "MARK": str(tmp_path)}
@@ -241,6 +243,7 @@ def test_the_main_process_has_no_file_of_others_open(tmp_path, workload):
         tool.end().ok()
 
 
+@pytest.mark.thorough
 @needs_unwinding
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_hits_of_helpers_are_left_out(tmp_path, workload, options):

@@ -49,6 +49,7 @@ def wide_names(path):
     return (elf.places()[1][0] // hostile_elf.PAGE + 2) * hostile_elf.PAGE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [("-i", "0.5"), ()], ids=["intervals", "one report"])
 def test_a_library_that_is_cut_short_again_and_again(grounds, options):
     """Each missing page that is replaced is a mapping, until there are no more: SIGBUS ended the run."""
@@ -111,6 +112,7 @@ def mortal(grounds, how):
     return Stranger([*server, grounds / "source", grounds / "stranger", "--wait", "map", "50", "{}"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [pytest.param("root", marks=pytest.mark.needs("fuse")),
                                  pytest.param("overlay", marks=pytest.mark.needs("overlay"))])
 @pytest.mark.parametrize("options", [("-i", "0.5"), ()], ids=["intervals", "one report"])
@@ -127,6 +129,7 @@ def test_a_file_system_that_stops_answering(grounds, how, options):
     assert 1 <= len(lines_about(result, SILENCE)) <= 2, result
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("fuse")
 def test_following_processes_gives_up_a_device_that_does_not_answer(grounds):
     """Alone, for want of tables. It waits for 250 ms, and its opener for 2 s."""
@@ -191,6 +194,7 @@ def with_link(path, debug, crc=0x12345678):
     return elf.write(path)
 
 
+@pytest.mark.thorough
 def test_forty_programs_that_name_one_sparse_debug_file(grounds):
     """A checksum over a gigabyte of zeros, for each of them: Ctrl-C took 242 s."""
     named(grounds / "sparse.debug", "of_debug_file", size=1 << 30)
@@ -271,6 +275,7 @@ def dear_file(path):
     return elf.write(path)
 
 
+@pytest.mark.thorough
 def test_sparse_executables_that_use_up_the_addresses(grounds):
     """128 TiB of addresses, before a file that needs memory: "out of memory", and all counts were gone."""
     folder = max(grounds.folder, Path("/dev/shm"), key=largest_file)
@@ -471,6 +476,7 @@ def sum_of(result, chain):
     return sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines() if f";{chain} " in line)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_before", [True, False], ids=["before", "during"])
 def test_60000_mappings(grounds, is_before):
     n, times = 60_000, 600

@@ -16,7 +16,7 @@ import pytest
 from processes import helpers
 from tool import GETPPID, PATIENCE_S, Live, check_account, read_folded, workload_path
 
-pytestmark = pytest.mark.needs("unwinding")
+pytestmark = [pytest.mark.thorough, pytest.mark.needs("unwinding")]
 
 DESCRIBED = r"after the signal: [\d.]+ s, with [\d.]+ s of work, and [\d.]+ s of waits for files of others$"
 MANY = 300  # hits before the signal

@@ -10,11 +10,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from processes import children
 from silent import dead_fuse, mortal_fuse, status_of
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 from waiting import WAITING, WAITING_EXEC
+
+pytestmark = pytest.mark.thorough
 
 EXECVE = "59"
 ENDED = "before it began: its file system may not answer"

@@ -345,6 +345,7 @@ def ask_slow_server(tool, work):
     return expected
 
 
+@pytest.mark.thorough
 @asks
 def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
@@ -355,6 +356,7 @@ def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, prog
         assert chains(tool.wait().ok()) == expected
 
 
+@pytest.mark.thorough
 @asks
 def test_a_silent_server_does_not_hold_up_the_report(workload, stripped, server, tmp_path, program):
     """Nor for each file anew. The first Ctrl-C came before the first fetch, and no second one comes."""
@@ -375,6 +377,7 @@ def fetchers(pid):
     return [child for child, name in names.items() if name in ("file-fetcher", "debuginfod-find")]
 
 
+@pytest.mark.thorough
 @asks
 def test_who_fetches_has_no_privilege_and_nothing_of_ours(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
@@ -427,6 +430,7 @@ def check_named(result, found, expected):
         assert {chain: n for chain, n in found.items() if chain in expected} == expected, result
 
 
+@pytest.mark.thorough
 @asks
 def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
     """3,000 programs are several times what there is room for. Some of the later ones are known, by their records alone: what was
@@ -472,6 +476,7 @@ def new_rows(workload, tmp_path):
     return [workload(str(script), 4000, 1) for _ in range(5)], 4000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("memory, make", [("4M", new_pieces), ("16M", new_rows)], ids=["pieces", "rows"])
 def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, server, tmp_path, memory, make):
     """The report waits for its names. More comes than the kernel's maps have room for, and user space has."""
@@ -495,6 +500,7 @@ def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, serve
     check_named(result, own, expected)
 
 
+@pytest.mark.thorough
 @asks
 def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
@@ -510,6 +516,7 @@ def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, serv
     assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
 
 
+@pytest.mark.thorough
 @asks
 def test_system_calls_of_a_process_that_fetches_are_left_out(workload, stripped, server, tmp_path, program):
     work = workload(str(stripped[0]), "getppid", 2000, 1)
@@ -548,6 +555,7 @@ def test_what_the_program_unpacks_to_too_much_is_not_taken(workload, stripped, s
     assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
 
 
+@pytest.mark.thorough
 def test_a_cache_that_does_not_answer_does_not_hold_up_the_report(workload, stripped, server, tmp_path):
     """No signal ends the process that fetches."""
     folder = tmp_path / "dead"
@@ -602,6 +610,7 @@ def test_what_the_program_says_may_be_anything(workload, stripped, server, tmp_p
     assert result.err.count(words) >= 1, result
 
 
+@pytest.mark.thorough
 def test_a_program_that_never_ends_is_ended(workload, stripped, server, tmp_path):
     environment = with_finder(tmp_path, server, "exec >&- 2>&-; trap '' INT TERM; while :; do sleep 1; done")
     work = workload(str(stripped[0]), "getppid", 200, 100)

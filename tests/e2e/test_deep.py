@@ -102,6 +102,7 @@ def test_events_of_distinct_deep_stacks(workload, below, walk):
 # --- many ---
 
 
+@pytest.mark.thorough
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_thousands_of_deep_stacks_each_counted(workload, below, walk):
@@ -118,6 +119,7 @@ def test_thousands_of_deep_stacks_each_counted(workload, below, walk):
     assert counts == dict.fromkeys(range(n), times)
 
 
+@pytest.mark.thorough
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_deep_stacks_without_end_are_counted_or_lost(workload, below, walk):

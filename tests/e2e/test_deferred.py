@@ -87,6 +87,7 @@ def walk_all(tool):
 
 
 # 100 hits in 10 ms are 10,000 in a second; 16 programs in a second are a thousand in a minute.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "event", [PRIORITY, pytest.param("c:nanosleep", marks=pytest.mark.needs("uprobes")), "t:sched:sched_switch"]
 )
@@ -127,6 +128,7 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     assert deferred(result)[0] > 0, result
 
 
+@pytest.mark.thorough
 def test_intervals_have_their_own_hits(tmp_path):
     """A report waits 0.3 s for its hits. A machine that does not run the tool for so long cuts them, and marks them."""
     strangers = Strangers(tmp_path, 30)
@@ -169,6 +171,7 @@ def check_sums(strangers, stacks, n):
     assert len(cut) < len(sums)
 
 
+@pytest.mark.thorough
 def test_each_deferred_hit_has_its_own_value(tmp_path):
     """Values of a program's hits differ, so a hit with another one's value changes a sum."""
     n = 50
@@ -181,6 +184,7 @@ def test_each_deferred_hit_has_its_own_value(tmp_path):
     check_sums(strangers, strangers.valued_stacks(result), n)
 
 
+@pytest.mark.thorough
 def test_intervals_have_the_values_of_their_own_hits(tmp_path):
     n = 50
     strangers = Strangers(tmp_path, 24, "values-nofp")
@@ -196,6 +200,7 @@ def test_intervals_have_the_values_of_their_own_hits(tmp_path):
     assert rows and min(rows.values()) <= 2, rows
 
 
+@pytest.mark.thorough
 def test_each_deferred_event_has_its_own_value(tmp_path):
     n = 50
     strangers = Strangers(tmp_path, 12, "values-nofp")
@@ -223,6 +228,7 @@ def test_without_memory_hits_are_losses(tmp_path):
     check_hits(result, strangers.stacks(result), 20 * 5000)
 
 
+@pytest.mark.thorough
 def test_events_come_in_order(tmp_path):
     strangers = Strangers(tmp_path, 16)
     with Live([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
@@ -240,6 +246,7 @@ def test_events_come_in_order(tmp_path):
     assert all('"cut":' in rest for rest in without) and len(without) < len(events), without[:3]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", [None, STACKSNOOP], ids=["stackcount", "stacksnoop"])
 def test_a_table_that_never_comes(tmp_path, program):
     """No table can be made: the hits are cut and counted, in some time."""

@@ -168,6 +168,7 @@ def test_the_last_beginning_counts(workload):
     assert " hits)" not in result.out, result
 
 
+@pytest.mark.thorough
 def test_intervals_and_the_file_of_the_run(workload, tmp_path):
     """A pair counts in the interval in which it ends. Their stacks were stored in the one in which they began."""
     work = workload("elapsed", "sleep", 3_000, cpus=[0, 1])

@@ -156,6 +156,7 @@ def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     wait_until_none_is_of(tool)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "mounts,backend", [(UNMOUNT, "uprobe.event"), (MOUNT_READ_ONLY, "uprobe")], ids=["not mounted", "read-only"]

@@ -49,6 +49,7 @@ def test_a_field_of_a_tracepoint(workload):
     assert units == {"bytes"}
 
 
+@pytest.mark.thorough
 def test_arguments_results_and_calculations(workload):
     n = 40
     for expression, event, wanted in (
@@ -125,6 +126,7 @@ def test_a_value_without_a_sign():
     assert int(signed[0].split()[-1]) == -256 + 16
 
 
+@pytest.mark.thorough
 def test_an_event_without_its_value_is_shown(workload):
     """A function that ends in a jump to another one has no result of its own there."""
     n = 120

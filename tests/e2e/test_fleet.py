@@ -69,6 +69,7 @@ def may_nobody_read(path):
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+@pytest.mark.thorough
 def test_the_units_command_runs_with_the_units_capabilities(folders):
     """And each of its files is whole: go's reader of profiles would refuse anything else."""
     state, run = folders
@@ -113,6 +114,7 @@ def test_every_capability_of_the_unit_has_a_reason():
         assert name.removeprefix("CAP_") in documents, name
 
 
+@pytest.mark.thorough
 def test_systemd_reads_the_units():
     """It knows every key and value. The programs need not be installed for that."""
     units = [str(path) for path in sorted(CONTRIB.glob("stackcount*.*"))]
@@ -211,6 +213,7 @@ def free_port():
         return server.server_address[1]
 
 
+@pytest.mark.thorough
 def test_prometheus_reads_hits_by_way_of_the_node_exporter(tmp_path):
     textfiles, data = tmp_path / "textfiles", tmp_path / "data"
     textfiles.mkdir()

@@ -253,6 +253,7 @@ def test_patterns_are_shown_as_they_were_written():
     assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
 
 
+@pytest.mark.thorough
 def test_fractions_of_seconds_and_an_end_between_intervals():
     with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
         text = parse_calls(tool.wait().ok().out)

@@ -81,6 +81,7 @@ def test_a_clock_that_is_too_fast_is_not_believed(tried):
     assert outcomes(found) == {"one": "passed", "guest": "passed"}, line
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how, words", [
     ("exit", "the guest ended without a status"),
     ("exec sleep 60", "the guest printed nothing for 2 s"),
@@ -96,6 +97,7 @@ def test_a_kernel_that_breaks_is_a_crash(tried):
     assert (found["bad"]["kind"], found["bad"]["stderr"]) == ("crash", "Kernel panic - not syncing: Fatal")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how, words", [("exit", "the guest ended without a status"), ("exec sleep 60", "the guest printed nothing for 2 s while it booted")])
 def test_a_guest_that_does_not_boot_twice_is_one_failure(tried, how, words):
     line, found = tried(how, how, console="no such disk")

@@ -380,6 +380,7 @@ def wait_until_full(process, read_end):
     wait_idle(process.pid)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     """The first asks for the last report, for which there is no reader; then the second ends."""
@@ -395,6 +396,7 @@ def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     assert process.returncode == 1 and b"nobody read it" in err, err
 
 
+@pytest.mark.thorough
 def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
     work = workload("distinct", 5_000, 2)
     with unread("-U", "-f", "-i", "0.2", "-p", work.pid, GETPPID) as (process, read_end):

@@ -145,6 +145,7 @@ def work_with_looks(tool, work):
     return work.finish()
 
 
+@pytest.mark.thorough
 def test_a_function_in_the_place_of_another(jit):
     """One stack of addresses, three functions: by the time of the hit."""
     work = jit(*REPLACED)
@@ -155,6 +156,7 @@ def test_a_function_in_the_place_of_another(jit):
     assert chains(result) == expected, result
 
 
+@pytest.mark.thorough
 def test_what_was_named_in_an_interval_stays_so(jit):
     work = jit("=0:first", "@0:10", ",", "=0:second", ",", "@0:20")
     with Live(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
@@ -286,6 +288,7 @@ outermost();
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobes", "node", "hardware breakpoints")
 def test_node(tmp_path):
     """Its compiler maps code, of which the tool may hear late; but not once it has looked."""
@@ -332,6 +335,7 @@ public class Hot {
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobes")
 def test_java(tmp_path):
     """Its map is written as a whole, when it is asked for: after the hits."""

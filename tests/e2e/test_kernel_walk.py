@@ -68,6 +68,7 @@ GROUPS += [pytest.param(group, marks=pytest.mark.needs("machine"))
            for group in ("irq", "exceptions", "net", "kmem", "timer", "task", "signal", "workqueue", "rcu")]
 
 
+@pytest.mark.thorough
 @pytest.mark.core
 @pytest.mark.parametrize("group", GROUPS)
 def test_tracepoints(group, tmp_path):
@@ -86,6 +87,7 @@ def has_group(group):
     return kernel.in_tracefs(f"ls -d events/{group}").returncode == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [[], ["--without", "kernel.loads"]], ids=["any", "a helper"])
 @pytest.mark.parametrize("group", ["sched", "net"])
 def test_how_the_stack_is_read(group, options, tmp_path):
@@ -108,6 +110,7 @@ def test_a_function_by_a_kprobe(functions, tmp_path):
     compare(lambda: do_all(tmp_path), "--without", "kprobe.multi", *functions.split()).check()
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("machine")
 def test_a_million_stacks():
     walks = compare(lambda: [(call(40000), send(4000), fork(20), sleep(500)) for _ in range(8)],

@@ -105,6 +105,7 @@ def test_folded_with_a_delimiter_and_the_process(workload):
     assert parts.count("-") == 1
 
 
+@pytest.mark.thorough
 def test_folded_with_intervals_and_time_stays_folded(workload):
     work = workload("syscalls", "getppid", 500, 500, 1)
     with Live(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:

@@ -71,6 +71,7 @@ def test_perf_events_have_no_values():
     assert listed("e:page-faults") == {"e:page-faults": []}
 
 
+@pytest.mark.thorough
 def test_what_is_listed_as_a_number_is_taken():
     for event in ("t:sched:sched_switch", "t:syscalls:sys_exit_read", "t:sched:sched_process_exec"):
         for name, _, number, remark in listed(event)[event]:

@@ -72,6 +72,7 @@ def hits(found):
     return int(found[3].replace(",", ""))
 
 
+@pytest.mark.thorough
 def test_a_picture_has_the_head_the_tree_and_the_keys(tmp_path):
     with live(tmp_path) as terminal:
         assert hits(terminal.wait_for(r"^t:syscalls:sys_enter_getppid   (\d+):(\d+)   (4,000) hits")) == 4000
@@ -82,6 +83,7 @@ def test_a_picture_has_the_head_the_tree_and_the_keys(tmp_path):
     assert all(len(line) <= 100 for line in screen)
 
 
+@pytest.mark.thorough
 def test_the_last_picture_stays_on_the_terminal(tmp_path):
     with live(tmp_path, lines=40, ended=False) as terminal:
         terminal.wait_for(r"^t:sys\S+ +\S+ +4,000 hits")
@@ -91,6 +93,7 @@ def test_the_last_picture_stays_on_the_terminal(tmp_path):
         assert re.search(r"4000 +100\.0%", screen) and "branch_a" in screen, screen
 
 
+@pytest.mark.thorough
 def test_i_shows_callees_first_and_v_the_last_interval(tmp_path):
     with live(tmp_path) as terminal:
         terminal.wait_for(r"^t:sys\S+ +\S+ +4,000 hits")
@@ -104,6 +107,7 @@ def test_i_shows_callees_first_and_v_the_last_interval(tmp_path):
         assert "branch_a" not in terminal.wait_for(r"(?s)\A((?!branch_a).)*\Z")[0]
 
 
+@pytest.mark.thorough
 def test_a_pause_holds_the_picture_while_hits_are_counted(tmp_path):
     with live(tmp_path) as terminal:
         terminal.wait_for(r"^t:sys")
@@ -116,6 +120,7 @@ def test_a_pause_holds_the_picture_while_hits_are_counted(tmp_path):
         assert "[paused]" not in terminal.screen()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns, lines", [(20, 4), (9, 2), (40, 8)])
 def test_small_terminals(tmp_path, columns, lines):
     with live(tmp_path, ended=False) as terminal:
@@ -130,6 +135,7 @@ def test_small_terminals(tmp_path, columns, lines):
         terminal.wait_for(r"READY>$")
 
 
+@pytest.mark.thorough
 def test_scrolling_ends_with_the_last_line(tmp_path):
     with live(tmp_path, columns=60, lines=8) as terminal:
         terminal.wait_for(r"^ +4000 +100\.0% +all")
@@ -144,6 +150,7 @@ def test_scrolling_ends_with_the_last_line(tmp_path):
         terminal.wait_for(r"^ +4000 +100\.0% +all")
 
 
+@pytest.mark.thorough
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path):
     with live(tmp_path) as terminal:
         terminal.wait_for(r"^t:sys")

@@ -7,7 +7,7 @@ import random
 import pytest
 from live_fuzz import Fuzz
 
-pytestmark = pytest.mark.needs("unwinding")
+pytestmark = [pytest.mark.thorough, pytest.mark.needs("unwinding")]
 
 
 def test_mutated_files_of_a_user_against_live_runs():

@@ -98,6 +98,7 @@ def trace_copies(program, folder, limit, n, others=0):
     return sum(count for parts, count in ours if user_chain(parts) == "main;one_run;one_hit"), told
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit, programs, least", [(110, 60, 5), (512, 400, 20)])
 def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, programs, least):
     """Without a build ID none can be named by another."""
@@ -110,6 +111,7 @@ def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, progra
     assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
 
 
+@pytest.mark.thorough
 def test_files_of_programs_that_were_not_hit_take_no_place(tmp_path):
     named, told = trace_copies(ONE, tmp_path, 110, 6, others=100)
     assert named == 18 and len(told) <= 1
@@ -628,6 +630,7 @@ def test_without_user_stacks_nothing_is_followed():
     assert followed == alone + 3 * os.cpu_count() and alone <= os.cpu_count()
 
 
+@pytest.mark.thorough
 def test_records_that_were_lost_are_told_of(workload, tmp_path):
     """While the tool does not run, more comes than there is room for."""
     own = own_copy("syscalls", tmp_path)

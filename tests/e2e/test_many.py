@@ -121,6 +121,7 @@ def test_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can():
     assert parse_text(result.out).n_functions == n and "could not be traced" not in result.err
 
 
+@pytest.mark.thorough
 def test_all_tracepoints_of_a_category():
     result = stackcount("-D", "0.5", "t:sched:*").ok()
     assert parse_text(result.out).n_functions > 10

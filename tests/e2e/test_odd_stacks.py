@@ -87,6 +87,7 @@ def stacks_of(how, call):
         return Counter({tuple(parts): n for parts, n in read_folded(tool.wait().ok().out)})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", LIBC_CALLS)
 def test_system_calls_of_a_libc_without_unwind_tables(call):
     """From within musl to main() and the root; where it is stripped by as many frames."""
@@ -378,6 +379,7 @@ def test_a_32_bit_program():
         assert found == {(BITS32, "_start", "leave"): 1, whole: 50}, result
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("32-bit programs")
 def test_a_32_bit_programs_stacks_are_marked_in_each_form(tmp_path):
     command = ["t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5]
@@ -429,6 +431,7 @@ def test_the_caller_of_a_function_of_gos_without_a_frame(tmp_path):
     assert written and all(parts[-4:-1] == stub and parts[-1] in GO_STUBS for parts in written), stacks
 
 
+@pytest.mark.thorough
 def test_go_where_a_thread_is_taken_off_its_cpu(tmp_path):
     """In functions' beginnings and ends, too."""
     stacks = go_stacks(tmp_path, "-n", 2000, "t:sched:sched_switch")

@@ -77,6 +77,7 @@ def test_cpu(workload, event, cpu):
     assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items() if count}, result
 
 
+@pytest.mark.thorough
 def test_duration_is_exact_whatever_the_interval_is():
     with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
         result = tool.wait().ok()

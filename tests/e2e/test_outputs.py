@@ -268,6 +268,7 @@ def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     one = workload("syscalls", "getppid", 100, 4)
     with Live(["-p", one.pid, "-U", "-T", "-i", "0.1", "-o", path, GETPPID]) as tool:
         expected = one.run()
+        wait_until(path.exists)
         wait_until(lambda: len(re.findall(r"^\d\d:\d\d:\d\d$", path.read_text(), re.M)) >= 2, "it is not there yet")
         result = tool.end().ok()
     counts = [int(n) for n in re.findall(r"^    (\d+)$", path.read_text(), re.M)]
@@ -392,6 +393,7 @@ def test_names_are_not_taken_from_another_build(workload, tmp_path):
     assert ";hit" not in read_well(path, "-f") and "[syscalls]" in read_well(path, "-f")
 
 
+@pytest.mark.thorough
 def test_a_go_program_is_named_by_gos_build_id(tmp_path):
     """Go before 1.24 gives programs no other one. Some users set the same text for all: that says nothing."""
     program, path = tmp_path / "pprof", tmp_path / "a.pb.gz"
@@ -584,6 +586,7 @@ def on_terminal(*args, columns=80):
     return text.decode()
 
 
+@pytest.mark.thorough
 def test_progress_on_a_terminal(tmp_path):
     text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
     found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits?, (\d+)/s, (\d+) rows?, (\d+) lost", text)
@@ -592,6 +595,7 @@ def test_progress_on_a_terminal(tmp_path):
     assert "\r\x1b[K" in text.rpartition(" lost")[2], "the line is gone at the end"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns,line", [(30, r"0 lost, \d+ hits?, \d+ s"), (8, r"0 lost,"), (1, "")])
 def test_progress_is_one_line_of_a_narrow_terminal(tmp_path, columns, line):
     """A line that wraps leaves its first part behind, each time."""
@@ -600,10 +604,12 @@ def test_progress_is_one_line_of_a_narrow_terminal(tmp_path, columns, line):
     assert bool(shown) == bool(line) and all(re.fullmatch(line, part) for part in shown), text
 
 
+@pytest.mark.thorough
 def test_no_progress_if_quiet(tmp_path):
     assert " hits, " not in on_terminal("-q", "-p", os.getpid(), "-o", tmp_path / "a.txt")
 
 
+@pytest.mark.thorough
 def test_no_progress_in_a_pipe(tmp_path):
     result = stackcount("-K", "-D", "1.5", "-p", os.getpid(), "-o", tmp_path / "a.txt", GETPPID, env={**os.environ, "TERM": "xterm"})
     assert result.ok().err == ""

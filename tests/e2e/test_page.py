@@ -14,6 +14,8 @@ from browser import Browser
 from page_runs import HOSTILE, N_SLICES, STACKS, hits_of_run
 from tool import BUILD, STACKCOUNT
 
+pytestmark = pytest.mark.thorough
+
 PICTURES = Path(__file__).parent / "pictures"
 WIDTH, HEIGHT = 1000, 600
 

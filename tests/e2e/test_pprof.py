@@ -50,6 +50,7 @@ def go_cumulated(path, symbolize):
     return {name: int(count) for count, name in rows}, total
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [["-no-pie", "-fno-pic"], ["-pie", "-fPIE"]], ids=["no-pie", "pie"])
 def test_go_names_the_functions_that_we_name(tmp_path, flags):
     """--no-names leaves symbols out. Go's pprof finds functions in local files that have DWARF."""
@@ -74,6 +75,7 @@ def test_go_names_the_functions_that_we_name(tmp_path, flags):
     assert "hit" not in go_cumulated(bare, "none")[0]
 
 
+@pytest.mark.thorough
 def test_all_forms_of_a_run_have_the_sums_that_go_reads(workload, tmp_path):
     files = [tmp_path / f"a{ending}" for ending in (".folded", ".json", ".html", ".pb.gz", ".txt")]
     one = workload("syscalls", "getppid", 200, 2)
@@ -164,6 +166,7 @@ def test_a_difference_has_values_before_it_negated(files):
     assert [values for _, values, labels in p.samples if not labels] == [[10, 20], [4, 8], [0, 0]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name, hits", [("full", 100074), ("difference", -2)])
 def test_go_reads_the_same_sums(files, name, hits):
     p = pprof.read(files[name])
@@ -180,6 +183,7 @@ def test_go_reads_the_same_sums(files, name, hits):
             assert flat[function] == value, function
 
 
+@pytest.mark.thorough
 def test_go_reads_the_same_stacks(files):
     ours = {tuple(name or "?" for name in stack): n for stack, n in pprof.read(files["difference"]).sums().items() if n}
     theirs = {tuple("?" if name.startswith(("[prog]", "<unknown>")) else name for name in stack): n
@@ -187,6 +191,7 @@ def test_go_reads_the_same_stacks(files):
     assert theirs == ours
 
 
+@pytest.mark.thorough
 def test_go_reads_raw_and_comments(files):
     p = pprof.read(files["full"])
     assert run_go("-comments", files["full"]).splitlines() == p.comments
@@ -196,6 +201,7 @@ def test_go_reads_raw_and_comments(files):
     assert re.search(r"0x7f3a11c28000/0x7f3a11d80000/0x28000 /usr/lib/libc\.so\.6 deadbeef \[FN\]", raw)
 
 
+@pytest.mark.thorough
 def test_go_writes_a_file_that_is_still_one(files, tmp_path):
     again = tmp_path / "again.pb.gz"
     run_go("-proto", f"-output={again}", files["full"])
@@ -206,6 +212,7 @@ def test_go_writes_a_file_that_is_still_one(files, tmp_path):
     assert theirs.comments == ours.comments
 
 
+@pytest.mark.thorough
 def test_go_shows_them_in_a_browser(files):
     """-http, on loopback, for one request of each view."""
     with socket.create_server(("127.0.0.1", 0)) as free:  # pprof takes port 0 as it is

@@ -36,6 +36,7 @@ def test_a_command_has_all_privileges():
         assert command[name] == own[name], name
 
 
+@pytest.mark.thorough
 def test_it_has_few_privileges_while_a_command_runs():
     with Live(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")

@@ -60,6 +60,7 @@ def test_text_is_bcc_s(work):
     assert all("\n    --\n" not in block for block in blocks if block.startswith("    turn\n")), result
 
 
+@pytest.mark.thorough
 def test_annotations(work):
     result, _ = trace(work, "-F", 199, "-a", "-f", "-p", work.pid, program=PROFILE)
     for parts, _ in read_folded(result.ok().out):
@@ -90,6 +91,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.thorough
 def test_a_thread():
     """One of two threads, of which the second one alone is in libz."""
     with running(["/usr/bin/python3", "-c", TWO_THREADS]) as process:
@@ -112,6 +114,7 @@ def test_command_and_its_children():
     assert "samples" in names and names <= {"sh", "samples"}, result
 
 
+@pytest.mark.thorough
 def test_other_outputs(work, tmp_path):
     page, saved = tmp_path / "run.html", tmp_path / "run.json"
     result, _ = trace(work, "-F", 199, "-p", work.pid, "--tree", "-o", page, "-o", saved, program=PROFILE)

@@ -19,6 +19,8 @@ import pytest
 from programs import cpu_time_s, running, wait_at_work
 from tool import STACKSNOOP, Live, read_folded, scaled, stackcount, wait_until
 
+pytestmark = pytest.mark.thorough
+
 LIBC = ctypes.CDLL(None)
 DWARF = ("--unwind", "dwarf")
 LEAST_WHOLE = 0.999

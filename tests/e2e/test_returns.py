@@ -39,6 +39,7 @@ def counts_of(result):
 # --- user functions ---
 
 
+@pytest.mark.thorough
 @pytest.mark.core
 @pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("without", [pytest.param([], id="best"), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="single")])
@@ -53,6 +54,7 @@ def test_returns_and_calls_of_each_kind(workload, without):
         assert text.counts == {prefix + name: count for name, count in expected.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.walk("dwarf")
 def test_the_stack_is_the_callers_with_the_function_on_top(workload):
@@ -154,6 +156,7 @@ def test_threads_that_die_within_a_function_harm_nothing(tmp_path):
 ODD = re.compile(r".*(setjmp|longjmp|vfork|clone|exit|abort|start_main|start_call_main).*|sqlite3WhereSplit")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "library, names, command",
     [
@@ -175,6 +178,7 @@ def test_functions_of_real_programs_return_as_often_as_they_are_entered(library,
 GO = sorted(BUILD.glob("programs/usr/lib/go-*/pkg/tool/*/pprof"))
 
 
+@pytest.mark.thorough
 def test_a_go_program_goes_on_unharmed():
     """Its stacks are copied and scanned, so replaced return addresses would end it."""
     assert GO, "no Go program: 'scripts/deps all' fetches one"

@@ -94,6 +94,7 @@ def test_cpu_time_is_sampled(workload, program):
     assert whole >= 0.999 * samples, result
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("how", [[], ["--kernel-unwind", "helper"]])
 def test_samples_in_the_kernel_have_both_stacks(workload, how):
@@ -119,6 +120,7 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
         assert not any(name.startswith("[cut") for name in parts), parts
 
 
+@pytest.mark.thorough
 @pytest.mark.core
 @pytest.mark.parametrize(
     "events", [["--frequency", "500", "e:cpu-clock"], pytest.param(["e:context-switches", "e:page-faults"], marks=pytest.mark.core)], ids=" ".join

@@ -99,6 +99,7 @@ def end_process(pid):
         time.sleep(0.01)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobe events")
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_helper_processes_are_left_out(own, options):

@@ -15,6 +15,7 @@ from tool import workload_path
 HOW = pytest.mark.parametrize("how", ["fp", pytest.param("auto", marks=pytest.mark.needs("unwinding"))])
 
 
+@pytest.mark.thorough
 def test_200_000_distinct_stacks_each_counted(workload):
     n, times = scaled(200_000), 3
     work = workload("distinct", n, times)
@@ -29,6 +30,7 @@ def test_200_000_distinct_stacks_each_counted(workload):
     assert sum(counts.values()) == sum(expected.values())
 
 
+@pytest.mark.thorough
 def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     """However busy the machine: here the tool does not run at all meanwhile."""
     n = scaled(200_000)

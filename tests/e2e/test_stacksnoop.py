@@ -54,6 +54,7 @@ def check_times(events, before, after):
     assert before <= times[0] and times[-1] <= after, (before, times[0], times[-1], after)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form,read", [("-U", read_text), ("--json", read_json)])
 def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
     n = scaled(20_000)
@@ -82,6 +83,7 @@ def test_time_of_day(workload):
             assert time.strftime("%H:%M:%S", before) <= clock <= time.strftime("%H:%M:%S", after)
 
 
+@pytest.mark.thorough
 def test_time_of_day_of_another_time_zone(workload):
     clocks = []
     for zone in ("UTC0", "XXX-5:30"):
@@ -93,6 +95,7 @@ def test_time_of_day_of_another_time_zone(workload):
     assert round((clocks[0] - clocks[1]) / 60e9) % 1440 == 330
 
 
+@pytest.mark.thorough
 def test_time_of_day_for_programs_is_in_order_too(workload):
     n = scaled(20_000)
     work = workload("syscalls", "getppid", n, n, 1, cpus=[0, 1])
@@ -229,6 +232,7 @@ def trace_comms(*args):
     return result.out
 
 
+@pytest.mark.thorough
 def test_odd_commands():
     assert [event.comm for event in read_text(trace_comms("-v"), is_verbose=True)] == [text for _, text, _ in COMMS]
     assert [parts[0] for parts, _ in read_folded(trace_comms("-f"))] == [folded for _, _, folded in COMMS]
@@ -343,6 +347,7 @@ def test_folded_lines_are_command_user_kernel(workload):
         assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
 
 
+@pytest.mark.thorough
 def test_all_forms_say_the_same(workload):
     """Of the same events, at the same time."""
     work = workload("syscalls", "getppid", 30, 20)
@@ -381,6 +386,7 @@ def wakeups(pid):
     return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
 
 
+@pytest.mark.thorough
 def test_sleeps_while_nothing_happens(workload):
     work = workload("syscalls", "getppid", 30, 0)
     with snoop("-K", "-f", "-p", work.pid, GETPPID) as tool:  # with -U it follows what all others do

@@ -62,6 +62,7 @@ def test_slow_reader_loses_events_and_is_told(workload):
     assert re.search(r"Lost \d+ hits: .*came faster than they could be printed", result.err), result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_signal", [True, False])
 def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(workload, by_signal):
     works = [workload("syscalls", "getppid", n, 0) for n in (20_000, 7)]
@@ -99,6 +100,7 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     check_account(result, n, result.out.count("\n") + unprinted, most=n + 65536 // 20)
 
 
+@pytest.mark.thorough
 def test_what_a_signal_leaves_no_time_for_is_told(workload):
     """The reader takes longer for the pending events than the tool waits."""
     work = workload("syscalls", "getppid", 20_000, 0)
@@ -179,6 +181,7 @@ def test_more_stacks_than_the_kernel_has_room_for(workload):
     assert 2 * sum(sums.values()) > MOST_PIECES
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobes")
 def test_everything_is_forgotten_where_memory_ends(workload):
     """The text of each process's 200 stacks is 0.4 MB, and all together may take 1 MiB."""
@@ -190,6 +193,7 @@ def test_everything_is_forgotten_where_memory_ends(workload):
     assert len(sums) == 200, "what was seen again later has no stack any more"
 
 
+@pytest.mark.thorough
 def test_slow_reader_of_many_stacks(workload):
     n_stacks = 10_000
     work = workload("distinct", n_stacks, 3)
@@ -203,6 +207,7 @@ def test_slow_reader_of_many_stacks(workload):
     assert result.lost > 0
 
 
+@pytest.mark.thorough
 def test_memory_stays_within_its_bounds(workload):
     work = workload("distinct", 100_000, 1)
     with live_snoop("-U", "-f", "--max-memory", "16M", "-p", work.pid, GETPPID) as tool:

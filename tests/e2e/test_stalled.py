@@ -63,6 +63,7 @@ def to_file(path):
 FULL = rb"^stackcount: write to standard output: No space left on device; still counting, the report waits for room$"
 
 
+@pytest.mark.thorough
 def test_intervals_on_a_full_disk(distinct, tmp_path, small_disk):
     """The report is whole once there is room."""
     disk = small_disk("128k")
@@ -94,6 +95,7 @@ def stall(tool):
     assert select.select([tool.process.stdout], [], [], PATIENCE_S)[0], "nothing was printed"
 
 
+@pytest.mark.thorough
 def test_intervals_that_nobody_reads(distinct, tmp_path):
     """The report of 2,000 stacks does not fit into the pipe."""
     with Tool(["-f", "-P", "-U", "-i", "0.1", GETPPID], reads_later=True) as tool:
@@ -129,6 +131,7 @@ def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, d
     check_distinct(result, result.out)
 
 
+@pytest.mark.thorough
 def test_events_that_nobody_reads(distinct, tmp_path):
     """stacksnoop keeps them while there is room; here there is."""
     with snoop("-f", "-U", GETPPID, reads_later=True) as tool:

@@ -16,6 +16,7 @@ from silent import dead_fuse, status_of
 from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_until
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("pattern", ["{}/file:func", "u:{}/file:probe"], ids=["function", "USDT"])
 @pytest.mark.parametrize("options", [[], ["-l"]], ids=["trace", "list"])
@@ -27,6 +28,7 @@ def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pa
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
 @pytest.mark.parametrize("by_path", [True, False], ids=["path", "PATH"])
 def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, by_path, unanswered):

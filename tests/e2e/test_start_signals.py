@@ -32,6 +32,7 @@ def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp
     assert "Tracing 1 functions" in result.out, result
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("unwinding")
 def test_the_duration_begins_when_the_tables_are_there(tmp_path):
     with subprocess.Popen(["sleep", "60"]) as process:

@@ -224,6 +224,7 @@ INTERPRETERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", INTERPRETERS, ids=["python3", "perl", "node"])
 def test_interpreters_as_they_are_installed(command):
     """Through what they compile themselves, too (node's, which has frame pointers and no tables)."""
@@ -242,6 +243,7 @@ def test_tables_for_which_there_is_no_memory_are_told_of():
     assert "[cut: no table]" in result.out, result
 
 
+@pytest.mark.thorough
 def test_tables_that_are_not_used_make_room(tmp_path):
     """node's and clang's together take more than there is: who comes later has its own."""
     whole = rb"^node;(?!\[cut).*;node::.* 1$"
