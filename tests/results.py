@@ -28,6 +28,7 @@ NEVER_AGAIN = ("crash", "account")
 def append(path, **result):
     with open(path, "a") as file:
         file.write(json.dumps(result) + "\n")
+    return result
 
 
 def read(path):
