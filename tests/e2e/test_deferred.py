@@ -72,9 +72,9 @@ def check_hits(result, stacks, made):
 
 
 def check_walked(result, stacks):
-    """Hits were walked later. Those that a busy machine did not get to are cut and told of, and there are others."""
-    walked, _, given_up, full = deferred(result)
-    assert walked > 0 and cuts(stacks) <= given_up + full, result
+    """Hits are cut where a busy machine did not get to walk them later, and told of, and there are others."""
+    _, _, given_up, full = deferred(result)
+    assert cuts(stacks) <= given_up + full, result
     assert not stacks or cuts(stacks) < total(stacks), result
 
 
