@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "bpf/abi.h"
-#include "processes/late.h"
 #include "processes/processes.h"
-#include "processes/space.h"
 #include "remote.h"
 #include "work.h"
 
@@ -19,6 +17,8 @@
 #define PID 0x7000000u
 #define FILE_A 1
 #define FILE_B 2
+#define MEMORY 3 /* in no file */
+#define FILES 4
 
 struct past {
 	struct images *images;
@@ -126,13 +126,6 @@ static void lose_at(struct past *p, uint64_t time)
 	};
 
 	assert_false(processes_event(p->processes, &event).is_replaced);
-}
-
-static uint32_t image_of(struct past *p, uint64_t file)
-{
-	const struct mapping m = { .end = 0x1000, .dev = 1, .inode = file, .path = "/none/x" };
-
-	return images_add(p->images, &(struct mapper){ PID, -1, true }, &m, &(struct file_stamp){});
 }
 
 /* Of process @pid. Each time another one, so that nothing is remembered of it. */
@@ -451,268 +444,6 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 	exit_at(p, time + 4, pid);
 }
 
-TEST_WITH_PAST(an_epoch_stands_for_one_meaning_of_all_addresses)
-{
-	struct spaces all = { .images = p->images, .most_regions = 40 };
-	struct space *m = space_new(&all), *other;
-	struct region r = { .start = 0x1000,
-			    .end = 0x2000,
-			    .image = image_of(p, FILE_A),
-			    .from = 10,
-			    .until = UINT64_MAX };
-	uint64_t before, now;
-
-	assert_false(space_map(&all, m, &r));
-	before = space_epoch(m, 15);
-	assert_int_equal(space_epoch(m, 25), before);
-	r.image = image_of(p, FILE_B);
-	r.from = 20;
-	assert_true(space_map(&all, m, &r));
-	now = space_epoch(m, 25);
-	assert_int_not_equal(now, before);
-	assert_int_not_equal(space_epoch(m, 15), now);
-	other = space_copy(&all, m);
-	r.start = 0x3000;
-	r.end = 0x4000;
-	assert_false(space_map(&all, other, &r));
-	assert_int_equal(space_epoch(m, 25), now);
-	assert_int_not_equal(space_epoch(other, 25), now);
-	space_forget_first(&all, m);
-	assert_int_not_equal(space_epoch(m, 25), now);
-	now = space_epoch(m, 25);
-	space_forget(&all, m, 30);
-	assert_int_equal(space_epoch(m, 25), 0);
-	assert_int_not_equal(space_epoch(m, 35), now);
-	space_drop(&all, other);
-	space_drop(&all, m);
-}
-
-/* What is over goes first; what it had there before is not taken for what is there now. */
-TEST_WITH_PAST(mappings_are_bounded_and_what_is_forgotten_is_counted)
-{
-	struct spaces all = { .images = p->images, .most_regions = 40 };
-	struct space *m = space_new(&all);
-	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
-	uint64_t epoch = 0;
-
-	for (uint64_t i = 0; i < 200; i++) {
-		struct region r = { .start = 0x1000,
-				    .end = 0x2000,
-				    .image = i % 2 ? a : b,
-				    .from = 10 * i + 10,
-				    .until = UINT64_MAX };
-
-		assert_true(space_map(&all, m, &r) == (i > 0));
-		assert_true(space_epoch(m, r.from) > epoch || i == 0);
-		epoch = space_epoch(m, r.from);
-	}
-	assert_true(all.n_forgotten >= 160 && all.n_forgotten < 200);
-	assert_int_equal(space_at(m, 0x1800, 2005)->image, a);
-	assert_int_equal(space_at(m, 0x1800, 1995)->image, b);
-	assert_null(space_at(m, 0x1800, 15));
-	space_drop(&all, m);
-	assert_int_equal(all.bytes, 0);
-}
-
-/* All are there at once: where a new one has no room, the one that was there has no place left. */
-TEST_WITH_PAST(a_mapping_without_room_does_not_leave_the_one_before)
-{
-	struct spaces all = { .images = p->images, .most_regions = 40 };
-	struct space *m = space_new(&all);
-	struct region r = { .image = image_of(p, FILE_A), .from = 10, .until = UINT64_MAX };
-
-	for (r.start = 0x1000; r.start <= 40 * 0x10000; r.start += 0x10000) {
-		r.end = r.start + 0x8000;
-		(void)space_map(&all, m, &r);
-	}
-	assert_int_equal(all.n_forgotten, 0);
-	assert_non_null(space_at(m, 0x2800, 30));
-	r = (struct region){ .start = 0x2000,
-			     .end = 0x3000,
-			     .image = image_of(p, FILE_B),
-			     .from = 20,
-			     .until = UINT64_MAX };
-	assert_true(space_map(&all, m, &r));
-	assert_true(all.n_forgotten > 0);
-	assert_non_null(space_at(m, 0x2800, 15));
-	assert_null(space_at(m, 0x2800, 30));
-	assert_non_null(space_at(m, 0x12800, 30));
-
-	/* Nor does a look say that what is there now was there before. */
-	r.from = 0;
-	assert_int_equal(space_add_free(&all, m, &r, 1), 1);
-	assert_null(space_at(m, 0x2800, 30));
-	space_drop(&all, m);
-}
-
-static struct region region_at(uint64_t start, uint64_t end, uint32_t image, uint64_t from)
-{
-	return (struct region){
-		.start = start, .end = end, .image = image, .from = from, .until = UINT64_MAX
-	};
-}
-
-TEST_WITH_PAST(a_look_adds_as_many_as_there_is_room_for)
-{
-	struct spaces all = { .images = p->images, .most_regions = 40 };
-	struct space *m = space_new(&all);
-	struct region list[60];
-
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
-		list[i] = region_at(0x1000 * i, 0x1000 * i + 0x800, image_of(p, FILE_A), 0);
-	assert_int_equal(space_add_free(&all, m, list, ARRAY_SIZE(list)), 0);
-	assert_int_equal(all.n_forgotten, 20);
-	assert_non_null(space_at(m, 0x1000 * 39, 5));
-	assert_null(space_at(m, 0x1000 * 40, 5));
-	space_drop(&all, m);
-	assert_int_equal(all.bytes, 0);
-}
-
-/* Among those that events told, whose places are theirs. */
-TEST_WITH_PAST(a_look_adds_what_lies_where_nothing_was)
-{
-	struct spaces all = { .images = p->images, .most_regions = 1000 };
-	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
-	struct space *m = space_new(&all), *copy;
-	struct region list[99];
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < 100; i += 3) {
-		const struct region r = region_at(0x1000 * i, 0x1000 * i + 0x1000, a, 10 + i);
-
-		assert_false(space_map(&all, m, &r));
-	}
-	copy = space_copy(&all, m);
-	for (uint64_t i = 0; i < ARRAY_SIZE(list); i++)
-		list[i] = region_at(0x1000 * i, 0x1000 * i + 0x1000, b, 0);
-	list[50].start -= 0x800; /* in the one before, which is added */
-	n = space_add_free(&all, m, list, ARRAY_SIZE(list));
-	assert_int_equal(n, 34);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(list[i].start, i < 17    ? 0x3000 * i
-						: i == 17 ? 0x1000 * 50 - 0x800
-							  : 0x3000 * (i - 1));
-	for (uint64_t i = 0; i < 99; i++) {
-		const struct region *r = space_at(m, 0x1000 * i + 0x900, 200);
-
-		if (i == 50) {
-			assert_null(r);
-			continue;
-		}
-		assert_int_equal(r->image, i % 3 ? b : a);
-		assert_int_equal(r->start, 0x1000 * i);
-		assert_true((space_at(copy, 0x1000 * i, 200) != NULL) == (i % 3 == 0));
-	}
-	space_drop(&all, m);
-	space_drop(&all, copy);
-	assert_int_equal(all.bytes, 0);
-}
-
-#define MANY 60000
-
-/* The work of a look at MANY mappings, in a space that mapped over one place @n_past times before.
- */
-static uint64_t look(struct past *p, uint64_t n_past)
-{
-	struct spaces all = { .images = p->images, .most_regions = 4 * MANY };
-	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
-	cleanup_free struct region *list = xcalloc(MANY, sizeof(*list));
-	struct space *m = space_new(&all);
-	uint64_t begin, took;
-
-	for (uint64_t i = 0; i <= n_past; i++) {
-		const struct region r = region_at(0x1000, 0x2000, i % 2 ? a : b, 10 + i);
-
-		(void)space_map(&all, m, &r);
-	}
-	for (uint64_t i = 0; i < MANY; i++)
-		list[i] = region_at(0x10000 + 0x1000 * i, 0x11000 + 0x1000 * i, i % 2 ? a : b, 0);
-	begin = work_begin();
-	assert_int_equal(space_add_free(&all, m, list, MANY), 0);
-	took = work_least(begin, UINT64_MAX);
-	assert_int_equal(space_at(m, 0x11000, 5)->image, a);
-	space_drop(&all, m);
-	assert_int_equal(all.bytes, 0);
-	return took;
-}
-
-TEST_WITH_PAST(a_look_at_many_mappings_takes_no_time_for_the_past)
-{
-	uint64_t first = UINT64_MAX, last = UINT64_MAX;
-
-	for (unsigned times = 0; times < WORK_TIMES; times++) {
-		const uint64_t without = look(p, 0), with = look(p, 2ULL * MANY);
-
-		first = without < first ? without : first;
-		last = with < last ? with : last;
-	}
-	/* To compare each with the past takes hundreds of times as long. */
-	assert_in_range(last, 0, 10 * first);
-}
-
-#define N_PAGES 48
-#define N_STEPS 400
-#define PAGE 0x1000
-
-/* What was in each page: the image, and the file's page if it has places; image 0: nothing. */
-struct page {
-	uint32_t image, offset;
-};
-
-static void expect_page(const struct space *s, const struct page *was, uint32_t number,
-			uint64_t time, bool has_places)
-{
-	const uint64_t addr = (uint64_t)number * PAGE + 5;
-	const struct region *region = space_at(s, addr, time);
-
-	assert_non_null(region);
-	assert_int_equal(region->image, was->image);
-	if (has_places)
-		assert_int_equal(addr - region->start + region->offset,
-				 (uint64_t)was->offset * PAGE + 5);
-}
-
-/* Against a table of each page at each time. Image 3 is memory: its regions are joined. */
-TEST_WITH_PAST(what_was_mapped_where_and_when_is_as_it_was)
-{
-	static struct page was[N_STEPS + 1][N_PAGES];
-	struct spaces all = { .images = p->images, .most_regions = 100000 };
-	const struct mapping memory = { .end = 0x1000, .path = "" };
-	const uint32_t images[] = { image_of(p, FILE_A), image_of(p, FILE_B),
-				    images_add(p->images, &(struct mapper){ PID, -1, true },
-					       &memory, &(struct file_stamp){}) };
-
-	srand(1);
-	for (uint32_t round = 0; round < 60; round++) {
-		struct space *s = space_new(&all);
-
-		memset(was, 0xff, sizeof(was));
-		for (uint32_t step = 1; step <= N_STEPS; step++) {
-			const uint32_t start = (uint32_t)rand() % N_PAGES;
-			const uint32_t n = 1 + (uint32_t)rand() % (N_PAGES - start);
-			const uint32_t file = (uint32_t)rand() % 3, first = (uint32_t)rand() % 4;
-			const struct region r = { .start = (uint64_t)start * PAGE,
-						  .end = (uint64_t)(start + n) * PAGE,
-						  .offset = file == 2 ? 0 : (uint64_t)first * PAGE,
-						  .image = images[file],
-						  .from = step,
-						  .until = UINT64_MAX };
-
-			memcpy(was[step], was[step - 1], sizeof(was[0]));
-			for (uint32_t i = 0; i < n; i++)
-				was[step][start + i] = (struct page){ images[file], first + i };
-			(void)space_map(&all, s, &r);
-		}
-		for (uint32_t step = 1; step <= N_STEPS; step++)
-			for (uint32_t i = 0; i < N_PAGES; i++)
-				if (was[step][i].image != UINT32_MAX)
-					expect_page(s, &was[step][i], i, step,
-						    was[step][i].image != images[2]);
-		space_drop(&all, s);
-	}
-	assert_int_equal(all.bytes, 0);
-}
-
 TEST_WITH_PAST(files_that_no_process_has_any_more_are_forgotten)
 {
 	const uint32_t n = 20000;
@@ -761,16 +492,22 @@ TEST_WITH_PAST(a_process_that_executes_without_end_takes_bounded_memory)
 /* Pages that need no file, apart from each other. */
 #define VDSO_AT(i) (0x200000000 + 0x2000 * (uint64_t)(i))
 #define MOST_BYTES ((size_t)28 << 20)
+#define MOST_REGIONS 131072 /* of one process */
+#define MANY 60000
+
+static void map_vdso(struct past *p, uint64_t time, uint32_t pid, uint64_t i)
+{
+	const struct mapping code = { .start = VDSO_AT(i),
+				      .end = VDSO_AT(i) + 0x1000,
+				      .path = "[vdso]" };
+
+	assert_false(map_part(p, time, pid, &code));
+}
 
 static void map_many(struct past *p, uint64_t time, uint32_t pid)
 {
-	struct mapping code = { .path = "[vdso]" };
-
-	for (uint64_t i = 0; i < MANY; i++) {
-		code.start = VDSO_AT(i);
-		code.end = code.start + 0x1000;
-		assert_false(map_part(p, time, pid, &code));
-	}
+	for (uint64_t i = 0; i < MANY; i++)
+		map_vdso(p, time, pid, i);
 }
 
 static void map_own(struct past *p, uint64_t time, uint32_t pid)
@@ -778,6 +515,124 @@ static void map_own(struct past *p, uint64_t time, uint32_t pid)
 	struct mapping code = { .start = 0x1000, .end = 0x2000, .path = "" };
 
 	assert_false(map_part(p, time, pid, &code));
+}
+
+/* Over one place, again and again: what is over goes first. */
+TEST_WITH_PAST(mappings_of_a_process_are_bounded_and_what_is_forgotten_is_counted)
+{
+	const uint64_t n = MOST_REGIONS + 1000;
+
+	exec_at(p, 1, PID, "program");
+	for (uint64_t i = 1; i <= n; i++)
+		assert_int_equal(map_at(p, 10 * i, PID, 0x1000, i % 2 ? FILE_A : FILE_B), i > 1);
+	assert_in_range(processes_forgotten(p->processes).mappings, 1000, n - 1);
+	assert_string_equal(module_at(p, PID, 0x1800, 10 * n + 5), "b");
+	assert_string_equal(module_at(p, PID, 0x1800, 10 * n - 5), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, 15), "");
+}
+
+/* All are there at once: where a new one has no room, the one that was there has no place left. */
+TEST_WITH_PAST(a_mapping_without_room_does_not_leave_the_one_before)
+{
+	exec_at(p, 1, PID, "program");
+	for (uint64_t i = 0; i < MOST_REGIONS; i++)
+		map_vdso(p, 2, PID, i);
+	assert_int_equal(processes_forgotten(p->processes).mappings, 0);
+	assert_true(map_at(p, 20, PID, VDSO_AT(7), FILE_B));
+	assert_true(processes_forgotten(p->processes).mappings > 0);
+	assert_string_equal(module_at(p, PID, VDSO_AT(7), 15), "[vdso]");
+	assert_string_equal(module_at(p, PID, VDSO_AT(7), 30), "");
+	assert_string_equal(module_at(p, PID, VDSO_AT(8), 30), "[vdso]");
+}
+
+#define N_PAGES 48
+#define N_STEPS 2500 /* past regions are found by groups of 32 and of 1,024 */
+#define PAGE 0x1000
+
+/* What was in each page: the file, and its page if it has places; 0: nothing. */
+struct page {
+	uint32_t file, offset;
+};
+
+static void expect_page(struct past *p, uint64_t key, const struct page *was, uint32_t number,
+			uint64_t time)
+{
+	const uint64_t addr = (uint64_t)number * PAGE + 5;
+	static uint32_t images[FILES];
+	struct place place;
+
+	if (!was->file)
+		return;
+	assert_true(processes_at(p->processes, key, time, addr, &place));
+	if (!images[was->file])
+		images[was->file] = place.image;
+	assert_int_equal(place.image, images[was->file]);
+	if (was->file != MEMORY)
+		assert_int_equal(place.offset, (uint64_t)was->offset * PAGE + 5);
+}
+
+/* Against a table of each page at each time. Regions of memory are joined. */
+TEST_WITH_PAST(what_was_mapped_where_and_when_is_as_it_was)
+{
+	static struct page was[N_STEPS + 1][N_PAGES];
+	static const char *const paths[FILES] = { NULL, "/none/a", "/none/b", "" };
+	const uint64_t key = key_of(PID);
+
+	srand(1);
+	exec_at(p, 1, PID, "program");
+	for (uint32_t step = 2; step <= N_STEPS; step++) {
+		const uint32_t start = (uint32_t)rand() % N_PAGES;
+		const uint32_t n = 1 + (uint32_t)rand() % (N_PAGES - start);
+		const uint32_t file = 1 + (uint32_t)rand() % (FILES - 1);
+		const uint32_t first = (uint32_t)rand() % 4;
+		const struct mapping m = { .start = (uint64_t)start * PAGE,
+					   .end = (uint64_t)(start + n) * PAGE,
+					   .offset = file == MEMORY ? 0 : (uint64_t)first * PAGE,
+					   .dev = file != MEMORY,
+					   .inode = file == MEMORY ? 0 : file,
+					   .path = paths[file] };
+
+		memcpy(was[step], was[step - 1], sizeof(was[0]));
+		for (uint32_t i = 0; i < n; i++)
+			was[step][start + i] = (struct page){ file, first + i };
+		(void)map_part(p, step, PID, &m);
+	}
+	for (uint32_t step = 2; step <= N_STEPS; step++)
+		for (uint32_t i = 0; i < N_PAGES; i++)
+			expect_page(p, key, &was[step][i], i, step);
+}
+
+/* The work of 10,000 questions about a program that had @n files at one place. */
+static uint64_t ask(struct past *p, uint32_t pid, uint64_t n)
+{
+	const uint64_t key = key_of(pid);
+	uint64_t least = UINT64_MAX;
+	struct place place;
+
+	exec_at(p, 1, pid, "program");
+	for (uint64_t i = 1; i <= n; i++)
+		(void)map_at(p, 10 * i, pid, 0x1000, i % 2 ? FILE_A : FILE_B);
+	for (unsigned times = 0; times < WORK_TIMES; times++) {
+		const uint64_t begin = work_begin();
+
+		for (uint64_t i = 0; i < 10000; i++) {
+			const uint64_t time = 10 + 10 * (i * 7919 % n);
+
+			assert_false(processes_at(p->processes, key, time, 0x3000, &place));
+			assert_true(processes_at(p->processes, key, time, 0x1000, &place));
+		}
+		least = work_least(begin, least);
+	}
+	return least;
+}
+
+/* A program loads one file after the other; most frames are of files that stay. */
+TEST_WITH_PAST(many_past_mappings_at_one_place_cost_other_addresses_nothing)
+{
+	const uint64_t few = ask(p, PID, 1000);
+
+	/* Through all of them one by one it takes 100 times as long. */
+	assert_in_range(ask(p, PID + 1, 100000), 0, 20 * few);
 }
 
 /* The work of hits of @pid from @time on. It is announced with each life. */
@@ -873,14 +728,13 @@ TEST_WITH_PAST(paths_take_bounded_memory)
 
 TEST_WITH_PAST(a_child_that_maps_what_it_has_takes_no_memory)
 {
-	struct mapping code = { .start = VDSO_AT(7), .end = VDSO_AT(7) + 0x1000, .path = "[vdso]" };
 	size_t before;
 
 	exec_at(p, 1, PID, "parent");
 	map_many(p, 2, PID);
 	fork_at(p, 3, PID, PID + 1);
 	before = processes_bytes(p->processes);
-	assert_false(map_part(p, 4, PID + 1, &code));
+	map_vdso(p, 4, PID + 1, 7);
 	assert_int_equal(processes_bytes(p->processes), before);
 }
 
@@ -915,6 +769,7 @@ TEST_WITH_PAST(what_children_map_takes_bounded_memory)
 	assert_string_equal(module_at(p, PID, VDSO_AT(5), 0), "[vdso]");
 	/* Of the others no name is wrong, and what they map from here on is known. */
 	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * (n - 100) + 2), "");
+	assert_int_equal(epoch_at(p, late - 100, 10 * (n - 100) + 2), 0);
 	map_own(p, 10 * n + 100, late - 100);
 	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * n + 101), "[anon]");
 	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * (n - 100) + 2), "");
@@ -1153,18 +1008,14 @@ TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 {
 	const pid_t pid = start_child(), sharer = start_child();
 	const uint32_t child = (uint32_t)pid;
-	struct mapping code = { .path = "[vdso]" };
 	size_t before;
 
 	processes_look(p->processes, child);
 
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	for (uint64_t i = 0; i < 1000; i++) {
-		code.start = VDSO_AT(i);
-		code.end = code.start + 0x1000;
-		assert_false(map_part(p, now, child, &code));
-	}
+	for (uint64_t i = 0; i < 1000; i++)
+		map_vdso(p, now, child, i);
 	fork_at(p, now, child, (uint32_t)sharer);
 	share_at(p, now, child, child);
 	exec_at(p, now, PID, "parent");
@@ -1309,37 +1160,6 @@ TEST_WITH_PAST(one_that_was_late_and_has_gone_is_not_asked_for_without_end)
 	end_child(pid);
 	wait_until_read(p, (uint32_t)pid);
 	assert_true(processes_late_due(p->processes) == UINT64_MAX);
-}
-
-TEST_WITH_PAST(what_is_late_again_is_asked_for_more_rarely)
-{
-	const uint64_t took = NS_PER_S / 4;
-	struct late l = {};
-	uint64_t now = NS_PER_S;
-
-	late_note(&l, 7, now - took, now);
-	assert_true(late_has(&l, 7) && !late_has(&l, 8));
-	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
-	assert_int_equal(late_next(&l, now), 0);
-	for (unsigned i = 0; i < 20; i++) {
-		now = late_due(&l);
-		assert_int_equal(late_next(&l, now), 7);
-		late_note(&l, 7, now, now + took);
-		now += took;
-		assert_in_range(late_due(&l), now + 9 * took, now + LATE_MOST_PAUSE_NS);
-	}
-	assert_int_equal(late_due(&l), now + LATE_MOST_PAUSE_NS);
-	/* Another one does not wait for that. */
-	now += 9 * took;
-	late_note(&l, 8, now - took, now);
-	assert_int_equal(late_next(&l, late_due(&l)), 8);
-	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
-	late_forget(&l, 8);
-	late_forget(&l, 9);
-	assert_int_equal(late_next(&l, late_due(&l)), 7);
-	late_forget_all(&l);
-	assert_true(late_due(&l) == UINT64_MAX);
-	late_fini(&l);
 }
 
 /* The record of the loss comes when the process was looked at already, and its hit named. */
