@@ -40,77 +40,52 @@ static int free_devices(void **state)
 
 #define TEST_OF_DEVICES(name) TEST_WITH(name, NULL, free_devices)
 
-TEST_OF_DEVICES(a_place_where_a_helper_hangs_is_dead_at_once)
+/*
+ * What is heard of PLACE, and what is done then: s a silence of one that is only slow; h, H one of
+ * a helper that hangs there; e, E that one's end; a an answer; + it may be asked, - it may not.
+ */
+static const struct history {
+	const char *name;
+	uint64_t pause_ns;
+	const char *heard;
+} histories[] = {
+	{ "a_place_where_a_helper_hangs_is_dead_at_once", LONG_NS, "+h-e-" },
+	{ "one_that_was_only_slow_is_dead_the_second_time", LONG_NS, "s+as+s-" },
+	/* Each try could leave one more helper behind, and there are four. The answer is to a
+	 * question from before. */
+	{ "nothing_is_tried_while_a_helper_hangs_there", 1, "h-a-e+" },
+	{ "nothing_is_tried_while_one_of_two_helpers_hangs_there", 1, "hHe-a-E+" },
+	/* Each silence costs its lane 2 s, whatever it answers in between. */
+	{ "one_that_answers_now_and_then_is_dead_the_third_time", LONG_NS, "+sa+sa+s-a+s-" },
+};
+
+static void have_history(void **state)
 {
-	const pid_t pid = start_hanging();
+	const struct history *row = *state;
+	pid_t hanging[2] = {};
 
-	d = devices_new(LONG_NS);
-	assert_true(devices_may_ask(d, PLACE));
-	devices_note_silence(d, PLACE, pid);
-	assert_false(devices_may_ask(d, PLACE));
-	assert_true(devices_is_dead(d, PLACE));
-	assert_true(devices_may_ask(d, PLACE + 1));
-	end_hanging(pid);
-	assert_false(devices_may_ask(d, PLACE));
-}
+	d = devices_new(row->pause_ns);
+	for (const char *at = row->heard; *at; at++) {
+		pid_t *helper = &hanging[*at == 'H' || *at == 'E'];
 
-TEST_OF_DEVICES(one_that_was_only_slow_is_dead_the_second_time)
-{
-	d = devices_new(LONG_NS);
-	devices_note_silence(d, PLACE, 0);
-	assert_true(devices_may_ask(d, PLACE));
-	devices_note_answer(d, PLACE);
-	devices_note_silence(d, PLACE, 0);
-	assert_true(devices_may_ask(d, PLACE));
-	devices_note_silence(d, PLACE, 0);
-	assert_false(devices_may_ask(d, PLACE));
-}
-
-/* Each try could leave one more helper behind, and there are four. */
-TEST_OF_DEVICES(nothing_is_tried_while_a_helper_hangs_there)
-{
-	const pid_t pid = start_hanging();
-
-	d = devices_new(1);
-	devices_note_silence(d, PLACE, pid);
-	assert_false(devices_may_ask(d, PLACE));
-	devices_note_answer(d, PLACE); /* to a question from before */
-	assert_false(devices_may_ask(d, PLACE));
-	end_hanging(pid);
-	assert_true(devices_may_ask(d, PLACE));
-}
-
-TEST_OF_DEVICES(nothing_is_tried_while_one_of_two_helpers_hangs_there)
-{
-	const pid_t first = start_hanging(), second = start_hanging();
-
-	d = devices_new(1);
-	devices_note_silence(d, PLACE, first);
-	devices_note_silence(d, PLACE, second);
-	end_hanging(first);
-	assert_false(devices_may_ask(d, PLACE));
-	devices_note_answer(d, PLACE);
-	assert_true(devices_is_dead(d, PLACE));
-	end_hanging(second);
-	assert_true(devices_may_ask(d, PLACE));
-}
-
-/* Each silence costs its lane 2 s, whatever it answers in between. */
-TEST_OF_DEVICES(one_that_answers_now_and_then_is_dead_the_third_time)
-{
-	d = devices_new(LONG_NS);
-	for (int i = 0; i < 3; i++) {
-		assert_true(devices_may_ask(d, PLACE));
-		devices_note_silence(d, PLACE, 0);
-		if (i < 2)
+		if (*at == 'h' || *at == 'H')
+			*helper = start_hanging();
+		if (*at == 'e' || *at == 'E')
+			end_hanging(*helper);
+		if (strchr("shH", *at))
+			devices_note_silence(d, PLACE, *at == 's' ? 0 : *helper);
+		if (*at == 'a')
 			devices_note_answer(d, PLACE);
+		if (*at == '-')
+			assert_true(devices_is_dead(d, PLACE));
+		if (*at == '+' || *at == '-')
+			assert_int_equal(devices_may_ask(d, PLACE), *at == '+');
 	}
-	assert_false(devices_may_ask(d, PLACE));
-	devices_note_answer(d, PLACE);
-	assert_true(devices_may_ask(d, PLACE));
-	devices_note_silence(d, PLACE, 0);
-	assert_false(devices_may_ask(d, PLACE));
+	assert_true(devices_may_ask(d, PLACE + 1));
+	devices_free(d);
 }
+
+TEST_ROWS(histories, have_history)
 
 TEST_OF_DEVICES(after_a_while_without_a_silence_all_are_forgotten)
 {
