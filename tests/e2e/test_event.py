@@ -126,7 +126,8 @@ def test_a_refused_function_does_not_cost_the_others(workload):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("name", ["a b", "#no", "new\nline", "\u00a0", "%return", "(0x10)"])
+# The last two: what else a definition consists of, and a path that is longer than a line of tracefs may be.
+@pytest.mark.parametrize("name", ["a b", "#no", "new\nline", "\u00a0", "%return", "(0x10)", '"$arg1"\t-', "/".join(["n" * 200] * 18)])
 def test_a_path_that_no_definition_can_hold(name, tmp_path):
     folder = tmp_path / name
     folder.mkdir(parents=True)

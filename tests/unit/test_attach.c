@@ -23,13 +23,6 @@
 #include "bpf/uapi.h"
 #include "unit/counting.h"
 
-/* @call must succeed; its error's text is shown if it does not. @e is its error. */
-#define assert_ok(call, e)                                   \
-	do {                                                 \
-		if ((call) != 0)                             \
-			fail_msg("%s: %s", #call, (e).text); \
-	} while (0)
-
 /* --- places in this program --- */
 
 static volatile int sink;

@@ -11,7 +11,6 @@
 #include "profile/pprof.h"
 #include "profiles.h"
 #include "report/gzip.h"
-#include "report/protobuf.h"
 
 static void unpack(const struct strbuf *packed, struct strbuf *to)
 {
@@ -113,33 +112,6 @@ TEST(names_that_are_not_utf8_are_escaped)
 	unpack(&packed, &bytes);
 	assert_non_null(memmem(bytes.text, bytes.n, "a\\xff\\xc3(\\xe2\\x80", 17));
 	assert_null(memmem(bytes.text, bytes.n, "\xff\xc3", 2));
-}
-
-TEST(zigzag_is_undone)
-{
-	static const uint64_t numbers[] = { 0, 1, UINT64_MAX, 1ULL << 63, INT64_MAX, 12345 };
-
-	assert_int_equal(pprof_zigzag(UINT64_MAX), 1);
-	assert_int_equal(pprof_zigzag(1), 2);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		assert_true(pprof_unzigzag(pprof_zigzag(numbers[i])) == numbers[i]);
-}
-
-TEST(numbers_are_written_as_protobuf_has_them)
-{
-	static const uint8_t expected[] = { 0x08, 0x96, 0x01, 0x12, 0x02, 'h',  'i',  0x18,
-					    0x00, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-					    0xff, 0xff, 0xff, 0x01, 0xca, 0x3e, 0x00 };
-	cleanup(proto_fini) struct proto m = {};
-
-	proto_number(&m, 1, 150);
-	proto_bytes(&m, 2, "hi", 2);
-	proto_number(&m, 3, 0);
-	proto_any_number(&m, 3, 0);
-	proto_number(&m, 4, UINT64_MAX);
-	proto_bytes(&m, 1001, NULL, 0);
-	assert_int_equal(m.n, sizeof(expected));
-	assert_memory_equal(m.bytes, expected, m.n);
 }
 
 TEST(a_row_of_the_table_writes_pb_gz)
