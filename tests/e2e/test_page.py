@@ -74,10 +74,6 @@ def choose(browser, name):
         throw Error('no such frame'); }})()""")
 
 
-def frame_number(browser, name):
-    return browser.do(f"page.profile.frames.findIndex((f) => f.name === {name!r})")
-
-
 def drawn(browser):
     """The names in the graph, row by row."""
     return browser.do("page.flame.rows.map((row) => row.nodes.filter((n) => n >= 0)"
@@ -802,13 +798,6 @@ def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
     far = share_that_differs(page, picture, path.read_bytes())
     assert far < 0.02, f"{far:.1%} of the picture differ from {path}"
     page.events.clear()
-
-
-def test_a_page_that_looks_different_is_found(browser):
-    browser.call("Page.navigate", url="about:blank")
-    browser.wait("location.href === 'about:blank'")
-    pictures = [(PICTURES / f"{name}.png").read_bytes() for name in ("flame", "search")]
-    assert share_that_differs(browser, *pictures) > 0.1
 
 
 # -- Speed. --
