@@ -42,47 +42,31 @@ def not_paired(result):
     return {what: int(n) for n, what in re.findall(r"(\d+) ([a-z ]+)", found[1])} if found else {}
 
 
-def check_calls(work, *args):
+OWN_PATH, BOTH = pytest.mark.needs("path of its own"), [0, 1]
+CALLS = [
+    pytest.param("sleep", scaled(2_000, 100), [0], [NANOSLEEP], id="system calls that sleep, on one CPU", marks=OWN_PATH),
+    pytest.param("sleep", scaled(2_000, 100), BOTH, [NANOSLEEP], id="system calls that sleep", marks=OWN_PATH),
+    pytest.param("ppid", scaled(50_000), BOTH, [GETPPID], id="short system calls", marks=OWN_PATH),
+    pytest.param("ppid", 5_000, BOTH, [*OLD, GETPPID], id="system calls, programs of old kernels"),
+    # Each hit has the number of its pair. Rows of both kinds of calls are one here.
+    pytest.param("sleep", 500, None, [GETPPID, NANOSLEEP], id="two pairs in one run"),
+    pytest.param("sleep", 500, None, [NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep"], id="--until names the end"),
+    pytest.param("sleep", scaled(2_000, 100), BOTH, [WORK], id="functions that sleep", marks=OWN_PATH),
+    pytest.param("ppid", scaled(2_000, 100), BOTH, ["--without", "uprobe.multi", WORK], id="functions, uprobes one by one",
+                 marks=pytest.mark.needs("path of its own", "uprobe.multi")),
+    pytest.param("ppid", 2_000, BOTH, [*OLD, WORK], id="functions, programs of old kernels"),
+]
+
+
+@pytest.mark.parametrize("kind, n, cpus, args", CALLS)
+def test_calls(workload, kind, n, cpus, args):
+    work = workload("elapsed", kind, n, cpus=cpus)
     result, expected = trace(work, "-U", "--format", "json", "--elapsed", "-p", work.pid, *args)
     times, counts, name = read_sums(result)
     assert name == ("elapsed", "nanoseconds")
     assert counts == below_run(expected)
     assert result.lost == 0, result
     check_times(work, times)
-
-
-@pytest.mark.needs("path of its own")
-@pytest.mark.parametrize("cpus", [[0], [0, 1]], ids=str)
-def test_system_calls_that_sleep(workload, cpus):
-    check_calls(workload("elapsed", "sleep", scaled(2_000, 100), cpus=cpus), NANOSLEEP)
-
-
-@pytest.mark.needs("path of its own")
-def test_short_system_calls(workload):
-    check_calls(workload("elapsed", "ppid", scaled(50_000), cpus=[0, 1]), GETPPID)
-
-
-def test_with_the_programs_of_old_kernels(workload):
-    check_calls(workload("elapsed", "ppid", 5_000, cpus=[0, 1]), *OLD, GETPPID)
-
-
-def test_two_pairs_in_one_run(workload):
-    """Each hit has the number of its pair. Rows of both kinds of calls are one here."""
-    check_calls(workload("elapsed", "sleep", 500), GETPPID, NANOSLEEP)
-
-
-def test_until_names_the_end(workload):
-    check_calls(workload("elapsed", "sleep", 500), NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep")
-
-
-@pytest.mark.needs("path of its own")
-@pytest.mark.parametrize("kind,without", [("sleep", []), pytest.param("ppid", ["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"))])
-def test_user_functions(workload, kind, without):
-    check_calls(workload("elapsed", kind, scaled(2_000, 100), cpus=[0, 1]), *without, WORK)
-
-
-def test_user_functions_with_the_programs_of_old_kernels(workload):
-    check_calls(workload("elapsed", "ppid", 2_000, cpus=[0, 1]), *OLD, WORK)
 
 
 def test_a_function_and_the_calls_in_it(workload):
