@@ -98,7 +98,6 @@ def test_a_string_table_whose_end_is_written_over(grounds):
 # --- file systems that do not answer ---
 
 
-
 SILENCE = "does not answer|waits for a file system|takes too long"
 
 
@@ -381,17 +380,6 @@ def test_a_perf_map_that_is_no_file(grounds, shadow, kind):
             else:
                 path.unlink()
     assert SECRET not in result.out and SECRET not in result.err, result
-
-
-def test_a_fifo_as_a_debug_file(grounds):
-    path = with_link(grounds / "prog", "fifo.debug")
-    os.mkfifo(grounds / "fifo.debug")
-    grounds.give(path, grounds / "fifo.debug")
-    with Run("-i", "0.2") as run:
-        work = grounds.stranger("map", 20, path).place()
-        work.run()
-        run.witness()
-        run.end(strangers=20)
 
 
 # --- names ---

@@ -48,34 +48,6 @@ def test_values_that_differ_are_neither_added_nor_subtracted(tmp_path, one, othe
     assert not (tmp_path / "c.html").exists()
 
 
-def test_values_that_agree_are_added_and_subtracted(tmp_path):
-    a, b = write(tmp_path / "a.pb.gz", SAMPLES, CPU, of=5), write(tmp_path / "b.pb.gz", CPU, SAMPLES, of=3)
-    assert read("-f", a, b).stdout == "main;f 8\n"
-    done = read("-f", a, "--minus", b)
-    assert (done.returncode, done.stderr) == (0, "") and "main;f" in done.stdout
-
-
-# -- Labels, which perf's converters and Go's runtime set. --
-
-THREADS = [([("thread", "a"), ("tid", 1)], 5), ([("tid", 2), ("thread", "b")], 6), ([("tid", 1), ("thread", "a")], 8)]
-
-
-def write_threads(path):
-    file = PprofFile([SAMPLES])
-    for labels, n in THREADS:
-        file.add([("main", None), ("f", None)], n, labels)
-    file.add([("main", None)], 15)
-    path.write_bytes(file.bytes())
-    return path
-
-
-def test_labels_have_no_order(tmp_path):
-    """And where they are not shown, they make no difference."""
-    report = json.loads(read("--format", "json", write_threads(tmp_path / "a.pb.gz")).stdout)
-    assert sorted(stack["values"][0] for stack in report["stacks"]) == [6, 13, 15]
-    assert read("--top", "1", "-f", tmp_path / "a.pb.gz").stdout == "main;f 19\n"
-
-
 # -- Which file is on which side. --
 
 

@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import threading
 import time
@@ -67,13 +66,6 @@ def trace(work, *options, end_first=None, **popen):
     return chains(result.ok()), expected, result
 
 
-def test_without_a_debug_file_nothing_is_made_up(workload, stripped):
-    program, _ = stripped
-    found, expected, result = trace(workload(str(program), "getppid", 200, 100))
-    assert expected and set(found).isdisjoint(expected)
-    assert UNNAMED.search(result.out) and "[unknown]" not in result.out, result
-
-
 def test_each_function_without_a_name_is_one_frame_that_can_be_looked_up(workload, stripped):
     """By its address, in a file that has the symbols."""
     program, debug = stripped
@@ -84,16 +76,6 @@ def test_each_function_without_a_name_is_one_frame_that_can_be_looked_up(workloa
     known = {re.sub(r"\[prog\+(0x[0-9a-f]+)\]", lambda m: names[m[1]], chain): n for chain, n in found.items()}
     assert expected and known == expected, result
     assert all("main" in chain.split(";") for chain in found), "what _start hands to libc"
-
-
-def test_debug_file_by_link(workload, stripped):
-    program, debug = stripped
-    folder = program.parent / ".debug"
-    folder.mkdir()
-    shutil.move(debug, folder / "prog.debug")
-    sh("objcopy --add-gnu-debuglink={d} {p}", d=folder / "prog.debug", p=program)
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100))
-    assert expected and found == expected
 
 
 def test_a_debug_file_names_what_has_its_root(workload, stripped, tmp_path):
@@ -116,61 +98,6 @@ def test_a_debug_file_names_what_has_its_root(workload, stripped, tmp_path):
     named = {chain: n for chain, n in chains(result).items() if not UNNAMED.search(chain)}
     assert expected and named == expected, result
     assert sum(n for _, n in read_folded(result.out)) == 2 * sum(expected.values()), result
-
-
-def test_debug_file_of_another_build_is_not_taken(workload, stripped):
-    program, debug = stripped
-    sh("objcopy --add-gnu-debuglink={d} {p}", d=debug, p=program)
-    sh("objcopy --only-keep-debug {f} {d}", f=workload_path("deep"), d=program.parent / debug.name)
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100))
-    assert expected and set(found).isdisjoint(expected)
-
-
-def test_symbols_packed_into_a_program_with_some_symbols(workload, stripped):
-    program, debug = stripped
-    sh("strip -s -K main -o {p} {f}; xz -k {d}", f=workload_path("syscalls"), p=program, d=debug)
-    sh("objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100))
-    assert expected and found == expected
-
-
-def test_symbols_of_another_build_packed_into_the_program(workload, stripped):
-    program, debug = stripped
-    sh("objcopy --only-keep-debug {f} {d}; xz -k {d}", f=workload_path("deep"), d=debug)
-    sh("objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
-    found, expected, result = trace(workload(str(program), "getppid", 200, 100), "--debug")
-    assert expected and set(found).isdisjoint(expected)
-    assert UNNAMED.search(result.out), result
-    assert re.search(r"prog: .gnu_debugdata belongs to another build", result.err)
-
-
-def grow_symtab(path, size):
-    """Its .symtab is so long from here on, and takes no room on disk."""
-    with open(path, "r+b") as file:
-        data = file.read()
-        (headers,) = struct.unpack_from("<Q", data, 40)
-        (n,) = struct.unpack_from("<H", data, 60)
-        (at,) = (at for at in range(headers, headers + 64 * n, 64) if data[at + 4] == 2)
-        file.seek(at + 24)
-        file.write(struct.pack("<QQ", len(data), size))
-        file.truncate(len(data) + size)
-
-
-def test_a_symbol_table_of_too_many_symbols_is_told_and_not_read(workload, tmp_path):
-    program = tmp_path / "prog"
-    shutil.copy(workload_path("syscalls"), program)
-    grow_symtab(program, 400 << 20)
-    found, expected, result = trace(workload(str(program), "getppid", 200, 100))
-    assert result.err.count("prog: skipping .symtab: more than 4194304 symbols") == 1, result
-    assert len(found) == len(expected) == 2
-    assert all(UNNAMED.match(stack, len("main;work_run;")) for stack in found), "what is exported has its names"
-
-
-def test_symbols_that_unpack_to_too_much_are_told_and_not_taken(workload, stripped, tmp_path):
-    program, _ = stripped
-    sh("head -c 100M /dev/zero | xz -0 >{d}; objcopy --add-section .gnu_debugdata={d} {p}", d=tmp_path / "d", p=program)
-    _, _, result = trace(workload(str(program), "getppid", 200, 100))
-    assert result.err.count("prog: .gnu_debugdata takes too much memory to unpack (more than 64 MiB)") == 1, result
 
 
 @pytest.fixture
@@ -280,19 +207,13 @@ def test_what_a_server_does_not_have_is_not_told(workload, stripped, server, tmp
     assert build_id(stripped[0]) in server.asked and "debuginfod" not in result.err, result
 
 
-def test_servers_are_not_asked_for_what_is_here(workload, stripped, server, tmp_path):
+@pytest.mark.parametrize("make", ["xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", "strip -s -K main -o {p} {f}"], ids=["packed", "some"])
+def test_servers_are_not_asked_for_what_is_here(workload, stripped, server, tmp_path, make):
+    """All symbols, packed into the program, or some."""
     program, debug = stripped
-    sh("xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
-    assert expected and found == expected
-    assert build_id(program) not in server.asked
-
-
-def test_servers_are_not_asked_for_a_program_with_some_symbols(workload, stripped, server, tmp_path):
-    program, _ = stripped
-    sh("strip -s -K main -o {p} {f}", f=workload_path("syscalls"), p=program)
-    _, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
-    assert expected and "main" in result.out
+    sh(make, f=workload_path("syscalls"), d=debug, p=program)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and ("main" in result.out if make.startswith("strip") else found == expected)
     assert build_id(program) not in server.asked
 
 
@@ -302,15 +223,17 @@ def test_no_debuginfod_asks_nobody(workload, stripped, server, tmp_path):
     assert expected and set(found).isdisjoint(expected) and not server.asked
 
 
+@asks
 @pytest.mark.parametrize("what, why", [(workload_path("deep"), "of another build"), (__file__, "not an ELF file")])
-def test_what_a_server_sends_wrongly_is_not_taken(workload, stripped, server, tmp_path, what, why):
-    program, _ = stripped
-    server.files[build_id(program)] = Path(what)
-    found, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
-    assert expected and set(found).isdisjoint(expected)
-    assert build_id(program) in server.asked
-    url = f"http://127.0.0.1:{server.server_address[1]}/buildid/{build_id(program)}/debuginfo"
-    assert result.err.count(f"stackcount: debuginfod: {url} is not taken: prog: {why}") == 1
+def test_what_a_server_sends_wrongly_is_not_taken(workload, stripped, server, tmp_path, what, why, program):
+    name = build_id(stripped[0])
+    server.files[name] = Path(what)
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    found, expected, result = trace(work, env=server.environment(tmp_path), program=program)
+    assert expected and set(found).isdisjoint(expected) and name in server.asked
+    url = f"http://127.0.0.1:{server.server_address[1]}/buildid/{name}/debuginfo"
+    source = url if program == STACKCOUNT else f"{tmp_path}/cache/{name}/debuginfo"
+    assert result.err.count(f"stackcount: debuginfod: {source} is not taken: prog: {why}") == 1
 
 
 def test_what_is_too_large_is_left_where_it_is(workload, stripped, server, tmp_path):
@@ -325,15 +248,16 @@ def bounded_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
-def test_what_unpacks_to_too_much_is_not_taken(workload, stripped, server, tmp_path):
-    program, debug = stripped
-    debug.write_bytes(gzip.compress(bytes(64 << 20)))
+@asks
+def test_what_unpacks_to_too_much_is_not_taken(workload, stripped, server, tmp_path, program):
+    stripped[1].write_bytes(gzip.compress(bytes(64 << 20)))
     server.encoding = "gzip"
     environment = server.environment(tmp_path)
-    work = workload(str(program), "getppid", 200, 100)
-    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files)
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files, program=program)
     assert expected and set(found).isdisjoint(expected)
     assert result.err.count("debuginfod: the symbols of prog are not taken: more than 1 MiB") == 1
+    assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
 
 
 def ask_slow_server(tool, work):
@@ -531,28 +455,6 @@ def test_system_calls_of_a_process_that_fetches_are_left_out(workload, stripped,
     counted = sum(n for stack, n in read_folded(result.out) if stack[0] in ("counts-itself", "file-fetcher", "debuginfod-find"))
     # It closes a descriptor and reads from another before its PID is known.
     assert counted <= 2 * len(server.asked), result
-
-
-@pytest.mark.parametrize("what, why", [(workload_path("deep"), "of another build"), (__file__, "not an ELF file")])
-def test_what_the_program_fetches_wrongly_is_not_taken(workload, stripped, server, tmp_path, what, why):
-    name = build_id(stripped[0])
-    server.files[name] = Path(what)
-    work = workload(str(stripped[0]), "getppid", 200, 100)
-    found, expected, result = trace(work, env=server.environment(tmp_path), program=STATIC)
-    assert expected and set(found).isdisjoint(expected)
-    assert result.err.count(f"debuginfod: {tmp_path}/cache/{name}/debuginfo is not taken: prog: {why}") == 1
-
-
-def test_what_the_program_unpacks_to_too_much_is_not_taken(workload, stripped, server, tmp_path):
-    program, debug = stripped
-    debug.write_bytes(gzip.compress(bytes(64 << 20)))
-    server.encoding = "gzip"
-    environment = server.environment(tmp_path)
-    work = workload(str(program), "getppid", 200, 100)
-    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files, program=STATIC)
-    assert expected and set(found).isdisjoint(expected)
-    assert len(re.findall("symbols of prog are not taken: more than 1 MiB, or no room for them", result.err)) == 1
-    assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
 
 
 @pytest.mark.thorough

@@ -356,16 +356,6 @@ LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
 FAR = workload_path("libfar.so")
 
 
-def test_a_library_in_the_place_of_another(workload):
-    with workload("swap", LATE, NEXT, 100, 0, "self") as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        work.go().wait_for("swapped")
-        wait_until_read(tool)
-        work.go()
-        expected = work.finish()
-        result = tool.end().ok()
-    assert chains(result) == expected and len(expected) == 2, result
-
-
 @pytest.mark.parametrize("n", [1, 300])
 def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     """The first hit in each is told apart from what was mapped just before and just behind."""
@@ -543,28 +533,6 @@ def test_code_that_is_in_no_file(workload):
     result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
     tops = sorted(parts[-1] for parts, _ in read_folded(result.ok().out))
     assert len(tops) == 2 and all(re.search(r" (\[anon\]|memfd:code)\+0x[0-9a-f]+$", top) for top in tops), result
-
-
-# Each hit is at a place of its own: its row has a time of its own.
-RENAMES = """
-#include <sys/prctl.h>
-#include "work.h"
-#define AS(name) prctl(PR_SET_NAME, name); GETPPID(); GETPPID(); GETPPID()
-int main(void) { AS("one"); AS("two;x"); AS(""); AS("four"); }
-"""
-
-
-def test_a_process_that_names_itself_otherwise(tmp_path):
-    """A hit is of the name that the process had then; an empty one reads as if it were not known."""
-    source = tmp_path / "renames.c"
-    source.write_text(RENAMES)
-    program = tmp_path / "renames"
-    subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{TOP}/tests/workload", source, "-o", program], check=True, timeout=PATIENCE_S)
-    result = stackcount("-P", "-U", "-f", GETPPID, "--", program).ok()
-    found = Counter()
-    for parts, n in read_folded(result.out):
-        found[parts[0]] += n
-    assert all(found[name] == 3 for name in ("one", "two_x", "[unknown]", "four")), result
 
 
 # --- merging ---

@@ -27,16 +27,6 @@ def test_pid(workload):
     assert sum(count for _, count in read_folded(result.out)) == 800
 
 
-def test_pid_takes_a_list_and_repeats(workload):
-    works = [workload("syscalls", "getppid", 100, 0) for _ in range(4)]
-    first = f"{works[0].pid},{works[1].pid}"
-    with Live(["-U", "-f", "-p", first, "-p", works[2].pid, GETPPID]) as tool:
-        for work in works:
-            work.run()
-        result = tool.end().ok()
-    assert sum(count for _, count in read_folded(result.out)) == 300, result
-
-
 @pytest.mark.needs("uprobes")
 def test_pid_holds_for_user_functions_and_usdt(workload):
     for program, probe in (
@@ -108,18 +98,6 @@ def test_events_ends_after_so_many_hits(workload):
     assert sum(count for _, count in read_folded(result.out)) == 700, result
 
 
-def test_top_shows_the_most_frequent(workload):
-    work = workload("syscalls", "getppid", 40, 2)
-    result, _ = trace(work, "-U", "-f", "--top", 1, "-p", work.pid, GETPPID)
-    assert [count for _, count in read_folded(result.ok().out)] == [40], result
-
-
-def test_min_leaves_out_what_is_rare(workload):
-    work = workload("syscalls", "getppid", 40, 2)
-    result, _ = trace(work, "-U", "-f", "--min", 3, "-p", work.pid, GETPPID)
-    assert [count for _, count in read_folded(result.ok().out)] == [40], result
-
-
 @pytest.mark.needs("uprobes")
 def test_list_prints_what_matches_and_attaches_nothing():
     usdt = workload_path("usdt")
@@ -169,19 +147,6 @@ def test_command_with_short_lived_children(how):
     command = [workload_path("spawn"), "--quiet", how, "20", "200"]
     result = stackcount("-K", "-f", GETPPID, "--", *command).ok()
     assert sum(count for _, count in read_folded(result.out)) == 4000, result
-
-
-def test_command_s_frames_have_names():
-    command = [workload_path("syscalls"), "--quiet", "getppid", "3000", "0"]
-    result = stackcount("-U", "-f", GETPPID, "--", *command).ok()
-    assert chains(result) == {"main;work_run;run;branch_a;hit": 3000}, result
-
-
-@pytest.mark.needs("uprobes")
-def test_command_and_a_user_function():
-    command = [workload_path("calls"), "--quiet", "300", "200", "0"]
-    result = stackcount("-f", f"{workload_path('calls')}:leaf", "--", *command).ok()
-    assert sum(count for _, count in read_folded(result.out)) == 500, result
 
 
 def test_command_is_attached_before_its_first_instruction():
