@@ -45,6 +45,11 @@ bool deferred_take(struct deferred_reader *d, struct recorded *ret)
 	return true;
 }
 
+uint64_t deferred_end(const struct deferred_reader *d)
+{
+	return d->ring ? __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) : 0;
+}
+
 static void clear_pieces(const struct deferred_reader *d, const struct deferred_taken *taken)
 {
 	for (uint64_t i = taken->first; i < taken->first + taken->n_pieces; i++)

@@ -42,6 +42,9 @@ bool deferred_begin(struct deferred_reader *d);
  */
 bool deferred_take(struct deferred_reader *d, struct recorded *ret);
 
+/* The number of the last piece that hits have taken so far. */
+uint64_t deferred_end(const struct deferred_reader *d);
+
 /* Clear the hit, and free its place. Each hit that was taken needs this once, in any order. */
 void deferred_done(struct deferred_reader *d, const struct recorded *hit);
 

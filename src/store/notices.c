@@ -95,10 +95,17 @@ void notices_read(struct notices *n, notice_take *take, void *context)
 	notice_ring_read(&n->ring, take, context);
 }
 
+uint64_t notices_end(const struct notices *n)
+{
+	return __atomic_load_n(n->ring.producer, __ATOMIC_ACQUIRE);
+}
+
+bool notices_are_read(const struct notices *n, uint64_t end)
+{
+	return *n->ring.consumer >= end;
+}
+
 size_t notices_n_waiting(const struct notices *n)
 {
-	const uint64_t bytes =
-		__atomic_load_n(n->ring.producer, __ATOMIC_ACQUIRE) - *n->ring.consumer;
-
-	return (size_t)(bytes / record_bytes(sizeof(struct notice)));
+	return (size_t)((notices_end(n) - *n->ring.consumer) / record_bytes(sizeof(struct notice)));
 }

@@ -45,5 +45,11 @@ int notices_fd(const struct notices *n);
 /* notice_ring_read() */
 void notices_read(struct notices *n, notice_take *take, void *context);
 
+/* The position behind the newest notice. */
+uint64_t notices_end(const struct notices *n);
+
+/* Are all notices before position @end read? */
+bool notices_are_read(const struct notices *n, uint64_t end);
+
 /* The number of notices that wait. */
 size_t notices_n_waiting(const struct notices *n);

@@ -295,6 +295,15 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 	return result;
 }
 
+bool stream_is_read(const struct stream *s, uint64_t until)
+{
+	bool is_read = s->looked_at >= until;
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
+		is_read = is_read && s->readers[cpu].next >= until;
+	return is_read;
+}
+
 bool stream_sleep(struct stream *s)
 {
 	uint64_t *is_asleep = (uint64_t *)&object_state(s->object)->is_asleep;

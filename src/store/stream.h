@@ -70,6 +70,9 @@ uint64_t stream_keep(struct stream *s, const uint64_t *words, size_t n);
  */
 int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context);
 
+/* Has stream_read() passed on all events before @until, which is no later than now? */
+bool stream_is_read(const struct stream *s, uint64_t until);
+
 /*
  * Prepare to sleep. True if all events are read: the next one sends NOTICE_EVENTS. False if events
  * are there or about to come: call stream_read() again.

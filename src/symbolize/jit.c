@@ -582,16 +582,20 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 	}
 }
 
-void jit_look_again(struct jit *j)
+uint64_t jit_look_again(struct jit *j)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t earliest = UINT64_MAX;
 
 	for (size_t i = 0; i < j->n; i++) {
 		struct jit_map *g = j->maps[i];
 
 		if (!g->is_over && now - g->looked_at > LOOK_NS)
 			look_at_perf_map(j, g);
+		if (!g->is_over && g->looked_at < earliest)
+			earliest = g->looked_at;
 	}
+	return earliest;
 }
 
 uint32_t jit_take_changed(struct jit *j)

@@ -55,10 +55,12 @@ struct unwinder {
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
 	struct u64_map asked; /* tgid -> enum look_asked, of the urgent wishes */
 	size_t n_others, others_capacity;
-	size_t n_files_asked; /* among the urgent ones */
+	size_t n_files_asked;       /* among the urgent ones */
+	uint64_t n_pushed, n_taken; /* urgent wishes so far */
 	bool is_busy, is_over;
 	bool is_last;                   /* unwinder_last(); atomic */
-	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL */
+	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL; */
+	uint64_t rest_at;               /* or once so many urgent ones are fulfilled */
 	void *context;
 	pthread_t thread;
 
@@ -215,6 +217,7 @@ static struct wish next_urgent(struct unwinder *u)
 	struct wish wish = u->urgent[u->first_urgent++];
 	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
 
+	u->n_taken++;
 	u->n_files_asked -= wish.kind == WISH_FILE;
 	if (asked && wish.kind <= WISH_LOOK_CHANGED)
 		*asked = NOT_ASKED;
@@ -225,7 +228,7 @@ static struct wish next_urgent(struct unwinder *u)
 	return wish;
 }
 
-/* No wish is left: call at_rest, if it is set. False: it is not. */
+/* Call at_rest, if it is set. False: it is not. */
 static bool call_at_rest(struct unwinder *u)
 {
 	void (*at_rest)(void *context) = u->at_rest;
@@ -272,6 +275,8 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	(void)pthread_mutex_lock(&u->mutex);
 	u->is_busy = false;
 	(void)pthread_cond_broadcast(&u->is_changed);
+	if (!u->is_over && u->n_taken >= u->rest_at)
+		(void)call_at_rest(u);
 
 	const uint32_t due = wait_for_wish(u);
 	const bool is_over = u->is_over;
@@ -452,6 +457,7 @@ static void push_urgent(struct unwinder *u, const struct wish *wish)
 		u->first_urgent = 0;
 	}
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
+	u->n_pushed++;
 }
 
 static void add_wish(struct unwinder *u, const struct wish *wish)
@@ -561,10 +567,11 @@ bool unwinder_wait(struct unwinder *u, uint64_t until)
 	return is_done;
 }
 
-void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context)
+void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *context), void *context)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 	u->at_rest = at_rest;
+	u->rest_at = is_soon ? u->n_pushed : UINT64_MAX;
 	u->context = context;
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);

@@ -86,9 +86,11 @@ void unwinder_walk(struct unwinder *u, struct late_job *job);
  */
 bool unwinder_wait(struct unwinder *u, uint64_t until);
 
-/* When all wishes are fulfilled, call @at_rest once, in the thread. Only one call can be pending.
+/*
+ * When all wishes are fulfilled, call @at_rest once, in the thread. With @is_soon, do not wait for
+ * later wishes, nor for UNWINDER_SOMETIME. Only one call can be pending.
  */
-void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context);
+void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *context), void *context);
 
 /* Print images, tables and their memory to standard error, for --debug. Nothing if @u is NULL. */
 void unwinder_describe(struct unwinder *u);

@@ -272,6 +272,16 @@ void deferral_release(struct run *r)
 	r->deferral.hold = 0;
 }
 
+bool deferral_has_given(const struct run *r, uint64_t end)
+{
+	const struct deferral *d = &r->deferral;
+
+	for (size_t i = 0; i < d->n; i++)
+		if (!d->hits[i]->is_given && d->hits[i]->job.recorded.hit->number <= end)
+			return false;
+	return !d->is_on || d->reader.next >= end;
+}
+
 void deferral_describe(const struct run *r)
 {
 	const struct deferral *d = &r->deferral;

@@ -68,6 +68,9 @@ bool deferral_is_busy(const struct run *r);
 void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns);
 void deferral_release(struct run *r);
 
+/* Has the tool got all hits that were in the ring when deferred_end() was @end? */
+bool deferral_has_given(const struct run *r, uint64_t end);
+
 /* Log what became of the hits, for --debug. */
 void deferral_describe(const struct run *r);
 

@@ -20,6 +20,10 @@ struct follower {
 	struct run *run;
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: follower_look() has seen all processes */
+	bool is_asked;            /* to look at all once more, behind this look */
+	uint64_t look_began;      /* ns: begin of the look at all that goes on, */
+	uint64_t looked;          /* and of the last one that is complete */
+	uint64_t looked_at_maps;  /* ns: no perf map was looked at earlier for the last time */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
 	uint64_t late_due;        /* ns: when to read a late list again */
 	uint64_t n_lost;          /* records, not in a warning yet */
@@ -152,17 +156,25 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	symbolizer_look_again(symbolizer_of(f));
+	f->looked_at_maps = symbolizer_look_again(symbolizer_of(f));
 	while ((tgid = symbolizer_take_changed(symbolizer_of(f))) != 0)
 		begin_life(f, tgid);
 }
 
 void follower_look_again(struct follower *f)
 {
-	if (f->proc)
-		rewinddir(f->proc);
-	else
-		f->proc = opendir("/proc");
+	if (f->proc) {
+		f->is_asked = true; /* not from the beginning: losses may go on */
+		return;
+	}
+	f->proc = opendir("/proc");
+	f->look_began = clock_ns(CLOCK_MONOTONIC);
+}
+
+bool follower_has_looked(const struct follower *f, uint64_t since)
+{
+	return sideband_until(f->sideband) >= since && f->looked_at_maps >= since &&
+	       (!f->proc || f->looked >= since);
 }
 
 void follower_drop(struct follower *f, size_t n_notices)
@@ -200,6 +212,10 @@ bool follower_look(struct follower *f)
 		if (!entry) {
 			(void)closedir(f->proc);
 			f->proc = NULL;
+			f->looked = f->look_began;
+			if (f->is_asked)
+				follower_look_again(f);
+			f->is_asked = false;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
 			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}

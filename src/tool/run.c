@@ -157,6 +157,7 @@ void run_serve(void *run)
 		(void)follower_look(r->processes);
 	if (r->is_counting && r->tool->on_serve)
 		r->tool->on_serve(r);
+	(void)ready_answer(r);
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -164,6 +165,8 @@ static int run_patience_ms(struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
 
+	if (ready_answer(r))
+		return READY_MS;
 	if (unmapped_is_busy(&r->unmapped))
 		return UNMAPPED_BUSY_MS;
 	if (deferral_is_busy(r))
@@ -191,7 +194,7 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 	if (err)
 		return err;
 	run_follow(r, UINT64_MAX);
-	if (occasions & OCCASION_NOTICE)
+	if (occasions & OCCASION_NOTICE || r->ready.is_pending)
 		read_notices(r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
 	deferral_serve(r);
@@ -329,7 +332,7 @@ static int start_following(struct run *r, struct error *e)
 		return 0;
 	err = follower_open(r, &r->processes, e);
 	if (!err)
-		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
+		return waiter_watch(&r->waiter, follower_fd(r->processes), OCCASION_PROCESSES, e);
 	if (err == -EMFILE || err == -ENFILE)
 		log_warn("cannot follow processes: %s; frames of ended processes will be "
 			 "[unknown], and stacks of new programs may be cut",
@@ -376,6 +379,8 @@ static int start_run(struct run *r, struct error *e)
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
+	if (!err)
+		err = ready_listen(&r->ready, &r->waiter, e);
 	if (err)
 		return err;
 	command_get_ready(&r->command);

@@ -85,6 +85,11 @@ struct tool_parts {
 	 * wait for the next on_wake(). May be NULL.
 	 */
 	void (*on_serve)(struct run *r);
+	/*
+	 * Are all events before @until (ns of CLOCK_MONOTONIC) printed? NULL: hits are stored when
+	 * they are made, or by on_deferred().
+	 */
+	bool (*has_printed)(const struct run *r, uint64_t until);
 	/* Report, because --interval is over. May be NULL. */
 	int (*on_interval)(struct run *r, struct error *e);
 	/* Stop counting. */

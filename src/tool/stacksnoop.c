@@ -545,6 +545,13 @@ static int stacksnoop_on_wake(struct run *r, struct error *e)
 	return err;
 }
 
+static bool stacksnoop_has_printed(const struct run *r, uint64_t until)
+{
+	const struct stacksnoop *t = r->own;
+
+	return t->n_written == t->n_events && stream_is_read(t->stream, until);
+}
+
 static int stacksnoop_stop(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
@@ -586,6 +593,7 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.put_header = stacksnoop_put_header,
 		.patience_ms = stacksnoop_patience_ms,
 		.on_wake = stacksnoop_on_wake,
+		.has_printed = stacksnoop_has_printed,
 		.names = stacksnoop_names,
 		.on_notice = stacksnoop_on_notice,
 		.on_deferred = stacksnoop_on_deferred,

@@ -81,9 +81,14 @@ void waiter_hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-int waiter_watch_processes(struct waiter *w, int fd, struct error *e)
+int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error *e)
 {
-	return watch_descriptor(w, fd, EPOLLIN, OCCASION_PROCESSES, e);
+	return watch_descriptor(w, fd, EPOLLIN, occasion, e);
+}
+
+void waiter_leave(struct waiter *w, int fd)
+{
+	(void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated, unsigned occasion,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/wait.h - wait for the occasions of a run. These are signals, timers, notices, records of
- * processes, the command's end, and a closed standard output. waiter_wait() sleeps until one
- * occurs. Only a command without a pidfd (before Linux 5.3) is polled.
+ * processes, questions of the parent, the command's end, and a closed standard output.
+ * waiter_wait() sleeps until one occurs. Only a command without a pidfd (before Linux 5.3) is
+ * polled.
  */
 #pragma once
 
@@ -21,6 +22,7 @@ enum occasion {
 	OCCASION_COMMAND_ENDED = 16,
 	OCCASION_NO_READER = 32,
 	OCCASION_PROCESSES = 64,
+	OCCASION_QUESTION = 128,
 };
 
 struct waiter {
@@ -61,8 +63,9 @@ must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t dur
 must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 				 struct error *e);
 
-/* Watch @fd. OCCASION_PROCESSES: it is readable. */
-must_check int waiter_watch_processes(struct waiter *w, int fd, struct error *e);
+/* Watch @fd: @occasion occurs while it is readable. waiter_leave(): no longer. */
+must_check int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error *e);
+void waiter_leave(struct waiter *w, int fd);
 
 /*
  * Wait for occasions. *@ret is an OR of them, or 0 after @patience_ms (-1: no limit). Errors: from
