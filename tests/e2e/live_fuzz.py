@@ -128,8 +128,7 @@ class Fuzz:
             assert time.monotonic() < deadline, f"seed {self.seed}: {[tool.so_far() for tool in self.tools]}"
             with Workload(fresh, "getppid", 20, 10) as work:
                 for tool in self.tools:
-                    tool.wait_looked()
-                    tool.wait_idle()
+                    tool.drain()
                 self.fresh.update(work.run())
             time.sleep(2 * self.interval)  # until it is printed
         for tool in self.tools:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What /proc tells of a tool's process, its threads and its helpers; and ending them."""
 
+import ctypes
+import fcntl
 import os
 import re
 import resource
 import select
 import signal
+import termios
 from contextlib import suppress
 from pathlib import Path
 
 from tool import PATIENCE_S
 
+LIBC, PIDFD_GETFD = ctypes.CDLL(None), 438
 WARDEN, OPENER, PARSER = "helper-warden", "tables-opener", "tables-parser"
 
 
@@ -31,6 +35,16 @@ def helpers(pid):
     """
     warden = children(pid).get(WARDEN)
     return {**children(warden), WARDEN: warden} if warden else {}
+
+
+def is_asked(pid):
+    """Does a question lie unread in a socket of the helper @pid, which is stopped?"""
+    for fd in map(int, os.listdir(f"/proc/{pid}/fd")):
+        if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
+            with open(os.pidfd_open(pid)) as handle, open(LIBC.syscall(PIDFD_GETFD, handle.fileno(), fd, 0)) as copy:
+                if fcntl.ioctl(copy, termios.FIONREAD, bytes(4)) != bytes(4):
+                    return True
+    return False
 
 
 def wait_for_ends(handles):

@@ -14,10 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import OPENER, PARSER, WARDEN, children, helpers, kill_at_once, wait_for_ends
+from processes import OPENER, PARSER, WARDEN, children, helpers, is_asked, kill_at_once, wait_for_ends
 from snoop import read_text
-from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Live, Tool, is_asking, read_folded, user_chain, wait_until
-from tool import wait_until_asking, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Live, Tool, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
@@ -45,9 +44,7 @@ def check_hits(result, name, expected):
 
 def expect_whole_again(tool, workload, path):
     work = workload(path, "getppid", 1000, 500)
-    tool.wait_looked()  # so its thread for tables knows of the program
-    wait_until(lambda: not is_asking(tool.pid), "a helper does not answer")
-    tool.wait_idle()
+    tool.drain()
     return work.run()
 
 
@@ -76,7 +73,7 @@ def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
         parser = helpers(tool.pid)[PARSER]
         os.kill(parser, signal.SIGSTOP)
         work.go()
-        wait_until_asking(tool.pid)
+        wait_until(lambda: is_asked(parser), "the parser is not asked")
         work.finish()
         os.kill(parser, signal.SIGKILL)
         tool.wait_for("stderr", rb"^stackcount: lost.so has no unwind table: its reader was ended by signal 9 \(Killed\)$")

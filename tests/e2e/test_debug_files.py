@@ -414,7 +414,7 @@ def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, serve
         wait_until(lambda: server.asked, "the server is not asked")
         for one in others:
             one.run()
-            tool.wait_looked()
+            tool.drain()
         server.may_answer.set()
         wait_for_names(tool)
         result = tool.end().ok()

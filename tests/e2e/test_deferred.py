@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import helpers
 from tool import PATIENCE_S, STACKSNOOP, WAITING_PARSER, Live, Tool, Unaccounted, chains, check_account, preloaded
-from tool import read_folded, stackcount, user_chain, wait_for_file, wait_idle, workload_path
+from tool import read_folded, stackcount, user_chain, wait_for_file, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 DWARF = ("--unwind", "dwarf")
@@ -78,14 +78,6 @@ def check_walked(result, stacks):
     assert not stacks or cuts(stacks) < total(stacks), result
 
 
-def walk_all(tool):
-    """Until all tables are made and all deferred hits walked: Ctrl-C leaves a second for that, on a busy machine, too."""
-    tool.wait_looked()
-    for pid in helpers(tool.pid).values():
-        wait_idle(pid)
-    tool.wait_idle()
-
-
 # 100 hits in 10 ms are 10,000 in a second; 16 programs in a second are a thousand in a minute.
 @pytest.mark.thorough
 @pytest.mark.parametrize(
@@ -96,7 +88,7 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
     n = 100 if event == PRIORITY else 1000  # ten sleeps
     with Live(["--debug", *DWARF, "-d", "-P", "-f", event]) as tool:
         strangers.run("priority", n, 0, 0.01, every_s=1 / 16)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     stacks = strangers.stacks(result)
     check_walked(result, stacks)
@@ -134,7 +126,7 @@ def test_intervals_have_their_own_hits(tmp_path):
     strangers = Strangers(tmp_path, 30)
     with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
         strangers.run("priority", 100, 0, every_s=0.1)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     stacks = strangers.stacks(result)
     check_hits(result, stacks, 30 * 100)
@@ -178,7 +170,7 @@ def test_each_deferred_hit_has_its_own_value(tmp_path):
     strangers = Strangers(tmp_path, 24, "values-nofp")
     with Live(["--debug", *DWARF, "-d", "-P", "-f", "--sum", "who", PRIORITY]) as tool:
         strangers.run("priority", n, every_s=1 / 16)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     assert deferred(result)[0] > 24, result
     check_sums(strangers, strangers.valued_stacks(result), n)
@@ -190,7 +182,7 @@ def test_intervals_have_the_values_of_their_own_hits(tmp_path):
     strangers = Strangers(tmp_path, 24, "values-nofp")
     with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
         strangers.run("priority", n, every_s=0.1)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     stacks = strangers.valued_stacks(result)
     assert deferred(result)[0] > 24, result
@@ -206,7 +198,7 @@ def test_each_deferred_event_has_its_own_value(tmp_path):
     strangers = Strangers(tmp_path, 12, "values-nofp")
     with Live([*DWARF, "--debug", "-U", "-f", "--value", "who", PRIORITY], program=STACKSNOOP) as tool:
         strangers.run("priority", n, every_s=1 / 16)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     assert deferred(result)[0] > 12, result
     values = {path.name: [] for path in strangers.paths}
@@ -233,7 +225,7 @@ def test_events_come_in_order(tmp_path):
     strangers = Strangers(tmp_path, 16)
     with Live([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
         strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
-        walk_all(tool)
+        tool.drain()
         result = tool.end().ok()
     events = re.findall(rf'^\{{"time":(\d+)\.(\d+),"comm":"({NAME}\d+)"(.*)$', result.out, re.M)
     times = [int(seconds) * 10**9 + int(ns) for seconds, ns, _, _ in events]
@@ -283,6 +275,7 @@ def test_the_ring_keeps_no_bytes(tmp_path):
     strangers = Strangers(tmp_path, 5)
     with Live([*DWARF, "--debug", "-f", PRIORITY]) as tool:
         strangers.run("priority", 100, 0)
-        tool.wait_idle()
+        for _ in range(2):  # hits are walked, then their places cleared
+            tool.drain()
         assert [any(contents) for contents in maps_of(tool)].count(False) == 1
         assert deferred(tool.end().ok())[0] > 0

@@ -21,9 +21,10 @@ from pathlib import Path
 import pytest
 from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, with_mounts
 from names import run
+from processes import children
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, WAITING_PARSER, Live, Tool, chains, check_refused, preloaded
-from tool import read_folded, stackcount, trace, unread, wait_for_file, wait_idle, wait_until_asking
-from tool import workload_path
+from tool import read_folded, stackcount, trace, unread, wait_for_file, wait_until, wait_until_full
+from tool import wait_until_taken, workload_path
 
 FAILED, USAGE = 1, 2
 CALLS = workload_path("calls")
@@ -371,21 +372,12 @@ def test_standard_error_that_is_closed_costs_no_report():
     assert done.returncode == 0 and done.stdout.endswith(b"Detaching...\n"), done
 
 
-def wait_until_full(process, read_end):
-    """Until something is in the pipe, and the run waits for more room there."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    wait_idle(process.pid)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     """The first asks for the last report, for which there is no reader; then the second ends."""
     with unread("-s", "-v", "-i", "0.02", "t:sched:sched_switch") as (process, read_end):
-        wait_until_full(process, read_end)
+        wait_until_full(process.pid)
         deadline = time.monotonic() + PATIENCE_S
         while process.poll() is None:  # two that come before it looks are one
             assert time.monotonic() < deadline
@@ -403,9 +395,9 @@ def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
         while b"Hit Ctrl-C" not in process.stderr.readline():
             assert process.poll() is None
         expected = work.run()
-        wait_until_full(process, read_end)
+        wait_until_full(process.pid)
         process.send_signal(signal.SIGINT)
-        wait_idle(process.pid)
+        wait_until_taken(process.pid)
         out = read_end.read()
         assert process.wait(PATIENCE_S) == 0
     assert sum(count for _, count in read_folded(out.decode())) == sum(expected.values())
@@ -483,7 +475,8 @@ def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_pat
     args = ["--unwind", "dwarf", "-U", "-f", GETPPID, "--", tmp_path / "endless", "--quiet", "getppid", "1", "0"]
     with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
         tool.wait_for_header()
-        wait_until_asking(tool.pid)
+        wait_for_file(tmp_path / "waits")
+        wait_until(lambda: "endless" in children(tool.pid), "the command does not begin")
         tool.send(signal.SIGINT)
         result = tool.wait().ok()
     assert "Tracing 1 functions" in result.err and "endless' " in result.err, result

@@ -115,7 +115,7 @@ def test_a_map_that_grows(jit):
     work = jit("=0:first", "@0:10", ",", "=1:second", "@1:20", "=2:third", "@2:30")
     with Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("paused")
-        tool.wait_looked()
+        tool.drain()
         work.go()
         expected = work.finish()
         result = tool.end().ok()
@@ -140,7 +140,7 @@ def work_with_looks(tool, work):
     work.go()
     for _ in range(REPLACED.count(",")):
         work.wait_for("paused")
-        tool.wait_looked()
+        tool.drain()
         work.go()
     return work.finish()
 
@@ -163,7 +163,7 @@ def test_what_was_named_in_an_interval_stays_so(jit):
         work.go().wait_for("paused")
         tool.wait_for_sum(rb"first (\d+)$", 10)
         work.go().wait_for("paused")
-        tool.wait_looked()
+        tool.drain()
         work.go()
         expected = work.finish()
         result = tool.end().ok()
@@ -200,7 +200,7 @@ def test_a_container(tmp_path, where):
             with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")):
                 with Live(["-U", "-f", GETPPID], wrap=enter) as tool:
                     expected = work.run()
-                    tool.wait_looked()
+                    tool.drain()
                     work.close()
                     result = tool.end().ok()
     found = {known: n for known, n in chains(result).items() if known.endswith((own, "wrong"))}
@@ -238,7 +238,7 @@ def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     work = workload("jit", "@0:10", ",", "@1:5")
     with map_at(f"/tmp/perf-{work.pid}.map", make), Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("paused")
-        tool.wait_looked()
+        tool.drain()
         work.go()
         work.finish()
         result = tool.end().ok()
@@ -297,7 +297,7 @@ def test_node(tmp_path):
     options = ["--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining"]
     with Tool(["-f", "c:getegid", "--", "node", *options, program], stdin=subprocess.PIPE, cwd=tmp_path) as tool:
         tool.wait_for("stderr", rb"^ready$")
-        tool.wait_looked()
+        tool.drain()
         tool.process.stdin.write(b"\n")
         tool.process.stdin.close()
         result = tool.wait().ok()

@@ -82,13 +82,8 @@ def trace_copies(program, folder, limit, n, others=0):
     copies = folder / f"p{os.getpid()}x"
     with Live(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
         run_shell(COPIES, program, copies, n)
-        deadline = time.monotonic() + PATIENCE_S
-        is_kept = False
-        while not is_kept:
-            assert time.monotonic() < deadline, tool.so_far()
-            tool.wait_looked()
-            tool.wait_idle()
-            is_kept = has_open(tool.process.pid, f"{copies}{n}")
+        tool.drain()
+        assert has_open(tool.process.pid, f"{copies}{n}"), tool.so_far()
         run_shell(f"for i in $(seq {others}); do cp /bin/true $1/t$i; $1/t$i; done", folder)
         for i in range(n):
             Path(f"{copies}{i + 1}").unlink()
@@ -577,7 +572,7 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
     with Live([*walk, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         if not is_late:
             work.go().wait_for("ended")
-            tool.wait_idle()
+            tool.drain()
         work.run()
         result = tool.end().ok()
     expected = {"work_thread;after;hit": 900}

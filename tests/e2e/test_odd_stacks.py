@@ -222,7 +222,7 @@ def test_a_library_in_the_place_of_another(workload):
     work = workload("swap-nofp", LATE, NEXT, 100, 0, "self")
     with Live([*DWARF, "-p", work.pid, GETPPID]) as tool:
         work.go().wait_for("swapped")
-        tool.wait_idle()
+        tool.drain()
         work.go()
         expected = work.finish()
         result = tool.end().ok()
@@ -241,7 +241,7 @@ def test_libraries_that_take_turns_at_one_place(workload, who):
     work = workload("swap-nofp", LATE, NEXT, 5, 1000, who)
     with live_snoop(*DWARF, "-p", work.pid, GETPPID) as tool:
         work.go().wait_for("swapped")
-        tool.wait_idle()
+        tool.drain()
         work.go()
         expected = work.finish()
         result = tool.end().ok()

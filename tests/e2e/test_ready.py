@@ -4,9 +4,10 @@
 import os
 import re
 import subprocess
+from contextlib import suppress
 
 import pytest
-from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, own_copy
+from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, chains, own_copy, read_folded
 
 N = 300
 USAGE = 2
@@ -101,6 +102,56 @@ def test_what_runs_then_has_its_tables(workload, tmp_path):
         result = tool.end().ok()
     (stack,) = [line for line in result.out.splitlines() if line.startswith(f"{own.name};")]
     assert stack.startswith(f"{own.name};_start;__libc_start_main;") and stack.endswith("hit 1"), result
+
+
+def test_an_answer_says_that_all_events_are_printed(workload):
+    work = workload("syscalls", "getppid", N, 0)
+    with Tool(["-f", "-K", "-p", work.pid, GETPPID], program=STACKSNOOP, reads_later=True) as tool:
+        tool.wait_live()
+        work.run()
+        tool.drain()
+        printed = os.read(tool.process.stdout.fileno(), 1 << 20)
+    assert printed.count(b"\n") == N, printed
+
+
+@pytest.mark.needs("unwinding")
+@pytest.mark.walk("dwarf")
+def test_an_answer_says_that_programs_have_tables(workload, tmp_path):
+    """A new one, whose file nobody has seen: from then on, its stacks are whole in the kernel."""
+    with Live(["-U", "-f", "--debug", "t:syscalls:sys_enter_getpriority"]) as tool:
+        work = workload(own_copy("syscalls-nofp", tmp_path), "priority", N, N)
+        tool.drain()
+        expected = work.run()
+        result = tool.end().ok()
+    assert chains(result) == expected and "deferred hits: 0 walked" in result.err, result
+
+
+def test_questions_are_answered_under_a_flood(workload):
+    """Each by one byte, though hits, programs and their mappings never stop."""
+    flood = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+    try:
+        for program in (STACKCOUNT, STACKSNOOP, FUNCCOUNT):
+            with Live(["t:raw_syscalls:sys_enter"], program=program) as tool:
+                for n in (1, 3):
+                    tool.parent.send(b"?" * n)
+                    for _ in range(n):
+                        tool.wait_for_line(PATIENCE_S)
+    finally:
+        flood.kill()
+        flood.wait()
+
+
+def test_a_parent_that_has_gone_or_reads_no_answers_harms_nothing(workload):
+    work = workload("syscalls", "getppid", N, 0)
+    with Live(["-f", "-p", work.pid, GETPPID]) as gone, Live(["-f", "-p", work.pid, GETPPID]) as silent:
+        gone.parent.close()
+        silent.parent.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                silent.parent.send(b"?" * 64)
+        work.run()
+        for tool in (gone, silent):
+            assert sum(n for _, n in read_folded(tool.end().ok().out)) == N
 
 
 def entries_of(*event):

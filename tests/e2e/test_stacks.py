@@ -109,7 +109,7 @@ def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
     with Live(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
         known.go().wait_for("loading")
         expected_many = many.run()
-        tool.wait_idle()
+        tool.drain()
         known.go()
         expected_known = known.finish()
         result = tool.end().ok()

@@ -12,7 +12,7 @@ import pytest
 from snoop import check_all, check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, read_text
 from snoop import snoop, trace
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, own_copy, read_folded, scaled, stacksnoop, unread
-from tool import user_chain, workload_path
+from tool import user_chain, wait_until, workload_path
 
 FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
 
@@ -370,6 +370,22 @@ def test_all_forms_say_the_same(workload):
         assert parts == [members.comm, *members.user[::-1], *members.kernel[::-1]]
 
 
+def wakeups(pid):
+    status = open(f"/proc/{pid}/status").read()
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
+
+
+def wait_asleep(tool):
+    """Until it does not read any more, which it does every 2 ms while events come."""
+
+    def is_asleep():
+        before = wakeups(tool.pid)
+        time.sleep(0.1)
+        return wakeups(tool.pid) - before < 10
+
+    wait_until(is_asleep, "it goes on reading")
+
+
 def test_events_are_seen_as_they_happen(workload):
     """Before the end, though standard output is a pipe; and again after a rest."""
     works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
@@ -377,13 +393,8 @@ def test_events_are_seen_as_they_happen(workload):
         for work in works:
             work.run()
             tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)
-            tool.wait_idle()
+            wait_asleep(tool)
         assert len(read_json(tool.end().ok().out)) == 6
-
-
-def wakeups(pid):
-    status = open(f"/proc/{pid}/status").read()
-    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
 
 
 @pytest.mark.thorough
@@ -392,7 +403,8 @@ def test_sleeps_while_nothing_happens(workload):
     with snoop("-K", "-f", "-p", work.pid, GETPPID) as tool:  # with -U it follows what all others do
         tool.wait_live()
         work.run()
-        tool.wait_idle()
+        tool.drain()
+        wait_asleep(tool)
         before, begin = wakeups(tool.pid), time.monotonic()
         time.sleep(2)
         assert wakeups(tool.pid) - before <= 10 * (time.monotonic() - begin)

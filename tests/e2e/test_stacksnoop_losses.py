@@ -11,7 +11,8 @@ from collections import Counter
 import pytest
 from distinct import stack_number
 from snoop import check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, trace
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_account, read_folded, scaled
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_account, read_folded, scaled, wait_until_full
+from tool import wait_until_taken
 
 
 def stacks_printed(out):
@@ -39,7 +40,7 @@ def trace_in_parts(works, *args):
     with live_snoop(*args, "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
         for work in works:
             work.run()
-            tool.wait_idle()
+            tool.drain()
         return tool.end()
 
 
@@ -71,11 +72,11 @@ def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(wor
     with live_snoop("-f", "-U", *end, "-p", pids, GETPPID, reads_later=True) as tool:
         expected = works[0].run()
         if by_signal:
-            tool.wait_idle()  # the pipe is full, and more waits
+            wait_until_full(tool.pid)  # and more waits
             tool.send(signal.SIGINT)
         else:
             time.sleep(2)
-        tool.wait_idle()
+        wait_until_taken(tool.pid)
         works[1].run()
         tool.read_now()
         result = tool.wait()
@@ -89,8 +90,9 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     with live_snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
         work.run()
         for _ in range(2):
-            tool.wait_idle()
+            wait_until_full(tool.pid)
             tool.send(signal.SIGINT)
+            wait_until_taken(tool.pid)
         tool.process.wait(PATIENCE_S)
         tool.read_now()
         result = tool.wait()
@@ -107,7 +109,7 @@ def test_what_a_signal_leaves_no_time_for_is_told(workload):
     read = b""
     with live_snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
         expected = work.run()
-        tool.wait_idle()  # the pipe is full, and more waits
+        wait_until_full(tool.pid)  # and more waits
         tool.send(signal.SIGINT)
         for _ in range(4):
             read += os.read(tool.process.stdout.fileno(), 1 << 16)
@@ -212,7 +214,7 @@ def test_memory_stays_within_its_bounds(workload):
     work = workload("distinct", 100_000, 1)
     with live_snoop("-U", "-f", "--max-memory", "16M", "-p", work.pid, GETPPID) as tool:
         work.run()
-        tool.wait_idle()
+        tool.drain()
         peak = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{tool.pid}/status").read())[1])
         result = tool.end()
     check_stacks(result, 100_000, 1)

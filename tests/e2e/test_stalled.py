@@ -74,7 +74,7 @@ def test_intervals_on_a_full_disk(distinct, tmp_path, small_disk):
         tool.wait_for("stderr", FULL)
         run_programs(tmp_path)
         subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
-        tool.wait_looked()
+        tool.drain()
         result = tool.end().ok()
     assert len(re.findall(FULL, result.stderr, re.M)) == 1, result.err
     check_programs(result, report.read_text())
@@ -122,7 +122,7 @@ def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, d
         stall(tool)
         for _ in range(20):
             with workload(str(program), "getppid", 100, 50) as one:
-                tool.wait_looked()
+                tool.drain()
                 expected = one.run()
         tool.read_now()
         result = tool.end().ok()

@@ -113,7 +113,6 @@ def test_a_process_that_was_there_before_is_known(workload, tmp_path):
     own = own_copy("syscalls-nofp", tmp_path)
     work = workload(own, "getppid", 1000, 500)
     with Live([*DWARF, "-U", "-P", "-f", GETPPID]) as tool:
-        tool.wait_idle()
         expected = work.run()
         result = tool.end().ok()
     check_own(result, chains(result, own.name), expected)

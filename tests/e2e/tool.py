@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -28,7 +29,7 @@ IN_GUEST = "STACKCOUNT_GUEST" in os.environ
 SCALE = float(os.environ.get("STACKCOUNT_SCALE", "1"))
 # How long to wait for an event that must come, on a busy machine.
 PATIENCE_S = 120
-DRAIN_S = 10  # where hits do not stop, it is never idle
+DRAIN_S = 10  # where nobody reads the output, it is never drained
 
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
@@ -62,32 +63,6 @@ class Unaccounted(AssertionError):
 
 class Crashed(AssertionError):
     """The tool was ended by a signal for which it is to blame, or a sanitizer has found something."""
-
-
-def _work(pid):
-    """(CPU time, is any at work or about to be) of its threads."""
-    times, is_busy = [], False
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError, ProcessLookupError):  # it ends
-            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
-            times.append((task.name, *fields[11:13]))
-            is_busy = is_busy or fields[0] != "S"
-    return sorted(times), is_busy
-
-
-def wait_idle(pid, timeout_s=PATIENCE_S):
-    """
-    Until every thread sleeps whenever it is looked at, and takes no CPU time, for longer than the
-    tools sleep between looks. A thread that waits for a CPU does not sleep.
-    """
-    deadline = time.monotonic() + timeout_s
-    before, n_equal = None, 0
-    while n_equal < 8:
-        assert time.monotonic() < deadline, f"not idle in {timeout_s} s"
-        now, is_busy = _work(pid)
-        n_equal = n_equal + 1 if now == before and not is_busy else 0
-        before = now
-        time.sleep(0.05)
 
 
 class Result:
@@ -177,29 +152,7 @@ int prctl(int option, ...)
 
 
 def wait_for_file(path):
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists():
-        assert time.monotonic() < deadline, f"no {path}"
-        time.sleep(0.01)
-
-
-def is_asking(pid):
-    """Does the tool's thread for tables wait for a helper? Otherwise it waits for a condition."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError):
-            if (task / "comm").read_text() == "unwind tables\n":
-                return (task / "syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
-    return False
-
-
-def wait_until_asking(pid):
-    """For longer than any helper takes that runs."""
-    deadline = time.monotonic() + PATIENCE_S
-    n = 0
-    while n < 25:
-        assert time.monotonic() < deadline, "no helper is asked for anything"
-        n = n + 1 if is_asking(pid) else 0
-        time.sleep(0.01)
+    wait_until(path.exists, f"no {path}")
 
 
 ended = []  # the results of the tools that a test has run
@@ -209,7 +162,7 @@ class Tool:
     """
     A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()
     With reads_later nobody reads its standard output until read_now(). By --ready-fd it says that it
-    counts, and that the tables of what runs are made.
+    counts, that the tables of what runs are made, and when all that was hit before is stored.
     """
 
     walk = ()  # how user stacks are walked where it is not said: @pytest.mark.walk("fp")
@@ -228,15 +181,15 @@ class Tool:
         popen.setdefault("stdin", subprocess.DEVNULL)
         self._is_ready = False
         self._sent = set()
-        self._ready, ready = os.pipe()
+        self.parent, ready = socket.socketpair()
         self.began = time.monotonic()
         try:
             self.process = subprocess.Popen(
-                [*wrap, program, "--ready-fd", str(ready), *self.args],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[ready], **popen
+                [*wrap, program, "--ready-fd", str(ready.fileno()), *self.args],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[ready.fileno()], **popen
             )
         finally:
-            os.close(ready)
+            ready.close()
         # Each reads a copy: what wraps the tool may outlive it, and the number of a closed one be given to another test's.
         self._readers = [
             threading.Thread(target=self._read, args=(name, os.dup(getattr(self.process, name).fileno())), daemon=True)
@@ -276,7 +229,7 @@ class Tool:
             reader.join(10)
         self.process.stdout.close()
         self.process.stderr.close()
-        os.close(self._ready)
+        self.parent.close()
 
     @property
     def pid(self):
@@ -320,11 +273,24 @@ class Tool:
             return self
         deadline = time.monotonic() + timeout_s
         self.wait_for_header(timeout_s)
-        said, _, _ = select.select([self._ready], [], [], max(deadline - time.monotonic(), 0))
-        assert said, f"not ready in {timeout_s} s: {self.so_far()!r}"
-        assert os.read(self._ready, 2) == b"\n", f"ended before it was ready: {self.so_far()!r}"
+        self.wait_for_line(max(deadline - time.monotonic(), 0))
         self._is_ready = True
         return self
+
+    def wait_for_line(self, timeout_s):
+        """From --ready-fd: it is ready, or answers."""
+        self.parent.settimeout(timeout_s)
+        try:
+            said = self.parent.recv(1)
+        except OSError as error:  # TimeoutError, ConnectionResetError
+            said = error
+        assert said == b"\n", f"{said!r}: neither ready nor drained: {self.so_far()!r}"
+
+    def drain(self, timeout_s=PATIENCE_S):
+        """Until all that was hit, and all that processes did, before this call is stored; of stacksnoop: printed."""
+        self.wait_live(timeout_s)
+        self.parent.send(b"?")
+        self.wait_for_line(timeout_s)
 
     def wait_for_header(self, timeout_s=PATIENCE_S):
         """Wait until every probe is in place. It may still read running processes."""
@@ -335,20 +301,6 @@ class Tool:
             with self._seen:
                 self._seen.wait(0.02)
         return self
-
-    def wait_idle(self, timeout_s=PATIENCE_S):
-        """Wait until it has worked on all events so far."""
-        wait_idle(self.pid, timeout_s)
-
-    def wait_looked(self):
-        """Until it has gone round a few times, and so has looked at what was done before."""
-        path = Path(f"/proc/{self.pid}/status")
-        deadline = time.monotonic() + PATIENCE_S
-        seen = set()
-        while len(seen) < 5:
-            assert time.monotonic() < deadline, "it does not look after processes"
-            seen.add(re.search(r"^voluntary_ctxt_switches:\t(\d+)", path.read_text(), re.M)[1])
-            time.sleep(0.02)
 
     def n_perf_events(self):
         """That it holds open now; other descriptors come and go meanwhile."""
@@ -384,8 +336,8 @@ class Tool:
     def end(self, number=signal.SIGINT, timeout_s=PATIENCE_S):
         """A signal leaves stacksnoop a moment only, however much it has to print: so that comes first."""
         if self.name == "stacksnoop" and self.process.poll() is None:
-            with contextlib.suppress(AssertionError):
-                self.wait_idle(DRAIN_S)
+            with contextlib.suppress(AssertionError, OSError):
+                self.drain(DRAIN_S)
         self.send(number)
         return self.wait(timeout_s)
 
@@ -418,6 +370,22 @@ def stackcount(*args, timeout_s=PATIENCE_S, **popen):
 
 def stacksnoop(*args, **popen):
     return stackcount(*args, program=STACKSNOOP, **popen)
+
+
+def wait_until_full(pid):
+    """Until its standard output, a pipe, takes nothing more."""
+    with open(f"/proc/{pid}/fd/1", "wb", buffering=0) as pipe:
+        wait_until(lambda: not select.select([], [pipe], [], 0)[1], "the pipe is not full")
+
+
+def wait_until_taken(pid):
+    """Until the tool sleeps, and no signal waits for it: what it does at a signal is done."""
+
+    def is_so():
+        waiting = int(re.search(r"^ShdPnd:\t(\w+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1], 16)
+        return not waiting and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+
+    wait_until(is_so, "a signal is not taken")
 
 
 @contextlib.contextmanager
@@ -515,31 +483,10 @@ class Workload:
         self.process.stdout.close()
 
 
-def thread_names(pid):
-    """Of its threads that are alive."""
-    names = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError, ProcessLookupError):  # it ends: before open(), before read()
-            names.append((task / "comm").read_text().rstrip("\n"))
-    return names
-
-
-def large_maps(pid):
-    """Entries of the hash maps behind the first level, once each is in place."""
-    sizes = []
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with suppress(FileNotFoundError):  # closed meanwhile
-            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
-            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
-            sizes.append(int(found[1]) if found else 0)
-    is_settled = [name for name in thread_names(pid) if name != "unwind tables"] == ["stackcount"]
-    return [size for size in sizes if size > 100_000] if is_settled else []
-
-
 def wait_for_large_maps(tool):
-    deadline = time.monotonic() + PATIENCE_S
-    while len(large_maps(tool.pid)) < 3:
-        assert time.monotonic() < deadline, "the second level of the maps is not there"
+    """Until the threads that make the maps' second level have ended: as the main one, they have the tool's name."""
+    tasks = Path(f"/proc/{tool.pid}/task")
+    wait_until(lambda: [path.read_text() for path in tasks.glob("*/comm")].count(f"{tool.name}\n") == 1)
 
 
 def read_folded(text):
