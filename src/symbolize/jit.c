@@ -33,8 +33,7 @@
 #define MOST_MAPS 1024
 #define MOST_FILES 64
 #define MOST_READ_BYTES (1ULL << 30) /* in all, of a file that is written again and again */
-#define LOOK_NS 10000000             /* the least time between two looks at a file, */
-#define IDENTIFY_NS 250000000        /* and at the identity of a process */
+#define IDENTIFY_NS 250000000        /* the least time between two looks at a process's identity */
 
 struct jit_map {
 	struct program_run process;
@@ -582,20 +581,16 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 	}
 }
 
-uint64_t jit_look_again(struct jit *j)
+void jit_look_again(struct jit *j)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t earliest = UINT64_MAX;
 
 	for (size_t i = 0; i < j->n; i++) {
 		struct jit_map *g = j->maps[i];
 
-		if (!g->is_over && now - g->looked_at > LOOK_NS)
+		if (!g->is_over && now - g->looked_at > JIT_LOOK_NS)
 			look_at_perf_map(j, g);
-		if (!g->is_over && g->looked_at < earliest)
-			earliest = g->looked_at;
 	}
-	return earliest;
 }
 
 uint32_t jit_take_changed(struct jit *j)

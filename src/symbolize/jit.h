@@ -41,11 +41,9 @@ uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time);
 /* The program of process @tgid ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);
 
-/*
- * Look at the maps of live processes, unless the last look was a moment ago. Returns the time of
- * the earliest of their last looks; UINT64_MAX: there is no such map.
- */
-uint64_t jit_look_again(struct jit *j);
+/* Look at the maps of live processes whose last look was JIT_LOOK_NS ago. */
+#define JIT_LOOK_NS 10000000
+void jit_look_again(struct jit *j);
 
 /* A process in which one function has replaced another since the last call; 0: none (any more). */
 uint32_t jit_take_changed(struct jit *j);

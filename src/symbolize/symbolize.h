@@ -82,9 +82,9 @@ struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*
  * Look at each perf map, unless the last look was a moment ago. No event reports that a map has
- * grown. Returns the time of the earliest of their last looks; UINT64_MAX: there is no map.
+ * grown.
  */
-uint64_t symbolizer_look_again(struct symbolizer *s);
+void symbolizer_look_again(struct symbolizer *s);
 
 /*
  * A process in which other code has come to known addresses, so that the caller should begin

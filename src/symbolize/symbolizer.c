@@ -144,9 +144,9 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	return news;
 }
 
-uint64_t symbolizer_look_again(struct symbolizer *s)
+void symbolizer_look_again(struct symbolizer *s)
 {
-	return jit_look_again(s->jit);
+	jit_look_again(s->jit);
 }
 
 uint32_t symbolizer_take_changed(struct symbolizer *s)

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "processes/sideband.h"
+#include "symbolize/jit.h"
 #include "tool/limits.h"
 #include "tool/run.h"
 
@@ -23,7 +24,7 @@ struct follower {
 	bool is_asked;            /* to look at all once more, behind this look */
 	uint64_t look_began;      /* ns: begin of the look at all that goes on, */
 	uint64_t looked;          /* and of the last one that is complete */
-	uint64_t looked_at_maps;  /* ns: no perf map was looked at earlier for the last time */
+	uint64_t read_at;         /* ns: the last reading of records, with a look at perf maps */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
 	uint64_t late_due;        /* ns: when to read a late list again */
 	uint64_t n_lost;          /* records, not in a warning yet */
@@ -156,7 +157,8 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	f->looked_at_maps = symbolizer_look_again(symbolizer_of(f));
+	f->read_at = clock_ns(CLOCK_MONOTONIC);
+	symbolizer_look_again(symbolizer_of(f));
 	while ((tgid = symbolizer_take_changed(symbolizer_of(f))) != 0)
 		begin_life(f, tgid);
 }
@@ -173,7 +175,7 @@ void follower_look_again(struct follower *f)
 
 bool follower_has_looked(const struct follower *f, uint64_t since)
 {
-	return sideband_until(f->sideband) >= since && f->looked_at_maps >= since &&
+	return sideband_until(f->sideband) >= since && f->read_at > since + JIT_LOOK_NS &&
 	       (!f->proc || f->looked >= since);
 }
 

@@ -17,7 +17,7 @@ from processes import WARDEN, few_files, helpers
 from snoop import live_snoop, read_json
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, chains, check_account, check_own, check_refused, ending
-from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, wait_until, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -82,8 +82,7 @@ def trace_copies(program, folder, limit, n, others=0):
     copies = folder / f"p{os.getpid()}x"
     with Live(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
         run_shell(COPIES, program, copies, n)
-        tool.drain()
-        assert has_open(tool.process.pid, f"{copies}{n}"), tool.so_far()
+        wait_until(lambda: tool.drain() or has_open(tool.process.pid, f"{copies}{n}"), tool.so_far)
         run_shell(f"for i in $(seq {others}); do cp /bin/true $1/t$i; $1/t$i; done", folder)
         for i in range(n):
             Path(f"{copies}{i + 1}").unlink()
