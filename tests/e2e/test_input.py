@@ -5,7 +5,6 @@ status, nothing on standard output, nothing left behind."""
 import contextlib
 import ctypes
 import errno
-import fcntl
 import os
 import re
 import resource
@@ -13,7 +12,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import termios
 import time
 from fnmatch import fnmatchcase
 from pathlib import Path
