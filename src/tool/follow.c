@@ -21,9 +21,6 @@ struct follower {
 	struct run *run;
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: follower_look() has seen all processes */
-	bool is_asked;            /* to look at all once more, behind this look */
-	uint64_t look_began;      /* ns: begin of the look at all that goes on, */
-	uint64_t looked;          /* and of the last one that is complete */
 	uint64_t read_at;         /* ns: the last reading of records, with a look at perf maps */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
 	uint64_t late_due;        /* ns: when to read a late list again */
@@ -165,18 +162,15 @@ void follower_read(struct follower *f, uint64_t until)
 
 void follower_look_again(struct follower *f)
 {
-	if (f->proc) {
-		f->is_asked = true; /* not from the beginning: losses may go on */
-		return;
-	}
-	f->proc = opendir("/proc");
-	f->look_began = clock_ns(CLOCK_MONOTONIC);
+	if (f->proc)
+		rewinddir(f->proc);
+	else
+		f->proc = opendir("/proc");
 }
 
 bool follower_has_looked(const struct follower *f, uint64_t since)
 {
-	return sideband_until(f->sideband) >= since && f->read_at > since + JIT_LOOK_NS &&
-	       (!f->proc || f->looked >= since);
+	return sideband_until(f->sideband) >= since && f->read_at > since + JIT_LOOK_NS;
 }
 
 void follower_drop(struct follower *f, size_t n_notices)
@@ -214,10 +208,6 @@ bool follower_look(struct follower *f)
 		if (!entry) {
 			(void)closedir(f->proc);
 			f->proc = NULL;
-			f->looked = f->look_began;
-			if (f->is_asked)
-				follower_look_again(f);
-			f->is_asked = false;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
 			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}

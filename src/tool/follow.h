@@ -56,7 +56,7 @@ void follower_look_again(struct follower *f);
 
 /*
  * Are all records from before @since (ns of CLOCK_MONOTONIC) handled, and has the follower looked
- * at perf maps since, and at the processes that these records ask for?
+ * at perf maps since?
  */
 bool follower_has_looked(const struct follower *f, uint64_t since);
 

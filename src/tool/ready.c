@@ -76,7 +76,7 @@ static void read_questions(struct ready *ready, struct waiter *w)
 		ready->n_next += (size_t)got;
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
 		waiter_leave(w, (int)ready->fd);
-		ready->is_socket = false;
+		ready->is_left = true;
 	}
 }
 
@@ -121,9 +121,8 @@ bool ready_answer(struct run *r)
 
 	if (!ready->is_socket)
 		return false;
-	if (ready->is_pending && r->processes)
-		(void)follower_look(r->processes); /* which may call run_serve(), and so us */
-	read_questions(ready, &r->waiter);
+	if (!ready->is_left)
+		read_questions(ready, &r->waiter);
 	if (!ready->is_pending)
 		return ready->is_pending = begin_answer(r);
 	if (!is_all_stored(r))

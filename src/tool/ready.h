@@ -20,7 +20,8 @@ struct ready {
 	uint64_t fd; /* 0: the option was not given */
 	bool is_asked;
 	bool is_told;     /* the line is written; atomic, as @n */
-	bool is_socket;   /* the parent may ask */
+	bool is_socket;   /* the parent may ask, */
+	bool is_left;     /* and asks no more */
 	bool is_pending;  /* @n questions wait for the main thread, not yet for the unwinder */
 	size_t n, n_next; /* questions to answer at once, and those behind them */
 	uint64_t since;   /* ns: when the @n were there */

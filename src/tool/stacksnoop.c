@@ -492,8 +492,10 @@ static int open_stream(struct run *r, struct error *e)
 
 static int stacksnoop_start(struct run *r, struct error *e)
 {
+	struct stacksnoop *t = r->own;
+
 	(void)e;
-	stream_start(((struct stacksnoop *)r->own)->stream);
+	stream_start(t->stream);
 	return 0;
 }
 
@@ -510,12 +512,16 @@ static int stacksnoop_put_header(struct run *r, struct error *e)
 
 static int stacksnoop_patience_ms(const struct run *r)
 {
-	return ((const struct stacksnoop *)r->own)->is_awake ? READ_MS : -1;
+	const struct stacksnoop *t = r->own;
+
+	return t->is_awake ? READ_MS : -1;
 }
 
 static struct symbolizer *stacksnoop_names(const struct run *r)
 {
-	return ((const struct stacksnoop *)r->own)->symbolizer;
+	const struct stacksnoop *t = r->own;
+
+	return t->symbolizer;
 }
 
 static void stacksnoop_on_notice(struct run *r, const struct notice *notice)
@@ -548,7 +554,9 @@ static bool stacksnoop_has_printed(const struct run *r, uint64_t until)
 
 static int stacksnoop_stop(struct run *r, struct error *e)
 {
-	return stream_stop(((struct stacksnoop *)r->own)->stream, e);
+	struct stacksnoop *t = r->own;
+
+	return stream_stop(t->stream, e);
 }
 
 static int stacksnoop_report(struct run *r, struct error *e)
