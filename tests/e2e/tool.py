@@ -379,11 +379,11 @@ def wait_until_full(pid):
 
 
 def wait_until_taken(pid):
-    """Until the tool sleeps, and no signal waits for it: what it does at a signal is done."""
+    """Until the tool sleeps or has ended, and no signal waits for it: what it does at a signal is done."""
 
     def is_so():
         waiting = int(re.search(r"^ShdPnd:\t(\w+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1], 16)
-        return not waiting and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+        return not waiting and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "SZ"
 
     wait_until(is_so, "a signal is not taken")
 
