@@ -449,6 +449,7 @@ def test_odd_names_on_a_terminal(grounds, options, args):
 # --- too many of anything ---
 
 
+@pytest.mark.thorough
 def test_thousands_of_processes(grounds):
     n = 3000
     work = grounds.stranger("crowd", n).place()

@@ -54,7 +54,8 @@ def test_what_is_no_frame_pointer_is_not_followed():
 
 # --- programs that know their own chains ---
 
-BUILDS = [(number, option) for number in (0, 1) for option in ("-O1", "-O2", "-Os")]
+BUILDS = [pytest.param(number, option, marks=() if option == "-O2" else pytest.mark.thorough)
+          for number in (0, 1) for option in ("-O1", "-O2", "-Os")]
 
 
 def read_truth(out):

@@ -63,6 +63,7 @@ def test_bash_offers_the_options_of_the_help(name):
     assert set(words) == words_of(help_rows(name))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_bash_offers_nothing_odd_as_a_value(name):
     choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf", "--kernel-unwind": "helper",

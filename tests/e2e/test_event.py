@@ -137,7 +137,7 @@ def test_a_path_that_no_definition_can_hold(name, tmp_path):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGKILL])
 def test_no_definition_is_left_and_no_other_is_touched(number, others):
     with Tool([*MANY, "c:str*"]) as tool:
         tool.wait_live(PATIENCE_MANY_S)

@@ -239,6 +239,7 @@ def test_10000_functions_are_one_program(tmp_path):
     assert "program on_uprobe:" not in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("path of its own")
 def test_intervals_of_user_functions_add_up(workload):
     n = scaled(100_000)

@@ -24,7 +24,7 @@ PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 40
 SECCOMP, LANDLOCK = 1, 2
 
 
-@pytest.fixture(params=["helpers", pytest.param("helpers-static", marks=pytest.mark.needs("machine"))])
+@pytest.fixture(params=["helpers", pytest.param("helpers-static", marks=[pytest.mark.needs("machine"), pytest.mark.thorough])])
 def program(request):
     return workload_path(request.param)
 

@@ -230,6 +230,7 @@ def alone(program, *args):
         yield tool
 
 
+@pytest.mark.thorough
 def test_without_threads_all_is_counted(public_copy, workload, sysctl):
     """Maps have their second level, too, which threads make otherwise."""
     sysctl("kernel.perf_event_paranoid", 2)

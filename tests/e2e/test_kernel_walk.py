@@ -62,14 +62,13 @@ def do_all(tmp_path):
 
 # Each kernel has tables of its own: from system calls, switches and interrupts, each walks by them. Other code has
 # rows like theirs, so one kernel's are enough.
-GROUPS = [*(pytest.param(group, marks=pytest.mark.core) for group in ("syscalls", "sched")), "irq_vectors"]
-GROUPS += [pytest.param("block ext4", marks=newest)]
+GROUPS = [pytest.param(group, marks=pytest.mark.core) for group in ("syscalls", "sched")]
+GROUPS += [pytest.param("irq_vectors", marks=pytest.mark.needs("path of its own")), pytest.param("block ext4", marks=newest)]
 GROUPS += [pytest.param(group, marks=pytest.mark.needs("machine"))
            for group in ("irq", "exceptions", "net", "kmem", "timer", "task", "signal", "workqueue", "rcu")]
 
 
 @pytest.mark.thorough
-@pytest.mark.core
 @pytest.mark.parametrize("group", GROUPS)
 def test_tracepoints(group, tmp_path):
     events = [f"t:{name}:*" for name in group.split() if has_group(name)]

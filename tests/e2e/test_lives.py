@@ -159,6 +159,7 @@ def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
         assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobes")
 def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
     own = own_copy("calls", tmp_path)

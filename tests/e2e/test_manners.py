@@ -39,7 +39,7 @@ def test_perf_events_of_others_at_a_tracepoint_go_on(program):
 
 
 @pytest.mark.walk("fp")
-@pytest.mark.parametrize("tracepoint", ["task/task_newtask", "sched/sched_process_fork"])
+@pytest.mark.parametrize("tracepoint", ["task/task_newtask", pytest.param("sched/sched_process_fork", marks=pytest.mark.thorough)])
 def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
     with Samples(tracepoint) as samples, Live(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
         before = samples.n()

@@ -63,7 +63,7 @@ NEEDS = {  # of backends
     "uprobe": "uprobe.multi", "uprobe.event": "uprobe events",  # where there is no uprobe.multi, the single one is the best
 }
 # What a kernel can break: stackcount's programs by each backend, and where another tool has programs of its own.
-CORE = {"stacksnoop": ("tracepoint", "user function"), "funccount": ("kernel function", "user function")}
+CORE = {"stacksnoop": ("tracepoint", "user function"), "funccount": ("kernel function",)}
 
 
 def rows():
@@ -73,7 +73,7 @@ def rows():
                 if (tool, backend) == ("funccount", "uprobe.event"):
                     continue  # it does not tell functions apart
                 is_best = backend == next(iter(event.backends))
-                is_core = is_best and name in CORE[tool] if tool in CORE else is_best or name != "USDT"
+                is_core = is_best and name in CORE[tool] if tool in CORE else is_best or name not in ("USDT", "user return")
                 marks = [pytest.mark.core if is_core else pytest.mark.needs("path of its own")]
                 marks.append(pytest.mark.needs(*event.needs, *filter(None, [NEEDS.get(backend)])))
                 yield pytest.param(tool, name, backend, marks=marks, id="-".join(filter(None, (tool, name.replace(" ", "_"), backend))))
@@ -131,7 +131,7 @@ def test_programs_of_other_kinds(workload, program):
 
 
 @pytest.mark.needs("undisturbed maps")
-@pytest.mark.parametrize("tool", [pytest.param("stackcount", marks=pytest.mark.core), "funccount"])
+@pytest.mark.parametrize("tool", [pytest.param("stackcount", marks=pytest.mark.core), pytest.param("funccount", marks=pytest.mark.thorough)])
 def test_intervals_of_millions_of_hits_add_up(workload, tool):
     """No hit twice and none between, while maps are swapped under full load on both CPUs."""
     n = scaled(750_000)

@@ -35,7 +35,7 @@ def counted(result, *functions):
 
 
 @pytest.mark.needs("path of its own", "unwinding")
-@pytest.mark.parametrize("program", ["samples", "samples-nofp"])
+@pytest.mark.parametrize("program", [pytest.param("samples", marks=pytest.mark.thorough), "samples-nofp"])
 def test_each_page_fault_is_counted(workload, program):
     n = scaled(20_000)
     work = workload(program, n, 0, 0, 0, cpus=[0, 1])
@@ -80,7 +80,7 @@ def test_each_switch_is_counted(workload):
 
 
 @pytest.mark.needs("path of its own", "unwinding")
-@pytest.mark.parametrize("program", ["samples", "samples-nofp"])
+@pytest.mark.parametrize("program", [pytest.param("samples", marks=pytest.mark.thorough), "samples-nofp"])
 def test_cpu_time_is_sampled(workload, program):
     """A sample is due so often in a second of CPU time, and is there or told as lost. Each stack is whole."""
     ms = 1500
@@ -121,7 +121,6 @@ def test_samples_in_the_kernel_have_both_stacks(workload, how):
 
 
 @pytest.mark.thorough
-@pytest.mark.core
 @pytest.mark.parametrize(
     "events", [["--frequency", "500", "e:cpu-clock"], pytest.param(["e:context-switches", "e:page-faults"], marks=pytest.mark.core)], ids=" ".join
 )

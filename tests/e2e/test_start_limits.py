@@ -100,9 +100,10 @@ def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_proce
     assert re.search(f"over/program: {ASIDE}", result.err)
 
 
-@pytest.mark.core
 @pytest.mark.needs("path of its own", "uprobes")
-@pytest.mark.parametrize("without", [[], ["uprobe.multi"], ["uprobe.multi", "uprobe.event"]], ids=["any", "events", "single"])
+@pytest.mark.parametrize(
+    "without", [pytest.param([], marks=pytest.mark.core), ["uprobe.multi"], ["uprobe.multi", "uprobe.event"]], ids=["any", "events", "single"]
+)
 def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, without):
     """It may put another file there. Of a file that we have, too, and that is root's alone, the main process does."""
     options = [option for name in without for option in ("--without", name)]

@@ -141,6 +141,7 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known(tmp_path):
     assert len(since) > n - result.lost and all(since), result
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("mappings where interrupts are off", "path of its own")
 def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     """Though the kernel tells one mapping only there. The files are known by processes that run before."""

@@ -446,7 +446,7 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 
 TEST_WITH_PAST(files_that_no_process_has_any_more_are_forgotten)
 {
-	const uint32_t n = 20000;
+	const uint32_t n = 10000;
 
 	exec_at(p, 1, PID - 1, "shell");
 	map_at(p, 2, PID - 1, 0x1000, FILE_A);
@@ -690,7 +690,7 @@ TEST_WITH_PAST(each_build_of_one_file_takes_as_long)
 	uint64_t first = UINT64_MAX, last = UINT64_MAX, begin = 0;
 
 	exec_at(p, 1, PID, "program");
-	for (uint32_t i = 1; i <= 40000; i++) {
+	for (uint32_t i = 1; i <= 20000; i++) {
 		event.time = 10 + i;
 		memcpy(build_id, &i, sizeof(i));
 		if (i % 1000 == 1)
@@ -698,10 +698,10 @@ TEST_WITH_PAST(each_build_of_one_file_takes_as_long)
 		(void)processes_event(p->processes, &event);
 		if (i % 1000 == 0 && i <= WORK_TIMES * 1000)
 			first = work_least(begin, first);
-		else if (i % 1000 == 0 && i > 40000 - WORK_TIMES * 1000)
+		else if (i % 1000 == 0 && i > 20000 - WORK_TIMES * 1000)
 			last = work_least(begin, last);
 	}
-	/* To go through all builds each time takes 40 times as long. */
+	/* To go through all builds each time takes 20 times as long. */
 	assert_in_range(last, 0, 8 * first);
 	assert_string_equal(module_at(p, PID, 0x1000, 0), "a");
 }
@@ -713,7 +713,7 @@ TEST_WITH_PAST(paths_take_bounded_memory)
 
 	memset(path + 6, 'a', sizeof(path) - 7);
 	exec_at(p, 1, PID, "program");
-	for (uint64_t i = 1; i <= 12000; i++) {
+	for (uint64_t i = 1; i <= 8000; i++) {
 		m.start = 0x10000 * i;
 		m.end = m.start + 0x1000;
 		m.inode = 100 + i;
@@ -721,8 +721,8 @@ TEST_WITH_PAST(paths_take_bounded_memory)
 		assert_in_range(images_held_bytes(p->images), 0, MOST_BYTES);
 		assert_in_range(images_count(p->images), 1, 20000);
 	}
-	assert_in_range(processes_forgotten(p->processes).mappings, 6000, 11999);
-	assert_int_equal(module_at(p, PID, 0x10000 * 12000, 0)[0], 'a');
+	assert_in_range(processes_forgotten(p->processes).mappings, 1000, 7999);
+	assert_int_equal(module_at(p, PID, 0x10000 * 8000, 0)[0], 'a');
 	assert_string_equal(module_at(p, PID, 0x10000, 0), "");
 }
 
