@@ -180,16 +180,6 @@ struct arch_operand {
 /* Parse an operand as the assembler has it. False: it has no such form. */
 bool arch_parse_operand(const char *text, struct arch_operand *ret);
 
-/* --- The CPU's breakpoints, of a thread that is stopped by ptrace(2) --- */
-
-uint64_t arch_pc_of(pid_t pid);
-
-/*
- * Replace the thread's breakpoints by the first @n of @places. They write nothing into the program,
- * where there may be probes. False: not even the first could be set.
- */
-bool arch_set_breakpoints(pid_t pid, const uint64_t *places, size_t n);
-
 /* --- Unwinding --- */
 
 /* The rule that expresses @row; UNWIND_UNFIT with the reason if none can. */

@@ -102,6 +102,40 @@ static struct slice bytes_from(const struct image *im, uint64_t vaddr)
 	return (struct slice){ im->data + s->offset + skip, s->file_bytes - skip };
 }
 
+/* Call @visit with the strings of the entries that have @tag. */
+static void each_string_of(const struct image *im, struct slice strings, uint64_t tag,
+			   enum image_need what, image_need_visit *visit, void *context)
+{
+	const size_t word = im->is_64_bit ? 8 : 4;
+	const size_t n = im->dynamic.size / (2 * word);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at = im->dynamic.data + 2 * word * i;
+		const uint64_t has = dynamic_word_at(at, word);
+		const uint64_t offset = dynamic_word_at(at + word, word);
+
+		if (has == DT_NULL)
+			break;
+		if (has == tag && offset < strings.size &&
+		    memchr(strings.data + offset, '\0', strings.size - offset))
+			visit(context, what, (const char *)strings.data + offset);
+	}
+}
+
+void image_each_need(const struct image *im, image_need_visit *visit, void *context)
+{
+	const struct places places = find_dynamic_places(im);
+	struct slice strings = bytes_from(im, places.strings);
+
+	if (strings.size > places.strings_size)
+		strings.size = places.strings_size;
+	if (im->linker.size && im->linker.data[im->linker.size - 1] == '\0')
+		visit(context, NEED_LINKER, (const char *)im->linker.data);
+	each_string_of(im, strings, DT_RPATH, NEED_FOLDERS, visit, context);
+	each_string_of(im, strings, DT_RUNPATH, NEED_FOLDERS, visit, context);
+	each_string_of(im, strings, DT_NEEDED, NEED_LIBRARY, visit, context);
+}
+
 /* The table: u32 n_buckets, n_chains. There is a chain entry for each symbol. */
 static uint64_t count_by_hash(struct slice table)
 {

@@ -88,6 +88,8 @@ static void add_other_segment(struct image *im, const GElf_Phdr *h)
 		im->notes[im->n_notes++] = bytes;
 	else if (h->p_type == PT_DYNAMIC)
 		im->dynamic = bytes;
+	else if (h->p_type == PT_INTERP)
+		im->linker = bytes;
 	else if (h->p_type == PT_GNU_EH_FRAME)
 		im->frame_header = (struct segment){ h->p_offset, h->p_vaddr, h->p_filesz, false };
 }

@@ -99,6 +99,17 @@ typedef int image_usdt_visit(void *context, const struct image_usdt *probe);
 must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context,
 			       struct error *e);
 
+/* What a dynamic linker reads of a file to find the libraries that it needs. */
+enum image_need {
+	NEED_LINKER,  /* PT_INTERP: the path of the dynamic linker */
+	NEED_FOLDERS, /* DT_RUNPATH or DT_RPATH: folders, separated by ':' */
+	NEED_LIBRARY, /* DT_NEEDED: a library's name or path */
+};
+typedef void image_need_visit(void *context, enum image_need what, const char *text);
+
+/* Call @visit for all of these, in this order. Texts are lent by the image. */
+void image_each_need(const struct image *im, image_need_visit *visit, void *context);
+
 /* The entry point in the file's header, as linked. For a library it may be any number. */
 uint64_t image_entry(const struct image *im);
 

@@ -76,6 +76,7 @@ struct image {
 	struct segment frame_header; /* PT_GNU_EH_FRAME; no bytes if there is none */
 	struct section frames[2];    /* .eh_frame_hdr, .eh_frame by that, if not in sections */
 	struct slice dynamic;        /* PT_DYNAMIC; empty if there is none */
+	struct slice linker;         /* PT_INTERP; empty if there is none */
 	struct symbol_index *index;  /* NULL until the first look-up */
 	struct lines *lines;         /* NULL until the first question about source lines */
 	struct plt *plt;             /* NULL until the first look-up of an address in a PLT */

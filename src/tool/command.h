@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "tool/breakpoints_aside.h"
+#include "tool/command_files.h"
 
 struct command {
 	pid_t pid;   /* 0: none */
@@ -19,58 +19,30 @@ struct command {
 	int pidfd;   /* readable once it has ended; -1: no pidfds (before Linux 5.3) */
 	int status;  /* of waitpid(2) */
 	const char *name;
-	char *shown;     /* the name, escaped */
-	bool is_stopped; /* traced, and stopped before the program's own code */
-	bool is_killed;  /* we ended it before its program began */
-	struct breakpoints_aside breakpoints;
-	int signal; /* to send when it is let go; 0: none */
+	char *shown;    /* the name, escaped */
+	bool is_killed; /* we ended it before its program began */
+	struct command_files files;
 };
 
-#define COMMAND_NONE                                                                           \
-	{                                                                                      \
-		.gate = -1, .trouble = -1, .pidfd = -1, .breakpoints = BREAKPOINTS_ASIDE_NONE, \
+#define COMMAND_NONE                                                                 \
+	{                                                                            \
+		.gate = -1, .trouble = -1, .pidfd = -1, .files = COMMAND_FILES_NONE, \
 	}
 
 /*
- * The run's part while its command starts. The command may hang in a file system that does not
- * answer.
+ * Check that the program exists, and fork the command. It waits before its exec. @reads_libraries:
+ * command_files_finish() will follow. Errors: no such program on PATH; fork.
  */
-struct command_watch {
-	void (*look)(void *context);      /* libraries may be mapped that have not run yet */
-	bool (*is_enough)(void *context); /* must the run end? Asked while we wait */
-	void *context;
-	uint32_t *helper; /* lent: holds the PID of a process of ours while it runs */
-};
-
-/*
- * Check that the program exists, and fork the command. It waits before its exec. @stops_at_entry:
- * command_run_to_entry() will follow. Errors: no such program on PATH; fork.
- */
-must_check int command_hold(char *const *argv, bool stops_at_entry, struct command *ret,
+must_check int command_hold(char *const *argv, bool reads_libraries, struct command *ret,
 			    struct error *e);
 
 /*
- * Wait for the process that finds breakpoints. Call it before counting begins, so that its start
- * causes no hits.
- */
-void command_get_ready(struct command *c);
-
-/*
- * Let the command exec, and stop it at its first instruction. Its program is mapped then, so we can
- * read its mappings however short it lives. If @w says that the run must end, the command has one
+ * Let the command exec, and wait until it has. It may hang in a file system that does not answer,
+ * so must_end(@context) is asked meanwhile. If that says that the run must end, the command has one
  * second more, and is then killed. Errors: exec failed; the command has ended then.
  */
-must_check int command_exec(struct command *c, const struct command_watch *w, struct error *e);
-
-/*
- * Call it after command_exec(). The dynamic linker runs, and maps all libraries that the program is
- * linked with. A few times at most, the command stops meanwhile, and we call w->look(). In the end
- * it is stopped at the program's own first instruction, or where something else stopped it.
- */
-void command_run_to_entry(struct command *c, const struct command_watch *w);
-
-/* Let it run. */
-void command_let_go(struct command *c);
+must_check int command_exec(struct command *c, bool (*must_end)(void *context), void *context,
+			    struct error *e);
 
 /* Has it ended? Fills in c->status. */
 bool command_has_ended(struct command *c);
@@ -80,5 +52,5 @@ bool command_has_ended(struct command *c);
  */
 void command_describe(const struct command *c, struct strbuf *to);
 
-/* Close all descriptors. A command that was never let go ends; one that runs goes on. */
+/* Close all descriptors. A command that has not begun ends; one that runs goes on. */
 void command_fini(struct command *c);

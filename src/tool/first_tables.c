@@ -56,30 +56,16 @@ static void wait_for_tables(struct run *r)
 			      "may be cut");
 }
 
-void first_tables_of_pids(struct run *r)
+void first_tables_make(struct run *r)
 {
+	const struct command_files *files = &r->command.files;
+
 	if (!r->unwinder)
 		return;
 	for (size_t i = 0; i < r->opt->pids.n; i++)
 		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
+	for (size_t i = 0; i < files->n; i++)
+		unwinder_file(r->unwinder, (uint32_t)r->command.pid, &files->files[i]);
+	unwinder_begin(r->unwinder);
 	wait_for_tables(r);
-}
-
-void first_tables_look(void *run)
-{
-	struct run *r = run;
-
-	if (!r->unwinder)
-		return;
-	run_walk(r, (uint32_t)r->command.pid, UNWINDER_NOW);
-	wait_for_tables(r);
-}
-
-void first_tables_of_command(struct run *r, const struct command_watch *watch)
-{
-	if (!r->unwinder)
-		return;
-	first_tables_look(r);
-	command_run_to_entry(&r->command, watch);
-	first_tables_look(r);
 }

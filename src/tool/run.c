@@ -286,7 +286,7 @@ static int finish_run(struct run *r, struct error *e)
 	return err;
 }
 
-/* Must the run end while the command's exec or dynamic linker hangs? */
+/* Must the run end while the command's exec hangs? */
 static bool must_run_end(void *context)
 {
 	struct run *r = context;
@@ -300,18 +300,14 @@ static int run_command(struct run *r, struct error *e)
 	struct notice notice = { .type = NOTICE_PROCESS,
 				 .tgid = (uint32_t)r->command.pid,
 				 .since = UINT64_MAX };
-	const struct command_watch watch = { .look = first_tables_look,
-					     .is_enough = must_run_end,
-					     .context = r,
-					     .helper = &object_state(r->object)->helper_tgid };
-	int err = command_exec(&r->command, &watch, e);
+	int err = command_exec(&r->command, must_run_end, r, e);
 
 	if (err)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
-	handle_notice(r, &notice);
-	first_tables_of_command(r, &watch);
-	command_let_go(&r->command);
+	handle_notice(r, &notice); /* reads its exec first */
+	run_walk(r, notice.tgid, UNWINDER_NOW);
+	run_has_mapped(r);
 	return 0;
 }
 
@@ -375,7 +371,8 @@ static int start_run(struct run *r, struct error *e)
 		err = r->tool->open(r, e);
 	if (err)
 		return err;
-	first_tables_of_pids(r);
+	command_files_finish(&r->command.files);
+	first_tables_make(r);
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
@@ -383,9 +380,7 @@ static int start_run(struct run *r, struct error *e)
 		err = ready_listen(&r->ready, &r->waiter, e);
 	if (err)
 		return err;
-	command_get_ready(&r->command);
-	if (!r->command.pid)
-		seal_run(r);
+	seal_run(r);
 	waiter_hold_signals();
 	err = r->tool->start(r, e);
 	r->is_counting = !err;
@@ -401,7 +396,6 @@ static int start_run(struct run *r, struct error *e)
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
-		seal_run(r); /* not earlier: run_command() uses ptrace(2) */
 	}
 	return err;
 }

@@ -98,24 +98,6 @@ bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *
 	return false;
 }
 
-/*
- * A command stops for its tables alone. When a thread goes on from a breakpoint, it hits the same
- * one again. A debugger removes the breakpoint for one step; tool/command.c does not do that yet.
- */
-bool arch_set_breakpoints(pid_t pid, const uint64_t *places, size_t n)
-{
-	(void)pid;
-	(void)places;
-	(void)n;
-	return false;
-}
-
-uint64_t arch_pc_of(pid_t pid)
-{
-	(void)pid;
-	return 0;
-}
-
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 {
 	(void)code;
