@@ -218,40 +218,6 @@ def _may_open(wrap, *type_and_config):
     return subprocess.run([*wrap, *command]).returncode == 0
 
 
-# A child stops where DR0 points, if DR7 says so: at a function of libc's that is called once.
-BREAK = """
-import ctypes, os, signal, sys
-TRACEME, POKEUSER, CONT = 0, 6, 7
-DEBUG_REGISTERS = 848  # in struct user
-libc = ctypes.CDLL(None)
-libc.ptrace.restype = ctypes.c_long
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-pid = os.fork()
-if pid == 0:
-    libc.ptrace(TRACEME, 0, None, None)
-    os.kill(os.getpid(), signal.SIGSTOP)
-    libc.getpgrp()
-    os._exit(0)
-os.waitpid(pid, 0)
-place = ctypes.cast(libc.getpgrp, ctypes.c_void_p)
-is_set = libc.ptrace(POKEUSER, pid, DEBUG_REGISTERS, place) == 0
-is_set = is_set and libc.ptrace(POKEUSER, pid, DEBUG_REGISTERS + 7 * 8, 1) == 0
-libc.ptrace(CONT, pid, None, None)
-_, status = os.waitpid(pid, 0)
-has_stopped = os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGTRAP
-if os.WIFSTOPPED(status):
-    os.kill(pid, signal.SIGKILL)
-raise SystemExit(not (is_set and has_stopped))
-"""
-
-
-@functools.cache
-def has_hardware_breakpoints():
-    """A hypervisor may take them, and never let one fire. Without, a started command's libraries are not known before
-    they run."""
-    return not is_aarch64() and subprocess.run(["/usr/bin/python3", "-c", BREAK]).returncode == 0
-
-
 @functools.cache
 def has_32_bit_programs():
     """The kernel may be built or started without them, or end each by a signal."""
@@ -338,7 +304,6 @@ NEEDS = {
     "mappings where interrupts are off": has_mappings_where_interrupts_are_off,
     "prepared exec": has_prepared_exec,
     "undisturbed maps": has_undisturbed_maps,
-    "hardware breakpoints": has_hardware_breakpoints,
     "32-bit programs": has_32_bit_programs,
 }
 

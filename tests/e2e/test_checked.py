@@ -94,7 +94,6 @@ def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     assert option == "-O2" or sum(found.values()) > 100
 
 
-@pytest.mark.needs("hardware breakpoints")
 def test_the_chains_are_what_the_programs_say(tmp_path):
     """By their tables, where they have some."""
     tables = ("-fasynchronous-unwind-tables", "-O2")
@@ -152,7 +151,6 @@ int main(int argc, char **argv) { for (int i = 0; i < 20; i++) caller(); return 
 """
 
 
-@pytest.mark.needs("hardware breakpoints")
 def test_a_file_without_tables_is_a_gap(tmp_path):
     """Its functions keep no frame pointer, and rbp is that of who called them: two are left out."""
     (tmp_path / "bare.s").write_text(BARE_LIBRARY)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from processes import children
-from silent import dead_fuse, mortal_fuse, status_of
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, wait_until, workload_path
+from silent import mortal_fuse
+from tool import GETPPID, PATIENCE_S, Tool, preloaded, read_folded, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
-from waiting import WAITING, WAITING_EXEC
+from waiting import WAITING_EXEC
 
 pytestmark = pytest.mark.thorough
 
@@ -68,46 +68,22 @@ def test_time_is_up_while_a_command_hangs_in_its_exec(tmp_path):
     assert ENDED in result.err, result
 
 
-# The tool, when the command is stopped behind its exec and has not been looked at.
-WAITING_TRACER = WAITING + r"""
-#include <stdarg.h>
-#include <sys/ptrace.h>
-
-long ptrace(enum __ptrace_request request, ...)
-{
-	static int n_peeks;
-	long a[3], value = 0;
-	va_list list;
-
-	va_start(list, request);
-	for (int i = 0; i < 3; i++)
-		a[i] = va_arg(list, long);
-	va_end(list);
-	if (request != PTRACE_PEEKUSER)
-		return syscall(SYS_ptrace, request, a[0], a[1], a[2]);
-	if (n_peeks++ == 0)
-		wait_here("stopped\n");
-	return syscall(SYS_ptrace, request, a[0], a[1], &value) < 0 ? -1 : value;
-}
-"""
-
-
 @needs_unwinding
 def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
-    """The command has been executed, and its linker is a file of a server that stops then."""
+    """The linker is a file of a server that has stopped."""
     program, source = tmp_path / "program", tmp_path / "program.c"
     source.write_text("#include <unistd.h>\nint main(void) { return getppid() == 0; }\n")
     subprocess.run(["gcc", "-o", program, source, f"-Wl,--dynamic-linker={tmp_path}/fuse/file"], check=True, timeout=PATIENCE_S)
     linker = re.search(r"interpreter: (\S+)\]", subprocess.run(
         ["readelf", "-lW", workload_path("syscalls")], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout)[1]
     with mortal_fuse(tmp_path, os.path.realpath(linker)) as server:
-        with tool_beside(server, tmp_path, WAITING_TRACER, *DWARF, "-f", "-U", "--debug", GETPPID, "--", program) as tool:
-            tool.wait_for("stderr", b"^stopped$")
-            server.die()
-            (tmp_path / "go").touch()
-            tool.wait_for("stderr", b"the command's dynamic linker: its file system does not answer$")
+        server.die()
+        with tool_beside(server, tmp_path, "", *DWARF, "-f", "-U", "--debug", GETPPID, "--", program) as tool:
+            tool.wait_for("stderr", b"the command's libraries: its file system does not answer$")
+            wait_until(lambda: EXECVE in calls_of_children(tool.pid), "it does not exec")
             tool.send(signal.SIGINT)
-            tool.wait().ok()
+            result = tool.wait().ok()
+    assert ENDED in result.err, result
 
 
 CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os.getpgrp() for _ in range(1000)]; print('done', flush=True)"
@@ -128,32 +104,3 @@ def test_a_slow_file_system_does_not_hold_up_the_start(tmp_path):
             result = tool.end().ok()
     assert result.lost == 0 and "process records" not in result.err, result
     assert sum(n for _, n in read_folded(result.out)) == 1000, result
-
-
-def waits_for(pid, number):
-    """Has it not taken that signal yet?"""
-    pending = re.search(r"^ShdPnd:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1]
-    return bool(int(pending, 16) & 1 << (number - 1))
-
-
-@needs_unwinding
-def test_a_constructor_that_hangs_does_not_hold_up_the_end(tmp_path):
-    """A library's: these run before the program's own first instruction."""
-    library, program, folder = tmp_path / "libhang.so", tmp_path / "program", tmp_path / "dead"
-    folder.mkdir()
-    (tmp_path / "hang.c").write_text(
-        f'#include <fcntl.h>\n__attribute__((constructor)) void hang(void) {{ open("{folder}/file", O_RDONLY); }}\n')
-    (tmp_path / "program.c").write_text("extern void hang(void);\nint main(void) { hang(); return 0; }\n")
-    for command in (["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "hang.c"],
-                    ["gcc", "-o", program, tmp_path / "program.c", library]):
-        subprocess.run(command, check=True, timeout=PATIENCE_S)
-    with dead_fuse(folder, STACKCOUNT, *DWARF, "-U", GETPPID, "--", program, options=["--lookup"]) as server:
-        wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
-        tool = children(server.pid)["stackcount"]
-        wait_until(lambda: "program" in children(tool), "the command does not begin")
-        command = children(tool)["program"]
-        wait_until(lambda: waits_for(command, signal.SIGSTOP), "it is not to stop")
-        os.kill(tool, signal.SIGINT)
-        assert status_of(server) == 0
-        server.stdin.close()
-        assert ENDED in server.stderr.read()

@@ -289,7 +289,7 @@ outermost();
 
 
 @pytest.mark.thorough
-@pytest.mark.needs("uprobes", "node", "hardware breakpoints")
+@pytest.mark.needs("uprobes", "node")
 def test_node(tmp_path):
     """Its compiler maps code, of which the tool may hear late; but not once it has looked."""
     program = tmp_path / "hot.js"

@@ -61,14 +61,6 @@ def test_many_deep_ones(workload, below):
 
 
 @uprobes
-@pytest.mark.needs("hardware breakpoints")
-def test_a_command_from_its_first_instruction():
-    result = stackcount(*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20).ok()
-    lines = [parts for parts, n in read_folded(result.out) if n == 20 and "main" in parts]  # its children are others
-    assert len(lines) > 3 and all(parts[:1] == ["_start"] for parts in lines), result
-
-
-@uprobes
 def test_no_frame_is_made_up_where_libraries_take_turns(workload):
     """Most are marked here: nobody can be asked what has come, until user space has looked."""
     late, following = (workload_path(name) for name in ("liblate-nofp.so", "libnext-nofp.so"))
