@@ -363,6 +363,7 @@ def test_a_perf_map_that_is_no_file(grounds, shadow, kind):
     with Run() as run:
         work = grounds.stranger("map", 20, named(grounds / "code.so")).place()
         path = Path(f"/tmp/perf-{work.pid}.map")
+        path.unlink(missing_ok=True)  # of a former process with this number
         try:
             if kind == "link":
                 path.symlink_to(shadow)
