@@ -34,20 +34,28 @@ static uint32_t table_u32_at(struct slice s, uint64_t i)
 	return (uint32_t)dynamic_word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
 }
 
-bool dynamic_is_program(const struct image *im)
+/* Entry *@i of the dynamic segment, and move on. False: there are no more. */
+static bool next_dynamic_entry(const struct image *im, size_t *i, uint64_t *tag, uint64_t *value)
 {
 	const size_t word = im->is_64_bit ? 8 : 4;
-	const size_t n = im->dynamic.size / (2 * word);
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *at = im->dynamic.data + 2 * word * i;
-		const uint64_t tag = dynamic_word_at(at, word);
+	if (*i >= im->dynamic.size / (2 * word))
+		return false;
 
-		if (tag == DT_NULL)
-			break;
+	const uint8_t *at = im->dynamic.data + 2 * word * (*i)++;
+
+	*tag = dynamic_word_at(at, word);
+	*value = dynamic_word_at(at + word, word);
+	return *tag != DT_NULL;
+}
+
+bool dynamic_is_program(const struct image *im)
+{
+	uint64_t tag, value;
+
+	for (size_t i = 0; next_dynamic_entry(im, &i, &tag, &value);)
 		if (tag == DT_FLAGS_1)
-			return dynamic_word_at(at + word, word) & DF_1_PIE;
-	}
+			return value & DF_1_PIE;
 	return false;
 }
 
@@ -72,19 +80,13 @@ static uint64_t *member_of_tag(struct places *p, uint64_t tag)
 
 static struct places find_dynamic_places(const struct image *im)
 {
-	const size_t word = im->is_64_bit ? 8 : 4;
-	const size_t n = im->dynamic.size / (2 * word);
 	struct places places = {};
+	uint64_t tag, value, *place;
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *at = im->dynamic.data + 2 * word * i;
-		const uint64_t tag = dynamic_word_at(at, word);
-		uint64_t *place = member_of_tag(&places, tag);
-
-		if (tag == DT_NULL)
-			break;
+	for (size_t i = 0; next_dynamic_entry(im, &i, &tag, &value);) {
+		place = member_of_tag(&places, tag);
 		if (place)
-			*place = dynamic_word_at(at + word, word);
+			*place = value;
 	}
 	return places;
 }
@@ -106,20 +108,12 @@ static struct slice bytes_from(const struct image *im, uint64_t vaddr)
 static void each_string_of(const struct image *im, struct slice strings, uint64_t tag,
 			   enum image_need what, image_need_visit *visit, void *context)
 {
-	const size_t word = im->is_64_bit ? 8 : 4;
-	const size_t n = im->dynamic.size / (2 * word);
+	uint64_t has, offset;
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *at = im->dynamic.data + 2 * word * i;
-		const uint64_t has = dynamic_word_at(at, word);
-		const uint64_t offset = dynamic_word_at(at + word, word);
-
-		if (has == DT_NULL)
-			break;
+	for (size_t i = 0; next_dynamic_entry(im, &i, &has, &offset);)
 		if (has == tag && offset < strings.size &&
 		    memchr(strings.data + offset, '\0', strings.size - offset))
 			visit(context, what, (const char *)strings.data + offset);
-	}
 }
 
 void image_each_need(const struct image *im, image_need_visit *visit, void *context)
@@ -131,8 +125,8 @@ void image_each_need(const struct image *im, image_need_visit *visit, void *cont
 		strings.size = places.strings_size;
 	if (im->linker.size && im->linker.data[im->linker.size - 1] == '\0')
 		visit(context, NEED_LINKER, (const char *)im->linker.data);
-	each_string_of(im, strings, DT_RPATH, NEED_FOLDERS, visit, context);
 	each_string_of(im, strings, DT_RUNPATH, NEED_FOLDERS, visit, context);
+	each_string_of(im, strings, DT_RPATH, NEED_FOLDERS, visit, context);
 	each_string_of(im, strings, DT_NEEDED, NEED_LIBRARY, visit, context);
 }
 

@@ -99,10 +99,10 @@ typedef int image_usdt_visit(void *context, const struct image_usdt *probe);
 must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context,
 			       struct error *e);
 
-/* What a dynamic linker reads of a file to find the libraries that it needs. */
+/* A dynamic linker finds the libraries of a program or library by these texts in its file. */
 enum image_need {
 	NEED_LINKER,  /* PT_INTERP: the path of the dynamic linker */
-	NEED_FOLDERS, /* DT_RUNPATH or DT_RPATH: folders, separated by ':' */
+	NEED_FOLDERS, /* DT_RUNPATH, then DT_RPATH, which counts without the other alone: "a:b" */
 	NEED_LIBRARY, /* DT_NEEDED: a library's name or path */
 };
 typedef void image_need_visit(void *context, enum image_need what, const char *text);

@@ -83,7 +83,7 @@ struct finder {
 	struct mapping files[MOST_FILES];
 	size_t n;
 	char *folder;  /* of the file that is being read: $ORIGIN */
-	char *folders; /* where that file wants its libraries to be looked for; NULL: nowhere */
+	char *folders; /* that file's own search path for libraries; NULL: it has none */
 };
 
 static void add_file(struct finder *f, const char *path)
@@ -127,7 +127,7 @@ static bool add_library_in(struct finder *f, const char *folders, const char *na
 	return false;
 }
 
-/* As ld.so(8) looks for it, but for the folders of those who need the needing file. */
+/* ld.so(8) also searches the DT_RPATH of the files that led to this one. We do not. */
 static void add_library(struct finder *f, const char *name)
 {
 	cleanup_free char *path = NULL;
@@ -148,7 +148,7 @@ static void add_need(void *context, enum image_need what, const char *text)
 		add_file(f, text);
 	else if (what == NEED_LIBRARY)
 		add_library(f, text);
-	else if (!f->folders)
+	else if (!f->folders) /* DT_RUNPATH comes first */
 		f->folders = xstrdup(text);
 }
 
@@ -184,8 +184,10 @@ static void add_needs_of(struct finder *f, const char *path)
 	cleanup_free_p(&f->folders);
 }
 
-/* What the process sends, after the errno of the search: how many files, and for each this head and
- * its path. */
+/*
+ * The process sends the errno of the search, and the number of files. Then each file has this head,
+ * and its path.
+ */
 struct sent_file {
 	uint64_t dev, inode;
 	uint32_t n_path, pad;

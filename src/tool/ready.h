@@ -2,8 +2,8 @@
 /*
  * tool/ready.h - --ready-fd: tell the parent process that counting has begun. If the descriptor is
  * a socket, the parent may then ask when all that was hit so far is stored. A question is a byte,
- * and so is its answer. "So far" means positions in the rings and a time, so a flood of hits does
- * not hold up the answer.
+ * and so is its answer. The question notes positions in the rings, and a time. Later hits do not
+ * hold up its answer.
  */
 #pragma once
 
@@ -45,9 +45,9 @@ void ready_tell(struct ready *ready, struct unwinder *u);
 must_check int ready_listen(struct ready *ready, struct waiter *w, struct error *e);
 
 /*
- * Read the parent's questions, and have them answered once all from before is stored: records of
- * processes, notices, deferred hits, events, and the unwinder's wishes. True: something is missing
- * yet, so come back after READY_MS at most.
+ * Read the parent's questions. Answer a question once all from before it is stored. That is records
+ * of processes, notices, deferred hits, events, and the unwinder's wishes. True: something is
+ * missing yet, so come back after READY_MS at most.
  */
 bool ready_answer(struct run *r);
 #define READY_MS 1

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/wait.h - wait for the occasions of a run. These are signals, timers, notices, records of
- * processes, questions of the parent, the command's end, and a closed standard output.
- * waiter_wait() sleeps until one occurs. Only a command without a pidfd (before Linux 5.3) is
- * polled.
+ * tool/wait.h - wait for the occasions of a run (enum occasion). waiter_wait() sleeps until one
+ * occurs. Only a command without a pidfd (before Linux 5.3) is polled.
  */
 #pragma once
 
