@@ -41,8 +41,8 @@ static int free_devices(void **state)
 #define TEST_OF_DEVICES(name) TEST_WITH(name, NULL, free_devices)
 
 /*
- * What is heard of PLACE, and what is done then: s a silence of one that is only slow; h, H one of
- * a helper that hangs there; e, E that one's end; a an answer; + it may be asked, - it may not.
+ * Events at PLACE: s, a slow helper is silent. h or H, a helper hangs. e or E, that helper ends. a,
+ * a helper answers. Expectations: +, PLACE may be asked. -, it may not.
  */
 static const struct history {
 	const char *name;

@@ -517,7 +517,7 @@ static void map_own(struct past *p, uint64_t time, uint32_t pid)
 	assert_false(map_part(p, time, pid, &code));
 }
 
-/* Over one place, again and again: what is over goes first. */
+/* All mappings come to one place. The model forgets those that have gone first. */
 TEST_WITH_PAST(mappings_of_a_process_are_bounded_and_what_is_forgotten_is_counted)
 {
 	const uint64_t n = MOST_REGIONS + 1000;
@@ -549,7 +549,7 @@ TEST_WITH_PAST(a_mapping_without_room_does_not_leave_the_one_before)
 #define N_STEPS 2500 /* past regions are found by groups of 32 and of 1,024 */
 #define PAGE 0x1000
 
-/* What was in each page: the file, and its page if it has places; 0: nothing. */
+/* A page had this file (0: none) mapped, and this page of the file, if the file has places. */
 struct page {
 	uint32_t file, offset;
 };
