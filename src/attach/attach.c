@@ -229,7 +229,7 @@ int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *at
 		event < 0 ? event : run_by_event(at, event, PROGRAM_PERF_EVENT, target, true);
 
 	if (!err)
-		samples_add(&at->attachment->samples, event, how);
+		samples_add(&at->attachment->samples, event, target, cpu, how);
 	return err;
 }
 
@@ -498,6 +498,31 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		return err;
 	*ret = TAKE(a);
 	return 0;
+}
+
+uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets,
+			 const struct plan *plan, const struct object *object,
+			 const struct attach_scope *scope)
+{
+	struct attaching at = {
+		.targets = targets->targets,
+		.plan = plan,
+		.object = object,
+		.scope = scope,
+		.attachment = a,
+		.target_by = scope->target_by,
+	};
+	uint32_t n = 0;
+
+	if (!a->samples.n)
+		return 0;
+	samples_look(&a->samples);
+	for (size_t i = 0; i < plan->n; i++)
+		if (plan->backends[i] == BACKEND_PERF_EVENT)
+			n += perf_event_add_cpus(&at, (uint32_t)i).n_placed;
+	if (n)
+		samples_enable(&a->samples);
+	return n;
 }
 
 int attach_follower(const struct object *object, const struct features *features,

@@ -43,6 +43,15 @@ must_check int attach_all(const struct target_list *targets, const struct plan *
 			  struct attachment **ret, struct error *e);
 
 /*
+ * Open the perf events of @a that a CPU lacks: it has come online, maybe again. The other arguments
+ * are those of attach_all(). Returns the number of new events. Call it while they are enabled, and
+ * not more often than once in 100 ms.
+ */
+uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets,
+			 const struct plan *plan, const struct object *object,
+			 const struct attach_scope *scope);
+
+/*
  * Attach the programs that follow a command's processes. @ids are perf's numbers of the tracepoints
  * task:task_newtask, sched:sched_process_exec and _exit. Errors: any refusal.
  */

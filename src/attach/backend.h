@@ -110,6 +110,16 @@ void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 void perf_event_attach(struct attaching *at, const struct selection *chosen);
 
+/*
+ * Open the event of @target on each CPU of the scope that has none. A CPU that is offline gets
+ * none.
+ */
+struct perf_event_cpus {
+	uint32_t n_placed, n_refused;
+	int code; /* of a refusal, a negative errno; -ENODEV if there is none */
+};
+struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target);
+
 /* Attach one tracepoint by perf's number for it. Returns 0 or the kernel's negative errno. */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
 			 uint32_t target);

@@ -78,47 +78,50 @@ static bool is_cpu_wanted(const struct attach_scope *scope, uint32_t cpu)
 	return scope->n_cpus == 0;
 }
 
-/*
- * Returns 0, or the refusal if no CPU has the event. A CPU that is offline has none. If others have
- * none, the user must know that they are not sampled.
- */
-static int add_on_each_cpu(struct attaching *at, uint32_t number)
+struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target)
 {
-	const struct target *t = &at->targets[number];
+	const struct target *t = &at->targets[target];
 	struct sampling how = sampling_of(t, at->scope);
 	const struct perf_event_attr attr = attr_of(t, &how);
-	int err = -ENODEV;
-	uint32_t n_refused = 0;
-	bool is_placed = false;
+	struct perf_event_cpus ret = { .code = -ENODEV };
 
 	/* A clock's count goes on where the samples are excluded, so it tells nothing. */
 	if (is_clock(t) && (t->exclude_user || t->exclude_kernel))
 		how.period = 0;
 	for (uint32_t cpu = 0; cpu < at->scope->n_possible_cpus; cpu++) {
-		const int code = is_cpu_wanted(at->scope, cpu)
-					 ? attaching_add_sampled(at, &attr, cpu, &how, number)
-					 : -ENODEV;
+		if (!is_cpu_wanted(at->scope, cpu) ||
+		    samples_has(attachment_samples(at->attachment), target, cpu))
+			continue;
 
-		is_placed |= code == 0;
+		const int code = attaching_add_sampled(at, &attr, cpu, &how, target);
+
+		ret.n_placed += code == 0;
 		if (code && code != -ENODEV) {
-			err = code;
-			n_refused++;
+			ret.code = code;
+			ret.n_refused++;
 		}
 	}
-	if (is_placed && n_refused)
-		log_warn("e:%s: %u CPUs are not sampled: %s", t->name, n_refused,
-			 refusal_words(t->kind, err));
-	return is_placed ? 0 : err;
+	return ret;
+}
+
+/* If some CPUs have none, the user must know that they are not sampled. */
+static void attach_event(struct attaching *at, uint32_t target)
+{
+	const struct target *t = &at->targets[target];
+	const struct perf_event_cpus on = perf_event_add_cpus(at, target);
+
+	if (!on.n_placed) {
+		attaching_refused(at, target, on.code);
+		return;
+	}
+	attaching_placed(at, target);
+	if (on.n_refused)
+		log_warn("e:%s: %u CPUs are not sampled: %s", t->name, on.n_refused,
+			 refusal_words(t->kind, on.code));
 }
 
 void perf_event_attach(struct attaching *at, const struct selection *chosen)
 {
-	for (size_t i = 0; i < chosen->n; i++) {
-		const int code = add_on_each_cpu(at, chosen->items[i]);
-
-		if (code < 0)
-			attaching_refused(at, chosen->items[i], code);
-		else
-			attaching_placed(at, chosen->items[i]);
-	}
+	for (size_t i = 0; i < chosen->n; i++)
+		attach_event(at, chosen->items[i]);
 }

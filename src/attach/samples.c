@@ -8,17 +8,42 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/read.h"
 
 struct sample_event {
 	int fd;
+	uint32_t target, cpu;
+	uint64_t enabled_ns; /* at the last look */
 	struct sampling how;
+	bool has_ended;
 };
 
-void samples_add(struct samples *s, int fd, const struct sampling *how)
+void samples_add(struct samples *s, int fd, uint32_t target, uint32_t cpu,
+		 const struct sampling *how)
 {
-	const struct sample_event event = { fd, *how };
+	const struct sample_event event = { .fd = fd, .target = target, .cpu = cpu, .how = *how };
 
 	array_push(s->events, s->n, s->capacity, event);
+}
+
+void samples_look(struct samples *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct sample_event *event = &s->events[i];
+		const uint64_t enabled_ns = read_enabled_ns(event->fd);
+
+		event->has_ended |= enabled_ns == event->enabled_ns;
+		event->enabled_ns = enabled_ns;
+	}
+}
+
+bool samples_has(const struct samples *s, uint32_t target, uint32_t cpu)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->events[i].cpu == cpu && s->events[i].target == target &&
+		    !s->events[i].has_ended)
+			return true;
+	return false;
 }
 
 void samples_fini(struct samples *s)

@@ -4,6 +4,9 @@
  *
  * The kernel runs no program if another one runs on the CPU, and tells nobody. But the event counts
  * on: so the periods that have ended, minus the runs of the program, are the samples left out.
+ *
+ * An event is on one CPU, and ends when that goes offline (read_enabled_ns()). Then the CPU
+ * needs another one.
  */
 #pragma once
 
@@ -24,9 +27,14 @@ struct sampling {
 	uint64_t slack;     /* the event's last so many counts may not have led to a run yet */
 };
 
-/* Keep @fd, which is lent until samples_fini(). */
-void samples_add(struct samples *s, int fd, const struct sampling *how);
+/* Keep @target's event on @cpu. @fd is lent until samples_fini(). */
+void samples_add(struct samples *s, int fd, uint32_t target, uint32_t cpu,
+		 const struct sampling *how);
 void samples_fini(struct samples *s);
+
+/* See which events have ended since the last call, which was a while ago. They are enabled. */
+void samples_look(struct samples *s);
+bool samples_has(const struct samples *s, uint32_t target, uint32_t cpu);
 
 /* Have all events count, or no longer. */
 void samples_enable(const struct samples *s);

@@ -125,3 +125,10 @@ bool process_is_in_state(pid_t pid, char state)
 	name_end = strrchr(stat, ')');
 	return name_end && name_end[1] == ' ' && name_end[2] == state;
 }
+
+uint64_t read_enabled_ns(int event_fd)
+{
+	uint64_t now[3];
+
+	return read(event_fd, now, sizeof(now)) >= (ssize_t)(2 * sizeof(*now)) ? now[1] : 0;
+}

@@ -38,6 +38,13 @@ ssize_t read_small(int dir_fd, const char *path, char *to, size_t size);
 /* Has process @pid that @state in /proc/PID/stat: 'R', 'D', 'T'? False, too, if it has gone. */
 bool process_is_in_state(pid_t pid, char state);
 
+/*
+ * How long a perf event has been enabled, with PERF_FORMAT_TOTAL_TIME_ENABLED in its read_format.
+ * 0: it cannot be read. The time stops for ever when the event's CPU goes offline, as all but one
+ * do when the machine is suspended: the kernel does not restore the event.
+ */
+uint64_t read_enabled_ns(int event_fd);
+
 /* Read a hexadecimal number of 1 to 16 digits at *@at, and move *@at past it. False, with *@at
  * unchanged, if there is none. */
 static inline bool take_hex(const char **at, uint64_t *ret)

@@ -484,8 +484,8 @@ struct trace_config {
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
-	__u32 target_by;         /* MODE_CALLS, or with @has_sum: enum target_by */
-	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
+	__u32 target_by;         /* with @calls_per_cpu or @has_sum: enum target_by */
+	__u32 calls_per_cpu;     /* calls_per_cpu(); 0: the hits of each target are not counted */
 	__u32 has_lives;         /* the map 'lives' is kept, and rows have lives */
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/calls.bpf.h - count how often each target is hit (MODE_CALLS): one addition to the CPU's own
- * counter, without a stack or a hash.
+ * bpf/calls.bpf.h - count how often each target is hit: one addition to the CPU's own counter,
+ * without a stack or a hash. MODE_CALLS does nothing else.
  */
 #pragma once
 

@@ -133,7 +133,7 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
 		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
 		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
-		{ config->mode == MODE_CALLS, s->maps.calls, &o->calls },
+		{ config->calls_per_cpu, s->maps.calls, &o->calls },
 	};
 	int err = 0;
 

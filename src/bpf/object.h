@@ -144,7 +144,7 @@ const struct stream_event *object_events(const struct object *object);
 struct deferred_piece *object_deferred(const struct object *object);
 struct deferred_ring *object_deferred_ring(const struct object *object);
 
-/* MODE_CALLS: the counters, by call_index(). Lent by @object. */
+/* The hits of each target, by call_index(), if config.calls_per_cpu is not 0. Lent by @object. */
 const uint64_t *object_calls(const struct object *object);
 
 /* The map 'lives', with LIVES entries. NULL: config.has_lives is not set. Lent by @object. */

@@ -199,10 +199,10 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		tgid = current_tgid();
 	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind) || !is_below_limit(is_new_kernel))
 		return 0;
-	if (config.mode == MODE_CALLS) {
+	if (config.calls_per_cpu)
 		count_call(ctx, is_user_hit(kind), is_new_kernel);
+	if (config.mode == MODE_CALLS)
 		return 0;
-	}
 	if (config.mode == MODE_EVENTS && is_pause(turn)) {
 		note_lost(LOST_IN_PAUSE);
 		return 0;

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/read.h"
 #include "kernel/kallsyms.h"
+#include "kernel/kernel_types.h"
 #include "kernel/private.h"
 
 #define ONLINE_CPUS "/sys/devices/system/cpu/online"
@@ -123,17 +124,12 @@ static bool count_cpus(const char *at, uint32_t cpu, uint32_t *ret_n, bool *ret_
 	return *at == '\0' && n <= UINT32_MAX;
 }
 
-static bool list_cpus(const char *path, uint32_t cpu, uint32_t *ret_n, bool *ret_has)
+static bool possible_cpus(uint32_t cpu, uint32_t *ret_n, bool *ret_has)
 {
 	char text[4096];
 
-	return read_small(AT_FDCWD, path, text, sizeof(text)) >= 0 &&
+	return read_small(AT_FDCWD, "/sys/devices/system/cpu/possible", text, sizeof(text)) >= 0 &&
 	       count_cpus(text, cpu, ret_n, ret_has);
-}
-
-static bool possible_cpus(uint32_t cpu, uint32_t *ret_n, bool *ret_has)
-{
-	return list_cpus("/sys/devices/system/cpu/possible", cpu, ret_n, ret_has);
 }
 
 int host_possible_cpus(uint32_t *ret, struct error *e)
@@ -155,18 +151,20 @@ bool host_cpu_is_possible(uint32_t cpu)
 	return possible_cpus(cpu, &n, &has) && has;
 }
 
-bool host_cpu_is_online(uint32_t cpu)
-{
-	uint32_t n;
-	bool has;
-
-	return list_cpus(ONLINE_CPUS, cpu, &n, &has) && has;
-}
-
 void host_list_online_cpus(char *to, size_t size)
 {
 	if (read_small(AT_FDCWD, ONLINE_CPUS, to, size) < 0)
 		to[0] = '\0';
+}
+
+/* Linux 7.2 makes such a call of a NOP of ten bytes, and moves the stack pointer before it. */
+bool host_calls_at_nop5(void)
+{
+	static const struct kernel_member trampoline = { .type = "uprobe_trampoline" };
+	struct error none;
+	uint32_t id;
+
+	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
 }
 
 bool host_is_preempt_rt(void)

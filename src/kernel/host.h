@@ -70,7 +70,10 @@ typedef int host_field_visit(void *context, const struct tracepoint_field *field
 must_check int host_each_field(struct host *host, const char *category, const char *event,
 			       host_field_visit *visit, void *context, struct error *e);
 
-/* Call @visit for every tracepoint of tracefs. A non-zero result ends the walk and is returned. */
+/*
+ * Call @visit for every tracepoint of tracefs, but not for events that were defined there. A
+ * non-zero result ends the walk and is returned.
+ */
 typedef int host_tracepoint_visit(void *context, const char *category, const char *event);
 must_check int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 				    struct error *e);
@@ -111,7 +114,6 @@ void host_pid_comm(uint32_t pid, char *to, size_t size);
 /* The number of CPUs that the kernel may ever bring up (/sys/devices/system/cpu/possible). */
 must_check int host_possible_cpus(uint32_t *ret, struct error *e);
 bool host_cpu_is_possible(uint32_t cpu);
-bool host_cpu_is_online(uint32_t cpu);
 
 /* The CPUs that are online, as the kernel lists them: "0-3,8". "" if it does not tell. */
 void host_list_online_cpus(char *to, size_t size);
@@ -124,6 +126,9 @@ bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino);
 
 /* Does CLOCK_MONOTONIC here differ from the kernel's, which records and hits have? */
 bool host_has_shifted_clock(void);
+
+/* Does this kernel replace a NOP of five bytes by a call where it has a uprobe (arch_is_nop5())? */
+bool host_calls_at_nop5(void);
 
 /* Was this kernel built with CONFIG_PREEMPT_RT? */
 bool host_is_preempt_rt(void);

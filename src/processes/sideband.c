@@ -19,7 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "kernel/host.h"
+#include "base/read.h"
 #include "processes/sideband_cpu.h"
 
 #define MOST_RING_BYTES (512u << 10)
@@ -33,7 +33,6 @@ struct sideband {
 	struct sideband_options options;
 	struct sideband_cpu **cpus;
 	size_t n, capacity;
-	char online[4096]; /* CPUs, as the kernel lists them */
 	uint64_t checked_at;
 	uint64_t bound, given; /* records from @bound on wait; the latest time of an event so far */
 	bool is_holding;
@@ -132,7 +131,6 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret,
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return error_errno(e, "follow processes: epoll");
-	host_list_online_cpus(s->online, sizeof(s->online));
 	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
 
 	int err = follow_all_cpus(s, e);
@@ -176,10 +174,7 @@ bool sideband_is_holding(const struct sideband *s)
 
 /* --- CPUs that come and go --- */
 
-/*
- * The kernel removes the events of a CPU that goes offline, and does not restore them. The ring of
- * such a CPU is still read to its end.
- */
+/* The ring of a CPU that has gone offline is still read to its end. */
 static void leave_offline(struct sideband *s)
 {
 	size_t n = 0;
@@ -187,7 +182,10 @@ static void leave_offline(struct sideband *s)
 	for (size_t i = 0; i < s->n; i++) {
 		struct sideband_cpu *c = s->cpus[i];
 
-		c->has_gone |= !host_cpu_is_online(c->cpu);
+		const uint64_t enabled_ns = read_enabled_ns(c->fd);
+
+		c->has_gone |= enabled_ns == c->enabled_ns;
+		c->enabled_ns = enabled_ns;
 		if (c->has_gone && c->ring.next == UINT64_MAX)
 			sideband_cpu_free(c);
 		else
@@ -200,33 +198,25 @@ static void leave_offline(struct sideband *s)
  * The records of a new CPU until now are lost, in unknown number. While a CPU cannot be followed,
  * each check reports a loss and tries again.
  */
-static int follow_new_cpus(struct sideband *s, const char *online, sideband_visit *visit,
-			   void *context)
+static int follow_new_cpus(struct sideband *s, sideband_visit *visit, void *context)
 {
 	struct process_event lost = { .type = PROCESS_LOST, .since = s->checked_at };
 	const size_t n = s->n;
 
-	if (follow_online(s, NULL) == 0) {
-		memcpy(s->online, online, sizeof(s->online));
-		if (s->n == n)
-			return 0;
-	}
+	if (follow_online(s, NULL) == 0 && s->n == n)
+		return 0;
 	lost.time = clock_ns(CLOCK_MONOTONIC);
 	return visit(context, &lost);
 }
 
 static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, void *context)
 {
-	char online[sizeof(s->online)];
-	int result = 0;
+	int result;
 
 	if (now - s->checked_at < CHECK_CPUS_NS)
 		return 0;
-	host_list_online_cpus(online, sizeof(online));
-	if (strcmp(online, s->online) != 0) {
-		leave_offline(s);
-		result = follow_new_cpus(s, online, visit, context);
-	}
+	leave_offline(s);
+	result = follow_new_cpus(s, visit, context);
 	s->checked_at = now;
 	return result;
 }

@@ -37,6 +37,7 @@ static int open_sideband_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.mmap = 1,
 		.mmap2 = 1,
 		.build_id = is_for_build_ids,

@@ -9,7 +9,8 @@ struct sideband_cpu {
 	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
 	void *memory;                  /* the mapped ring, with its first page */
 	size_t n_bytes;
-	bool has_gone; /* the owner sets it when the CPU goes offline */
+	uint64_t enabled_ns; /* at the last check */
+	bool has_gone;       /* the CPU has gone offline, and the kernel has ended the events */
 	struct sideband_ring ring;
 };
 

@@ -7,7 +7,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "store/calls.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/run.h"
@@ -16,6 +18,8 @@
 #define FILES_OF_START 1 /* notices */
 #define MANY_EVENTS 100  /* perf events: see attach/detach.c */
 #define CLOSING_MS 50    /* each takes 40 to 120 */
+#define CPUS_MS 1000     /* between two looks for new CPUs */
+#define MOST_DESCRIBED 1000
 
 /*
  * To walk the stack, a hit calls kernel functions. The more of them are traced, the more it costs.
@@ -31,10 +35,24 @@ static enum target_by choose_target_by(const struct run *r)
 	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
 }
 
+/* For --debug, if the tool numbers no targets, and each hit tells which one it is at. */
+static void count_hits_of_targets(struct run *r)
+{
+	r->counts_hits = r->opt->debug && !r->n_numbers && r->targets.n <= MOST_DESCRIBED;
+	for (size_t i = 0; i < r->plan.n; i++)
+		r->counts_hits &= r->plan.backends[i] != BACKEND_UPROBE_EVENT;
+	if (!r->counts_hits)
+		return;
+	r->n_numbers = r->targets.n;
+	r->target_by = choose_target_by(r);
+}
+
 /* Plan without the backends of --without, and without those of @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
-	const int err = r->tool->number_targets ? r->tool->number_targets(r, e) : 0;
+	r->n_numbers = 0;
+
+	int err = r->tool->number_targets ? r->tool->number_targets(r, e) : 0;
 
 	if (err)
 		return err;
@@ -42,7 +60,10 @@ static int make_plan(struct run *r, unsigned avoid, struct error *e)
 	/* A hit of an event with many places does not tell which one was hit. */
 	if (r->target_by != TARGET_ONLY)
 		avoid |= 1U << BACKEND_UPROBE_EVENT;
-	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
+	err = plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
+	if (!err)
+		count_hits_of_targets(r);
+	return err;
 }
 
 /* Match and plan once more, with addresses. */
@@ -173,6 +194,8 @@ int probing_load(struct run *r, struct error *e)
 		return err;
 	options.ahead = r->object_ahead;
 	options.config.target_by = r->target_by;
+	if (r->counts_hits)
+		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
 	options.config.anywhere = may_be_anywhere(&r->targets);
 	if (n_kernel_events(&r->targets))
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
@@ -305,9 +328,9 @@ static bool is_ambiguous(const struct run *r, int err)
 	return false;
 }
 
-static int attach_targets(struct run *r, struct error *e)
+static struct attach_scope scope_of(const struct run *r)
 {
-	struct attach_scope scope = {
+	return (struct attach_scope){
 		.pids = r->opt->pids.numbers,
 		.n_pids = r->opt->pids.n,
 		.tracefs = -1,
@@ -320,6 +343,11 @@ static int attach_targets(struct run *r, struct error *e)
 		.n_possible_cpus = r->n_cpus,
 		.n_files = FILES_OF_REST + FILES_OF_START,
 	};
+}
+
+static int attach_targets(struct run *r, struct error *e)
+{
+	struct attach_scope scope = scope_of(r);
 	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;
 
 	if (err)
@@ -373,4 +401,41 @@ int probing_attach(struct run *r, struct error *e)
 	if (!err)
 		warn_of_refusals(r);
 	return err;
+}
+
+void probing_describe(const struct run *r)
+{
+	struct calls *calls;
+	const uint64_t *hits;
+
+	if (!r->counts_hits)
+		return;
+	calls = calls_new(r->object, r->targets.n, r->n_cpus);
+	hits = calls_read(calls);
+	for (size_t i = 0; i < r->targets.n; i++) {
+		cleanup_strbuf struct strbuf text = {};
+
+		patterns_put_target(&r->targets.targets[i], &text);
+		log_debug("hits of %s: %llu", text.text, (unsigned long long)hits[i]);
+	}
+	calls_free(calls);
+}
+
+int probing_follow_cpus(struct run *r)
+{
+	const struct attach_scope scope = scope_of(r);
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint32_t n;
+
+	if (!attachment_samples(r->attachment)->n)
+		return -1;
+	if (now - r->cpus_looked_at < CPUS_MS * (NS_PER_S / 1000))
+		return CPUS_MS;
+	r->cpus_looked_at = now;
+	n = attach_new_cpus(r->attachment, &r->targets, &r->plan, r->object, &scope);
+	if (n)
+		log_warn("CPUs have come online, or the machine was suspended: they are sampled "
+			 "from now on, a second late at most (%u perf events)",
+			 n);
+	return CPUS_MS;
 }

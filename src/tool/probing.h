@@ -28,3 +28,12 @@ bool probing_hits_report(const struct run *r);
  * not know a function that the user named in full.
  */
 must_check int probing_attach(struct run *r, struct error *e);
+
+/* Print the hits of each target (--debug). */
+void probing_describe(const struct run *r);
+
+/*
+ * Put perf events on CPUs that have come online. Returns the milliseconds until it wants to be
+ * called again; -1: never.
+ */
+int probing_follow_cpus(struct run *r);

@@ -161,9 +161,15 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
+static int sooner_ms(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static int run_patience_ms(struct run *r)
 {
-	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
+	const int of_tool = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
+	const int ms = sooner_ms(of_tool, probing_follow_cpus(r));
 
 	if (ready_answer(r))
 		return READY_MS;
@@ -176,12 +182,7 @@ static int run_patience_ms(struct run *r)
 	ready_tell(&r->ready, r->unwinder);
 	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
 		return 0;
-	if (!r->processes)
-		return ms;
-
-	const int most = follower_patience_ms(r->processes);
-
-	return ms < 0 || ms > most ? most : ms;
+	return r->processes ? sooner_ms(ms, follower_patience_ms(r->processes)) : ms;
 }
 
 /* Wait for occasions once, and handle them. *@is_over: the run ends. */
@@ -270,6 +271,7 @@ static int finish_run(struct run *r, struct error *e)
 	int err = r->tool->report(r, e);
 
 	if (r->opt->debug) {
+		probing_describe(r);
 		ending_describe(r);
 		object_describe(r->object);
 		deferral_describe(r);

@@ -123,11 +123,13 @@ struct run {
 	enum target_by target_by;
 	const uint32_t *numbers;
 	size_t n_numbers;
+	bool counts_hits;                  /* of each target, for --debug */
 	struct object_ahead *object_ahead; /* NULL: object_load() opens the file */
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *lives;
 	struct attachment *attachment;
+	uint64_t cpus_looked_at;      /* CLOCK_MONOTONIC: see probing_follow_cpus() */
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
 	struct samples_state samples; /* of its perf events, once they are over */
 	uint64_t skipped_before;      /* samples that the kernel left out, up to the last report */

@@ -2,11 +2,12 @@
 """e:EVENT: perf events. Samples and losses add up to the event's own count, and stacks are whole."""
 
 import re
+from pathlib import Path
 
 import kernel
 import pytest
 from kernel_walks import compare
-from tool import chains, read_folded, scaled, stackcount, trace
+from tool import PATIENCE_S, Tool, chains, read_folded, scaled, stackcount, trace, wait_until
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -146,3 +147,23 @@ def test_machine_without_counters_says_so():
     result = stackcount("e:cycles")
     assert result.status == 1, result
     assert "no counter for it" in result.err and "e:cpu-clock" in result.err, result
+
+
+@pytest.mark.core
+@pytest.mark.needs("guest")
+def test_a_cpu_that_went_and_came_back_is_sampled_again():
+    """Its perf events have ended. An interval has about 99 samples, idle or not."""
+    online = Path("/sys/devices/system/cpu/cpu1/online")
+    with Tool(["-f", "-K", "-c", "1", "-i", "1", "e:cpu-clock"]) as tool:
+        tool.wait_for("stdout", rb" \d+$")
+        online.write_text("0")
+        online.write_text("1")
+        tool.wait_for("stderr", rb"CPUs have come online")
+        before = len(tool.bytes("stdout"))
+
+        def is_sampled():
+            return sum(map(int, re.findall(rb" (\d+)$", tool.bytes("stdout")[before:], re.M))) > 500
+
+        wait_until(is_sampled, "no samples after the CPU came back")
+        result = tool.end(timeout_s=PATIENCE_S).ok()
+    assert len(re.findall("come online", result.err)) == 1, result
