@@ -12,8 +12,8 @@
  *	arch/orc.h           the kernel's own unwind tables, for user space
  *	arch/arch.bpf.h      the kernel's registers, for BPF programs
  *
- * The functions are pure, but for those of breakpoints: they see bytes, registers and plain
- * structs, and open no file. doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
+ * The functions are pure: they see bytes, registers and plain structs, and open no file.
+ *doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
  *
  * An architecture's own arch.h has the constants:
  *
@@ -25,7 +25,6 @@
  *	ARCH_AUDIT               seccomp's number of its system calls, and
  *	ARCH_FOREIGN_CALLS       the first number that belongs to another set of them
  *	ARCH_INSTRUCTION_BYTES   the longest instruction
- *	ARCH_BREAKPOINTS         breakpoints of the CPU that a process may set
  *	ARCH_RELATIVE            the type of a relocation that adds the load address to its addend
  *	ARCH_RETURN_HOW          enum cfi_how of the return address, until CFI gives it
  *	ARCH_CALL_PUSHES         1: a call pushes the return address, which is then at CFA - 8
@@ -151,11 +150,17 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 #define ARCH_MOST_SKIPPED 4 /* instructions */
 
 /*
- * If an entry's instruction cannot have a probe, fill in @ends with the ends of the instructions to
- * skip. They leave the stack and the frame pointer as they are. Returns their number; 0: the probe
- * cannot be moved.
+ * If the instruction at @code cannot have a probe, fill in @ends with the ends of the instructions
+ * to skip: NOPs, and at a function's entry vector instructions, too. They leave the stack and the
+ * frame pointer as they are. Returns their number; 0: the probe cannot be moved.
  */
-size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED]);
+size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED]);
+
+/*
+ * Is the instruction a NOP of five bytes? Linux 6.18 to 7.1 replace one that has a probe by a call,
+ * which writes over the 8 bytes below the stack pointer. A leaf function may have variables there.
+ */
+bool arch_is_nop5(const uint8_t *code, size_t n);
 
 /*
  * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves

@@ -17,13 +17,17 @@ static int bpf_or_errno(enum bpf_cmd cmd, const void *attr, unsigned size)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * EINTR is also the answer, each time, for a uprobe event that ftrace has enabled
+ * (probe_event_enable()).
+ */
 static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
-	int fd;
+	int fd = -1;
 
-	do {
+	errno = EINTR;
+	for (int tries = 0; fd < 0 && errno == EINTR && tries < 10; tries++)
 		fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	} while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }
 

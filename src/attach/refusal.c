@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Words for the kernel's error numbers, for users who trace. For user places EILSEQ is ours. */
+/* Words for the kernel's error numbers, for users who trace. For user places EILSEQ and EOVERFLOW
+ * are ours. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,6 +21,10 @@
 #define NO_COUNTER                                                                         \
 	"this machine has no counter for it (few virtual machines have any); e:cpu-clock " \
 	"samples by a timer"
+
+#define NO_TRACEPOINT                                                               \
+	"no such tracepoint; an event that was defined in tracefs (kprobe_events, " \
+	"uprobe_events) runs no program of a tracepoint: trace its function instead"
 
 static const struct {
 	int code;
@@ -42,6 +47,10 @@ static const struct {
 	{ EOPNOTSUPP, USDT | RETURN, "the kernel cannot probe the instruction there" },
 	{ EILSEQ, FUNCTION, "the kernel would mistake its first instruction for another one" },
 	{ EILSEQ, USDT | RETURN, "the kernel would mistake the instruction there for another one" },
+	{ EOVERFLOW, USER,
+	  "this kernel would replace the 5-byte NOP there by a call that writes over the "
+	  "function's variables, and execution also comes to the instruction behind it from "
+	  "elsewhere" },
 	{ ENOEXEC, USER, "there is no instruction there" },
 	{ EINVAL, USER, "the kernel does not allow a probe there" },
 	{ EFBIG, USDT, "its semaphore is too far into the file" },
@@ -51,7 +60,8 @@ static const struct {
 	{ EBADF, USER, "not a file that is run" },
 	{ EIO, USER, "the file cannot be read by the kernel" },
 
-	{ EINVAL, TRACEPOINT, "no such tracepoint" },
+	{ EINVAL, TRACEPOINT, NO_TRACEPOINT },
+	{ EINTR, TRACEPOINT, NO_TRACEPOINT },
 	{ ENOENT, TRACEPOINT, "no such tracepoint" },
 	{ E2BIG, TRACEPOINT, "too many programs are attached to it" },
 
@@ -74,6 +84,8 @@ int refusal_in_advance(const struct target *target)
 		return -UAPI_ENOTSUPP;
 	case OBSTACLE_MISTAKEN:
 		return -EILSEQ;
+	case OBSTACLE_OVERWRITES:
+		return -EOVERFLOW;
 	default:
 		return 0;
 	}

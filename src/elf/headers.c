@@ -71,7 +71,8 @@ static void add_load_segment(struct image *im, const GElf_Phdr *h)
 	im->segments[im->n_segments++] = (struct segment){ .offset = h->p_offset,
 							   .vaddr = h->p_vaddr,
 							   .file_bytes = bytes,
-							   .is_executable = h->p_flags & PF_X };
+							   .is_executable = h->p_flags & PF_X,
+							   .is_writable = h->p_flags & PF_W };
 }
 
 static void add_other_segment(struct image *im, const GElf_Phdr *h)
@@ -91,7 +92,9 @@ static void add_other_segment(struct image *im, const GElf_Phdr *h)
 	else if (h->p_type == PT_INTERP)
 		im->linker = bytes;
 	else if (h->p_type == PT_GNU_EH_FRAME)
-		im->frame_header = (struct segment){ h->p_offset, h->p_vaddr, h->p_filesz, false };
+		im->frame_header = (struct segment){ .offset = h->p_offset,
+						     .vaddr = h->p_vaddr,
+						     .file_bytes = h->p_filesz };
 }
 
 static void read_segments(struct image *im, Elf *elf)

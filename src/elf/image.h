@@ -86,6 +86,7 @@ struct image_usdt {
 	const char *arguments; /* as in the note: "-4@$7 8@..."; "": none */
 	uint64_t offset;       /* file offset of the probe's instruction */
 	uint64_t semaphore;    /* file offset of its reference counter, 0 if none */
+	bool is_mistaken;      /* in processes that start later the kernel raises a copy of that */
 };
 
 typedef int image_usdt_visit(void *context, const struct image_usdt *probe);

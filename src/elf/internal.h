@@ -36,7 +36,7 @@ struct segment {
 	uint64_t offset;
 	uint64_t vaddr;
 	uint64_t file_bytes;
-	bool is_executable;
+	bool is_executable, is_writable;
 };
 
 /* vaddr + size does not overflow. Offset and size may be wrong: use section_bytes(). */

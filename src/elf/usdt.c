@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "elf/internal.h"
 
@@ -61,6 +62,26 @@ static const char *read_string(struct slice text, size_t *at)
 	return string;
 }
 
+/*
+ * When a program starts, the kernel raises a semaphore in the first writable mapping that has its
+ * page of the file (uprobe_mmap()). lld's read-only data after relocation ends in the page in which
+ * other data begins, is mapped first, and is writable until it is relocated.
+ */
+static bool is_mistaken(const struct image *im, uint64_t semaphore)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < im->n_segments; i++) {
+		const struct segment *s = &im->segments[i];
+		const uint64_t end = s->offset + s->file_bytes;
+
+		if (s->is_writable && s->offset / page <= semaphore / page &&
+		    semaphore / page <= (end - 1) / page)
+			return semaphore < s->offset || semaphore >= end;
+	}
+	return false;
+}
+
 /* Visit the probe of a note. Leaves out one if its place or semaphore is not in the file. */
 static int visit_description(struct walk *w, struct slice text)
 {
@@ -93,6 +114,7 @@ static int visit_description(struct walk *w, struct slice text)
 			semaphore = (uint32_t)semaphore;
 		if (!image_vaddr_to_offset(w->im, semaphore, &probe.semaphore))
 			return 0;
+		probe.is_mistaken = is_mistaken(w->im, probe.semaphore);
 	}
 	w->has_good = true;
 	return w->visit(w->context, &probe);

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/read.h"
+#include "base/strbuf.h"
 #include "kernel/private.h"
 
 static void close_tracefs_directory(DIR **d)
@@ -218,13 +219,39 @@ static const char *next_tracefs_directory(DIR *d)
 	return NULL;
 }
 
+/*
+ * Events that were defined in tracefs want programs for kprobes, or none at all:
+ *
+ *	p:probes/mine /usr/bin/app:0x1149
+ */
+static void read_definitions(int tracefs, struct strbuf *ret)
+{
+	cleanup_close int fd = openat(tracefs, "dynamic_events", O_RDONLY | O_CLOEXEC);
+	char bytes[4096];
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		strbuf_put(ret, bytes, (size_t)n);
+}
+
+static bool is_defined(const struct strbuf *definitions, const char *category, const char *event)
+{
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), ":%s/%s ", category, event);
+	return definitions->n && strstr(definitions->text, name);
+}
+
 int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 			 struct error *e)
 {
 	cleanup_directory DIR *categories = NULL;
+	cleanup_strbuf struct strbuf definitions = {};
 	int dir, err = host_tracefs(host, &dir, e);
 	const char *category, *event;
 
+	if (!err)
+		read_definitions(dir, &definitions);
 	if (!err)
 		err = open_tracefs_directory(dir, "events", &categories, e);
 	if (!categories)
@@ -241,7 +268,9 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 		if (err)
 			return err;
 		while ((event = next_tracefs_directory(events))) {
-			err = visit(context, category, event);
+			err = is_defined(&definitions, category, event)
+				      ? 0
+				      : visit(context, category, event);
 			if (err)
 				return err;
 		}

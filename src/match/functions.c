@@ -161,7 +161,7 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 	if (m->spec->is_return)
 		err = place_returns(m, first, first_alias, image, e);
 	else
-		place_probes(m->out, first, image);
+		place_probes(m, first, image);
 	if (err)
 		return err;
 	/* An old version of the name may be a plain function, but hardly anything calls it. */

@@ -24,7 +24,8 @@ struct match_scope {
 	size_t n_pids;        /* 0: search this machine's library path and PATH */
 	size_t limit;         /* most targets in the list */
 	enum match_depth depth;
-	bool raw_names; /* names as in the symbol table; the same functions match */
+	bool raw_names;            /* names as in the symbol table; the same functions match */
+	bool kernel_calls_at_nop5; /* host_calls_at_nop5() */
 	/* Called before a library or file is searched or read, which may hang. May be NULL. */
 	void (*on_file)(void *context, const char *name);
 	void *context;

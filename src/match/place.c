@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Choose the instruction of a function that gets its probe. It is the first one, unless the kernel
- * would not execute that as it is (arch_uprobe_verdict()). Then the probe goes behind it. Most
- * string functions of libc need that on an x86 CPU with AVX-512. The skipped instructions
- * must leave the stack and the frame pointer as they are at the entry, because the walk relies on
- * that.
+ * Choose the instruction that gets the probe of a function or of a USDT probe. It is the first one,
+ * unless the kernel would not execute that as it is (arch_uprobe_verdict()), or would write over
+ * the program's stack there (arch_is_nop5()). Then the probe goes behind it. Most string functions
+ * of libc need that on an x86 CPU with AVX-512. The skipped instructions must leave the stack and
+ * the frame pointer as they are, because the walk relies on that. A USDT probe also has arguments
+ * in registers, so it goes behind NOPs only.
  *
- * All execution must come to the place through the entry, and once. A loop that begins there would
- * count as many calls. We cannot see jumps through a register or a table. Compilers and libc's
- * authors aim these at the cases of a switch and at the rows of an unrolled loop. None of them
- * begins behind an entry with only vector instructions in between.
+ * All execution must come to the place through the first instruction, and once. A loop that begins
+ * there would count as many calls. We cannot see jumps through a register or a table. Compilers and
+ * libc's authors aim these at the cases of a switch and at the rows of an unrolled loop. None of
+ * them begins behind an entry with only vector instructions in between.
  *
  * If no place fits, the target is marked, and not handed to the kernel. Not even if the kernel
  * would refuse it: the kernel checks the instruction only once a process has mapped the file. A
@@ -33,6 +34,7 @@ struct move {
 };
 
 struct placing {
+	const struct matching *m;
 	struct target_list *list;
 	struct image *image;
 	struct move *moves;
@@ -51,8 +53,9 @@ static void placing_fini(struct placing *p)
 static void plan_move(struct placing *p, size_t target, uint64_t entry, const uint8_t *code,
 		      size_t n)
 {
+	const bool is_entry = p->list->targets[target].kind == TARGET_USER_FUNCTION;
 	size_t ends[ARCH_MOST_SKIPPED];
-	size_t n_ends = arch_skippable(code, n, ends);
+	size_t n_ends = arch_skippable(code, n, is_entry, ends);
 
 	if (!n_ends)
 		return;
@@ -69,6 +72,22 @@ static void plan_move(struct placing *p, size_t target, uint64_t entry, const ui
 	array_push(p->moves, p->n_moves, p->moves_capacity, move);
 }
 
+static enum target_obstacle obstacle_at(const struct placing *p, const struct target *t,
+					const uint8_t *code, size_t n, bool is_64_bit)
+{
+	switch (arch_uprobe_verdict(code, n, is_64_bit)) {
+	case UPROBE_MISTAKEN:
+		return OBSTACLE_MISTAKEN;
+	case UPROBE_REFUSED:
+		return OBSTACLE_REFUSED;
+	default: /* at its entry, no function uses what is below the stack pointer */
+		return t->kind == TARGET_USDT && is_64_bit && p->m->scope->kernel_calls_at_nop5 &&
+				       arch_is_nop5(code, n)
+			       ? OBSTACLE_OVERWRITES
+			       : OBSTACLE_NONE;
+	}
+}
+
 static void judge_entry(struct placing *p, size_t i)
 {
 	struct target *t = &p->list->targets[i];
@@ -80,12 +99,9 @@ static void judge_entry(struct placing *p, size_t i)
 		return;
 
 	size_t n = image_code_at(p->image, vaddr, code, sizeof(code));
-	enum uprobe_verdict verdict = n ? arch_uprobe_verdict(code, n, is_64_bit) : UPROBE_FINE;
 
-	if (verdict == UPROBE_FINE)
-		return;
-	t->obstacle = verdict == UPROBE_MISTAKEN ? OBSTACLE_MISTAKEN : OBSTACLE_REFUSED;
-	if (t->kind == TARGET_USER_FUNCTION && is_64_bit)
+	t->obstacle = n ? obstacle_at(p, t, code, n, is_64_bit) : OBSTACLE_NONE;
+	if (t->obstacle && t->kind != TARGET_USER_RETURN && is_64_bit)
 		plan_move(p, i, vaddr, code, n);
 }
 
@@ -94,15 +110,16 @@ static void move_probe(struct target *t, const struct move *how)
 	if (how->is_entered)
 		return;
 	t->offset += how->skipped;
-	t->skipped = (uint8_t)how->skipped;
 	t->obstacle = OBSTACLE_NONE;
-	log_debug("%s: the kernel cannot probe the entry: the probe is %zu bytes behind it",
+	log_debug("%s: the kernel cannot probe the instruction there: the probe is %zu bytes "
+		  "behind it",
 		  t->name, how->skipped);
 }
 
-void place_probes(struct target_list *list, size_t first, struct image *image)
+void place_probes(const struct matching *m, size_t first, struct image *image)
 {
-	cleanup(placing_fini) struct placing p = { .list = list, .image = image };
+	struct target_list *list = m->out;
+	cleanup(placing_fini) struct placing p = { .m = m, .list = list, .image = image };
 
 	for (size_t i = first; i < list->n; i++)
 		judge_entry(&p, i);

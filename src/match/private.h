@@ -74,7 +74,7 @@ must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, s
  * kernel can probe. If there is none, set the target's obstacle.
  */
 struct image;
-void place_probes(struct target_list *list, size_t first, struct image *image);
+void place_probes(const struct matching *m, size_t first, struct image *image);
 
 /*
  * Replace the targets from @first on, which are TARGET_USER_RETURN and entries of functions of

@@ -69,7 +69,7 @@ static const char *add_exit_target(struct placing_returns *p, size_t entry,
 	if (!is_new)
 		return "another function has the same exit";
 	array_push(list->targets, list->n, list->capacity, t);
-	place_probes(list, list->n - 1, p->image);
+	place_probes(p->m, list->n - 1, p->image);
 	return list->targets[list->n - 1].obstacle ? "the kernel cannot probe an exit" : NULL;
 }
 

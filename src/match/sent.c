@@ -25,7 +25,7 @@ struct sent_head {
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
 	uint32_t n_name, n_symbol, n_path, n_arguments;
-	uint8_t kind, obstacle, skipped, flags, zero[4];
+	uint8_t kind, obstacle, flags, zero[5];
 };
 
 enum { SENT_DISTANT = 1, SENT_JUMP = 2, SENT_32_BIT = 4 };
@@ -63,7 +63,6 @@ static void put_sent_target(struct strbuf *to, const struct target *t, const cha
 		.n_arguments = length_or_none(t->arguments),
 		.kind = (uint8_t)t->kind,
 		.obstacle = (uint8_t)t->obstacle,
-		.skipped = t->skipped,
 		.flags = (uint8_t)((t->is_distant ? SENT_DISTANT : 0) |
 				   (t->is_jump ? SENT_JUMP : 0) | (t->is_32_bit ? SENT_32_BIT : 0)),
 	};
@@ -133,7 +132,7 @@ static bool parse_sent_target(struct taking *from)
 
 	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || !is_in_file(sent.kind) ||
 	    sent.flags > (SENT_DISTANT | SENT_JUMP | SENT_32_BIT) ||
-	    sent.obstacle > OBSTACLE_MISTAKEN ||
+	    sent.obstacle > OBSTACLE_OVERWRITES ||
 	    (sent.kind != TARGET_USDT && sent.n_symbol == NONE))
 		return false;
 
@@ -144,7 +143,6 @@ static bool parse_sent_target(struct taking *from)
 		.semaphore = sent.semaphore,
 		.place = sent.place,
 		.obstacle = (enum target_obstacle)sent.obstacle,
-		.skipped = sent.skipped,
 		.is_distant = sent.flags & SENT_DISTANT,
 		.is_jump = sent.flags & SENT_JUMP,
 		.is_32_bit = sent.flags & SENT_32_BIT,

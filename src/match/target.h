@@ -31,8 +31,9 @@ enum target_role {
 /* Why a place in a file cannot have a probe. Its instruction tells (arch_uprobe_verdict()). */
 enum target_obstacle {
 	OBSTACLE_NONE,
-	OBSTACLE_REFUSED,  /* the kernel refuses the probe now, or silently at run time */
-	OBSTACLE_MISTAKEN, /* the kernel takes the probe, and executes another instruction */
+	OBSTACLE_REFUSED,    /* the kernel refuses the probe now, or silently at run time */
+	OBSTACLE_MISTAKEN,   /* the kernel takes the probe, and executes another instruction */
+	OBSTACLE_OVERWRITES, /* ... and writes over the function's variables (arch_is_nop5()) */
 };
 
 /* The list's strtab lends the strings. Immutable once listed. */
@@ -58,7 +59,6 @@ struct target {
 	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
 	uint64_t perf_config, perf_config1, perf_config2;
 	bool exclude_user, exclude_kernel;
-	uint8_t skipped;  /* user function: bytes from its entry to @offset, mostly 0 */
 	bool is_jump;     /* user return: to another function, which will return in its place */
 	bool is_32_bit;   /* user: its code is 32-bit code */
 	uint8_t role;     /* enum target_role, set by tool/pairs.h */

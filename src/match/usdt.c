@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "elf/image.h"
 #include "match/private.h"
 
@@ -14,7 +15,7 @@ struct usdt_walk {
 	const char *path;
 	struct file_place file;
 	bool is_32_bit;
-	size_t n;
+	size_t n, n_mistaken;
 	struct error *e;
 };
 
@@ -39,6 +40,7 @@ static int match_usdt_probe(void *context, const struct image_usdt *p)
 		return 0;
 	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
 	walk->n++;
+	walk->n_mistaken += p->is_mistaken;
 	return matching_add(walk->m, &t, place_in_file(&walk->file, t.kind, t.offset), NULL,
 			    walk->e);
 }
@@ -58,7 +60,13 @@ int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error
 	file_place_of(path, &walk.file);
 	err = image_each_usdt(image, match_usdt_probe, &walk, e);
 	if (!err)
-		place_probes(m->out, first, image);
+		place_probes(m, first, image);
+	if (walk.n_mistaken)
+		log_warn("%s: %zu of its probes have a semaphore in a page that two writable "
+			 "segments share: in a process that starts later, the kernel raises a "
+			 "copy of it, and the program does not see that it is traced (-p of one "
+			 "that runs is right; so are programs linked with -z norelro)",
+			 path, walk.n_mistaken);
 	*ret_n += walk.n;
 	return err == -ENOENT ? 0 : err; /* the file has no probes; another one may have them */
 }

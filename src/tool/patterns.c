@@ -116,7 +116,8 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .n_pids = opt->pids.n,
 					 .limit = MOST_TARGETS,
 					 .depth = depth,
-					 .raw_names = opt->no_demangle };
+					 .raw_names = opt->no_demangle,
+					 .kernel_calls_at_nop5 = host_calls_at_nop5() };
 	err = parse_patterns(m, opt, e);
 	m->n_begun = n_specs_in_files(m, 0);
 	if (err || !m->n_begun)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
 CALLS = workload_path("calls")
 LEAVES = [f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]
-REFUSED = f"{workload_path('vector')}:long_nop"  # the kernel refuses its first instruction, once it is mapped
+REFUSED = f"{workload_path('vector')}:to_ss"  # the kernel refuses its first instruction, once it is mapped
 MANY = ["--without", "uprobe.multi"]  # for more than a few
 ALWAYS = ["--without", "uprobe.multi,uprobe"]
 PATIENCE_MANY_S = 4 * PATIENCE_S
@@ -57,6 +57,12 @@ def others(machine):
     assert in_tracefs(script, OTHERS, CALLS).returncode == 0
     (line,) = definitions(f"p:{OTHERS}/")
     return line
+
+
+def test_an_event_that_somebody_has_defined_is_no_tracepoint(others):
+    """It wants another kind of program."""
+    check_refused(stackcount("-l", f"t:{OTHERS}:*"), 1, f"no tracepoint matches 't:{OTHERS}:\\*'")
+    check_refused(stackcount(f"t:{OTHERS}:place"), 1, f"attach {OTHERS}:place: .* trace its function instead")
 
 
 @pytest.mark.needs("machine")
@@ -121,7 +127,7 @@ def test_a_refused_function_does_not_cost_the_others(workload):
     workload("vector", 1)
     args = ["--debug", *MANY, "-D", "0.1", REFUSED, "c:pthread_[a-r]*"]
     result = stackcount(*args, timeout_s=PATIENCE_MANY_S).ok()
-    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["long_nop"], result
+    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["to_ss"], result
     assert parse_text(result.out).n_functions == backends(result)["uprobe.event"] - 1 > 20
 
 
@@ -153,7 +159,7 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
 def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     workload("vector", 1)
     with Tool([*ALWAYS, REFUSED]) as tool:
-        check_refused(tool.wait(), 1, "attach long_nop: ")
+        check_refused(tool.wait(), 1, "attach to_ss: ")
     wait_until_none_is_of(tool)
 
 

@@ -64,17 +64,17 @@ def test_thousands_of_functions_take_no_event_each(workload, pattern, least):
     assert n_events <= 3 * os.cpu_count() + 1  # those that follow processes
 
 
-REFUSED = f"{workload_path('vector')}:long_nop"
+REFUSED = f"{workload_path('vector')}:to_ss"
 
 
 @pytest.mark.needs("uprobes", "path of its own")
 def test_refused_functions_are_told(workload):
-    """It begins with an instruction with a prefix, at which the kernel looks where a process has it mapped."""
+    """The kernel looks at its first instruction where a process has it mapped."""
     workload("vector", 1)
     result = stackcount("--debug", "-D", "0.1", REFUSED, "c:pthread_spin_unlock").ok()
-    assert re.findall(r"refused: (\S+): ", result.err) == ["long_nop"], result
+    assert re.findall(r"refused: (\S+): ", result.err) == ["to_ss"], result
     assert "1 of 2 could not be traced" in result.err, result
-    check_refused(stackcount("-D", "0.1", REFUSED), 1, "^stackcount: attach long_nop: ")
+    check_refused(stackcount("-D", "0.1", REFUSED), 1, "^stackcount: attach to_ss: ")
 
 
 KERNEL_BACKENDS = [

@@ -563,7 +563,7 @@ TEST(a_tracepoint_is_counted_until_it_is_detached)
 	assert_int_equal(start(&t, targets, 2, 0, NULL, &e), 0);
 	assert_int_equal(attachment_n_attached(t.attachment), 1);
 	assert_int_equal(attachment_n_links(t.attachment), 1);
-	assert_string_equal(attachment_refused(t.attachment, 0)->reason, "no such tracepoint");
+	assert_non_null(strstr(attachment_refused(t.attachment, 0)->reason, "no such tracepoint"));
 	for (int i = 0; i < 100; i++)
 		(void)getppid();
 	assert_int_equal(hits(&t.object), 100);

@@ -43,8 +43,8 @@ TEST(what_the_kernel_mistakes_is_known)
 		{ "\x2e\xb8\x07\x00\x00\x00", "cs mov", UPROBE_REFUSED, UPROBE_REFUSED },
 		{ "\x2e\x0f\xb6\x07\x90\x90", "cs movzbl", UPROBE_REFUSED, UPROBE_REFUSED },
 		{ "\x2e\x90\x90\x90\x90\x90", "cs nop", UPROBE_REFUSED, UPROBE_REFUSED },
-		{ "\x2e\x0f\x1f\x40\x00\x90", "cs nopl", UPROBE_FINE, UPROBE_FINE },
-		{ "\x66\x2e\x48\x0f\x1f\xc0", "data16 cs nopq", UPROBE_FINE, UPROBE_REFUSED },
+		{ "\x2e\x0f\x1f\x40\x00\x90", "cs nopl", UPROBE_REFUSED, UPROBE_REFUSED },
+		{ "\x66\x2e\x48\x0f\x1f\xc0", "data16 cs nopq", UPROBE_REFUSED, UPROBE_REFUSED },
 		{ "\x2e\xc5\xf9\xef\xc1\x90", "cs vpxor", UPROBE_REFUSED, UPROBE_REFUSED },
 		{ "\x3e\xc5\xf8\x28\xc1\x90", "ds vmovaps", UPROBE_REFUSED, UPROBE_REFUSED },
 		{ "\xf4\x90\x90\x90\x90\x90", "hlt", UPROBE_REFUSED, UPROBE_FINE },
@@ -114,6 +114,9 @@ static const char functions[] =
 	"begin to3_zeroupper; vzeroupper; end to3_zeroupper\n"
 	"begin to5_bits; vmovq %xmm0, %rcx; mov %rcx, %rdx; end to5_bits\n"
 	"begin to8_rip; vpcmpeqb plain(%rip), %xmm0, %xmm1; mov %edi, %eax; end to8_rip\n"
+	"begin to4_bmi; vpcmpeqb %xmm0, %xmm0, %xmm1; andn %eax, %ebx, %ecx; end to4_bmi\n"
+	"begin to5_cs; .byte 0x2e, 0x0f, 0x1f, 0x40, 0; mov %edi, %eax; end to5_cs\n"
+	"begin plain_nop5; .byte 0x0f, 0x1f, 0x44, 0, 0; mov %edi, %eax; end plain_nop5\n"
 	"begin to16_four; .rept 4; vpcmpeqb %xmm0, %xmm0, %xmm1; .endr\n"
 	"	push %rbp; end to16_four\n"
 	/* Its ModRM byte would be a jump over nothing, if 74 were one. */
@@ -127,7 +130,6 @@ static const char functions[] =
 	/* Nowhere to go. */
 	"begin no_five; .rept 5; vpcmpeqb %xmm0, %xmm0, %xmm1; .endr\n"
 	"	mov %edi, %eax; end no_five\n"
-	"begin no_bmi; vpcmpeqb %xmm0, %xmm0, %xmm1; andn %eax, %ebx, %ecx; end no_bmi\n"
 	"begin no_fs; vpcmpeqb %xmm0, %xmm0, %xmm1; vpor %fs:0, %xmm0, %xmm0; end no_fs\n"
 	"begin no_general; vcvttss2usi %xmm0, %eax; mov %edi, %eax; end no_general\n"
 	"begin no_stack; vmovq %xmm0, %rsp; mov %edi, %eax; end no_stack\n"
@@ -159,6 +161,13 @@ static const char functions[] =
 	/* Not mistaken but refused. */
 	"begin out_refused; vpxor %xmm0, %xmm0, %xmm0\n"
 	"1:	dec %edi; jne 1b; end out_refused\n"
+	/* Sites of USDT probes. */
+	"begin plain_sites; mov %rdi, -8(%rsp)\n"
+	"site_nop5:	.byte 0x0f, 0x1f, 0x44, 0, 0; mov -8(%rsp), %rax\n"
+	"site_cs:	.byte 0x2e, 0x0f, 0x1f, 0x40, 0; nop; mov -8(%rsp), %rax\n"
+	"site_vector:	.byte 0x0f, 0x1f, 0x44, 0, 0; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"site_loop:	.byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"1:	dec %edi; jne 1b; end plain_sites\n"
 	/* Far away, in a section of its own, as compilers put what is seldom run. */
 	".section .text.unlikely, \"ax\"\n"
 	"begin plain_cold; jmp no_jumped + 4; end plain_cold\n"
@@ -171,6 +180,10 @@ static const char functions[] =
 	"probe at_nop, plain\n"
 	"probe at_vector, to4_compare\n"
 	"probe at_refused, to4_refused\n"
+	"probe at_nop5, site_nop5\n"
+	"probe at_cs, site_cs\n"
+	"probe at_nop5_vector, site_vector\n"
+	"probe at_nop5_loop, site_loop\n"
 	".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
 	"_.stapsdt.base: .space 1\n"
 	".section .note.GNU-stack, \"\", @progbits\n";
@@ -207,7 +220,7 @@ static void match_file(const char *file, const char *pattern, struct target_list
 	bool is_usdt = strncmp(pattern, "u:", 2) == 0;
 	cleanup_free char *text =
 		xasprintf("%s%s:%s", is_usdt ? "u:" : "", path, is_usdt ? pattern + 2 : pattern);
-	const struct match_scope scope = { .limit = 1000 };
+	const struct match_scope scope = { .limit = 1000, .kernel_calls_at_nop5 = true };
 
 	assert_works(probe_spec_parse(text, false, &spec, &e));
 	assert_works(match_targets(&spec, host, &scope, list, &e));
@@ -244,7 +257,7 @@ TEST(a_probe_goes_behind_what_uprobes_cannot_do)
 
 		if (strncmp(t->name, "to", 2) == 0)
 			wanted = strtoull(t->name + 2, NULL, 10);
-		if (t->offset != entry_of("f", t->symbol) + wanted || t->skipped != wanted)
+		if (t->offset != entry_of("f", t->symbol) + wanted)
 			fail_msg("%s: %lld bytes behind the entry, not %llu", t->name,
 				 (long long)(t->offset - entry_of("f", t->symbol)),
 				 (unsigned long long)wanted);
@@ -253,8 +266,8 @@ TEST(a_probe_goes_behind_what_uprobes_cannot_do)
 		n_moved += wanted != 0;
 		n_left_out += obstacle != OBSTACLE_NONE;
 	}
-	assert_int_equal(n_moved, 11);
-	assert_int_equal(n_left_out, 17);
+	assert_int_equal(n_moved, 13);
+	assert_int_equal(n_left_out, 16);
 }
 
 /* By one name, then another, then all: by the entry, not by where the probe is. */
@@ -266,25 +279,34 @@ TEST(names_of_a_function_whose_probe_has_moved_are_one_target)
 	match_file("f", "to4_compare", &list);
 	match_file("f", "to4_[ac]*", &list);
 	assert_int_equal(list.n, 1);
-	assert_int_equal(list.targets[0].skipped, 4);
+	assert_int_equal(list.targets[0].offset, entry_of("f", "to4_again") + 4);
 }
 
-static enum target_obstacle obstacle_of(const char *probe)
+TEST(a_usdt_probe_goes_behind_nops_alone)
 {
-	if (strcmp(probe, "shop:at_vector") == 0)
-		return OBSTACLE_MISTAKEN;
-	return strcmp(probe, "shop:at_refused") == 0 ? OBSTACLE_REFUSED : OBSTACLE_NONE;
-}
-
-TEST(a_usdt_probe_is_not_moved)
-{
+	static const struct {
+		const char *name, *site;
+		uint64_t moved;
+		enum target_obstacle obstacle;
+	} wanted[] = {
+		{ "shop:at_nop", "plain", 0, OBSTACLE_NONE },
+		{ "shop:at_vector", "to4_compare", 0, OBSTACLE_MISTAKEN },
+		{ "shop:at_refused", "to4_refused", 0, OBSTACLE_REFUSED },
+		{ "shop:at_nop5", "site_nop5", 5, OBSTACLE_NONE },
+		{ "shop:at_cs", "site_cs", 6, OBSTACLE_NONE },
+		{ "shop:at_nop5_vector", "site_vector", 0, OBSTACLE_OVERWRITES },
+		{ "shop:at_nop5_loop", "site_loop", 0, OBSTACLE_OVERWRITES },
+	};
 	cleanup(target_list_fini) struct target_list list = {};
 
 	match_file("f", "u:at_*", &list);
-	assert_int_equal(list.n, 3);
+	assert_int_equal(list.n, ARRAY_SIZE(wanted));
 	for (size_t i = 0; i < list.n; i++) {
-		assert_int_equal(list.targets[i].skipped, 0);
-		assert_int_equal(list.targets[i].obstacle, obstacle_of(list.targets[i].name));
+		const struct target *t = &list.targets[i];
+
+		assert_string_equal(t->name, wanted[i].name);
+		assert_int_equal(t->offset, entry_of("f", wanted[i].site) + wanted[i].moved);
+		assert_int_equal(t->obstacle, wanted[i].obstacle);
 	}
 }
 
@@ -295,7 +317,6 @@ TEST(of_32_bit_code_none_is_moved)
 	match_file("narrow", "*", &list);
 	assert_int_equal(list.n, 3);
 	for (size_t i = 0; i < list.n; i++) {
-		assert_int_equal(list.targets[i].skipped, 0);
 		assert_int_equal(list.targets[i].obstacle, strcmp(list.targets[i].name, "avx") == 0
 								   ? OBSTACLE_MISTAKEN
 								   : OBSTACLE_NONE);

@@ -5,8 +5,8 @@
  * v_NAME_vex (or _evex) if the CPU has such instructions, else v_NAME_sse, which check() calls to
  * know the answer. v_loop_vex and v_clear_vex cannot be traced, and their calls are not said:
  * where their first instruction ends, a loop begins. Nobody calls locked(), in_segment() and
- * long_nop(), whose first instructions the kernel does not probe. stackcount leaves long_nop() to
- * the kernel, and refuses the others in advance.
+ * to_ss(), whose first instructions the kernel does not probe. stackcount leaves to_ss() to the
+ * kernel, and refuses the others in advance.
  */
 #include "work.h"
 
@@ -62,7 +62,7 @@ FUNCTION(v_clear_sse,  "pxor %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax
 FUNCTION(v_loop_sse,   "pcmpeqb %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(locked,       "lock decl (%rdi); ret");
 FUNCTION(in_segment,   "cs movl (%rdi), %eax; ret");
-FUNCTION(long_nop,     ".byte 0x2e, 0x0f, 0x1f, 0x48, 0x00; ret");
+FUNCTION(to_ss,        "mov %eax, %ss; ret");
 /* clang-format on */
 
 static bool has_avx(void)

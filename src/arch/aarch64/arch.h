@@ -10,7 +10,6 @@
 #define ARCH_AUDIT 0xc00000b7U        /* AUDIT_ARCH_AARCH64 */
 #define ARCH_FOREIGN_CALLS UINT32_MAX /* no number: programs of 32 bits have another ARCH_AUDIT */
 #define ARCH_INSTRUCTION_BYTES 4
-#define ARCH_BREAKPOINTS 2 /* CPUs have at least so many */
 #define ARCH_RELATIVE 1027 /* R_AARCH64_RELATIVE */
 #define ARCH_CALL_PUSHES 0
 #define ARCH_RETURN_HOW CFI_SAME

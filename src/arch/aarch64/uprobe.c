@@ -75,12 +75,21 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 }
 
 /* No compiler begins functions with what has no probe, so none is moved. */
-size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED])
+size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED])
 {
 	(void)code;
 	(void)n;
+	(void)is_entry;
 	(void)ends;
 	return 0;
+}
+
+/* No instruction has five bytes. */
+bool arch_is_nop5(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return false;
 }
 
 /* arch_uprobe_verdict() knows all that the kernel refuses. */

@@ -10,7 +10,6 @@
 #define ARCH_AUDIT 0xc000003eU         /* AUDIT_ARCH_X86_64 */
 #define ARCH_FOREIGN_CALLS 0x40000000U /* calls of x32 begin here */
 #define ARCH_INSTRUCTION_BYTES 15
-#define ARCH_BREAKPOINTS 4
 #define ARCH_RELATIVE 8 /* R_X86_64_RELATIVE */
 #define ARCH_CALL_PUSHES 1
 #define ARCH_RETURN_HOW CFI_OTHER /* all CFI gives it */

@@ -19,6 +19,7 @@
  * yet.
  */
 #include "arch/arch.h"
+#include "arch/instruction.h"
 #include "arch/x86_64/vector.h"
 
 /* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
@@ -88,17 +89,6 @@ static bool repeats_string_operation(const struct encoded *e)
 				 (e->opcode >= 0xaa && e->opcode <= 0xaf));
 }
 
-/*
- * The kernel refuses an instruction with a lock prefix, or with a segment prefix that 64-bit mode
- * ignores (is_prefix_bad()). If no process has mapped the file, it accepts the probe, but never
- * sets it: the function would silently have no hits. Newer kernels accept long NOPs with cs, so we
- * leave these to the kernel.
- */
-static bool has_bad_prefix(const struct encoded *e)
-{
-	return e->has_lock_or_segment || (e->has_cs && !e->is_long_nop);
-}
-
 static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit)
 {
 	if (is_plain_mistaken(e, is_64_bit))
@@ -108,19 +98,36 @@ static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit
 		       : UPROBE_FINE;
 }
 
+/*
+ * The kernel refuses an instruction with a lock prefix, or with a segment prefix that 64-bit mode
+ * ignores (is_prefix_bad()). If no process has mapped the file, it accepts the probe, but never
+ * sets it: the function would silently have no hits. Newer kernels accept long NOPs with cs.
+ */
 enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
 {
 	struct encoded e;
 
 	if (!encoded_read(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
 		return UPROBE_MISTAKEN;
-	if (has_bad_prefix(&e))
+	if (e.has_bad_prefix)
 		return UPROBE_REFUSED;
 	if (e.encoding == ENCODING_PLAIN)
 		return plain_verdict(&e, is_64_bit);
 	if (has_rule_for_opcode(e.opcode))
 		return UPROBE_MISTAKEN;
 	return is_64_bit && is_refused_opcode(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
+}
+
+static size_t nop_length(const uint8_t *code, size_t n)
+{
+	const struct instruction i = instruction_at(code, n, 0);
+
+	return i.kind == INSTRUCTION_NOP ? i.length : 0;
+}
+
+bool arch_is_nop5(const uint8_t *code, size_t n)
+{
+	return nop_length(code, n) == 5;
 }
 
 /*
@@ -130,25 +137,22 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
  *	+0  62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17
  *	+6  89 f8              mov    %edi,%eax            <- the probe
  */
-size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED])
+size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED])
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < ARCH_MOST_SKIPPED; i++) {
-		size_t length = vector_length(code + at, n - at);
-		struct encoded next;
+	for (size_t i = 0;; i++) {
+		size_t length = nop_length(code + at, n - at);
 
+		if (!length && is_entry)
+			length = vector_length(code + at, n - at);
 		if (!length)
+			return arch_uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i : 0;
+		if (i == ARCH_MOST_SKIPPED)
 			return 0;
 		at += length;
 		ends[i] = at;
-		if (!encoded_read(code + at, n - at, true, &next))
-			return 0;
-		if (next.encoding == ENCODING_PLAIN)
-			return arch_uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i + 1
-											   : 0;
 	}
-	return 0;
 }
 
 /*

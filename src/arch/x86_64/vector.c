@@ -128,7 +128,7 @@ static bool is_legacy_prefix(uint8_t byte)
 
 static bool is_old_segment(uint8_t byte)
 {
-	return byte == 0x26 || byte == 0x36 || byte == 0x3e;
+	return byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e;
 }
 
 /* *@ret_n: the bytes of the prefix before the opcode, 0 for a plain instruction. */
@@ -167,8 +167,7 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	*ret = (struct encoded){ .encoding = ENCODING_PLAIN };
 	for (; at < n && is_legacy_prefix(bytes[at]); at++) {
 		ret->has_repeat |= bytes[at] == 0xf2 || bytes[at] == 0xf3;
-		ret->has_lock_or_segment |= bytes[at] == 0xf0 || is_old_segment(bytes[at]);
-		ret->has_cs |= bytes[at] == 0x2e;
+		ret->has_bad_prefix |= bytes[at] == 0xf0 || is_old_segment(bytes[at]);
 	}
 	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
 		ret->rex = bytes[at++];
@@ -177,8 +176,6 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	if (at + prefix >= n)
 		return false;
 	ret->opcode = bytes[at + prefix];
-	ret->is_long_nop = ret->encoding == ENCODING_PLAIN && ret->opcode == 0x0f && at + 1 < n &&
-			   bytes[at + 1] == 0x1f;
 	return true;
 }
 

@@ -18,12 +18,10 @@ enum encoding { ENCODING_PLAIN, ENCODING_VEX, ENCODING_EVEX, ENCODING_XOP };
 
 struct encoded {
 	enum encoding encoding;
-	uint8_t rex;              /* the REX prefix of a plain instruction, 0 if it has none */
-	uint8_t opcode;           /* the byte after all prefixes */
-	bool has_repeat;          /* it has a repeat prefix, whatever that means here */
-	bool has_lock_or_segment; /* it has a lock prefix, or one of es, ss or ds */
-	bool has_cs;              /* it has a cs prefix */
-	bool is_long_nop;         /* 0f 1f, with any prefixes */
+	uint8_t rex;         /* the REX prefix of a plain instruction, 0 if it has none */
+	uint8_t opcode;      /* the byte after all prefixes */
+	bool has_repeat;     /* it has a repeat prefix, whatever that means here */
+	bool has_bad_prefix; /* it has a lock prefix, or one of es, cs, ss or ds */
 };
 
 /* Read the prefixes and the opcode of an instruction. False: @n bytes do not reach the opcode. */

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Sites of USDT probes where a probe would harm the program, or would never be hit."""
+
+import re
+import subprocess
+
+import pytest
+from tool import GETPPID, PATIENCE_S, chains, stackcount, workload_path
+
+pytestmark = pytest.mark.needs("uprobes", "unwinding", "machine")
+
+N = 1000
+
+# leaf() has its variable in the red zone, below the stack pointer.
+LEAF = r"""
+	.text
+	.globl leaf
+	.type leaf, @function
+leaf:	.cfi_startproc
+	mov %rdi, -8(%rsp)
+	mov $1, %ecx
+site:	SITE
+	mov -8(%rsp), %rax
+	ret
+	.cfi_endproc
+	.size leaf, . - leaf
+	.section .note.stapsdt, "", "note"
+	.balign 4
+	.4byte 2f - 1f, 4f - 3f, 3
+1:	.asciz "stapsdt"
+2:	.balign 4
+3:	.8byte site, _.stapsdt.base, 0
+	.asciz "app"
+	.asciz "mid"
+	.asciz ""
+4:	.balign 4
+	.section .stapsdt.base, "aG", "progbits", .stapsdt.base, comdat
+	.weak _.stapsdt.base
+	.hidden _.stapsdt.base
+_.stapsdt.base: .space 1
+	.section .note.GNU-stack, "", "progbits"
+"""
+MAIN = """
+unsigned long leaf(unsigned long);
+
+int main(void)
+{
+	for (unsigned long i = 1; i <= %d; i++)
+		if (leaf(i) != i)
+			return 1;
+	return 0;
+}
+""" % N
+
+NOP5 = ".byte 0x0f, 0x1f, 0x44, 0, 0"
+
+
+def build_leaf(folder, site):
+    (folder / "leaf.s").write_text(LEAF.replace("SITE", site))
+    (folder / "main.c").write_text(MAIN)
+    program = folder / "leaf"
+    subprocess.run(["gcc", "-O1", "-o", program, folder / "leaf.s", folder / "main.c"], check=True, timeout=PATIENCE_S)
+    return program
+
+
+# Linux 6.18 to 7.1 make a call of a NOP of five bytes. The kernel sets no probe on an instruction with a prefix.
+@pytest.mark.parametrize("site", ["nop", NOP5, ".byte 0x2e, 0x0f, 0x1f, 0x40, 0", ".nops 9"])
+def test_the_program_keeps_its_variables_and_each_hit_counts(tmp_path, site):
+    program = build_leaf(tmp_path, site)
+    result = stackcount("-f", "-U", f"u:{program}:mid", "--", program).ok()
+    assert "exited with status 0" in result.err, result
+    assert {chain.rpartition(";")[2]: n for chain, n in chains(result).items()} == {"leaf": N}, result
+
+
+def test_a_site_that_cannot_be_moved_is_refused_or_harmless(tmp_path):
+    """A loop begins behind it, so a probe there would count the loop's turns."""
+    program = build_leaf(tmp_path, f"{NOP5}\n1: dec %ecx; jns 1b")
+    result = stackcount("-f", "-U", f"u:{program}:mid", "--", program)
+    if result.status:
+        assert "would replace the 5-byte NOP there by a call" in result.err, result
+    else:
+        assert "exited with status 0" in result.err and sum(chains(result).values()) == N, result
+
+
+SEMAPHORE = """
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+
+static volatile unsigned short app_hit_semaphore __attribute__((section(".probes"), used));
+
+int main(void)
+{
+	for (int i = 0; i < %d; i++)
+		if (app_hit_semaphore)
+			STAP_PROBE1(app, hit, i);
+	return 0;
+}
+""" % N
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_semaphore_that_the_kernel_mistakes_is_told(tmp_path, is_shared):
+    """lld puts read-only data after relocation and other data into one page of the file."""
+    program, options = tmp_path / "app", [] if is_shared else ["-Wl,-z,norelro"]
+    command = ["clang", "-O2", "-fuse-ld=lld", *options, "-o", program, "-xc", "-"]
+    subprocess.run(command, input=SEMAPHORE, text=True, check=True, timeout=PATIENCE_S)
+    result = stackcount("-f", "-U", f"u:{program}:hit", "--", program).ok()
+    is_told = "have a semaphore in a page that two writable segments share" in result.err
+    assert is_told == is_shared, result
+    assert is_shared or sum(chains(result).values()) == N, result
+
+
+def test_debug_tells_the_hits_of_each_target():
+    """A target that had none among them."""
+    program = workload_path("calls")
+    places = [f"{program}:{name}" for name in ("leaf", "leaf_bare", "run")]
+    result = stackcount("-f", "--debug", *places, GETPPID, "--", program, "--quiet", "30", "20", "10").ok()
+    found = {place: int(n) for place, n in re.findall(r"^stackcount: hits of (.*): (\d+)$", result.err, re.M)}
+    assert found == {**dict(zip(places, (50, 10, 1))), GETPPID: 0}, result
