@@ -208,6 +208,9 @@ extern const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_o
 /* The program for a section of stubs without CFI. No bytes: all its code is as at an entry. */
 struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n);
 
+/* The program for the section .init or .fini. No bytes: its code has no known form. */
+struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n);
+
 /*
  * Does the DWARF expression "register + n, rest" give the CFA in a stub of a PLT? The rest is the
  * @n bytes at @rest. *@ret: from which of 16 bytes on it adds 8.

@@ -384,12 +384,11 @@ static int attach_namesakes(struct run *r, struct error *e)
 
 int probing_attach(struct run *r, struct error *e)
 {
-	int err = 0;
+	/* First: a hit at an exec belongs to the new program. */
+	int err = attach_lives(r->object, &r->lives, e);
 
-	if (r->command.pid)
+	if (!err && r->command.pid)
 		err = attach_follow(r, e);
-	if (!err)
-		err = attach_lives(r->object, &r->lives, e);
 	if (!err)
 		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))

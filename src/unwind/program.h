@@ -63,9 +63,9 @@ struct cfi_stubs {
 	uint32_t program_bytes;
 };
 
-#define CFI_MAX_STUBS 4
+#define CFI_MAX_STUBS 6
 
-/* Find the sections of stubs. Returns their number. */
+/* Find the sections of stubs, _init and _fini. Returns their number. */
 size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS]);
 
 /* The CIE of their programs. */

@@ -2,7 +2,8 @@
 /*
  * Recognize code without entries by its instructions, which the architecture knows.
  *
- * Stubs of PLTs. ld leaves out the entries for those of static programs, lld and mold for all.
+ * Stubs of PLTs. ld leaves out the entries for those of static programs, lld and mold for all. And
+ * _init() and _fini(), which are sections, too.
  *
  * The code where signal handlers return, in musl and Go.
  *
@@ -25,10 +26,9 @@
 #include "elf/image.h"
 #include "unwind/program.h"
 
-static void choose_program(const struct image_section *s, struct cfi_stubs *ret)
+static void put_program(const struct image_section *s, struct arch_bytes program,
+			struct cfi_stubs *ret)
 {
-	const struct arch_bytes program = arch_cfi_of_stubs(s->data, s->size);
-
 	*ret = (struct cfi_stubs){ .start = s->vaddr,
 				   .end = s->vaddr + s->size,
 				   .program = program.data,
@@ -37,13 +37,22 @@ static void choose_program(const struct image_section *s, struct cfi_stubs *ret)
 
 size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS])
 {
-	static const char *const names[CFI_MAX_STUBS] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	static const char *const names[CFI_MAX_STUBS] = { ".plt",  ".plt.sec", ".plt.got",
+							  ".iplt", ".init",    ".fini" };
 	struct image_section section;
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (image_section(im, names[i], &section))
-			choose_program(&section, &ret[n++]);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const bool is_crt = i >= 4;
+		struct arch_bytes program;
+
+		if (!image_section(im, names[i], &section))
+			continue;
+		program = is_crt ? arch_cfi_of_crt(section.data, section.size)
+				 : arch_cfi_of_stubs(section.data, section.size);
+		if (program.size || !is_crt)
+			put_program(&section, program, &ret[n++]);
+	}
 	return n;
 }
 

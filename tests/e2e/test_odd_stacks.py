@@ -17,7 +17,7 @@ import programs
 import pytest
 from kernel import DEVICES, MOUNT, with_mounts
 from snoop import live_snoop, snoop
-from tool import GETPPID, Live, Tool, Workload, chains, check_own, own_copy, read_folded, stackcount
+from tool import GETPPID, PATIENCE_S, Live, Tool, Workload, chains, check_own, own_copy, read_folded, stackcount
 from tool import trace, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
@@ -445,3 +445,47 @@ def test_a_function_of_gos_without_symbols_by_its_name(tmp_path):
     stacks = go_stacks(tmp_path, "-n", 100, "fzf:syscall.Syscall")
     assert stacks and all(parts[0] == "runtime.goexit" and parts[-1] == "syscall.Syscall" for parts, _ in stacks)
     assert {parts[-2] for parts, _ in stacks} <= {"syscall.read", "syscall.write"}, stacks
+
+
+# --- programs that begin, and libraries that come and go ---
+
+VFORKS = """
+#include <unistd.h>
+__attribute__((noinline)) static void starter(void) { if (vfork() == 0) _exit(0); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 20; i++) starter(); return 0; }
+"""
+
+
+def test_who_starts_processes_by_vfork_is_whole(tmp_path):
+    """The return address is in a register at the system call."""
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "vforks", "-xc", "-"], input=VFORKS, text=True, check=True, timeout=PATIENCE_S)
+    result = stackcount(*DWARF, "t:sched:sched_process_fork", "--", tmp_path / "vforks").ok()
+    ((parts, n),) = read_folded(result.out)
+    assert n == 20 and parts[-3:] == ["main", "starter", "vfork"] and parts[0][0] != "[", result
+
+
+def test_a_program_begins_at_the_start_of_its_interpreter():
+    result = stackcount("-P", *DWARF, "t:sched:sched_process_exec", "--", "sh", "-c", "/bin/true; /bin/true; :").ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        found[parts[0].partition("-")[0], *parts[1:]] += n
+    assert found == {("sh", "_start"): 1, ("true", "_start"): 2}, result
+
+
+# crti.o's _init() calls this if a program has it.
+CALLED_BY_INIT = """
+#include <dlfcn.h>
+#include <unistd.h>
+void __gmon_start__(void) { (void)getppid(); }
+int main(int argc, char **argv) { return !dlopen(argv[argc - 1], RTLD_NOW); }
+"""
+
+
+def test_the_callers_of_init_are_there(tmp_path):
+    for options, source in (["-shared", "-o", "lib.so"], ""), (["-O1", "-rdynamic", "-o", "app"], CALLED_BY_INIT):
+        command = ["gcc", *options, "-xc", "-", "-ldl"]
+        subprocess.run(command, cwd=tmp_path, input=source, text=True, check=True, timeout=PATIENCE_S)
+    result = stackcount(*DWARF, GETPPID, "--", "./app", "./lib.so", cwd=tmp_path).ok()
+    of_library = [parts for parts, _ in read_folded(result.out) if "main" in parts]
+    assert len(of_library) == 1, result
+    assert of_library[0][0][0] != "[" and of_library[0][-3] == "_init", result

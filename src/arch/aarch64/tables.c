@@ -42,6 +42,13 @@ struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
 	return (struct arch_bytes){};
 }
 
+struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return (struct arch_bytes){};
+}
+
 bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret)
 {
 	(void)rest;

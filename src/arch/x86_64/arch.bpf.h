@@ -103,10 +103,12 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 {
 	to->of[UNWIND_RAX] = regs->ax;
 	to->of[UNWIND_RBX] = regs->bx;
+	to->of[UNWIND_RDI] = regs->di; /* the return address of vfork() */
 	to->of[UNWIND_RBP] = regs->bp;
 	to->of[UNWIND_RSP] = regs->sp;
 	to->pc = regs->ip;
-	to->known = 1U << UNWIND_RAX | 1U << UNWIND_RBX | 1U << UNWIND_RBP | 1U << UNWIND_RSP;
+	to->known = 1U << UNWIND_RAX | 1U << UNWIND_RBX | 1U << UNWIND_RDI | 1U << UNWIND_RBP |
+		    1U << UNWIND_RSP;
 	to->is_exact = is_exact;
 	to->n_turns = 0;
 	if (!is_exact)
@@ -114,7 +116,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->of[UNWIND_RDX] = regs->dx;
 	to->of[UNWIND_RCX] = regs->cx;
 	to->of[UNWIND_RSI] = regs->si;
-	to->of[UNWIND_RDI] = regs->di;
 	to->of[8] = regs->r8;
 	to->of[9] = regs->r9;
 	to->of[10] = regs->r10;

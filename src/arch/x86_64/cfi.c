@@ -11,6 +11,10 @@
  *
  * They get the programs that ld writes for its own stubs.
  *
+ * _init() and _fini(), of glibc's crti.o and crtn.o, have no entries in most libraries:
+ *
+ *	sub $8, %rsp;  ...;  add $8, %rsp;  ret
+ *
  * The code where signal handlers return, in musl and Go:
  *
  *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
@@ -29,6 +33,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "base/array.h"
 
 /* The bytes of a string, without its end. */
 #define BYTES(text)                                       \
@@ -77,6 +82,31 @@ struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
 	if (!code_begins_with(code, n, 0, "\xff\x35", 2))
 		return none;
 	return code_begins_with(code, n, 16, "\xf3\x0f\x1e\xfa", 4) ? of_tracked : of_lazy;
+}
+
+/* advance_loc to behind "sub $8, %rsp"; def_cfa_offset 16; advance_loc to ret; def_cfa_offset 8 */
+#define AROUND(sub_end, size)                                                      \
+	{                                                                          \
+		0x40 + (sub_end), 0x0e, 0x10, 0x40 + (size)-1 - (sub_end), 0x0e, 8 \
+	}
+
+struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n)
+{
+	/* .init and .fini; with endbr64 first, and without */
+	static const struct {
+		size_t bytes, sub_end;
+		uint8_t program[6];
+	} forms[] = { { 23, 4, AROUND(4, 23) },
+		      { 27, 8, AROUND(8, 27) },
+		      { 9, 4, AROUND(4, 9) },
+		      { 13, 8, AROUND(8, 13) } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (n == forms[i].bytes &&
+		    code_begins_with(code, n, forms[i].sub_end - 4, "\x48\x83\xec\x08", 4) &&
+		    code_begins_with(code, n, n - 5, "\x48\x83\xc4\x08\xc3", 5))
+			return (struct arch_bytes)BYTES_OF(forms[i].program);
+	return (struct arch_bytes){};
 }
 
 /* "breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus" adds 8 behind a stub's push. */
