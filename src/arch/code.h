@@ -4,13 +4,9 @@
  * both sides, like those of arch/walk.h. Most look at the 8 bytes of a word at once, without a
  * branch, because the verifier would follow each.
  *
- * An architecture provides, in its own code.h, for checked steps (bpf/checked.h):
+ * An architecture provides, in its own code.h, for checked steps (bpf/frame.h):
  *
  *	code_may_be_call()     may the instruction before a return address be a call?
- *	code_called()          the function that a direct call calls
- *	code_is_direct_call()  is it one, which CODE_BEFORE_CALL cuts off?
- *	code_ends()            where in a word could a function end?
- *	code_frames()          where in a word does a function set up its frame?
  *	code_edge_rule()       the rule that a function's first and last instructions give
  *	code_return_at()       where the rule of a checked step has the return address
  *	CODE_USER_BITS         user addresses have no bits above these
@@ -43,6 +39,16 @@ static __always_inline __u64 code_are(__u64 word, __u64 byte)
 static __always_inline __u64 code_behind(__u64 word, __u64 next, __u32 n)
 {
 	return word >> n * 8 | next << (64 - n * 8);
+}
+
+/* The number of the last byte that @found marks. @found is a result like that of code_zeros(). */
+static __always_inline __u32 code_last(__u64 found)
+{
+	__u32 at = 0;
+
+	for (__u32 i = 1; i < 8; i++)
+		at = found >> i * 8 ? i : at;
+	return at;
 }
 
 #include ARCH_OWN(code.h)

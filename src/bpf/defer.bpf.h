@@ -106,6 +106,37 @@ __noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
 	return bpf_probe_read_user(piece, (__u32)n, (void *)at) ? 0 : (int)n;
 }
 
+/*
+ * Record code @i of the hit that begins with piece @first: where execution stands, before the two
+ * words on the stack that are return addresses at a function's first and last instructions, and
+ * before those of the chain of frame pointers. Returns 1 at its end.
+ */
+__noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
+{
+	struct deferred_hit *hit = (void *)deferred_piece_at(first);
+	struct {
+		__u64 fp, pc;
+	} frame;
+	__u64 at;
+
+	if (!slot || !hit || i >= DEFERRED_CODES)
+		return 1;
+	at = slot->regs.pc - 1;
+	if (i) {
+		at = i < 3 ? slot->regs.of[UNWIND_REG_SP] - 16 + i * 8ULL : slot->chain_at;
+		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
+			return i >= 3;
+		if (i >= 3)
+			slot->chain_at = frame.fp > at ? frame.fp : 0;
+		at = frame.pc - sizeof(slot->word);
+	} else {
+		slot->chain_at = slot->regs.of[UNWIND_REG_FP];
+	}
+	if (bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)at) == 0)
+		hit->codes[i] = (struct deferred_code){ at, slot->word };
+	return i >= 2 && !slot->chain_at;
+}
+
 struct recording {
 	struct scratch_slot *slot;
 	__u64 first;
@@ -121,6 +152,14 @@ static long record_block_callback(__u64 i, struct recording *r)
 
 	record_block(r->slot, r->first, block, (__u32)i);
 	return 0;
+}
+
+static long record_code_callback(__u64 i, struct recording *r)
+{
+	int is_over = record_code(r->slot, r->first, (__u32)i);
+
+	barrier_var(is_over); /* newer compilers know its values, verifiers do not */
+	return is_over != 0;
 }
 
 static long record_stack_callback(__u64 i, struct recording *r)
@@ -173,7 +212,7 @@ static __always_inline void describe_deferred(const struct scratch_slot *slot,
 		hit->value = slot->value;
 }
 
-/* Record the words of both stacks, and the stack itself. */
+/* Record the words of both stacks, code, and the stack itself. */
 static __always_inline void record_hit(struct scratch_slot *slot, struct deferred_hit *hit,
 				       __u64 number, __u32 bytes)
 {
@@ -182,6 +221,7 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
 	struct recording r = { .slot = slot, .first = number - 1, .n_kernel = n_kernel };
 
 	bpf_loop(n_blocks, record_block_callback, &r, 0);
+	bpf_loop(DEFERRED_CODES, record_code_callback, &r, 0);
 	r.first += deferred_word_pieces(n_blocks);
 	r.at = hit->stack_from;
 	r.end = r.at + bytes;

@@ -19,7 +19,8 @@
 #define DEFERRED_PIECE_WORDS 128U
 #define DEFERRED_PIECE_BYTES 1024U
 #define DEFERRED_PIECES 4096U /* power of two: 4 MiB */
-#define DEFERRED_HEAD_WORDS 48U
+#define DEFERRED_HEAD_WORDS 112U
+#define DEFERRED_CODES 32U
 #define DEFERRED_PAUSES 512U
 #define DEFERRED_STACK_BYTES (16384U + DEFERRED_BELOW_SP) /* of a hit, at most */
 #define DEFERRED_BELOW_SP 128U                            /* of these, below the stack pointer */
@@ -52,6 +53,12 @@ static inline __u32 deferred_pause_of(__u32 tgid)
 	return tgid % DEFERRED_PAUSES;
 }
 
+/* 8 bytes of code, for checked steps (bpf/frame.h). */
+struct deferred_code {
+	__u64 at; /* 0: nothing is recorded */
+	__u64 bytes;
+};
+
 struct deferred_hit {
 	__u64 number;            /* of its first piece, from 1; written last */
 	__u64 time;              /* ns of CLOCK_MONOTONIC */
@@ -68,6 +75,7 @@ struct deferred_hit {
 	__u32 n_cut;    /* those of them that are right if the stack is cut there, */
 	__u32 cut_mark; /* and the mark behind them */
 	__u32 is_at_entry;
+	struct deferred_code codes[DEFERRED_CODES]; /* see record_code() */
 };
 _Static_assert(sizeof(struct deferred_hit) <= sizeof(__u64) * DEFERRED_HEAD_WORDS, "abi");
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "bpf/checked.h"
+#include "arch/code.h"
 #include "bpf/maps.bpf.h"
 
 #define MADE_WORDS 512 /* words of code before the address that are searched */

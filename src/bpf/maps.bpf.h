@@ -10,7 +10,6 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"
-#include "bpf/checked.h"
 #include "bpf/deferred.h"
 #include "bpf/kernel.h"
 #include "bpf/kernel_tables.h"
@@ -49,6 +48,9 @@ struct walked {
  * several slots, and a program claims one.
  */
 #define SCRATCH_SLOTS 4
+
+#define CODE_WORDS 64U /* that find_made() reads at once */
+#define CODE_BYTES (CODE_WORDS * 8U)
 
 /* The state of a walk along frame pointers. */
 struct chain {
@@ -117,12 +119,9 @@ struct scratch_slot {
 	__u64 deferred;
 	__u64 word;
 	struct unwind_regs regs;
-	/* For checked steps: the code before the pc, and the search's result. */
-	__u64 code[CODE_WORDS + 1];
-	__u64 frames; /* code_frames() of word @frames_at */
-	__u32 frames_at;
-	__u32 is_hidden;
-	__u64 made_at; /* the address for which find_made() searches a set-up */
+	__u64 code[CODE_WORDS + 1]; /* for find_made(), and the address for which it searches */
+	__u64 made_at;
+	__u64 chain_at; /* for record_code(): the next frame */
 	struct recent_row recent[RECENT_ROWS];
 	/* The kernel's stack, then the user's. Last, because few stacks are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];

@@ -71,6 +71,17 @@ static inline bool recorded_read(const struct recorded *r, uint64_t at, uint64_t
 	return true;
 }
 
+/* Read the code at @at. False: it was not recorded. */
+static inline bool recorded_code(const struct recorded *r, uint64_t at, uint64_t *ret)
+{
+	for (size_t i = 0; i < DEFERRED_CODES; i++) {
+		*ret = r->hit->codes[i].bytes;
+		if (at && r->hit->codes[i].at == at)
+			return true;
+	}
+	return false;
+}
+
 static inline void copy_words(const struct recorded *r, uint32_t first_block, uint32_t n,
 			      uint64_t *to)
 {

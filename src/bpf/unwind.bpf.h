@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "bpf/checked.bpf.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/frame.h"
 #include "bpf/rule.bpf.h"
 #include "bpf/walk.bpf.h"
 
@@ -48,46 +48,33 @@ static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
-/*
- * The walk has come to a return address that no row covers, or no mapping (@end). Perhaps a mapping
- * or a function with rows begins there, with no call before it. Then nobody called: the kernel put
- * the address there for a return probe, or makecontext() for its function to return to. But behind
- * a call that never returns, a function may end. Returns why the walk ends, or UNWIND_GOES_ON.
- */
-static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
+static __always_inline int find_known_rule(void *from, __u64 addr, struct unwind_rule *ret)
 {
-	int at_pc = known_rule(slot, slot->regs.pc);
-	__u64 before = 0;
+	(void)ret; /* the slot's */
+	return known_rule(from, addr);
+}
 
-	if (end)
-		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
-	if (at_pc || slot->rule.how == UNWIND_NO_ROW)
-		return UNWIND_GOES_ON;
-	/* Unreadable code has not been run. */
-	if (bpf_probe_read_user(&before, sizeof(before),
-				(void *)(slot->regs.pc - sizeof(before))) == 0 &&
-	    may_be_call(before))
-		return UNWIND_END_NO_ROW;
-	return UNWIND_END_ROOT;
+static __always_inline _Bool read_user_code(void *from, __u64 at, __u64 *ret)
+{
+	struct scratch_slot *slot = from;
+
+	if (bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)at))
+		return 0;
+	*ret = slot->word;
+	return 1;
+}
+
+static __always_inline struct frame_reads reads_of(struct scratch_slot *slot)
+{
+	return (struct frame_reads){ find_known_rule, read_user_word, read_user_code, slot };
 }
 
 static __always_inline int next_rule(struct scratch_slot *slot)
 {
 	const bool is_at_entry = slot->is_at_entry;
-	int end = known_rule(slot, unwind_look_up_at(&slot->regs));
 
-	if (is_at_entry) {
-		/* A function that is jumped to (FUNC.cold) has a better row. */
-		slot->is_at_entry = 0;
-		if (end || slot->rule.how == UNWIND_NO_ROW || unwind_is_by_frames(slot->rule))
-			slot->rule = UNWIND_AT_ENTRY;
-		return UNWIND_GOES_ON;
-	}
-	if (slot->regs.is_exact) /* a probed instruction is executed in [uprobes] */
-		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
-	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
-		return end_at_beginning(slot, end);
-	return end;
+	slot->is_at_entry = 0;
+	return frame_rule(&slot->regs, is_at_entry, reads_of(slot), &slot->rule);
 }
 
 /* Make a step by the slot's rule, of any kind. */
@@ -102,12 +89,8 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 	struct walked *walked = &slot->walked[SIDE_USER];
 	const __u32 n = *(volatile __u32 *)&walked->n;
 
-	if (!end &&
-	    slot->regs.pc < LEAST_CODE) /* no caller, behind a _start with a frame pointer */
-		end = unwind_is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
-						      : UNWIND_END_NO_MAPPING;
-	if (!end && n >= config.max_user_frames)
-		end = UNWIND_END_DEPTH;
+	if (!end)
+		end = frame_end_before(&slot->regs, slot->rule, n, config.max_user_frames);
 	if (end) {
 		walked->mark |= end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
 		return 1;
@@ -125,17 +108,7 @@ static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
 
 	if (end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET)
 		slot->deferred = walked->n;
-	if (end == UNWIND_END_NO_MAPPING && unwind_is_by_frames(slot->rule)) {
-		/*
-		 * This code has neither a table nor frame pointers, so the last address was no
-		 * return address.
-		 */
-		walked->n--;
-		return UNWIND_END_CHAIN;
-	}
-	if (end == UNWIND_END_PROBED)
-		walked->n--; /* drop the trampoline, which nobody called */
-	return end;
+	return frame_end_without_rule(end, slot->rule, &walked->n);
 }
 
 #define NO_ROW_THERE 2
@@ -168,11 +141,17 @@ __noinline int unwind_frame(struct scratch_slot *slot)
  */
 __noinline int unwind_checked(struct scratch_slot *slot)
 {
+	_Bool is_unverified;
+	struct walked *walked;
 	int end;
 
 	if (!slot)
 		return 1;
-	end = find_checked(slot);
+	walked = &slot->walked[SIDE_USER];
+	is_unverified = (walked->mark & STACK_MARK_UNVERIFIED) != 0;
+	end = frame_checked_rule(&slot->regs, reads_of(slot), &slot->rule, &is_unverified);
+	if (is_unverified)
+		walked->mark |= STACK_MARK_UNVERIFIED;
 	return put_caller(slot, end ? end : unwind_by_rule(slot));
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The functions here do what those of similar names in bpf/unwind.bpf.h do. */
 #include "tables/late.h"
 
 struct late {
 	const struct recorded *recorded;
-	late_find *find;
+	frame_find *find;
 	void *from;
 	struct unwind_regs regs;
 	struct unwind_rule rule;
@@ -26,57 +25,47 @@ static _Bool late_read_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
+static _Bool late_read_code(void *from, __u64 at, __u64 *ret)
+{
+	const struct late *l = from;
+	uint64_t word;
+	const _Bool is_read = recorded_code(l->recorded, at, &word);
+
+	*ret = word;
+	return is_read;
+}
+
+static int late_find_rule(void *from, __u64 addr, struct unwind_rule *ret)
+{
+	const struct late *l = from;
+
+	return l->find(l->from, addr, ret);
+}
+
+static struct frame_reads late_reads(struct late *l)
+{
+	return (struct frame_reads){ late_find_rule, late_read_word, late_read_code, l };
+}
+
 static _Bool is_rule_of_made(struct unwind_rule rule)
 {
 	return unwind_kind_of(rule) == UNWIND_MADE_FRAMES ||
 	       unwind_kind_of(rule) == UNWIND_MADE_BARE;
 }
 
-/*
- * The walk has come to a return address that no row covers, or no mapping (@end). The program would
- * read the code before it, which was not recorded.
- */
-static enum unwind_end late_end_at_beginning(struct late *l, enum unwind_end end)
-{
-	struct unwind_rule at_pc = {};
-	const enum unwind_end there = l->find(l->from, l->regs.pc, &at_pc);
-
-	if (end)
-		return there == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
-	return UNWIND_GOES_ON;
-}
-
 static enum unwind_end late_next_rule(struct late *l)
 {
-	const _Bool is_at_entry = l->is_at_entry;
-	struct unwind_rule rule = {};
-	enum unwind_end end = l->find(l->from, unwind_look_up_at(&l->regs), &rule);
+	struct unwind_rule rule = l->rule;
+	_Bool is_unverified = (l->mark & STACK_MARK_UNVERIFIED) != 0;
+	int end = frame_rule(&l->regs, l->is_at_entry, late_reads(l), &rule);
 
-	if (is_at_entry) {
-		l->is_at_entry = 0;
-		if (end || unwind_kind_of(rule) == UNWIND_NO_ROW || unwind_is_by_frames(rule))
-			rule = UNWIND_AT_ENTRY;
-		end = UNWIND_GOES_ON;
-	} else if (l->regs.is_exact) {
-		end = end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
-	} else if (end == UNWIND_END_NO_MAPPING ||
-		   (!end && unwind_kind_of(rule) == UNWIND_NO_ROW)) {
-		end = late_end_at_beginning(l, end);
-	}
+	l->is_at_entry = 0;
+	if (end == UNWIND_END_NO_ROW || (!end && unwind_kind_of(rule) == UNWIND_NO_ROW))
+		end = frame_checked_rule(&l->regs, late_reads(l), &rule, &is_unverified);
+	if (is_unverified)
+		l->mark |= STACK_MARK_UNVERIFIED;
 	if (!end)
 		l->rule = rule;
-	return end;
-}
-
-/* There is no rule for the pc, because of @end. Returns why the walk ends. */
-static enum unwind_end late_end_without_rule(struct late *l, enum unwind_end end)
-{
-	if (end == UNWIND_END_NO_MAPPING && unwind_is_by_frames(l->rule)) {
-		l->n--;
-		return UNWIND_END_CHAIN;
-	}
-	if (end == UNWIND_END_PROBED)
-		l->n--;
 	return end;
 }
 
@@ -101,11 +90,8 @@ static enum unwind_end late_step(struct late *l)
 /* Add the caller to the stack, unless the walk is over (@end). True: it is. */
 static _Bool late_put_caller(struct late *l, enum unwind_end end)
 {
-	if (!end && l->regs.pc < LEAST_CODE)
-		end = unwind_is_by_frames(l->rule) ? unwind_end_of_chain(l->rule)
-						   : UNWIND_END_NO_MAPPING;
-	if (!end && l->n >= l->most)
-		end = UNWIND_END_DEPTH;
+	if (!end)
+		end = frame_end_before(&l->regs, l->rule, l->n, l->most);
 	if (end) {
 		l->mark |= end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
 		return 1;
@@ -119,11 +105,11 @@ static _Bool late_unwind_frame(struct late *l)
 	enum unwind_end end = late_next_rule(l);
 
 	if (end)
-		return late_put_caller(l, late_end_without_rule(l, end));
+		return late_put_caller(l, frame_end_without_rule(end, l->rule, &l->n));
 	return late_put_caller(l, late_step(l));
 }
 
-size_t late_walk(const struct recorded *r, uint32_t most_frames, late_find *find, void *from,
+size_t late_walk(const struct recorded *r, uint32_t most_frames, frame_find *find, void *from,
 		 uint64_t words[STACK_WORDS])
 {
 	const struct deferred_hit *hit = r->hit;

@@ -101,7 +101,7 @@ static enum unwind_end row_in_mapping(const struct rules_of *f, size_t i, uint64
 	}
 }
 
-static enum unwind_end find_late_rule(void *from, uint64_t addr, struct unwind_rule *ret)
+static int find_late_rule(void *from, __u64 addr, struct unwind_rule *ret)
 {
 	const struct rules_of *f = from;
 	const struct mapping *m = mapping_list_at(&f->space->list.list, addr);

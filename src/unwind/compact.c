@@ -211,23 +211,6 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 			m->table.entries[m->large_gaps[i]].rule = number;
 }
 
-/*
- * Does the file have no CFI at all? Its code gets UNWIND_MADE_FRAMES: it may have frame pointers,
- * but the frame pointer may be 0 in other frames than the outermost (unwind_end_of_chain()).
- */
-static bool has_no_cfi(const struct image *im, struct code_range *ret_code)
-{
-	struct code_range ranges[MAX_RANGES];
-	struct image_section section;
-	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
-
-	if (!n || image_section(im, ".eh_frame", &section) ||
-	    image_section(im, ".debug_frame", &section))
-		return false;
-	*ret_code = (struct code_range){ ranges[0].start, ranges[n - 1].end };
-	return true;
-}
-
 /* Extend the table up to @end with the last row. */
 static int fill_pages(struct maker *m, uint64_t end)
 {
@@ -256,22 +239,11 @@ static int add_go_rows(struct maker *m, struct image *im, const struct code_rang
 
 static int add_all_rows(struct maker *m, struct image *im)
 {
-	struct cfi_row first = { .kind = CFI_GAP };
 	struct code_range code;
-	bool is_silent;
-	int err = 0;
 
 	if (is_go_program(m, im, &code))
 		return add_go_rows(m, im, &code);
-	is_silent = has_no_cfi(im, &code);
-	if (is_silent) {
-		m->gap_rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-		first.vaddr = code.start;
-		err = add_table_row(m, &first);
-	}
-	if (!err)
-		err = cfi_each_row(im, NULL, add_table_row, m, &m->table.counts.cfi, m->e);
-	return !err && is_silent ? fill_pages(m, code.end) : err;
+	return cfi_each_row(im, NULL, add_table_row, m, &m->table.counts.cfi, m->e);
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)

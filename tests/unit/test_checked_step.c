@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rooms: base */
-/* Checks of a step by frame pointer on the instructions. */
+/* What instructions tell a step from code without rows. */
 #include "test.h"
 
-#include "bpf/checked.h"
+#include "bpf/frame.h"
 
 static uint64_t word_of(const char *bytes, size_t n)
 {
@@ -23,7 +23,6 @@ static uint64_t ending(const char *bytes, size_t n)
 }
 
 #define ENDING(bytes) ending(bytes, sizeof(bytes) - 1)
-#define WORD(bytes) word_of(bytes, sizeof(bytes) - 1)
 
 TEST(every_form_of_a_call_is_one)
 {
@@ -49,60 +48,6 @@ TEST(every_form_of_a_call_is_one)
 		assert_int_equal(code_may_be_call(rows[i].bytes), rows[i].is_call);
 }
 
-TEST(a_direct_call_says_what_is_called)
-{
-	assert_int_equal(code_called(0x1000, ENDING("\xe8\x10\x00\x00\x00")), 0x1010);
-	assert_int_equal(code_called(0x1000, ENDING("\xe8\xf0\xff\xff\xff")), 0xff0);
-	assert_int_equal(code_called(0x1000, ENDING("\xff\xd0")), 0);
-}
-
-TEST(what_a_function_may_end_with)
-{
-	const struct {
-		uint64_t word, next, ends;
-	} rows[] = {
-		{ WORD("\x48\x89\xd8\x5b\xc3"), 0, 0x80ULL << 32 },    /* pop %rbx; ret */
-		{ WORD("\x48\x89\xc3"), 0, 0 },                        /* mov %rax, %rbx */
-		{ WORD("\x83\xc3\x01"), 0, 0 },                        /* add $1, %ebx */
-		{ WORD("\xe9\x01\x02\x03\x04"), 0, 0x80 },             /* jmp */
-		{ WORD("\xeb\x01"), 0, 0x80 },                         /* jmp */
-		{ WORD("\xff\xe0"), 0, 0x80 },                         /* jmp *%rax */
-		{ WORD("\xff\xd0"), 0, 0 },                            /* call *%rax */
-		{ 0xffULL << 56, 0xe0, 0x80ULL << 56 },                /* jmp *%rax */
-		{ 0xffULL << 56, 0xd0, 0 },                            /* call *%rax */
-		{ 0x0fULL << 56, 0x0b, 0x80ULL << 56 },                /* ud2 */
-		{ WORD("\x66\x0f\x1f\x44\x00\x00"), 0, 0x80ULL << 8 }, /* nop */
-		{ WORD("\xcc\xf4\x90"), 0, 0x808080 },                 /* int3; hlt; nop */
-		{ WORD("\xe8\x01\x02\x03\x04\x74\x05\x48"), 0, 0 },    /* call; je */
-		{ WORD("\x0f\x84\x01\x02\x03\x04"), 0, 0 },            /* je */
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_int_equal(code_ends(rows[i].word, rows[i].next), rows[i].ends);
-}
-
-TEST(a_frame_is_found_wherever_it_is_made)
-{
-	for (size_t at = 0; at < 8; at++) {
-		uint64_t words[3] = {};
-
-		memcpy((char *)words + at, "\x55\x48\x89\xe5", 4);
-		assert_int_equal(code_frames(words[0], words[1]), 0x80ULL << at * 8);
-		assert_int_equal(code_ends(words[0], words[1]), 0);
-		((char *)words)[at + 1]++;
-		assert_int_equal(code_frames(words[0], words[1]), 0);
-	}
-}
-
-TEST(a_function_makes_its_frame_soon)
-{
-	assert_true(code_is_frame_of(8, 1));
-	assert_true(code_is_frame_of(12, 1)); /* endbr64 goes before it */
-	assert_true(code_is_frame_of(80, 16));
-	assert_false(code_is_frame_of(64, 16));
-	assert_false(code_is_frame_of(24, 1)); /* behind it */
-}
-
 static void expect_edge(const char *bytes, size_t n, int offset, int bp)
 {
 	const struct unwind_rule rule = code_edge_rule(word_of(bytes, n));
@@ -125,20 +70,6 @@ TEST(at_a_functions_edges_instructions_tell)
 	EDGE("\x05\x5d\xc3", 16, -2);                   /* pop %rbp; ret */
 	EDGE("\xe5\x48\x83\xec\x10", 0, 0);             /* behind it all */
 	EDGE("\x05\x5d\x5b", 0, 0);
-}
-
-TEST(what_cannot_be_a_return_address)
-{
-	const uint64_t sp = 0x7ffe00001000;
-
-	assert_true(code_is_address(0x401000, sp));
-	assert_true(code_is_address(0x7f0000401000, sp));
-	assert_true(code_is_address(sp - 8, sp));
-	assert_false(code_is_address(sp + 64, sp));
-	assert_false(code_is_address(0, sp));
-	assert_false(code_is_address(4095, sp));
-	assert_false(code_is_address(1ULL << 47, sp));
-	assert_false(code_is_address(~0ULL, sp));
 }
 
 TEST_MAIN(NULL, NULL)

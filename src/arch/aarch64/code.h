@@ -2,15 +2,14 @@
 /*
  * arch/aarch64/code.h - instructions of aarch64 that tell of a frame. For arch/code.h only.
  *
- * Walks by tables alone ask, of which there are none yet (ARCH_HAS_TABLES): no step is proven, and
- * no frame's set-up is found.
+ * Walks by tables alone ask, of which there are none yet (ARCH_HAS_TABLES): no frame's
+ * set-up is found.
  */
 #pragma once
 
 #include "arch/code.h"
 
 #define CODE_USER_BITS 48 /* 52 for those that ask mmap() for more */
-#define CODE_BEFORE_CALL 0xffffffffULL
 
 static __always_inline _Bool code_may_be_call(__u64 bytes)
 {
@@ -18,32 +17,6 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 
 	/* bl; blr, blraa and its like */
 	return last >> 26 == 0x25 || (last & 0xfefff000) == 0xd63f0000;
-}
-
-static __always_inline _Bool code_is_direct_call(__u64 bytes)
-{
-	return bytes >> 58 == 0x25;
-}
-
-static __always_inline __u64 code_called(__u64 at, __u64 bytes)
-{
-	const __s32 words = (__s32)(bytes >> 32 << 6) >> 6;
-
-	return code_is_direct_call(bytes) ? at - 4 + (__u64)(__s64)words * 4 : 0;
-}
-
-static __always_inline __u64 code_ends(__u64 word, __u64 next)
-{
-	(void)word;
-	(void)next;
-	return CODE_EACH(0x80);
-}
-
-static __always_inline __u64 code_frames(__u64 word, __u64 next)
-{
-	(void)word;
-	(void)next;
-	return 0;
 }
 
 static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)

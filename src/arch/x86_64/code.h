@@ -34,50 +34,8 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 	return is;
 }
 
-/*
- * The target of the direct call that ends at @at with the 8 @bytes. 0: no direct call ends there.
- */
-static __always_inline __u64 code_called(__u64 at, __u64 bytes)
-{
-	return (__u8)(bytes >> 24) == 0xe8 ? at + (__u64)(__s64)(__s32)(bytes >> 32) : 0;
-}
-
-/* Does the direct call "call T" end with the last of the 8 @bytes? */
-static __always_inline _Bool code_is_direct_call(__u64 bytes)
-{
-	return (__u8)(bytes >> 24) == 0xe8;
-}
-
-#define CODE_BEFORE_CALL 0xffffffULL /* the bytes before it */
-
 #define CODE_ENDBR 0xfa1e0ff3U
 #define CODE_FRAME 0xe5894855U /* push %rbp;  mov %rsp, %rbp */
-
-/*
- * At which bytes of @word, which @next follows, could a function end? The result is as from
- * code_zeros(). It marks returns, jumps and traps, and the nops that stand between functions.
- */
-static __always_inline __u64 code_ends(__u64 word, __u64 next)
-{
-	const __u64 seconds = code_behind(word, next, 1);
-	/* ret, unless it is the operand of "mov %eax, %ebx" or "add $1, %ebx" */
-	__u64 found = code_are(word, 0xc3) & ~((code_are(word, 0x89) | code_are(word, 0x83)) << 8);
-
-	found |= code_are(word, 0xe9) | code_are(word, 0xeb);                      /* jmp */
-	found |= code_are(word, 0xcc) | code_are(word, 0xf4);                      /* int3, hlt */
-	found |= code_are(word, 0x90);                                             /* nop */
-	found |= code_are(word, 0xff) & code_are(seconds & CODE_EACH(0x38), 0x20); /* jmp * */
-	found |= code_are(word, 0x0f) & (code_are(seconds, 0x0b) | code_are(seconds, 0x1f));
-	return found; /* the last line: ud2, and nops of several bytes */
-}
-
-/* At which bytes of @word does a function set up its frame? As code_ends(). */
-static __always_inline __u64 code_frames(__u64 word, __u64 next)
-{
-	return code_are(word, 0x55) & code_are(code_behind(word, next, 1), 0x48) &
-	       code_are(code_behind(word, next, 2), 0x89) &
-	       code_are(code_behind(word, next, 3), 0xe5);
-}
 
 /*
  * In the first and last instructions of a function, rbp may belong to the caller. Returns the rule
