@@ -617,6 +617,11 @@ uint64_t attachment_missed(const struct attachment *a)
 	return n;
 }
 
+const struct sampling *attachment_pace(struct attachment *a, uint64_t price_ns)
+{
+	return samples_pace(&a->samples, price_ns);
+}
+
 const struct samples *attachment_samples(const struct attachment *a)
 {
 	return &a->samples;

@@ -106,3 +106,4 @@ uint64_t attachment_missed(const struct attachment *a);
  * attachment_detach().
  */
 const struct samples *attachment_samples(const struct attachment *a);
+const struct sampling *attachment_pace(struct attachment *a, uint64_t price_ns);

@@ -43,6 +43,10 @@ static struct sampling sampling_of(const struct target *t, const struct attach_s
 			 SHORTEST_PERIOD_NS);
 		how.period = SHORTEST_PERIOD_NS;
 	}
+	if (how.period < FIRST_PERIOD_NS) {
+		how.wanted = how.period;
+		how.period = FIRST_PERIOD_NS;
+	}
 	how.slack = how.period / 2 < TIMER_SLACK_NS ? how.period / 2 : TIMER_SLACK_NS;
 	return how;
 }
@@ -85,9 +89,7 @@ struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target
 	const struct perf_event_attr attr = attr_of(t, &how);
 	struct perf_event_cpus ret = { .code = -ENODEV };
 
-	/* A clock's count goes on where the samples are excluded, so it tells nothing. */
-	if (is_clock(t) && (t->exclude_user || t->exclude_kernel))
-		how.period = 0;
+	how.is_partial = is_clock(t) && (t->exclude_user || t->exclude_kernel);
 	for (uint32_t cpu = 0; cpu < at->scope->n_possible_cpus; cpu++) {
 		if (!is_cpu_wanted(at->scope, cpu) ||
 		    samples_has(attachment_samples(at->attachment), target, cpu))

@@ -15,6 +15,8 @@ struct sample_event {
 	uint32_t target, cpu;
 	uint64_t enabled_ns; /* at the last look */
 	struct sampling how;
+	/* Up to the last change of the period: the count, its periods, and those left out. */
+	uint64_t counted, due, slowed;
 	bool has_ended;
 };
 
@@ -52,6 +54,61 @@ void samples_fini(struct samples *s)
 	*s = (struct samples){};
 }
 
+/* The answer of read(2) for the read_format of attach/perf_event.c. */
+struct event_count {
+	uint64_t count, enabled_ns, running_ns;
+};
+
+/* The wanted periods that were left out while the present one was set. */
+static uint64_t slowed_since(const struct sample_event *event, uint64_t count)
+{
+	const struct sampling *how = &event->how;
+	const uint64_t n = count - event->counted;
+
+	return how->wanted && !how->is_partial ? n / how->wanted - n / how->period : 0;
+}
+
+static void set_period(struct sample_event *event, uint64_t period)
+{
+	struct event_count now;
+
+	if (read(event->fd, &now, sizeof(now)) != sizeof(now) ||
+	    ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) < 0)
+		return;
+	event->slowed += slowed_since(event, now.count);
+	event->due += (now.count - event->counted) / event->how.period;
+	event->counted = now.count;
+	event->how.period = period;
+}
+
+/*
+ * Our program measures its own time. The interrupt around it takes 1 to 3 us, and several times
+ * that in some virtual machines.
+ */
+#define INTERRUPT_NS 5000
+#define MOST_SHARE 4 /* a quarter of a CPU */
+
+const struct sampling *samples_pace(struct samples *s, uint64_t price_ns)
+{
+	const uint64_t least = MOST_SHARE * (2 * price_ns + INTERRUPT_NS);
+	const struct sampling *slowed = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct sample_event *event = &s->events[i];
+		const uint64_t wanted = event->how.wanted, now = event->how.period;
+		const uint64_t period = wanted > least ? wanted : least;
+
+		if (!wanted || event->has_ended)
+			continue;
+		if (period > now + now / 4 || period < now - now / 4 ||
+		    (period == wanted && now != wanted))
+			set_period(event, period);
+		if (event->how.period > wanted)
+			slowed = &event->how;
+	}
+	return slowed;
+}
+
 static void control_all(const struct samples *s, unsigned long request)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -68,22 +125,21 @@ void samples_disable(const struct samples *s)
 	control_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
-/* The answer of read(2) for the read_format of attach/perf_event.c. */
-struct event_count {
-	uint64_t count, enabled_ns, running_ns;
-};
-
 static void add_event(struct samples_state *to, const struct sample_event *event)
 {
 	const struct sampling *how = &event->how;
 	struct event_count now;
+	uint64_t due = event->due;
 
-	if (!how->period)
+	if (!how->period || how->is_partial)
 		to->is_counted = false;
 	if (read(event->fd, &now, sizeof(now)) != sizeof(now))
 		return;
-	if (how->period && now.count > how->slack)
-		to->n_due += (now.count - how->slack) / how->period;
+	if (how->period && now.count - event->counted > how->slack)
+		due += (now.count - event->counted - how->slack) / how->period;
+	if (!how->is_partial)
+		to->n_due += due;
+	to->n_slowed += event->slowed + slowed_since(event, now.count);
 	if (now.enabled_ns && (double)now.running_ns < to->least_time * (double)now.enabled_ns)
 		to->least_time = (double)now.running_ns / (double)now.enabled_ns;
 }

@@ -159,10 +159,14 @@ __noinline int end_measured(struct scratch_slot *slot)
 	return 0;
 }
 
-static __always_inline void begin_cost(struct scratch_slot *slot, bool is_new_kernel)
+static __always_inline void begin_cost(struct scratch_slot *slot, enum hit_kind kind,
+				       bool is_new_kernel)
 {
+	const __u64 n = slot->counts.cost.n_hits++;
+
 	slot->timed_ns = 0;
-	if (slot->counts.cost.n_hits++ % COST_EVERY != COST_FIRST)
+	if (kind == HIT_SAMPLE ? n % COST_EVERY_SAMPLE != COST_EVERY_SAMPLE - 1
+			       : n % COST_EVERY != COST_FIRST)
 		return;
 	if (is_new_kernel)
 		begin_measured(slot);

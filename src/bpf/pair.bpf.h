@@ -101,7 +101,7 @@ static __always_inline int on_begin(void *ctx, enum hit_kind kind, bool is_new_k
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	begin_cost(slot, is_new_kernel);
+	begin_cost(slot, kind, is_new_kernel);
 	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
 		note_lost(LOST_AT_REST);
 	} else {

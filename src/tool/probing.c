@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/calls.h"
+#include "tool/hits.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/run.h"
@@ -18,7 +19,10 @@
 #define FILES_OF_START 1 /* notices */
 #define MANY_EVENTS 100  /* perf events: see attach/detach.c */
 #define CLOSING_MS 50    /* each takes 40 to 120 */
-#define CPUS_MS 1000     /* between two looks for new CPUs */
+#define SAMPLES_MS 1000  /* between two looks at perf events */
+#define FIRST_SAMPLES_MS 100
+#define MOST_UNPRICED 10 /* looks, until a price is assumed */
+#define ASSUMED_PRICE_NS 10000
 #define MOST_DESCRIBED 1000
 
 /*
@@ -420,21 +424,43 @@ void probing_describe(const struct run *r)
 	calls_free(calls);
 }
 
-int probing_follow_cpus(struct run *r)
+static void pace_samples(struct run *r)
+{
+	const double price = hits_cost_ns(r);
+	const bool is_known = price > 0 || r->tool->counts_targets;
+	const struct sampling *slowed;
+
+	/* Perhaps nothing that is wanted runs, and a hit costs next to nothing. */
+	if (!is_known && !r->is_paced && ++r->n_unpriced < MOST_UNPRICED)
+		return;
+	slowed = attachment_pace(r->attachment, is_known ? (uint64_t)price : ASSUMED_PRICE_NS);
+	if (slowed && !r->is_paced)
+		log_warn("%llu samples a second would take more than a quarter of a CPU: there "
+			 "are %llu, and the others count as lost",
+			 NS_PER_S / slowed->wanted, NS_PER_S / slowed->period);
+	r->is_paced = true;
+}
+
+int probing_watch_samples(struct run *r)
 {
 	const struct attach_scope scope = scope_of(r);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const int every_ms = r->is_paced ? SAMPLES_MS : FIRST_SAMPLES_MS;
 	uint32_t n;
 
 	if (!attachment_samples(r->attachment)->n)
 		return -1;
-	if (now - r->cpus_looked_at < CPUS_MS * (NS_PER_S / 1000))
-		return CPUS_MS;
-	r->cpus_looked_at = now;
-	n = attach_new_cpus(r->attachment, &r->targets, &r->plan, r->object, &scope);
-	if (n)
-		log_warn("CPUs have come online, or the machine was suspended: they are sampled "
-			 "from now on, a second late at most (%u perf events)",
-			 n);
-	return CPUS_MS;
+	if (now - r->samples_seen_at < (uint64_t)every_ms * (NS_PER_S / 1000))
+		return every_ms;
+	/* Not at the first call, when they have just begun. */
+	if (r->samples_seen_at) {
+		pace_samples(r);
+		n = attach_new_cpus(r->attachment, &r->targets, &r->plan, r->object, &scope);
+		if (n)
+			log_warn("CPUs have come online, or the machine was suspended: they are "
+				 "sampled from now on, a second late at most (%u perf events)",
+				 n);
+	}
+	r->samples_seen_at = now;
+	return every_ms;
 }

@@ -33,7 +33,7 @@ must_check int probing_attach(struct run *r, struct error *e);
 void probing_describe(const struct run *r);
 
 /*
- * Put perf events on CPUs that have come online. Returns the milliseconds until it wants to be
- * called again; -1: never.
+ * Put perf events on CPUs that have come online, and hold the share of a CPU that samples take.
+ * Returns the milliseconds until it wants to be called again; -1: never.
  */
-int probing_follow_cpus(struct run *r);
+int probing_watch_samples(struct run *r);

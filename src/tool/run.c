@@ -169,7 +169,7 @@ static int sooner_ms(int a, int b)
 static int run_patience_ms(struct run *r)
 {
 	const int of_tool = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
-	const int ms = sooner_ms(of_tool, probing_follow_cpus(r));
+	const int ms = sooner_ms(of_tool, probing_watch_samples(r));
 
 	if (ready_answer(r))
 		return READY_MS;

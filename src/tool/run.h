@@ -129,10 +129,13 @@ struct run {
 	struct attachment *follower;
 	struct attachment *lives;
 	struct attachment *attachment;
-	uint64_t cpus_looked_at;      /* CLOCK_MONOTONIC: see probing_follow_cpus() */
+	uint64_t samples_seen_at;     /* CLOCK_MONOTONIC: see probing_watch_samples() */
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
 	struct samples_state samples; /* of its perf events, once they are over */
-	uint64_t skipped_before;      /* samples that the kernel left out, up to the last report */
+	/* Samples that the kernel, or samples_pace(), left out, up to the last report. */
+	uint64_t skipped_before, slowed_before;
+	bool is_paced; /* the price of a hit is known, or assumed */
+	uint32_t n_unpriced;
 	struct notices *notices;
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */

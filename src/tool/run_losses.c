@@ -25,32 +25,35 @@ void samples_end(struct run *r)
  * The samples that the kernel left out, up to now. While the events count, more of them come
  * between the two readings: then it is fewer by these.
  */
-static uint64_t count_skipped(struct run *r)
+static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
 {
-	const struct samples_state state =
-		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
 	uint64_t n_seen;
 
-	if (!state.n_due || !state.is_counted)
+	if (!state->n_due || !state->is_counted)
 		return r->skipped_before;
 	n_seen = losses_samples(r->object, r->n_cpus);
-	return state.n_due > n_seen + r->skipped_before ? state.n_due - n_seen : r->skipped_before;
+	return state->n_due > n_seen + r->skipped_before ? state->n_due - n_seen
+							 : r->skipped_before;
 }
 
 struct named_losses run_losses(struct run *r, struct losses *losses)
 {
 	const uint64_t missed = attachment_missed(r->attachment);
-	const uint64_t skipped = count_skipped(r);
+	const struct samples_state state =
+		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
+	const uint64_t skipped = count_skipped(r, &state);
 	uint64_t counts[LOSS_N];
 	struct named_losses ret;
 
 	losses_read(losses, counts);
 	counts[LOSS_MISSED] = missed - r->missed_before;
 	counts[LOSS_SKIPPED] = skipped - r->skipped_before;
+	counts[LOSS_SLOWED] = state.n_slowed - r->slowed_before;
 	for (int i = 0; i < LOSS_N; i++)
 		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
 	r->missed_before = missed;
 	r->skipped_before = skipped;
+	r->slowed_before = state.n_slowed;
 	if (r->processes)
 		follower_tell_losses(r->processes);
 	return ret;

@@ -124,7 +124,7 @@ class Fuzz:
         fresh = shutil.copy(workload_path("syscalls-nofp"), self.grounds / FRESH)
         self.fresh = Counter()
         deadline = time.monotonic() + PATIENCE_S
-        while not all(chains_of(FRESH, tool.so_far().out) for tool in self.tools):
+        while not all(chains_of(tool.so_far().out, FRESH) for tool in self.tools):
             assert time.monotonic() < deadline, f"seed {self.seed}: {[tool.so_far() for tool in self.tools]}"
             with Workload(fresh, "getppid", 20, 10) as work:
                 for tool in self.tools:

@@ -471,7 +471,8 @@ def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
 def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_path):
     """By the first signal, which asks for the report. The thread that makes tables is at work yet."""
     shutil.copy(workload_path("syscalls"), tmp_path / "endless")
-    args = ["--unwind", "dwarf", "-U", "-f", GETPPID, "--", tmp_path / "endless", "--quiet", "getppid", "1", "0"]
+    work = [tmp_path / "endless", "--quiet", "getppid", "1000", "0", "5"]  # in 5 s
+    args = ["--unwind", "dwarf", "-U", "-f", GETPPID, "--", *work]
     with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
         tool.wait_for_header()
         wait_for_file(tmp_path / "waits")

@@ -167,3 +167,13 @@ def test_a_cpu_that_went_and_came_back_is_sampled_again():
         wait_until(is_sampled, "no samples after the CPU came back")
         result = tool.end(timeout_s=PATIENCE_S).ok()
     assert len(re.findall("come online", result.err)) == 1, result
+
+
+@pytest.mark.core
+@pytest.mark.needs("guest")
+def test_a_rate_that_a_machine_cannot_bear_is_lowered():
+    """A clock's timer comes whatever else is to be done: where a hit takes longer than a period, nothing else ran any more."""
+    result = stackcount("-f", "-d", "--frequency", 100_000, "-D", 2, "e:cpu-clock").ok()
+    found = re.search(r"100000 samples a second would take more than a quarter of a CPU: there are (\d+),", result.err)
+    assert found and int(found[1]) < 100_000, result
+    assert result.lost_by("samples left out so that sampling takes a quarter of a CPU") > 0, result

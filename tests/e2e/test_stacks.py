@@ -208,7 +208,7 @@ def test_first_frame_is_the_function_and_second_its_caller(workload, program):
 # Kernel stacks end where they do: nothing stands outside of what began the thread.
 OUTERMOST = re.compile(
     r"ret_from_fork|entry_|secondary_startup|common_startup|asm_|start_kernel|x86_64_start|startup_64|\[cut|\[unknown\]"
-    r"|cpu_startup_entry|do_syscall_64|start_secondary|do_idle|irqentry|kthread"
+    r"|cpu_startup_entry|do_syscall_64|start_secondary|do_idle|irqentry|kthread|el[01]|__primary_switched|__secondary_switched"
 )
 MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
 
