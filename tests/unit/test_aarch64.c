@@ -104,16 +104,6 @@ TEST(calls_are_recognized)
 	assert_false(arch_is_behind_call((const uint8_t *)"", 0));
 }
 
-TEST(the_target_of_a_call_is_found)
-{
-	const uint64_t back = 0x97ffee80ULL << 32, forth = 0x94000003ULL << 32;
-
-	assert_int_equal(code_called(0x1ae54, back),
-			 0x16850); /* ld-linux-aarch64.so.1: _dl_start */
-	assert_int_equal(code_called(0x1004, forth), 0x100c);
-	assert_int_equal(code_called(0x1004, 0xd63f0000ULL << 32), 0);
-}
-
 TEST(the_start_of_the_dynamic_linker_is_recognized)
 {
 	const uint32_t code[] = { 0xd503201f, 0xd280001d, 0xd280001e, 0x910003e0, 0x97ffee80 };
