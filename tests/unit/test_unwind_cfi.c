@@ -877,7 +877,7 @@ TEST_OF_CFI(a_program_begins_at_its_entry_point)
 /* But for its entry point: there may be frame pointers, and no root. */
 TEST_OF_CFI(a_program_without_cfi_begins_at_its_entry_point)
 {
-	const struct unwind_rule made = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	const struct unwind_rule none = {};
 	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 	const char text[512] = "\x31\xed";
@@ -886,11 +886,11 @@ TEST_OF_CFI(a_program_without_cfi_begins_at_its_entry_point)
 
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
 	image_close(im);
-	expect_rule(&t, at - 1, made, "before");
+	expect_rule(&t, at - 1, none, "before");
 	expect_rule(&t, at, root, "entry");
 	expect_rule(&t, at + 255, root, "entry");
-	expect_rule(&t, at + 256, made, "behind");
-	expect_rule(&t, at + 0x1000, made, "far behind");
+	expect_rule(&t, at + 256, none, "behind");
+	expect_rule(&t, at + 0x1000, none, "far behind");
 }
 
 TEST_OF_CFI(files_without_cfi_are_refused)

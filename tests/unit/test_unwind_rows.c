@@ -118,10 +118,12 @@ static Dwarf_Frame *frame_at(const struct compared *c, uint64_t vaddr)
 	return NULL;
 }
 
-/* A stub of a PLT: of those without CFI the table knows more than libdw, as of signals' returns. */
+/* A stub of a PLT, _init or _fini: of those without CFI the table knows more than libdw, as of
+ * signals' returns. */
 static bool is_stub(const struct compared *c, uint64_t vaddr)
 {
-	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	static const char *const names[] = { ".plt",  ".plt.sec", ".plt.got",
+					     ".iplt", ".init",    ".fini" };
 	struct image_section section;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

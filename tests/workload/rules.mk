@@ -14,7 +14,7 @@ PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branc
 .PHONY: workload
 ifdef CROSS
 # What its guest's tests need: SELECTIONS in tests/vm/run.py.
-workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx deep distinct dl files liblate.so noreturn syscalls tcp values wild)
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx deep distinct dl files liblate.so syscalls tcp values wild)
 else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
