@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -116,8 +117,24 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
 	}
 }
 
+/* Many files may name one debug file: the last checksum is kept. */
+static uint32_t checksum_of(const struct image *debug, int fd)
+{
+	static struct stat last;
+	static uint32_t crc;
+	struct stat now = {};
+
+	if (fstat(fd, &now) < 0 || !now.st_ino || now.st_ino != last.st_ino ||
+	    now.st_dev != last.st_dev || now.st_size != last.st_size ||
+	    now.st_ctim.tv_sec != last.st_ctim.tv_sec ||
+	    now.st_ctim.tv_nsec != last.st_ctim.tv_nsec)
+		crc = lzma_crc32(debug->data, debug->size, 0);
+	last = now;
+	return crc;
+}
+
 /* The checksum comes last, because it reads the whole file. */
-static bool is_debug_file_of(const struct image *im, const struct image *debug)
+static bool is_debug_file_of(const struct image *im, const struct image *debug, int fd)
 {
 	const uint8_t *id;
 
@@ -126,8 +143,7 @@ static bool is_debug_file_of(const struct image *im, const struct image *debug)
 
 	const struct link link = debug_link_of(im);
 
-	return link.name && debug->size <= MAX_CRC_BYTES &&
-	       lzma_crc32(debug->data, debug->size, 0) == link.crc;
+	return link.name && debug->size <= MAX_CRC_BYTES && checksum_of(debug, fd) == link.crc;
 }
 
 int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e)
@@ -140,7 +156,7 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	/* The stripped file itself may have the name of its debug file. It has no symbols. */
 	if (!image_has_symtab(debug))
 		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
-	if (!is_debug_file_of(im, debug))
+	if (!is_debug_file_of(im, debug, fd))
 		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
 				 im->name);
 	*ret = TAKE(debug);

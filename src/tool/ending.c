@@ -16,9 +16,10 @@
 #include "tool/run_losses.h"
 
 /*
- * After a signal, the run waits at most this long for helpers that work on files of other users:
- * for all helpers together, and in all reports.
+ * After its last hit, the run waits at most this long for helpers that work on files of other
+ * users, and less after a signal: for all helpers together, and in all reports.
  */
+#define ENDED_OTHERS_NS (2 * NS_PER_S)
 #define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
 /* Parts of that time: for records before the last report, and for one opener. */
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
@@ -73,6 +74,8 @@ static uint64_t work_since_signal(const struct ending *n)
 
 static uint64_t most_for_others(const struct ending *n)
 {
+	if (!n->signal_at)
+		return ENDED_OTHERS_NS;
 	return n->is_all_read ? LAST_OTHERS_NS : LAST_RECORDS_NS;
 }
 
@@ -98,7 +101,8 @@ bool ending_is_enough(void *run, const struct client_wait *wait)
 
 	look_for_signal(r, now);
 	if (!n->signal_at)
-		return false;
+		return n->is_all_read && wait->role != ROLE_PARSER && !wait->is_roots &&
+		       is_enough_for_others(n, wait);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
 	if (wait->all_ns > STOPPED_NS && !n->has_no_warden)

@@ -82,6 +82,15 @@ void progress_show(struct progress *p, uint64_t now, const struct progress_numbe
 	p->due_ns = now + EVERY_NS;
 }
 
+void progress_say(struct progress *p, const char *text)
+{
+	if (!p->is_on)
+		return;
+	(void)fprintf(stderr, ERASE "%.*s", room_of_line(), text);
+	(void)fflush(stderr);
+	p->is_shown = true;
+}
+
 void progress_clear(struct progress *p)
 {
 	if (p->is_shown)

@@ -30,6 +30,9 @@ bool progress_is_due(const struct progress *p, uint64_t now);
 
 void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers);
 
+/* Show @text in place of the line. */
+void progress_say(struct progress *p, const char *text);
+
 /* Remove the line, before anything else is printed. */
 void progress_clear(struct progress *p);
 

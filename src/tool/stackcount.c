@@ -189,8 +189,12 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
 		clock = text;
 	progress_clear(&t->progress);
+	if (is_last)
+		progress_say(&t->progress, "looking up names, Ctrl-C ends it");
 	symbolizer_refresh(t->symbolizer);
 	make_counted(r, is_last, &profiles);
+	if (is_last)
+		progress_end(&t->progress);
 	stackcount_warn_nameless(t);
 	symbolizer_trim(t->symbolizer);
 	if (r->opt->n_minus)
@@ -538,7 +542,6 @@ static int stackcount_stop(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
-	progress_end(&t->progress);
 	live_close(&t->live);
 	return store_stop(t->store, e);
 }

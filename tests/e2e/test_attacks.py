@@ -208,6 +208,18 @@ def test_forty_programs_that_name_one_sparse_debug_file(grounds):
     assert len(lines_about(result, r"linked\d|sparse\.debug", f"user {USER}")) <= 8, result
 
 
+@pytest.mark.thorough
+def test_names_have_a_bound_after_the_run_s_time_too(grounds):
+    """A gigabyte each to be read: 40 s of checksums, in which nobody has asked for the end."""
+    paths = [with_link(grounds / f"linked{i}", f"sparse{i}.debug") for i in range(40)]
+    debug = [named(grounds / f"sparse{i}.debug", f"of_debug_file{i}", size=1 << 30) for i in range(40)]
+    grounds.give(*debug, *paths)
+    with Run("-D", "5") as run:
+        grounds.stranger("map", 5, *paths).place().run()
+        result = run.tool.wait().ok()
+    assert lines_about(result, "reading them takes too long at the end of a run"), result
+
+
 def test_debug_files_under_a_lease(grounds):
     """Whoever opens one waits for lease-break-time, 45 s: each took that long."""
     paths = []

@@ -95,7 +95,7 @@ def test_a_small_run_takes_little_memory(workload):
     assert peak_kib < 40 * 1024
 
 
-@pytest.mark.needs("unwinding")  # and gcc, which aarch64's guest has not
+@pytest.mark.needs("unwinding")  # its workload needs gcc
 def test_the_last_call_of_a_function_names_that_function(workload):
     """What it calls does not return, so the return address is the next function's."""
     work = workload("noreturn", 20)
