@@ -68,7 +68,7 @@ static uint64_t slowed_since(const struct sample_event *event, uint64_t count)
 	return how->wanted && !how->is_partial ? n / how->wanted - n / how->period : 0;
 }
 
-static void set_period(struct sample_event *event, uint64_t period)
+static void set_sample_period(struct sample_event *event, uint64_t period)
 {
 	struct event_count now;
 
@@ -102,7 +102,7 @@ const struct sampling *samples_pace(struct samples *s, uint64_t price_ns)
 			continue;
 		if (period > now + now / 4 || period < now - now / 4 ||
 		    (period == wanted && now != wanted))
-			set_period(event, period);
+			set_sample_period(event, period);
 		if (event->how.period > wanted)
 			slowed = &event->how;
 	}

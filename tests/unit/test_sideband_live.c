@@ -328,33 +328,6 @@ static void *rename_and_end(void *tid)
 	return NULL;
 }
 
-TEST(threads_are_told_with_their_names)
-{
-	struct sideband *s = follow(AMPLE);
-	cleanup(log_fini) struct log log = {};
-	const uint32_t pid = (uint32_t)getpid();
-	const struct process_event *event;
-	uint32_t tid = 0;
-	pthread_t thread;
-	size_t at = 0;
-
-	assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* The join comes before the thread's last steps. */
-	while (syscall(SYS_tgkill, pid, tid, 0) == 0)
-		(void)sched_yield();
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
-	sideband_close(s);
-
-	event = next(&log, &at, pid, PROCESS_FORK);
-	assert_true(event && event->tid == tid && event->parent_pid == pid);
-	event = next(&log, &at, pid, PROCESS_COMM);
-	assert_true(event && event->tid == tid);
-	assert_string_equal(event->comm, "odd\033;name");
-	event = next(&log, &at, pid, PROCESS_EXIT);
-	assert_true(event && event->tid == tid);
-}
-
 static char child_stack[4096] __attribute__((aligned(16)));
 
 static __attribute__((no_sanitize("address", "undefined"))) int end_at_once(void *unused)
@@ -525,52 +498,9 @@ TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
 	sideband_close(s);
 }
 
-/* Others may fill a quarter of a ring, too, but not with few records: most have 100 bytes. */
-TEST(a_few_processes_wake_nobody)
-{
-	const struct sideband_options options = { .ring_bytes = 1u << 20 };
-	cleanup(log_fini) struct log log = {};
-	struct sideband *s;
-	struct error e;
-
-	assert_ok(sideband_open(&options, &s, &e), e);
-
-	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
-
-	assert_int_equal(sideband_read(s, false, note, &log), 0);
-
-	const size_t n_before = log.n;
-
-	for (int n = 0; poll(&wait, 1, 0) == 0; n++) {
-		assert_true(n < 3000);
-		(void)run_shell();
-	}
-	do
-		assert_int_equal(sideband_read(s, true, note, &log), 0);
-	while (poll(&wait, 1, 0) != 0);
-	assert_true(log.n - n_before > (256 << 10) / 512);
-	sideband_close(s);
-}
-
 static int stop_at_second(void *n, const struct process_event *event)
 {
 	return ++*(int *)n == 2 ? -ECANCELED : 0;
-}
-
-TEST(a_visitor_can_end_the_reading)
-{
-	struct sideband *s = follow(AMPLE);
-	cleanup(log_fini) struct log log = {};
-	uint32_t pid = (uint32_t)run_shell();
-	size_t at = 0;
-	int n = 0;
-
-	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
-	assert_int_equal(n, 2);
-	assert_true(sideband_is_holding(s));
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
-	assert_non_null(next(&log, &at, pid, PROCESS_EXIT));
-	sideband_close(s);
 }
 
 TEST(records_that_nobody_has_time_for_are_one_loss)
