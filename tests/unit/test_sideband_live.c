@@ -577,35 +577,4 @@ TEST(pids_are_those_of_our_namespace)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-TEST(a_missing_permission_is_named)
-{
-	int pipes[2], status;
-	char text[512] = "";
-
-	assert_int_equal(pipe(pipes), 0);
-
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		const struct sideband_options options = {};
-		struct sideband *s;
-		struct error e = {};
-
-		if (setresuid(65534, 65534, 65534) < 0)
-			_exit(2);
-
-		int err = sideband_open(&options, &s, &e);
-
-		(void)!write(pipes[1], e.text, strlen(e.text));
-		_exit(err == -EACCES || err == -EPERM ? 0 : 3);
-	}
-	close(pipes[1]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(read(pipes[0], text, sizeof(text) - 1) >= 0);
-	close(pipes[0]);
-	assert_int_equal(status, 0);
-	assert_string_equal(text, "follow processes: needs CAP_PERFMON");
-}
-
 TEST_MAIN(scratch_make, scratch_remove)
