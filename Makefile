@@ -165,8 +165,7 @@ lint: $(SKELETON)
 vm: all workload
 	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload
 	@tests/lint/loops $(BUILD)/aarch64/gen/stackcount.bpf.o
-	@tests/vm/run.py
-	@$(MAKE) -s $(BUILD)/unit/test_orc && tests/vm/orc.py
+	@tests/vm/run.py; guests=$$?; $(MAKE) -s $(BUILD)/unit/test_orc && tests/vm/orc.py && exit $$guests
 e2e: all static workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 

@@ -5,8 +5,8 @@ tests/results.py FILE - print the failures in FILE, and their sum. What the suit
 
 Each suite appends a line of JSON for each test as it ends to the file that $STACKCOUNT_RESULTS names:
 
-    {"suite": "e2e", "test": "tests/e2e/test_exact.py::test_all[fp]", "outcome": "failed", "s": 0.6,
-     "place": "test_exact.py:84", "words": "assert 3 == 0", "stderr": "Lost 3 hits: ...", "kind": ""}
+    {"suite": "e2e", "test": "tests/e2e/test_matrix.py::test_counts[fp]", "outcome": "failed", "s": 0.6,
+     "place": "test_matrix.py:84", "words": "assert 3 == 0", "stderr": "Lost 3 hits: ...", "kind": ""}
 
 outcome: "passed", "failed", "known" (it failed, and tests/known.txt says why), or "left out" ("n" tests need what "test" names).
 kind: "crash", "account" (hits that are neither printed nor told as lost) and "limit" (it did not end); else "".

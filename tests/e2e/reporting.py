@@ -72,13 +72,14 @@ def read_known():
 
 
 def name_of(nodeid):
-    """From the top of the sources, wherever pytest was started: tests/e2e/test_exact.py::test_one[a]."""
+    """From the top of the sources, wherever pytest was started: tests/e2e/test_matrix.py::test_counts[a]."""
     return "tests/e2e/" + nodeid.split("tests/e2e/")[-1]
 
 
 def pytest_configure(config):
     config.known = read_known() if KNOWN.exists() else {}
     config.results = {}
+    config.differs = False
 
 
 def _last_line_of_stderr():
@@ -94,6 +95,12 @@ def _assertion(message):
     return (found or lines or [""])[-1 if found else 0]
 
 
+def pytest_assertrepr_compare(config, op, left, right):
+    """Counts of stacks or functions whose sums differ: hits have no account."""
+    if op == "==" and all(isinstance(side, dict) and all(isinstance(n, int) for n in side.values()) for side in (left, right)):
+        config.differs = sum(left.values()) != sum(right.values())
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
@@ -102,7 +109,7 @@ def pytest_runtest_makereport(item, call):
     result["s"] = round(result["s"] + call.duration, 2)
     if report.failed and result["outcome"] == "passed":
         crash = getattr(report.longrepr, "reprcrash", None)
-        kind = KINDS.get(call.excinfo.typename, "")
+        kind = KINDS.get(call.excinfo.typename, "account" if item.config.differs else "")
         result.update(
             outcome="failed",
             place=f"{os.path.basename(crash.path)}:{crash.lineno}" if crash else "",
@@ -110,10 +117,11 @@ def pytest_runtest_makereport(item, call):
             stderr=_last_line_of_stderr()[:200],
             kind=kind,
         )
-        if test in item.config.known and kind != "crash":
+        if test in item.config.known and kind not in ("crash", "account"):
             result["outcome"] = "known"
             report.outcome = "skipped"
             report.wasxfail = item.config.known[test]
+    item.config.differs = False
     if call.when == "teardown":
         _append(result)
 

@@ -30,6 +30,9 @@ def test_that_fails():
 def test_without_an_account():
     raise Unaccounted("1 printed, 2 lost, 4 made")
 
+def test_whose_sum_differs():
+    assert {"main;one": 2} == {"main;one": 3}
+
 def test_that_is_known():
     assert False
 
@@ -59,13 +62,13 @@ def run_sample(folder):
 def test_each_test_leaves_a_line(tmp_path):
     found = run_sample(tmp_path)
     assert {name: result["outcome"] for name, result in found.items()} == {
-        "that_holds": "passed", "that_fails": "failed", "without_an_account": "failed",
+        "that_holds": "passed", "that_fails": "failed", "without_an_account": "failed", "whose_sum_differs": "failed",
         "that_is_known": "known", "that_hangs": "failed",
     }
     fails = found["that_fails"]
     assert (fails["words"], fails["place"], fails["kind"]) == ("assert (1 + 1) == 3", "test_sample.py:15", ""), fails
     assert fails["stderr"] == "Lost 3 hits: the ring was full"
-    assert found["without_an_account"]["kind"] == "account"
+    assert found["without_an_account"]["kind"] == found["whose_sum_differs"]["kind"] == "account"
     assert found["that_hangs"]["kind"] == "limit" and found["that_hangs"]["s"] < 50, found
 
 

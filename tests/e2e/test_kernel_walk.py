@@ -149,14 +149,12 @@ def test_stacks_cut_by_depth(program):
 
 
 @pytest.mark.needs("kprobes", "way to kernel functions")
-def test_a_replaced_return_address_is_left_to_the_helper():
+def test_a_replaced_return_address_is_left_to_the_helper(machine):
     """A kretprobe's trampoline stands where the caller of ksys_read should. The helper knows the caller."""
+    machine.callback(kernel.in_tracefs, "echo 0 >events/walks/below/enable; echo -:walks/below >>kprobe_events")
     define = "echo r:walks/below ksys_read >>kprobe_events && echo 1 >events/walks/below/enable"
     assert kernel.in_tracefs(define).returncode == 0
-    try:
-        walks = compare(lambda: [os.read(os.open("/dev/zero", os.O_RDONLY), 1) for _ in range(50)], "-f", "vfs_read")
-    finally:
-        kernel.in_tracefs("echo 0 >events/walks/below/enable; echo -:walks/below >>kprobe_events")
+    walks = compare(lambda: [os.read(os.open("/dev/zero", os.O_RDONLY), 1) for _ in range(50)], "-f", "vfs_read")
     replaced = walks.ends.get("helper: a return address replaced by tracing", 0)
     skipped = walks.ends.get("helper: such a start fell back before", 0)
     assert replaced >= 16 and replaced + skipped >= 50, walks.result

@@ -309,19 +309,6 @@ def other_program(machine, tmp_path):
     return tmp_path
 
 
-def wait_until_read(tool):
-    """Until the tool has woken up twice: then it has worked in all that was done before."""
-    path = Path(f"/proc/{tool.pid}/status")
-    first, deadline = None, time.monotonic() + PATIENCE_S
-    while True:
-        n = int(re.search(r"^voluntary_ctxt_switches:\t(\d+)", path.read_text(), re.M)[1])
-        first = n if first is None else first
-        if n >= first + 3:
-            return
-        assert time.monotonic() < deadline, "it does not look after processes"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
@@ -329,7 +316,7 @@ def test_a_root_of_its_own(other_program, where):
         enter = ["nsenter", "-t", str(work.pid), "-m"] if where == "inside" else []
         with Live(["-f", "-p", work.pid, "/bin/program:leaf"], wrap=enter) as tool:
             expected = work.run()
-            wait_until_read(tool)
+            tool.drain()
             work.close()
             result = tool.end().ok()
     assert chains(result) == ending(expected, "leaf"), result
@@ -339,7 +326,7 @@ def test_a_root_of_its_own_at_a_tracepoint(other_program):
     with Live(["-U", "-P", "-f", GETPPID]) as tool:
         with Contained("syscalls", other_program, "getppid", 30, 20) as work:
             expected = work.run()
-            wait_until_read(tool)
+            tool.drain()
         result = tool.end().ok()
     assert chains(result, "program") == expected, result
 
@@ -386,7 +373,7 @@ def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workloa
     own = own_copy("sharer", tmp_path)
     with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
         work.go().wait_for("made")
-        wait_until_read(tool)
+        tool.drain()
         work.go()
         expected = work.finish()
         work.close()
@@ -601,7 +588,7 @@ def test_records_that_were_lost_are_told_of(workload, tmp_path):
         tool.send(signal.SIGSTOP)
         run_shell(REPEAT, 6000, "/bin/true")
         tool.send(signal.SIGCONT)
-        wait_until_read(tool)
+        tool.drain()
         run_shell(REPEAT, 20, "/bin/true")  # older kernels tell with the next record
         expected = work.run()
         result = tool.end().ok()

@@ -398,8 +398,7 @@ def test_a_go_program_is_named_by_gos_build_id(tmp_path):
     """Go before 1.24 gives programs no other one. Some users set the same text for all: that says nothing."""
     program, path = tmp_path / "pprof", tmp_path / "a.pb.gz"
     data = Path(pprof.go_pprof()).read_bytes()
-    if b"GNU\0" in data:
-        pytest.skip("this Go gives programs a GNU build ID")
+    data = data.replace(b"GNU\0", b"XXX\0")  # newer ones do
     (number,) = re.findall(rb"Go\0\0((?:[\w-]{20}/){3}[\w-]{20})", data)
 
     def write_program(other):

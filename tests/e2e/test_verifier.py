@@ -48,7 +48,7 @@ ONCE = [
 
 def check_steps(result):
     steps = {name: int(n) for name, n in re.findall(r"program (\w+): verified in (\d+) steps", result.err)}
-    print(steps)  # the JUnit file keeps them, from which budgets are made
+    print(steps)  # for the budgets of verifier.txt
     assert steps, result
     assert {name: n for name, n in steps.items() if n > BUDGET.get(name, 0)} == {}, result
 

@@ -244,7 +244,7 @@ class Tool:
         deadline = time.monotonic() + timeout_s
         while not re.search(pattern, self.bytes(name), re.M):
             assert time.monotonic() < deadline, f"no {pattern!r} in {timeout_s} s: {self.so_far()!r}"
-            assert self.process.poll() is None or self._draining(), f"ended before {pattern!r}: {self.so_far()!r}"
+            self._check_running(pattern)
             with self._seen:
                 self._seen.wait(0.02)
 
@@ -257,11 +257,20 @@ class Tool:
             found = sum(map(int, re.findall(pattern, result.stdout[: result.stdout.rfind(b"\n") + 1], re.M)))
             if found > total or (result.lost and found + result.lost >= total):
                 raise Unaccounted(f"{found} and {result.lost} lost, of {total}: {result!r}")
-            assert time.monotonic() < deadline and (result.status is None or found == total or self._draining()), result
+            if found != total:
+                self._check_running(f"{total} hits")
+            assert time.monotonic() < deadline, result
             time.sleep(0.02)
 
     def _draining(self):
         return any(reader.is_alive() for reader in self._readers)
+
+    def _check_running(self, until):
+        if self.process.poll() is None or self._draining():
+            return
+        ended.append(self.so_far())
+        self._check_crash()
+        raise AssertionError(f"ended before {until!r}: {self.so_far()!r}")
 
     def so_far(self):
         command = [self.name, *self.args]
@@ -284,6 +293,8 @@ class Tool:
             said = self.parent.recv(1)
         except OSError as error:  # TimeoutError, ConnectionResetError
             said = error
+        if said != b"\n":
+            self._check_running("it was ready or had drained")
         assert said == b"\n", f"{said!r}: neither ready nor drained: {self.so_far()!r}"
 
     def drain(self, timeout_s=PATIENCE_S):
@@ -296,7 +307,7 @@ class Tool:
         """Wait until every probe is in place. It may still read running processes."""
         deadline = time.monotonic() + timeout_s
         while not LIVE.search(self.bytes("stdout")) and not LIVE.search(self.bytes("stderr")):
-            assert self.process.poll() is None or self._draining(), f"ended before it was live: {self.so_far()!r}"
+            self._check_running("it was live")
             assert time.monotonic() < deadline, f"not live in {timeout_s} s: {self.so_far()!r}"
             with self._seen:
                 self._seen.wait(0.02)
