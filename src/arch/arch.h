@@ -13,7 +13,7 @@
  *	arch/arch.bpf.h      the kernel's registers, for BPF programs
  *
  * The functions are pure: they see bytes, registers and plain structs, and open no file.
- *doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
+ * doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
  *
  * An architecture's own arch.h has the constants:
  *

@@ -12,8 +12,6 @@
 
 /* The kernel takes a shorter period of a clock for this one (perf_swevent_init_hrtimer()). */
 #define SHORTEST_PERIOD_NS 10000ULL
-/* The timer may be this late when an event ends. */
-#define TIMER_SLACK_NS 1000000ULL
 
 static bool is_clock(const struct target *t)
 {
@@ -39,15 +37,15 @@ static struct sampling sampling_of(const struct target *t, const struct attach_s
 	if (!how.period)
 		how.period = NS_PER_S / how.frequency;
 	if (how.period < SHORTEST_PERIOD_NS) {
-		log_warn("e:%s: the kernel's shortest period is %llu ns", t->name,
-			 SHORTEST_PERIOD_NS);
+		log_warn_once("e:%s: the kernel's shortest period is %llu ns", t->name,
+			      SHORTEST_PERIOD_NS);
 		how.period = SHORTEST_PERIOD_NS;
 	}
 	if (how.period < FIRST_PERIOD_NS) {
 		how.wanted = how.period;
 		how.period = FIRST_PERIOD_NS;
 	}
-	how.slack = how.period / 2 < TIMER_SLACK_NS ? how.period / 2 : TIMER_SLACK_NS;
+	how.slack = samples_slack(how.period);
 	return how;
 }
 

@@ -72,13 +72,15 @@ static void set_sample_period(struct sample_event *event, uint64_t period)
 {
 	struct event_count now;
 
-	if (read(event->fd, &now, sizeof(now)) != sizeof(now) ||
-	    ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) < 0)
+	/* In this order: what ends in between is at most booked as fewer periods than it is. */
+	if (ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ||
+	    read(event->fd, &now, sizeof(now)) != sizeof(now))
 		return;
 	event->slowed += slowed_since(event, now.count);
 	event->due += (now.count - event->counted) / event->how.period;
 	event->counted = now.count;
 	event->how.period = period;
+	event->how.slack = samples_slack(period);
 }
 
 /*
@@ -112,7 +114,8 @@ const struct sampling *samples_pace(struct samples *s, uint64_t price_ns)
 static void control_all(const struct samples *s, unsigned long request)
 {
 	for (size_t i = 0; i < s->n; i++)
-		(void)ioctl(s->events[i].fd, request, 0);
+		if (!s->events[i].has_ended)
+			(void)ioctl(s->events[i].fd, request, 0);
 }
 
 void samples_enable(const struct samples *s)
@@ -140,7 +143,8 @@ static void add_event(struct samples_state *to, const struct sample_event *event
 	if (!how->is_partial)
 		to->n_due += due;
 	to->n_slowed += event->slowed + slowed_since(event, now.count);
-	if (now.enabled_ns && (double)now.running_ns < to->least_time * (double)now.enabled_ns)
+	if (!event->has_ended && now.enabled_ns &&
+	    (double)now.running_ns < to->least_time * (double)now.enabled_ns)
 		to->least_time = (double)now.running_ns / (double)now.enabled_ns;
 }
 

@@ -29,6 +29,14 @@ struct sampling {
 	bool is_partial;    /* the event counts on where it is not sampled */
 };
 
+/* The timer of a clock may be this late when an event ends. */
+#define TIMER_SLACK_NS 1000000ULL
+
+static inline uint64_t samples_slack(uint64_t period)
+{
+	return period / 2 < TIMER_SLACK_NS ? period / 2 : TIMER_SLACK_NS;
+}
+
 /* A clock begins with this period at least, until the price of a hit is known. */
 #define FIRST_PERIOD_NS 1000000ULL
 

@@ -31,17 +31,25 @@ struct frame_reads {
 /* Functions are aligned to so many bytes, with fewer of padding between them. */
 #define MOST_PADDING 16U
 
+static __always_inline _Bool frame_is_behind_call(struct frame_reads r, __u64 pc)
+{
+	__u64 bytes;
+
+	return r.code(r.from, pc - sizeof(bytes), &bytes) && code_may_be_call(bytes);
+}
+
 /*
  * No row covers the byte before @pc, a return address. Does a function with rows begin at @pc, with
- * only padding between it and another one? Then nobody called: makecontext() or the kernel put the
- * address on the stack. Behind a call that never returns, code without rows may end at @pc, too,
- * but that is longer than padding. Changes *@rule.
+ * only padding between it and another one, and no call? Then nobody called: makecontext() or the
+ * kernel put the address on the stack. Behind a call that never returns, code without rows may end
+ * at @pc, too, but that is longer than padding. Changes *@rule.
  */
 static __always_inline _Bool frame_is_beginning(struct frame_reads r, __u64 pc,
 						struct unwind_rule *rule)
 {
-	return !r.find(r.from, pc, rule) && rule->how != UNWIND_NO_ROW &&
-	       !r.find(r.from, pc - MOST_PADDING, rule) && rule->how != UNWIND_NO_ROW;
+	return !frame_is_behind_call(r, pc) && !r.find(r.from, pc, rule) &&
+	       rule->how != UNWIND_NO_ROW && !r.find(r.from, pc - MOST_PADDING, rule) &&
+	       rule->how != UNWIND_NO_ROW;
 }
 
 /*
@@ -75,16 +83,13 @@ static __always_inline _Bool frame_is_return(struct frame_reads r, __u64 pc,
 {
 	const int end = r.find(r.from, pc - 1, rule);
 	const _Bool is_gap = !end && rule->how == UNWIND_NO_ROW;
-	__u64 bytes;
 
 	if (pc < LEAST_CODE ||
 	    (end && end != UNWIND_END_NO_TABLE && end != UNWIND_END_NO_TABLE_YET))
 		return 0;
 	if (!end && rule->how == UNWIND_OUTERMOST) /* put there to begin a thread or a fiber */
 		return 1;
-	if (r.code(r.from, pc - sizeof(bytes), &bytes) && code_may_be_call(bytes))
-		return 1;
-	return is_gap && frame_is_beginning(r, pc, rule);
+	return frame_is_behind_call(r, pc) || (is_gap && frame_is_beginning(r, pc, rule));
 }
 
 /*

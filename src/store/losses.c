@@ -31,7 +31,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
 		[LOSS_SKIPPED] = skipped,
-		[LOSS_SLOWED] = "samples left out so that sampling takes a quarter of a CPU",
+		[LOSS_SLOWED] = "samples left out to hold the share of a CPU that they take",
 		[LOSS_UNFINISHED] = unfinished,
 		[LOSS_ENDED_ALONE] = alone,
 	};

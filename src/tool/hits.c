@@ -26,6 +26,16 @@ double hits_cost_ns(const struct run *r)
 	return mean_of(&cost);
 }
 
+double hits_cost_since(const struct run *r, struct hit_cost *before)
+{
+	const struct hit_cost now = price_of_hits(r);
+	const struct hit_cost since = { .ns = now.ns - before->ns,
+					.n_measured = now.n_measured - before->n_measured };
+
+	*before = now;
+	return mean_of(&since);
+}
+
 static void describe_cost(const struct run *r)
 {
 	const struct hit_cost cost = price_of_hits(r);

@@ -21,9 +21,10 @@
 #define CLOSING_MS 50    /* each takes 40 to 120 */
 #define SAMPLES_MS 1000  /* between two looks at perf events */
 #define FIRST_SAMPLES_MS 100
-#define MOST_UNPRICED 10 /* looks, until a price is assumed */
+#define MOST_UNPRICED 3 /* looks, until a price is assumed */
 #define ASSUMED_PRICE_NS 10000
 #define MOST_DESCRIBED 1000
+#define NS_PER_MS (NS_PER_S / 1000)
 
 /*
  * To walk the stack, a hit calls kernel functions. The more of them are traced, the more it costs.
@@ -426,19 +427,25 @@ void probing_describe(const struct run *r)
 
 static void pace_samples(struct run *r)
 {
-	const double price = hits_cost_ns(r);
-	const bool is_known = price > 0 || r->tool->counts_targets;
+	const double price = hits_cost_since(r, &r->cost_seen);
 	const struct sampling *slowed;
 
+	if (price > 0)
+		r->price_ns = price;
 	/* Perhaps nothing that is wanted runs, and a hit costs next to nothing. */
-	if (!is_known && !r->is_paced && ++r->n_unpriced < MOST_UNPRICED)
-		return;
-	slowed = attachment_pace(r->attachment, is_known ? (uint64_t)price : ASSUMED_PRICE_NS);
-	if (slowed && !r->is_paced)
-		log_warn("%llu samples a second would take more than a quarter of a CPU: there "
-			 "are %llu, and the others count as lost",
-			 NS_PER_S / slowed->wanted, NS_PER_S / slowed->period);
+	if (!r->price_ns && !r->tool->counts_targets) {
+		if (++r->n_unpriced < MOST_UNPRICED)
+			return;
+		r->price_ns = ASSUMED_PRICE_NS;
+	}
 	r->is_paced = true;
+	slowed = attachment_pace(r->attachment, (uint64_t)r->price_ns);
+	if (!slowed || r->is_slowness_told)
+		return;
+	log_warn("%llu samples a second would take more than a quarter of a CPU: there are %llu, "
+		 "and the others count as lost",
+		 NS_PER_S / slowed->wanted, NS_PER_S / slowed->period);
+	r->is_slowness_told = true;
 }
 
 int probing_watch_samples(struct run *r)
@@ -446,12 +453,13 @@ int probing_watch_samples(struct run *r)
 	const struct attach_scope scope = scope_of(r);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const int every_ms = r->is_paced ? SAMPLES_MS : FIRST_SAMPLES_MS;
+	const int left_ms = every_ms - (int)((now - r->samples_seen_at) / NS_PER_MS);
 	uint32_t n;
 
 	if (!attachment_samples(r->attachment)->n)
 		return -1;
-	if (now - r->samples_seen_at < (uint64_t)every_ms * (NS_PER_S / 1000))
-		return every_ms;
+	if (r->samples_seen_at && left_ms > 0)
+		return left_ms;
 	/* Not at the first call, when they have just begun. */
 	if (r->samples_seen_at) {
 		pace_samples(r);

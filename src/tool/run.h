@@ -134,8 +134,11 @@ struct run {
 	struct samples_state samples; /* of its perf events, once they are over */
 	/* Samples that the kernel, or samples_pace(), left out, up to the last report. */
 	uint64_t skipped_before, slowed_before;
-	bool is_paced; /* the price of a hit is known, or assumed */
+	/* See pace_samples(): the price of a hit is known, or assumed. */
+	bool is_paced, is_slowness_told;
 	uint32_t n_unpriced;
+	struct hit_cost cost_seen;
+	double price_ns;
 	struct notices *notices;
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */

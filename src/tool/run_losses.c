@@ -42,18 +42,20 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	const struct samples_state state =
 		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
 	const uint64_t skipped = count_skipped(r, &state);
+	const uint64_t slowed =
+		state.n_slowed > r->slowed_before ? state.n_slowed : r->slowed_before;
 	uint64_t counts[LOSS_N];
 	struct named_losses ret;
 
 	losses_read(losses, counts);
 	counts[LOSS_MISSED] = missed - r->missed_before;
 	counts[LOSS_SKIPPED] = skipped - r->skipped_before;
-	counts[LOSS_SLOWED] = state.n_slowed - r->slowed_before;
+	counts[LOSS_SLOWED] = slowed - r->slowed_before;
 	for (int i = 0; i < LOSS_N; i++)
 		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
 	r->missed_before = missed;
 	r->skipped_before = skipped;
-	r->slowed_before = state.n_slowed;
+	r->slowed_before = slowed;
 	if (r->processes)
 		follower_tell_losses(r->processes);
 	return ret;

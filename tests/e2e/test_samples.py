@@ -174,4 +174,4 @@ def test_a_rate_that_a_machine_cannot_bear_is_lowered():
     result = stackcount("-f", "-d", "--frequency", 100_000, "-D", 2, "e:cpu-clock").ok()
     found = re.search(r"100000 samples a second would take more than a quarter of a CPU: there are (\d+),", result.err)
     assert found and int(found[1]) < 100_000, result
-    assert result.lost_by("samples left out so that sampling takes a quarter of a CPU") > 0, result
+    assert result.lost_by("samples left out to hold the share of a CPU that they take") > 0, result

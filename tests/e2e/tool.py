@@ -294,6 +294,8 @@ class Tool:
         except OSError as error:  # TimeoutError, ConnectionResetError
             said = error
         if said != b"\n":
+            with suppress(subprocess.TimeoutExpired):  # if it is dying
+                self.process.wait(1)
             self._check_running("it was ready or had drained")
         assert said == b"\n", f"{said!r}: neither ready nor drained: {self.so_far()!r}"
 
