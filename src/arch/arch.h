@@ -151,8 +151,8 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 
 /*
  * If the instruction at @code cannot have a probe, fill in @ends with the ends of the instructions
- * to skip: NOPs, and at a function's entry vector instructions, too. They leave the stack and the
- * frame pointer as they are. Returns their number; 0: the probe cannot be moved.
+ * to skip. These are NOPs and, at a function's entry, vector instructions. They leave the stack and
+ * the frame pointer as they are. Returns their number; 0: the probe cannot be moved.
  */
 size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED]);
 

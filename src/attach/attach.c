@@ -457,12 +457,15 @@ static int collect_outcomes(const struct attaching *at, struct error *e)
 		return 0;
 
 	const struct refusal *first = &a->refusals[0];
+	char place[REFUSAL_PLACE_BYTES];
+
+	refusal_place(first, place);
 	if (a->n_refused == 1)
-		return error_set(e, first->code, "attach %s: %s", first->target->name,
-				 first->reason);
+		return error_set(e, first->code, "attach %s: %s%s", first->target->name,
+				 first->reason, place);
 	return error_set(e, first->code,
-			 "attach %s: %s (and none of the other %zu could be attached)",
-			 first->target->name, first->reason, a->n_refused - 1);
+			 "attach %s: %s%s (and none of the other %zu could be attached)",
+			 first->target->name, first->reason, place, a->n_refused - 1);
 }
 
 int attach_all(const struct target_list *targets, const struct plan *plan,

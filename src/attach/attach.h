@@ -92,6 +92,9 @@ struct refusal {
 	int code;           /* negative errno */
 	const char *reason; /* lent by the attachment */
 };
+/* Where that is: " (FILE+0xOFFSET)" for code in a file, cut if it is long; else "". */
+#define REFUSAL_PLACE_BYTES 256
+void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES]);
 size_t attachment_n_refused(const struct attachment *a);
 const struct refusal *attachment_refused(const struct attachment *a, size_t i);
 
@@ -106,4 +109,5 @@ uint64_t attachment_missed(const struct attachment *a);
  * attachment_detach().
  */
 const struct samples *attachment_samples(const struct attachment *a);
+/* samples_pace() of these. Lent until the next call of attach_new_cpus(). */
 const struct sampling *attachment_pace(struct attachment *a, uint64_t price_ns);

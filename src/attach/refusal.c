@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Words for the kernel's error numbers, for users who trace. For user places EILSEQ and EOVERFLOW
- * are ours. */
+/*
+ * Words for the kernel's error numbers, for users who trace. For user places EILSEQ and EOVERFLOW
+ * are ours.
+ */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "attach/backend.h"
@@ -89,6 +92,16 @@ int refusal_in_advance(const struct target *target)
 	default:
 		return 0;
 	}
+}
+
+void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES])
+{
+	const struct target *t = r->target;
+
+	to[0] = '\0';
+	if (t->path)
+		(void)snprintf(to, REFUSAL_PLACE_BYTES, " (%s+0x%llx)", t->path,
+			       (unsigned long long)t->offset);
 }
 
 const char *refusal_words(enum target_kind kind, int code)

@@ -72,7 +72,7 @@ static void set_sample_period(struct sample_event *event, uint64_t period)
 {
 	struct event_count now;
 
-	/* In this order: what ends in between is at most booked as fewer periods than it is. */
+	/* A period that ends between the two calls is booked as too few periods at most. */
 	if (ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ||
 	    read(event->fd, &now, sizeof(now)) != sizeof(now))
 		return;

@@ -107,9 +107,9 @@ __noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
 }
 
 /*
- * Record code @i of the hit that begins with piece @first: where execution stands, before the two
- * words on the stack that are return addresses at a function's first and last instructions, and
- * before those of the chain of frame pointers. Returns 1 at its end.
+ * Record code @i of the hit that begins with piece @first. Number 0 is where execution stands. Two
+ * more stand before the words on the stack that are return addresses at a function's first and last
+ * instructions. The others stand before those of the chain of frame pointers. Returns 1 at its end.
  */
 __noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
 {

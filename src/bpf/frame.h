@@ -20,7 +20,7 @@
  */
 typedef int frame_find(void *from, __u64 addr, struct unwind_rule *ret);
 
-/* What the two sides supply: each function is called with @from. */
+/* The functions that each of the two sides supplies. They are called with @from. */
 struct frame_reads {
 	frame_find *find;
 	unwind_read *stack;

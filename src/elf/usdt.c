@@ -64,8 +64,8 @@ static const char *read_string(struct slice text, size_t *at)
 
 /*
  * When a program starts, the kernel raises a semaphore in the first writable mapping that has its
- * page of the file (uprobe_mmap()). lld's read-only data after relocation ends in the page in which
- * other data begins, is mapped first, and is writable until it is relocated.
+ * page of the file (uprobe_mmap()). With lld, the data that becomes read-only after relocation ends
+ * in the page in which other data begins. Its mapping comes first, and is writable at that time.
  */
 static bool is_mistaken(const struct image *im, uint64_t semaphore)
 {

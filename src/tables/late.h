@@ -3,9 +3,9 @@
  * tables/late.h - walk the rest of a deferred hit's stack (bpf/deferred.h), by the functions of
  * bpf/frame.h and bpf/walk.h. Pure: the caller finds the rules.
  *
- * The result has the words that the programs would have got with the same rules, with one
- * exception: steps through code of JIT compilers are marked as unverified, because that code was
- * not recorded.
+ * The result has the words that the programs would have got with the same rules. But steps through
+ * code of JIT compilers are marked as unverified, because that code was not recorded. And code
+ * without rows cuts the stack where the chain of frame pointers does not lead to it.
  */
 #pragma once
 

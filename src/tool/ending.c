@@ -16,8 +16,8 @@
 #include "tool/run_losses.h"
 
 /*
- * After its last hit, the run waits at most this long for helpers that work on files of other
- * users, and less after a signal: for all helpers together, and in all reports.
+ * The run waits at most so long, after its last hit, for helpers that work on files of other users.
+ * After a signal it waits less. The time is that of all helpers together, in all reports.
  */
 #define ENDED_OTHERS_NS (2 * NS_PER_S)
 #define LAST_OTHERS_NS (NS_PER_S * 3 / 4)

@@ -116,9 +116,11 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .n_pids = opt->pids.n,
 					 .limit = MOST_TARGETS,
 					 .depth = depth,
-					 .raw_names = opt->no_demangle,
-					 .kernel_calls_at_nop5 = host_calls_at_nop5() };
+					 .raw_names = opt->no_demangle };
 	err = parse_patterns(m, opt, e);
+	for (size_t i = 0; i < m->n && !m->scope.kernel_calls_at_nop5; i++)
+		m->scope.kernel_calls_at_nop5 =
+			m->specs[i].kind == PROBE_USDT && host_calls_at_nop5();
 	m->n_begun = n_specs_in_files(m, 0);
 	if (err || !m->n_begun)
 		return err;

@@ -249,8 +249,10 @@ static void warn_of_refusals(const struct run *r)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct refusal *refusal = attachment_refused(r->attachment, i);
+		char place[REFUSAL_PLACE_BYTES];
 
-		log_debug("refused: %s: %s", refusal->target->name, refusal->reason);
+		refusal_place(refusal, place);
+		log_debug("refused: %s: %s%s", refusal->target->name, refusal->reason, place);
 	}
 	if (n)
 		log_warn("%zu of %zu could not be traced%s", n, r->targets.n,

@@ -76,12 +76,16 @@ def build(tmp_path, number, *options):
     return program
 
 
-@pytest.mark.parametrize("option", ["-O2", pytest.param("-Os", marks=pytest.mark.thorough)])
-def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, option):
+THOROUGH = [pytest.param(*build, marks=pytest.mark.thorough) for build in ((0, "-Os"), (1, "-O1"))]
+
+
+@pytest.mark.parametrize("number,option", [(0, "-O2"), (1, "-O2"), *THOROUGH])
+def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     """Of functions with and without frame pointers."""
-    truth, found = walk_chains(build(tmp_path, 0, option), 600)
+    truth, found = walk_chains(build(tmp_path, number, option), 600)
     assert sum(truth.values()) > 16000
     assert {chain: n for chain, n in found.items() if n > truth.get(chain, 0)} == {}
+    assert option == "-O2" or sum(found.values()) > 100
 
 
 def test_the_chains_are_what_the_programs_say(tmp_path):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rooms: base */
-/* What instructions tell a step from code without rows. */
+/* Calls, and a function's first and last instructions, are recognized in code without rows. */
 #include "test.h"
 
 #include "bpf/frame.h"
