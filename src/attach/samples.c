@@ -64,8 +64,9 @@ static uint64_t slowed_since(const struct sample_event *event, uint64_t count)
 {
 	const struct sampling *how = &event->how;
 	const uint64_t n = count - event->counted;
+	const bool is_slowed = how->wanted && how->period && !how->is_partial;
 
-	return how->wanted && !how->is_partial ? n / how->wanted - n / how->period : 0;
+	return is_slowed ? n / how->wanted - n / how->period : 0;
 }
 
 static void set_sample_period(struct sample_event *event, uint64_t period)

@@ -149,7 +149,7 @@ static __always_inline int frame_end_before(const struct unwind_regs *regs, stru
 					    __u32 n, __u32 most)
 {
 	if (regs->pc < LEAST_CODE) /* no caller, behind a _start with a frame pointer */
-		return unwind_is_by_frames(rule) ? unwind_end_of_chain(rule)
+		return unwind_is_by_frames(rule) ? (int)unwind_end_of_chain(rule)
 						 : UNWIND_END_NO_MAPPING;
 	return n >= most ? UNWIND_END_DEPTH : UNWIND_GOES_ON;
 }
