@@ -390,8 +390,7 @@ static void merge_about(struct profile *to, const struct profile_sides *sides)
 	merge_runs(&to->about_before, to->strings, runs, sides->n);
 }
 
-static void merge_sums(struct profile *to, const struct merger *m, const struct profile *from,
-		       bool is_before)
+static void merge_sums(struct profile *to, const struct profile *from, bool is_before)
 {
 	const int64_t hidden = is_before ? 0 : from->hidden;
 	const int64_t hidden_before = is_before ? from->hidden : from->hidden_before;
@@ -400,12 +399,6 @@ static void merge_sums(struct profile *to, const struct merger *m, const struct 
 	add_to(&to->total, hidden);
 	add_to(&to->hidden_before, hidden_before);
 	add_to(&to->total_before, hidden_before);
-	for (size_t i = 0; i + 1 < from->n_values; i++) {
-		const size_t place = place_of_value(m, from, i + 1);
-
-		if (place && place < m->n_values && !is_before)
-			add_to(&to->hidden_more[place - 1], from->hidden_more[i]);
-	}
 	to->n_hidden += from->n_hidden;
 	to->is_difference = to->is_difference || is_before || from->is_difference;
 	merge_losses(to, from, is_before);
@@ -428,7 +421,7 @@ static void finish_merge(struct profile *to, const struct merger *m,
 	name_values(to, m);
 	merge_about(to, sides);
 	for (size_t k = 0; k < sides->n; k++) {
-		merge_sums(to, m, sides->of[k], k >= sides->n_after);
+		merge_sums(to, sides->of[k], k >= sides->n_after);
 		lose_values(to, m, sides->of[k]);
 	}
 }

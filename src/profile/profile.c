@@ -118,12 +118,6 @@ static void renumber_parts(struct profile *p, const uint32_t *numbers)
 		qsort(p->parts, n, sizeof(*p->parts), profile_compare_parts);
 }
 
-static void hide_more(struct profile *p, const struct profile_stack *stack)
-{
-	for (size_t i = 0; i + 1 < p->n_values && stack->more; i++)
-		p->hidden_more[i] = add_saturated(p->hidden_more[i], stack->more[i]);
-}
-
 size_t profile_hits_value(const struct profile *p)
 {
 	for (size_t i = 1; i < p->n_values; i++)
@@ -148,7 +142,6 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
 			p->hidden = add_saturated(p->hidden, stack->count);
 			p->hidden_before = add_saturated(p->hidden_before, stack->count_before);
-			hide_more(p, stack);
 			p->n_hidden++;
 		} else {
 			kept[n++] = *stack;

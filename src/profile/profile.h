@@ -114,8 +114,6 @@ struct profile {
 	size_t n_hidden;    /* number of these stacks */
 	bool is_difference; /* stacks have values before and after a change */
 	bool is_normalized; /* the values before are scaled so that the sums are equal */
-	/* Of hidden stacks: values from number 1 on. */
-	int64_t hidden_more[PROFILE_MOST_VALUES - 1];
 	int64_t total_before, hidden_before; /* differences only: the same before the change */
 
 	/* Memory of the members above. */

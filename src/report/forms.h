@@ -22,5 +22,4 @@
 	     .leaves_out = true, .shows_pids = true, .shows_losses = true)                     \
 	FORM(json, ".json", render_json, .wants_processes = true, .keeps_slices = true,        \
 	     .shows_offsets = true, .shows_addresses = true, .shows_pids = true,               \
-	     .shows_labels = true, .shows_losses = true, .is_alone = true)                     \
-	FORM(prom, ".prom", render_prom, .has_sums = true, .shows_losses = true, .is_alone = true)
+	     .shows_labels = true, .shows_losses = true, .is_alone = true)

@@ -54,8 +54,7 @@ struct renderer {
 	bool leaves_out;      /* for render_style.min_percent */
 	bool wants_places;    /* frames differ by their addresses in files */
 	bool wants_processes; /* stacks have their process's number and name, even without -P */
-	bool has_sums; /* shows no stacks and no difference. With intervals: the sums up to now */
-	bool keeps_slices; /* a run with intervals can be one file */
+	bool keeps_slices;    /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 

@@ -28,8 +28,7 @@ static bool is_per_process(const struct options *opt)
  */
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
-	const bool has_processes =
-		form->wants_processes || (is_per_process(opt) && !form->has_sums);
+	const bool has_processes = form->wants_processes || is_per_process(opt);
 	unsigned keeps = form->shows_labels ? KEEP_LABELS : 0;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))
@@ -112,20 +111,6 @@ static void list_ways(struct strbuf *to, const struct renderer *form)
 	strbuf_printf(to, "%s--format %s, -o FILE%s", to->n ? ", " : "", form->name, form->ending);
 }
 
-/* Sums are those of a run, so a form that has nothing else would show the later side alone. */
-static int refuse_sums_of_difference(const struct renderer *sums, struct error *e)
-{
-	cleanup_strbuf struct strbuf ways = {};
-
-	for (const struct renderer *form = renderers; form->name; form++)
-		if (!form->has_sums)
-			list_ways(&ways, form);
-	return error_set(e, -EINVAL,
-			 "--minus and the form %s exclude each other; these show a "
-			 "difference: %s",
-			 sums->name, ways.text);
-}
-
 /* An option that no form asked for would look at. */
 static int refuse_unused(const char *option, size_t flag, struct error *e)
 {
@@ -153,8 +138,6 @@ int reports_check(const struct options *opt, struct error *e)
 			form = renderer_find(opt->format);
 		if (err)
 			return err;
-		if (opt->n_minus && form && form->has_sums)
-			return refuse_sums_of_difference(form, e);
 		inverts |= form && form->begins_inverted;
 		leaves_out |= form && form->leaves_out;
 	}
@@ -211,7 +194,7 @@ static int open_next_report(struct report_output *out, struct error *e)
 
 	if (err)
 		return err;
-	if (out->has_time && !out->renderer->has_sums)
+	if (out->has_time)
 		make_name_unique(out, name);
 	return result_file_open(&out->file, name, e);
 }
@@ -224,7 +207,7 @@ static int try_first_path(struct report_output *out, struct error *e)
 
 	if (!err)
 		err = result_file_open(&out->file, name, e);
-	if (!err && out->is_anew)
+	if (!err && out->has_time)
 		result_file_close(&out->file);
 	return err;
 }
@@ -246,9 +229,7 @@ static void set_span(struct reports *r, struct report_output *out)
 	const bool has_all = !r->opt->interval_ns || r->opt->live ||
 			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
 
-	out->spans = has_all ? SPAN_RUN : SPAN_INTERVAL;
-	if (!has_all && out->pattern && out->renderer->has_sums)
-		out->spans = SPAN_SUMS;
+	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
 	out->keeps = keeps_of(r->opt, out->renderer);
 	r->keeps |= out->keeps;
 }
@@ -260,7 +241,6 @@ static int open_report_file(struct reports *r, const char *pattern, struct error
 
 	out->has_time = strchr(pattern, '%') != NULL;
 	err = choose_form(pattern, r->opt, &out->renderer, e);
-	out->is_anew = out->has_time || (!err && r->opt->interval_ns && out->renderer->has_sums);
 	if (!err)
 		err = try_first_path(out, e);
 	if (!err)
@@ -333,7 +313,7 @@ enum frame_identity reports_identity(const struct reports *r)
 bool reports_want(const struct reports *r, enum span span)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].spans & span)
+		if (r->outputs[i].span == span)
 			return true;
 	return false;
 }
@@ -341,7 +321,7 @@ bool reports_want(const struct reports *r, enum span span)
 bool reports_have_files(const struct reports *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].is_anew || result_file_is_regular(&r->outputs[i].file))
+		if (r->outputs[i].has_time || result_file_is_regular(&r->outputs[i].file))
 			return true;
 	return false;
 }
@@ -403,7 +383,7 @@ static int render_report(const struct reports *r, const struct report_output *ou
 static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
 		      const char *clock, struct output *o, struct error *e)
 {
-	int err = out->is_anew ? open_next_report(out, e) : 0;
+	int err = out->has_time ? open_next_report(out, e) : 0;
 
 	if (err)
 		return err;
@@ -418,7 +398,7 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	else
 		result_file_undo(&out->file);
 	o->must_end = to.must_end;
-	if (out->is_anew)
+	if (out->has_time)
 		result_file_close(&out->file);
 	return err;
 }
@@ -442,25 +422,21 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 }
 
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
-static void warn_report_losses(const struct reports *r, const struct profile *p, unsigned spans)
+static void warn_report_losses(const struct reports *r, const struct profile *p, enum span span)
 {
 	const struct renderer *text = reports_text(r);
-	unsigned of_losses = SPAN_SUMS;
+	enum span of_losses = reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL : SPAN_RUN;
 
-	if (reports_want(r, SPAN_RUN))
-		of_losses = SPAN_RUN;
-	if (reports_want(r, SPAN_INTERVAL))
-		of_losses = SPAN_INTERVAL;
 	if (text)
-		of_losses = r->outputs[0].spans;
-	if (of_losses & spans && (!text || !text->shows_losses))
+		of_losses = r->outputs[0].span;
+	if (of_losses == span && (!text || !text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses);
 }
 
 /*
  * Removes the stacks that --top and --min hide from @p itself. So the coarser outputs come first.
  */
-int reports_write(struct reports *r, struct profile *p, unsigned spans, const char *clock,
+int reports_write(struct reports *r, struct profile *p, enum span span, const char *clock,
 		  struct output *o, struct error *e)
 {
 	struct error later;
@@ -469,14 +445,14 @@ int reports_write(struct reports *r, struct profile *p, unsigned spans, const ch
 	for (size_t i = 0; i < 2 * r->n; i++) {
 		struct report_output *out = &r->outputs[i % r->n];
 
-		if (!(out->spans & spans) || is_coarser(r, out) != (i < r->n))
+		if (out->span != span || is_coarser(r, out) != (i < r->n))
 			continue;
 		if (!err)
 			err = write_output(r, out, p, clock, o, e);
 		else if (write_output(r, out, p, clock, o, &later))
 			log_warn("%s", later.text);
 	}
-	warn_report_losses(r, p, spans);
+	warn_report_losses(r, p, span);
 	return err;
 }
 
@@ -484,14 +460,13 @@ void report_profiles_fini(struct report_profiles *p)
 {
 	profile_free(p->interval);
 	profile_free(p->run);
-	profile_free(p->sums);
 }
 
 int reports_write_all(struct reports *r, const struct report_profiles *p, const char *clock,
 		      struct output *o, struct error *e)
 {
-	struct profile *const profiles[] = { p->interval, p->sums, p->run };
-	static const unsigned spans[] = { SPAN_INTERVAL, SPAN_SUMS, SPAN_RUN };
+	struct profile *const profiles[] = { p->interval, p->run };
+	static const enum span spans[] = { SPAN_INTERVAL, SPAN_RUN };
 	struct error later;
 	int err = 0;
 

@@ -23,20 +23,18 @@
  * whole run.
  */
 enum span {
-	SPAN_INTERVAL = 1,
-	SPAN_RUN = 2,
-	SPAN_SUMS = 4, /* the run up to now, without its stacks; replaces the one before */
+	SPAN_INTERVAL,
+	SPAN_RUN,
 };
 
 /* One output. */
 struct report_output {
 	const char *pattern; /* of -o, lent; NULL: standard output */
 	const struct renderer *renderer;
-	unsigned spans; /* enum span, an OR */
+	enum span span;
 	unsigned keeps; /* the flags of profile/merge.h that it shows */
 	struct result_file file;
 	bool has_time; /* @pattern has '%': a file for each report */
-	bool is_anew;  /* each report makes the file anew */
 	char *last;    /* the name of the last one */
 	unsigned n_alike;
 };
@@ -81,16 +79,16 @@ struct render_style reports_style(const struct options *opt, bool is_terminal);
 bool reports_have_files(const struct reports *r);
 
 /*
- * Write @p to each output that shows any of @spans. @p is sorted, and the stacks that --top and
- * --min hide are removed. @clock: for -T; NULL: none. Errors: of writing. A file has then the
- * reports before this one, or does not appear.
+ * Write @p to each output that shows @span. @p is sorted, and the stacks that --top and --min hide
+ * are removed. @clock: for -T; NULL: none. Errors: of writing. A file has then the reports before
+ * this one, or does not appear.
  */
-must_check int reports_write(struct reports *r, struct profile *p, unsigned spans,
+must_check int reports_write(struct reports *r, struct profile *p, enum span span,
 			     const char *clock, struct output *o, struct error *e);
 
-/* The profiles of a report: of the present interval, of the run, and sums. NULL: none. */
+/* The profiles of a report: of the present interval, and of the run. NULL: none. */
 struct report_profiles {
-	struct profile *interval, *run, *sums;
+	struct profile *interval, *run;
 };
 
 void report_profiles_fini(struct report_profiles *p);

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/saturated.h"
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
@@ -153,29 +152,4 @@ void row_profile_add_losses(struct profile *p, const struct named_losses *losses
 	for (int i = 0; i < LOSS_N; i++)
 		profile_add_loss(p, losses->of[i].reason,
 				 losses->of[i].n + (before ? before[i] : 0));
-}
-
-void row_sums_add(struct row_sums *to, const struct store_row *rows, size_t n)
-{
-	to->n_stacks = n;
-	for (size_t i = 0; i < n; i++) {
-		to->hits += rows[i].count;
-		add_to(&to->sum, rows[i].sum);
-	}
-}
-
-struct profile *row_profile_sums(const struct row_sums *sums, const struct profile_value *value,
-				 const uint64_t losses[LOSS_N])
-{
-	cleanup(profile_builder_freep) struct profile_builder *builder =
-		profile_builder_new(value ? 2 : 1);
-	const struct frame_table none = {};
-	struct profile *p = with_sum(profile_builder_finish(builder, &none), value);
-
-	p->total = p->hidden = value ? sums->sum : (int64_t)sums->hits;
-	p->hidden_more[0] = value ? (int64_t)sums->hits : 0;
-	p->n_hidden = sums->n_stacks;
-	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(p, loss_text((enum loss)i), losses[i]);
-	return p;
 }

@@ -34,18 +34,3 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 /* Add @losses, by reason; with @before those of earlier reports, too. */
 void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
 			    const uint64_t *before);
-
-struct row_sums {
-	uint64_t hits;
-	int64_t sum;     /* of the hits' values */
-	size_t n_stacks; /* of the last report */
-};
-
-/* Add the @n @rows of a report. */
-void row_sums_add(struct row_sums *to, const struct store_row *rows, size_t n);
-
-/*
- * A profile of sums alone, which hides its stacks. @value: as row_profile.sum. The caller frees it.
- */
-struct profile *row_profile_sums(const struct row_sums *sums, const struct profile_value *value,
-				 const uint64_t losses[LOSS_N]);

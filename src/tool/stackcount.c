@@ -49,8 +49,8 @@ struct stackcount {
 	struct progress progress;
 	struct live live;     /* of --live */
 	uint64_t live_due_ns; /* before, no picture is made */
-	struct row_sums sums; /* up to the last report */
-	uint64_t n_losses;    /* likewise */
+	uint64_t n_hits;      /* of rows that the store no longer has */
+	uint64_t n_losses;    /* up to the last report */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
@@ -159,19 +159,15 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
-	if (keeps_rows(r))
-		t->sums = (struct row_sums){};
-	row_sums_add(&t->sums, rows, n);
-	if (reports_want(&t->reports, SPAN_SUMS)) {
-		ret->sums = row_profile_sums(&t->sums, values_name(&t->values), t->losses);
-		set_profile_about(r, ret->sums, t->begin_ns, now);
-	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
-	if (keeps_rows(r))
+	if (keeps_rows(r)) {
 		store_keep(t->store);
-	else
-		store_clear(t->store);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		t->n_hits += rows[i].count;
+	store_clear(t->store);
 }
 
 /* The rows are the store's again before they are printed, so hits that come while nobody reads
@@ -353,8 +349,7 @@ static int stackcount_patience_ms(const struct run *r)
 static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
 	struct stackcount *t = r->own;
-	struct progress_numbers numbers = { .hits = keeps_rows(r) ? 0 : t->sums.hits,
-					    .lost = t->n_losses };
+	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
 	uint64_t losses[LOSS_N];
 	const int err = store_rotate(t->store, e);
 	size_t n;
@@ -527,7 +522,7 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 
 	if (r->opt->live)
 		return clock_ns(CLOCK_MONOTONIC) < t->live_due_ns ? 0 : show_live(r, e);
-	if (!reports_want(&t->reports, SPAN_INTERVAL) && !reports_want(&t->reports, SPAN_SUMS))
+	if (!reports_want(&t->reports, SPAN_INTERVAL))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
 	if (err || !print_reports(r, false, &t->failure))

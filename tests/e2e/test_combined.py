@@ -70,16 +70,6 @@ def test_files_behind_minus_are_subtracted_up_to_the_next_option(tmp_path, args,
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", ""), (order, done)
 
 
-@pytest.mark.parametrize("args", [[], ["-P"]], ids=["all", "by process"])
-def test_prometheus_counts_distinct_stacks(tmp_path, args):
-    file = PprofFile([SAMPLES])
-    for comm, n in (("one", 3), ("two", 4)):
-        file.add([("main", None)], [n], [("comm", comm)])
-    (tmp_path / "a.pb.gz").write_bytes(file.bytes())
-    done = read(*args, "--format", "prom", tmp_path / "a.pb.gz")
-    assert re.search(r"^stackcount_stacks\{.*\} 1$", done.stdout, re.M), done
-
-
 @pytest.mark.parametrize("n,words", [(1, "1 hit"), (2, "2 hits")])
 def test_comments_for_people_count_in_words(tmp_path, n, words):
     file = PprofFile([SAMPLES], comments=[f"stackcount:loss={n} no room"])

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""doc/fleet.md and contrib/: the unit's capabilities, the upload, and counters for Prometheus."""
+"""doc/fleet.md and contrib/: the unit's capabilities, and the upload."""
 
 import http.server
-import json
 import os
 import re
 import shlex
@@ -11,13 +10,11 @@ import tempfile
 import threading
 import time
 import urllib.parse
-import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from programs import UNPACKED, alone
-from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, workload_path
+from tool import GETPPID, PATIENCE_S, TOP, Live, workload_path
 
 CONTRIB = TOP / "contrib"
 UNIT = CONTRIB / "stackcount.service"
@@ -34,24 +31,22 @@ def unit_value(key):
 
 
 @pytest.fixture
-def folders():
-    """The unit's folders of state and of the run, with its modes, where every user may come."""
+def folder():
+    """The unit's folder of state, with its mode, where every user may come."""
     with tempfile.TemporaryDirectory(prefix="stackcount-test-") as place:
         os.chmod(place, 0o755)
-        both = Path(place, "state"), Path(place, "run")
-        for folder, key in zip(both, ("StateDirectoryMode", "RuntimeDirectoryMode")):
-            folder.mkdir()
-            folder.chmod(int(unit_value(key), 8))
-        yield both
+        state = Path(place, "state")
+        state.mkdir()
+        state.chmod(int(unit_value("StateDirectoryMode"), 8))
+        yield state
 
 
-def unit_command(state, run):
-    """The unit's command, with its folders and its event replaced, as systemd would run it."""
+def unit_command(state):
+    """The unit's command, with its folder and its event replaced, as systemd would run it."""
     event = dict(line.split("=", 1) for line in unit_values(UNIT, "Environment"))["EVENT"]
     words = shlex.split(unit_values(UNIT, "ExecStart")[0])
     assert words[0].endswith("/stackcount") and words[-1] == "$EVENT" and event.startswith("t:")
     words = [word.replace("%%", "%").replace("/var/lib/stackcount", str(state)) for word in words[1:-1]]
-    words = [word.replace("/run/stackcount", str(run)) for word in words]
     words[words.index("-i") + 1] = "0.5"
     return words
 
@@ -70,24 +65,20 @@ def may_nobody_read(path):
 
 
 @pytest.mark.thorough
-def test_the_units_command_runs_with_the_units_capabilities(folders):
+def test_the_units_command_runs_with_the_units_capabilities(folder):
     """And each of its files is whole: go's reader of profiles would refuse anything else."""
-    state, run = folders
-    with Live([*unit_command(state, run), GETPPID], wrap=as_the_unit()) as tool:
+    with Live([*unit_command(folder), GETPPID], wrap=as_the_unit()) as tool:
         deadline = time.monotonic() + PATIENCE_S
-        while len(list(state.glob("run-*.pb.gz"))) < 2:
+        while len(list(folder.glob("run-*.pb.gz"))) < 2:
             subprocess.run([workload_path("syscalls"), "getppid", "1000", "0"], check=False, timeout=PATIENCE_S,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             assert time.monotonic() < deadline, tool.so_far()
         result = tool.end().ok()
     assert result.out == "" or "Tracing" in result.out, result
-    for file in state.glob("run-*.pb.gz"):
+    for file in folder.glob("run-*.pb.gz"):
         subprocess.run(["gzip", "-t", file], check=True, timeout=PATIENCE_S)
         assert not may_nobody_read(file)
-    assert re.search(r"^stackcount_hits_total\b.* \d+$", (run / "stackcount.prom").read_text(), re.M)
-    assert may_nobody_read(run / "stackcount.prom"), "the exporter has a user of its own"
-    assert [path.name for path in run.iterdir()] == ["stackcount.prom"]
-    names = sorted(path.name for path in state.iterdir())
+    names = sorted(path.name for path in folder.iterdir())
     assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.pb\.gz", name) for name in names), names
 
 
@@ -95,12 +86,6 @@ def test_no_hour_of_the_units_names_comes_twice():
     """The upload reads the same time that the tool has written."""
     for unit in (UNIT, CONTRIB / "stackcount-upload.service"):
         assert "TZ=UTC" in unit_values(unit, "Environment"), unit
-
-
-def test_the_document_has_the_units_folder_of_counters():
-    exporter = re.search(r"collector\.textfile\.directory=([\w/]*)", (TOP / "doc/fleet.md").read_text())[1]
-    assert exporter == f"/run/{unit_value('RuntimeDirectory')}"
-    assert f"-o {exporter}/stackcount.prom" in unit_value("ExecStart")
 
 
 def test_every_capability_of_the_unit_has_a_reason():
@@ -161,7 +146,7 @@ def upload(folder, server, **environment):
 def test_upload_sends_finished_files_and_deletes_those_that_were_taken(tmp_path):
     (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
     (tmp_path / ".run-20261124T183700.pb.gz.tmp").write_bytes(b"not finished")
-    (tmp_path / "stackcount.prom").write_text("stackcount_hits_total 3\n")
+    (tmp_path / "run.json").write_text("{}\n")
     with store() as server:
         upload(tmp_path, server, APPLICATION="web-1").check_returncode()
         path, body = server.taken[0]
@@ -170,7 +155,7 @@ def test_upload_sends_finished_files_and_deletes_those_that_were_taken(tmp_path)
     assert url.path == "/ingest"
     assert urllib.parse.parse_qs(url.query) == {
         "name": ["web-1"], "from": ["1795545240"], "until": ["1795545300"], "format": ["pprof"]}
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-20261124T183700.pb.gz.tmp", "stackcount.prom"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-20261124T183700.pb.gz.tmp", "run.json"]
 
 
 def test_upload_keeps_what_the_store_refuses_and_fails(tmp_path):
@@ -188,53 +173,3 @@ def test_the_documents_curl_line_sends_a_file(tmp_path):
         line = line.replace("localhost:4040", f"127.0.0.1:{server.server_address[1]}")
         subprocess.run(shlex.split(line), check=True, timeout=PATIENCE_S, cwd=tmp_path, capture_output=True)
         assert [body for _, body in server.taken] == [b"profile"]
-
-
-# --- Prometheus ---
-
-
-def get(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return answer.read().decode()
-
-
-def wait_for_answer(ask):
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        with suppress(OSError, KeyError, IndexError):
-            if answer := ask():
-                return answer
-        assert time.monotonic() < deadline, "no answer"
-        time.sleep(0.1)
-
-
-def free_port():
-    with http.server.HTTPServer(("127.0.0.1", 0), Store) as server:
-        return server.server_address[1]
-
-
-@pytest.mark.thorough
-def test_prometheus_reads_hits_by_way_of_the_node_exporter(tmp_path):
-    textfiles, data = tmp_path / "textfiles", tmp_path / "data"
-    textfiles.mkdir()
-    n = 2500
-    with Tool(["-o", textfiles / "stackcount.prom", GETPPID, "--", workload_path("syscalls"), "getppid", str(n), "0"]) as tool:
-        tool.wait().ok()
-    exporter, prometheus = free_port(), free_port()
-    (tmp_path / "prometheus.yml").write_text(json.dumps({
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-        "scrape_configs": [{"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{exporter}"]}]}]}))
-    node = [UNPACKED / "usr/bin/prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{exporter}",
-            "--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
-    server = [UNPACKED / "usr/bin/prometheus", f"--config.file={tmp_path}/prometheus.yml",
-              f"--storage.tsdb.path={data}", f"--web.listen-address=127.0.0.1:{prometheus}"]
-
-    def hits():
-        query = urllib.parse.urlencode({"query": "stackcount_hits_total"})
-        found = json.loads(get(f"http://127.0.0.1:{prometheus}/api/v1/query?{query}"))
-        return int(found["data"]["result"][0]["value"][1])
-
-    with alone(node, 0), alone(server, 0):
-        page = wait_for_answer(lambda: get(f"http://127.0.0.1:{exporter}/metrics"))
-        assert "node_textfile_scrape_error 0" in page
-        assert wait_for_answer(hits) >= n

@@ -177,10 +177,10 @@ def test_nobody_reads_the_fifo_any_more(workload, tmp_path):
 
 
 def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_disk, tmp_path):
-    """The run ends then. The file of the whole run, the sums and standard output have all of it."""
+    """The run ends then. The file of the whole run and standard output have all of it."""
     disk = small_disk("64k")
-    whole, sums = tmp_path / "whole.pb.gz", tmp_path / "sums.prom"
-    outputs = ["-o", disk / "%s.json", "-o", whole, "-o", sums, "--format", "folded"]
+    whole = tmp_path / "whole.pb.gz"
+    outputs = ["-o", disk / "%s.json", "-o", whole, "--format", "folded"]
     with Live(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
         for _ in range(1000):
             os.getppid()
@@ -192,7 +192,6 @@ def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_d
     total = sum(count_lines(read_well(whole, "-f")).values())
     assert total >= 1000
     assert sum(count for _, count in read_folded(result.out)) == total
-    assert re.search(rf"^stackcount_hits_total.* {total}$", sums.read_text(), re.M)
 
 
 # -- Whose file. --
@@ -274,24 +273,6 @@ def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     counts = [int(n) for n in re.findall(r"^    (\d+)$", path.read_text(), re.M)]
     assert sum(counts) == sum(expected.values())
     assert result.out.count("\n") == 1
-
-
-def test_sums_are_those_of_the_run_up_to_now(workload, tmp_path):
-    """A file for Prometheus is made anew in each interval, and its counters never go back."""
-    path = tmp_path / "a.prom"
-    one = workload("syscalls", "getppid", 100, 4)
-    with Live(["-p", one.pid, "-U", "-i", "0.2", "-o", path, GETPPID]) as tool:
-        expected = one.run()
-        deadline, seen = time.monotonic() + PATIENCE_S, set()
-        while len(seen) < 4:
-            assert time.monotonic() < deadline
-            if path.exists():
-                seen.add(path.read_text())
-            time.sleep(0.02)
-        tool.end().ok()
-    total = rb"^stackcount_hits_total\{.*\} (\d+)$"
-    assert [int(n) for n in re.findall(total, path.read_bytes(), re.M)] == [sum(expected.values())]
-    assert list(tmp_path.iterdir()) == [path]
 
 
 # -- pprof, and what it keeps. --

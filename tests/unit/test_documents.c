@@ -1,6 +1,6 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* JSON and Prometheus's text. tests/e2e/test_documents.py reads the golden files, too. */
+/* JSON. tests/e2e/test_documents.py reads the golden files, too. */
 #include "test.h"
 
 #include "base/utf8.h"
@@ -79,12 +79,12 @@ static struct profile *full_report(int64_t factor)
 	return p;
 }
 
-static struct strbuf rendered(render_function *render, const struct profile *p)
+static struct strbuf rendered_json(const struct profile *p)
 {
 	const struct render_style style = { .per_process = true };
 	struct strbuf made = {};
 
-	assert_int_equal(render(p, &style, to_strbuf, &made), 0);
+	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
 	return made;
 }
 
@@ -113,31 +113,27 @@ static struct profile *content_of(enum content of)
 
 static const struct golden_row {
 	const char *name;
-	render_function *render;
 	enum content of;
 } golden_rows[] = {
-	{ "document.json", render_json, FULL },
-	{ "document_top.json", render_json, TOP },
-	{ "document_empty.json", render_json, EMPTY },
-	{ "document_difference.json", render_json, DIFFERENCE },
-	{ "metrics.prom", render_prom, FULL },
-	{ "metrics_top.prom", render_prom, TOP },
-	{ "metrics_empty.prom", render_prom, EMPTY },
+	{ "document.json", FULL },
+	{ "document_top.json", TOP },
+	{ "document_empty.json", EMPTY },
+	{ "document_difference.json", DIFFERENCE },
 };
 
 static void document_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
 	cleanup_profile struct profile *p = content_of(row->of);
-	struct strbuf made = rendered(row->render, p);
+	struct strbuf made = rendered_json(p);
 
 	golden_expect(row->name, &made);
 	strbuf_fini(&made);
 }
 
-static void expect_valid_line(const struct strbuf *made, size_t n_lines)
+static void expect_one_valid_line(const struct strbuf *made)
 {
-	size_t n = 0;
+	size_t n_lines = 0;
 
 	for (size_t i = 0; i < made->n;) {
 		uint32_t c;
@@ -145,16 +141,14 @@ static void expect_valid_line(const struct strbuf *made, size_t n_lines)
 
 		assert_true(length > 0);
 		assert_true(c == '\n' || !utf8_is_active(c));
-		n += c == '\n';
+		n_lines += c == '\n';
 		i += length;
 	}
-	assert_int_equal(n, n_lines);
+	assert_int_equal(n_lines, 1);
 }
 
 TEST(every_byte_in_names_stays_in_its_string)
 {
-	size_t n_lines = 0;
-
 	for (int byte = 1; byte < 256; byte++) {
 		char name[] = { 'a', (char)byte, 'b', '\0' };
 		struct frame frames[] = { { .name = name, .module = name, .file = name } };
@@ -169,14 +163,10 @@ TEST(every_byte_in_names_stays_in_its_string)
 		p->about.command_line = name;
 		profile_add_loss(p, name, 1);
 
-		struct strbuf json = rendered(render_json, p), prom = rendered(render_prom, p);
+		struct strbuf json = rendered_json(p);
 
-		for (size_t i = 0; i < prom.n && byte == 1; i++)
-			n_lines += prom.text[i] == '\n';
-		expect_valid_line(&json, 1);
-		expect_valid_line(&prom, n_lines);
+		expect_one_valid_line(&json);
 		strbuf_fini(&json);
-		strbuf_fini(&prom);
 		profile_free(p);
 	}
 }
@@ -278,11 +268,7 @@ TEST(two_hundred_thousand_stacks_are_written)
 	assert_int_equal(render_json(p, &style, count_bytes, &n), 0);
 	assert_true(n > (size_t)200000 * 20 * 2);
 	assert_int_equal(render_json(p, &style, fail_at_once, &n_calls), -32);
-	assert_int_equal(render_prom(p, &style, fail_at_once, &n_calls), -32);
-	assert_int_equal(n_calls, 2);
-	n = 0;
-	assert_int_equal(render_prom(p, &style, count_bytes, &n), 0);
-	assert_true(n < 1000);
+	assert_int_equal(n_calls, 1);
 }
 
 TEST_ROWS(golden_rows, document_is_what_the_golden_file_says)
