@@ -13,16 +13,16 @@
 
 struct pattern;
 
-/* Copies @text. Errors: those of regexp_new(); a glob cannot fail. */
+/*
+ * Copies @text. Errors: -EINVAL, the library refuses the regular expression, or it is longer than
+ * 4,096 bytes; a glob cannot fail.
+ */
 must_check int pattern_compile(const char *text, bool is_regexp, struct pattern **ret,
 			       struct error *e);
 void pattern_free(struct pattern *p);
 void pattern_freep(struct pattern **p);
 
 bool pattern_matches(const struct pattern *p, const char *name);
-
-/* Were all answers of pattern_matches() right? Errors: see regexp_check(). */
-must_check int pattern_check(const struct pattern *p, struct error *e);
 
 /* The only name that the pattern can match if it is a glob without wildcards, else NULL. Lent by
  * @p. */

@@ -247,20 +247,6 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 
 /* --- the call --- */
 
-/* Was a match given up because it took too long? Then functions are missing from the list. */
-static int check_patterns(const struct probe_spec *spec, struct error *e)
-{
-	const struct pattern *const patterns[] = { spec->category, spec->provider, spec->name };
-
-	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-		const int err = patterns[i] ? pattern_check(patterns[i], e) : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 int match_targets(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
 		  struct target_list *out, struct error *e)
 {
@@ -282,9 +268,7 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 		out->strings = strtab_new();
 	note_all_places(&m);
 
-	const int found = by_kind[spec->kind](&m, e);
-	const int costly = check_patterns(spec, e);
-	const int err = costly ? costly : found;
+	const int err = by_kind[spec->kind](&m, e);
 
 	u64_map_fini(&m.seen);
 	if (err) {

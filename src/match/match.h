@@ -40,7 +40,6 @@ struct match_scope {
  *         -ENOEXEC a library is no ELF file that can be read
  *         -EOPNOTSUPP an IFUNC, of which only the implementations can be traced
  *         -E2BIG   more than @scope->limit targets
- *         -EINVAL  a regular expression takes too much time to match
  * A call that fails appends nothing.
  *
  * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a kernel

@@ -334,6 +334,7 @@ TEST(a_regexp_matches_anywhere)
 
 TEST(a_bad_regexp_is_refused_with_the_reason)
 {
+	char long_one[4098] = "";
 	struct pattern *p = NULL;
 	struct error e = {};
 
@@ -341,6 +342,9 @@ TEST(a_bad_regexp_is_refused_with_the_reason)
 	assert_string_equal(e.text, "bad regular expression 'a(b': Unmatched ( or \\(");
 	assert_int_equal(pattern_compile("a[b", true, &p, &e), -EINVAL);
 	assert_int_equal(strncmp(e.text, "bad regular expression 'a[b': ", 30), 0);
+	memset(long_one, 'a', 4097);
+	assert_int_equal(pattern_compile(long_one, true, &p, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "aaa...': longer than 4096 bytes"));
 	assert_null(p);
 }
 

@@ -194,29 +194,6 @@ static void expect_error(const char *host_kind, const char *text, int code, cons
 
 /* --- kernel functions --- */
 
-/*
- * It matches none that come later, so the list would not be whole. Names of small letters, which it
- * is tried with, take a fiftieth of the time that they may.
- */
-TEST(an_expression_that_takes_too_long_is_an_error)
-{
-	struct strbuf names = {};
-	uint32_t random = 1;
-
-	strbuf_puts(&names, "vfs_read\n");
-	for (unsigned i = 0; i < 64000; i++) {
-		random = random * 1664525 + 1013904223;
-		strbuf_printf(&names, "%c%s", "abcXYZ019_"[(random >> 16) % 10],
-			      i % 80 == 79 ? "\n" : "");
-	}
-	scratch_write("costly/events/enable", "");
-	scratch_write("costly/available_filter_functions", names.text);
-	strbuf_fini(&names);
-	expect_error("costly", "//vfs_read|(.*[A-Z0-9].{20}|(.?){300}y)x~", -EINVAL,
-		     "bad regular expression 'vfs_read|(.*[A-Z0-9].{20}|(.?){300}y)x~': it takes "
-		     "too much time or memory");
-}
-
 TEST(a_full_name_is_not_looked_up)
 {
 	expect("with", "vfs_read", "vfs_read");
