@@ -321,7 +321,7 @@ bool reports_want(const struct reports *r, enum span span)
 bool reports_have_files(const struct reports *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].has_time || result_file_is_regular(&r->outputs[i].file))
+		if (r->outputs[i].has_time || r->outputs[i].file.dir >= 0)
 			return true;
 	return false;
 }
@@ -385,6 +385,8 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 {
 	int err = out->has_time ? open_next_report(out, e) : 0;
 
+	if (!err)
+		err = result_file_begin(&out->file, e);
 	if (err)
 		return err;
 
