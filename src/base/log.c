@@ -21,7 +21,8 @@ static struct {
 	size_t n_told;
 	bool is_diverted;
 	char kept[256];
-	struct log_held *held; /* NULL: print messages at once */
+	struct strbuf *held; /* NULL: print messages at once */
+	size_t n_dropped;    /* for which there was no room */
 } setup = { .name = "stackcount", .level = LOG_WARN };
 
 void log_setup(const char *name, enum log_level level)
@@ -59,34 +60,23 @@ static size_t put_visible(char *to, const unsigned char **at)
 
 #define MOST_HELD ((size_t)256 << 10) /* bytes */
 
-static void hold_log_line(struct log_held *to, const char *line, size_t n)
-{
-	to->n++;
-	if (to->text.n + n > MOST_HELD) {
-		to->n_dropped++;
-		return;
-	}
-	to->last = to->text.n;
-	strbuf_put(&to->text, line, n);
-}
-
-void log_hold(struct log_held *to)
+void log_hold(struct strbuf *to)
 {
 	setup.held = to;
 }
 
 void log_release(void)
 {
-	struct log_held *held = setup.held;
+	struct strbuf *held = setup.held;
 
 	setup.held = NULL;
 	if (!held)
 		return;
-	(void)fwrite(held->text.n ? held->text.text : "", 1, held->text.n, stderr);
-	if (held->n_dropped)
-		log_warn("%zu more messages are left out", held->n_dropped);
-	strbuf_fini(&held->text);
-	*held = (struct log_held){};
+	(void)fwrite(held->n ? held->text : "", 1, held->n, stderr);
+	strbuf_fini(held);
+	if (setup.n_dropped)
+		log_warn("%zu more messages are left out", setup.n_dropped);
+	setup.n_dropped = 0;
 }
 
 /* Write the text in one piece, because other processes may write to the same terminal or file. */
@@ -107,10 +97,12 @@ static void write_log_text(const char *text, bool has_lines)
 		else
 			n += put_visible(out + n, &at);
 	out[n++] = '\n';
-	if (setup.held)
-		hold_log_line(setup.held, out, n);
-	else
+	if (!setup.held)
 		(void)fwrite(out, 1, n, stderr);
+	else if (setup.held->n + n <= MOST_HELD)
+		strbuf_put(setup.held, out, n);
+	else
+		setup.n_dropped++;
 }
 
 static void write_log_line(const char *format, va_list args)

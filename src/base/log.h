@@ -17,18 +17,10 @@ enum log_level log_level(void);
 void log_begin_with(const char *text);
 
 /*
- * Messages until log_release(), for a program that has the whole terminal. Further ones than there
- * is room for are only counted.
+ * Append messages to @to instead of printing them, a line each, for a program that has the whole
+ * terminal. Above 256 KiB they are only counted. Keeps @to.
  */
-struct log_held {
-	struct strbuf text; /* as they would be printed, a line each */
-	size_t last;        /* where the last one begins in it */
-	size_t n;           /* of all, with those that are only counted */
-	size_t n_dropped;
-};
-
-/* Keep messages in @to instead of printing them. Keeps @to. */
-void log_hold(struct log_held *to);
+void log_hold(struct strbuf *to);
 
 /* Print the messages that are held, if any, and from now on each one at once. */
 void log_release(void);

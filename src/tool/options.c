@@ -393,12 +393,6 @@ static int choose_format(struct options *o, struct error *e)
 		o->format = o->folded ? "folded" : "tree";
 	for (size_t i = 0; i < o->n_outputs; i++)
 		n_files += strcmp(o->outputs[i], "-") != 0;
-	if (o->live && (n_ways || n_files < o->n_outputs))
-		return error_set(e, -EINVAL,
-				 "--live takes standard output: -f, --tree, --format and -o - "
-				 "exclude it");
-	if (o->live)
-		return 0;
 	if (!o->format && n_files == o->n_outputs && n_files)
 		return 0;
 	o->format = o->format ? o->format : "text";

@@ -82,7 +82,7 @@ struct options {
 	bool normalize;          /* the sums of the sides of a difference */
 	bool no_names;           /* of user code in files */
 	bool quiet;              /* print no progress */
-	bool live;               /* show the stacks on the whole terminal */
+	bool live;               /* show a tree on the terminal meanwhile */
 	bool include_idle;       /* profile: sample idle CPUs, too */
 	bool annotated;          /* profile: mark kernel frames */
 	const char *unsupported; /* profile: the given option of bcc's that we lack; NULL: none */

@@ -57,26 +57,22 @@ static int room_of_line(void)
 	return size.ws_col - 1;
 }
 
-void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers)
+void progress_put(struct progress *p, uint64_t now, const struct progress_numbers *numbers,
+		  int room, char line[PROGRESS_SIZE])
 {
 	const double seconds = (double)(now - p->last_ns) / NS_PER_S;
 	const uint64_t new_hits = numbers->hits - p->last_hits;
 	const unsigned long long elapsed = (now - p->begin_ns) / NS_PER_S;
-	const int room = room_of_line();
-	char line[160];
 	const int n = snprintf(
-		line, sizeof(line), "%llu s, %llu hit%s, %.0f/s, %llu row%s, %llu lost", elapsed,
+		line, PROGRESS_SIZE, "%llu s, %llu hit%s, %.0f/s, %llu row%s, %llu lost", elapsed,
 		(unsigned long long)numbers->hits, text_plural(numbers->hits),
 		seconds > 0 ? (double)new_hits / seconds : 0, (unsigned long long)numbers->rows,
 		text_plural(numbers->rows), (unsigned long long)numbers->lost);
 
 	if (n > room) /* losses come first, because the rest may be cut */
-		(void)snprintf(line, sizeof(line), "%llu lost, %llu hit%s, %llu s",
+		(void)snprintf(line, PROGRESS_SIZE, "%llu lost, %llu hit%s, %llu s",
 			       (unsigned long long)numbers->lost, (unsigned long long)numbers->hits,
 			       text_plural(numbers->hits), elapsed);
-	(void)fprintf(stderr, ERASE "%.*s", room, line);
-	(void)fflush(stderr);
-	p->is_shown = true;
 	p->last_ns = now;
 	p->last_hits = numbers->hits;
 	p->due_ns = now + EVERY_NS;
@@ -89,6 +85,14 @@ void progress_say(struct progress *p, const char *text)
 	(void)fprintf(stderr, ERASE "%.*s", room_of_line(), text);
 	(void)fflush(stderr);
 	p->is_shown = true;
+}
+
+void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers)
+{
+	char line[PROGRESS_SIZE];
+
+	progress_put(p, now, numbers, room_of_line(), line);
+	progress_say(p, line);
 }
 
 void progress_clear(struct progress *p)

@@ -30,6 +30,12 @@ bool progress_is_due(const struct progress *p, uint64_t now);
 
 void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers);
 
+#define PROGRESS_SIZE 160
+
+/* Make the line, and begin the next second. It may have more than @room columns: cut it then. */
+void progress_put(struct progress *p, uint64_t now, const struct progress_numbers *numbers,
+		  int room, char line[PROGRESS_SIZE]);
+
 /* Show @text in place of the line. */
 void progress_say(struct progress *p, const char *text);
 

@@ -17,6 +17,8 @@
 #include "base/strbuf.h"
 #include "profile/merge.h"
 
+#define LIVE_PERCENT 1.0
+
 static bool is_per_process(const struct options *opt)
 {
 	return opt->per_process || opt->pids.n > 1;
@@ -253,6 +255,8 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 	int err = 0;
 
 	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
+	if (opt->live)
+		r->keeps |= keeps_of(opt, renderer_find("tree"));
 	if (opt->format) {
 		struct report_output *out = add_output(r, NULL);
 
@@ -352,7 +356,8 @@ static bool has_colours(void)
 	       !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-struct render_style reports_style(const struct options *opt, bool is_terminal)
+/* How the user wants profiles to look. Strings are lent by @opt. */
+static struct render_style style_of_reports(const struct options *opt, bool is_terminal)
 {
 	return (struct render_style){
 		.offsets = opt->offset,
@@ -372,12 +377,29 @@ static int render_report(const struct reports *r, const struct report_output *ou
 			 struct profile *p, const char *clock, struct output *to, struct error *e)
 {
 	const struct options *opt = r->opt;
-	struct render_style style = reports_style(opt, !out->pattern);
+	struct render_style style = style_of_reports(opt, !out->pattern);
 
 	style.time = clock;
 	style.changes = r->changes;
 	profile_choose(p, opt->min_count, (size_t)opt->top);
 	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);
+}
+
+static int append_text(void *to, const char *bytes, size_t n)
+{
+	strbuf_put(to, bytes, n);
+	return 0;
+}
+
+void reports_put_tree(const struct reports *r, const struct profile *p, struct strbuf *to)
+{
+	const struct renderer *tree = renderer_find("tree");
+	cleanup(profile_freep) struct profile *own = profile_merge(&p, 1, keeps_of(r->opt, tree));
+	struct render_style style = style_of_reports(r->opt, true);
+
+	style.min_percent = r->opt->min_percent > 0 ? r->opt->min_percent : LIVE_PERCENT;
+	profile_choose(own, r->opt->min_count, (size_t)r->opt->top);
+	(void)tree->render(own, &style, append_text, to);
 }
 
 static int write_file(const struct reports *r, struct report_output *out, struct profile *p,

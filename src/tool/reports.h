@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "profile/profile.h"
 #include "report/render.h"
 #include "symbolize/symbolize.h"
@@ -72,8 +73,8 @@ enum frame_identity reports_identity(const struct reports *r);
 /* Does any output show this span? */
 bool reports_want(const struct reports *r, enum span span);
 
-/* How the user wants profiles to look, on a terminal if @is_terminal. Strings are lent by @opt. */
-struct render_style reports_style(const struct options *opt, bool is_terminal);
+/* Append @p as a tree for the terminal, without nodes that have less than 1 %. */
+void reports_put_tree(const struct reports *r, const struct profile *p, struct strbuf *to);
 
 /* Is any output a regular file? */
 bool reports_have_files(const struct reports *r);

@@ -10,7 +10,6 @@
 #include "tool/stackcount.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,8 +46,8 @@ struct stackcount {
 	struct slices slices;
 	struct values values; /* of --sum and --elapsed */
 	struct progress progress;
-	struct live live;     /* of --live */
-	uint64_t live_due_ns; /* before, no picture is made */
+	struct strbuf held;   /* --live: the messages */
+	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
 	uint64_t n_hits;      /* of rows that the store no longer has */
 	uint64_t n_losses;    /* up to the last report */
 	bool has_slices;
@@ -135,7 +134,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 {
 	struct stackcount *t = r->own;
 	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
-	const bool has_run = is_last && reports_want(&t->reports, SPAN_RUN);
+	const bool has_run = (is_last || r->opt->live) && reports_want(&t->reports, SPAN_RUN);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
@@ -170,6 +169,44 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	store_clear(t->store);
 }
 
+/* The numbers of the run so far. */
+static struct progress_numbers count_progress(const struct stackcount *t)
+{
+	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
+	uint64_t losses[LOSS_N];
+	size_t n;
+	const struct store_row *rows = store_look(t->store, &n);
+
+	for (size_t i = 0; i < n; i++)
+		numbers.hits += rows[i].count;
+	losses_read(store_losses(t->store), losses);
+	for (int i = 0; i < LOSS_HITS_N; i++)
+		numbers.lost += losses[i];
+	numbers.rows = n;
+	return numbers;
+}
+
+static const char *last_message(const struct strbuf *held)
+{
+	const char *end = held->n ? memrchr(held->text, '\n', held->n - 1) : NULL;
+
+	return !held->n ? "" : end ? end + 1 : held->text;
+}
+
+/* --live: a line of numbers, the last message, and the tree of the run so far. */
+static int draw_picture(struct run *r, const struct profile *p, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const struct progress_numbers numbers = count_progress(t);
+	cleanup_strbuf struct strbuf text = {};
+	char line[PROGRESS_SIZE];
+
+	progress_put(&t->progress, t->report_ns, &numbers, live_size().ws_col, line);
+	strbuf_printf(&text, "%s\n%s", line, last_message(&t->held));
+	reports_put_tree(&t->reports, p, &text);
+	return live_draw(&r->output, text.text, e);
+}
+
 /* The rows are the store's again before they are printed, so hits that come while nobody reads
  * belong to the next report. */
 static int print_reports(struct run *r, bool is_last, struct error *e)
@@ -195,6 +232,8 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	symbolizer_trim(t->symbolizer);
 	if (r->opt->n_minus)
 		t->result = TAKE(profiles.run);
+	if (r->opt->live && !is_last)
+		return draw_picture(r, profiles.run, e);
 	return reports_write_all(&t->reports, &profiles, clock, &r->output, e);
 }
 
@@ -215,90 +254,11 @@ static int end_interval(struct run *r, struct error *e)
 	return err;
 }
 
-/* --- the live view --- */
-
-/* The run so far, or its last interval, as the user has chosen. */
-static struct profile *make_live_profile(struct run *r, struct screen_head *head)
-{
-	struct stackcount *t = r->own;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const double seconds = (double)(now - t->report_ns) / NS_PER_S;
-	struct profile *p;
-	size_t n;
-	const struct store_row *rows = store_rows(t->store, &n);
-
-	symbolizer_refresh(t->symbolizer);
-	slices_end_one(&t->slices, rows, n, now);
-	deferral_release(r); /* later hits belong to the next picture */
-	p = t->live.is_interval ? make_interval(r, rows, n) : make_profile(r, rows, n, NULL);
-
-	const struct named_losses losses = run_losses(r, store_losses(t->store));
-
-	add_up_losses(t, &losses);
-	row_profile_add_losses(p, &losses, t->losses);
-	*head = (struct screen_head){ .what = r->opt->patterns[0],
-				      .elapsed_ns = now - t->begin_ns,
-				      .rows = n,
-				      .lost = t->n_losses };
-	for (size_t i = 0; i < n; i++)
-		head->hits += rows[i].count;
-	if (seconds > 0)
-		head->hits_per_s = (double)(head->hits - t->live.head.hits) / seconds;
-	t->report_ns = now;
-	t->is_filling = t->is_filling || store_awaits_room(t->store);
-	store_keep(t->store);
-	symbolizer_trim(t->symbolizer);
-	return p;
-}
-
-/* Making a picture takes a tenth of the time at most, so that capture has the rest. */
-#define LIVE_SHARE 10
-
-static int show_live(struct run *r, struct error *e)
-{
-	struct stackcount *t = r->own;
-	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
-	cleanup(profile_freep) struct profile *profile = NULL;
-	struct screen_head head;
-	const int err = end_interval(r, e);
-
-	profile = make_live_profile(r, &head);
-	live_show(&t->live, profile, &head);
-
-	const uint64_t end = clock_ns(CLOCK_MONOTONIC);
-
-	t->live_due_ns = end + (end - begin) * (LIVE_SHARE - 1);
-	return err;
-}
-
-static int take_live_keys(struct run *r, struct error *e)
-{
-	struct stackcount *t = r->own;
-	const enum live_wish wish = live_take_keys(&t->live);
-
-	if (wish == LIVE_QUIT)
-		(void)raise(SIGINT); /* the run's end, as by Ctrl-C */
-	return wish == LIVE_RENDER ? show_live(r, e) : 0;
-}
-
-/* The last picture, without its head and keys, stays on the terminal. */
-static int leave_live_text(struct run *r, struct error *e)
-{
-	struct stackcount *t = r->own;
-	struct screen_head head;
-	cleanup(profile_freep) struct profile *profile = make_live_profile(r, &head);
-
-	live_render(&t->live, profile);
-	return t->live.text.n ? output_put(&r->output, t->live.text.text, t->live.text.n, e) : 0;
-}
-
 static int stackcount_print_report(struct run *r, struct error *e)
 {
 	const struct stackcount *t = r->own;
-	int err = r->opt->live ? leave_live_text(r, e) : 0;
+	const int err = print_reports(r, true, e);
 
-	if (!err)
-		err = print_reports(r, true, e);
 	if (!t->failure.code)
 		return err;
 	if (err)
@@ -324,17 +284,12 @@ static int end_slice(struct run *r, bool is_exact, struct error *e)
 	return err;
 }
 
-/* A key has its effect within this time. */
-#define LIVE_KEYS_MS 50
-
 static int stackcount_patience_ms(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const int of_progress = progress_patience_ms(&t->progress, now);
 
-	if (r->opt->live)
-		return LIVE_KEYS_MS;
 	if (!t->has_slices || !t->slices.is_growing)
 		return of_progress;
 
@@ -349,18 +304,9 @@ static int stackcount_patience_ms(const struct run *r)
 static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
 	struct stackcount *t = r->own;
-	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
-	uint64_t losses[LOSS_N];
 	const int err = store_rotate(t->store, e);
-	size_t n;
-	const struct store_row *rows = store_look(t->store, &n);
+	const struct progress_numbers numbers = count_progress(t);
 
-	for (size_t i = 0; i < n; i++)
-		numbers.hits += rows[i].count;
-	losses_read(store_losses(t->store), losses);
-	for (int i = 0; i < LOSS_HITS_N; i++)
-		numbers.lost += losses[i];
-	numbers.rows = n;
 	progress_show(&t->progress, now, &numbers);
 	return err;
 }
@@ -382,14 +328,13 @@ static uint64_t slices_bytes(const struct run *r)
 static int stackcount_prepare(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	int err = r->opt->live ? terminal_check(e) : 0;
+	int err = r->opt->live ? live_check(e) : 0;
 
 	if (!err)
 		err = values_parse(&t->values, r->opt, e);
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
-	t->has_slices = r->opt->live ||
-			(t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN));
+	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
 	r->writes_files = reports_have_files(&t->reports);
 	return err;
 }
@@ -445,12 +390,9 @@ static int stackcount_put_header(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	const int err = run_put_header(r, reports_are_alone(&t->reports), e);
 
-	if (err || !r->opt->live)
-		return err;
-
-	const struct render_style style = reports_style(r->opt, true);
-
-	return live_open(&t->live, r->opt->patterns[0], &style, e);
+	if (!err && r->opt->live)
+		log_hold(&t->held);
+	return err;
 }
 
 static struct symbolizer *stackcount_names(const struct run *r)
@@ -477,8 +419,6 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 		object_add_level(r->object);
 		return store_rotate(t->store, e);
 	}
-	if (t->live.terminal)
-		return take_live_keys(r, e);
 	if (progress_is_due(&t->progress, now))
 		return show_progress(r, now, e);
 	return is_slice_due(t, now) ? end_slice(r, false, e) : 0;
@@ -515,30 +455,40 @@ static void stackcount_on_deferred(struct run *r, const struct recorded *recorde
 	store_add(t->store, &hit);
 }
 
+/* Making a picture of --live takes a tenth of the time at most, so that capture has the rest. */
+#define LIVE_SHARE 10
+
 static int stackcount_on_interval(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (r->opt->live)
-		return clock_ns(CLOCK_MONOTONIC) < t->live_due_ns ? 0 : show_live(r, e);
-	if (!reports_want(&t->reports, SPAN_INTERVAL))
+	if (begin < t->live_due_ns)
+		return 0;
+	if (!r->opt->live && !reports_want(&t->reports, SPAN_INTERVAL))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
-	if (err || !print_reports(r, false, &t->failure))
+	if (err)
 		return err;
-	if (t->failure.code == -EINTR) /* the user does not want to wait for anything more */
-		return error_set(e, t->failure.code, "%s", t->failure.text);
-	r->is_enough = true; /* the last report has what can be written */
+	err = print_reports(r, false, &t->failure);
+	if (r->opt->live)
+		t->live_due_ns = begin + (clock_ns(CLOCK_MONOTONIC) - begin) * LIVE_SHARE;
+	if (err == -EINTR) /* the user does not want to wait for anything more */
+		return error_set(e, err, "%s", t->failure.text);
+	r->is_enough = r->is_enough || err; /* the last report has what can be written */
 	return 0;
 }
 
 static int stackcount_stop(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	int err = store_stop(t->store, e);
 
-	live_close(&t->live);
-	return store_stop(t->store, e);
+	if (!err && t->live_due_ns)
+		err = live_end(&r->output, e);
+	log_release();
+	return err;
 }
 
 static int stackcount_put_last_line(struct run *r, struct error *e)
@@ -559,7 +509,7 @@ static void close_store(struct run *r)
 	store_free(t->store);
 	slices_fini(&t->slices);
 	values_fini(&t->values);
-	live_fini(&t->live);
+	log_release();
 }
 
 int count_stacks(const struct options *opt, struct error *e)

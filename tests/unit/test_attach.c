@@ -678,7 +678,7 @@ static int slow_socket(int listener)
 TEST(what_takes_the_kernel_long_is_left_to_another_process)
 {
 	cleanup_close int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct log_held held = {};
+	struct strbuf held = {};
 	int events[4], few_bytes = 1, n_left = 0;
 
 	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(int)), 0);
@@ -688,7 +688,7 @@ TEST(what_takes_the_kernel_long_is_left_to_another_process)
 	log_hold(&held);
 	detach_all(NULL, 0, events, ARRAY_SIZE(events));
 	if (held.n)
-		(void)sscanf(held.text.text, "%*s %d probes no longer count", &n_left);
+		(void)sscanf(held.text, "%*s %d probes no longer count", &n_left);
 	log_release();
 	/* The first took all the time that there is, or a busy machine did. */
 	assert_in_range(n_left, ARRAY_SIZE(events) - 1, ARRAY_SIZE(events));

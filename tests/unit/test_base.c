@@ -447,17 +447,17 @@ TEST(foreign_files_fill_no_log)
 
 static void say_while_held(void)
 {
-	struct log_held held = {};
+	struct strbuf held = {};
 
 	log_setup("tool", LOG_WARN);
 	log_hold(&held);
 	log_warn("first");
 	log_warn("second\x1b");
-	if (held.n != 2 || strcmp(held.text.text + held.last, "tool: second\\x1b\n") != 0)
+	if (strcmp(held.text, "tool: first\ntool: second\\x1b\n") != 0)
 		_exit(1);
 	fprintf(stderr, "picture\n");
 	log_release();
-	if (held.n || held.text.text)
+	if (held.n || held.text)
 		_exit(2);
 	log_warn("third");
 	log_release();
@@ -466,15 +466,15 @@ static void say_while_held(void)
 
 static void say_too_much_while_held(void)
 {
-	struct log_held held = {};
+	struct strbuf held = {};
 
 	log_setup("tool", LOG_WARN);
 	log_hold(&held);
 	for (int i = 0; i < 1000000; i++)
 		log_warn("%d", i);
-	if (held.n != 1000000 || held.text.n > 1 << 18 || !held.n_dropped)
+	if (held.n > 1 << 18)
 		_exit(1);
-	held.text.n = 0; /* 256 KiB */
+	held.n = 0; /* 256 KiB */
 	log_release();
 	_exit(0);
 }
