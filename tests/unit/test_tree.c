@@ -58,7 +58,11 @@ static struct profile *sample_difference(bool normalized)
 
 enum of { TREE, DIFFERENCE, NORMALIZED };
 
-/* Files in tests/golden. */
+/* clang-format off */
+#define ALL .offsets = true, .addresses = true, .delimited = true, .per_process = true, .ascii = true, \
+	.time = "14:02:11", .colours = true, .invert = true
+
+/* Files in tests/golden: without options, with each one, and with all. */
 static const struct golden_row {
 	const char *name;
 	enum of of;
@@ -67,34 +71,23 @@ static const struct golden_row {
 	render_function *render; /* NULL: render_tree */
 } golden_rows[] = {
 	{ "tree.txt", TREE, {}, 0, NULL },
-	{ "tree_invert.txt", TREE, { .invert = true }, 0, NULL },
+	{ "tree_s.txt", TREE, { .offsets = true }, 0, NULL },
+	{ "tree_v.txt", TREE, { .addresses = true }, 0, NULL },
+	{ "tree_d.txt", TREE, { .delimited = true }, 0, NULL },
 	{ "tree_P.txt", TREE, { .per_process = true }, 0, NULL },
-	{ "tree_dPT.txt",
-	  TREE,
-	  { .per_process = true, .delimited = true, .time = "14:02:11" },
-	  0,
-	  NULL },
-	{ "tree_invert_dP.txt",
-	  TREE,
-	  { .invert = true, .per_process = true, .delimited = true },
-	  0,
-	  NULL },
-	{ "tree_sv.txt", TREE, { .offsets = true, .addresses = true }, 0, NULL },
+	{ "tree_T.txt", TREE, { .time = "14:02:11" }, 0, NULL },
 	{ "tree_ascii.txt", TREE, { .ascii = true }, 0, NULL },
 	{ "tree_colours.txt", TREE, { .colours = true }, 0, NULL },
-	{ "tree_min.txt", TREE, { .min_percent = 2.5, NULL }, 0, NULL },
+	{ "tree_invert.txt", TREE, { .invert = true }, 0, NULL },
+	{ "tree_min.txt", TREE, { .min_percent = 2.5 }, 0, NULL },
 	{ "tree_top.txt", TREE, {}, 3, NULL },
+	{ "tree_all.txt", TREE, { ALL, .min_percent = 0.2 }, 5, NULL },
 	{ "tree_difference.txt", DIFFERENCE, {}, 0, NULL },
-	{ "tree_difference_colours.txt",
-	  DIFFERENCE,
-	  { .colours = true, .per_process = true },
-	  0,
-	  NULL },
-	{ "tree_difference_min.txt", DIFFERENCE, { .min_percent = 5, .invert = true }, 0, NULL },
-	{ "tree_difference_top.txt", NORMALIZED, {}, 3, NULL },
+	{ "tree_difference_all.txt", NORMALIZED, { ALL, .min_percent = 5 }, 3, NULL },
 	{ "text_difference.txt", DIFFERENCE, { .per_process = true }, 0, render_text },
 	{ "folded_difference.txt", DIFFERENCE, { .per_process = true }, 0, render_folded },
 };
+/* clang-format on */
 
 static void tree_is_what_the_golden_file_says(void **state)
 {
