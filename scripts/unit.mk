@@ -3,7 +3,8 @@
 #
 # Unit tests are built with ASan and UBSan. A file of them is in the group of the room that its first line names first
 # ("rooms: base elf arch": elf), and build/unit/test_X is its group's program, called by this name. Of the rooms
-# a program has what it needs. So a file that stands in for functions of a room is a program of its own ("alone").
+# a program has what it needs. So a file that stands in for functions of a room is a program of its own ("alone"), and
+# those that share a stand-in, tests/unit/object.c, are a group ("over object").
 .PHONY: unit-programs fuzz-programs
 UNIT_base      := base arch spec helper bpf attach
 UNIT_elf       := elf unwind reader
@@ -27,21 +28,22 @@ $(BUILD)/uobj/rooms.a: $(UNIT_OBJS)
 	rm -f $@
 	$(AR) rcsT $@ $^
 
-# ROOM:FILE of each, or alone:FILE.
+# ROOM:FILE of each, alone:FILE or over_object:FILE.
 unit_places := $(shell grep -m1 -o 'rooms: [^*]*' $(UNIT_SRCS) | sed -E 's,.*/(.*)\.c:.*; alone.*,alone:\1,; \
-	s,.*/(.*)\.c:rooms: *(base +)?([a-z]*).*,\3:\1,; s,^:,base:,')
+	s,.*/(.*)\.c:.*; over (object).*,over_\2:\1,; s,.*/(.*)\.c:rooms: *(base +)?([a-z]*).*,\3:\1,; s,^:,base:,')
 unit_files   = $(foreach r,$(1),$(patsubst $(r):%,%,$(filter $(r):%,$(unit_places))))
 define unit_program
-$(BUILD)/unit/$(1): tests/unit/main.c $(2:%=$(BUILD)/uobj/tests/%.o) $(UNIT_ROOMS)
+$(BUILD)/unit/$(1): tests/unit/main.c $(2:%=$(BUILD)/uobj/tests/%.o) $(3) $(UNIT_ROOMS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) '-DEACH_FILE(DO)=$(foreach t,$(2),DO($(t)))' -o $$@ $$^ -lcmocka $$(LIBS)
 endef
 define unit_group
-$(call unit_program,$(1),$(2))
+$(call unit_program,$(1),$(2),$(3))
 $(2:%=$(BUILD)/unit/%): $(BUILD)/unit/$(1)
 	ln -f $$< $$@
 endef
 $(foreach g,base elf processes report tool,$(eval $(call unit_group,$(g),$(call unit_files,$(UNIT_$(g))))))
+$(eval $(call unit_group,object,$(call unit_files,over_object),$(BUILD)/uobj/tests/object.o))
 $(foreach t,$(call unit_files,alone),$(eval $(call unit_program,$(t),$(t))))
 
 unit-programs: $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/unit/%)

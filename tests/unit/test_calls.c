@@ -1,4 +1,4 @@
-/* rooms: base store; alone */
+/* rooms: base store; over object */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counters as the programs would have left them. */
 #include "test.h"

@@ -1,4 +1,4 @@
-/* rooms: tables helper reader unwind elf arch base; alone */
+/* rooms: tables helper reader unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What helpers do for unwind tables, with helpers that die, hang and lie: a file's table is lost,
@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "bpf/object.h"
 #include "reader/roles.h"
 #include "tables/remote.h"
 #include "unit/scratch.h"
@@ -184,30 +183,6 @@ static struct client *client;
 static struct devices *devices;
 static struct remote_files *files;
 static struct remote *remote;
-
-/* Of tables/, remote.c is used alone. */
-#define UNUSED(result, name, ...)   \
-	result name(__VA_ARGS__)    \
-	{                           \
-		fail_msg("unused"); \
-		abort();            \
-	}
-
-/* NOLINTBEGIN(misc-unused-parameters) */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-UNUSED(void *, object_slab, const struct object *o, uint32_t number)
-UNUSED(int, object_add_slab, struct object *o, struct error *e)
-UNUSED(int, object_wait_for_programs, const struct object *o, struct error *e)
-UNUSED(size_t, object_spaces, const struct object *o, uint32_t *tgids, struct unwind_space *to,
-       size_t most)
-UNUSED(int, object_set_space, const struct object *o, uint32_t tgid, const struct unwind_space *s,
-       struct error *e)
-UNUSED(bool, object_replace_space, const struct object *o, uint32_t tgid,
-       const struct unwind_space *s)
-UNUSED(int, object_set_file, const struct object *o, const struct unwind_file_key *key,
-       const struct unwind_file *file, struct error *e)
-UNUSED(struct trace_state *, object_state, const struct object *o)
-/* NOLINTEND(misc-unused-parameters) */
 
 static int start(void **state)
 {

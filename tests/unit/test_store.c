@@ -1,4 +1,4 @@
-/* rooms: base store; alone */
+/* rooms: base store; over object */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The store over real maps, with no program: the tests put in what one would have counted. */
 #include "test.h"

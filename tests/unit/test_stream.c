@@ -1,4 +1,4 @@
-/* rooms: base store; alone */
+/* rooms: base store; over object */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The rings over plain memory, with no program: the tests write what one would have written. */
 #include "test.h"

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "object.h"
+
+struct trace_state *object_state(const struct object *o)
+{
+	return (struct trace_state *)&o->state;
+}
+
+int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
+{
+	((struct object *)o)->n_asked[level]++;
+	return o->counts[generation][level];
+}
+
+int object_stacks_fd(const struct object *o, unsigned level)
+{
+	return o->stacks[level];
+}
+
+uint64_t *object_hot(const struct object *o)
+{
+	return o->hot;
+}
+
+int object_lost_fd(const struct object *o)
+{
+	return o->lost;
+}
+
+int object_begun_fd(const struct object *o)
+{
+	return o->begun;
+}
+
+int object_wake_fd(const struct object *o)
+{
+	return -1;
+}
+
+const uint64_t *object_calls(const struct object *o)
+{
+	return o->calls;
+}
+
+struct event_ring *object_rings(const struct object *o)
+{
+	return o->rings;
+}
+
+const struct stream_event *object_events(const struct object *o)
+{
+	return o->events;
+}
+
+uint64_t object_recursion_misses(const struct object *o)
+{
+	return o->recursion_misses;
+}
+
+int object_wait_for_programs(const struct object *o, struct error *e)
+{
+	((struct object *)o)->n_waits++;
+	if (o->on_wait)
+		o->on_wait((struct object *)o);
+	return 0;
+}
