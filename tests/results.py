@@ -76,15 +76,26 @@ def _line(word, result, end=""):
     return f"{word} {result['suite']} {result['test']}{where} ({result.get('s', 0):.1f} s){kind}: {words}{said}{end}"
 
 
-def _bounded(lines, room, what):
-    """As many of the lines as have room, and the number of the others."""
-    kept = []
-    for i, line in enumerate(lines):
-        if len(line) + 1 > room - 40:
-            return [*kept, f"... and {len(lines) - i} more {what}: see build/check/results.jsonl"]
-        kept.append(line)
-        room -= len(line) + 1
-    return kept
+def _names(failed, width):
+    """Lines of a file's tests each: without parameters, cut at @width; at 0 only their number."""
+    groups = {}
+    for word, result, *_ in failed:
+        file, _, name = result["test"].split("/")[-1].partition("::")
+        group = f"{word} {result['suite']}" + (f" {file.removesuffix('.py')}" if name else "")
+        groups.setdefault(group, Counter())[(name or file).split("[")[0].removeprefix("test_")[:width]] += 1
+    return [f"{group}: " + (" ".join(name + f"({n})" * (n > 1) for name, n in names.items()) if width else str(names.total()))
+            for group, names in groups.items()]
+
+
+def _named(failed, room):
+    """A line for as many as have room, and behind them the names of the others."""
+    for width in (80, 24, 12, 0):
+        for n in range(min(len(failed), 40), -1, -1):
+            rest = ["also, in short (see build/check/results.jsonl):", *_names(failed[n:], width)] if failed[n:] else []
+            lines = [*(_line(*one) for one in failed[:n]), *rest]
+            if sum(len(line.encode()) + 1 for line in lines) <= room:
+                return lines
+    return [f"{len(failed)} failures: see build/check/results.jsonl"]
 
 
 def judge(results, again):
@@ -122,10 +133,10 @@ def end_of_log(machine, phases, results, again):
         head.append(("not for this machine: " + ", ".join(left_out))[:300])
     if slowest:
         head.append("slowest: " + ", ".join(f"{r['test'].split('/')[-1][:60]} {r['s']:.0f} s" for r in slowest))
-    body = [_line("FAILED", result) for result in failed]
-    body += [_line("FLAKY", first, f" - then passed alone in {second.get('s', 0):.1f} s") for first, second in flaky]
+    body = [("FAILED", result) for result in failed]
+    body += [("FLAKY", first, f" - then passed alone in {second.get('s', 0):.1f} s") for first, second in flaky]
     room = MOST_BYTES - sum(len(line.encode()) + 1 for line in [*head, *end])
-    return "\n".join([*head, *_bounded(body, room, "failures"), *end])
+    return "\n".join([*head, *_named(body, room), *end])
 
 
 def main(path):
