@@ -42,12 +42,15 @@ enum option_key {
 	OPTION_UNTIL,
 };
 
+/* --read excludes the option, because it traces nothing. */
+#define OPTION_OF_TRACING (1U << TOOL_N)
+
 /*
  * An option of one or more tools. Two tools may use different letters for one option, or one letter
  * for different options, so an option may have several rows.
  */
 struct option_row {
-	unsigned tools; /* 1 << enum tool, an OR: the tools that have it */
+	unsigned tools; /* 1 << enum tool, an OR: the tools that have it; and OPTION_OF_TRACING */
 	enum option_key key;
 	size_t flag; /* flags only: offset of the bool in struct options */
 	char letter; /* '\0': none */

@@ -76,15 +76,6 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
-static int parse_kernel_unwind(const char *text, bool *ret, struct error *e)
-{
-	*ret = strcmp(text, "helper") == 0;
-	if (!*ret && strcmp(text, "auto") != 0)
-		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
-				 text);
-	return 0;
-}
-
 /* Patterns; whether each stands behind --minus, with no option between; and the files of --minus.
  */
 static char *patterns[MOST_PATTERNS];
@@ -120,15 +111,6 @@ static int parse_percent(const char *what, const char *value, double *ret, struc
 	*ret = strtod(value, &end);
 	if (!value[0] || value[strspn(value, "0123456789.")] || *end || !(*ret >= 0 && *ret <= 100))
 		return error_set(e, -EINVAL, "%s: '%s' is not a number from 0 to 100", what, value);
-	return 0;
-}
-
-static int parse_format(const char *what, const char *value, const char **ret, struct error *e)
-{
-	if (!is_one_of_words(option_formats, value))
-		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
-				 option_formats);
-	*ret = value;
 	return 0;
 }
 
@@ -187,7 +169,11 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	case OPTION_MINUS:
 		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
 	case OPTION_FORMAT:
-		return parse_format(what, value, &o->format, e);
+		o->format = value;
+		if (is_one_of_words(option_formats, value))
+			return 0;
+		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
+				 option_formats);
 	case OPTION_MIN_PERCENT:
 		return parse_percent(what, value, &o->min_percent, e);
 	case OPTION_VALUE:
@@ -196,7 +182,11 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	case OPTION_KERNEL_UNWIND:
-		return parse_kernel_unwind(value, &o->kernel_by_helper, e);
+		o->kernel_by_helper = strcmp(value, "helper") == 0;
+		if (o->kernel_by_helper || strcmp(value, "auto") == 0)
+			return 0;
+		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
+				 value);
 	default:
 		return parse_backends(value, &o->avoid, e);
 	}
@@ -219,6 +209,8 @@ static int parse_until(const char *value, struct options *o, struct error *e)
 static int apply_option(const struct option_row *row, const char *value, struct options *o,
 			struct error *e)
 {
+	if (row->tools & OPTION_OF_TRACING && !o->of_tracing)
+		o->of_tracing = row;
 	if (row->key == OPTION_SUM) {
 		o->sum = value;
 		return 0;
@@ -298,82 +290,46 @@ static int refuse_option(enum tool tool, int what, char *const *argv, struct err
 			 "%s: unknown option, or missing or unexpected value (see --help)", text);
 }
 
-/* --read traces nothing, so options of tracing would have no effect. */
-static int check_reading(const struct options *o, struct error *e)
+static int check_combinations(const struct options *o, struct error *e)
 {
+	const bool is_snoop = o->tool == TOOL_STACKSNOOP;
 	const struct {
-		bool is_given;
-		const char *option;
-	} tracing[] = {
-		{ o->command, "a command" },
-		{ o->sum, "--sum" },
-		{ o->elapsed, "--elapsed" },
-		{ o->has_until, "--until" },
-		{ o->pids.n, "-p" },
-		{ o->cpus.n, "-c" },
-		{ o->live, "--live" }, /* sets the interval, too */
-		{ o->interval_ns, "-i" },
-		{ o->duration_ns, "-D" },
-		{ o->max_events, "-n" },
-		{ o->timestamp, "-T" },
-		{ o->regexp, "-r" },
-		{ o->kernel_only, "-K" },
-		{ o->user_only, "-U" },
-		{ o->max_depth, "--max-depth" },
-		{ o->self, "--self" },
-		{ o->list, "-l" },
-		{ o->avoid, "--without" },
-		{ o->ready_fd, "--ready-fd" },
-		{ o->frequency, "--frequency" },
-		{ o->period, "--period" },
+		bool is_wrong;
+		const char *message;
+	} rows[] = {
+		{ !o->n_patterns && o->read && o->n_minus,
+		  "no FILE given to subtract from (those behind --minus are its own)" },
+		{ !o->n_patterns && o->read, "no FILE given (see --help)" },
+		{ !o->n_patterns, "no PATTERN given (see --help)" },
+		{ o->kernel_only && o->user_only, "-K and -U exclude each other" },
+		{ o->folded && o->json, "-f and --json exclude each other" },
+		{ o->frequency && o->period, "--frequency and --period exclude each other" },
+		{ o->command && o->pids.n, "-p and a command exclude each other" },
+		{ o->max_memory < 1U << 20, "--max-memory must be at least 1M" },
+		{ o->read && o->command, "--read and a command exclude each other" },
+		{ o->value && !o->read,
+		  "--value needs --read; a file of -o has all values of the run" },
+		{ o->unit && !o->sum, is_snoop ? "--unit needs --value" : "--unit needs --sum" },
+		{ o->has_until && !o->elapsed, "--until needs --elapsed" },
+		{ o->elapsed && o->sum, "--elapsed and --sum exclude each other" },
+		{ o->normalize && !o->n_minus, "--normalize needs --minus" },
 	};
+	char words[32];
 
-	for (size_t i = 0; i < ARRAY_SIZE(tracing) && o->read; i++)
-		if (tracing[i].is_given)
-			return error_set(e, -EINVAL, "--read and %s exclude each other",
-					 tracing[i].option);
+	if (o->help || o->version)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].is_wrong)
+			return error_set(e, -EINVAL, "%s", rows[i].message);
+	if (o->read && o->of_tracing)
+		return error_set(e, -EINVAL, "--read and %s exclude each other",
+				 option_words(o->of_tracing, words));
 	if (o->n_minus && o->interval_ns)
 		return error_set(e, -EINVAL,
 				 "--minus and %s exclude each other: the difference is known at "
 				 "the end of the whole run",
 				 o->live ? "--live" : "-i");
-	if (o->value && !o->read)
-		return error_set(e, -EINVAL,
-				 "--value needs --read; a file of -o has all values of the run");
-	if (o->unit && !o->sum)
-		return error_set(e, -EINVAL, "--unit needs %s",
-				 o->tool == TOOL_STACKSNOOP ? "--value" : "--sum");
-	if (o->has_until && !o->elapsed)
-		return error_set(e, -EINVAL, "--until needs --elapsed");
-	if (o->elapsed && o->sum)
-		return error_set(e, -EINVAL, "--elapsed and --sum exclude each other");
-	if (o->normalize && !o->n_minus)
-		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;
-}
-
-static int check_combinations(const struct options *o, struct error *e)
-{
-	if (o->help || o->version)
-		return 0;
-	if (!o->n_patterns && o->read && o->n_minus)
-		return error_set(e, -EINVAL,
-				 "no FILE given to subtract from (those behind --minus are its "
-				 "own)");
-	if (!o->n_patterns)
-		return error_set(e, -EINVAL, "no %s given (see --help)",
-				 o->read ? "FILE" : "PATTERN");
-	if (o->kernel_only && o->user_only)
-		return error_set(e, -EINVAL, "-K and -U exclude each other");
-	if (o->folded && o->json)
-		return error_set(e, -EINVAL, "-f and --json exclude each other");
-	if (o->frequency && o->period)
-		return error_set(e, -EINVAL, "--frequency and --period exclude each other");
-	if (o->command && o->pids.n)
-		return error_set(e, -EINVAL, "-p and a command exclude each other");
-	if (o->max_memory < 1U << 20)
-		return error_set(e, -EINVAL, "--max-memory must be at least 1M");
-	return check_reading(o, e);
 }
 
 /*
@@ -393,25 +349,9 @@ static int choose_format(struct options *o, struct error *e)
 		o->format = o->folded ? "folded" : "tree";
 	for (size_t i = 0; i < o->n_outputs; i++)
 		n_files += strcmp(o->outputs[i], "-") != 0;
-	if (!o->format && n_files == o->n_outputs && n_files)
-		return 0;
-	o->format = o->format ? o->format : "text";
+	if (!o->format && (!n_files || n_files < o->n_outputs))
+		o->format = "text";
 	return 0;
-}
-
-/* The index of "--", which begins the command; @argc: there is none. */
-static int find_command(int argc, char *const *argv)
-{
-	int end = 1;
-
-	while (end < argc && strcmp(argv[end], "--") != 0)
-		end++;
-	return end;
-}
-
-static bool is_minus(const struct option_row *row)
-{
-	return row && row->argument && row->key == OPTION_MINUS;
 }
 
 /*
@@ -457,7 +397,7 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
 	untils[ret->n_patterns] = NULL;
-	are_behind_minus[ret->n_patterns] = is_minus(*last);
+	are_behind_minus[ret->n_patterns] = *last && (*last)->key == OPTION_MINUS;
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
 	return 0;
@@ -485,8 +425,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 {
 	struct getopt_tables tables;
 	const struct option_row *last = NULL;
-	int end = find_command(argc, argv);
-	int err = 0;
+	int end = 1, err = 0;
 
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .argv = argv,
@@ -496,6 +435,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
 	make_getopt_tables(ret->tool, &tables);
+	while (end < argc && strcmp(argv[end], "--") != 0)
+		end++;
 	if (end + 1 == argc)
 		return error_set(e, -EINVAL, "no command after --");
 	if (end < argc)

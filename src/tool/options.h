@@ -75,6 +75,8 @@ struct options {
 	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
 	const char **minus; /* files whose counts are subtracted */
 	size_t n_minus;
+	/* The first option of the command line that --read excludes; NULL: none. */
+	const struct option_row *of_tracing;
 	double min_percent;      /* trees: leave out what has less; 0: nothing */
 	bool tree;               /* --format tree */
 	bool invert;             /* callees first */
