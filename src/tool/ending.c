@@ -64,24 +64,17 @@ static void look_for_signal(struct run *r, uint64_t now)
 	r->ending.looked_at = now;
 }
 
-/* The main thread's CPU time since the signal. */
+/* The main thread's CPU time since the signal; 0 without one. */
 static uint64_t work_since_signal(const struct ending *n)
 {
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal;
-}
-
-/* --- waits --- */
-
-static uint64_t most_for_others(const struct ending *n)
-{
-	if (!n->signal_at)
-		return ENDED_OTHERS_NS;
-	return n->is_all_read ? LAST_OTHERS_NS : LAST_RECORDS_NS;
+	return n->signal_at ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal : 0;
 }
 
 static bool is_enough_for_others(struct ending *n, const struct client_wait *wait)
 {
-	const uint64_t most = most_for_others(n);
+	const uint64_t most = !n->signal_at    ? ENDED_OTHERS_NS
+			      : n->is_all_read ? LAST_OTHERS_NS
+					       : LAST_RECORDS_NS;
 
 	n->waited_for_others_ns += wait->ns;
 	if (n->waited_for_others_ns >= most)
@@ -114,19 +107,11 @@ bool ending_is_enough(void *run, const struct client_wait *wait)
 	return is_enough_for_others(n, wait);
 }
 
-/* --- work --- */
-
 bool ending_is_near(void *run)
 {
 	const struct run *r = run;
 
 	return r->output.must_end || waiter_must_end(&r->waiter);
-}
-
-/* Has the work for records and notices taken its time? */
-static bool is_work_over(const struct ending *n)
-{
-	return n->signal_at && work_since_signal(n) >= LAST_WORK_NS;
 }
 
 bool ending_has_time(struct run *r)
@@ -136,7 +121,7 @@ bool ending_has_time(struct run *r)
 	if (n->is_too_late || n->n_records++ % LOOK_RECORDS)
 		return !n->is_too_late;
 	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
-	n->is_too_late = is_work_over(n);
+	n->is_too_late = work_since_signal(n) >= LAST_WORK_NS;
 	return !n->is_too_late;
 }
 
@@ -150,19 +135,10 @@ static void hear_last(struct run *r)
 		before = n_left;
 		run_hear(r);
 		n_left = notices_n_waiting(r->notices);
-		n->is_too_late = n->is_too_late || is_work_over(n);
+		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_WORK_NS;
 	} while (n_left && n_left < before && !n->is_too_late);
 	if (r->processes && n->is_too_late)
 		follower_drop(r->processes, n_left);
-}
-
-/* The thread ends while the report is made, so the end of the run need not wait for it. */
-static void end_tables(struct run *r)
-{
-	if (!r->unwinder)
-		return;
-	unwinder_end(r->unwinder);
-	helpers_end_tables(&r->helpers);
 }
 
 static void walk_last(struct run *r)
@@ -194,7 +170,10 @@ int ending_settle(struct run *r, struct error *e)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
 						      (n->signal_at ? LAST_RECORDS_NS : NS_PER_S));
 	walk_last(r);
-	end_tables(r);
+	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
+		unwinder_end(r->unwinder);
+		helpers_end_tables(&r->helpers);
+	}
 	r->ending.is_all_read = true;
 	return err;
 }

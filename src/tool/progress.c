@@ -18,16 +18,12 @@
 /* To the begin of the line, and erase it. */
 #define ERASE "\r\033[K"
 
-static bool has_terminal(void)
+void progress_begin(struct progress *p, uint64_t now, bool is_quiet)
 {
 	const char *terminal = getenv("TERM");
 
-	return isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-}
-
-void progress_begin(struct progress *p, uint64_t now, bool is_quiet)
-{
-	*p = (struct progress){ .is_on = !is_quiet && has_terminal(),
+	*p = (struct progress){ .is_on = !is_quiet && isatty(STDERR_FILENO) && terminal &&
+					 strcmp(terminal, "dumb") != 0,
 				.begin_ns = now,
 				.last_ns = now,
 				.due_ns = now + EVERY_NS };

@@ -267,7 +267,8 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 	output_init(&output, NULL);
 	reports->keeps = KEEP_ALL; /* of the files */
 	reports->changes = result.changes;
-	return reports_write(reports, result.profile, SPAN_RUN, NULL, &output, e);
+	return reports_write(reports, &(struct report_profiles){ .run = result.profile }, NULL,
+			     &output, e);
 }
 
 int read_files(const struct options *opt, struct error *e)
@@ -374,11 +375,13 @@ int read_files_report_difference(const struct options *opt, struct profile *resu
 	output_init(&output, NULL);
 	if (err) {
 		log_warn("there is no difference to show, so the reports have this run alone");
-		if (reports_write(reports, result, SPAN_RUN, NULL, &output, &later))
+		if (reports_write(reports, &(struct report_profiles){ .run = result }, NULL,
+				  &output, &later))
 			log_warn("%s", later.text);
 		return err;
 	}
 	reports->changes = difference.changes;
 	reports->keeps = KEEP_ALL;
-	return reports_write(reports, difference.profile, SPAN_RUN, NULL, &output, e);
+	return reports_write(reports, &(struct report_profiles){ .run = difference.profile }, NULL,
+			     &output, e);
 }

@@ -48,61 +48,33 @@ static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 
 /* --- names of files --- */
 
-static void list_endings(struct strbuf *to)
-{
-	for (const struct renderer *form = renderers; form->name; form++)
-		strbuf_printf(to, "%s%s", to->n ? ", " : "", form->ending);
-}
-
-/* Files without an ending that says the form may be devices and FIFOs, which the user names as they
- * are. */
-static bool is_no_regular_file(const char *name)
-{
-	struct stat st;
-
-	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
-static bool is_folder(const char *name)
-{
-	const size_t n = strlen(name);
-	struct stat st;
-
-	return (n && name[n - 1] == '/') || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-/* If it goes to a file, that file has no ending here. */
-static bool is_standard_output(const char *name)
-{
-	static const char *const names[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 static int refuse_name(const char *file, struct error *e)
 {
+	const size_t n = strlen(file);
 	cleanup_strbuf struct strbuf endings = {};
+	struct stat st;
 
-	if (is_folder(file))
+	if ((n && file[n - 1] == '/') || (stat(file, &st) == 0 && S_ISDIR(st.st_mode)))
 		return error_set(e, -EISDIR, "-o %s: names a folder, not a file", file);
-	if (is_standard_output(file))
+	if (strcmp(file, "/dev/stdout") == 0) /* a file that has no ending here */
 		return error_set(e, -EINVAL,
 				 "-o %s: its ending names no form; --format FORM is for standard "
 				 "output",
 				 file);
-	list_endings(&endings);
+	for (const struct renderer *form = renderers; form->name; form++)
+		strbuf_printf(&endings, "%s%s", endings.n ? ", " : "", form->ending);
 	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", file,
 			 endings.text);
 }
 
+/* Devices and FIFOs may have any name. */
 static int choose_form(const char *file, const struct options *opt, const struct renderer **ret,
 		       struct error *e)
 {
+	struct stat st;
+
 	*ret = renderer_of_file(file);
-	if (!*ret && is_no_regular_file(file))
+	if (!*ret && stat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		*ret = renderer_find(opt->format ? opt->format : "text");
 	return *ret ? 0 : refuse_name(file, e);
 }
@@ -150,24 +122,6 @@ int reports_check(const struct options *opt, struct error *e)
 	return 0;
 }
 
-/* "run-%H.txt" with the present time. */
-static int fill_in_time(const struct report_output *out, char ret[PATH_MAX], struct error *e)
-{
-	const time_t now = time(NULL);
-	struct tm local;
-
-	if (!out->has_time) {
-		if (strlen(out->pattern) >= PATH_MAX)
-			return error_set(e, -ENAMETOOLONG, "-o: %.32s...: the name is too long",
-					 out->pattern);
-		(void)snprintf(ret, PATH_MAX, "%s", out->pattern);
-		return 0;
-	}
-	if (strftime(ret, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)
-		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
-	return 0;
-}
-
 /* Two reports in the time that the pattern can tell: "run-12.txt", "run-12-2.txt". */
 static void make_name_unique(struct report_output *out, char name[PATH_MAX])
 {
@@ -189,27 +143,23 @@ static void make_name_unique(struct report_output *out, char name[PATH_MAX])
 	(void)snprintf(name, PATH_MAX, "%s-%u%s", stem, out->n_alike, out->renderer->ending);
 }
 
-static int open_next_report(struct report_output *out, struct error *e)
+/*
+ * Open the next file: "run-%H.txt" with the present time. @is_trial: only look whether the path is
+ * good, if each report makes the file anew.
+ */
+static int open_next_file(struct report_output *out, bool is_trial, struct error *e)
 {
+	const time_t now = time(NULL);
 	char name[PATH_MAX];
-	int err = fill_in_time(out, name, e);
+	struct tm local;
+	int err;
 
-	if (err)
-		return err;
-	if (out->has_time)
+	if (strftime(name, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)
+		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
+	if (!is_trial && out->has_time)
 		make_name_unique(out, name);
-	return result_file_open(&out->file, name, e);
-}
-
-/* With a name for each report, the first one shows whether the path is good. */
-static int try_first_path(struct report_output *out, struct error *e)
-{
-	char name[PATH_MAX];
-	int err = fill_in_time(out, name, e);
-
-	if (!err)
-		err = result_file_open(&out->file, name, e);
-	if (!err && out->has_time)
+	err = result_file_open(&out->file, name, e);
+	if (!err && is_trial && out->has_time)
 		result_file_close(&out->file);
 	return err;
 }
@@ -244,7 +194,7 @@ static int open_report_file(struct reports *r, const char *pattern, struct error
 	out->has_time = strchr(pattern, '%') != NULL;
 	err = choose_form(pattern, r->opt, &out->renderer, e);
 	if (!err)
-		err = try_first_path(out, e);
+		err = open_next_file(out, true, e);
 	if (!err)
 		set_span(r, out);
 	return err;
@@ -261,8 +211,6 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 		struct report_output *out = add_output(r, NULL);
 
 		out->renderer = renderer_find(opt->format);
-		if (!out->renderer)
-			return error_set(e, -EINVAL, "--format: no form '%s'", opt->format);
 		set_span(r, out);
 	}
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
@@ -346,19 +294,12 @@ static bool has_utf8(void)
 	return false;
 }
 
-/* See https://no-color.org */
-static bool has_colours(void)
-{
-	const char *never = getenv("NO_COLOR");
-	const char *terminal = getenv("TERM");
-
-	return !(never && never[0]) && isatty(STDOUT_FILENO) &&
-	       !(terminal && strcmp(terminal, "dumb") == 0);
-}
-
 /* How the user wants profiles to look. Strings are lent by @opt. */
 static struct render_style style_of_reports(const struct options *opt, bool is_terminal)
 {
+	const char *never = getenv("NO_COLOR"); /* see https://no-color.org */
+	const char *terminal = getenv("TERM");
+
 	return (struct render_style){
 		.offsets = opt->offset,
 		.addresses = opt->verbose,
@@ -369,7 +310,8 @@ static struct render_style style_of_reports(const struct options *opt, bool is_t
 		.invert = opt->invert,
 		.min_percent = opt->min_percent,
 		.ascii = !has_utf8(),
-		.colours = is_terminal && has_colours(),
+		.colours = is_terminal && !(never && never[0]) && isatty(STDOUT_FILENO) &&
+			   !(terminal && strcmp(terminal, "dumb") == 0),
 	};
 }
 
@@ -405,7 +347,7 @@ void reports_put_tree(const struct reports *r, const struct profile *p, struct s
 static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
 		      const char *clock, struct output *o, struct error *e)
 {
-	int err = out->has_time ? open_next_report(out, e) : 0;
+	int err = out->has_time ? open_next_file(out, false, e) : 0;
 
 	if (!err)
 		err = result_file_begin(&out->file, e);
@@ -445,22 +387,29 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 			    : render_report(r, out, p, clock, o, e);
 }
 
+static struct profile *profile_of_span(const struct report_profiles *p, enum span span)
+{
+	return span == SPAN_INTERVAL ? p->interval : p->run;
+}
+
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
-static void warn_report_losses(const struct reports *r, const struct profile *p, enum span span)
+static void warn_report_losses(const struct reports *r, const struct report_profiles *profiles)
 {
 	const struct renderer *text = reports_text(r);
-	enum span of_losses = reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL : SPAN_RUN;
+	const enum span span = text                             ? r->outputs[0].span
+			       : reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL
+								: SPAN_RUN;
+	const struct profile *p = profile_of_span(profiles, span);
 
-	if (text)
-		of_losses = r->outputs[0].span;
-	if (of_losses == span && (!text || !text->shows_losses))
+	if (p && !(text && text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses);
 }
 
 /*
- * Removes the stacks that --top and --min hide from @p itself. So the coarser outputs come first.
+ * Removes the stacks that --top and --min hide from the profiles. So the coarser outputs come
+ * first.
  */
-int reports_write(struct reports *r, struct profile *p, enum span span, const char *clock,
+int reports_write(struct reports *r, const struct report_profiles *profiles, const char *clock,
 		  struct output *o, struct error *e)
 {
 	struct error later;
@@ -468,15 +417,16 @@ int reports_write(struct reports *r, struct profile *p, enum span span, const ch
 
 	for (size_t i = 0; i < 2 * r->n; i++) {
 		struct report_output *out = &r->outputs[i % r->n];
+		struct profile *p = profile_of_span(profiles, out->span);
 
-		if (out->span != span || is_coarser(r, out) != (i < r->n))
+		if (!p || is_coarser(r, out) != (i < r->n))
 			continue;
 		if (!err)
 			err = write_output(r, out, p, clock, o, e);
 		else if (write_output(r, out, p, clock, o, &later))
 			log_warn("%s", later.text);
 	}
-	warn_report_losses(r, p, span);
+	warn_report_losses(r, profiles);
 	return err;
 }
 
@@ -484,23 +434,4 @@ void report_profiles_fini(struct report_profiles *p)
 {
 	profile_free(p->interval);
 	profile_free(p->run);
-}
-
-int reports_write_all(struct reports *r, const struct report_profiles *p, const char *clock,
-		      struct output *o, struct error *e)
-{
-	struct profile *const profiles[] = { p->interval, p->run };
-	static const enum span spans[] = { SPAN_INTERVAL, SPAN_RUN };
-	struct error later;
-	int err = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++) {
-		if (!profiles[i])
-			continue;
-		if (!err)
-			err = reports_write(r, profiles[i], spans[i], clock, o, e);
-		else if (reports_write(r, profiles[i], spans[i], clock, o, &later))
-			log_warn("%s", later.text);
-	}
-	return err;
 }

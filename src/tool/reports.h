@@ -79,14 +79,6 @@ void reports_put_tree(const struct reports *r, const struct profile *p, struct s
 /* Is any output a regular file? */
 bool reports_have_files(const struct reports *r);
 
-/*
- * Write @p to each output that shows @span. @p is sorted, and the stacks that --top and --min hide
- * are removed. @clock: for -T; NULL: none. Errors: of writing. A file has then the reports before
- * this one, or does not appear.
- */
-must_check int reports_write(struct reports *r, struct profile *p, enum span span,
-			     const char *clock, struct output *o, struct error *e);
-
 /* The profiles of a report: of the present interval, and of the run. NULL: none. */
 struct report_profiles {
 	struct profile *interval, *run;
@@ -95,8 +87,10 @@ struct report_profiles {
 void report_profiles_fini(struct report_profiles *p);
 
 /*
- * reports_write() for each of them, for its span. An error does not keep the others from being
- * written. Errors: the first one; further ones are messages.
+ * Write to each output the profile that it shows, if it is there. Profiles are sorted, and the
+ * stacks that --top and --min hide are removed. @clock: for -T; NULL: none. An error does not keep
+ * the others from being written. Errors: of writing, the first one; further ones are messages. A
+ * file has then the reports before this one, or does not appear.
  */
-must_check int reports_write_all(struct reports *r, const struct report_profiles *p,
-				 const char *clock, struct output *o, struct error *e);
+must_check int reports_write(struct reports *r, const struct report_profiles *profiles,
+			     const char *clock, struct output *o, struct error *e);

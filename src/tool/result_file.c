@@ -44,22 +44,6 @@ static void drop_temporary(struct result_file *f)
 	cleanup_close_fd(&f->fd);
 }
 
-/* Open the directory of the file, whose @path has no link at its end. */
-static int open_result_directory(struct result_file *f, const char *path, struct error *e)
-{
-	const char *slash = strrchr(path, '/');
-	cleanup_free char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-	int err;
-
-	f->base = xstrdup(slash ? slash + 1 : path);
-	f->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f->dir < 0)
-		return refuse_file(f, "open the directory of", e);
-	err = make_temporary(f, 0600, e); /* a bad path fails at once */
-	drop_temporary(f);
-	return err;
-}
-
 /*
  * The kernel follows links, as it does for everybody: in a directory that all may write to, only
  * links of our own or of the directory's owner (fs.protected_symlinks).
@@ -69,21 +53,31 @@ static int find_result_file(struct result_file *f, struct error *e)
 	cleanup_close int fd = open(f->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	char link[40], path[PATH_MAX] = "";
 	struct stat st;
+	char *base;
+	int err;
 
 	if (fd < 0 && errno != ENOENT)
 		return refuse_file(f, "open", e);
 	if (fd < 0 && lstat(f->name, &st) == 0)
 		return error_set(e, -ENOENT, "open %s: the link leads to no file", f->name);
-	if (fd < 0)
-		return open_result_directory(f, f->name, e);
-	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
 		f->fd = TAKE_FD(fd);
 		return 0;
 	}
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (readlink(link, path, sizeof(path) - 1) < 0)
+	if (fd < 0)
+		(void)snprintf(path, sizeof(path), "%s", f->name);
+	else if (readlink(link, path, sizeof(path) - 1) < 0)
 		return refuse_file(f, "find", e);
-	return open_result_directory(f, path, e);
+	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	f->base = xstrdup(base);
+	*base = '\0';
+	f->dir = open(path[0] ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->dir < 0)
+		return refuse_file(f, "open the directory of", e);
+	err = make_temporary(f, 0600, e); /* a bad path fails at once */
+	drop_temporary(f);
+	return err;
 }
 
 int result_file_open(struct result_file *f, const char *name, struct error *e)

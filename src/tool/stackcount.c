@@ -57,7 +57,6 @@ struct stackcount {
 	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
 	struct error failure;    /* of writing an interval's report; it has ended the run */
 	bool is_filling;         /* NOTICE_FILLING has come */
-	bool was_trouble_told;
 };
 
 /* --- profiles --- */
@@ -106,15 +105,6 @@ static void set_profile_about(const struct run *r, struct profile *p, uint64_t b
 }
 
 /* --- reports --- */
-
-static void stackcount_warn_nameless(struct stackcount *t)
-{
-	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
-
-	if (trouble && !t->was_trouble_told)
-		log_warn("cannot name kernel functions: %s", trouble);
-	t->was_trouble_told = t->was_trouble_told || trouble;
-}
 
 static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
 {
@@ -216,7 +206,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
-	const char *clock = NULL;
+	const char *trouble, *clock = NULL;
 
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
@@ -228,13 +218,15 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	make_counted(r, is_last, &profiles);
 	if (is_last)
 		progress_end(&t->progress);
-	stackcount_warn_nameless(t);
+	trouble = symbolizer_kernel_trouble(t->symbolizer);
+	if (trouble)
+		log_warn_once("cannot name kernel functions: %s", trouble);
 	symbolizer_trim(t->symbolizer);
 	if (r->opt->n_minus)
 		t->result = TAKE(profiles.run);
 	if (r->opt->live && !is_last)
 		return draw_picture(r, profiles.run, e);
-	return reports_write_all(&t->reports, &profiles, clock, &r->output, e);
+	return reports_write(&t->reports, &profiles, clock, &r->output, e);
 }
 
 /* --- intervals --- */
@@ -309,11 +301,6 @@ static int show_progress(struct run *r, uint64_t now, struct error *e)
 
 	progress_show(&t->progress, now, &numbers);
 	return err;
-}
-
-static bool is_slice_due(const struct stackcount *t, uint64_t now)
-{
-	return t->has_slices && t->slices.is_growing && now >= t->slices.due_ns;
 }
 
 /* --- parts of a run --- */
@@ -421,7 +408,9 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 	}
 	if (progress_is_due(&t->progress, now))
 		return show_progress(r, now, e);
-	return is_slice_due(t, now) ? end_slice(r, false, e) : 0;
+	if (t->has_slices && t->slices.is_growing && now >= t->slices.due_ns)
+		return end_slice(r, false, e);
+	return 0;
 }
 
 static void stackcount_on_serve(struct run *r)
