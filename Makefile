@@ -16,7 +16,6 @@ BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang
 OBJCOPY ?= objcopy
-LLVM_OBJCOPY ?= llvm-objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -60,21 +59,8 @@ $(ZYDIS)/unpacked: scripts/zydis
 	scripts/zydis $(ZYDIS)
 $(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 $(ZYDIS_FLAGS) -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
-# Its tables, a fifth of the program: their section gets no contents, and arch/x86_64/instruction.c unpacks
-# them to it. So no relocation may change them, as it would a table of jumps.
-$(BUILD)/obj/zydis/DecoderData.o $(BUILD)/obj/zydis/SharedData.o: private ZYDIS_FLAGS := -fno-jump-tables
-$(BUILD)/obj/zydis/tables.o: $(BUILD)/obj/zydis/DecoderData.o $(BUILD)/obj/zydis/SharedData.o
-	$(CC) -r -nostdlib -o $@.whole $^
-	! readelf -SW $@.whole | grep -qw '\.rela\.rodata'
-	$(OBJCOPY) -O binary -j .rodata $@.whole $(@:.o=.bin)
-	xz -T1 --check=none --lzma2=preset=9e,dict=384KiB --stdout $(@:.o=.bin) >$(@:.o=.xz)
-	$(OBJCOPY) --rename-section .rodata=zydis_tables,alloc --add-section zydis_packed=$(@:.o=.xz) \
-		--set-section-flags zydis_packed=alloc,contents,readonly,data $@.whole $@
-$(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o tables.o Register.o)
-	rm -f $@
-	$(AR) rcs $@ $^
-DECODER := $(if $(filter x86_64,$(ARCH)),$(BUILD)/libzydis.a)
+	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
+DECODER := $(if $(filter x86_64,$(ARCH)),$(patsubst %,$(BUILD)/obj/zydis/%.o,Decoder DecoderData SharedData Register))
 OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
 $(OBJS_OF_ZYDIS): | $(ZYDIS)/unpacked
 
@@ -106,9 +92,6 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Rooms whose code runs once or seldom, or waits for others, are 40 KiB smaller so.
-$(patsubst %,$(BUILD)/obj/%/%.o,spec helper match attach tool reader saved): private CFLAGS += -Os
-
 # Linux 6.1 and older refuse a loop into whose head the code before it falls ("back-edge"). For aarch64
 # clang 14 places such ones, unless it leaves the order of blocks as it is. tests/lint/loops looks.
 BPF_LAYOUT := $(if $(filter aarch64,$(ARCH)),-mllvm -disable-block-placement)
@@ -117,28 +100,23 @@ $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h src/arch/*.h sr
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 $(BPF_LAYOUT) -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
 		-Isrc $(addprefix -I,$(wildcard $(SYSROOT)/usr/include/$(ARCH)-linux-gnu)) -c -o $@ $<
 
-# Linking a file alone leaves out its DWARF, half of it; BTF stays. A seventh of the rest are names of
-# labels that nobody asks for.
+# Linking a file alone leaves out its DWARF, which nothing reads. BTF stays.
 $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
 	cp $< $@.lines && scripts/without_lines $@.lines
-	$(BPFTOOL) gen object $@.tmp $@.lines
-	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp $@.lines
-
-# Packs parts of the program.
-PACK := $(BUILD)/gen/pack
-$(PACK): scripts/pack.c
-	@mkdir -p $(@D)
-	$(HOSTCC) -std=gnu17 -O1 $(WARN) -o $@ $< -ldeflate
-
-$(SKELETON): $(BUILD)/gen/linked.bpf.o scripts/packed_skeleton $(PACK)
-	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.whole
-	scripts/packed_skeleton $< $@.whole $(PACK) >$@.tmp && mv $@.tmp $@ && rm $@.whole
-
+	$(BPFTOOL) gen object $@ $@.lines && rm $@.lines
+$(SKELETON): $(BUILD)/gen/linked.bpf.o Makefile
+	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
 $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
+
+# The page of src/report/render_html.c.
+PAGE := $(BUILD)/gen/page.h
+$(PAGE): $(wildcard src/report/page/*) scripts/page
+	@mkdir -p $(@D)
+	scripts/page >$@.tmp && mv $@.tmp $@
+$(addsuffix /report/render_html.o,$(BUILD)/obj $(BUILD)/uobj): $(PAGE)
 
 include scripts/unit.mk
 include scripts/completions/rules.mk
-include scripts/page/rules.mk
 include tests/workload/rules.mk
 -include bench/rules.mk
 
@@ -160,7 +138,7 @@ soak:
 	@scripts/deps all
 	@$(MAKE) -s all static workload
 	@$(if $(SUDO),$(SUDO) BUILD=$(BUILD)) tests/soak/run $(SOAK)
-lint: $(SKELETON)
+lint: $(SKELETON) $(PAGE)
 	@tests/lint/run
 vm: all workload
 	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload

@@ -45,13 +45,13 @@ $(BENCH_DIR)/load-paths $(BENCH_DIR)/load-paths-nofp: bench/load.c bench/paths.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 $(PATHS_FLAGS) -fno-optimize-sibling-calls -o $@ $^
 
-$(BENCH_DIR)/budget $(BENCH_DIR)/tables $(BENCH_DIR)/forms: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS)) $(BUILD)/libzydis.a
+$(BENCH_DIR)/budget $(BENCH_DIR)/tables $(BENCH_DIR)/forms: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS)) $(DECODER)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BENCH_DIR)/noise: bench/noise.c $(filter $(BUILD)/obj/profile/%.o $(BUILD)/obj/base/%.o,$(OBJS))
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldeflate -llzma -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 $(BENCH_DIR)/images: bench/images.c
 	@mkdir -p $(@D)

@@ -64,7 +64,7 @@ $(BUILD)/uobj/tests/%.o: tests/fuzz/%.c
 $(BUILD)/fuzz/replay: tests/fuzz/replay.c $(FUZZ:%=$(BUILD)/uobj/tests/fuzz_%.o) $(UNIT_ROOMS)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) '-DEACH_TARGET(DO)=$(foreach f,$(FUZZ),DO(fuzz_$(f)))' -o $@ $^ $(LIBS)
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(DECODER)
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(DECODER) | $(PAGE)
 	@mkdir -p $(@D)
 	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)

@@ -25,8 +25,8 @@
 #include "bpf/parallel_load.h"
 #include "bpf/program_wait.h"
 #include "bpf/settled_code.h"
-#include "bpf/skeleton.h"
 #include "bpf/table_maps.h"
+#include "stackcount.skel.h"
 
 struct object {
 	struct stackcount_bpf *skeleton;

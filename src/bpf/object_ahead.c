@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "bpf/libbpf_words.h"
-#include "bpf/skeleton.h"
+#include "stackcount.skel.h"
 
 struct object_ahead {
 	pthread_t thread;
@@ -22,7 +22,7 @@ static void *open_in_thread(void *argument)
 {
 	struct object_ahead *a = argument;
 
-	a->skeleton = open_skeleton();
+	a->skeleton = stackcount_bpf__open();
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ struct stackcount_bpf *object_ahead_take(struct object_ahead *a)
 	struct stackcount_bpf *skeleton = wait_for_file(a);
 
 	libbpf_words_begin();
-	return skeleton ? skeleton : open_skeleton();
+	return skeleton ? skeleton : stackcount_bpf__open();
 }
 
 void object_ahead_free(struct object_ahead *a)

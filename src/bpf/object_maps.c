@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "bpf/deferred.h"
 #include "bpf/large_maps.h"
-#include "bpf/skeleton.h"
 #include "bpf/tables.h"
+#include "stackcount.skel.h"
 
 /*
  * Entries in the first level of the maps. The first level must last until the second one exists (10

@@ -10,12 +10,8 @@
  * name can end an element or begin a script. saved/page.h reads the data back.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
-#include "base/packed.h"
-#include "page.h" /* made by scripts/page/assemble */
+#include "page.h" /* made by scripts/page */
 #include "report/render.h"
 #include "report/render_changes.h"
 #include "report/writer.h"
@@ -81,7 +77,7 @@ static void end_base64(struct base64 *b)
 	writer_put(b->w, "==", 3 - b->n_rest);
 }
 
-/* An element between the data and its end tag, which PAGE_TAIL begins with. */
+/* An element between the data and its end tag, which page_tail begins with. */
 static void put_changes(struct writer *w, const struct changes *changes)
 {
 	strbuf_clear(&w->scratch);
@@ -93,12 +89,10 @@ static void put_changes(struct writer *w, const struct changes *changes)
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_free char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
 	cleanup_writer struct writer *w = writer_new(write, context);
 	struct base64 data = { .w = w };
 
-	packed_open(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
-	writer_put(w, page, PAGE_HEAD);
+	writer_put(w, (const char *)page_head, sizeof(page_head));
 
 	const int err = render_pprof(p, style, encode_base64, &data);
 
@@ -109,6 +103,6 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 		put_changes(w, style->changes);
 	if (style->invert)
 		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
-	writer_put(w, page + PAGE_HEAD, PAGE_TAIL);
+	writer_put_rest(w, (const char *)page_tail, sizeof(page_tail));
 	return writer_finish(w);
 }

@@ -22,7 +22,7 @@ struct writer {
 struct writer *writer_new(render_write *write, void *context);
 void writer_freep(struct writer **w);
 
-/* For writer_put(), when the buffer is full. */
+/* For writer_put(), when the buffer is full, and for bytes that are more than the buffer holds. */
 void writer_put_rest(struct writer *w, const char *bytes, size_t n);
 
 static inline void writer_put(struct writer *w, const char *bytes, size_t n)

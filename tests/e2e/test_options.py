@@ -2,7 +2,6 @@
 """Every option of bcc's stackcount, short and long, and those beyond."""
 
 import fcntl
-import os
 import re
 import select
 import signal
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, Workload, chains, check_refused, ending, read_folded
+from tool import GETPPID, PATIENCE_S, Live, Tool, Workload, chains, check_refused, ending, read_folded
 from tool import stackcount, trace, workload_path
 
 CALLS = workload_path("calls")
@@ -197,18 +196,6 @@ def test_reports_are_flushed_when_piped(workload):
         work.run()
         tool.wait_for("stdout", rb"^    40$")
         tool.end().ok()
-
-
-def test_tool_is_one_file_of_at_most_1_1_mebibytes(tmp_path):
-    import shutil
-    import subprocess
-
-    if not shutil.which("strip"):
-        assert os.path.getsize(STACKCOUNT) < 8 << 20
-        return
-    stripped = tmp_path / "stackcount"
-    subprocess.run(["strip", "-o", stripped, STACKCOUNT], check=True)
-    assert stripped.stat().st_size <= 1.1 * 2**20
 
 
 def links_of(pid):

@@ -105,7 +105,7 @@ $(WORKLOAD_DIR)/first: tests/workload/first.c $(WORKLOAD_DIR)/libfirst.so
 $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static: tests/workload/helpers.c \
 		$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/helper/*.c src/base/*.c))
 	@mkdir -p $(@D)
-	$(WORK_CC) -Isrc $(if $(filter %-static,$@),-static,-no-pie) -o $@ $^ -pthread -ldeflate -llzma
+	$(WORK_CC) -Isrc $(if $(filter %-static,$@),-static,-no-pie) -o $@ $^ -pthread
 
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o

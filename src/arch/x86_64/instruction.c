@@ -6,18 +6,9 @@
  */
 #include "arch/instruction.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include <Zydis/Decoder.h>
-
-#include "base/packed.h"
-
-/* The linker gives sections these names: Zydis's tables, and the same packed. See the Makefile. */
-extern uint8_t tables[] __asm__("__start_zydis_tables");
-extern uint8_t tables_end[] __asm__("__stop_zydis_tables");
-extern const uint8_t packed[] __asm__("__start_zydis_packed");
-extern const uint8_t packed_end[] __asm__("__stop_zydis_packed");
 
 struct decoded {
 	ZydisDecodedInstruction is;
@@ -244,12 +235,6 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 	}
 }
 
-static void unpack_tables(void)
-{
-	packed_open_xz(packed, (size_t)(packed_end - packed), tables,
-		       (size_t)(tables_end - tables));
-}
-
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 {
 	struct instruction ret = { .kind = INSTRUCTION_BAD,
@@ -257,12 +242,10 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 				   .base = REGISTER_NONE,
 				   .store_base = REGISTER_NONE,
 				   .store_reg = REGISTER_NONE };
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct decoded d; /* a kilobyte, so we do not clear it each time */
 	ZydisDecoderContext context;
 	ZydisDecoder decoder;
 
-	(void)pthread_once(&once, unpack_tables);
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, &context, code, n, &d.is)) ||
