@@ -169,20 +169,23 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 	return err;
 }
 
-static int explain_no_kernel_function(struct matching *m, const struct kallsyms *k, struct error *e)
+static int explain_no_kernel_function(const struct matching *m, const struct kallsyms *k,
+				      struct error *e)
 {
-	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	char hint[NEAR_HINT];
 	struct near near;
 
 	near_init(&near, pattern_text(m->spec->name));
-	for (size_t i = 0; i < kallsyms_n(k); i++) {
+	for (size_t i = 0; k && i < kallsyms_n(k); i++) {
 		struct kernel_symbol s;
 
 		kallsyms_nth(k, i, &s);
 		if (is_function_to_trace(&s))
 			near_offer(&near, s.name);
 	}
-	near_text(&near, hint, sizeof(hint));
+	match_near_tracepoints(m->spec, m->host, hint);
+	if (!hint[0])
+		near_text(&near, hint, sizeof(hint));
 	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", m->spec->text, hint);
 }
 
@@ -290,12 +293,12 @@ int match_kernel(struct matching *m, struct error *e)
 
 int match_explain_unknown(const struct probe_spec *spec, struct host *host, struct error *e)
 {
-	struct matching m = { .spec = spec, .host = host };
+	const struct matching m = { .spec = spec, .host = host };
 	const struct kallsyms *k;
 	struct error none;
 
 	if (host_kallsyms(host, &k, &none) != 0)
-		return error_set(e, -ENOENT, "no kernel function matches '%s'", spec->text);
+		return explain_no_kernel_function(&m, NULL, e);
 	for (size_t i = 0; i < kallsyms_n(k); i++) {
 		struct kernel_symbol s;
 

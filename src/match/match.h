@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernel/host.h"
+#include "match/near.h"
 #include "match/target.h"
 #include "spec/spec.h"
 
@@ -74,3 +75,9 @@ must_check int match_targets(const struct probe_spec *spec, struct host *host,
  */
 must_check int match_explain_unknown(const struct probe_spec *spec, struct host *host,
 				     struct error *e);
+
+/*
+ * Write near_text() of the tracepoints that the user may have meant by @spec: a kernel function of
+ * an event's name, a user function CATEGORY:EVENT, or a tracepoint.
+ */
+void match_near_tracepoints(const struct probe_spec *spec, struct host *host, char hint[NEAR_HINT]);

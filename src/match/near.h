@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128 };
+enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128, NEAR_HINT = NEAR_MAX * NEAR_NAME_BYTES + 64 };
 
 struct near {
 	char stem[64]; /* compared with names: the longest piece without wildcards */

@@ -167,7 +167,7 @@ static int visit_all(struct perf_walk *walk)
 
 static int explain_no_event(struct matching *m, struct error *e)
 {
-	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	char hint[NEAR_HINT];
 	struct near near;
 	struct perf_walk walk = { .m = m, .e = e, .near = &near };
 

@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "match/match.h"
-#include "match/near.h"
 
 /* The state of one call of match_targets(). */
 struct matching {

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "match/private.h"
 
@@ -48,29 +50,41 @@ static int match_one_tracepoint(void *context, const char *category, const char 
 	return err;
 }
 
+struct tracepoint_offers {
+	const struct pattern *event; /* NULL: offer every tracepoint */
+	struct near near;
+};
+
 static int offer_tracepoint(void *context, const char *category, const char *event)
 {
+	struct tracepoint_offers *offers = context;
 	char name[512];
 
-	(void)snprintf(name, sizeof(name), "%s:%s", category, event);
-	near_offer(context, name);
+	(void)snprintf(name, sizeof(name), "t:%s:%s", category, event);
+	if (!offers->event || pattern_matches(offers->event, event))
+		near_offer(&offers->near, name);
 	return 0;
+}
+
+void match_near_tracepoints(const struct probe_spec *spec, struct host *host, char hint[NEAR_HINT])
+{
+	const bool is_event = spec->kind == PROBE_KERNEL_FUNCTION;
+	struct tracepoint_offers offers = { .event = is_event ? spec->name : NULL };
+	cleanup_free char *wanted =
+		xasprintf("%s%s", is_event || spec->kind == PROBE_TRACEPOINT ? "" : "t:",
+			  is_event ? pattern_text(spec->name) : spec->text);
+	struct error none;
+
+	near_init(&offers.near, wanted);
+	(void)!host_each_tracepoint(host, offer_tracepoint, &offers, &none);
+	near_text(&offers.near, hint, NEAR_HINT);
 }
 
 static int explain_no_tracepoint(struct matching *m, struct error *e)
 {
-	char wanted[512], hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
-	struct near near;
+	char hint[NEAR_HINT];
 
-	(void)snprintf(wanted, sizeof(wanted), "%s:%s", pattern_text(m->spec->category),
-		       pattern_text(m->spec->name));
-	near_init(&near, wanted);
-
-	int err = host_each_tracepoint(m->host, offer_tracepoint, &near, e);
-
-	if (err)
-		return err;
-	near_text(&near, hint, sizeof(hint));
+	match_near_tracepoints(m->spec, m->host, hint);
 	return error_set(e, -ENOENT, "no tracepoint matches '%s'%s", m->spec->text, hint);
 }
 

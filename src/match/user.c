@@ -144,7 +144,7 @@ static int explain_no_place_in_files(const struct matching *m, const struct file
 				     struct error *e)
 {
 	const struct probe_spec *spec = m->spec;
-	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	char hint[NEAR_HINT];
 	bool has_probes = false;
 	struct near near;
 

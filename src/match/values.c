@@ -50,7 +50,7 @@ static int look_at_field(void *context, const struct tracepoint_field *field)
 static int resolve_field(struct resolving *r, const char *name, struct expression_node *node)
 {
 	struct field_lookup lookup = { .name = name };
-	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	char hint[NEAR_HINT];
 	int found;
 
 	near_init(&lookup.near, name);
@@ -155,7 +155,7 @@ static int resolve_kernel_argument(struct resolving *r, const char *name,
 				   struct expression_node *node)
 {
 	struct argument_lookup lookup = { .name = name };
-	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	char hint[NEAR_HINT];
 	const int found = find_value(r, &lookup);
 	const char *lack;
 

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "bpf/abi.h"
+#include "match/near.h"
 #include "tool/cpu_profile.h"
 #include "tool/option_table.h"
 
@@ -271,6 +272,27 @@ static const struct option_row *find_option_row(enum tool tool, int what)
 	return rows;
 }
 
+/* Unknown, or short for several. */
+static int refuse_name(enum tool tool, const char *text, struct error *e)
+{
+	const int n_name = (int)strcspn(text, "=");
+	size_t n;
+	const struct option_row *rows = option_rows(&n);
+	char name[NEAR_NAME_BYTES], hint[NEAR_HINT];
+	struct near near;
+
+	(void)snprintf(name, sizeof(name), "%.*s", n_name, text);
+	near_init(&near, name);
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof(name), "--%s", rows[i].name);
+		if (option_is_of(&rows[i], tool))
+			near_offer(&near, name);
+	}
+	near_text(&near, hint, sizeof(hint));
+	return error_set(e, -EINVAL, "no option %.*s%s", n_name, text,
+			 hint[0] ? hint : " (see --help)");
+}
+
 static int refuse_option(enum tool tool, int what, char *const *argv, struct error *e)
 {
 	const char *text = argv[optind - 1];
@@ -286,8 +308,9 @@ static int refuse_option(enum tool tool, int what, char *const *argv, struct err
 		return error_set(e, -EINVAL, "option %s needs a value", text);
 	if (optopt && optopt < LONG)
 		return error_set(e, -EINVAL, "no option -%c (see --help)", optopt);
-	return error_set(e, -EINVAL,
-			 "%s: unknown option, or missing or unexpected value (see --help)", text);
+	if (optopt)
+		return error_set(e, -EINVAL, "%s: unexpected value (see --help)", text);
+	return refuse_name(tool, text, e);
 }
 
 static int check_combinations(const struct options *o, struct error *e)

@@ -4,16 +4,37 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/escape.h"
+#include "report/render.h"
 #include "spec/expression.h"
 #include "spec/spec.h"
 #include "tool/matcher.h"
 #include "tool/pairs.h"
 
 #define MOST_TARGETS 200000
+
+/* No function has a name of digits alone, or with a slash. A look at the file may hang. */
+static int check_slip(const struct options *opt, const char *text, struct error *e)
+{
+	const bool is_number = text[strspn(text, "0123456789")] == '\0';
+	const bool is_path = !strchr(text, ':') && (strchr(text, '/') || renderer_of_file(text));
+
+	if (is_number)
+		return error_set(e, -EINVAL, "'%s' is no event (%s)", text,
+				 opt->pids.n ? "several PIDs are separated by commas: -p 1,2"
+				 : opt->tool == TOOL_FUNCCOUNT ? "-d ends the run after a time"
+							       : "-D ends the run after a time");
+	if (!opt->regexp && is_path)
+		return error_set(e, -EINVAL,
+				 "'%s' is no event: stackcount --read FILE shows a saved run, and "
+				 "FILE:FUNCTION is an event of a program",
+				 text);
+	return 0;
+}
 
 /* A user function has no kernel stack: with -K there would be nothing to show. */
 int patterns_check(const struct options *opt, struct error *e)
@@ -30,6 +51,8 @@ int patterns_check(const struct options *opt, struct error *e)
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
 		int err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
 
+		if (!err)
+			err = check_slip(opt, opt->patterns[i], e);
 		if (err)
 			return err;
 		has_perf_event |= spec.kind == PROBE_PERF_EVENT;
@@ -50,19 +73,6 @@ static bool is_user_place(const struct probe_spec *spec)
 	return spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
 }
 
-bool patterns_have_user_places(const struct options *opt)
-{
-	for (size_t i = 0; i < opt->n_patterns; i++) {
-		cleanup(probe_spec_fini) struct probe_spec spec = {};
-		struct error none;
-
-		if (probe_spec_parse(opt->patterns[i], opt->regexp, &spec, &none) == 0 &&
-		    is_user_place(&spec))
-			return true;
-	}
-	return false;
-}
-
 unsigned patterns_need_features(const struct options *opt)
 {
 	unsigned groups = FEATURES_ALWAYS;
@@ -80,6 +90,11 @@ unsigned patterns_need_features(const struct options *opt)
 						 : FEATURES_KERNEL_FUNCTION;
 	}
 	return groups;
+}
+
+bool patterns_have_user_places(const struct options *opt)
+{
+	return patterns_need_features(opt) & FEATURES_USER;
 }
 
 static int parse_patterns(struct matching *m, const struct options *opt, struct error *e)
@@ -140,6 +155,18 @@ static int match_in_files(struct matching *m, size_t first, size_t n, struct tar
 	return err;
 }
 
+/* Did the user mean a tracepoint by one of @specs? The process that looked into files has none. */
+static int hint_at_tracepoints(const struct probe_spec *specs, size_t n, struct host *host,
+			       struct error *e)
+{
+	const struct error found = *e;
+	char hint[NEAR_HINT] = "";
+
+	for (size_t i = 0; i < n && !hint[0]; i++)
+		match_near_tracepoints(&specs[i], host, hint);
+	return error_set(e, found.code, "%s%s", found.text, hint);
+}
+
 int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
 		    struct error *e)
 {
@@ -151,7 +178,9 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 		n = n_specs_in_files(m, i);
 		if (n)
 			err = match_in_files(m, i, n, targets, e);
-		else
+		if (err == -ENOENT)
+			err = hint_at_tracepoints(m->specs + i, n, host, e);
+		else if (!n)
 			err = match_targets(&m->specs[i], host, &m->scope, targets, e);
 		for (size_t k = n_before; k < targets->n && !n; k++)
 			targets->targets[k].pattern = (uint32_t)i;

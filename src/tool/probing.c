@@ -89,10 +89,23 @@ void probing_features(struct run *r)
 		r->features.loop = false;
 }
 
+/* No backend is left, or the name in question, which was not looked up, is no function's. */
+static int explain_no_plan(struct run *r, struct error *e)
+{
+	cleanup(target_list_fini) struct target_list found = {};
+	struct error why;
+
+	if (patterns_match(r->opt, r->host, MATCH_ADDRESSES, &found, &why) == -ENOENT)
+		*e = why;
+	return e->code;
+}
+
 int probing_plan(struct run *r, struct error *e)
 {
 	int err = make_plan(r, 0, e);
 
+	if (err == -EOPNOTSUPP)
+		return explain_no_plan(r, e);
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
 	/* Without addresses, two names of one function would be two targets. */

@@ -324,6 +324,8 @@ TEST(the_kernels_refusal_of_a_name_is_explained)
 		{ "vfs_reed", "no kernel function matches 'vfs_reed' (did you mean vfs_read?)" },
 		{ "vfs_split",
 		  "no kernel function matches 'vfs_split' (did you mean vfs_split.isra.0?)" },
+		{ "sched_switch",
+		  "no kernel function matches 'sched_switch' (did you mean t:sched:sched_switch?)" },
 		{ "not_traceable",
 		  "kernel function 'not_traceable' exists, but the kernel allows no "
 		  "probe there (notrace or protected)" },
@@ -386,11 +388,31 @@ TEST(unmatched_tracepoints_offer_near_names)
 {
 	expect_error("with", "t:sched:sched_swich", -ENOENT,
 		     "no tracepoint matches 't:sched:sched_swich' (did you mean "
-		     "sched:sched_switch?)");
+		     "t:sched:sched_switch?)");
 	expect_error("with", "t:sched:sched_wokeup*", -ENOENT,
 		     "no tracepoint matches 't:sched:sched_wokeup*' (did you mean "
-		     "sched:sched_wakeup?)");
+		     "t:sched:sched_wakeup?)");
 	expect_error("with", "t:ftrace:*", -ENOENT, "no tracepoint matches 't:ftrace:*'");
+}
+
+TEST(a_library_of_a_tracepoints_category_offers_it)
+{
+	static const char *const rows[][2] = {
+		{ "sched:sched_switch", " (did you mean t:sched:sched_switch?)" },
+		{ "sched:sched_swich", " (did you mean t:sched:sched_switch?)" },
+		{ "c:malloc", "" },
+	};
+	cleanup(host_freep) struct host *host = make_host("with");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		char hint[NEAR_HINT];
+		struct error e;
+
+		assert_ok(probe_spec_parse(rows[i][0], false, &spec, &e), e);
+		match_near_tracepoints(&spec, host, hint);
+		assert_string_equal(hint, rows[i][1]);
+	}
 }
 
 TEST(a_tracepoint_carries_perfs_number)
