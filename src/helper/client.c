@@ -169,7 +169,7 @@ static int wait_for_lane(struct client *c, struct error *e)
 		const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 		const int n = poll(all, 2, wait_ms(c));
 
-		c->wait.is_stopped = n == 0 && lane_is_stopped(c->lane, c->wait.role);
+		c->wait.is_stopped = n == 0 && lane_has_in_state(c->lane, c->wait.role, 'T');
 
 		const bool is_enough = has_waited_enough(c, clock_ns(CLOCK_MONOTONIC) - began);
 
@@ -267,6 +267,11 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	return err;
 }
 
+bool client_waits_in_call(const struct client *c, unsigned role)
+{
+	return lane_has_in_state(c->lane, role, 'S') || lane_has_in_state(c->lane, role, 'D');
+}
+
 void client_distrust(struct client *c)
 {
 	lane_distrust(c->lane);
@@ -286,6 +291,7 @@ void client_end(struct client *c)
 void client_explain(const struct lane_event *event, char *to, size_t size)
 {
 	static const char *const words[] = { [LANE_SLOW] = "takes too long",
+					     [LANE_SILENT] = "waits for a file system",
 					     [LANE_LIED] = "sent an invalid answer",
 					     [LANE_STUCK] = "waits for a file system" };
 

@@ -34,7 +34,7 @@ struct client_wait {
 	bool is_roots;   /* ask->is_roots of the request */
 	uint64_t ns;     /* waited since the last call of is_enough() */
 	uint64_t all_ns; /* waited in this call of a function below */
-	bool is_stopped; /* lane_is_stopped(), as looked at each CLIENT_SERVE_MS */
+	bool is_stopped; /* its helper is, as looked at each CLIENT_SERVE_MS */
 };
 
 /*
@@ -87,6 +87,9 @@ must_check int client_ask(struct client *c, unsigned role, struct ask *ask, cons
  */
 must_check int client_address(struct client *c, unsigned role, uint32_t *ret_files,
 			      int32_t *ret_pid, struct error *e);
+
+/* Does a helper of @role sleep in a call, of a request? On a busy machine it may wait for a CPU. */
+bool client_waits_in_call(const struct client *c, unsigned role);
 
 /* The contents of the last answer make no sense: end its helper. */
 void client_distrust(struct client *c);

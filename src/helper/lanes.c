@@ -351,13 +351,13 @@ void lane_give_up(struct lane *l, uint32_t number)
 	arm_timer(l);
 }
 
-bool lane_is_stopped(const struct lane *l, unsigned role)
+bool lane_has_in_state(const struct lane *l, unsigned role, char state)
 {
 	bool is = false;
 
 	for (size_t i = 0; i < MOST_HELPERS && !is; i++)
 		is = l->helpers[i].state == BUSY && l->helpers[i].role == role &&
-		     process_is_in_state(l->helpers[i].pid, 'T');
+		     process_is_in_state(l->helpers[i].pid, state);
 	return is;
 }
 
@@ -520,6 +520,15 @@ static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *
 	return true;
 }
 
+/* A signal may have stopped it, or a busy machine given it no CPU. */
+static enum lane_why why_late(const struct helper *h, bool is_time_over)
+{
+	if (h->state == BUSY && process_is_in_state(h->pid, 'T'))
+		return LANE_DIED;
+	return h->state != BUSY || !is_time_over || process_is_in_state(h->pid, 'R') ? LANE_SLOW
+										     : LANE_SILENT;
+}
+
 /* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
 static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct lane_event *ret)
 {
@@ -528,7 +537,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 	if (now < deadline_of(l, h))
 		return false;
 	if (h->state == DYING) {
-		ret->why = LANE_STUCK;
+		ret->why = process_is_in_state(h->pid, 'R') ? h->why : LANE_STUCK;
 		ret->in_call = process_is_in_state(h->pid, 'D') ? h->pid : 0;
 		return report_helper_end(l, h, ret);
 	}
@@ -544,9 +553,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 			return false;
 		}
 	}
-	/* A signal stopped it, so no file is the reason. */
-	kill_helper(l, h,
-		    h->state == BUSY && process_is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
+	kill_helper(l, h, why_late(h, now >= h->since + r->wall_ns));
 	return false;
 }
 

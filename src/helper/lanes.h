@@ -55,10 +55,11 @@ enum lane_what {
 };
 
 enum lane_why {
-	LANE_DIED,  /* see @status; also: a signal stopped it, and the lane ended it */
-	LANE_SLOW,  /* it took too long, and the lane ended it */
-	LANE_LIED,  /* its answer made no sense, and the lane ended it */
-	LANE_STUCK, /* it was killed, but has not ended: see @in_call */
+	LANE_DIED,   /* see @status; also: a signal stopped it, and the lane ended it */
+	LANE_SLOW,   /* it worked for too long, and the lane ended it */
+	LANE_SILENT, /* it slept in a call for too long, and the lane ended it */
+	LANE_LIED,   /* its answer made no sense, and the lane ended it */
+	LANE_STUCK,  /* it was killed, but sleeps in a call: see @in_call */
 };
 
 struct lane_event {
@@ -90,8 +91,8 @@ void lane_distrust(struct lane *l);
  */
 void lane_give_up(struct lane *l, uint32_t number);
 
-/* Has somebody stopped the helper of @role that works on a request, by a signal (SIGSTOP)? */
-bool lane_is_stopped(const struct lane *l, unsigned role);
+/* Is a helper of @role, with a request, in @state (proc(5))? 'T': a signal has stopped it. */
+bool lane_has_in_state(const struct lane *l, unsigned role, char state);
 
 /* The run ends: present helpers stop work that may take long (base/cpu_budget.h). */
 void lane_hurry(struct lane *l);

@@ -31,10 +31,11 @@ static void log_missing_layers(struct asking *a, unsigned role, uint32_t layers)
 	a->has_logged_layers[role] = true;
 }
 
-/* Only an opener's lateness counts: a parser may have used up its CPU time. */
+/* Only an opener's silence counts: a parser may wait for memory. */
 static void note_failure(struct asking *a, const struct lane_event *event)
 {
-	if (event->in_call || (event->role == ROLE_OPENER && asking_took_too_long(event)))
+	if (event->in_call ||
+	    (event->role == ROLE_OPENER && (event->why == LANE_SILENT || event->why == LANE_STUCK)))
 		devices_note_silence(a->devices, event->ask.place, event->in_call);
 }
 
@@ -59,14 +60,17 @@ void asking_note_late(struct asking *a, const struct lane_event *event)
 		devices_note_answer(a->devices, event->ask.place);
 }
 
-/* The caller gives up, because its patience is over. A file system may be the reason. */
+/* The caller gives up, because its patience is over. */
 static void note_impatience(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
 		replace_late(a, 0, what->place);
-	if (what->place && !a->has_warned_patience) /* another lane may have lost the same */
-		log_warn_once("a file system does not answer in time: %s", a->lost);
-	a->has_warned_patience = a->has_warned_patience || what->place;
+	if (what->place)
+		log_warn_once("%s: %s",
+			      client_waits_in_call(a->client, ROLE_OPENER)
+				      ? "a file system does not answer in time"
+				      : "helpers have too little CPU time to look at files in time",
+			      a->lost);
 }
 
 static bool is_answer_late(const struct asking *a, uint64_t place)
@@ -118,7 +122,10 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 		note_impatience(a, what);
 	if (!err)
 		devices_note_answer(a->devices, what->place);
-	return err == -EIO && what->place && asking_took_too_long(ret) ? end_unanswered(e) : err;
+	if (err != -EIO || !what->place || !asking_took_too_long(ret))
+		return err;
+	return ret->why == LANE_SLOW ? error_set(e, -EAGAIN, "its reader takes too long")
+				     : end_unanswered(e);
 }
 
 static int ask_parser(struct asking *a, unsigned role, struct ask *what, const void *payload,
@@ -196,7 +203,8 @@ bool asking_is_passing(int err)
 
 bool asking_took_too_long(const struct lane_event *event)
 {
-	return event->what == LANE_FAILED && (event->why == LANE_SLOW || event->why == LANE_STUCK);
+	return event->what == LANE_FAILED &&
+	       (event->why == LANE_SLOW || event->why == LANE_SILENT || event->why == LANE_STUCK);
 }
 
 char *asking_copy(const struct lane_event *event)

@@ -24,7 +24,7 @@ struct asking {
 	uint64_t late[ASKING_MOST_LATE]; /* places of requests whose callers gave up; 0: free */
 	struct log_few words;            /* warnings about files that were read in part */
 	const char *lost;                /* the loss: "user stacks may be cut (no unwind table)" */
-	bool has_warned_absence, has_warned_shortage, has_warned_patience;
+	bool has_warned_absence, has_warned_shortage;
 	bool has_logged_layers[READER_ROLES];
 };
 

@@ -298,8 +298,7 @@ TEST_WITH_HELPERS(one_that_dies_costs_its_request_and_is_replaced)
 }
 
 /* A request for which the bound is shortened, and what comes of it. */
-static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_why why,
-		    struct lane_event *ret)
+static enum lane_why be_late(struct lane *l, uint32_t what, uint64_t *bound, struct lane_event *ret)
 {
 	const uint64_t former = *bound;
 	const pid_t first = echo(l, PARSER);
@@ -310,26 +309,33 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_wh
 
 	next_event(l, ret);
 	assert_int_equal(ret->what, LANE_FAILED);
-	assert_int_equal(ret->why, why);
 	assert_int_equal(ret->number, number);
 	*bound = former;
+
+	const enum lane_why why = ret->why; /* echo() may use @ret */
+
 	assert_int_not_equal(echo(l, PARSER), first);
+	return why;
 }
 
 TEST_WITH_HELPERS(one_that_is_late_is_ended_and_replaced)
 {
 	struct lane_event late;
+	enum lane_why why;
+	int n = 0;
 
-	be_late(m.lane, SLEEP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
-	be_late(m.lane, LOOP, &roles[PARSER].wall_ns, LANE_SLOW, &event);
-	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, LANE_SLOW, &late);
+	/* On a busy machine it may wait for a CPU before it sleeps. */
+	while ((why = be_late(m.lane, SLEEP, &roles[PARSER].wall_ns, &event)) != LANE_SILENT)
+		assert_true(why == LANE_SLOW && ++n < 100);
+	assert_int_equal(be_late(m.lane, LOOP, &roles[PARSER].wall_ns, &event), LANE_SLOW);
+	assert_int_equal(be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, &late), LANE_SLOW);
 	assert_true(late.cpu_ns >= SHORT_NS);
 }
 
-/* A signal stopped it. This says nothing about the file system, as LANE_SLOW would. */
+/* A signal stopped it. This says nothing about the file system, as LANE_SILENT would. */
 TEST_WITH_HELPERS(one_that_is_stopped_has_died)
 {
-	be_late(m.lane, STOP, &roles[PARSER].wall_ns, LANE_DIED, &event);
+	assert_int_equal(be_late(m.lane, STOP, &roles[PARSER].wall_ns, &event), LANE_DIED);
 }
 
 /* The socket has the answer, though nobody looked for longer than the bound. */
