@@ -101,6 +101,7 @@ enum unwind_end {
 	UNWIND_END_ROOT,
 	UNWIND_END_NO_MAPPING,   /* no mapping is known at the address */
 	UNWIND_END_NO_TABLE_YET, /* the mapping's table is being made */
+	UNWIND_END_RING_FULL,    /* either of these, and the hit cannot be deferred */
 	UNWIND_END_NO_TABLE,     /* the mapping has no table, and its code no frame pointers */
 	UNWIND_END_NO_ROW,
 	UNWIND_END_UNFIT,      /* also: the rule needs a register that is not known here */

@@ -18,7 +18,8 @@
 
 #define DEFERRED_PIECE_WORDS 128U
 #define DEFERRED_PIECE_BYTES 1024U
-#define DEFERRED_PIECES 4096U /* power of two: 4 MiB */
+#define DEFERRED_PIECES 4096U    /* power of two: 4 MiB */
+#define DEFERRED_MOST_PIECES 64U /* more than any hit takes */
 #define DEFERRED_HEAD_WORDS 112U
 #define DEFERRED_CODES 32U
 #define DEFERRED_PAUSES 512U

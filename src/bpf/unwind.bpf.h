@@ -101,14 +101,29 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 	return 0;
 }
 
+/* The hash of the stack has its mark, so this looks for room before the hit takes it. */
+static __always_inline bool has_room_to_defer(void)
+{
+	const __u32 zero = 0;
+	struct deferred_ring *ring = bpf_map_lookup_elem(&deferred_ring, &zero);
+
+	if (!ring || ring->head - ring->tail + DEFERRED_MOST_PIECES <= DEFERRED_PIECES)
+		return true;
+	add_atomically(&ring->n_full, 1);
+	return false;
+}
+
 /* There is no rule for the pc, because of @end. Returns why the walk ends. */
 static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
+	const bool is_early = end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET;
+	const bool has_room = !is_early || has_room_to_defer();
 
-	if (end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET)
+	if (is_early && has_room)
 		slot->deferred = walked->n;
-	return frame_end_without_rule(end, slot->rule, &walked->n);
+	end = frame_end_without_rule(end, slot->rule, &walked->n);
+	return has_room || end == UNWIND_END_CHAIN ? end : UNWIND_END_RING_FULL;
 }
 
 #define NO_ROW_THERE 2

@@ -10,6 +10,8 @@ static const char *unwind_end_words(enum unwind_end end)
 		return "no mapping";
 	case UNWIND_END_NO_TABLE_YET:
 		return "no table yet";
+	case UNWIND_END_RING_FULL:
+		return "too many waited";
 	case UNWIND_END_NO_TABLE:
 		return "no table";
 	case UNWIND_END_NO_ROW:
