@@ -1,52 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/stack.h"
 
+#include "base/array.h"
 #include "bpf/walk.h"
 
-static const char *unwind_end_words(enum unwind_end end)
+#define WALK(end) [STACK_MARK_WALK + UNWIND_END_##end]
+
+static const char early[] = "begin the run before new programs, or give them by -p or --";
+
+static const struct {
+	const char *words, *advice;
+} marks[] = {
+	[STACK_MARK_DEPTH] = { "depth", NULL },
+	[STACK_MARK_UNREADABLE] = { "unreadable page", NULL },
+	[STACK_MARK_FAILED] = { "not given by this kernel", NULL },
+	[STACK_MARK_TORN] = { "forgotten", "try more --max-memory" },
+	WALK(NO_MAPPING) = { "no mapping", early },
+	WALK(NO_TABLE_YET) = { "no table yet", early },
+	WALK(RING_FULL) = { "too many waited", early },
+	WALK(NO_TABLE) = { "no table", "try more --unwind-memory" },
+	WALK(NO_ROW) = { "no row", NULL },
+	WALK(UNFIT) = { "rule not representable", NULL },
+	WALK(UNREADABLE) = { "unreadable page", NULL },
+	WALK(NOT_ADVANCING) = { "not advancing", NULL },
+	WALK(CHAIN) = { "no frame pointer", "have JIT compilers keep frame pointers" },
+	WALK(PROBED) = { "return probe of another tool", NULL },
+	WALK(DEPTH) = { "depth", NULL },
+	WALK(NOT_RECORDED) = { "stack not recorded", NULL },
+};
+
+const char *stack_mark_text(uint64_t cut)
 {
-	switch (end) {
-	case UNWIND_END_NO_MAPPING:
-		return "no mapping";
-	case UNWIND_END_NO_TABLE_YET:
-		return "no table yet";
-	case UNWIND_END_RING_FULL:
-		return "too many waited";
-	case UNWIND_END_NO_TABLE:
-		return "no table";
-	case UNWIND_END_NO_ROW:
-		return "no row";
-	case UNWIND_END_UNFIT:
-		return "rule not representable";
-	case UNWIND_END_UNREADABLE:
-		return "unreadable page";
-	case UNWIND_END_CHAIN:
-		return "no frame pointer";
-	case UNWIND_END_PROBED:
-		return "return probe of another tool";
-	case UNWIND_END_NOT_ADVANCING:
-		return "not advancing";
-	case UNWIND_END_NOT_RECORDED:
-		return "stack not recorded";
-	default:
-		return "depth";
-	}
+	return cut < ARRAY_SIZE(marks) && marks[cut].words ? marks[cut].words : "depth";
 }
 
-static const char *stack_mark_text(uint64_t mark)
+const char *stack_mark_advice(uint64_t cut)
 {
-	switch (mark) {
-	case STACK_MARK_DEPTH:
-		return "depth";
-	case STACK_MARK_UNREADABLE:
-		return "unreadable page";
-	case STACK_MARK_FAILED:
-		return "not given by this kernel";
-	case STACK_MARK_TORN:
-		return "forgotten";
-	default:
-		return unwind_end_words((enum unwind_end)(mark - STACK_MARK_WALK));
-	}
+	const char *advice = cut < ARRAY_SIZE(marks) ? marks[cut].advice : NULL;
+
+	return advice ? advice : "stackcount(8) explains the mark";
 }
 
 /*
@@ -79,6 +71,11 @@ static uint64_t mark_of_stack(const struct raw_stack *stack)
 	uint64_t last = stack->n ? stack->words[stack->n - 1] : 0;
 
 	return last < STACK_MARK_END ? last : 0;
+}
+
+uint64_t stack_cut(const struct raw_stack *stack)
+{
+	return mark_of_stack(stack) & STACK_MARK_CUT_BITS;
 }
 
 /*

@@ -19,6 +19,13 @@ struct raw_stack {
 	const uint32_t *nodes; /* of each word: see symbolizer_begin_tree(). NULL: none */
 };
 
+/* The reason that cut the stack: a mark's STACK_MARK_CUT_BITS, 0 for a stack that is whole. */
+uint64_t stack_cut(const struct raw_stack *stack);
+
+/* The words of such a reason, "no table", and what the user can do. */
+const char *stack_mark_text(uint64_t cut);
+const char *stack_mark_advice(uint64_t cut);
+
 /* Bound of a user stack's frames, since inlined functions are frames, too. */
 #define USER_FRAMES (4 * STACK_WORDS)
 

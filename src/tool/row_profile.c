@@ -62,14 +62,17 @@ static uint32_t name_row(const struct store_row *row, const struct named_rows *o
 				       .more = t->sum ? &hits : NULL,
 				       .frames = frames };
 	struct raw_stack raw = user_stack_of(row, of);
-	uint64_t words[STACK_WORDS];
+	uint64_t words[STACK_WORDS], cut;
 	bool is_whole;
 
 	raw.words = words;
 	raw.n = store_stack(t->store, row->kernel_stack, words);
 	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, t->max_depth, frames);
+	cut = stack_cut(&raw);
 	raw.nodes = nodes;
 	raw.n = tree_path(store_tree(t->store), row->user_stack, words, nodes, STACK_WORDS);
+	cut = cut ? cut : stack_cut(&raw);
+	t->cuts[cut] += row->count;
 	stack.n_user = name_known_user_stack(t->symbolizer, &raw, t->max_depth,
 					     frames + stack.n_kernel, &is_whole);
 	if (!is_whole)
@@ -152,4 +155,22 @@ void row_profile_add_losses(struct profile *p, const struct named_losses *losses
 	for (int i = 0; i < LOSS_N; i++)
 		profile_add_loss(p, losses->of[i].reason,
 				 losses->of[i].n + (before ? before[i] : 0));
+}
+
+void row_profile_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to)
+{
+	uint64_t total = 0, cut = 0;
+	size_t most = 0;
+
+	for (size_t i = 0; i < CUTS; i++) {
+		total += cuts[i];
+		if (!i || (is_bounded && strcmp(stack_mark_text(i), "depth") == 0))
+			continue;
+		cut += cuts[i];
+		most = cuts[i] > (most ? cuts[most] : 0) ? i : most;
+	}
+	if (cut > total / 100)
+		strbuf_printf(to, "%.1f%% of the hits have a cut stack, most often [cut: %s] (%s)",
+			      100 * (double)cut / (double)total, stack_mark_text(most),
+			      stack_mark_advice(most));
 }

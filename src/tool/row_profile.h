@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
+#include "bpf/abi.h"
 #include "profile/profile.h"
 #include "store/store.h"
 #include "symbolize/symbolize.h"
@@ -23,9 +25,11 @@ struct row_profile {
 	/* The first value is this one, and the second one is the hits. NULL: there are hits alone.
 	 */
 	const struct profile_value *sum;
+	uint64_t *cuts; /* CUTS counts of hits, by stack_cut(): the rows' hits are added */
 	void (*serve)(void *context); /* called often */
 	void *context;
 };
+#define CUTS (STACK_MARK_CUT_BITS + 1)
 
 /* The profile of @n @rows; the caller frees it. @slices: their slices, or NULL. */
 struct profile *row_profile_make(const struct row_profile *t, const struct store_row *rows,
@@ -34,3 +38,9 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 /* Add @losses, by reason; with @before those of earlier reports, too. */
 void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
 			    const uint64_t *before);
+
+/*
+ * If more than 1 % of the hits have a stack that is cut, write how many, the most frequent reason,
+ * and what to do. @is_bounded: the user wants no more depth.
+ */
+void row_profile_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to);

@@ -50,6 +50,7 @@ struct stackcount {
 	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
 	uint64_t n_hits;      /* of rows that the store no longer has */
 	uint64_t n_losses;    /* up to the last report */
+	uint64_t cuts[CUTS];  /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
@@ -72,6 +73,7 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 		.has_pids = t->reports.keeps & KEEP_PIDS,
 		.has_comms = t->reports.keeps & KEEP_COMMS,
 		.sum = values_name(&t->values),
+		.cuts = t->cuts,
 		.serve = run_serve,
 		.context = r,
 	};
@@ -132,6 +134,8 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	if (t->has_slices)
 		slices_end_one(&t->slices, rows, n, now);
 	deferral_release(r); /* later hits belong to the next report */
+	if (keeps_rows(r))
+		memset(t->cuts, 0, sizeof(t->cuts)); /* the rows come again */
 	if (has_interval)
 		ret->interval = make_interval(r, rows, n);
 	if (has_run)
@@ -250,7 +254,11 @@ static int stackcount_print_report(struct run *r, struct error *e)
 {
 	const struct stackcount *t = r->own;
 	const int err = print_reports(r, true, e);
+	cleanup_strbuf struct strbuf cuts = {};
 
+	row_profile_put_cuts(t->cuts, r->opt->max_depth, &cuts);
+	if (cuts.n)
+		log_warn("%s", cuts.text);
 	if (!t->failure.code)
 		return err;
 	if (err)
