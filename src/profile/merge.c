@@ -400,6 +400,7 @@ static void merge_sums(struct profile *to, const struct profile *from, bool is_b
 	add_to(&to->hidden_before, hidden_before);
 	add_to(&to->total_before, hidden_before);
 	to->n_hidden += from->n_hidden;
+	add_to(&to->hidden_hits, from->hidden_hits);
 	to->is_difference = to->is_difference || is_before || from->is_difference;
 	merge_losses(to, from, is_before);
 }

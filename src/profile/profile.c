@@ -2,10 +2,10 @@
 #include "profile/profile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/saturated.h"
+#include "base/text.h"
 
 void profile_free(struct profile *p)
 {
@@ -121,9 +121,21 @@ static void renumber_parts(struct profile *p, const uint32_t *numbers)
 size_t profile_hits_value(const struct profile *p)
 {
 	for (size_t i = 1; i < p->n_values; i++)
-		if (p->values[i].name && strcmp(p->values[i].name, "hits") == 0)
+		if (text_is_same(p->values[i].name, "hits"))
 			return i;
 	return 0;
+}
+
+uint64_t profile_n_hits(const struct profile *p)
+{
+	const size_t i = profile_hits_value(p);
+	int64_t n = i ? p->hidden_hits : p->total;
+
+	if (p->is_difference || (!i && !text_is_same(p->values[0].name, "hits")))
+		return 0;
+	for (size_t k = 0; i && k < p->n_stacks; k++)
+		add_to(&n, p->stacks[k].more ? p->stacks[k].more[i - 1] : 0);
+	return (uint64_t)n;
 }
 
 void profile_choose(struct profile *p, uint64_t min, size_t top)
@@ -131,6 +143,7 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 	struct rank *ranks = xcalloc(p->n_stacks + 1, sizeof(*ranks));
 	struct profile_stack *kept = xcalloc(p->n_stacks + 1, sizeof(*kept));
 	uint32_t *numbers = xcalloc(p->n_stacks + 1, sizeof(*numbers));
+	const size_t hits = profile_hits_value(p);
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_stacks; i++)
@@ -142,6 +155,8 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
 			p->hidden = add_saturated(p->hidden, stack->count);
 			p->hidden_before = add_saturated(p->hidden_before, stack->count_before);
+			if (hits && stack->more)
+				add_to(&p->hidden_hits, stack->more[hits - 1]);
 			p->n_hidden++;
 		} else {
 			kept[n++] = *stack;

@@ -109,11 +109,12 @@ struct profile {
 	size_t n_slices;
 	struct profile_part *parts; /* by stack, then by slice */
 	size_t n_parts;
-	int64_t total;      /* sum of all counts, those of hidden stacks too */
-	int64_t hidden;     /* of these, the counts of stacks that profile_choose() has removed */
-	size_t n_hidden;    /* number of these stacks */
-	bool is_difference; /* stacks have values before and after a change */
-	bool is_normalized; /* the values before are scaled so that the sums are equal */
+	int64_t total;       /* sum of all counts, those of hidden stacks too */
+	int64_t hidden;      /* of these, the counts of stacks that profile_choose() has removed */
+	size_t n_hidden;     /* number of these stacks */
+	int64_t hidden_hits; /* of these stacks, where profile_hits_value() is not 0 */
+	bool is_difference;  /* stacks have values before and after a change */
+	bool is_normalized;  /* the values before are scaled so that the sums are equal */
 	int64_t total_before, hidden_before; /* differences only: the same before the change */
 
 	/* Memory of the members above. */
@@ -155,6 +156,9 @@ static inline __attribute__((__always_inline__)) void profile_fetch_ahead(const 
 
 /* The number of the value that is the hits. 0: the first one is, or none is. */
 size_t profile_hits_value(const struct profile *p);
+
+/* All hits, those of hidden stacks too. 0: a difference, or no value is the hits. */
+uint64_t profile_n_hits(const struct profile *p);
 
 /* For qsort(3): the order of profile.parts. */
 int profile_compare_parts(const void *left, const void *right);

@@ -20,14 +20,18 @@ static void put_reasons(const struct profile_loss *losses, size_t n, bool is_not
 	strbuf_putc(to, '\n');
 }
 
-void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to)
+void render_losses(const struct profile_loss *losses, size_t n, uint64_t hits, struct strbuf *to)
 {
 	uint64_t lost = 0, not_paired = 0;
 
 	for (size_t i = 0; i < n; i++)
 		*(text_is_not_paired(losses[i].reason) ? &not_paired : &lost) += losses[i].n;
 	if (lost) {
-		strbuf_printf(to, "Lost %" PRIu64 " hit%s: ", lost, text_plural(lost));
+		strbuf_printf(to, "Lost %" PRIu64 " hit%s", lost, text_plural(lost));
+		if (hits && lost * 49 >= hits)
+			strbuf_printf(to, " (%.1f%%)",
+				      100 * (double)lost / ((double)lost + (double)hits));
+		strbuf_puts(to, ": ");
 		put_reasons(losses, n, false, to);
 	}
 	if (not_paired) {

@@ -75,6 +75,8 @@ FORMS(DECLARE_RENDERER)
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:
  *
- *	Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU
+ *	Lost 12 hits (57.1%): 10 no room for a new stack, 2 nested too deep on one CPU
+ *
+ * The share of all hits, of which @hits are counted (0: not known), stands there from 2 % on.
  */
-void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to);
+void render_losses(const struct profile_loss *losses, size_t n, uint64_t hits, struct strbuf *to);

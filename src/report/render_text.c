@@ -167,7 +167,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		strbuf_putc(&scratch, '\n');
 	}
 	put_left_out(&scratch, p);
-	render_losses(p->losses, p->n_losses, &scratch);
+	render_losses(p->losses, p->n_losses, profile_n_hits(p), &scratch);
 	if (scratch.n)
 		writer_put(w, scratch.text, scratch.n);
 	return writer_finish(w);

@@ -343,7 +343,7 @@ static void put_tail(struct drawing *t)
 		changes_put_of(&text, t->p, t->style->changes, MOST_CHANGES);
 		strbuf_putc(&text, '\n');
 	}
-	render_losses(t->p->losses, t->p->n_losses, &text);
+	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), &text);
 	if (text.n)
 		writer_put(t->w, text.text, text.n);
 }

@@ -60,7 +60,7 @@ static int funccount_render(struct run *r, struct call_report *report,
 	int err =
 		output_explain(&r->output, render_calls_text(report, output_write, &r->output), e);
 
-	return err ? err : output_losses(&r->output, losses->of, LOSS_N, e);
+	return err ? err : output_losses(&r->output, losses->of, LOSS_N, report->total, e);
 }
 
 /* Print the counts since the last report. */

@@ -195,19 +195,20 @@ int output_put(struct output *o, const char *bytes, size_t n, struct error *e)
 	return output_explain(o, output_write(o, bytes, n), e);
 }
 
-int output_losses(struct output *o, const struct profile_loss *losses, size_t n, struct error *e)
+int output_losses(struct output *o, const struct profile_loss *losses, size_t n, uint64_t hits,
+		  struct error *e)
 {
 	cleanup_strbuf struct strbuf line = {};
 
-	render_losses(losses, n, &line);
+	render_losses(losses, n, hits, &line);
 	return line.n ? output_put(o, line.text, line.n, e) : 0;
 }
 
-void output_warn_losses(const struct profile_loss *losses, size_t n)
+void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits)
 {
 	cleanup_strbuf struct strbuf line = {};
 
-	render_losses(losses, n, &line);
+	render_losses(losses, n, hits, &line);
 	for (const char *at = line.text, *end; line.n && *at; at = end + 1) {
 		end = strchr(at, '\n');
 		log_warn("%.*s", (int)(end - at), at);

@@ -64,5 +64,5 @@ must_check int output_explain(const struct output *o, int err, struct error *e);
 
 /* Print the line about @n losses, if any is above 0: to standard output, or as a message. */
 must_check int output_losses(struct output *o, const struct profile_loss *losses, size_t n,
-			     struct error *e);
-void output_warn_losses(const struct profile_loss *losses, size_t n);
+			     uint64_t hits, struct error *e);
+void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits);

@@ -402,7 +402,7 @@ static void warn_report_losses(const struct reports *r, const struct report_prof
 	const struct profile *p = profile_of_span(profiles, span);
 
 	if (p && !(text && text->shows_losses))
-		output_warn_losses(p->losses, p->n_losses);
+		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
 }
 
 /*

@@ -319,7 +319,7 @@ static void warn_stream_losses(struct run *r)
 	struct named_losses losses = run_losses(r, stream_losses(t->stream));
 
 	losses.of[LOSS_UNPRINTED].n = t->n_unprinted;
-	output_warn_losses(losses.of, LOSS_N);
+	output_warn_losses(losses.of, LOSS_N, t->n_events);
 	if (t->n_valueless)
 		log_warn("%" PRIu64 " event%s no value: it cannot be read, or is not known there",
 			 t->n_valueless, t->n_valueless == 1 ? " has" : "s have");

@@ -21,7 +21,7 @@ HEADER = re.compile(r'Tracing (\d+) functions for (.*)\.\.\. Hit Ctrl-C to end\.
 LINE_HEAD = "FUNC                                    COUNT"
 TIME = re.compile(r"\d\d:\d\d:\d\d")
 ROW = re.compile(r"(.*\S) +(\d+)")
-LOST = re.compile(r"Lost (\d+) hits?: .*")
+LOST = re.compile(r"Lost (\d+) hits?(?: \([\d.]+%\))?: .*")
 
 
 @dataclass

@@ -174,11 +174,11 @@ def test_text_says_what_it_leaves_out(tmp_path):
         assert done.returncode == 0
         return re.findall(r"^(?:Left out|Lost) .*", done.stdout, re.M)
 
-    lost = "Lost 3 hits: 3 no room"
+    lost = "Lost 3 hits (17.6%): 3 no room"
     assert end(path) == [lost] == end("--top", "3", path)
     assert end("--top", "1", path) == ["Left out 2 stacks, 5 hits", lost]
     assert end("--min", "2", path) == ["Left out 1 stack, 1 hit", lost]
-    assert end("--top", "1", sums) == ["Left out 2 stacks, 5 bytes", lost]
+    assert end("--top", "1", sums) == ["Left out 2 stacks, 5 bytes", "Lost 3 hits: 3 no room"]
     assert end("--top", "1", path, "--minus", old)[0] == "Left out 2 stacks, 6 -> 5"
     assert end("--top", "1", "-f", path) == []
 

@@ -13,7 +13,7 @@ from tool import BUILD, Tool, read_folded, stackcount, trace, wait_until, worklo
 pytestmark = pytest.mark.needs("uprobes")
 
 PROFILE = str(BUILD / "profile")
-LOST = r"(?:Lost \d+ hits?: .*\n)?"
+LOST = r"(?:Lost \d+ hits?(?: \([\d.]+%\))?: .*\n)?"
 
 
 def profile(*args, **popen):

@@ -67,7 +67,7 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
         expected_many = many.run()
         result = tool.end().ok()
     assert result.lost > 0, f"a budget of 4 MiB was enough for {n} stacks"
-    assert re.search(r"^stackcount: Lost \d+ hits?: \d+ \w+", result.err, re.M), result.err
+    assert re.search(r"^stackcount: Lost \d+ hits?(?: \([\d.]+%\))?: \d+ \w+", result.err, re.M), result.err
     check_account(result, sum(expected_known.values()) + sum(expected_many.values()))
     found = chains(result)
     assert {chain: found.get(chain) for chain in expected_known} == expected_known

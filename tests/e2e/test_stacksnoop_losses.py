@@ -60,7 +60,7 @@ def test_slow_reader_loses_events_and_is_told(workload):
         result = tool.end()
     assert result.lost > 0
     check_sum(result, folded_chains(result.out)[0], expected)
-    assert re.search(r"Lost \d+ hits: .*came faster than they could be printed", result.err), result.err
+    assert re.search(r"Lost \d+ hits(?: \([\d.]+%\))?: .*came faster than they could be printed", result.err), result.err
 
 
 @pytest.mark.thorough

@@ -22,7 +22,7 @@ FRAME = re.compile(r"  (\S.*| {17}\[(?:cut|unverified): .*)")  # with -v a mark 
 DELIMITER = "    --"
 PROCESS = re.compile(r"    (.+) \[(\d+)\]")
 COUNT = re.compile(r"    (\d+)")
-LOST = re.compile(r"Lost (\d+) hits?: .*")
+LOST = re.compile(r"Lost (\d+) hits?(?: \([\d.]+%\))?: .*")
 
 
 @dataclass

@@ -89,7 +89,7 @@ class Result:
     @property
     def lost(self):
         """Hits that the run says it lost, of all reports."""
-        found = re.findall(r"^(?:\w+: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
+        found = re.findall(r"^(?:\w+: )?Lost (\d+) hits?(?: \([\d.]+%\))?: ", self.out + "\n" + self.err, re.M)
         return sum(map(int, found))
 
     @property
@@ -99,7 +99,7 @@ class Result:
 
     def lost_by(self, reason):
         """Those of them that were lost by that reason."""
-        lines = re.findall(r"^(?:\w+: )?Lost \d+ hits?: (.*)$", self.out + "\n" + self.err, re.M)
+        lines = re.findall(r"^(?:\w+: )?Lost \d+ hits?(?: \([\d.]+%\))?: (.*)$", self.out + "\n" + self.err, re.M)
         return sum(int(n) for line in lines for n in re.findall(rf"(\d+) {re.escape(reason)}", line))
 
 

@@ -347,12 +347,13 @@ TEST(two_hundred_thousand_stacks_are_written)
 	assert_true(n_folded > 200000 * 20 * 5);
 }
 
-static void expect_losses(const struct profile_loss *losses, size_t n, const char *expected)
+static void expect_losses(const struct profile_loss *losses, size_t n, uint64_t hits,
+			  const char *expected)
 {
 	cleanup_strbuf struct strbuf made = {};
 
 	strbuf_puts(&made, "");
-	render_losses(losses, n, &made);
+	render_losses(losses, n, hits, &made);
 	assert_string_equal(made.text, expected);
 }
 
@@ -362,13 +363,15 @@ TEST(losses_are_named_by_reason_and_silent_when_nothing_was_lost)
 					 { "nested too deep on one CPU", 0 },
 					 { "no memory at hand", 0 } };
 
-	expect_losses(losses, 0, "");
-	expect_losses(losses, 3, "");
+	expect_losses(losses, 0, 9, "");
+	expect_losses(losses, 3, 9, "");
 	losses[1].n = 1;
-	expect_losses(losses, 3, "Lost 1 hit: 1 nested too deep on one CPU\n");
+	expect_losses(losses, 3, 100, "Lost 1 hit: 1 nested too deep on one CPU\n");
+	expect_losses(losses, 3, 49, "Lost 1 hit (2.0%): 1 nested too deep on one CPU\n");
+	expect_losses(losses, 3, 1, "Lost 1 hit (50.0%): 1 nested too deep on one CPU\n");
 	losses[0].n = 10;
 	losses[1].n = 2;
-	expect_losses(losses, 3,
+	expect_losses(losses, 3, 0,
 		      "Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU\n");
 }
 
