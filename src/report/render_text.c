@@ -85,6 +85,14 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 	writer_puts(w, ")");
 }
 
+/* Stacks rise by it (profile_choose()). */
+static uint64_t largest_amount(const struct profile *p)
+{
+	const int64_t n = p->n_stacks ? p->stacks[p->n_stacks - 1].count : p->hidden;
+
+	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+}
+
 /* The count; or the sum of values, and the count behind it. */
 static void put_text_count(struct writer *w, const struct profile *p,
 			   const struct profile_stack *stack)
@@ -96,7 +104,7 @@ static void put_text_count(struct writer *w, const struct profile *p,
 		writer_put_i64(w, stack->count);
 		return;
 	}
-	writer_put(w, text, amount_put(text, stack->count, p->values[0].unit));
+	writer_put(w, text, amount_put(text, stack->count, p->values[0].unit, largest_amount(p)));
 	writer_puts(w, " (");
 	writer_put_i64(w, stack->more[hits - 1]);
 	writer_puts(w, " hit");
@@ -134,7 +142,7 @@ static void put_left_out(struct strbuf *to, const struct profile *p)
 	if (p->is_difference) {
 		strbuf_printf(to, ", %" PRId64 " -> %" PRId64, p->hidden_before, p->hidden);
 	} else if (p->hidden) { /* else it may be unknown: profile_put_value_first() */
-		(void)amount_put(text, p->hidden, p->values[0].unit);
+		(void)amount_put(text, p->hidden, p->values[0].unit, largest_amount(p));
 		strbuf_printf(to, ", %s", text);
 		if (is_of_hits)
 			strbuf_printf(to, " hit%s", text_plural((uint64_t)p->hidden));

@@ -4,6 +4,15 @@
 
 #include "report/amount.h"
 
+static void expect_amount(int64_t amount, const char *unit, uint64_t largest, const char *is)
+{
+	char text[AMOUNT_SIZE];
+	const size_t n = amount_put(text, amount, unit, largest);
+
+	assert_string_equal(text, is);
+	assert_int_equal(n, strlen(is));
+}
+
 TEST(amounts_have_their_units)
 {
 	static const struct {
@@ -16,10 +25,10 @@ TEST(amounts_have_their_units)
 		{ 999, "nanoseconds", "999 ns" },
 		{ 1500000, "nanoseconds", "1500.000 us" },
 		{ -2500000000, "nanoseconds", "-2500.000 ms" },
-		{ 25000000000, "nanoseconds", "25.000 s" },
+		{ 25000000000, "nanoseconds", "25.000000 s" },
 		{ 7, "microseconds", "7000 ns" },
 		{ 25, "milliseconds", "25.000 ms" },
-		{ 90, "seconds", "90.000 s" },
+		{ 90, "seconds", "90.000000 s" },
 		{ INT64_MAX, "seconds", "9223372036854775807 seconds" },
 		{ 8, "sectors", "8 sectors" },
 		{ 8, "count", "8" },
@@ -30,14 +39,20 @@ TEST(amounts_have_their_units)
 		{ INT64_MIN, "abcdefghijklmnopqrstuvwx",
 		  "-9223372036854775808 abcdefghijklmnopqrstuvwx" },
 	};
-	char text[AMOUNT_SIZE];
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const size_t n = amount_put(text, rows[i].amount, rows[i].unit);
+		const int64_t n = rows[i].amount;
 
-		assert_string_equal(text, rows[i].is);
-		assert_int_equal(n, strlen(rows[i].is));
+		expect_amount(n, rows[i].unit, (uint64_t)(n < 0 ? ~n : n), rows[i].is);
 	}
+}
+
+TEST(the_largest_time_chooses_the_unit)
+{
+	expect_amount(1500, "nanoseconds", 25000000000, "0.000002 s");
+	expect_amount(1500, "nanoseconds", 10000, "1.500 us");
+	expect_amount(25, "milliseconds", 10000, "0.025000 s");
+	expect_amount(90, "seconds", INT64_MAX, "90 seconds");
 }
 
 TEST_MAIN(NULL, NULL)
