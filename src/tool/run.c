@@ -201,7 +201,8 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 	deferral_serve(r);
 	r->output.must_end = r->output.must_end || occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || r->output.must_end ||
-		   occasions & (OCCASION_TIME_IS_UP | OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
+		   occasions & (OCCASION_TIME_IS_UP | OCCASION_COMMAND_ENDED |
+				OCCASION_PROCESSES_ENDED | OCCASION_NO_READER);
 	if (*is_over)
 		return 0;
 	if (tool->on_wake)
@@ -214,7 +215,7 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 
 static int work_until_over(struct run *r, struct error *e)
 {
-	bool is_over = false;
+	bool is_over = waiter_saw_processes_end(&r->waiter);
 	int err = 0;
 
 	while (!err && !is_over)
@@ -222,10 +223,13 @@ static int work_until_over(struct run *r, struct error *e)
 	return err ? err : ending_settle(r, e);
 }
 
-static void print_command_end(struct run *r)
+static void print_ends(struct run *r)
 {
 	cleanup_strbuf struct strbuf text = {};
 
+	if (waiter_saw_processes_end(&r->waiter))
+		log_warn("%s of -p %s ended", r->opt->pids.n > 1 ? "all processes" : "the process",
+			 r->opt->pids.n > 1 ? "have" : "has");
 	if (!r->opt->command)
 		return;
 	(void)command_has_ended(&r->command);
@@ -280,7 +284,7 @@ static int finish_run(struct run *r, struct error *e)
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
 	samples_describe(r);
 	hits_describe(r);
-	print_command_end(r);
+	print_ends(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
 	waiter_release_signals(&r->waiter);
@@ -382,6 +386,7 @@ static int start_run(struct run *r, struct error *e)
 		err = ready_listen(&r->ready, &r->waiter, e);
 	if (err)
 		return err;
+	waiter_watch_processes(&r->waiter, &opt->pids);
 	seal_run(r);
 	waiter_hold_signals();
 	err = r->tool->start(r, e);

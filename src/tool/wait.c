@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -89,6 +90,32 @@ int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error 
 void waiter_leave(struct waiter *w, int fd)
 {
 	(void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* A number that is free now may have been another process's meanwhile, which then is waited for. */
+static void watch_next_process(struct waiter *w)
+{
+	struct error none;
+
+	cleanup_close_fd(&w->process);
+	for (; w->n_ended < w->pids->n; w->n_ended++) {
+		w->process = (int)syscall(SYS_pidfd_open, w->pids->numbers[w->n_ended], 0);
+		if (w->process >= 0 || errno != ESRCH)
+			break;
+	}
+	if (w->process >= 0 && waiter_watch(w, w->process, OCCASION_PROCESSES_ENDED, &none))
+		cleanup_close_fd(&w->process);
+}
+
+void waiter_watch_processes(struct waiter *w, const struct number_list *pids)
+{
+	w->pids = pids;
+	watch_next_process(w);
+}
+
+bool waiter_saw_processes_end(const struct waiter *w)
+{
+	return w->pids && w->pids->n && w->n_ended == w->pids->n;
 }
 
 static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated, unsigned occasion,
@@ -198,6 +225,12 @@ static unsigned consume_occasions(struct waiter *w, unsigned occasions)
 		(void)waiter_take_signals(w);
 	if (occasions & OCCASION_INTERVAL)
 		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | consume_interval(w);
+	if (occasions & OCCASION_PROCESSES_ENDED) {
+		w->n_ended++;
+		watch_next_process(w);
+		if (!waiter_saw_processes_end(w))
+			occasions &= ~(unsigned)OCCASION_PROCESSES_ENDED;
+	}
 	if (w->retry >= 0)
 		(void)consume_timer(w->retry);
 	if (occasions & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
@@ -238,4 +271,5 @@ void waiter_close(struct waiter *w)
 	cleanup_close_fd(&w->interval);
 	cleanup_close_fd(&w->end);
 	cleanup_close_fd(&w->retry);
+	cleanup_close_fd(&w->process);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "spec/numbers.h"
 #include "store/notices.h"
 #include "tool/command.h"
 
@@ -21,6 +22,7 @@ enum occasion {
 	OCCASION_NO_READER = 32,
 	OCCASION_PROCESSES = 64,
 	OCCASION_QUESTION = 128,
+	OCCASION_PROCESSES_ENDED = 256, /* all of -p */
 };
 
 struct waiter {
@@ -28,16 +30,19 @@ struct waiter {
 	int signals;
 	int interval;
 	int end;
-	int retry; /* polls a command without a pidfd */
+	int retry;   /* polls a command without a pidfd */
+	int process; /* pidfd of process @n_ended of @pids; -1: not known */
+	size_t n_ended;
+	const struct number_list *pids;
 	uint64_t interval_ns, duration_ns;
 	uint64_t n_intervals; /* intervals that are over */
 	const struct notices *notices;
 	struct command *command;
 };
 
-#define WAITER_NONE                                                                \
-	{                                                                          \
-		.epoll = -1, .signals = -1, .interval = -1, .end = -1, .retry = -1 \
+#define WAITER_NONE                                                                                \
+	{                                                                                          \
+		.epoll = -1, .signals = -1, .interval = -1, .end = -1, .retry = -1, .process = -1, \
 	}
 
 must_check int waiter_open(struct waiter *ret, struct error *e);
@@ -60,6 +65,15 @@ must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t dur
 /* Start the timers only. An interval that ends with the duration is OCCASION_TIME_IS_UP alone. */
 must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 				 struct error *e);
+
+/*
+ * Watch for the end of the processes @pids, which are lent, one at a time. Before Linux 5.3, and if
+ * one is no process but a thread, they do not end.
+ */
+void waiter_watch_processes(struct waiter *w, const struct number_list *pids);
+
+/* Have all of them ended? */
+bool waiter_saw_processes_end(const struct waiter *w);
 
 /* Watch @fd: @occasion occurs while it is readable. waiter_leave(): no longer. */
 must_check int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error *e);

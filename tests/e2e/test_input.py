@@ -78,13 +78,14 @@ def test_kernel_without_kprobes_says_so_and_what_works():
 
 
 @pytest.mark.parametrize("event", [GETPPID, f"{CALLS}:leaf"])
-def test_pid_that_ends_while_traced_is_no_error(workload, event):
+def test_pid_that_ends_while_traced_ends_the_run(workload, event):
     work = workload("syscalls", "getppid", 30, 0) if event == GETPPID else workload("calls", 30, 0, 0)
     with Live(["-U", "-f", "-p", work.pid, event]) as tool:
         work.run()
         work.close()
-        result = tool.end().ok()
+        result = tool.wait().ok()
     assert sum(count for _, count in read_folded(result.out)) == 30
+    assert result.err.endswith("stackcount: the process of -p has ended\n"), result
 
 
 @pytest.fixture

@@ -47,11 +47,11 @@ class Terminal:
 
 @contextmanager
 def live(folder, *args, columns=100, lines=30):
-    """stackcount --live over a workload that makes 3,000 hits by one path and 1,000 by another one."""
+    """stackcount --live over a workload that makes 3,000 hits by one path and 1,000 by another one, and a shell that stays."""
     terminal = Terminal(folder, columns, lines)
     try:
         work = f"{workload_path('syscalls')} getppid 3000 1000"
-        command = f"{STACKCOUNT} --live --unwind fp -p $! {' '.join(map(str, args))} {GETPPID}"
+        command = f"{STACKCOUNT} --live --unwind fp -p $!,$$ {' '.join(map(str, args))} {GETPPID}"
         terminal.type(f"(sleep 3; exec {work} 2) >/dev/null & {command}")
         yield terminal
         terminal.keys("C-c")

@@ -50,4 +50,42 @@ TEST(an_end_within_an_interval_is_told_by_its_own_timer)
 	assert_int_equal(count_intervals(3600000 * MS, 20 * MS, 20 * MS), 0);
 }
 
+/* A child that ends when @gate is closed. */
+static uint32_t begin_child(int gate[2])
+{
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(gate[1]);
+		_exit((int)read(gate[0], &byte, 1));
+	}
+	close(gate[0]);
+	assert_true(pid > 0);
+	return (uint32_t)pid;
+}
+
+TEST(a_run_ends_with_the_last_of_its_processes)
+{
+	int gates[2][2];
+	uint32_t numbers[] = { begin_child(gates[0]), begin_child(gates[1]) };
+	const struct number_list pids = { .numbers = numbers, .n = 2 };
+	unsigned occasions;
+	struct waiter w;
+
+	close(gates[1][1]);
+	assert_int_equal(waiter_open(&w, NULL), 0);
+	waiter_watch_processes(&w, &pids);
+	assert_int_equal(waiter_wait(&w, 0, &occasions, NULL), 0);
+	assert_int_equal(occasions, 0);
+	assert_false(waiter_saw_processes_end(&w));
+	close(gates[0][1]);
+	assert_int_equal(waiter_wait(&w, -1, &occasions, NULL), 0);
+	assert_int_equal(occasions, OCCASION_PROCESSES_ENDED);
+	assert_true(waiter_saw_processes_end(&w));
+	waiter_close(&w);
+}
+
 TEST_MAIN(NULL, NULL)
