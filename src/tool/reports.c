@@ -182,6 +182,10 @@ static void set_span(struct reports *r, struct report_output *out)
 			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
 
 	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
+	/* Readers of data would count it twice. */
+	out->shows_so_far = !r->opt->interval_ns && !r->opt->n_minus && !out->pattern &&
+			    !out->renderer->is_alone;
+	r->shows_so_far |= out->shows_so_far;
 	out->keeps = keeps_of(r->opt, out->renderer);
 	r->keeps |= out->keeps;
 }
@@ -387,19 +391,20 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 			    : render_report(r, out, p, clock, o, e);
 }
 
-static struct profile *profile_of_span(const struct report_profiles *p, enum span span)
+static struct profile *profile_of(const struct report_output *out, const struct report_profiles *p)
 {
-	return span == SPAN_INTERVAL ? p->interval : p->run;
+	if (out->span == SPAN_INTERVAL)
+		return p->interval;
+	return p->is_early && !out->shows_so_far ? NULL : p->run;
 }
 
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
 static void warn_report_losses(const struct reports *r, const struct report_profiles *profiles)
 {
 	const struct renderer *text = reports_text(r);
-	const enum span span = text                             ? r->outputs[0].span
-			       : reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL
-								: SPAN_RUN;
-	const struct profile *p = profile_of_span(profiles, span);
+	const struct profile *p = text ? profile_of(&r->outputs[0], profiles)
+				  : reports_want(r, SPAN_INTERVAL) ? profiles->interval
+								   : profiles->run;
 
 	if (p && !(text && text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
@@ -417,7 +422,7 @@ int reports_write(struct reports *r, const struct report_profiles *profiles, con
 
 	for (size_t i = 0; i < 2 * r->n; i++) {
 		struct report_output *out = &r->outputs[i % r->n];
-		struct profile *p = profile_of_span(profiles, out->span);
+		struct profile *p = profile_of(out, profiles);
 
 		if (!p || is_coarser(r, out) != (i < r->n))
 			continue;

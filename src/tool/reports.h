@@ -33,7 +33,8 @@ struct report_output {
 	const char *pattern; /* of -o, lent; NULL: standard output */
 	const struct renderer *renderer;
 	enum span span;
-	unsigned keeps; /* the flags of profile/merge.h that it shows */
+	unsigned keeps;    /* the flags of profile/merge.h that it shows */
+	bool shows_so_far; /* when the user wants it, too: the run up to then */
 	struct result_file file;
 	bool has_time; /* @pattern has '%': a file for each report */
 	char *last;    /* the name of the last one */
@@ -45,6 +46,7 @@ struct reports {
 	struct report_output outputs[MOST_OUTPUTS + 1];
 	size_t n;
 	unsigned keeps;                /* of all outputs */
+	bool shows_so_far;             /* any output does */
 	const struct changes *changes; /* of a difference, lent; NULL: none */
 };
 
@@ -82,6 +84,7 @@ bool reports_have_files(const struct reports *r);
 /* The profiles of a report: of the present interval, and of the run. NULL: none. */
 struct report_profiles {
 	struct profile *interval, *run;
+	bool is_early; /* @run is the run so far, for outputs that show it */
 };
 
 void report_profiles_fini(struct report_profiles *p);

@@ -207,7 +207,7 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 		return 0;
 	if (tool->on_wake)
 		err = tool->on_wake(r, e);
-	if (!err && occasions & OCCASION_INTERVAL && tool->on_interval)
+	if (!err && occasions & (OCCASION_INTERVAL | OCCASION_REPORT) && tool->on_interval)
 		err = tool->on_interval(r, e);
 	*is_over = r->output.must_end || r->output.has_no_reader || r->is_enough;
 	return err;

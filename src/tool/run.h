@@ -90,7 +90,7 @@ struct tool_parts {
 	 * they are made, or by on_deferred().
 	 */
 	bool (*has_printed)(const struct run *r, uint64_t until);
-	/* Report, because --interval is over. May be NULL. */
+	/* Report, because --interval is over, or the user wants it now (SIGUSR1). May be NULL. */
 	int (*on_interval)(struct run *r, struct error *e);
 	/* Stop counting. */
 	int (*stop)(struct run *r, struct error *e);

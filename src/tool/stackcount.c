@@ -86,7 +86,8 @@ static bool keeps_rows(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 
-	return r->opt->live || (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
+	return r->opt->live || t->reports.shows_so_far ||
+	       (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
 }
 
 static void add_up_losses(struct stackcount *t, const struct named_losses *losses)
@@ -126,7 +127,8 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 {
 	struct stackcount *t = r->own;
 	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
-	const bool has_run = (is_last || r->opt->live) && reports_want(&t->reports, SPAN_RUN);
+	const bool has_run = (is_last || r->opt->live || t->reports.shows_so_far) &&
+			     reports_want(&t->reports, SPAN_RUN);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
@@ -138,6 +140,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		memset(t->cuts, 0, sizeof(t->cuts)); /* the rows come again */
 	if (has_interval)
 		ret->interval = make_interval(r, rows, n);
+	ret->is_early = !is_last;
 	if (has_run)
 		ret->run = make_profile(r, rows, n, t->has_slices ? &t->slices : NULL);
 
@@ -147,14 +150,14 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		row_profile_add_losses(ret->interval, &losses, NULL);
 		set_profile_about(r, ret->interval, t->report_ns, now);
 	}
-	if (ret->run) {
+	if (has_run) {
 		row_profile_add_losses(ret->run, &losses, t->losses);
 		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
-	if (keeps_rows(r)) {
+	if (keeps_rows(r) && !is_last) {
 		store_keep(t->store);
 		return;
 	}
@@ -463,7 +466,11 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 
 	if (begin < t->live_due_ns)
 		return 0;
-	if (!r->opt->live && !reports_want(&t->reports, SPAN_INTERVAL))
+	if (!r->opt->interval_ns && !t->reports.shows_so_far) {
+		log_warn("SIGUSR1: only text and trees on standard output show the run so far");
+		return 0;
+	}
+	if (!r->opt->live && r->opt->interval_ns && !reports_want(&t->reports, SPAN_INTERVAL))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
 	if (err)

@@ -71,7 +71,14 @@ int waiter_open(struct waiter *ret, struct error *e)
 	ret->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (ret->signals < 0)
 		return error_errno(e, "make a signal descriptor");
-	return watch_descriptor(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR1);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	ret->wishes = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	const int err = waiter_watch(ret, ret->signals, OCCASION_SIGNAL, e);
+
+	return err ? err : waiter_watch(ret, ret->wishes, OCCASION_REPORT, e);
 }
 
 void waiter_hold_signals(void)
@@ -193,14 +200,19 @@ static unsigned consume_interval(struct waiter *w)
 		       : OCCASION_INTERVAL;
 }
 
-bool waiter_take_signals(struct waiter *w)
+static bool take_signals_of(int fd)
 {
 	struct signalfd_siginfo any;
 	bool was_one = false;
 
-	while (read(w->signals, &any, sizeof(any)) > 0)
+	while (read(fd, &any, sizeof(any)) > 0)
 		was_one = true;
 	return was_one;
+}
+
+bool waiter_take_signals(struct waiter *w)
+{
+	return take_signals_of(w->signals);
 }
 
 bool waiter_has_signal(const struct waiter *w)
@@ -223,6 +235,8 @@ static unsigned consume_occasions(struct waiter *w, unsigned occasions)
 {
 	if (occasions & OCCASION_SIGNAL)
 		(void)waiter_take_signals(w);
+	if (occasions & OCCASION_REPORT)
+		(void)take_signals_of(w->wishes);
 	if (occasions & OCCASION_INTERVAL)
 		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | consume_interval(w);
 	if (occasions & OCCASION_PROCESSES_ENDED) {
@@ -268,6 +282,7 @@ void waiter_close(struct waiter *w)
 {
 	cleanup_close_fd(&w->epoll);
 	cleanup_close_fd(&w->signals);
+	cleanup_close_fd(&w->wishes);
 	cleanup_close_fd(&w->interval);
 	cleanup_close_fd(&w->end);
 	cleanup_close_fd(&w->retry);

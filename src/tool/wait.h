@@ -23,11 +23,13 @@ enum occasion {
 	OCCASION_PROCESSES = 64,
 	OCCASION_QUESTION = 128,
 	OCCASION_PROCESSES_ENDED = 256, /* all of -p */
+	OCCASION_REPORT = 512,          /* SIGUSR1: the user wants a report now */
 };
 
 struct waiter {
 	int epoll;
 	int signals;
+	int wishes; /* SIGUSR1 */
 	int interval;
 	int end;
 	int retry;   /* polls a command without a pidfd */
@@ -40,11 +42,13 @@ struct waiter {
 	struct command *command;
 };
 
-#define WAITER_NONE                                                                                \
-	{                                                                                          \
-		.epoll = -1, .signals = -1, .interval = -1, .end = -1, .retry = -1, .process = -1, \
+#define WAITER_NONE                                                                               \
+	{                                                                                         \
+		.epoll = -1, .signals = -1, .wishes = -1, .interval = -1, .end = -1, .retry = -1, \
+		.process = -1,                                                                    \
 	}
 
+/* From now on, SIGUSR1 waits for waiter_wait(). Threads that begin later inherit this. */
 must_check int waiter_open(struct waiter *ret, struct error *e);
 
 /*

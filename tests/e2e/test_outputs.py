@@ -271,6 +271,20 @@ def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     assert result.out.count("\n") == 1
 
 
+@pytest.mark.parametrize("args,reports", [([], 2), (["-i", "1000"], 1), (["-f"], 0)])
+def test_a_report_in_between(workload, args, reports):
+    """SIGUSR1 ends no run. Without intervals, each report has all hits."""
+    one = workload("syscalls", "getppid", 50, 0)
+    with Live(["-p", one.pid, "-U", *args, GETPPID]) as tool:
+        one.run()
+        tool.drain()
+        tool.send(signal.SIGUSR1)
+        tool.wait_for(*(("stdout", rb"\n    50\n") if reports else ("stderr", b"SIGUSR1: only text and trees on standard output")))
+        result = tool.end().ok()
+    assert re.findall(r"^    (\d+)$", result.out, re.M) == ["50"] * reports, result
+    assert reports or sum(n for _, n in read_folded(result.out)) == 50, result
+
+
 # -- pprof, and what it keeps. --
 
 
