@@ -83,7 +83,7 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 		run_child(argv, gate_in, trouble_in);
 	}
 	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
-	return 0;
+	return ret->pidfd < 0 ? error_errno(e, "start '%s': watch it", ret->shown) : 0;
 }
 
 static int exec_failed(struct command *c, int why, struct error *e)

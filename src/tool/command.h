@@ -16,7 +16,7 @@ struct command {
 	pid_t pid;   /* 0: none */
 	int gate;    /* a byte lets it exec; closing the gate ends it */
 	int trouble; /* the child writes exec's errno; end of file: exec succeeded */
-	int pidfd;   /* readable once it has ended; -1: no pidfds (before Linux 5.3) */
+	int pidfd;   /* readable once it has ended; -1: there is none yet */
 	int status;  /* of waitpid(2) */
 	const char *name;
 	char *shown;    /* the name, escaped */

@@ -15,8 +15,6 @@
 
 #include "base/cleanup.h"
 
-#define RETRY_NS 100000000 /* ten times a second, only before Linux 5.3 */
-
 static void ending_signals(sigset_t *set)
 {
 	struct sigaction hangup;
@@ -99,25 +97,26 @@ void waiter_leave(struct waiter *w, int fd)
 	(void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* A number that is free now may have been another process's meanwhile, which then is waited for. */
-static void watch_next_process(struct waiter *w)
+/* Watch the first of @pids, from number @first on, that is there. False: none is. */
+static bool watch_process(struct waiter *w, size_t first)
 {
 	struct error none;
 
 	cleanup_close_fd(&w->process);
-	for (; w->n_ended < w->pids->n; w->n_ended++) {
+	for (w->n_ended = first; w->n_ended < w->pids->n; w->n_ended++) {
 		w->process = (int)syscall(SYS_pidfd_open, w->pids->numbers[w->n_ended], 0);
 		if (w->process >= 0 || errno != ESRCH)
 			break;
 	}
 	if (w->process >= 0 && waiter_watch(w, w->process, OCCASION_PROCESSES_ENDED, &none))
 		cleanup_close_fd(&w->process);
+	return w->n_ended < w->pids->n;
 }
 
 void waiter_watch_processes(struct waiter *w, const struct number_list *pids)
 {
 	w->pids = pids;
-	watch_next_process(w);
+	(void)watch_process(w, 0);
 }
 
 bool waiter_saw_processes_end(const struct waiter *w)
@@ -168,14 +167,11 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 {
 	int err = watch_descriptor(w, notices_fd(notices), EPOLLIN, OCCASION_NOTICE, e);
 
-	w->notices = notices;
 	w->command = command;
 	if (!err)
 		err = waiter_set_timers(w, interval_ns, duration_ns, e);
-	if (!err && command->pidfd >= 0)
-		err = watch_descriptor(w, command->pidfd, EPOLLIN, OCCASION_COMMAND_ENDED, e);
-	else if (!err && command->pid)
-		err = start_timer(w, &w->retry, RETRY_NS, true, OCCASION_COMMAND_ENDED, e);
+	if (!err && command->pid)
+		err = waiter_watch(w, command->pidfd, OCCASION_COMMAND_ENDED, e);
 	return err ? err : watch_reader(w, e);
 }
 
@@ -200,19 +196,14 @@ static unsigned consume_interval(struct waiter *w)
 		       : OCCASION_INTERVAL;
 }
 
-static bool take_signals_of(int fd)
+bool waiter_take_signals(struct waiter *w)
 {
 	struct signalfd_siginfo any;
 	bool was_one = false;
 
-	while (read(fd, &any, sizeof(any)) > 0)
+	while (read(w->signals, &any, sizeof(any)) > 0)
 		was_one = true;
 	return was_one;
-}
-
-bool waiter_take_signals(struct waiter *w)
-{
-	return take_signals_of(w->signals);
 }
 
 bool waiter_has_signal(const struct waiter *w)
@@ -233,20 +224,16 @@ bool waiter_must_end(const struct waiter *w)
 /* Consume @occasions, and return those that have really occurred. */
 static unsigned consume_occasions(struct waiter *w, unsigned occasions)
 {
+	struct signalfd_siginfo any;
+
 	if (occasions & OCCASION_SIGNAL)
 		(void)waiter_take_signals(w);
 	if (occasions & OCCASION_REPORT)
-		(void)take_signals_of(w->wishes);
+		(void)!read(w->wishes, &any, sizeof(any));
 	if (occasions & OCCASION_INTERVAL)
 		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | consume_interval(w);
-	if (occasions & OCCASION_PROCESSES_ENDED) {
-		w->n_ended++;
-		watch_next_process(w);
-		if (!waiter_saw_processes_end(w))
-			occasions &= ~(unsigned)OCCASION_PROCESSES_ENDED;
-	}
-	if (w->retry >= 0)
-		(void)consume_timer(w->retry);
+	if (occasions & OCCASION_PROCESSES_ENDED && watch_process(w, w->n_ended + 1))
+		occasions &= ~(unsigned)OCCASION_PROCESSES_ENDED;
 	if (occasions & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
 		occasions &= ~(unsigned)OCCASION_COMMAND_ENDED;
 	return occasions;
@@ -285,6 +272,5 @@ void waiter_close(struct waiter *w)
 	cleanup_close_fd(&w->wishes);
 	cleanup_close_fd(&w->interval);
 	cleanup_close_fd(&w->end);
-	cleanup_close_fd(&w->retry);
 	cleanup_close_fd(&w->process);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/wait.h - wait for the occasions of a run (enum occasion). waiter_wait() sleeps until one
- * occurs. Only a command without a pidfd (before Linux 5.3) is polled.
+ * occurs.
  */
 #pragma once
 
@@ -32,20 +32,18 @@ struct waiter {
 	int wishes; /* SIGUSR1 */
 	int interval;
 	int end;
-	int retry;   /* polls a command without a pidfd */
 	int process; /* pidfd of process @n_ended of @pids; -1: not known */
 	size_t n_ended;
 	const struct number_list *pids;
 	uint64_t interval_ns, duration_ns;
 	uint64_t n_intervals; /* intervals that are over */
-	const struct notices *notices;
 	struct command *command;
 };
 
-#define WAITER_NONE                                                                               \
-	{                                                                                         \
-		.epoll = -1, .signals = -1, .wishes = -1, .interval = -1, .end = -1, .retry = -1, \
-		.process = -1,                                                                    \
+#define WAITER_NONE                                                                  \
+	{                                                                            \
+		.epoll = -1, .signals = -1, .wishes = -1, .interval = -1, .end = -1, \
+		.process = -1,                                                       \
 	}
 
 /* From now on, SIGUSR1 waits for waiter_wait(). Threads that begin later inherit this. */
@@ -71,8 +69,8 @@ must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_
 				 struct error *e);
 
 /*
- * Watch for the end of the processes @pids, which are lent, one at a time. Before Linux 5.3, and if
- * one is no process but a thread, they do not end.
+ * Watch for the end of the processes @pids, which are lent, one at a time. Without a descriptor for
+ * one, as for a thread's number, they do not end.
  */
 void waiter_watch_processes(struct waiter *w, const struct number_list *pids);
 
