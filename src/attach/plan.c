@@ -12,76 +12,54 @@
 #include "base/array.h"
 #include "base/strbuf.h"
 
-static bool has_tracepoint_backend(const struct features *f)
+static bool has_backend(enum backend backend, const struct features *f)
 {
-	return !f->no_events;
+	switch (backend) {
+	case BACKEND_TRACEPOINT:
+	case BACKEND_PERF_EVENT:
+		return !f->no_events;
+	case BACKEND_KPROBE_MULTI:
+		return f->kprobe_multi;
+	case BACKEND_KPROBE:
+		return f->kprobe_pmu != 0 && !f->no_kprobes;
+	/*
+	 * The kernel misses a return where too many calls have not returned. Where it does not tell
+	 * how many, they would be lost silently.
+	 */
+	case BACKEND_KRETPROBE_MULTI:
+		return f->loop && f->counts_missed && has_backend(BACKEND_KPROBE_MULTI, f);
+	case BACKEND_KRETPROBE:
+		return f->loop && f->counts_missed && has_backend(BACKEND_KPROBE, f);
+	case BACKEND_UPROBE_MULTI:
+		return f->uprobe_multi;
+	case BACKEND_UPROBE_EVENT:
+		return f->uprobe_event && !f->no_events;
+	default:
+		return f->uprobe_pmu != 0 && !f->no_uprobes;
+	}
 }
 
-static bool has_kprobe_multi_backend(const struct features *f)
-{
-	return f->kprobe_multi;
-}
-
-static bool has_kprobe_backend(const struct features *f)
-{
-	return f->kprobe_pmu != 0 && !f->no_kprobes;
-}
-
-/*
- * The kernel misses a return where too many calls have not returned. Where it does not tell how
- * many, they would be lost silently.
- */
-static bool has_kretprobe_multi_backend(const struct features *f)
-{
-	return f->loop && f->counts_missed && has_kprobe_multi_backend(f);
-}
-
-static bool has_kretprobe_backend(const struct features *f)
-{
-	return f->loop && f->counts_missed && has_kprobe_backend(f);
-}
-
-static bool has_uprobe_multi_backend(const struct features *f)
-{
-	return f->uprobe_multi;
-}
-
-static bool has_uprobe_event_backend(const struct features *f)
-{
-	return f->uprobe_event && !f->no_events;
-}
-
-static bool has_uprobe_backend(const struct features *f)
-{
-	return f->uprobe_pmu != 0 && !f->no_uprobes;
-}
-
-/* Best first. The first row of the target's kind whose feature the kernel has is used. */
+/* Best first. The first row of the target's kind whose backend the kernel has is used. */
 static const struct {
 	enum target_kind kind;
 	enum backend backend;
 	enum object_program program;
-	bool (*is_had)(const struct features *f);
 } preference[] = {
-	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_tracepoint_backend },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI,
-	  has_kprobe_multi_backend },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe_backend },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
-	  has_uprobe_multi_backend },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe_backend },
-	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi_backend },
-	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
-	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
-	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT, has_tracepoint_backend },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI,
-	  has_kretprobe_multi_backend },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN, has_kretprobe_backend },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
-	  has_uprobe_multi_backend },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe_backend },
+	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE },
+	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI },
+	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT },
+	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT },
+	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -184,7 +162,7 @@ static enum backend choose_backend(enum target_kind kind, const struct features 
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
 		if (preference[i].kind == kind && !(avoid & 1u << preference[i].backend) &&
-		    preference[i].is_had(features))
+		    has_backend(preference[i].backend, features))
 			return preference[i].backend;
 	}
 	return BACKEND_N;
@@ -268,10 +246,10 @@ static void prefer_single(const struct target_list *targets, const struct featur
 	const unsigned of_user =
 		1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT | 1u << TARGET_USER_RETURN;
 
-	if (has_kprobe_backend(features) && !(avoid & 1u << BACKEND_KPROBE) &&
+	if (has_backend(BACKEND_KPROBE, features) && !(avoid & 1u << BACKEND_KPROBE) &&
 	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)
 		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
-	if (!has_uprobe_backend(features) || avoid & 1u << BACKEND_UPROBE ||
+	if (!has_backend(BACKEND_UPROBE, features) || avoid & 1u << BACKEND_UPROBE ||
 	    count_kinds(targets, of_user) > FEW_USER_PLACES)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++) {
@@ -289,7 +267,8 @@ int plan_make(const struct target_list *targets, const struct features *features
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		chosen[k] = choose_backend(k, features, avoid);
 	prefer_single(targets, features, avoid, chosen);
-	plan.has_single_uprobes = has_uprobe_backend(features) && !(avoid & 1u << BACKEND_UPROBE);
+	plan.has_single_uprobes =
+		has_backend(BACKEND_UPROBE, features) && !(avoid & 1u << BACKEND_UPROBE);
 
 	/* Refuse before anything is allocated. */
 	for (size_t i = 0; i < targets->n; i++) {
