@@ -144,33 +144,28 @@ static int explain_no_place_in_files(const struct matching *m, const struct file
 				     struct error *e)
 {
 	const struct probe_spec *spec = m->spec;
-	char hint[NEAR_HINT];
-	bool has_probes = false;
-	struct near near;
-
-	if (spec->kind != PROBE_USDT) {
-		near_init(&near, pattern_text(spec->name));
-		for (size_t i = 0; i < files->n; i++)
-			near_functions(files->paths[i], &near);
-		near_text(&near, hint, sizeof(hint));
-		return error_set(e, -ENOENT, "no function of %s matches '%s'%s", files->paths[0],
-				 spec->text, hint);
-	}
-
+	const bool is_usdt = spec->kind == PROBE_USDT;
 	cleanup_free char *wanted =
 		spec->provider
 			? xasprintf("%s:%s", pattern_text(spec->provider), pattern_text(spec->name))
 			: xstrdup(pattern_text(spec->name));
+	char hint[NEAR_HINT];
+	bool has_probes = false;
+	struct near near;
 
 	near_init(&near, wanted);
-	for (size_t i = 0; i < files->n; i++)
-		has_probes |= near_usdt(files->paths[i], spec->provider, &near);
+	for (size_t i = 0; i < files->n; i++) {
+		if (is_usdt)
+			has_probes |= near_usdt(files->paths[i], spec->provider, &near);
+		else
+			near_functions(files->paths[i], &near);
+	}
 	near_text(&near, hint, sizeof(hint));
-	if (!has_probes)
+	if (is_usdt && !has_probes)
 		return error_set(e, -ENOENT, "no USDT probe matches '%s': %s has none", spec->text,
 				 files->paths[0]);
-	return error_set(e, -ENOENT, "no USDT probe of %s matches '%s'%s", files->paths[0],
-			 spec->text, hint);
+	return error_set(e, -ENOENT, "no %s of %s matches '%s'%s",
+			 is_usdt ? "USDT probe" : "function", files->paths[0], spec->text, hint);
 }
 
 int match_user(struct matching *m, struct error *e)
