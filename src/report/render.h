@@ -28,6 +28,7 @@ struct render_style {
 	bool ascii;         /* trees: draw lines with ASCII characters */
 	bool colours;       /* trees: for a terminal */
 	const char *time;   /* -T: "HH:MM:SS", else NULL */
+	size_t most;        /* text: the most frequent stacks, with a line about the rest; 0: all */
 	double min_percent; /* trees: leave out nodes below this share of all; 0: show all */
 	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
 	 */

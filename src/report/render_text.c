@@ -130,29 +130,43 @@ static void put_text_stack(struct writer *w, struct labels *labels, const struct
 	writer_puts(w, "\n\n");
 }
 
-/* The stacks that --top and --min have removed, in this run or when the file was written. */
-static void put_left_out(struct strbuf *to, const struct profile *p)
+static void put_amount(struct strbuf *to, const struct profile *p, int64_t amount)
 {
 	const bool is_of_hits = text_is_same(p->values[0].name, "hits");
 	char text[AMOUNT_SIZE];
 
+	(void)amount_put(text, amount, p->values[0].unit, largest_amount(p));
+	strbuf_printf(to, "%s%s%s", text, is_of_hits ? " hit" : "",
+		      is_of_hits ? text_plural((uint64_t)amount) : "");
+}
+
+/* The stacks that --top and --min have removed, in this run or when the file was written. */
+static void put_left_out(struct strbuf *to, const struct profile *p)
+{
 	if (!p->n_hidden)
 		return;
 	strbuf_printf(to, "Left out %zu stack%s", p->n_hidden, text_plural(p->n_hidden));
 	if (p->is_difference) {
 		strbuf_printf(to, ", %" PRId64 " -> %" PRId64, p->hidden_before, p->hidden);
 	} else if (p->hidden) { /* else it may be unknown: profile_put_value_first() */
-		(void)amount_put(text, p->hidden, p->values[0].unit, largest_amount(p));
-		strbuf_printf(to, ", %s", text);
-		if (is_of_hits)
-			strbuf_printf(to, " hit%s", text_plural((uint64_t)p->hidden));
+		strbuf_puts(to, ", ");
+		put_amount(to, p, p->hidden);
 	}
 	strbuf_putc(to, '\n');
+}
+
+static void put_not_shown(struct strbuf *to, const struct profile *p, size_t n)
+{
+	put_amount(to, p, p->total);
+	strbuf_printf(to, " in %zu stacks; %zu stack%s not shown: --top 0 shows all\n", p->n_stacks,
+		      n, n == 1 ? " is" : "s are");
 }
 
 int render_text(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
+	const size_t n_hidden =
+		style->most && p->n_stacks > style->most ? p->n_stacks - style->most : 0;
 	cleanup_writer struct writer *w = writer_new(write, context);
 	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
@@ -163,7 +177,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		writer_puts(w, style->time);
 		writer_puts(w, "\n");
 	}
-	for (size_t i = 0; i < p->n_stacks && !w->result; i++) {
+	for (size_t i = n_hidden; i < p->n_stacks && !w->result; i++) {
 		if (style->of_profile)
 			render_profile_stack(w, &labels, &p->stacks[i], style);
 		else
@@ -175,6 +189,8 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		strbuf_putc(&scratch, '\n');
 	}
 	put_left_out(&scratch, p);
+	if (n_hidden)
+		put_not_shown(&scratch, p, n_hidden);
 	render_losses(p->losses, p->n_losses, profile_n_hits(p), &scratch);
 	if (scratch.n)
 		writer_put(w, scratch.text, scratch.n);

@@ -143,7 +143,8 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	case OPTION_EVENTS:
 		return parse_count(what, value, 1, INT64_MAX, &o->max_events, e);
 	case OPTION_TOP:
-		return parse_count(what, value, 1, INT64_MAX, &o->top, e);
+		o->has_top = true;
+		return parse_count(what, value, 0, INT64_MAX, &o->top, e);
 	case OPTION_MIN:
 		return parse_count(what, value, 1, INT64_MAX, &o->min_count, e);
 	case OPTION_DEPTH:

@@ -58,6 +58,7 @@ struct options {
 	uint64_t duration_ns; /* 0: until a signal */
 	uint64_t max_events;  /* 0: any number */
 	uint64_t min_count;
+	bool has_top;           /* @top is given */
 	uint64_t top;           /* 0: all */
 	uint64_t max_depth;     /* frames of each stack, 0: all */
 	uint64_t max_memory;    /* bytes, in the kernel and in user space */

@@ -319,6 +319,8 @@ static struct render_style style_of_reports(const struct options *opt, bool is_t
 	};
 }
 
+#define MOST_ON_TERMINAL 100 /* stacks of text */
+
 static int render_report(const struct reports *r, const struct report_output *out,
 			 struct profile *p, const char *clock, struct output *to, struct error *e)
 {
@@ -327,6 +329,8 @@ static int render_report(const struct reports *r, const struct report_output *ou
 
 	style.time = clock;
 	style.changes = r->changes;
+	if (!out->pattern && isatty(STDOUT_FILENO) && !opt->has_top && !opt->min_count)
+		style.most = MOST_ON_TERMINAL;
 	profile_choose(p, opt->min_count, (size_t)opt->top);
 	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);
 }

@@ -357,6 +357,21 @@ static void expect_losses(const struct profile_loss *losses, size_t n, uint64_t 
 	assert_string_equal(made.text, expected);
 }
 
+TEST(the_most_frequent_stacks_are_shown_with_the_sum_of_all)
+{
+	cleanup(profile_freep) struct profile *r = large_report(300, 20);
+	const struct render_style style = { .most = 100 };
+	cleanup_strbuf struct strbuf made = {};
+	size_t n = 0;
+
+	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
+	for (const char *at = made.text; (at = strstr(at, "\n\n")); at++)
+		n++;
+	assert_int_equal(n, 100);
+	assert_non_null(
+		strstr(made.text, " in 300 stacks; 200 stacks are not shown: --top 0 shows all\n"));
+}
+
 TEST(losses_are_named_by_reason_and_silent_when_nothing_was_lost)
 {
 	struct profile_loss losses[] = { { "no room for a new stack", 0 },
