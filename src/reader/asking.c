@@ -175,12 +175,10 @@ int asking_address(struct asking *a, unsigned role, uint32_t *ret_files, int32_t
 	return err;
 }
 
-void asking_note_shortage(struct asking *a, int err)
+void asking_note_shortage(const struct asking *a, int err)
 {
-	if ((err != -EMFILE && err != -ENFILE) || a->has_warned_shortage)
-		return;
-	a->has_warned_shortage = true;
-	log_warn("%s: open files: %s", a->lost, error_words(err));
+	if (err == -EMFILE || err == -ENFILE)
+		log_warn_once("%s: open files: %s", a->lost, error_words(err));
 }
 
 void asking_print_words(struct asking *a, const struct lane_event *event)

@@ -24,7 +24,7 @@ struct asking {
 	uint64_t late[ASKING_MOST_LATE]; /* places of requests whose callers gave up; 0: free */
 	struct log_few words;            /* warnings about files that were read in part */
 	const char *lost;                /* the loss: "user stacks may be cut (no unwind table)" */
-	bool has_warned_absence, has_warned_shortage;
+	bool has_warned_absence;
 	bool has_logged_layers[READER_ROLES];
 };
 
@@ -43,7 +43,7 @@ must_check int asking_address(struct asking *a, unsigned role, uint32_t *ret_fil
 			      int32_t *ret_pid, struct error *e);
 
 /* Warn once if @err of an opener says that the system has no descriptors left. */
-void asking_note_shortage(struct asking *a, int err);
+void asking_note_shortage(const struct asking *a, int err);
 
 /* Call this from client_late, with the late outcome of a request. */
 void asking_note_late(struct asking *a, const struct lane_event *event);

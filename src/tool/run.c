@@ -94,6 +94,14 @@ void run_has_mapped(struct run *r)
 	unmapped_reset(&r->unmapped);
 }
 
+void run_warn_nameless(const struct run *r)
+{
+	const char *trouble = symbolizer_kernel_trouble(r->tool->names(r));
+
+	if (trouble)
+		log_warn_once("cannot name kernel functions: %s", trouble);
+}
+
 static void read_unmapped_process(struct run *r, const struct notice *notice)
 {
 	if (!unmapped_note(&r->unmapped, notice) || !r->unwinder)

@@ -179,6 +179,9 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
  */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
+/* Warn once if kernel functions have no names. */
+void run_warn_nameless(const struct run *r);
+
 /* A process has mapped a file: ask for hits in unmapped code often again (tool/unmapped.h). */
 void run_has_mapped(struct run *r);
 

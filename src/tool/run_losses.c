@@ -61,7 +61,7 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	return ret;
 }
 
-static void describe_events(const struct run *r)
+void samples_describe(const struct run *r)
 {
 	if (!r->is_sampled)
 		return;
@@ -74,14 +74,4 @@ static void describe_events(const struct run *r)
 		log_warn("an event had a counter for %.1f%% of the time only: others hold the "
 			 "CPU's counters",
 			 100 * r->samples.least_time);
-}
-
-void samples_describe(const struct run *r)
-{
-	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
-
-	describe_events(r);
-	if (n)
-		log_debug("left out %llu of this program's own hits (--self counts them)",
-			  (unsigned long long)n);
 }

@@ -213,7 +213,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
-	const char *trouble, *clock = NULL;
+	const char *clock = NULL;
 
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
@@ -225,9 +225,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	make_counted(r, is_last, &profiles);
 	if (is_last)
 		progress_end(&t->progress);
-	trouble = symbolizer_kernel_trouble(t->symbolizer);
-	if (trouble)
-		log_warn_once("cannot name kernel functions: %s", trouble);
+	run_warn_nameless(r);
 	symbolizer_trim(t->symbolizer);
 	if (r->opt->n_minus)
 		t->result = TAKE(profiles.run);

@@ -80,7 +80,6 @@ struct stacksnoop {
 	bool is_awake;
 	bool is_filling;
 	bool was_event;
-	bool was_trouble_told;
 };
 
 /* --- templates --- */
@@ -294,15 +293,6 @@ static void warn_of_losses(void *context)
 	t->n_told = n;
 }
 
-static void stacksnoop_warn_nameless(struct stacksnoop *t)
-{
-	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
-
-	if (trouble && !t->was_trouble_told)
-		log_warn("cannot name kernel functions: %s", trouble);
-	t->was_trouble_told = t->was_trouble_told || trouble;
-}
-
 static int count_event(void *context, const struct valued_event *event, uint32_t cpu)
 {
 	uint64_t *n = context;
@@ -355,7 +345,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 		t->n_written = t->n_events;
 	else if (err == -EINTR)
 		drop_unread_events(r);
-	stacksnoop_warn_nameless(t);
+	run_warn_nameless(r);
 	warn_of_losses(r);
 	return output_explain(&r->output, err, e);
 }
