@@ -40,22 +40,16 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 	_exit(write(trouble, &why, sizeof(why)) < 0 ? 126 : 127);
 }
 
-static char *make_visible(const char *name)
-{
-	struct strbuf text = {};
-
-	strbuf_puts(&text, "");
-	escape_put(&text, name, false);
-	return text.text;
-}
-
 int command_hold(char *const *argv, bool reads_libraries, struct command *ret, struct error *e)
 {
+	struct strbuf shown = {};
 	int gate[2], trouble[2];
 	int err;
 
 	*ret = (struct command)COMMAND_NONE;
-	ret->shown = make_visible(argv[0]);
+	strbuf_puts(&shown, "");
+	escape_put(&shown, argv[0], false);
+	ret->shown = shown.text;
 	err = command_files_begin(&ret->files, argv[0], ret->shown, reads_libraries, e);
 	if (err)
 		return err;

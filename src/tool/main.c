@@ -72,29 +72,16 @@ static int run_chosen_tool(const struct options *opt, struct error *e)
  */
 #define OWN_MAPPING_BYTES (1 << 20)
 
-static void bound_heaps(void)
-{
-	(void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
-	(void)mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
-}
-
-/*
- * If our parent ignores SIGCHLD, we inherit that: the kernel reaps children unseen, and waiting for
- * one fails.
- */
-static void restore_sigchld(void)
-{
-	(void)signal(SIGCHLD, SIG_DFL);
-}
-
 int main(int argc, char **argv)
 {
 	const char *name = tool_name(tool_called(argv[0]));
 	cleanup(options_fini) struct options opt = {};
 	struct error e = {};
 
-	bound_heaps();
-	restore_sigchld();
+	(void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
+	(void)signal(SIGCHLD,
+		     SIG_DFL); /* if our parent ignores it, the kernel reaps our children */
 	log_setup(name, LOG_WARN);
 	if (!open_standard_files()) {
 		log_warn("standard output is closed");

@@ -65,16 +65,6 @@ static void send_file_name(void *context, const char *name)
 	send_message(w->channel, FILE_BEGINS, name, strnlen(name, MOST_FILE_BYTES));
 }
 
-static int match_all_specs(struct work *w, struct error *e)
-{
-	uint32_t layers;
-	int err = sandbox_enter(SANDBOX_MATCHER, &layers, e);
-
-	for (size_t i = 0; i < w->n && !err; i++)
-		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, e);
-	return err;
-}
-
 static void match_in_process(void *argument, int channel)
 {
 	struct work *w = argument;
@@ -82,11 +72,14 @@ static void match_in_process(void *argument, int channel)
 	cleanup_strbuf struct strbuf bytes = {};
 	struct result result = {};
 	struct error e = {};
+	uint32_t layers;
 
 	aside_close_others(&channel);
 	guard_begin();
 	w->channel = channel;
-	result.err = match_all_specs(w, &e);
+	result.err = sandbox_enter(SANDBOX_MATCHER, &layers, &e);
+	for (size_t i = 0; i < w->n && !result.err; i++)
+		result.err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
 	if (result.err)
 		(void)snprintf(result.text, sizeof(result.text), "%s", e.text);
 	strbuf_put(&bytes, (const char *)&result, sizeof(result));

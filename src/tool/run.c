@@ -102,14 +102,6 @@ void run_warn_nameless(const struct run *r)
 		log_warn_once("cannot name kernel functions: %s", trouble);
 }
 
-static void read_unmapped_process(struct run *r, const struct notice *notice)
-{
-	if (!unmapped_note(&r->unmapped, notice) || !r->unwinder)
-		return;
-	symbolizer_walk(r->tool->names(r), notice->tgid);
-	unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
-}
-
 static void name_process(struct symbolizer *s, const struct notice *notice)
 {
 	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
@@ -121,8 +113,10 @@ static bool handle_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
 
-	if (notice->type == NOTICE_UNMAPPED)
-		read_unmapped_process(r, notice);
+	if (notice->type == NOTICE_UNMAPPED && unmapped_note(&r->unmapped, notice) && r->unwinder) {
+		symbolizer_walk(r->tool->names(r), notice->tgid);
+		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
+	}
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {
 		/* The process may have begun this life after the last reading of records. */
 		run_follow(r, notice->time);
@@ -352,12 +346,6 @@ static int start_following(struct run *r, struct error *e)
 	return 0;
 }
 
-/* Naming may have to execute debuginfod-find. */
-static void seal_run(const struct run *r)
-{
-	privileges_seal(r->tool->names && !r->opt->no_debuginfod && debuginfod_has_servers());
-}
-
 static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -395,7 +383,8 @@ static int start_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	waiter_watch_processes(&r->waiter, &opt->pids);
-	seal_run(r);
+	/* Naming may have to execute debuginfod-find. */
+	privileges_seal(r->tool->names && !opt->no_debuginfod && debuginfod_has_servers());
 	waiter_hold_signals();
 	err = r->tool->start(r, e);
 	r->is_counting = !err;
@@ -485,11 +474,6 @@ bool run_wants_helpers(const struct run *r)
 	return r->tool->names && !r->opt->kernel_only;
 }
 
-static bool wants_tables(const struct run *r)
-{
-	return run_wants_helpers(r) && r->opt->unwind != UNWIND_FP;
-}
-
 /* Without helpers, the run still counts stacks that are walked by frame pointers. */
 static int start_helpers(struct run *r, struct error *e)
 {
@@ -526,7 +510,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err)
 		err = prepare_run(&r, e);
 	if (!err && opt->command)
-		err = command_hold(opt->command, wants_tables(&r), &r.command, e);
+		err = command_hold(opt->command, run_wants_helpers(&r) && opt->unwind != UNWIND_FP,
+				   &r.command, e);
 	limits_raise(); /* many probes need many descriptors; the command keeps the user's limit */
 	if (!err)
 		err = waiter_open(&r.waiter, e);

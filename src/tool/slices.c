@@ -41,12 +41,6 @@ static int64_t difference_of(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-static void add_row_part(struct row_part *to, const struct row_part *part)
-{
-	to->count += part->count;
-	to->sum = difference_of(to->sum, difference_of(0, part->sum));
-}
-
 static void merge_row_parts(struct slices *s)
 {
 	size_t n = 0;
@@ -54,10 +48,14 @@ static void merge_row_parts(struct slices *s)
 	if (s->n_parts)
 		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_row_parts);
 	for (size_t i = 0; i < s->n_parts; i++) {
-		if (n && compare_row_parts(&s->parts[n - 1], &s->parts[i]) == 0)
-			add_row_part(&s->parts[n - 1], &s->parts[i]);
-		else
+		struct row_part *last = n ? &s->parts[n - 1] : NULL;
+
+		if (!last || compare_row_parts(last, &s->parts[i]) != 0) {
 			s->parts[n++] = s->parts[i];
+			continue;
+		}
+		last->count += s->parts[i].count;
+		last->sum = difference_of(last->sum, difference_of(0, s->parts[i].sum));
 	}
 	s->n_parts = n;
 }
@@ -79,22 +77,12 @@ static void halve_slices(struct slices *s)
 	s->length_ns *= 2;
 }
 
-static bool are_parts_many(const struct slices *s)
-{
-	return s->n_parts * sizeof(*s->parts) > s->most_bytes;
-}
-
-static void make_room_for_slice(struct slices *s)
+void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now)
 {
 	const size_t most = s->is_growing ? MOST_SLICES : MOST_INTERVALS;
 
-	if (s->n == most || (s->n > 1 && are_parts_many(s)))
+	if (s->n == most || (s->n > 1 && s->n_parts * sizeof(*s->parts) > s->most_bytes))
 		halve_slices(s);
-}
-
-void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now)
-{
-	make_room_for_slice(s);
 
 	const uint64_t begin = s->n ? s->slices[s->n - 1].end_ns : 0;
 

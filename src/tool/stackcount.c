@@ -90,14 +90,6 @@ static bool keeps_rows(const struct run *r)
 	       (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
 }
 
-static void add_up_losses(struct stackcount *t, const struct named_losses *losses)
-{
-	for (int i = 0; i < LOSS_N; i++) {
-		t->losses[i] += losses->of[i].n;
-		t->n_losses += i < LOSS_HITS_N ? losses->of[i].n : 0;
-	}
-}
-
 static void set_profile_about(const struct run *r, struct profile *p, uint64_t begin_ns,
 			      uint64_t end_ns)
 {
@@ -154,7 +146,10 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		row_profile_add_losses(ret->run, &losses, t->losses);
 		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
-	add_up_losses(t, &losses);
+	for (int i = 0; i < LOSS_N; i++) {
+		t->losses[i] += losses.of[i].n;
+		t->n_losses += i < LOSS_HITS_N ? losses.of[i].n : 0;
+	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r) && !is_last) {

@@ -13,22 +13,17 @@ void unmapped_reset(struct unmapped *u)
 	u->pause_ns = LEAST_PAUSE_NS;
 }
 
-static bool is_first_notice(struct unmapped *u, uint32_t tgid)
-{
-	uint32_t *last = &u->passing[tgid & (PASSING_PROCESSES - 1)];
-	const bool is_first = *last != tgid;
-
-	*last = tgid;
-	return is_first;
-}
-
 bool unmapped_note(struct unmapped *u, const struct notice *notice)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (notice->is_walked) {
+		uint32_t *last = &u->passing[notice->tgid & (PASSING_PROCESSES - 1)];
+		const bool is_first = *last != notice->tgid;
+
 		u->ask_unlisted_at = now + UNLISTED_PAUSE_NS;
-		return !is_first_notice(u, notice->tgid);
+		*last = notice->tgid;
+		return !is_first;
 	}
 	u->busy_until = now + BUSY_NS;
 	u->ask_at = now + u->pause_ns;
