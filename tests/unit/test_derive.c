@@ -268,13 +268,10 @@ struct flavour {
 
 static const struct flavour flavours[] = {
 	{ "gcc", "-O0", 94 },
-	{ "gcc", "-O1 -fomit-frame-pointer", 92 },
 	{ "gcc", "-O2", 92 },
-	{ "gcc", "-O2 -fno-omit-frame-pointer -fcf-protection", 92 },
 	{ "gcc", "-O3 -fstack-clash-protection -fstack-protector-strong", 92 },
 	{ "gcc", "-Os", 92 },
 	{ "clang", "-O2", 90 },
-	{ "clang", "-O2 -fno-omit-frame-pointer", 90 },
 };
 
 #define SOURCES "unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c"

@@ -5,7 +5,6 @@
 #include "elf_files.h"
 
 #include <elf.h>
-#include <sys/auxv.h>
 
 #include "elf/debug.h"
 #include "elf/internal.h"
@@ -143,26 +142,6 @@ TEST(a_descriptor_stays_the_callers)
 	assert_null(im);
 	image_close(NULL);
 	assert_int_equal(image_open_fd(-1, "x", &im, NULL), -EBADF);
-}
-
-TEST(the_vdso_is_an_image)
-{
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
-	struct image *im = NULL;
-	struct image_symbol symbol = {};
-	const Elf64_Ehdr *header = vdso;
-	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-
-	assert_non_null(vdso);
-	assert_int_equal(image_open_memory(vdso, size, "[vdso]", &im, NULL), 0);
-	size_t n_named = 0;
-	for (uint64_t at = 0; at < size; at++)
-		n_named += image_function_at(im, at, &symbol) &&
-			   strcmp(symbol.name, "clock_gettime") == 0;
-	assert_true(n_named > 0);
-	assert_true(image_is_64_bit(im));
-	assert_true(image_bytes(im) > size);
-	image_close(im);
 }
 
 static int open_functions(void **state)
@@ -383,7 +362,7 @@ TEST(without_section_headers_symbols_are_found_as_the_linker_does)
 /* Whatever the tables say: sanitizers see a step outside. */
 TEST(hash_tables_that_make_no_sense_do_no_harm)
 {
-	static const uint8_t bytes[] = { 0, 1, 0x7f, 0x80, 0xff };
+	static const uint8_t bytes[] = { 0, 0x7f, 0xff };
 	static const char *const styles[] = { "sysv", "gnu" };
 	size_t size, n_refused = 0;
 
@@ -392,7 +371,7 @@ TEST(hash_tables_that_make_no_sense_do_no_harm)
 
 		cleanup_free uint8_t *data = without_sections("hash64", &size);
 
-		for (size_t at = sizeof(Elf64_Ehdr); at < size; at += 1 + at % 3) {
+		for (size_t at = sizeof(Elf64_Ehdr); at < size; at += 1 + at % 5) {
 			const uint8_t before = data[at];
 			struct image *im = NULL;
 			struct image_symbol s;

@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <poll.h>
-#include <sys/ptrace.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -552,7 +551,7 @@ TEST_WITH_HELPERS(what_killed_openers_had_open_does_not_add_up)
 	get(m.lane, OPENER, &hold, held, &event);
 	look.file = event.answer.n;
 	before = count_shared(m.lane);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 40; i++) {
 		(void)ask(m.lane, OPENER, HOLD_AND_DIE);
 		expect_event(LANE_FAILED);
 	}
@@ -683,48 +682,6 @@ TEST_WITH_HELPERS(a_lane_ends_with_its_helpers_and_no_others)
 	assert_int_equal(echo(m.lane, PARSER), kept);
 }
 
-struct known {
-	pid_t pids[4];
-};
-
-/* A main process that has a helper at work, one that loops, and no time for anything. */
-_Noreturn static void be_main(int to)
-{
-	struct known known;
-
-	(void)main_start(NULL);
-	known.pids[0] = m.warden.pid;
-	known.pids[1] = echo(m.lane, OPENER);
-	known.pids[2] = echo(m.lane, PARSER);
-	(void)ask(m.lane, PARSER, LOOP);
-	(void)ask(m.lane, OPENER, SLEEP);
-	known.pids[3] = getpid();
-	(void)!write(to, &known, sizeof(known));
-	for (;;)
-		(void)pause();
-}
-
-TEST(nothing_is_left_of_a_main_process_that_was_killed)
-{
-	struct known known;
-	int ends[2];
-	pid_t pid;
-
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		be_main(ends[1]);
-	assert_int_equal(read(ends[0], &known, sizeof(known)), sizeof(known));
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	wait_for_ends(known.pids, 3);
-	/* No helper has kept our end of the pipe open. */
-	(void)close(ends[1]);
-	assert_int_equal(read(ends[0], &known, 1), 0);
-	(void)close(ends[0]);
-}
-
 TEST_WITH_HELPERS(signals_that_end_a_program_are_the_main_process_s)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
@@ -736,53 +693,6 @@ TEST_WITH_HELPERS(signals_that_end_a_program_are_the_main_process_s)
 			assert_int_equal(kill(pids[i], numbers[n]), 0);
 	assert_int_equal(echo(m.lane, OPENER), pids[1]);
 	assert_int_equal(echo(m.lane, PARSER), pids[2]);
-}
-
-/*
- * A process that a debugger holds is as good as one in a file system that does not answer: killed,
- * it is not waited for before the debugger has been.
- */
-static pid_t be_stuck(struct lane *l, struct lane_event *ret)
-{
-	const pid_t pid = echo(l, PARSER);
-
-	assert_int_equal(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
-	roles[PARSER].wall_ns = SHORT_NS;
-
-	const uint32_t number = ask(l, PARSER, SLEEP);
-
-	next_event(l, ret);
-	roles[PARSER].wall_ns = LONG_NS;
-	assert_int_equal(ret->what, LANE_FAILED);
-	assert_int_equal(ret->why, LANE_STUCK);
-	assert_int_equal(ret->number, number);
-	return pid;
-}
-
-TEST_WITH_HELPERS(four_are_left_behind_and_no_fifth)
-{
-	pid_t pids[WARDEN_MOST_LEFT];
-	struct ask question = { .what = ECHO };
-	int err;
-
-	if (geteuid() != 0) /* to hold a process that is not dumpable */
-		skip();
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
-		pids[i] = be_stuck(m.lane, &event);
-	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -EAGAIN);
-	expect_event(LANE_UNABLE);
-	assert_int_equal(event.n_left, WARDEN_MOST_LEFT);
-	assert_string_equal(event.words, "too many wait for file systems that do not answer");
-	assert_int_equal(lane_ask(m.lane, PARSER, &question, NULL), -ENOTCONN);
-	/* The file systems answer. */
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
-		assert_int_equal(waitpid(pids[i], NULL, __WALL), pids[i]);
-	do {
-		(void)poll(NULL, 0, 10);
-		(void)lane_next(m.lane, &event);
-		err = lane_ask(m.lane, PARSER, &question, "");
-	} while (err == -ENOTCONN || err == -EAGAIN);
-	assert_int_equal(err, 0);
 }
 
 /* What was heard of helpers. */

@@ -321,21 +321,6 @@ TEST_WITH_FIXTURE(a_file_that_grows_too_large_is_read_in_part)
 	expect_at(f, 0x2000, now(), "a");
 }
 
-TEST_WITH_FIXTURE(a_fifo_is_refused_and_not_waited_for)
-{
-	assert_int_equal(mkfifo(f->map, 0666), 0);
-	expect_refused(f, "is not read: it is not a regular file");
-}
-
-TEST_WITH_FIXTURE(a_link_is_refused)
-{
-	cleanup_free char *target = scratch_path("target");
-
-	scratch_write("target", "1000 10 a\n");
-	assert_int_equal(symlink(target, f->map), 0);
-	expect_refused(f, "is not read: there is a symbolic link");
-}
-
 static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
 {
 	const struct mapping m = {

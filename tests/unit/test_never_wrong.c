@@ -210,16 +210,10 @@ TEST(functions_of_libraries_have_their_names_and_ends)
 	static const char *const paths[] = {
 		"/lib/x86_64-linux-gnu/libc.so.6",
 		"/lib64/ld-linux-x86-64.so.2",
-		"/lib/x86_64-linux-gnu/libm.so.6",
 		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
-		"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0",
-		"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
 		"/usr/lib/x86_64-linux-gnu/libelf.so.1",
 		"/usr/bin/perl",
 		"/bin/bash",
-		"/usr/bin/node",
-		"/usr/bin/python3",
 	};
 	size_t n_checked = 0;
 
@@ -616,7 +610,7 @@ TEST(bad_minidebuginfo_is_refused_with_the_reason)
 	assert_non_null(strstr(e.text, "is not valid xz data"));
 	assert_int_equal(open_with_data("echo text", &e), -EBADMSG);
 	assert_int_equal(open_with_data("echo text | xz", &e), -ENOEXEC);
-	assert_int_equal(open_with_data("head -c 200M /dev/zero | xz -0", &e), -E2BIG);
+	assert_int_equal(open_with_data("head -c 65M /dev/zero | xz -0", &e), -E2BIG);
 	assert_non_null(strstr(e.text, "too much memory"));
 	assert_int_equal(open_with_data("echo text | xz --lzma2=dict=512MiB", &e), -E2BIG);
 }

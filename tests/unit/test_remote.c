@@ -399,48 +399,6 @@ TEST_WITH_HELPERS(what_an_opener_died_at_is_asked_of_the_next)
 	assert_int_equal(shared->trick, NO_TRICK);
 }
 
-/* A file of @m's device is not looked at. */
-static void expect_dead(const struct mapping *m)
-{
-	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
-	struct file_state file;
-
-	assert_false(remote_state(files, (uint32_t)getpid(), m, &file));
-	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before);
-}
-
-TEST_WITH_HELPERS(nothing_more_is_opened_of_a_device_that_is_silent_twice)
-{
-	cleanup(remote_list_fini) struct remote_list list = {};
-	const struct file_state *told;
-	const struct mapping *m;
-	struct file_state file;
-
-	list_own(&list);
-	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &told);
-	/*
-	 * The second time it answers, which forgives the first. The time is that of a helper's
-	 * start, too, which is no silence of the device.
-	 */
-	for (int i = 0; i < 4; i++) {
-		roles[ROLE_OPENER].wall_ns = i == 1 ? LONG_NS : NS_PER_S;
-		trick(ROLE_OPENER, ASK_STATES, i == 1 ? NO_TRICK : HANG);
-		assert_int_equal(remote_state(files, (uint32_t)getpid(), m, &file), i == 1);
-	}
-	roles[ROLE_OPENER].wall_ns = LONG_NS;
-	trick(ROLE_OPENER, ASK_STATES, NO_TRICK);
-	expect_dead(m);
-
-	const struct mapping other = {
-		.start = 1, .end = 2, .dev = m->dev + 1, .inode = 1, .path = "/none"
-	};
-	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
-
-	assert_false(remote_state(files, (uint32_t)getpid(), &other, &file));
-	/* As mapped, by its path in the process, and here. */
-	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before + 3);
-}
-
 /* A mapping of the file at @path, which is there for as long as this program runs. */
 static struct mapping map_file(const char *path)
 {

@@ -105,19 +105,4 @@ TEST(mappings_are_found_in_their_steps)
 	}
 }
 
-/* The page of [vsyscall] is the last one of all addresses. */
-TEST(the_last_page_is_behind_all_others)
-{
-	static const uint64_t pages[] = { 0x400, 0x7ffff7fc9, 0xffffffffff600 };
-	static const uint64_t addrs[] = { 0x3ff, 0x400, 0x7ffff7fc9, 0xffffffffff600 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
-		struct search s = { 0, ARRAY_SIZE(pages) };
-
-		while (s.n)
-			search_step(&s, s.low + s.n / 2, pages[s.low + s.n / 2], addrs[i]);
-		assert_int_equal(s.low, i);
-	}
-}
-
 TEST_MAIN(NULL, NULL)

@@ -441,7 +441,7 @@ TEST_WITH_OBJECT(stacks_that_do_not_come_again_take_no_memory)
 	size_t most = 0;
 
 	start(&(const struct store_budget){ AMPLE, .user_bytes = 1ULL << 32 });
-	for (uint64_t interval = 0; interval < 300; interval++) {
+	for (uint64_t interval = 0; interval < 60; interval++) {
 		const uint64_t lasting = put_stack(1, 100);
 
 		put_row(0, lasting, 7, 0);
@@ -475,7 +475,7 @@ TEST_WITH_OBJECT(pairs_that_have_not_ended_keep_their_stacks)
 	put_row(kernel, user, 1, 0);
 	put_row(0, other, 1, 0);
 	begin_pair(7, kernel, user);
-	for (uint64_t interval = 0; interval < 100; interval++) {
+	for (uint64_t interval = 0; interval < 30; interval++) {
 		for (uint64_t i = 1; i <= 20; i++)
 			put_row(0, put_stack(3 + interval * 20 + i, 1000), 1, 0);
 		rotate();
@@ -764,7 +764,7 @@ TEST_WITH_OBJECT(rows_that_come_while_a_report_is_made_keep_their_stacks)
 	uint64_t next = 2;
 
 	start(&budget);
-	for (unsigned interval = 0; interval < 60; interval++) {
+	for (unsigned interval = 0; interval < 12; interval++) {
 		const uint64_t lasting = put_stack(1, 30);
 
 		put_row(0, lasting, 1, 0);

@@ -16,12 +16,12 @@
 #include "bpf/object.h"
 #include "bpf/tables.h"
 #include "reader/mappings.h"
-#include "reader/roles.h"
 #include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 #include "tables/table_set.h"
 #include "tables/unwinder.h"
+#include "unit/remote.h"
 
 #define N_SLABS 4
 #define N_SPACES 64
@@ -310,34 +310,6 @@ TEST_WITH_OBJECT(what_a_process_has_mapped_is_not_used_again)
 	o->told[0] = (struct told){};
 	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
 	assert_int_equal(other, list);
-}
-
-/* --- helpers: those of the product --- */
-
-static struct warden warden = WARDEN_NONE;
-static struct client *client;
-static struct devices *devices;
-static struct remote_files *files;
-
-static int start_helpers(void **state)
-{
-	if (warden_start(reader_roles, READER_ROLES, &warden, NULL))
-		return -1;
-	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
-	devices = devices_new(DEVICES_PAUSE_NS);
-	files = remote_files_new(client, devices, "tables are missing");
-	remote = remote_new(files, UINT64_MAX);
-	return 0;
-}
-
-static int end_helpers(void **state)
-{
-	remote_free(remote);
-	remote_files_free(files);
-	devices_free(devices);
-	client_free(client);
-	warden_fini(&warden);
-	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
 }
 
 /* --- the unwinder --- */
@@ -1075,4 +1047,16 @@ TEST_WITH_OBJECT(it_can_be_stopped_with_work_to_do)
 		unwinder_look(u, tgid, UNWINDER_SOMETIME);
 }
 
-TEST_MAIN(start_helpers, end_helpers)
+static int make_remote(void **state)
+{
+	remote = remote_new(helpers_files(), UINT64_MAX);
+	return 0;
+}
+
+static int free_remote(void **state)
+{
+	remote_free(remote);
+	return 0;
+}
+
+TEST_MAIN(make_remote, free_remote)

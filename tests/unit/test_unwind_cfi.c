@@ -904,37 +904,4 @@ TEST_OF_CFI(files_without_cfi_are_refused)
 	assert_null(t.entries);
 }
 
-/* Of as many entries as are moved one by one, one more, and many; equal ones by their CIEs. */
-TEST(entries_are_sorted_however_many_are_out_of_order)
-{
-	static const size_t moved[] = { 0, 1, 15, 16, 17, 200 };
-	struct cfi_fde fdes[500];
-
-	for (size_t m = 0; m < ARRAY_SIZE(moved); m++) {
-		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++) {
-			const bool is_moved = i >= ARRAY_SIZE(fdes) - moved[m];
-			const size_t number = is_moved ? i * 7919 % 500 : i;
-
-			fdes[i] = (struct cfi_fde){ .start = number,
-						    .end = number + 1,
-						    .cie = is_moved ? 0 : 1 };
-		}
-		cfi_sort(fdes, ARRAY_SIZE(fdes));
-
-		uint64_t sum = 0;
-
-		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++) {
-			assert_int_equal(fdes[i].end, fdes[i].start + 1);
-			sum += fdes[i].start;
-			if (i)
-				assert_true(fdes[i - 1].start < fdes[i].start ||
-					    (fdes[i - 1].start == fdes[i].start &&
-					     fdes[i - 1].cie <= fdes[i].cie));
-		}
-		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++)
-			sum -= i >= ARRAY_SIZE(fdes) - moved[m] ? i * 7919 % 500 : i;
-		assert_int_equal(sum, 0);
-	}
-}
-
 TEST_MAIN(NULL, NULL)
