@@ -10,33 +10,21 @@ import elf
 import pytest
 from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
 from elf import write_program
-from tool import GETPPID, PATIENCE_S, Live, Tool, scaled, workload_path
+from tool import GETPPID, PATIENCE_S, Live, Tool, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
 CALLS = workload_path("calls")
 NAMES = workload_path("names")
 USDT = workload_path("usdt")
-GETPPID_EXIT = "t:syscalls:sys_exit_getppid"
-ENTER, EXIT = "syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid"
-
-# Where there is no uprobe.multi, both are the same.
-BACKENDS = pytest.mark.parametrize(
-    "without",
-    [
-        pytest.param([], id="best"),
-        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="without uprobe.multi"),
-    ],
-)
 
 
 # --- exact counts ---
 
 
-@BACKENDS
-def test_user_functions_of_one_process_of_two(workload, without):
+def test_user_functions_of_one_process_of_two(workload):
     work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
-    with Live([*without, "-p", work.pid, f"{CALLS}:leaf", f"{CALLS}:branch_?"], program=FUNCCOUNT) as tool:
+    with Live(["-p", work.pid, f"{CALLS}:leaf", f"{CALLS}:branch_?"], program=FUNCCOUNT) as tool:
         other.run()
         work.run()
         text = parse_calls(tool.end().ok().out)
@@ -237,16 +225,6 @@ def test_10000_functions_are_one_program(tmp_path):
     assert text.counts == {elf.name(0): 3, elf.name(5_000): 2, elf.name(9_999): 1}
     assert len(re.findall(r"program on_uprobe_multi: \d+ instructions", result.err)) == 1
     assert "program on_uprobe:" not in result.err
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("path of its own")
-def test_intervals_of_user_functions_add_up(workload):
-    n = scaled(100_000)
-    work = workload("calls", n, n, n, cpus=[0, 1])
-    text = count_calls(work, "-i", "0.05", "-v", f"{CALLS}:leaf", f"{CALLS}:leaf_bare")
-    assert text.counts == {"leaf": 4 * n, "leaf_bare": 2 * n}
-    assert sum(report.total for report in text.reports) == 6 * n
 
 
 def test_patterns_are_shown_as_they_were_written():

@@ -10,7 +10,7 @@ import elf
 import pytest
 from elf import write_program
 from text import parse_text
-from tool import Live, Tool, chains, check_refused, read_folded, stackcount, trace, workload_path
+from tool import Live, chains, check_refused, read_folded, stackcount, trace, workload_path
 
 
 LIMIT = 200_000  # of places in a run
@@ -75,24 +75,6 @@ def test_refused_functions_are_told(workload):
     assert re.findall(r"refused: (\S+): ", result.err) == ["to_ss"], result
     assert "1 of 2 could not be traced" in result.err, result
     check_refused(stackcount("-D", "0.1", REFUSED), 1, "^stackcount: attach to_ss: ")
-
-
-KERNEL_BACKENDS = [
-    pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
-    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
-]
-
-
-@pytest.mark.needs("kprobes", "way to kernel functions")
-@pytest.mark.parametrize("without", KERNEL_BACKENDS)
-def test_kernel_wildcard(workload, without):
-    work = workload("syscalls", "read", 50, 0)
-    with Tool(["-U", "-f", *without, "-p", work.pid, "vfs_re*"]) as tool:
-        tool.wait_live(240)
-        expected = work.run()
-        result = tool.end(timeout_s=240).ok()
-    chain = next(iter(expected))
-    assert chains(result)[chain] == 50, result
 
 
 @pytest.mark.needs("kprobes", "way to kernel functions")

@@ -9,10 +9,12 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from calls import parse_calls
 from snoop import folded_chains
+from sums import below, read_sums
 from text import parse_text
 from tool import FUNCCOUNT, GETPPID, IN_GUEST, STACKCOUNT, STACKSNOOP, chains, check_account
 from tool import ending, read_folded, scaled, trace, workload_path
@@ -29,10 +31,12 @@ class Event:
     workload: str
     arguments: tuple  # numbers are times N
     patterns: tuple  # "PATH" is the workload's file
-    names: dict  # by innermost function of the workload: what each of its hits is counted as
+    names: dict  # by innermost function of the workload: what each of its hits is counted as; none: as itself
     backends: dict  # what to do without, the best one first
     kernel: str = None  # its innermost kernel frame
     needs: tuple = ()
+    tools: tuple = tuple(TOOLS)
+    has_others: bool = False  # hits that are not the workload's
 
 
 EVENTS = {
@@ -56,24 +60,35 @@ EVENTS = {
         "usdt", (1,), ("u:PATH:*",),
         {"fire_alpha": ("alpha:tick",), "fire_beta": ("beta:tick",), "fire_gated": ("alpha:gated",)}, USER_BACKENDS,
     ),
-    "perf event": Event("samples", (1, 0, 0, 0), ("e:page-faults:u",), {"touch": ("page-faults:u",)}, {"": ""}),
+    "perf event": Event("samples", (1, 0, 0, 0), ("e:page-faults:u",), {"touch": ("page-faults:u",)}, {"": ""}, has_others=True),
+    "kernel functions": Event(
+        "syscalls", ("read", 1, 2), ("vfs_re*",), {"hit": ("vfs_read",)},
+        {"kprobe.multi": "kprobe", "kprobe": "kprobe.multi"}, None, ("kprobes",), ("stackcount",), True,
+    ),
+    # Traced behind its first instructions. The workload ends at the first wrong result, and then says nothing.
+    "vector functions": Event(
+        "vector", (1,), ("PATH:v_*",), {}, {"best": "", "uprobe": "uprobe.multi,uprobe.event"}, tools=("stackcount",)
+    ),
 }
 NEEDS = {  # of backends
     "kprobe.multi": "kprobe.multi", "kretprobe.multi": "kprobe.multi",
     "uprobe": "uprobe.multi", "uprobe.event": "uprobe events",  # where there is no uprobe.multi, the single one is the best
 }
 # What a kernel can break: stackcount's programs by each backend, and where another tool has programs of its own.
-CORE = {"stacksnoop": ("tracepoint", "user function"), "funccount": ("kernel function",)}
+CORE = {
+    "stackcount": ("tracepoint", "kernel function", "kernel return", "user function", "perf event"),
+    "stacksnoop": ("tracepoint", "user function"), "funccount": ("kernel function", "user function"),
+}
 
 
 def rows():
     for tool in TOOLS:
         for name, event in EVENTS.items():
-            for backend in event.backends:
+            for backend in event.backends if tool in event.tools else ():
                 if (tool, backend) == ("funccount", "uprobe.event"):
                     continue  # it does not tell functions apart
                 is_best = backend == next(iter(event.backends))
-                is_core = is_best and name in CORE[tool] if tool in CORE else is_best or name not in ("USDT", "user return")
+                is_core = name in CORE[tool] and (is_best or tool == "stackcount" and backend != "uprobe")
                 marks = [pytest.mark.core if is_core else pytest.mark.needs("path of its own")]
                 marks.append(pytest.mark.needs(*event.needs, *filter(None, [NEEDS.get(backend)])))
                 yield pytest.param(tool, name, backend, marks=marks, id="-".join(filter(None, (tool, name.replace(" ", "_"), backend))))
@@ -91,8 +106,9 @@ def check_sums(result, found, made):
 def test_counts(workload, tmp_path, tool, name, backend):
     """User code is in a copy, which nobody else runs: without a filter. Elsewhere, -p is the filter."""
     event = EVENTS[name]
-    program = shutil.copy(workload_path(event.workload), tmp_path / event.workload)
-    n = scaled(500 if tool == "stacksnoop" else 2_000, least=200)
+    program = Path(shutil.copy(workload_path(event.workload), tmp_path / event.workload))
+    program.chmod(0o777 if tool == "funccount" else 0o755)  # into what others may write, another process puts the probes
+    n = scaled(500 if tool == "stacksnoop" or name == "vector functions" else 2_000, least=200)
     work = workload(program, *(n * a if isinstance(a, int) else a for a in event.arguments), cpus=[0, 1])
     options = [] if "PATH" in event.patterns[0] else ["-p", work.pid]
     if tool != "funccount":
@@ -102,16 +118,16 @@ def test_counts(workload, tmp_path, tool, name, backend):
     patterns = [pattern.replace("PATH", str(program)) for pattern in event.patterns]
     result, expected = trace(work, *options, *patterns, program=TOOLS[tool])
     made, found = Counter(), {}
-    for chain, hits in ending(expected, *event.names).items():
+    for chain, hits in (ending(expected, *event.names) if event.names else expected).items():
         function = chain.rpartition(";")[2]
-        for one in event.names[function]:
+        for one in event.names.get(function, (function,)):
             made[one if tool == "funccount" else chain] += hits
     if tool == "funccount":
         found = parse_calls(result.ok().out).counts
     else:
         found = folded_chains(result.ok().out)[0] if tool == "stacksnoop" else chains(result.ok())
     assert len(made) > 0
-    if name == "perf event":  # there are other page faults, too
+    if event.has_others:
         for one, hits in made.items():
             assert hits - result.lost <= found[one] and (tool == "funccount" or found[one] <= hits), result
         return
@@ -119,6 +135,34 @@ def test_counts(workload, tmp_path, tool, name, backend):
     if "-d" in options:
         for parts, _ in read_folded(result.out):
             assert re.fullmatch(event.kernel, parts[-1]) and parts[-2] != parts[-1] and "do_syscall_64" in parts, result
+
+
+def by_backend(name):
+    backends = EVENTS[name].backends.items()
+    rows = [pytest.param(["--without", others] if others else [], marks=pytest.mark.needs(*filter(None, [NEEDS.get(backend)])), id=backend)
+            for backend, others in backends]
+    return pytest.mark.parametrize("without", rows)
+
+
+@pytest.mark.needs("kernel returns")
+@by_backend("kernel return")
+def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without):
+    """The kernel has replaced their return addresses on the stack."""
+    work = workload("syscalls", "read", 500, 500)
+    result, _ = trace(work, "-K", "-f", *without, "-p", work.pid, "r:vfs_read", "r:ksys_read")
+    n_below = sum(count for parts, count in read_folded(result.ok().out) if list(parts[-2:]) == ["ksys_read", "vfs_read"])
+    assert n_below >= 1000, result
+    assert not re.search("trampoline|return_to_handler", result.out), result
+
+
+@pytest.mark.needs("path of its own")
+@by_backend("user function")
+def test_values_of_arguments(workload, without):
+    """In a register and on the stack. What functions pass is in test_sums.py."""
+    n = 500
+    work = workload("values", "call", n)
+    result, _ = trace(work, "-U", "--format", "json", *without, "-p", work.pid, "--sum", "arg7 + (int)arg1", f"{workload_path('values')}:many")
+    assert read_sums(result)[:2] == (below(";many", (1000 * n, n * (n - 1) + 1000 * n)), below(";many", (n, n))), result
 
 
 @pytest.mark.needs("path of its own")

@@ -14,15 +14,6 @@ pytestmark = pytest.mark.needs("uprobes")
 
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
-KERNEL_BACKENDS = pytest.mark.parametrize(
-    "without",
-    [
-        pytest.param(["--without", "kretprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kretprobe.multi"),
-        pytest.param(["--without", "kretprobe.multi"], id="kretprobe"),
-    ],
-)
-
-
 def count_command(patterns, *command, **popen):
     """{name: count} of a command's functions, and what funccount said."""
     with Tool([*patterns, "--", *command], program=FUNCCOUNT, **popen) as tool:
@@ -42,14 +33,13 @@ def counts_of(result):
 @pytest.mark.thorough
 @pytest.mark.core
 @pytest.mark.needs("path of its own")
-@pytest.mark.parametrize("without", [pytest.param([], id="best"), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"), id="single")])
-def test_returns_and_calls_of_each_kind(workload, without):
+def test_returns_and_calls_of_each_kind(workload):
     """Exceptions and longjmp() leave functions without a return."""
     n = scaled(12_000, least=120) // 120 * 120
     calls, returns = expected_counts(n)
     for prefix, expected in (("", calls), ("r:", returns)):
         work = workload("returns", n, cpus=[0, 1])
-        text = count_calls(work, *without, *(f"{prefix}{RETURNS}:{name}" for name in expected))
+        text = count_calls(work, *(f"{prefix}{RETURNS}:{name}" for name in expected))
         assert text.n_functions == len(expected)
         assert text.counts == {prefix + name: count for name, count in expected.items()}
 
@@ -193,29 +183,6 @@ def test_a_go_program_goes_on_unharmed():
 
 
 # --- kernel functions ---
-
-
-@pytest.mark.needs("kernel returns")
-def test_a_kernel_function_is_entered_and_returns_as_often(workload):
-    n = scaled(50_000)
-    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
-    counts = count_calls(work, "-p", work.pid, "ksys_read", "r:ksys_read", "r:vfs_read").counts
-    assert set(counts) == {"ksys_read", "r:ksys_read", "r:vfs_read"}, counts
-    for name, count in counts.items():
-        assert 6 * n <= count <= 6 * n + 10, (name, count)
-
-
-@pytest.mark.needs("kernel returns")
-@KERNEL_BACKENDS
-def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without):
-    """The kernel has replaced their return addresses on the stack."""
-    work = workload("syscalls", "read", 500, 500)
-    with Live(["-K", "-f", *without, "-p", work.pid, "r:vfs_read", "r:ksys_read"]) as tool:
-        work.run()
-        result = tool.end().ok()
-    n_below = sum(count for parts, count in read_folded(result.out) if list(parts[-2:]) == ["ksys_read", "vfs_read"])
-    assert n_below >= 1000, result
-    assert not re.search("trampoline|return_to_handler", result.out), result
 
 
 @pytest.mark.needs("uncounted returns")

@@ -189,23 +189,17 @@ ON_THE_STACK = {
 }
 
 
-def check_arguments(workload, n, expressions, *options):
+def check_arguments(workload, n, expressions):
     for expression, wanted in expressions.items():
         work = workload("values", "call", n)
-        sums, counts, name, expected = sums_of(work, *options, "-p", work.pid, "--sum", expression, MANY)
+        sums, counts, name, expected = sums_of(work, "-p", work.pid, "--sum", expression, MANY)
         assert name == (expression, None)
         assert sums == below(";many", wanted(n)), expression
         assert counts == {f"{chain};many": count for chain, count in expected.items()}
 
 
-@pytest.mark.parametrize("without", ["", "uprobe.multi", pytest.param("uprobe.multi,uprobe.event", marks=pytest.mark.thorough)])
-def test_arguments_of_user_functions(workload, without):
-    check_arguments(workload, 500, ARGUMENTS | ON_THE_STACK, *(["--without", without] if without else []))
-
-
-@pytest.mark.needs("path of its own")
-def test_arguments_of_user_functions_in_guests(workload):
-    check_arguments(workload, 200, {name: ARGUMENTS[name] for name in ("(int)arg1", "arg3 - 2 * arg2")} | ON_THE_STACK)
+def test_arguments_of_user_functions(workload):
+    check_arguments(workload, 500, ARGUMENTS | ON_THE_STACK)
 
 
 def test_bytes_of_malloc(workload):

@@ -6,22 +6,11 @@ import re
 from collections import Counter
 
 import pytest
-from tool import chains, ending, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import ending, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("uprobes", "path of its own")
 
 VECTOR = workload_path("vector")
-
-
-@pytest.mark.parametrize("without", [[], pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("uprobe.multi"))], ids=["best", "single"])
-def test_functions_are_counted_and_still_right_but_the_one_that_cannot_be(workload, without):
-    """Each kind of instruction by each encoding. The workload ends at the first wrong result, and then says nothing."""
-    n = scaled(1_000, least=200)
-    work = workload("vector", n, cpus=[0, 1])
-    result, expected = trace(work, "-f", *without, "-p", work.pid, f"{VECTOR}:v_*")
-    assert result.ok().lost == 0
-    assert len(expected) > 20 and chains(result) == expected, result
-    assert "2 of 26 could not be traced" in result.err
 
 
 def test_the_probe_is_behind_the_vector_instructions(workload):
