@@ -62,14 +62,6 @@ def parse_folded(text):
     return counts
 
 
-def split_parts(parts):
-    """(user, kernel) parts of a line made with -d; the process's name is in user with -P."""
-    if "-" not in parts:
-        raise FoldedError(f"no delimiter in {';'.join(parts)!r}")
-    at = parts.index("-")
-    return parts[:at], parts[at + 1 :]
-
-
 if __name__ == "__main__":
     try:
         stacks = parse_folded(sys.stdin.buffer.read())

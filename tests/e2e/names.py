@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """One program under four names: what runs each of them, and its --help."""
 
+import functools
 import re
 
 from tool import BUILD, Tool
@@ -13,6 +14,7 @@ def run(name, *args, program=None):
         return tool.wait()
 
 
+@functools.cache
 def help_of(name):
     result = run(name, "--help").ok()
     assert result.stderr == b"", result

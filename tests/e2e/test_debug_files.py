@@ -52,7 +52,8 @@ def wait_until_open(tool, name):
 
 
 # A static program cannot load elfutils' library: it runs debuginfod-find.
-asks = pytest.mark.parametrize("program", [STACKCOUNT, STATIC], ids=["library", "program"])
+asks_both = pytest.mark.parametrize("program", [STACKCOUNT, STATIC], ids=["library", "program"])
+asks = pytest.mark.parametrize("program", [pytest.param(STACKCOUNT, id="library"), pytest.param(STATIC, id="program", marks=pytest.mark.thorough)])
 
 
 def trace(work, *options, end_first=None, **popen):
@@ -182,7 +183,7 @@ def server(stripped):
     one.close()
 
 
-@asks
+@asks_both
 def test_debug_file_from_a_server(workload, stripped, server, tmp_path, program):
     found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path), program=program)
     assert expected and found == expected

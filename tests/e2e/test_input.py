@@ -451,6 +451,7 @@ def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
     assert result.status == -ends and "Tracing" not in result.out, result
 
 
+@pytest.mark.thorough  # the command is held for ten seconds
 @pytest.mark.needs("unwinding")
 def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_path):
     """By the first signal, which asks for the report. The thread that makes tables is at work yet."""

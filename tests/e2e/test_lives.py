@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -125,7 +124,7 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
         assert "exited with status 0" in stackcount("-U", GETPPID, *command, preexec_fn=few_files(need)).ok().err
 
 
-@pytest.mark.parametrize("limit", range(FEWEST + 4, FEWEST + 19, 3))
+@pytest.mark.parametrize("limit", [FEWEST + 4, FEWEST + 10, FEWEST + 16])
 def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     """It runs all the same: records of processes can be done without."""
     result = stackcount("-U", "-D", "0.1", GETPPID, preexec_fn=few_files(limit))
@@ -134,7 +133,7 @@ def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     assert all(line.startswith("stackcount: ") and "libbpf" not in line and "-24" not in line for line in lines), result
 
 
-@pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14, 16, 46)])
+@pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14)])
 def test_events_leave_descriptors_to_the_rest(limit):
     """Those that there is none for are told; the run has its timer and its report."""
     result = stackcount("-f", "-D", "0.1", "t:sched:*", preexec_fn=few_files(limit))
@@ -434,8 +433,9 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert n_said == (n_named < 40), result
 
 
-@pytest.mark.parametrize("build_id", ["none", "0x12", "0x1234", "0x12345678", "0x" + 8 * "12", "0x" + 21 * "12"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("build_id, when", [
+    ("none", "before"), ("0x12", "after"), ("0x1234", "before"), ("0x12345678", "after"), ("0x" + 8 * "12", "before"), ("0x" + 21 * "12", "after"),
+])
 def test_a_build_id_of_any_length(tmp_path, build_id, when):
     """The kernel tells those of 1 to 20 bytes."""
     program = tmp_path / f"own{os.getpid()}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The manual pages: they render without a warning and tell of every option; and make install."""
 
+import functools
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ def page(name):
     return TOP / "doc" / f"{name}.8"
 
 
+@functools.cache
 def man(name, width=80):
     """(the page as it is shown, what the formatter warned of)"""
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": str(width)}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from ladder import check_each, frames_below, frames_of, here, kept
-from tool import GETPPID, STACKSNOOP, Live, read_folded, scaled, stackcount, trace, workload_path
+from tool import GETPPID, STACKSNOOP, Live, read_folded, scaled, trace, workload_path
 from unwinding import check_whole
 
 OLDER = ("--without", "bpf_loop", "--unwind", "dwarf", "-U", "-f")

@@ -130,7 +130,7 @@ def test_questions_are_answered_under_a_flood(workload):
     """Each by one byte, though hits, programs and their mappings never stop."""
     flood = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
     try:
-        for program in (STACKCOUNT, STACKSNOOP, FUNCCOUNT):
+        for program in (STACKCOUNT, STACKSNOOP):
             with Live(["t:raw_syscalls:sys_enter"], program=program) as tool:
                 for n in (1, 3):
                     tool.parent.send(b"?" * n)

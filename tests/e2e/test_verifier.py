@@ -69,8 +69,14 @@ CALL_PAIRS = [
 ]
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("event", [*EVENTS, pytest.param(SWITCH, id="interrupts off")])
+# Emulated, a run takes 5 s. The guests of the gate have the other programs in two runs, of many kinds of events.
+LARGEST = [
+    pytest.param(*event.values, id=event.id, marks=[*event.marks, pytest.mark.core if event.id == "perf.event" else pytest.mark.needs("path of its own")])
+    for event in [*EVENTS, pytest.param(SWITCH, id="interrupts off")]
+]
+
+
+@pytest.mark.parametrize("event", LARGEST)
 def test_the_largest(event):
     check(STACKCOUNT, *event)
 
@@ -84,7 +90,7 @@ def test_the_largest_of_pairs(event):
 def many(*ways):
     """Events of several kinds in one run, as far as this kernel has them."""
     tables = ["--unwind", "auto"] if kernel.has_unwinding() else []
-    kernels = [] if kernel.has_no_kprobes() else ["vfs_read"]
+    kernels = [] if kernel.has_no_kprobes() else ["vfs_read", *RETURNS]
     users = [CALLS, USDT] if kernel.has_uprobes() else []
     return [*tables, *(word for way in ways for word in ("--without", way)), *SWITCH, *kernels, *users]
 
@@ -95,13 +101,13 @@ BUILT = [Path(STACKCOUNT), *sorted((BUILD / "roots" / "programs").glob("*"))]
 
 @pytest.mark.core
 @pytest.mark.parametrize("built", BUILT, ids=lambda path: path.name)
-@pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "uprobe.multi"], marks=machine, id="single")])
+@pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "kretprobe.multi", "uprobe.multi"], marks=multi, id="single")])
 def test_many_kinds_of_events_in_one_run(built, ways):
     check(str(built), *many(*ways))
 
 
 @pytest.mark.parametrize("event", ONCE)
-@pytest.mark.parametrize("options", [["--unwind", "auto"], ["--unwind", "fp"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["--unwind", "auto"], pytest.param(["--unwind", "fp"], marks=pytest.mark.thorough)], ids=" ".join)
 def test_of_events(event, options):
     check(STACKSNOOP, *options, *event)
 
@@ -111,6 +117,7 @@ def test_of_calls(event):
     check(FUNCCOUNT, *event)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
 def test_with_options(options):
     check(STACKCOUNT, *options, GETPPID)

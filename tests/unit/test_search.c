@@ -67,21 +67,6 @@ TEST(entries_are_found_wherever_they_lie_in_chunks)
 				   sizes[j] < 3 ? 1000 : PAGE_ADDRESSES / sizes[j]);
 }
 
-/* What is being rewritten by somebody else may say anything: the steps end all the same. */
-TEST(no_numbers_lead_outside)
-{
-	static const uint64_t odd[] = { 0, 1, 1023, 1024, UINT32_MAX / 4, UINT32_MAX };
-
-	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
-		for (size_t j = 0; j < ARRAY_SIZE(odd); j++) {
-			struct search s = { odd[i], odd[j] };
-			const uint64_t middle = search_middle_chunk(&s);
-
-			if (middle)
-				assert_in_range(middle, s.low, s.low + s.n - 1);
-		}
-}
-
 TEST(mappings_are_found_in_their_steps)
 {
 	static const uint64_t sizes[] = { 0, 1, 2, 3, 1000, MOST_MAPPINGS - 1, MOST_MAPPINGS };
