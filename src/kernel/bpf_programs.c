@@ -1,148 +1,122 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The kernel lists programs by number. For each it gives the addresses, lengths and tags of its
- * functions. Their names are in its BTF. /proc/kallsyms has the same names and addresses, but no
- * ends, and takes a thousand times as long to read.
- *
- * The kernel also gives the time when the loading of a program began. That is of no use: the last
- * program at its place was freed before the loading ended, and may have been hit meanwhile. So a
- * program's time begins with perf's record of it (kernel/ksymbols.h), else with our first look.
+ * The kernel numbers programs, and never gives a number twice. For each program it gives the
+ * addresses, lengths and tags of its functions, and the time when its loading began. Their names
+ * are in its BTF. /proc/kallsyms has the same names, but no ends, so it would name a program that
+ * has gone by its neighbour. It also takes a thousand times as long to read.
  */
 #include "kernel/bpf_programs.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
+#include <endian.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "kernel/ksymbols.h"
-#include "kernel/program_info.h"
 
-/* With more functions than this, the oldest ones that have gone are forgotten. */
-#define MOST_PAST 4096
+/* The verifier allows no more functions. */
+#define MOST_FUNCTIONS 1024
 
-struct piece {
-	uint64_t start, end;
-	uint64_t from, until;
-	uint32_t id; /* the program's */
-	bool is_seen;
-	char *name;
+struct program_info {
+	struct bpf_prog_info is;
+	uint64_t starts[MOST_FUNCTIONS];
+	uint32_t lengths[MOST_FUNCTIONS];
+	uint64_t tags[MOST_FUNCTIONS]; /* big-endian */
+	struct bpf_func_info types[MOST_FUNCTIONS];
 };
 
-struct bpf_programs {
-	struct piece *present; /* sorted by address */
-	size_t n_present, cap_present;
-	struct piece *past; /* in the order in which they were found to be gone */
-	size_t n_past, cap_past;
-	uint64_t looked; /* ns of the last look; all programs that are loaded and older are known */
-	bool has_looked, is_refused;
-	struct ksymbols *records; /* NULL: none */
-	uint64_t began;           /* ns; from here on there are answers */
-	uint32_t first_ids;       /* programs up to this number were loaded then */
-};
+void bpf_programs_init(struct bpf_programs *p)
+{
+	const uint64_t boot = clock_ns(CLOCK_BOOTTIME), now = clock_ns(CLOCK_MONOTONIC);
 
-/* --- one program --- */
+	/* If the machine sleeps later on, programs loaded after that seem to be younger. */
+	*p = (struct bpf_programs){ .asleep = boot > now ? boot - now : 0 };
+}
 
-/* Mark the pieces of program @id as present. False: there are none. */
-static bool mark_present(struct bpf_programs *p, uint32_t id, uint64_t now)
+void bpf_programs_fini(struct bpf_programs *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->functions[i].name);
+	free(p->functions);
+}
+
+/* False: it cannot be read. Functions have addresses only if this user may see them. */
+static bool read_info(int fd, struct program_info *ret)
+{
+	uint32_t size = sizeof(ret->is);
+
+	ret->is = (struct bpf_prog_info){
+		.nr_jited_ksyms = MOST_FUNCTIONS,
+		.jited_ksyms = (uintptr_t)ret->starts,
+		.nr_jited_func_lens = MOST_FUNCTIONS,
+		.jited_func_lens = (uintptr_t)ret->lengths,
+		.nr_prog_tags = MOST_FUNCTIONS,
+		.prog_tags = (uintptr_t)ret->tags,
+		.nr_func_info = MOST_FUNCTIONS,
+		.func_info = (uintptr_t)ret->types,
+		.func_info_rec_size = sizeof(ret->types[0]),
+	};
+	return bpf_obj_get_info_by_fd(fd, &ret->is, &size) == 0;
+}
+
+/* Same as bpf_get_prog_name() of the kernel. */
+static char *function_name(const struct program_info *info, const struct btf *btf, uint32_t i)
+{
+	const struct btf_type *type = NULL;
+	const char *own = i ? "F" : info->is.name;
+
+	if (btf && i < info->is.nr_func_info)
+		type = btf__type_by_id(btf, info->types[i].type_id);
+	if (type)
+		own = btf__name_by_offset(btf, type->name_off);
+	return xasprintf("bpf_prog_%016" PRIx64 "%s%s", be64toh(info->tags[i]), own[0] ? "_" : "",
+			 own);
+}
+
+/* False: program @id is not known yet. */
+static bool mark_known(struct bpf_programs *p, uint32_t id, bool is_own)
 {
 	bool is_known = false;
 
-	for (size_t i = 0; i < p->n_present; i++) {
-		struct piece *piece = &p->present[i];
-
-		if (piece->id != id)
-			continue;
-		piece->is_seen = is_known = true;
-		if (piece->until < now)
-			piece->until = now;
-	}
+	for (size_t i = 0; i < p->n; i++)
+		if (p->functions[i].id == id) {
+			p->functions[i].is_own |= is_own;
+			is_known = true;
+		}
 	return is_known;
 }
 
-/*
- * Since when @program has been there. Numbers rise, and a program has one when it has been loaded.
- * Our own are loaded before the first hit. Of another program we have seen the number, so the
- * records of the one that was at its place before have all been written.
- */
-static uint64_t first_time_of(const struct bpf_programs *p, const struct program_info *program,
-			      uint32_t i, bool is_own)
+static void add_program(struct bpf_programs *p, int fd, bool is_own)
 {
-	uint64_t since = 0;
+	cleanup_free struct program_info *info = xcalloc(1, sizeof(*info));
+	struct program_function f = { .is_own = is_own };
+	struct btf *btf;
 
-	if (is_own || program->info.id <= p->first_ids)
-		return p->began;
-	if (p->records) {
-		ksymbols_read(p->records);
-		since = ksymbols_since(p->records, program->starts[i]);
-	}
-	return since ? since : clock_ns(CLOCK_MONOTONIC);
-}
-
-static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now)
-{
-	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
-	struct program_names names;
-
-	if (!program_read(fd, program) || mark_present(p, program->info.id, now))
+	if (!read_info(fd, info) || mark_known(p, info->is.id, is_own))
 		return;
-	program_names_init(&names, program);
-	for (uint32_t i = 0; i < program_n_functions(program); i++) {
-		struct piece piece = {
-			.start = program->starts[i],
-			.end = program->starts[i] + program->lengths[i],
-			.from = first_time_of(p, program, i, is_own),
-			.until = is_own ? UINT64_MAX : now,
-			.id = program->info.id,
-			.is_seen = true,
-		};
-
-		if (!piece.start || piece.end <= piece.start)
-			continue; /* hidden from this user */
-		piece.name = program_name(program, i, &names);
-		array_push(p->present, p->n_present, p->cap_present, piece);
+	btf = info->is.btf_id ? btf__load_from_kernel_by_id(info->is.btf_id) : NULL;
+	f.id = info->is.id;
+	f.since = p->looked;
+	if (info->is.load_time > p->asleep + p->looked)
+		f.since = info->is.load_time - p->asleep;
+	for (uint32_t i = 0; i < MOST_FUNCTIONS && info->starts[i]; i++) {
+		f.start = info->starts[i];
+		f.end = f.start + info->lengths[i];
+		f.name = function_name(info, btf, i);
+		array_push(p->functions, p->n, p->capacity, f);
 	}
-	program_names_fini(&names);
+	btf__free(btf);
 }
 
-/* --- all --- */
-
-static void free_pieces(struct piece *pieces, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(pieces[i].name);
-}
-
-struct bpf_programs *bpf_programs_new(bool has_records)
-{
-	struct bpf_programs *p = xcalloc(1, sizeof(*p));
-
-	p->records = has_records ? ksymbols_open() : NULL;
-	while (has_records && program_next(&p->first_ids) == 0)
-		continue;
-	p->began = clock_ns(CLOCK_MONOTONIC);
-	return p;
-}
-
-void bpf_programs_free(struct bpf_programs *p)
-{
-	if (!p)
-		return;
-	free_pieces(p->present, p->n_present);
-	free_pieces(p->past, p->n_past);
-	free(p->present);
-	free(p->past);
-	ksymbols_free(p->records);
-	free(p);
-}
-
-/* Add the programs that this process holds. They stay, and reading them needs no permission. */
-static void read_own_programs(struct bpf_programs *p)
+/* Reading one's own programs needs no permission. */
+static void add_own_programs(struct bpf_programs *p)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -153,136 +127,76 @@ static void read_own_programs(struct bpf_programs *p)
 
 		target[n > 0 ? n : 0] = '\0';
 		if (strstr(target, "bpf-prog"))
-			add_pieces(p, atoi(entry->d_name), true, 0);
+			add_program(p, atoi(entry->d_name), true);
 	}
 	if (dir)
 		(void)closedir(dir);
 }
 
-static void forget_old_pieces(struct bpf_programs *p)
+static bool is_there(const struct program_function *f)
 {
-	const size_t n = p->n_past / 2;
+	uint32_t id;
 
-	if (p->n_past < MOST_PAST)
-		return;
-	free_pieces(p->past, n);
-	memmove(p->past, p->past + n, (p->n_past - n) * sizeof(*p->past));
-	p->n_past -= n;
+	return f->is_own || (bpf_prog_get_next_id(f->id - 1, &id) == 0 && id == f->id);
 }
 
-static void move_gone_to_past(struct bpf_programs *p)
+static void forget_gone_programs(struct bpf_programs *p)
 {
 	size_t n_kept = 0;
 
-	forget_old_pieces(p);
-	for (size_t i = 0; i < p->n_present; i++) {
-		const struct piece *piece = &p->present[i];
-
-		if (piece->is_seen || piece->until == UINT64_MAX)
-			p->present[n_kept++] = *piece;
+	for (size_t i = 0; i < p->n; i++)
+		if (is_there(&p->functions[i]))
+			p->functions[n_kept++] = p->functions[i];
 		else
-			array_push(p->past, p->n_past, p->cap_past, *piece);
-	}
-	p->n_present = n_kept;
+			free(p->functions[i].name);
+	p->n = n_kept;
 }
 
-static int compare_pieces(const void *va, const void *vb)
+static bool do_overlap(const struct program_function *a, const struct program_function *b)
 {
-	const struct piece *a = va, *b = vb;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
-
-static void read_all_programs(struct bpf_programs *p, uint64_t now)
-{
-	uint32_t id = 0;
-	int err;
-
-	while ((err = program_next(&id)) == 0) {
-		if (mark_present(p, id, now))
-			continue;
-
-		cleanup_close int fd = program_open(id);
-
-		if (fd >= 0)
-			add_pieces(p, fd, false, now);
-	}
-	p->is_refused = err == -EPERM || err == -EACCES;
+	return a->start < b->end && b->start < a->end;
 }
 
 void bpf_programs_look(struct bpf_programs *p)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const size_t n_known = p->n;
 
-	p->looked = now;
-	if (p->is_refused)
-		return;
-	for (size_t i = 0; i < p->n_present; i++)
-		p->present[i].is_seen = false;
-	if (!p->has_looked)
-		read_own_programs(p);
-	p->has_looked = true;
-	read_all_programs(p, now);
-	move_gone_to_past(p);
-	if (p->n_present)
-		qsort(p->present, p->n_present, sizeof(*p->present), compare_pieces);
-}
+	while (bpf_prog_get_next_id(p->newest, &p->newest) == 0) {
+		cleanup_close int fd = bpf_prog_get_fd_by_id(p->newest);
 
-static struct piece *find_present_piece(struct bpf_programs *p, uint64_t addr)
-{
-	size_t low = 0, high = p->n_present;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->present[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
+		if (fd >= 0)
+			add_program(p, fd, false);
 	}
-	return low > 0 && addr < p->present[low - 1].end ? &p->present[low - 1] : NULL;
+	add_own_programs(p);
+	/* In the place of a known one, it may have come at any time until now. */
+	for (size_t i = n_known; i < p->n; i++)
+		for (size_t k = 0; k < n_known; k++)
+			if (do_overlap(&p->functions[i], &p->functions[k]))
+				p->functions[i].since = clock_ns(CLOCK_MONOTONIC);
+	forget_gone_programs(p);
+	p->looked = now;
 }
 
-/* Is the program still loaded? Cheaper than a look at all, for functions that are hit often. */
-static bool is_still_loaded(struct bpf_programs *p, const struct piece *piece)
+static const struct program_function *find_program_function(const struct bpf_programs *p,
+							    uint64_t addr)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	cleanup_close int fd = program_open(piece->id);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct program_function *f = &p->functions[i];
 
-	return fd >= 0 && mark_present(p, piece->id, now);
-}
-
-static const struct piece *find_past_piece(const struct bpf_programs *p, uint64_t addr,
-					   uint64_t first, uint64_t last)
-{
-	for (size_t i = p->n_past; i-- > 0;) {
-		const struct piece *piece = &p->past[i];
-
-		if (addr >= piece->start && addr < piece->end && first >= piece->from &&
-		    last <= piece->until)
-			return piece;
+		if (addr >= f->start && addr < f->end && is_there(f))
+			return f;
 	}
 	return NULL;
 }
 
-bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
-		     struct program_symbol *ret)
+const struct program_function *bpf_programs_at(struct bpf_programs *p, uint64_t addr)
 {
-	const struct piece *piece = find_present_piece(p, addr);
+	const struct program_function *f = find_program_function(p, addr);
+	uint32_t id;
 
-	if (!p->has_looked ||
-	    (piece ? last > piece->until && !is_still_loaded(p, piece) : last > p->looked)) {
-		bpf_programs_look(p);
-		piece = find_present_piece(p, addr);
-	}
-	if (!piece || first < piece->from || last > piece->until)
-		piece = find_past_piece(p, addr, first, last);
-	if (!piece)
-		return false;
-	*ret = (struct program_symbol){ .name = piece->name,
-					.start = piece->start,
-					.size = piece->end - piece->start,
-					.from = piece->from,
-					.until = piece->until };
-	return true;
+	if (f || bpf_prog_get_next_id(p->newest, &id) != 0)
+		return f;
+	bpf_programs_look(p);
+	return find_program_function(p, addr);
 }

@@ -20,8 +20,6 @@
 #include "kernel/kernel_types.h"
 #include "kernel/private.h"
 
-#define ONLINE_CPUS "/sys/devices/system/cpu/online"
-
 static char *copy_or_null(const char *text)
 {
 	return text ? xstrdup(text) : NULL;
@@ -149,12 +147,6 @@ bool host_cpu_is_possible(uint32_t cpu)
 	bool has;
 
 	return possible_cpus(cpu, &n, &has) && has;
-}
-
-void host_list_online_cpus(char *to, size_t size)
-{
-	if (read_small(AT_FDCWD, ONLINE_CPUS, to, size) < 0)
-		to[0] = '\0';
 }
 
 /* Linux 7.2 makes such a call of a NOP of ten bytes, and moves the stack pointer before it. */

@@ -115,9 +115,6 @@ void host_pid_comm(uint32_t pid, char *to, size_t size);
 must_check int host_possible_cpus(uint32_t *ret, struct error *e);
 bool host_cpu_is_possible(uint32_t cpu);
 
-/* The CPUs that are online, as the kernel lists them: "0-3,8". "" if it does not tell. */
-void host_list_online_cpus(char *to, size_t size);
-
 /*
  * Is our PID namespace the initial one? If not, *@dev and *@ino identify it for
  * bpf_get_ns_current_pid_tgid().

@@ -3,9 +3,19 @@
 
 #include <string.h>
 
-#include "kernel/perf_ring.h"
-
 #define NONE UINT64_MAX
+
+/* Copy @n bytes from position @at on. They may go round the ring's end. */
+static void copy_from_ring(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
+{
+	const struct perf_event_mmap_page *page = ring->page;
+	const uint8_t *data = (const uint8_t *)page + page->data_offset;
+	const uint64_t begin = at & (page->data_size - 1);
+	const size_t first = n <= page->data_size - begin ? n : page->data_size - begin;
+
+	memcpy(to, data + begin, first);
+	memcpy((uint8_t *)to + first, data, n - first);
+}
 
 /* The size of the record at the tail; if none can be there, the number of the bytes left. */
 static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
@@ -16,7 +26,7 @@ static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
 	*is_record = false;
 	if (left < sizeof(header) + sizeof(struct record_trailer))
 		return left;
-	perf_ring_copy(ring->page, ring->tail, &header, sizeof(header));
+	copy_from_ring(ring, ring->tail, &header, sizeof(header));
 	*is_record = header.size >= sizeof(header) + sizeof(struct record_trailer) &&
 		     header.size % 8 == 0 && header.size <= left;
 	return *is_record ? header.size : left;
@@ -36,7 +46,7 @@ static void find_next_record(struct sideband_ring *ring)
 	ring->next = ring->last;
 	if (!is_record)
 		return;
-	perf_ring_copy(ring->page, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
+	copy_from_ring(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
 	ring->next = trailer.time < NONE ? trailer.time : NONE - 1;
 }
 
@@ -83,7 +93,7 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 	uint64_t size = record_size(ring, &is_record);
 
 	if (is_record) {
-		perf_ring_copy(ring->page, ring->tail, buffer, size);
+		copy_from_ring(ring, ring->tail, buffer, size);
 		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
 	}
 	pass_record(ring, size);

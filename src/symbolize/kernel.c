@@ -4,9 +4,8 @@
  *
  *	the kernel itself     kallsyms   always
  *	a module              kallsyms   always; in another's place: since we saw it first
- *	a BPF program         bpf(2)     from perf's record of it, else our first look that found
- *	                                 it, to the last one
- *	a trampoline of BPF   kallsyms   since our first look; before, a program may have been there
+ *	a BPF program         bpf(2)     from the beginning of its loading on, while it is loaded
+ *	a trampoline of BPF   kallsyms   since our first reading, if that has it, too
  *	one of ftrace         kallsyms   always; its pages are its own
  *
  * An address without a certain name has none.
@@ -17,9 +16,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 
 #define SYMBOLS "/proc/kallsyms"
@@ -32,10 +29,10 @@
 #define MODULE_NS NS_PER_S
 #define NAMELESS_NS 10000000
 
-void kernel_names_init(struct kernel_names *k, struct host *host, bool has_stacks)
+void kernel_names_init(struct kernel_names *k, struct host *host)
 {
 	*k = (struct kernel_names){ .host = host };
-	k->programs = bpf_programs_new(has_stacks);
+	bpf_programs_init(&k->programs);
 	modules_look(&k->modules, MODULES);
 }
 
@@ -43,8 +40,7 @@ void kernel_names_fini(struct kernel_names *k)
 {
 	kallsyms_free(k->own);
 	modules_fini(&k->modules);
-	bpf_programs_free(k->programs);
-	free(k->trampolines);
+	bpf_programs_fini(&k->programs);
 	free(k->trouble);
 	*k = (struct kernel_names){};
 }
@@ -70,40 +66,14 @@ static bool is_bpf_program_symbol(const struct kernel_symbol *symbol)
 	return is_of_bpf(symbol) && strncmp(symbol->name, "bpf_prog_", 9) == 0;
 }
 
-/* When we saw this trampoline first; 0: never. */
-static uint64_t seen_since(const struct kernel_names *k, const struct kernel_symbol *symbol)
+/* Before the first reading, or if that has another symbol, a program may have been there. */
+static uint64_t trampoline_since(const struct kernel_names *k, const struct kernel_symbol *symbol)
 {
-	const uint64_t name = hash_bytes(symbol->name, strlen(symbol->name));
+	struct kernel_symbol first;
 
-	for (size_t i = 0; i < k->n_trampolines; i++)
-		if (k->trampolines[i].addr == symbol->addr && k->trampolines[i].name == name)
-			return k->trampolines[i].since;
-	return 0;
-}
-
-static void note_trampolines(struct kernel_names *k)
-{
-	struct trampoline *list = NULL;
-	size_t n = 0, capacity = 0;
-	struct kernel_symbol symbol;
-
-	for (size_t i = 0; i < kallsyms_n(k->symbols); i++) {
-		kallsyms_nth(k->symbols, i, &symbol);
-		if (!is_of_bpf(&symbol) || is_bpf_program_symbol(&symbol))
-			continue;
-
-		const uint64_t since = seen_since(k, &symbol);
-		const struct trampoline one = {
-			.addr = symbol.addr,
-			.name = hash_bytes(symbol.name, strlen(symbol.name)),
-			.since = since ? since : kallsyms_read_at(k->symbols),
-		};
-
-		array_push(list, n, capacity, one);
-	}
-	free(k->trampolines);
-	k->trampolines = list;
-	k->n_trampolines = n;
+	return kallsyms_at(k->first, symbol->addr, &first) && strcmp(first.name, symbol->name) == 0
+		       ? kallsyms_read_at(k->first)
+		       : UINT64_MAX;
 }
 
 static void read_kernel_names_first(struct kernel_names *k)
@@ -111,17 +81,15 @@ static void read_kernel_names_first(struct kernel_names *k)
 	struct error e;
 
 	k->is_read = true;
-	bpf_programs_look(k->programs); /* some end while we read symbols */
-	if (host_kallsyms(k->host, &k->symbols, &e) == 0) {
-		note_trampolines(k);
-		return;
-	}
-	k->symbols = NULL;
-	k->trouble = xstrdup(e.text);
+	bpf_programs_look(&k->programs); /* some end while we read symbols */
+	if (host_kallsyms(k->host, &k->first, &e) == 0)
+		k->symbols = k->first;
+	else
+		k->trouble = xstrdup(e.text);
 }
 
 /* The host's table stays: others borrow names from it. */
-static bool read_kernel_names_again(struct kernel_names *k)
+static void read_kernel_names_again(struct kernel_names *k)
 {
 	struct kallsyms *fresh = NULL;
 	struct error e;
@@ -129,92 +97,76 @@ static bool read_kernel_names_again(struct kernel_names *k)
 	k->is_reread = true;
 	if (kallsyms_read(SYMBOLS, MODULES, &fresh, &e) != 0) {
 		log_debug("names of newly loaded modules are missing: %s", e.text);
-		return false;
+		return;
 	}
 	kallsyms_free(k->own);
 	k->own = fresh;
 	k->symbols = fresh;
-	note_trampolines(k);
-	return true;
 }
 
-bool kernel_names_update(struct kernel_names *k)
+void kernel_names_update(struct kernel_names *k)
 {
-	bool is_first = !k->is_read;
-
 	if (k->is_checked)
-		return false;
+		return;
 	k->is_checked = true;
 	modules_look(&k->modules, MODULES);
-	if (is_first)
+	if (!k->is_read)
 		read_kernel_names_first(k);
 	if (k->symbols && k->modules.now != kallsyms_modules(k->symbols))
-		return read_kernel_names_again(k) || is_first;
-	return is_first;
+		read_kernel_names_again(k);
 }
 
-static void set_program(const struct program_symbol *program, struct kernel_answer *ret)
-{
-	ret->is_found = true;
-	ret->symbol = (struct kernel_symbol){ .name = program->name,
-					      .module = "bpf",
-					      .addr = program->start,
-					      .size = program->size };
-	ret->is_lasting = program->until == UINT64_MAX;
-	ret->from = program->from;
-	ret->until = program->until;
-}
-
-static bool find_bpf_program(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+/* False: no program is there now. */
+static bool find_bpf_program(struct kernel_names *k, uint64_t addr, uint64_t time,
 			     struct kernel_answer *ret)
 {
-	struct program_symbol program;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const struct program_function *f = bpf_programs_at(&k->programs, addr);
 
-	if (!bpf_programs_at(k->programs, addr, when->first, when->last, &program))
-		return false;
-	set_program(&program, ret);
+	if (!f || time < f->since)
+		return f;
+	*ret = (struct kernel_answer){ .is_found = true,
+				       .symbol = { .name = f->name,
+						   .module = "bpf",
+						   .addr = f->start,
+						   .size = f->end - f->start },
+				       .is_lasting = f->is_own,
+				       .from = f->since,
+				       .until = now };
 	return true;
 }
 
-/* Find the present symbol at @addr in kallsyms. Was it there then? */
-static void find_kallsyms_symbol(struct kernel_names *k, uint64_t addr,
-				 const struct kernel_time *when, struct kernel_answer *ret)
+/* Was ret->symbol of kallsyms there then? */
+static void judge_symbol(const struct kernel_names *k, uint64_t time, struct kernel_answer *ret)
 {
+	const struct kernel_symbol *symbol = &ret->symbol;
 	uint64_t since = 0;
 
-	if (!kallsyms_at(k->symbols, addr, &ret->symbol) || is_bpf_program_symbol(&ret->symbol))
-		return;
-	if (is_of_bpf(&ret->symbol))
-		since = seen_since(k, &ret->symbol);
-	else if (!is_of_ftrace(&ret->symbol))
-		since = modules_since(&k->modules, ret->symbol.module);
-	ret->is_lasting = is_of_ftrace(&ret->symbol);
-	ret->is_found = when->first >= since;
+	ret->is_lasting = !symbol->module || is_of_ftrace(symbol);
+	if (is_of_bpf(symbol))
+		since = is_bpf_program_symbol(symbol) ? UINT64_MAX : trampoline_since(k, symbol);
+	else if (!ret->is_lasting)
+		since = modules_since(&k->modules, symbol->module);
+	ret->is_found = time >= since;
 	ret->from = ret->is_found ? since : 0;
-	ret->until = ret->is_found ? when->last + MODULE_NS : when->last;
+	ret->until = ret->is_found ? time + MODULE_NS : time;
 }
 
-static bool is_of_kernel(const struct kernel_names *k, uint64_t addr, struct kernel_symbol *ret)
-{
-	return kallsyms_at(k->symbols, addr, ret) && !ret->module;
-}
-
-void kernel_names_at(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+void kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time,
 		     struct kernel_answer *ret)
 {
-	*ret = (struct kernel_answer){ .until = when->last + NAMELESS_NS };
+	bool is_listed;
+
+	*ret = (struct kernel_answer){ .until = time + NAMELESS_NS };
 	if (!k->symbols)
 		return;
-	if (is_of_kernel(k, addr, &ret->symbol)) {
-		ret->is_found = ret->is_lasting = true;
+	is_listed = kallsyms_at(k->symbols, addr, &ret->symbol);
+	if ((!is_listed || ret->symbol.module) && find_bpf_program(k, addr, time, ret))
 		return;
+	if (!is_listed && !k->is_reread) {
+		read_kernel_names_again(k);
+		is_listed = kallsyms_at(k->symbols, addr, &ret->symbol);
 	}
-	if (find_bpf_program(k, addr, when, ret))
-		return;
-	find_kallsyms_symbol(k, addr, when, ret);
-	if (ret->is_found || k->is_reread)
-		return;
-	ret->is_changed = read_kernel_names_again(k);
-	if (ret->is_changed)
-		find_kallsyms_symbol(k, addr, when, ret);
+	if (is_listed)
+		judge_symbol(k, time, ret);
 }

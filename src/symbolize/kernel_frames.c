@@ -6,12 +6,6 @@
 #include "symbolize/place.h"
 #include "symbolize/state.h"
 
-static void forget_kernel_answers(struct symbolizer *s)
-{
-	u64_map_clear(&s->kernel_seen[0]);
-	u64_map_clear(&s->kernel_seen[1]);
-}
-
 /* Of BPF programs, only ours trace here, and only ours have lasting names. Others may be traced. */
 static bool is_machinery(const struct kernel_answer *answer)
 {
@@ -71,22 +65,15 @@ static void narrow_validity(struct kernel_validity *v, const struct kernel_answe
 uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 {
 	struct u64_map *seen = &s->kernel_seen[pc->is_exact];
-	const struct kernel_time when = { pc->first, pc->last };
-	struct kernel_answer answer;
-
-	if (kernel_names_update(&s->kernel))
-		forget_kernel_answers(s);
-
 	const uint32_t *known = u64_map_get(seen, pc->addr);
+	struct kernel_answer answer;
+	uint32_t number;
 
+	kernel_names_update(&s->kernel);
 	if (known)
 		return *known;
-	kernel_names_at(&s->kernel, place_look_up_at(pc->addr, pc->is_exact), &when, &answer);
-	if (answer.is_changed)
-		forget_kernel_answers(s);
-
-	uint32_t number = kernel_frame(s, pc->addr, &answer);
-
+	kernel_names_at(&s->kernel, place_look_up_at(pc->addr, pc->is_exact), pc->time, &answer);
+	number = kernel_frame(s, pc->addr, &answer);
 	if (answer.is_lasting)
 		*u64_map_put(seen, pc->addr, number, NULL) = number;
 	else

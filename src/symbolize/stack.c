@@ -105,7 +105,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			   uint32_t frames[STACK_WORDS])
 {
 	const uint64_t *words = stack->words;
-	struct kernel_pc pc = { .first = stack->time, .last = stack->last };
+	struct kernel_pc pc = { .time = stack->time };
 	const uint64_t mark = mark_of_stack(stack);
 	const uint32_t n = (uint32_t)stack->n - !!mark;
 

@@ -15,7 +15,6 @@ struct raw_stack {
 	uint32_t flags;        /* KEY_*: the kind of its first address */
 	uint32_t tgid;         /* a user stack's process */
 	uint64_t time;         /* of the first hit, ns of CLOCK_MONOTONIC */
-	uint64_t last;         /* of the last hit, or later */
 	const uint32_t *nodes; /* of each word: see symbolizer_begin_tree(). NULL: none */
 };
 

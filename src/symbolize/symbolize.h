@@ -34,7 +34,6 @@ struct symbolizer_options {
 	bool places;        /* the report shows addresses of nameless code, even in no file */
 	bool raw_names;     /* names as in the symbol table, not demangled */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
-	bool no_kernel;     /* there are no kernel stacks */
 	bool no_names;      /* no names of user code in files; kernel and JIT code have them */
 	size_t max_roots;   /* bound of open root directories; 0: no bound of its own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
@@ -125,8 +124,8 @@ uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time
 /* An address in the kernel, from a stack. */
 struct kernel_pc {
 	uint64_t addr;
-	uint64_t first, last; /* times of its hits; ns of CLOCK_MONOTONIC, not later than now */
-	bool is_exact;        /* not a return address */
+	uint64_t time; /* of its first hit, ns of CLOCK_MONOTONIC */
+	bool is_exact; /* not a return address */
 };
 
 /*

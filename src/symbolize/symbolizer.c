@@ -22,7 +22,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->options = *options;
 	s->strings = strtab_new();
 	s->process_strings = strtab_new();
-	kernel_names_init(&s->kernel, host, !options->no_kernel);
+	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
 	s->images = images_new(options->files);
 

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
@@ -17,14 +16,11 @@
 struct named_rows {
 	const struct row_profile *of;
 	struct profile_builder *builder;
-	uint64_t now; /* ns of CLOCK_MONOTONIC: later than all rows */
 };
 
-static struct raw_stack user_stack_of(const struct store_row *row, const struct named_rows *of)
+static struct raw_stack user_stack_of(const struct store_row *row)
 {
-	return (struct raw_stack){
-		.flags = row->flags, .tgid = row->tgid, .time = row->first, .last = of->now
-	};
+	return (struct raw_stack){ .flags = row->flags, .tgid = row->tgid, .time = row->first };
 }
 
 /*
@@ -35,7 +31,7 @@ static void want_names(const struct store_row *row, const struct named_rows *of)
 {
 	struct symbolizer *s = of->of->symbolizer;
 	const struct tree *tree = store_tree(of->of->store);
-	const struct raw_stack stack = user_stack_of(row, of);
+	const struct raw_stack stack = user_stack_of(row);
 	uint32_t node = row->user_stack;
 	struct user_pc pc;
 	uint64_t word;
@@ -61,7 +57,7 @@ static uint32_t name_row(const struct store_row *row, const struct named_rows *o
 	struct profile_stack stack = { .count = t->sum ? row->sum : hits,
 				       .more = t->sum ? &hits : NULL,
 				       .frames = frames };
-	struct raw_stack raw = user_stack_of(row, of);
+	struct raw_stack raw = user_stack_of(row);
 	uint64_t words[STACK_WORDS], cut;
 	bool is_whole;
 
@@ -106,7 +102,6 @@ static size_t name_some_rows(const struct store_row *rows, size_t n, struct name
 	const struct row_profile *t = named->of;
 	size_t n_named = 0;
 
-	named->now = clock_ns(CLOCK_MONOTONIC);
 	symbolizer_defer(t->symbolizer);
 	for (; n_named < n && symbolizer_n_put_off(t->symbolizer) < NAMES_AT_ONCE; n_named++) {
 		want_names(&rows[n_named], named);

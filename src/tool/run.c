@@ -455,7 +455,6 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.raw_names = r->opt->no_demangle,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,
-		.no_kernel = r->opt->user_only,
 		.no_names = r->opt->no_names,
 		.helper = &object_state(r->object)->helper_tgid,
 		.serve = run_serve,

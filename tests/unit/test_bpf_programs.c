@@ -5,8 +5,12 @@
 #include "scratch.h"
 
 #include <linux/bpf.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "kernel/bpf_programs.h"
 #include "kernel/modules.h"
@@ -103,103 +107,87 @@ static uint64_t address_of(const char *name, char whole[128])
 	return found;
 }
 
-/* Is the program at @addr from @first to @last the one that has the name @whole? Others may lie
- * beside it, or come after it. */
-static bool is_there(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
-		     const char *whole)
+/* Is the program at @addr the one that has the name @whole? Others may lie beside it. */
+static bool is_there(struct bpf_programs *p, uint64_t addr, const char *whole)
 {
-	struct program_symbol s;
+	const struct program_function *f = bpf_programs_at(p, addr);
 
-	return bpf_programs_at(p, addr, first, last, &s) && strcmp(s.name, whole) == 0;
+	return f && strcmp(f->name, whole) == 0;
 }
 
-/* The kernel's number of program @fd. */
-static uint32_t number_of(int fd)
+TEST(a_program_of_this_process_has_its_name_at_any_time)
 {
-	cleanup_free char *path = xasprintf("/proc/self/fdinfo/%d", fd);
-	cleanup_fclose FILE *f = fopen(path, "re");
-	unsigned number = 0;
-	char line[256];
-
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "prog_id: %u", &number) != 1)
-		;
-	assert_true(number > 0);
-	return number;
-}
-
-/* Other programs that come and go may hide one from a reader of kallsyms. */
-static bool has_gone(uint32_t number)
-{
-	union bpf_attr attr = { .prog_id = number };
-	const long fd = syscall(SYS_bpf, BPF_PROG_GET_FD_BY_ID, &attr, sizeof(attr));
-
-	if (fd >= 0)
-		close((int)fd);
-	return fd < 0;
-}
-
-TEST(a_program_has_its_name_for_as_long_as_it_was_there)
-{
-	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	struct bpf_programs *p = bpf_programs_new(true);
-	struct program_symbol s;
+	cleanup(bpf_programs_fini) struct bpf_programs p;
+	const struct program_function *f;
 	char whole[128];
-	const int fd = load("unit_first");
-	const uint64_t loaded = clock_ns(CLOCK_MONOTONIC);
+	cleanup_close int fd = load("unit_first");
 	const uint64_t addr = fd >= 0 ? address_of("_unit_first", whole) : 0;
 
-	if (!addr) { /* no right to load one, or to see where it is */
-		bpf_programs_free(p);
+	bpf_programs_init(&p);
+	if (!addr) /* no right to load one, or to see where it is */
 		skip();
-	}
-	assert_true(bpf_programs_at(p, addr, loaded, loaded, &s));
-	assert_string_equal(s.name, whole);
-	assert_int_equal(s.start, addr);
-	assert_true(s.size > 0 && s.from >= before && s.from <= loaded);
-	assert_int_equal(s.until, UINT64_MAX); /* it is our own */
-	assert_true(bpf_programs_at(p, addr + s.size - 1, loaded, loaded, &s));
-	assert_false(is_there(p, addr + s.size, loaded, loaded, whole));
-	assert_false(is_there(p, addr - 1, loaded, loaded, whole));
-	assert_false(is_there(p, addr, before, loaded, whole));
-	(void)close(fd);
-	bpf_programs_free(p);
+	bpf_programs_look(&p);
+	f = bpf_programs_at(&p, addr);
+	assert_non_null(f);
+	assert_string_equal(f->name, whole);
+	assert_int_equal(f->start, addr);
+	assert_true(f->is_own);
+	assert_true(is_there(&p, f->end - 1, whole));
+	assert_false(is_there(&p, f->end, whole));
+	assert_false(is_there(&p, addr - 1, whole));
 }
 
-/* The looks' process holds no such program: it is another's, as far as that knows. */
-TEST(a_program_that_is_gone_was_there_up_to_the_last_look)
+TEST(a_program_of_another_process_has_its_name_from_its_loading_to_its_end)
 {
-	struct bpf_programs *p = bpf_programs_new(true);
-	struct program_symbol s;
+	cleanup(bpf_programs_fini) struct bpf_programs p;
+	const struct program_function *f;
 	char whole[128];
-	uint64_t addr, before, loaded, seen;
-	uint32_t number;
+	uint64_t before, addr;
+	pid_t holder;
 	int fd;
 
-	bpf_programs_look(p);
+	bpf_programs_init(&p);
+	bpf_programs_look(&p);
 	before = clock_ns(CLOCK_MONOTONIC);
 	fd = load("unit_second");
-	loaded = clock_ns(CLOCK_MONOTONIC);
 	addr = fd >= 0 ? address_of("_unit_second", whole) : 0;
-	seen = clock_ns(CLOCK_MONOTONIC);
 	if (!addr) {
-		bpf_programs_free(p);
+		bpf_programs_fini(&p);
 		skip();
 	}
-	if (!bpf_programs_at(p, addr, seen, seen, &s)) { /* no right to see others' */
-		bpf_programs_free(p);
-		skip();
-	}
-	assert_true(s.until >= seen && s.until != UINT64_MAX);
-	assert_true(s.from > before && s.from <= loaded); /* by perf's record, not by the look */
-	assert_false(is_there(p, addr, before, seen, whole));
-	number = number_of(fd);
+	holder = fork();
+	if (!holder)
+		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
+			pause();
 	(void)close(fd);
-	while (!has_gone(number))
+	f = bpf_programs_at(&p, addr);
+	if (f) { /* else there is no right to see others' */
+		assert_string_equal(f->name, whole);
+		assert_false(f->is_own);
+		assert_true(f->since > before && f->since < clock_ns(CLOCK_MONOTONIC));
+	}
+	assert_int_equal(kill(holder, SIGKILL), 0);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	while (is_there(&p, addr, whole))
 		continue; /* the kernel takes its time */
-	assert_false(is_there(p, addr, seen, clock_ns(CLOCK_MONOTONIC), whole));
-	assert_true(bpf_programs_at(p, addr, seen, seen, &s));
-	assert_string_equal(strstr(s.name, "unit"), "unit_second");
-	bpf_programs_free(p);
+}
+
+TEST(a_program_in_the_place_of_a_known_one_is_sure_since_it_was_seen)
+{
+	cleanup(bpf_programs_fini) struct bpf_programs p;
+	struct program_function gone = { .end = UINT64_MAX, .id = INT32_MAX };
+	char whole[128];
+	cleanup_close int fd = load("unit_third");
+	const uint64_t addr = fd >= 0 ? address_of("_unit_third", whole) : 0;
+	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+
+	if (!addr)
+		skip();
+	bpf_programs_init(&p);
+	array_push(p.functions, p.n, p.capacity, gone);
+	bpf_programs_look(&p);
+	assert_true(is_there(&p, addr, whole));
+	assert_true(bpf_programs_at(&p, addr)->since >= before);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)

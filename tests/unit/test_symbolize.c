@@ -637,7 +637,7 @@ static uint64_t kernel_address(const char *name)
 static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exact)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const struct kernel_pc pc = { addr, now, now, is_exact };
+	const struct kernel_pc pc = { addr, now, is_exact };
 
 	return symbolize_kernel(s, &pc);
 }
