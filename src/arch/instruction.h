@@ -45,6 +45,7 @@ struct instruction {
 	uint8_t reg;
 	uint8_t base;
 	bool is_indexed;    /* JUMP_POINTER: through memory at a register times something */
+	bool is_vector;     /* has VEX or EVEX encoding, and leaves the general registers alone */
 	uint16_t writes;    /* a bit for each register that it writes; not SP if @kind tells how */
 	uint8_t store_base; /* it writes memory at store_base + store_value */
 	uint8_t store_reg;  /* it stores all of this register there; else REGISTER_NONE */

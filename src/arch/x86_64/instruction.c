@@ -235,6 +235,20 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 	}
 }
 
+/*
+ * vmovd and vmovq may write any general register but rsp and rbp. Functions of mathematical
+ * libraries begin with them, to test the bits of their argument.
+ */
+static bool is_vector(const struct decoded *d, uint16_t writes)
+{
+	if (d->is.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX &&
+	    d->is.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX)
+		return false;
+	if (d->is.mnemonic == ZYDIS_MNEMONIC_VMOVD || d->is.mnemonic == ZYDIS_MNEMONIC_VMOVQ)
+		return !(writes & (1U << REGISTER_RSP | 1U << REGISTER_RBP));
+	return !writes;
+}
+
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 {
 	struct instruction ret = { .kind = INSTRUCTION_BAD,
@@ -256,6 +270,7 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 	ret.length = d.is.length;
 	note_written(&d, &ret);
 	ret.kind = decode_kind(&d, &ret);
+	ret.is_vector = ret.kind == INSTRUCTION_OTHER && is_vector(&d, ret.writes);
 	return ret;
 }
 

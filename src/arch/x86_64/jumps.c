@@ -34,7 +34,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/x86_64/vector.h"
+#include "arch/instruction.h"
 
 enum lead { LEAD_NONE, LEAD_SHORT, LEAD_NEAR, LEAD_TWO_BYTES, LEAD_XBEGIN };
 
@@ -73,7 +73,7 @@ static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
 {
 	if ((code[at] & 0xfc) != 0xe0 || at < 1 || (code[at - 1] != 0x62 && code[at - 1] != 0xc4))
 		return false;
-	return vector_length(code + at - 1, n - (at - 1)) > 0;
+	return instruction_at(code + at - 1, n - (at - 1), 0).is_vector;
 }
 
 void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)

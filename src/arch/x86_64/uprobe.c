@@ -20,7 +20,85 @@
  */
 #include "arch/arch.h"
 #include "arch/instruction.h"
-#include "arch/x86_64/vector.h"
+
+/*
+ *	c5 f9 74 c1        vpcmpeqb %xmm1,%xmm0,%xmm0       VEX of two bytes
+ *	c4 e2 79 58 07     vpbroadcastd (%rdi),%xmm0        VEX of three
+ *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17         EVEX
+ *	8f e9 78 c2 ...    (AMD's, of one family only)      XOP
+ */
+enum encoding { ENCODING_PLAIN, ENCODING_VECTOR, ENCODING_XOP };
+
+struct encoded {
+	enum encoding encoding;
+	uint8_t rex;         /* the REX prefix of a plain instruction, 0 if it has none */
+	uint8_t opcode;      /* the byte after all prefixes */
+	bool has_repeat;     /* it has a repeat prefix, whatever that means here */
+	bool has_bad_prefix; /* it has a lock prefix, or one of es, cs, ss or ds */
+};
+
+static bool take_legacy_prefix(uint8_t byte, struct encoded *e)
+{
+	switch (byte) {
+	case 0x26: /* es */
+	case 0x2e: /* cs */
+	case 0x36: /* ss */
+	case 0x3e: /* ds */
+	case 0xf0: /* lock */
+		e->has_bad_prefix = true;
+		return true;
+	case 0xf2: /* repne */
+	case 0xf3: /* rep */
+		e->has_repeat = true;
+		return true;
+	case 0x64: /* fs */
+	case 0x65: /* gs */
+	case 0x66: /* operand size */
+	case 0x67: /* address size */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns the bytes of the prefix before the opcode, 0 for a plain instruction. */
+static size_t read_vector_prefix(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded *e)
+{
+	const uint8_t second = n > 1 ? bytes[1] : 0xff;
+
+	/* It is pop if the three bits of ModRM that belong to the opcode are 0. */
+	if (bytes[0] == 0x8f && second & 0x38) {
+		e->encoding = ENCODING_XOP;
+		return 3;
+	}
+	/* In 32-bit mode, these are lds, les and bound if a memory operand follows. */
+	if ((bytes[0] != 0xc5 && bytes[0] != 0xc4 && bytes[0] != 0x62) ||
+	    (!is_64_bit && second < 0xc0))
+		return 0;
+	e->encoding = ENCODING_VECTOR;
+	return bytes[0] == 0xc5 ? 2 : bytes[0] == 0xc4 ? 3 : 4;
+}
+
+/*
+ * Read the prefixes and the opcode, as the kernel does: also where the bytes are no instruction.
+ * False: @n bytes do not reach the opcode.
+ */
+static bool read_encoding(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded *ret)
+{
+	size_t at = 0;
+
+	*ret = (struct encoded){};
+	while (at < n && take_legacy_prefix(bytes[at], ret))
+		at++;
+	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
+		ret->rex = bytes[at++];
+	if (at < n)
+		at += read_vector_prefix(bytes + at, n - at, is_64_bit, ret);
+	if (at >= n)
+		return false;
+	ret->opcode = bytes[at];
+	return true;
+}
 
 /* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
 static bool has_rule_for_opcode(uint8_t opcode)
@@ -107,7 +185,7 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 {
 	struct encoded e;
 
-	if (!encoded_read(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
+	if (!read_encoding(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
 		return UPROBE_MISTAKEN;
 	if (e.has_bad_prefix)
 		return UPROBE_REFUSED;
@@ -118,16 +196,11 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 	return is_64_bit && is_refused_opcode(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
-static size_t nop_length(const uint8_t *code, size_t n)
+bool arch_is_nop5(const uint8_t *code, size_t n)
 {
 	const struct instruction i = instruction_at(code, n, 0);
 
-	return i.kind == INSTRUCTION_NOP ? i.length : 0;
-}
-
-bool arch_is_nop5(const uint8_t *code, size_t n)
-{
-	return nop_length(code, n) == 5;
+	return i.kind == INSTRUCTION_NOP && i.length == 5;
 }
 
 /*
@@ -142,15 +215,13 @@ size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[
 	size_t at = 0;
 
 	for (size_t i = 0;; i++) {
-		size_t length = nop_length(code + at, n - at);
+		const struct instruction next = instruction_at(code + at, n - at, 0);
 
-		if (!length && is_entry)
-			length = vector_length(code + at, n - at);
-		if (!length)
+		if (next.kind != INSTRUCTION_NOP && !(is_entry && next.is_vector))
 			return arch_uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i : 0;
 		if (i == ARCH_MOST_SKIPPED)
 			return 0;
-		at += length;
+		at += next.length;
 		ends[i] = at;
 	}
 }
@@ -164,41 +235,12 @@ size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[
  * VEX and EVEX encoded instructions come here only if the kernel takes their opcode. But it refuses
  * those that are newer than its decoder.
  */
-enum byte_class { BYTE_OPCODE, BYTE_PREFIX, BYTE_SUSPICIOUS };
-
-static enum byte_class classify_byte(uint8_t byte)
-{
-	switch (byte) {
-	case 0x66: /* operand size */
-	case 0x67: /* address size */
-	case 0x64: /* fs */
-	case 0x65: /* gs */
-	case 0xf2: /* repne */
-	case 0xf3: /* rep */
-		return BYTE_PREFIX;
-	case 0x26: /* es */
-	case 0x2e: /* cs */
-	case 0x36: /* ss */
-	case 0x3e: /* ds */
-	case 0xf0: /* lock */
-	case 0x62: /* EVEX */
-	case 0xc4: /* VEX */
-	case 0xc5:
-		return BYTE_SUSPICIOUS;
-	default:
-		return BYTE_OPCODE;
-	}
-}
-
 bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		enum byte_class class = classify_byte(bytes[i]);
+	struct encoded e;
 
-		if (class != BYTE_PREFIX)
-			return class == BYTE_SUSPICIOUS;
-	}
-	return true; /* prefixes alone, or nothing */
+	return !read_encoding(bytes, n, true, &e) || e.has_bad_prefix ||
+	       e.encoding == ENCODING_VECTOR;
 }
 
 const char *const arch_trap_functions[] = { "kprobe_int3_handler", "do_int3", "exc_int3",
