@@ -17,10 +17,8 @@
 #include "base/text.h"
 #include "profile/difference.h"
 #include "profile/merge.h"
-#include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "saved/saved.h"
-#include "symbolize/local_names.h"
 #include "tool/output.h"
 #include "tool/privileges.h"
 #include "tool/reports.h"
@@ -59,21 +57,22 @@ static int read_saved_file(const char *name, struct profile **ret, struct error 
 	return saved_read(fd, name, ret, e);
 }
 
-static bool asks_servers(const struct options *opt)
+/* A run with --no-names leaves them to other programs. */
+static void tell_missing_names(const struct profile *p, const char *name)
 {
-	return !opt->no_debuginfod && !opt->no_names && debuginfod_has_servers();
-}
+	bool lacks_names = false;
 
-static void fill_in_names(struct profile *p, const struct options *opt)
-{
-	const struct debuginfod_options asking = {};
-	struct debuginfod *servers = asks_servers(opt) ? debuginfod_new(&asking) : NULL;
-	const struct local_names_options options = { opt->no_demangle, servers };
+	for (size_t i = 0; i < p->frames.n; i++) {
+		const struct frame *frame = &p->frames.frames[i];
 
-	p->strings = p->strings ? p->strings : strtab_new();
-	if (!opt->no_names)
-		local_names_fill(&p->frames, p->strings, &options);
-	debuginfod_free(servers);
+		if (frame->kind == FRAME_USER && frame->is_in_file && frame->name)
+			return;
+		lacks_names |= frame->kind == FRAME_USER && frame->is_in_file;
+	}
+	if (lacks_names)
+		log_warn("%s has no names of user functions (--no-names?); go tool pprof finds "
+			 "them in files of the same build",
+			 name);
 }
 
 /* Profiles of files, in their order. */
@@ -185,7 +184,7 @@ static void align_first_value(struct profile *p, const struct profile *other)
 
 /* --- several files --- */
 
-static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
+static int read_saved_files(const char *const *names, size_t n, const char *value,
 			    struct files *ret, struct error *e)
 {
 	int err = 0;
@@ -194,14 +193,12 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 	for (; ret->n < n && !err; ret->n++) {
 		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
 		if (!err && ret->n == 0)
-			err = choose_value(ret->of[0], names[0], opt->value, e);
+			err = choose_value(ret->of[0], names[0], value, e);
 		if (!err)
 			err = check_same_values(ret->of[0], names[0], ret->of[ret->n],
 						names[ret->n], e);
-		if (err)
-			continue;
-		align_first_value(ret->of[ret->n], ret->of[0]);
-		fill_in_names(ret->of[ret->n], opt);
+		if (!err)
+			align_first_value(ret->of[ret->n], ret->of[0]);
 	}
 	return err;
 }
@@ -221,7 +218,7 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 		      struct subtracted *ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
+	int err = read_saved_files(opt->minus, opt->n_minus, opt->value, &files, e);
 
 	if (!err)
 		err = check_same_values(after->of[0], opt->read ? opt->patterns[0] : "this run",
@@ -257,9 +254,11 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 	cleanup(files_fini) struct files files = {};
 	cleanup(subtracted_fini) struct subtracted result = {};
 	struct output output;
-	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt, &files,
-				   e);
+	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt->value,
+				   &files, e);
 
+	for (size_t i = 0; i < files.n && !err; i++)
+		tell_missing_names(files.of[i], opt->patterns[i]);
 	if (!err)
 		err = read_or_combine_files(opt, &files, &result, e);
 	if (err)
@@ -278,7 +277,7 @@ int read_files(const struct options *opt, struct error *e)
 
 	if (err)
 		return err;
-	privileges_seal(asks_servers(opt));
+	privileges_seal(false);
 	(void)signal(SIGPIPE, SIG_IGN);
 	err = reports_open(&reports, opt, e);
 	return err ? err : report_files(opt, &reports, e);
@@ -299,13 +298,12 @@ static int try_files(const struct options *opt, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
 	cleanup_free const char **names = xcalloc(opt->n_minus, sizeof(*names));
-	const struct options nameless = { .no_names = true };
 	size_t n = 0;
 
 	for (size_t i = 0; i < opt->n_minus; i++)
 		if (!is_for_later(opt->minus[i]))
 			names[n++] = opt->minus[i];
-	return n ? read_saved_files(names, n, &nameless, &files, e) : 0;
+	return n ? read_saved_files(names, n, NULL, &files, e) : 0;
 }
 
 /* In the child: the files may come from anyone, so no privilege is left. */
