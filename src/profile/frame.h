@@ -25,6 +25,7 @@ enum frame_code {
 };
 
 #define NO_IMAGE UINT32_MAX
+#define NO_OFFSET UINT64_MAX /* not known: pprof files have none */
 
 #define GO_BUILD_ID_PREFIX "go:"
 
@@ -54,8 +55,9 @@ struct frame {
 	const char *module;   /* file or kernel module, last part of its path; NULL: not known */
 	uint64_t addr;        /* of its first hit; other addresses may be the same frame */
 	uint64_t file_offset; /* of the code in its image's file; with @image of a file */
-	uint64_t offset;      /* from the function's start to the address that the report shows */
-	uint64_t module_offset; /* vaddr; with @module */
+	uint64_t offset;      /* from the function's start to the address that the report shows, or
+				 NO_OFFSET */
+	uint64_t module_offset; /* vaddr, or NO_OFFSET; with @module */
 	const char *raw_name;   /* as in the symbol table; NULL: equal to @name */
 	const char *file;       /* source file, last part of its path; NULL: not known */
 	uint32_t line;

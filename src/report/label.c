@@ -50,7 +50,8 @@ static void put_label_place(struct strbuf *to, const struct label_style *style,
 		escape_put_name(to, frame->module, style->form == LABEL_FOLDED);
 	else /* "[vdso]", "[anon]" */
 		escape_put(to, frame->module, style->form == LABEL_FOLDED);
-	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
+	if (frame->module_offset != NO_OFFSET)
+		strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
 }
 
 /* "[libx.so+0x1200]", "[libx.so]": a function without a name. */
@@ -87,7 +88,7 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 		put_label_name(to, frame->name, style->form);
 		if (frame->is_inlined)
 			strbuf_puts(to, " [inlined]");
-		else if (style->offsets)
+		else if (style->offsets && frame->offset != NO_OFFSET)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 		if (style->form == LABEL_TEXT && frame->kind == FRAME_USER)
 			put_label_place(to, style, frame);

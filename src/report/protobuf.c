@@ -1,66 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/protobuf.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "profile/pprof.h"
 
-void proto_fini(struct proto *m)
+#define MOST_VARINT 10 /* bytes */
+
+/* Write @value at @to. Returns the end. */
+static char *put_varint(char *to, uint64_t value)
 {
-	free(m->bytes);
-	*m = (struct proto){};
+	for (; value >= 0x80; value >>= 7)
+		*to++ = (char)(value | 0x80);
+	*to++ = (char)value;
+	return to;
 }
 
-void proto_reserve(struct proto *m, size_t n)
+static void put_two(struct strbuf *m, uint64_t first, uint64_t second)
 {
-	if (m->capacity - m->n >= n)
-		return;
+	char bytes[2 * MOST_VARINT];
+	const char *end = put_varint(put_varint(bytes, first), second);
 
-	const size_t needed = m->n + n, doubled = m->capacity * 2;
-
-	m->capacity = doubled > needed ? doubled : needed;
-	m->bytes = xreallocarray(m->bytes, m->capacity, 1);
+	strbuf_put(m, bytes, (size_t)(end - bytes));
 }
 
-void proto_put(struct proto *m, const void *bytes, size_t n)
+void proto_varint(struct strbuf *m, uint64_t value)
 {
-	proto_reserve(m, n);
-	if (n)
-		memcpy(m->bytes + m->n, bytes, n);
-	m->n += n;
+	char bytes[MOST_VARINT];
+
+	strbuf_put(m, bytes, (size_t)(put_varint(bytes, value) - bytes));
 }
 
-void proto_varint(struct proto *m, uint64_t value)
+void proto_any_number(struct strbuf *m, unsigned field, uint64_t value)
 {
-	proto_reserve(m, PROTO_MOST_VARINT);
-	m->n = (size_t)(proto_varint_at(m->bytes + m->n, value) - m->bytes);
+	put_two(m, field << 3 | WIRE_VARINT, value);
 }
 
-void proto_any_number(struct proto *m, unsigned field, uint64_t value)
-{
-	proto_reserve(m, 2 * PROTO_MOST_VARINT);
-
-	uint8_t *to = proto_varint_at(m->bytes + m->n, field << 3 | WIRE_VARINT);
-
-	m->n = (size_t)(proto_varint_at(to, value) - m->bytes);
-}
-
-void proto_number(struct proto *m, unsigned field, uint64_t value)
+void proto_number(struct strbuf *m, unsigned field, uint64_t value)
 {
 	if (value)
 		proto_any_number(m, field, value);
 }
 
-void proto_bytes(struct proto *m, unsigned field, const void *bytes, size_t n)
+void proto_bytes(struct strbuf *m, unsigned field, const void *bytes, size_t n)
 {
-	proto_reserve(m, n + 2 * PROTO_MOST_VARINT);
-
-	uint8_t *to = proto_varint_at(m->bytes + m->n, field << 3 | WIRE_BYTES);
-
-	to = proto_varint_at(to, n);
+	put_two(m, field << 3 | WIRE_BYTES, n);
 	if (n)
-		memcpy(to, bytes, n);
-	m->n = (size_t)(to - m->bytes) + n;
+		strbuf_put(m, bytes, n);
 }

@@ -168,14 +168,15 @@ static void put_code(struct writer *w, const struct frame *frame)
 {
 	put_json_member(w, ",\"raw_name\":", frame->raw_name);
 	put_json_member(w, ",\"code\":", code_names[frame->code]);
-	if (frame->module)
+	if (frame->module && frame->module_offset != NO_OFFSET)
 		put_u64(w, ",\"module_offset\":", frame->module_offset);
 	if (frame->image != NO_IMAGE) {
 		put_u64(w, ",\"image\":", frame->image);
 		put_u64(w, ",\"file_offset\":", frame->file_offset);
 	}
 	put_u64(w, ",\"addr\":", frame->addr);
-	put_u64(w, ",\"offset\":", frame->offset);
+	if (frame->offset != NO_OFFSET)
+		put_u64(w, ",\"offset\":", frame->offset);
 	if (frame->file) {
 		put_json_member(w, ",\"file\":", frame->file);
 		put_u64(w, ",\"line\":", frame->line);

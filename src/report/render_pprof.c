@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A file of pprof (profile.proto), packed by gzip: see profile/pprof.h. All values, frames, labels
- * and losses are in it, so that saved_read() gives the same profile again. As text, a stack is
+ * A file of pprof (profile.proto), packed by gzip: see profile/pprof.h. As text, a stack is
  *
  *	sample { location_id: 1 location_id: 2 value: 42 label { key: "pid" num: 7 } }
  *	location { id: 1 mapping_id: 1 address: 0x7f3a11d1e4fb line { function_id: 1 } }
@@ -9,97 +8,372 @@
  *
  * A stack with slices of time is one sample for each slice, with a label "slice". A difference has
  * two samples for a stack: the one before the change has negative values and the label
- * "pprof::base". pprof has no fields for losses, command line and host. They are comments, once for
- * people and once for programs.
+ * "pprof::base". A user function without a name is called by its place, "[libx.so+0x1200]". Offsets
+ * in functions and addresses as linked are not in the file: pprof has no fields for them.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "profile/pprof.h"
 #include "report/gzip.h"
-#include "report/pprof_frames.h"
-#include "report/pprof_texts.h"
 #include "report/protobuf.h"
 #include "report/render.h"
 
+struct pprof_mapping {
+	const struct frame_image *image; /* NULL: only a name is known */
+	uint64_t file;                   /* number of the text */
+	enum frame_code code;
+	bool is_kernel, lacks_functions, lacks_files, has_inlined;
+};
+
 struct pprof {
 	const struct profile *p;
-	struct proto file; /* not packed yet */
-	struct pprof_texts texts;
-	struct pprof_frames frames;
-	struct proto ids;     /* of the stack's locations, packed */
-	struct proto message; /* being made */
-	struct proto inner;   /* message in it */
-	size_t part;          /* next one of p->parts */
-	struct proto comments;
-	uint64_t pid_key, comm_key; /* numbers of texts; 0: not asked for yet */
+	struct strbuf file;                 /* not packed yet */
+	struct strbuf locations, functions; /* apart, because equal things pack better together */
+	struct strbuf message;              /* being made */
+	struct strbuf inner;                /* message in it */
+	struct strbuf ids;                  /* of the stack's locations, packed */
+	struct strbuf comments;
+	struct strtab *strings;
+	const char **texts; /* number 0 is "" */
+	size_t n_texts, text_capacity;
+	struct u64_map text_numbers; /* by address */
+	uint32_t n_locations;
+	uint32_t *alone; /* locations of frames: of users, then of the kernel; 0: none yet */
+	struct u64_map
+		chains; /* of inlined frames: by that of the frames before, and the last one */
+	struct u64_map chain_locations;
+	struct u64_map function_ids;
+	struct pprof_mapping *mappings;
+	size_t n_mappings, mapping_capacity;
+	struct u64_map mapping_numbers; /* by image, or by text */
+	size_t part;                    /* next one of p->parts */
 };
 
 static void pprof_fini(struct pprof *w)
 {
-	pprof_frames_fini(&w->frames);
-	pprof_texts_fini(&w->texts);
-	proto_fini(&w->file);
-	proto_fini(&w->ids);
-	proto_fini(&w->message);
-	proto_fini(&w->inner);
-	proto_fini(&w->comments);
+	strbuf_fini(&w->file);
+	strbuf_fini(&w->locations);
+	strbuf_fini(&w->functions);
+	strbuf_fini(&w->message);
+	strbuf_fini(&w->inner);
+	strbuf_fini(&w->ids);
+	strbuf_fini(&w->comments);
+	strtab_free(w->strings);
+	free(w->texts);
+	u64_map_fini(&w->text_numbers);
+	free(w->alone);
+	u64_map_fini(&w->chains);
+	u64_map_fini(&w->chain_locations);
+	u64_map_fini(&w->function_ids);
+	free(w->mappings);
+	u64_map_fini(&w->mapping_numbers);
 }
 
 /* Put the message as @field of the file. */
 static void put_message(struct pprof *w, unsigned field)
 {
-	proto_bytes(&w->file, field, w->message.bytes, w->message.n);
+	proto_bytes(&w->file, field, w->message.text, w->message.n);
 	w->message.n = 0;
 }
 
 static void put_inner(struct pprof *w, unsigned field)
 {
-	proto_bytes(&w->message, field, w->inner.bytes, w->inner.n);
+	proto_bytes(&w->message, field, w->inner.text, w->inner.n);
 	w->inner.n = 0;
 }
 
-static void put_keyed_label(struct pprof *w, uint64_t key, const struct profile_label *label)
+/* --- texts --- */
+
+/* The number of @text, which must stay. 0 if it is NULL. */
+static uint64_t pprof_text(struct pprof *w, const char *text)
 {
-	proto_number(&w->inner, LABEL_KEY, key);
-	if (label->text && label->text[0]) {
-		proto_number(&w->inner, LABEL_STRING, pprof_text(&w->texts, label->text));
-	} else if (label->text) {
-		proto_number(&w->inner, LABEL_IS_TEXT, 1);
-	} else {
-		proto_any_number(&w->inner, LABEL_NUMBER, (uint64_t)label->number);
-		proto_number(&w->inner, LABEL_UNIT, pprof_text(&w->texts, label->unit));
-	}
-	put_inner(w, SAMPLE_LABEL);
+	const uint32_t *known = text ? u64_map_get(&w->text_numbers, (uintptr_t)text) : NULL;
+	bool is_new;
+
+	if (!text || known)
+		return known ? *known : 0;
+
+	const char *kept = strtab_add(w->strings, text); /* equal texts have one address there */
+	const uint32_t number =
+		*u64_map_put(&w->text_numbers, (uintptr_t)kept, (uint32_t)w->n_texts, &is_new);
+
+	if (is_new)
+		array_push(w->texts, w->n_texts, w->text_capacity, kept);
+	(void)u64_map_put(&w->text_numbers, (uintptr_t)text, number, NULL);
+	return number;
 }
 
+/* The text that was made in w->inner, which is empty then. */
+static const char *take_made_text(struct pprof *w)
+{
+	const char *kept = strtab_add(w->strings, w->inner.text);
+
+	strbuf_clear(&w->inner);
+	return kept;
+}
+
+/* Strings of protobuf are UTF-8, so each other byte becomes \xff (its value in hex digits). */
+static void put_texts(struct pprof *w)
+{
+	for (size_t i = 0; i < w->n_texts; i++) {
+		for (const char *at = w->texts[i]; *at;) {
+			uint32_t c;
+			const size_t n = utf8_at((const unsigned char *)at, &c);
+
+			if (n)
+				strbuf_put(&w->message, at, n);
+			else
+				strbuf_printf(&w->message, "\\x%02x", (unsigned char)*at);
+			at += n ? n : 1;
+		}
+		put_message(w, PPROF_STRING);
+	}
+}
+
+/* --- locations --- */
+
+static const struct frame_image *image_of_frame(const struct pprof *w, const struct frame *frame)
+{
+	return frame->image < w->p->frames.n_images ? &w->p->frames.images[frame->image] : NULL;
+}
+
+/* NULL: @frame is in no mapping. */
+static struct pprof_mapping *mapping_of_frame(struct pprof *w, const struct frame *frame,
+					      bool is_kernel)
+{
+	const struct frame_image *image = image_of_frame(w, frame);
+	const char *file = image ? image->path : frame->module;
+	bool is_new;
+
+	if (is_kernel && (image ? text_is_same(file, "[kernel]") : !file)) {
+		file = PPROF_KERNEL;
+	} else if (is_kernel && !image) {
+		strbuf_printf(&w->inner, "[%s]", file);
+		file = take_made_text(w);
+	} else if (!is_kernel && file && frame->module &&
+		   strcmp(pprof_module(file), frame->module) != 0) {
+		image = NULL; /* a perf map has the names of code in memory */
+		file = frame->module;
+	}
+	if (!image && !file)
+		return NULL;
+
+	const uint64_t text = pprof_text(w, file);
+	const uint64_t key = image ? frame->image : 1ULL << 32 | text;
+	const uint32_t i = *u64_map_put(&w->mapping_numbers, key, (uint32_t)w->n_mappings, &is_new);
+
+	if (is_new)
+		array_push(w->mappings, w->n_mappings, w->mapping_capacity,
+			   ((struct pprof_mapping){ .image = image,
+						    .file = text,
+						    .code = frame->code,
+						    .is_kernel = is_kernel }));
+	return &w->mappings[i];
+}
+
+static bool has_function_name(const struct frame *frame)
+{
+	return frame->name && *frame->name;
+}
+
+/* NULL: none. */
+static const char *pprof_name_of(struct pprof *w, const struct frame *frame)
+{
+	if (frame_is_mark(frame))
+		strbuf_printf(&w->inner, "%s%s]",
+			      frame->kind == FRAME_CUT ? PPROF_CUT : PPROF_UNVERIFIED,
+			      frame->name ? frame->name : "");
+	else if (!has_function_name(frame) && frame->has_start && frame->module)
+		strbuf_printf(&w->inner, "[%s+0x%" PRIx64 "]", frame->module,
+			      frame->module_offset - frame->offset);
+	else
+		return has_function_name(frame) ? frame->name : NULL;
+	return take_made_text(w);
+}
+
+/* The id of a function, which is written if it is new. Needs w->inner empty. */
+static uint64_t function_id(struct pprof *w, const struct frame *frame, const char *name)
+{
+	const uint64_t text = pprof_text(w, name), raw = pprof_text(w, frame->raw_name);
+	const uint64_t file = pprof_text(w, frame->file);
+	/* A raw name has one name. */
+	const uint64_t key = (raw ? raw : text) << 32 | (raw ? 1U << 31 : 0) | file;
+	const uint32_t next = (uint32_t)w->function_ids.n + 1;
+	const uint32_t id = *u64_map_put(&w->function_ids, key, next, NULL);
+
+	if (id != next)
+		return id;
+	proto_number(&w->inner, FUNCTION_ID, id);
+	proto_number(&w->inner, FUNCTION_NAME, text);
+	proto_number(&w->inner, FUNCTION_SYSTEM_NAME, raw ? raw : text);
+	proto_number(&w->inner, FUNCTION_FILE, file);
+	proto_bytes(&w->functions, PPROF_FUNCTION, w->inner.text, w->inner.n);
+	strbuf_clear(&w->inner);
+	return id;
+}
+
+/*
+ * Only addresses of a file are the same in all processes that have it mapped, by their place in
+ * it. The mapping is of one process, and the frame's first hit may be of another.
+ */
+static uint64_t pprof_address_of(const struct pprof *w, const struct frame *frame)
+{
+	const struct frame_image *image = image_of_frame(w, frame);
+
+	if (frame_is_mark(frame))
+		return 0;
+	if (!image || !pprof_is_in_file(image->path))
+		return frame->addr;
+
+	const uint64_t address = image->start + (frame->file_offset - image->offset);
+
+	return address >= image->start && address < image->limit ? address : frame->addr;
+}
+
+/* Write the location of @n frames, and return its id. */
+static uint32_t put_location(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel)
+{
+	const struct frame *table = w->p->frames.frames, *last = &table[frames[n - 1]];
+	struct pprof_mapping *mapping = mapping_of_frame(
+		w, last, frame_is_mark(last) ? is_kernel : last->kind == FRAME_KERNEL);
+
+	proto_number(&w->message, LOCATION_ID, ++w->n_locations);
+	proto_number(&w->message, LOCATION_MAPPING,
+		     mapping ? (uint64_t)(mapping - w->mappings) + 1 : 0);
+	proto_number(&w->message, LOCATION_ADDRESS, pprof_address_of(w, last));
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *frame = &table[frames[i]];
+		const char *name = pprof_name_of(w, frame);
+
+		if (mapping) {
+			mapping->lacks_functions |= !has_function_name(frame);
+			mapping->lacks_files |= !frame->file;
+			mapping->has_inlined |= frame->is_inlined;
+		}
+		if (n == 1 && !name && !frame->file)
+			continue;
+
+		const uint64_t function = function_id(w, frame, name);
+
+		proto_number(&w->inner, LINE_FUNCTION, function);
+		proto_number(&w->inner, LINE_NUMBER, frame->line);
+		put_inner(w, LOCATION_LINE);
+	}
+	proto_bytes(&w->locations, PPROF_LOCATION, w->message.text, w->message.n);
+	w->message.n = 0;
+	return w->n_locations;
+}
+
+static uint32_t location_of_chain(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel)
+{
+	uint32_t chain = 0;
+
+	for (size_t i = 0; i < n; i++)
+		chain = *u64_map_put(&w->chains, (uint64_t)chain << 32 | frames[i],
+				     (uint32_t)w->chains.n + 1, NULL);
+
+	uint32_t *location = u64_map_put(&w->chain_locations, chain, 0, NULL);
+
+	if (!*location)
+		*location = put_location(w, frames, n, is_kernel);
+	return *location;
+}
+
+/* Add the ids of a stack's locations. They get their numbers when a stack has them for the first
+ * time, so that locations of many stacks tend to have short ones. */
+static void put_ids(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel)
+{
+	const struct frame_table *table = &w->p->frames;
+
+	for (size_t i = 0, taken; i < n; i += taken) {
+		uint32_t *alone = &w->alone[frames[i] + (is_kernel ? table->n : 0)], id = *alone;
+
+		taken = 1;
+		/* Do not touch a known frame: most of the time goes to cache misses. */
+		while (!id && i + taken < n && table->frames[frames[i + taken - 1]].is_inlined)
+			taken++;
+		if (!id && table->frames[frames[i]].is_inlined)
+			id = location_of_chain(w, frames + i, taken, is_kernel);
+		else if (!id)
+			id = *alone = put_location(w, frames + i, 1, is_kernel);
+		proto_varint(&w->ids, id);
+	}
+}
+
+static void put_mapping(struct pprof *w, size_t number)
+{
+	const struct pprof_mapping *mapping = &w->mappings[number];
+	const struct frame_image *image = mapping->image;
+
+	proto_number(&w->message, MAPPING_ID, number + 1);
+	if (image) {
+		proto_number(&w->message, MAPPING_START, image->start);
+		proto_number(&w->message, MAPPING_LIMIT, image->limit);
+		proto_number(&w->message, MAPPING_OFFSET, image->offset);
+		proto_number(&w->message, MAPPING_BUILD_ID, pprof_text(w, image->build_id));
+	}
+	proto_number(&w->message, MAPPING_FILE, mapping->file);
+	proto_number(&w->message, MAPPING_HAS_FUNCTIONS, !mapping->lacks_functions);
+	proto_number(&w->message, MAPPING_HAS_FILES, !mapping->lacks_files);
+	proto_number(&w->message, MAPPING_HAS_LINES, !mapping->lacks_files);
+	proto_number(&w->message, MAPPING_HAS_INLINED, mapping->has_inlined);
+	put_message(w, PPROF_MAPPING);
+}
+
+/* pprof takes the first mapping for the program. */
+static size_t number_of_program(const struct pprof *w)
+{
+	size_t best = 0;
+	int best_rank = -1;
+
+	for (size_t i = 0; i < w->n_mappings; i++) {
+		const char *file = w->texts[w->mappings[i].file];
+		const int rank = w->mappings[i].is_kernel || !pprof_is_in_file(file) ? 0
+				 : strstr(file, ".so")                               ? 1
+										     : 2;
+
+		if (rank > best_rank) {
+			best = i;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+/* --- samples --- */
+
+/* pprof takes an empty text for the number 0. */
 static void put_pprof_label(struct pprof *w, const struct profile_label *label)
 {
-	put_keyed_label(w, pprof_text(&w->texts, label->key), label);
+	if (label->text && !label->text[0])
+		return;
+	proto_number(&w->inner, LABEL_KEY, pprof_text(w, label->key));
+	if (label->text) {
+		proto_number(&w->inner, LABEL_STRING, pprof_text(w, label->text));
+	} else {
+		proto_any_number(&w->inner, LABEL_NUMBER, (uint64_t)label->number);
+		proto_number(&w->inner, LABEL_UNIT, pprof_text(w, label->unit));
+	}
+	put_inner(w, SAMPLE_LABEL);
 }
 
 static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
 {
 	const struct profile_labels *set = &w->p->labels[stack->labels];
+	const struct profile_label pid = { .key = PPROF_LABEL_PID, .number = stack->pid };
+	const struct profile_label comm = { .key = PPROF_LABEL_COMM, .text = stack->comm };
 
-	if (stack->pid) {
-		const struct profile_label pid = { .number = stack->pid };
-
-		if (!w->pid_key)
-			w->pid_key = pprof_text(&w->texts, PPROF_LABEL_PID);
-		put_keyed_label(w, w->pid_key, &pid);
-	}
-	if (stack->comm) {
-		const struct profile_label comm = { .text = stack->comm };
-
-		if (!w->comm_key)
-			w->comm_key = pprof_text(&w->texts, PPROF_LABEL_COMM);
-		put_keyed_label(w, w->comm_key, &comm);
-	}
+	if (stack->pid)
+		put_pprof_label(w, &pid);
+	if (stack->comm)
+		put_pprof_label(w, &comm);
 	for (size_t i = 0; stack->labels && i < set->n; i++)
 		put_pprof_label(w, &set->of[i]);
 }
@@ -109,32 +383,19 @@ static void put_pprof_sample(struct pprof *w, const struct profile_stack *stack,
 			     const int64_t *further, const struct profile_label *label)
 {
 	const bool is_negative = label && label->text;
-	uint8_t values[PROFILE_MOST_VALUES * PROTO_MOST_VARINT];
-	uint8_t *end = proto_varint_at(values, is_negative ? -(uint64_t)count : (uint64_t)count);
 
+	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.text, w->ids.n);
+	proto_varint(&w->inner, is_negative ? -(uint64_t)count : (uint64_t)count);
 	for (size_t i = 0; i + 1 < w->p->n_values; i++) {
 		const uint64_t value = further ? (uint64_t)further[i] : 0;
 
-		end = proto_varint_at(end, is_negative ? -value : value);
+		proto_varint(&w->inner, is_negative ? -value : value);
 	}
-	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
-	proto_bytes(&w->message, SAMPLE_VALUE, values, (size_t)(end - values));
+	put_inner(w, SAMPLE_VALUE);
 	if (label) /* first: of two slices, the reader takes the first one */
 		put_pprof_label(w, label);
 	put_pprof_labels(w, stack);
 	put_message(w, PPROF_SAMPLE);
-}
-
-static void put_ids(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel_side)
-{
-	proto_reserve(&w->ids, n * PROTO_MOST_VARINT);
-
-	uint8_t *to = w->ids.bytes + w->ids.n;
-
-	for (size_t i = 0, taken; i < n; i += taken)
-		to = proto_varint_at(
-			to, pprof_location(&w->frames, frames + i, n - i, is_kernel_side, &taken));
-	w->ids.n = (size_t)(to - w->ids.bytes);
 }
 
 /* Only hits are known for slices. The first slice has all of the other values. */
@@ -179,192 +440,102 @@ static void put_pprof_stack(struct pprof *w, size_t number)
 			       has_stack_values(w->p, stack->count_before, stack->more_before);
 
 	w->ids.n = 0;
-	if (stack->n_kernel)
-		put_ids(w, stack->frames, stack->n_kernel, true);
-	if (stack->n_user)
-		put_ids(w, stack->frames + stack->n_kernel, stack->n_user, false);
+	put_ids(w, stack->frames, stack->n_kernel, true);
+	put_ids(w, stack->frames + stack->n_kernel, stack->n_user, false);
 	if (!was_there || has_stack_values(w->p, stack->count, stack->more))
 		put_slices(w, number);
 	if (was_there)
 		put_pprof_sample(w, stack, stack->count_before, stack->more_before, &base);
 }
 
+/* --- the rest --- */
+
 static void put_pprof_type(struct pprof *w, unsigned field, const struct profile_value *value)
 {
-	proto_number(&w->message, TYPE_NAME, pprof_text(&w->texts, value->name));
-	proto_number(&w->message, TYPE_UNIT, pprof_text(&w->texts, value->unit));
+	proto_number(&w->message, TYPE_NAME, pprof_text(w, value->name));
+	proto_number(&w->message, TYPE_UNIT, pprof_text(w, value->unit));
 	put_message(w, field);
 }
 
-__attribute__((format(printf, 2, 3))) static void put_comment(struct pprof *w, const char *format,
-							      ...)
+static void put_comment(void *context, const char *text)
 {
-	char *text;
-	va_list args;
+	struct pprof *w = context;
 
-	va_start(args, format);
-	if (vasprintf(&text, format, args) >= 0) {
-		proto_varint(&w->comments, pprof_text_made(&w->texts, "%s", text));
-		free(text);
-	}
-	va_end(args);
+	proto_varint(&w->comments, pprof_text(w, strtab_add(w->strings, text)));
 }
 
-#define KEY(key) PPROF_COMMENT_PREFIX key "="
-
-/* For people, as pprof -comments shows them. */
-static void comment_for_people(struct pprof *w)
+/* All slices in one: pprof shows comments above each report. */
+static void comment_slices(struct pprof *w)
 {
-	const struct profile_about *about = &w->p->about;
-
-	if (about->command_line)
-		put_comment(w, "Command: %s", about->command_line);
-	if (about->host)
-		put_comment(w, "Host: %s", about->host);
-	for (size_t i = 0; i < w->p->n_losses; i++) {
-		const struct profile_loss *loss = &w->p->losses[i];
-
-		if (text_is_not_paired(loss->reason))
-			put_comment(w, "Not paired: %" PRIu64 " %s", loss->n,
-				    loss->reason + strlen(NOT_PAIRED));
-		else
-			put_comment(w, "Lost: %" PRIu64 " hit%s: %s", loss->n, text_plural(loss->n),
-				    loss->reason);
-	}
-	if (w->p->n_hidden)
-		put_comment(w, "Not in this file: %zu less frequent row%s (stacks by process)",
-			    w->p->n_hidden, text_plural(w->p->n_hidden));
-}
-
-static void comment_difference(struct pprof *w)
-{
-	const struct profile_about *before = &w->p->about_before;
-
-	if (!w->p->is_difference)
+	if (!w->p->n_slices)
 		return;
-	put_comment(w, KEY("difference") "1");
-	if (w->p->is_normalized)
-		put_comment(w, KEY("normalized") "1");
-	if (before->begin_ns)
-		put_comment(w, KEY("before-begin_ns") "%" PRIu64, before->begin_ns);
-	if (before->duration_ns)
-		put_comment(w, KEY("before-duration_ns") "%" PRIu64, before->duration_ns);
+	strbuf_puts(&w->inner, PPROF_COMMENT_PREFIX PPROF_SLICE "=");
+	for (size_t i = 0; i < w->p->n_slices; i++)
+		strbuf_printf(&w->inner, "%s%" PRIu64 " %" PRIu64, i ? " " : "",
+			      w->p->slices[i].begin_ns, w->p->slices[i].end_ns);
+	put_comment(w, take_made_text(w));
 }
 
-static void comment_about(struct pprof *w)
+static void comment_files(struct pprof *w, enum frame_code code, const char *key)
 {
-	const struct profile *p = w->p;
-	const struct profile_about *about = &p->about;
-	const struct profile_about *before = &p->about_before;
-	const struct {
-		const char *key, *value;
-	} texts[] = {
-		{ KEY("program"), about->program },
-		{ KEY("command"), about->command_line },
-		{ KEY("host"), about->host },
-		{ KEY("kernel"), about->kernel },
-		{ KEY("before-program"), before->program },
-		{ KEY("before-command"), before->command_line },
-		{ KEY("before-host"), before->host },
-		{ KEY("before-kernel"), before->kernel },
-	};
+	cleanup(u64_map_fini) struct u64_map seen = {};
+	bool is_new;
 
-	put_comment(w, KEY("version") "1");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (texts[i].value)
-			put_comment(w, "%s%s", texts[i].key, texts[i].value);
-	if (about->cost_ns > 0)
-		put_comment(w, KEY("cost_ns") "%.17g", about->cost_ns);
-	for (size_t i = 0; i < p->n_losses; i++)
-		put_comment(w, KEY("loss") "%" PRIu64 " %s", p->losses[i].n, p->losses[i].reason);
-	if (p->n_hidden || p->hidden)
-		put_comment(w, KEY("hidden") "%" PRId64 " %zu", p->hidden, p->n_hidden);
-	for (size_t i = 0; i < p->n_slices; i++)
-		put_comment(w, KEY("slice") "%" PRIu64 " %" PRIu64, p->slices[i].begin_ns,
-			    p->slices[i].end_ns);
-	comment_difference(w);
-}
+	for (size_t i = 0; i < w->n_mappings; i++) {
+		const struct pprof_mapping *mapping = &w->mappings[i];
+		const char *file = w->texts[mapping->file];
 
-static bool is_kernel(const struct pprof_mapping *m)
-{
-	return m->is_kernel;
-}
-
-static bool is_go(const struct pprof_mapping *m)
-{
-	return m->code == CODE_GO;
-}
-
-static bool is_jit(const struct pprof_mapping *m)
-{
-	return m->code == CODE_JIT;
-}
-
-static bool has_no_image(const struct pprof_mapping *m)
-{
-	return !m->image;
-}
-
-static const struct {
-	const char *key;
-	bool (*is)(const struct pprof_mapping *m);
-} kinds_of_mappings[] = {
-	{ KEY("kernel-maps"), is_kernel },
-	{ KEY("go"), is_go },
-	{ KEY("jit"), is_jit },
-	{ KEY("no-image"), has_no_image },
-};
-
-/* "stackcount:go=3,5": ids of mappings. */
-static void comment_mappings(struct pprof *w)
-{
-	for (size_t k = 0; k < sizeof(kinds_of_mappings) / sizeof(*kinds_of_mappings); k++) {
-		cleanup_strbuf struct strbuf ids = {};
-
-		for (size_t i = 0; i < w->frames.n_mappings; i++)
-			if (kinds_of_mappings[k].is(&w->frames.mappings[i]))
-				strbuf_printf(&ids, "%s%zu", ids.n ? "," : "", i + 1);
-		if (ids.n)
-			put_comment(w, "%s%s", kinds_of_mappings[k].key, ids.text);
+		if (mapping->code != code || strchr(file, PPROF_BETWEEN_FILES))
+			continue;
+		(void)u64_map_put(&seen, mapping->file, 0, &is_new);
+		if (is_new && seen.n == 1)
+			strbuf_printf(&w->inner, PPROF_COMMENT_PREFIX "%s=%s", key, file);
+		else if (is_new)
+			strbuf_printf(&w->inner, "%c%s", PPROF_BETWEEN_FILES, file);
 	}
+	if (seen.n)
+		put_comment(w, take_made_text(w));
 }
 
-/* All that is neither sample nor frame. */
 static void put_rest(struct pprof *w)
 {
-	const struct profile *p = w->p;
-	const struct profile_about *about = &p->about;
+	const struct profile_about *about = &w->p->about;
+	const size_t program = number_of_program(w);
 
-	comment_for_people(w);
-	comment_about(w);
-	comment_mappings(w);
+	if (w->locations.n)
+		strbuf_put(&w->file, w->locations.text, w->locations.n);
+	if (w->functions.n)
+		strbuf_put(&w->file, w->functions.text, w->functions.n);
+	pprof_put_comments(w->p, put_comment, w);
+	comment_slices(w);
+	comment_files(w, CODE_GO, PPROF_GO);
+	comment_files(w, CODE_JIT, PPROF_JIT);
 	if (about->period_type.name || about->period_type.unit)
 		put_pprof_type(w, PPROF_PERIOD_TYPE, &about->period_type);
-	proto_number(&w->message, PPROF_PERIOD, (uint64_t)about->period);
-	proto_number(&w->message, PPROF_TIME_NS, about->begin_ns);
-	proto_number(&w->message, PPROF_DURATION_NS, about->duration_ns);
-	proto_bytes(&w->message, PPROF_COMMENT, w->comments.bytes, w->comments.n);
-	proto_number(&w->message, PPROF_DEFAULT_TYPE, pprof_text(&w->texts, p->values[0].name));
-	proto_number(&w->message, PPROF_AS_WRITTEN, 1);
-	proto_put(&w->file, w->message.bytes, w->message.n);
-	pprof_texts_put(&w->texts, &w->file);
+	proto_number(&w->file, PPROF_PERIOD, (uint64_t)about->period);
+	proto_number(&w->file, PPROF_TIME_NS, about->begin_ns);
+	proto_number(&w->file, PPROF_DURATION_NS, about->duration_ns);
+	for (size_t i = 0; i < w->n_mappings; i++) /* the program's, then all others */
+		put_mapping(w, i == 0 ? program : i <= program ? i - 1 : i);
+	proto_bytes(&w->file, PPROF_COMMENT, w->comments.text, w->comments.n);
+	proto_number(&w->file, PPROF_DEFAULT_TYPE, pprof_text(w, w->p->values[0].name));
+	put_texts(w);
 }
 
 int render_pprof(const struct profile *p, const struct render_style *style, render_write *write,
 		 void *context)
 {
-	cleanup(pprof_fini) struct pprof w = { .p = p };
+	cleanup(pprof_fini) struct pprof w = { .p = p, .strings = strtab_new() };
 
 	(void)style;
-	pprof_texts_init(&w.texts);
-	pprof_frames_init(&w.frames, p, &w.texts);
+	(void)pprof_text(&w, "");
+	w.alone = xcalloc(2 * p->frames.n + 1, sizeof(*w.alone));
 	for (size_t i = 0; i < p->n_values; i++)
 		put_pprof_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		profile_fetch_ahead(p, i);
 		put_pprof_stack(&w, i);
 	}
-	pprof_frames_put(&w.frames, &w.file);
 	put_rest(&w);
-	return gzip_write(w.file.bytes, w.file.n, write, context);
+	return gzip_write(w.file.text, w.file.n, write, context);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,8 +14,6 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "saved/gunzip.h"
-#include "saved/page.h"
-#include "saved/pprof.h"
 
 /* 200,000 stacks take 2 MiB packed, and 10 MiB unpacked. */
 #define MOST_FILE_BYTES ((size_t)256 << 20)
@@ -66,11 +65,13 @@ static const char *guess_form(const char *bytes, size_t n)
 	} forms[] = {
 		{ "PERFILE2", "a file of perf record" },
 		{ "\177ELF", "a program or library" },
+		{ "<!doctype html", "a page without a profile of stackcount" },
+		{ "<html", "a page without a profile of stackcount" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		if (n >= strlen(forms[i].beginning) &&
-		    memcmp(bytes, forms[i].beginning, strlen(forms[i].beginning)) == 0)
+		    strncasecmp(bytes, forms[i].beginning, strlen(forms[i].beginning)) == 0)
 			return forms[i].form;
 	if (!is_text(bytes, n))
 		return NULL;
@@ -103,28 +104,65 @@ static int read_packed(const void *bytes, size_t n, const char *name, struct pro
 	return err ? err : read_unpacked(unpacked.text, unpacked.n, name, ret, e);
 }
 
-static int read_page(const void *bytes, size_t n, const char *name, struct profile **ret,
+/* --- the data of a page (report/render_html.c) --- */
+
+/* What is no base64 is no gzip either, so its end is not checked. */
+static bool decode_base64(const char *at, const char *end, struct strbuf *to)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint8_t values[256] = {};
+	uint32_t bits = 0;
+	unsigned n_bits = 0;
+
+	for (unsigned i = 0; digits[i]; i++)
+		values[(uint8_t)digits[i]] = (uint8_t)(i + 1);
+	for (; at < end && *at != '='; at++) {
+		const uint8_t value = values[(uint8_t)*at];
+
+		if (!value && !strchr(" \t\r\n", *at))
+			return false;
+		if (!value)
+			continue;
+		bits = bits << 6 | (value - 1U);
+		n_bits += 6;
+		if (n_bits < 8)
+			continue;
+		n_bits -= 8;
+		strbuf_putc(to, (char)(bits >> n_bits));
+	}
+	return true;
+}
+
+static int read_page(const char *data, const char *end, const char *name, struct profile **ret,
 		     struct error *e)
 {
-	cleanup_strbuf struct strbuf data = {};
-	const int err = page_data(bytes, n, name, &data, e);
+	cleanup_strbuf struct strbuf packed = {};
+	const char *stop = memchr(data, '<', (size_t)(end - data));
 
-	if (err)
-		return err;
-	if (!gunzip_is_packed(data.text, data.n))
+	if (!stop)
+		return error_set(e, -EBADMSG, "%s: ends within its profile", name);
+	if (!decode_base64(data, stop, &packed))
+		return error_set(e, -EBADMSG, "%s: its profile is no base64", name);
+	if (!gunzip_is_packed(packed.text, packed.n))
 		return error_set(e, -EBADMSG, "%s: its profile is not packed by gzip", name);
-	return read_packed(data.text, data.n, name, ret, e);
+	return read_packed(packed.text, packed.n, name, ret, e);
 }
 
 int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profile **ret,
 		     struct error *e)
 {
+	static const char element[] =
+		"<script type=\"application/octet-stream;base64\" id=\"profile-data\">";
+	const char *begin = bytes, *page;
+
 	if (n == 0)
 		return error_set(e, -ENOEXEC, "%s: empty", name);
 	if (gunzip_is_packed(bytes, n))
 		return read_packed(bytes, n, name, ret, e);
-	if (page_is_page(bytes, n))
-		return read_page(bytes, n, name, ret, e);
+	page = *begin == '<' ? memmem(begin, n, element, sizeof(element) - 1) : NULL;
+	if (page)
+		return read_page(page + sizeof(element) - 1, begin + n, name, ret, e);
 	return read_unpacked(bytes, n, name, ret, e);
 }
 

@@ -25,3 +25,11 @@ must_check int saved_read(int fd, const char *name, struct profile **ret, struct
 /* The same of @n bytes in memory. */
 must_check int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profile **ret,
 				struct error *e);
+
+/*
+ * Read the unpacked pprof file @name, of ours or of another program. The value that the file calls
+ * its default becomes the first one. Comments of other programs are left out. Errors: as above, and
+ * -E2BIG for values that do not fit.
+ */
+must_check int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret,
+			  struct error *e);

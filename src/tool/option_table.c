@@ -74,7 +74,7 @@ static const struct option_row rows[] = {
 	{ COUNT | TRACING, FLAG(elapsed), '\0', "elapsed", NULL, "show the time from an event to its end: sys_enter_X until sys_exit_X, a user function until it returns, a thread off the CPU (t:sched:sched_switch), or --until" },
 	{ COUNT | TRACING, VALUE(UNTIL), '\0', "until", "EVENT", "with --elapsed: EVENT ends what the PATTERN before it begins, in the same thread" },
 	{ ALL | TRACING, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
-	{ REPORT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
+	{ REPORT | SNOOP | TRACING, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
 	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },
 	{ REPORT | SNOOP | TRACING, FLAG(kernel_only), 'K', "kernel-stacks-only", NULL, "kernel stacks only" },
 	{ REPORT | SNOOP | TRACING, FLAG(user_only), 'U', "user-stacks-only", NULL, "user stacks only" },

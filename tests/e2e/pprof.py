@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A strict reader of pprof files (profile.proto), which knows nothing of the program's own.
+"""A strict reader of pprof files (profile.proto): it takes no field that is not in the format.
 
 read() refuses what a standard reader may let pass: strings that are not UTF-8, ids that come twice or
 are named and not there, messages that are cut off, samples with another number of values, labels with
@@ -11,10 +11,6 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-
-OWN_FIELDS = 1001  # and above: other readers skip them
-OWN_MODULE = 1006  # of locations and lines, a string
-OWN_GO_BUILD_ID = 1001  # of mappings, a string
 
 
 class Bad(Exception):
@@ -77,9 +73,6 @@ def message(data, names, most):
     members = {name.strip("*"): [] if name.endswith("*") else 0 for name in names.values()}
     seen = set()
     for number, value in fields(data):
-        if number >= OWN_FIELDS:
-            members[number] = value
-            continue
         need(number in names, f"a field {number}, of {most}")
         name = names[number]
         if name.endswith("*"):
@@ -168,15 +161,12 @@ def _labels(rows, strings):
 
 def _read_mapping(mapping, strings):
     mapping["file"], mapping["build_id"] = strings(mapping["file"]), strings(mapping["build_id"])
-    mapping["go_build_id"] = strings(mapping.get(OWN_GO_BUILD_ID, 0))
     need(mapping["start"] <= mapping["limit"], f"mapping {mapping['id']} ends before it begins")
     need(all(c in "0123456789abcdef" for c in mapping["build_id"]), "a build ID is not in hex digits")
 
 
 def _read_location(location, p, strings):
     location["lines"] = [message(line, {1: "function", 2: "line"}, "line") for line in location["lines"]]
-    for line in [location, *location["lines"]]:
-        strings(line.get(OWN_MODULE, 0))
     for line in location["lines"]:
         need(line["function"] in p.functions, f"function {line['function']} is not there")
     if location["mapping"]:

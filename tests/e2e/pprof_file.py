@@ -36,19 +36,22 @@ class PprofFile:
         self.mapping_parts, self.function_parts, self.location_parts = [], [], []
         self.samples = []
         self.values, self.comments, self.default = values, list(comments), default
-        # The last one says that the ids of mappings in comments are right: see profile/pprof.h.
-        self.times = number(9, begin_ns) + number(10, duration_ns) + number(1001, 1)
-        self.go, self.jit, self.kernel = set(), set(), set()
+        self.times = number(9, begin_ns) + number(10, duration_ns)
+        self.go, self.jit, self.kernel = set(), set(), set()  # paths
 
     def string(self, text):
         return self.strings.setdefault(text, len(self.strings))
+
+    def start(self, path):
+        """Of a mapping. Addresses of the kernel are in the upper half."""
+        return 0x400000 * self.mappings[path] + (0xFFFFFFFF << 32 if path in self.kernel else 0)
 
     def mapping(self, path):
         if not path:
             return 0
         if path not in self.mappings:
             n = self.mappings[path] = len(self.mappings) + 1
-            start = 0x400000 * n
+            start = self.start(path)
             self.mapping_parts.append(block(3, number(1, n) + number(2, start) + number(3, start + 0x400000) +
                                                number(5, self.string(path)) + number(6, self.string(f"{n:040x}"))))
         return self.mappings[path]
@@ -66,7 +69,7 @@ class PprofFile:
             n = self.locations[names, path] = len(self.locations) + 1
             mapping = self.mapping(path)
             lines = b"".join(block(4, number(1, self.function(name))) for name in names if name)
-            address = 0x400000 * mapping + 16 * n if mapping else 0
+            address = self.start(path) + 16 * n if mapping else 0
             self.location_parts.append(block(4, number(1, n) + number(2, mapping) + number(3, address) + lines))
         return self.locations[names, path]
 
@@ -82,9 +85,9 @@ class PprofFile:
     def bytes(self):
         types = [block(1, number(1, self.string(t)) + number(2, self.string(u))) for t, u in self.values]
         comments = list(self.comments)
-        for key, ids in (("go", self.go), ("jit", self.jit), ("kernel-maps", self.kernel)):
-            if ids:
-                comments.append(f"stackcount:{key}=" + ",".join(str(self.mapping(path)) for path in sorted(ids)))
+        for key, paths in (("go", self.go), ("jit", self.jit)):
+            if paths:
+                comments.append(f"stackcount:{key}=" + "|".join(sorted(paths)))
         texts = packed(13, [self.string(c) for c in comments]) if comments else b""
         default = number(14, self.string(self.default)) if self.default else b""
         strings = [block(6, s.encode("utf-8", "surrogatepass")) for s in self.strings]

@@ -70,18 +70,6 @@ def test_files_behind_minus_are_subtracted_up_to_the_next_option(tmp_path, args,
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", ""), (order, done)
 
 
-@pytest.mark.parametrize("n,words", [(1, "1 hit"), (2, "2 hits")])
-def test_comments_for_people_count_in_words(tmp_path, n, words):
-    file = PprofFile([SAMPLES], comments=[f"stackcount:loss={n} no room"])
-    for k in range(n + 1):
-        file.add([(f"f{k}", None)], k + 1)
-    (tmp_path / "a.pb.gz").write_bytes(file.bytes())
-    assert read("--top", "1", "-o", tmp_path / "b.pb.gz", tmp_path / "a.pb.gz").returncode == 0
-    comments = pprof.read(tmp_path / "b.pb.gz").comments
-    assert f"Lost: {words}: no room" in comments, comments
-    assert f"Not in this file: {n} less frequent {'row' if n == 1 else 'rows'} (stacks by process)" in comments
-
-
 def test_the_documents_line_compares_two_days(tmp_path):
     line = re.search(r"^stackcount (--read .* --minus .*)$", (TOP / "doc/fleet.md").read_text(), re.M)[1]
     for day, each in (("today", 5), ("yesterday", 3)):

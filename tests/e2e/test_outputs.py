@@ -314,11 +314,9 @@ def test_a_file_reads_back_as_the_run_was(workload, tmp_path):
 def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
     path = tmp_path / name
     one = workload("syscalls", "getppid", 200, 2)
-    with Live(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
+    with Live(["-p", one.pid, "-U", "-o", path, GETPPID]) as tool:
         one.run()
-        result = tool.end().ok()
-    with_offsets = read_well(path, "-s")
-    assert with_offsets in result.out and re.search(r"^  hit\+0x", with_offsets, re.M)
+        tool.end().ok()
     by_process = read_well(path, "-f", "-P")
     assert all(line.startswith("syscalls;") for line in by_process.splitlines())
     everything = count_lines(read_well(path, "-f"))
@@ -392,7 +390,8 @@ def test_what_is_no_profile_is_refused(tmp_path):
 
 
 def slices(path):
-    return [tuple(map(int, value.split())) for value in pprof.read(path).own("slice")]
+    times = [int(time) for value in pprof.read(path).own("slice") for time in value.split()]
+    return list(zip(times[::2], times[1::2]))
 
 
 def test_slices_have_no_gaps(workload, tmp_path):

@@ -8,7 +8,6 @@
 
 #include "base/strbuf.h"
 #include "report/render.h"
-#include "saved/pprof.h"
 #include "saved/saved.h"
 
 static int to_strbuf(void *context, const char *bytes, size_t n)

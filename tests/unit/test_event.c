@@ -32,8 +32,8 @@ static const struct frame known[] = {
 	{ .kind = FRAME_USER, .name = HOSTILE, .module = HOSTILE, .addr = 0x7f3a30000000 },
 	{ .kind = FRAME_USER, .module = HOSTILE, .is_in_file = true, .addr = 0x7f3a30000100,
 	  .module_offset = 0x100 },
-	{ .kind = FRAME_USER, .name = "last", .addr = UINT64_MAX, .offset = UINT64_MAX, .module = "all",
-	  .module_offset = UINT64_MAX },
+	{ .kind = FRAME_USER, .name = "last", .addr = UINT64_MAX, .offset = UINT64_MAX - 1, .module = "all",
+	  .module_offset = UINT64_MAX - 1 },
 	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers" },
 };
 /* clang-format on */

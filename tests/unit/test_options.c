@@ -102,6 +102,7 @@ static const struct {
 	{ { "stackcount", "--normalize", GETPPID }, "--normalize needs --minus" },
 	{ { "stackcount", "--read", "-p", "1", "a" }, "--read and -p exclude each other" },
 	{ { "stackcount", "--read", "-K", "a" }, "--read and -K exclude each other" },
+	{ { "stackcount", "--read", "-s", "a" }, "--read and -s exclude each other" },
 	{ { "stackcount", "--read", "--no-names", "a" }, "--read and --no-names exclude each other" },
 	{ { "stackcount", "--read", "--live", "a" }, "--read and --live exclude each other" },
 	{ { "stackcount", "--read", "--sum", "count", "a" }, "--read and --sum exclude each other" },

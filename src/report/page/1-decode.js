@@ -107,7 +107,7 @@ const PROFILE_FIELDS = {
 };
 const RECORDS = {
 	types: { 1: 'type', 2: 'unit' },
-	mappings: { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId', 1001: 'buildId' },
+	mappings: { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId' },
 	functions: { 1: 'id', 2: 'name', 4: 'file' },
 };
 const LINE_FIELDS = { 1: 'function', 2: 'line' };

@@ -62,43 +62,38 @@ class Profile {
 		delete this.parts;
 	}
 
-	// Facts of ours are comments of the form "stackcount:KEY=VALUE".
+	// Facts are comments of the form "stackcount:KEY=VALUE".
 	readComments() {
 		this.facts = {};
 		this.losses = [];
 		this.slices = [];
-		this.comments = [];
 		for (const text of this.parts.comments.map(this.string)) {
 			const [, key, value] = /^stackcount:([\w-]+)=([^]*)$/.exec(text) || [];
 			if (key === 'loss') {
 				const [, n, reason] = /^(\d+) ([^]*)$/.exec(value) || [0, 0, value];
 				this.losses.push({ n: Number(n), reason });
 			} else if (key === 'slice') {
-				const [begin, end] = value.split(' ').map(Number);
-				this.slices.push({ begin, end });
-			} else if (key) {
+				const times = value.split(' ').map(Number);
+				for (let i = 0; i < times.length; i += 2)
+					this.slices.push({ begin: times[i], end: times[i + 1] });
+			} else if (key)
 				this.facts[key] = value;
-			} else if (!/^(Command|Host|Lost|Not in this file): /.test(text)) {
-				this.comments.push(text);
-			}
 		}
 		this.isDifference = 'difference' in this.facts;
 	}
 
 	readFrames() {
 		const { mappings, functions, locations } = this.parts;
-		const idsOf = (fact) => new Set((this.facts[fact] || '').split(',').map(Number));
-		const kinds = [['kernel-maps', KERNEL], ['go', GO], ['jit', JIT]];
-		const sets = kinds.map(([fact, kind]) => [idsOf(fact), kind]);
+		const codes = new Map([['go', GO], ['jit', JIT]].flatMap(([fact, kind]) =>
+			this.facts[fact]?.split('|').map((path) => [path, kind]) ?? []));
 		this.images = [];
 		const imageOf = new Map(), functionOf = new Map(), kindOf = [];
 		for (const m of mappings) {
-			const path = this.string(m.file);
-			const found = sets.find(([ids]) => ids.has(m.id));
+			const path = this.string(m.file), isKernel = path.startsWith('[kernel');
 			imageOf.set(m.id, this.images.length);
-			kindOf.push(path.startsWith('[kernel') ? KERNEL : found ? found[1] : USER);
+			kindOf.push(isKernel ? KERNEL : codes.get(path) ?? USER);
 			this.images.push({ path, buildId: this.string(m.buildId),
-				name: path.startsWith('[kernel') ? '[kernel]' : path.slice(path.lastIndexOf('/') + 1) });
+				name: isKernel ? '[kernel]' : path.slice(path.lastIndexOf('/') + 1) });
 		}
 		for (const f of functions)
 			functionOf.set(f.id, f);
@@ -123,7 +118,9 @@ class Profile {
 				else if (field === 4)
 					lines.push(message.record(LINE_FIELDS).function);
 			}
-			const image = imageOf.get(mapping) ?? -1, kind = kindOf[image] ?? USER;
+			const image = imageOf.get(mapping) ?? -1, { path } = this.images[image] || NOWHERE;
+			const kind = image >= 0 && address < 0 && path !== '[vsyscall]' ? KERNEL // 2^63 and above
+				: kindOf[image] ?? USER;
 			this.places[id] = (lines.length ? lines : [0]).map((line, k) => this.frameOfLine(
 				functionOf.get(line) || {}, image, k < lines.length - 1 ? INLINED : kind, address));
 		}
@@ -131,13 +128,13 @@ class Profile {
 
 	// The number of a frame. Frames of one function are one, wherever they are in it.
 	frameOfLine(what, image, kind, address) {
-		const { path, name: module } = this.images[image] || NOWHERE;
-		let name = this.string(what.name);
+		let { path, name: module } = this.images[image] || NOWHERE, name = this.string(what.name);
 		if (!name)
 			name = module ? `[${module}]` : '[unknown]';
-		if (image < 0 && !address && /^\[(cut|unverified): /.test(name))
+		if ((image < 0 || kind === KERNEL) && !address && /^\[(cut|unverified): /.test(name)) {
 			kind = MARK;
-		else if (kind !== KERNEL && (!what.name || /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name)))
+			path = module = '';
+		} else if (kind !== KERNEL && (!what.name || /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name)))
 			kind = UNKNOWN;
 		const key = `${kind} ${path}\n${name}`;
 		let number = this.numberOf.get(key);

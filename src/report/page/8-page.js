@@ -136,8 +136,7 @@ class Page {
 			['Program', facts.program],
 			['Stacks', count(new Set(this.tree('tree', UNFILTERED).leaf).size)],
 			['Values', types.map((t) => `${t.name} (${t.unit})`).join(', ')],
-			['Losses', notices.join('; ') || 'none'],
-			...profile.comments.slice(0, 100).map((text) => ['Comment', text])]
+			['Losses', notices.join('; ') || 'none']]
 			.filter(([, text]) => text).map(([name, text]) => [name, bdi(shown(text))]);
 		document.title = find('command').textContent = shown(facts.command || 'stackcount');
 		const brief = pairs.filter(([name]) => /Host|Kernel|Begin|Duration|Sum|Cost|Form/.test(name));
