@@ -3,9 +3,7 @@
  * The build ID is a note, in a section and in a segment:
  *
  *	GNU   20 bytes   NT_GNU_BUILD_ID   93ac61ec5a8eb1396f9fbd350e3169a558528a40
- *	Go    83 bytes   4                 FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/(two more)
  */
-#include <ctype.h>
 #include <elf.h>
 #include <string.h>
 
@@ -19,17 +17,13 @@
 #define LEAST_TOLD_BYTES 1
 #define MOST_TOLD_BYTES 20
 
-/* A note of @least to @most bytes. */
+/* A build ID of @least to @most bytes. */
 struct note_kind {
-	const char *owner; /* of 3 characters at most */
-	uint32_t type;
 	size_t least, most;
 };
 
-static const struct note_kind gnu = { ELF_NOTE_GNU, NT_GNU_BUILD_ID, LEAST_BYTES, MOST_BYTES };
-static const struct note_kind told = { ELF_NOTE_GNU, NT_GNU_BUILD_ID, LEAST_TOLD_BYTES,
-				       MOST_TOLD_BYTES };
-static const struct note_kind go = { "Go", 4, GO_BUILD_ID, GO_BUILD_ID };
+static const struct note_kind sure = { LEAST_BYTES, MOST_BYTES };
+static const struct note_kind told = { LEAST_TOLD_BYTES, MOST_TOLD_BYTES };
 
 static size_t padded_note_size(size_t n)
 {
@@ -38,12 +32,9 @@ static size_t padded_note_size(size_t n)
 
 static bool is_note(const struct note_kind *kind, const Elf64_Nhdr *h, const uint8_t *owner)
 {
-	char wanted[4] = "";
-
-	memcpy(wanted, kind->owner, strlen(kind->owner));
-	return h->n_type == kind->type && h->n_namesz == sizeof(wanted) &&
-	       memcmp(owner, wanted, sizeof(wanted)) == 0 && h->n_descsz >= kind->least &&
-	       h->n_descsz <= kind->most;
+	return h->n_type == NT_GNU_BUILD_ID && h->n_namesz == sizeof(ELF_NOTE_GNU) &&
+	       memcmp(owner, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+	       h->n_descsz >= kind->least && h->n_descsz <= kind->most;
 }
 
 /* The first note of the kind. */
@@ -95,7 +86,7 @@ static size_t find_note(const struct image *im, const struct note_kind *kind, co
 
 size_t image_build_id(const struct image *im, const uint8_t **ret)
 {
-	return find_note(im, &gnu, ret);
+	return find_note(im, &sure, ret);
 }
 
 size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
@@ -105,29 +96,6 @@ size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 	for (size_t i = 0; i < im->n_notes && !n; i++)
 		n = find_in_notes(notes_within(im->notes[i], &left), &told, ret);
 	return n;
-}
-
-bool go_build_id_is_sound(const char *id)
-{
-	for (size_t i = 0; i < GO_BUILD_ID; i++) {
-		const char c = id[i];
-		const bool is_of_hash = isalnum((unsigned char)c) || c == '-' || c == '_';
-
-		if (i % (GO_HASH + 1) == GO_HASH ? c != '/' : !is_of_hash)
-			return false;
-	}
-	return id[GO_BUILD_ID] == '\0';
-}
-
-bool image_go_build_id(const struct image *im, char ret[GO_BUILD_ID + 1])
-{
-	const uint8_t *id;
-
-	if (!find_note(im, &go, &id))
-		return false;
-	memcpy(ret, id, GO_BUILD_ID);
-	ret[GO_BUILD_ID] = '\0';
-	return go_build_id_is_sound(ret);
 }
 
 bool image_is_same_build(const struct image *im, const struct image *debug)

@@ -28,21 +28,6 @@ size_t image_build_id(const struct image *im, const uint8_t **ret);
  */
 size_t image_reported_build_id(const struct image *im, const uint8_t **ret);
 
-/*
- * Go's own build ID. Go before 1.24 gives programs no other, unless it has the C compiler's linker
- * link them. The command go writes four hashes with '/' between; the last one is of the program's
- * contents. Users can set any text instead ("redacted"), and such a text is the same in many
- * programs.
- */
-#define GO_HASH 20
-#define GO_BUILD_ID (4 * GO_HASH + 3)
-
-/* Has @id, of at most GO_BUILD_ID characters, the form of four hashes? */
-bool go_build_id_is_sound(const char *id);
-
-/* Go's build ID of @im, if it has one with hashes. */
-bool image_go_build_id(const struct image *im, char ret[GO_BUILD_ID + 1]);
-
 /* Does the file's own .symtab have functions? Maybe not all of them. */
 bool image_has_symtab(const struct image *im);
 

@@ -27,16 +27,13 @@ enum frame_code {
 #define NO_IMAGE UINT32_MAX
 #define NO_OFFSET UINT64_MAX /* not known: pprof files have none */
 
-#define GO_BUILD_ID_PREFIX "go:"
-
 /*
  * The file, kernel module or memory that code comes from. The table's owner lends the strings. They
  * come from foreign files and are not escaped yet.
  */
 struct frame_image {
-	const char *path; /* as its process mapped it; "[kernel]", "[ext4]", "[vdso]" */
-	/* Lower-case hex digits; else "go:" and Go's build ID; NULL: none, or not known. */
-	const char *build_id;
+	const char *path;     /* as its process mapped it; "[kernel]", "[ext4]", "[vdso]" */
+	const char *build_id; /* lower-case hex digits; NULL: none, or not known */
 	/* A mapping of it in one process, so that tools can compute with true addresses. */
 	uint64_t start, limit; /* run-time addresses; both 0: not known */
 	uint64_t offset;       /* in the file, of @start */

@@ -228,8 +228,7 @@ struct symbols_fact {
 	uint8_t build_id[MOST_BUILD_ID_BYTES]; /* the build ID that the kernel reports */
 	uint32_t n_build_id;                   /* its bytes */
 	uint32_t has_symtab;
-	uint32_t is_go;                    /* it has Go's table of functions */
-	char go_build_id[GO_BUILD_ID + 1]; /* "": none */
+	uint32_t is_go; /* it has Go's table of functions */
 };
 
 /* An executable segment of a file. */

@@ -112,8 +112,6 @@ static void put_fact(struct seat *seat, const struct image *im, struct answer *a
 		memcpy(fact.build_id, told, n);
 		fact.n_build_id = (uint32_t)n;
 	}
-	if (!image_go_build_id(im, fact.go_build_id))
-		fact.go_build_id[0] = '\0';
 	image_debug_hint(im, &fact.hint);
 	memcpy(seat->area, &fact, sizeof(fact));
 	answer->n_bytes = sizeof(fact);

@@ -26,16 +26,6 @@ static const char *keep_hex(struct strtab *strings, const uint8_t *bytes, size_t
 	return hex[0] ? strtab_add(strings, hex) : NULL;
 }
 
-static const char *keep_build_id(struct strtab *strings, const struct image_build *build)
-{
-	char id[sizeof(GO_BUILD_ID_PREFIX) + GO_BUILD_ID];
-
-	if (build->n || !build->go_id[0])
-		return keep_hex(strings, build->id, build->n);
-	(void)snprintf(id, sizeof(id), GO_BUILD_ID_PREFIX "%s", build->go_id);
-	return strtab_add(strings, id);
-}
-
 static uint32_t push_image(struct frame_table *table, const struct frame_image *image)
 {
 	array_push(table->images, table->n_images, table->image_capacity, *image);
@@ -57,7 +47,7 @@ static uint32_t add_user_image(struct frame_table *table, struct strtab *strings
 	if (!path)
 		return NO_IMAGE;
 	image.path = strtab_add(strings, path);
-	image.build_id = keep_build_id(strings, &build);
+	image.build_id = keep_hex(strings, build.id, build.n);
 	free(path);
 	if (p->has_places) {
 		image.start = p->where.start;

@@ -219,8 +219,7 @@ static bool is_fact_of_build(const struct file_stamp *stamp, const struct symbol
 
 static bool is_sound_fact(const struct symbols_fact *fact)
 {
-	return fact->n_build_id <= sizeof(fact->build_id) && debug_hint_is_sound(&fact->hint) &&
-	       (!fact->go_build_id[0] || go_build_id_is_sound(fact->go_build_id));
+	return fact->n_build_id <= sizeof(fact->build_id) && debug_hint_is_sound(&fact->hint);
 }
 
 static int ask_parser_to_open(struct symbol_files *sf, struct file *file, const char *name,
@@ -438,7 +437,6 @@ static void keep_build(struct file *file, const struct symbols_fact *fact)
 	file->build.n = fact->n_build_id;
 	memcpy(file->build.id, fact->build_id, fact->n_build_id);
 	file->build.is_go = fact->is_go;
-	memcpy(file->build.go_id, fact->go_build_id, sizeof(file->build.go_id));
 }
 
 static int open_and_search(struct symbol_files *sf, struct file *file,

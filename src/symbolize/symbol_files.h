@@ -32,8 +32,7 @@ bool symbol_files_has(const struct symbol_files *sf, uint32_t image);
 struct image_build {
 	uint8_t id[MOST_BUILD_ID_BYTES]; /* @n bytes; 0: not known, or none */
 	size_t n;
-	bool is_go;                  /* it is a Go program */
-	char go_id[GO_BUILD_ID + 1]; /* Go's build ID; "": not known, or none */
+	bool is_go; /* it is a Go program */
 };
 
 /* The build of the image's file, if a parser has read its symbols. @opens: have a parser open the

@@ -45,9 +45,7 @@ static void check_id(const struct image *im)
 	const uint8_t *id = NULL;
 	size_t n = image_build_id(im, &id);
 	uint8_t sum = 0;
-	char go[GO_BUILD_ID + 1];
 
-	require(!image_go_build_id(im, go) || strlen(go) == GO_BUILD_ID);
 	require(n == 0 || (n >= 8 && n <= 64));
 	for (size_t i = 0; i < n; i++)
 		sum ^= id[i];

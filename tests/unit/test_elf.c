@@ -486,48 +486,6 @@ TEST(a_build_id_is_what_the_kernel_tells)
 	}
 }
 
-#define GO_ID "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8Weu"
-
-TEST(go_build_ids_are_hashes)
-{
-	static const struct {
-		const char *id;
-		bool is_taken;
-	} rows[] = {
-		{ GO_ID, true },
-		{ "redacted", false }, /* as some users have it in all their programs */
-		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh", false },
-		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8We;",
-		  false },
-		{ "FfNfKebXvNxvI5d3oZNcaS_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B8Weu",
-		  false },
-		{ "FfNfKebXvNxvI5d3oZNc/S_RFyuQ3E94EkFOPaOUh/Dcaoklnp2Uy46PaCrtkI/VACU7EZuUw0ocQ2B\\0Weu",
-		  false },
-		{ GO_ID "u", false },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		cleanup_free char *source = xasprintf(
-			".section .note.go.buildid, \"a\", @note\n.long 4, %zu, 4\n"
-			".ascii \"Go\\0\\0%s\"\n.balign 4\n",
-			strlen(rows[i].id) - (strchr(rows[i].id, '\\') != NULL), rows[i].id);
-		char id[GO_BUILD_ID + 1];
-		const uint8_t *gnu;
-
-		write_file("go.s", source, strlen(source));
-		assert_int_equal(run("as go.s -o go.o && ld -shared --build-id=none "
-				     "--version-script=map functions.o go.o -o go.so"),
-				 0);
-
-		cleanup(image_freep) struct image *im = open_image("go.so");
-
-		assert_int_equal(image_build_id(im, &gnu), 0);
-		assert_int_equal(image_go_build_id(im, id), rows[i].is_taken);
-		if (rows[i].is_taken)
-			assert_string_equal(id, rows[i].id);
-	}
-}
-
 /* "id.so" with @n empty notes, a hole, before the section's own. */
 static void put_notes_before_the_build_id(size_t n)
 {
