@@ -21,26 +21,13 @@ struct slot {
 };
 
 struct profile_builder {
-	struct profile_stack *stacks;
-	size_t n, capacity;
-	struct slot *slots; /* open addressing, at most half full */
-	size_t n_slots;     /* power of two, or 0 */
-	struct profile_block *blocks;
-	size_t n_blocks, block_capacity;
-	size_t size;      /* frames that the last block has room for */
-	size_t n_values;  /* of each stack */
-	int64_t *numbers; /* for each stack: values from number 1 on, after and before a change */
-	size_t n_numbers, number_capacity;
-	bool is_difference;
-	struct profile_labels *labels;
-	size_t n_labels, label_capacity;
-	struct u64_map label_numbers; /* by hash of the set */
-	struct profile_slice *slices;
-	size_t n_slices, slice_capacity;
-	struct profile_part *parts;
-	size_t n_parts, part_capacity;
-	struct strtab *strings;
-	int64_t total, total_before;
+	struct profile *p; /* so far; frame numbers are those of the caller's table */
+	size_t stack_capacity, block_capacity, label_capacity, slice_capacity, part_capacity;
+	size_t block_size;                 /* frames that the last block has room for */
+	size_t n_numbers, number_capacity; /* of p->numbers */
+	struct slot *slots;                /* open addressing, at most half full */
+	size_t n_slots;                    /* power of two, or 0 */
+	struct u64_map label_numbers;      /* by hash of the set */
 };
 
 struct profile_builder *profile_builder_new(size_t n_values)
@@ -48,9 +35,11 @@ struct profile_builder *profile_builder_new(size_t n_values)
 	struct profile_builder *b = xcalloc(1, sizeof(*b));
 
 	assert(n_values >= 1 && n_values <= PROFILE_MOST_VALUES);
-	b->n_values = n_values;
-	b->strings = strtab_new();
-	array_push(b->labels, b->n_labels, b->label_capacity, (struct profile_labels){});
+	b->p = xcalloc(1, sizeof(*b->p));
+	b->p->n_values = n_values;
+	b->p->values[0] = (struct profile_value){ "hits", "count" };
+	b->p->strings = strtab_new();
+	array_push(b->p->labels, b->p->n_labels, b->label_capacity, (struct profile_labels){});
 	return b;
 }
 
@@ -58,19 +47,9 @@ void profile_builder_free(struct profile_builder *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->n_blocks; i++)
-		free(b->blocks[i].frames);
-	for (size_t i = 0; i < b->n_labels; i++)
-		free((void *)b->labels[i].of);
-	free(b->labels);
-	free(b->blocks);
+	profile_free(b->p);
 	free(b->slots);
-	free(b->stacks);
-	free(b->numbers);
-	free(b->slices);
-	free(b->parts);
 	u64_map_fini(&b->label_numbers);
-	strtab_free(b->strings);
 	free(b);
 }
 
@@ -119,16 +98,16 @@ static bool is_same_stack(const struct profile_stack *a, const struct profile_st
 /* Copy the frames to an address that does not change. */
 static const uint32_t *keep_frames(struct profile_builder *b, const uint32_t *frames, size_t n)
 {
-	struct profile_block *last = b->n_blocks ? &b->blocks[b->n_blocks - 1] : NULL;
+	struct profile_block *last = b->p->n_blocks ? &b->p->blocks[b->p->n_blocks - 1] : NULL;
 
 	if (n == 0)
 		return NULL;
-	if (!last || b->size - last->n < n) {
-		b->size = n > BLOCK_FRAMES ? n : BLOCK_FRAMES;
-		array_push(b->blocks, b->n_blocks, b->block_capacity,
-			   ((struct profile_block){
-				   .frames = xreallocarray(NULL, b->size, sizeof(*frames)) }));
-		last = &b->blocks[b->n_blocks - 1];
+	if (!last || b->block_size - last->n < n) {
+		b->block_size = n > BLOCK_FRAMES ? n : BLOCK_FRAMES;
+		array_push(b->p->blocks, b->p->n_blocks, b->block_capacity,
+			   ((struct profile_block){ .frames = xreallocarray(NULL, b->block_size,
+									    sizeof(*frames)) }));
+		last = &b->p->blocks[b->p->n_blocks - 1];
 	}
 
 	uint32_t *copy = last->frames + last->n;
@@ -168,7 +147,7 @@ static struct slot *find_slot(struct profile_builder *b, const struct profile_st
 
 		if (!slot->stack)
 			return slot;
-		if (slot->hash == hash && is_same_stack(&b->stacks[slot->stack - 1], stack))
+		if (slot->hash == hash && is_same_stack(&b->p->stacks[slot->stack - 1], stack))
 			return slot;
 	}
 }
@@ -179,11 +158,11 @@ static struct slot *find_slot(struct profile_builder *b, const struct profile_st
  */
 static void add_values(struct profile_builder *b, uint32_t to, const struct profile_stack *stack)
 {
-	const size_t n = b->n_values - 1;
-	int64_t *numbers = n ? b->numbers + 2 * n * to : NULL;
+	const size_t n = b->p->n_values - 1;
+	int64_t *numbers = n ? b->p->numbers + 2 * n * to : NULL;
 
-	add_to(&b->stacks[to].count, stack->count);
-	add_to(&b->stacks[to].count_before, stack->count_before);
+	add_to(&b->p->stacks[to].count, stack->count);
+	add_to(&b->p->stacks[to].count_before, stack->count_before);
 	for (size_t i = 0; i < n; i++) {
 		add_to(&numbers[i], stack->more ? stack->more[i] : 0);
 		add_to(&numbers[n + i], stack->more_before ? stack->more_before[i] : 0);
@@ -197,19 +176,21 @@ static uint32_t append_stack(struct profile_builder *b, const struct profile_sta
 	copy.frames = keep_frames(b, stack->frames, n_frames_of(stack));
 	copy.count = copy.count_before = 0;
 	copy.more = copy.more_before = NULL;
-	array_push(b->stacks, b->n, b->capacity, copy);
-	for (size_t i = 0; i < 2 * (b->n_values - 1); i++)
-		array_push(b->numbers, b->n_numbers, b->number_capacity, 0);
-	return (uint32_t)(b->n - 1);
+	array_push(b->p->stacks, b->p->n_stacks, b->stack_capacity, copy);
+	for (size_t i = 0; i < 2 * (b->p->n_values - 1); i++)
+		array_push(b->p->numbers, b->n_numbers, b->number_capacity, 0);
+	return (uint32_t)(b->p->n_stacks - 1);
 }
 
 uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack)
 {
-	if (b->n * 2 >= b->n_slots)
+	struct profile *p = b->p;
+
+	if (p->n_stacks * 2 >= b->n_slots)
 		grow_slots(b);
-	add_to(&b->total, stack->count);
-	add_to(&b->total_before, stack->count_before);
-	b->is_difference = b->is_difference || stack->count_before || stack->more_before;
+	add_to(&p->total, stack->count);
+	add_to(&p->total_before, stack->count_before);
+	p->is_difference = p->is_difference || stack->count_before || stack->more_before;
 
 	const uint32_t hash = hash_stack(stack);
 	struct slot *slot = find_slot(b, stack, hash);
@@ -219,8 +200,8 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 
 	const uint32_t number = slot->stack - 1;
 
-	if (!b->stacks[number].comm)
-		b->stacks[number].comm = stack->comm;
+	if (!p->stacks[number].comm)
+		p->stacks[number].comm = stack->comm;
 	add_values(b, number, stack);
 	return number;
 }
@@ -233,10 +214,10 @@ static struct profile_label *keep_labels(struct profile_builder *b,
 
 	for (size_t i = 0; i < n; i++)
 		copy[i] = (struct profile_label){
-			.key = strtab_add_or_null(b->strings, labels[i].key),
-			.text = strtab_add_or_null(b->strings, labels[i].text),
+			.key = strtab_add_or_null(b->p->strings, labels[i].key),
+			.text = strtab_add_or_null(b->p->strings, labels[i].text),
 			.number = labels[i].number,
-			.unit = strtab_add_or_null(b->strings, labels[i].unit)
+			.unit = strtab_add_or_null(b->p->strings, labels[i].unit)
 		};
 	return copy;
 }
@@ -285,31 +266,31 @@ uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_
 	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
 		bool is_new;
 		const uint32_t number =
-			*u64_map_put(&b->label_numbers, hash, (uint32_t)b->n_labels, &is_new);
+			*u64_map_put(&b->label_numbers, hash, (uint32_t)b->p->n_labels, &is_new);
 
 		if (is_new) {
 			const struct profile_labels set = { .of = TAKE(copy), .n = n };
 
-			array_push(b->labels, b->n_labels, b->label_capacity, set);
+			array_push(b->p->labels, b->p->n_labels, b->label_capacity, set);
 			return number;
 		}
-		if (b->labels[number].n == n &&
-		    memcmp(b->labels[number].of, copy, n * sizeof(*copy)) == 0)
+		if (b->p->labels[number].n == n &&
+		    memcmp(b->p->labels[number].of, copy, n * sizeof(*copy)) == 0)
 			return number;
 	}
 }
 
 uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns)
 {
-	array_push(b->slices, b->n_slices, b->slice_capacity,
+	array_push(b->p->slices, b->p->n_slices, b->slice_capacity,
 		   ((struct profile_slice){ begin_ns, end_ns }));
-	return (uint32_t)(b->n_slices - 1);
+	return (uint32_t)(b->p->n_slices - 1);
 }
 
 void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count)
 {
-	assert(stack < b->n && slice < b->n_slices);
-	array_push(b->parts, b->n_parts, b->part_capacity,
+	assert(stack < b->p->n_stacks && slice < b->p->n_slices);
+	array_push(b->p->parts, b->p->n_parts, b->part_capacity,
 		   ((struct profile_part){ stack, slice, count }));
 }
 
@@ -400,33 +381,10 @@ static void merge_parts(struct profile *p)
 	p->n_parts = n;
 }
 
-/* The members that become the profile's as they are. */
-static void hand_over(struct profile_builder *b, struct profile *p)
-{
-	p->n_values = b->n_values;
-	p->values[0] = (struct profile_value){ "hits", "count" };
-	p->n_stacks = b->n;
-	p->stacks = TAKE(b->stacks);
-	p->n_blocks = b->n_blocks;
-	p->blocks = TAKE(b->blocks);
-	p->numbers = TAKE(b->numbers);
-	p->n_labels = b->n_labels;
-	p->labels = TAKE(b->labels);
-	p->n_slices = b->n_slices;
-	p->slices = TAKE(b->slices);
-	p->n_parts = b->n_parts;
-	p->parts = TAKE(b->parts);
-	p->strings = TAKE(b->strings);
-	p->total = b->total;
-	p->total_before = b->total_before;
-	p->is_difference = b->is_difference;
-}
-
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames)
 {
-	struct profile *p = xcalloc(1, sizeof(*p));
+	struct profile *p = TAKE(b->p);
 
-	hand_over(b, p);
 	copy_frames(p, frames);
 	copy_images(p, frames);
 	copy_texts(p);

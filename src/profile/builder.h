@@ -35,6 +35,6 @@ void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t sl
 
 /*
  * The profile of all stacks, in the order in which they were added. It has copies of the frames in
- * these stacks, with their images and strings. The caller frees it. @b is empty then.
+ * these stacks, with their images and strings. The caller frees it. @b can only be freed then.
  */
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames);
