@@ -7,18 +7,16 @@
  */
 #pragma once
 
-#define FORMS(FORM)                                                                            \
-	FORM(text, ".txt", render_text, .shows_offsets = true, .shows_addresses = true,        \
-	     .shows_pids = true, .shows_losses = true)                                         \
-	FORM(folded, ".folded", render_folded, .shows_offsets = true, .is_alone = true)        \
-	FORM(pprof, ".pb.gz", render_pprof, .wants_places = true, .wants_processes = true,     \
-	     .keeps_slices = true, .shows_addresses = true, .shows_pids = true,                \
-	     .shows_labels = true, .shows_losses = true, .is_alone = true)                     \
-	FORM(html, ".html", render_html, .wants_places = true, .wants_processes = true,        \
-	     .keeps_slices = true, .shows_addresses = true, .begins_inverted = true,           \
-	     .shows_pids = true, .shows_labels = true, .shows_losses = true, .is_alone = true) \
-	FORM(tree, ".tree", render_tree, .shows_offsets = true, .begins_inverted = true,       \
-	     .leaves_out = true, .shows_pids = true, .shows_losses = true)                     \
-	FORM(json, ".json", render_json, .wants_processes = true, .keeps_slices = true,        \
-	     .shows_offsets = true, .shows_addresses = true, .shows_pids = true,               \
-	     .shows_labels = true, .shows_losses = true, .is_alone = true)
+#define FORMS(FORM)                                                                               \
+	FORM(text, ".txt", render_text, .shows_addresses = true, .shows_pids = true,              \
+	     .shows_losses = true)                                                                \
+	FORM(folded, ".folded", render_folded, .is_alone = true)                                  \
+	FORM(pprof, ".pb.gz", render_pprof, .is_whole = true, .wants_places = true,               \
+	     .shows_addresses = true, .shows_pids = true, .shows_losses = true, .is_alone = true) \
+	FORM(html, ".html", render_html, .is_whole = true, .wants_places = true,                  \
+	     .shows_addresses = true, .begins_inverted = true, .shows_pids = true,                \
+	     .shows_losses = true, .is_alone = true)                                              \
+	FORM(tree, ".tree", render_tree, .begins_inverted = true, .leaves_out = true,             \
+	     .shows_pids = true, .shows_losses = true)                                            \
+	FORM(json, ".json", render_json, .is_whole = true, .shows_addresses = true,               \
+	     .shows_pids = true, .shows_losses = true, .is_alone = true)

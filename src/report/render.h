@@ -46,16 +46,15 @@ struct renderer {
 	const char *name;
 	const char *ending; /* of names of files in this form: ".folded" */
 	render_function *render;
-	bool shows_offsets;   /* render_style.offsets; else frames do not differ by them */
-	bool shows_addresses; /* the same for render_style.addresses */
+	bool shows_addresses; /* render_style.addresses; else frames do not differ by them */
 	bool shows_pids;      /* else processes of one name are one */
 	bool shows_losses;
-	bool shows_labels;    /* else stacks do not differ by them */
 	bool begins_inverted; /* for render_style.invert */
 	bool leaves_out;      /* for render_style.min_percent */
 	bool wants_places;    /* frames differ by their addresses in files */
-	bool wants_processes; /* stacks have their process's number and name, even without -P */
-	bool keeps_slices;    /* a run with intervals can be one file */
+	/* Stacks have their labels, and their process even without -P. With intervals, one file
+	   can have the run, with slices of time. */
+	bool is_whole;
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 

@@ -30,19 +30,16 @@ static bool is_per_process(const struct options *opt)
  */
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
-	const bool has_processes = form->wants_processes || is_per_process(opt);
-	unsigned keeps = form->shows_labels ? KEEP_LABELS : 0;
+	unsigned keeps = form->is_whole ? KEEP_LABELS | KEEP_SLICES : 0;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))
 		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;
 	if (form->wants_places || opt->lines)
 		keeps |= KEEP_LINES;
-	if (opt->offset && form->shows_offsets)
+	if (opt->offset)
 		keeps |= KEEP_OFFSETS;
-	if (has_processes)
+	if (form->is_whole || is_per_process(opt))
 		keeps |= KEEP_COMMS | (form->shows_pids ? KEEP_PIDS : 0U);
-	if (form->keeps_slices)
-		keeps |= KEEP_SLICES;
 	return keeps;
 }
 
@@ -179,7 +176,7 @@ static struct report_output *add_output(struct reports *r, const char *pattern)
 static void set_span(struct reports *r, struct report_output *out)
 {
 	const bool has_all = !r->opt->interval_ns || r->opt->live ||
-			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
+			     (out->pattern && !out->has_time && out->renderer->is_whole);
 
 	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
 	/* Readers of data would count it twice. */
