@@ -49,10 +49,6 @@ $(BENCH_DIR)/budget $(BENCH_DIR)/tables $(BENCH_DIR)/forms: $(BENCH_DIR)/%: benc
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BENCH_DIR)/noise: bench/noise.c $(filter $(BUILD)/obj/profile/%.o $(BUILD)/obj/base/%.o,$(OBJS))
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
-
 $(BENCH_DIR)/images: bench/images.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer -o $@ $< -lelf
@@ -63,6 +59,6 @@ $(BENCH_DIR)/spawn $(BENCH_DIR)/nothing: $(BENCH_DIR)/%: bench/%.c
 
 .PHONY: bench bench-programs
 bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-nofp load-many \
-	load-paths load-paths-nofp libs budget tables forms noise images spawn nothing)
+	load-paths load-paths-nofp libs budget tables forms images spawn nothing)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -1,79 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "profile/difference.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/saturated.h"
-#include "profile/builder.h"
-#include "profile/coarse.h"
-#include "profile/merge.h"
 
-static bool has_comms(const struct profile *p)
+static bool has_comms(const struct profile *const *of, size_t n)
 {
-	for (size_t i = 0; i < p->n_stacks; i++)
-		if (p->stacks[i].comm)
-			return true;
-	return false;
-}
-
-static bool has_label(const struct profile *p, const char *key)
-{
-	for (size_t set = 0; set < p->n_labels; set++)
-		for (size_t i = 0; i < p->labels[set].n; i++)
-			if (p->labels[set].of[i].text && strcmp(p->labels[set].of[i].key, key) == 0)
+	for (size_t k = 0; k < n; k++)
+		for (size_t i = 0; i < of[k]->n_stacks; i++)
+			if (of[k]->stacks[i].comm)
 				return true;
 	return false;
-}
-
-/* The labels of @set that stacks of @other can have, too. Returns the new number. */
-static uint32_t common_labels(struct profile_builder *b, const struct profile_labels *set,
-			      const struct profile *other)
-{
-	cleanup_free struct profile_label *common = xcalloc(set->n + 1, sizeof(*common));
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->n; i++)
-		if (set->of[i].text && has_label(other, set->of[i].key))
-			common[n++] = set->of[i];
-	return profile_builder_labels(b, common, n);
-}
-
-/*
- * @p with the values after a change, and with the labels that stacks of @other can have, too. NULL
- * if it is like that already.
- */
-static struct profile *make_difference_side(const struct profile *p, const struct profile *other)
-{
-	if (p->n_labels <= 1 && !p->is_difference)
-		return NULL;
-
-	struct profile_builder *b = profile_builder_new(p->n_values);
-	cleanup_free uint32_t *labels = xcalloc(p->n_labels + 1, sizeof(*labels));
-
-	for (size_t set = 1; set < p->n_labels; set++)
-		labels[set] = common_labels(b, &p->labels[set], other);
-	for (size_t i = 0; i < p->n_stacks; i++) {
-		struct profile_stack stack = p->stacks[i];
-
-		stack.labels = labels[stack.labels];
-		stack.count_before = 0;
-		stack.more_before = NULL;
-		profile_builder_add(b, &stack);
-	}
-
-	struct profile *side = profile_builder_finish(b, &p->frames);
-
-	profile_builder_free(b);
-	memcpy(side->values, p->values, sizeof(p->values));
-	side->about = p->about;
-	side->hidden = p->hidden;
-	side->n_hidden = p->n_hidden;
-	for (size_t i = 0; i < p->n_losses; i++)
-		profile_add_loss(side, p->losses[i].reason, p->losses[i].n);
-	return side;
 }
 
 /* --- normalizing --- */
@@ -136,18 +72,16 @@ static void normalize_value(struct profile *p, size_t value)
 	}
 }
 
-struct profile *profile_difference(const struct profile *after, const struct profile *before,
-				   bool normalize)
+struct profile *profile_difference(const struct profile_sides *sides, unsigned keep, bool normalize)
 {
-	const bool is_by_comm = has_comms(after) && has_comms(before);
-	cleanup(profile_freep) struct profile *now = make_difference_side(after, before);
-	cleanup(profile_freep) struct profile *then = make_difference_side(before, after);
-	const struct profile *const both[] = { now ? now : after, then ? then : before };
-	const struct profile_sides sides = { .of = both, .n = 2, .n_after = 1 };
-	struct profile *p = profile_merge_sides(&sides, COARSE_NAMES_ONLY | KEEP_LABELS |
-								(is_by_comm ? KEEP_COMMS : 0U));
+	const size_t n_after = sides->n_after;
 
-	p->is_normalized = normalize;
+	if (!has_comms(sides->of, n_after) || !has_comms(sides->of + n_after, sides->n - n_after))
+		keep &= ~(unsigned)KEEP_COMMS;
+
+	struct profile *p = profile_merge_sides(sides, keep | MERGE_BUILDS);
+
+	p->is_normalized = p->is_normalized || normalize;
 	for (size_t i = 0; i < p->n_values && normalize; i++)
 		normalize_value(p, i);
 	return p;

@@ -8,21 +8,50 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/saturated.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "profile/builder.h"
-#include "profile/coarse.h"
+
+/*
+ * Two frames, or two images, with equal keys are one. Compared byte by byte, so it has no padding,
+ * and members that do not matter are 0. Texts are addresses in the table of strings.
+ */
+struct merge_key {
+	uint64_t kind; /* and the flags; of images: IMAGE_KEY */
+	uint64_t image;
+	const char *name;   /* of images: their path; with a build ID, its last part */
+	const char *module; /* of images: their build ID */
+	const char *file;
+	uint64_t line;
+	uint64_t start;                            /* of a function without a name, in its module */
+	uint64_t offset;                           /* KEEP_OFFSETS */
+	uint64_t addr, module_offset, file_offset; /* KEEP_ADDRESSES */
+};
+
+#define IMAGE_KEY UINT64_MAX
+
+struct numbered_key {
+	struct merge_key key;
+	uint32_t number; /* of the frame, or of the image */
+};
 
 /* The result so far, and the state of adding one profile. */
 struct merger {
 	unsigned keep;
-	struct coarse coarse;
+	const struct profile_sides *sides;
+	struct frame_table table; /* strings are lent by the profiles */
+	struct numbered_key *keys;
+	size_t n_keys, key_capacity;
+	struct u64_map key_places;   /* in @keys, by hash */
+	struct strtab *strings;      /* so that equal texts of several profiles have one address */
+	struct u64_map text_keys[2]; /* of a difference: hashes of the keys of labels with texts */
 	struct profile_builder *builder;
 	struct profile_value values[PROFILE_MOST_VALUES];
 	size_t n_values;
-	uint64_t begin_ns; /* of the result */
-	bool is_before;    /* the values of profiles are those before a change, from now on */
+	const struct profile_about **runs; /* of all profiles, then those of before their changes */
+	bool is_before; /* the values of profiles are those before a change, from now on */
 	/* Of one profile: its numbers of things are indices. */
 	const struct profile *from;
 	uint32_t *frames;
@@ -32,7 +61,149 @@ struct merger {
 	size_t row_capacity;
 };
 
+static bool has_two_sides(const struct merger *m)
+{
+	return m->sides->n_after < m->sides->n;
+}
+
+static void merger_fini(struct merger *m)
+{
+	free(m->table.frames);
+	free(m->table.images);
+	free(m->keys);
+	free(m->runs);
+	u64_map_fini(&m->key_places);
+	u64_map_fini(&m->text_keys[0]);
+	u64_map_fini(&m->text_keys[1]);
+	strtab_free(m->strings);
+	profile_builder_free(m->builder);
+	free(m->row);
+}
+
+/* --- frames --- */
+
+/* @next: the number if the key is new. */
+static uint32_t number_of_key(struct merger *m, const struct merge_key *key, size_t next,
+			      bool *is_new)
+{
+	for (uint64_t hash = hash_bytes(key, sizeof(*key));; hash++) {
+		const uint32_t place =
+			*u64_map_put(&m->key_places, hash, (uint32_t)m->n_keys, is_new);
+
+		if (*is_new)
+			array_push(m->keys, m->n_keys, m->key_capacity,
+				   ((struct numbered_key){ *key, (uint32_t)next }));
+		if (*is_new || memcmp(&m->keys[place].key, key, sizeof(*key)) == 0)
+			return m->keys[place].number;
+	}
+}
+
+/* A file may have several paths, in a container and outside of it. */
+static uint32_t merge_image(struct merger *m, const struct frame_image *image)
+{
+	const char *slash = image->path ? strrchr(image->path, '/') : NULL;
+	const bool has_addresses = m->keep & KEEP_ADDRESSES;
+	const bool is_last_part = slash && image->build_id && !has_addresses;
+	const struct merge_key key = {
+		.kind = IMAGE_KEY,
+		.name = strtab_add_or_null(m->strings, is_last_part ? slash + 1 : image->path),
+		.module = strtab_add_or_null(m->strings, image->build_id),
+		.addr = has_addresses ? image->start : 0,
+		.module_offset = has_addresses ? image->limit : 0,
+		.file_offset = has_addresses ? image->offset : 0,
+	};
+	bool is_new;
+	const uint32_t number = number_of_key(m, &key, m->table.n_images, &is_new);
+
+	if (is_new)
+		array_push(m->table.images, m->table.n_images, m->table.image_capacity, *image);
+	return number;
+}
+
+/* @frame has its new image. */
+static struct merge_key key_of_frame(struct merger *m, const struct frame *frame)
+{
+	const bool has_name = frame->name && *frame->name;
+	const bool is_by_name = (m->keep & MERGE_BUILDS) && has_name;
+	struct merge_key key = {
+		.kind = frame->kind,
+		.image = is_by_name ? NO_IMAGE : frame->image,
+		.name = has_name ? strtab_add(m->strings, frame->name) : NULL,
+		.module = strtab_add_or_null(m->strings, frame->module),
+		.file = strtab_add_or_null(m->strings, frame->file),
+		.line = frame->line,
+	};
+
+	if (!is_by_name)
+		key.kind |= (uint64_t)frame->code << 8 | (uint64_t)frame->is_inlined << 16 |
+			    (uint64_t)frame->is_machinery << 17 |
+			    (uint64_t)frame->is_in_file << 18 | (uint64_t)frame->has_start << 19;
+	if (!has_name && frame->has_start)
+		key.start = frame->module_offset - frame->offset;
+	if (m->keep & (KEEP_OFFSETS | KEEP_ADDRESSES) && !frame->is_inlined)
+		key.offset = frame->offset;
+	if (m->keep & KEEP_ADDRESSES) {
+		key.addr = frame->addr;
+		key.module_offset = frame->module_offset;
+		key.file_offset = frame->file_offset;
+	}
+	return key;
+}
+
+/* The address that @addr of the file in @from has in @to, if both mappings are known. */
+static uint64_t move_addr(uint64_t addr, const struct frame_image *from,
+			  const struct frame_image *to)
+{
+	if (!from->limit || !to->limit)
+		return addr;
+	return addr - (from->start - from->offset) + (to->start - to->offset);
+}
+
+static uint32_t merge_frame(struct merger *m, struct frame frame, const uint32_t *images)
+{
+	const struct frame_table *from = &m->from->frames;
+	const bool has_image = frame.image < from->n_images;
+	bool is_new;
+
+	if (has_image)
+		frame.addr = move_addr(frame.addr, &from->images[frame.image],
+				       &m->table.images[images[frame.image]]);
+	frame.image = has_image ? images[frame.image] : NO_IMAGE;
+	if (!(m->keep & KEEP_LINES)) {
+		frame.file = NULL;
+		frame.line = 0;
+	}
+
+	const struct merge_key key = key_of_frame(m, &frame);
+	const uint32_t number = number_of_key(m, &key, m->table.n, &is_new);
+
+	if (is_new)
+		array_push(m->table.frames, m->table.n, m->table.capacity, frame);
+	m->table.frames[number].is_inlined &= frame.is_inlined;
+	return number;
+}
+
+/* The numbers of @from's frames in the result; the caller frees them. */
+static uint32_t *merge_frames(struct merger *m)
+{
+	const struct frame_table *from = &m->from->frames;
+	cleanup_free uint32_t *images = xcalloc(from->n_images + 1, sizeof(*images));
+	uint32_t *numbers = xcalloc(from->n + 1, sizeof(*numbers));
+
+	for (size_t i = 0; i < from->n_images; i++)
+		images[i] = merge_image(m, &from->images[i]);
+	for (size_t i = 0; i < from->n; i++)
+		numbers[i] = merge_frame(m, from->frames[i], images);
+	return numbers;
+}
+
 /* --- values --- */
+
+static struct profile_value keep_value(struct profile *to, const struct profile_value *value)
+{
+	return (struct profile_value){ strtab_add_or_null(to->strings, value->name),
+				       strtab_add_or_null(to->strings, value->unit) };
+}
 
 static bool is_same_value(const struct profile_value *a, const struct profile_value *b)
 {
@@ -60,18 +231,9 @@ static void collect_values(struct merger *m, const struct profile *from)
 			m->values[m->n_values++] = from->values[i];
 }
 
-static int64_t stack_value_at(const struct profile_stack *stack, size_t i)
+static int64_t value_at(int64_t first, const int64_t *more, size_t i)
 {
-	if (i == 0)
-		return stack->count;
-	return stack->more ? stack->more[i - 1] : 0;
-}
-
-static int64_t value_before_at(const struct profile_stack *stack, size_t i)
-{
-	if (i == 0)
-		return stack->count_before;
-	return stack->more_before ? stack->more_before[i - 1] : 0;
+	return i == 0 ? first : more ? more[i - 1] : 0;
 }
 
 /* Add up @stack's values at their places in the result. */
@@ -81,18 +243,17 @@ static void place_values(const struct merger *m, const struct profile_stack *sta
 	for (size_t i = 0; i < m->from->n_values; i++) {
 		const size_t place = m->places[i];
 
-		if (m->is_before) {
-			add_to(&before[place], stack_value_at(stack, i));
-		} else {
-			add_to(&now[place], stack_value_at(stack, i));
-			add_to(&before[place], value_before_at(stack, i));
-		}
+		add_to(m->is_before ? &before[place] : &now[place],
+		       value_at(stack->count, stack->more, i));
+		if (!has_two_sides(m))
+			add_to(&before[place],
+			       value_at(stack->count_before, stack->more_before, i));
 	}
 }
 
 /* --- stacks --- */
 
-static void coarsen_frames(struct merger *m, const struct profile_stack *stack)
+static void put_row(struct merger *m, const struct profile_stack *stack)
 {
 	const size_t n = (size_t)stack->n_kernel + stack->n_user;
 
@@ -107,19 +268,52 @@ static void coarsen_frames(struct merger *m, const struct profile_stack *stack)
 static uint32_t merge_stack(struct merger *m, const struct profile_stack *stack)
 {
 	int64_t now[PROFILE_MOST_VALUES + 1] = {}, before[PROFILE_MOST_VALUES + 1] = {};
-	struct profile_stack coarse = { .n_kernel = stack->n_kernel, .n_user = stack->n_user };
 
 	place_values(m, stack, now, before);
-	coarsen_frames(m, stack);
-	coarse.frames = m->row;
-	coarse.count = now[0];
-	coarse.more = now + 1;
-	coarse.count_before = before[0];
-	coarse.more_before = m->is_before || m->from->is_difference ? before + 1 : NULL;
-	coarse.pid = m->keep & KEEP_PIDS ? stack->pid : 0;
-	coarse.comm = m->keep & KEEP_COMMS ? stack->comm : NULL;
-	coarse.labels = m->keep & KEEP_LABELS ? m->labels[stack->labels] : 0;
-	return profile_builder_add(m->builder, &coarse);
+	put_row(m, stack);
+
+	const struct profile_stack merged = {
+		.n_kernel = stack->n_kernel,
+		.n_user = stack->n_user,
+		.frames = m->row,
+		.count = now[0],
+		.more = now + 1,
+		.count_before = before[0],
+		.more_before = has_two_sides(m) || m->from->is_difference ? before + 1 : NULL,
+		.pid = m->keep & KEEP_PIDS ? stack->pid : 0,
+		.comm = m->keep & KEEP_COMMS ? stack->comm : NULL,
+		.labels = m->labels[stack->labels],
+	};
+
+	return profile_builder_add(m->builder, &merged);
+}
+
+static uint64_t hash_of_key(const struct profile_label *label)
+{
+	return hash_bytes(label->key, strlen(label->key));
+}
+
+static void note_text_keys(struct merger *m, const struct profile *p, bool is_before)
+{
+	for (size_t set = 1; set < p->n_labels && m->keep & KEEP_LABELS; set++)
+		for (size_t i = 0; i < p->labels[set].n; i++)
+			if (p->labels[set].of[i].text)
+				(void)u64_map_put(&m->text_keys[is_before],
+						  hash_of_key(&p->labels[set].of[i]), 0, NULL);
+}
+
+/* Of a difference, only text labels that both sides have: threads have other numbers each time. */
+static uint32_t merge_label_set(struct merger *m, const struct profile_labels *set)
+{
+	cleanup_free struct profile_label *kept = xcalloc(set->n + 1, sizeof(*kept));
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		if (!has_two_sides(m) ||
+		    (set->of[i].text &&
+		     u64_map_get(&m->text_keys[!m->is_before], hash_of_key(&set->of[i]))))
+			kept[n++] = set->of[i];
+	return profile_builder_labels(m->builder, kept, n);
 }
 
 static uint32_t *merge_labels(struct merger *m)
@@ -127,18 +321,32 @@ static uint32_t *merge_labels(struct merger *m)
 	uint32_t *labels = xcalloc(m->from->n_labels + 1, sizeof(*labels));
 
 	for (size_t i = 1; i < m->from->n_labels && m->keep & KEEP_LABELS; i++)
-		labels[i] = profile_builder_labels(m->builder, m->from->labels[i].of,
-						   m->from->labels[i].n);
+		labels[i] = merge_label_set(m, &m->from->labels[i]);
 	return labels;
 }
 
 /* --- slices --- */
 
+static uint64_t earliest_begin(const struct profile_about *const *from, size_t n)
+{
+	uint64_t begin_ns = 0;
+
+	for (size_t k = 0; k < n; k++)
+		if (from[k]->begin_ns && (!begin_ns || from[k]->begin_ns < begin_ns))
+			begin_ns = from[k]->begin_ns;
+	return begin_ns;
+}
+
+/* Of a difference, a profile without slices is one slice. */
+static size_t n_slices_of(const struct merger *m, const struct profile *p)
+{
+	return p->n_slices || !has_two_sides(m) ? p->n_slices : 1;
+}
+
 /* A slice of one of the profiles. */
 struct dated_slice {
 	uint64_t begin_ns, end_ns; /* since the begin of the result */
-	size_t from;               /* number of the profile */
-	size_t number;             /* in it */
+	size_t number;             /* among those of all profiles */
 };
 
 static int compare_dates(const void *left, const void *right)
@@ -147,8 +355,6 @@ static int compare_dates(const void *left, const void *right)
 
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
 	return a->number < b->number ? -1 : 1;
 }
 
@@ -156,31 +362,33 @@ static int compare_dates(const void *left, const void *right)
  * Give the slices of all profiles their numbers. Returns them profile by profile; the caller frees
  * them.
  */
-static uint32_t *merge_slices(struct merger *m, const struct profile *const *from, size_t n)
+static uint32_t *merge_slices(struct merger *m)
 {
+	const uint64_t earliest = earliest_begin(m->runs, m->sides->n);
 	cleanup_free struct dated_slice *dates = NULL;
-	size_t n_dates = 0, capacity = 0, first = 0;
-	cleanup_free size_t *firsts = xcalloc(n + 1, sizeof(*firsts));
+	size_t n = 0, capacity = 0;
 
-	for (size_t k = 0; k < n; k++) {
-		const uint64_t begin_ns = from[k]->about.begin_ns;
-		const uint64_t delay = begin_ns > m->begin_ns ? begin_ns - m->begin_ns : 0;
+	for (size_t k = 0; k < m->sides->n; k++) {
+		const struct profile *from = m->sides->of[k];
+		const uint64_t begin_ns = from->about.begin_ns;
+		const uint64_t delay = begin_ns > earliest ? begin_ns - earliest : 0;
+		const struct profile_slice whole = { 0, from->about.duration_ns };
 
-		firsts[k] = first;
-		first += from[k]->n_slices;
-		for (size_t i = 0; i < from[k]->n_slices; i++)
-			array_push(
-				dates, n_dates, capacity,
-				((struct dated_slice){ from[k]->slices[i].begin_ns + delay,
-						       from[k]->slices[i].end_ns + delay, k, i }));
+		for (size_t i = 0; i < n_slices_of(m, from); i++) {
+			const struct profile_slice *of = from->n_slices ? &from->slices[i] : &whole;
+			const struct dated_slice slice = { of->begin_ns + delay, of->end_ns + delay,
+							   n };
+
+			array_push(dates, n, capacity, slice);
+		}
 	}
-	if (n_dates)
-		qsort(dates, n_dates, sizeof(*dates), compare_dates);
+	if (n && !has_two_sides(m)) /* else those after the change are first already */
+		qsort(dates, n, sizeof(*dates), compare_dates);
 
-	uint32_t *numbers = xcalloc(n_dates + 1, sizeof(*numbers));
+	uint32_t *numbers = xcalloc(n + 1, sizeof(*numbers));
 
-	for (size_t i = 0; i < n_dates; i++)
-		numbers[firsts[dates[i].from] + dates[i].number] =
+	for (size_t i = 0; i < n; i++)
+		numbers[dates[i].number] =
 			profile_builder_slice(m->builder, dates[i].begin_ns, dates[i].end_ns);
 	return numbers;
 }
@@ -203,7 +411,7 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 
 	for (size_t i = 0; i < from->n_values; i++)
 		m->places[i] = place_of_value(m, from, i);
-	m->frames = coarse_add(&m->coarse, &from->frames);
+	m->frames = merge_frames(m);
 	m->labels = merge_labels(m);
 	for (size_t i = 0; i < from->n_stacks; i++) {
 		const uint32_t number = merge_stack(m, &from->stacks[i]);
@@ -211,6 +419,8 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 		for (; slices && part < from->n_parts && from->parts[part].stack == i; part++)
 			profile_builder_part(m->builder, number, slices[from->parts[part].slice],
 					     from->parts[part].count);
+		if (slices && n_slices_of(m, from) > from->n_slices)
+			profile_builder_part(m->builder, number, slices[0], from->stacks[i].count);
 	}
 	free(m->frames);
 	free(m->labels);
@@ -243,25 +453,9 @@ static void merge_losses(struct profile *to, const struct profile *from, bool is
 
 /* --- profile_about --- */
 
-/* A text of profile_about, and the separator between texts that differ. */
-static const struct {
-	size_t at;
-	const char *between;
-} about_texts[] = {
-	{ offsetof(struct profile_about, program), ", " },
-	{ offsetof(struct profile_about, command_line), "; " },
-	{ offsetof(struct profile_about, host), ", " },
-	{ offsetof(struct profile_about, kernel), ", " },
-};
-
 static const char *text_about_run(const struct profile_about *about, size_t at)
 {
 	return *(const char *const *)((const char *)about + at);
-}
-
-static void set_about_text(struct profile_about *about, size_t at, const char *text)
-{
-	*(const char **)((char *)about + at) = text;
 }
 
 /* Has one of the profiles before number @k the same text? */
@@ -275,35 +469,23 @@ static bool is_about_repeated(const struct profile_about *const *from, size_t k,
 
 #define MOST_JOINED 8
 
+/* The texts of member @at of each, once, with @between between them. */
 static const char *join_texts(struct strtab *strings, const struct profile_about *const *from,
-			      size_t n, size_t row)
+			      size_t n, size_t at, const char *between)
 {
 	cleanup_strbuf struct strbuf joined = {};
 	size_t n_joined = 0;
 
 	for (size_t k = 0; k < n && n_joined <= MOST_JOINED; k++) {
-		const char *text = text_about_run(from[k], about_texts[row].at);
+		const char *text = text_about_run(from[k], at);
 
-		if (!text || is_about_repeated(from, k, about_texts[row].at))
+		if (!text || is_about_repeated(from, k, at))
 			continue;
 		if (n_joined++)
-			strbuf_puts(&joined, about_texts[row].between);
+			strbuf_puts(&joined, between);
 		strbuf_puts(&joined, n_joined > MOST_JOINED ? "..." : text);
 	}
 	return n_joined ? strtab_add_n(strings, joined.text ? joined.text : "", joined.n) : NULL;
-}
-
-static uint64_t earliest_begin(const struct profile *const *from, size_t n)
-{
-	uint64_t begin_ns = 0;
-
-	for (size_t k = 0; k < n; k++) {
-		const uint64_t of_one = from[k]->about.begin_ns;
-
-		if (of_one && (!begin_ns || of_one < begin_ns))
-			begin_ns = of_one;
-	}
-	return begin_ns;
 }
 
 /* The mean of costs that were measured, by hits. */
@@ -322,78 +504,60 @@ static double mean_cost(const struct profile *const *from, size_t n)
 	return weight > 0 ? sum / weight : 0;
 }
 
-static bool has_period_type(const struct profile *p)
-{
-	return p->about.period_type.name || p->about.period_type.unit;
-}
-
 /*
  * The longest period, as "go tool pprof" has it. It refuses to merge profiles with periods of
  * different types. A sum of these has no period.
  */
 static void merge_periods(struct profile *to, const struct profile *const *from, size_t n)
 {
-	struct profile_value *type = &to->about.period_type;
+	int64_t longest = 0;
 
 	for (size_t k = 0; k < n; k++) {
-		const struct profile_value *other = &from[k]->about.period_type;
+		const struct profile_about *about = &from[k]->about;
 
-		if (has_period_type(to) && has_period_type(from[k]) &&
-		    !(text_is_same(type->name, other->name) &&
-		      text_is_same(type->unit, other->unit))) {
-			*type = (struct profile_value){};
-			to->about.period = 0;
+		if (!is_same_value(&about->period_type, &from[0]->about.period_type))
 			return;
-		}
-		if (has_period_type(from[k]))
-			*type = *other;
-		if (from[k]->about.period > to->about.period)
-			to->about.period = from[k]->about.period;
+		longest = about->period > longest ? about->period : longest;
 	}
-	type->name = strtab_add_or_null(to->strings, type->name);
-	type->unit = strtab_add_or_null(to->strings, type->unit);
+	if (n)
+		to->about.period_type = keep_value(to, &from[0]->about.period_type);
+	to->about.period = longest;
 }
 
 /* What was run, when and how long. */
 static void merge_runs(struct profile_about *to, struct strtab *strings,
 		       const struct profile_about *const *from, size_t n)
 {
-	for (size_t row = 0; row < ARRAY_SIZE(about_texts); row++)
-		set_about_text(to, about_texts[row].at, join_texts(strings, from, n, row));
-	for (size_t k = 0; k < n; k++) {
-		const uint64_t begin_ns = from[k]->begin_ns;
-
+	to->program = join_texts(strings, from, n, offsetof(struct profile_about, program), ", ");
+	to->command_line =
+		join_texts(strings, from, n, offsetof(struct profile_about, command_line), "; ");
+	to->host = join_texts(strings, from, n, offsetof(struct profile_about, host), ", ");
+	to->kernel = join_texts(strings, from, n, offsetof(struct profile_about, kernel), ", ");
+	to->begin_ns = earliest_begin(from, n);
+	for (size_t k = 0; k < n; k++)
 		to->duration_ns += from[k]->duration_ns;
-		if (begin_ns && (!to->begin_ns || begin_ns < to->begin_ns))
-			to->begin_ns = begin_ns;
-	}
 }
 
-static void merge_about(struct profile *to, const struct profile_sides *sides)
+static void merge_about(struct profile *to, const struct merger *m)
 {
-	const size_t n_after = sides->n_after ? sides->n_after : sides->n;
-	cleanup_free const struct profile_about **runs = xcalloc(sides->n, sizeof(*runs));
+	const size_t n = m->sides->n, n_after = m->sides->n_after;
 
-	merge_periods(to, sides->of, n_after);
-	to->about.cost_ns = mean_cost(sides->of, n_after);
-	for (size_t k = 0; k < sides->n; k++)
-		runs[k] = &sides->of[k]->about;
-	merge_runs(&to->about, to->strings, runs, n_after);
-	if (n_after < sides->n) {
-		merge_runs(&to->about_before, to->strings, runs + n_after, sides->n - n_after);
-		return;
-	}
-	for (size_t k = 0; k < sides->n; k++) {
-		runs[k] = &sides->of[k]->about_before;
-		to->is_normalized = to->is_normalized || sides->of[k]->is_normalized;
-	}
-	merge_runs(&to->about_before, to->strings, runs, sides->n);
+	merge_periods(to, m->sides->of, n_after);
+	to->about.cost_ns = mean_cost(m->sides->of, n_after);
+	merge_runs(&to->about, to->strings, m->runs, n_after);
+	merge_runs(&to->about_before, to->strings, m->runs + n_after,
+		   has_two_sides(m) ? n - n_after : n);
+	for (size_t k = 0; k < n && !has_two_sides(m); k++)
+		to->is_normalized |= m->sides->of[k]->is_normalized;
 }
 
-static void merge_sums(struct profile *to, const struct profile *from, bool is_before)
+static void merge_sums(struct profile *to, const struct merger *m, const struct profile *from,
+		       bool is_before)
 {
 	const int64_t hidden = is_before ? 0 : from->hidden;
-	const int64_t hidden_before = is_before ? from->hidden : from->hidden_before;
+	const int64_t hidden_before = is_before          ? from->hidden
+				      : has_two_sides(m) ? 0
+							 : from->hidden_before;
 
 	add_to(&to->hidden, hidden);
 	add_to(&to->total, hidden);
@@ -405,55 +569,55 @@ static void merge_sums(struct profile *to, const struct profile *from, bool is_b
 	merge_losses(to, from, is_before);
 }
 
-static void name_values(struct profile *to, const struct merger *m)
+/* Everything but the stacks. */
+static void finish_merge(struct profile *to, const struct merger *m)
 {
-	for (size_t i = 0; i < m->n_values; i++) {
-		const char *name = m->values[i].name, *unit = m->values[i].unit;
-
-		to->values[i].name = strtab_add_or_null(to->strings, name);
-		to->values[i].unit = strtab_add_or_null(to->strings, unit);
+	for (size_t i = 0; i < m->n_values; i++)
+		to->values[i] = keep_value(to, &m->values[i]);
+	merge_about(to, m);
+	for (size_t k = 0; k < m->sides->n; k++) {
+		merge_sums(to, m, m->sides->of[k], k >= m->sides->n_after);
+		lose_values(to, m, m->sides->of[k]);
 	}
 }
 
-/* Everything but the stacks. */
-static void finish_merge(struct profile *to, const struct merger *m,
-			 const struct profile_sides *sides)
+/* What has to be known of all profiles before the first one is added. */
+static void begin_merge(struct merger *m)
 {
-	name_values(to, m);
-	merge_about(to, sides);
+	const struct profile_sides *sides = m->sides;
+
+	m->strings = strtab_new();
+	m->runs = xcalloc(2 * sides->n + 1, sizeof(*m->runs));
 	for (size_t k = 0; k < sides->n; k++) {
-		merge_sums(to, sides->of[k], k >= sides->n_after);
-		lose_values(to, m, sides->of[k]);
+		m->runs[k] = &sides->of[k]->about;
+		m->runs[sides->n + k] = &sides->of[k]->about_before;
+		collect_values(m, sides->of[k]);
+		note_text_keys(m, sides->of[k], k >= sides->n_after);
 	}
+	if (m->n_values == 0)
+		m->values[m->n_values++] = (struct profile_value){ "hits", "count" };
+	m->builder = profile_builder_new(m->n_values);
 }
 
 struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep)
 {
-	struct merger m = { .keep = keep, .begin_ns = earliest_begin(sides->of, sides->n) };
+	cleanup(merger_fini) struct merger m = { .keep = keep, .sides = sides };
 	cleanup_free uint32_t *slices = NULL;
 	size_t first_slice = 0;
 
-	coarse_init(&m.coarse, keep);
-	for (size_t k = 0; k < sides->n; k++)
-		collect_values(&m, sides->of[k]);
-	if (m.n_values == 0)
-		m.values[m.n_values++] = (struct profile_value){ "hits", "count" };
-	m.builder = profile_builder_new(m.n_values);
+	begin_merge(&m);
 	if (keep & KEEP_SLICES)
-		slices = merge_slices(&m, sides->of, sides->n);
+		slices = merge_slices(&m);
 	for (size_t k = 0; k < sides->n; k++) {
 		m.from = sides->of[k];
 		m.is_before = k >= sides->n_after;
 		merge_profile(&m, slices ? slices + first_slice : NULL);
-		first_slice += m.from->n_slices;
+		first_slice += n_slices_of(&m, m.from);
 	}
 
-	struct profile *merged = profile_builder_finish(m.builder, &m.coarse.table);
+	struct profile *merged = profile_builder_finish(m.builder, &m.table);
 
-	profile_builder_free(m.builder);
-	finish_merge(merged, &m, sides);
-	coarse_fini(&m.coarse);
-	free(m.row);
+	finish_merge(merged, &m);
 	return merged;
 }
 

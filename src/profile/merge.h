@@ -14,6 +14,9 @@ enum {
 	KEEP_LABELS = 1 << 5,
 	KEEP_SLICES = 1 << 6, /* slices of time, and the parts of stacks in them */
 	KEEP_ALL = (1 << 7) - 1,
+	/* Functions are equal by name, module and kind alone, whatever build they come from.
+	   Without a name, code of different builds is never equal. */
+	MERGE_BUILDS = 1 << 7,
 };
 
 /*
@@ -34,11 +37,13 @@ struct profile *profile_merge(const struct profile *const *from, size_t n, unsig
 struct profile_sides {
 	const struct profile *const *of;
 	size_t n;       /* of both sides */
-	size_t n_after; /* the number of the first one before the change */
+	size_t n_after; /* the number of the first one before the change; @n: none is */
 };
 
 /*
- * Likewise, with the values of each side in its own members. profile_about is that of the profiles
- * after the change. Losses before the change are reasons of their own: "before the change: ...".
+ * Likewise, with the values of each side in its own members. Of labels, only those with a text are
+ * kept whose key both sides have. Slices after the change come first, and a profile without slices
+ * is one. profile_about is that of the profiles after the change. Losses before the change are
+ * reasons of their own: "before the change: ...".
  */
 struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep);

@@ -30,9 +30,7 @@ struct render_style {
 	const char *time;   /* -T: "HH:MM:SS", else NULL */
 	size_t most;        /* text: the most frequent stacks, with a line about the rest; 0: all */
 	double min_percent; /* trees: leave out nodes below this share of all; 0: show all */
-	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
-	 */
-	const struct changes *changes;
+	const struct changes *changes; /* of a difference */
 };
 
 /* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */

@@ -3,7 +3,8 @@
  *	          self          change            total          change  function
  *	        30 -> 10           -20          30 -> 10           -20 * parse
  *	         0 -> 5             +5 *         0 -> 15           +15 * hash
- *	* beyond noise, known from slices of time (20 before, 20 after). ...
+ *	* beyond noise: by more than three standard errors, known from slices ... (20 before, 20
+ *after).
  */
 #include "report/render_changes.h"
 
@@ -26,42 +27,26 @@ static void put_changed_value(struct strbuf *to, const struct changed_value *v)
 		      subtract_saturated(v->after, v->before), v->is_beyond_noise ? '*' : ' ');
 }
 
-static void put_changed_function(struct strbuf *to, const struct changes *c,
-				 const struct change *change)
+static void put_changed_function(struct strbuf *to, const struct change *change)
 {
 	const struct label_style style = { .form = LABEL_TREE };
 
 	put_changed_value(to, &change->self);
 	put_changed_value(to, &change->total);
-	label_put(to, &style, &c->frames.frames[change->frame]);
+	label_put(to, &style, change->frame);
 	strbuf_putc(to, '\n');
 }
 
-/* The words for each enum changes_basis. */
-static const struct {
-	const char *text;
-	const char *name; /* in JSON */
-} bases[] = {
-	[CHANGES_NO_DATA] = { NULL, "none" },
-	[CHANGES_SLICES] = { "slices of time", "slices" },
-	[CHANGES_FILES] = { "files", "files" },
-	[CHANGES_SAMPLES] = { "sampling alone", "samples" },
-};
-
 static void put_legend(struct strbuf *to, const struct changes *c)
 {
-	if (c->basis == CHANGES_NO_DATA) {
-		strbuf_puts(to, "No claim about noise: that takes 20 slices of time or 3 files "
-				"before and after.\n");
-		return;
-	}
-	strbuf_printf(to, "* beyond noise, known from %s", bases[c->basis].text);
-	if (c->basis != CHANGES_SAMPLES)
-		strbuf_printf(to, " (%zu before, %zu after)", c->n_before, c->n_after);
-	strbuf_printf(to,
-		      ". %zu values were compared; that any mark is wrong has a chance of at most "
-		      "%.0f%%.\n",
-		      c->n_compared, 100 * c->alpha);
+	if (c->n_after)
+		strbuf_printf(to,
+			      "* beyond noise: by more than three standard errors, known from "
+			      "slices of time (%zu before, %zu after).\n",
+			      c->n_before, c->n_after);
+	else
+		strbuf_puts(to, "No claim about noise: that takes 20 slices of time before and "
+				"after.\n");
 }
 
 void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
@@ -71,18 +56,10 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
 		if (!has_changed(&c->rows[i].self) && !has_changed(&c->rows[i].total))
 			continue;
-		put_changed_function(to, c, &c->rows[i]);
+		put_changed_function(to, &c->rows[i]);
 		n++;
 	}
 	put_legend(to, c);
-}
-
-void changes_put_of(struct strbuf *to, const struct profile *difference, const struct changes *c,
-		    size_t most)
-{
-	cleanup(changes_freep) struct changes *own = c ? NULL : changes_of_difference(difference);
-
-	changes_put_text(to, c ? c : own, most);
 }
 
 /* --- JSON --- */
@@ -99,16 +76,14 @@ static void put_json_text(struct strbuf *to, const char *key, const char *text)
 static void put_json_value(struct strbuf *to, const char *key, const struct changed_value *v)
 {
 	strbuf_printf(to,
-		      ",\"%s\":{\"before\":%" PRId64 ",\"after\":%" PRId64
-		      ",\"probability\":%.3g,\"beyond_noise\":%s}",
-		      key, v->before, v->after, v->probability,
-		      v->is_beyond_noise ? "true" : "false");
+		      ",\"%s\":{\"before\":%" PRId64 ",\"after\":%" PRId64 ",\"beyond_noise\":%s}",
+		      key, v->before, v->after, v->is_beyond_noise ? "true" : "false");
 }
 
-static void put_json_change(struct strbuf *to, const struct changes *c, const struct change *change)
+static void put_json_change(struct strbuf *to, const struct change *change)
 {
 	const struct label_style style = { .form = LABEL_TREE };
-	const struct frame *frame = &c->frames.frames[change->frame];
+	const struct frame *frame = change->frame;
 	cleanup_strbuf struct strbuf label = {};
 
 	label_put(&label, &style, frame);
@@ -143,14 +118,14 @@ void changes_put_json(struct strbuf *to, const struct changes *c, size_t most)
 	cleanup_strbuf struct strbuf json = {};
 
 	strbuf_printf(&json,
-		      "{\"basis\":\"%s\",\"n_before\":%zu,\"n_after\":%zu,\"compared\":%zu,"
-		      "\"alpha\":%.3g,\"normalized\":%s,\"functions\":[",
-		      bases[c->basis].name, c->n_before, c->n_after, c->n_compared, c->alpha,
-		      c->is_normalized ? "true" : "false");
+		      "{\"basis\":\"%s\",\"n_before\":%zu,\"n_after\":%zu,\"normalized\":%s,"
+		      "\"functions\":[",
+		      c->n_after ? "slices" : "none", c->n_before, c->n_after,
+		      c->of->is_normalized ? "true" : "false");
 	for (size_t i = 0; i < c->n && i < most; i++) {
 		if (i)
 			strbuf_putc(&json, ',');
-		put_json_change(&json, c, &c->rows[i]);
+		put_json_change(&json, &c->rows[i]);
 	}
 	strbuf_puts(&json, "]}");
 	put_without_tags(to, &json);

@@ -13,10 +13,6 @@
  */
 void changes_put_text(struct strbuf *to, const struct changes *c, size_t most);
 
-/* Likewise for a difference. @c: its changes, or NULL: without claims. */
-void changes_put_of(struct strbuf *to, const struct profile *difference, const struct changes *c,
-		    size_t most);
-
 /*
  * Append a JSON object with the @most functions that changed most. It has no '<', so it can stand
  * in a script element of a page. The schema is "changes" in doc/stackcount.schema.json.

@@ -99,7 +99,7 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 	if (err)
 		return err;
 	end_base64(&data);
-	if (style->changes)
+	if (style->changes && style->changes->n_after)
 		put_changes(w, style->changes);
 	if (style->invert)
 		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");

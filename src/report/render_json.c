@@ -275,14 +275,12 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 	writer_puts(w, "}");
 }
 
-static void put_json_changes(struct writer *w, const struct profile *p, const struct changes *c)
+static void put_json_changes(struct writer *w, const struct changes *c)
 {
-	cleanup(changes_freep) struct changes *own = c ? NULL : changes_of_difference(p);
-	cleanup_strbuf struct strbuf text = {};
-
-	changes_put_json(&text, c ? c : own, SIZE_MAX);
+	strbuf_clear(&w->scratch);
+	changes_put_json(&w->scratch, c, SIZE_MAX);
 	writer_puts(w, ",\"changes\":");
-	writer_put(w, text.text, text.n);
+	writer_put(w, w->scratch.text, w->scratch.n);
 }
 
 int render_json(const struct profile *p, const struct render_style *style, render_write *write,
@@ -306,7 +304,7 @@ int render_json(const struct profile *p, const struct render_style *style, rende
 	}
 	writer_puts(w, "]");
 	if (p->is_difference && !w->result)
-		put_json_changes(w, p, style->changes);
+		put_json_changes(w, style->changes);
 	writer_puts(w, "}\n");
 	return writer_finish(w);
 }

@@ -185,7 +185,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 	}
 	strbuf_clear(&scratch);
 	if (p->is_difference) {
-		changes_put_of(&scratch, p, style->changes, MOST_CHANGES);
+		changes_put_text(&scratch, style->changes, MOST_CHANGES);
 		strbuf_putc(&scratch, '\n');
 	}
 	put_left_out(&scratch, p);

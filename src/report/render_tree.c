@@ -340,7 +340,7 @@ static void put_tail(struct drawing *t)
 
 	writer_puts(t->w, "\n");
 	if (t->p->is_difference) {
-		changes_put_of(&text, t->p, t->style->changes, MOST_CHANGES);
+		changes_put_text(&text, t->style->changes, MOST_CHANGES);
 		strbuf_putc(&text, '\n');
 	}
 	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), &text);

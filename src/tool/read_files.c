@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "profile/changes.h"
 #include "profile/difference.h"
 #include "profile/merge.h"
 #include "report/escape.h"
@@ -86,11 +87,6 @@ static void files_fini(struct files *f)
 	for (size_t i = 0; i < f->n; i++)
 		profile_free(f->of[i]);
 	free(f->of);
-}
-
-static struct changes_side changes_side_of(const struct files *f)
-{
-	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
 }
 
 /* --- values --- */
@@ -203,37 +199,42 @@ static int read_saved_files(const char *const *names, size_t n, const char *valu
 	return err;
 }
 
-static struct profile *merge_side(const struct changes_side *side)
-{
-	return profile_merge(side->of, side->n, KEEP_ALL);
-}
+/* A difference, and its changed functions. */
+struct subtracted {
+	struct profile *profile;
+	struct changes *changes;
+};
 
-void subtracted_fini(struct subtracted *s)
+static void subtracted_fini(struct subtracted *s)
 {
 	profile_free(s->profile);
 	changes_free(s->changes);
 }
 
-int read_and_subtract(const struct options *opt, const struct changes_side *after,
-		      struct subtracted *ret, struct error *e)
+/* Subtract the files of --minus from the @n profiles in @after, which stay as they are. */
+static int read_and_subtract(const struct options *opt, struct profile *const *after, size_t n,
+			     struct subtracted *ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
 	int err = read_saved_files(opt->minus, opt->n_minus, opt->value, &files, e);
 
 	if (!err)
-		err = check_same_values(after->of[0], opt->read ? opt->patterns[0] : "this run",
+		err = check_same_values(after[0], opt->read ? opt->patterns[0] : "this run",
 					files.of[0], opt->minus[0], e);
 	if (err)
 		return err;
-	for (size_t i = 0; i < files.n; i++)
-		align_first_value(files.of[i], after->of[0]);
 
-	const struct changes_side before = changes_side_of(&files);
-	cleanup(profile_freep) struct profile *new_sum = merge_side(after);
-	cleanup(profile_freep) struct profile *old_sum = merge_side(&before);
+	cleanup_free const struct profile **all = xcalloc(n + files.n, sizeof(*all));
+	const struct profile_sides sides = { .of = all, .n = n + files.n, .n_after = n };
 
-	ret->profile = profile_difference(new_sum, old_sum, opt->normalize);
-	ret->changes = changes_new(after, &before, opt->normalize);
+	for (size_t i = 0; i < n; i++)
+		all[i] = after[i];
+	for (size_t i = 0; i < files.n; i++) {
+		align_first_value(files.of[i], after[0]);
+		all[n + i] = files.of[i];
+	}
+	ret->profile = profile_difference(&sides, KEEP_COMMS | KEEP_LABELS, opt->normalize);
+	ret->changes = changes_new(&sides, opt->normalize);
 	return 0;
 }
 
@@ -241,11 +242,13 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 static int read_or_combine_files(const struct options *opt, struct files *files,
 				 struct subtracted *ret, struct error *e)
 {
-	const struct changes_side side = changes_side_of(files);
+	const struct profile *const *of = (const struct profile *const *)files->of;
 
 	if (opt->n_minus)
-		return read_and_subtract(opt, &side, ret, e);
-	ret->profile = files->n == 1 ? TAKE(files->of[0]) : merge_side(&side);
+		return read_and_subtract(opt, files->of, files->n, ret, e);
+	ret->profile = files->n == 1 ? TAKE(files->of[0]) : profile_merge(of, files->n, KEEP_ALL);
+	if (ret->profile->is_difference)
+		ret->changes = changes_of_difference(ret->profile);
 	return 0;
 }
 
@@ -361,15 +364,13 @@ int read_files_try_minus(const struct options *opt, struct error *e)
 int read_files_report_difference(const struct options *opt, struct profile *result,
 				 struct reports *reports, struct error *e)
 {
-	const struct profile *const now = result;
-	const struct changes_side after = { &now, 1 };
 	cleanup(subtracted_fini) struct subtracted difference = {};
 	struct output output;
 	struct error later;
 	int err;
 
 	privileges_end(reports_have_files(reports));
-	err = read_and_subtract(opt, &after, &difference, e);
+	err = read_and_subtract(opt, &result, 1, &difference, e);
 	output_init(&output, NULL);
 	if (err) {
 		log_warn("there is no difference to show, so the reports have this run alone");

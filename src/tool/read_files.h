@@ -7,33 +7,20 @@
 #pragma once
 
 #include "base/error.h"
-#include "profile/changes.h"
 #include "profile/profile.h"
 #include "tool/options.h"
 #include "tool/reports.h"
 
-/* Read files and report them. Errors: of reading and writing, and those of read_and_subtract(). */
-must_check int read_files(const struct options *opt, struct error *e);
-
-/* A difference, and its changed functions. */
-struct subtracted {
-	struct profile *profile;
-	struct changes *changes;
-};
-
-void subtracted_fini(struct subtracted *s);
-
 /*
- * Subtract the files of --minus from @after, which stays as it is. Errors: those of saved_read(),
- * with the file's name; -EINVAL: the values of two profiles differ in name or unit.
+ * Read files and report them. Errors: those of saved_read(), with the file's name; of writing;
+ * -EINVAL: the values of two profiles differ in name or unit.
  */
-must_check int read_and_subtract(const struct options *opt, const struct changes_side *after,
-				 struct subtracted *ret, struct error *e);
+must_check int read_files(const struct options *opt, struct error *e);
 
 /*
  * Before a run: can its files of --minus be read, and do their values agree? A child without
  * privileges tries, because the files may come from anyone. Call it while there is one thread.
- * Pipes and devices are not tried. Errors: those of read_and_subtract().
+ * Pipes and devices are not tried. Errors: of reading, as above.
  */
 must_check int read_files_try_minus(const struct options *opt, struct error *e);
 

@@ -180,43 +180,24 @@ def test_two_values_of_one_name_stay_two(tmp_path):
         assert re.search(r"\b100\b", read("--format", form, path).stdout)
 
 
-# -- Noise is about hits, in whatever unit they are. --
-
-MILLISECONDS_10 = 10_000_000
+# -- Noise --
 
 
-def changed(tmp_path, side_after, side_before, values, sizes):
-    """The functions whose change is claimed, and the basis. A side: {function: hits} of each file."""
-    names = [[], []]
-    for side, files in enumerate((side_after, side_before)):
-        for n, hits in enumerate(files):
+@pytest.mark.parametrize("values,sizes", [([SAMPLES], [1]), ([("cpu", "nanoseconds")], [10_000_000])])
+@pytest.mark.parametrize("n,basis,expected", [(20, "slices", {"much"}), (19, "none", set())])
+def test_each_file_without_slices_shows_the_noise(tmp_path, n, basis, expected, values, sizes):
+    names = {"after": [], "before": []}
+    for side, factor in (("after", 3), ("before", 1)):
+        for i in range(n):
             file = PprofFile(values, duration_ns=10**9)
-            for name, count in hits.items():
+            for name, count in (("much", factor * (100 + 5 * (i % 3))), ("f", 100 + 20 * (i % 2))):
                 file.add([("main", None), (name, None)], [count * size for size in sizes])
-            names[side].append(tmp_path / f"{side}-{n}.pb.gz")
+            names[side].append(tmp_path / f"{side}-{i}.pb.gz")
             names[side][-1].write_bytes(file.bytes())
-    found = json.loads(read("--format", "json", *names[0], "--minus", *names[1]).stdout)["changes"]
-    return found["basis"], {row["name"] for row in found["functions"] if row["self"]["beyond_noise"]}
-
-
-SIDES = [
-    # Few hits, and equal ones: they claim nothing, however many nanoseconds a hit has.
-    ([{"few": 2, "f": 100}] * 3, [{"few": 1, "f": 100}] * 3, set(), "files"),
-    ([{"much": n, "f": 100} for n in (300, 310, 290)], [{"much": n, "f": 100} for n in (100, 105, 95)], {"much"}, "files"),
-    ([{"few": 12, "f": 100}], [{"few": 8, "f": 100}], set(), "samples"),
-    ([{"much": 300, "f": 100}], [{"much": 100, "f": 100}], {"much"}, "samples"),
-]
-
-
-@pytest.mark.parametrize("after,before,expected,basis", SIDES)
-@pytest.mark.parametrize("values,sizes", [([SAMPLES], [1]), ([SAMPLES, ("cpu", "nanoseconds")], [1, MILLISECONDS_10])])
-def test_claims_are_the_same_in_any_unit(tmp_path, after, before, expected, basis, values, sizes):
-    assert changed(tmp_path, after, before, values, sizes) == (basis, expected)
-
-
-def test_nothing_is_claimed_if_nobody_counts(tmp_path):
-    after, before, *_ = SIDES[1]
-    assert changed(tmp_path, after, before, [("cpu", "nanoseconds")], [MILLISECONDS_10]) == ("none", set())
+    done = read("--format", "json", *names["after"], "--minus", *names["before"])
+    found = json.loads(done.stdout)["changes"]
+    assert (found["basis"], found["n_before"]) == (basis, n if expected else 0)
+    assert {row["name"] for row in found["functions"] if row["self"]["beyond_noise"]} == expected
 
 
 def test_values_with_hostile_names_are_harmless_in_messages(tmp_path):

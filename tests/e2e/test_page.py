@@ -652,7 +652,7 @@ def test_claims_about_noise_come_from_the_file(browser, open_page, files, tmp_pa
     both = tmp_path / "both.html"
     subprocess.run([STACKCOUNT, "-q", "--read", data, "--minus", data, "-o", both], check=True, timeout=60)
     browser.open(both, "#view=about")
-    assert "known from slices (20 before, 20 after)" in text(browser, "#run")
+    assert "known from slices of time (20 before, 20 after)" in text(browser, "#run")
     browser.key("2")
     assert {row[6] for row in table(browser)} <= {"no", ""} and "no" in {row[6] for row in table(browser)}
     assert browser.complaints() == []

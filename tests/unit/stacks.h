@@ -6,6 +6,7 @@
 
 #include "base/strbuf.h"
 #include "profile/builder.h"
+#include "profile/difference.h"
 
 /* Add a stack: ADD(b, .count = 1, .frames = row, .n_user = 2). Returns its number. */
 #define ADD(b, ...) profile_builder_add(b, &(const struct profile_stack){ __VA_ARGS__ })
@@ -20,6 +21,15 @@ static inline struct profile *finish_table(struct profile_builder *b,
 
 	profile_builder_free(b);
 	return p;
+}
+
+static inline struct profile *difference_of(const struct profile *after,
+					    const struct profile *before, bool normalize)
+{
+	const struct profile *both[] = { after, before };
+	const struct profile_sides sides = { .of = both, .n = 2, .n_after = 1 };
+
+	return profile_difference(&sides, KEEP_COMMS | KEEP_LABELS, normalize);
 }
 
 static inline int to_strbuf(void *context, const char *bytes, size_t n)

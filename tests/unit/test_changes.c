@@ -1,106 +1,13 @@
 /* rooms: profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Claims about changes, with simulated runs. Seeds are fixed, so results are, too. The promise: of
- * pairs of runs of one process, at most one in twenty has a wrong claim. bench/noise.c checks the
- * promise with more pairs, and with distributions that the rule was not tuned on.
- */
 #include "test.h"
 
 #include "base/hash.h"
 #include "profile/changes.h"
 #include "profile/difference.h"
-#include "profile/noise.h"
 #include "stacks.h"
 
-enum { N_PAIRS = 250, N_CHANGED = 50, N_FUNCTIONS = 20, MOST_FILES = 6 };
-
-/* --- random numbers --- */
-
-static uint64_t next_random(uint64_t *state)
-{
-	return hash_mix(*state += 0x9e3779b97f4a7c15ULL);
-}
-
-static double uniform(uint64_t *state)
-{
-	return (double)(next_random(state) >> 11) / 9007199254740992.0;
-}
-
-/* About normal: the sum of 12 uniform numbers. */
-static double normal(uint64_t *state)
-{
-	double sum = -6;
-
-	for (int i = 0; i < 12; i++)
-		sum += uniform(state);
-	return sum;
-}
-
-/* e^-x for x from 0 to 10. */
-static double exp_minus(double x)
-{
-	double term = 1, sum = 1;
-
-	for (int i = 1; i < 60; i++) {
-		term *= x / i;
-		sum += term;
-	}
-	return 1 / sum;
-}
-
-/* Knuth's method, at most 10 at once. */
-static int64_t poisson(uint64_t *state, double mean)
-{
-	int64_t count = 0;
-
-	while (mean > 0) {
-		const double part = mean > 10 ? 10 : mean;
-		const double limit = mean > 10 ? 4.5399929762484854e-5 : exp_minus(part);
-
-		double product = uniform(state);
-
-		while (product > limit) {
-			product *= uniform(state);
-			count++;
-		}
-		mean -= part;
-	}
-	return count;
-}
-
-/* --- simulated runs --- */
-
-/* How the counts of a function in the slices of a run vary. */
-struct process {
-	double least, most; /* mean of a function's counts in a slice */
-	double common;      /* spread of a factor that all functions share in a slice */
-	double burst;       /* chance of ten times as many */
-	double memory;      /* of a function's phases; 0: none */
-	double of_run;      /* spread of a function's factor for a whole run */
-};
-
-static double positive(double x)
-{
-	return x > 0 ? x : 0;
-}
-
-static double mean_of(const struct process *how, uint64_t *seed, double *phase)
-{
-	double factor = uniform(seed) < how->burst ? 10 : 1;
-
-	*phase = how->memory * *phase + (1 - how->memory) * normal(seed);
-	if (how->memory > 0)
-		factor *= positive(1 + *phase);
-	return factor;
-}
-
-struct run {
-	const struct process *how;
-	const double *means; /* of each function */
-	size_t n_slices;     /* 0: one mean for the whole run, and no slices */
-	const char *value;   /* name */
-};
+enum { N_FUNCTIONS = 20 };
 
 /* Function i is called by main, every second one by way of "middle". */
 static uint32_t put_stack(struct profile_builder *b, uint32_t i, int64_t count)
@@ -126,212 +33,200 @@ static struct profile *finish(struct profile_builder *b)
 	return finish_table(b, &table);
 }
 
-static struct profile *simulate(const struct run *run, uint64_t *seed)
-{
-	struct profile_builder *b = profile_builder_new(1);
-	double phases[N_FUNCTIONS], of_run[N_FUNCTIONS];
-	const size_t n = run->n_slices ? run->n_slices : 1;
-
-	for (size_t i = 0; i < N_FUNCTIONS; i++) {
-		phases[i] = normal(seed) / 2;
-		of_run[i] = positive(1 + run->how->of_run * normal(seed));
-	}
-	for (size_t s = 0; s < n; s++) {
-		const double common = 1 + run->how->common * (2 * uniform(seed) - 1);
-
-		if (run->n_slices)
-			profile_builder_slice(b, s * 100, s * 100 + 100);
-		for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
-			const double mean = run->means[i] * of_run[i] * common *
-					    mean_of(run->how, seed, &phases[i]);
-			const int64_t count = poisson(seed, mean);
-
-			if (!count)
-				continue;
-
-			const uint32_t stack = put_stack(b, i, count);
-
-			if (run->n_slices)
-				profile_builder_part(b, stack, (uint32_t)s, count);
-		}
-	}
-
-	struct profile *p = finish(b);
-
-	p->values[0].name = run->value;
-	p->about.duration_ns = n * 100;
-	return p;
-}
-
-static void random_means(const struct process *how, uint64_t *seed, double *means)
-{
-	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		means[i] = how->least + (how->most - how->least) * uniform(seed) * uniform(seed);
-}
-
-static size_t n_claims(const struct changes *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		n += (size_t)c->rows[i].self.is_beyond_noise +
-		     (size_t)c->rows[i].total.is_beyond_noise;
-	return n;
-}
-
-/* Runs of both sides; each becomes one side's only file, or one of several. */
-struct pair {
-	struct run after, before;
-	size_t n_files;
-	enum changes_basis basis; /* expected */
-};
-
-static struct changes *compare(const struct pair *pair, bool normalize, uint64_t *seed)
-{
-	struct profile *files[2 * MOST_FILES];
-
-	for (size_t i = 0; i < 2 * pair->n_files; i++)
-		files[i] = simulate(i < pair->n_files ? &pair->after : &pair->before, seed);
-
-	const struct profile *const *list = (const struct profile *const *)files;
-	const struct changes_side after = { list, pair->n_files };
-	const struct changes_side before = { list + pair->n_files, pair->n_files };
-	struct changes *c = changes_new(&after, &before, normalize);
-
-	assert_int_equal(c->basis, pair->basis);
-	for (size_t i = 0; i < 2 * pair->n_files; i++)
-		profile_free(files[i]);
-	return c;
-}
-
-/* How many of N_PAIRS pairs of runs of one process have a claim? Every second is normalized. */
-static size_t count_false(const struct process *how, struct pair pair)
-{
-	uint64_t seed = 20260101;
-	size_t n_false = 0;
-
-	for (int i = 0; i < N_PAIRS; i++) {
-		double means[N_FUNCTIONS];
-
-		random_means(how, &seed, means);
-		pair.after.how = pair.before.how = how;
-		pair.after.means = pair.before.means = means;
-
-		struct changes *c = compare(&pair, i % 2, &seed);
-
-		n_false += n_claims(c) > 0;
-		changes_free(c);
-	}
-	return n_false;
-}
-
-#define PAIR(n_after, n_before, name, files, of)                                           \
-	{                                                                                  \
-		.after = { .n_slices = (n_after), .value = (name) },                       \
-		.before = { .n_slices = (n_before), .value = (name) }, .n_files = (files), \
-		.basis = (of)                                                              \
-	}
-
-TEST(runs_of_one_process_rarely_make_a_claim)
-{
-	static const struct {
-		const char *name;
-		struct process how;
-		struct pair pair;
-	} rows[] = {
-		{ "Poisson", { .least = 1, .most = 60 }, PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
-		{ "rare functions", { .most = 0.6 }, PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
-		{ "load that varies",
-		  { .least = 1, .most = 30, .common = 0.9 },
-		  PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
-		{ "bursts",
-		  { .least = 0.5, .most = 10, .common = 0.5, .burst = 0.1 },
-		  PAIR(20, 20, "hits", 1, CHANGES_SLICES) },
-		/* Phases cannot be told from changes if there are few slices. */
-		{ "phases longer than a slice",
-		  { .least = 5, .most = 40, .memory = 0.6 },
-		  PAIR(60, 60, "hits", 1, CHANGES_SLICES) },
-		{ "lengths", { .least = 1, .most = 60 }, PAIR(50, 20, "hits", 1, CHANGES_SLICES) },
-		{ "three files",
-		  { .least = 1, .most = 60, .of_run = 0.2 },
-		  PAIR(0, 0, "hits", 3, CHANGES_FILES) },
-		{ "six files",
-		  { .least = 1, .most = 60, .of_run = 0.2 },
-		  PAIR(0, 0, "hits", 6, CHANGES_FILES) },
-		{ "three files, rare", { .most = 3 }, PAIR(0, 0, "hits", 3, CHANGES_FILES) },
-		{ "six files, rare", { .most = 3 }, PAIR(0, 0, "hits", 6, CHANGES_FILES) },
-		{ "samples",
-		  { .least = 1, .most = 60 },
-		  PAIR(0, 0, "samples", 1, CHANGES_SAMPLES) },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const size_t n_false = count_false(&rows[i].how, rows[i].pair);
-
-		print_message("%s: %zu of %d pairs have a wrong claim\n", rows[i].name, n_false,
-			      N_PAIRS);
-		assert_true(n_false * 20 <= N_PAIRS);
-	}
-}
-
 static const struct change *change_of(const struct changes *c, const char *name)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (strcmp(c->frames.frames[c->rows[i].frame].name, name) == 0)
+		if (strcmp(c->rows[i].frame->name, name) == 0)
 			return &c->rows[i];
 	fail_msg("no change of %s", name);
 	return NULL;
 }
 
-/* How many per cent of pairs have the claim that f0 changed, by @factor? */
-static size_t count_found(struct pair pair, double mean, double factor, bool normalize)
+/* Frees the profiles. */
+static struct changes *compare(struct profile *after, struct profile *before, bool normalize)
 {
-	static const struct process how = { .common = 0.3 };
-	uint64_t seed = 7;
-	size_t n_found = 0;
+	const struct profile *both[] = { after, before };
+	const struct profile_sides sides = { .of = both, .n = 2, .n_after = 1 };
+	struct changes *c = changes_new(&sides, normalize);
 
-	for (int i = 0; i < N_CHANGED; i++) {
-		double before[N_FUNCTIONS], after[N_FUNCTIONS];
+	profile_free(after);
+	profile_free(before);
+	return c;
+}
 
-		for (size_t k = 0; k < N_FUNCTIONS; k++)
-			before[k] = after[k] = mean;
-		after[0] = mean * factor;
-		pair.after.how = pair.before.how = &how;
-		pair.after.means = after;
-		pair.before.means = before;
+/* --- noise --- */
 
-		struct changes *c = compare(&pair, normalize, &seed);
+/* f1 has @low and @high hits by turns, f2 has @other hits. */
+struct series {
+	uint32_t n;
+	int64_t low, high, other;
+};
 
-		n_found += change_of(c, "f0")->self.is_beyond_noise;
+static struct profile *run_of(const struct series *s, uint64_t slice_ns)
+{
+	struct profile_builder *b = profile_builder_new(1);
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const int64_t count = i % 2 ? s->high : s->low;
+
+		profile_builder_slice(b, i * slice_ns, (i + 1) * slice_ns);
+		profile_builder_part(b, put_stack(b, 1, count), i, count);
+		profile_builder_part(b, put_stack(b, 2, s->other), i, s->other);
+	}
+	return finish(b);
+}
+
+/*
+ * With 20 slices of 90 or 110 hits on both sides, the standard error of the change is
+ * sqrt(2 * 20 / 19 * 20 * 10^2) = 64.9 hits.
+ */
+TEST(a_change_is_beyond_noise_from_three_standard_errors_on)
+{
+	static const struct {
+		struct series after, before;
+		bool normalize, has_claims, is_beyond;
+	} rows[] = {
+		{ { 20, 99, 119, 1000 }, { 20, 90, 110, 1000 }, false, true, false },
+		{ { 20, 100, 120, 1000 }, { 20, 90, 110, 1000 }, false, true, true },
+		{ { 20, 81, 101, 1000 }, { 20, 90, 110, 1000 }, false, true, false },
+		{ { 20, 80, 100, 1000 }, { 20, 90, 110, 1000 }, false, true, true },
+		/* Runs of other lengths have rates; with normalizing, other loads have shares. */
+		{ { 40, 90, 110, 1000 }, { 20, 90, 110, 1000 }, false, true, false },
+		{ { 20, 180, 220, 2000 }, { 20, 90, 110, 1000 }, true, true, false },
+		{ { 20, 180, 220, 2000 }, { 20, 90, 110, 1000 }, false, true, true },
+		{ { 20, 180, 220, 1000 }, { 20, 90, 110, 1000 }, true, true, true },
+		/* Without any variance, each change is one, and none is none. */
+		{ { 20, 101, 101, 7 }, { 30, 100, 100, 7 }, false, true, true },
+		{ { 20, 100, 100, 7 }, { 30, 100, 100, 7 }, false, true, false },
+		/* Too few slices, or no hits that there could be shares of. */
+		{ { 19, 900, 900, 7 }, { 20, 1, 1, 7 }, false, false, false },
+		{ { 20, 900, 900, 7 }, { 19, 1, 1, 7 }, false, false, false },
+		{ { 20, 0, 0, 0 }, { 20, 1, 1, 7 }, true, false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct changes *c = compare(run_of(&rows[i].after, 100),
+					    run_of(&rows[i].before, 100), rows[i].normalize);
+
+		print_message("row %zu\n", i);
+		assert_int_equal(c->n_after, rows[i].has_claims ? rows[i].after.n : 0);
+		assert_int_equal(c->n_before, rows[i].has_claims ? rows[i].before.n : 0);
+		assert_int_equal(change_of(c, "f1")->self.is_beyond_noise, rows[i].is_beyond);
+		assert_int_equal(change_of(c, "f1")->total.is_beyond_noise, rows[i].is_beyond);
+		assert_false(change_of(c, "f20")->self.is_beyond_noise);
 		changes_free(c);
 	}
-	print_message("%g times as many, basis %d: found in %zu of %d pairs\n", factor, pair.basis,
-		      n_found, N_CHANGED);
-	return n_found * 100 / N_CHANGED;
 }
 
-TEST(a_true_change_is_found)
+TEST(slices_without_time_have_no_rate)
 {
-	const struct pair slices = PAIR(20, 20, "hits", 1, CHANGES_SLICES);
-	const struct pair files = PAIR(0, 0, "hits", 5, CHANGES_FILES);
-	const struct pair samples = PAIR(0, 0, "samples", 1, CHANGES_SAMPLES);
+	const struct series many = { 20, 900, 900, 7 }, few = { 20, 1, 1, 7 };
+	struct changes *c = compare(run_of(&many, 0), run_of(&few, 100), false);
 
-	/* 100 hits in each of 20 slices: a change by 40 %. With rates, the load must be even. */
-	assert_true(count_found(slices, 100, 1.4, true) >= 95);
-	assert_true(count_found(slices, 100, 0.65, true) >= 95);
-	assert_true(count_found(slices, 100, 2.5, false) >= 95);
-	assert_true(count_found(files, 400, 1.5, true) >= 95);
-	assert_true(count_found(samples, 400, 1.6, true) >= 95);
-	assert_true(count_found(slices, 100, 1, true) <= 5);
+	assert_int_equal(c->n_after, 0);
+	changes_free(c);
+	c = compare(run_of(&many, 0), run_of(&few, 100), true);
+	assert_int_equal(c->n_after, 20);
+	assert_true(change_of(c, "f1")->self.is_beyond_noise);
+	changes_free(c);
 }
 
-TEST(without_data_there_is_no_claim)
+/* Two files of ten slices are as good as one of twenty, wherever the sides lie in time. */
+TEST(slices_of_several_files_count_together)
 {
-	const struct pair short_runs = PAIR(19, 20, "hits", 1, CHANGES_NO_DATA);
-	const struct pair two_files = PAIR(0, 0, "hits", 2, CHANGES_NO_DATA);
+	const struct series new = { 10, 190, 210, 7 }, old = { 10, 90, 110, 7 };
+	struct profile *all[] = { run_of(&new, 100), run_of(&new, 100), run_of(&old, 100),
+				  run_of(&old, 100) };
+	const struct profile_sides sides = { (const struct profile *const *)all, 4, 2 };
 
-	assert_int_equal(count_found(short_runs, 100, 10, false), 0);
-	assert_int_equal(count_found(two_files, 100, 10, true), 0);
+	all[0]->about.begin_ns = 5000;
+	all[1]->about.begin_ns = 1000;
+	all[2]->about.begin_ns = 3000;
+	all[3]->about.begin_ns = 9000;
+
+	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+
+	assert_int_equal(c->n_after, 20);
+	assert_int_equal(c->n_before, 20);
+	assert_true(change_of(c, "f1")->self.is_beyond_noise);
+	assert_false(change_of(c, "f2")->self.is_beyond_noise);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		profile_free(all[i]);
+}
+
+TEST(a_file_without_slices_is_a_slice)
+{
+	struct profile *all[40];
+	const struct profile_sides sides = { (const struct profile *const *)all, 40, 20 };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct profile_builder *b = profile_builder_new(1);
+
+		put_stack(b, 1, i < 20 ? 20 + i % 2 : 10 + i % 2);
+		put_stack(b, 2, 100 + i % 3);
+		all[i] = finish(b);
+		all[i]->about.duration_ns = 1000;
+	}
+
+	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+
+	assert_int_equal(c->n_after, 20);
+	assert_int_equal(c->n_before, 20);
+	assert_true(change_of(c, "f1")->self.is_beyond_noise);
+	assert_false(change_of(c, "f2")->self.is_beyond_noise);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		profile_free(all[i]);
+}
+
+/* About normal: the sum of 12 uniform numbers. The seed is fixed, so the result is, too. */
+static double normal(uint64_t *state)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += (double)(hash_mix(*state += 0x9e3779b97f4a7c15ULL) >> 11) /
+		       9007199254740992.0;
+	return sum;
+}
+
+static struct profile *random_run(uint64_t *state, double mean, double spread)
+{
+	struct profile_builder *b = profile_builder_new(1);
+
+	for (uint32_t s = 0; s < 20; s++) {
+		profile_builder_slice(b, s, s + 1);
+		for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
+			const int64_t count = (int64_t)(mean + spread * normal(state));
+
+			profile_builder_part(b, put_stack(b, i, count), s, count);
+		}
+	}
+	return finish(b);
+}
+
+static size_t count_marks(double mean_after, uint64_t seed)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		struct profile *before = random_run(&seed, 100, 10);
+		struct changes *c = compare(random_run(&seed, mean_after, 10), before, false);
+
+		for (size_t k = 0; k < c->n; k++)
+			n += c->rows[k].self.is_beyond_noise;
+		changes_free(c);
+	}
+	return n;
+}
+
+TEST(of_equal_functions_few_are_marked_and_of_changed_ones_most)
+{
+	const size_t n_equal = count_marks(100, 1), n_changed = count_marks(115, 2);
+
+	print_message("of 2000 functions: %zu marked if equal, %zu if 15 %% more\n", n_equal,
+		      n_changed);
+	assert_true(n_equal < 20);
+	assert_true(n_changed > 1800);
 }
 
 /* --- rows --- */
@@ -350,13 +245,12 @@ static void expect_change(const struct changes *c, size_t row, const char *name,
 {
 	const struct change *change = &c->rows[row];
 
-	assert_string_equal(c->frames.frames[change->frame].name, name);
+	assert_string_equal(change->frame->name, name);
 	assert_int_equal(change->self.before, numbers[0]);
 	assert_int_equal(change->self.after, numbers[1]);
 	assert_int_equal(change->total.before, numbers[2]);
 	assert_int_equal(change->total.after, numbers[3]);
 	assert_false(change->self.is_beyond_noise);
-	assert_true(change->self.probability == 1);
 }
 
 /* f20 is between main (f21) and f1. */
@@ -365,31 +259,30 @@ TEST(functions_have_self_and_total_largest_change_first)
 	const int64_t f1[] = { 10, 15, 10, 15 }, f2[] = { 30, 10, 30, 10 };
 	const int64_t f20[] = { 0, 0, 10, 15 }, f21[] = { 0, 0, 40, 25 };
 	const int64_t f2_scaled[] = { 19, 10, 19, 10 };
-	struct profile *after = two_counts(15, 10), *before = two_counts(10, 30);
-	const struct profile *now = after, *then = before;
-	const struct changes_side a = { &now, 1 }, b = { &then, 1 };
-	struct changes *c = changes_new(&a, &b, false);
+	struct changes *c = compare(two_counts(15, 10), two_counts(10, 30), false);
 
 	assert_int_equal(c->n, 4);
-	assert_int_equal(c->basis, CHANGES_NO_DATA);
+	assert_int_equal(c->n_after, 0);
 	expect_change(c, 0, "f2", f2);
 	expect_change(c, 1, "f1", f1);
 	expect_change(c, 2, "f21", f21);
 	expect_change(c, 3, "f20", f20);
+
+	struct changes *again = changes_of_difference(c->of);
+
+	expect_change(again, 0, "f2", f2);
+	expect_change(again, 2, "f21", f21);
+	assert_false(again->of->is_normalized);
+	changes_free(again);
 	changes_free(c);
-	c = changes_new(&a, &b, true);
+	c = compare(two_counts(15, 10), two_counts(10, 30), true);
 	expect_change(c, 1, "f2", f2_scaled);
+	again = changes_of_difference(c->of);
+	expect_change(again, 1, "f2", f2_scaled);
+	assert_true(again->of->is_normalized);
+	changes_freep(&again);
+	assert_null(again);
 	changes_free(c);
-
-	cleanup_profile struct profile *difference = profile_difference(after, before, false);
-
-	c = changes_of_difference(difference);
-	expect_change(c, 0, "f2", f2);
-	expect_change(c, 2, "f21", f21);
-	changes_freep(&c);
-	assert_null(c);
-	profile_free(after);
-	profile_free(before);
 }
 
 /* A function that calls itself is in a stack once. A mark is no function, and hides none. */
@@ -405,98 +298,12 @@ TEST(recursion_counts_once_and_marks_do_not_count)
 	ADD(b, .count = 4);
 
 	cleanup_profile struct profile *p = profile_builder_finish(b, &table);
-	const struct profile *list = p;
-	const struct changes_side side = { &list, 1 }, none = { NULL, 0 };
-	cleanup(changes_freep) struct changes *c = changes_new(&side, &none, true);
+	cleanup(changes_freep) struct changes *c = changes_of_difference(p);
 
 	assert_int_equal(c->n, 1);
 	assert_int_equal(c->rows[0].self.after, 4);
 	assert_int_equal(c->rows[0].total.after, 4);
 	assert_int_equal(c->rows[0].total.before, 0);
-}
-
-/* --- statistics --- */
-
-/* Values from tables of Student's distribution. */
-TEST(probabilities_are_those_of_the_tables)
-{
-	/* Two sides of n counts with mean 0 and d, and variance 1: t = d / sqrt(2 / n). */
-	const double counts[] = { -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1 };
-	const double weights[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-	const struct noise_series zero = { counts, weights, 12 };
-	const struct noise_rules rules = { .least_variance = 0 };
-	const double t_99 = 2.819, t_95 = 2.074; /* with 22 degrees of freedom */
-	const double error = 0.4264;             /* sqrt(2 * 12 / 11 / 12) */
-	double moved[12];
-
-	for (int i = 0; i < 12; i++)
-		moved[i] = counts[i] + t_99 * error;
-
-	const struct noise_series far = { moved, weights, 12 };
-	const double p_far = noise_probability(&far, &zero, &rules);
-
-	assert_true(p_far > 0.0099 && p_far < 0.0101);
-	for (int i = 0; i < 12; i++)
-		moved[i] = counts[i] + t_95 * error;
-
-	const double p_near = noise_probability(&zero, &far, &rules);
-
-	assert_true(p_near > 0.0495 && p_near < 0.0505);
-	assert_true(noise_probability(&zero, &zero, &rules) == 1);
-}
-
-/* Hits come in the first half only: that half could be one phase, so nothing is known. */
-TEST(phases_as_long_as_the_run_say_nothing)
-{
-	double halves[20], turns[20], ones[20], none[20] = {};
-	const struct noise_rules slices = { .slices_follow = true }, files = {};
-
-	for (int i = 0; i < 20; i++) {
-		halves[i] = i < 10 ? 1000 : 990;
-		turns[i] = i % 2 ? 1000 : 990;
-		ones[i] = 1;
-	}
-
-	const struct noise_series phase = { halves, ones, 20 }, no_phase = { turns, ones, 20 };
-	const struct noise_series zero = { none, ones, 20 };
-
-	assert_true(noise_probability(&phase, &zero, &slices) == 1);
-	assert_true(noise_probability(&zero, &phase, &slices) == 1);
-	assert_true(noise_probability(&no_phase, &zero, &slices) < 1e-6);
-	assert_true(noise_probability(&phase, &zero, &files) < 1e-6);
-}
-
-TEST(degenerate_series_have_an_answer)
-{
-	const double ones[] = { 1, 1, 1, 1 }, zeros[] = { 0, 0, 0, 0 }, twos[] = { 2, 2, 2, 2 };
-	const struct noise_series one = { ones, ones, 4 }, two = { twos, ones, 4 };
-	const struct noise_series weightless = { ones, zeros, 4 }, single = { ones, ones, 1 };
-	const struct noise_rules rules = {}, files = { .least_variance = 1 };
-	const struct noise_rules sampled = { .is_sampled = true };
-
-	assert_true(noise_probability(&one, &two, &rules) == 0);
-	assert_true(noise_probability(&one, &two, &files) > 0.1);
-	assert_true(noise_probability(&one, &two, &sampled) > 0.1);
-	assert_true(noise_probability(&one, &weightless, &rules) == 1);
-	assert_true(noise_probability(&weightless, &one, &rules) == 1);
-	assert_true(noise_probability(&one, &single, &rules) == 1);
-	assert_true(noise_probability_poisson(5, 0, 5, 1) == 1);
-	assert_true(noise_probability_poisson(0, 1, 0, 1) == 1);
-	assert_true(noise_probability_poisson(100, 1, 101, 1) > 0.9);
-	assert_true(noise_probability_poisson(100, 1, 200, 2) > 0.9);
-	assert_true(noise_probability_poisson(100, 1, 200, 1) < 1e-6);
-}
-
-TEST(the_number_of_comparisons_counts)
-{
-	const double p[] = { 0.02, 0.001, 0.9, 0.012 };
-	bool claims[4];
-
-	noise_claims(p, 4, 0.05, claims);
-	assert_true(claims[0] && claims[1] && !claims[2] && claims[3]);
-	noise_claims(p, 4, 0.03, claims);
-	assert_true(!claims[0] && claims[1] && !claims[2] && !claims[3]);
-	noise_claims(NULL, 0, 0.05, NULL);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -3,8 +3,6 @@
 #include "test.h"
 
 #include "base/saturated.h"
-#include "profile/difference.h"
-#include "profile/merge.h"
 #include "stacks.h"
 
 /* Functions "a" to "d" of two builds of one program; "b" moved, and "d" lost its name. */
@@ -79,7 +77,7 @@ TEST(stacks_are_paired_by_names)
 	};
 	after->about = (struct profile_about){ .command_line = "new", .begin_ns = 9000 };
 
-	cleanup_profile struct profile *p = profile_difference(after, before, false);
+	cleanup_profile struct profile *p = difference_of(after, before, false);
 
 	assert_true(p->is_difference);
 	assert_false(p->is_normalized);
@@ -107,11 +105,11 @@ TEST(code_without_a_name_is_paired_within_a_build_only)
 	const int64_t counts[] = { 0, 0, 0, 4 };
 	cleanup_profile struct profile *before = counts_of(counts, 4, &old_table);
 	cleanup_profile struct profile *after = counts_of(counts, 4, &new_table);
-	struct profile *p = profile_difference(after, before, false);
+	struct profile *p = difference_of(after, before, false);
 
 	assert_int_equal(p->n_stacks, 2);
 	profile_free(p);
-	p = profile_difference(before, before, false);
+	p = difference_of(before, before, false);
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].count, 4);
 	assert_int_equal(p->stacks[0].count_before, 4);
@@ -129,7 +127,7 @@ TEST(sums_are_equal_after_normalizing)
 
 	profile_choose(before, 0, 3); /* hides one */
 
-	struct profile *p = profile_difference(after, before, true);
+	struct profile *p = difference_of(after, before, true);
 
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		assert_true(p->stacks[i].count_before >= 0 && p->stacks[i].count_before <= 3);
@@ -140,11 +138,11 @@ TEST(sums_are_equal_after_normalizing)
 	assert_true(p->hidden_before == 2 || p->hidden_before == 3);
 	assert_int_equal(sum + p->hidden_before, 10);
 	profile_free(p);
-	p = profile_difference(after, empty, true);
+	p = difference_of(after, empty, true);
 	assert_int_equal(p->total_before, 0);
 	assert_int_equal(p->total, 10);
 	profile_free(p);
-	p = profile_difference(empty, after, true);
+	p = difference_of(empty, after, true);
 	assert_int_equal(p->total_before, 10);
 	assert_int_equal(p->n_stacks, 3);
 	profile_free(p);
@@ -160,11 +158,11 @@ TEST(huge_counts_are_saturated)
 	cleanup_profile struct profile *small = counts_of(few, 3, &new_table);
 
 	for (int normalize = 0; normalize < 2; normalize++) {
-		struct profile *p = profile_difference(after, before, normalize);
+		struct profile *p = difference_of(after, before, normalize);
 
 		profile_choose(p, 0, 2);
 		profile_free(p);
-		p = profile_difference(small, before, normalize);
+		p = difference_of(small, before, normalize);
 		profile_choose(p, 0, 2);
 		profile_free(p);
 	}
@@ -203,7 +201,7 @@ TEST(processes_are_paired_by_name_and_by_common_text_labels)
 	cleanup_profile struct profile *after = labelled(10, "tar", "zone");
 	cleanup_profile struct profile *before = labelled(20, "tar", "other");
 	cleanup_profile struct profile *nameless = labelled(30, NULL, "zone");
-	struct profile *p = profile_difference(after, before, false);
+	struct profile *p = difference_of(after, before, false);
 
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].pid, 0);
@@ -220,7 +218,7 @@ TEST(processes_are_paired_by_name_and_by_common_text_labels)
 	assert_string_equal(p->losses[1].reason, "before the change: no room");
 	assert_int_equal(p->losses[1].n, 20);
 	profile_free(p);
-	p = profile_difference(nameless, before, false);
+	p = difference_of(nameless, before, false);
 	assert_int_equal(p->n_stacks, 1);
 	assert_null(p->stacks[0].comm);
 	profile_free(p);
@@ -231,7 +229,7 @@ TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
 	cleanup_profile struct profile *before = counts_of(old_counts, 3, &old_table);
 	cleanup_profile struct profile *after = counts_of(new_counts, 3, &new_table);
-	cleanup_profile struct profile *p = profile_difference(after, before, false);
+	cleanup_profile struct profile *p = difference_of(after, before, false);
 
 	profile_choose(p, 0, 2);
 	assert_int_equal(p->n_stacks, 2);
@@ -240,6 +238,25 @@ TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 	assert_int_equal(p->hidden, 101);
 	assert_int_equal(p->hidden_before, 100);
 	assert_int_equal(p->total_before, 150);
+}
+
+/* What was before the change of a difference is neither of this side nor of the other. */
+TEST(an_earlier_change_does_not_count)
+{
+	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
+	cleanup_profile struct profile *before = counts_of(old_counts, 3, &old_table);
+	cleanup_profile struct profile *after = counts_of(new_counts, 3, &new_table);
+	cleanup_profile struct profile *p = difference_of(after, before, false);
+
+	profile_choose(p, 0, 2);
+
+	cleanup_profile struct profile *again = difference_of(p, before, false);
+
+	assert_int_equal(again->total, 148);
+	assert_int_equal(again->hidden, 101);
+	assert_int_equal(again->total_before, 150);
+	assert_int_equal(again->hidden_before, 0);
+	expect_stack(again, "b", "prog", 20, 2);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -81,7 +81,9 @@ static struct profile *full_report(int64_t factor)
 
 static struct strbuf rendered_json(const struct profile *p)
 {
-	const struct render_style style = { .per_process = true };
+	cleanup(changes_freep) struct changes *changes =
+		p->is_difference ? changes_of_difference(p) : NULL;
+	const struct render_style style = { .per_process = true, .changes = changes };
 	struct strbuf made = {};
 
 	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
@@ -100,7 +102,7 @@ static struct profile *content_of(enum content of)
 	case DIFFERENCE:
 		before = full_report(2);
 		after = full_report(3);
-		p = profile_difference(after, before, false);
+		p = difference_of(after, before, false);
 		profile_free(before);
 		profile_free(after);
 		return p;
@@ -210,26 +212,25 @@ static struct profile *sliced(int64_t count)
 TEST(claims_are_marked_in_every_form)
 {
 	struct profile *before = sliced(100), *after = sliced(150);
-	const struct profile *one[] = { after }, *two[] = { before };
-	const struct changes_side a = { one, 1 }, b = { two, 1 };
-	cleanup(changes_freep) struct changes *c = changes_new(&a, &b, false);
-	cleanup_profile struct profile *p = profile_difference(after, before, false);
+	const struct profile *both[] = { after, before };
+	const struct profile_sides sides = { both, 2, 1 };
+	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+	cleanup_profile struct profile *p = difference_of(after, before, false);
 	const struct render_style style = { .changes = c };
 	cleanup_strbuf struct strbuf made = {};
 
 	assert_int_equal(render_tree(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "+1000 * hot\n"));
 	assert_null(strstr(made.text, "* even"));
-	assert_non_null(strstr(made.text, "* beyond noise, known from slices of time (20 before, "
-					  "20 after). 4 values were compared; that any mark is "
-					  "wrong has a chance of at most 5%.\n"));
+	assert_non_null(strstr(made.text, "* beyond noise: by more than three standard errors, "
+					  "known from slices of time (20 before, 20 after).\n"));
 	strbuf_clear(&made);
 	assert_int_equal(render_text(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "+1000 * hot\n"));
 	strbuf_clear(&made);
 	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
 	assert_non_null(strstr(made.text, "\"beyond_noise\":true"));
-	assert_non_null(strstr(made.text, "\"basis\":\"slices\""));
+	assert_non_null(strstr(made.text, "\"basis\":\"slices\",\"n_before\":20,\"n_after\":20,"));
 	profile_free(before);
 	profile_free(after);
 }

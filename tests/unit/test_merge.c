@@ -261,10 +261,10 @@ TEST(the_longest_period_stays_if_all_are_of_one_type)
 	ps[2]->about.period = 20000000;
 	ps[3]->about.period_type = (struct profile_value){ "event", "count" };
 	ps[3]->about.period = 1;
-	expect_period(ps, 1, NULL, 0);
-	expect_period(ps, 2, "cpu", 10000000);
-	expect_period(ps, 3, "cpu", 20000000);
-	expect_period(ps, 4, NULL, 0);
+	expect_period(ps, 2, NULL, 0);
+	expect_period(ps + 1, 1, "cpu", 10000000);
+	expect_period(ps + 1, 2, "cpu", 20000000);
+	expect_period(ps + 1, 3, NULL, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(ps); i++)
 		profile_free(ps[i]);
 }

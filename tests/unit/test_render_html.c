@@ -56,17 +56,19 @@ static size_t count(const char *text, const char *part)
 	return n;
 }
 
-TEST(a_page_has_changes_only_if_they_are_known)
+TEST(a_page_has_changes_only_with_claims)
 {
 	cleanup(profile_freep) struct profile *p = profiles_difference();
 	cleanup(changes_freep) struct changes *changes = changes_of_difference(p);
-	const struct render_style plain = {}, full = { .changes = changes, .invert = true };
+	const struct render_style plain = { .changes = changes };
+	const struct render_style full = { .changes = changes, .invert = true };
 	cleanup_strbuf struct strbuf page = {};
 
 	render(p, &plain, &page);
 	assert_int_equal(count(page.text, "id=\"profile-changes\""), 0);
 	assert_int_equal(count(page.text, "id=\"inverted\""), 0);
 	strbuf_clear(&page);
+	changes->n_after = changes->n_before = 20;
 	render(p, &full, &page);
 	assert_int_equal(count(page.text, "id=\"profile-changes\">{\"basis\":"), 1);
 	assert_int_equal(count(page.text, "id=\"inverted\""), 1);

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "golden.h"
-#include "profile/difference.h"
+#include "profile/changes.h"
 #include "report/render.h"
 #include "report_sample.h"
 
@@ -48,8 +48,8 @@ static struct profile *sample_difference(bool normalized)
 		after->total += (int64_t)(i * 3) - 1;
 	}
 
-	struct profile *p = normalized ? profile_difference(before, after, true)
-				       : profile_difference(after, before, false);
+	struct profile *p = normalized ? difference_of(before, after, true)
+				       : difference_of(after, before, false);
 
 	profile_free(before);
 	profile_free(after);
@@ -97,9 +97,12 @@ static void tree_is_what_the_golden_file_says(void **state)
 		row->of == TREE ? small_sample(row->style.per_process)
 				: sample_difference(row->of == NORMALIZED);
 
+	cleanup(changes_freep) struct changes *changes = changes_of_difference(p);
+	struct render_style style = row->style;
+
+	style.changes = changes;
 	profile_choose(p, 0, row->top);
-	assert_int_equal(
-		(row->render ? row->render : render_tree)(p, &row->style, to_strbuf, &made), 0);
+	assert_int_equal((row->render ? row->render : render_tree)(p, &style, to_strbuf, &made), 0);
 	golden_expect(row->name, &made);
 }
 

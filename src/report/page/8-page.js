@@ -8,7 +8,7 @@ const doing = (name) => document.querySelector(`[data-do="${name}"]`);
 
 class Page {
 	constructor(profile, changes) {
-		Object.assign(this, { profile, changes: changes || { basis: 'none' }, made: new Map(), pushed: 0 });
+		Object.assign(this, { profile, changes, made: new Map(), pushed: 0 });
 		this.chosen = null; // { tree, node } or { frame }
 		this.state = stateOf(location.hash.slice(1), profile);
 		this.makeViews();
@@ -273,21 +273,20 @@ class Page {
 
 	// For a frame: which of its changes are beyond noise; null without data about noise.
 	verdicts() {
-		const { basis, functions } = this.changes;
-		if (basis === 'none')
+		const { changes } = this;
+		if (!changes)
 			return null;
 		const key = (name, module, isKernel) => JSON.stringify([name, module, isKernel]);
-		const known = new Map(functions.map((f) => [key(f.name, f.module || '', f.kind === 'kernel'),
+		const known = new Map(changes.functions.map((f) => [key(f.name, f.module || '', f.kind === 'kernel'),
 			['self', 'total'].filter((side) => f[side].beyond_noise).join(', ') || 'no']));
 		return ({ name, module, kind }) => known.get(kind !== KERNEL ? key(name, module, false)
 			: key(name, module === '[kernel]' ? '' : module.replace(/[[\]]/g, ''), true)) || '';
 	}
 
 	noise() {
-		const { basis, n_before, n_after, compared, alpha } = this.changes;
-		return basis === 'none' ? 'too little data for a claim' : `known from ${basis} ` +
-			`(${n_before} before, ${n_after} after); ${compared} values compared; chance of any ` +
-			`wrong claim at most ${percent(alpha, 1)}`;
+		const { n_before, n_after } = this.changes || {};
+		return n_after ? 'beyond noise: by more than three standard errors, known from slices of time ' +
+			`(${n_before} before, ${n_after} after)` : 'too little data for a claim';
 	}
 
 	renderFound() {
