@@ -22,6 +22,8 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 
+#define LLVM ".llvm."
+#define CLONE " [clone "
 #define MAX_MANGLED 4096
 #define MAX_DEMANGLED 65536
 /*
@@ -110,16 +112,42 @@ static char *demangle_whole(const char *name)
 	return text;
 }
 
-/* A stub's suffix, "@plt", is no part of the mangled name. */
-char *demangle(const char *name)
+/* Other suffixes may follow: "f.llvm.12.cold". Demanglers make "f() [clone .llvm.12]". */
+char *name_without_number(const char *name)
 {
+	const char *at = strstr(name, LLVM);
+
+	if (!at || at == name)
+		return NULL;
+
+	const char *digits = at + strlen(LLVM);
+	const char *end = digits + strspn(digits, "0123456789abcdefABCDEF");
+
+	if (*end == ']' && at - name > (ptrdiff_t)strlen(CLONE) &&
+	    strncmp(at - strlen(CLONE), CLONE, strlen(CLONE)) == 0) {
+		at -= strlen(CLONE);
+		end++;
+	}
+	if (end == digits || !strchr(".@ ", *end)) /* finds the NUL, too */
+		return NULL;
+	return xasprintf("%.*s%s", (int)(at - name), name, end);
+}
+
+/* A stub's suffix, "@plt", is no part of the mangled name. */
+char *demangle(const char *symbol)
+{
+	cleanup_free char *plain = name_without_number(symbol);
+	const char *name = plain ? plain : symbol;
 	const char *suffix = name[0] == '_' ? strrchr(name, '@') : NULL;
 
-	if (!suffix || strcmp(suffix, "@plt") != 0)
-		return demangle_whole(name);
+	if (!suffix || strcmp(suffix, "@plt") != 0) {
+		char *written = demangle_whole(name);
+
+		return written ? written : TAKE(plain);
+	}
 
 	cleanup_free char *mangled = xstrndup(name, (size_t)(suffix - name));
 	cleanup_free char *text = demangle_whole(mangled);
 
-	return text ? xasprintf("%s%s", text, suffix) : NULL;
+	return text ? xasprintf("%s%s", text, suffix) : TAKE(plain);
 }

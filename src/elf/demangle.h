@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* elf/demangle.h - demangle names of C++, Rust (legacy and v0) and D, with libiberty. */
+/* elf/demangle.h - names as people write them: C++, Rust (legacy and v0) and D, with libiberty. */
 #pragma once
 
-/* Return the demangled name, which the caller frees. NULL: @name is not mangled, or exceeds the
- * bounds of length and depth. */
-char *demangle(const char *name);
+/*
+ * ThinLTO makes some static functions global, and adds a number that each build changes:
+ * "helper.llvm.1234". Returns the name without it, which the caller frees. NULL: @name has none.
+ */
+char *name_without_number(const char *name);
+
+/* The name, without such a number, demangled unless it exceeds the bounds of length and depth. The
+ * caller frees it. NULL: it is @symbol itself. */
+char *demangle(const char *symbol);

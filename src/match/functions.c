@@ -68,8 +68,7 @@ static int match_symbol(void *context, const struct image_symbol *s)
 	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
 		t.vaddr = s->vaddr;
 
-	cleanup_free char *written =
-		walk->m->scope->raw_names ? xstrdup(s->name) : names_written(s->name);
+	cleanup_free char *written = names_written(s->name, walk->m->scope->raw_names);
 	struct target_list *list = walk->m->out;
 	struct target *listed;
 	size_t n_before = list->n;

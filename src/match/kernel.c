@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/strtab.h"
 #include "kernel/kallsyms.h"
+#include "match/names.h"
 #include "match/private.h"
 
 struct function {
@@ -56,7 +57,7 @@ static int collect_traceable(void *context, const char *name, const char *module
 	struct function_list *list = context;
 
 	list->n_all++;
-	if (!pattern_matches(list->pattern, name))
+	if (!names_match_symbol(list->pattern, name))
 		return 0;
 
 	struct function f = {
@@ -79,9 +80,10 @@ static enum target_kind kind_of_kernel_function(const struct matching *m)
 static int add_kernel_function(struct matching *m, const char *name, const char *module,
 			       uint64_t addr, struct error *e)
 {
+	cleanup_free char *written = names_written(name, true);
 	const struct target t = {
 		.kind = kind_of_kernel_function(m),
-		.name = name,
+		.name = written,
 		.symbol = name,
 		.module = module,
 		.addr = addr,
@@ -109,7 +111,7 @@ static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *
 		struct kernel_symbol s;
 
 		kallsyms_nth(k, i, &s);
-		if (!is_function_to_trace(&s) || !pattern_matches(m->spec->name, s.name))
+		if (!is_function_to_trace(&s) || !names_match_symbol(m->spec->name, s.name))
 			continue;
 		err = add_kernel_function(m, s.name, s.module, s.addr, e);
 		++*ret_n;
@@ -128,7 +130,7 @@ static int add_functions_by_name(struct matching *m, const struct function_list 
 		struct kernel_symbol s;
 
 		kallsyms_nth(k, i, &s);
-		if (!is_function_to_trace(&s) || !pattern_matches(list->pattern, s.name))
+		if (!is_function_to_trace(&s) || !names_match_symbol(list->pattern, s.name))
 			continue;
 		if (u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name)))
 			err = add_kernel_function(m, s.name, s.module, s.addr, e);

@@ -159,11 +159,18 @@ static bool may_match(const struct name_pattern *np, const char *symbol)
 	return true;
 }
 
+bool names_match_symbol(const struct pattern *pattern, const char *symbol)
+{
+	cleanup_free char *plain = name_without_number(symbol);
+
+	return pattern_matches(pattern, symbol) || (plain && pattern_matches(pattern, plain));
+}
+
 bool names_match(const struct name_pattern *np, const char *symbol)
 {
 	const struct pattern *pattern = np->pattern;
 
-	if (pattern_matches(pattern, symbol))
+	if (names_match_symbol(pattern, symbol))
 		return true;
 	if (!is_mangled(symbol) || !may_match(np, symbol))
 		return false;
@@ -191,16 +198,16 @@ bool names_match(const struct name_pattern *np, const char *symbol)
 	return pattern_matches(pattern, bare);
 }
 
-char *names_written(const char *symbol)
+char *names_written(const char *symbol, bool is_raw)
 {
-	char *name = is_mangled(symbol) ? demangle(symbol) : NULL;
+	char *name = is_mangled(symbol) && !is_raw ? demangle(symbol) : name_without_number(symbol);
 
 	return name ? name : xstrdup(symbol);
 }
 
 char *names_bare(const char *symbol)
 {
-	cleanup_free char *name = names_written(symbol);
+	cleanup_free char *name = names_written(symbol, false);
 	char *open = is_mangled(symbol) ? find_parameters(name) : NULL;
 
 	if (open)

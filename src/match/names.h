@@ -30,8 +30,11 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern);
  */
 bool names_match(const struct name_pattern *np, const char *symbol);
 
-/* The written name, which the caller frees. A copy of @symbol if that is not mangled. */
-char *names_written(const char *symbol);
+/* The same for @symbol alone, with and without its number (elf/demangle.h). */
+bool names_match_symbol(const struct pattern *pattern, const char *symbol);
+
+/* The written name, or with @is_raw the symbol, without a number. The caller frees it. */
+char *names_written(const char *symbol, bool is_raw);
 
 /* The same without parameters and return type. */
 char *names_bare(const char *symbol);

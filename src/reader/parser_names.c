@@ -210,7 +210,8 @@ static uint32_t put_name(struct naming *n, const char *symbol)
 	uint32_t *at = symbol ? u64_map_put(&n->put, (uintptr_t)symbol, 0, &is_new) : NULL;
 
 	if (at && is_new) {
-		cleanup_free char *plain = n->flags & NAMES_RAW ? NULL : demangle(symbol);
+		cleanup_free char *plain =
+			n->flags & NAMES_RAW ? name_without_number(symbol) : demangle(symbol);
 
 		*at = name_block_text(&n->block, plain ? plain : symbol);
 	}

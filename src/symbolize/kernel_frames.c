@@ -2,6 +2,8 @@
 /* Addresses in the kernel to frames. */
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "elf/demangle.h"
 #include "symbolize/machinery.h"
 #include "symbolize/place.h"
 #include "symbolize/state.h"
@@ -25,7 +27,9 @@ static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
 	bool is_new;
 
 	if (symbol) {
-		frame.name = strtab_add(s->strings, symbol->name);
+		cleanup_free char *plain = name_without_number(symbol->name);
+
+		frame.name = strtab_add(s->strings, plain ? plain : symbol->name);
 		frame.module = strtab_add_or_null(s->strings, symbol->module);
 		frame.offset = addr - symbol->addr;
 		key.kind |= KEY_NAMED;

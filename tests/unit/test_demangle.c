@@ -38,6 +38,8 @@ TEST(cxx_names_have_their_parameters)
 		{ "_ZThn8_N1A1fEv", "non-virtual thunk to A::f()" },
 		{ "_Z1fv.isra.0", "f() [clone .isra.0]" },
 		{ "_Z1fv.cold", "f() [clone .cold]" },
+		{ "_Z1fv.llvm.123", "f()" },
+		{ "_Z1fv.llvm.123@plt", "f()@plt" },
 		{ "_Z1fv@plt", "f()@plt" },
 		{ "_Z1fv@other", NULL },
 		{ "_@plt", NULL },
@@ -54,6 +56,9 @@ TEST(rust_names_of_both_schemes_are_read)
 		{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
 		  "3bar17h930b740aa94f1d3aE",
 		  "<Test + 'static as foo::Bar<Test>>::bar" },
+		{ "_ZN3foo3bar17h0123456789abcdefE.llvm.123", "foo::bar" },
+		{ "_ZN3foo3bar17h0123456789abcdefE.cold", "foo::bar" },
+		{ "_RNvNtCs1234_7mycrate3foo3bar.llvm.00A1F", "mycrate::foo::bar" },
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
 		{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
 		{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>" },
@@ -62,6 +67,22 @@ TEST(rust_names_of_both_schemes_are_read)
 		  "\x83\x9a\xe1\x83\x90\xe1\x83\x93_\xe1\x83\x92\xe1\x83\x94\xe1\x83\x9b\xe1\x83"
 		  "\xa0\xe1\x83\x98\xe1\x83\x94\xe1\x83\x9a\xe1\x83\x98_\xe1\x83\xa1\xe1\x83\x90"
 		  "\xe1\x83\x93\xe1\x83\x98\xe1\x83\x9a\xe1\x83\x98" },
+	};
+
+	check(rows, ARRAY_SIZE(rows));
+}
+
+TEST(the_number_of_a_build_is_no_part_of_a_name)
+{
+	static const struct row rows[] = {
+		{ "helper.llvm.2593025945976326257", "helper" },
+		{ "helper.llvm.12.cold", "helper.cold" },
+		{ "f() [clone .llvm.12]", "f()" },
+		{ "f() [clone .llvm.12] [clone .cold]", "f() [clone .cold]" },
+		{ "helper.constprop.0", NULL },
+		{ "helper.llvm.", NULL },
+		{ "helper.llvm.decode", NULL },
+		{ ".llvm.12", NULL },
 	};
 
 	check(rows, ARRAY_SIZE(rows));

@@ -41,6 +41,10 @@ TEST(no_name_is_missed_by_not_demangling_it)
 	} rows[] = {
 		{ "std::vector*", false, "_ZNKSt6vectorIiE4sizeEv", true },
 		{ "*operator()*", false, "_ZN3FooclEi", true },
+		{ "helper", false, "helper.llvm.123", true },
+		{ "helper.llvm.123", false, "helper.llvm.123", true },
+		{ "helper", false, "helper.constprop.0", false },
+		{ "ns::apply(int)", false, "_ZN2ns5applyEi.llvm.123", true },
 		{ "Foo::operator int", false, "_ZN3FoocviEv", true },
 		{ "*::f", false, "_ZN12_GLOBAL__N_11fEv", true },
 		{ "*anonymous*", false, "_ZN12_GLOBAL__N_11fEv", true },

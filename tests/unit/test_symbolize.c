@@ -71,6 +71,12 @@ __attribute__((noinline, used)) int marked_function(int n)
 	return n + 1;
 }
 
+int numbered_function(void) __asm__("numbered_function.llvm.123");
+__attribute__((used)) int numbered_function(void)
+{
+	return 7;
+}
+
 static struct host *fixture_host;
 
 static int set_up_as(void **state, enum frame_identity identity)
@@ -296,6 +302,11 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 	devices_note_answer(devices, self.st_dev);
 	symbolizer_refresh(s);
 	expect_name(user(s, getpid(), addr, true), "marked_function");
+}
+
+TEST_WITH_NAMES(the_number_that_a_build_adds_is_no_part_of_the_name)
+{
+	expect_name(user(s, getpid(), (uintptr_t)numbered_function, true), "numbered_function");
 }
 
 TEST_WITH_NAMES(an_address_that_is_not_mapped_has_neither_name_nor_module)
