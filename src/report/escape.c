@@ -87,7 +87,8 @@ static bool ends_file(const char *at)
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
-	    text_begins_with(name, "cut: ") || text_begins_with(name, "unverified: ")) {
+	    strcmp(name, "vdso") == 0 || text_begins_with(name, "cut: ") ||
+	    text_begins_with(name, "unverified: ")) {
 		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}

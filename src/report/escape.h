@@ -31,7 +31,7 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded);
 
 /*
  * Append a file's name that the caller puts in brackets, for a function without a symbol. Escapes
- * its own ']' and "+0x". Our marks in brackets begin with "unknown", "no stack", "cut:" and
+ * its own ']' and "+0x". Our marks in brackets begin with "unknown", "no stack", "vdso", "cut:" and
  * "unverified:". If the name does, too, its first byte is escaped.
  */
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded);

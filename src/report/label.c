@@ -54,16 +54,19 @@ static void put_label_place(struct strbuf *to, const struct label_style *style,
 		strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
 }
 
-/* "[libx.so+0x1200]", "[libx.so]": a function without a name. */
+/* "[libx.so+0x1200]", "[libx.so]", "[vdso+0x780]": a function without a name. */
 static void put_unnamed(struct strbuf *to, const struct label_style *style,
 			const struct frame *frame)
 {
-	if (!frame->is_in_file || !has_label_text(frame->module)) {
+	if (has_label_text(frame->module) && frame->is_in_file) {
+		strbuf_putc(to, '[');
+		escape_put_file(to, frame->module, style->form == LABEL_FOLDED);
+	} else if (has_label_text(frame->module) && strcmp(frame->module, "[vdso]") == 0) {
+		strbuf_puts(to, "[vdso");
+	} else {
 		strbuf_puts(to, UNKNOWN);
 		return;
 	}
-	strbuf_putc(to, '[');
-	escape_put_file(to, frame->module, style->form == LABEL_FOLDED);
 	if (frame->has_start)
 		strbuf_printf(to, "+0x%" PRIx64, frame->module_offset - frame->offset);
 	strbuf_putc(to, ']');

@@ -6,6 +6,7 @@
  *	vfs_read+0x1f             with offsets
  *	[libx.so+0x1200]          no symbol: the beginning of the function, for addr2line
  *	[libx.so]                 no symbol, and the beginning is not known
+ *	[vdso+0x780]              no symbol, in the vdso
  *	[unknown]                 in no file
  *	[libx.so+0x1200] libx.so+0x1234  with places: file and address as linked
  *	read libc.so.6+0x1234     with places, a name: in text, for user frames

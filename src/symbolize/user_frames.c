@@ -108,12 +108,14 @@ static const char *module_of(struct symbolizer *s, uint32_t image)
 static void set_unnamed(const struct symbolizer *s, const struct user_place *p, struct frame *frame,
 			struct frame_key *key)
 {
-	frame->has_start = frame->is_in_file && p->place.has_start;
+	const bool is_vdso = images_kind(s->images, p->where.image) == IMAGE_VDSO;
+
+	frame->has_start = (frame->is_in_file || is_vdso) && p->place.has_start;
 	if (frame->has_start) {
 		frame->offset = frame->module_offset - p->place.start;
 		key->kind |= KEY_BEGUN;
 		key->place = p->place.start;
-	} else if (p->has_places && !frame->is_in_file) {
+	} else if (p->has_places && !frame->is_in_file && !is_vdso) {
 		key->place = frame->module_offset;
 	}
 	if (s->options.places)

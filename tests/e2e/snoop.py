@@ -105,8 +105,8 @@ def _unnamed(frame):
     """As in the other forms: the function of a file that has no name."""
     module = frame.get("module", "[")
     if "offset" in frame:
-        return f"[{module}+{frame['module_offset'] - frame['offset']:#x}]"
-    return "[unknown]" if module.startswith(("[", "memfd:")) else f"[{module}]"
+        return f"[{module.removeprefix('[').removesuffix(']')}+{frame['module_offset'] - frame['offset']:#x}]"
+    return module if module == "[vdso]" else "[unknown]" if module.startswith(("[", "memfd:")) else f"[{module}]"
 
 
 def _read_frame(frame):

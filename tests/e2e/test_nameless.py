@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from pprof_file import PprofFile
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, read_folded, stackcount
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, read_folded, stackcount
 
 FOLDED = ("-f", "-U")
 
@@ -57,3 +57,20 @@ def test_so_it_is_in_files_of_other_tools(tmp_path):
 def test_a_pattern_matches_it_with_and_without_the_number(tmp_path, name):
     program = build(tmp_path / "numbered", NUMBERED.replace("NUMBER", "7"))
     assert {chain.rpartition(";")[2]: n for chain, n in chains_of(stackcount(*FOLDED, f"{program}:{name}", "--", program).ok()).items()} == {"helper": 100}
+
+
+# --- the vdso ---
+
+CLOCK = """
+#include <time.h>
+int main(void) { struct timespec t; long sum = 0; for (int i = 0; i < 20000000; i++) { clock_gettime(CLOCK_MONOTONIC, &t); sum += t.tv_nsec; } return sum == 1; }
+"""
+
+
+def test_the_vdso_s_local_functions_are_told_by_their_places(tmp_path):
+    result = stackcount(*FOLDED, "-F", "499", "--", build(tmp_path / "clock", CLOCK), program=BUILD / "profile").ok()
+    inner = {}
+    for parts, n in read_folded(result.out):
+        if "main" in parts:
+            inner[parts[-1]] = inner.get(parts[-1], 0) + n
+    assert "[unknown]" not in inner and any("vdso" in name or "clock_gettime" in name for name in inner), result

@@ -206,7 +206,7 @@ static void expect_unnamed(const char *module, bool has_start, const char *expec
 	const struct label_style style = { .form = LABEL_FOLDED };
 	const struct frame frame = { .kind = FRAME_USER,
 				     .module = module,
-				     .is_in_file = true,
+				     .is_in_file = module && module[0] != '[',
 				     .has_start = has_start,
 				     .offset = 0x34,
 				     .module_offset = 0x1234 };
@@ -227,6 +227,10 @@ TEST(no_file_looks_like_a_mark_or_another_ones_function)
 	expect_unnamed("no stack", false, "[\\x6eo stack]");
 	expect_unnamed("cut: depth", true, "[\\x63ut: depth+0x1200]");
 	expect_unnamed("unverified: x", false, "[\\x75nverified: x]");
+	expect_unnamed("[vdso]", true, "[vdso+0x1200]");
+	expect_unnamed("[vdso]", false, "[vdso]");
+	expect_unnamed("[anon]", false, "[unknown]");
+	expect_unnamed("vdso", false, "[\\x76dso]");
 	expect_unnamed("", true, "[unknown]");
 	expect_unnamed(NULL, true, "[unknown]");
 }
