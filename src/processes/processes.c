@@ -515,6 +515,14 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	return find_place(program, time, addr, ret);
 }
 
+uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr)
+{
+	const struct program *program = program_of(ps, key, time);
+
+	return program ? space_copied(&ps->programs.spaces, program->space, addr, time)
+		       : IMAGE_NONE;
+}
+
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
 {
 	struct program *program = program_of(ps, key, time);

@@ -105,6 +105,9 @@ struct place {
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
+/* space_copied() of @addr of @key. */
+uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr);
+
 /*
  * The mappings of @key at @time, to be freed with remote_list_fini(). False: the program is not
  * known. May read the process's mappings.

@@ -452,6 +452,23 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 									    : NULL;
 }
 
+uint32_t space_copied(const struct spaces *all, const struct space *s, uint64_t addr, uint64_t time)
+{
+	const struct region *r = space_at(s, addr, time), *former, *left, *right;
+
+	if (!r || images_kind(all->images, r->image) != IMAGE_NO_FILE)
+		return IMAGE_NONE;
+	former = r->from > 1 ? space_at(s, addr, r->from - 1) : NULL;
+	if (former && images_kind(all->images, former->image) == IMAGE_FILE)
+		return former->image;
+	left = space_at(s, r->start - 1, time);
+	right = space_at(s, r->end, time);
+	return left && right && is_same_place(left, right) &&
+			       images_kind(all->images, left->image) == IMAGE_FILE
+		       ? left->image
+		       : IMAGE_NONE;
+}
+
 static int compare_region_starts(const void *left, const void *right)
 {
 	const struct region *a = left, *b = right;

@@ -88,6 +88,13 @@ bool space_is_shared(const struct space *s);
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time);
 
 /*
+ * If @addr is in no file at @time: the file's image that lay there before, or lies on both sides as
+ * if there was no gap. Programs copy their code to huge pages. IMAGE_NONE: there is none.
+ */
+uint32_t space_copied(const struct spaces *all, const struct space *s, uint64_t addr,
+		      uint64_t time);
+
+/*
  * Copies of all regions at @time (0: now), by rising address, without overlaps. Returns their
  * number. The caller frees *@ret.
  */

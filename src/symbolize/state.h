@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/log.h"
 #include "base/strtab.h"
 #include "symbolize/chains.h"
 #include "symbolize/frame_images.h"
@@ -38,6 +39,7 @@ struct symbolizer {
 	struct processes *processes;
 	struct jit *jit;
 	struct chains chains;
+	struct log_few copied; /* warnings of code that lies in a file no more */
 };
 
 /*

@@ -59,6 +59,7 @@ void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
 		return;
+	log_few_end(&s->copied, "code in anonymous memory");
 	processes_free(s->processes);
 	jit_free(s->jit);
 	image_names_free(s->image_names);

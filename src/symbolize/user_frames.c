@@ -216,6 +216,7 @@ static uint32_t chain_of_place(struct symbolizer *s, const struct user_place *p)
  */
 static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct user_place *place)
 {
+	cleanup(image_about_fini) struct image_about about = {};
 	struct program_run program;
 
 	if (!place->is_mapped || place->place.function ||
@@ -223,6 +224,13 @@ static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct u
 		return;
 	processes_program(s->processes, pc->process, pc->time, &program);
 	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
+	if (!place->made.name &&
+	    images_about(s->images,
+			 processes_copied(s->processes, pc->process, pc->time, place->at), &about))
+		log_few(&s->copied,
+			"frames in anonymous memory, where the code of %s was mapped, have no "
+			"names (was it copied to huge pages?)",
+			about.module);
 }
 
 /* Does the report show the address of @chain, and is that another process's? */

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from pprof_file import PprofFile
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, read_folded, stackcount
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, Tool, read_folded, stackcount
 
 FOLDED = ("-f", "-U")
 
@@ -74,3 +74,53 @@ def test_the_vdso_s_local_functions_are_told_by_their_places(tmp_path):
         if "main" in parts:
             inner[parts[-1]] = inner.get(parts[-1], 0) + n
     assert "[unknown]" not in inner and any("vdso" in name or "clock_gettime" in name for name in inner), result
+
+
+# --- code in another place than its file ---
+
+COPIED = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+enum { PAGE = 4096 };
+static volatile int calls;
+__attribute__((noinline, aligned(4096))) void tick(void) { calls += getppid(); }
+__attribute__((noinline, aligned(4096))) void behind(void) { calls++; }
+int main(int argc, char **argv)
+{
+	static char copy[PAGE];
+
+	behind();
+	memcpy(copy, (void *)tick, PAGE);
+	mmap((void *)tick, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	memcpy((void *)tick, copy, PAGE);
+	mprotect((void *)tick, PAGE, PROT_READ | PROT_EXEC);
+	if (argc > 1) {
+		puts("ready");
+		fflush(stdout);
+		getchar();
+	}
+	for (int i = 0; i < 100; i++)
+		tick();
+	return 0;
+}
+"""
+COPY_WORDS = "frames in anonymous memory, where the code of copied was mapped, have no names (was it copied to huge pages?)"
+
+
+def test_code_that_the_program_copies_to_anonymous_memory_is_told(tmp_path):
+    result = stackcount(*FOLDED, GETPPID, "--", build(tmp_path / "copied", COPIED, "-Wno-unused-result")).ok()
+    assert result.err.count(COPY_WORDS) == 1 and any("[unknown]" in chain for chain in chains_of(result)), result
+
+
+def test_so_is_code_that_was_copied_before_the_run(tmp_path):
+    command = [build(tmp_path / "copied", COPIED, "-Wno-unused-result"), "wait"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        with Tool([*FOLDED, "-p", process.pid, GETPPID]) as tool:
+            tool.wait_live()
+            process.communicate(b"\n")
+            result = tool.end().ok()
+    assert result.err.count(COPY_WORDS) == 1, result
