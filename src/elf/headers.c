@@ -154,16 +154,20 @@ static void read_sections(struct image *im, Elf *elf)
 			im->sections[i].name = (const char *)names.data + name_offsets[i];
 }
 
-/* Warn of symbol tables that are too large, once for a file, which may be opened many times. */
-static void warn_of_large_tables(const struct image *im)
+/* Warn of symbol tables that are not read, once for a file, which may be opened many times. */
+static void warn_of_unread_tables(const struct image *im)
 {
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *s = &im->sections[i];
+		const struct section *names = &im->sections[s->link < im->n_sections ? s->link : i];
 
-		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) &&
-		    section_bytes(im, s).size / bytes > MOST_SYMBOLS)
+		if (s->type != SHT_SYMTAB && s->type != SHT_DYNSYM)
+			continue;
+		if ((s->flags | names->flags) & SHF_COMPRESSED)
+			log_warn_once("%s: skipping %s: it is compressed", im->name, s->name);
+		else if (section_bytes(im, s).size / bytes > MOST_SYMBOLS)
 			log_warn_once("%s: skipping %s: more than %u symbols", im->name, s->name,
 				      MOST_SYMBOLS);
 	}
@@ -196,7 +200,7 @@ int image_read_headers(struct image *im, struct error *e)
 	read_segments(im, elf);
 	read_sections(im, elf);
 	frames_find_sections(im);
-	warn_of_large_tables(im);
+	warn_of_unread_tables(im);
 	return 0;
 }
 

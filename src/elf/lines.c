@@ -83,6 +83,22 @@ static Elf_Data *find_programs(Elf *elf)
 	return NULL;
 }
 
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+/* libelf unpacks what it can. It knows zstd since elfutils 0.189, if it was built with that. */
+static bool has_packed_sections(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Chdr packed;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getchdr(section, &packed) && packed.ch_type == ELFCOMPRESS_ZSTD)
+			return true;
+	return false;
+}
+
 /* Open the DWARF of @im's debug file, or else of @im itself. */
 static struct lines *open_lines(const struct image *im)
 {
@@ -97,14 +113,15 @@ static struct lines *open_lines(const struct image *im)
 	l->name = of->name;
 	l->elf = elf_memory(of->memory, of->size);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
-	if (!l->dwarf)
-		return l;
-	l->programs = find_programs(l->elf);
 
-	const char *why = units_read(&l->units, l->dwarf);
+	const char *why = l->dwarf ? units_read(&l->units, l->dwarf) : dwarf_errmsg(-1);
 
+	if (l->elf && has_packed_sections(l->elf))
+		why = "packed by zstd, which this libelf lacks";
 	if (why)
 		log_warn_once("%s: cannot read all of .debug_info: %s", l->name, why);
+	if (l->dwarf)
+		l->programs = find_programs(l->elf);
 	return l;
 }
 

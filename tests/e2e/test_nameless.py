@@ -76,6 +76,32 @@ def test_the_vdso_s_local_functions_are_told_by_their_places(tmp_path):
     assert "[unknown]" not in inner and any("vdso" in name or "clock_gettime" in name for name in inner), result
 
 
+# --- compressed sections ---
+
+CALLER = """
+#include <unistd.h>
+volatile int calls;
+__attribute__((noinline)) void tick(void) { calls += getppid(); }
+int main(void) { for (int i = 0; i < 100; i++) tick(); return 0; }
+"""
+
+
+def test_lines_packed_by_zstd_are_there_or_the_reason_is(tmp_path):
+    program = build(tmp_path / "zstd", CALLER, "-g")
+    subprocess.run(["objcopy", "--compress-debug-sections=zstd", program], check=True, timeout=PATIENCE_S)
+    result = stackcount(*FOLDED, "--lines", f"{program}:tick", "--", program).ok()
+    why = [line for line in result.err.splitlines() if "cannot read all of .debug_info: packed by zstd" in line]
+    assert len(why) == (" <stdin>:" not in result.out), result
+
+
+def test_a_compressed_table_of_symbols_is_the_reason_why_nothing_matches(tmp_path):
+    program = build(tmp_path / "plain", CALLER)
+    packed = ["eu-elfcompress", "--force", "--permissive", "--type=zlib", "--name=.symtab", "--name=.strtab", program]
+    subprocess.run(packed, check=True, timeout=PATIENCE_S)
+    result = stackcount(*FOLDED, f"{program}:tick", "--", program)
+    assert result.status == 1 and result.err.count(f"{program}: skipping .symtab: it is compressed") == 1, result
+
+
 # --- code in another place than its file ---
 
 COPIED = """

@@ -6,6 +6,7 @@
 
 #include <elf.h>
 
+#include "base/log.h"
 #include "elf/debug.h"
 #include "elf/internal.h"
 
@@ -273,6 +274,26 @@ TEST(a_32_bit_image_is_read_too)
 	assert_true(image_function_at(im, w.symbol.vaddr + 0x1f, &s));
 	assert_string_equal(s.name, "f");
 	assert_false(image_function_at(im, w.symbol.vaddr + 0x20, &s));
+}
+
+TEST(a_compressed_table_of_symbols_is_skipped_and_told)
+{
+	assert_int_equal(run("eu-elfcompress --force --permissive --type=zlib --name=.symtab "
+			     "-o table fixed && eu-elfcompress --force --permissive --type=zlib "
+			     "--name=.strtab -o names fixed"),
+			 0);
+
+	for (unsigned i = 0; i < 2; i++) {
+		char why[128];
+
+		log_divert();
+
+		cleanup(image_freep) struct image *im = open_image(i ? "names" : "table");
+
+		log_take(why, sizeof(why));
+		assert_int_equal(find(im, "main").n_seen, 0);
+		assert_non_null(strstr(why, "skipping .symtab: it is compressed"));
+	}
 }
 
 /* .dynsym without what sections tell */

@@ -10,6 +10,7 @@
 
 #include <elf.h>
 
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/lines.h"
@@ -86,6 +87,7 @@ static int make_files(void **state)
 		"done && "
 		"gcc twice.s -o twice 2>twice.err && "
 		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
+		"objcopy --compress-debug-sections=zstd five zstd && "
 		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
 		"$cc -shared -fPIC -g p.c -o before && "
 		"echo 'int other(int n) { return n * n * n + 7 * n; }' | $cc -g -c -x c - -o other.o && "
@@ -213,6 +215,22 @@ TEST(without_dwarf_nothing_is_said)
 
 	assert_int_equal(image_calls_at(im, vaddr, calls, 4), 0);
 	assert_int_equal(image_calls_at(im, 0, calls, 4), 0);
+}
+
+/* It depends on the libelf of this machine. */
+TEST(what_is_packed_by_zstd_has_lines_or_gives_the_reason)
+{
+	cleanup(image_freep) struct image *im = open_image("zstd");
+	struct image_call calls[4];
+	char why[128];
+
+	log_divert();
+
+	const size_t n = image_calls_at(im, find(im, "main").symbol.vaddr, calls, 4);
+
+	log_take(why, sizeof(why));
+	assert_int_equal(n > 0, why[0] == '\0');
+	assert_true(n > 0 || strstr(why, "zstd: cannot read all of .debug_info: packed by zstd"));
 }
 
 /*
