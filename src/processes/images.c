@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "processes/images.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ struct entry {
 	bool is_closed;            /* it was closed to make room for others */
 	bool is_bad;               /* nobody reads it any more */
 	bool is_missed;            /* images_open() could not open it */
+	bool is_refused;           /* an opener had no permission */
 	bool is_memory;            /* mapped_is_memory() */
 	bool is_newer;             /* the file was written after the mapping */
 	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
@@ -65,6 +67,7 @@ struct images {
 	uint64_t version;       /* images_version() */
 	size_t held_bytes;      /* images_held_bytes() */
 	struct file_limit open;
+	struct log_few refused;
 };
 
 struct images *images_new(struct remote_files *files)
@@ -97,6 +100,7 @@ void images_free(struct images *im)
 		remote_close(im->files, im->entries[i]->file.handle);
 		entry_free(im->entries[i]);
 	}
+	log_few_end(&im->refused, "files that are refused");
 	free(im->entries);
 	free(im->opened);
 	roots_free(im->roots);
@@ -179,7 +183,7 @@ static void adopt_file(struct images *im, struct entry *entry, const struct remo
 }
 
 /* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
-static bool request_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
+static bool request_file(struct images *im, struct entry *entry, const struct mapper *mapper,
 			 const struct mapping *m, struct remote_handle *ret)
 {
 	const int32_t root = roots_handle(im->roots, mapper->root);
@@ -191,6 +195,7 @@ static bool request_file(struct images *im, const struct entry *entry, const str
 	do
 		err = remote_open(im->files, mapper->pid, root, m, ret, &e);
 	while (file_limit_is_reached(err) && close_least_used(im, entry));
+	entry->is_refused = err && (err == -EACCES || entry->is_refused);
 	if (!err)
 		return true;
 	images_note_error(im, err);
@@ -531,6 +536,11 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 	}
 	if (entry->is_closed)
 		file_limit_warn(&im->open);
+	if (entry->is_refused)
+		log_few(&im->refused,
+			"no symbols and no unwind table for %s: %s (FUSE without allow_other "
+			"refuses root, too)",
+			entry->module, error_words(-EACCES));
 	entry->is_missed = !entry->is_bad;
 	return false;
 }

@@ -34,8 +34,8 @@ def status_of(server):
 
 
 @contextlib.contextmanager
-def mortal_fuse(folder, source, command=("sh", "-c", "echo ready; exec cat")):
+def mortal_fuse(folder, source, command=("sh", "-c", "echo ready; exec cat"), how="root"):
     """@folder/fuse/file is like @source until die(). Only its process sees it (mount namespace)."""
-    server = [sys.executable, "-B", HERE / "mortal_fuse.py", "root", "/dev/fuse", folder, source]
+    server = [sys.executable, "-B", HERE / "mortal_fuse.py", how, "/dev/fuse", folder, source]
     with contextlib.closing(Stranger([*server, *command])) as one:
         yield one

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Frames that nothing seems to name have names after all, or standard error gives the reason."""
 
+import os
 import subprocess
+import sys
 
 import pytest
 from pprof_file import PprofFile
+from processes import children
+from silent import mortal_fuse
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, Tool, read_folded, stackcount
+from unwinding import DWARF, needs_unwinding
 
 FOLDED = ("-f", "-U")
 
@@ -150,3 +155,23 @@ def test_so_is_code_that_was_copied_before_the_run(tmp_path):
             process.communicate(b"\n")
             result = tool.end().ok()
     assert result.err.count(COPY_WORDS) == 1, result
+
+
+# --- files that may not be opened ---
+
+GROUPS = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os.getpgrp() for _ in range(1000)]; print('done', flush=True)"
+
+
+@needs_unwinding
+@pytest.mark.needs("fuse")
+def test_a_file_system_that_refuses_root_is_the_reason(tmp_path):
+    """FUSE without allow_other is for the one who mounted it."""
+    with mortal_fuse(tmp_path, os.path.realpath(sys.executable), ["{}", "-c", GROUPS], how="private") as work:
+        pid = next(int(pid) for name, pid in children(work.pid).items() if name != "setpriv")
+        with Tool([*DWARF, *FOLDED, "-p", pid, "t:syscalls:sys_enter_getpgrp"]) as tool:
+            tool.wait_live()
+            work.go()
+            work.wait_for("done")
+            result = tool.end().ok()
+    assert sum(n for _, n in read_folded(result.out)) == 1000, result
+    assert result.err.count("no symbols and no unwind table for file: Permission denied (FUSE without allow_other") == 1, result
