@@ -18,6 +18,7 @@ struct remote {
 	struct asking *asking; /* of @files */
 	struct client *client; /* of @asking */
 	struct spending spending;
+	struct spending lists; /* of users whose processes have made an opener wait for long */
 	uint32_t last_file;
 	size_t n_failed; /* files at which a parser failed */
 };
@@ -31,6 +32,9 @@ struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns)
 	r->client = r->asking->client;
 	r->spending = (struct spending){ .most_ns = most_of_user_ns,
 					 .after = "this user's other files get no unwind tables" };
+	r->lists = (struct spending){ .most_ns = most_of_user_ns,
+				      .after = "mappings of this user's processes are not read, "
+					       "and their stacks are cut" };
 	return r;
 }
 
@@ -42,6 +46,7 @@ void remote_free(struct remote *r)
 		log_warn("%zu more files have no unwind table: their readers failed",
 			 r->n_failed - MOST_NAMED);
 	spending_fini(&r->spending);
+	spending_fini(&r->lists);
 	free(r);
 }
 
@@ -205,6 +210,25 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 		err = ask_table(r, &q, ret, e);
 
 	spending_add(&r->spending, payer, q.cpu_ns, clock_ns(CLOCK_MONOTONIC) - began);
+	return err;
+}
+
+int remote_mappings(struct remote *r, uint32_t pid, struct remote_list *ret, struct error *e)
+{
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	int err = r->lists.n ? spending_check(&r->lists, finding_user_of(pid)) : 0;
+
+	*ret = (struct remote_list){};
+	if (err)
+		return error_set(e, err, "its user's processes took too much time");
+	err = remote_list(r->files, pid, ret, e);
+	if (!err)
+		remote_identify(r->files, ret);
+
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+
+	if (took > SPENDING_LONG_WAIT_NS)
+		spending_add(&r->lists, finding_user_of(pid), 0, took);
 	return err;
 }
 

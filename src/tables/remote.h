@@ -28,6 +28,13 @@ void remote_free(struct remote *r);
 /* As given to remote_new(). */
 struct remote_files *remote_files_of(struct remote *r);
 
+/*
+ * remote_list() and remote_identify() of process @pid, for one thread. Its user pays for waits.
+ * Errors: -EDQUOT, -EAGAIN: its processes took too much time; those of remote_list().
+ */
+must_check int remote_mappings(struct remote *r, uint32_t pid, struct remote_list *ret,
+			       struct error *e);
+
 /* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
 struct remote_table {
 	struct table_view view;

@@ -181,13 +181,12 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t n_reserved = count_reserved(u, tgid);
-	int result = remote_list(remote_files_of(u->remote), tgid, list, e);
+	int result = remote_mappings(u->remote, tgid, list, e);
 
 	if (result || !list->list.n) {
 		forget_process(u, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
-	remote_identify(remote_files_of(u->remote), list);
 	known_of(&u->lists.known, tgid)->looked = now;
 	result = publish_list(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)

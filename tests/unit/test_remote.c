@@ -469,6 +469,34 @@ TEST_WITH_HELPERS(files_that_take_too_much_time_are_not_read_any_more)
 	expect_libc();
 }
 
+/* Who holds the lock of its memory map holds up the tables of others. */
+TEST_WITH_HELPERS(processes_that_hold_up_their_lists_are_not_asked_any_more)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+	struct error why;
+	const pid_t child = fork();
+
+	if (child == 0) {
+		(void)!setuid(65534);
+		for (;;)
+			pause();
+	}
+	remote_free(remote);
+	remote = remote_new(files, 1);
+	while (finding_user_of((uint32_t)child) == 0 && getuid() == 0)
+		(void)usleep(1000);
+	roles[ROLE_OPENER].wall_ns = NS_PER_S + SHORT_NS;
+	trick(ROLE_OPENER, ASK_LIST, HANG);
+	assert_int_equal(remote_mappings(remote, (uint32_t)child, &list, &why), -EIO);
+	roles[ROLE_OPENER].wall_ns = LONG_NS;
+	trick(ROLE_OPENER, ASK_LIST, NO_TRICK);
+	assert_int_equal(remote_mappings(remote, (uint32_t)child, &list, &why), -EDQUOT);
+	if (getuid() == 0)
+		assert_works(remote_mappings(remote, (uint32_t)getpid(), &list, &e));
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+}
+
 TEST_WITH_HELPERS(a_file_that_has_changed_is_not_taken_for_what_it_was)
 {
 	cleanup_free char *path = scratch_path("file");
