@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from pprof_file import PprofFile
 from processes import children
 from silent import mortal_fuse
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, Tool, read_folded, stackcount
@@ -48,14 +47,6 @@ def test_a_function_that_each_build_numbers_anew_is_one_row(tmp_path, options):
         stackcount(*options, "-U", "-o", tmp_path / f"{number}.pb.gz", GETPPID, "--", program).ok()
     (row,) = subtract(*tmp_path.glob("*.pb.gz")).splitlines()
     assert row.endswith(" 100 100") and "main;helper;" in row, row
-
-
-def test_so_it_is_in_files_of_other_tools(tmp_path):
-    for name in ("helper.llvm.12", "helper.llvm.34"):
-        file = PprofFile()
-        file.add([("main", None), (name, None)], [3])
-        (tmp_path / name).write_bytes(file.bytes())
-    assert subtract(tmp_path / "helper.llvm.34", tmp_path / "helper.llvm.12") == "main;helper 3 3\n"
 
 
 @pytest.mark.parametrize("name", ["helper", "helper.llvm.7"])
