@@ -733,7 +733,7 @@ static void add_sample(struct reader *r, struct profile_stack *stack, const int6
 static void read_sample(struct reader *r, struct wire bytes)
 {
 	struct profile_stack stack = {};
-	int64_t values[PROFILE_MOST_VALUES];
+	int64_t values[PROFILE_MOST_VALUES] = {};
 	struct wire_field field;
 	size_t n_values = 0;
 

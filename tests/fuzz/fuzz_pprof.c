@@ -7,6 +7,7 @@
 #include "fuzz.h"
 
 #include "base/strbuf.h"
+#include "profile/changes.h"
 #include "report/render.h"
 #include "saved/saved.h"
 
@@ -16,19 +17,13 @@ static int to_strbuf(void *context, const char *bytes, size_t n)
 	return 0;
 }
 
-static int to_nowhere(void *context, const char *bytes, size_t n)
-{
-	(void)context;
-	(void)bytes;
-	(void)n;
-	return 0;
-}
-
 static void check_profile(const struct profile *p)
 {
-	const struct render_style style = { .offsets = true,
-					    .addresses = true,
-					    .per_process = true };
+	struct changes *changes = p->is_difference ? changes_of_difference(p) : NULL;
+	const struct render_style style = {
+		.offsets = true, .addresses = true, .per_process = true, .changes = changes
+	};
+	struct strbuf text = {};
 	int64_t total = p->hidden;
 
 	require(p->n_values >= 1 && p->n_values <= PROFILE_MOST_VALUES);
@@ -46,8 +41,10 @@ static void check_profile(const struct profile *p)
 			p->frames.frames[i].image < p->frames.n_images);
 	for (size_t i = 0; i < p->n_parts; i++)
 		require(p->parts[i].stack < p->n_stacks && p->parts[i].slice < p->n_slices);
-	require(render_text(p, &style, to_nowhere, NULL) == 0);
-	require(render_folded(p, &style, to_nowhere, NULL) == 0);
+	require(render_text(p, &style, to_strbuf, &text) == 0);
+	require(render_folded(p, &style, to_strbuf, &text) == 0);
+	strbuf_fini(&text);
+	changes_free(changes);
 }
 
 /* Write @p to @bytes, and return what is read from them. */
