@@ -21,7 +21,14 @@ import kernel as kernel_module  # noqa: E402
 import reporting  # noqa: E402
 from tool import PATIENCE_S, STACKCOUNT, Tool, Workload  # noqa: E402
 
-left_out = Counter()
+left_out, MAPS = Counter(), set(Path("/tmp").glob("perf-*.map"))
+
+
+def pytest_sessionfinish():
+    """Programs that were killed leave their perf maps. Another user's process of that number could not write its own."""
+    for path in set(Path("/tmp").glob("perf-*.map")) - MAPS:
+        if not Path(f"/proc/{path.name[5:-4]}").exists():
+            path.unlink(missing_ok=True)
 
 
 def pytest_configure(config):
