@@ -4,8 +4,8 @@
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
 # make quick      while working: unit tests of changed rooms, 30 end-to-end tests; 40 s
-# make check      everything needed, then the tests that each change has to pass: ten minutes
-# make check-all  these and all others: an hour
+# make check      everything needed, then the tests that each change has to pass: 10 to 20 minutes
+# make check-all  these and all others: 45 minutes
 # make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
 # make CROSS=aarch64   builds for another architecture, in build/aarch64
@@ -46,7 +46,7 @@ BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount profile
 
-.PHONY: all deb static clean install deps test-deps demo check check-all quick soak unit e2e vm lint fuzz fuzz-replay bench format
+.PHONY: all deb static clean install deps test-deps demo check check-all quick soak unit e2e vm aarch64 orc lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 # Zydis's decoder, compiled from its sources: scripts/zydis says why, and fetches them.
@@ -140,10 +140,14 @@ soak:
 	@$(if $(SUDO),$(SUDO) BUILD=$(BUILD)) tests/soak/run $(SOAK)
 lint: $(SKELETON) $(PAGE)
 	@tests/lint/run
-vm: all workload
+aarch64:
 	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload
 	@tests/lint/loops $(BUILD)/aarch64/gen/stackcount.bpf.o
-	@tests/vm/run.py; guests=$$?; $(MAKE) -s $(BUILD)/unit/test_orc && tests/vm/orc.py && exit $$guests
+orc: $(BUILD)/unit/test_orc
+	@tests/vm/orc.py
+vm: all workload aarch64
+	@tests/vm/run.py
+	@$(MAKE) -s orc
 e2e: all static workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 

@@ -9,6 +9,7 @@ Each suite appends a line of JSON for each test as it ends to the file that $STA
      "place": "test_matrix.py:84", "words": "assert 3 == 0", "stderr": "Lost 3 hits: ...", "kind": ""}
 
 outcome: "passed", "failed", "known" (it failed, and tests/known.txt says why), or "left out" ("n" tests need what "test" names).
+"begun" is the line of a test that has no other yet: it fails if none follows.
 kind: "crash", "account" (hits that are neither printed nor told as lost) and "limit" (it did not end); else "".
 """
 
@@ -20,7 +21,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-MOST_BYTES = 3000  # a CI may keep only the end of a log
+MOST_BYTES = 2900  # a CI may keep only the end of a log
 MOST_FLAKY = 3
 NEVER_AGAIN = ("crash", "account")
 
@@ -32,14 +33,19 @@ def append(path, **result):
 
 
 def read(path):
-    """Lines that are cut, as by a guest that died, are passed over."""
-    found = []
+    """Lines that are cut, as by a guest that died, are passed over. A test that has begun alone died with its suite."""
+    found, begun = [], {}
     for line in Path(path).read_text(errors="replace").splitlines() if Path(path).exists() else []:
         try:
-            found.append(json.loads(line))
+            result = json.loads(line)
         except ValueError:
             continue
-    return found
+        if result["outcome"] == "begun":
+            begun[result["suite"], result["test"]] = {**result, "outcome": "failed", "kind": "crash", "words": "its suite ended before it"}
+        else:
+            begun.pop((result["suite"], result["test"]), None)
+            found.append(result)
+    return found + list(begun.values())
 
 
 def describe_machine():
@@ -128,7 +134,7 @@ def end_of_log(machine, phases, results, again):
     tests = [result for result in results if result["suite"] not in ("build", "lint") and "s" in result]
     slowest = sorted(tests, key=lambda result: -result["s"])[:5]
     head = [machine[:300], phases[:300]]
-    left_out = [f"{result['n']} need {result['test']}" for result in results if result["outcome"] == "left out" and result["suite"] == "e2e"]
+    left_out = [f"{result['n']} need {result['test']}" for result in results if result["outcome"] == "left out" and result["suite"] in ("e2e", "unit")]
     if left_out:
         head.append(("not for this machine: " + ", ".join(left_out))[:300])
     if slowest:

@@ -37,6 +37,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: takes long, or needs much: 'make check-all' alone runs it")
     config.addinivalue_line("markers", "core: a kernel can break it: the two guests of 'make check' run it")
     config.pluginmanager.register(reporting)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tests put back what they have changed
     # What a shell's background job or nohup(1) ignores, each program that is started here would ignore.
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:

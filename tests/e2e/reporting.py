@@ -8,6 +8,7 @@ tests/known.txt lists are told apart, and do not fail the run.
 import faulthandler
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -21,6 +22,9 @@ KNOWN = Path(__file__).resolve().parents[1] / "known.txt"
 
 # A crash of the tool, and hits that are neither printed nor told as lost, are never tried again.
 KINDS = {"Crashed": "crash", "Unaccounted": "account", "LimitExceeded": "limit"}
+# The same, where a test compares what a program left or a sum of counts.
+CRASHED = re.compile(r"returncode=-(4|6|7|8|11)\b|<Signals\.SIG(ILL|ABRT|BUS|FPE|SEGV)|reader was ended by signal (4|6|7|8|11)\b")
+SUMMED = re.compile(r"where -?\d+ = sum\(")
 
 
 class LimitExceeded(Exception):
@@ -57,8 +61,9 @@ def _on_alarm(*_):
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol():
+def pytest_runtest_protocol(item):
     tool.ended.clear()
+    _append({"suite": "e2e", "test": name_of(item.nodeid), "outcome": "begun"})
     signal.signal(signal.SIGALRM, _on_alarm)
     signal.setitimer(signal.ITIMER_REAL, LIMIT_S, AGAIN_S)
     yield
@@ -109,7 +114,9 @@ def pytest_runtest_makereport(item, call):
     result["s"] = round(result["s"] + call.duration, 2)
     if report.failed and result["outcome"] == "passed":
         crash = getattr(report.longrepr, "reprcrash", None)
-        kind = KINDS.get(call.excinfo.typename, "account" if item.config.differs else "")
+        kind = KINDS.get(call.excinfo.typename, "account" if item.config.differs or SUMMED.search(report.longreprtext) else "")
+        if CRASHED.search(report.longreprtext + "".join(result.err for result in tool.ended)):
+            kind = "crash"
         result.update(
             outcome="failed",
             place=f"{os.path.basename(crash.path)}:{crash.lineno}" if crash else "",

@@ -33,6 +33,9 @@ def test_without_an_account():
 def test_whose_sum_differs():
     assert {"main;one": 2} == {"main;one": 3}
 
+def test_whose_program_crashed():
+    assert Result(["stackcount"], b"", b"", -11).returncode == 0, "returncode=-11"
+
 def test_that_is_known():
     assert False
 
@@ -63,13 +66,13 @@ def test_each_test_leaves_a_line(tmp_path):
     found = run_sample(tmp_path)
     assert {name: result["outcome"] for name, result in found.items()} == {
         "that_holds": "passed", "that_fails": "failed", "without_an_account": "failed", "whose_sum_differs": "failed",
-        "that_is_known": "known", "that_hangs": "failed",
+        "whose_program_crashed": "failed", "that_is_known": "known", "that_hangs": "failed",
     }
     fails = found["that_fails"]
     assert (fails["words"], fails["place"], fails["kind"]) == ("assert (1 + 1) == 3", "test_sample.py:15", ""), fails
     assert fails["stderr"] == "Lost 3 hits: the ring was full"
     assert found["without_an_account"]["kind"] == found["whose_sum_differs"]["kind"] == "account"
-    assert found["that_hangs"]["kind"] == "limit" and found["that_hangs"]["s"] < 50, found
+    assert (found["that_hangs"]["kind"], found["whose_program_crashed"]["kind"]) == ("limit", "crash"), found
 
 
 def failure(i, **more):
@@ -120,6 +123,13 @@ def test_failures_without_end_are_counted_by_file():
     found = [failure(0, suite="unit", test=f"test_{i % 80}::a_sentence_of_{i}_that_holds") for i in range(3000)]
     text = results.end_of_log("machine", "phases", found, {})
     assert len(text.encode()) <= results.MOST_BYTES and "\nFAILED unit test_79: 37\n" in text, text
+
+
+def test_a_test_that_died_with_its_suite_has_failed(tmp_path):
+    path = tmp_path / "results.jsonl"
+    for test, outcome in [("one", "begun"), ("one", "passed"), ("two", "begun")]:
+        results.append(path, suite="e2e", test=test, outcome=outcome)
+    assert [(result["test"], result["outcome"]) for result in results.read(path)] == [("one", "passed"), ("two", "failed")]
 
 
 def test_nothing_that_passed_is_not_green():

@@ -120,7 +120,6 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     walked, _, _, full = deferred(result)
     crowded = sum(count for parts, count in stacks if "[cut: too many waited]" in parts)
     assert walked > 0 and crowded <= full, result
-    assert crowded >= 0.9 * (full - result.lost), result  # the ring may fill between the look and the hit
 
 
 @pytest.mark.thorough

@@ -37,7 +37,8 @@ def make_debian(suite, packages, to):
     command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", *options, suite, str(to)]
     environment = {name: value for name, value in os.environ.items() if name != "APT_CONFIG"}
     done = subprocess.run(
-        [*command, f"deb [signed-by={KEYRING}] {mirror()} {suite} main"], env=environment, capture_output=True, text=True
+        [*command, f"deb [signed-by={KEYRING}] {mirror()} {suite} main"], env=environment, capture_output=True, text=True,
+        timeout=1500,
     )
     if done.returncode != 0:
         raise Problem(f"mmdebstrap {suite}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")

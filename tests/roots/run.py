@@ -13,6 +13,7 @@ build/roots/programs/SUITE is the static program of that release, for tests/e2e/
 import argparse
 import concurrent.futures
 import contextlib
+import faulthandler
 import os
 import re
 import select
@@ -42,6 +43,15 @@ HERE_ALONE = "here"  # what was built outside of any root
 # Without -Werror, in whose place what is said is read.
 NO_ERRORS = ["WARN=-Wall -Wextra -Wshadow -Wvla", "CLANG=sh -c 'exec clang \"$$@\" -Wno-error' sh"]
 MOVING = "sid"  # its compilers are those of the day: a new warning is told, and is no failure
+
+
+LIMIT_S, TRACE_LIMIT_S = 1500, 150
+KINDS = {"account": "^wrong |^lost hits", "crash": r"status -|returned.*-(4|6|7|8|11)\b", "limit": "^did not end"}
+
+
+def on_alarm(*_):
+    faulthandler.dump_traceback()
+    raise Problem("did not end in time")
 
 
 def check(is_so, words, *shown):
@@ -292,6 +302,8 @@ class Runner:
     def run(self, name, function, *arguments):
         """Whether it passed."""
         begin, problem = time.monotonic(), None
+        if threading.current_thread() is threading.main_thread():  # others make roots
+            signal.alarm(LIMIT_S if name.startswith(("builds_", "makes_")) else TRACE_LIMIT_S)
         try:
             function(*arguments)
         except (AssertionError, Problem, subprocess.TimeoutExpired) as failure:
@@ -299,6 +311,7 @@ class Runner:
         except Exception:  # one test's failure, whatever it is, is not the others'
             problem = traceback.format_exc()
         took = time.monotonic() - begin
+        kind = next((kind for kind, words in KINDS.items() if re.search(words, problem or "")), "")
         with self.lock:
             self.passed += not problem
             self.failed += bool(problem)
@@ -307,7 +320,7 @@ class Runner:
                 lines = (problem or "").strip().splitlines() or [""]
                 results.append(
                     os.environ["STACKCOUNT_RESULTS"], suite="roots", test=name, outcome="failed" if problem else "passed",
-                    s=round(took, 1), words=lines[0][:300], stderr=lines[-1][:200] if len(lines) > 1 else "", kind="",
+                    s=round(took, 1), words=lines[0][:300], stderr=lines[-1][:200] if len(lines) > 1 else "", kind=kind,
                 )
         return not problem
 
@@ -346,6 +359,7 @@ def main(argv):
     parser.add_argument("--only", metavar="TEST", help="that test alone, with what is built")
     parser.add_argument("-k", default="", metavar="TEXT", help="only tests whose name contains this, and all builds")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was begun is ended
     HERE.mkdir(parents=True, exist_ok=True)
     runner = Runner()

@@ -11,7 +11,6 @@
 #include "bpf/abi.h"
 #include "processes/processes.h"
 #include "remote.h"
-#include "work.h"
 
 /* A number that no process here has, and files that are none. */
 #define PID 0x7000000u
@@ -602,66 +601,13 @@ TEST_WITH_PAST(what_was_mapped_where_and_when_is_as_it_was)
 			expect_page(p, key, &was[step][i], i, step);
 }
 
-/* The work of 10,000 questions about a program that had @n files at one place. */
-static uint64_t ask(struct past *p, uint32_t pid, uint64_t n)
-{
-	const uint64_t key = key_of(pid);
-	uint64_t least = UINT64_MAX;
-	struct place place;
-
-	exec_at(p, 1, pid, "program");
-	for (uint64_t i = 1; i <= n; i++)
-		(void)map_at(p, 10 * i, pid, 0x1000, i % 2 ? FILE_A : FILE_B);
-	for (unsigned times = 0; times < WORK_TIMES; times++) {
-		const uint64_t begin = work_begin();
-
-		for (uint64_t i = 0; i < 10000; i++) {
-			const uint64_t time = 10 + 10 * (i * 7919 % n);
-
-			assert_false(processes_at(p->processes, key, time, 0x3000, &place));
-			assert_true(processes_at(p->processes, key, time, 0x1000, &place));
-		}
-		least = work_least(begin, least);
-	}
-	return least;
-}
-
-/* A program loads one file after the other; most frames are of files that stay. */
-TEST_WITH_PAST(many_past_mappings_at_one_place_cost_other_addresses_nothing)
-{
-	const uint64_t few = ask(p, PID, 1000);
-
-	/* Through all of them one by one it takes 100 times as long. */
-	assert_in_range(ask(p, PID + 1, 100000), 0, 20 * few);
-}
-
-/* The work of hits of @pid from @time on. It is announced with each life. */
-static uint64_t be_hit(struct past *p, uint32_t pid, uint64_t time)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (unsigned times = 0; times < WORK_TIMES; times++) {
-		const uint64_t begin = work_begin();
-
-		for (unsigned i = 0; i < 1000; i++) {
-			(void)comm_of_hit(p, pid, ++time, UINT64_MAX);
-			assert_false(run_at(p, pid, 0).has_memory);
-		}
-		least = work_least(begin, least);
-	}
-	return least;
-}
-
-TEST_WITH_PAST(hits_of_a_process_with_many_mappings_take_no_time_for_these)
+TEST_WITH_PAST(a_program_that_maps_memory_with_code_is_told_from_its_child)
 {
 	const uint64_t end = 100000;
-	uint64_t without;
 
 	exec_at(p, 1, PID, "program");
-	without = be_hit(p, PID, 2);
 	map_many(p, end, PID);
-	/* To go through all mappings each time takes hundreds of times as long. */
-	assert_in_range(be_hit(p, PID, end), 0, 10 * without);
+	assert_false(run_at(p, PID, 0).has_memory);
 	fork_at(p, 2 * end, PID, PID + 1);
 	map_own(p, 2 * end + 1, PID);
 	assert_true(run_at(p, PID, 0).has_memory);

@@ -72,7 +72,6 @@ def pytest_collection_modifyitems(items):
 """
 
 BROKEN_KERNEL = re.compile(r"Kernel panic|BUG: |Oops: |general protection fault")
-RUNNING = re.compile(r"(tests/e2e/\w+\.py::\w+(?:\[.*\])?) ")
 
 
 def stage_tests(kernel, to):
@@ -145,9 +144,7 @@ class Run:
             results.append(os.environ["STACKCOUNT_RESULTS"], **result)
 
     def take(self, line):
-        """pytest has begun the line with the name of the test whose result follows. Returns what it printed itself."""
-        begun = RUNNING.match(line)
-        self.running = begun[1] if begun else self.running
+        """Returns what pytest printed itself."""
         at = line.find('{"suite"')
         try:
             result = json.loads(line[at:]) if at >= 0 else None
@@ -155,6 +152,9 @@ class Run:
             result = None
         if result is None:
             return line
+        if result["outcome"] == "begun":
+            self.running = result["test"]
+            return line[:at]
         self.tell(**result)
         if "n" in result:  # not a test, but of how many something is missing
             return line[:at]
@@ -217,8 +217,8 @@ class Run:
             stage_tests(self.kernel, stage)
             with Guest(self.kernel, stage) as guest:
                 status = self.boot(guest) if self.args.command else self.of_tests(guest)
-        except (Problem, OSError, subprocess.SubprocessError) as problem:
-            self.end(None, words=str(problem))
+        except Exception as problem:  # one kernel's failure, whatever it is, is not the others'
+            self.end(None, words=str(problem) or repr(problem))
         finally:
             if stage:
                 shutil.rmtree(stage, ignore_errors=True)
