@@ -27,9 +27,9 @@ static bool has_backend(enum backend backend, const struct features *f)
 	 * how many, they would be lost silently.
 	 */
 	case BACKEND_KRETPROBE_MULTI:
-		return f->loop && f->counts_missed && has_backend(BACKEND_KPROBE_MULTI, f);
+		return f->loop && f->counts_missed && f->kprobe_multi;
 	case BACKEND_KRETPROBE:
-		return f->loop && f->counts_missed && has_backend(BACKEND_KPROBE, f);
+		return f->loop && f->counts_missed && f->kprobe_pmu != 0 && !f->no_kprobes;
 	case BACKEND_UPROBE_MULTI:
 		return f->uprobe_multi;
 	case BACKEND_UPROBE_EVENT:

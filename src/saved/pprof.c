@@ -703,7 +703,7 @@ static void take_label(struct reader *r, const struct wire_field *field,
 
 static void add_sample(struct reader *r, struct profile_stack *stack, const int64_t *values)
 {
-	int64_t ordered[PROFILE_MOST_VALUES]; /* as in the profile */
+	int64_t ordered[PROFILE_MOST_VALUES] = {}; /* as in the profile */
 
 	for (size_t i = 0, n = 1; i < r->n_types; i++)
 		ordered[i == r->first_type ? 0 : n++] = r->is_base ? -values[i] : values[i];

@@ -70,14 +70,8 @@ void symbolizer_follow(struct symbolizer *s);
  */
 struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
-/* As processes_walk(). */
-void symbolizer_walk(struct symbolizer *s, uint32_t tgid);
-
-/* The model of processes, for questions. Lent by @s. */
+/* The model of processes. Lent by @s. */
 struct processes *symbolizer_processes(const struct symbolizer *s);
-
-/* Counts of forgotten processes and mappings. Their frames may have no name. */
-struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*
  * Look at each perf map, unless the last look was a moment ago. No event reports that a map has
@@ -92,15 +86,9 @@ void symbolizer_look_again(struct symbolizer *s);
  */
 uint32_t symbolizer_take_changed(struct symbolizer *s);
 
-/* As processes_look(): read the mappings of a process that was there before. */
-void symbolizer_look(struct symbolizer *s, uint32_t tgid);
-
 /* As processes_look_late(). Returns the time of the next try, ns of CLOCK_MONOTONIC; UINT64_MAX: no
  * process is late. */
 uint64_t symbolizer_look_late(struct symbolizer *s);
-
-/* As processes_settle(). */
-void symbolizer_settle(struct symbolizer *s, uint64_t until);
 
 /*
  * The first hit of a life: @process is its key. Reads the process's mappings while it lives, if

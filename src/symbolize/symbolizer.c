@@ -117,16 +117,6 @@ static void watch_perf_map(struct symbolizer *s, const struct program_run *progr
 		jit_watch(s->jit, program);
 }
 
-struct forgotten symbolizer_forgotten(const struct symbolizer *s)
-{
-	return processes_forgotten(s->processes);
-}
-
-void symbolizer_walk(struct symbolizer *s, uint32_t tgid)
-{
-	processes_walk(s->processes, tgid);
-}
-
 struct processes *symbolizer_processes(const struct symbolizer *s)
 {
 	return s->processes;
@@ -157,11 +147,6 @@ uint32_t symbolizer_take_changed(struct symbolizer *s)
 	return changed ? changed : jit_take_changed(s->jit);
 }
 
-void symbolizer_look(struct symbolizer *s, uint32_t tgid)
-{
-	processes_look(s->processes, tgid);
-}
-
 uint64_t symbolizer_look_late(struct symbolizer *s)
 {
 	const uint32_t tgid = processes_look_late(s->processes);
@@ -170,11 +155,6 @@ uint64_t symbolizer_look_late(struct symbolizer *s)
 	if (tgid && processes_hit(s->processes, tgid, &program))
 		watch_perf_map(s, &program);
 	return processes_late_due(s->processes);
-}
-
-void symbolizer_settle(struct symbolizer *s, uint64_t until)
-{
-	processes_settle(s->processes, until);
 }
 
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)

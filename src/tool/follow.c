@@ -191,7 +191,7 @@ static void read_mappings_of(const struct follower *f, uint32_t tgid)
 
 	if (!is_chosen_process(r, tgid))
 		return;
-	symbolizer_look(symbolizer_of(f), tgid);
+	processes_look(symbolizer_processes(symbolizer_of(f)), tgid);
 	if (!is_chosen)
 		run_walk(f->run, tgid, UNWINDER_SOMETIME);
 	else if (processes_is_walked(symbolizer_processes(symbolizer_of(f)), tgid))
@@ -219,7 +219,7 @@ bool follower_look(struct follower *f)
 
 void follower_settle(struct follower *f, uint64_t until)
 {
-	symbolizer_settle(symbolizer_of(f), until);
+	processes_settle(symbolizer_processes(symbolizer_of(f)), until);
 }
 
 int follower_patience_ms(const struct follower *f)
@@ -232,7 +232,7 @@ int follower_patience_ms(const struct follower *f)
 
 static void warn_of_forgotten(struct follower *f)
 {
-	const struct forgotten now = symbolizer_forgotten(symbolizer_of(f));
+	const struct forgotten now = processes_forgotten(symbolizer_processes(symbolizer_of(f)));
 
 	if (now.processes > f->told.processes)
 		log_warn("process history is full: forgot %" PRIu64

@@ -77,6 +77,14 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
+static int parse_kernel_unwind(const char *text, bool *by_helper, struct error *e)
+{
+	*by_helper = strcmp(text, "helper") == 0;
+	if (*by_helper || strcmp(text, "auto") == 0)
+		return 0;
+	return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'", text);
+}
+
 /* Patterns; whether each stands behind --minus, with no option between; and the files of --minus.
  */
 static char *patterns[MOST_PATTERNS];
@@ -128,8 +136,7 @@ static const char *option_words(const struct option_row *row, char words[32])
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
 			      struct error *e)
 {
-	char words[32];
-	const char *what = option_words(row, words);
+	const char *what = option_words(row, (char[32]){});
 
 	switch (row->key) {
 	case OPTION_PID:
@@ -184,11 +191,7 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	case OPTION_KERNEL_UNWIND:
-		o->kernel_by_helper = strcmp(value, "helper") == 0;
-		if (o->kernel_by_helper || strcmp(value, "auto") == 0)
-			return 0;
-		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
-				 value);
+		return parse_kernel_unwind(value, &o->kernel_by_helper, e);
 	default:
 		return parse_backends(value, &o->avoid, e);
 	}

@@ -85,7 +85,7 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 {
 	if (!r->unwinder)
 		return;
-	symbolizer_walk(r->tool->names(r), tgid);
+	processes_walk(symbolizer_processes(r->tool->names(r)), tgid);
 	unwinder_look(r->unwinder, tgid, how);
 }
 
@@ -114,7 +114,7 @@ static bool handle_notice(void *context, const struct notice *notice)
 	struct run *r = context;
 
 	if (notice->type == NOTICE_UNMAPPED && unmapped_note(&r->unmapped, notice) && r->unwinder) {
-		symbolizer_walk(r->tool->names(r), notice->tgid);
+		processes_walk(symbolizer_processes(r->tool->names(r)), notice->tgid);
 		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
 	}
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {

@@ -43,14 +43,15 @@ static int64_t difference_of(int64_t a, int64_t b)
 
 static void merge_row_parts(struct slices *s)
 {
-	size_t n = 0;
+	size_t n = 1;
 
-	if (s->n_parts)
-		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_row_parts);
-	for (size_t i = 0; i < s->n_parts; i++) {
-		struct row_part *last = n ? &s->parts[n - 1] : NULL;
+	if (!s->n_parts)
+		return;
+	qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_row_parts);
+	for (size_t i = 1; i < s->n_parts; i++) {
+		struct row_part *last = &s->parts[n - 1];
 
-		if (!last || compare_row_parts(last, &s->parts[i]) != 0) {
+		if (compare_row_parts(last, &s->parts[i]) != 0) {
 			s->parts[n++] = s->parts[i];
 			continue;
 		}

@@ -295,7 +295,7 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 	struct stat self;
 
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
-	symbolizer_look(s, (uint32_t)getpid());
+	processes_look(symbolizer_processes(s), (uint32_t)getpid());
 	devices_note_silence(devices, self.st_dev, 0);
 	devices_note_silence(devices, self.st_dev, 0);
 	assert_null(user(s, getpid(), addr, true)->name);
