@@ -29,7 +29,7 @@ def bash_file(name):
 
 def tab(line, name="stackcount", behind=""):
     """COMPREPLY at the end of "NAME @line", with @behind behind the cursor."""
-    environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "COMPLETION_S": str(PATIENCE_S)}
     done = subprocess.run(
         ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}", behind],
         env=environment, capture_output=True, text=True, timeout=PATIENCE_S,
