@@ -30,6 +30,8 @@ WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
+# GCC 15 clears no more of a union than the member that is set, and bpf(2) refuses what is not 0 behind it.
+CFLAGS   += $(shell $(CC) -fzero-init-padding-bits=unions -E -x c /dev/null >/dev/null 2>&1 && echo -fzero-init-padding-bits=unions)
 LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma zlib libdeflate) -ldl
 LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
 STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma zlib libdeflate)
