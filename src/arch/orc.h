@@ -32,8 +32,7 @@ enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]);
 enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end);
 
 /*
- * The rule for an entry. 0: the layout is unknown. SP_INDIRECT has the meaning that it has since
- * Linux 5.12.
+ * The rule for an entry. 0: the layout is unknown.
  */
 uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES]);
 

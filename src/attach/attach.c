@@ -45,8 +45,7 @@ struct attachment {
 	struct refusal *refusals;
 	size_t n_refused, refusals_capacity;
 	size_t n_attached;
-	size_t n_unlinked; /* events that run a program without a link */
-	uint64_t missed;   /* hits missed at links that are closed */
+	uint64_t missed; /* hits missed at links that are closed */
 	struct samples samples;
 	struct definitions *definitions;
 	/*
@@ -125,7 +124,7 @@ void attaching_refused(struct attaching *at, uint32_t target, int code)
 
 struct holding attachment_holding(const struct attachment *a)
 {
-	return (struct holding){ { a->n_links, a->n_events, a->n_shared }, a->n_unlinked };
+	return (struct holding){ { a->n_links, a->n_events, a->n_shared } };
 }
 
 int attachment_held(const struct attachment *a, enum held kind, size_t i)
@@ -143,11 +142,6 @@ void attachment_hold(struct attachment *a, enum held kind, int fd)
 		array_push(a->events, a->n_events, a->events_capacity, fd);
 	else
 		array_push(a->shared, a->n_shared, a->shared_capacity, fd);
-}
-
-void attachment_add_unlinked(struct attachment *a, size_t n)
-{
-	a->n_unlinked += n;
 }
 
 int attaching_add_link(struct attaching *at, int link_fd)
@@ -172,24 +166,14 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 	return cookies;
 }
 
-/*
- * Have the event run @program. Returns the link, 0 if the kernel has no links on events, or the
- * refusal.
- */
-static int set_event_program(const struct attaching *at, int event, enum object_program program,
-			     uint32_t target)
+/* Have the event run @program. Returns the link or the refusal. */
+static int link_program(const struct attaching *at, int event, enum object_program program,
+			uint32_t target)
 {
-	const uint32_t number = attaching_number(at, target);
-	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? number : 0;
-	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
-	/* The event keeps the program. */
-	cleanup_close int own = has_own ? object_program_for(at->object, program, number) : -1;
-	const int prog_fd = has_own ? own : object_program_fd(at->object, program);
+	const uint64_t cookie =
+		at->target_by == TARGET_BY_COOKIE ? attaching_number(at, target) : 0;
 
-	if (prog_fd < 0)
-		return prog_fd;
-	return at->plan->features.perf_link ? link_to_event(event, prog_fd, cookie)
-					    : link_set_program(event, prog_fd);
+	return link_to_event(event, object_program_fd(at->object, program), cookie);
 }
 
 /* Have the event run @program. If that fails, close it and return the refusal. */
@@ -197,20 +181,13 @@ static int run_by_event(struct attaching *at, int event, enum object_program pro
 			uint32_t target, bool is_kept)
 {
 	struct attachment *a = at->attachment;
-	bool has_link = at->plan->features.perf_link;
 	cleanup_close int own = event;
-	int link = set_event_program(at, event, program, target);
+	int code = attaching_add_link(at, link_program(at, event, program, target));
 
-	if (link < 0)
-		return link;
-	if (has_link)
-		(void)attaching_add_link(at, link);
-	else
-		a->n_unlinked++;
 	/* A link keeps its event, but closing them one by one is quicker. */
-	if (!has_link || is_kept)
+	if (!code && is_kept)
 		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(own));
-	return 0;
+	return code;
 }
 
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
@@ -271,17 +248,14 @@ int attaching_add_shared_event(struct attaching *at, const struct perf_event_att
 	struct attachment *a = at->attachment;
 	size_t before = a->n_shared;
 	int code = open_for_each(at, attr);
-	int link = code ? code : set_event_program(at, a->shared[before], program, 0);
+	int link = code ? code : link_program(at, a->shared[before], program, 0);
 
 	if (link < 0) {
 		while (a->n_shared > before)
 			close(a->shared[--a->n_shared]);
 		return link;
 	}
-	/* Behind its events, so that it is closed first. */
-	if (at->plan->features.perf_link)
-		hold_shared(a, link);
-	a->n_unlinked++;
+	hold_shared(a, link); /* behind its events, so that it is closed first */
 	return 0;
 }
 
@@ -597,7 +571,7 @@ uint32_t attachment_helper(const struct attachment *a)
 
 size_t attachment_n_links(const struct attachment *a)
 {
-	return a->n_links + a->n_unlinked;
+	return a->n_links;
 }
 
 size_t attachment_n_refused(const struct attachment *a)

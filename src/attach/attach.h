@@ -84,7 +84,7 @@ size_t attachment_n_attached(const struct attachment *a);
 /* The PID of our helper process that lives as long as the probes; 0: none. */
 uint32_t attachment_helper(const struct attachment *a);
 
-/* Links, and events that run a program without a link. The kernel removes each separately. */
+/* Links that attachment_detach_aside() closes. The kernel removes each separately. */
 size_t attachment_n_links(const struct attachment *a);
 
 struct refusal {

@@ -87,19 +87,17 @@ bool attaching_defines(struct attaching *at);
  */
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
 
-/* The contents of an attachment, for attach/distant.c: descriptors of each kind, and a number. */
+/* The contents of an attachment, for attach/distant.c: descriptors of each kind. */
 enum held { HELD_LINKS, HELD_EVENTS, HELD_SHARED, HELD_N };
 
 struct holding {
 	size_t n[HELD_N];
-	size_t n_unlinked;
 };
 
 struct holding attachment_holding(const struct attachment *a);
 int attachment_held(const struct attachment *a, enum held kind, size_t i); /* lent */
 /* Hand a descriptor of another attachment over to this one. */
 void attachment_hold(struct attachment *a, enum held kind, int fd);
-void attachment_add_unlinked(struct attachment *a, size_t n);
 
 /* The backends: each puts probes at these targets, and notes each as placed or refused. */
 void tracepoint_attach(struct attaching *at, const struct selection *chosen);

@@ -6,7 +6,6 @@
  *	p:stackcount_4711_5f2c09d1/e0 /usr/lib/libc.so.6:0x29010(0x1e2c04)
  *	-:stackcount_4711_5f2c09d1/e0
  *
- * Since Linux commit ca89bc071d5e ("tracing/kprobe: Add multi-probe per event support") (in v5.4).
  * A definition is no descriptor: it stays until it is removed, and cannot be removed while it is in
  * use. So we make a process before the first definition. It waits for the end of a pipe whose other
  * end we hold, and then removes the rest.

@@ -15,9 +15,8 @@
  * - When the time is up, a child inherits the rest. It does nothing but end, and the kernel closes
  *   its descriptors as it exits (leftover.c).
  *
- * Not chosen: faster grace periods (/sys/kernel/rcu_expedited). An event takes 1 ms instead of 17
- * ms on 5.10, but little less on newer kernels (Tasks Trace RCU). It is a setting of the whole
- * system, and would stay if we were killed.
+ * Not chosen: faster grace periods (/sys/kernel/rcu_expedited). An event takes little less (Tasks
+ * Trace RCU). It is a setting of the whole system, and would stay if we were killed.
  *
  * Links for many places (kprobe.multi, uprobe.multi) have one wait each, and no events.
  */

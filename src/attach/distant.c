@@ -49,18 +49,17 @@ static void close_other_descriptors(const struct attaching *at, int channel)
 {
 	const int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel,
 			    at->scope->tracefs };
-	int to_define[DEFINITIONS_DESCRIPTORS] = { -1, -1 };
-	size_t n;
-	cleanup_free int *of_object = object_descriptors(at->object, at->plan->programs, &n);
-	cleanup_free int *kept =
-		xcalloc(n + ARRAY_SIZE(own) + ARRAY_SIZE(to_define), sizeof(*kept));
+	int kept[DEFINITIONS_DESCRIPTORS + ARRAY_SIZE(own) + PROGRAM_N] = { -1, -1 };
+	size_t n = DEFINITIONS_DESCRIPTORS;
 
 	if (at->definitions)
-		definitions_descriptors(at->definitions, to_define);
-	memcpy(kept, of_object, n * sizeof(*kept));
+		definitions_descriptors(at->definitions, kept);
 	memcpy(kept + n, own, sizeof(own));
-	memcpy(kept + n + ARRAY_SIZE(own), to_define, sizeof(to_define));
-	files_close_but(kept, n + ARRAY_SIZE(own) + ARRAY_SIZE(to_define));
+	n += ARRAY_SIZE(own);
+	for (int p = 0; p < PROGRAM_N; p++)
+		if (at->plan->programs & 1U << p)
+			kept[n++] = object_program_fd(at->object, (enum object_program)p);
+	files_close_but(kept, n);
 }
 
 static void attach_in_child(void *argument, int channel)
@@ -77,7 +76,6 @@ static void attach_in_child(void *argument, int channel)
 
 	for (enum held kind = 0; kind < HELD_N; kind++)
 		made.more.n[kind] -= before.n[kind];
-	made.more.n_unlinked -= before.n_unlinked;
 	made.n_definitions = at->definitions ? definitions_n(at->definitions) : 0;
 	is_read = aside_write(channel, &made, sizeof(made));
 	for (size_t i = 0; i < w->chosen->n && is_read; i++)
@@ -101,7 +99,6 @@ static int receive_descriptors(struct attachment *to, struct aside *a, const str
 			attachment_hold(to, kind, fd);
 		}
 	}
-	attachment_add_unlinked(to, made->more.n_unlinked);
 	return 0;
 }
 

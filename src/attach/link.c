@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,11 +54,6 @@ int link_to_event(int event_fd, int prog_fd, uint64_t cookie)
 	};
 
 	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
-}
-
-int link_set_program(int event_fd, int prog_fd)
-{
-	return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ? -errno : 0;
 }
 
 int link_kprobe_multi(int prog_fd, const struct link_places *to, bool is_return)

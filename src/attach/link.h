@@ -17,12 +17,8 @@ must_check int link_open_event(const struct perf_event_attr *attr, int pid);
 /* Likewise, for all processes on one CPU. */
 must_check int link_open_event_on(const struct perf_event_attr *attr, uint32_t cpu);
 
-/*
- * Have @event_fd run the program. link_to_event() makes a link, with a cookie (0: none).
- * link_set_program() returns 0, and the program runs until the event is closed.
- */
+/* Have @event_fd run the program, with a cookie (0: none). */
 must_check int link_to_event(int event_fd, int prog_fd, uint64_t cookie);
-must_check int link_set_program(int event_fd, int prog_fd);
 
 /* The places of a multi link: parallel arrays of @n. */
 struct link_places {

@@ -27,9 +27,9 @@ static bool has_backend(enum backend backend, const struct features *f)
 	 * how many, they would be lost silently.
 	 */
 	case BACKEND_KRETPROBE_MULTI:
-		return f->loop && f->counts_missed && f->kprobe_multi;
+		return f->counts_missed && f->kprobe_multi;
 	case BACKEND_KRETPROBE:
-		return f->loop && f->counts_missed && f->kprobe_pmu != 0 && !f->no_kprobes;
+		return f->counts_missed && f->kprobe_pmu != 0 && !f->no_kprobes;
 	case BACKEND_UPROBE_MULTI:
 		return f->uprobe_multi;
 	case BACKEND_UPROBE_EVENT:

@@ -389,11 +389,9 @@ struct cpu_pace {
 
 /* How a program identifies the target that was hit, or the code of its value. */
 enum target_by {
-	TARGET_ONLY,       /* there is only one */
-	TARGET_BY_COOKIE,  /* by the attach cookie, Linux 5.15 */
-	TARGET_BY_PROGRAM, /* each target has its own program, with its number for TARGET_NUMBER */
+	TARGET_ONLY,      /* there is only one */
+	TARGET_BY_COOKIE, /* by the attach cookie */
 };
-#define TARGET_NUMBER 0x7a26e701
 
 /*
  * With trace_config.has_sum: user space replaces the function that begins with this number by the
@@ -480,7 +478,6 @@ struct trace_config {
 	__u32 command_tgid;      /* with @follow: the command, in our PID namespace */
 	__u32 fork_child_offset; /* byte offset of pid in task_newtask's record */
 	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
-	__u32 has_task_regs;     /* bpf_task_pt_regs() exists, so our programs walk user stacks */
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
@@ -488,7 +485,6 @@ struct trace_config {
 	__u32 calls_per_cpu;     /* calls_per_cpu(); 0: the hits of each target are not counted */
 	__u32 has_lives;         /* the map 'lives' is kept, and rows have lives */
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
-	__u32 has_loop;          /* bpf_loop() exists */
 	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
 	__u32 asks_with_care;    /* tracepoints of interrupts: see may_find_vma() */
 	__u32 anywhere;          /* interrupts may be off at a hit; also set on PREEMPT_RT */
@@ -515,4 +511,4 @@ struct trace_config {
 	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 40 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 40 + MAX_CPUS / 8, "abi");

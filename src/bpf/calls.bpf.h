@@ -7,27 +7,16 @@
 
 #include "bpf/maps.bpf.h"
 
-/* Returns the number of the target. The verifier keeps one of the three ways. */
-static __always_inline __u32 hit_target(void *ctx, bool is_new_kernel)
+/* Returns the number of the target. */
+static __always_inline __u32 hit_target(void *ctx)
 {
-	__u32 number = 0;
-
-	if (config.target_by == TARGET_BY_COOKIE)
-		return bpf_get_attach_cookie(ctx);
-	/*
-	 * User space writes the target's number here. The assembler keeps the compiler from
-	 * assuming its value.
-	 */
-	if (!is_new_kernel && config.target_by == TARGET_BY_PROGRAM)
-		asm volatile("%0 = %1" : "=r"(number) : "i"(TARGET_NUMBER));
-	return number;
+	return config.target_by == TARGET_BY_COOKIE ? bpf_get_attach_cookie(ctx) : 0;
 }
 
 /* Atomic where programs can preempt each other, as in count_hot(). */
-static __always_inline void count_call(void *ctx, bool is_preemptible, bool is_new_kernel)
+static __always_inline void count_call(void *ctx, bool is_preemptible)
 {
-	__u32 index = call_index(bpf_get_smp_processor_id(), hit_target(ctx, is_new_kernel),
-				 config.calls_per_cpu);
+	__u32 index = call_index(bpf_get_smp_processor_id(), hit_target(ctx), config.calls_per_cpu);
 	__u64 *own = bpf_map_lookup_elem(&calls, &index);
 
 	if (!own)

@@ -124,43 +124,37 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-/* Note when a measured hit began. The clock's own time is left out of the hit's. */
-static __always_inline void note_begin(struct scratch_slot *slot)
+/*
+ * Note when a measured hit began. The clock's own time is left out of the hit's. A global function,
+ * as the next one.
+ */
+__noinline int begin_measured(struct scratch_slot *slot)
 {
 	const __u64 before = bpf_ktime_get_ns();
 	const __u64 now = bpf_ktime_get_ns();
 
-	slot->timed_ns = now + (now - before);
-}
-
-static __always_inline void note_end(struct scratch_slot *slot)
-{
-	struct hit_cost *cost = &slot->counts.cost;
-	const __u64 ns = bpf_ktime_get_ns() - slot->timed_ns;
-
-	if (ns > COST_MOST_NS)
-		return;
-	cost->n_measured++;
-	cost->ns += ns;
-}
-
-/* Global functions. Linux 5.10 takes none with a pointer. */
-__noinline int begin_measured(struct scratch_slot *slot)
-{
 	if (slot)
-		note_begin(slot);
+		slot->timed_ns = now + (now - before);
 	return 0;
 }
 
 __noinline int end_measured(struct scratch_slot *slot)
 {
-	if (slot)
-		note_end(slot);
+	struct hit_cost *cost;
+	__u64 ns;
+
+	if (!slot)
+		return 0;
+	cost = &slot->counts.cost;
+	ns = bpf_ktime_get_ns() - slot->timed_ns;
+	if (ns > COST_MOST_NS)
+		return 0;
+	cost->n_measured++;
+	cost->ns += ns;
 	return 0;
 }
 
-static __always_inline void begin_cost(struct scratch_slot *slot, enum hit_kind kind,
-				       bool is_new_kernel)
+static __always_inline void begin_cost(struct scratch_slot *slot, enum hit_kind kind)
 {
 	const __u64 n = slot->counts.cost.n_hits++;
 
@@ -168,20 +162,13 @@ static __always_inline void begin_cost(struct scratch_slot *slot, enum hit_kind 
 	if (kind == HIT_SAMPLE ? n % COST_EVERY_SAMPLE != COST_EVERY_SAMPLE - 1
 			       : n % COST_EVERY != COST_FIRST)
 		return;
-	if (is_new_kernel)
-		begin_measured(slot);
-	else
-		note_begin(slot);
+	begin_measured(slot);
 }
 
-static __always_inline void end_cost(struct scratch_slot *slot, bool is_new_kernel)
+static __always_inline void end_cost(struct scratch_slot *slot)
 {
-	if (!slot->timed_ns)
-		return;
-	if (is_new_kernel)
+	if (slot->timed_ns)
 		end_measured(slot);
-	else
-		note_end(slot);
 }
 
 /*
@@ -208,12 +195,11 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 	return regs_are_interruptible(regs) ? ASK_FREELY : ASK_NEVER;
 }
 
-static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind,
-				       bool is_new_kernel)
+static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind)
 {
 	slot->paced_ns = 0;
 	if (config.asks_kernel)
 		slot->asking = asking_of(ctx, kind);
-	return is_new_kernel && !is_user_hit(kind) &&
-	       (config.paces_tasks || is_interrupt(config.hardirq_mask)) && begin_paced(slot);
+	return !is_user_hit(kind) && (config.paces_tasks || is_interrupt(config.hardirq_mask)) &&
+	       begin_paced(slot);
 }

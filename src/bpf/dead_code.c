@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/abi.h"
 #include "bpf/instructions.h"
 
 #define REGISTERS 11
@@ -139,7 +138,7 @@ static bool source_number(const struct known *k, const struct bpf_insn *insn, ui
 {
 	if (BPF_SRC(insn->code) == BPF_K) {
 		*ret = (uint64_t)(int64_t)insn->imm;
-		return insn->imm != TARGET_NUMBER;
+		return true;
 	}
 	*ret = k->value[insn->src_reg];
 	return is_number(k, insn->src_reg);
@@ -171,7 +170,7 @@ static void do_alu(struct known *k, const struct bpf_insn *insn)
 
 static bool fits_immediate(uint64_t value)
 {
-	return value == (uint64_t)(int64_t)(int32_t)value && (int32_t)value != TARGET_NUMBER;
+	return value == (uint64_t)(int64_t)(int32_t)value;
 }
 
 static void do_load(struct pass *p, const struct bpf_insn *insn)

@@ -21,7 +21,6 @@ struct program_constants {
 
 /*
  * Follow all registers that contain settings, and numbers made of them. Remove the branches that
- * they decide, and the code that nothing reaches then. Replace loads of settings by their values. A
- * move of TARGET_NUMBER (bpf/abi.h) stays: another number replaces it later.
+ * they decide, and the code that nothing reaches then. Replace loads of settings by their values.
  */
 void dead_code_remove(const struct program_constants *constants, struct program_code *code);

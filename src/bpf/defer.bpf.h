@@ -242,7 +242,7 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	__u32 n_kernel, n_before, hit_pieces, bytes;
 	__u64 number, from;
 
-	if (!slot || !ring || !config.unwind || !config.has_loop || !ring->is_on ||
+	if (!slot || !ring || !config.unwind || !ring->is_on ||
 	    *(volatile __u64 *)&ring->pause_until[deferred_pause_of(slot->key.tgid)] >
 		    bpf_ktime_get_ns())
 		return 0;
@@ -277,8 +277,7 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 }
 
 /* Defer the hit if its walk lacked a mapping or a table. */
-static __always_inline bool is_deferred(struct scratch_slot *slot, __u32 turn, bool is_new_kernel)
+static __always_inline bool is_deferred(struct scratch_slot *slot, __u32 turn)
 {
-	return is_new_kernel && config.unwind && config.has_loop && slot->deferred &&
-	       defer_hit((__u32)slot->number, turn);
+	return config.unwind && slot->deferred && defer_hit((__u32)slot->number, turn);
 }

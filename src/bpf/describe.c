@@ -37,8 +37,7 @@ void describe_program(int fd)
 		return;
 	log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
 		  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)), info.jited_prog_len);
-	if (info.verified_insns) /* known since Linux 5.16 */
-		log_debug("program %s: verified in %u steps", info.name, info.verified_insns);
+	log_debug("program %s: verified in %u steps", info.name, info.verified_insns);
 }
 
 void describe_maps(const struct bpf_object *object)

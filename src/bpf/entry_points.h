@@ -10,41 +10,37 @@
 /* The programs of targets come first. They are the large ones. */
 #define LAST_COUNTING_PROGRAM PROGRAM_UNTIL_USER_MULTI
 
-/*
- * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
- * NULL: these kernels cannot have the program.
- */
+/* The names of the programs. */
 static const struct {
 	const char *name;
-	const char *old_name;
 	enum bpf_attach_type attach_type;
 } entry_points[PROGRAM_N] = {
-	[PROGRAM_TRACEPOINT] = { "on_tracepoint", "old_tracepoint", 0 },
-	[PROGRAM_KPROBE] = { "on_kprobe", "old_kprobe", 0 },
-	[PROGRAM_KPROBE_MULTI] = { "on_kprobe_multi", NULL, BPF_TRACE_KPROBE_MULTI },
-	[PROGRAM_UPROBE] = { "on_uprobe", "old_uprobe", 0 },
-	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
-	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_PERF_EVENT] = { "on_sample", "old_sample", 0 },
-	[PROGRAM_KRETURN] = { "on_kreturn", NULL, 0 },
-	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", NULL, BPF_TRACE_KPROBE_MULTI },
-	[PROGRAM_BEGIN] = { "on_begin_tp", "old_begin_tp", 0 },
-	[PROGRAM_UNTIL] = { "on_until_tp", "old_until_tp", 0 },
-	[PROGRAM_SWITCH] = { "on_switch_raw", "old_switch_raw", 0 },
-	[PROGRAM_BEGIN_USER] = { "on_begin_up", "old_begin_up", 0 },
-	[PROGRAM_UNTIL_USER] = { "on_until_up", "old_until_up", 0 },
-	[PROGRAM_BEGIN_USER_MULTI] = { "on_begin_ups", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_UNTIL_USER_MULTI] = { "on_until_ups", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
-	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
-	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
-	[PROGRAM_PROGRAM] = { "on_program", "on_program", 0 },
-	[PROGRAM_END] = { "on_end", "on_end", 0 },
-	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
-	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
-	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
-	[PROGRAM_GONE] = { "on_gone", "on_gone", 0 },
+	[PROGRAM_TRACEPOINT] = { "on_tracepoint", 0 },
+	[PROGRAM_KPROBE] = { "on_kprobe", 0 },
+	[PROGRAM_KPROBE_MULTI] = { "on_kprobe_multi", BPF_TRACE_KPROBE_MULTI },
+	[PROGRAM_UPROBE] = { "on_uprobe", 0 },
+	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_USDT] = { "on_usdt", 0 },
+	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_PERF_EVENT] = { "on_sample", 0 },
+	[PROGRAM_KRETURN] = { "on_kreturn", 0 },
+	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", BPF_TRACE_KPROBE_MULTI },
+	[PROGRAM_BEGIN] = { "on_begin_tp", 0 },
+	[PROGRAM_UNTIL] = { "on_until_tp", 0 },
+	[PROGRAM_SWITCH] = { "on_switch_raw", 0 },
+	[PROGRAM_BEGIN_USER] = { "on_begin_up", 0 },
+	[PROGRAM_UNTIL_USER] = { "on_until_up", 0 },
+	[PROGRAM_BEGIN_USER_MULTI] = { "on_begin_ups", ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_UNTIL_USER_MULTI] = { "on_until_ups", ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_FORK] = { "on_fork", 0 },
+	[PROGRAM_EXEC] = { "on_exec", 0 },
+	[PROGRAM_EXIT] = { "on_exit", 0 },
+	[PROGRAM_PROGRAM] = { "on_program", 0 },
+	[PROGRAM_END] = { "on_end", 0 },
+	[PROGRAM_BIRTH] = { "on_birth", 0 },
+	[PROGRAM_RESERVED] = { "on_reserved", 0 },
+	[PROGRAM_FAULT] = { "on_fault", 0 },
+	[PROGRAM_GONE] = { "on_gone", 0 },
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */

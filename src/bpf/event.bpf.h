@@ -14,11 +14,9 @@
 /*
  * Take the next place in the ring, and set its time and slot->event. Returns NULL if the ring is
  * full. As many hits as there are scratch slots may stand between the check and the addition, so
- * this many places stay free. Old kernels have no addition that fetches, but nothing nests there
- * (try_claim()).
+ * this many places stay free.
  */
-static __always_inline struct stream_event *reserve_event(struct scratch_slot *slot,
-							  bool is_new_kernel)
+static __always_inline struct stream_event *reserve_event(struct scratch_slot *slot)
 {
 	const __u32 cpu = bpf_get_smp_processor_id();
 	struct event_ring *ring = bpf_map_lookup_elem(&rings, &cpu);
@@ -31,10 +29,7 @@ static __always_inline struct stream_event *reserve_event(struct scratch_slot *s
 	n = *(volatile __u64 *)&ring->head;
 	if (n - *(volatile __u64 *)&ring->tail + SCRATCH_SLOTS > config.ring_events)
 		return NULL;
-	if (is_new_kernel)
-		n = __sync_fetch_and_add(&ring->head, 1);
-	else
-		add_atomically(&ring->head, 1);
+	n = __sync_fetch_and_add(&ring->head, 1);
 	i = cpu * config.ring_events + ((__u32)n & (config.ring_events - 1));
 	event = bpf_map_lookup_elem(&events, &i);
 	if (!event)
@@ -49,22 +44,21 @@ __noinline int keep_new_stacks(__u32 slot_number)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 
-	return slot ? store_stacks(slot, true) : 0;
+	return slot ? store_stacks(slot) : 0;
 }
 
 /*
  * Store both stacks, unless the key is a recent row's, whose stacks are stored. Returns true if
  * they are lost.
  */
-static __always_inline bool store_event_stacks(struct scratch_slot *slot, __u32 turn,
-					       bool is_new_kernel)
+static __always_inline bool store_event_stacks(struct scratch_slot *slot, __u32 turn)
 {
 	struct recent_row *recent = recent_row(slot);
 	int err;
 
-	if (is_new_kernel && is_recent(recent, &slot->key, turn))
+	if (is_recent(recent, &slot->key, turn))
 		return false;
-	err = is_new_kernel ? keep_new_stacks(slot->number) : store_stacks(slot, false);
+	err = keep_new_stacks(slot->number);
 	if (err) {
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return true;

@@ -27,6 +27,25 @@ static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 	return instructions_load(type, attach_type, insns, ARRAY_SIZE(insns));
 }
 
+#define SAID_BYTES 512
+
+/* Load a tracing program. Returns as instructions_load(), with the verifier's words in @said. */
+static int load_with_words(const struct bpf_insn *insns, unsigned n, char said[SAID_BYTES])
+{
+	const union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = n,
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)said,
+		.log_size = SAID_BYTES,
+		.log_level = 1,
+	};
+
+	said[0] = '\0';
+	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
 /* Does the verifier accept a tracing program of these instructions? */
 static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 {
@@ -37,32 +56,24 @@ static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 
 /*
  * Since Linux commit e6f2dd0f8067 ("bpf: Add bpf_loop helper") (in v5.17). All kernels refuse a
- * call without a callback. Where the helper does not exist, the verifier's log names the function
- * as unknown.
+ * call without a callback. Where the helper does not exist, the verifier names the function as
+ * unknown. If the kernel refuses the program before the verifier looks at it, that tells nothing
+ * here, and the load of the tool's own programs will tell why.
  */
-static bool has_loop(void)
+static bool lacks_loop(void)
 {
 	const struct bpf_insn insns[] = { CALL(BPF_FUNC_loop), EXIT };
-	char said[512] = "";
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = ARRAY_SIZE(insns),
-		.license = (uintptr_t) "GPL",
-		.log_buf = (uintptr_t)said,
-		.log_size = sizeof(said),
-		.log_level = 1,
-	};
-	cleanup_close int fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+	char said[SAID_BYTES];
+	cleanup_close int fd = load_with_words(insns, ARRAY_SIZE(insns), said);
 
-	return fd < 0 && said[0] && !strstr(said, "invalid func") && !strstr(said, "unknown func");
+	return strstr(said, "invalid func") || strstr(said, "unknown func");
 }
 
 /*
- * Since Linux commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15). The verifier
- * knows the helper's task by its BTF type, so this needs the kernel's BTF, too.
+ * The verifier knows the current task by its BTF type. So does bpf_task_pt_regs(), since Linux
+ * commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15).
  */
-static bool has_task_regs(void)
+static bool lacks_btf(void)
 {
 	const struct bpf_insn insns[] = {
 		CALL(BPF_FUNC_get_current_task_btf),
@@ -71,8 +82,30 @@ static bool has_task_regs(void)
 		MOVE_IMM(BPF_REG_0, 0),
 		EXIT,
 	};
+	char said[SAID_BYTES];
 
-	return accepts_instructions(insns, ARRAY_SIZE(insns));
+	if (accepts_instructions(insns, ARRAY_SIZE(insns)))
+		return false;
+	cleanup_close int fd = load_with_words(insns, ARRAY_SIZE(insns), said);
+	return fd < 0 && said[0];
+}
+
+/*
+ * Since Linux commit b89fbfbb854c ("bpf: Implement minimal BPF perf link") (in v5.15). A kernel
+ * that knows the request looks at the descriptor (EBADF). Others return EINVAL.
+ */
+static bool lacks_perf_links(void)
+{
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_TRACEPOINT, 0);
+	const union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = (unsigned)prog,
+			.target_fd = (unsigned)-1,
+			.attach_type = BPF_PERF_EVENT,
+		},
+	};
+
+	return prog >= 0 && sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EINVAL;
 }
 
 /*
@@ -108,26 +141,6 @@ static bool has_on_demand_maps(void)
 		instructions_load(BPF_PROG_TYPE_PERF_EVENT, 0, insns, ARRAY_SIZE(insns));
 
 	return fd >= 0;
-}
-
-/* Since Linux commit b89fbfbb854c ("bpf: Implement minimal BPF perf link") (in v5.15). */
-static bool has_perf_link(void)
-{
-	cleanup_close int prog = load_empty(BPF_PROG_TYPE_TRACEPOINT, 0);
-	if (prog < 0)
-		return false;
-
-	/* A kernel that knows the request looks at the descriptor (EBADF). Others return EINVAL. */
-	union bpf_attr attr = {
-		.link_create = {
-			.prog_fd = prog,
-			.target_fd = (unsigned)-1,
-			.attach_type = BPF_PERF_EVENT,
-		},
-	};
-	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return link < 0 && errno == EBADF;
 }
 
 /*
@@ -231,10 +244,7 @@ static const struct {
 	size_t flag; /* offset in struct features */
 	bool (*probe)(void);
 } probes[] = {
-	{ FEATURES_ALWAYS, offsetof(struct features, loop), has_loop },
 	{ FEATURES_ALWAYS, offsetof(struct features, on_demand_maps), has_on_demand_maps },
-	{ FEATURES_ALWAYS, offsetof(struct features, task_regs), has_task_regs },
-	{ FEATURES_ALWAYS, offsetof(struct features, perf_link), has_perf_link },
 	{ FEATURES_KERNEL_FUNCTION, offsetof(struct features, kprobe_multi), has_kprobe_multi },
 	{ FEATURES_USER, offsetof(struct features, uprobe_multi), has_uprobe_multi },
 	{ FEATURES_KERNEL_RETURN, offsetof(struct features, counts_missed), has_missed_counts },
@@ -257,6 +267,24 @@ int features_check_bpf(struct error *e)
 			      "service) or a security module");
 }
 
+/* The newest one first, as an old kernel lacks all of them. */
+int features_require(struct error *e)
+{
+	static const struct {
+		bool (*is_lacking)(void);
+		const char *what;
+	} needs[] = {
+		{ lacks_loop, "bpf_loop() (Linux 5.17 or later is needed)" },
+		{ lacks_btf, "BTF (CONFIG_DEBUG_INFO_BTF)" },
+		{ lacks_perf_links, "BPF links on perf events (Linux 5.15 or later is needed)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
+		if (needs[i].is_lacking())
+			return error_set(e, -EOPNOTSUPP, "this kernel has no %s", needs[i].what);
+	return 0;
+}
+
 void features_probe(struct features *features, unsigned groups)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
@@ -265,7 +293,6 @@ void features_probe(struct features *features, unsigned groups)
 	}
 }
 
-/* Since Linux commit 63d9b80dcf2c ("bpf: Introducte bpf_this_cpu_ptr()") (in v5.10). */
 bool features_has_variable(uint32_t btf_id, uint32_t offset)
 {
 	const struct bpf_insn insns[] = {

@@ -26,14 +26,11 @@ struct features {
 	bool counts_missed;     /* links tell how many hits the kernel missed, Linux 6.7 */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
 	bool uprobe_event;      /* tracefs takes definitions of uprobe events from this user */
-	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
-	bool task_regs;         /* bpf_task_pt_regs(), Linux 5.15 with BTF */
-	bool loop;              /* bpf_loop(), Linux 5.17: the newer programs are loaded */
 	bool on_demand_maps;    /* tracing needs no pre-allocated hash maps, Linux 6.1 */
 };
 
 enum feature_group {
-	FEATURES_ALWAYS = 1, /* loop, on_demand_maps, task_regs, perf_link */
+	FEATURES_ALWAYS = 1, /* on_demand_maps */
 	FEATURES_KERNEL_FUNCTION = 2,
 	FEATURES_USER = 4,
 	FEATURES_KERNEL_RETURN = 8,
@@ -45,6 +42,12 @@ enum feature_group {
  * which the kernel refuses. The message names the likely cause.
  */
 must_check int features_check_bpf(struct error *e);
+
+/*
+ * Has this kernel what the tool cannot do without? Errors: -EOPNOTSUPP; the message names the first
+ * thing that is missing.
+ */
+must_check int features_require(struct error *e);
 
 /*
  * Try the features of @groups, an OR of enum feature_group. The caller fills in the PMUs,

@@ -107,26 +107,15 @@ static __always_inline bool is_wanted_task(__u32 tgid)
 	return true;
 }
 
-/*
- * Is the hit below the limit of --events? On old kernels, whose atomics fetch nothing, each CPU may
- * exceed the limit by one hit.
- */
-static __always_inline bool is_below_limit(bool is_new_kernel)
+/* Is the hit below the limit of --events? */
+static __always_inline bool is_below_limit(void)
 {
 	__u64 n;
 
 	if (!config.max_events)
 		return true;
-	if (is_new_kernel) {
-		n = __sync_fetch_and_add(&trace_state.n_hits, 1);
-		if (n + 1 == config.max_events)
-			send_notice(NOTICE_ENOUGH, 0);
-		return n < config.max_events;
-	}
-	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
-		return false;
-	add_atomically(&trace_state.n_hits, 1);
-	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
+	n = __sync_fetch_and_add(&trace_state.n_hits, 1);
+	if (n + 1 == config.max_events)
 		send_notice(NOTICE_ENOUGH, 0);
-	return true;
+	return n < config.max_events;
 }

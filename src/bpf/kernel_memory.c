@@ -15,11 +15,8 @@
 #define EXCHANGE_BYTES 65536
 #define NAME_BYTES 64 /* of a symbol, in the exchange; its address is behind it */
 
-/* From include/uapi/linux/bpf.h. */
-#define ABI_FUNC_KALLSYMS_LOOKUP_NAME 179 /* Linux 5.16 */
-
 struct kernel_memory {
-	int array, reader, finder; /* finder: -1 if the kernel does not have it */
+	int array, reader, finder; /* finder: -1 if the kernel refuses it */
 	uint8_t *exchange;
 };
 
@@ -79,7 +76,7 @@ static int load_finder(int array)
 		MOVE_REG(BPF_REG_4, BPF_REG_10),
 		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, -16),
 		INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, -16, 0),
-		CALL(ABI_FUNC_KALLSYMS_LOOKUP_NAME),
+		CALL(BPF_FUNC_kallsyms_lookup_name),
 		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_10, -16, 0),
 		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_7, BPF_REG_1, NAME_BYTES, 0),
 		EXIT,

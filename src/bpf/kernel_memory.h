@@ -4,7 +4,7 @@
  * runs at request (BPF_PROG_TEST_RUN). They read by bpf_probe_read_kernel(), which fails where
  * nothing is mapped. So no address can do harm.
  *
- * Lockdown for confidentiality refuses it. This needs programs of type SYSCALL, Linux 5.14.
+ * Lockdown for confidentiality refuses it. This needs programs of type SYSCALL.
  */
 #pragma once
 

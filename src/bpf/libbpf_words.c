@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -61,28 +60,10 @@ void libbpf_words_begin(void)
 	(void)libbpf_set_print(keep_first_words);
 }
 
-/*
- * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf hits the limit when it loads a
- * first, tiny program, or when it creates a map.
- */
-static bool is_memlock_refusal(int err, const char *words)
-{
-	struct rlimit limit = {};
-
-	return err == -EPERM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-	       limit.rlim_cur != RLIM_INFINITY &&
-	       (strstr(words, "RLIMIT_MEMLOCK") || strstr(words, "failed to create"));
-}
-
 int libbpf_words_refuse(int err, struct error *e)
 {
 	const char *words = first_words.text;
 
-	if (is_memlock_refusal(err, words))
-		return error_set(e, err,
-				 "load the BPF programs: this kernel counts them as locked memory, "
-				 "and this user may not raise the limit (needs CAP_SYS_RESOURCE, "
-				 "or ulimit -l unlimited)");
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
 	if (strstr(words, strerror(EMFILE)))

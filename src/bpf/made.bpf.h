@@ -63,17 +63,13 @@ static long setup_callback(__u64 i, struct scratch_slot **of)
 	return is_over != 0;
 }
 
-/*
- * Put the rule of the code at @addr into slot->rule. Before Linux 5.17 all such code counts as
- * framed.
- */
+/* Put the rule of the code at @addr into slot->rule. */
 __noinline int find_made(struct scratch_slot *slot, __u64 addr)
 {
 	if (!slot)
 		return UNWIND_END_NO_MAPPING;
 	slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	slot->made_at = addr;
-	if (config.has_loop)
-		bpf_loop(MADE_WORDS, setup_callback, &slot, 0);
+	bpf_loop(MADE_WORDS, setup_callback, &slot, 0);
 	return UNWIND_GOES_ON;
 }

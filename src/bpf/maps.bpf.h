@@ -21,9 +21,9 @@ const volatile struct trace_config config;
 struct trace_state trace_state;
 
 /*
- * Add without a result. Linux 5.10 has no addition that fetches. Clang 21 makes such an addition of
- * __sync_fetch_and_add(), even if the result is not used, and of every memory order but the relaxed
- * one. Volatile keeps the order with other volatile accesses and with calls of helpers.
+ * Add, and fetch no result. Clang 21 makes an addition that fetches of __sync_fetch_and_add(), even
+ * if the result is not used, and of every memory order but the relaxed one. Volatile keeps the
+ * order with other volatile accesses and with calls of helpers.
  */
 #define add_atomically(at, n) \
 	((void)__atomic_fetch_add((volatile typeof(*(at)) *)(at), n, __ATOMIC_RELAXED))

@@ -99,17 +99,13 @@ struct object_ahead *object_open_ahead(void)
 	return parallel_load_may_help() && !register_sections(&none) ? object_ahead_begin() : NULL;
 }
 
-static void choose_programs(struct object *o, const struct object_options *options,
-			    const struct features *features)
+static void choose_programs(struct object *o, const struct object_options *options)
 {
-	const bool is_new = features->loop || options->config.unwind;
-
 	for (int i = 0; i < PROGRAM_N; i++) {
-		const char *name = is_new ? entry_points[i].name : entry_points[i].old_name;
-
-		if (!(options->programs & 1U << i) || !name)
+		if (!(options->programs & 1U << i))
 			continue;
-		o->programs[i] = bpf_object__find_program_by_name(o->skeleton->obj, name);
+		o->programs[i] =
+			bpf_object__find_program_by_name(o->skeleton->obj, entry_points[i].name);
 		(void)bpf_program__set_autoload(o->programs[i], true);
 		if (entry_points[i].attach_type)
 			(void)bpf_program__set_expected_attach_type(o->programs[i],
@@ -128,8 +124,8 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		struct mapped *ret;
 	} all[] = {
 		{ config->has_lives, s->maps.lives, &o->lives },
-		{ object_maps_may_defer(config), s->maps.deferred, &o->deferred },
-		{ object_maps_may_defer(config), s->maps.deferred_ring, &o->deferred_ring },
+		{ config->unwind, s->maps.deferred, &o->deferred },
+		{ config->unwind, s->maps.deferred_ring, &o->deferred_ring },
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
 		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
 		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
@@ -208,7 +204,7 @@ static int load_object_once(const struct object_options *options, const struct f
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
 	btf_ids = options->btf_ids;
 	o->settings.value = options->value;
-	choose_programs(o, options, features);
+	choose_programs(o, options);
 	object_maps_size(o->skeleton, &o->levels, options, features);
 
 	int err = begin_loading(o, *is_parallel);
@@ -270,51 +266,6 @@ void object_freep(struct object **o)
 int object_program_fd(const struct object *o, enum object_program program)
 {
 	return o->programs[program] ? parallel_load_fd(&o->parallel, o->programs[program]) : -1;
-}
-
-int *object_descriptors(const struct object *o, unsigned programs, size_t *ret_n)
-{
-	int *all = xcalloc(1, sizeof(*all));
-	size_t n = 0, capacity = 1, n_insns;
-
-	for (int p = 0; p < PROGRAM_N; p++) {
-		if (!(programs & 1U << p) || !o->programs[p])
-			continue;
-
-		const struct bpf_insn *insns =
-			parallel_load_insns(&o->parallel, o->programs[p], &n_insns);
-
-		array_push(all, n, capacity, object_program_fd(o, (enum object_program)p));
-		for (size_t i = 0; i < n_insns; i++)
-			if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) &&
-			    (insns[i].src_reg == BPF_PSEUDO_MAP_FD ||
-			     insns[i].src_reg == BPF_PSEUDO_MAP_VALUE))
-				array_push(all, n, capacity, insns[i].imm);
-	}
-	*ret_n = n;
-	return all;
-}
-
-int object_program_for(const struct object *o, enum object_program program, uint32_t target)
-{
-	const struct bpf_program *loaded = o->programs[program];
-	size_t n;
-
-	if (!loaded)
-		return -ENOENT;
-
-	const struct bpf_insn *all = parallel_load_insns(&o->parallel, loaded, &n);
-	cleanup_free struct bpf_insn *insns = xcalloc(n, sizeof(*insns));
-
-	memcpy(insns, all, n * sizeof(*insns));
-	for (size_t i = 0; i < n; i++)
-		if (insns[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) && insns[i].imm == TARGET_NUMBER)
-			insns[i].imm = (int)target;
-
-	int fd = bpf_prog_load(bpf_program__type(loaded), bpf_program__name(loaded),
-			       PROGRAM_LICENSE, insns, n, NULL);
-
-	return fd < 0 ? -errno : fd;
 }
 
 int object_load_full(struct object *o, struct error *e)

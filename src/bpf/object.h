@@ -79,8 +79,7 @@ void object_ahead_free(struct object_ahead *ahead);
 
 /*
  * Load the programs of @options and make the maps. On success *@ret is the caller's.
- * Errors: the kernel's or libbpf's code, with libbpf's first message as the reason. For -EPERM the
- *         message may name the limit of locked memory.
+ * Errors: the kernel's or libbpf's code, with libbpf's first message as the reason.
  */
 must_check int object_load(const struct object_options *options, const struct features *features,
 			   struct object **ret, struct error *e);
@@ -95,19 +94,6 @@ int object_program_fd(const struct object *object, enum object_program program);
  * the kernel's.
  */
 must_check int object_load_full(struct object *object, struct error *e);
-
-/*
- * With TARGET_BY_PROGRAM: load @program once more, for @target alone. Returns a descriptor, which
- * the caller closes, or the kernel's negative errno.
- */
-int object_program_for(const struct object *object, enum object_program program, uint32_t target);
-
-/*
- * The descriptors that a copy of this process needs for the two functions above, for @programs (an
- * OR of 1 << enum object_program). They are lent, in no order, and some occur twice. Returns the
- * list, which the caller frees, and its length in *@ret_n.
- */
-int *object_descriptors(const struct object *object, unsigned programs, size_t *ret_n);
 
 /* The map of @level, below LEVELS. -1: the second level does not exist (yet). */
 #define LEVELS 2
@@ -138,8 +124,8 @@ struct event_ring *object_rings(const struct object *object);
 const struct stream_event *object_events(const struct object *object);
 
 /*
- * Deferred hits (bpf/deferred.h): all pieces, and the state of their ring. NULL: this kernel's
- * programs defer none. Lent by @object.
+ * Deferred hits (bpf/deferred.h): all pieces, and the state of their ring. NULL: config.unwind is
+ * not set, so programs defer none. Lent by @object.
  */
 struct deferred_piece *object_deferred(const struct object *object);
 struct deferred_ring *object_deferred_ring(const struct object *object);

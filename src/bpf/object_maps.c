@@ -38,11 +38,6 @@ static bool wants_spare(const struct object_options *options, const struct featu
 	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
 }
 
-bool object_maps_may_defer(const struct trace_config *config)
-{
-	return config->unwind && config->has_loop;
-}
-
 /* Rows with sums and events with values are larger. */
 static void size_rows(struct stackcount_bpf *s, bool has_sum)
 {
@@ -84,7 +79,7 @@ void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
 	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
 	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
-	size_array(s->maps.deferred, object_maps_may_defer(&options->config) ? DEFERRED_PIECES : 1);
+	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }
 

@@ -2,8 +2,6 @@
 /* bpf/object_maps.h - the sizes of the maps. For object.c only. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "bpf/features.h"
 #include "bpf/levels.h"
 #include "bpf/object.h"
@@ -16,6 +14,3 @@ void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
 
 /* Make the large maps, which libbpf would make one by one. */
 void object_maps_make_large(const struct stackcount_bpf *s);
-
-/* Do the programs defer hits? Kernels without bpf_loop() cut such stacks. */
-bool object_maps_may_defer(const struct trace_config *config);

@@ -61,17 +61,16 @@ static __always_inline void keep_beginning(void *ctx, enum hit_kind kind,
  * Store the stacks that were walked. A stack that user space walks has its number in place of its
  * hash then. Returns true if the stacks are lost.
  */
-static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 turn,
-					    bool is_new_kernel)
+static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 turn)
 {
-	const bool was_deferred = is_deferred(slot, turn, is_new_kernel);
+	const bool was_deferred = is_deferred(slot, turn);
 	struct stack_key *key = &slot->key;
 
 	if (was_deferred) {
 		slot->walked[SIDE_USER].n = 0;
 		key->user_stack = 0;
 	}
-	if (store_event_stacks(slot, turn, is_new_kernel))
+	if (store_event_stacks(slot, turn))
 		return true;
 	if (was_deferred) {
 		key->user_stack = LATE_STACK(slot->deferred);
@@ -83,8 +82,7 @@ static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 tur
 }
 
 /* A beginning of pair number @pair. @since: as of keep_beginning(). */
-static __always_inline int on_begin(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 pair,
-				    __u64 since)
+static __always_inline int on_begin(void *ctx, enum hit_kind kind, __u32 pair, __u64 since)
 {
 	const __u32 turn = *(volatile __u32 *)&trace_state.turn;
 	struct scratch_slot *slot;
@@ -96,30 +94,24 @@ static __always_inline int on_begin(void *ctx, enum hit_kind kind, bool is_new_k
 	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind))
 		return 0;
 	note_lost(BEGUN);
-	slot = claim_scratch(kind, is_new_kernel);
+	slot = claim_scratch(kind);
 	if (!slot) {
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	begin_cost(slot, kind, is_new_kernel);
-	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
+	begin_cost(slot, kind);
+	if (is_at_rest(ctx, slot, kind)) {
 		note_lost(LOST_AT_REST);
 	} else {
-		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
-		if (!store_beginning(slot, turn, is_new_kernel))
+		walk_stacks(ctx, kind, tgid, slot);
+		if (!store_beginning(slot, turn))
 			keep_beginning(ctx, kind, slot, pair, since);
 	}
-	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
+	if (!is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
-	end_cost(slot, is_new_kernel);
+	end_cost(slot);
 	release_scratch(slot);
 	return 0;
-}
-
-/* One function for both programs of old kernels. */
-static __attribute__((noinline)) int begin_old(void *ctx, __u32 pair, __u64 since)
-{
-	return on_begin(ctx, HIT_TRACEPOINT, false, pair, since);
 }
 
 /* An end without a beginning. Filters leave out beginnings, so they apply here, too. */
@@ -167,8 +159,7 @@ static __always_inline int insert_pair(const struct scratch_slot *slot, __u64 fi
 }
 
 /* Count the pair in the slot, whose stacks are stored since its beginning. */
-static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g,
-				       bool is_new_kernel)
+static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
 {
 	struct stack_row *row = find_row(&slot->key, g);
 	int err;
@@ -183,7 +174,7 @@ static __always_inline void count_pair(const struct scratch_slot *slot, __u64 fi
 			return;
 		}
 	}
-	count_in(row, slot, g, true, is_new_kernel);
+	count_in(row, slot, g, true);
 }
 
 /*
@@ -191,9 +182,9 @@ static __always_inline void count_pair(const struct scratch_slot *slot, __u64 fi
  * each other, so all claim as those.
  */
 static __always_inline void end_pair(const struct begun_key *at, const struct beginning *b,
-				     __u64 now, __u32 turn, bool is_new_kernel)
+				     __u64 now, __u32 turn)
 {
-	struct scratch_slot *slot = claim_scratch(HIT_USER_FUNCTION, is_new_kernel);
+	struct scratch_slot *slot = claim_scratch(HIT_USER_FUNCTION);
 	const __u64 first = b->time;
 
 	if (slot) {
@@ -202,7 +193,7 @@ static __always_inline void end_pair(const struct begun_key *at, const struct be
 	}
 	if (bpf_map_delete_elem(&begun, at) == 0) {
 		if (slot)
-			count_pair(slot, first, turn % 2, is_new_kernel);
+			count_pair(slot, first, turn % 2);
 		else
 			note_lost(LOST_NO_SCRATCH);
 	}
@@ -210,8 +201,11 @@ static __always_inline void end_pair(const struct begun_key *at, const struct be
 		release_scratch(slot);
 }
 
-static __always_inline int on_until(const struct begun_key *at, __u32 pair, bool is_told,
-				    bool is_new_kernel)
+/*
+ * The end of pair number @pair at @at. @is_told: it counts if it has no beginning. One function for
+ * all programs, which makes the object smaller.
+ */
+static __attribute__((noinline)) int on_until(const struct begun_key *at, __u32 pair, bool is_told)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 turn = *(volatile __u32 *)&trace_state.turn;
@@ -221,34 +215,20 @@ static __always_inline int on_until(const struct begun_key *at, __u32 pair, bool
 		return 0;
 	b = bpf_map_lookup_elem(&begun, at);
 	if (b && b->pair == pair) {
-		if (is_below_limit(is_new_kernel))
-			end_pair(at, b, now, turn, is_new_kernel);
+		if (is_below_limit())
+			end_pair(at, b, now, turn);
 	} else if (is_told) {
 		end_alone();
 	}
 	return 0;
 }
 
-/*
- * The end of pair number @pair at @at. @is_told: it counts if it has no beginning. One function for
- * all programs of new kernels, which makes the object smaller, and one for those of old ones.
- */
-static __attribute__((noinline)) int until_new(const struct begun_key *at, __u32 pair, bool is_told)
+static __always_inline int end_event(void *ctx, enum hit_kind kind)
 {
-	return on_until(at, pair, is_told, true);
-}
-
-static __attribute__((noinline)) int until_old(const struct begun_key *at, __u32 pair, bool is_told)
-{
-	return on_until(at, pair, is_told, false);
-}
-
-static __always_inline int end_event(void *ctx, enum hit_kind kind, bool is_new_kernel)
-{
-	const __u32 pair = hit_target(ctx, is_new_kernel);
+	const __u32 pair = hit_target(ctx);
 	const struct begun_key at = key_of_pair(ctx, kind, pair);
 
-	return is_new_kernel ? until_new(&at, pair, true) : until_old(&at, pair, true);
+	return on_until(&at, pair, true);
 }
 
 SEC("?tracepoint/count")
@@ -256,7 +236,7 @@ int on_begin_tp(void *ctx)
 {
 	keep_own_stack(ctx, &full_begin);
 	go_to_full(ctx, &full_begin);
-	(void)on_begin(ctx, HIT_TRACEPOINT, true, hit_target(ctx, true), 0);
+	(void)on_begin(ctx, HIT_TRACEPOINT, hit_target(ctx), 0);
 	return OTHERS_GO_ON;
 }
 
@@ -264,21 +244,7 @@ SEC("?tracepoint/count")
 int on_until_tp(void *ctx)
 {
 	keep_own_stack(ctx, &full_begin);
-	(void)end_event(ctx, HIT_TRACEPOINT, true);
-	return OTHERS_GO_ON;
-}
-
-SEC("?tracepoint/count")
-int old_begin_tp(void *ctx)
-{
-	(void)begin_old(ctx, hit_target(ctx, false), 0);
-	return OTHERS_GO_ON;
-}
-
-SEC("?tracepoint/count")
-int old_until_tp(void *ctx)
-{
-	(void)end_event(ctx, HIT_TRACEPOINT, false);
+	(void)end_event(ctx, HIT_TRACEPOINT);
 	return OTHERS_GO_ON;
 }
 
@@ -300,40 +266,25 @@ static __always_inline __u32 task_member(const void *task, __u32 offset)
  * A raw tracepoint, because perf runs no program while another one runs on the CPU, or a system
  * call on a map. Each of these would leave a thread off the CPU until it is there again.
  */
-static __always_inline int on_switch(struct bpf_raw_tracepoint_args *ctx, bool is_new_kernel)
+SEC("?raw_tp/count")
+int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 pair = config.switch_pair;
 	const struct begun_key at = { .thread = task_member((void *)ctx->args[2], config.task_pid),
 				      .group = GROUP_OF_PAIR(pair) };
 
-	if (is_new_kernel)
-		until_new(&at, pair, false);
-	else
-		until_old(&at, pair, false);
+	on_until(&at, pair, false);
 	if (!(__u32)bpf_get_current_pid_tgid() ||
 	    task_member((void *)ctx->args[1], config.task_flags) & PF_EXITING)
 		return 0;
-	return is_new_kernel ? on_begin(ctx, HIT_RAW_TRACEPOINT, true, pair, now)
-			     : begin_old(ctx, pair, now);
-}
-
-SEC("?raw_tp/count")
-int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
-{
-	return on_switch(ctx, true);
-}
-
-SEC("?raw_tp/count")
-int old_switch_raw(struct bpf_raw_tracepoint_args *ctx)
-{
-	return on_switch(ctx, false);
+	return on_begin(ctx, HIT_RAW_TRACEPOINT, pair, now);
 }
 
 static __always_inline int on_user_begin(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
-	return on_begin(ctx, HIT_USER_FUNCTION, true, hit_target(ctx, true), 0);
+	return on_begin(ctx, HIT_USER_FUNCTION, hit_target(ctx), 0);
 }
 
 SEC("?kprobe/count")
@@ -352,20 +303,14 @@ SEC("?kprobe/count")
 int on_until_up(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
-	return end_event(ctx, HIT_USER_FUNCTION, true);
+	return end_event(ctx, HIT_USER_FUNCTION);
 }
 
 SEC("?kprobe/count")
 int on_until_ups(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
-	return end_event(ctx, HIT_USER_FUNCTION, true);
-}
-
-SEC("?kprobe/count")
-int old_until_up(struct pt_regs *ctx)
-{
-	return end_event(ctx, HIT_USER_FUNCTION, false);
+	return end_event(ctx, HIT_USER_FUNCTION);
 }
 
 /* A thread ends: what it has begun has no end, and another thread may get its number. */
@@ -374,18 +319,11 @@ int on_gone(void *ctx __attribute__((unused)))
 {
 	struct begun_key at = { .thread = (__u32)bpf_get_current_pid_tgid() };
 
-#pragma unroll /* for old kernels: see store_stack_pieces() */
+#pragma unroll /* Linux 6.1 may take a loop for endless: see tests/lint/loops */
 	for (__u32 i = 0; i < MOST_GROUPS; i++) {
 		at.group = i;
 		if (i < config.n_groups && bpf_map_delete_elem(&begun, &at) == 0)
 			note_lost(UNFINISHED);
 	}
 	return 0;
-}
-
-/* The last one: it packs well beside old_uprobe(). */
-SEC("?kprobe/count")
-int old_begin_up(struct pt_regs *ctx)
-{
-	return on_begin(ctx, HIT_USER_FUNCTION, false, hit_target(ctx, false), 0);
 }

@@ -89,27 +89,10 @@ void parallel_load_fini(struct parallel_load *l)
 	free(l->list);
 }
 
-static const struct parallel_program *find_parallel_program(const struct parallel_load *l,
-							    const struct bpf_program *program)
+int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->list[i]->program == program)
-			return l->list[i];
-	return NULL;
-}
-
-int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program)
-{
-	const struct parallel_program *p = find_parallel_program(l, program);
-
-	return p ? p->fd : bpf_program__fd(program);
-}
-
-const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
-					   const struct bpf_program *program, size_t *ret_n)
-{
-	const struct parallel_program *p = find_parallel_program(l, program);
-
-	*ret_n = p ? p->copy.code.n : bpf_program__insn_cnt(program);
-	return p ? p->copy.code.insns : bpf_program__insns(program);
+			return l->list[i]->fd;
+	return bpf_program__fd(program);
 }

@@ -40,7 +40,3 @@ void parallel_load_fini(struct parallel_load *l);
 
 /* The descriptor of @program, whether a thread or libbpf loaded it. */
 int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program);
-
-/* The *@ret_n instructions of @program that the kernel got. Lent. */
-const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
-					   const struct bpf_program *program, size_t *ret_n);

@@ -15,8 +15,8 @@ static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
  * The words of piece number @piece. A number beyond the last piece gives the first one.
  *
  * The bound is in assembler for the verifier. A compiler may compare one register and use another;
- * Linux 6.1 does not connect the two. Or it combines both offsets by an OR, of which 5.10 knows
- * nothing. The likely case comes first: the verifier then prunes the other one.
+ * Linux 6.1 does not connect the two. The likely case comes first: the verifier then prunes the
+ * other one.
  */
 static __always_inline __u64 *stack_piece_of(struct scratch_slot *slot, __u32 side, __u64 piece)
 {
@@ -33,15 +33,19 @@ static __always_inline __u64 *stack_piece_of(struct scratch_slot *slot, __u32 si
 /*
  * The hash of one piece of a stack, combined with the hash @before of the pieces before it. It
  * covers whole groups of words, since zeros follow a stack's words. In four lanes, the
- * multiplications overlap. The seeds are random, so nobody can prepare two stacks with one hash.
+ * multiplications overlap. The seeds are random, so nobody can prepare two stacks with one hash. A
+ * global function.
  */
-static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, __u32 piece,
-					__u64 before)
+__noinline __u64 hash_piece(struct scratch_slot *slot, __u32 side, __u32 piece, __u64 before)
 {
-	const __u64 *words = stack_piece_of(slot, side, piece);
-	const __u32 n = n_words(&slot->walked[side & 1]) - piece * CHUNK_WORDS;
 	__u64 a = before, b = config.hash_seed[1] ^ before, c = ~a, d = ~b;
+	const __u64 *words;
+	__u32 n;
 
+	if (!slot)
+		return 0;
+	words = stack_piece_of(slot, side, piece);
+	n = n_words(&slot->walked[side & 1]) - piece * CHUNK_WORDS;
 	for (__u32 i = 0; i < CHUNK_WORDS; i += HASH_GROUP) {
 		if (i >= n)
 			break;
@@ -59,11 +63,6 @@ static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, _
 	a ^= a >> 32 ^ b ^ b >> 29;
 	a *= config.hash_seed[0];
 	return a ^ a >> 32;
-}
-
-__noinline __u64 hash_piece(struct scratch_slot *slot, __u32 side, __u32 piece, __u64 before)
-{
-	return slot ? hash_words(slot, side, piece, before) : 0;
 }
 
 struct hashing {
@@ -86,28 +85,19 @@ __noinline __u64 hash_long(struct scratch_slot *slot)
 
 	if (!slot)
 		return 0;
-	if (config.has_loop) {
-		bpf_loop(CHUNKS_PER_STACK, hash_next, &h, 0);
-		return h.hash;
-	}
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
-		if (hash_next(i, &h))
-			break;
+	bpf_loop(CHUNKS_PER_STACK, hash_next, &h, 0);
 	return h.hash;
 }
 
-static __always_inline __u64 hash_walked_stack(struct scratch_slot *slot, enum side side,
-					       bool is_new_kernel)
+static __always_inline __u64 hash_walked_stack(struct scratch_slot *slot, enum side side)
 {
 	const __u64 n = n_words(&slot->walked[side]);
 	__u64 hash = config.hash_seed[0];
 
-	if (is_new_kernel && side == SIDE_USER && n > SHORT_WORDS)
+	if (side == SIDE_USER && n > SHORT_WORDS)
 		return STACK_HASH(hash_long(slot));
 	for (__u32 i = 0; i < SHORT_CHUNKS && i * CHUNK_WORDS < n; i++)
-		hash = is_new_kernel ? hash_piece(slot, side, i, hash)
-				     : hash_words(slot, side, i, hash);
+		hash = hash_piece(slot, side, i, hash);
 	return STACK_HASH(hash);
 }
 
@@ -223,57 +213,36 @@ static __always_inline bool has_room_for(__u32 n)
 
 /*
  * Store a stack's frames, unless they are stored. The last piece is written last. So if it exists,
- * all pieces exist, or user space has deleted them. Returns 0 or a negative errno.
+ * all pieces exist, or user space has deleted them. Returns 0 or a negative errno. A global
+ * function.
  */
-static __always_inline int store_stack_pieces(struct scratch_slot *slot, __u32 side,
-					      bool is_new_kernel)
+__noinline int store_side(struct scratch_slot *slot, __u32 side)
 {
-	const __u64 n = n_words(&slot->walked[side & 1]);
-	const __u64 last = hash_of_side(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
-	void *more = second_stacks();
 	struct storing storing = { slot, side, 0 };
-	int err = 0;
+	__u64 n, last;
+	void *more;
 
+	if (!slot)
+		return 0;
+	n = n_words(&slot->walked[side & 1]);
+	last = hash_of_side(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
+	more = second_stacks();
 	if (!hash_of_side(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)) ||
-	    (is_new_kernel && config.anywhere && bpf_map_lookup_elem(&spare, &last)))
+	    (config.anywhere && bpf_map_lookup_elem(&spare, &last)))
 		return 0;
 	if (!has_room_for(n))
 		return -E2BIG;
 	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
-	if (is_new_kernel && config.has_loop) {
-		bpf_loop(CHUNKS_PER_STACK, store_piece_callback, &storing, 0);
-		return storing.err;
-	}
-	if (is_new_kernel) {
-#pragma clang loop unroll(disable)
-		for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
-			if (store_piece_callback(i, &storing))
-				break;
-		return storing.err;
-	}
-#pragma unroll /* old kernels take a loop that jumps back behind a call for endless */
-	for (__u32 i = 0; i <= SHORT_CHUNKS; i++)
-		if (i * CHUNK_WORDS <= n && !err)
-			err = store_words(slot, side, i);
-	return err;
+	bpf_loop(CHUNKS_PER_STACK, store_piece_callback, &storing, 0);
+	return storing.err;
 }
 
-/* A global function. */
-__noinline int store_side(struct scratch_slot *slot, __u32 side)
+static __always_inline int store_stacks(struct scratch_slot *slot)
 {
-	return slot ? store_stack_pieces(slot, side, true) : 0;
-}
+	const int err = store_side(slot, SIDE_KERNEL);
 
-static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_kernel)
-{
-	int err = is_new_kernel ? store_side(slot, SIDE_KERNEL)
-				: store_stack_pieces(slot, SIDE_KERNEL, false);
-
-	if (err)
-		return err;
-	return is_new_kernel ? store_side(slot, SIDE_USER)
-			     : store_stack_pieces(slot, SIDE_USER, false);
+	return err ? err : store_side(slot, SIDE_USER);
 }
 
 /* If the notice cannot be sent, the next hit with a new row tries again. */
@@ -290,7 +259,7 @@ static __always_inline void announce_process(__u64 process)
 
 /*
  * Give the row counters on each CPU. Only the hit number HITS_TO_HOT comes here, so a row asks
- * once. Old kernels have no addition that fetches, so their rows never ask.
+ * once.
  */
 static __always_inline void give_counters(struct stack_row *row, __u32 g)
 {
@@ -337,15 +306,10 @@ static __always_inline bool count_hot(const struct scratch_slot *slot, __u32 hot
 
 /* Count the slot's hit in its row. Returns the row's number among the hot ones, or 0. */
 static __always_inline __u32 count_in(struct stack_row *row, const struct scratch_slot *slot,
-				      __u32 g, bool is_preemptible, bool is_new_kernel)
+				      __u32 g, bool is_preemptible)
 {
 	__u32 hot_row = *(volatile __u16 *)&row->hot;
 
-	if (!is_new_kernel) {
-		add_atomically(&row->count, 1);
-		add_value(&((struct summed_row *)row)->sum, slot, true);
-		return 0;
-	}
 	if (hot_row && count_hot(slot, hot_row, g, is_preemptible))
 		return hot_row;
 	add_value(&((struct summed_row *)row)->sum, slot, true);
@@ -427,47 +391,46 @@ static __always_inline int insert_row(const struct scratch_slot *slot, void *mor
 	return 0;
 }
 
-/* Count a hit that has no row in the first level: in the second level, or in a new row. */
-static __always_inline void count_in_new_row(struct scratch_slot *slot, __u32 g, bool is_new_kernel)
+/*
+ * Count a hit that has no row in the first level: in the second level, or in a new row. A global
+ * function; by number as store_piece().
+ */
+__noinline int create_row(__u32 slot_number, __u32 g)
 {
+	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
-	void *more = bpf_map_lookup_elem(&more_counts, &g);
-	const struct stack_key *key = &slot->key;
 	struct stack_row *row = NULL;
+	const struct stack_key *key;
+	void *more;
 	int err;
 
+	if (!slot)
+		return 0;
+	key = &slot->key;
+	more = bpf_map_lookup_elem(&more_counts, &g);
 	if (more)
 		row = bpf_map_lookup_elem(more, key);
 	if (row) {
-		count_in(row, slot, g, true, is_new_kernel);
-		return;
+		count_in(row, slot, g, true);
+		return 0;
 	}
 	/* Frames first, then the row: a row that exists can always be printed. */
-	err = store_stacks(slot, is_new_kernel);
+	err = store_stacks(slot);
 	if (err) {
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
-		return;
+		return 0;
 	}
 	err = insert_row(slot, more, g);
 	if (!err) {
 		note_row(slot);
-		return;
+		return 0;
 	}
 	row = bpf_map_lookup_elem(counts, key);
 	if (!row && more)
 		row = bpf_map_lookup_elem(more, key);
 	if (row)
-		count_in(row, slot, g, true, is_new_kernel);
+		count_in(row, slot, g, true);
 	else
 		note_lost(loss_of_error(err, LOST_COUNTS_FULL));
-}
-
-/* A global function; by number as store_piece(). */
-__noinline int create_row(__u32 slot_number, __u32 g)
-{
-	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-
-	if (slot)
-		count_in_new_row(slot, g, true);
 	return 0;
 }

@@ -24,17 +24,12 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Old kernels are those before Linux 5.17. They run at most one tracing program on a CPU at a time
- * (bpf_prog_active), uprobes included, so nothing nests. On newer kernels, programs of user probes
- * preempt each other and nest in any order, so they claim atomically. All others run on top of
- * them, one at a time, and need no atomic. An NMI may come between the read and the write of a
- * claim. It ends before the write, and then its slot is free again.
+ * Programs of user probes preempt each other and nest in any order, so they claim atomically. All
+ * others run on top of them, one at a time on a CPU, and need no atomic. An NMI may come between
+ * the read and the write of a claim. It ends before the write, and then its slot is free again.
  */
-static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind,
-				      bool is_new_kernel)
+static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind)
 {
-	if (!is_new_kernel)
-		return true;
 	if (is_user_hit(kind))
 		return !__sync_lock_test_and_set(&slot->busy, 1);
 	if (*(volatile __u64 *)&slot->busy)
@@ -43,7 +38,7 @@ static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind k
 	return true;
 }
 
-static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind, bool is_new_kernel)
+static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind)
 {
 	struct scratch_slot *slot;
 
@@ -53,7 +48,7 @@ static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind, bo
 		slot = bpf_map_lookup_elem(&scratch, &key);
 		if (!slot)
 			return NULL;
-		if (try_claim(slot, kind, is_new_kernel)) {
+		if (try_claim(slot, kind)) {
 			slot->number = i;
 			return slot;
 		}
@@ -67,8 +62,7 @@ static __always_inline void release_scratch(struct scratch_slot *slot)
 }
 
 /* Count the hit in its row. A hot row's counter is found without the row, others in the maps. */
-static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __u32 turn,
-				      struct scratch_slot *slot)
+static __always_inline void count_hit(enum hit_kind kind, __u32 turn, struct scratch_slot *slot)
 {
 	const struct stack_key *key = &slot->key;
 	struct recent_row *recent = recent_row(slot);
@@ -76,54 +70,49 @@ static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __
 	struct stack_row *row;
 	__u32 hot_row;
 
-	if (is_new_kernel && is_recent(recent, key, turn) &&
-	    count_hot(slot, recent->hot, g, is_user_hit(kind)))
+	if (is_recent(recent, key, turn) && count_hot(slot, recent->hot, g, is_user_hit(kind)))
 		return;
 	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
 	if (row) {
-		hot_row = count_in(row, slot, g, is_user_hit(kind), is_new_kernel);
+		hot_row = count_in(row, slot, g, is_user_hit(kind));
 		if (hot_row)
 			*recent = (struct recent_row){ *key, turn, hot_row };
-	} else if (is_new_kernel) {
-		create_row(slot->number, g);
 	} else {
-		count_in_new_row(slot, g, false);
+		create_row(slot->number, g);
 	}
 }
 
 /* A global function. */
 __noinline __u64 hash_kernel_stack(struct scratch_slot *slot)
 {
-	return slot ? hash_walked_stack(slot, SIDE_KERNEL, true) : 0;
+	return slot ? hash_walked_stack(slot, SIDE_KERNEL) : 0;
 }
 
 /*
  * Walk the kernel's stack, by tables or by the helper. Returns its hash. If the helper disagrees
  * with the tables, the run uses the helper alone from then on.
  */
-static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_new_kernel,
-					 struct scratch_slot *slot)
+static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, struct scratch_slot *slot)
 {
 	__u64 hash, own = 0;
 	__u32 mark;
 
-	if (is_new_kernel && kind != HIT_KERNEL_RETURN && kind != HIT_RAW_TRACEPOINT &&
-	    config.kernel_tables && walk_kernel_by_tables(ctx, kind, slot)) {
+	if (kind != HIT_KERNEL_RETURN && kind != HIT_RAW_TRACEPOINT && config.kernel_tables &&
+	    walk_kernel_by_tables(ctx, kind, slot)) {
 		own = hash_kernel_stack(slot);
 		if (!is_kernel_walk_checked(slot))
 			return own;
 	}
 	mark = walk_kernel_by_helper(ctx, kind, slot);
-	hash = is_new_kernel ? hash_kernel_stack(slot)
-			     : hash_walked_stack(slot, SIDE_KERNEL, false);
+	hash = hash_kernel_stack(slot);
 	if (own && own != hash && !mark)
 		refuse_kernel_walks(slot);
 	return hash;
 }
 
 /* Walk both stacks, and fill in the slot's key. */
-static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
-					__u32 tgid, struct scratch_slot *slot)
+static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, __u32 tgid,
+					struct scratch_slot *slot)
 {
 	struct stack_key *key = &slot->key;
 
@@ -131,14 +120,14 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 	if (config.per_process)
 		key->tgid = tgid;
 	if (config.max_kernel_frames && has_kernel_stack(ctx, kind)) {
-		key->kernel_stack = walk_kernel(ctx, kind, is_new_kernel, slot);
+		key->kernel_stack = walk_kernel(ctx, kind, slot);
 		if (is_kernel_pc_exact(ctx, kind) || kind == HIT_KERNEL_RETURN)
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
-		key->flags |= walk_user(ctx, kind, is_new_kernel, tgid, slot);
+		key->flags |= walk_user(ctx, kind, tgid, slot);
 		if (n_words(&slot->walked[SIDE_USER])) {
-			key->user_stack = hash_walked_stack(slot, SIDE_USER, is_new_kernel);
+			key->user_stack = hash_walked_stack(slot, SIDE_USER);
 			key->tgid = tgid;
 		}
 	}
@@ -148,27 +137,27 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 		key->flags |= (bpf_get_smp_processor_id() + 1) << KEY_LIFE_SHIFT;
 }
 
-static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,
-				       __u32 turn, __u32 tgid, struct scratch_slot *slot)
+static __always_inline void stream_hit(void *ctx, enum hit_kind kind, __u32 turn, __u32 tgid,
+				       struct scratch_slot *slot)
 {
 	struct stream_event *event;
 	bool was_deferred;
 
 	/* In memory, or the verifier would follow both answers to the end. */
 	if (config.has_sum)
-		slot->lacks_value = has_no_value(ctx, slot, is_new_kernel);
-	event = reserve_event(slot, is_new_kernel);
+		slot->lacks_value = has_no_value(ctx, slot);
+	event = reserve_event(slot);
 	if (!event) {
 		note_lost(LOST_RING_FULL);
 		return;
 	}
-	walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
-	was_deferred = is_deferred(slot, turn, is_new_kernel);
+	walk_stacks(ctx, kind, tgid, slot);
+	was_deferred = is_deferred(slot, turn);
 	if (was_deferred) {
 		slot->walked[SIDE_USER].n = 0;
 		slot->key.user_stack = 0;
 	}
-	event->state = store_event_stacks(slot, turn, is_new_kernel) ? EVENT_LOST : 0;
+	event->state = store_event_stacks(slot, turn) ? EVENT_LOST : 0;
 	if (was_deferred) {
 		event->state |= EVENT_DEFERRED;
 		slot->key.user_stack = slot->deferred;
@@ -186,7 +175,7 @@ static __always_inline bool is_pause(__u32 turn)
 	return turn == TURN_PAUSE;
 }
 
-static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)
+static __always_inline int on_hit(void *ctx, enum hit_kind kind)
 {
 	__u32 turn = *(volatile __u32 *)&trace_state.turn;
 	struct scratch_slot *slot;
@@ -197,36 +186,36 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames ||
 	    config.own_tgid || config.mode == MODE_EVENTS)
 		tgid = current_tgid();
-	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind) || !is_below_limit(is_new_kernel))
+	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind) || !is_below_limit())
 		return 0;
 	if (config.calls_per_cpu)
-		count_call(ctx, is_user_hit(kind), is_new_kernel);
+		count_call(ctx, is_user_hit(kind));
 	if (config.mode == MODE_CALLS)
 		return 0;
 	if (config.mode == MODE_EVENTS && is_pause(turn)) {
 		note_lost(LOST_IN_PAUSE);
 		return 0;
 	}
-	slot = claim_scratch(kind, is_new_kernel);
+	slot = claim_scratch(kind);
 	if (!slot) {
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	begin_cost(slot, kind, is_new_kernel);
-	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
+	begin_cost(slot, kind);
+	if (is_at_rest(ctx, slot, kind)) {
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
-		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
-	} else if (has_no_value(ctx, slot, is_new_kernel)) {
+		stream_hit(ctx, kind, turn, tgid, slot);
+	} else if (has_no_value(ctx, slot)) {
 		note_lost(LOST_NO_VALUE);
 	} else {
-		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
-		if (!is_deferred(slot, turn, is_new_kernel))
-			count_hit(kind, is_new_kernel, turn, slot);
+		walk_stacks(ctx, kind, tgid, slot);
+		if (!is_deferred(slot, turn))
+			count_hit(kind, turn, slot);
 	}
-	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
+	if (!is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
-	end_cost(slot, is_new_kernel);
+	end_cost(slot);
 	release_scratch(slot);
 	return 0;
 }
@@ -261,7 +250,7 @@ static __always_inline void go_to_full(void *ctx, void *slot)
 static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 {
 	keep_own_stack(ctx, &no_programs);
-	return on_hit(ctx, kind, true);
+	return on_hit(ctx, kind);
 }
 
 SEC("?tracepoint/count")
@@ -269,7 +258,7 @@ int on_tracepoint(void *ctx)
 {
 	keep_own_stack(ctx, &full_tracepoint);
 	go_to_full(ctx, &full_tracepoint);
-	(void)on_hit(ctx, HIT_TRACEPOINT, true);
+	(void)on_hit(ctx, HIT_TRACEPOINT);
 	return OTHERS_GO_ON;
 }
 
@@ -277,14 +266,14 @@ SEC("?kprobe/count")
 int on_kprobe(struct pt_regs *ctx)
 {
 	go_to_full(ctx, &full_kprobe);
-	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
+	return on_hit(ctx, HIT_KERNEL_FUNCTION);
 }
 
 SEC("?kprobe/count")
 int on_kprobe_multi(struct pt_regs *ctx)
 {
 	go_to_full(ctx, &full_kmulti);
-	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
+	return on_hit(ctx, HIT_KERNEL_FUNCTION);
 }
 
 /* After a 0, perf writes no record. User space compares the runs with the event's own count. */
@@ -293,7 +282,7 @@ int on_sample(void *ctx)
 {
 	go_to_full(ctx, &full_sample);
 	note_lost(SAMPLES);
-	(void)on_hit(ctx, HIT_SAMPLE, true);
+	(void)on_hit(ctx, HIT_SAMPLE);
 	return 0;
 }
 
@@ -321,42 +310,8 @@ int on_usdt_multi(struct pt_regs *ctx)
 	return on_user_hit(ctx, HIT_USER_PLACE);
 }
 
-/* The same programs for old kernels. */
-SEC("?tracepoint/count")
-int old_tracepoint(void *ctx)
-{
-	(void)on_hit(ctx, HIT_TRACEPOINT, false);
-	return OTHERS_GO_ON;
-}
-
-SEC("?kprobe/count")
-int old_kprobe(struct pt_regs *ctx)
-{
-	return on_hit(ctx, HIT_KERNEL_FUNCTION, false);
-}
-
-SEC("?perf_event/count")
-int old_sample(void *ctx)
-{
-	note_lost(SAMPLES);
-	(void)on_hit(ctx, HIT_SAMPLE, false);
-	return 0;
-}
-
 #include "bpf/pair.bpf.h"   /* its programs walk as those above */
 #include "bpf/return.bpf.h" /* its programs call on_hit() */
-
-SEC("?kprobe/count")
-int old_uprobe(struct pt_regs *ctx)
-{
-	return on_hit(ctx, HIT_USER_FUNCTION, false);
-}
-
-SEC("?kprobe/count")
-int old_usdt(struct pt_regs *ctx)
-{
-	return on_hit(ctx, HIT_USER_PLACE, false);
-}
 
 /* Withdraw the space of process @tgid, and any list of mappings that user space is reading. */
 static __always_inline void forget_space(__u32 tgid)
@@ -503,7 +458,7 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
 		return 0;
-	slot = claim_scratch(HIT_USER_PLACE, true); /* as where preemption is possible */
+	slot = claim_scratch(HIT_USER_PLACE); /* as where preemption is possible */
 	if (slot && end) {
 		slot->space = *space;
 		slot->space_of = 0;
@@ -577,7 +532,7 @@ int on_fault(struct bpf_raw_tracepoint_args *ctx)
 	    !is_wanted_task(current_tgid()))
 		return 0;
 	list = claim_faulted_list(bpf_get_current_pid_tgid() >> 32);
-	slot = list ? claim_scratch(HIT_USER_PLACE, true) : NULL;
+	slot = list ? claim_scratch(HIT_USER_PLACE) : NULL;
 	if (!slot)
 		return 0;
 	life = life_of_list(list);

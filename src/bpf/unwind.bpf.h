@@ -254,22 +254,6 @@ static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 	return slot->space_of;
 }
 
-/*
- * A loop without bpf_loop() has few instructions, because the verifier follows each of its turns.
- * The functions that it calls are global.
- */
-static __always_inline void unwind_frames(struct scratch_slot *slot)
-{
-	if (config.has_loop) {
-		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
-		return;
-	}
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < STACK_WORDS; i++)
-		if (unwind_on(slot))
-			break;
-}
-
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
 	const bool has_space = find_space(slot, tgid);
@@ -288,7 +272,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 		slot->deferred = 1;
 	} else {
-		unwind_frames(slot);
+		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
 	}
 	is_walked = could_be_walked(walked->mark);
 	if (is_notice_due(slot, is_walked))
@@ -344,8 +328,8 @@ static __always_inline bool has_user_stack(const struct pt_regs *regs)
 }
 
 /* Walk the user stack; without one there are no words. Returns KEY_* flags. */
-static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
-				       __u32 tgid, struct scratch_slot *slot)
+static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, __u32 tgid,
+				       struct scratch_slot *slot)
 {
 	const struct pt_regs *regs = ctx;
 	bool is_exact;
@@ -354,10 +338,6 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	slot->file.is_asked = 0;
 	slot->deferred = 0;
 	if (!is_user_hit(kind)) {
-		if (!config.has_task_regs) {
-			walk_user_by_helper(ctx, slot, STACK_MARK_NONE);
-			return 0;
-		}
 		regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 		if (!has_user_stack(regs))
 			return 0;
@@ -366,17 +346,14 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	if (RETURN_IS_IN_REGISTER)
 		slot->regs.of[UNWIND_REG_THIRD] = regs_return_address(regs);
 	if (!regs_are_of_64_bit(regs)) {
-		walk_user_by_helper(ctx, slot, STACK_MARK_32_BIT);
-	} else if (config.unwind && is_new_kernel) {
+		walk_user_by_helper(ctx, slot);
+	} else if (config.unwind) {
 		regs_copy(&slot->regs, regs, is_exact);
 		slot->is_at_entry = kind == HIT_USER_FUNCTION;
 		unwind_user(slot, tgid);
-	} else if (is_new_kernel) {
+	} else {
 		walk_user_chain(slot, regs_pc(regs), regs_sp(regs), regs_fp(regs),
 				kind == HIT_USER_FUNCTION);
-	} else {
-		walk_user_frames(slot, regs_pc(regs), regs_sp(regs), regs_fp(regs),
-				 kind == HIT_USER_FUNCTION, false);
 	}
 	return is_exact ? KEY_USER_PC_EXACT : 0;
 }

@@ -24,7 +24,7 @@ static __attribute__((noinline)) int value_of_hit(void *ctx, __s64 *value, __u32
 }
 
 /* Put its value into the slot. True: the hit has none. */
-static __always_inline bool has_no_value(void *ctx, struct scratch_slot *slot, bool is_new_kernel)
+static __always_inline bool has_no_value(void *ctx, struct scratch_slot *slot)
 {
-	return config.has_sum && value_of_hit(ctx, &slot->value, hit_target(ctx, is_new_kernel));
+	return config.has_sum && value_of_hit(ctx, &slot->value, hit_target(ctx));
 }

@@ -86,7 +86,7 @@ static void emit_cast(struct value_maker *m, struct value_type type)
 
 static void emit_number(struct value_maker *m, int64_t number)
 {
-	if (number == (int32_t)number && number != TARGET_NUMBER) {
+	if (number == (int32_t)number) {
 		EMIT(m, MOVE_IMM(BPF_REG_0, (int32_t)number));
 		return;
 	}

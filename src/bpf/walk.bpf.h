@@ -3,9 +3,8 @@
  * bpf/walk.bpf.h - walk the stacks of a hit: the kernel's by the kernel's helper, the user's by
  * frame pointers.
  *
- * Functions come in pairs: an inlined body for kernels before Linux 5.17, and a global function
- * around it, which the verifier checks once for all callers. Together with bpf_loop(), this makes
- * loading quick.
+ * The verifier checks a global function once for all callers, and the body of a bpf_loop() once for
+ * all turns. This makes loading quick.
  */
 #pragma once
 
@@ -55,8 +54,7 @@ static __always_inline __u64 *words_of_side(struct scratch_slot *slot, __u32 sid
 }
 
 /*
- * The number of a stack's words. In assembler, as in stack_piece_of(): clang 19 compares one
- * register and uses a 32-bit copy of it, from which Linux 5.10 learns nothing. The likely case
+ * The number of a stack's words. The bound is in assembler, as in stack_piece_of(). The likely case
  * comes first.
  */
 static __always_inline __u64 n_words(const struct walked *w)
@@ -116,11 +114,11 @@ static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind
 	__u32 n;
 
 	/*
-	 * At tracepoints of system calls, some kernels (5.10 and 6.1 among them) start with the
-	 * user's registers and give nothing. A walk from here has the tracing's own frames on top;
+	 * At tracepoints of system calls, some kernels (6.1 among them) start with the user's
+	 * registers and give nothing. A walk from here has the tracing's own frames on top;
 	 * user space trims them by name.
 	 */
-	if (got <= 0 && kind == HIT_TRACEPOINT && config.has_task_regs)
+	if (got <= 0 && kind == HIT_TRACEPOINT)
 		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[start], bytes, 0);
 	n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 	if (got <= 0)
@@ -196,10 +194,10 @@ static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 fp, __u64
 }
 
 /*
- * Go up to @n_steps frames along the chain, within one window. @most is the room for frames.
- * Returns 1 at the chain's end. The slot keeps the state between calls: see struct walked.
+ * Go up to @n_steps frames along the chain, within one window. Returns 1 at the chain's end. The
+ * slot keeps the state between calls: see struct walked.
  */
-static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_steps, __u32 most)
+static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_steps)
 {
 	__u64 *words = words_of_side(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
@@ -226,7 +224,7 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 			return 1;
 		barrier_var(
 			n); /* or the compiler steps a pointer, of which the verifier knows less */
-		if (n >= config.max_user_frames || n >= most) {
+		if (n >= config.max_user_frames || n >= STACK_MAX_FRAMES) {
 			walked->mark = STACK_MARK_DEPTH;
 			return 1;
 		}
@@ -240,39 +238,10 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 	return 0;
 }
 
-/* A global function. */
-__noinline int follow_more_frames(struct scratch_slot *slot)
-{
-	return slot ? (int)follow_frames(slot, MORE_STEPS, STACK_MAX_FRAMES) : 1;
-}
-
 static long follow_frames_callback(__u64 step, struct scratch_slot **slot)
 {
 	(void)step;
-	return follow_frames(*slot, MORE_STEPS, STACK_MAX_FRAMES);
-}
-
-static __always_inline void follow_frames_to_end(struct scratch_slot *slot)
-{
-	if (config.has_loop) {
-		bpf_loop(STACK_WORDS, follow_frames_callback, &slot, 0);
-		return;
-	}
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < STACK_WORDS; i++)
-		if (follow_more_frames(slot))
-			break;
-}
-
-static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_kernel)
-{
-	if (!is_new_kernel) {
-		for (__u32 i = 0; i < SHORT_WORDS; i++)
-			if (follow_frames(slot, 1, SHORT_MAX_FRAMES))
-				break;
-	} else if (!follow_frames(slot, FIRST_STEPS, STACK_MAX_FRAMES)) {
-		follow_frames_to_end(slot);
-	}
+	return follow_frames(*slot, MORE_STEPS);
 }
 
 /* The first word of a stack. After a jump through a bad pointer, execution may stand anywhere. */
@@ -281,14 +250,20 @@ static __always_inline __u64 first_word_of(__u64 pc)
 	return pc < LEAST_CODE ? pc | STACK_WORD_PLAIN : pc;
 }
 
-/* If a register has the return address at a function's entry, the caller has put it into the slot.
+/*
+ * If a register has the return address at a function's entry, the caller has put it into the slot.
+ * A global function.
  */
-static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 pc, __u64 sp,
-					     __u64 fp, bool at_entry, bool is_new_kernel)
+__noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __u64 fp,
+			       __u32 at_entry)
 {
-	struct walked *walked = &slot->walked[SIDE_USER];
-	__u64 *words = words_of_side(slot, SIDE_USER);
+	struct walked *walked;
+	__u64 *words;
 
+	if (!slot)
+		return 0;
+	walked = &slot->walked[SIDE_USER];
+	words = words_of_side(slot, SIDE_USER);
 	*walked = (struct walked){ .n = 1 };
 	words[0] = first_word_of(pc);
 	slot->chain.sp = sp;
@@ -308,39 +283,30 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 pc
 			slot->chain.fp = 0;
 		}
 	}
-	walk_chain(slot, is_new_kernel);
+	if (!follow_frames(slot, FIRST_STEPS))
+		bpf_loop(STACK_WORDS, follow_frames_callback, &slot, 0);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(words, n_words(walked), HASH_GROUP);
-}
-
-/* A global function, so the verifier checks it once. */
-__noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __u64 fp,
-			       __u32 at_entry)
-{
-	if (slot)
-		walk_user_frames(slot, pc, sp, fp, at_entry, true);
 	return 0;
 }
 
 /*
- * Walk by the kernel's helper: for 32-bit programs, and for kernels that do not give us the
- * registers. The helper clears words that it does not fill, so we pass no more than it can fill.
- * @mark is STACK_MARK_32_BIT or STACK_MARK_NONE.
+ * Walk the stack of a 32-bit program by the kernel's helper. The helper clears words that it does
+ * not fill, so we pass no more than it can fill.
  */
-static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot, __u32 mark)
+static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot)
 {
 	__u64 *words = words_of_side(slot, SIDE_USER);
 	const __u32 most = config.max_user_frames;
 	const __u32 asked = most < SHORT_MAX_FRAMES ? most + 1 : SHORT_MAX_FRAMES;
 	long got = bpf_get_stack(ctx, words, asked * sizeof(__u64), BPF_F_USER_STACK);
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
+	__u32 mark = n ? STACK_MARK_32_BIT : STACK_MARK_NONE;
 
 	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
 		n--; /* argc, which lies behind _start */
 	if (n)
 		words[0] = first_word_of(words[0]);
-	if (!n)
-		mark = STACK_MARK_NONE;
 	if (n > most || n >= SHORT_MAX_FRAMES)
 		mark |= STACK_MARK_DEPTH;
 	finish_walk(slot, SIDE_USER, 0, n > most ? most : n, mark);

@@ -185,8 +185,8 @@ static void add_verdict(struct program *p, uint32_t call, uint32_t verdict)
 }
 
 /*
- * Before Linux 5.16 a filter without SPEC_ALLOW disables speculation, which slows the whole process
- * down.
+ * Without SPEC_ALLOW a filter may disable speculation, by the boot option
+ * spec_store_bypass_disable. That slows the whole process down.
  */
 static bool install_filter(const struct program *p, unsigned more_flags)
 {

@@ -23,8 +23,8 @@
 enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 
 /*
- * Layers that may be missing. Builds with sanitizers have no seccomp for helpers. Landlock begins
- * with Linux 5.13. Some containers refuse both. Capabilities and limits hold everywhere.
+ * Layers that may be missing. Builds with sanitizers have no seccomp for helpers. Some kernels have
+ * no Landlock. Some containers refuse both. Capabilities and limits hold everywhere.
  */
 enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
 

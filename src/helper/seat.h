@@ -61,7 +61,7 @@ struct role {
 
 struct seat_start {
 	pid_t warden;
-	int life; /* a pidfd of the warden; -1: before Linux 5.3 */
+	int life; /* a pidfd of the warden; -1: refused */
 	unsigned lane;
 	unsigned child;
 	int channel, area;    /* numbers in the warden's table */

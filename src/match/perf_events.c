@@ -36,7 +36,7 @@ static const struct named_event {
 	{ "migrations", SOFTWARE(CPU_MIGRATIONS) },
 	{ "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS) },
 	{ "emulation-faults", SOFTWARE(EMULATION_FAULTS) },
-	{ "cgroup-switches", PERF_TYPE_SOFTWARE, 11 }, /* Linux 5.13 */
+	{ "cgroup-switches", SOFTWARE(CGROUP_SWITCHES) },
 	{ "cycles", HARDWARE(CPU_CYCLES) },
 	{ "cpu-cycles", HARDWARE(CPU_CYCLES) },
 	{ "instructions", HARDWARE(INSTRUCTIONS) },

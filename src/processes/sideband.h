@@ -42,7 +42,7 @@ struct process_event {
 	struct mapping map;
 	uint64_t inode_generation; /* the file system's; a new file with this inode has another */
 	const uint8_t *build_id;
-	size_t n_build_id; /* at most 20; 0: none, or not at hand for the kernel, or before 5.12 */
+	size_t n_build_id; /* at most 20; 0: none, or not at hand for the kernel */
 
 	/* LOST: number of records of one CPU (0: unknown), lost after @since and until @time. */
 	uint64_t n_lost;

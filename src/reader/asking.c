@@ -18,7 +18,7 @@ static void warn_absence(struct asking *a, int err, const struct error *e)
 	log_warn("%s: %s", a->lost, e->text);
 }
 
-/* For --debug: old kernels and some containers lack layers. */
+/* For --debug: some kernels and containers lack layers. */
 static void log_missing_layers(struct asking *a, unsigned role, uint32_t layers)
 {
 	const struct role *of = &reader_roles[role];

@@ -19,8 +19,7 @@ _Static_assert(PIECE_ENTRIES *ORC_ENTRY_BYTES <= KERNEL_PIECE_BYTES, "a piece");
 static const char *const tracers[MOST_REPLACED] = {
 	"return_to_handler",       /* the function graph tracer, and returns of fprobe */
 	"arch_rethook_trampoline", /* kretprobes and returns of kprobe.multi */
-	"__kretprobe_trampoline",  /* kretprobes without rethook, since Linux 5.16 */
-	"kretprobe_trampoline",
+	"__kretprobe_trampoline",  /* kretprobes without rethook */
 };
 
 /* Where unwind tables lie in the kernel's memory. */

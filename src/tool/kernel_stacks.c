@@ -25,7 +25,7 @@ void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 	const char *lockdown = host_lockdown();
 
 	if (!KERNEL_HAS_TABLES || opt->kernel_by_helper || !config->max_kernel_frames ||
-	    !config->kernel_limit || config->mode == MODE_CALLS || !config->has_loop ||
+	    !config->kernel_limit || config->mode == MODE_CALLS ||
 	    (lockdown && strcmp(lockdown, "confidentiality") == 0))
 		return;
 	config->kernel_tables = config->max_kernel_frames < config->kernel_limit

@@ -20,7 +20,7 @@
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define LIVE_INTERVAL_NS 1000000000ULL
 #define MOST_ROWS 96
-#define AVOIDED_N (BACKEND_N + 4)
+#define AVOIDED_N (BACKEND_N + 3)
 #define MOST_PATTERNS 4096
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
@@ -29,8 +29,7 @@
  */
 static const char *avoided_name(int bit)
 {
-	static const char *const others[] = { "rules.recent", "bpf_loop", "trust.kernel",
-					      "kernel.loads" };
+	static const char *const others[] = { "rules.recent", "trust.kernel", "kernel.loads" };
 
 	if (bit < BACKEND_N)
 		return backend_name(bit);

@@ -25,18 +25,16 @@ enum tool tool_called(const char *path);
 /* How BPF programs walk user stacks. */
 enum unwind_mode {
 	UNWIND_FP,    /* by frame pointers alone */
-	UNWIND_AUTO,  /* as UNWIND_DWARF if kernel and architecture can, else as UNWIND_FP */
+	UNWIND_AUTO,  /* as UNWIND_DWARF if the architecture can, else as UNWIND_FP */
 	UNWIND_DWARF, /* by unwind tables, and by frame pointers in code without */
 };
 
 /* In options.avoid: search the tables for every frame's rule, without the recent rules. */
 #define AVOID_RECENT_RULES (1U << BACKEND_N)
 /* Likewise: compare every kernel stack with the helper's. */
-#define AVOID_TRUST (4U << BACKEND_N)
-/* Likewise: do without bpf_loop(), as on kernels before Linux 5.17. */
-#define AVOID_LOOP (2U << BACKEND_N)
+#define AVOID_TRUST (2U << BACKEND_N)
 /* Likewise: do without bpf_rdonly_cast(), as on kernels before Linux 6.2. */
-#define AVOID_LOADS (8U << BACKEND_N)
+#define AVOID_LOADS (4U << BACKEND_N)
 
 #define MOST_OUTPUTS 16
 

@@ -32,12 +32,10 @@
  */
 #define MANY_KERNEL_EVENTS 1000
 
-/* Cookies came with links on perf events, in Linux 5.15. A single number needs none. */
+/* A single number needs no cookie. */
 static enum target_by choose_target_by(const struct run *r)
 {
-	if (r->n_numbers <= 1)
-		return TARGET_ONLY;
-	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
+	return r->n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
 }
 
 /* For --debug, if the tool numbers no targets, and each hit tells which one it is at. */
@@ -85,8 +83,6 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 void probing_features(struct run *r)
 {
 	setup_features(&r->features, r->host, patterns_need_features(r->opt));
-	if (r->opt->avoid & AVOID_LOOP)
-		r->features.loop = false;
 }
 
 /* No backend is left, or the name in question, which was not looked up, is no function's. */
@@ -119,9 +115,9 @@ int probing_plan(struct run *r, struct error *e)
 
 /*
  * If the verifier refuses a program, load without the feature that it belongs to, as far as
- * possible. The tests have no kernel that walks by tables without bpf_loop() (Linux 5.15 and 5.16).
+ * possible.
  */
-static int load_with_fallbacks(struct run *r, struct object_options *o, struct error *e)
+static int load_with_fallback(struct run *r, struct object_options *o, struct error *e)
 {
 	int err = object_load(o, &r->features, &r->object, e);
 
@@ -130,12 +126,6 @@ static int load_with_fallbacks(struct run *r, struct object_options *o, struct e
 		o->config.asks_kernel = 0;
 		o->config.vma = (struct vma_offsets){};
 		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
-		err = object_load(o, &r->features, &r->object, e);
-	}
-	if (err && o->config.unwind && !r->features.loop) {
-		log_warn("falling back to frame pointers for user stacks: %s", e->text);
-		o->config.unwind = 0;
-		o->programs &= ~(1U << PROGRAM_RESERVED | 1U << PROGRAM_BIRTH);
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	return err;
@@ -200,7 +190,6 @@ int probing_load(struct run *r, struct error *e)
 	struct setup setup = {
 		.options = r->opt,
 		.plan = &r->plan,
-		.features = &r->features,
 		.n_cpus = r->n_cpus,
 		.command_tgid = (uint32_t)r->command.pid,
 	};
@@ -229,7 +218,7 @@ int probing_load(struct run *r, struct error *e)
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
-	err = load_with_fallbacks(r, &options, e);
+	err = load_with_fallback(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
 	if (r->opt->tids.n)

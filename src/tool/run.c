@@ -435,6 +435,9 @@ static int prepare_run(struct run *r, struct error *e)
 	warm_up(r->opt);
 	first_tables_ahead(r);
 	helpers_prepare(&r->helpers);
+	err = features_require(e);
+	if (err)
+		return err;
 	probing_features(r);
 	helpers_prepare(&r->helpers);
 	err = matching_finish(&matching, r->host, &r->targets, e);

@@ -65,8 +65,7 @@ static int set_seeds(struct trace_config *config, struct error *e)
 }
 
 /* With depth 0, programs take no such stack. */
-static void set_depths(struct trace_config *config, const struct options *opt,
-		       const struct features *features)
+static void set_depths(struct trace_config *config, const struct options *opt)
 {
 	uint32_t depth = opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES;
 	uint32_t kernel_depth = depth + MOST_MACHINERY + 1; /* one more shows a cut */
@@ -79,8 +78,6 @@ static void set_depths(struct trace_config *config, const struct options *opt,
 	}
 	if (!opt->kernel_only)
 		config->max_user_frames = depth;
-	config->has_task_regs = features->task_regs;
-	config->has_loop = features->loop;
 }
 
 static void set_filters(struct trace_config *config, const struct options *opt)
@@ -168,25 +165,19 @@ static void find_members(struct object_options *o, struct wanted_members wanted,
 }
 
 /*
- * Walk by unwind tables, if the kernel can. A child gets its parent's mappings in BPF
- * (PROGRAM_BIRTH) if programs know its PID and may read the kernel's memory.
+ * Walk by unwind tables. A child gets its parent's mappings in BPF (PROGRAM_BIRTH) if programs know
+ * its PID and may read the kernel's memory.
  */
 static void set_unwinding(struct object_options *o, const struct setup *setup)
 {
-	const struct features *features = setup->features;
 	const char *lockdown = host_lockdown();
 	const bool may_read = !lockdown || strcmp(lockdown, "confidentiality") != 0;
 
 	if (setup->options->unwind == UNWIND_FP)
 		return;
-	if (!features->task_regs) {
-		log_warn("falling back to frame pointers for user stacks: unwind tables need "
-			 "Linux 5.15 with BTF");
-		return;
-	}
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* both: Linux 5.17 */
+	o->config.asks_kernel = o->config.vma.is_known;
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && o->config.vma.is_known && !o->config.has_pidns)
@@ -221,8 +212,6 @@ void setup_following(const struct setup *setup, struct object_options *o)
 			 "mappings, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	if (!setup->features->task_regs || !setup->features->loop) /* verifier not tested */
-		vma.end_code = 0;
 	o->config.vma = vma;
 	set_unwinding(o, setup);
 }
@@ -238,7 +227,7 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 		.n_cpus = setup->n_cpus,
 		.max_tgids = opt->pids.n > 1 ? (uint32_t)opt->pids.n : 0,
 	};
-	set_depths(config, opt, setup->features);
+	set_depths(config, opt);
 	set_filters(config, opt);
 
 	int err = set_seeds(config, e);

@@ -12,7 +12,6 @@
 struct setup {
 	const struct options *options;
 	const struct plan *plan;
-	const struct features *features;
 	uint32_t n_cpus;       /* possible CPUs */
 	uint32_t command_tgid; /* 0 without a command */
 };

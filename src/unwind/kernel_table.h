@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "bpf/kernel_tables.h"
 
-#define MOST_REPLACED 4
+#define MOST_REPLACED 3
 
 struct kernel_table {
 	uint64_t start, end;          /* of the code that it covers */

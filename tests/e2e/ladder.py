@@ -3,9 +3,7 @@
 
 from collections import Counter
 
-import pytest
 from tool import GETPPID, read_folded, trace
-
 
 LEVELS = 16  # of tests/workload/ladder.c that tell its stacks apart
 MASK = (1 << 64) - 1
@@ -13,11 +11,6 @@ MOST = 1024
 CUT = "[cut: depth]"
 OWN = ["main", "work_run", "run"]
 N_OWN = len(OWN) + 1  # and hit()
-
-
-def here(*values):
-    """No kernel makes a difference to these."""
-    return [pytest.param(value, marks=pytest.mark.needs("machine")) for value in values]
 
 
 def bit_of(number, level):

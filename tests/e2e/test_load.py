@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Programs that the kernel refuses: large ones are loaded in threads, the others by libbpf."""
+"""Programs that the kernel refuses: large ones are loaded in threads, the others by libbpf. And kernels that lack
+what all programs need."""
 
 import os
+import re
 import subprocess
 
 import pytest
-from tool import GETPPID, stackcount
+from tool import GETPPID, check_refused, stackcount
 
-# Says EACCES in the kernel's place to the first MOST loads of the program NAME.
+# Says EACCES in the kernel's place to the first MOST loads of the program NAME. As on an older kernel, helper number
+# UNKNOWN is none, and with NO_LINKS perf events have no links.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +23,17 @@ SOURCE = r"""
 
 static int n;
 
+static void forget_helper(union bpf_attr *attr, int helper)
+{
+	struct bpf_insn *insns = malloc(attr->insn_cnt * sizeof(*insns)); /* of the tool's life */
+
+	memcpy(insns, (void *)attr->insns, attr->insn_cnt * sizeof(*insns));
+	for (unsigned i = 0; i < attr->insn_cnt; i++)
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == helper)
+			insns[i].imm = 1 << 20;
+	attr->insns = (unsigned long)insns;
+}
+
 long syscall(long number, ...)
 {
 	long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -30,9 +44,15 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(all, long);
 	va_end(all);
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD &&
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("NAME") &&
 	    strcmp(((union bpf_attr *)a[1])->prog_name, getenv("NAME")) == 0 && n++ < atoi(getenv("MOST"))) {
 		errno = EACCES;
+		return -1;
+	}
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("UNKNOWN"))
+		forget_helper((union bpf_attr *)a[1], atoi(getenv("UNKNOWN")));
+	if (number == SYS_bpf && a[0] == BPF_LINK_CREATE && getenv("NO_LINKS")) {
+		errno = EINVAL;
 		return -1;
 	}
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -47,19 +67,37 @@ def refuse(tmp_path_factory):
     make = ["gcc", "-shared", "-fPIC", "-o", folder / "refuse.so", folder / "refuse.c", "-ldl"]
     subprocess.run(make, check=True, timeout=60)
 
-    def environment(name, most):
-        return {**os.environ, "LD_PRELOAD": str(folder / "refuse.so"), "NAME": name, "MOST": str(most)}
+    def environment(**how):
+        return {**os.environ, "LD_PRELOAD": str(folder / "refuse.so"), **how}
 
     return environment
 
 
 @pytest.mark.parametrize("name", ["on_tracepoint", "on_reserved"])
 def test_a_program_that_is_refused_is_named(refuse, name):
-    result = stackcount("-D", 0.1, GETPPID, env=refuse(name, 1000))
+    result = stackcount("-D", 0.1, GETPPID, env=refuse(NAME=name, MOST="1000"))
     assert result.status == 1, result
     assert f"Permission denied: prog '{name}': BPF program load failed: Permission denied" in result.err, result
 
 
 def test_what_is_refused_once_is_loaded_again(refuse):
-    result = stackcount("--debug", "-D", 0.1, GETPPID, env=refuse("on_tracepoint", 1))
+    result = stackcount("--debug", "-D", 0.1, GETPPID, env=refuse(NAME="on_tracepoint", MOST="1"))
     assert "program on_tracepoint: verified" in result.ok().err, result
+
+
+LACKS = [
+    pytest.param({"UNKNOWN": "181"}, "bpf_loop() (Linux 5.17 or later is needed)", id="bpf_loop"),
+    pytest.param({"UNKNOWN": "158"}, "BTF (CONFIG_DEBUG_INFO_BTF)", id="BTF"),
+    pytest.param({"NO_LINKS": "1"}, "BPF links on perf events (Linux 5.15 or later is needed)", id="links"),
+]
+
+
+@pytest.mark.parametrize("how, what", LACKS)
+def test_a_kernel_that_lacks_what_all_programs_need_is_told_so_once(refuse, how, what):
+    check_refused(stackcount(GETPPID, env=refuse(**how)), 1, re.escape(f"this kernel has no {what}") + "$")
+
+
+def test_a_refused_trial_is_no_lack(refuse):
+    """Programs without a name are those that try what the kernel can."""
+    result = stackcount("-D", 0.1, GETPPID, env=refuse(NAME="", MOST="1000"))
+    assert "this kernel has no" not in result.err, result

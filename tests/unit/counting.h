@@ -2,7 +2,6 @@
 /* tests/unit/counting.h - stands in for bpf/object.h: programs of a few instructions that count. */
 #pragma once
 
-#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/instructions.h"
@@ -33,8 +32,8 @@ int object_program_fd(const struct object *object, enum object_program program)
 	return object->programs[program];
 }
 
-/* A program that counts hits of process @tgid, or of any with 0, in counter @n or by cookie. */
-static int load_counter(const struct object *o, enum object_program program, uint32_t n)
+/* A program that counts hits of o->tgid, or of any with 0, in its own counter or by cookie. */
+static int load_counter(const struct object *o, enum object_program program)
 {
 	const bool by_cookie = o->target_by == TARGET_BY_COOKIE;
 	const struct bpf_insn insns[] = {
@@ -45,7 +44,7 @@ static int load_counter(const struct object *o, enum object_program program, uin
 		     (int)o->tgid),
 		MOVE_REG(BPF_REG_1, BPF_REG_6),
 		by_cookie ? (struct bpf_insn)CALL(BPF_FUNC_get_attach_cookie)
-			  : (struct bpf_insn)MOVE_IMM(BPF_REG_0, (int)n),
+			  : (struct bpf_insn)MOVE_IMM(BPF_REG_0, (int)program),
 		INSN(BPF_JMP | BPF_JGE | BPF_K, BPF_REG_0, 0, 7, PROGRAM_N),
 		INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, 3),
 		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, o->map),
@@ -61,22 +60,6 @@ static int load_counter(const struct object *o, enum object_program program, uin
 	return instructions_load(types[program], attach_types[program], insns, ARRAY_SIZE(insns));
 }
 
-int object_program_for(const struct object *o, enum object_program program, uint32_t target)
-{
-	return load_counter(o, program, target);
-}
-
-int *object_descriptors(const struct object *o, unsigned programs, size_t *ret_n)
-{
-	int *all = xcalloc(PROGRAM_N + 1, sizeof(*all));
-
-	(void)programs;
-	*ret_n = PROGRAM_N + 1;
-	memcpy(all, o->programs, sizeof(o->programs));
-	all[PROGRAM_N] = o->map;
-	return all;
-}
-
 static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 {
 	union bpf_attr attr = {
@@ -90,7 +73,7 @@ static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 	o->tgid = tgid;
 	assert_true(o->map >= 0);
 	for (int p = 0; p < PROGRAM_N; p++) {
-		o->programs[p] = programs & 1u << p ? load_counter(o, p, p) : -1;
+		o->programs[p] = programs & 1u << p ? load_counter(o, p) : -1;
 		assert_true(o->programs[p] >= 0 || !(programs & 1u << p));
 	}
 }

@@ -107,7 +107,6 @@ static uint32_t pmu_type(const char *path)
 static void find_features(struct features *f)
 {
 	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
-	cleanup_close int event = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, 2);
 	cleanup_close int kernel =
 		instructions_load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
 	cleanup_close int user =
@@ -121,7 +120,6 @@ static void find_features(struct features *f)
 		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
 		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
 		.uprobe_event = faccessat(tracefs, "uprobe_events", W_OK, 0) == 0,
-		.perf_link = link_to_event(-1, event, 0) == -EBADF,
 		.kprobe_multi = link_kprobe_multi(kernel, &nowhere, false) == -EFAULT,
 		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
 	};
@@ -170,22 +168,14 @@ static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI,
 /* One of them is refused, so that batches are divided; a vector instruction is linked apart. */
 TEST(each_target_is_told_apart)
 {
-	static const struct {
-		enum target_by by;
-		unsigned avoid;
-	} ways[] = {
-		{ TARGET_BY_COOKIE, 0 },
-		{ TARGET_BY_COOKIE, 1u << BACKEND_UPROBE_MULTI },
-		/* The multi links have one program; they came after cookies. */
-		{ TARGET_BY_PROGRAM, 1u << BACKEND_UPROBE_MULTI },
-	};
+	static const unsigned ways[] = { 0, 1u << BACKEND_UPROBE_MULTI };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		struct target targets[] = { USER(first),   USER(locked), USER(vector),
 					    USER(halting), USER(second), USER(third) };
 		const uint64_t n_vector = __builtin_cpu_supports("avx") ? 4 : 0;
-		struct attach_scope scope = { .target_by = ways[i].by };
-		const unsigned avoid = ways[i].avoid | 1u << BACKEND_UPROBE_EVENT;
+		struct attach_scope scope = { .target_by = TARGET_BY_COOKIE };
+		const unsigned avoid = ways[i] | 1u << BACKEND_UPROBE_EVENT;
 		uint64_t counters[PROGRAM_N];
 		struct tracing t;
 		struct error e = {};

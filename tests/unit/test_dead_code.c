@@ -5,14 +5,13 @@
 
 #include <linux/bpf.h>
 
-#include "bpf/abi.h"
 #include "bpf/dead_code.h"
 #include "bpf/instructions.h"
 #include "bpf/unused_code.h"
 
 #define MAP 77 /* the descriptor of the settings where no kernel looks at it */
 
-static const uint32_t settings[] = { 0, 1, 0xfffffff0, TARGET_NUMBER, 0 };
+static const uint32_t settings[] = { 0, 1, 0xfffffff0, 0, 0 };
 static const struct program_constants constants = { MAP, settings, sizeof(settings),
 						    .unknown = 16 };
 
@@ -62,14 +61,11 @@ TEST(a_setting_becomes_a_number)
 	const struct bpf_insn one[] = { MOVE_IMM(0, 1), EXIT };
 	/* A move would extend its sign. */
 	const struct bpf_insn large[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 0), EXIT };
-	/* This number is replaced later. */
-	const struct bpf_insn target[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 4), EXIT };
 	const struct bpf_insn beyond[] = { ADDRESS(1, MAP, 8), LOAD(0, 1, 12), EXIT };
 	const struct bpf_insn other[] = { ADDRESS(1, MAP + 1, 0), LOAD(0, 1, 0), EXIT };
 
 	BECOMES(from, one);
 	BECOMES(large, large);
-	BECOMES(target, target);
 	BECOMES(beyond, beyond);
 	BECOMES(other, other);
 }
@@ -81,14 +77,6 @@ TEST(an_unknown_setting_decides_nothing)
 		ADDRESS(1, MAP, 16), LOAD(2, 1, 0), MOVE_IMM(0, 5), IF(BPF_JNE, 2, 0, 1), EXIT,
 		MOVE_IMM(0, 6),      EXIT,
 	};
-
-	BECOMES(from, from);
-}
-
-TEST(the_number_of_a_target_decides_nothing)
-{
-	const struct bpf_insn from[] = { MOVE_IMM(0, TARGET_NUMBER), IF(BPF_JEQ, 0, 3, 1),
-					 MOVE_IMM(0, 1), EXIT };
 
 	BECOMES(from, from);
 }

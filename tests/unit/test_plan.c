@@ -10,22 +10,16 @@
 /* clang-format off */
 static const struct features bare = {};
 static const struct features no_kprobes = { .uprobe_pmu = 9, .uprobe_multi = true };
-static const struct features linux_5_10 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
-static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .perf_link = true };
+static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
 static const struct features with_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true };
 static const struct features event_alone_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, .no_uprobes = "nor these" };
 static const struct features strict_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, STRICT };
 static const struct features with_event_6_12 = { .uprobe_pmu = 7, .uprobe_event = true, .uprobe_multi = true };
 static const struct features linux_6_12 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .kprobe_multi = true,
-	.uprobe_multi = true, .counts_missed = true, .loop = true, .perf_link = true };
-/* As Debian's: kprobe.multi is not configured. */
-static const struct features linux_6_6 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .loop = true };
-static const struct features without_loop = { .kprobe_pmu = 6, .counts_missed = true };
-static const struct features without_fprobe = { .kprobe_pmu = 6, .counts_missed = true, .loop = true };
-static const struct features locked_returns = { .kprobe_pmu = 6, .counts_missed = true, .loop = true,
-	.no_kprobes = "nor those" };
-static const struct features strict_returns = { .kprobe_pmu = 6, .kprobe_multi = true, .counts_missed = true,
-	.loop = true, STRICT };
+	.uprobe_multi = true, .counts_missed = true };
+static const struct features without_fprobe = { .kprobe_pmu = 6, .counts_missed = true };
+static const struct features locked_returns = { .kprobe_pmu = 6, .counts_missed = true, .no_kprobes = "nor those" };
+static const struct features strict_returns = { .kprobe_pmu = 6, .kprobe_multi = true, .counts_missed = true, STRICT };
 static const struct features strict_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT };
 static const struct features strict_6_12 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true,
 	.uprobe_multi = true };
@@ -48,15 +42,14 @@ static const struct {
 } choices[] = {
 	{ &bare, TARGET_TRACEPOINT, 0, BACKEND_TRACEPOINT, P(TRACEPOINT) },
 	{ &bare, TARGET_PERF_EVENT, 0, BACKEND_PERF_EVENT, P(PERF_EVENT) },
-	{ &linux_5_10, TARGET_PERF_EVENT, 0, BACKEND_PERF_EVENT, P(PERF_EVENT) },
+	{ &linux_6_1, TARGET_PERF_EVENT, 0, BACKEND_PERF_EVENT, P(PERF_EVENT) },
 	{ &linux_6_12, TARGET_TRACEPOINT, 0, BACKEND_TRACEPOINT, P(TRACEPOINT) },
-	{ &linux_5_10, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE, P(KPROBE) },
 	{ &linux_6_1, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE, P(KPROBE) },
 	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
 	{ &no_pmus, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
 	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE_MULTI, BACKEND_KPROBE, P(KPROBE) },
 	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
-	{ &linux_5_10, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE, P(UPROBE) },
+	{ &linux_6_1, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE, P(UPROBE) },
 	{ &linux_6_1, TARGET_USDT, 0, BACKEND_UPROBE, P(USDT) },
 	{ &linux_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 	{ &linux_6_12, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
@@ -76,7 +69,7 @@ static const struct {
 	{ &linux_6_12, TARGET_KERNEL_RETURN, 1u << BACKEND_KRETPROBE_MULTI, BACKEND_KRETPROBE, P(KRETURN) },
 	{ &without_fprobe, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE, P(KRETURN) },
 	{ &strict_returns, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
-	{ &linux_5_10, TARGET_USER_RETURN, 0, BACKEND_UPROBE, P(UPROBE) },
+	{ &linux_6_1, TARGET_USER_RETURN, 0, BACKEND_UPROBE, P(UPROBE) },
 	{ &linux_6_12, TARGET_USER_RETURN, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 	{ &with_event_6_1, TARGET_USER_RETURN, 0, BACKEND_UPROBE_EVENT, P(UPROBE) },
 };
@@ -118,13 +111,10 @@ static const struct {
 	  "(u:LIB:PROBE) work" },
 	{ &bare, TARGET_KERNEL_RETURN, 0,
 	  "vfs_read: this kernel has no kprobes (CONFIG_KPROBES is not set); tracepoints (t:...) work" },
-	{ &linux_6_6, TARGET_KERNEL_RETURN, 0,
+	{ &linux_6_1, TARGET_KERNEL_RETURN, 0,
 	  "vfs_read: this kernel does not tell how many returns it missed (Linux 6.7 does); "
 	  "tracepoints (t:...), kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes "
 	  "(u:LIB:PROBE) work" },
-	{ &without_loop, TARGET_KERNEL_RETURN, 0,
-	  "vfs_read: this kernel does not tell how many returns it missed (Linux 6.7 does); "
-	  "tracepoints (t:...) and kernel functions (FUNC) work" },
 	{ &locked_returns, TARGET_KERNEL_RETURN, 0, "vfs_read: nor those; tracepoints (t:...) work" },
 	{ &linux_6_12, TARGET_KERNEL_RETURN, 1u << BACKEND_KRETPROBE | 1u << BACKEND_KRETPROBE_MULTI,
 	  "vfs_read: every backend for it is excluded (see --without); tracepoints (t:...), "
@@ -217,9 +207,9 @@ TEST(names_that_several_functions_may_have_want_addresses)
 		bool is_wanted;
 	} rows[] = {
 		/* a kprobe: only if the kernel takes the first one silently */
-		{ &linux_5_10, { .is_unchecked = true }, 1, true },
-		{ &linux_5_10, {}, 1, true },
-		{ &linux_5_10, { .addr = 1 }, 1, false },
+		{ &linux_6_1, { .is_unchecked = true }, 1, true },
+		{ &linux_6_1, {}, 1, true },
+		{ &linux_6_1, { .addr = 1 }, 1, false },
 		{ &refusing, { .is_unchecked = true }, 1, false },
 		/* kprobe.multi: if the name was not taken from the list of what is traceable */
 		{ &refusing, { .is_unchecked = true }, MANY, true },
