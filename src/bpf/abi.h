@@ -501,14 +501,12 @@ struct trace_config {
 	struct vma_offsets vma; /* offsets of the members that the programs read */
 	__u32 loads_kernel;     /* with @kernel_tables: by load_kernel(), not by a helper */
 	__u32 no_idle;          /* leave out idle tasks */
-	__u32 is_first;         /* of two programs: see go_to_full(); 0 in the map of settings */
 	__u32 has_sum;          /* a hit has a value, and a row the sum of its hits' values */
 	__u32 n_groups;         /* of pairs: see struct begun_key. 0: hits are not paired */
 	/* For sched_switch: the number of its pair, and byte offsets in struct task_struct. */
 	__u32 switch_pair;
 	__u32 task_pid;
 	__u32 task_flags;
-	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 40 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 32 + MAX_CPUS / 8, "abi");

@@ -353,27 +353,13 @@ struct {
 	__type(value, struct recent_set);
 } recent_rules SEC(".maps");
 
-/* See keep_own_stack(). */
+/* See keep_own_stack(). Each is for programs of one type: kprobes, tracepoints. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} no_programs SEC(".maps");
-
-/* See go_to_full(). The kernel takes programs of one kind into such a map. */
-struct full_program {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-
-struct full_program full_tracepoint SEC(".maps");
-struct full_program full_kprobe SEC(".maps");
-struct full_program full_kmulti SEC(".maps");
-struct full_program full_sample SEC(".maps");
-struct full_program full_begin SEC(".maps");
+} no_programs SEC(".maps"), no_tracepoints SEC(".maps");
 
 /* With several -p: the processes to count. */
 struct {

@@ -14,7 +14,6 @@
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
 #include "bpf/entry_points.h"
-#include "bpf/full_programs.h"
 #include "bpf/kernel_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
@@ -35,7 +34,6 @@ struct object {
 	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct parallel_load parallel;
-	struct full_programs full;
 	struct settings_map settings;
 	int outer_fd; /* of program_wait() */
 };
@@ -62,14 +60,11 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 	settled_code_put_helper_back(insns, n);
 	btf_ids_put(&btf_ids, insns, n);
 
-	const bool is_first =
-		loading->skeleton->rodata->config.kernel_tables &&
-		full_programs_keep(&loading->full, loading->skeleton->obj, prog, opts);
 	struct program_code code = { memcpy(xmalloc(n * sizeof(*insns)), insns, n * sizeof(*insns)),
 				     n, (struct bpf_func_info *)opts->func_info,
 				     opts->func_info_cnt };
 
-	settled_code_keep(&loading->settings, is_first, &code);
+	settled_code_keep(&loading->settings, &code);
 	opts->func_info_cnt = (__u32)code.n_functions;
 	err = bpf_program__set_insns(prog, code.insns, code.n);
 	free(code.insns);
@@ -111,8 +106,6 @@ static void choose_programs(struct object *o, const struct object_options *optio
 			(void)bpf_program__set_expected_attach_type(o->programs[i],
 								    entry_points[i].attach_type);
 	}
-	full_programs_leave_out(o->skeleton->obj, (const struct bpf_program *const *)o->programs,
-				PROGRAM_N);
 }
 
 static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
@@ -243,7 +236,6 @@ void object_free(struct object *o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
 	parallel_load_fini(&o->parallel);
-	full_programs_fini(&o->full);
 	levels_fini(&o->levels);
 	mapped_close(&o->hot);
 	mapped_close(&o->rings);
@@ -266,17 +258,6 @@ void object_freep(struct object **o)
 int object_program_fd(const struct object *o, enum object_program program)
 {
 	return o->programs[program] ? parallel_load_fd(&o->parallel, o->programs[program]) : -1;
-}
-
-int object_load_full(struct object *o, struct error *e)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < o->full.n && !err; i++) {
-		settled_code_keep(&o->settings, false, &o->full.list[i].copy.code);
-		err = full_program_begin(&o->full.list[i], e);
-	}
-	return err;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
@@ -443,9 +424,6 @@ void object_describe(const struct object *o)
 	for (int i = 0; i < PROGRAM_N; i++)
 		if (o->programs[i])
 			describe_program(object_program_fd(o, (enum object_program)i));
-	for (size_t i = 0; i < o->full.n; i++)
-		if (o->full.list[i].fd >= 0)
-			describe_program(o->full.list[i].fd);
 	describe_maps(o->skeleton->obj);
 	levels_describe(&o->levels);
 }

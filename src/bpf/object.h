@@ -58,7 +58,7 @@ struct object_options {
 	uint32_t max_begun;     /* with config.n_groups: pairs that have begun and not ended */
 	struct btf_ids btf_ids; /* the programs use these */
 	const struct value_code
-		*value;             /* with config.has_sum; lent until object_load_full() is over */
+		*value;             /* with config.has_sum; lent during object_load() */
 	struct object_ahead *ahead; /* object_open_ahead(); lent; may be NULL */
 };
 
@@ -87,13 +87,6 @@ void object_free(struct object *object);
 void object_freep(struct object **object);
 
 int object_program_fd(const struct object *object, enum object_program program);
-
-/*
- * Load the programs that walk kernel stacks by tables, and have them take over from those that
- * count so far. Those stay for the programs that the kernel refuses. May run in a thread. Errors:
- * the kernel's.
- */
-must_check int object_load_full(struct object *object, struct error *e);
 
 /* The map of @level, below LEVELS. -1: the second level does not exist (yet). */
 #define LEVELS 2

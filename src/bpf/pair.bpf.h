@@ -234,8 +234,7 @@ static __always_inline int end_event(void *ctx, enum hit_kind kind)
 SEC("?tracepoint/count")
 int on_begin_tp(void *ctx)
 {
-	keep_own_stack(ctx, &full_begin);
-	go_to_full(ctx, &full_begin);
+	keep_own_stack(ctx, &no_tracepoints);
 	(void)on_begin(ctx, HIT_TRACEPOINT, hit_target(ctx), 0);
 	return OTHERS_GO_ON;
 }
@@ -243,7 +242,7 @@ int on_begin_tp(void *ctx)
 SEC("?tracepoint/count")
 int on_until_tp(void *ctx)
 {
-	keep_own_stack(ctx, &full_begin);
+	keep_own_stack(ctx, &no_tracepoints);
 	(void)end_event(ctx, HIT_TRACEPOINT);
 	return OTHERS_GO_ON;
 }

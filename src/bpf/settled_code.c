@@ -2,27 +2,16 @@
 #include "bpf/settled_code.h"
 
 #include <bpf/libbpf.h>
-#include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "bpf/abi.h"
 #include "bpf/dead_code.h"
 #include "bpf/unused_code.h"
 
-void settled_code_keep(const struct settings_map *settings, bool is_first,
-		       struct program_code *code)
+void settled_code_keep(const struct settings_map *settings, struct program_code *code)
 {
 	struct program_constants constants = { .fd = bpf_map__fd(settings->map) };
-	const void *all = bpf_map__initial_value((struct bpf_map *)settings->map, &constants.bytes);
-	cleanup_free char *copy = memcpy(xmalloc(constants.bytes), all, constants.bytes);
-	struct trace_config *config = (void *)(copy + settings->at);
 
-	if (is_first) {
-		config->is_first = 1;
-		config->kernel_tables = 0;
-	}
-	constants.at = copy;
+	constants.at = bpf_map__initial_value((struct bpf_map *)settings->map, &constants.bytes);
 	/* The kernel must see the tail call that this makes unreachable (keep_own_stack()). */
 	constants.unknown = settings->at + offsetof(struct trace_config, never);
 	dead_code_remove(&constants, code);

@@ -2,7 +2,6 @@
 /* bpf/settled_code.h - the code of a program that a run's settings leave to be loaded. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "bpf/program_code.h"
@@ -17,12 +16,8 @@ struct settings_map {
 	const struct value_code *value; /* lent; NULL: hits have no value */
 };
 
-/*
- * Remove the code that the settings make unreachable, and insert the code of the value. With
- * @is_first, remove what only the second of two programs has, too (bpf/full_programs.h).
- */
-void settled_code_keep(const struct settings_map *settings, bool is_first,
-		       struct program_code *code);
+/* Remove the code that the settings make unreachable, and insert the code of the value. */
+void settled_code_keep(const struct settings_map *settings, struct program_code *code);
 
 /* Have programs read the user's memory by the helper that lockdown allows. */
 void settled_code_put_helper_back(struct bpf_insn *insns, size_t n);

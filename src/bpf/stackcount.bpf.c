@@ -235,18 +235,6 @@ static __always_inline void keep_own_stack(void *ctx, void *programs)
 		bpf_tail_call(ctx, programs, 0);
 }
 
-/*
- * Where kernel stacks are walked by tables, a run has two programs for each event. The first one
- * leaves this walk to the kernel's helper, because the verifier takes most of the start. Once the
- * full program is loaded, the first one goes there before it does anything, and never comes back.
- * So one of them counts each hit, in the same maps.
- */
-static __always_inline void go_to_full(void *ctx, void *slot)
-{
-	if (config.is_first)
-		bpf_tail_call(ctx, slot, 0);
-}
-
 static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 {
 	keep_own_stack(ctx, &no_programs);
@@ -256,8 +244,7 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
-	keep_own_stack(ctx, &full_tracepoint);
-	go_to_full(ctx, &full_tracepoint);
+	keep_own_stack(ctx, &no_tracepoints);
 	(void)on_hit(ctx, HIT_TRACEPOINT);
 	return OTHERS_GO_ON;
 }
@@ -265,14 +252,12 @@ int on_tracepoint(void *ctx)
 SEC("?kprobe/count")
 int on_kprobe(struct pt_regs *ctx)
 {
-	go_to_full(ctx, &full_kprobe);
 	return on_hit(ctx, HIT_KERNEL_FUNCTION);
 }
 
 SEC("?kprobe/count")
 int on_kprobe_multi(struct pt_regs *ctx)
 {
-	go_to_full(ctx, &full_kmulti);
 	return on_hit(ctx, HIT_KERNEL_FUNCTION);
 }
 
@@ -280,7 +265,6 @@ int on_kprobe_multi(struct pt_regs *ctx)
 SEC("?perf_event/count")
 int on_sample(void *ctx)
 {
-	go_to_full(ctx, &full_sample);
 	note_lost(SAMPLES);
 	(void)on_hit(ctx, HIT_SAMPLE);
 	return 0;

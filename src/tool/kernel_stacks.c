@@ -63,7 +63,10 @@ static bool publish_kernel_image(const struct kernel_maps *maps, enum kernel_ima
 	return true;
 }
 
-/* A function of its own, which frees the table before modules are served. */
+/*
+ * Have the programs walk by the kernel's table. A function of its own, which frees the table before
+ * modules are served.
+ */
 static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *from)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
@@ -76,24 +79,10 @@ static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *fr
 	}
 	if (!publish_kernel_image(maps, KERNEL_IMAGE, &table))
 		return false;
+	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: %zu entries, %zu rules, %zu KiB, in %.1f ms of CPU time",
 		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
-	return true;
-}
-
-/* Have the programs that walk by the tables take over. */
-static bool begin_walks(struct kernel_stacks *k, const struct kernel_maps *maps)
-{
-	struct error e;
-
-	if (__atomic_load_n(&k->must_end, __ATOMIC_RELAXED))
-		return false;
-	if (object_load_full(k->object, &e)) {
-		log_debug("kernel stacks: by the helper: %s", e.text);
-		return false;
-	}
-	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: by tables from now on");
 	return true;
 }
@@ -162,7 +151,7 @@ static void *serve_kernel_stacks(void *argument)
 
 	struct orc_source from = { .memory = memory, .must_end = &k->must_end };
 
-	if (publish_kernel(&maps, &from) && begin_walks(k, &maps))
+	if (publish_kernel(&maps, &from))
 		serve_modules(k, &maps, &from);
 	/*
 	 * The programs that read stay until the run ends. Otherwise the kernel may give their

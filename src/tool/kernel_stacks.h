@@ -28,10 +28,7 @@ struct kernel_stacks {
 void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 			  struct object_options *o);
 
-/*
- * Begin to copy the tables, and to load the programs that use them. Does nothing if this run does
- * not use any.
- */
+/* Begin to copy the tables. Does nothing if this run does not use any. */
 void kernel_stacks_begin(struct kernel_stacks *k, struct object *object);
 
 /* End the thread. The object may go then. */

@@ -55,8 +55,7 @@ const uint32_t *values_numbers(const struct values *v, size_t *n);
 
 /*
  * Set what the programs need for values, which is nothing if hits have none. @v is kept until
- * object_load_full() is over. Takes the memory of pairs that have begun from *@bytes. Errors:
- * -E2BIG.
+ * object_load() is over. Takes the memory of pairs that have begun from *@bytes. Errors: -E2BIG.
  */
 must_check int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o,
 			     struct error *e);
