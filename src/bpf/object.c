@@ -21,7 +21,6 @@
 #include "bpf/number_map.h"
 #include "bpf/object_ahead.h"
 #include "bpf/object_maps.h"
-#include "bpf/parallel_load.h"
 #include "bpf/program_wait.h"
 #include "bpf/settled_code.h"
 #include "bpf/table_maps.h"
@@ -33,22 +32,12 @@ struct object {
 	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
 	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
-	struct parallel_load parallel;
 	struct settings_map settings;
 	int outer_fd; /* of program_wait() */
 };
 
 static struct object *loading;
-static struct btf_ids btf_ids; /* of .loading, as this: */
-static bool uses_threads;      /* they load the large programs; else libbpf loads all */
-
-static bool is_chosen_program(const struct object *o, const struct bpf_program *program)
-{
-	for (int i = 0; i < PROGRAM_N; i++)
-		if (o->programs[i] == program)
-			return true;
-	return false;
-}
+static struct btf_ids btf_ids; /* of .loading */
 
 static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
@@ -68,9 +57,7 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 	opts->func_info_cnt = (__u32)code.n_functions;
 	err = bpf_program__set_insns(prog, code.insns, code.n);
 	free(code.insns);
-	if (err || !uses_threads || !is_chosen_program(loading, prog))
-		return err;
-	return parallel_load_begin(&loading->parallel, prog, opts);
+	return err;
 }
 
 static int register_sections(struct error *e)
@@ -91,7 +78,7 @@ struct object_ahead *object_open_ahead(void)
 {
 	struct error none;
 
-	return parallel_load_may_help() && !register_sections(&none) ? object_ahead_begin() : NULL;
+	return !register_sections(&none) ? object_ahead_begin() : NULL;
 }
 
 static void choose_programs(struct object *o, const struct object_options *options)
@@ -132,29 +119,13 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 	return err || !config->unwind ? err : table_maps_open(&o->tables, e);
 }
 
-/* Are there small programs besides the large ones, and several CPUs? */
-static bool may_load_in_parallel(const struct object *o)
-{
-	bool has_large = false, has_small = false;
-
-	for (int i = 0; i < PROGRAM_N; i++)
-		if (o->programs[i])
-			*(i <= LAST_COUNTING_PROGRAM ? &has_large : &has_small) = true;
-	return has_large && has_small && parallel_load_may_help();
-}
-
-/*
- * Load the programs. Returns libbpf's result. @is_parallel: threads may load the large ones, which
- * go on.
- */
-static int begin_loading(struct object *o, bool is_parallel)
+/* Make the maps and load the programs. Returns libbpf's result. */
+static int load_skeleton(struct object *o)
 {
 	int err;
 
 	loading = o;
-	uses_threads = is_parallel && may_load_in_parallel(o);
 	levels_give_inner(&o->levels);
-	object_maps_make_large(o->skeleton);
 	table_maps_give_inner(&o->tables);
 	err = stackcount_bpf__load(o->skeleton);
 	levels_take_inner(&o->levels);
@@ -179,16 +150,15 @@ static void init_maps(struct object *o, const struct trace_config *config)
 	o->levels.maps[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 }
 
-/*
- * Make an object in one attempt. On entry *@is_parallel allows threads. On return it says whether
- * the kernel refused a program in a thread.
- */
-static int load_object_once(const struct object_options *options, const struct features *features,
-			    bool *is_parallel, struct object **ret, struct error *e)
+int object_load(const struct object_options *options, const struct features *features,
+		struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
+	int err = register_sections(e);
 
 	o->outer_fd = -1;
+	if (err)
+		return err;
 	o->skeleton = object_ahead_take(options->ahead);
 	if (!o->skeleton)
 		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
@@ -200,34 +170,14 @@ static int load_object_once(const struct object_options *options, const struct f
 	choose_programs(o, options);
 	object_maps_size(o->skeleton, &o->levels, options, features);
 
-	int err = begin_loading(o, *is_parallel);
-	/* Meanwhile, the verifier works. */
-	const int err_memory = err ? 0 : map_all_memory(o, &options->config, e);
-	const int err_parallel = parallel_load_wait(&o->parallel);
-
-	*is_parallel = !err && err_parallel;
-	if (err || err_parallel)
-		return libbpf_words_refuse(err ? err : err_parallel, e);
-	if (err_memory)
-		return err_memory;
+	err = load_skeleton(o);
+	if (err)
+		return libbpf_words_refuse(err, e);
+	err = map_all_memory(o, &options->config, e);
+	if (err)
+		return err;
 	*ret = TAKE(o);
 	return 0;
-}
-
-/* If the kernel refuses a program in a thread, libbpf loads all once more, to get the reason. */
-int object_load(const struct object_options *options, const struct features *features,
-		struct object **ret, struct error *e)
-{
-	bool is_parallel = true;
-	int err = register_sections(e);
-
-	if (!err)
-		err = load_object_once(options, features, &is_parallel, ret, e);
-	if (err && is_parallel) {
-		is_parallel = false;
-		err = load_object_once(options, features, &is_parallel, ret, e);
-	}
-	return err;
 }
 
 void object_free(struct object *o)
@@ -235,7 +185,6 @@ void object_free(struct object *o)
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
-	parallel_load_fini(&o->parallel);
 	levels_fini(&o->levels);
 	mapped_close(&o->hot);
 	mapped_close(&o->rings);
@@ -257,7 +206,7 @@ void object_freep(struct object **o)
 
 int object_program_fd(const struct object *o, enum object_program program)
 {
-	return o->programs[program] ? parallel_load_fd(&o->parallel, o->programs[program]) : -1;
+	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)

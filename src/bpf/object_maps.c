@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "bpf/object_maps.h"
 
-#include "base/array.h"
 #include "bpf/deferred.h"
-#include "bpf/large_maps.h"
 #include "bpf/tables.h"
 #include "stackcount.skel.h"
 
@@ -81,14 +79,4 @@ void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
-}
-
-void object_maps_make_large(const struct stackcount_bpf *s)
-{
-	struct bpf_map *const maps[] = {
-		s->maps.slab0,   s->maps.deferred, s->maps.stacks, s->maps.files,
-		s->maps.counts0, s->maps.counts1,  s->maps.spaces, s->maps.lives,
-	};
-
-	large_maps_make(maps, ARRAY_SIZE(maps));
 }

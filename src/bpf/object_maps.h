@@ -11,6 +11,3 @@ struct stackcount_bpf;
 /* Size the maps of @s for a run, and note in @levels how large the second level is to be. */
 void object_maps_size(struct stackcount_bpf *s, struct levels *levels,
 		      const struct object_options *options, const struct features *features);
-
-/* Make the large maps, which libbpf would make one by one. */
-void object_maps_make_large(const struct stackcount_bpf *s);

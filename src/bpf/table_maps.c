@@ -21,15 +21,11 @@ static int create_slab(const struct bpf_map *like, const char *name)
  */
 void table_maps_give_inner(struct table_maps *t)
 {
-	cleanup_close int fd = -1;
+	cleanup_close int fd = create_slab(t->slab0, "slab0");
 
-	if (bpf_map__fd(t->slab0) < 0) {
-		fd = create_slab(t->slab0, "slab0");
-		if (fd >= 0)
-			(void)bpf_map__reuse_fd(t->slab0, fd);
-	}
-	if (bpf_map__fd(t->slab0) >= 0)
-		(void)bpf_map__set_inner_map_fd(t->slabs, bpf_map__fd(t->slab0));
+	if (fd < 0 || bpf_map__reuse_fd(t->slab0, fd))
+		return;
+	(void)bpf_map__set_inner_map_fd(t->slabs, bpf_map__fd(t->slab0));
 }
 
 static int map_slab(struct table_maps *t, int fd, struct error *e)
