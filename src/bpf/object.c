@@ -19,7 +19,6 @@
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
 #include "bpf/number_map.h"
-#include "bpf/object_ahead.h"
 #include "bpf/object_maps.h"
 #include "bpf/program_wait.h"
 #include "bpf/settled_code.h"
@@ -72,13 +71,6 @@ static int register_sections(struct error *e)
 					   program_sections[i].section);
 	is_done = true;
 	return 0;
-}
-
-struct object_ahead *object_open_ahead(void)
-{
-	struct error none;
-
-	return !register_sections(&none) ? object_ahead_begin() : NULL;
 }
 
 static void choose_programs(struct object *o, const struct object_options *options)
@@ -159,7 +151,8 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->outer_fd = -1;
 	if (err)
 		return err;
-	o->skeleton = object_ahead_take(options->ahead);
+	libbpf_words_begin();
+	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
 		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
 	init_maps(o, &options->config);

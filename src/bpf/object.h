@@ -45,7 +45,6 @@ enum object_program {
 	PROGRAM_N,
 };
 
-struct object_ahead;
 struct value_code;
 
 struct object_options {
@@ -57,9 +56,7 @@ struct object_options {
 	uint32_t max_tgids;     /* entries in the map 'tgids' */
 	uint32_t max_begun;     /* with config.n_groups: pairs that have begun and not ended */
 	struct btf_ids btf_ids; /* the programs use these */
-	const struct value_code
-		*value;             /* with config.has_sum; lent during object_load() */
-	struct object_ahead *ahead; /* object_open_ahead(); lent; may be NULL */
+	const struct value_code *value; /* with config.has_sum; lent during object_load() */
 };
 
 struct object;
@@ -68,14 +65,6 @@ struct deferred_ring;
 struct unwind_file;
 struct unwind_file_key;
 struct unwind_space;
-
-/*
- * Begin to open the object file in a thread: it takes 1.2 ms, and needs nothing that the run finds
- * out first. NULL: no thread could start, or there is one CPU. Then object_load() opens it. The
- * caller frees it.
- */
-struct object_ahead *object_open_ahead(void);
-void object_ahead_free(struct object_ahead *ahead);
 
 /*
  * Load the programs of @options and make the maps. On success *@ret is the caller's.

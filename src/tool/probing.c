@@ -199,7 +199,6 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
-	options.ahead = r->object_ahead;
 	options.config.target_by = r->target_by;
 	if (r->counts_hits)
 		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);

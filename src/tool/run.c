@@ -42,7 +42,6 @@ static void run_fini(struct run *r)
 	attachment_free(r->follower);
 	attachment_free(r->lives);
 	command_fini(&r->command);
-	object_ahead_free(r->object_ahead);
 	if (is_free)
 		object_free(r->object);
 	plan_fini(&r->plan);
@@ -505,8 +504,6 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	unmapped_reset(&r.unmapped);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
-	if (!err)
-		r.object_ahead = object_open_ahead();
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

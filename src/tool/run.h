@@ -123,8 +123,7 @@ struct run {
 	enum target_by target_by;
 	const uint32_t *numbers;
 	size_t n_numbers;
-	bool counts_hits;                  /* of each target, for --debug */
-	struct object_ahead *object_ahead; /* NULL: object_load() opens the file */
+	bool counts_hits; /* of each target, for --debug */
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *lives;
