@@ -394,12 +394,6 @@ enum target_by {
 };
 
 /*
- * With trace_config.has_sum: user space replaces the function that begins with this number by the
- * code of the hit's value (bpf/value_code.h).
- */
-#define VALUE_CODE 0x7a26e705
-
-/*
  * A placeholder in the programs. User space replaces it by the BTF ID of the kernel's per-CPU
  * variable that contains preempt_count.
  */
@@ -412,6 +406,9 @@ enum target_by {
  */
 #define CAST_CALL 0x7a26e703
 #define CAST_TYPE 0x7a26e704
+
+/* Likewise for a call of the code of a hit's value (bpf/value_code.h). See value_of_hit(). */
+#define VALUE_CALL 0x7a26e705
 
 /*
  * The map 'calls' has a counter for each CPU and target. The counters of one CPU lie together and

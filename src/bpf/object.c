@@ -14,6 +14,7 @@
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
 #include "bpf/entry_points.h"
+#include "bpf/instructions.h"
 #include "bpf/kernel_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
@@ -21,8 +22,8 @@
 #include "bpf/number_map.h"
 #include "bpf/object_maps.h"
 #include "bpf/program_wait.h"
-#include "bpf/settled_code.h"
 #include "bpf/table_maps.h"
+#include "bpf/value_code.h"
 #include "stackcount.skel.h"
 
 struct object {
@@ -31,32 +32,84 @@ struct object {
 	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
 	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
-	struct settings_map settings;
-	int outer_fd; /* of program_wait() */
+	int outer_fd;                            /* of program_wait() */
 };
 
-static struct object *loading;
-static struct btf_ids btf_ids; /* of .loading */
+/* For prepare_program(), which libbpf calls. */
+static struct {
+	struct btf_ids btf_ids;
+	const struct value_code *value;  /* lent; NULL: hits have no value */
+	struct bpf_func_info *functions; /* of the program that libbpf loads now */
+} loading;
+
+/*
+ * Before loading, libbpf tries bpf_probe_read_kernel(). If lockdown (confidentiality) refuses that,
+ * libbpf takes the kernel for one before 5.5. It then replaces both newer helpers by
+ * bpf_probe_read(), which lockdown refuses, too. Reading user memory would have been allowed, so we
+ * put that helper back. Programs in these sections read no kernel memory.
+ */
+static void put_helper_back(struct bpf_insn *insns, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
+		    insns[i].imm == BPF_FUNC_probe_read)
+			insns[i].imm = BPF_FUNC_probe_read_user;
+}
+
+/* Name a function at instruction @at to the kernel: of the type of the one that contains @like. */
+static void add_function(struct bpf_prog_load_opts *opts, size_t at, size_t like)
+{
+	const struct bpf_func_info *old = opts->func_info;
+	const size_t n = opts->func_info_cnt;
+	size_t i = 0;
+
+	if (!n) /* the kernel takes no types */
+		return;
+	while (i + 1 < n && old[i + 1].insn_off <= like)
+		i++;
+	free(loading.functions);
+	loading.functions = xcalloc(n + 1, sizeof(*old));
+	memcpy(loading.functions, old, n * sizeof(*old));
+	loading.functions[n] = (struct bpf_func_info){ (__u32)at, old[i].type_id };
+	opts->func_info = loading.functions;
+	opts->func_info_cnt = (__u32)n + 1;
+}
+
+/*
+ * Put the code of the value behind the program, as a function, and have the instruction at @call,
+ * of value_of_hit(), call it.
+ */
+static int add_value_code(struct bpf_program *prog, struct bpf_prog_load_opts *opts, size_t call)
+{
+	const struct value_code *value = loading.value;
+	const size_t n = bpf_program__insn_cnt(prog);
+	cleanup_free struct bpf_insn *insns = xcalloc(n + value->n, sizeof(*insns));
+
+	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+	memcpy(insns + n, value->insns, value->n * sizeof(*insns));
+	insns[call].src_reg = BPF_PSEUDO_CALL;
+	insns[call].imm = (int)(n - call - 1);
+	add_function(opts, n, call);
+	return bpf_program__set_insns(prog, insns, n + value->n);
+}
 
 static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
+	const struct bpf_insn no_value = MOVE_IMM(BPF_REG_0, 1);
 	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
 	const size_t n = bpf_program__insn_cnt(prog);
-	int err;
 
 	(void)cookie;
-	settled_code_put_helper_back(insns, n);
-	btf_ids_put(&btf_ids, insns, n);
-
-	struct program_code code = { memcpy(xmalloc(n * sizeof(*insns)), insns, n * sizeof(*insns)),
-				     n, (struct bpf_func_info *)opts->func_info,
-				     opts->func_info_cnt };
-
-	settled_code_keep(&loading->settings, &code);
-	opts->func_info_cnt = (__u32)code.n_functions;
-	err = bpf_program__set_insns(prog, code.insns, code.n);
-	free(code.insns);
-	return err;
+	put_helper_back(insns, n);
+	btf_ids_put(&loading.btf_ids, insns, n);
+	for (size_t i = 0; i < n; i++) {
+		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].imm != VALUE_CALL)
+			continue;
+		if (loading.value)
+			return add_value_code(prog, opts, i);
+		insns[i] = no_value;
+	}
+	return 0;
 }
 
 static int register_sections(struct error *e)
@@ -116,12 +169,12 @@ static int load_skeleton(struct object *o)
 {
 	int err;
 
-	loading = o;
 	levels_give_inner(&o->levels);
 	table_maps_give_inner(&o->tables);
 	err = stackcount_bpf__load(o->skeleton);
 	levels_take_inner(&o->levels);
-	loading = NULL;
+	free(loading.functions);
+	loading.functions = NULL;
 	return err;
 }
 
@@ -129,8 +182,6 @@ static void init_maps(struct object *o, const struct trace_config *config)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 
-	o->settings = (struct settings_map){ .map = s->maps.rodata,
-					     .at = offsetof(typeof(*s->rodata), config) };
 	o->tables = (struct table_maps){ .slab0 = s->maps.slab0,
 					 .slabs = s->maps.slabs,
 					 .spaces = s->maps.spaces,
@@ -158,8 +209,8 @@ int object_load(const struct object_options *options, const struct features *fea
 	init_maps(o, &options->config);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
-	btf_ids = options->btf_ids;
-	o->settings.value = options->value;
+	loading.btf_ids = options->btf_ids;
+	loading.value = options->value;
 	choose_programs(o, options);
 	object_maps_size(o->skeleton, &o->levels, options, features);
 

@@ -9,18 +9,15 @@
 
 /*
  * Put the hit's value into *@value. @number: of its code. Returns 0, or 1 if there is no value.
- * User space replaces this function by the code of the expression (bpf/value_code.h). It is no
- * global function, because these cannot have the context of any kind of program as an argument.
+ * User space adds the code of the expression to the program, as a function of this one's type
+ * (bpf/value_code.h). They are no global functions, because these cannot have the context of any
+ * kind of program as an argument.
  */
 static __attribute__((noinline)) int value_of_hit(void *ctx, __s64 *value, __u32 number)
 {
-	int ret;
+	static int (*const code)(void *, __s64 *, __u32) = (void *)VALUE_CALL;
 
-	asm volatile("%0 = %4\n\t"
-		     : "=r"(ret)
-		     : "r"(ctx), "r"(value), "r"(number), "i"(VALUE_CODE)
-		     : "memory");
-	return ret;
+	return code(ctx, value, number);
 }
 
 /* Put its value into the slot. True: the hit has none. */

@@ -263,6 +263,13 @@ static void make_expression(struct value_maker *m, const struct expression *x)
 	EMIT(m, EXIT);
 }
 
+static bool is_jump(const struct bpf_insn *insn)
+{
+	const unsigned op = BPF_OP(insn->code);
+
+	return BPF_CLASS(insn->code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT;
+}
+
 /* The end, if a jump leads to it: the kernel refuses instructions that none reaches. */
 static void emit_fault(struct value_maker *m)
 {
@@ -270,7 +277,7 @@ static void emit_fault(struct value_maker *m)
 	bool is_reached = false;
 
 	for (size_t i = 0; i < code->n; i++) {
-		if (!insn_is_jump(&code->insns[i]) || code->insns[i].off != FAULT)
+		if (!is_jump(&code->insns[i]) || code->insns[i].off != FAULT)
 			continue;
 		code->insns[i].off = (int16_t)(code->n - i - 1);
 		is_reached = true;
@@ -311,16 +318,4 @@ void value_code_fini(struct value_code *code)
 {
 	free(code->insns);
 	*code = (struct value_code){};
-}
-
-void value_code_put(const struct value_code *value, struct program_code *code)
-{
-	for (size_t i = 0; i < code->n_functions; i++) {
-		const struct bpf_insn *first = &code->insns[code->functions[i].insn_off];
-
-		if (first->code == (BPF_ALU64 | BPF_MOV | BPF_K) && first->imm == VALUE_CODE) {
-			program_code_replace(code, i, value->insns, value->n);
-			return;
-		}
-	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/value_code.h - expressions (spec/expression.h) as instructions: the body of the function
- * value_of_hit() of value.bpf.h. No compiler is needed.
+ * bpf/value_code.h - expressions (spec/expression.h) as instructions: a function for value_of_hit()
+ * of value.bpf.h. No compiler is needed.
  */
 #pragma once
 
@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bpf/program_code.h"
 #include "spec/expression.h"
 
 /* Expressions for the targets of a run: a target's number is an index. */
@@ -22,15 +21,12 @@ struct value_code {
 };
 
 /*
- * Make the body for the @n expressions at @of, at most VALUES_MOST. Their leaves are numbers and
- * places. With @by_helper, a helper reads the context. Several expressions need it where one is of
- * a tracepoint: the kernel allows its program no load behind the end of its record, whichever
+ * Make the function for the @n expressions at @of, at most VALUES_MOST. Their leaves are numbers
+ * and places. With @by_helper, a helper reads the context. Several expressions need it where one is
+ * of a tracepoint: the kernel allows its program no load behind the end of its record, whichever
  * expression is calculated.
  * Errors: -E2BIG. *@ret is the caller's in any case.
  */
 must_check int value_code_make(const struct expression *of, size_t n, bool by_helper,
 			       struct value_code *ret, struct error *e);
 void value_code_fini(struct value_code *code);
-
-/* Put the body in the place of value_of_hit(), if the program has that function. */
-void value_code_put(const struct value_code *value, struct program_code *code);

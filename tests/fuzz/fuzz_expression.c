@@ -57,10 +57,11 @@ static void check_code(const struct value_code *code)
 	require(code->n && code->insns[code->n - 1].code == (BPF_JMP | BPF_EXIT));
 	for (size_t i = 0; i < code->n; i++) {
 		const struct bpf_insn *insn = &code->insns[i];
+		const unsigned op = BPF_OP(insn->code);
 
-		if (insn_is_jump(insn))
-			require(insn_target(insn, i) < code->n);
-		i += insn_is_wide(insn);
+		if (BPF_CLASS(insn->code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT)
+			require(i + 1 + (size_t)insn->off < code->n);
+		i += insn->code == (BPF_LD | BPF_IMM | BPF_DW);
 	}
 }
 

@@ -5,7 +5,6 @@
 
 #include <linux/bpf.h>
 
-#include "bpf/abi.h"
 #include "bpf/instructions.h"
 #include "bpf/value_code.h"
 
@@ -386,43 +385,6 @@ TEST(memory_is_read_by_an_index)
 		set_words(0, 0, 2, 0);
 		assert_int_equal(run_value(&code, 0, &value), NO_VALUE);
 		value_code_fini(&code);
-	}
-}
-
-/* The function is between two others, and the code is longer and shorter than what was there. */
-TEST(the_code_takes_the_place_of_a_function)
-{
-	const struct bpf_insn before[] = {
-		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 2), /* value */
-		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 4), /* last */
-		EXIT,
-		MOVE_IMM(0, VALUE_CODE), /* value */
-		MOVE_IMM(1, 1),
-		EXIT,
-		MOVE_IMM(0, 9), /* last */
-		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -5),
-		EXIT,
-	};
-	const struct bpf_insn longer[] = { MOVE_IMM(0, 1), MOVE_IMM(0, 2), MOVE_IMM(0, 3),
-					   MOVE_IMM(0, 4), EXIT };
-
-	for (size_t n = 1; n <= ARRAY_SIZE(longer); n += 4) {
-		struct value_code value = { (struct bpf_insn *)longer + ARRAY_SIZE(longer) - n, n,
-					    n, false };
-		struct bpf_func_info functions[] = { { 0, 1 }, { 3, 2 }, { 6, 3 } };
-		struct bpf_insn *insns = memcpy(malloc(sizeof(before)), before, sizeof(before));
-		struct program_code code = { insns, ARRAY_SIZE(before), functions, 3 };
-
-		value_code_put(&value, &code);
-		assert_int_equal(code.n, ARRAY_SIZE(before) - 3 + n);
-		assert_int_equal(insn_target(&code.insns[0], 0), 3);
-		assert_int_equal(insn_target(&code.insns[1], 1), 3 + n);
-		assert_memory_equal(code.insns + 3, value.insns, n * sizeof(*longer));
-		assert_int_equal(code.insns[3 + n].imm, 9);
-		assert_int_equal(insn_target(&code.insns[4 + n], 4 + n), 3);
-		assert_int_equal(functions[1].insn_off, 3);
-		assert_int_equal(functions[2].insn_off, 3 + n);
-		free(code.insns);
 	}
 }
 
