@@ -108,7 +108,7 @@ $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
 	$(BPFTOOL) gen object $@ $@.lines && rm $@.lines
 $(SKELETON): $(BUILD)/gen/linked.bpf.o Makefile
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
-$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
+$(BUILD)/obj/bpf/object.o: $(SKELETON)
 
 # The page of src/report/render_html.c.
 PAGE := $(BUILD)/gen/page.h

@@ -23,7 +23,7 @@ $(BUILD)/uobj/%.o: src/%.c
 $(BUILD)/uobj/tests/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -Itests -Dmain=$*_main -MMD -MP -c -o $@ $<
-$(patsubst src/%.c,$(BUILD)/uobj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
+$(BUILD)/uobj/bpf/object.o: $(SKELETON)
 $(BUILD)/uobj/rooms.a: $(UNIT_OBJS)
 	rm -f $@
 	$(AR) rcsT $@ $^

@@ -4,36 +4,129 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/deferred.h"
-#include "bpf/describe.h"
 #include "bpf/entry_points.h"
 #include "bpf/instructions.h"
-#include "bpf/kernel_maps.h"
-#include "bpf/levels.h"
-#include "bpf/libbpf_words.h"
-#include "bpf/mapped.h"
-#include "bpf/number_map.h"
-#include "bpf/object_maps.h"
-#include "bpf/program_wait.h"
-#include "bpf/table_maps.h"
+#include "bpf/tables.h"
 #include "bpf/value_code.h"
 #include "stackcount.skel.h"
 
+/* The memory of an array of the programs, mapped into this process. */
+struct mapped {
+	void *at; /* NULL: not mapped */
+	size_t bytes;
+};
+
+/*
+ * A map for rows or stacks has two levels. The second one is larger, and made while the first one
+ * fills. The programs find it in an outer map.
+ */
+struct level_map {
+	const struct bpf_map *like; /* the first level */
+	struct bpf_map *outer;
+	uint32_t at;      /* index of the second level in @outer */
+	uint32_t n;       /* entries of the second level; 0: it is not wanted */
+	int inner_fd;     /* while programs are loaded, the model of @outer's inner maps; else -1 */
+	int fd;           /* the second level; -1: it does not exist yet */
+	pthread_t thread; /* makes the second level; 0: none */
+};
+
+enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS };
+
 struct object {
 	struct stackcount_bpf *skeleton;
-	struct levels levels;
-	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
-	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
-	int outer_fd;                            /* of program_wait() */
+	struct level_map levels[LEVEL_MAPS];
+	bool has_begun_levels;
+	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
+	void *slabs[MOST_SLABS];
+	uint32_t n_slabs;
+	bool has_files; /* the map 'files' is used */
+	int outer_fd;   /* of wait_by_map() */
 };
+
+/* --- libbpf's messages: reasons of errors, or for --debug --- */
+
+static char first_words[256];
+
+/*
+ * libbpf makes some maps a second time without BTF. That is no reason: its next message gives the
+ * failure.
+ */
+static bool is_reason(const char *words)
+{
+	return !strstr(words, "Retrying without BTF");
+}
+
+/*
+ * libbpf reports for each program that it has no source lines. scripts/without_lines removes them.
+ */
+static bool is_worth_logging(const char *words)
+{
+	return *words && !strstr(words, ".BTF.ext line info");
+}
+
+static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
+{
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (!is_worth_logging(line))
+			continue;
+		log_debug("%s", line);
+		if (is_reason(line) && !first_words[0])
+			(void)snprintf(first_words, sizeof(first_words), "%.255s", line);
+	}
+	return 0;
+}
+
+static void begin_words(void)
+{
+	first_words[0] = '\0';
+	(void)libbpf_set_print(keep_first_words);
+}
+
+/*
+ * Loading the programs has failed with @err. Sets @e, with libbpf's first message as the reason,
+ * and returns its code.
+ */
+static int refuse_load(int err, struct error *e)
+{
+	const char *words = first_words;
+
+	if (strncmp(words, "libbpf: ", 8) == 0)
+		words += 8;
+	if (strstr(words, strerror(EMFILE)))
+		err = -EMFILE; /* libbpf then takes the first thing that it looked for as missing */
+	if (err == -EMFILE || err == -ENFILE)
+		words = "";
+	return error_set(e, err, "load the BPF programs: %s%s%s", error_words(err),
+			 words[0] ? ": " : "", words);
+}
+
+/* --- programs --- */
 
 /* For prepare_program(), which libbpf calls. */
 static struct {
@@ -140,6 +233,340 @@ static void choose_programs(struct object *o, const struct object_options *optio
 	}
 }
 
+/* --- sizes of maps --- */
+
+/*
+ * Entries in the first level of the maps. The first level must last until the second one exists (10
+ * ms). Its buckets cost 0.4 ms for each map.
+ */
+#define FIRST_ROWS 32768
+#define FIRST_CHUNKS 65536
+
+static void allocate_on_demand(struct bpf_map *map, const struct features *features)
+{
+	if (features->on_demand_maps)
+		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
+}
+
+static void size_map(struct bpf_map *map, uint32_t n, const struct features *features)
+{
+	(void)bpf_map__set_max_entries(map, n ? n : 1);
+	if (n > 1)
+		allocate_on_demand(map, features);
+}
+
+static void size_array(struct bpf_map *map, uint32_t n)
+{
+	(void)bpf_map__set_max_entries(map, n ? n : 1);
+}
+
+/* Only maps without pre-allocation need spare pieces. */
+static bool wants_spare(const struct object_options *options, const struct features *features)
+{
+	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
+}
+
+/* Rows with sums and events with values are larger. */
+static void size_rows(const struct stackcount_bpf *s, bool has_sum)
+{
+	const uint32_t bytes = has_sum ? sizeof(struct summed_row) : sizeof(struct stack_row);
+
+	(void)bpf_map__set_value_size(s->maps.counts0, bytes);
+	(void)bpf_map__set_value_size(s->maps.counts1, bytes);
+	(void)bpf_map__set_value_size(s->maps.hot, HOT_WORDS(has_sum) * sizeof(uint64_t));
+	if (has_sum)
+		(void)bpf_map__set_value_size(s->maps.events, sizeof(struct valued_event));
+}
+
+static void size_maps(struct object *o, const struct object_options *options,
+		      const struct features *features)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+	const uint32_t most_rows = options->max_rows, most_chunks = options->max_chunks;
+	const uint32_t rows = most_rows < FIRST_ROWS ? most_rows : FIRST_ROWS;
+	const uint32_t chunks = most_chunks < FIRST_CHUNKS ? most_chunks : FIRST_CHUNKS;
+
+	o->levels[LEVEL_STACKS].n = options->max_chunks - chunks;
+	o->levels[LEVEL_COUNTS0].n = o->levels[LEVEL_COUNTS1].n = options->max_rows - rows;
+	size_map(s->maps.counts0, rows, features);
+	size_map(s->maps.counts1, rows, features);
+	size_map(s->maps.stacks, chunks, features);
+	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
+	size_rows(s, options->config.has_sum);
+	size_array(s->maps.begun, options->max_begun);
+	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
+	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
+	if (options->config.mode == MODE_CALLS)
+		size_array(s->maps.scratch, 1);
+	(void)bpf_map__set_max_entries(s->maps.rings, options->n_cpus);
+	(void)bpf_map__set_max_entries(s->maps.events,
+				       options->config.ring_events * options->n_cpus + 1);
+	size_map(s->maps.tgids, options->max_tgids, features);
+	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
+	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
+	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
+	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
+	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
+	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
+	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
+	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
+}
+
+/* --- levels --- */
+
+/* @like and @outer are lent. size_maps() sets .n. */
+static struct level_map level_map_of(const struct bpf_map *like, struct bpf_map *outer, uint32_t at)
+{
+	return (struct level_map){
+		.like = like, .outer = outer, .at = at, .inner_fd = -1, .fd = -1
+	};
+}
+
+/* The descriptor of the map of @level, 0 or 1. -1: it does not exist. */
+static int level_map_fd(const struct level_map *m, unsigned level)
+{
+	return level ? __atomic_load_n(&m->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(m->like);
+}
+
+/*
+ * Make one map at a time. Laying out a map's buckets takes 3 ms, in which the kernel gives the CPU
+ * to nobody else. The machine may have only two CPUs.
+ */
+static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+	int fd;
+
+	(void)pthread_mutex_lock(&one_at_a_time);
+	fd = bpf_map_create(bpf_map__type(like), name, bpf_map__key_size(like),
+			    bpf_map__value_size(like), n, &opts);
+	(void)pthread_mutex_unlock(&one_at_a_time);
+	return fd;
+}
+
+/*
+ * The outer map accepts only maps with the flags of its first inner map. We make that one, too:
+ * since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own inner map is a SIGSEGV. If this fails,
+ * loading fails next, and libbpf reports the reason.
+ */
+static void give_inner_levels(struct object *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
+		struct level_map *m = &o->levels[i];
+
+		if (m->at) /* its outer map has got one */
+			continue;
+		m->inner_fd = create_map("inner", m->like, 1);
+		if (m->inner_fd >= 0)
+			(void)bpf_map__set_inner_map_fd(m->outer, m->inner_fd);
+	}
+}
+
+static void take_inner_levels(struct object *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		cleanup_close_fd(&o->levels[i].inner_fd);
+}
+
+/* User space learns of a map before the programs do, so it reads all that they put into it. */
+static void *make_second_level(void *argument)
+{
+	struct level_map *m = argument;
+	const int fd = create_map("more", m->like, m->n);
+
+	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))
+		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
+			  strerror(errno));
+	return NULL;
+}
+
+/*
+ * In a thread, if one can start: each update then waits for RCU, for longer than the first level
+ * has room.
+ */
+static void begin_second_level(struct level_map *m)
+{
+	if (pthread_create(&m->thread, NULL, make_second_level, m) == 0)
+		return;
+	m->thread = 0;
+	(void)make_second_level(m);
+}
+
+void object_begin_level(struct object *o)
+{
+	if (o->has_begun_levels)
+		return;
+	o->has_begun_levels = true;
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		if (o->levels[i].n)
+			begin_second_level(&o->levels[i]);
+}
+
+void object_add_level(struct object *o)
+{
+	object_begin_level(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
+		if (o->levels[i].thread)
+			(void)pthread_join(o->levels[i].thread, NULL);
+		o->levels[i].thread = 0;
+	}
+}
+
+static void end_levels(struct object *o)
+{
+	if (o->has_begun_levels)
+		object_add_level(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		if (o->levels[i].like)
+			cleanup_close_fd(&o->levels[i].fd);
+}
+
+static void describe_levels(const struct object *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		if (level_map_fd(&o->levels[i], 1) >= 0)
+			log_debug("map %s, second level: %u entries",
+				  bpf_map__name(o->levels[i].like), o->levels[i].n);
+}
+
+/* --- memory --- */
+
+/* Map all of @map, for reading and writing. */
+static int map_array(const struct bpf_map *map, struct mapped *ret, struct error *e)
+{
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at == MAP_FAILED)
+		return error_errno(e, "map the kernel's '%s'", bpf_map__name(map));
+	*ret = (struct mapped){ at, bytes };
+	return 0;
+}
+
+static void unmap_array(struct mapped *m)
+{
+	if (m->at)
+		(void)munmap(m->at, m->bytes);
+}
+
+/* --- mappings and unwind tables: slabs of memory, and two hash maps --- */
+
+static int create_slab(const struct bpf_map *like, const char *name)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), TABLE_CHUNK_BYTES,
+			      bpf_map__max_entries(like), &opts);
+}
+
+/*
+ * The outer map needs an inner map as a model. libbpf would make one of 4 MiB and close it, so we
+ * give it the first slab. Runs without tables have a small one.
+ */
+static void give_first_slab(struct object *o)
+{
+	struct bpf_map *first = o->skeleton->maps.slab0;
+	cleanup_close int fd = create_slab(first, "slab0");
+
+	if (fd >= 0 && bpf_map__reuse_fd(first, fd) == 0)
+		(void)bpf_map__set_inner_map_fd(o->skeleton->maps.slabs, bpf_map__fd(first));
+}
+
+static int map_slab(struct object *o, int fd, struct error *e)
+{
+	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return error_errno(e, "map memory for unwind tables");
+	o->slabs[o->n_slabs++] = at;
+	return 0;
+}
+
+int object_add_slab(struct object *o, struct error *e)
+{
+	const __u32 number = o->n_slabs;
+	int err;
+
+	if (number == MOST_SLABS)
+		return error_set(e, -E2BIG, "unwind-table memory is full (%u slabs)", number);
+
+	cleanup_close int fd = create_slab(o->skeleton->maps.slab0, "slab");
+
+	if (fd < 0)
+		return error_errno(e, "get memory for unwind tables");
+	err = map_slab(o, fd, e);
+	if (!err &&
+	    bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.slabs), &number, &fd, BPF_ANY))
+		err = error_errno(e, "add memory for unwind tables");
+	return err;
+}
+
+size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_space *to, size_t most)
+{
+	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
+	__u32 key, next, *last = NULL;
+	size_t n = 0;
+
+	while (n < most && bpf_map_get_next_key(fd, last, &next) == 0) {
+		key = next;
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &to[n]))
+			continue;
+		if (tgids)
+			tgids[n] = key;
+		n++;
+	}
+	return n;
+}
+
+/* Set an entry, or delete it if @value is NULL. Deleting a missing entry is no error. */
+static int set_entry(const struct bpf_map *map, const void *key, const void *value)
+{
+	const int fd = bpf_map__fd(map);
+
+	if (value)
+		return bpf_map_update_elem(fd, key, value, BPF_ANY);
+	return bpf_map_delete_elem(fd, key) && errno != ENOENT ? -1 : 0;
+}
+
+/* After a change of the map: programs keep a copy of an entry during a turn. */
+static void turn_spaces(const struct object *o)
+{
+	__atomic_fetch_add(&object_state(o)->space_turn, 1, __ATOMIC_RELEASE);
+}
+
+int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
+		     struct error *e)
+{
+	int err = 0;
+
+	if (set_entry(o->skeleton->maps.spaces, &tgid, space))
+		err = error_errno(e, "publish the mappings of process %u", tgid);
+	turn_spaces(o);
+	return err;
+}
+
+bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
+{
+	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
+	const bool is_replaced = bpf_map_update_elem(fd, &tgid, space, BPF_EXIST) == 0;
+
+	turn_spaces(o);
+	return is_replaced;
+}
+
+int object_set_file(const struct object *o, const struct unwind_file_key *key,
+		    const struct unwind_file *file, struct error *e)
+{
+	if (o->has_files && set_entry(o->skeleton->maps.files, key, file))
+		return error_errno(e, "publish the unwind table of a file");
+	return 0;
+}
+
+/* --- the whole --- */
+
 static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
 {
 	const struct stackcount_bpf *s = o->skeleton;
@@ -160,8 +587,8 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 
 	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
 		if (all[i].is_wanted)
-			err = mapped_open(all[i].map, all[i].ret, e);
-	return err || !config->unwind ? err : table_maps_open(&o->tables, e);
+			err = map_array(all[i].map, all[i].ret, e);
+	return err || !config->unwind ? err : map_slab(o, bpf_map__fd(s->maps.slab0), e);
 }
 
 /* Make the maps and load the programs. Returns libbpf's result. */
@@ -169,28 +596,13 @@ static int load_skeleton(struct object *o)
 {
 	int err;
 
-	levels_give_inner(&o->levels);
-	table_maps_give_inner(&o->tables);
+	give_inner_levels(o);
+	give_first_slab(o);
 	err = stackcount_bpf__load(o->skeleton);
-	levels_take_inner(&o->levels);
+	take_inner_levels(o);
 	free(loading.functions);
 	loading.functions = NULL;
 	return err;
-}
-
-static void init_maps(struct object *o, const struct trace_config *config)
-{
-	const struct stackcount_bpf *s = o->skeleton;
-
-	o->tables = (struct table_maps){ .slab0 = s->maps.slab0,
-					 .slabs = s->maps.slabs,
-					 .spaces = s->maps.spaces,
-					 .files = s->maps.files,
-					 .has_files = config->asks_kernel };
-
-	o->levels.maps[LEVEL_STACKS] = level_map_of(s->maps.stacks, s->maps.more_stacks, 0);
-	o->levels.maps[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
-	o->levels.maps[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 }
 
 int object_load(const struct object_options *options, const struct features *features,
@@ -202,21 +614,26 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->outer_fd = -1;
 	if (err)
 		return err;
-	libbpf_words_begin();
+	begin_words();
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
-		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
-	init_maps(o, &options->config);
+		return refuse_load(errno ? -errno : -EINVAL, e);
 
-	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
+	const struct stackcount_bpf *s = o->skeleton;
+
+	o->has_files = options->config.asks_kernel;
+	o->levels[LEVEL_STACKS] = level_map_of(s->maps.stacks, s->maps.more_stacks, 0);
+	o->levels[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
+	o->levels[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
+	memcpy((void *)&s->rodata->config, &options->config, sizeof(options->config));
 	loading.btf_ids = options->btf_ids;
 	loading.value = options->value;
 	choose_programs(o, options);
-	object_maps_size(o->skeleton, &o->levels, options, features);
+	size_maps(o, options, features);
 
 	err = load_skeleton(o);
 	if (err)
-		return libbpf_words_refuse(err, e);
+		return refuse_load(err, e);
 	err = map_all_memory(o, &options->config, e);
 	if (err)
 		return err;
@@ -229,15 +646,16 @@ void object_free(struct object *o)
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
-	levels_fini(&o->levels);
-	mapped_close(&o->hot);
-	mapped_close(&o->rings);
-	mapped_close(&o->events);
-	mapped_close(&o->calls);
-	mapped_close(&o->lives);
-	mapped_close(&o->deferred);
-	mapped_close(&o->deferred_ring);
-	table_maps_fini(&o->tables);
+	end_levels(o);
+	unmap_array(&o->hot);
+	unmap_array(&o->rings);
+	unmap_array(&o->events);
+	unmap_array(&o->calls);
+	unmap_array(&o->lives);
+	unmap_array(&o->deferred);
+	unmap_array(&o->deferred_ring);
+	for (uint32_t i = 0; i < o->n_slabs; i++)
+		(void)munmap(o->slabs[i], SLAB_BYTES);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -255,24 +673,14 @@ int object_program_fd(const struct object *o, enum object_program program)
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
 {
-	return level_map_fd(&o->levels.maps[generation ? LEVEL_COUNTS1 : LEVEL_COUNTS0], level);
+	return level_map_fd(&o->levels[generation ? LEVEL_COUNTS1 : LEVEL_COUNTS0], level);
 }
 
 int object_stacks_fd(const struct object *o, unsigned level)
 {
 	if (level == SPARE_LEVEL)
 		return bpf_map__fd(o->skeleton->maps.spare);
-	return level_map_fd(&o->levels.maps[LEVEL_STACKS], level);
-}
-
-void object_begin_level(struct object *o)
-{
-	levels_begin(&o->levels);
-}
-
-void object_add_level(struct object *o)
-{
-	levels_wait(&o->levels);
+	return level_map_fd(&o->levels[LEVEL_STACKS], level);
 }
 
 uint64_t *object_hot(const struct object *o)
@@ -325,19 +733,36 @@ int object_wake_fd(const struct object *o)
 	return bpf_map__fd(o->skeleton->maps.wake);
 }
 
+/* Add @n @numbers, which are of a @what, to a map that is a set of numbers. */
+static int add_numbers(const struct bpf_map *map, const uint32_t *numbers, size_t n,
+		       const char *what, struct error *e)
+{
+	const __u32 one = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(bpf_map__fd(map), &numbers[i], &one, BPF_ANY))
+			return error_errno(e, "add %s %u to the filter", what, numbers[i]);
+	return 0;
+}
+
 int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, struct error *e)
 {
-	return number_map_add(o->skeleton->maps.tgids, tgids, n, "process", e);
+	return add_numbers(o->skeleton->maps.tgids, tgids, n, "process", e);
 }
 
 int object_set_tasks(const struct object *o, const uint32_t *tids, size_t n, struct error *e)
 {
-	return number_map_add(o->skeleton->maps.tasks, tids, n, "thread", e);
+	return add_numbers(o->skeleton->maps.tasks, tids, n, "thread", e);
 }
 
 struct trace_state *object_state(const struct object *o)
 {
 	return &o->skeleton->bss->trace_state;
+}
+
+void *object_slab(const struct object *o, uint32_t number)
+{
+	return number < o->n_slabs ? o->slabs[number] : NULL;
 }
 
 struct kernel_maps object_kernel_maps(const struct object *o)
@@ -346,52 +771,6 @@ struct kernel_maps object_kernel_maps(const struct object *o)
 
 	return (struct kernel_maps){ &s->bss->kernel_walks, s->maps.kernel_images, s->maps.scratch,
 				     s->maps.bss, offsetof(typeof(*s->bss), kernel_walks) };
-}
-
-/* --- mappings and unwind tables --- */
-
-void *object_slab(const struct object *o, uint32_t number)
-{
-	return number < o->tables.n_slabs ? o->tables.at[number] : NULL;
-}
-
-int object_add_slab(struct object *o, struct error *e)
-{
-	return table_maps_add_slab(&o->tables, e);
-}
-
-size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_space *to, size_t most)
-{
-	return table_maps_spaces(&o->tables, tgids, to, most);
-}
-
-/* After a change of the map: programs keep a copy of an entry during a turn. */
-static void turn_spaces(const struct object *o)
-{
-	__atomic_fetch_add(&object_state(o)->space_turn, 1, __ATOMIC_RELEASE);
-}
-
-int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
-		     struct error *e)
-{
-	const int err = table_maps_set_space(&o->tables, tgid, space, e);
-
-	turn_spaces(o);
-	return err;
-}
-
-bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
-{
-	const bool is_replaced = table_maps_replace_space(&o->tables, tgid, space);
-
-	turn_spaces(o);
-	return is_replaced;
-}
-
-int object_set_file(const struct object *o, const struct unwind_file_key *key,
-		    const struct unwind_file *file, struct error *e)
-{
-	return table_maps_set_file(&o->tables, key, file, e);
 }
 
 /* --- for --debug and losses --- */
@@ -412,16 +791,88 @@ uint64_t object_recursion_misses(const struct object *o)
 	return sum;
 }
 
+/* A number from /proc/self/fdinfo: "memlock:\t4096". */
+static uint64_t fdinfo_number(int fd, const char *field)
+{
+	char path[64], line[128];
+	uint64_t n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+
+	cleanup_fclose FILE *f = fopen(path, "re");
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, strlen(field)))
+			n = strtoull(line + strlen(field), NULL, 10);
+	return n;
+}
+
+/* Log the size of the program, and the verifier's steps. */
+static void describe_program(int fd)
+{
+	struct bpf_prog_info info = {};
+	__u32 size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return;
+	log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
+		  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)), info.jited_prog_len);
+	log_debug("program %s: verified in %u steps", info.name, info.verified_insns);
+}
+
+/* Log all maps, with their current memory. */
+static void describe_maps(const struct bpf_object *object)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+	{
+		log_debug("map %s: %u entries, key %u bytes, value %u bytes, %llu bytes now",
+			  bpf_map__name(map), bpf_map__max_entries(map), bpf_map__key_size(map),
+			  bpf_map__value_size(map),
+			  (unsigned long long)fdinfo_number(bpf_map__fd(map), "memlock:"));
+	}
+}
+
 void object_describe(const struct object *o)
 {
 	for (int i = 0; i < PROGRAM_N; i++)
 		if (o->programs[i])
 			describe_program(object_program_fd(o, (enum object_program)i));
 	describe_maps(o->skeleton->obj);
-	levels_describe(&o->levels);
+	describe_levels(o);
 }
 
+/*
+ * An update of a map-in-map from user space returns when all programs that were running have ended
+ * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The value does not matter.
+ */
+static int wait_by_map(int inner, int *outer, struct error *e)
+{
+	__u32 zero = 0;
+
+	if (*outer < 0) {
+		LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = inner);
+
+		*outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "waiter", sizeof(__u32),
+					sizeof(__u32), 1, &opts);
+	}
+	if (*outer < 0)
+		return error_errno(e, "create the map that waits for programs");
+	if (bpf_map_update_elem(*outer, &zero, &inner, BPF_ANY))
+		return error_errno(e, "wait for programs");
+	return 0;
+}
+
+/*
+ * Programs run in RCU read-side sections, so waiting for RCU is enough. The kernel refuses the
+ * command if CPUs are in nohz_full mode.
+ */
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	return program_wait(object_lost_fd(o), &((struct object *)o)->outer_fd, e);
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return 0;
+	return wait_by_map(object_lost_fd(o), &((struct object *)o)->outer_fd, e);
 }
