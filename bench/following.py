@@ -104,8 +104,7 @@ def add_start(setup, table):
         live = [None if s is None else s * 1000 for s, _ in got[name]]
         others = [None if s is None else s * 1000 for s, _ in got[jobs[0][0]]]
         ratio = ratios(live, others) if options != ["-K"] else None
-        table.add(f"{name}: exec to live", shown(middle(live), "ms", 1), ratio, "-K",
-                  ("value", 20, middle(live)))
+        table.add(f"{name}: exec to live", shown(middle(live), "ms", 1), ratio, "-K")
         table.add(f"{name}: RSS when live", shown(middle([mib for _, mib in got[name]]), "MiB", 1))
         table.add(f"{name}: perf events open", str(perf_events(setup, options)))
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from events import attempt
-from table import middle, shown
+from table import middle, ratios, shown
 from tracer import DEVNULL, HEADER, Failed, Tracer, counts, spawn
 
 MIB = 1 << 20
@@ -65,25 +65,27 @@ def live_by_command(setup, argv):
     return (int(found[1]) - begin) / 1e9, None
 
 
+PERF = "perf record -g -a, to its command"
+
+
 def start_jobs(setup, pid):
-    """(name, goal in ms, callable)"""
+    """(name, callable); ours come first"""
     s = setup
     category, name = "syscalls", "sys_enter_getppid"
-    yield "stackcount t:syscalls:...getppid", 20, lambda: live_then_stop([s.stackcount, GETPPID])
-    yield "stackcount -p PID c:malloc", 20, lambda: live_then_stop([s.stackcount, "-p", pid, "c:malloc"])
-    yield ("libbpf program, no CO-RE (floor both)", None,
+    yield "stackcount t:syscalls:...getppid", lambda: live_then_stop([s.stackcount, GETPPID])
+    yield "stackcount -p PID c:malloc", lambda: live_then_stop([s.stackcount, "-p", pid, "c:malloc"])
+    yield ("libbpf program, no CO-RE (floor both)",
            lambda: live_then_stop([s.bench / "floor", "both", category, name], rb"^live"))
     perf, bpftrace = shutil.which("perf"), shutil.which("bpftrace")
     if perf:
-        argv = [perf, "stat", "-a", "-e", f"{category}:{name}", "--"]
-        yield "perf stat, to its command", None, lambda: live_by_command(s, argv)
+        argv = [perf, "record", "-q", "-g", "-a", "-o", s.tmp / "perf.data", "-e", f"{category}:{name}", "--"]
+        yield PERF, lambda: live_by_command(s, argv)
     if bpftrace:
         program = f"{GETPPID} {{ @[kstack,ustack] = count() }}"
-        yield ("bpftrace both, to its command", None,
-               lambda: live_by_command(s, [bpftrace, "-e", program, "-c"]))
+        yield "bpftrace both, to its command", lambda: live_by_command(s, [bpftrace, "-e", program, "-c"])
     bcc = shutil.which("stackcount-bpfcc")
     if bcc:
-        yield "bcc stackcount", None, lambda: live_then_stop(["/usr/bin/env", "PYTHONUNBUFFERED=1", bcc, GETPPID])
+        yield "bcc stackcount", lambda: live_then_stop(["/usr/bin/env", "PYTHONUNBUFFERED=1", bcc, GETPPID])
 
 
 def rss_after_report(setup):
@@ -102,19 +104,20 @@ def start(setup, table):
     table.title("Start: exec to live, peak RSS")
     with Process(setup.bench / "load", "sleep") as sleeper:
         jobs = list(start_jobs(setup, sleeper.pid))
-        got = {name: [] for name, _, _ in jobs}
+        got = {name: [] for name, _ in jobs}
         for r in range(3 * setup.rounds):
             setup.progress(f"start: round {r + 1} of {3 * setup.rounds}")
-            for name, _, job in jobs:
+            for name, job in jobs:
                 time.sleep(0.3)  # or each waits for RCU, behind what the one before has taken away
                 got[name].append(attempt(setup, name, job) or (None, None))
-    for name, most, _ in jobs:
-        live = middle([seconds for seconds, _ in got[name]])
-        ms = None if live is None else live * 1000
-        best = [s * 1000 for s, _ in got[name] if s is not None]
-        figure = shown(ms, "ms", 1) + (f" (best {min(best):.1f})" if best else "")
-        table.add(name, figure, None, "", ("value", most, ms) if most else None)
-    for name in [n for n, _, _ in jobs][:3]:
+    perf = [seconds for seconds, _ in got.get(PERF, [])]
+    for name, _ in jobs:
+        live = [seconds for seconds, _ in got[name]]
+        best = [s * 1000 for s in live if s is not None]
+        figure = shown(middle(best), "ms", 1) + (f" (best {min(best):.1f})" if best else "")
+        ratio = ratios(live, perf) if perf and name.startswith("stackcount") else None
+        table.add(name, figure, ratio, "perf record", ("ratio", 1, ratio) if ratio else None)
+    for name in [n for n, _ in jobs][:3]:
         rss = middle([rss for _, rss in got[name]])
         goal = ("value", 12, rss) if name.startswith("stackcount") else None
         table.add(f"RSS when live: {name}", shown(rss, "MiB", 1), None, "", goal)
