@@ -169,8 +169,8 @@ static void add_function(struct bpf_prog_load_opts *opts, size_t at, size_t like
 }
 
 /*
- * Put the code of the value behind the program, as a function, and have the instruction at @call,
- * of value_of_hit(), call it.
+ * Put the code of the value behind the program, as a function. The instruction at @call, in
+ * value_of_hit(), calls it from now on.
  */
 static int add_value_code(struct bpf_program *prog, struct bpf_prog_load_opts *opts, size_t call)
 {

@@ -227,8 +227,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind)
  * may run on top of themselves. A thread in a user probe's program may be preempted by another one.
  * A system call's program may, too, and by interrupts and NMIs that hit the same program at other
  * tracepoints (trace_call_bpf_faultable() of Linux 7.2). Programs with tail calls get no private
- * stack: the kernel looks for these before it removes dead code. @programs is of this program's
- * type: the kernel refuses two types with one map.
+ * stack. A dead tail call counts, too: the kernel looks for them before it removes dead code.
+ * @programs is for programs of this one's type. The kernel refuses two types with one map.
  */
 static __always_inline void keep_own_stack(void *ctx, void *programs)
 {
