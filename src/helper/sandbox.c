@@ -8,8 +8,8 @@
  * them. The bounding set stays: no_new_privs makes execve(2) gain nothing, and seccomp forbids it.
  * The user stays, too, because other processes of user "nobody" could end the helper.
  *
- * The fetcher has the network, and runs a foreign library. It has no capability, and a list of
- * denied calls. It may open the user's files, because the library has its cache there.
+ * The fetcher has the network, and becomes a foreign program. It has no capability, and a list of
+ * denied calls. It may open the user's files, because the program has its cache there.
  */
 #include "helper/sandbox.h"
 

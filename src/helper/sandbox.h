@@ -18,7 +18,7 @@
  * An opener opens files and passes them on. A parser reads files that openers send.
  *
  * The other kinds are copies of the main process for one task, and not children of the warden. A
- * fetcher asks servers for a file. A matcher looks for functions in files that the user names.
+ * fetcher becomes a program that asks servers. A matcher reads files that the user names.
  */
 enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 

@@ -188,8 +188,7 @@ static int ask_servers_for_debug(struct search *s, struct error *e)
 		err = error_set(e, -ENOENT, "%s: of another build", s->file->name);
 	if (err)
 		log_few(&remote_files_asking(s->ds->files)->words,
-			"debuginfod: %s is not taken: %s", debuginfod_source(s->ds->servers),
-			e->text);
+			"debuginfod: %s is not taken: %s", path, e->text);
 	return err;
 }
 

@@ -2,8 +2,9 @@
 /*
  * reader/debuginfod.h - fetches debug files by build ID from the servers in DEBUGINFOD_URLS.
  *
- * The library of elfutils does that, and caches the files. It is loaded at the first question. If
- * it cannot be loaded, the program debuginfod-find runs for each file.
+ * elfutils' program debuginfod-find does that, once for each file, and caches the files. It runs
+ * with the network and the user's files, and without any capability, descriptor or shared memory
+ * of the main process. So servers reach nothing else through it.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 struct debuginfod;
 
 struct debuginfod_options {
-	uint32_t *helper; /* lent: holds the fetching process's PID while it runs; may be NULL */
+	uint32_t *helper;             /* lent: holds the program's PID while it runs; may be NULL */
 	void (*serve)(void *context); /* called again and again during a fetch; may be NULL */
 	void *context;
 };
@@ -29,15 +30,13 @@ void debuginfod_free(struct debuginfod *d);
 
 /*
  * Fetch the debug file for a build ID of @n bytes. The caller frees *@ret_path, which may be any
- * text from the fetching process. @module is the name in messages. Prints progress after a second.
- * A signal that ends the run ends the fetch, too. Errors:
- *	-ENOENT   no server has it
- *	-ETIME    it took too long (warns)
- *	-EFBIG    it is too large (warns)
- *	-ENOTSUP  there is nobody to ask, or @n is 0
+ * text from the program. @module is the name in messages. Prints progress after a second. A signal
+ * that ends the run ends the fetch, too, and no partial file stays in the cache.
+ *
+ * Errors: -ENOENT   no server has it
+ *         -ENOTSUP  there is nobody to ask, or @n is 0
+ *         -ETIME    it takes too long, or nothing more is fetched
+ *         others    the reason that the program gives. Prints it, and why it took too long
  */
 must_check int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 				   const char *module, char **ret_path, struct error *e);
-
-/* The origin of the last file: a URL, or a file of the cache. Lent until the next question. */
-const char *debuginfod_source(const struct debuginfod *d);
