@@ -64,8 +64,9 @@ enum reader_ask {
 	/* Close handles, the payload. */
 	ASK_CLOSE,
 	/*
-	 * Read a perf map. Payload: a perf_payload. Answer: a perf_fact, and text after it. Errors:
-	 * -ENOENT there is no file; -EPERM the opener refuses it, and the words say why.
+	 * Look at a perf map. Payload: a perf_payload. Answer: a perf_fact, and text after it if it
+	 * is wanted. Errors: -ENOENT there is no file; -EPERM the opener refuses it, and the words
+	 * say why.
 	 */
 	ASK_PERF_MAP,
 
@@ -200,25 +201,18 @@ struct send_payload {
 	int32_t to;
 };
 
-#define PERF_TAIL_BYTES 64
-
-/* For perf map @number below @root. With number 0, the opener reads the held one alone. */
+/* For perf map @number below @root. */
 struct perf_payload {
-	uint64_t dev, inode, offset; /* of the held file; @offset: end of the text read so far */
-	int32_t root;
-	int32_t held; /* a handle; -1: none */
+	uint64_t offset; /* of the wanted text */
+	int32_t root;    /* a handle */
 	uint32_t number;
-	uint32_t user;   /* its owner must be this user or root */
-	uint32_t n_tail; /* bytes of @tail: the text before @offset */
-	char tail[PERF_TAIL_BYTES];
-	uint32_t pad;
+	uint32_t user; /* its owner must be this user or root */
+	uint32_t wants_text;
 };
 
 struct perf_fact {
 	uint64_t dev, inode, size;
 	uint64_t changed_ns; /* CLOCK_REALTIME */
-	int32_t handle;      /* of a file other than the held one; else -1 */
-	uint32_t is_anew;    /* the held file was rewritten; the text is from its beginning */
 };
 
 #define MOST_BUILD_ID_BYTES 20

@@ -135,16 +135,6 @@ static bool is_device_dead(const struct devices *d, struct silent *s)
 	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + silent_pause_ns(d, s));
 }
 
-bool devices_is_dead(struct devices *d, uint64_t place)
-{
-	(void)pthread_mutex_lock(&d->mutex);
-
-	const bool ret = is_device_dead(d, find_silent(d, place));
-
-	(void)pthread_mutex_unlock(&d->mutex);
-	return ret;
-}
-
 bool devices_may_ask(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);

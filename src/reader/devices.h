@@ -71,9 +71,6 @@ void devices_free(struct devices *d);
  */
 bool devices_may_ask(struct devices *d, uint64_t place);
 
-/* Is @place dead? Makes no try. */
-bool devices_is_dead(struct devices *d, uint64_t place);
-
 /* A helper has answered from @place. It lives now, unless another helper hangs in it. */
 void devices_note_answer(struct devices *d, uint64_t place);
 

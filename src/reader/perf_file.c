@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,26 +19,6 @@
 #include "reader/mappings.h"
 
 #define PERF_TEXT_BYTES (1UL << 20)
-
-/* Read the last of the numbers after @key in /proc/PID/status; the second one with @is_second. */
-static bool parse_status_id(const char *status, const char *key, bool is_second, uint32_t *ret)
-{
-	const char *at = strstr(status, key);
-	uint64_t value = 0;
-	size_t n = 0;
-
-	if (!at)
-		return false;
-	for (at += strlen(key); *at == '\t' || *at == ' '; n++) {
-		at++;
-		if (is_second && n == 2)
-			break;
-		if (!take_decimal(&at, &value))
-			return false;
-	}
-	*ret = (uint32_t)value;
-	return n > 0;
-}
 
 /*
  * Field 22 of /proc/PID/stat, in ticks. The search begins after the name, which may hold any
@@ -61,6 +42,7 @@ static uint64_t start_of(uint32_t pid)
 	return take_decimal(&at, &ticks) ? ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
 }
 
+/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
 bool process_identity_read(uint32_t pid, struct process_identity *ret)
 {
 	char path[64], text[4096];
@@ -68,10 +50,17 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret)
 	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
 	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
+
+	const char *user = strstr(text, "\nUid:"), *number = strstr(text, "\nNSpid:");
+
 	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
-	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
-	(void)parse_status_id(text, "\nNSpid:", false, &ret->number);
-	return parse_status_id(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
+	if (number) { /* the last one of the line is of the innermost namespace */
+		const size_t n = strcspn(number + 1, "\n");
+		const char *last = memrchr(number + 1, '\t', n);
+
+		ret->number = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+	}
+	return user && sscanf(user, " Uid: %*u %u", &ret->user) == 1 && ret->number; /* 0: gone */
 }
 
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
@@ -124,64 +113,31 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 
 /* -- An opener's side. -- */
 
-static struct perf_fact perf_fact_of(const struct stat *st)
+/* Answer with the file's state, and the wanted text behind it. */
+static int tell_perf_file(struct seat *seat, const struct perf_payload *p, int handle,
+			  const struct stat *st, struct answer *answer, struct error *e)
 {
-	return (struct perf_fact){
+	const struct perf_fact fact = {
 		.dev = st->st_dev,
 		.inode = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.changed_ns =
 			(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
-		.handle = -1,
 	};
-}
-
-/* Does the file still have the text that was read before? If not, somebody has rewritten it. */
-static bool is_perf_file_continued(const struct perf_payload *p, int fd, const struct stat *st)
-{
-	char now[PERF_TAIL_BYTES];
-
-	return (uint64_t)st->st_size >= p->offset && p->n_tail <= p->offset &&
-	       pread(fd, now, p->n_tail, (off_t)(p->offset - p->n_tail)) == (ssize_t)p->n_tail &&
-	       memcmp(now, p->tail, p->n_tail) == 0;
-}
-
-/* Answer with the new text of the held file, after its fact. */
-static int read_held(struct seat *seat, const struct perf_payload *p, struct answer *answer)
-{
-	cleanup_close int fd = -1;
-	struct error e;
-	struct stat st;
-	int err = mapping_reopen(p->held, &fd, &e);
-
-	if (!err && fstat(fd, &st) < 0)
-		err = -errno;
-	if (err)
-		return err;
-
-	struct perf_fact fact = perf_fact_of(&st);
-
-	fact.is_anew = !is_perf_file_continued(p, fd, &st);
-
 	const size_t room = seat->n_area - sizeof(fact);
-	const ssize_t n = pread(fd, seat->area + sizeof(fact),
-				room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES,
-				fact.is_anew ? 0 : (off_t)p->offset);
+	cleanup_close int fd = -1;
+	ssize_t n = 0;
 
+	if (p->wants_text) {
+		const int err = mapping_reopen(handle, &fd, e);
+
+		if (err)
+			return err;
+		n = pread(fd, seat->area + sizeof(fact),
+			  room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES, (off_t)p->offset);
+	}
 	memcpy(seat->area, &fact, sizeof(fact));
 	answer->n_bytes = sizeof(fact) + (n > 0 ? (size_t)n : 0);
-	return 0;
-}
-
-static int give_other(struct seat *seat, int handle, const struct stat *st, struct answer *answer)
-{
-	struct perf_fact fact = perf_fact_of(st);
-
-	fact.handle = fcntl(handle, F_DUPFD_CLOEXEC, SEAT_OURS);
-	if (fact.handle < 0)
-		return -errno;
-	memcpy(seat->area, &fact, sizeof(fact));
-	answer->n_bytes = sizeof(fact);
 	return 0;
 }
 
@@ -190,22 +146,14 @@ void perf_file_answer(struct seat *seat, const void *payload, size_t n, struct a
 	cleanup_held int handle = -1;
 	struct error e = {};
 	struct perf_payload p;
-	struct stat st = {};
+	struct stat st;
 
 	answer->result = -EINVAL;
 	if (n != sizeof(p))
 		return;
 	memcpy(&p, payload, sizeof(p));
-	if (p.n_tail > sizeof(p.tail))
-		return;
-	answer->result = p.number ? perf_file_find(p.root, p.number, p.user, &handle, &st, &e) : 0;
+	answer->result = perf_file_find(p.root, p.number, p.user, &handle, &st, &e);
+	if (!answer->result)
+		answer->result = tell_perf_file(seat, &p, handle, &st, answer, &e);
 	(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
-	if (answer->result)
-		return;
-	if (p.held >= 0 && (!p.number || (st.st_dev == p.dev && st.st_ino == p.inode)))
-		answer->result = read_held(seat, &p, answer);
-	else if (p.number)
-		answer->result = give_other(seat, handle, &st, answer);
-	else
-		answer->result = -ENOENT;
 }

@@ -40,19 +40,13 @@ static bool is_handle(int handle)
 static int handle_in_answer(const struct lane_event *event)
 {
 	const uint32_t what = event->ask.what;
-	const bool is_perf = what == ASK_PERF_MAP;
 	struct open_fact open;
-	struct perf_fact perf;
 
 	if (event->answer.result || event->role != ROLE_OPENER ||
-	    !(is_perf || what == ASK_OPEN || what == ASK_ROOT || what == ASK_OPEN_DEBUG) ||
-	    (is_perf ? area_read(event->area, 0, &perf, sizeof(perf))
-		     : area_read(event->area, 0, &open, sizeof(open))) < 0)
+	    !(what == ASK_OPEN || what == ASK_ROOT || what == ASK_OPEN_DEBUG) ||
+	    area_read(event->area, 0, &open, sizeof(open)) < 0)
 		return HANDLE_NONE;
-
-	const int handle = is_perf ? perf.handle : open.handle;
-
-	return is_handle(handle) ? handle : HANDLE_NONE;
+	return is_handle(open.handle) ? open.handle : HANDLE_NONE;
 }
 
 /* Close files that an opener found after the caller gave up. */
@@ -587,8 +581,6 @@ int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
 	struct lane_event event;
 
 	*ret = (struct remote_perf_map){};
-	if (what->held >= 0 && devices_is_dead(f->asking.devices, what->dev))
-		return error_set(e, -EAGAIN, "its file system does not answer");
 	lock_openers(f);
 
 	int err = ask_opener_at(f, place, &ask, what, &event, e);

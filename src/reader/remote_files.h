@@ -129,9 +129,8 @@ must_check int remote_send(struct remote_files *f, const struct remote_handle *h
 /* -- Perf maps. -- */
 
 /*
- * The answer to ASK_PERF_MAP. If fact.handle is set, it is a file other than the held one, and the
- * caller closes it. Else @text has @n bytes in @memory, which the caller frees; more may follow.
- * Errors: -ENOENT there is none; -EPERM the opener refuses it, and @e says why; others.
+ * The answer to ASK_PERF_MAP. @text has @n bytes in @memory, which the caller frees; more may
+ * follow. Errors: -ENOENT there is none; -EPERM the opener refuses it, and @e says why; others.
  */
 struct remote_perf_map {
 	struct perf_fact fact;

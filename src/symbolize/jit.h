@@ -2,8 +2,8 @@
 /*
  * symbolize/jit.h - names of JIT code, from the perf maps of processes.
  *
- * An opener first reads a map when a process that was hit has code without a file. It reads on as
- * the map grows, for the last time when the process ends. The names stay known after that.
+ * An opener reads a map in a report that has code of its process, and when the process ends. The
+ * names stay known after that.
  */
 #pragma once
 
@@ -19,7 +19,10 @@ struct jit;
 struct jit *jit_new(struct images *images, struct strtab *strings);
 void jit_free(struct jit *j);
 
-/* Begin to follow the map of @p. */
+/*
+ * The program @p was hit, and may have JIT code. Reads now who it is, because nobody can know that
+ * when it has ended. Reads the map, too, if no event will report the end.
+ */
 void jit_watch(struct jit *j, const struct program_run *p);
 
 struct jit_function {
@@ -28,25 +31,18 @@ struct jit_function {
 	uint64_t start;
 };
 
-/* The function of @p at @addr at @time (0: not known). False: the map has no certain name. */
+/* The function of @p at @addr. @time of the hit, as in jit_growth(). False: the map has no name. */
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret);
 
-/* perf_map_epoch() of the map of @p. Reads the map on if the last look was before @time. */
-uint32_t jit_epoch(struct jit *j, const struct program_run *p, uint64_t time);
-
-/* How often that map has grown. If it is the same, nameless code is still nameless. */
+/*
+ * How often the map of @p was read anew. If it is the same, all its code has the same names. Looks
+ * at the map if the last look was before this report, or a while before @time (0: not known).
+ */
 uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time);
 
 /* The program of process @tgid ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);
 
-/* Look at the maps of live processes whose last look was JIT_LOOK_NS ago. */
-#define JIT_LOOK_NS 10000000
-void jit_look_again(struct jit *j);
-
-/* A process in which one function has replaced another since the last call; 0: none (any more). */
-uint32_t jit_take_changed(struct jit *j);
-
-/* A report begins. Questions without a time look at each map once more. */
+/* A report begins. */
 void jit_refresh(struct jit *j);

@@ -2,8 +2,8 @@
 /*
  * symbolize/perf_map.h - a perf map: a JIT compiler's list of its functions.
  *
- * The file is text that only grows, with a line for each function. A later line may put another
- * function at an address. Pure: the caller reads the file, and gives the times.
+ * The file is text, with a line for each function. A later line may put another function at an
+ * address, and counts. Pure: the caller reads the file.
  */
 #pragma once
 
@@ -11,48 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct perf_map;
+struct perf_line {
+	uint64_t start, end; /* end: exclusive */
+	const char *name;    /* as in the file */
+};
 
-struct perf_map *perf_map_new(void);
-void perf_map_free(struct perf_map *m);
-void perf_map_freep(struct perf_map **m);
-
-/* Add the next @n bytes of the file. A line counts once its end has come. */
-void perf_map_add(struct perf_map *m, const char *text, size_t n);
-
-/* The file begins anew. Functions that it does not list again belong to the past. */
-void perf_map_restart(struct perf_map *m);
-
-/*
- * End a reading: all bytes since the last one were written after @after and before @by, ns of
- * CLOCK_MONOTONIC. Neither time goes back. True: a function has replaced another one.
- */
-bool perf_map_settle(struct perf_map *m, uint64_t after, uint64_t by);
-
-struct perf_map_function {
-	const char *name; /* as in the file. The map lends it */
-	uint64_t start;
+/* A zeroed struct is empty. */
+struct perf_map {
+	char *text;
+	struct perf_line *lines;
+	size_t n, capacity;
+	uint64_t *bounds;   /* starts and ends of all lines, rising */
+	uint32_t *owners;   /* from a bound to the next: a line's index plus 1; 0: no line */
+	uint64_t n_garbage; /* malformed lines */
+	bool is_full;       /* at a bound: further lines were ignored */
+	size_t n_bytes;     /* memory held */
 };
 
 /*
- * The function at @addr at @time (0: the newest). False: there is none, or it may be either of two.
- * The first line about an address counts for all earlier times too, because some programs write
- * their map only at the end.
+ * Read a file, the @n bytes at @text. A last line without a newline does not count. Takes @text,
+ * from malloc(3), and writes to it.
  */
-bool perf_map_at(const struct perf_map *m, uint64_t addr, uint64_t time,
-		 struct perf_map_function *ret);
+void perf_map_read(char *text, size_t n, struct perf_map *ret);
+void perf_map_fini(struct perf_map *m);
 
-/* If two times have the same epoch, each address means the same from one to the other. */
-uint32_t perf_map_epoch(const struct perf_map *m, uint64_t time);
-
-/* The map has reached a bound, of functions or of memory, and ignores further lines. */
-bool perf_map_is_full(const struct perf_map *m);
-
-/* Number of malformed lines. */
-uint64_t perf_map_garbage(const struct perf_map *m);
-
-/* There was text, and not one well-formed line. */
-bool perf_map_is_garbage(const struct perf_map *m);
-
-/* Memory held, in bytes. */
-size_t perf_map_bytes(const struct perf_map *m);
+/* The last line with @addr; NULL: there is none. Lent by @m. */
+const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr);

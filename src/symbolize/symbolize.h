@@ -73,17 +73,7 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 /* The model of processes. Lent by @s. */
 struct processes *symbolizer_processes(const struct symbolizer *s);
 
-/*
- * Look at each perf map, unless the last look was a moment ago. No event reports that a map has
- * grown.
- */
-void symbolizer_look_again(struct symbolizer *s);
-
-/*
- * A process in which other code has come to known addresses, so that the caller should begin
- * another life for it. 0: no more. These processes share memory with that of an event, or their
- * perf map has a function in another one's place.
- */
+/* As processes_changed(): the caller should begin another life for the process. */
 uint32_t symbolizer_take_changed(struct symbolizer *s);
 
 /* As processes_look_late(). Returns the time of the next try, ns of CLOCK_MONOTONIC; UINT64_MAX: no
@@ -101,12 +91,12 @@ void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sig
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /*
- * A number of the address's meanings at @time. If two answers are equal, each address of the
- * process that had a name has the same name.
+ * A number of the mappings at @time. If two answers are equal, each address of the process that had
+ * a name, in a file, has the same name.
  */
 uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
 
-/* While this number is the same, nameless JIT code of the process is still nameless. */
+/* While this number is the same, JIT code of the process has the same names. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* An address in the kernel, from a stack. */

@@ -110,7 +110,7 @@ void symbolizer_follow(struct symbolizer *s)
 	processes_follow(s->processes);
 }
 
-/* If the program may have a perf map, follow it, so that it is read before the program ends. */
+/* If the program may have a perf map, prepare to read it at its end. */
 static void watch_perf_map(struct symbolizer *s, const struct program_run *program)
 {
 	if (program->has_memory)
@@ -135,16 +135,9 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	return news;
 }
 
-void symbolizer_look_again(struct symbolizer *s)
-{
-	jit_look_again(s->jit);
-}
-
 uint32_t symbolizer_take_changed(struct symbolizer *s)
 {
-	const uint32_t changed = processes_changed(s->processes);
-
-	return changed ? changed : jit_take_changed(s->jit);
+	return processes_changed(s->processes);
 }
 
 uint64_t symbolizer_look_late(struct symbolizer *s)
@@ -176,10 +169,7 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 
 uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 {
-	struct program_run program;
-
-	processes_program(s->processes, process, time, &program);
-	return processes_epoch(s->processes, process, time) + jit_epoch(s->jit, &program, time);
+	return processes_epoch(s->processes, process, time);
 }
 
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)

@@ -11,7 +11,6 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "processes/sideband.h"
-#include "symbolize/jit.h"
 #include "tool/limits.h"
 #include "tool/run.h"
 
@@ -21,7 +20,6 @@ struct follower {
 	struct run *run;
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: follower_look() has seen all processes */
-	uint64_t read_at;         /* ns: the last reading of records, with a look at perf maps */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
 	uint64_t late_due;        /* ns: when to read a late list again */
 	uint64_t n_lost;          /* records, not in a warning yet */
@@ -154,8 +152,6 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	f->read_at = clock_ns(CLOCK_MONOTONIC);
-	symbolizer_look_again(symbolizer_of(f));
 	while ((tgid = symbolizer_take_changed(symbolizer_of(f))) != 0)
 		begin_life(f, tgid);
 }
@@ -168,9 +164,9 @@ void follower_look_again(struct follower *f)
 		f->proc = opendir("/proc");
 }
 
-bool follower_has_looked(const struct follower *f, uint64_t since)
+bool follower_has_read(const struct follower *f, uint64_t since)
 {
-	return sideband_until(f->sideband) >= since && f->read_at > since + JIT_LOOK_NS;
+	return sideband_until(f->sideband) >= since;
 }
 
 void follower_drop(struct follower *f, size_t n_notices)

@@ -54,11 +54,8 @@ int follower_patience_ms(const struct follower *f);
 /* Let follower_look() read the mappings of all processes once more. */
 void follower_look_again(struct follower *f);
 
-/*
- * Are all records from before @since (ns of CLOCK_MONOTONIC) handled, and has the follower looked
- * at perf maps since?
- */
-bool follower_has_looked(const struct follower *f, uint64_t since);
+/* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */
+bool follower_has_read(const struct follower *f, uint64_t since);
 
 /* Warn about lost records and forgotten processes, if there are any since the last call. */
 void follower_tell_losses(struct follower *f);

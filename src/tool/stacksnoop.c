@@ -44,7 +44,7 @@ struct template
 {
 	size_t at; /* in stacksnoop.text */
 	uint32_t n;
-	bool is_unsure; /* a frame has no name yet, and may get one */
+	bool is_unsure; /* a frame has no name yet, or one from a perf map, and may get another */
 	uint64_t made;  /* ns of CLOCK_MONOTONIC */
 	struct kernel_validity kernel;
 	uint32_t growth; /* symbolizer_growth() at that time */
@@ -93,10 +93,10 @@ static void refresh_symbolizer(struct stacksnoop *t)
 	symbolizer_refresh(t->symbolizer);
 }
 
-static bool are_all_named(const struct frame_table *table, const uint32_t *frames, uint32_t n)
+static bool are_all_sure(const struct frame_table *table, const uint32_t *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (!table->frames[frames[i]].name)
+		if (!table->frames[frames[i]].name || table->frames[frames[i]].code == CODE_JIT)
 			return false;
 	return true;
 }
@@ -138,8 +138,8 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 
 	put_template(t, table, &stacks, ret);
 	ret->made = t->now;
-	ret->is_unsure = !are_all_named(table, kernel, stacks.n_kernel) ||
-			 !are_all_named(table, user, stacks.n_user);
+	ret->is_unsure = !are_all_sure(table, kernel, stacks.n_kernel) ||
+			 !are_all_sure(table, user, stacks.n_user);
 }
 
 static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any text as a perf map. Read at once, or in pieces as it grows, or byte by byte, it gives the
- * same names: of each address that of the last line that has it, as that line alone gives it. What
- * was told of a time is never another name later on. Memory is bounded by the size of the text.
- * Input: the text; a byte 1 ends a reading, a byte 2 has the file begin anew.
+ * Any text as a perf map. Each address has the name of the last line that has it, as that line
+ * alone gives it. Memory is bounded by the size of the text. Input: the text.
  */
 #include "fuzz.h"
 
@@ -11,7 +9,6 @@
 
 #define MOST_ASKED 192
 #define MOST_LINES 64
-#define MOST_READINGS 8
 
 /* Addresses at which something may begin or end: numbers, their sums, and what is beside them. */
 struct asked {
@@ -49,15 +46,24 @@ static void collect(const char *text, size_t n, struct asked *ret)
 	}
 }
 
-static const char *name_at(const struct perf_map *m, uint64_t addr, uint64_t time)
+static void read_copy(const char *text, size_t n, struct perf_map *ret)
 {
-	struct perf_map_function function = {};
+	char *copy = malloc(n + 1);
 
-	if (!perf_map_at(m, addr, time, &function))
+	require(copy != NULL);
+	memcpy(copy, text, n);
+	perf_map_read(copy, n, ret);
+}
+
+static const char *name_at(const struct perf_map *m, uint64_t addr)
+{
+	const struct perf_line *line = perf_map_at(m, addr);
+
+	if (!line)
 		return NULL;
-	require(function.name[0] != '\0' && function.start <= addr);
-	require(strchr(function.name, '\n') == NULL);
-	return function.name;
+	require(line->name[0] != '\0' && line->start <= addr && line->end > addr);
+	require(strchr(line->name, '\n') == NULL);
+	return line->name;
 }
 
 static int is_same(const char *a, const char *b)
@@ -67,7 +73,7 @@ static int is_same(const char *a, const char *b)
 
 static void check_order(const struct perf_map *m, const struct asked *a, const char *text, size_t n)
 {
-	struct perf_map *lines[MOST_LINES];
+	struct perf_map lines[MOST_LINES];
 	size_t n_lines = 0;
 
 	for (const char *newline; (newline = memchr(text, '\n', n)) != NULL;) {
@@ -75,9 +81,7 @@ static void check_order(const struct perf_map *m, const struct asked *a, const c
 
 		if (n_lines == MOST_LINES)
 			break;
-		lines[n_lines] = perf_map_new();
-		perf_map_add(lines[n_lines], text, length);
-		(void)perf_map_settle(lines[n_lines++], 1, 2);
+		read_copy(text, length, &lines[n_lines++]);
 		text += length;
 		n -= length;
 	}
@@ -85,93 +89,23 @@ static void check_order(const struct perf_map *m, const struct asked *a, const c
 		const char *last = NULL;
 
 		for (size_t k = n_lines; k-- > 0 && !last;)
-			last = name_at(lines[k], a->addrs[i], 0);
-		require(is_same(name_at(m, a->addrs[i], 0), last));
+			last = name_at(&lines[k], a->addrs[i]);
+		require(is_same(name_at(m, a->addrs[i]), last));
 	}
 	for (size_t k = 0; k < n_lines; k++)
-		perf_map_free(lines[k]);
-}
-
-static void check_whole(const struct perf_map *pieces, const struct asked *a, const char *text,
-			size_t n)
-{
-	struct perf_map *whole = perf_map_new(), *bytes = perf_map_new();
-
-	perf_map_add(whole, text, n);
-	(void)perf_map_settle(whole, 1, 2);
-	for (size_t i = 0; i < n; i++)
-		perf_map_add(bytes, text + i, 1);
-	(void)perf_map_settle(bytes, 1, 2);
-	require(perf_map_garbage(whole) == perf_map_garbage(bytes));
-	for (size_t i = 0; i < a->n; i++) {
-		const char *name = name_at(whole, a->addrs[i], 0);
-
-		require(is_same(name, name_at(pieces, a->addrs[i], 0)));
-		require(is_same(name, name_at(bytes, a->addrs[i], 0)));
-	}
-	check_order(whole, a, text, n);
-	perf_map_free(whole);
-	perf_map_free(bytes);
-}
-
-/* What each reading told, at the time when it was over. */
-struct told {
-	const char *names[MOST_READINGS][MOST_ASKED];
-	uint64_t times[MOST_READINGS];
-	size_t n;
-};
-
-static void settle(struct perf_map *m, const struct asked *a, uint64_t *time, struct told *told)
-{
-	(void)perf_map_settle(m, *time > 15 ? *time - 15 : 0, *time);
-	if (told->n < MOST_READINGS) {
-		for (size_t i = 0; i < a->n; i++)
-			told->names[told->n][i] = name_at(m, a->addrs[i], *time);
-		told->times[told->n++] = *time;
-	}
-	*time += 10;
-}
-
-static void check_told(const struct perf_map *m, const struct asked *a, const struct told *told)
-{
-	for (size_t k = 0; k < told->n; k++)
-		for (size_t i = 0; i < a->n; i++) {
-			const char *now = name_at(m, a->addrs[i], told->times[k]);
-
-			require(!now || !told->names[k][i] || is_same(now, told->names[k][i]));
-		}
-	require(perf_map_epoch(m, 1) <= perf_map_epoch(m, 0));
+		perf_map_fini(&lines[k]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct perf_map *m = perf_map_new();
-	struct asked *a = calloc(1, sizeof(*a));
-	struct told *told = calloc(1, sizeof(*told));
-	char *text = malloc(size + 1);
-	uint64_t time = 100;
-	size_t n = 0;
+	const char *text = (const char *)data;
+	struct asked a = {};
+	struct perf_map m;
 
-	require(a && told && text);
-	collect((const char *)data, size, a);
-	for (size_t i = 0; i < size; i++) {
-		if (data[i] == 2) {
-			perf_map_restart(m);
-			n = 0;
-		} else if (data[i] == 1) {
-			settle(m, a, &time, told);
-		} else {
-			text[n] = (char)data[i];
-			perf_map_add(m, &text[n++], 1);
-		}
-	}
-	settle(m, a, &time, told);
-	require(perf_map_bytes(m) < (256U << 10) + size * 512);
-	check_whole(m, a, text, n);
-	check_told(m, a, told);
-	perf_map_free(m);
-	free(a);
-	free(told);
-	free(text);
+	collect(text, size, &a);
+	read_copy(text, size, &m);
+	require(m.n_bytes < (1U << 10) + size * 32);
+	check_order(&m, &a, text, size);
+	perf_map_fini(&m);
 	return 0;
 }

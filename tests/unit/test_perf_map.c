@@ -13,49 +13,27 @@
 
 /* --- the text --- */
 
-static void add(struct perf_map *m, const char *text)
+static void read_map(const char *text, struct perf_map *ret)
 {
-	perf_map_add(m, text, strlen(text));
+	perf_map_read(xstrdup(text), strlen(text), ret);
 }
 
-/* What @text tells of @addr, "" for nothing; with the function's start behind a '@'. */
-static char *told_of(const struct perf_map *m, uint64_t addr, uint64_t time)
+/* The name that @m gives @addr, with the function's start behind a '@'; "": none. */
+static void expect_at(const struct perf_map *m, uint64_t addr, const char *expected)
 {
-	struct perf_map_function function;
+	const struct perf_line *line = perf_map_at(m, addr);
+	cleanup_free char *found =
+		line ? xasprintf("%s@%lx", line->name, line->start) : xstrdup("");
 
-	if (!perf_map_at(m, addr, time, &function))
-		return xasprintf("%s", "");
-	return xasprintf("%s@%llx", function.name, (unsigned long long)function.start);
+	assert_string_equal(found, expected);
 }
-
-static void expect_at(const struct perf_map *m, uint64_t addr, uint64_t time, const char *expected)
-{
-	cleanup_free char *told = told_of(m, addr, time);
-
-	assert_string_equal(told, expected);
-}
-
-static int make_map(void **state)
-{
-	*state = perf_map_new();
-	return 0;
-}
-
-static int free_map(void **state)
-{
-	perf_map_freep((struct perf_map **)state);
-	return 0;
-}
-
-#define TEST_WITH_MAP(name) TEST_OF(name, struct perf_map *m, make_map, free_map)
 
 static void expect_told(const char *text, uint64_t addr, const char *expected)
 {
-	cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
+	cleanup(perf_map_fini) struct perf_map m;
 
-	add(m, text);
-	assert_false(perf_map_settle(m, 1, 2));
-	expect_at(m, addr, 0, expected);
+	read_map(text, &m);
+	expect_at(&m, addr, expected);
 }
 
 TEST(each_compiler_has_its_own_way_of_writing_numbers)
@@ -75,6 +53,7 @@ TEST(past_the_end_there_is_no_name)
 {
 	static const char text[] = "1000 10 a\n1020 8 b\n";
 
+	expect_told("", 0x1000, "");
 	expect_told(text, 0xfff, "");
 	expect_told(text, 0x1000, "a@1000");
 	expect_told(text, 0x100f, "a@1000");
@@ -95,43 +74,27 @@ TEST(lines_of_another_form_are_counted_and_left_out)
 	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		cleanup(perf_map_freep) struct perf_map *m = perf_map_new();
+		cleanup(perf_map_fini) struct perf_map m;
 		cleanup_free char *text = xasprintf("%s\n1000 10 good\n", lines[i]);
 
-		add(m, text);
-		(void)perf_map_settle(m, 1, 2);
-		assert_int_equal(perf_map_garbage(m), 1);
-		expect_at(m, 0x1008, 0, "good@1000");
-		expect_at(m, 0x1010, 0, "");
+		read_map(text, &m);
+		assert_int_equal(m.n_garbage, 1);
+		expect_at(&m, 0x1008, "good@1000");
+		expect_at(&m, 0x1010, "");
 	}
 }
 
-TEST_WITH_MAP(a_line_of_any_length_takes_bounded_memory)
+TEST(a_line_counts_when_its_end_is_there_and_it_is_not_too_long)
 {
-	char zeros[4096] = "";
+	cleanup_strbuf struct strbuf text = {};
+	cleanup(perf_map_fini) struct perf_map m;
 
-	add(m, "1000 10 ");
-	for (int i = 0; i < 4096; i++)
-		perf_map_add(m, zeros, sizeof(zeros));
-	assert_true(perf_map_bytes(m) < 16384);
-	add(m, "\n2000 10 next\n");
-	(void)perf_map_settle(m, 1, 2);
-	expect_at(m, 0x1000, 0, "");
-	expect_at(m, 0x2000, 0, "next@2000");
-	assert_int_equal(perf_map_garbage(m), 1);
-}
-
-TEST_WITH_MAP(a_line_counts_when_its_end_is_there)
-{
-	add(m, "1000 10 first\n2000 10 sec");
-	assert_false(perf_map_settle(m, 1, 2));
-	expect_at(m, 0x1000, 0, "first@1000");
-	expect_at(m, 0x2000, 0, "");
-	add(m, "ond\n");
-	expect_at(m, 0x2000, 0, "");
-	assert_false(perf_map_settle(m, 2, 3));
-	expect_at(m, 0x2000, 0, "second@2000");
-	assert_int_equal(perf_map_garbage(m), 0);
+	strbuf_printf(&text, "1000 10 first\n2000 10 %05000d\n3000 10 thi", 0);
+	read_map(text.text, &m);
+	assert_int_equal(m.n_garbage, 1);
+	expect_at(&m, 0x1000, "first@1000");
+	expect_at(&m, 0x2000, "");
+	expect_at(&m, 0x3000, "");
 }
 
 TEST(of_lines_that_overlap_the_later_one_tells)
@@ -150,119 +113,21 @@ TEST(of_lines_that_overlap_the_later_one_tells)
 	expect_told(both, 0x117f, "b@1080");
 }
 
-/* --- its changes --- */
-
-TEST_WITH_MAP(what_is_told_first_was_there_before)
-{
-	add(m, "1000 10 a\n");
-	assert_false(perf_map_settle(m, 0, 100));
-	add(m, "2000 10 b\n");
-	assert_false(perf_map_settle(m, 90, 200));
-	expect_at(m, 0x1000, 5, "a@1000");
-	expect_at(m, 0x2000, 5, "b@2000");
-	assert_int_equal(perf_map_epoch(m, 5), perf_map_epoch(m, 300));
-}
-
-/* Told at some time from 90 to 200. */
-TEST_WITH_MAP(a_function_in_the_place_of_another_counts_from_its_time_on)
-{
-	add(m, "1000 10 a\n1010 10 stays\n");
-	assert_false(perf_map_settle(m, 0, 100));
-	add(m, "1000 8 b\n");
-	assert_true(perf_map_settle(m, 90, 200));
-	expect_at(m, 0x1000, 5, "a@1000");
-	expect_at(m, 0x1000, 90, "a@1000");
-	expect_at(m, 0x1000, 150, "");
-	expect_at(m, 0x1000, 200, "b@1000");
-	expect_at(m, 0x1000, 0, "b@1000");
-	expect_at(m, 0x1008, 150, "a@1000");
-	expect_at(m, 0x1018, 150, "stays@1010");
-	assert_true(perf_map_epoch(m, 90) < perf_map_epoch(m, 150));
-	assert_true(perf_map_epoch(m, 150) < perf_map_epoch(m, 200));
-	assert_int_equal(perf_map_epoch(m, 200), perf_map_epoch(m, 0));
-}
-
-TEST_WITH_MAP(many_that_follow_each_other_are_kept_apart)
-{
-	for (uint64_t i = 0; i < 100; i++) {
-		cleanup_free char *text =
-			xasprintf("1000 %llx f%llu\n", 0x100ULL - i, (unsigned long long)i);
-
-		add(m, text);
-		assert_int_equal(perf_map_settle(m, i * 10, i * 10 + 5), i > 0);
-	}
-	for (uint64_t i = 0; i < 100; i++) {
-		cleanup_free char *name = xasprintf("f%llu@1000", (unsigned long long)i);
-
-		expect_at(m, 0x1000, i * 10 + 7, name);
-	}
-	expect_at(m, 0x10ff, 2000, "f0@1000");
-	expect_at(m, 0x10f0, 2000, "f15@1000");
-}
-
-TEST_WITH_MAP(the_same_again_changes_nothing)
-{
-	add(m, "1000 10 a\n");
-	(void)perf_map_settle(m, 0, 100);
-	add(m, "1000 10 a\n");
-	assert_false(perf_map_settle(m, 90, 200));
-	expect_at(m, 0x1000, 150, "a@1000");
-	assert_int_equal(perf_map_epoch(m, 5), perf_map_epoch(m, 0));
-}
-
-TEST_WITH_MAP(a_file_that_begins_anew_is_all_there_is)
-{
-	add(m, "1000 10 a\n2000 10 b\n3000 1");
-	(void)perf_map_settle(m, 0, 100);
-	perf_map_restart(m);
-	add(m, "1000 10 a\n");
-	assert_true(perf_map_settle(m, 90, 200));
-	expect_at(m, 0x1000, 150, "a@1000");
-	expect_at(m, 0x2000, 90, "b@2000");
-	expect_at(m, 0x2000, 150, "");
-	expect_at(m, 0x2000, 0, "");
-	add(m, "2000 10 b\n");
-	(void)perf_map_settle(m, 190, 300);
-	expect_at(m, 0x2000, 0, "b@2000");
-	expect_at(m, 0x2000, 150, "b@2000"); /* the same before and after */
-}
-
-/* What was forgotten is not named by what came later. */
-TEST_WITH_MAP(the_past_is_bounded)
+/* The worst cases of an order: each line hides the one before, and one hides all. */
+TEST(a_million_lines_are_enough)
 {
 	cleanup_strbuf struct strbuf text = {};
-	uint64_t time = 10;
+	cleanup(perf_map_fini) struct perf_map m;
 
-	for (int round = 0; round < 12; round++) {
-		strbuf_clear(&text);
-		for (int i = 0; i < 10000; i++)
-			strbuf_printf(&text, "%x 10 f%d\n", 0x100000 + i * 16, round);
-		perf_map_add(m, text.text, text.n);
-		(void)perf_map_settle(m, time, time + 5);
-		time += 10;
-	}
-	assert_true(perf_map_bytes(m) < 8U << 20);
-	expect_at(m, 0x100000, time - 1, "f11@100000");
-	expect_at(m, 0x100000, time - 11, "f10@100000");
-	expect_at(m, 0x100000, 17, "");
-}
-
-TEST_WITH_MAP(a_million_lines_are_enough)
-{
-	cleanup_strbuf struct strbuf text = {};
-
-	for (int i = 0; i < 1 << 16; i++)
-		strbuf_printf(&text, "%x 8 same\n", i * 8);
-	for (int i = 0; i < 16; i++) {
-		assert_false(perf_map_is_full(m));
-		perf_map_add(m, text.text, text.n);
-		(void)perf_map_settle(m, 1, 2);
-	}
-	assert_true(perf_map_is_full(m));
-	perf_map_add(m, "f0000000 10 more\n", 17);
-	(void)perf_map_settle(m, 1, 2);
-	expect_at(m, 0xf0000000, 0, "");
-	assert_true(perf_map_bytes(m) < 16U << 20);
+	for (int i = 0; i < (1 << 20) - 2; i++)
+		strbuf_printf(&text, "%x %x same\n", i, (2 << 20) - i);
+	strbuf_printf(&text, "0 20000000 all\n10 8 last\n0 20000000 too_many\n");
+	read_map(text.text, &m);
+	assert_true(m.is_full);
+	expect_at(&m, 0xf, "all@0");
+	expect_at(&m, 0x10, "last@10");
+	expect_at(&m, 0x1fffffff, "all@0");
+	assert_true(m.n_bytes < 128U << 20);
 }
 
 /* --- the file --- */
@@ -361,17 +226,16 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, NULL), -ENOENT);
 }
 
-/* What an opener answers about file 7 below @root. Text is in @to, behind it a NUL. */
-static struct perf_fact look_at_file(int root, struct perf_payload p, char *to, size_t size)
+/* What an opener answers about file 7. The text is in @to, with a NUL behind it. */
+static struct perf_fact ask(uint64_t offset, bool wants_text, char *to, size_t size)
 {
+	cleanup_close int root = open_root();
 	cleanup_free char *area = xcalloc(1, 2UL << 20);
+	const struct perf_payload p = { offset, root, 7, geteuid(), wants_text };
 	struct seat seat = { .area = area, .n_area = 2UL << 20 };
 	struct answer answer = {};
 	struct perf_fact fact;
 
-	p.root = root;
-	p.number = 7;
-	p.user = geteuid();
 	perf_file_answer(&seat, &p, sizeof(p), &answer);
 	assert_int_equal(answer.result, 0);
 	assert_true(answer.n_bytes >= sizeof(fact));
@@ -380,63 +244,27 @@ static struct perf_fact look_at_file(int root, struct perf_payload p, char *to, 
 	return fact;
 }
 
-static struct perf_payload held(const struct perf_fact *file, const char *text)
+TEST(a_file_is_told_with_the_text_that_is_wanted)
 {
-	struct perf_payload p = {
-		.dev = file->dev, .inode = file->inode, .held = file->handle, .offset = strlen(text)
-	};
-
-	p.n_tail = (uint32_t)strlen(text);
-	memcpy(p.tail, text, p.n_tail);
-	return p;
-}
-
-TEST(of_a_held_file_what_is_new_is_told)
-{
-	cleanup_close int root = open_root();
-	const struct perf_payload none = { .held = -1 };
-	char text[64];
-
-	scratch_run("rm -rf tmp && mkdir tmp");
-	scratch_write("tmp/perf-7.map", "1000 10 a\n");
-
-	const struct perf_fact file = look_at_file(root, none, text, sizeof(text));
-	struct perf_fact now;
-
-	assert_true(file.handle >= SEAT_OURS && file.size == 10);
-	now = look_at_file(root, held(&file, ""), text, sizeof(text));
-	assert_string_equal(text, "1000 10 a\n");
-	assert_true(now.handle == -1 && !now.is_anew);
-	scratch_write("tmp/perf-7.map", "1000 10 a\n2000 10 b\n");
-	now = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
-	assert_string_equal(text, "2000 10 b\n");
-	assert_true(now.handle == -1 && !now.is_anew);
-	scratch_write("tmp/perf-7.map", "3000 10 c\n4000 10 d\n");
-	now = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
-	assert_string_equal(text, "3000 10 c\n4000 10 d\n");
-	assert_true(now.is_anew);
-	scratch_write("tmp/perf-7.map", "3");
-	assert_true(look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text)).is_anew);
-	assert_int_equal(close(file.handle), 0);
-}
-
-TEST(another_file_at_the_path_is_told_apart)
-{
-	cleanup_close int root = open_root();
-	const struct perf_payload none = { .held = -1 };
 	struct perf_fact file, other;
 	char text[64];
 
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
-	file = look_at_file(root, none, text, sizeof(text));
+	file = ask(0, false, text, sizeof(text));
+	assert_int_equal(file.size, 10);
+	assert_string_equal(text, "");
+	other = ask(0, true, text, sizeof(text));
+	assert_memory_equal(&other, &file, sizeof(file));
+	assert_string_equal(text, "1000 10 a\n");
+	(void)ask(5, true, text, sizeof(text));
+	assert_string_equal(text, "10 a\n");
+	(void)ask(10, true, text, sizeof(text));
+	assert_string_equal(text, "");
 	scratch_write("tmp/new", "1000 10 b\n");
 	scratch_run("mv tmp/new tmp/perf-7.map");
-	other = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
-	assert_true(other.handle >= 0 && other.handle != file.handle);
-	assert_string_equal(text, "");
-	assert_int_equal(close(file.handle), 0);
-	assert_int_equal(close(other.handle), 0);
+	other = ask(0, false, text, sizeof(text));
+	assert_true(other.dev == file.dev && other.inode != file.inode);
 }
 
 /* --- the process --- */

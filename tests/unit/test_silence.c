@@ -223,7 +223,7 @@ TEST_WITH_HELPERS(a_device_is_dead_though_nobody_waited_for_its_opener)
 	set_patience(PATIENCE_NS);
 	hold_up(ASK_OPEN);
 	/* One that can be killed is forgiven once. */
-	while (!devices_is_dead(devices, devices_place_of_mapped(m.dev, getuid()))) {
+	while (devices_may_ask(devices, devices_place_of_mapped(m.dev, getuid()))) {
 		const int err = open_it(&m, &handle, &e);
 
 		assert_true(err == -ETIME || err == -EAGAIN);
@@ -320,9 +320,7 @@ TEST_WITH_HELPERS(files_that_come_too_late_are_closed)
 
 static int ask_perf_map(uint32_t user)
 {
-	const struct perf_payload what = {
-		.root = 70, .held = HANDLE_NONE, .number = 1, .user = user
-	};
+	const struct perf_payload what = { .root = 70, .number = 1, .user = user };
 	struct remote_perf_map answer;
 	struct error e;
 	const int err = remote_perf_map(files, &what, &answer, &e);
@@ -419,19 +417,6 @@ TEST_WITH_HELPERS(a_path_that_does_not_answer_takes_no_device_with_it)
 TEST_WITH_HELPERS(a_path_of_a_process_takes_no_device_with_it)
 {
 	hang_on_the_way((uint32_t)getpid());
-}
-
-TEST_WITH_HELPERS(a_perf_map_that_is_held_is_of_a_device)
-{
-	struct perf_payload what = { .dev = 0x77, .root = 70, .held = SEAT_OURS, .number = 1 };
-	struct remote_perf_map answer;
-	struct error e;
-
-	shared->counted = ASK_PERF_MAP;
-	devices_note_silence(devices, 0x77, 0);
-	devices_note_silence(devices, 0x77, 0);
-	assert_int_equal(remote_perf_map(files, &what, &answer, &e), -EAGAIN);
-	assert_int_equal(shared->n_asked, 0);
 }
 
 TEST_WITH_HELPERS(a_debug_file_is_of_the_device_that_its_opener_saw)
