@@ -62,24 +62,6 @@ size_t tree_words(const struct tree *tree, uint32_t number, uint64_t *to, size_t
 	return n;
 }
 
-size_t tree_path(const struct tree *tree, uint32_t number, uint64_t *to, uint32_t *nodes,
-		 size_t max)
-{
-	size_t n = 0;
-
-	for (; number != TREE_ROOT && n < max; number = tree->nodes[number].parent) {
-		nodes[n] = number;
-		to[n++] = tree->nodes[number].word;
-	}
-	return n;
-}
-
-uint32_t tree_caller(const struct tree *tree, uint32_t number, uint64_t *word)
-{
-	*word = tree->nodes[number].word;
-	return tree->nodes[number].parent;
-}
-
 size_t tree_bytes(const struct tree *tree)
 {
 	return tree->capacity * sizeof(*tree->nodes) + tree->n_slots * sizeof(*tree->slots);

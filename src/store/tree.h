@@ -34,12 +34,5 @@ uint32_t tree_add(struct tree *tree, const uint64_t *words, size_t n);
 /* Write the words of stack @number to @to, innermost first. Returns how many, at most @max. */
 size_t tree_words(const struct tree *tree, uint32_t number, uint64_t *to, size_t max);
 
-/* The same, with the numbers of the nodes. A node stands for a word and all words behind it. */
-size_t tree_path(const struct tree *tree, uint32_t number, uint64_t *to, uint32_t *nodes,
-		 size_t max);
-
-/* Write the innermost word of stack @number. Returns the number of the stack without it. */
-uint32_t tree_caller(const struct tree *tree, uint32_t number, uint64_t *word);
-
 size_t tree_bytes(const struct tree *tree);
 void tree_fini(struct tree *tree);

@@ -3,128 +3,119 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/array.h"
+#include "base/hash.h"
 
-/* A key has the image's number above the offset, which has OFFSET_BITS. */
-#define OFFSET_BITS 32
+#define FEWEST_SLOTS 4096
+#define MOST_SLOTS 262144 /* 6 MiB */
+#define MOST_FRAMES (1U << 20)
 
-/* This many addresses take 2 MiB. */
-#define MOST_RECENT 65536
-#define FEWEST_RECENT 256
+/* An address is in one of so many slots from that of its hash. A process may choose addresses. */
+#define WAYS 8
 
 struct seen_address {
-	uint64_t process, epoch; /* see struct user_pc; 0: there is none */
+	uint64_t epoch; /* 0: the slot is free */
 	uint64_t addr;
-	uint32_t chain;
+	uint32_t first; /* its frame; of several, the index in @frames; without frames, the pass */
+	uint16_t n;
 	bool is_exact;
 };
 
-void seen_places_fini(struct seen_places *seen)
+void seen_fini(struct seen_addresses *seen)
 {
-	free(seen->recent);
-	u64_map_fini(&seen->chains[0]);
-	u64_map_fini(&seen->chains[1]);
+	free(seen->slots);
+	free(seen->frames);
+	*seen = (struct seen_addresses){};
 }
 
-/*
- * Make the key of a place. False: it has none. At the start of a region, the byte before a return
- * address is in another region.
- */
-static bool make_seen_key(const struct images *images, const struct image_names *names,
-			  const struct user_pc *pc, const struct place *where, uint64_t *ret)
+/* The slot of @pc. If *@is_there is false, it is free, or another address has it. */
+static struct seen_address *seen_slot(const struct seen_addresses *seen, const struct user_pc *pc,
+				      bool *is_there)
 {
-	*ret = (uint64_t)where->image << OFFSET_BITS | where->offset;
-	return images_kind(images, where->image) != IMAGE_NO_FILE &&
-	       !image_names_may_be_made(names, where->image) &&
-	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0;
+	const uint64_t hash = hash_mix(pc->addr ^ hash_mix(pc->epoch) ^ pc->is_exact);
+
+	for (size_t i = 0; i < WAYS; i++) {
+		struct seen_address *a = &seen->slots[(hash + i) & (seen->n_slots - 1)];
+
+		*is_there =
+			a->epoch == pc->epoch && a->addr == pc->addr && a->is_exact == pc->is_exact;
+		if (*is_there || !a->epoch)
+			return a;
+	}
+	return &seen->slots[hash & (seen->n_slots - 1)];
 }
 
-static void forget_old_places(struct seen_places *seen, const struct images *images)
+/* The slot for a change of @pc. Forgets all if it is of another version, or if room is short. */
+static struct seen_address *seen_slot_to_change(struct seen_addresses *seen, uint64_t version,
+						const struct user_pc *pc, bool *is_there)
 {
-	if (seen->version == images_version(images))
+	const bool is_small = 2 * seen->n >= seen->n_slots && seen->n_slots < MOST_SLOTS;
+	const size_t n_slots = is_small ? 2 * seen->n_slots : seen->n_slots;
+
+	if (is_small || seen->version != version || seen->n_frames > MOST_FRAMES) {
+		seen_fini(seen);
+		seen->version = version;
+		seen->n_slots = n_slots ? n_slots : FEWEST_SLOTS;
+		seen->slots = xcalloc(seen->n_slots, sizeof(*seen->slots));
+	}
+
+	struct seen_address *slot = seen_slot(seen, pc, is_there);
+
+	seen->n += !slot->epoch;
+	return slot;
+}
+
+const uint32_t *seen_get(const struct seen_addresses *seen, uint64_t version,
+			 const struct user_pc *pc, size_t *ret_n)
+{
+	const struct seen_address *a;
+	bool is_there;
+
+	if (!pc->epoch || !seen->n_slots || seen->version != version)
+		return NULL;
+	a = seen_slot(seen, pc, &is_there);
+	if (!is_there || !a->n)
+		return NULL;
+	*ret_n = a->n;
+	return a->n == 1 ? &a->first : seen->frames + a->first;
+}
+
+void seen_put(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
+	      const uint32_t *frames, size_t n)
+{
+	struct seen_address *slot;
+	bool is_there;
+
+	if (!pc->epoch)
 		return;
-	seen->version = images_version(images);
-	u64_map_clear(&seen->chains[0]);
-	u64_map_clear(&seen->chains[1]);
-	cleanup_free_p(&seen->recent);
-	seen->n_recent = 0;
+	slot = seen_slot_to_change(seen, version, pc, &is_there);
+	*slot = (struct seen_address){ .epoch = pc->epoch,
+				       .addr = pc->addr,
+				       .first = n == 1 ? frames[0] : (uint32_t)seen->n_frames,
+				       .n = (uint16_t)n,
+				       .is_exact = pc->is_exact };
+	for (size_t i = 0; n > 1 && i < n; i++)
+		array_push(seen->frames, seen->n_frames, seen->cap_frames, frames[i]);
 }
 
-const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
-				const struct image_names *names, const struct user_pc *pc,
-				const struct place *where)
+bool seen_note(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
+	       uint32_t pass)
 {
-	uint64_t key;
+	struct seen_address *slot;
+	bool is_there;
 
-	forget_old_places(seen, images);
-	return make_seen_key(images, names, pc, where, &key)
-		       ? u64_map_get(&seen->chains[pc->is_exact], key)
-		       : NULL;
-}
-
-bool seen_places_put(struct seen_places *seen, const struct images *images,
-		     const struct image_names *names, const struct user_pc *pc,
-		     const struct place *where, uint32_t chain)
-{
-	uint64_t key;
-
-	forget_old_places(seen, images);
-	if (!make_seen_key(images, names, pc, where, &key))
+	if (!pc->epoch)
+		return true;
+	slot = seen_slot_to_change(seen, version, pc, &is_there);
+	if (is_there && (slot->n || slot->first == pass))
 		return false;
-	*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
+	*slot = (struct seen_address){
+		.epoch = pc->epoch, .addr = pc->addr, .first = pass, .is_exact = pc->is_exact
+	};
 	return true;
 }
 
-void seen_places_expect(struct seen_places *seen, size_t n_places)
+size_t seen_bytes(const struct seen_addresses *seen)
 {
-	size_t n = FEWEST_RECENT;
-
-	while (n < n_places && n < MOST_RECENT)
-		n *= 2;
-	if (n <= seen->n_recent)
-		return;
-	free(seen->recent);
-	seen->recent = xcalloc(n, sizeof(*seen->recent));
-	seen->n_recent = n;
-}
-
-static struct seen_address *recent_slot(const struct seen_places *seen, const struct user_pc *pc)
-{
-	const uint64_t hash = hash_mix(pc->addr ^ hash_mix(pc->process) ^ pc->is_exact);
-
-	return &seen->recent[hash & (seen->n_recent - 1)];
-}
-
-bool seen_places_recall(struct seen_places *seen, const struct images *images,
-			const struct user_pc *pc, uint32_t *chain)
-{
-	const struct seen_address *a;
-
-	forget_old_places(seen, images);
-	if (!pc->epoch || !seen->n_recent)
-		return false;
-	a = recent_slot(seen, pc);
-	*chain = a->chain;
-	return a->addr == pc->addr && a->epoch == pc->epoch && a->process == pc->process &&
-	       a->is_exact == pc->is_exact;
-}
-
-void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, uint32_t chain)
-{
-	if (!pc->epoch)
-		return;
-	/* As many slots as there are places, so that a small report takes little memory. */
-	seen_places_expect(seen, seen->chains[0].n_slots + seen->chains[1].n_slots);
-	*recent_slot(seen, pc) = (struct seen_address){ .process = pc->process,
-							.epoch = pc->epoch,
-							.addr = pc->addr,
-							.chain = chain,
-							.is_exact = pc->is_exact };
-}
-
-size_t seen_places_bytes(const struct seen_places *seen)
-{
-	return (seen->chains[0].n_slots + seen->chains[1].n_slots) * sizeof(struct u64_map_slot) +
-	       seen->n_recent * sizeof(*seen->recent);
+	return seen->n_slots * sizeof(*seen->slots) + seen->cap_frames * sizeof(*seen->frames);
 }

@@ -118,29 +118,39 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			       trim_machinery(symbolizer_frames(s), frames, n));
 }
 
-struct user_pc user_stack_begin(struct symbolizer *s, const struct raw_stack *stack)
+/* The process and time of a user stack. */
+static struct user_pc begin_user_stack(struct symbolizer *s, const struct raw_stack *stack)
 {
 	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			      .time = stack->time };
 
 	pc.epoch = symbolizer_epoch(s, pc.process, pc.time);
-	pc.run = symbolizer_run(s, pc.process, pc.epoch);
 	return pc;
 }
 
-void user_stack_at(const struct raw_stack *stack, size_t i, uint64_t word, uint32_t node,
-		   struct user_pc *ret)
+static void set_user_address(const struct raw_stack *stack, size_t i, struct user_pc *ret)
 {
-	ret->addr = word & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
-	ret->is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : word & STACK_WORD_EXACT;
-	/* The innermost word is a return address in some rows only, so its node has no frames. */
-	ret->node = i == 0 ? NO_NODE : node;
+	ret->addr = stack->words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
+	ret->is_exact =
+		i == 0 ? stack->flags & KEY_USER_PC_EXACT : stack->words[i] & STACK_WORD_EXACT;
+}
+
+void want_user_stack(struct symbolizer *s, const struct raw_stack *stack)
+{
+	const size_t n_words = stack->n - !!mark_of_stack(stack);
+	struct user_pc pc = {};
+
+	if (n_words)
+		pc = begin_user_stack(s, stack);
+	for (size_t i = 0; i < n_words; i++) {
+		set_user_address(stack, i, &pc);
+		symbolizer_want(s, &pc);
+	}
 }
 
 uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
 			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole)
 {
-	const uint64_t *words = stack->words;
 	const uint64_t mark = mark_of_stack(stack);
 	const size_t n_words = stack->n - !!mark;
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
@@ -148,10 +158,10 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 	uint32_t n = 0;
 
 	if (n_words)
-		pc = user_stack_begin(s, stack);
+		pc = begin_user_stack(s, stack);
 	*is_whole = true;
 	for (size_t i = 0; i < n_words; i++) {
-		user_stack_at(stack, i, words[i], stack->nodes ? stack->nodes[i] : NO_NODE, &pc);
+		set_user_address(stack, i, &pc);
 		if (n == most)
 			return put_stack_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
 

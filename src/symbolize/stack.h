@@ -12,10 +12,9 @@
 struct raw_stack {
 	const uint64_t *words;
 	size_t n;
-	uint32_t flags;        /* KEY_*: the kind of its first address */
-	uint32_t tgid;         /* a user stack's process */
-	uint64_t time;         /* of the first hit, ns of CLOCK_MONOTONIC */
-	const uint32_t *nodes; /* of each word: see symbolizer_begin_tree(). NULL: none */
+	uint32_t flags; /* KEY_*: the kind of its first address */
+	uint32_t tgid;  /* a user stack's process */
+	uint64_t time;  /* of the first hit, ns of CLOCK_MONOTONIC */
 };
 
 /* The reason that cut the stack: a mark's STACK_MARK_CUT_BITS, 0 for a stack that is whole. */
@@ -37,12 +36,8 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			 uint32_t frames[USER_FRAMES]);
 
-/* The process and time of a user stack, and the place of its word @i, which is @word at @node. */
-struct user_pc user_stack_begin(struct symbolizer *s, const struct raw_stack *stack);
-void user_stack_at(const struct raw_stack *stack, size_t i, uint64_t word, uint32_t node,
-		   struct user_pc *ret);
-
 /* The same after symbolizer_defer(). If *@is_whole is false, some names were put off, and their
- * frames are missing. */
+ * frames are missing. want_user_stack() only puts them off. */
 uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
 			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole);
+void want_user_stack(struct symbolizer *s, const struct raw_stack *stack);

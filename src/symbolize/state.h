@@ -7,14 +7,12 @@
 
 #include "base/log.h"
 #include "base/strtab.h"
-#include "symbolize/chains.h"
 #include "symbolize/frame_images.h"
 #include "symbolize/frames.h"
 #include "symbolize/image_names.h"
 #include "symbolize/jit.h"
 #include "symbolize/kernel.h"
 #include "symbolize/seen.h"
-#include "symbolize/sites.h"
 #include "symbolize/symbolize.h"
 
 /* Beside the enum frame_kind in a key. */
@@ -31,14 +29,13 @@ struct symbolizer {
 	struct frame_images frame_images; /* by @frames' table */
 	struct kernel_names kernel;
 	struct u64_map kernel_seen[2]; /* lasting names; [1]: of exact addresses */
-	struct seen_places seen;
-	struct sites sites; /* of the report that is made */
+	struct seen_addresses seen;
+	uint32_t n_fetches; /* calls of symbolizer_fetch() */
 	struct kernel_validity kernel_validity;
 	struct images *images;
 	struct image_names *image_names;
 	struct processes *processes;
 	struct jit *jit;
-	struct chains chains;
 	struct log_few copied; /* warnings of code that lies in a file no more */
 };
 

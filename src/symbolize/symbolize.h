@@ -127,10 +127,7 @@ struct user_pc {
 	uint64_t addr;
 	bool is_exact;  /* not a return address */
 	uint64_t epoch; /* symbolizer_epoch() of this process and time; 0 is right but slower */
-	uint32_t run;   /* symbolizer_run() of these; 0 is right but slower */
-	uint32_t node;  /* its number in the tree of symbolizer_begin_tree(), or NO_NODE */
 };
-#define NO_NODE UINT32_MAX
 
 /*
  * The numbers of the frames at @pc, innermost first. With options.lines, inlined functions stand
@@ -142,26 +139,13 @@ size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *
 /*
  * After symbolizer_defer(), symbolize_user() puts off unknown names of files. symbolizer_fetch()
  * asks for all of them at once. Repeat naming and fetching until it returns false: no name was put
- * off, and none will be.
+ * off, and none will be. symbolizer_defer() may forget names that no frame has yet.
  */
 void symbolizer_defer(struct symbolizer *s);
 bool symbolizer_fetch(struct symbolizer *s);
 
-/*
- * The stacks to come are paths in a tree with @n_nodes nodes. Until symbolizer_end_tree(), all
- * addresses of one node are equal, and so is @is_exact.
- */
-void symbolizer_begin_tree(struct symbolizer *s, size_t n_nodes);
-void symbolizer_end_tree(struct symbolizer *s);
-
-/* A number of a process and epoch (struct user_pc), by which nodes have frames. May be 0. */
-uint32_t symbolizer_run(struct symbolizer *s, uint64_t process, uint64_t epoch);
-
-/*
- * After symbolizer_defer(), put off the name at @pc if it is not known. False: the node was wanted
- * or named before, in the same run.
- */
-bool symbolizer_want(struct symbolizer *s, const struct user_pc *pc);
+/* After symbolizer_defer(), put off the name at @pc if it is not known. Makes no frame. */
+void symbolizer_want(struct symbolizer *s, const struct user_pc *pc);
 
 /* The number of names that are put off. */
 size_t symbolizer_n_put_off(const struct symbolizer *s);

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "processes/images.h"
 #include "processes/processes.h"
 #include "reader/debuginfod.h"
@@ -42,14 +40,12 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	return s;
 }
 
-/* Free frames, their names, and the caches that lead to them. */
+/* Free frames, their names, and the cache that leads to them. */
 static void free_names(struct symbolizer *s)
 {
 	u64_map_fini(&s->kernel_seen[0]);
 	u64_map_fini(&s->kernel_seen[1]);
-	seen_places_fini(&s->seen);
-	sites_end(&s->sites);
-	chains_fini(&s->chains);
+	seen_fini(&s->seen);
 	frames_fini(&s->frames);
 	frame_images_fini(&s->frame_images);
 	strtab_free(s->strings);
@@ -81,8 +77,7 @@ void symbolizer_freep(struct symbolizer **s)
 
 static size_t frame_bytes(const struct symbolizer *s)
 {
-	return frames_bytes(&s->frames) + strtab_bytes(s->strings) + seen_places_bytes(&s->seen) +
-	       s->chains.capacity * sizeof(*s->chains.words);
+	return frames_bytes(&s->frames) + strtab_bytes(s->strings) + seen_bytes(&s->seen);
 }
 
 void symbolizer_trim(struct symbolizer *s)
@@ -91,8 +86,6 @@ void symbolizer_trim(struct symbolizer *s)
 		return;
 	free_names(s);
 	s->kernel_seen[0] = s->kernel_seen[1] = (struct u64_map){};
-	s->seen = (struct seen_places){};
-	s->chains = (struct chains){};
 	s->strings = strtab_new();
 }
 

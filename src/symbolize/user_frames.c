@@ -2,8 +2,8 @@
 /*
  * From an address to the number of its frame:
  *
- *	address --region--> image + offset --seen?--> number               nearly always
- *	                    image + offset --symbols--> function --key--> number
+ *	address --seen?--> number                                      nearly always
+ *	address --region--> image + offset --symbols--> function --key--> number
  *	                    no file --perf map--> function --key--> number
  *
  * Addresses with one key are one frame. Code of a file without a symbol is the function that
@@ -14,7 +14,6 @@
  */
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "processes/images.h"
 #include "processes/processes.h"
@@ -169,7 +168,6 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 			       .image = NO_IMAGE,
 			       .is_in_file = image_names_is_file(s->image_names, p->where.image),
 			       .name = strtab_add(s->strings, call->name),
-			       .module = module_of(s, p->where.image),
 			       .addr = p->addr,
 			       .module_offset = module_offset,
 			       .line = call->line };
@@ -185,22 +183,25 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
+		frame.module = module_of(s, p->where.image);
 		set_image(s, p, &frame);
 		s->frames.table.frames[number] = frame;
 	}
 	return number;
 }
 
-/* The chain of the frames at @p. */
-static uint32_t chain_of_place(struct symbolizer *s, const struct user_place *p)
+/* Write the numbers of the frames at @p, innermost first. Returns how many there are. */
+static size_t frames_of_place(struct symbolizer *s, const struct user_place *p,
+			      uint32_t numbers[MOST_CALLS])
 {
 	const struct image_call itself = {}; /* the function itself; its source is not known */
 	const struct image_call *calls = p->place.calls;
-	uint32_t numbers[MOST_CALLS];
 	size_t n = p->place.n_calls < MOST_CALLS ? p->place.n_calls : MOST_CALLS;
 
-	if (p->made.name)
-		return made_frame(s, p);
+	if (p->made.name) {
+		numbers[0] = made_frame(s, p);
+		return 1;
+	}
 	if (!n) {
 		n = 1;
 		calls = &itself;
@@ -208,7 +209,7 @@ static uint32_t chain_of_place(struct symbolizer *s, const struct user_place *p)
 	for (size_t i = 0; i + 1 < n; i++)
 		numbers[i] = inlined_frame(s, p, &calls[i]);
 	numbers[n - 1] = user_frame(s, p, &calls[n - 1]);
-	return chains_add(&s->chains, numbers, n);
+	return n;
 }
 
 /*
@@ -233,84 +234,40 @@ static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct u
 			about.module);
 }
 
-/* Does the report show the address of @chain, and is that another process's? */
-static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t addr)
+/*
+ * Does the address have the same frames as long as its epoch is the same? A process may write other
+ * code to memory, and a later report may read a file that nobody could read. A look beside the
+ * region may find another one there.
+ */
+static bool are_frames_lasting(const struct symbolizer *s, const struct user_pc *pc,
+			       const struct user_place *p)
 {
-	size_t n;
-	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
-
-	return s->options.identity == IDENTITY_ADDRESS &&
-	       s->frames.table.frames[numbers[n - 1]].addr != addr;
-}
-
-static bool are_sites_valid(const struct symbolizer *s)
-{
-	return s->sites.version == images_version(s->images);
-}
-
-/* Keep @chain for addresses that come again. */
-static void remember_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t chain)
-{
-	if (are_sites_valid(s))
-		sites_put(&s->sites, pc->run, pc->node, chain);
-	seen_places_remember(&s->seen, pc, chain);
-}
-
-static bool recall_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
-{
-	const bool are_valid = are_sites_valid(s);
-
-	if (are_valid && sites_get(&s->sites, pc->run, pc->node, ret) == SITE_KNOWN)
-		return true;
-	if (!seen_places_recall(&s->seen, s->images, pc, ret) || *ret == CHAIN_WANTED)
-		return false;
-	if (are_valid)
-		sites_put(&s->sites, pc->run, pc->node, *ret);
-	return true;
-}
-
-/* Find the chain of frames at @pc. False: its name is put off. */
-static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
-{
-	struct place where;
-
-	if (recall_chain(s, pc, ret))
-		return true;
-
-	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
-	const uint32_t *known =
-		is_mapped ? seen_places_get(&s->seen, s->images, s->image_names, pc, &where) : NULL;
-
-	if (known && !is_of_other(s, *known, pc->addr)) {
-		*ret = *known;
-		remember_chain(s, pc, *ret);
-		return true;
-	}
-
-	struct user_place place;
-
-	place_find(s->image_names, s->processes, pc, &place);
-	if (place.is_put_off)
-		return false;
-	ask_process(s, pc, &place);
-	*ret = chain_of_place(s, &place);
-	if (is_mapped && !place.place.is_missed &&
-	    seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret) &&
-	    !is_of_other(s, *ret, pc->addr))
-		remember_chain(s, pc, *ret);
-	return true;
+	return p->is_mapped && !p->place.is_missed &&
+	       images_kind(s->images, p->where.image) != IMAGE_NO_FILE &&
+	       !image_names_may_be_made(s->image_names, p->where.image) &&
+	       (pc->is_exact || (pc->addr > p->where.start && pc->addr < p->where.limit));
 }
 
 size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most)
 {
-	uint32_t chain;
+	uint32_t made[MOST_CALLS];
 	size_t n;
+	const uint32_t *numbers = seen_get(&s->seen, images_version(s->images), pc, &n);
 
-	if (!find_chain(s, pc, &chain))
-		return 0;
+	if (!numbers) {
+		struct user_place place;
 
-	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
-	size_t n_shown = n < most ? n : most;
+		place_find(s->image_names, s->processes, pc, &place);
+		if (place.is_put_off)
+			return 0;
+		ask_process(s, pc, &place);
+		n = frames_of_place(s, &place, made);
+		if (are_frames_lasting(s, pc, &place))
+			seen_put(&s->seen, images_version(s->images), pc, made, n);
+		numbers = made;
+	}
+
+	const size_t n_shown = n < most ? n : most;
 
 	memcpy(to, numbers + n - n_shown, n_shown * sizeof(*to));
 	return n_shown;
@@ -321,9 +278,12 @@ void symbolizer_defer(struct symbolizer *s)
 	image_names_defer(s->image_names);
 }
 
-bool symbolizer_fetch(struct symbolizer *s)
+void symbolizer_want(struct symbolizer *s, const struct user_pc *pc)
 {
-	return image_names_fetch(s->image_names);
+	struct user_place place;
+
+	if (seen_note(&s->seen, images_version(s->images), pc, s->n_fetches))
+		place_find(s->image_names, s->processes, pc, &place);
 }
 
 size_t symbolizer_n_put_off(const struct symbolizer *s)
@@ -331,35 +291,10 @@ size_t symbolizer_n_put_off(const struct symbolizer *s)
 	return image_names_n_put_off(s->image_names);
 }
 
-void symbolizer_begin_tree(struct symbolizer *s, size_t n_nodes)
+bool symbolizer_fetch(struct symbolizer *s)
 {
-	sites_begin(&s->sites, n_nodes);
-	seen_places_expect(&s->seen, n_nodes);
-}
-
-void symbolizer_end_tree(struct symbolizer *s)
-{
-	sites_end(&s->sites);
-}
-
-uint32_t symbolizer_run(struct symbolizer *s, uint64_t process, uint64_t epoch)
-{
-	return sites_run(&s->sites, process, epoch, images_version(s->images));
-}
-
-bool symbolizer_want(struct symbolizer *s, const struct user_pc *pc)
-{
-	const bool are_valid = are_sites_valid(s);
-	uint32_t chain;
-
-	if (are_valid && sites_get(&s->sites, pc->run, pc->node, &chain) != SITE_NEW)
-		return false;
-	/* Other nodes may have the same address. */
-	if (!seen_places_recall(&s->seen, s->images, pc, &chain) && !find_chain(s, pc, &chain))
-		seen_places_remember(&s->seen, pc, CHAIN_WANTED);
-	if (are_valid && sites_get(&s->sites, pc->run, pc->node, &chain) == SITE_NEW)
-		sites_want(&s->sites, pc->run, pc->node);
-	return true;
+	s->n_fetches++; /* an address may put off another name when it has the first one */
+	return image_names_fetch(s->image_names);
 }
 
 uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason)

@@ -5,83 +5,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
 /* When this many names are unknown, ask for all of them. */
 #define NAMES_AT_ONCE 65536
-
-struct named_rows {
-	const struct row_profile *of;
-	struct profile_builder *builder;
-};
-
-static struct raw_stack user_stack_of(const struct store_row *row)
-{
-	return (struct raw_stack){ .flags = row->flags, .tgid = row->tgid, .time = row->first };
-}
-
-/*
- * Collect unknown names of the row's user stack. Goes outwards to the first node that another row
- * has had, so each node is looked at once.
- */
-static void want_names(const struct store_row *row, const struct named_rows *of)
-{
-	struct symbolizer *s = of->of->symbolizer;
-	const struct tree *tree = store_tree(of->of->store);
-	const struct raw_stack stack = user_stack_of(row);
-	uint32_t node = row->user_stack;
-	struct user_pc pc;
-	uint64_t word;
-
-	if (node != TREE_ROOT)
-		pc = user_stack_begin(s, &stack);
-	for (size_t i = 0; node != TREE_ROOT; i++) {
-		const uint32_t caller = tree_caller(tree, node, &word);
-
-		user_stack_at(&stack, i, word, node, &pc);
-		if ((caller == TREE_ROOT && word < STACK_MARK_END) || !symbolizer_want(s, &pc))
-			break;
-		node = caller;
-	}
-}
-
-/* Name the frames of @row, and add its stack to the profile. Returns the stack's number. */
-static uint32_t name_row(const struct store_row *row, const struct named_rows *of)
-{
-	const struct row_profile *t = of->of;
-	uint32_t frames[STACK_WORDS + USER_FRAMES], nodes[STACK_WORDS];
-	const int64_t hits = (int64_t)row->count;
-	struct profile_stack stack = { .count = t->sum ? row->sum : hits,
-				       .more = t->sum ? &hits : NULL,
-				       .frames = frames };
-	struct raw_stack raw = user_stack_of(row);
-	uint64_t words[STACK_WORDS], cut;
-	bool is_whole;
-
-	raw.words = words;
-	raw.n = store_stack(t->store, row->kernel_stack, words);
-	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, t->max_depth, frames);
-	cut = stack_cut(&raw);
-	raw.nodes = nodes;
-	raw.n = tree_path(store_tree(t->store), row->user_stack, words, nodes, STACK_WORDS);
-	cut = cut ? cut : stack_cut(&raw);
-	t->cuts[cut] += row->count;
-	stack.n_user = name_known_user_stack(t->symbolizer, &raw, t->max_depth,
-					     frames + stack.n_kernel, &is_whole);
-	if (!is_whole)
-		stack.n_user =
-			name_user_stack(t->symbolizer, &raw, t->max_depth, frames + stack.n_kernel);
-	if (t->has_comms)
-		stack.comm = symbolizer_comm(t->symbolizer,
-					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
-					     row->first);
-	if (t->has_pids)
-		stack.pid = row->tgid;
-	return profile_builder_add(of->builder, &stack);
-}
 
 /* Read the clock once for many rows: a row takes microseconds. */
 #define ROWS_BETWEEN_SERVING 16
@@ -92,27 +21,79 @@ static void serve_sometimes(const struct row_profile *t, size_t row)
 		t->serve(t->context);
 }
 
-/*
- * Ask for the unknown names of many rows at once, and name these rows. Returns how many of the @n
- * @rows are done. @stacks: where their stacks' numbers go.
- */
-static size_t name_some_rows(const struct store_row *rows, size_t n, struct named_rows *named,
-			     uint32_t *stacks)
+static struct raw_stack read_user_stack(const struct row_profile *t, const struct store_row *row,
+					uint64_t words[STACK_WORDS])
 {
-	const struct row_profile *t = named->of;
-	size_t n_named = 0;
+	return (struct raw_stack){ .words = words,
+				   .n = store_stack(t->store, row->user_stack, words),
+				   .flags = row->flags,
+				   .tgid = row->tgid,
+				   .time = row->first };
+}
+
+/*
+ * Name the frames of @row, and add its stack to the profile, with number *@ret. False: it is not
+ * added, because a name is put off.
+ */
+static bool name_row(const struct row_profile *t, const struct store_row *row,
+		     struct profile_builder *builder, uint32_t *ret)
+{
+	uint32_t frames[STACK_WORDS + USER_FRAMES], user[USER_FRAMES];
+	const int64_t hits = (int64_t)row->count;
+	struct profile_stack stack = { .count = t->sum ? row->sum : hits,
+				       .more = t->sum ? &hits : NULL,
+				       .frames = frames };
+	uint64_t words[STACK_WORDS], cut, user_cut;
+	struct raw_stack raw = read_user_stack(t, row, words);
+	bool is_whole;
+
+	stack.n_user = name_known_user_stack(t->symbolizer, &raw, t->max_depth, user, &is_whole);
+	if (!is_whole)
+		return false;
+	user_cut = stack_cut(&raw);
+	raw.n = store_stack(t->store, row->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, t->max_depth, frames);
+	cut = stack_cut(&raw);
+	t->cuts[cut ? cut : user_cut] += row->count;
+	memcpy(frames + stack.n_kernel, user, stack.n_user * sizeof(*user));
+	if (t->has_comms)
+		stack.comm = symbolizer_comm(t->symbolizer,
+					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
+					     row->first);
+	if (t->has_pids)
+		stack.pid = row->tgid;
+	*ret = profile_builder_add(builder, &stack);
+	return true;
+}
+
+/*
+ * Name rows in their order. At a row with an unknown name, collect the unknown names of all further
+ * rows, and ask for them at once. If a row has none to ask for, its names come one by one. @stacks:
+ * where the stacks' numbers go.
+ */
+static void name_all_rows(const struct row_profile *t, const struct store_row *rows, size_t n,
+			  struct profile_builder *builder, uint32_t *stacks)
+{
+	size_t n_named = 0, deferred_at = SIZE_MAX;
 
 	symbolizer_defer(t->symbolizer);
-	for (; n_named < n && symbolizer_n_put_off(t->symbolizer) < NAMES_AT_ONCE; n_named++) {
-		want_names(&rows[n_named], named);
-		serve_sometimes(t, n_named);
-	}
-	(void)symbolizer_fetch(t->symbolizer);
-	for (size_t i = 0; i < n_named; i++) {
-		stacks[i] = name_row(&rows[i], named);
-		serve_sometimes(t, i);
-	}
-	return n_named;
+	do {
+		while (n_named < n && name_row(t, &rows[n_named], builder, &stacks[n_named]))
+			serve_sometimes(t, n_named++);
+		/* Once for each row, because this may forget names that the row has so far. */
+		if (n_named != deferred_at)
+			symbolizer_defer(t->symbolizer);
+		deferred_at = n_named;
+		for (size_t i = n_named;
+		     i < n && symbolizer_n_put_off(t->symbolizer) < NAMES_AT_ONCE; i++) {
+			uint64_t words[STACK_WORDS];
+			const struct raw_stack raw = read_user_stack(t, &rows[i], words);
+
+			want_user_stack(t->symbolizer, &raw);
+			serve_sometimes(t, i);
+		}
+		(void)symbolizer_fetch(t->symbolizer);
+	} while (n_named < n);
 }
 
 /* Name the values of @p, if the first one is @sum. Returns @p. */
@@ -132,13 +113,9 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 {
 	cleanup(profile_builder_freep) struct profile_builder *builder =
 		profile_builder_new(t->sum ? 2 : 1);
-	struct named_rows named = { .of = t, .builder = builder };
 	cleanup_free uint32_t *stacks = xcalloc(n + 1, sizeof(*stacks));
 
-	symbolizer_begin_tree(t->symbolizer, store_tree(t->store)->n);
-	for (size_t i = 0; i < n;)
-		i += name_some_rows(rows + i, n - i, &named, stacks + i);
-	symbolizer_end_tree(t->symbolizer);
+	name_all_rows(t, rows, n, builder, stacks);
 	if (slices)
 		slices_put(slices, builder, stacks, t->sum != NULL);
 	return with_sum(profile_builder_finish(builder, symbolizer_frames(t->symbolizer)), t->sum);

@@ -124,7 +124,7 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 {
 	uint64_t words[STACK_WORDS];
 	uint32_t kernel[STACK_WORDS], user[USER_FRAMES];
-	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time, NULL };
+	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
 	refresh_symbolizer(t);

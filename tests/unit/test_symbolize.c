@@ -16,8 +16,8 @@
 #include "bpf/abi.h"
 #include "reader/mappings.h"
 #include "remote.h"
-#include "symbolize/chains.h"
 #include "symbolize/machinery.h"
+#include "symbolize/seen.h"
 #include "symbolize/symbolize.h"
 
 #define COPY TEST_BUILD "/unit/symbolize_copy"
@@ -756,95 +756,79 @@ TEST_OF(frames_take_bounded_memory_from_report_to_report, struct symbolizer *s, 
 	assert_in_range(n_cleared, 2, 20);
 }
 
-TEST(equal_rows_of_frames_have_one_number)
+TEST(an_address_has_its_frames_in_one_epoch)
 {
-	cleanup(chains_fini) struct chains c = {};
-	static const uint32_t rows[] = { 7, 8, 9, 1, 7, 8, 8, 9 };
+	cleanup(seen_fini) struct seen_addresses seen = {};
+	static const uint32_t frames[] = { 7, 8, 9 };
+	struct user_pc pc = { .addr = 0x1000, .epoch = 5 };
 	size_t n;
 
-	assert_int_equal(chains_add(&c, rows, 1), 7);
-
-	uint32_t first = chains_add(&c, rows, 3);
-	uint32_t second = chains_add(&c, rows, 2);
-
-	assert_true(first & CHAIN && second & CHAIN && first != second);
-	assert_int_equal(chains_add(&c, rows + 4, 2), second);
-	assert_memory_equal(chains_get(&c, &first, &n), rows, 3 * sizeof(*rows));
+	assert_null(seen_get(&seen, 1, &pc, &n));
+	assert_true(seen_note(&seen, 1, &pc, 3));
+	assert_false(seen_note(&seen, 1, &pc, 3));
+	assert_true(seen_note(&seen, 1, &pc, 4));
+	assert_null(seen_get(&seen, 1, &pc, &n));
+	seen_put(&seen, 1, &pc, frames, 3);
+	assert_false(seen_note(&seen, 1, &pc, 5));
+	assert_memory_equal(seen_get(&seen, 1, &pc, &n), frames, sizeof(frames));
 	assert_int_equal(n, 3);
-	assert_memory_equal(chains_get(&c, &second, &n), rows, 2 * sizeof(*rows));
-	assert_int_equal(n, 2);
-	assert_int_equal(*chains_get(&c, rows, &n), 7);
+	assert_null(seen_get(&seen, 2, &pc, &n)); /* a file has changed */
+	pc.is_exact = true;
+	assert_null(seen_get(&seen, 1, &pc, &n));
+	seen_put(&seen, 1, &pc, frames, 1);
+	assert_int_equal(*seen_get(&seen, 1, &pc, &n), 7);
 	assert_int_equal(n, 1);
+	pc.epoch = 6;
+	assert_null(seen_get(&seen, 1, &pc, &n));
+	pc.epoch = 0; /* not known */
+	seen_put(&seen, 1, &pc, frames, 1);
+	assert_null(seen_get(&seen, 1, &pc, &n));
+	assert_true(seen_note(&seen, 1, &pc, 3) && seen_note(&seen, 1, &pc, 3));
 }
 
-static uint32_t number_at_node(struct symbolizer *s, const struct user_pc *pc)
+TEST(frames_of_addresses_take_bounded_memory)
 {
-	uint32_t number;
+	cleanup(seen_fini) struct seen_addresses seen = {};
+	struct user_pc pc = { .epoch = 5 };
+	size_t n, n_kept = 0;
 
-	assert_int_equal(symbolize_user(s, pc, &number, 1), 1);
-	return number;
-}
+	for (uint32_t i = 0; i < 1U << 20; i++) {
+		const uint32_t frames[] = { i, i + 1 };
 
-/* A place of this program, at a node of a tree. */
-static struct user_pc place_at_node(struct symbolizer *s, uint64_t addr, uint32_t node)
-{
-	const uint64_t process = (uint64_t)getpid(), epoch = symbolizer_epoch(s, process, 0);
+		pc.addr = i;
+		seen_put(&seen, 1, &pc, frames, 1 + i % 2);
+		assert_int_equal(*seen_get(&seen, 1, &pc, &n), i);
+	}
+	for (pc.addr = 0; pc.addr < 1U << 20; pc.addr++) {
+		const uint32_t *frames = seen_get(&seen, 1, &pc, &n);
 
-	return (struct user_pc){ .process = process,
-				 .addr = addr,
-				 .is_exact = true,
-				 .epoch = epoch,
-				 .run = symbolizer_run(s, process, epoch),
-				 .node = node };
-}
-
-TEST_WITH_NAMES(a_node_has_its_frame_in_one_run_only)
-{
-	announce(s, (uint32_t)getpid(), "self");
-	symbolizer_begin_tree(s, 8);
-
-	struct user_pc pc = place_at_node(s, (uintptr_t)marked_function, 5);
-	const uint32_t marked = number_at_node(s, &pc);
-
-	assert_int_not_equal(pc.run, 0);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(number_at_node(s, &pc), marked);
-	expect_name(frame_at(s, marked), "marked_function");
-	/* No caller does this: it shows that the node's frame comes without a look at the address.
-	 */
-	pc.addr = 1;
-	assert_int_equal(number_at_node(s, &pc), marked);
-	pc.run = symbolizer_run(s, pc.process, pc.epoch + 1);
-	assert_int_not_equal(number_at_node(s, &pc), marked);
-	pc = place_at_node(s, (uintptr_t)own_file_name, 8); /* beyond the tree */
-	expect_name(frame_at(s, number_at_node(s, &pc)), "own_file_name");
-	symbolizer_end_tree(s);
-	pc = place_at_node(s, (uintptr_t)own_file_name, 5);
-	assert_int_equal(pc.run, 0);
-	expect_name(frame_at(s, number_at_node(s, &pc)), "own_file_name");
+		n_kept += frames != NULL;
+		assert_true(!frames || (frames[0] == pc.addr && n == 1 + pc.addr % 2));
+	}
+	assert_true(n_kept > 50000 && seen_bytes(&seen) < 16U << 20);
 }
 
 TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 {
-	announce(s, (uint32_t)getpid(), "self");
-	symbolizer_begin_tree(s, 8);
-	symbolizer_defer(s);
-
-	const struct user_pc one = place_at_node(s, (uintptr_t)marked_function, 1),
-			     other = place_at_node(s, (uintptr_t)own_file_name, 2);
+	const uint64_t process = (uint64_t)getpid();
+	struct user_pc pc = { .process = process, .is_exact = true };
 	uint32_t number;
 
-	assert_true(symbolizer_want(s, &one));
-	assert_true(symbolizer_want(s, &other));
-	assert_false(symbolizer_want(s, &one));
-	assert_int_equal(symbolizer_n_put_off(s), 2);
-	assert_int_equal(symbolize_user(s, &one, &number, 1), 0);
+	announce(s, (uint32_t)process, "self");
+	symbolizer_defer(s);
+	pc.epoch = symbolizer_epoch(s, process, 0);
+	assert_int_not_equal(pc.epoch, 0);
+	for (int i = 0; i < 4; i++) {
+		pc.addr = i % 2 ? (uintptr_t)marked_function : (uintptr_t)own_file_name;
+		symbolizer_want(s, &pc);
+		assert_int_equal(symbolizer_n_put_off(s), i ? 2 : 1);
+	}
+	assert_int_equal(symbolize_user(s, &pc, &number, 1), 0);
 	assert_true(symbolizer_fetch(s));
 	assert_int_equal(symbolizer_n_put_off(s), 0);
-	expect_name(frame_at(s, number_at_node(s, &one)), "marked_function");
-	expect_name(frame_at(s, number_at_node(s, &other)), "own_file_name");
-	assert_int_not_equal(number_at_node(s, &one), number_at_node(s, &other));
-	symbolizer_end_tree(s);
+	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
+	expect_name(user(s, getpid(), (uintptr_t)own_file_name, true), "own_file_name");
+	assert_false(symbolizer_fetch(s));
 }
 
 int main(int argc, char **argv)
