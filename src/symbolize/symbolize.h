@@ -73,9 +73,6 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 /* The model of processes. Lent by @s. */
 struct processes *symbolizer_processes(const struct symbolizer *s);
 
-/* As processes_changed(): the caller should begin another life for the process. */
-uint32_t symbolizer_take_changed(struct symbolizer *s);
-
 /* As processes_look_late(). Returns the time of the next try, ns of CLOCK_MONOTONIC; UINT64_MAX: no
  * process is late. */
 uint64_t symbolizer_look_late(struct symbolizer *s);
@@ -89,12 +86,6 @@ void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sig
 /* The name of the process's first thread at @time (0: not known); "" if never known. For the idle
  * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
-
-/*
- * A number of the mappings at @time. If two answers are equal, each address of the process that had
- * a name, in a file, has the same name.
- */
-uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* While this number is the same, JIT code of the process has the same names. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
@@ -126,7 +117,7 @@ struct user_pc {
 	uint64_t time;    /* of the hit; 0: not known */
 	uint64_t addr;
 	bool is_exact;  /* not a return address */
-	uint64_t epoch; /* symbolizer_epoch() of this process and time; 0 is right but slower */
+	uint64_t epoch; /* processes_epoch() of this process and time; 0 is right but slower */
 };
 
 /*

@@ -128,11 +128,6 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	return news;
 }
 
-uint32_t symbolizer_take_changed(struct symbolizer *s)
-{
-	return processes_changed(s->processes);
-}
-
 uint64_t symbolizer_look_late(struct symbolizer *s)
 {
 	const uint32_t tgid = processes_look_late(s->processes);
@@ -158,11 +153,6 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 
 	processes_comm(s->processes, process, time, comm);
 	return strtab_add(s->process_strings, comm);
-}
-
-uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
-{
-	return processes_epoch(s->processes, process, time);
 }
 
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)

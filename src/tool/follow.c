@@ -152,7 +152,7 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	while ((tgid = symbolizer_take_changed(symbolizer_of(f))) != 0)
+	while ((tgid = processes_changed(symbolizer_processes(symbolizer_of(f)))) != 0)
 		begin_life(f, tgid);
 }
 

@@ -154,9 +154,9 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
 
 	if (event->user_stack)
-		epoch = symbolizer_epoch(t->symbolizer,
-					 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
-					 event->time);
+		epoch = processes_epoch(symbolizer_processes(t->symbolizer),
+					process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+					event->time);
 	return hash_mix(event->kernel_stack ^
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }

@@ -128,7 +128,8 @@ static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool i
 	const struct user_pc pc = { .process = (uint32_t)pid,
 				    .addr = addr,
 				    .is_exact = is_exact,
-				    .epoch = symbolizer_epoch(s, (uint32_t)pid, 0) };
+				    .epoch = processes_epoch(symbolizer_processes(s), (uint32_t)pid,
+							     0) };
 	uint32_t number;
 
 	assert_int_equal(symbolize_user(s, &pc, &number, 1), 1);
@@ -816,7 +817,7 @@ TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 
 	announce(s, (uint32_t)process, "self");
 	symbolizer_defer(s);
-	pc.epoch = symbolizer_epoch(s, process, 0);
+	pc.epoch = processes_epoch(symbolizer_processes(s), process, 0);
 	assert_int_not_equal(pc.epoch, 0);
 	for (int i = 0; i < 4; i++) {
 		pc.addr = i % 2 ? (uintptr_t)marked_function : (uintptr_t)own_file_name;
