@@ -427,31 +427,6 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 }
 
 /*
- * Byte offsets of members in the kernel's structures. Through these members a program finds the
- * file that is mapped at an address, and the process of a task. User space reads the offsets from
- * the kernel's BTF, since they differ between versions.
- */
-struct vma_offsets {
-	__u32 is_known;
-	__u32 vm_flags; /* struct vm_area_struct */
-	__u32 vm_ops;
-	__u32 vm_pgoff;
-	__u32 vm_file;
-	__u32 f_inode; /* struct file */
-	__u32 i_sb;    /* struct inode */
-	__u32 i_ino;
-	__u32 i_size;
-	__u32 i_mtime; /* seconds of the inode's mtime */
-	__u32 i_mtime_ns;
-	__u32 s_dev; /* struct super_block */
-	__u32 tgid;  /* struct task_struct */
-	__u32 mm;
-	__u32 end_code;    /* struct mm_struct; 0: has_program() is not used */
-	__u32 start_stack; /* struct mm_struct; 0: not known */
-};
-_Static_assert(sizeof(struct vma_offsets) == 64, "abi");
-
-/*
  * The configuration. User space sets it once, before it loads the programs. The verifier prunes
  * code that depends on a member that is zero.
  */
@@ -494,16 +469,12 @@ struct trace_config {
 	__u32 paces_tasks;     /* struct cpu_pace measures hits of tasks, too */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: programs cannot read it */
 	__u32 nmi_mask;
-	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
-	struct vma_offsets vma; /* offsets of the members that the programs read */
-	__u32 loads_kernel;     /* with @kernel_tables: by load_kernel(), not by a helper */
-	__u32 no_idle;          /* leave out idle tasks */
-	__u32 has_sum;          /* a hit has a value, and a row the sum of its hits' values */
-	__u32 n_groups;         /* of pairs: see struct begun_key. 0: hits are not paired */
-	/* For sched_switch: the number of its pair, and byte offsets in struct task_struct. */
-	__u32 switch_pair;
-	__u32 task_pid;
-	__u32 task_flags;
+	__u32 preempt_offset; /* byte offset of preempt_count in its per-CPU variable */
+	__u32 loads_kernel;   /* with @kernel_tables: by load_kernel(), not by a helper */
+	__u32 no_idle;        /* leave out idle tasks */
+	__u32 has_sum;        /* a hit has a value, and a row the sum of its hits' values */
+	__u32 n_groups;       /* of pairs: see struct begun_key. 0: hits are not paired */
+	__u32 switch_pair;    /* the number of sched_switch's pair */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 32 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 208 + MAX_CPUS / 8, "abi");

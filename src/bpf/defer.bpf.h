@@ -28,12 +28,12 @@ static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
 /* The first thread's stack has arguments and environment above this address. 0: not known. */
 __noinline __u64 first_stack_start(void)
 {
-	const void *mm;
+	const struct mm_struct *mm;
 
-	if (!config.asks_kernel || !config.vma.start_stack)
+	if (!config.asks_kernel)
 		return 0;
-	mm = (const void *)member_at(bpf_get_current_task_btf(), config.vma.mm);
-	return mm ? member_at(mm, config.vma.start_stack) : 0;
+	mm = bpf_get_current_task_btf()->mm;
+	return mm && bpf_core_field_exists(mm->start_stack) ? mm->start_stack : 0;
 }
 
 /*

@@ -26,19 +26,6 @@ struct request {
 	uint64_t bytes;
 };
 
-static int load_on_demand(const struct bpf_insn *insns, unsigned n)
-{
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_SYSCALL,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = n,
-		.license = (uintptr_t) "GPL",
-		.prog_flags = BPF_F_SLEEPABLE,
-	};
-
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
-}
-
 /* r6: the context; r0: the exchange. */
 #define GET_EXCHANGE(array)                                                                   \
 	MOVE_REG(BPF_REG_6, BPF_REG_1), INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, 0), \
@@ -62,7 +49,7 @@ static int load_reader(int array)
 		EXIT,
 	};
 
-	return load_on_demand(insns, ARRAY_SIZE(insns));
+	return instructions_load(BPF_PROG_TYPE_SYSCALL, 0, insns, ARRAY_SIZE(insns));
 }
 
 static int load_finder(int array)
@@ -82,7 +69,7 @@ static int load_finder(int array)
 		EXIT,
 	};
 
-	return load_on_demand(insns, ARRAY_SIZE(insns));
+	return instructions_load(BPF_PROG_TYPE_SYSCALL, 0, insns, ARRAY_SIZE(insns));
 }
 
 static int open_exchange(struct kernel_memory *m, struct error *e)

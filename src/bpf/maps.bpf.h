@@ -7,6 +7,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"

@@ -130,7 +130,7 @@ static int refuse_load(int err, struct error *e)
 
 /* For prepare_program(), which libbpf calls. */
 static struct {
-	struct btf_ids btf_ids;
+	struct btf_ids ids;
 	const struct value_code *value;  /* lent; NULL: hits have no value */
 	struct bpf_func_info *functions; /* of the program that libbpf loads now */
 } loading;
@@ -186,6 +186,26 @@ static int add_value_code(struct bpf_program *prog, struct bpf_prog_load_opts *o
 	return bpf_program__set_insns(prog, insns, n + value->n);
 }
 
+static void put_btf_id(struct bpf_insn *insn)
+{
+	const struct bpf_insn call =
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int)loading.ids.cast_call);
+	const struct bpf_insn no_call = MOVE_IMM(BPF_REG_0, 0);
+
+	if (insn->src_reg)
+		return;
+	if (insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->imm == PREEMPT_COUNT_ID &&
+	    loading.ids.preempt_count) {
+		insn[0].src_reg = BPF_PSEUDO_BTF_ID;
+		insn[0].imm = (int)loading.ids.preempt_count;
+		insn[1].imm = 0; /* in the kernel's own BTF, not a module's */
+	} else if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == CAST_CALL) {
+		*insn = loading.ids.cast_call ? call : no_call;
+	} else if (insn->code == (BPF_ALU64 | BPF_MOV | BPF_K) && insn->imm == CAST_TYPE) {
+		insn->imm = (int)loading.ids.cast_type;
+	}
+}
+
 static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	const struct bpf_insn no_value = MOVE_IMM(BPF_REG_0, 1);
@@ -194,7 +214,8 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 
 	(void)cookie;
 	put_helper_back(insns, n);
-	btf_ids_put(&loading.btf_ids, insns, n);
+	for (size_t i = 0; i < n; i++)
+		put_btf_id(&insns[i]);
 	for (size_t i = 0; i < n; i++) {
 		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].imm != VALUE_CALL)
 			continue;
@@ -626,7 +647,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->levels[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
 	o->levels[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 	memcpy((void *)&s->rodata->config, &options->config, sizeof(options->config));
-	loading.btf_ids = options->btf_ids;
+	loading.ids = options->btf_ids;
 	loading.value = options->value;
 	choose_programs(o, options);
 	size_maps(o, options, features);

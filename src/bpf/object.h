@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "bpf/abi.h"
-#include "bpf/btf_ids.h"
 #include "bpf/features.h"
 #include "bpf/kernel_maps.h"
 
@@ -43,6 +42,17 @@ enum object_program {
 };
 
 struct value_code;
+
+/*
+ * BTF IDs, by features_btf_id(). The programs have placeholders for them (bpf/abi.h). They are no
+ * __ksym of libbpf: the kernel refuses a variable without an address, and a call that it cannot
+ * compile, even in code that never runs.
+ */
+struct btf_ids {
+	uint32_t preempt_count; /* of the per-CPU variable that contains it; 0: do not put it */
+	uint32_t cast_call;     /* of bpf_rdonly_cast(); 0: the programs call nothing there */
+	uint32_t cast_type;     /* of a structure that begins with a word */
+};
 
 struct object_options {
 	struct trace_config config;

@@ -247,16 +247,6 @@ int on_until_tp(void *ctx)
 	return OTHERS_GO_ON;
 }
 
-#define PF_EXITING 4 /* include/linux/sched.h: the thread ends. The same in all kernels */
-
-static __always_inline __u32 task_member(const void *task, __u32 offset)
-{
-	__u32 value = 0;
-
-	bpf_probe_read_kernel(&value, sizeof(value), task + offset);
-	return value;
-}
-
 /*
  * The scheduler goes from the current thread to the next one. That one is back, if it has left
  * while we counted. The current one leaves, unless it is an idle task, or ends. Here the run
@@ -270,12 +260,12 @@ int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 pair = config.switch_pair;
-	const struct begun_key at = { .thread = task_member((void *)ctx->args[2], config.task_pid),
+	struct task_struct *from = (void *)ctx->args[1], *to = (void *)ctx->args[2];
+	const struct begun_key at = { .thread = BPF_CORE_READ(to, pid),
 				      .group = GROUP_OF_PAIR(pair) };
 
 	on_until(&at, pair, false);
-	if (!(__u32)bpf_get_current_pid_tgid() ||
-	    task_member((void *)ctx->args[1], config.task_flags) & PF_EXITING)
+	if (!(__u32)bpf_get_current_pid_tgid() || BPF_CORE_READ(from, flags) & PF_EXITING)
 		return 0;
 	return on_begin(ctx, HIT_RAW_TRACEPOINT, pair, now);
 }

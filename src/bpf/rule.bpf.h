@@ -10,7 +10,6 @@
 #include "bpf/faulted.bpf.h"
 #include "bpf/made.bpf.h"
 #include "bpf/maps.bpf.h"
-#include "bpf/member.bpf.h"
 #include "bpf/tables.h"
 #include "bpf/walk.h"
 
@@ -162,38 +161,49 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	return UNWIND_GOES_ON;
 }
 
-/*
- * Put the mapped file into slot->file. Without load_kernel(), the verifier knows the type of the
- * kernel's struct vm_area_struct, so each offset must be that of a member. A load through a NULL
- * pointer gives zeros.
- */
+/* Without a time that this program knows, the key is no file's. */
+static __always_inline void note_change(const struct inode *inode, struct unwind_file_key *key)
+{
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		key->changed = inode->i_mtime_sec;
+		key->changed_ns = inode->i_mtime_nsec;
+	} else if (bpf_core_field_exists(inode->__i_mtime)) {
+		key->changed = inode->__i_mtime.tv_sec;
+		key->changed_ns = inode->__i_mtime.tv_nsec;
+	} else if (bpf_core_field_exists(inode->i_mtime)) {
+		key->changed = inode->i_mtime.tv_sec;
+		key->changed_ns = inode->i_mtime.tv_nsec;
+	}
+}
+
+/* Put the mapped file into slot->file. The verifier knows the types of the kernel's structures. */
 static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 		      struct scratch_slot **at)
 {
 	struct found_file *found = &(*at)->file;
-	const void *file, *inode, *sb;
+	const struct file *file = vma->vm_file;
+	const struct inode *inode;
+	const struct super_block *sb;
 
 	(void)task;
-	file = (const void *)member_at(vma, config.vma.vm_file);
 	if (!file) {
-		found->is_made = member_at(vma, config.vma.vm_flags) & VM_EXEC &&
-				 !member_at(vma, config.vma.vm_ops);
+		found->is_made = bpf_core_field_exists(vma->vm_flags) && vma->vm_flags & VM_EXEC &&
+				 !vma->vm_ops;
 		return 0;
 	}
-	inode = (const void *)member_at(file, config.vma.f_inode);
+	inode = file->f_inode;
 	if (!inode)
 		return 0;
-	sb = (const void *)member_at(inode, config.vma.i_sb);
+	sb = inode->i_sb;
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
-	found->key.offset = member_at(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
-	found->key.inode = member_at(inode, config.vma.i_ino);
-	found->key.size = member_at(inode, config.vma.i_size);
-	found->key.changed = member_at(inode, config.vma.i_mtime);
-	found->key.changed_ns = short_member_at(inode, config.vma.i_mtime_ns);
-	found->key.dev = short_member_at(sb, config.vma.s_dev);
+	found->key.offset = vma->vm_pgoff << PAGE_SHIFT;
+	found->key.inode = inode->i_ino;
+	found->key.size = inode->i_size;
+	found->key.dev = sb->s_dev;
+	note_change(inode, &found->key);
 	return 0;
 }
 

@@ -336,16 +336,6 @@ static __always_inline void raise_life(__u64 ids)
 	forget_faulted(ids >> 32);
 }
 
-/* The memory of @task (struct mm_struct); NULL: unknown. */
-static __always_inline const void *memory_of(const void *task)
-{
-	const void *mm = NULL;
-
-	if (bpf_probe_read_kernel(&mm, sizeof(mm), task + config.vma.mm))
-		return NULL;
-	return mm;
-}
-
 /*
  * A process has made a child. The child gets its parent's space: user space would publish one too
  * late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the other. A
@@ -358,16 +348,15 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
-	const void *child_task = (const void *)ctx->args[1];
+	struct task_struct *task = (void *)ctx->args[0], *child_task = (void *)ctx->args[1];
+	__u32 child = BPF_CORE_READ(child_task, tgid);
 	struct unwind_space space;
-	__u32 child = 0;
 
-	if (bpf_probe_read_kernel(&child, sizeof(child), child_task + config.vma.tgid) ||
-	    child == tgid)
+	if (!child || child == tgid)
 		return 0;
 	if (tgid == *(volatile __u32 *)&trace_state.own.warden)
 		note_born(child);
-	if (memory_of(child_task) == memory_of((const void *)ctx->args[0])) {
+	if (BPF_CORE_READ(child_task, mm) == BPF_CORE_READ(task, mm)) {
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}

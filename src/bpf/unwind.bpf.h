@@ -298,12 +298,12 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
  */
 __noinline int has_program(void)
 {
-	const void *mm;
+	const struct mm_struct *mm;
 
-	if (!config.vma.end_code)
-		return 0;
-	mm = (const void *)member_at(bpf_get_current_task_btf(), config.vma.mm);
-	return mm && member_at(mm, config.vma.end_code);
+	if (!config.anywhere)
+		return 1;
+	mm = bpf_get_current_task_btf()->mm;
+	return mm && (!bpf_core_field_exists(mm->end_code) || mm->end_code);
 }
 
 /*
@@ -322,7 +322,7 @@ __noinline int has_program(void)
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
-	if (config.vma.end_code && !has_program())
+	if (config.anywhere && !has_program())
 		return false;
 	return regs_are_of_user(regs) && (regs_pc(regs) || regs_sp(regs));
 }

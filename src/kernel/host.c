@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/read.h"
 #include "kernel/kallsyms.h"
-#include "kernel/kernel_types.h"
 #include "kernel/private.h"
 
 static char *copy_or_null(const char *text)
@@ -147,16 +146,6 @@ bool host_cpu_is_possible(uint32_t cpu)
 	bool has;
 
 	return possible_cpus(cpu, &n, &has) && has;
-}
-
-/* Linux 7.2 makes such a call of a NOP of ten bytes, and moves the stack pointer before it. */
-bool host_calls_at_nop5(void)
-{
-	static const struct kernel_member trampoline = { .type = "uprobe_trampoline" };
-	struct error none;
-	uint32_t id;
-
-	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
 }
 
 bool host_is_preempt_rt(void)

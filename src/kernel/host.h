@@ -124,9 +124,6 @@ bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino);
 /* Does CLOCK_MONOTONIC here differ from the kernel's, which records and hits have? */
 bool host_has_shifted_clock(void);
 
-/* Does this kernel replace a NOP of five bytes by a call where it has a uprobe (arch_is_nop5())? */
-bool host_calls_at_nop5(void);
-
 /* Was this kernel built with CONFIG_PREEMPT_RT? */
 bool host_is_preempt_rt(void);
 

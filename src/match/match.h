@@ -26,7 +26,7 @@ struct match_scope {
 	size_t limit;         /* most targets in the list */
 	enum match_depth depth;
 	bool raw_names;            /* names as in the symbol table; the same functions match */
-	bool kernel_calls_at_nop5; /* host_calls_at_nop5() */
+	bool kernel_calls_at_nop5; /* a uprobe makes a call of a NOP of five bytes */
 	/* Called before a library or file is searched or read, which may hang. May be NULL. */
 	void (*on_file)(void *context, const char *name);
 	void *context;

@@ -18,7 +18,6 @@
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/text.h"
-#include "kernel/kernel_types.h"
 #include "match/match.h"
 #include "spec/spec.h"
 
@@ -414,33 +413,12 @@ static bool is_switch(const struct target *t)
 	return t->kind == TARGET_TRACEPOINT && strcmp(t->name, "sched:sched_switch") == 0;
 }
 
-/* The program reads the number and the flags of threads. */
-static int find_task_members(struct choice *c)
-{
-	static const struct kernel_member members[] = { { "task_struct", "pid" },
-							{ "task_struct", "flags" } };
-	const int err =
-		kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), c->p->members, c->e);
-
-	if (err)
-		return error_within(c->e, "--elapsed sched:sched_switch");
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		if (c->p->members[i] == NO_MEMBER)
-			return error_set(c->e, -EOPNOTSUPP,
-					 "--elapsed sched:sched_switch: the kernel's BTF does not "
-					 "have task_struct's %s",
-					 members[i].name);
-	return 0;
-}
-
 static int choose_switch(struct choice *c, struct target *t, uint32_t *number)
 {
 	uint32_t group;
 	int err = group_of(c, SWITCHES, &group);
 
 	t->role = ROLE_SWITCH;
-	if (!err)
-		err = find_task_members(c);
 	if (!err)
 		err = number_pair(c, group, number);
 	c->p->switch_pair = *number;
@@ -489,8 +467,6 @@ uint64_t pairs_set_up(const struct pairs *p, uint64_t bytes, struct object_optio
 	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
 	o->config.n_groups = p->n_groups;
 	o->config.switch_pair = p->switch_pair;
-	o->config.task_pid = p->members[0];
-	o->config.task_flags = p->members[1];
 	o->programs |= 1U << PROGRAM_GONE;
 	o->max_begun = (uint32_t)n;
 	return n * BEGINNING_BYTES;

@@ -17,7 +17,7 @@ struct pairs {
 	uint32_t *numbers; /* by target: PAIR_NUMBER(), the same for a beginning and its ends */
 	size_t n_numbers;  /* different ones */
 	uint32_t n_groups;
-	uint32_t switch_pair, members[2]; /* of sched_switch: for struct trace_config */
+	uint32_t switch_pair; /* of sched_switch */
 };
 
 void pairs_fini(struct pairs *p);

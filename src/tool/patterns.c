@@ -2,12 +2,14 @@
 #include "tool/patterns.h"
 
 #include <errno.h>
+#include <linux/btf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "bpf/features.h"
 #include "report/escape.h"
 #include "report/render.h"
 #include "spec/expression.h"
@@ -133,9 +135,11 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .depth = depth,
 					 .raw_names = opt->no_demangle };
 	err = parse_patterns(m, opt, e);
+	/* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
 	for (size_t i = 0; i < m->n && !m->scope.kernel_calls_at_nop5; i++)
 		m->scope.kernel_calls_at_nop5 =
-			m->specs[i].kind == PROBE_USDT && host_calls_at_nop5();
+			m->specs[i].kind == PROBE_USDT &&
+			features_btf_id("uprobe_trampoline", BTF_KIND_STRUCT);
 	m->n_begun = n_specs_in_files(m, 0);
 	if (err || !m->n_begun)
 		return err;

@@ -121,10 +121,9 @@ static int load_with_fallback(struct run *r, struct object_options *o, struct er
 {
 	int err = object_load(o, &r->features, &r->object, e);
 
-	if (err && (o->config.asks_kernel || o->config.vma.end_code)) {
+	if (err && o->config.asks_kernel) {
 		log_debug("load again without looking up mappings in the kernel: %s", e->text);
 		o->config.asks_kernel = 0;
-		o->config.vma = (struct vma_offsets){};
 		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
 		err = object_load(o, &r->features, &r->object, e);
 	}

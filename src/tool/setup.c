@@ -2,12 +2,12 @@
 #include "tool/setup.h"
 
 #include <errno.h>
+#include <linux/btf.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "kernel/members.h"
 
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
@@ -120,48 +120,41 @@ static int set_command_following(struct object_options *o, struct host *host, ui
 	return err;
 }
 
-/* Use the kernel's count of nested interrupts, if the programs may read it. */
-static void use_preempt_count(const struct context_offsets *context, struct object_options *o)
+/*
+ * Use the kernel's preempt_count, its count of nested interrupts, if the programs may read it. From
+ * Linux 6.2 to 6.14 another variable contained it (64701838bf05), behind current_task. The bits
+ * (include/linux/preempt.h) moved up by eight when a count of disabled interrupts was inserted.
+ */
+static void use_preempt_count(struct object_options *o)
 {
-	if (!context->variable || !features_has_variable(context->variable, context->offset)) {
+	const uint32_t own = features_btf_id("__preempt_count", BTF_KIND_VAR);
+	const uint32_t id = own ? own : features_btf_id("pcpu_hot", BTF_KIND_VAR);
+	const uint32_t offset = own ? 0 : 8;
+	bool is_moved;
+
+	if (!id || !features_has_variable(id, offset)) {
 		log_debug("cannot detect hits in interrupts: programs cannot read the kernel's "
 			  "preempt_count");
 		return;
 	}
-	o->btf_ids.preempt_count = context->variable;
-	o->config.preempt_offset = context->offset;
-	o->config.hardirq_mask = context->hardirq_mask;
-	o->config.nmi_mask = context->nmi_mask;
+	is_moved = features_btf_id("interrupt_disable_state", BTF_KIND_STRUCT);
+	o->btf_ids.preempt_count = id;
+	o->config.preempt_offset = offset;
+	o->config.hardirq_mask = is_moved ? 0x0f000000 : 0x000f0000;
+	o->config.nmi_mask = is_moved ? 0x10000000 : 0x00f00000;
 }
 
 /* Walk kernel stacks by loads, if the programs may. The helper that they use else takes longer. */
-static void use_cast(const struct cast_ids *cast, struct object_options *o)
+static void use_cast(struct object_options *o)
 {
-	if (!cast->call || !features_has_cast(cast->call, cast->type))
+	const uint32_t call = features_btf_id("bpf_rdonly_cast", BTF_KIND_FUNC);
+	const uint32_t type = call ? features_btf_id("timespec64", BTF_KIND_STRUCT) : 0;
+
+	if (!type || !features_has_cast(call, type))
 		return;
-	o->btf_ids.cast_call = cast->call;
-	o->btf_ids.cast_type = cast->type;
+	o->btf_ids.cast_call = call;
+	o->btf_ids.cast_type = type;
 	o->config.loads_kernel = 1;
-}
-
-/* Find the members of kernel structures that programs read. */
-static void find_members(struct object_options *o, struct wanted_members wanted,
-			 struct vma_offsets *ret)
-{
-	struct kernel_members members;
-	struct error e;
-
-	if (kernel_members_read(wanted, &members, &e)) {
-		log_debug("cannot look up mappings in the kernel, nor detect hits in interrupts: "
-			  "%s",
-			  e.text);
-		return;
-	}
-	if (wanted.context)
-		use_preempt_count(&members.context, o);
-	if (wanted.cast)
-		use_cast(&members.cast, o);
-	*ret = members.vma;
 }
 
 /*
@@ -177,10 +170,10 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 		return;
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	o->config.asks_kernel = o->config.vma.is_known;
+	o->config.asks_kernel = 1;
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
-	if (may_read && o->config.vma.is_known && !o->config.has_pidns)
+	if (may_read && !o->config.has_pidns)
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
@@ -192,16 +185,10 @@ static bool wants_context(const struct object_options *o)
 
 void setup_following(const struct setup *setup, struct object_options *o)
 {
-	struct vma_offsets vma = {};
-
-	const struct wanted_members wanted = {
-		.vma = o->config.max_user_frames,
-		.context = wants_context(o),
-		.cast = o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS),
-	};
-
-	if (wanted.vma || wanted.context || wanted.cast)
-		find_members(o, wanted, &vma);
+	if (wants_context(o))
+		use_preempt_count(o);
+	if (o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS))
+		use_cast(o);
 	if (o->config.kernel_tables)
 		log_debug("kernel stacks: read by %s",
 			  o->config.loads_kernel ? "loads" : "a helper");
@@ -212,7 +199,6 @@ void setup_following(const struct setup *setup, struct object_options *o)
 			 "mappings, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	o->config.vma = vma;
 	set_unwinding(o, setup);
 }
 

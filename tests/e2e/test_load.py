@@ -9,7 +9,7 @@ import pytest
 from tool import GETPPID, check_refused, stackcount
 
 # Says EACCES in the kernel's place to each load of the program NAME. As on an older kernel, helper number UNKNOWN is
-# none, and with NO_LINKS perf events have no links.
+# none, and with NO_LINKS perf events have no links. Nobody can read NO_FILE.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,6 +29,16 @@ static void forget_helper(union bpf_attr *attr, int helper)
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == helper)
 			insns[i].imm = 1 << 20;
 	attr->insns = (unsigned long)insns;
+}
+
+int access(const char *path, int how)
+{
+	int (*next)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
+
+	if (!getenv("NO_FILE") || strcmp(path, getenv("NO_FILE")) != 0)
+		return next(path, how);
+	errno = ENOENT;
+	return -1;
 }
 
 long syscall(long number, ...)
@@ -80,6 +90,7 @@ def test_a_program_that_is_refused_is_named(refuse, name):
 LACKS = [
     pytest.param({"UNKNOWN": "181"}, "bpf_loop() (Linux 5.17 or later is needed)", id="bpf_loop"),
     pytest.param({"UNKNOWN": "158"}, "BTF (CONFIG_DEBUG_INFO_BTF)", id="BTF"),
+    pytest.param({"NO_FILE": "/sys/kernel/btf/vmlinux"}, "readable /sys/kernel/btf/vmlinux (is /sys mounted?)", id="file"),
     pytest.param({"NO_LINKS": "1"}, "BPF links on perf events (Linux 5.15 or later is needed)", id="links"),
 ]
 
