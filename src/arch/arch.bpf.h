@@ -22,8 +22,6 @@
  *	PAGE_SHIFT                  the kernel's pages have 1 << PAGE_SHIFT bytes
  *	struct user_frame           what a function with a frame pointer leaves at the place to
  *	                            which the frame pointer points: the caller's, the return address
- *	fault_is_of_code()          was an instruction being fetched? By the error code of the
- *	                            tracepoint page_fault_user, which not all architectures have
  */
 #pragma once
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -531,13 +530,11 @@ int attach_lives(const struct object *object, struct attachment **ret, struct er
 	static const struct {
 		const char *event;
 		enum object_program program;
-		bool is_needed;
-	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM, true },
-		       { "sched_process_exit", PROGRAM_END, true },
-		       { "sched_process_fork", PROGRAM_BIRTH, true },
-		       { "vm_unmapped_area", PROGRAM_RESERVED, true },
-		       { "page_fault_user", PROGRAM_FAULT, false },
-		       { "sched_process_exit", PROGRAM_GONE, true } };
+	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM },
+		       { "sched_process_exit", PROGRAM_END },
+		       { "sched_process_fork", PROGRAM_BIRTH },
+		       { "vm_unmapped_area", PROGRAM_RESERVED },
+		       { "sched_process_exit", PROGRAM_GONE } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
@@ -546,11 +543,6 @@ int attach_lives(const struct object *object, struct attachment **ret, struct er
 
 		if (prog_fd < 0)
 			continue;
-		if (link < 0 && !events[i].is_needed) {
-			log_debug("stacks may be cut where interrupts are off: %s: %s",
-				  events[i].event, strerror(errno));
-			continue;
-		}
 		if (link < 0)
 			return error_errno(e, "follow processes: %s", events[i].event);
 		array_push(a->links, a->n_links, a->links_capacity, link);

@@ -60,7 +60,7 @@ must_check int attach_follower(const struct object *object, const struct feature
 
 /*
  * Attach the loaded ones of the programs that follow exec, exit, fork and mappings of all
- * processes. Errors: any refusal, except of page_fault_user.
+ * processes. Errors: any refusal.
  */
 must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
 

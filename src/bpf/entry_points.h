@@ -39,7 +39,6 @@ static const struct {
 	[PROGRAM_END] = { "on_end", 0 },
 	[PROGRAM_BIRTH] = { "on_birth", 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", 0 },
-	[PROGRAM_FAULT] = { "on_fault", 0 },
 	[PROGRAM_GONE] = { "on_gone", 0 },
 };
 

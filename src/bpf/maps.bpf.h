@@ -75,8 +75,7 @@ struct recent_row {
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
 	__u64 start;                /* of the mapping */
-	__u64 end;
-	struct unwind_file found; /* how to walk the file's code */
+	struct unwind_file found;   /* how to walk the file's code */
 	__u64 is_made;  /* the code is in no file, and not the kernel's: a JIT compiler made it */
 	__u64 n_asked;  /* frames that needed the kernel's mapping, since the last notice */
 	__u64 is_asked; /* this stack has code that the slot's space does not cover */
@@ -334,13 +333,6 @@ struct {
 	__type(key, struct unwind_file_key);
 	__type(value, struct unwind_file);
 } files SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct faulted_list);
-} faulted SEC(".maps");
 
 /*
  * User space does not map this array. BPF_F_MMAPABLE aligns it to a page, so each set lies in one

@@ -327,7 +327,6 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
 	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
-	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);

@@ -36,7 +36,6 @@ enum object_program {
 	PROGRAM_END,
 	PROGRAM_BIRTH,    /* a child inherits its parent's mappings */
 	PROGRAM_RESERVED, /* mmap() has found a place for a mapping */
-	PROGRAM_FAULT,    /* a page fault of an instruction */
 	PROGRAM_GONE,     /* a thread has ended, and with it the pairs that it had begun */
 	PROGRAM_N,
 };

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "bpf/faulted.bpf.h"
 #include "bpf/made.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/tables.h"
@@ -198,7 +197,6 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
-	found->end = vma->vm_end;
 	found->key.offset = vma->vm_pgoff << PAGE_SHIFT;
 	found->key.inode = inode->i_ino;
 	found->key.size = inode->i_size;
@@ -308,22 +306,17 @@ static __always_inline int find_without_table(struct scratch_slot *slot, __u64 a
 	return UNWIND_GOES_ON;
 }
 
-/*
- * As find_rule(), by the kernel's mapping there. If the kernel cannot be asked, by the mapping at
- * the page fault.
- */
+/* As find_rule(), by the kernel's mapping there. */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
 	struct found_file *file;
-	int err;
 
 	if (!slot || !config.asks_kernel)
 		return UNWIND_END_NO_MAPPING;
 	file = &slot->file;
 	file->n_asked++;
 	file->is_asked = 1;
-	err = find_kernel_mapping(slot, addr);
-	if (err && (err != -EBUSY || !config.anywhere || !find_faulted(slot, addr)))
+	if (find_kernel_mapping(slot, addr))
 		goto unknown;
 	if (file->is_made)
 		return find_made(slot, addr);

@@ -333,7 +333,6 @@ static __always_inline void raise_life(__u64 ids)
 	add_atomically(&life->n_raised, 1);
 	forget_space(current_tgid());
 	end_sharing(current_tgid());
-	forget_faulted(ids >> 32);
 }
 
 /*
@@ -360,7 +359,6 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}
-	inherit_faulted(tgid, child);
 	if (!own || own->unsure)
 		return 0;
 	space = *own;
@@ -452,8 +450,6 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
  */
 __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 {
-	if (config.anywhere)
-		replace_faulted(pid, start, end);
 	divide_rows(pid, reserve_place(tgid, start, end));
 	return 0;
 }
@@ -487,32 +483,5 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 			break;
 		pid = tgid = *other;
 	}
-	return 0;
-}
-
-/*
- * A process has come to code that it has not run yet, or not lately. Interrupts are off, so the
- * kernel answers once. If it does not answer, the old note about this address is forgotten.
- */
-SEC("?raw_tp/count")
-int on_fault(struct bpf_raw_tracepoint_args *ctx)
-{
-	const __u64 addr = ctx->args[0];
-	struct scratch_slot *slot;
-	struct faulted_list *list;
-	__u64 life;
-
-	if (!config.asks_kernel || !fault_is_of_code(ctx->args[2]) ||
-	    !is_wanted_task(current_tgid()))
-		return 0;
-	list = claim_faulted_list(bpf_get_current_pid_tgid() >> 32);
-	slot = list ? claim_scratch(HIT_USER_PLACE) : NULL;
-	if (!slot)
-		return 0;
-	life = life_of_list(list);
-	slot->file.key = (struct unwind_file_key){};
-	(void)bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0);
-	note_faulted(slot, list, addr, life);
-	release_scratch(slot);
 	return 0;
 }

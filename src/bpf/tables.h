@@ -149,31 +149,6 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 #define MOST_FILES 32768
 
 /*
- * The mappings that a process runs code of, noted at page faults. They serve where the kernel
- * cannot be asked. An entry of the map 'faulted'; its index is the low bits of the process's number
- * in the initial PID namespace. There is no lock: a mapping is valid only if its @life is its
- * list's.
- */
-#define FAULTED_LISTS 1024
-#define MOST_FAULTED 16 /* mappings; new ones replace the oldest */
-
-struct faulted_mapping {
-	__u64 life;   /* its list's life at the page fault; 0: it is being written */
-	__u64 number; /* changes each time that the mapping is written */
-	__u64 start;
-	__u64 end; /* exclusive */
-	struct unwind_file_key key;
-};
-
-struct faulted_list {
-	__u64 pid;
-	__u64 life; /* when all was forgotten last, ns of CLOCK_MONOTONIC */
-	__u64 n;    /* mappings noted so far */
-	struct faulted_mapping mappings[MOST_FAULTED];
-};
-_Static_assert(sizeof(struct faulted_list) == 24 + MOST_FAULTED * 72, "abi");
-
-/*
  * Rules that were found lately: the return addresses of stacks recur. All CPUs share them, in sets
  * of one cache line, the newest first. There is no lock: each entry is checked against its rule, so
  * an entry that two programs have mixed up matches no key.

@@ -124,7 +124,7 @@ static int load_with_fallback(struct run *r, struct object_options *o, struct er
 	if (err && o->config.asks_kernel) {
 		log_debug("load again without looking up mappings in the kernel: %s", e->text);
 		o->config.asks_kernel = 0;
-		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
+		o->programs &= ~(1U << PROGRAM_BIRTH); /* it reads the kernel's structures, too */
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	return err;
@@ -205,8 +205,6 @@ int probing_load(struct run *r, struct error *e)
 	if (n_kernel_events(&r->targets))
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	setup_following(&setup, &options);
-	if (options.config.asks_kernel && options.config.anywhere)
-		options.programs |= 1U << PROGRAM_FAULT;
 	/*
 	 * On PREEMPT_RT, the kernel's allocator refills in a thread, as late as with interrupts
 	 * off.

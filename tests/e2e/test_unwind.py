@@ -144,7 +144,7 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.needs("mappings where interrupts are off", "path of its own")
 def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
-    """Though the kernel tells one mapping only there. The files are known by processes that run before."""
+    """The kernel tells one mapping only there, so user space walks most of them."""
     names = ("sleep", "cat", "sh")
     sleep, cat, sh = (shutil.copy(shutil.which(name), tmp_path / f"short-{name}") for name in names)
     n = scaled(300, least=30)

@@ -116,13 +116,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->n_turns = 0;
 }
 
-/* aarch64 has no tracepoint page_fault_user. */
-static __always_inline _Bool fault_is_of_code(__u64 error_code)
-{
-	(void)error_code;
-	return 0;
-}
-
 #define KERNEL_STACK_BYTES 16384
 #define PAGE_SHIFT 12 /* Debian's kernels; others may have 14 or 16 */
 

@@ -127,13 +127,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->known = UNWIND_ALL_KNOWN;
 }
 
-#define FAULT_OF_CODE (1 << 4) /* arch/x86/include/asm/trap_pf.h: X86_PF_INSTR */
-
-static __always_inline _Bool fault_is_of_code(__u64 error_code)
-{
-	return error_code & FAULT_OF_CODE;
-}
-
 #define KERNEL_STACK_BYTES 16384
 #define PAGE_SHIFT 12
 
