@@ -57,14 +57,6 @@ struct remote_files *remote_files_of(struct remote *r)
 
 /* -- Tables. -- */
 
-size_t remote_table_bytes(const struct remote_table *table)
-{
-	const struct table_view *t = &table->view;
-
-	return t->n_pages * sizeof(*t->pages) + t->n_entries * sizeof(*t->entries) +
-	       t->n_rules * sizeof(*t->rules);
-}
-
 void remote_table_fini(struct remote_table *t)
 {
 	free(t->memory);

@@ -41,7 +41,6 @@ struct remote_table {
 	char *memory; /* @view points into it */
 };
 
-size_t remote_table_bytes(const struct remote_table *t);
 void remote_table_fini(struct remote_table *t);
 
 /*

@@ -62,7 +62,6 @@ struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
 	struct remote *remote;
-	struct ahead *ahead; /* NULL: nothing was made ahead */
 	struct entry *entries;
 	size_t n, capacity;
 	size_t looks_at;           /* with so many entries, look for files that nobody uses */
@@ -94,11 +93,6 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	return t;
 }
 
-void table_set_take_from(struct table_set *t, struct ahead *ahead)
-{
-	t->ahead = ahead;
-}
-
 static void entry_fini(struct entry *entry)
 {
 	segments_fini(&entry->segments);
@@ -109,7 +103,6 @@ void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
-	ahead_free(t->ahead);
 	for (size_t i = 0; i < t->n; i++)
 		entry_fini(&t->entries[i]);
 	free(t->entries);
@@ -293,16 +286,6 @@ static void warn_refused(struct table_set *t, const char *name, int err, const s
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
-/* Get the table from @ahead or a helper. After an error, @ret may still have the ranges of code. */
-static int read_table(struct table_set *t, uint32_t pid, const struct mapping *m,
-		      const struct entry *entry, struct remote_table *ret, struct error *e)
-{
-	if (t->ahead && !entry->is_vdso && ahead_take(t->ahead, &entry->file, ret))
-		return 0;
-	return entry->is_vdso ? remote_table_of_vdso(t->remote, ret, e)
-			      : remote_table_make(t->remote, pid, m, &entry->file, ret, e);
-}
-
 /* Store @table. It evicts others only if it is in use; else it waits until there is room. */
 static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
 			     struct entry *entry, struct error *e)
@@ -343,7 +326,8 @@ static void make_entry_table(struct table_set *t, uint32_t pid, const struct map
 {
 	struct remote_table table;
 	struct error e;
-	int err = read_table(t, pid, m, entry, &table, &e);
+	int err = entry->is_vdso ? remote_table_of_vdso(t->remote, &table, &e)
+				 : remote_table_make(t->remote, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
 	segments_read(&entry->segments, &table.view);

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
-#include "tables/ahead.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 
@@ -16,9 +15,6 @@ struct table_set;
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
 				struct remote *remote);
 void table_set_free(struct table_set *t);
-
-/* Look for tables in @ahead before making them. The set frees @ahead. */
-void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
 /*
  * Begin a turn, which dates the use of tables. Call it from time to time. If there are very many

@@ -401,7 +401,7 @@ static void init_condition(pthread_cond_t *condition)
 }
 
 int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
-		   struct ahead *ahead, struct unwinder **ret, struct error *e)
+		   struct unwinder **ret, struct error *e)
 {
 	struct unwinder *u = xcalloc(1, sizeof(*u));
 
@@ -411,7 +411,6 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->remote = remote;
 	u->tables = table_set_new(u->memory, object, remote);
-	table_set_take_from(u->tables, ahead);
 	lists_init(&u->lists, object, u->memory, u->tables);
 
 	int err = start_unwinder_thread(u, e);

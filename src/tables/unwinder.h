@@ -12,17 +12,16 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "reader/mappings.h"
-#include "tables/ahead.h"
 #include "tables/late_job.h"
 
 struct unwinder;
 
 /*
- * Tables take at most @max_bytes. @object and @remote are borrowed. The unwinder frees @ahead,
- * which may be NULL. Errors: those of starting the thread.
+ * Tables take at most @max_bytes. @object and @remote are borrowed. Errors: those of starting the
+ * thread.
  */
 must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
-			      struct ahead *ahead, struct unwinder **ret, struct error *e);
+			      struct unwinder **ret, struct error *e);
 
 /*
  * No more hits come, so nobody needs what programs would use. From now on, the thread drops all

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/object.h"
-#include "tables/ahead.h"
 #include "tables/unwinder.h"
 #include "tool/run.h"
 
@@ -12,26 +11,11 @@
 /* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
 #define SLICE_NS (NS_PER_S / 50)
 
-void first_tables_ahead(struct run *r)
-{
-	const struct number_list *pids = &r->opt->pids;
-	struct error e;
-
-	if (!r->helpers.remote || !pids->n || r->opt->unwind == UNWIND_FP)
-		return;
-	if (ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
-			&e))
-		log_debug("cannot make unwind tables ahead: %s", e.text);
-	else
-		helpers_hand_tables_over(&r->helpers);
-}
-
 int first_tables_start(struct run *r, struct error *e)
 {
 	if (!object_slab(r->object, 0))
 		return 0;
-	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, TAKE(r->ahead),
-			      &r->unwinder, e);
+	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, &r->unwinder, e);
 }
 
 /*

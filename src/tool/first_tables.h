@@ -12,10 +12,7 @@
 
 struct run;
 
-/* Begin to make the tables of -p's processes, while the run matches patterns and loads programs. */
-void first_tables_ahead(struct run *r);
-
-/* Start the unwinder. It takes over the tables that were made ahead. Errors: unwinder_start(). */
+/* Start the unwinder. Errors: unwinder_start(). */
 must_check int first_tables_start(struct run *r, struct error *e);
 
 /*

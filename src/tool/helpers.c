@@ -133,16 +133,11 @@ void helpers_prepare(struct helpers *h)
 {
 	if (!h->remote)
 		return;
-	if (h->prepares_tables)
+	if (h->makes_tables) {
 		prepare_role(h, FOR_TABLES, ROLE_OPENER);
-	if (h->prepares_tables)
 		prepare_role(h, FOR_TABLES, ROLE_PARSER);
+	}
 	prepare_role(h, FOR_FOLLOWING, ROLE_OPENER);
-}
-
-void helpers_hand_tables_over(struct helpers *h)
-{
-	h->prepares_tables = false;
 }
 
 int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
@@ -155,7 +150,7 @@ int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 	}
 	if (err)
 		return error_within(e, "start helper processes");
-	h->prepares_tables = makes_tables;
+	h->makes_tables = makes_tables;
 	helpers_prepare(h);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct helpers {
 	struct remote_files *files[READER_LANES];
 	struct remote *remote; /* NULL: there are none */
 	struct devices *devices;
-	bool prepares_tables;  /* false once another thread uses the lane FOR_TABLES */
+	bool makes_tables;     /* the helpers of the lane FOR_TABLES start, too */
 	pthread_mutex_t mutex; /* guards the next two */
 	struct own_processes own;
 	struct trace_state *state; /* has the copy that BPF programs read; NULL: none */
@@ -48,12 +48,6 @@ must_check int helpers_start(struct helpers *h, bool makes_tables, struct error 
  * programs are loaded. Does not wait.
  */
 void helpers_prepare(struct helpers *h);
-
-/*
- * From now on, another thread uses the helpers that make tables. helpers_prepare() leaves them
- * alone then, because it would wait for that thread.
- */
-void helpers_hand_tables_over(struct helpers *h);
 
 /*
  * Set what the main thread does while it waits for names, and what ends its waits for helpers.

@@ -33,7 +33,6 @@ static void run_fini(struct run *r)
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
 
 	deferral_close(r, is_free);
-	ahead_free(r->ahead);
 	if (is_free)
 		helpers_fini(&r->helpers);
 	follower_close(r->processes);
@@ -432,7 +431,6 @@ static int prepare_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	warm_up(r->opt);
-	first_tables_ahead(r);
 	helpers_prepare(&r->helpers);
 	err = features_require(e);
 	if (err)

@@ -140,7 +140,6 @@ struct run {
 	double price_ns;
 	struct notices *notices;
 	struct follower *processes; /* NULL: the run follows no processes */
-	struct ahead *ahead;        /* tables that are made before the unwinder starts */
 	struct unwinder *unwinder;  /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
 	struct unmapped unmapped;

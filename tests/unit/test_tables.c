@@ -371,8 +371,7 @@ static struct unwind_rule rule_here(const struct object *o, const struct unwind_
 
 static void start(struct object *o)
 {
-	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, remote, NULL, &u, NULL),
-			 0);
+	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, remote, &u, NULL), 0);
 }
 
 static void wait_for_it(void)
@@ -974,70 +973,6 @@ TEST_WITH_OBJECT(new_files_that_wait_are_bounded)
 	unwinder_file(u, (uint32_t)getpid(), libc);
 	wait_for_it();
 	assert_in_range(o->n_files, 1, N_FILES);
-}
-
-static struct file_state state_of(const struct mapping *m)
-{
-	struct stat st;
-
-	assert_int_equal(stat(m->path, &st), 0);
-	return (struct file_state){ m->dev,
-				    m->inode,
-				    { .dev = st.st_dev,
-				      .inode = st.st_ino,
-				      .size = (uint64_t)st.st_size,
-				      .changed = (uint64_t)st.st_mtim.tv_sec,
-				      .changed_ns = (uint32_t)st.st_mtim.tv_nsec } };
-}
-
-static struct ahead *ahead_of_this(uint64_t max_bytes)
-{
-	const uint32_t pid = (uint32_t)getpid();
-	struct ahead *a = NULL;
-
-	assert_int_equal(ahead_start(remote, &pid, 1, max_bytes, &a, NULL), 0);
-	return a;
-}
-
-TEST_WITH_OBJECT(what_was_made_ahead_is_not_made_again)
-{
-	struct ahead *a = ahead_of_this(UINT64_MAX);
-	cleanup(remote_table_fini) struct remote_table table;
-	struct file_state libc, own;
-	const struct mapping *of_libc;
-
-	new_set(o, 1);
-	of_libc = mapping_at((uintptr_t)getenv);
-	libc = state_of(of_libc);
-	own = state_of(mapping_at((uintptr_t)mapping_at));
-	table_set_take_from(set, a);
-	assert_int_equal(how_now(set, of_libc, TABLE_IN_USE), UNWIND_BY_TABLE);
-	assert_false(ahead_take(a, &libc, &table));
-	own.fact.changed_ns ^= 1; /* written over meanwhile */
-	assert_false(ahead_take(a, &own, &table));
-	own.fact.changed_ns ^= 1;
-	assert_true(ahead_take(a, &own, &table));
-}
-
-TEST_WITH_OBJECT(what_is_made_ahead_is_bounded)
-{
-	struct ahead *a = ahead_of_this(1);
-	struct remote_table table = {};
-	unsigned n = 0;
-
-	(void)mapping_at((uintptr_t)getenv); /* reads the list */
-	for (size_t i = 0; i < own_list.n; i++) {
-		const struct mapping *m = &own_list.mappings[i];
-
-		if (!m->inode)
-			continue;
-		const struct file_state file = state_of(m);
-
-		n += ahead_take(a, &file, &table);
-		remote_table_fini(&table);
-	}
-	assert_int_equal(n, 1);
-	ahead_free(a);
 }
 
 TEST_WITH_OBJECT(it_can_be_stopped_with_work_to_do)
