@@ -256,12 +256,11 @@ struct notice {
 	__u32 user;      /* the real user ID, outside of all user namespaces */
 	__u64 time;      /* ns of CLOCK_MONOTONIC */
 	__u64 since;     /* life_count.since of the process */
-	__u64 inode;     /* NOTICE_UNMAPPED: the file that is mapped there; 0: unknown */
-	__u32 dev;       /* FILE_DEV() */
 	__u32 is_walked; /* NOTICE_UNMAPPED: the walk succeeded by the kernel's mappings */
+	__u32 pad;
 	char comm[16];
 };
-_Static_assert(sizeof(struct notice) == 64, "abi");
+_Static_assert(sizeof(struct notice) == 56, "abi");
 
 /*
  * The rings of MODE_EVENTS. A CPU has entry @cpu of the map 'rings', and @ring_events entries of

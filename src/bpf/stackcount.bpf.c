@@ -376,7 +376,7 @@ int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
 	if (config.unwind && !config.asks_kernel)
-		notify_unmapped(current_tgid(), 0, 0, false);
+		notify_unmapped(current_tgid(), false);
 	return 0;
 }
 

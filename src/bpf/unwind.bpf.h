@@ -190,13 +190,9 @@ static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 }
 
 /* Send NOTICE_UNMAPPED, unless one is on its way: user space then looks at all changes. */
-__noinline int notify_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
+__noinline int notify_unmapped(__u32 tgid, __u32 is_walked)
 {
-	struct notice notice = { .type = NOTICE_UNMAPPED,
-				 .tgid = tgid,
-				 .inode = inode,
-				 .dev = dev,
-				 .is_walked = is_walked };
+	struct notice notice = { .type = NOTICE_UNMAPPED, .tgid = tgid, .is_walked = is_walked };
 	volatile __u64 *is_told = &trace_state.is_unmapped[is_walked & 1];
 
 	if (*is_told)
@@ -264,7 +260,6 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	words_of_side(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
 	read_window(&slot->window, slot->regs.of[UNWIND_REG_SP]);
 	slot->rule = (struct unwind_rule){};
-	slot->file.key.inode = 0;
 	slot->file.is_asked = !has_space;
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
@@ -276,7 +271,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	}
 	is_walked = could_be_walked(walked->mark);
 	if (is_notice_due(slot, is_walked))
-		notify_unmapped(tgid, slot->file.key.inode, slot->file.key.dev, is_walked);
+		notify_unmapped(tgid, is_walked);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(words_of_side(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -52,7 +51,6 @@ struct entry {
 	bool is_refused;  /* there was no room for its table */
 	uint32_t refused; /* the turn of that */
 	uint32_t wanted;  /* the turn of the last want_entry() */
-	char *path;       /* as the first process that mapped it saw it */
 	struct segments segments;
 };
 
@@ -93,18 +91,12 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	return t;
 }
 
-static void entry_fini(struct entry *entry)
-{
-	segments_fini(&entry->segments);
-	free(entry->path);
-}
-
 void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->n; i++)
-		entry_fini(&t->entries[i]);
+		segments_fini(&t->entries[i].segments);
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
@@ -375,7 +367,7 @@ static void link_table_entry(struct table_set *t, uint32_t i)
 }
 
 /* The entry of @wanted, new if necessary. NULL: there are too many. */
-static struct entry *want_entry(struct table_set *t, const struct entry *wanted, const char *path)
+static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 {
 	uint32_t i = find_entry(t, hash_of_entry(wanted), wanted);
 
@@ -388,7 +380,6 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted,
 	if (i == NONE) {
 		i = (uint32_t)t->n;
 		array_push(t->entries, t->n, t->capacity, *wanted);
-		t->entries[i].path = xstrdup(path);
 		t->entries[i].how = UNWIND_NOT_YET;
 		segments_init(&t->entries[i].segments, t->object, &wanted->file);
 		link_table_entry(t, i);
@@ -406,7 +397,7 @@ static void forget_entry(struct table_set *t, struct entry *entry)
 	segments_forget(&entry->segments, &t->n_keys);
 	if (entry->how == UNWIND_BY_TABLE)
 		evict_table(t, entry);
-	entry_fini(entry);
+	segments_fini(&entry->segments);
 	t->n_forgotten++;
 }
 
@@ -529,7 +520,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
 	if (!identify_mapped(t, pid, m, file, &wanted))
 		return; /* its table cannot be made, if it has one */
-	entry = want_entry(t, &wanted, m->path);
+	entry = want_entry(t, &wanted);
 	if (!entry)
 		return;
 	if (wish != TABLE_AS_IS && may_try_again(t, entry))
@@ -537,31 +528,6 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	answer_mapping(t, entry, m, ret);
 	if (wish == TABLE_AS_IS && may_try_again(t, entry))
 		ret->how = UNWIND_NOT_YET;
-}
-
-/* A file may have an entry for each state that it was in, and paths in several roots. */
-#define MOST_TRIES 4
-
-void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev)
-{
-	struct unwind_mapping unused;
-	unsigned n_tries = 0;
-
-	for (size_t i = t->n; i-- > 0 && n_tries < MOST_TRIES;) {
-		const struct entry *entry = &t->entries[i];
-		const struct segments *known = &entry->segments;
-		const struct mapping m = { .dev = entry->file.dev,
-					   .inode = entry->file.inode,
-					   .path = entry->path,
-					   .offset = known->n_anchors ? known->anchors[0].offset
-								      : 0 };
-
-		if (entry->file.inode != inode || !may_try_again(t, entry) ||
-		    FILE_DEV(major(entry->file.dev), minor(entry->file.dev)) != dev)
-			continue;
-		table_set_find(t, 0, &m, NULL, TABLE_IN_USE, &unused);
-		n_tries++;
-	}
 }
 
 void table_set_describe(const struct table_set *t)

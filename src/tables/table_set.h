@@ -43,12 +43,6 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
  */
 bool table_set_make_room(struct table_set *t);
 
-/*
- * A walk missed the table of the file of @inode on @dev (FILE_DEV()). If the table was evicted,
- * make it again, even if the process has ended.
- */
-void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev);
-
 /* CPU time of its thread for new tables, in ns. */
 uint64_t table_set_cost(const struct table_set *t);
 

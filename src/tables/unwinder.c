@@ -38,8 +38,6 @@ struct wish {
 	enum wish_kind kind;
 	uint32_t tgid;
 	uint64_t time;        /* OVER: ns of CLOCK_MONOTONIC */
-	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
-	uint32_t dev;         /* FILE_DEV() */
 	struct mapping *file; /* FILE: as tgid maps it; one allocation with its path, to free() */
 	struct late_job *job; /* WALK: lent */
 };
@@ -319,8 +317,6 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 				   wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
 		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
 	}
-	if (wish->inode)
-		table_set_again(u->tables, wish->inode, wish->dev);
 }
 
 static void fulfil_wish(struct unwinder *u, const struct wish *wish)
@@ -542,12 +538,6 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 	if (how != UNWINDER_CHANGED)
 		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
-}
-
-void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
-{
-	add_wish(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
-	unwinder_begin(u);
 }
 
 bool unwinder_wait(struct unwinder *u, uint64_t until)

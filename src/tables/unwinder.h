@@ -67,12 +67,6 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m);
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
 
 /*
- * A walk in process @tgid met a mapping without a table. If @inode is not 0, it was of the file of
- * @inode on @dev (FILE_DEV()). The thread reads the process's mappings at once.
- */
-void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev);
-
-/*
  * Walk the stack of a deferred hit. @job is lent until it is done, or unwinder_stop() has returned
  * true.
  */

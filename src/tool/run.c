@@ -14,7 +14,6 @@
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
 #include "tool/cpu_profile.h"
-#include "tool/first_tables.h"
 #include "tool/hits.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
@@ -87,9 +86,61 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 	unwinder_look(r->unwinder, tgid, how);
 }
 
+/*
+ * A program sends one NOTICE_UNMAPPED, then no more until the run asks for the next one. A new
+ * program maps many libraries in a short time, so the run asks often at first. It asks more and
+ * more rarely while no process maps a file. Where the kernel's own mappings have served, a
+ * published list only makes walks cheaper, and most such processes end soon.
+ */
+#define LEAST_PAUSE_NS (NS_PER_S / 1000)
+#define MOST_PAUSE_NS (NS_PER_S / 8)
+#define WALKED_PAUSE_NS (NS_PER_S / 40)
+
 void run_has_mapped(struct run *r)
 {
-	unmapped_reset(&r->unmapped);
+	r->unmapped_pause_ns = LEAST_PAUSE_NS;
+}
+
+static void note_unmapped(struct run *r, const struct notice *notice)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (notice->is_walked) {
+		r->ask_unmapped_at[true] = now + WALKED_PAUSE_NS;
+	} else {
+		r->ask_unmapped_at[false] = now + r->unmapped_pause_ns;
+		r->unmapped_pause_ns = earlier_time(2 * r->unmapped_pause_ns, MOST_PAUSE_NS);
+	}
+	if (notice->tgid)
+		run_walk(r, notice->tgid, UNWINDER_NOW);
+}
+
+static int sooner_ms(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/*
+ * Ask the programs for the next notices, if it is time to. Returns the ms until the next question;
+ * -1: no notice has come.
+ */
+static int ask_unmapped(struct run *r)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int ms = -1;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t *at = &r->ask_unmapped_at[i];
+
+		if (*at > now) {
+			ms = sooner_ms(ms, (int)((*at - now) / (NS_PER_S / 1000)) + 1);
+		} else if (*at) {
+			*at = 0;
+			__atomic_store_n(&object_state(r->object)->is_unmapped[i], 0,
+					 __ATOMIC_RELAXED);
+		}
+	}
+	return ms;
 }
 
 void run_warn_nameless(const struct run *r)
@@ -111,10 +162,8 @@ static bool handle_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
 
-	if (notice->type == NOTICE_UNMAPPED && unmapped_note(&r->unmapped, notice) && r->unwinder) {
-		processes_walk(symbolizer_processes(r->tool->names(r)), notice->tgid);
-		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
-	}
+	if (notice->type == NOTICE_UNMAPPED)
+		note_unmapped(r, notice);
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {
 		/* The process may have begun this life after the last reading of records. */
 		run_follow(r, notice->time);
@@ -151,7 +200,7 @@ void run_serve(void *run)
 	if (r->ending.is_all_read || now - r->served_at < SERVE_NS)
 		return;
 	run_hear(r);
-	unmapped_ask(&r->unmapped, object_state(r->object));
+	(void)ask_unmapped(r);
 	deferral_serve(r);
 	if (r->processes)
 		(void)follower_look(r->processes);
@@ -161,20 +210,13 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-static int sooner_ms(int a, int b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 static int run_patience_ms(struct run *r)
 {
 	const int of_tool = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
-	const int ms = sooner_ms(of_tool, probing_watch_samples(r));
+	const int ms = sooner_ms(sooner_ms(of_tool, probing_watch_samples(r)), ask_unmapped(r));
 
 	if (ready_answer(r))
 		return READY_MS;
-	if (unmapped_is_busy(&r->unmapped))
-		return UNMAPPED_BUSY_MS;
 	if (deferral_is_busy(r))
 		return DEFERRAL_MS;
 	if (r->processes && follower_look(r->processes))
@@ -197,7 +239,6 @@ static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE || r->ready.is_pending)
 		read_notices(r);
-	unmapped_ask(&r->unmapped, object_state(r->object));
 	deferral_serve(r);
 	r->output.must_end = r->output.must_end || occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || r->output.must_end ||
@@ -344,6 +385,43 @@ static int start_following(struct run *r, struct error *e)
 	return 0;
 }
 
+static int start_unwinder(struct run *r, struct error *e)
+{
+	if (!object_slab(r->object, 0))
+		return 0;
+	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, &r->unwinder, e);
+}
+
+#define FIRST_TABLES_NS (10 * NS_PER_S)
+
+/*
+ * Have the tables made of -p's processes, and of the files that the command will map. A file system
+ * of another user may be slow: its tables come while the run counts. Records of processes must not
+ * wait for it.
+ */
+static void make_first_tables(struct run *r)
+{
+	const struct command_files *files = &r->command.files;
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + FIRST_TABLES_NS;
+	uint64_t now;
+	bool is_done;
+
+	if (!r->unwinder)
+		return;
+	for (size_t i = 0; i < r->opt->pids.n; i++)
+		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
+	for (size_t i = 0; i < files->n; i++)
+		unwinder_file(r->unwinder, (uint32_t)r->command.pid, &files->files[i]);
+	do {
+		run_follow(r, UINT64_MAX);
+		now = clock_ns(CLOCK_MONOTONIC);
+		is_done = unwinder_wait(r->unwinder, now + SERVE_NS);
+	} while (!is_done && now < until && !r->output.must_end && !waiter_has_signal(&r->waiter));
+	if (!is_done && now >= until)
+		log_warn("files of traced processes are slow to read: the first user stacks may be "
+			 "cut");
+}
+
 static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -366,13 +444,13 @@ static int start_run(struct run *r, struct error *e)
 	r->files_of_names = limits_files_of_names();
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err)
-		err = first_tables_start(r, e);
+		err = start_unwinder(r, e);
 	if (!err)
 		err = r->tool->open(r, e);
 	if (err)
 		return err;
 	command_files_finish(&r->command.files);
-	first_tables_make(r);
+	make_first_tables(r);
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
@@ -499,7 +577,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	int err = limits_check(&r, e);
 
 	helpers_init(&r.helpers);
-	unmapped_reset(&r.unmapped);
+	run_has_mapped(&r);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
 	if (!err && tool->prepare)

@@ -31,7 +31,6 @@
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
-#include "tool/unmapped.h"
 #include "tool/wait.h"
 
 struct run;
@@ -142,15 +141,16 @@ struct run {
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct unwinder *unwinder;  /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
-	struct unmapped unmapped;
+	/* When to ask for the next NOTICE_UNMAPPED, in ns, by its is_walked. 0: none has come. */
+	uint64_t ask_unmapped_at[2];
+	uint64_t unmapped_pause_ns;
 	struct deferral deferral;
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
 	size_t files_of_names; /* descriptors that the symbolizer may keep open */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
-	uint64_t waited_for_tables_ns;
-	uint64_t hear_until; /* ns: the end of this reading of notices */
+	uint64_t hear_until;   /* ns: the end of this reading of notices */
 	struct ending ending;
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
@@ -180,7 +180,7 @@ must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 /* Warn once if kernel functions have no names. */
 void run_warn_nameless(const struct run *r);
 
-/* A process has mapped a file: ask for hits in unmapped code often again (tool/unmapped.h). */
+/* A process has mapped a file: ask for hits in unmapped code often again. */
 void run_has_mapped(struct run *r);
 
 /*
