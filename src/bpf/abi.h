@@ -349,19 +349,8 @@ struct trace_state {
 	__u64 pad1[6];
 	__u64 n_hits; /* counted only with max_events */
 	__u64 pad2[15];
-	/*
-	 * How often a process got a place for a mapping, or lost all its mappings (exec). Kept with
-	 * unwind tables. Index: reservations_of().
-	 */
-	__u64 n_reserved[64];
 };
-_Static_assert(sizeof(struct trace_state) == 896, "abi");
-
-/* The index in n_reserved for process @tgid. Processes with the same low bits share it. */
-static inline __u32 reservations_of(__u32 tgid)
-{
-	return tgid % 64;
-}
+_Static_assert(sizeof(struct trace_state) == 384, "abi");
 
 #define MAX_CPUS 4096
 

@@ -568,13 +568,18 @@ int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_
 	return err;
 }
 
-bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
+bool object_replace_space(const struct object *o, uint32_t tgid, uint32_t number,
+			  const struct unwind_space *space)
 {
 	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
-	const bool is_replaced = bpf_map_update_elem(fd, &tgid, space, BPF_EXIST) == 0;
+	struct unwind_space now;
 
+	/* Programs may delete it in between. No other one comes there so soon. */
+	if (bpf_map_lookup_elem(fd, &tgid, &now) || now.number != number ||
+	    bpf_map_update_elem(fd, &tgid, space, BPF_EXIST))
+		return false;
 	turn_spaces(o);
-	return is_replaced;
+	return true;
 }
 
 int object_set_file(const struct object *o, const struct unwind_file_key *key,

@@ -147,8 +147,8 @@ size_t object_spaces(const struct object *object, uint32_t *tgids, struct unwind
 must_check int object_set_space(const struct object *object, uint32_t tgid,
 				const struct unwind_space *space, struct error *e);
 
-/* Replace the published space of @tgid. False: there is none, as the programs have withdrawn it. */
-bool object_replace_space(const struct object *object, uint32_t tgid,
+/* Replace the published space @number of @tgid. False: the programs have withdrawn it. */
+bool object_replace_space(const struct object *object, uint32_t tgid, uint32_t number,
 			  const struct unwind_space *space);
 
 /* Publish how to walk the code of a file, for all processes that map it. NULL: withdraw it. */

@@ -298,13 +298,10 @@ int on_usdt_multi(struct pt_regs *ctx)
 #include "bpf/pair.bpf.h"   /* its programs walk as those above */
 #include "bpf/return.bpf.h" /* its programs call on_hit() */
 
-/* Withdraw the space of process @tgid, and any list of mappings that user space is reading. */
+/* Withdraw the space of process @tgid. */
 static __always_inline void forget_space(__u32 tgid)
 {
-	if (!config.unwind)
-		return;
-	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
-	if (bpf_map_delete_elem(&spaces, &tgid) == 0)
+	if (config.unwind && bpf_map_delete_elem(&spaces, &tgid) == 0)
 		add_atomically(&trace_state.space_turn, 1);
 }
 
@@ -359,7 +356,7 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}
-	if (!own || own->unsure)
+	if (!own || !own->number)
 		return 0;
 	space = *own;
 	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
@@ -426,7 +423,6 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 	bool is_there = true;
 	__u32 number = 0;
 
-	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
 		return 0;

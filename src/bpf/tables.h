@@ -30,26 +30,16 @@ struct table_chunk {
 
 /*
  * The published mappings of a process: an entry of the map 'spaces'. Key: the process's number in
- * our PID namespace.
+ * our PID namespace. Programs withdraw it if a mapping takes a place in it. But user space has read
+ * the mappings before, so it publishes them with number 0, by which no program walks. Then it reads
+ * them again. If they are the same, they get their number.
  */
 struct unwind_space {
 	__u32 mappings; /* place of @n struct unwind_mapping, sorted, without overlap */
 	__u32 n;
-	__u32 number; /* changes with each change of the mappings; not 0 */
-	__u32 unsure; /* 0: sure; else space_unsure() of when the mappings were read */
+	__u32 number; /* changes with each change of the mappings; 0: not checked yet */
 };
-_Static_assert(sizeof(struct unwind_space) == 16, "abi");
-
-/*
- * The mark of an unsure space. User space reads a process's mappings a moment before it publishes
- * them. After that, programs withdraw the space if a mapping takes a place in it. Before that,
- * trace_state.n_reserved counts the places taken. This function gets its value from before user
- * space read the mappings. If the value has moved, programs ignore the space.
- */
-static inline __u32 space_unsure(__u64 n_reserved)
-{
-	return (__u32)n_reserved | 1U << 31;
-}
+_Static_assert(sizeof(struct unwind_space) == 12, "abi");
 
 #define MOST_SPACES 32768
 #define MOST_MAPPINGS 65536

@@ -231,7 +231,6 @@ static __always_inline bool could_be_walked(__u32 mark)
  */
 static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 {
-	const __u64 *n_reserved = &trace_state.n_reserved[reservations_of(tgid)];
 	const __u32 turn = *(volatile __u32 *)&trace_state.space_turn;
 	const struct unwind_space *space;
 
@@ -239,13 +238,10 @@ static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 		barrier(); /* a space of before this turn is in no later one */
 		space = bpf_map_lookup_elem(&spaces, &tgid);
 		slot->space = space ? *space : (struct unwind_space){};
-		slot->space_of = space ? tgid : 0;
+		if (!slot->space.number) /* it is not checked yet */
+			slot->space = (struct unwind_space){};
+		slot->space_of = slot->space.number ? tgid : 0;
 		slot->space_turn = turn;
-	}
-	if (slot->space.unsure &&
-	    slot->space.unsure != space_unsure(*(volatile __u64 *)n_reserved)) {
-		slot->space = (struct unwind_space){};
-		slot->space_of = 0;
 	}
 	return slot->space_of;
 }

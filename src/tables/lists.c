@@ -136,12 +136,10 @@ static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n
 }
 
 int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
-		  uint64_t n_reserved, struct error *e)
+		  struct error *e)
 {
 	struct known *known = known_of(&l->known, tgid);
-	struct unwind_space space = { .n = (uint32_t)n,
-				      .number = ++l->last_number,
-				      .unsure = space_unsure(n_reserved) };
+	struct unwind_space space = { .n = (uint32_t)n };
 	int err;
 
 	if (!make_list_room(l, known, n))
@@ -155,4 +153,22 @@ int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *l
 	else
 		replace_list(l, known, space);
 	return err;
+}
+
+bool lists_confirm(struct lists *l, uint32_t tgid)
+{
+	struct known *known = known_of(&l->known, tgid);
+
+	known->space.number = ++l->last_number;
+	return object_replace_space(l->object, tgid, 0, &known->space);
+}
+
+bool lists_have(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n)
+{
+	const struct known *known = known_of(&l->known, tgid);
+	const struct unwind_space *space = &known->space;
+
+	return space->number && space->n == n &&
+	       unwind_memory_has(l->memory, space->mappings, list, n * sizeof(*list)) &&
+	       object_replace_space(l->object, tgid, space->number, space);
 }

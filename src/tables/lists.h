@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,15 +35,23 @@ void lists_init(struct lists *l, struct object *object, struct unwind_memory *me
 void lists_fini(struct lists *l);
 
 /*
- * Publish the @n mappings at @list for process @tgid. @n_reserved is the count of reserved places
- * from before the list was read. The BPF programs ignore the list if the count has moved since. To
- * make room, may withdraw lists of other processes and evict tables. After an error, the process
+ * Publish the @n mappings at @list for process @tgid, not to be walked by before lists_confirm().
+ * To make room, may withdraw lists of other processes and evict tables. After an error, the process
  * still has its former list.
  *
  * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
  */
 must_check int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
-			     size_t n, uint64_t n_reserved, struct error *e);
+			     size_t n, struct error *e);
+
+/*
+ * Since lists_publish(), the process's mappings have been read once more, and are the same. Let the
+ * BPF programs walk by its list. False: they have withdrawn it.
+ */
+bool lists_confirm(struct lists *l, uint32_t tgid);
+
+/* Do the BPF programs walk by exactly this list? */
+bool lists_have(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n);
 
 /* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);

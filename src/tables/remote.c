@@ -205,6 +205,15 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 	return err;
 }
 
+/* The user of process @pid pays if the list took long, from @began on. */
+static void pay_for_list(struct remote *r, uint32_t pid, uint64_t began)
+{
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+
+	if (took > SPENDING_LONG_WAIT_NS)
+		spending_add(&r->lists, finding_user_of(pid), 0, took);
+}
+
 int remote_mappings(struct remote *r, uint32_t pid, struct remote_list *ret, struct error *e)
 {
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
@@ -216,12 +225,21 @@ int remote_mappings(struct remote *r, uint32_t pid, struct remote_list *ret, str
 	err = remote_list(r->files, pid, ret, e);
 	if (!err)
 		remote_identify(r->files, ret);
-
-	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
-
-	if (took > SPENDING_LONG_WAIT_NS)
-		spending_add(&r->lists, finding_user_of(pid), 0, took);
+	pay_for_list(r, pid, began);
 	return err;
+}
+
+bool remote_mappings_stay(struct remote *r, uint32_t pid, struct remote_list *list)
+{
+	cleanup(remote_list_fini) struct remote_list now = {};
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	struct error e;
+	const bool is_equal = remote_list(r->files, pid, &now, &e) == 0 &&
+			      mapping_list_is_equal(&list->list, &now.list);
+
+	pay_for_list(r, pid, began);
+	list->cost += now.cost;
+	return is_equal;
 }
 
 int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,

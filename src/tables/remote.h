@@ -35,6 +35,9 @@ struct remote_files *remote_files_of(struct remote *r);
 must_check int remote_mappings(struct remote *r, uint32_t pid, struct remote_list *ret,
 			       struct error *e);
 
+/* Read them again. Are they those of @list? Adds to @list->cost. */
+bool remote_mappings_stay(struct remote *r, uint32_t pid, struct remote_list *list);
+
 /* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
 struct remote_table {
 	struct table_view view;

@@ -63,7 +63,6 @@ struct unwinder {
 	pthread_t thread;
 
 	/* The thread's own. */
-	struct object *object;
 	struct unwind_memory *memory;
 	struct remote *remote;
 	struct table_set *tables;
@@ -95,82 +94,26 @@ static bool find_all_tables(struct unwinder *u, const struct remote_list *list, 
 	return is_complete;
 }
 
-static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
-{
-	return __atomic_load_n(&object_state(u->object)->n_reserved[reservations_of(tgid)],
-			       __ATOMIC_ACQUIRE);
-}
-
-/* Does @list still hold? It does if the process has reserved no place since. Else read it again. */
-static bool is_list_still_valid(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
-				uint64_t n_reserved)
-{
-	cleanup(remote_list_fini) struct remote_list now = {};
-	struct error e;
-
-	if (count_reserved(u, tgid) == n_reserved)
-		return true;
-
-	const bool is_equal = remote_list(remote_files_of(u->remote), tgid, &now, &e) == 0 &&
-			      mapping_list_is_equal(&list->list, &now.list);
-
-	list->cost += now.cost;
-	return is_equal;
-}
-
-/*
- * Make the published list sure, or withdraw it if it does not hold any more. BPF withdraws a sure
- * list itself if a new mapping takes a place in it.
- */
-static void confirm_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-			 uint64_t n_reserved)
-{
-	struct known *known = known_of(&u->lists.known, tgid);
-
-	known->space.unsure = 0;
-	if (!is_list_still_valid(u, tgid, list, n_reserved) ||
-	    !object_replace_space(u->object, tgid, &known->space))
-		lists_retract(&u->lists, tgid);
-}
-
-/*
- * Has BPF exactly these @mappings of @list already? Then that list stays: a new one would be unsure
- * for a while, and BPF might ignore it.
- */
-static bool is_published(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-			 const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
-{
-	const struct known *known = known_of(&u->lists.known, tgid);
-
-	return known->space.n == n &&
-	       unwind_memory_has(u->memory, known->space.mappings, mappings,
-				 n * sizeof(*mappings)) &&
-	       is_list_still_valid(u, tgid, list, n_reserved) &&
-	       object_replace_space(u->object, tgid, &known->space);
-}
-
 /*
  * Publish @list with the tables that @wish allows. Returns 1 if all tables are there, 0 if not, or
  * an error.
  */
 static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-			enum table_wish wish, uint64_t n_reserved, struct error *e)
+			enum table_wish wish, struct error *e)
 {
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
 	const bool is_complete = find_all_tables(u, list, n, wish, mappings);
 
-	if (is_published(u, tgid, list, mappings, n, n_reserved))
+	/* A new list serves no walk for a moment, so one that is right stays. */
+	if (lists_have(&u->lists, tgid, mappings, n))
 		return is_complete;
 
-	const int err = lists_publish(&u->lists, tgid, mappings, n, n_reserved, e);
+	const int err = lists_publish(&u->lists, tgid, mappings, n, e);
 
-	if (err) {
-		lists_retract(&u->lists, tgid); /* the published list is out of date */
-		return err;
-	}
-	confirm_list(u, tgid, list, n_reserved);
-	return is_complete;
+	if (err || !remote_mappings_stay(u->remote, tgid, list) || !lists_confirm(&u->lists, tgid))
+		lists_retract(&u->lists, tgid);
+	return err ? err : is_complete;
 }
 
 /* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
@@ -178,7 +121,6 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 				     struct remote_list *list, struct error *e)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const uint64_t n_reserved = count_reserved(u, tgid);
 	int result = remote_mappings(u->remote, tgid, list, e);
 
 	if (result || !list->list.n) {
@@ -186,9 +128,9 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	known_of(&u->lists.known, tgid)->looked = now;
-	result = publish_list(u, tgid, list, TABLE_AS_IS, n_reserved, e);
+	result = publish_list(u, tgid, list, TABLE_AS_IS, e);
 	if (!result)
-		result = publish_list(u, tgid, list, wish, n_reserved, e);
+		result = publish_list(u, tgid, list, wish, e);
 	return result < 0 ? result : 0;
 }
 
@@ -403,7 +345,6 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 
 	(void)pthread_mutex_init(&u->mutex, NULL);
 	init_condition(&u->is_changed);
-	u->object = object;
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->remote = remote;
 	u->tables = table_set_new(u->memory, object, remote);
