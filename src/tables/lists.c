@@ -5,25 +5,63 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
-#include "bpf/tables.h"
+#include "base/log.h"
 
-void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory,
-		struct table_set *tables)
+#define LEAST_TO_COMPACT 1024
+
+struct listed {
+	uint32_t tgid;
+	uint64_t looked;           /* time of the last reading, ns of CLOCK_MONOTONIC */
+	struct unwind_space space; /* n 0: no list of its own. The entry may be forgotten then */
+};
+
+void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory)
 {
 	*l = (struct lists){
 		.object = object,
 		.memory = memory,
-		.tables = tables,
+		.n_to_compact = LEAST_TO_COMPACT,
 		.most = unwind_memory_most(memory) / 2 / sizeof(struct unwind_mapping),
 	};
 }
 
 void lists_fini(struct lists *l)
 {
-	log_few_end(&l->warnings, "processes with very many mappings");
-	known_fini(&l->known);
+	free(l->listed);
+	u64_map_fini(&l->numbers);
+}
+
+/* Drop the entries of processes without a list. */
+static void compact_listed(struct lists *l)
+{
+	size_t n = 0;
+
+	u64_map_clear(&l->numbers);
+	for (size_t i = 0; i < l->n_listed; i++) {
+		if (!l->listed[i].space.n)
+			continue;
+		l->listed[n] = l->listed[i];
+		(void)u64_map_put(&l->numbers, l->listed[n].tgid, (uint32_t)n, NULL);
+		n++;
+	}
+	l->n_listed = n;
+	l->n_to_compact = n < LEAST_TO_COMPACT / 2 ? LEAST_TO_COMPACT : 2 * n;
+}
+
+/* The entry of process @tgid, a new one if necessary. It is valid until the next call. */
+static struct listed *listed_of(struct lists *l, uint32_t tgid)
+{
+	bool is_new;
+	uint32_t i;
+
+	if (l->n_listed >= l->n_to_compact)
+		compact_listed(l);
+	i = *u64_map_put(&l->numbers, tgid, (uint32_t)l->n_listed, &is_new);
+	if (is_new)
+		array_push(l->listed, l->n_listed, l->capacity, (struct listed){ .tgid = tgid });
+	return &l->listed[i];
 }
 
 static void drop_list(struct lists *l, const struct unwind_space *space)
@@ -32,141 +70,85 @@ static void drop_list(struct lists *l, const struct unwind_space *space)
 }
 
 /* BPF has @space of the process from now on. Drop the memory of the former list. */
-static void replace_list(struct lists *l, struct known *known, struct unwind_space space)
+static void replace_list(struct lists *l, struct listed *listed, struct unwind_space space)
 {
-	drop_list(l, &known->space);
+	drop_list(l, &listed->space);
 	l->n += space.n;
-	l->n -= known->space.n;
-	known->space = space;
+	l->n -= listed->space.n;
+	listed->space = space;
 }
 
-static void retract_list(struct lists *l, struct known *known)
+static void withdraw_space(const struct lists *l, uint32_t tgid)
 {
 	struct error e;
 
-	if (object_set_space(l->object, known->tgid, NULL, &e))
+	if (object_set_space(l->object, tgid, NULL, &e))
 		log_debug("%s", e.text);
-	replace_list(l, known, (struct unwind_space){});
 }
 
 void lists_retract(struct lists *l, uint32_t tgid)
 {
-	retract_list(l, known_of(&l->known, tgid));
+	withdraw_space(l, tgid);
+	replace_list(l, listed_of(l, tgid), (struct unwind_space){});
 }
 
-/* --- room --- */
+void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now)
+{
+	listed_of(l, tgid)->looked = now;
+}
 
-/* The number of each list that BPF has, by process. */
-static void read_numbers(const struct lists *l, struct u64_map *ret)
+/* Most processes have no list of their own, because BPF has given them their parent's. */
+void lists_end(struct lists *l, uint32_t tgid, uint64_t time)
+{
+	const uint32_t *i = u64_map_get(&l->numbers, tgid);
+
+	if (i && l->listed[*i].looked < time)
+		lists_retract(l, tgid);
+}
+
+void lists_drop(struct lists *l)
 {
 	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
 	cleanup_free uint32_t *tgids = xcalloc(MOST_SPACES, sizeof(*tgids));
 	const size_t n = object_spaces(l->object, tgids, spaces, MOST_SPACES);
 
 	for (size_t i = 0; i < n; i++)
-		*u64_map_put(ret, tgids[i], 0, NULL) = spaces[i].number;
-}
-
-/*
- * Drop the memory of lists that BPF has removed: the process has ended or runs something else, and
- * the event is still to come.
- */
-static void drop_unused(struct lists *l)
-{
-	cleanup(u64_map_fini) struct u64_map numbers = {};
-
-	read_numbers(l, &numbers);
-	for (size_t i = 0; i < l->known.n; i++) {
-		struct known *known = &l->known.list[i];
-		const uint32_t *number = u64_map_get(&numbers, known->tgid);
-
-		if (!number || *number != known->space.number)
-			replace_list(l, known, (struct unwind_space){});
-	}
-}
-
-static bool is_over_bound(const struct lists *l, const struct known *asker, size_t n)
-{
-	return l->n - asker->space.n + n > l->most;
-}
-
-static void warn_too_many(struct lists *l, uint32_t tgid, size_t n)
-{
-	log_few(&l->warnings,
-		"process %u has %zu mappings, too many for the memory for unwind tables: its user "
-		"stacks may be cut (see --unwind-memory)",
-		tgid, n);
-}
-
-/*
- * Make room for @n mappings of @asker: withdraw longer lists of other processes. False: that was
- * not enough.
- */
-static bool make_list_room(struct lists *l, const struct known *asker, size_t n)
-{
-	if (!is_over_bound(l, asker, n))
-		return true;
-	drop_unused(l);
-	while (is_over_bound(l, asker, n)) {
-		struct known *longest = known_longest(&l->known, asker);
-
-		if (!longest || longest->space.n <= n) {
-			warn_too_many(l, asker->tgid, n);
-			return false;
-		}
-		warn_too_many(l, longest->tgid, longest->space.n);
-		retract_list(l, longest);
-	}
-	return true;
-}
-
-static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n, uint32_t *ret,
-		    struct error *e)
-{
-	int err;
-
-	do
-		err = unwind_memory_put(l->memory, list, n * sizeof(*list), ret, e);
-	while (err == -E2BIG && table_set_make_room(l->tables));
-	if (err == -E2BIG)
-		log_few(&l->warnings,
-			"unwind tables in use leave no room for lists of mappings: user stacks may "
-			"be cut (see --unwind-memory)");
-	return err;
+		withdraw_space(l, tgids[i]);
+	for (size_t i = 0; i < l->n_listed; i++)
+		replace_list(l, &l->listed[i], (struct unwind_space){});
 }
 
 int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
 		  struct error *e)
 {
-	struct known *known = known_of(&l->known, tgid);
+	struct listed *listed = listed_of(l, tgid);
 	struct unwind_space space = { .n = (uint32_t)n };
 	int err;
 
-	if (!make_list_room(l, known, n))
-		return error_set(e, -E2BIG, "it has too many mappings");
-	err = put_list(l, list, n, &space.mappings, e);
+	if (l->n - listed->space.n + n > l->most)
+		return error_set(e, -E2BIG, "mappings take half of the unwind-table memory");
+	err = unwind_memory_put(l->memory, list, n * sizeof(*list), &space.mappings, e);
 	if (err)
 		return err;
 	err = object_set_space(l->object, tgid, &space, e);
 	if (err)
 		drop_list(l, &space);
 	else
-		replace_list(l, known, space);
-	return err;
+		replace_list(l, listed, space);
+	return err == -E2BIG ? error_set(e, err, "very many processes are walked by tables") : err;
 }
 
 bool lists_confirm(struct lists *l, uint32_t tgid)
 {
-	struct known *known = known_of(&l->known, tgid);
+	struct listed *listed = listed_of(l, tgid);
 
-	known->space.number = ++l->last_number;
-	return object_replace_space(l->object, tgid, 0, &known->space);
+	listed->space.number = ++l->last_number;
+	return object_replace_space(l->object, tgid, 0, &listed->space);
 }
 
 bool lists_have(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n)
 {
-	const struct known *known = known_of(&l->known, tgid);
-	const struct unwind_space *space = &known->space;
+	const struct unwind_space *space = &listed_of(l, tgid)->space;
 
 	return space->number && space->n == n &&
 	       unwind_memory_has(l->memory, space->mappings, list, n * sizeof(*list)) &&

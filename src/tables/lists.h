@@ -3,9 +3,9 @@
  * tables/lists.h - the published lists of mappings: one for each process whose mappings user space
  * has read.
  *
- * All lists together take at most half of the memory for unwind tables, so that tables have room.
- * Beyond that, the longest list is withdrawn. The BPF programs then ask the kernel for the mappings
- * of that process.
+ * A list must not be older than the walk that uses it, or a library that has replaced another at
+ * its address is walked by the other's table. So BPF programs withdraw a list when a mapping takes
+ * a place in it, and at exec and exit. Until lists_confirm() they do so, but do not walk by it.
  */
 #pragma once
 
@@ -14,32 +14,34 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/hash.h"
 #include "bpf/object.h"
-#include "tables/known.h"
+#include "bpf/tables.h"
 #include "tables/memory.h"
-#include "tables/table_set.h"
+
+struct listed;
 
 struct lists {
 	struct object *object;        /* borrowed */
 	struct unwind_memory *memory; /* borrowed */
-	struct table_set *tables;     /* borrowed; gives up tables to make room */
-	struct known_list known;
-	uint64_t n, most; /* mappings in all lists, and their bound */
+	struct listed *listed;        /* processes */
+	size_t n_listed, capacity;
+	size_t n_to_compact;    /* at this many, those without a list are dropped */
+	struct u64_map numbers; /* of tgids in @listed */
+	uint64_t n, most;       /* mappings in all lists, and their bound */
 	uint32_t last_number;
-	struct log_few warnings;
 };
 
-void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory,
-		struct table_set *tables);
+/* All lists together take at most half of @memory, so that tables have room. */
+void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory);
 void lists_fini(struct lists *l);
 
+/* The mappings of process @tgid are read at @now, ns of CLOCK_MONOTONIC. */
+void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now);
+
 /*
- * Publish the @n mappings at @list for process @tgid, not to be walked by before lists_confirm().
- * To make room, may withdraw lists of other processes and evict tables. After an error, the process
- * still has its former list.
- *
- * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
+ * Publish the @n mappings at @list for process @tgid. After an error, it still has its former list.
+ * Errors: -E2BIG there is no room for the list, or for another process; others of the kernel.
  */
 must_check int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
 			     size_t n, struct error *e);
@@ -55,3 +57,9 @@ bool lists_have(struct lists *l, uint32_t tgid, const struct unwind_mapping *lis
 
 /* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);
+
+/* The process's program has ended at @time. Withdraw its list, unless it was read later. */
+void lists_end(struct lists *l, uint32_t tgid, uint64_t time);
+
+/* Withdraw all lists, also those that children have from their parents. */
+void lists_drop(struct lists *l);

@@ -8,8 +8,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
-#include "base/log.h"
 #include "bpf/tables.h"
 
 #define PIECE 32U
@@ -240,28 +238,6 @@ void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)
 		return;
 	array_push(m->dropped.list, m->dropped.n, m->dropped.capacity, piece);
 	m->used -= piece.bytes;
-}
-
-bool unwind_memory_withdraw(struct unwind_memory *m)
-{
-	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
-	cleanup_free uint32_t *tgids = xcalloc(MOST_SPACES, sizeof(*tgids));
-	cleanup(u64_map_fini) struct u64_map dropped = {};
-	const size_t n = m->dropped.n ? object_spaces(m->object, tgids, spaces, MOST_SPACES) : 0;
-	bool has_any = false;
-	struct error e;
-
-	for (size_t i = 0; i < m->dropped.n; i++)
-		(void)u64_map_put(&dropped, m->dropped.list[i].place, 0, NULL);
-	for (size_t i = 0; i < n; i++) {
-		if (!u64_map_get(&dropped, spaces[i].mappings))
-			continue;
-		if (object_set_space(m->object, tgids[i], NULL, &e))
-			log_debug("%s", e.text);
-		else
-			has_any = true;
-	}
-	return has_any;
 }
 
 uint64_t unwind_memory_most(const struct unwind_memory *m)

@@ -41,13 +41,6 @@ uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
 bool unwind_memory_read(const struct unwind_memory *m, uint32_t place, uint32_t *ret);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
-/*
- * Children may still use their parent's list after it was dropped, so its memory is not free.
- * Withdraw all such lists from the children. BPF then asks the kernel for the children's mappings.
- * False: none was withdrawn.
- */
-bool unwind_memory_withdraw(struct unwind_memory *m);
-
 /* In bytes: the bound, the allocated pieces, and the memory of the kernel for all slabs. */
 uint64_t unwind_memory_most(const struct unwind_memory *m);
 uint64_t unwind_memory_used(const struct unwind_memory *m);

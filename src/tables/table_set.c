@@ -11,26 +11,16 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "tables/idle.h"
 #include "tables/segments.h"
 
 /*
  * A file that is written over becomes another file, so files come without end. Above MANY files, or
- * keys in the map 'files', the set forgets all but the KEPT ones that were used last. It does so
- * between two wishes. One wish cannot add more than MOST.
+ * keys in the map 'files', the set forgets those whose table is not in use. It does so between two
+ * wishes. One wish cannot add more than MOST.
  */
 #define MOST_ENTRIES 16384U
 #define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
-#define KEPT_ENTRIES (MOST_ENTRIES / 2)
 #define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
-#define KEPT_KEYS (MOST_FILES / 2)
-
-/*
- * Earlier than that, the set forgets files that nobody has used for LONG_TURNS: once it has FEW
- * files, and then twice as many as stayed. Each takes some 800 bytes.
- */
-#define FEW_ENTRIES 2048U
-#define LONG_TURNS 120U
 
 /* Part of a table, in the memory that the programs see. */
 struct part {
@@ -48,9 +38,7 @@ struct entry {
 	struct part parts[PARTS];
 	size_t n_rows;
 	enum unwind_how how;
-	bool is_refused;  /* there was no room for its table */
-	uint32_t refused; /* the turn of that */
-	uint32_t wanted;  /* the turn of the last want_entry() */
+	uint32_t refused; /* the turn when there was no room for its table; 0: there was */
 	struct segments segments;
 };
 
@@ -60,34 +48,35 @@ struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
 	struct remote *remote;
+	struct lists *lists;
 	struct entry *entries;
 	size_t n, capacity;
-	size_t looks_at;           /* with so many entries, look for files that nobody uses */
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
 	uint32_t images, n_images; /* place of the newest block of images; number of all images */
 	size_t n_keys;             /* in the map 'files' */
 	size_t n_rows, n_given_up, n_forgotten;
 	uint64_t cost;      /* CPU time for tables, in ns */
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
-	uint32_t withdrawn; /* the turn of the last unwind_memory_withdraw() */
+	uint32_t made_room; /* the turn of the last table_set_make_room() */
+	uint32_t crowded;   /* the last turn when very many files were in use */
 	bool has_warned_full;
 };
 
 /* The least time of a turn. */
 #define TURN_NS 1000000000ULL
-/* A table that BPF used in this turn or the one before is in use. */
+/* A table that BPF used in this turn or the one before is in use. What had no room waits longer. */
 #define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote)
+				struct remote *remote, struct lists *lists)
 {
 	struct table_set *t = xcalloc(1, sizeof(*t));
 
 	t->memory = memory;
 	t->object = object;
 	t->remote = remote;
-	t->looks_at = FEW_ENTRIES;
-	object_state(object)->table_turn = TURNS_IN_USE;
+	t->lists = lists;
+	object_state(object)->table_turn = TURNS_IN_USE + 1;
 	return t;
 }
 
@@ -132,12 +121,13 @@ static uint32_t turn_of_tables(const struct table_set *t)
 	return object_state(t->object)->table_turn;
 }
 
-/* Turns since BPF last used the image. */
-static uint32_t turns_unused(const struct table_set *t, const struct entry *entry)
+static bool is_in_use(const struct table_set *t, const struct entry *entry)
 {
 	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
 
-	return turn_of_tables(t) - __atomic_load_n(turn, __ATOMIC_RELAXED);
+	if (entry->how != UNWIND_BY_TABLE)
+		return false;
+	return turn_of_tables(t) - __atomic_load_n(turn, __ATOMIC_RELAXED) < TURNS_IN_USE;
 }
 
 static void drop_parts(struct table_set *t, struct entry *entry)
@@ -156,28 +146,20 @@ static void evict_table(struct table_set *t, struct entry *entry)
 	t->n_rows -= entry->n_rows;
 }
 
-bool table_set_make_room(struct table_set *t)
+/* More often would gain little, and the processes that are hit would be read all the time. */
+bool table_set_make_room(struct table_set *t, const char *why)
 {
-	struct entry *oldest = NULL;
-
-	/* Once in a turn, because children may fork as fast as we withdraw their lists. */
-	if (t->withdrawn != turn_of_tables(t) && unwind_memory_withdraw(t->memory)) {
-		t->withdrawn = turn_of_tables(t);
-		return true;
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		struct entry *entry = &t->entries[i];
-
-		if (entry->how == UNWIND_BY_TABLE && turns_unused(t, entry) >= TURNS_IN_USE &&
-		    (!oldest || turns_unused(t, entry) > turns_unused(t, oldest)))
-			oldest = entry;
-	}
-	if (!oldest)
+	if (turn_of_tables(t) - t->made_room <= TURNS_IN_USE)
 		return false;
-	evict_table(t, oldest);
-	if (!t->n_given_up++)
-		log_warn("unwind-table memory is full: evicting the least recently used table (see "
-			 "--unwind-memory)");
+	t->made_room = turn_of_tables(t);
+	log_warn_once("%s: dropping what is not in use (see --unwind-memory)", why);
+	lists_drop(t->lists);
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->entries[i].how != UNWIND_BY_TABLE || is_in_use(t, &t->entries[i]))
+			continue;
+		evict_table(t, &t->entries[i]);
+		t->n_given_up++;
+	}
 	return true;
 }
 
@@ -188,7 +170,7 @@ static int put_part(struct table_set *t, bool may_give_up, const void *data, siz
 
 	do
 		err = unwind_memory_put(t->memory, data, bytes, &ret->place, e);
-	while (err == -E2BIG && may_give_up && table_set_make_room(t));
+	while (err == -E2BIG && may_give_up && table_set_make_room(t, e->text));
 	ret->bytes = err ? 0 : bytes;
 	return err;
 }
@@ -278,7 +260,7 @@ static void warn_refused(struct table_set *t, const char *name, int err, const s
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
-/* Store @table. It evicts others only if it is in use; else it waits until there is room. */
+/* Store @table. Others make room only if it is in use; else it waits until there is room. */
 static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
 			     struct entry *entry, struct error *e)
 {
@@ -290,8 +272,7 @@ static int keep_table_in_set(struct table_set *t, const struct table_view *table
 		return 0;
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
-	entry->is_refused = err == -E2BIG;
-	entry->refused = turn_of_tables(t);
+	entry->refused = err == -E2BIG ? turn_of_tables(t) : 0;
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
 }
@@ -347,14 +328,6 @@ uint64_t table_set_cost(const struct table_set *t)
 	return t->cost;
 }
 
-/* May the table be made now? After a lack of room, wait for some turns. */
-static bool may_try_again(const struct table_set *t, const struct entry *entry)
-{
-	return entry->how == UNWIND_NOT_YET ||
-	       (entry->how == UNWIND_NOT_AT_ALL && entry->is_refused &&
-		turn_of_tables(t) - entry->refused > TURNS_IN_USE);
-}
-
 /* --- entries come and go --- */
 
 static void link_table_entry(struct table_set *t, uint32_t i)
@@ -384,7 +357,6 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 		segments_init(&t->entries[i].segments, t->object, &wanted->file);
 		link_table_entry(t, i);
 	}
-	t->entries[i].wanted = turn_of_tables(t);
 	return &t->entries[i];
 }
 
@@ -406,48 +378,18 @@ static bool are_many_entries(const struct table_set *t)
 	return t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS;
 }
 
-static struct idle idle_table_of(const struct table_set *t, uint32_t number)
-{
-	const struct entry *entry = &t->entries[number];
-	const bool has_table = entry->how == UNWIND_BY_TABLE;
-	const uint32_t unwanted = turn_of_tables(t) - entry->wanted;
-	const uint32_t unused = has_table ? turns_unused(t, entry) : unwanted;
-	const uint32_t turns = unused < unwanted ? unused : unwanted;
-
-	return (struct idle){ turns < TURNS_IN_USE ? 0 : turns, number, entry->segments.n_anchors,
-			      has_table };
-}
-
-/* Which entries stay? The caller frees the answer, one bool for each entry. */
-static bool *choose_kept(const struct table_set *t, size_t *ret_n)
-{
-	static const struct idle_bounds few = { SIZE_MAX, SIZE_MAX, LONG_TURNS },
-					many = { KEPT_ENTRIES, KEPT_KEYS, UINT32_MAX };
-	cleanup_free struct idle *files = xcalloc(t->n, sizeof(*files));
-	bool *stays = xcalloc(t->n, sizeof(*stays));
-
-	for (uint32_t i = 0; i < t->n; i++)
-		files[i] = idle_table_of(t, i);
-	*ret_n = idle_choose(files, t->n, are_many_entries(t) ? &many : &few, stays);
-	return stays;
-}
-
 /*
  * The wait at the end is for programs that have looked up a key before we deleted it: the kernel
  * reuses its memory for the next new key.
  */
-static void forget_least_used(struct table_set *t)
+static void forget_unused(struct table_set *t)
 {
-	size_t n_kept, n = 0;
-	cleanup_free bool *stays = choose_kept(t, &n_kept);
+	size_t n = 0;
 	struct error e;
 
-	t->looks_at = 2 * n_kept > FEW_ENTRIES ? 2 * n_kept : FEW_ENTRIES;
-	if (n_kept == t->n)
-		return;
 	u64_map_clear(&t->newest);
 	for (size_t i = 0; i < t->n; i++) {
-		if (!stays[i]) {
+		if (!is_in_use(t, &t->entries[i])) {
 			forget_entry(t, &t->entries[i]);
 			continue;
 		}
@@ -459,14 +401,32 @@ static void forget_least_used(struct table_set *t)
 		log_debug("%s", e.text);
 }
 
+/* There may be room now. Until there is a table, programs find its image without pages. */
+static void forgive_refused(struct table_set *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *entry = &t->entries[i];
+
+		if (!entry->refused || turn_of_tables(t) - entry->refused <= TURNS_IN_USE)
+			continue;
+		entry->refused = 0;
+		entry->how = UNWIND_NOT_YET;
+		segments_publish_all(&entry->segments, UNWIND_BY_TABLE, entry->place, &t->n_keys);
+	}
+}
+
 void table_set_turn(struct table_set *t, uint64_t now)
 {
-	if (t->n >= t->looks_at || are_many_entries(t))
-		forget_least_used(t);
+	if (are_many_entries(t) && t->crowded != turn_of_tables(t)) {
+		forget_unused(t);
+		if (are_many_entries(t))
+			t->crowded = turn_of_tables(t);
+	}
 	if (now - t->turned < TURN_NS)
 		return;
 	t->turned = now;
 	(void)__atomic_fetch_add(&object_state(t->object)->table_turn, 1, __ATOMIC_RELAXED);
+	forgive_refused(t);
 }
 
 /* --- finding --- */
@@ -523,11 +483,9 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	entry = want_entry(t, &wanted);
 	if (!entry)
 		return;
-	if (wish != TABLE_AS_IS && may_try_again(t, entry))
+	if (wish != TABLE_AS_IS && entry->how == UNWIND_NOT_YET)
 		complete_entry(t, pid, m, wish == TABLE_IN_USE, entry);
 	answer_mapping(t, entry, m, ret);
-	if (wish == TABLE_AS_IS && may_try_again(t, entry))
-		ret->how = UNWIND_NOT_YET;
 }
 
 void table_set_describe(const struct table_set *t)

@@ -5,15 +5,18 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
+#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 
 struct table_set;
 
-/* All three are borrowed. @remote makes tables, @memory stores them, @object has the map 'files'.
+/*
+ * All are borrowed. @remote makes tables, @memory stores them, @object has the map 'files', and
+ * @lists make room.
  */
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote);
+				struct remote *remote, struct lists *lists);
 void table_set_free(struct table_set *t);
 
 /*
@@ -25,7 +28,7 @@ void table_set_turn(struct table_set *t, uint64_t now);
 enum table_wish {
 	TABLE_AS_IS,  /* do not make one: UNWIND_NOT_YET */
 	TABLE_AHEAD,  /* make it if there is room, which may take seconds; else UNWIND_NOT_YET */
-	TABLE_IN_USE, /* make it; tables that were not used lately give way */
+	TABLE_IN_USE, /* make it; what is not in use gives way */
 };
 
 /*
@@ -38,10 +41,11 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    struct unwind_mapping *ret);
 
 /*
- * Free memory: withdraw dropped lists from children (unwind_memory_withdraw()), or else evict the
- * least recently used table. False: all tables are in use.
+ * Something has no room, because of @why. Drop all that is not in use: tables that no program used
+ * lately, and all lists, because the mappings of a process that is hit are read again. Tells the
+ * user. False: that was tried a moment ago.
  */
-bool table_set_make_room(struct table_set *t);
+bool table_set_make_room(struct table_set *t, const char *why);
 
 /* CPU time of its thread for new tables, in ns. */
 uint64_t table_set_cost(const struct table_set *t);

@@ -68,6 +68,7 @@ struct unwinder {
 	struct table_set *tables;
 	struct lists lists;
 	struct pace pace;
+	bool has_told_full; /* that there is no room for lists */
 };
 
 /* --- in the thread --- */
@@ -109,8 +110,11 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 	if (lists_have(&u->lists, tgid, mappings, n))
 		return is_complete;
 
-	const int err = lists_publish(&u->lists, tgid, mappings, n, e);
+	int err;
 
+	do
+		err = lists_publish(&u->lists, tgid, mappings, n, e);
+	while (err == -E2BIG && table_set_make_room(u->tables, e->text));
 	if (err || !remote_mappings_stay(u->remote, tgid, list) || !lists_confirm(&u->lists, tgid))
 		lists_retract(&u->lists, tgid);
 	return err ? err : is_complete;
@@ -127,7 +131,7 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 		forget_process(u, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
-	known_of(&u->lists.known, tgid)->looked = now;
+	lists_note_reading(&u->lists, tgid, now);
 	result = publish_list(u, tgid, list, TABLE_AS_IS, e);
 	if (!result)
 		result = publish_list(u, tgid, list, wish, e);
@@ -233,18 +237,6 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 }
 
 /*
- * A program has ended: forget its list, unless that is newer. BPF has removed it already. Most
- * processes have no list of their own, because BPF has given them their parent's.
- */
-static void note_wish_over(struct unwinder *u, const struct wish *wish)
-{
-	const struct known *known = known_find(&u->lists.known, wish->tgid);
-
-	if (known && known->looked < wish->time)
-		forget_process(u, wish->tgid);
-}
-
-/*
  * If a process's mappings changed and it is too early to read them again, withdraw its address
  * space. The programs then ask the kernel, because their list may be out of date.
  */
@@ -255,10 +247,19 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
 		if (wish->kind == WISH_LOOK_CHANGED)
 			lists_retract(&u->lists, wish->tgid);
-	} else if (look_at_process(u, wish->tgid,
-				   wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
-		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
+		return;
 	}
+
+	const enum table_wish tables = wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD;
+	const int err = look_at_process(u, wish->tgid, tables, &e);
+
+	if (err == -E2BIG && !u->has_told_full)
+		log_warn("user stacks of process %u and others may be cut: %s (see "
+			 "--unwind-memory)",
+			 wish->tgid, e.text);
+	u->has_told_full = u->has_told_full || err == -E2BIG;
+	if (err)
+		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
 }
 
 static void fulfil_wish(struct unwinder *u, const struct wish *wish)
@@ -277,7 +278,7 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		look_in_time(u, wish);
 		break;
 	case WISH_OVER:
-		note_wish_over(u, wish);
+		lists_end(&u->lists, wish->tgid, wish->time);
 		break;
 	case WISH_FILE:
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
@@ -347,8 +348,8 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	init_condition(&u->is_changed);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->remote = remote;
-	u->tables = table_set_new(u->memory, object, remote);
-	lists_init(&u->lists, object, u->memory, u->tables);
+	lists_init(&u->lists, object, u->memory);
+	u->tables = table_set_new(u->memory, object, remote, &u->lists);
 
 	int err = start_unwinder_thread(u, e);
 

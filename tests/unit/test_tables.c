@@ -155,6 +155,7 @@ static struct remote *remote;
 /* Made by a test, and freed behind it. */
 static struct unwinder *u;
 static struct unwind_memory *memory;
+static struct lists lists;
 static struct table_set *set;
 static struct mapping_list own_list;
 
@@ -162,6 +163,8 @@ static void end_set(void)
 {
 	if (set)
 		table_set_free(set);
+	lists_fini(&lists);
+	lists = (struct lists){};
 	if (memory)
 		unwind_memory_free(memory);
 	set = NULL;
@@ -172,7 +175,8 @@ static void new_set(struct object *o, unsigned n_slabs)
 {
 	end_set();
 	memory = unwind_memory_new(o, n_slabs * (uint64_t)SLAB_BYTES);
-	set = table_set_new(memory, o, remote);
+	lists_init(&lists, o, memory);
+	set = table_set_new(memory, o, remote, &lists);
 }
 
 static int make_object(void **state)
@@ -687,10 +691,10 @@ TEST_WITH_OBJECT(a_process_that_is_dear_to_read_is_read_seldom)
 
 /* --- room for lists --- */
 
-static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
+static int tell_list(struct object *o, uint32_t tgid, size_t n)
 {
 	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
-	const int err = lists_publish(l, tgid, list, n, NULL);
+	const int err = lists_publish(&lists, tgid, list, n, NULL);
 
 	if (!err)
 		assert_int_equal(told_of(o, tgid)->space.n, n);
@@ -698,71 +702,55 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 }
 
 /* Half of 8 MiB has room for 131,072 mappings. */
-TEST_WITH_OBJECT(the_longest_lists_go_where_all_take_too_much)
+TEST_WITH_OBJECT(lists_take_half_of_the_memory)
 {
-	cleanup(lists_fini) struct lists l;
-
 	new_set(o, 2);
-	lists_init(&l, o, memory, set);
-	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
-	assert_int_equal(tell_list(&l, o, 2, 60001), 0);
-	assert_int_equal(tell_list(&l, o, 3, 20000), 0);
-	assert_true(is_known(o, 1));
-	assert_false(is_known(o, 2));
-	assert_int_equal(tell_list(&l, o, 4, 60000), -E2BIG); /* no other one is longer */
-	assert_true(is_known(o, 1));
-	assert_int_equal(tell_list(&l, o, 1, 60001), 0); /* in place of its own */
-	assert_int_equal(tell_list(&l, o, 4, 55000), 0);
-	assert_false(is_known(o, 1));
-	assert_true(is_known(o, 3));
-	assert_int_equal(tell_list(&l, o, 1, 56072), 0);
-	assert_int_equal(tell_list(&l, o, 5, 131073), -E2BIG);
-	assert_true(is_known(o, 1) && is_known(o, 3) && is_known(o, 4));
-	lists_retract(&l, 1);
-	lists_retract(&l, 3);
-	lists_retract(&l, 4);
-	assert_int_equal(tell_list(&l, o, 5, 131072), 0);
+	assert_int_equal(tell_list(o, 1, 60000), 0);
+	assert_int_equal(tell_list(o, 2, 60001), 0);
+	assert_int_equal(tell_list(o, 3, 20000), -E2BIG);
+	assert_true(is_known(o, 1) && is_known(o, 2));
+	assert_int_equal(tell_list(o, 1, 71071), 0); /* in place of its own */
+	lists_retract(&lists, 2);
+	assert_int_equal(tell_list(o, 3, 60002), -E2BIG);
+	assert_int_equal(tell_list(o, 3, 60001), 0);
+	lists_drop(&lists);
+	assert_false(is_known(o, 1) || is_known(o, 3));
+	assert_int_equal(tell_list(o, 4, 131073), -E2BIG);
+	assert_int_equal(tell_list(o, 4, 131072), 0);
 }
 
-/* As an exit does, or an exec, if nobody tells us of it. */
-TEST_WITH_OBJECT(lists_that_the_programs_have_lost_go_first)
+TEST_WITH_OBJECT(processes_without_room_are_refused_until_lists_go)
 {
-	cleanup(lists_fini) struct lists l;
-
 	new_set(o, 2);
-	lists_init(&l, o, memory, set);
-	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
-	assert_int_equal(tell_list(&l, o, 2, 60000), 0);
-	take_away(o, 1);
-	assert_int_equal(tell_list(&l, o, 3, 60000), 0);
-	assert_true(is_known(o, 2));
+	for (uint32_t tgid = 1; tgid <= N_SPACES; tgid++)
+		assert_int_equal(tell_list(o, tgid, 1), 0);
+	assert_int_equal(tell_list(o, N_SPACES + 1, 1), -E2BIG);
+	assert_true(is_known(o, 1));
+	lists_drop(&lists);
+	assert_int_equal(tell_list(o, N_SPACES + 1, 1), 0);
 }
 
-/* Children keep the list that their parent had, unless others need the room: once in a turn. */
-TEST_WITH_OBJECT(what_only_children_have_is_taken_from_them)
+/* Children have the list that their parent had. Room is made once in three turns. */
+TEST_WITH_OBJECT(all_lists_go_where_memory_is_full)
 {
 	const struct told child = { 99, { .n = 1, .number = 1 } };
-	uint32_t list, living, other;
+	uint32_t list, other;
 
 	new_set(o, 1);
 	assert_int_equal(put(memory, 7, SLAB_BYTES / 2, &list), 0);
-	assert_int_equal(put(memory, 7, 32, &living), 0);
 	o->told[0] = child;
 	o->told[0].space.mappings = list;
-	o->told[1] = (struct told){ 98, { .mappings = living, .n = 1, .number = 2 } };
-	assert_false(table_set_make_room(set));
+	assert_int_equal(tell_list(o, 98, 10), 0);
 	unwind_memory_drop(memory, list, SLAB_BYTES / 2);
 	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), -E2BIG);
-	assert_true(table_set_make_room(set));
-	assert_null(told_of(o, 99));
-	assert_non_null(told_of(o, 98));
-	o->told[0] = child; /* one that was born meanwhile */
-	o->told[0].space.mappings = list;
-	assert_false(table_set_make_room(set));
-	o->state.table_turn++;
-	assert_true(table_set_make_room(set));
+	assert_true(table_set_make_room(set, "memory is full"));
+	assert_false(is_known(o, 99) || is_known(o, 98));
 	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
 	assert_int_equal(other, list);
+	o->state.table_turn += 2;
+	assert_false(table_set_make_room(set, "memory is full"));
+	o->state.table_turn++;
+	assert_true(table_set_make_room(set, "memory is full"));
 }
 
 /* --- tables --- */
@@ -908,35 +896,6 @@ TEST_WITH_OBJECT(files_that_are_not_used_are_forgotten)
 		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 		assert_int_equal(o->n_files, n_files);
 		assert_int_equal(o->files[0].file.image == image, is_used);
-	}
-}
-
-/* Long before there are 12,000 files. */
-TEST_WITH_OBJECT(files_that_nobody_uses_for_minutes_are_forgotten)
-{
-	const struct mapping *libc;
-
-	libc = mapping_at((uintptr_t)getenv);
-	for (unsigned is_old = 0; is_old < 2; is_old++) {
-		uint64_t now = 1;
-
-		new_set(o, 1);
-		o->n_files = o->n_waits = 0;
-		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
-
-		const size_t n_files = o->n_files;
-
-		for (unsigned i = 0; i < (is_old ? 130 : 100); i++)
-			table_set_turn(set, now += 2000000000);
-		find_others(set, 1000);
-		table_set_turn(set, now += 2000000000);
-		assert_int_equal(o->n_files, n_files); /* few files stay */
-		find_others(set, 2000);
-		table_set_turn(set, now += 2000000000);
-		assert_int_equal(o->n_waits, is_old);
-		assert_int_equal(o->n_files, is_old ? 0 : n_files);
-		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
-		assert_int_equal(o->n_files, n_files);
 	}
 }
 
