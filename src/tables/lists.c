@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define LEAST_TO_COMPACT 1024
@@ -14,7 +15,8 @@
 struct listed {
 	uint32_t tgid;
 	uint64_t looked;           /* time of the last reading, ns of CLOCK_MONOTONIC */
-	struct unwind_space space; /* n 0: no list of its own. The entry may be forgotten then */
+	uint64_t paid;             /* the time when all readings are paid for */
+	struct unwind_space space; /* n 0: no list of its own */
 };
 
 void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory)
@@ -33,14 +35,15 @@ void lists_fini(struct lists *l)
 	u64_map_fini(&l->numbers);
 }
 
-/* Drop the entries of processes without a list. */
+/* Drop the entries of processes that have no list and owe nothing. */
 static void compact_listed(struct lists *l)
 {
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t n = 0;
 
 	u64_map_clear(&l->numbers);
 	for (size_t i = 0; i < l->n_listed; i++) {
-		if (!l->listed[i].space.n)
+		if (!l->listed[i].space.n && l->listed[i].paid <= now)
 			continue;
 		l->listed[n] = l->listed[i];
 		(void)u64_map_put(&l->numbers, l->listed[n].tgid, (uint32_t)n, NULL);
@@ -92,9 +95,29 @@ void lists_retract(struct lists *l, uint32_t tgid)
 	replace_list(l, listed_of(l, tgid), (struct unwind_space){});
 }
 
+bool lists_may_read(const struct lists *l, uint32_t tgid, uint64_t now)
+{
+	const uint32_t *i = u64_map_get(&l->numbers, tgid);
+
+	return !i || l->listed[*i].paid <= now + READING_CREDIT_NS;
+}
+
 void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now)
 {
 	listed_of(l, tgid)->looked = now;
+}
+
+void lists_pay(struct lists *l, uint32_t tgid, uint64_t now, uint64_t cost)
+{
+	struct listed *listed = listed_of(l, tgid);
+
+	listed->paid = later_time(listed->paid, now) + READING_SHARE * cost;
+}
+
+void lists_forget(struct lists *l, uint32_t tgid)
+{
+	lists_retract(l, tgid);
+	listed_of(l, tgid)->paid = 0;
 }
 
 /* Most processes have no list of their own, because BPF has given them their parent's. */
@@ -103,7 +126,7 @@ void lists_end(struct lists *l, uint32_t tgid, uint64_t time)
 	const uint32_t *i = u64_map_get(&l->numbers, tgid);
 
 	if (i && l->listed[*i].looked < time)
-		lists_retract(l, tgid);
+		lists_forget(l, tgid);
 }
 
 void lists_drop(struct lists *l)

@@ -36,8 +36,21 @@ struct lists {
 void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory);
 void lists_fini(struct lists *l);
 
-/* The mappings of process @tgid are read at @now, ns of CLOCK_MONOTONIC. */
+/*
+ * Readings of one process take at most 1 / READING_SHARE of wall time, in the long run. It may owe
+ * READING_CREDIT_NS, because a program that starts maps its libraries in a burst.
+ */
+#define READING_SHARE 25ULL
+#define READING_CREDIT_NS 10000000000ULL
+
+/* May the mappings of process @tgid be read at @now, ns of CLOCK_MONOTONIC? */
+bool lists_may_read(const struct lists *l, uint32_t tgid, uint64_t now);
+
+/* They were read at @now. */
 void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now);
+
+/* What came of that reading took @cost ns of CPU time until @now. */
+void lists_pay(struct lists *l, uint32_t tgid, uint64_t now, uint64_t cost);
 
 /*
  * Publish the @n mappings at @list for process @tgid. After an error, it still has its former list.
@@ -58,7 +71,10 @@ bool lists_have(struct lists *l, uint32_t tgid, const struct unwind_mapping *lis
 /* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);
 
-/* The process's program has ended at @time. Withdraw its list, unless it was read later. */
+/* The process has gone: withdraw its list, and forgive what it owes. */
+void lists_forget(struct lists *l, uint32_t tgid);
+
+/* The process's program has ended at @time. Forget it, unless it was read later. */
 void lists_end(struct lists *l, uint32_t tgid, uint64_t time);
 
 /* Withdraw all lists, also those that children have from their parents. */

@@ -7,8 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "tables/segments.h"
@@ -55,7 +53,6 @@ struct table_set {
 	uint32_t images, n_images; /* place of the newest block of images; number of all images */
 	size_t n_keys;             /* in the map 'files' */
 	size_t n_rows, n_given_up, n_forgotten;
-	uint64_t cost;      /* CPU time for tables, in ns */
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	uint32_t made_room; /* the turn of the last table_set_make_room() */
 	uint32_t crowded;   /* the last turn when very many files were in use */
@@ -315,17 +312,9 @@ static void make_entry_table(struct table_set *t, uint32_t pid, const struct map
 static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
 			   struct entry *entry)
 {
-	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
 	make_entry_table(t, pid, m, is_used, entry);
-	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (entry->how != UNWIND_NOT_YET)
 		segments_publish_all(&entry->segments, entry->how, entry->place, &t->n_keys);
-}
-
-uint64_t table_set_cost(const struct table_set *t)
-{
-	return t->cost;
 }
 
 /* --- entries come and go --- */

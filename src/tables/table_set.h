@@ -47,8 +47,5 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
  */
 bool table_set_make_room(struct table_set *t, const char *why);
 
-/* CPU time of its thread for new tables, in ns. */
-uint64_t table_set_cost(const struct table_set *t);
-
 /* Print images and tables to standard error, for --debug. */
 void table_set_describe(const struct table_set *t);

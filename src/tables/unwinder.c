@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/pace.h"
 #include "base/thread.h"
 #include "bpf/tables.h"
 #include "tables/lists.h"
@@ -67,17 +66,10 @@ struct unwinder {
 	struct remote *remote;
 	struct table_set *tables;
 	struct lists lists;
-	struct pace pace;
 	bool has_told_full; /* that there is no room for lists */
 };
 
 /* --- in the thread --- */
-
-static void forget_process(struct unwinder *u, uint32_t tgid)
-{
-	lists_retract(&u->lists, tgid);
-	pace_forget(&u->pace, tgid);
-}
 
 /* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
 static bool find_all_tables(struct unwinder *u, const struct remote_list *list, size_t n,
@@ -128,7 +120,7 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 	int result = remote_mappings(u->remote, tgid, list, e);
 
 	if (result || !list->list.n) {
-		forget_process(u, tgid);
+		lists_forget(&u->lists, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	lists_note_reading(&u->lists, tgid, now);
@@ -138,20 +130,16 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 	return result < 0 ? result : 0;
 }
 
-/*
- * Read the mappings of a process, and charge the cost to its pace. Tables are free of charge,
- * because one table serves many processes.
- */
+/* The longer that takes, the longer the process waits for the next reading. */
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
-	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	const int err = read_and_publish_mappings(u, tgid, wish, &list, e);
-	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
+	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 
-	/* The longer the list takes, the longer the process waits for the next reading. */
 	if (err != -ESRCH)
-		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin + list.cost);
+		lists_pay(&u->lists, tgid, clock_ns(CLOCK_MONOTONIC), own + list.cost);
 	return err;
 }
 
@@ -185,33 +173,6 @@ static bool call_at_rest(struct unwinder *u)
 	return true;
 }
 
-/* Wait for a wish, or until a reading that was put off is due. */
-static void wait_for_change(struct unwinder *u)
-{
-	const uint64_t at = pace_next_due(&u->pace);
-	const struct timespec until = { .tv_sec = (time_t)(at / NS_PER_S),
-					.tv_nsec = (long)(at % NS_PER_S) };
-
-	if (at == UINT64_MAX)
-		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
-	else
-		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
-}
-
-/* Wait for a wish, or until a reading that was put off is due. Returns its process, else 0. */
-static uint32_t wait_for_wish(struct unwinder *u)
-{
-	uint32_t due = 0;
-
-	while (!u->is_over && !u->n_urgent && !u->n_others && !due) {
-		if (!call_at_rest(u))
-			wait_for_change(u);
-		if (!u->n_urgent && !u->n_others)
-			due = pace_take_due(&u->pace, clock_ns(CLOCK_MONOTONIC));
-	}
-	return due;
-}
-
 /* Wait for the next wish. False: the thread is to end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
@@ -220,14 +181,14 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	(void)pthread_cond_broadcast(&u->is_changed);
 	if (!u->is_over && u->n_taken >= u->rest_at)
 		(void)call_at_rest(u);
+	while (!u->is_over && !u->n_urgent && !u->n_others)
+		if (!call_at_rest(u))
+			(void)pthread_cond_wait(&u->is_changed, &u->mutex);
 
-	const uint32_t due = wait_for_wish(u);
 	const bool is_over = u->is_over;
 
 	u->is_busy = !is_over;
-	if (due)
-		*ret = (struct wish){ .kind = WISH_LOOK, .tgid = due };
-	else if (!is_over && u->n_urgent)
+	if (!is_over && u->n_urgent)
 		*ret = next_urgent(u);
 	else if (!is_over)
 		*ret = u->others[--u->n_others];
@@ -237,14 +198,14 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 }
 
 /*
- * If a process's mappings changed and it is too early to read them again, withdraw its address
- * space. The programs then ask the kernel, because their list may be out of date.
+ * If a process's mappings changed and it is too early to read them again, withdraw its list, which
+ * may be out of date. The programs then ask the kernel. They send notices while they miss the list.
  */
 static void look_in_time(struct unwinder *u, const struct wish *wish)
 {
 	struct error e;
 
-	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
+	if (!lists_may_read(&u->lists, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
 		if (wish->kind == WISH_LOOK_CHANGED)
 			lists_retract(&u->lists, wish->tgid);
 		return;
@@ -323,7 +284,6 @@ static void unwinder_free(struct unwinder *u)
 	u64_map_fini(&u->asked);
 	free(u->urgent);
 	free(u->others);
-	pace_fini(&u->pace);
 	(void)pthread_mutex_destroy(&u->mutex);
 	(void)pthread_cond_destroy(&u->is_changed);
 	free(u);

