@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "tables/segments.h"
 
 /*
  * A file that is written over becomes another file, so files come without end. Above MANY files, or
@@ -19,6 +19,154 @@
 #define MOST_ENTRIES 16384U
 #define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
 #define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
+
+/* --- the segments of a file, and its entries in the map 'files' (bpf/tables.h) --- */
+
+#define PAGE_LAST 0xfffU
+#define MOST_ANCHORS 16U
+/* Further segments are published when a process maps them. */
+#define SEGMENTS_AT_ONCE 8U
+
+/* Leads from a mapping's address to its bias: a file offset, and the bias there. */
+struct anchor {
+	uint64_t offset;
+	uint64_t bias; /* of a mapping of @offset at address 0 */
+};
+
+/* The segments of one file. */
+struct segments {
+	const struct object *object; /* borrowed */
+	struct unwind_file_key key;  /* without the offset; inode 0: has no entries in 'files' */
+	struct range_fact *ranges;   /* the ranges of code, from the last table */
+	size_t n_ranges;
+	struct anchor *anchors; /* with an entry in 'files' */
+	size_t n_anchors, capacity;
+};
+
+static void segments_init(struct segments *s, const struct object *object,
+			  const struct file_state *file)
+{
+	*s = (struct segments){
+		.object = object,
+		.key = { .inode = file->inode,
+			 .size = file->fact.size,
+			 .changed = file->fact.changed,
+			 .changed_ns = file->fact.changed_ns,
+			 .dev = FILE_DEV(major(file->dev), minor(file->dev)) },
+	};
+}
+
+static void segments_fini(struct segments *s)
+{
+	free(s->ranges);
+	free(s->anchors);
+}
+
+/* Take the ranges of code from @table, if it has any. */
+static void segments_read(struct segments *s, const struct table_view *table)
+{
+	if (!table->n_ranges)
+		return;
+	free(s->ranges);
+	s->n_ranges = table->n_ranges;
+	s->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
+	memcpy(s->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
+}
+
+/*
+ * Does @m map the segment of @bytes at @offset of the file?
+ *
+ * With @is_whole: from its first page on. Other segments may have parts of that page, too.
+ * Otherwise: any part of it, because mprotect(2) may have split the mapping.
+ */
+static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
+{
+	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
+			: m->offset >= offset && m->offset - offset < bytes;
+}
+
+static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
+{
+	return (struct anchor){ offset, range->offset - offset - range->vaddr };
+}
+
+/* The anchor of @m, a mapping of the file. False: @m maps none of the file's code. */
+static bool segments_find(const struct segments *s, const struct mapping *m, struct anchor *ret)
+{
+	for (size_t i = 0; i < 2 * s->n_ranges; i++) {
+		const struct range_fact *range = &s->ranges[i % s->n_ranges];
+
+		if (!is_mapped_by(m, range->offset, range->n_bytes, i < s->n_ranges))
+			continue;
+		*ret = anchor_of(range, m->offset);
+		return true;
+	}
+	return false;
+}
+
+/* Set the entry of @offset in the map 'files'. NULL: remove it. */
+static void set_file_entry(const struct segments *s, uint64_t offset,
+			   const struct unwind_file *file)
+{
+	struct unwind_file_key key = s->key;
+	struct error e;
+
+	key.offset = offset;
+	if (object_set_file(s->object, &key, file, &e))
+		log_debug("%s", e.text);
+}
+
+static bool has_anchor(const struct segments *s, uint64_t offset)
+{
+	for (size_t i = 0; i < s->n_anchors; i++)
+		if (s->anchors[i].offset == offset)
+			return true;
+	return false;
+}
+
+/*
+ * Add an entry for @anchor: BPF walks mappings of this offset by @how, with the image at @place.
+ * *@n_keys counts the entries of the map. Nothing happens if the offset has an entry, if the file
+ * has MOST_ANCHORS of them, or if the map is full.
+ */
+static void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how,
+			     uint32_t place, size_t *n_keys)
+{
+	if (!s->key.inode || s->n_anchors == MOST_ANCHORS || *n_keys == MOST_FILES ||
+	    has_anchor(s, anchor.offset))
+		return;
+	array_push(s->anchors, s->n_anchors, s->capacity, anchor);
+	++*n_keys;
+	set_file_entry(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
+}
+
+/*
+ * Change the entries of all anchors so far, and add those of the first segments, as loaders map
+ * them.
+ */
+static void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place,
+				 size_t *n_keys)
+{
+	for (size_t i = 0; i < s->n_anchors; i++)
+		set_file_entry(s, s->anchors[i].offset,
+			       &(struct unwind_file){ s->anchors[i].bias, place, how });
+	for (size_t i = 0; i < s->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
+		const uint64_t offset = s->ranges[i].offset & ~(uint64_t)PAGE_LAST;
+
+		segments_publish(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
+	}
+}
+
+/* Remove all entries of the file. */
+static void segments_forget(struct segments *s, size_t *n_keys)
+{
+	for (size_t i = 0; i < s->n_anchors; i++)
+		set_file_entry(s, s->anchors[i].offset, NULL);
+	*n_keys -= s->n_anchors;
+	s->n_anchors = 0;
+}
+
+/* --- tables --- */
 
 /* Part of a table, in the memory that the programs see. */
 struct part {
