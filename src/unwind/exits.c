@@ -3,7 +3,7 @@
  * The analysis of unwind/flow.h follows execution from the function's entry. It does not reach
  *
  *	landing pads, to which exceptions come      .gcc_except_table has them
- *	cases of a switch whose table is unknown    they are the rest of the function's code
+ *	cases of a switch                           they are the rest of the function's code
  *	Go's code for a recovered panic             likewise
  *	f.cold, until a jump leads there            then we begin again, with this part
  *
@@ -126,6 +126,13 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 	return true;
 }
 
+/* The function's own calls of itself return, too, though their returns may be in a case. */
+static void run_flow(struct flow *flow)
+{
+	flow_group(flow, 0)->may_return = true;
+	flow_run(flow);
+}
+
 static void begin_flow(struct finding *f)
 {
 	struct flow *flow = &f->flow;
@@ -135,7 +142,7 @@ static void begin_flow(struct finding *f)
 		array_push(flow->spans, flow->n_spans, flow->spans_capacity, f->parts[i]);
 	flow_init(flow);
 	flow_add(flow, f->entry, true, FLOW_ENTRY);
-	flow_run(flow);
+	run_flow(flow);
 }
 
 /* --- instructions that execution reaches --- */
@@ -177,26 +184,12 @@ static void each_visited(struct finding *f, visit_instruction *visit)
 
 static bool is_branch(const struct instruction *i)
 {
-	return i->kind == INSTRUCTION_BRANCH || i->kind == INSTRUCTION_BRANCH_ABOVE ||
-	       i->kind == INSTRUCTION_BRANCH_UNEQUAL;
-}
-
-static void ignore_target(struct flow *flow, uint64_t vaddr, void *context)
-{
-	(void)flow;
-	(void)vaddr;
-	(void)context;
+	return i->kind == INSTRUCTION_BRANCH || i->kind == INSTRUCTION_BRANCH_UNEQUAL;
 }
 
 static enum pointer_jump judge_pointer(struct finding *f, const struct visited *v)
 {
 	return pointer_jump_of(&f->flow, v->vaddr, &v->is);
-}
-
-static bool has_known_table(struct finding *f, const struct visited *v)
-{
-	f->flow.n_recent = 0; /* of tables that were found */
-	return flow_table(&f->flow, v->vaddr, &v->is, ignore_target, NULL);
 }
 
 /* --- landing pads --- */
@@ -250,7 +243,7 @@ static void note_open_jump(struct finding *f, const struct visited *v)
 {
 	bool may_leave;
 
-	if (v->is.kind != INSTRUCTION_JUMP_POINTER || has_known_table(f, v))
+	if (v->is.kind != INSTRUCTION_JUMP_POINTER)
 		return;
 	may_leave = may_be_clean(&v->frame) && judge_pointer(f, v) != POINTER_STAYS;
 	if (!f->open || !may_leave) {
@@ -259,10 +252,11 @@ static void note_open_jump(struct finding *f, const struct visited *v)
 	}
 }
 
-/* The first instruction of code that execution has not reached, behind padding. 0: none. */
+/* The first instruction of a part that execution has not reached, behind padding. 0: none. Not if
+ * it has not reached the part's beginning: see check_parts(). */
 static uint64_t find_gap(const struct flow *flow, const struct flow_span *s)
 {
-	for (uint64_t at = s->start; at < s->end;) {
+	for (uint64_t at = s->start; at < s->end && flow->flags[s->first] & FLOW_VISITED;) {
 		struct instruction i;
 
 		if (flow->flags[s->first + (at - s->start)] & (FLOW_VISITED | FLOW_INSIDE)) {
@@ -280,14 +274,15 @@ static uint64_t find_gap(const struct flow *flow, const struct flow_span *s)
 /* Go on in code that only an unknown jump leads to. Returns whether there is any. */
 static bool follow_gap(struct finding *f)
 {
-	const struct flow_span *s = flow_span_of(&f->flow, f->entry);
-	const uint64_t gap = find_gap(&f->flow, s);
+	uint64_t gap = 0;
 	struct frame frame = { .depth = FRAME_NOT_KNOWN,
 			       .fp = FRAME_OTHER,
 			       .third = FRAME_OTHER,
 			       .pc_reg = REGISTER_NONE,
 			       .end_reg = REGISTER_NONE };
 
+	for (size_t i = 0; i < f->flow.n_spans && !gap; i++)
+		gap = find_gap(&f->flow, &f->flow.spans[i]);
 	each_visited(f, note_open_jump);
 	if (!gap || (!f->open && !f->is_go))
 		return false;
@@ -402,16 +397,15 @@ static void judge_jump(struct finding *f, const struct visited *v)
 		doubt_exits(f, "it jumps into other code with a frame on the stack", v->vaddr);
 }
 
-/*
- * A switch has cases that only its jump leads to. Without such code, a jump through a pointer
- * leaves the function.
- */
+/* A switch has cases that only its jump leads to. Without such code, a jump that looks like a
+ * switch may lead to another function. */
 static void judge_pointer_jump(struct finding *f, const struct visited *v)
 {
-	if (!may_be_clean(&v->frame) || has_known_table(f, v) ||
-	    ((f->is_gap_found || f->is_go) && judge_pointer(f, v) == POINTER_STAYS))
+	const bool stays = judge_pointer(f, v) == POINTER_STAYS;
+
+	if (!may_be_clean(&v->frame) || (stays && (f->is_gap_found || f->is_go)))
 		return;
-	if (f->is_gap_unsure && !f->is_go)
+	if (stays || (f->is_gap_unsure && !f->is_go))
 		doubt_exits(f, "it may jump within itself or to another function", v->vaddr);
 	else if (is_clean(&v->frame))
 		note_exit(f, v);
@@ -465,7 +459,6 @@ static void judge_visited(struct finding *f, const struct visited *v)
 		judge_pointer_jump(f, v);
 		break;
 	case INSTRUCTION_BRANCH:
-	case INSTRUCTION_BRANCH_ABOVE:
 	case INSTRUCTION_BRANCH_UNEQUAL:
 		if (!is_in_parts(f, v->is.target))
 			doubt_exits(f, "it jumps to another function by a condition", v->vaddr);
@@ -527,7 +520,7 @@ static void follow_from_entry(struct finding *f)
 		if (!f->is_dead_found)
 			return;
 		flow_again(&f->flow);
-		flow_run(&f->flow);
+		run_flow(&f->flow);
 	}
 }
 

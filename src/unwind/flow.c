@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "unwind/pointer.h"
 
 #define MAX_FRAMES 0xffffU
 #define MAX_FUNCTIONS 0xffffU
@@ -46,8 +47,6 @@ void flow_fini(struct flow *f)
 	free(f->items);
 	free(f->waits);
 	free(f->edges);
-	free(f->tables);
-	u64_map_fini(&f->table_numbers);
 }
 
 const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr)
@@ -238,6 +237,7 @@ struct run {
 	uint32_t owner;
 	struct frame frame;
 	const struct flow_span *span;
+	uint8_t compared; /* with the stack pointer, by the instruction before; or REGISTER_NONE */
 };
 
 /* A jump to a function's entry is a tail call, which waits until the callee may return. */
@@ -253,20 +253,13 @@ static void follow_jump(struct flow *f, const struct run *r, uint64_t target)
 						.owner = r->owner }));
 }
 
-static void jump_to_target(struct flow *f, uint64_t vaddr, void *context)
-{
-	const struct run *r = context;
-
-	follow_jump(f, r, vaddr);
-}
-
-static void jump_by_pointer(struct flow *f, struct run *r, const struct instruction *i)
+/* A jump that leaves the function is a tail call, to a function that may return. */
+static void jump_by_pointer(struct flow *f, const struct run *r, const struct instruction *i)
 {
 	struct flow_function *group = flow_group(f, r->owner);
 
-	if (flow_table(f, r->vaddr, i, jump_to_target, r))
-		return;
-	group->may_return = true;
+	group->may_return |=
+		frame_is_clean(&r->frame) && pointer_jump_of(f, r->vaddr, i) == POINTER_LEAVES;
 	group->is_open = true;
 }
 
@@ -311,12 +304,9 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 }
 
 /* Does this branch end a loop that probes the stack down to a register? */
-static bool is_probed(const struct flow *f, const struct run *r)
+static bool is_probed(const struct run *r)
 {
-	const struct instruction *before = &f->recent[(f->n_recent - 2) % FLOW_RECENT];
-
-	return f->n_recent >= 2 && before->kind == INSTRUCTION_COMPARE_SP &&
-	       before->reg == r->frame.end_reg && before->reg != REGISTER_NONE;
+	return r->compared == r->frame.end_reg && r->compared != REGISTER_NONE;
 }
 
 /* Returns whether execution passes the instruction. */
@@ -335,10 +325,9 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 		jump_by_pointer(f, r, i);
 		return false;
 	case INSTRUCTION_BRANCH:
-	case INSTRUCTION_BRANCH_ABOVE:
 	case INSTRUCTION_BRANCH_UNEQUAL:
 		follow_jump(f, r, i->target);
-		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && is_probed(f, r))
+		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && is_probed(r))
 			frame_end_probing(&r->frame);
 		return true;
 	case INSTRUCTION_RETURN:
@@ -369,17 +358,15 @@ static void note_instruction(struct flow *f, const struct run *r, const struct i
 		f->flags[flow_place(f, i->target)] |= FLOW_POINTED;
 	if (ends_flow(i) && behind < r->span->end)
 		f->flags[flow_place(f, behind)] |= FLOW_BEHIND;
-	f->recent[f->n_recent++ % FLOW_RECENT] = *i;
 }
 
 static void follow_item(struct flow *f, const struct flow_item *item)
 {
-	struct run r = { .vaddr = item->vaddr, .owner = item->owner };
+	struct run r = { .vaddr = item->vaddr, .owner = item->owner, .compared = REGISTER_NONE };
 	bool is_first = true;
 
 	r.frame = f->frames[item->frame];
 	r.span = flow_span_of(f, r.vaddr);
-	f->n_recent = 0;
 	while (r.span && r.vaddr < r.span->end && !f->is_over) {
 		const size_t place = r.span->first + (r.vaddr - r.span->start);
 		const bool is_start = f->flags[place] & FLOW_ENTRY;
@@ -396,6 +383,7 @@ static void follow_item(struct flow *f, const struct flow_item *item)
 		note_instruction(f, &r, &i);
 		if (!follow_instruction(f, &r, &i))
 			return;
+		r.compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;
 		r.vaddr += i.length;
 		is_first = false;
 	}

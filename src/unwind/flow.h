@@ -43,7 +43,7 @@ struct flow_function {
 	bool may_return;
 	bool is_bad;    /* something contradicts that a compiler made it */
 	bool is_proven; /* it is called, and returns with the registers as they were */
-	bool is_open;   /* it has a jump to an unknown place */
+	bool is_open;   /* it has a jump to an unknown place, such as a case of a switch */
 	bool has_call;
 	bool is_named; /* this function has a symbol or a pointer to it; later, any of the group */
 };
@@ -69,16 +69,6 @@ struct flow_item {
 	uint16_t frame;
 };
 
-/* The jump table of a switch. */
-struct flow_table {
-	uint64_t vaddr;
-	uint64_t n;
-	bool is_relative; /* 4 bytes each, relative to the table; else addresses of 8 bytes */
-};
-
-/* The last instructions that we keep, to understand jumps through tables. */
-#define FLOW_RECENT 16
-
 struct flow {
 	const struct image *im;
 	struct flow_span *spans;
@@ -99,15 +89,10 @@ struct flow {
 	size_t n_waits, waits_capacity;
 	struct flow_edge *edges;
 	size_t n_edges, edges_capacity;
-	struct flow_table *tables; /* jump tables */
-	size_t n_tables, tables_capacity;
-	struct u64_map table_numbers; /* from a hash of the jump's address */
-	uint64_t budget;              /* instructions that we may still follow */
-	bool is_weak;                 /* we now follow functions that are only likely */
-	bool is_late;                 /* a visited place turned out to be an entry */
-	bool is_over;                 /* a limit is exceeded: do not use the results */
-	struct instruction recent[FLOW_RECENT];
-	size_t n_recent;
+	uint64_t budget; /* instructions that we may still follow */
+	bool is_weak;    /* we now follow functions that are only likely */
+	bool is_late;    /* a visited place turned out to be an entry */
+	bool is_over;    /* a limit is exceeded: do not use the results */
 };
 
 /* Begin an analysis. The caller has set the spans, by ascending address. */
@@ -140,8 +125,3 @@ struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
 /* The leader of function @number's group, which has the group's members. */
 struct flow_function *flow_group(struct flow *f, uint32_t number);
-
-/* Call @take for each target of the jump table of @jump at @vaddr. False: it has no known table. */
-typedef void flow_take(struct flow *f, uint64_t vaddr, void *context);
-bool flow_table(struct flow *f, uint64_t vaddr, const struct instruction *jump, flow_take *take,
-		void *context);

@@ -78,7 +78,6 @@ static bool is_jump_to(const struct instruction *i, uint64_t to)
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
-	case INSTRUCTION_BRANCH_ABOVE:
 	case INSTRUCTION_BRANCH_UNEQUAL:
 		return i->target == to;
 	default:

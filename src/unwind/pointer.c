@@ -8,11 +8,12 @@
 static enum pointer_jump judge_register(const struct flow *flow, uint64_t at, uint8_t reg)
 {
 	const struct flow_span *s = flow_span_of(flow, at);
+	const uint8_t *flags = &flow->flags[s->first];
 
-	while (at-- > s->start) {
+	while (!(flags[at - s->start] & FLOW_ENTRY) && at-- > s->start) {
 		struct instruction i;
 
-		if (!(flow->flags[s->first + (at - s->start)] & FLOW_VISITED))
+		if (!(flags[at - s->start] & FLOW_VISITED))
 			continue;
 		i = flow_instruction(s, at);
 		switch (i.kind) {

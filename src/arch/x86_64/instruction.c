@@ -137,26 +137,12 @@ static uint8_t decode_mov(const struct decoded *d, struct instruction *ret)
 	return INSTRUCTION_LOAD;
 }
 
-static uint8_t decode_movsxd(const struct decoded *d, struct instruction *ret)
-{
-	const ZydisDecodedOperand *from = &d->operands[1];
-
-	ret->reg = whole_register(d, 0);
-	if (!is_memory(from) || from->mem.scale != 4 || from->mem.disp.value)
-		return INSTRUCTION_OTHER;
-	ret->base = register_number(from->mem.base);
-	return INSTRUCTION_LOAD_OFFSET;
-}
-
 static uint8_t decode_cmp(const struct decoded *d, struct instruction *ret)
 {
 	ret->reg = whole_register(d, 1);
-	if (ret->reg != REGISTER_NONE && whole_register(d, 0) == REGISTER_RSP)
-		return INSTRUCTION_COMPARE_SP;
-	if (d->operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
-		return INSTRUCTION_OTHER;
-	ret->value = d->operands[1].imm.value.s;
-	return INSTRUCTION_COMPARE;
+	return ret->reg != REGISTER_NONE && whole_register(d, 0) == REGISTER_RSP
+		       ? INSTRUCTION_COMPARE_SP
+		       : INSTRUCTION_OTHER;
 }
 
 /* Returns @direct if the instruction has its target, else @pointer. */
@@ -174,8 +160,6 @@ static uint8_t decode_jump(const struct decoded *d, struct instruction *ret, uin
 	}
 	ret->reg = whole_register(d, 0);
 	ret->is_indexed = is_memory(to) && to->mem.index != ZYDIS_REGISTER_NONE;
-	if (is_memory(to) && to->mem.base == ZYDIS_REGISTER_NONE && to->mem.scale == 8)
-		ret->target = (uint64_t)to->mem.disp.value;
 	return pointer;
 }
 
@@ -196,8 +180,6 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 		return decode_lea(d, ret);
 	case ZYDIS_MNEMONIC_MOV:
 		return decode_mov(d, ret);
-	case ZYDIS_MNEMONIC_MOVSXD:
-		return decode_movsxd(d, ret);
 	case ZYDIS_MNEMONIC_CMP:
 		return decode_cmp(d, ret);
 	case ZYDIS_MNEMONIC_LEAVE:
@@ -207,8 +189,6 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 		return decode_jump(d, ret, INSTRUCTION_CALL, INSTRUCTION_CALL_POINTER);
 	case ZYDIS_MNEMONIC_JMP:
 		return decode_jump(d, ret, INSTRUCTION_JUMP, INSTRUCTION_JUMP_POINTER);
-	case ZYDIS_MNEMONIC_JNBE:
-		return decode_jump(d, ret, INSTRUCTION_BRANCH_ABOVE, INSTRUCTION_BAD);
 	case ZYDIS_MNEMONIC_JNZ:
 		return decode_jump(d, ret, INSTRUCTION_BRANCH_UNEQUAL, INSTRUCTION_BAD);
 	case ZYDIS_MNEMONIC_RET:
