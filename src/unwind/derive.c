@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions begin at symbols and at call targets. They likely begin where an instruction takes an
- * address, and behind code that execution does not pass (and its padding). Static functions that
- * are called by pointers have no other sign. The analysis follows these last, and they must not
- * contradict the others.
+ * Functions begin at symbols and at call targets, and likely where an instruction takes an address:
+ * musl's threads and stdio call functions without a symbol by pointers. The analysis follows these
+ * last, and they must not contradict the others.
  *
  * It believes no code that is only jumped to. GHC's code is the reason: its stack pointer belongs
  * to another function, and it never returns.
@@ -26,7 +25,7 @@
 #define MAX_BYTES (4U << 20) /* of all such gaps; decoding takes 0.2 s then */
 #define LEAST_SPAN 16
 #define MAX_ROUNDS 4
-#define MAX_SEEDS 8 /* rounds of likely functions */
+#define MAX_SEEDS 8 /* rounds of functions whose addresses instructions take */
 #define MAX_PASSES 100
 #define MAX_ROOT_STEPS 16
 #define MAX_DEAD 4 /* passes: another such call may follow a call that does not return */
@@ -113,42 +112,6 @@ static int add_symbol_function(void *context, const struct image_symbol *symbol)
 	return d->is_v8;
 }
 
-/* Add functions that follow code which execution does not pass, if all its jumps are known. */
-static void add_likely(struct derived *d, const struct flow_span *s)
-{
-	struct flow *f = &d->flow;
-	bool is_behind = true, is_open = false;
-	uint64_t at = s->start;
-
-	while (at < s->end && !f->is_over) {
-		const uint8_t flags = f->flags[s->first + (at - s->start)];
-		struct instruction i;
-
-		if (flags & (FLOW_VISITED | FLOW_INSIDE)) {
-			if (flags & FLOW_ENTRY)
-				is_open = flow_group(f, f->owner_of[s->first + (at - s->start)])
-						  ->is_open;
-			is_behind = false;
-			at++;
-			continue;
-		}
-		is_behind |= (flags & FLOW_BEHIND) != 0;
-		if (!is_behind || is_open) {
-			at++;
-			continue;
-		}
-		i = flow_instruction(s, at);
-		if (i.kind == INSTRUCTION_NOP || i.kind == INSTRUCTION_STOP) {
-			at += i.length ? i.length : 1;
-			continue;
-		}
-		flow_add(f, at, false, FLOW_LIKELY);
-		flow_follow(f);
-		is_behind = false;
-		at++;
-	}
-}
-
 static void add_pointed(struct derived *d, const struct flow_span *s)
 {
 	struct flow *f = &d->flow;
@@ -158,7 +121,7 @@ static void add_pointed(struct derived *d, const struct flow_span *s)
 
 		if (!(flags & FLOW_POINTED) || flags & (FLOW_VISITED | FLOW_INSIDE))
 			continue;
-		flow_add(f, at, true, FLOW_LIKELY);
+		flow_add(f, at, true, FLOW_POINTED);
 		flow_follow(f);
 	}
 }
@@ -174,9 +137,6 @@ static void follow_all_functions(struct derived *d)
 
 		for (size_t i = 0; i < f->n_spans; i++)
 			add_pointed(d, &f->spans[i]);
-		flow_run(f);
-		for (size_t i = 0; i < f->n_spans; i++)
-			add_likely(d, &f->spans[i]);
 		flow_run(f);
 		if (f->n_functions == n)
 			return;

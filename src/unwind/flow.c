@@ -160,7 +160,7 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 						.leader = number,
 						.is_named = is_named };
 
-	if (place == SIZE_MAX || f->flags[place] & (flag | FLOW_ENTRY))
+	if (place == SIZE_MAX || f->flags[place] & FLOW_ENTRY)
 		return;
 	if (number == MAX_FUNCTIONS) {
 		f->is_over = true;
@@ -181,8 +181,9 @@ static uint32_t function_at(const struct flow *f, size_t place)
 }
 
 /*
- * Execution arrives at @place with @frame. False: the analysis learns nothing new from that. A
- * likely function contradicts itself if it arrives at other functions' code with another frame.
+ * Execution arrives at @place with @frame. False: the analysis learns nothing new from that. If we
+ * only guess that a function begins where this one does, it contradicts itself by arriving at other
+ * functions' code with another frame.
  */
 static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct frame *frame,
 			    bool is_start)
@@ -344,20 +345,12 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 	}
 }
 
-static bool ends_flow(const struct instruction *i)
+static void note_address(struct flow *f, const struct instruction *i)
 {
-	return i->kind == INSTRUCTION_JUMP || i->kind == INSTRUCTION_JUMP_POINTER ||
-	       i->kind == INSTRUCTION_RETURN || i->kind == INSTRUCTION_STOP;
-}
+	const size_t place = i->kind == INSTRUCTION_ADDRESS ? flow_place(f, i->target) : SIZE_MAX;
 
-static void note_instruction(struct flow *f, const struct run *r, const struct instruction *i)
-{
-	const uint64_t behind = r->vaddr + i->length;
-
-	if (i->kind == INSTRUCTION_ADDRESS && flow_place(f, i->target) != SIZE_MAX)
-		f->flags[flow_place(f, i->target)] |= FLOW_POINTED;
-	if (ends_flow(i) && behind < r->span->end)
-		f->flags[flow_place(f, behind)] |= FLOW_BEHIND;
+	if (place != SIZE_MAX)
+		f->flags[place] |= FLOW_POINTED;
 }
 
 static void follow_item(struct flow *f, const struct flow_item *item)
@@ -380,7 +373,7 @@ static void follow_item(struct flow *f, const struct flow_item *item)
 			f->is_over = true;
 		i = flow_instruction(r.span, r.vaddr);
 		mark_instruction(f, place, i.length, r.owner);
-		note_instruction(f, &r, &i);
+		note_address(f, &i);
 		if (!follow_instruction(f, &r, &i))
 			return;
 		r.compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;

@@ -29,11 +29,9 @@ enum flow_flag {
 	FLOW_VISITED = 1, /* an instruction begins here */
 	FLOW_INSIDE = 2,  /* an instruction goes on here */
 	FLOW_ENTRY = 4,   /* a function begins here, by a symbol or a call */
-	FLOW_POINTED = 8, /* an instruction takes this address */
-	FLOW_LIKELY = 16, /* a function probably begins here: see derive.c */
-	FLOW_BEHIND = 32, /* execution does not come from the instruction before */
-	FLOW_CALLED = 64, /* the instruction before is a call to other code, which may not return */
-	FLOW_DEAD = 128,  /* that call does not return */
+	FLOW_POINTED = 8, /* an instruction takes this address: likely a function's */
+	FLOW_CALLED = 16, /* the instruction before is a call to other code, which may not return */
+	FLOW_DEAD = 32,   /* that call does not return */
 };
 
 struct flow_function {
@@ -90,7 +88,7 @@ struct flow {
 	struct flow_edge *edges;
 	size_t n_edges, edges_capacity;
 	uint64_t budget; /* instructions that we may still follow */
-	bool is_weak;    /* we now follow functions that are only likely */
+	bool is_weak;    /* we now follow functions at FLOW_POINTED */
 	bool is_late;    /* a visited place turned out to be an entry */
 	bool is_over;    /* a limit is exceeded: do not use the results */
 };
@@ -102,7 +100,7 @@ void flow_fini(struct flow *f);
 /* Begin again, with the functions at FLOW_ENTRY, and with FLOW_DEAD. Forgets all else. */
 void flow_again(struct flow *f);
 
-/* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_LIKELY. */
+/* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_POINTED. */
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag);
 
 /* Have flow_follow() follow execution from @vaddr, too, with @frame, as code of function @owner. */
