@@ -6,6 +6,10 @@
  *
  * It believes no code that is only jumped to. GHC's code is the reason: its stack pointer belongs
  * to another function, and it never returns.
+ *
+ * Behind a call of exit() in another file, execution seems to come to the next function, with a
+ * frame that is not that function's. Then both contradict themselves and get no rows: by a return
+ * or a tail call from this frame, or by a call with a stack pointer that is not aligned.
  */
 #include "unwind/derive.h"
 
@@ -28,7 +32,7 @@
 #define MAX_SEEDS 8 /* rounds of functions whose addresses instructions take */
 #define MAX_PASSES 100
 #define MAX_ROOT_STEPS 16
-#define MAX_DEAD 4 /* passes: another such call may follow a call that does not return */
+#define STACK_ALIGNMENT 16 /* at calls of other code, by the ABI */
 
 struct derived {
 	struct flow flow;
@@ -173,8 +177,11 @@ static void judge_tail(struct derived *d, uint32_t owner, const struct frame *fr
 	struct flow_function *group = flow_group(f, owner);
 
 	if (place == SIZE_MAX) {
-		if (frame_is_clean(frame) && is_called_elsewhere(d, target))
-			group->is_proven = true;
+		const bool is_function = is_called_elsewhere(d, target);
+
+		group->is_proven |= is_function && frame_is_clean(frame);
+		group->is_bad |=
+			is_function && !frame_is_clean(frame) && frame->depth != FRAME_NOT_KNOWN;
 		group->is_open = true;
 	} else if (f->flags[place] & FLOW_ENTRY && frame->depth != FRAME_NOT_KNOWN) {
 		if (!frame_is_clean(frame))
@@ -195,6 +202,11 @@ static void judge_instruction(struct derived *d, const struct flow_span *s, uint
 	struct flow_function *group = flow_group(f, owner);
 
 	switch (i.kind) {
+	case INSTRUCTION_CALL:
+	case INSTRUCTION_CALL_POINTER:
+		group->is_bad |= flow_place(f, i.target) == SIZE_MAX &&
+				 frame.depth != FRAME_NOT_KNOWN && frame.depth % STACK_ALIGNMENT;
+		break;
 	case INSTRUCTION_RETURN:
 		if (frame_is_clean(&frame))
 			group->is_proven = true;
@@ -302,6 +314,7 @@ static bool analyse_image(struct derived *d, struct image *im)
 {
 	struct flow *f = &d->flow;
 
+	flow_init(f);
 	(void)image_each_function(im, add_symbol_function, d);
 	add_called_by_root(d);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
@@ -312,50 +325,6 @@ static bool analyse_image(struct derived *d, struct image *im)
 			break;
 	}
 	return !f->is_over && !d->is_v8;
-}
-
-/*
- * Find calls to other code that do not return, such as exit(). After such a call, the function
- * seems to go on into padding and the next function, and contradicts itself. Returns whether there
- * is a new one.
- */
-static bool find_dead(struct derived *d, const struct flow_span *s)
-{
-	struct flow *f = &d->flow;
-	bool is_any = false;
-
-	for (uint64_t at = s->start; at < s->end; at++) {
-		const size_t place = s->first + (at - s->start);
-
-		if (!f->flags[place])
-			at += n_unseen(f, s, at + 1);
-		if (!(f->flags[place] & FLOW_CALLED) || !(f->flags[place] & FLOW_VISITED) ||
-		    f->flags[place] & FLOW_DEAD || !flow_group(f, f->owner_of[place])->is_bad ||
-		    flow_instruction(s, at).kind != INSTRUCTION_NOP)
-			continue;
-		f->flags[place] |= FLOW_DEAD;
-		is_any = true;
-	}
-	return is_any;
-}
-
-static bool analyse_and_judge(struct derived *d, struct image *im)
-{
-	flow_init(&d->flow);
-	for (int pass = 0; pass < MAX_DEAD; pass++) {
-		bool is_any = false;
-
-		if (pass)
-			flow_again(&d->flow);
-		if (!analyse_image(d, im))
-			return false;
-		judge_all_gaps(d);
-		for (size_t i = 0; i < d->flow.n_spans; i++)
-			is_any |= find_dead(d, &d->flow.spans[i]);
-		if (!is_any)
-			break;
-	}
-	return true;
 }
 
 /* The section's flags may be wrong, so check that a segment loads it as code. */
@@ -383,8 +352,10 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
 	    is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
-		if (bytes >= least && bytes <= MAX_BYTES && analyse_and_judge(d, im))
+		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im)) {
+			judge_all_gaps(d);
 			return d;
+		}
 	}
 	derived_freep(&d);
 	return NULL;

@@ -264,15 +264,6 @@ static void jump_by_pointer(struct flow *f, const struct run *r, const struct in
 	group->is_open = true;
 }
 
-static bool returns_from_elsewhere(struct flow *f, uint64_t behind)
-{
-	const size_t place = flow_place(f, behind);
-
-	if (place != SIZE_MAX)
-		f->flags[place] |= FLOW_CALLED;
-	return place != SIZE_MAX && !(f->flags[place] & FLOW_DEAD);
-}
-
 /* Returns whether execution passes the call now. */
 static bool follow_call(struct flow *f, struct run *r, const struct instruction *i)
 {
@@ -286,7 +277,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 		return false;
 	}
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
-		return returns_from_elsewhere(f, behind);
+		return behind == r->span->end || !(f->flags[flow_place(f, behind)] & FLOW_DEAD);
 	if (i->target == behind) {
 		flow_group(f, r->owner)->is_bad = true;
 		return false;

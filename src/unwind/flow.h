@@ -30,8 +30,7 @@ enum flow_flag {
 	FLOW_INSIDE = 2,  /* an instruction goes on here */
 	FLOW_ENTRY = 4,   /* a function begins here, by a symbol or a call */
 	FLOW_POINTED = 8, /* an instruction takes this address: likely a function's */
-	FLOW_CALLED = 16, /* the instruction before is a call to other code, which may not return */
-	FLOW_DEAD = 32,   /* that call does not return */
+	FLOW_DEAD = 16,   /* the instruction before is a call that does not return: see exits.c */
 };
 
 struct flow_function {
