@@ -224,21 +224,18 @@ bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret);
  *	arch_thread_root      a thread's first code, in musl
  *	arch_fiber_root       a fiber's first code, in boost
  *	arch_clones           the system calls of clone(), in glibc and musl
+ *
+ * And arch_trace_exit begins the code in LuaJIT's interpreter from which on its row is wrong.
  */
 extern const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
 extern const struct arch_bytes arch_clones[2];
+extern const struct arch_bytes arch_trace_exit;
 
 /* The bytes of musl's exit(2), if it is at @code, behind arch_thread_root. Else 0. */
 size_t arch_exit_bytes(const uint8_t *code, size_t n);
 
 /* Has a program's first code this beginning? */
 bool arch_may_be_start(const uint8_t *code, size_t n);
-
-/*
- * In LuaJIT's interpreter, find the part where its row is wrong: @code + *@ret_start up to @code +
- * *@ret_end. False: it is not there.
- */
-bool arch_find_trace_exit(const uint8_t *code, size_t n, size_t *ret_start, size_t *ret_end);
 
 /* --- Go's own code: rows by its table (unwind/go.c) --- */
 

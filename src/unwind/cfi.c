@@ -444,30 +444,20 @@ static bool is_one_row(const struct reader *r, const struct cfi_fde *fde, uint64
 	return n == 1;
 }
 
-/* Remove code for which an entry of hand-written assembly is wrong: see stubs.c. Entries are
- * sorted, before and after. */
+/* End an entry of hand-written assembly where its row is wrong: see stubs.c. Entries are sorted. */
 static void cut_assembly(struct reader *r)
 {
-	const size_t n = r->n_fdes;
+	for (size_t i = 0; i < r->n_fdes; i++) {
+		struct cfi_fde *fde = &r->fdes[i];
+		const bool is_overlap = i + 1 < r->n_fdes && fde[1].start < fde->end;
+		const uint64_t end = is_overlap ? fde[1].start : fde->end;
+		uint64_t wrong = end;
 
-	for (size_t i = 0; i < n; i++) {
-		struct cfi_fde rest = r->fdes[i];
-		struct code_range wrong;
-		uint64_t end = rest.end;
-
-		if (i + 1 < n && r->fdes[i + 1].start < end)
-			end = r->fdes[i + 1].start;
-		if (!is_one_row(r, &rest, end) ||
-		    !cfi_find_trace_exit(r->im, rest.start, end, &wrong))
-			continue;
-		r->fdes[i].end = wrong.start;
-		rest.end = cfi_find_called(r->im, rest.start, end, wrong.end);
-		rest.start = wrong.end;
-		if (rest.start < rest.end)
-			array_push(r->fdes, r->n_fdes, r->fdes_capacity, rest);
+		if (is_one_row(r, fde, end))
+			wrong = cfi_find_trace_exit(r->im, fde->start, end);
+		if (wrong < end)
+			fde->end = wrong;
 	}
-	if (r->n_fdes > n)
-		cfi_sort(r->fdes, r->n_fdes);
 }
 
 struct counted {

@@ -106,14 +106,5 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 /* The CIE of such code. */
 void cfi_clones_cie(struct cfi_cie *ret);
 
-/*
- * In code [@start, @end), which has one row, find the part where the row is wrong. False: there is
- * no known part.
- */
-bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
-			 struct code_range *ret);
-
-/*
- * The lowest target from @from on among the calls in code [@start, @end); @end if there is none.
- */
-uint64_t cfi_find_called(const struct image *im, uint64_t start, uint64_t end, uint64_t from);
+/* Where does the row of code [@start, @end), which has one, begin to be wrong? @end: nowhere. */
+uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end);

@@ -15,13 +15,13 @@
  * and the child on a stack of its own. No entry could express both, so C libraries have none.
  *
  * A wrong entry. LuaJIT's interpreter is 16 KiB of assembly with one row, which is wrong in one
- * part of it. After that part follow functions that the interpreter calls (vm_floor, vm_mod). The
- * row is wrong for these, too, because the stack has one more return address.
+ * part of it. Soon after that part follow functions that the interpreter calls (vm_floor, vm_mod).
+ * The row is wrong for these, too, because the stack has one more return address. So the entry ends
+ * where that part begins.
  */
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/instruction.h"
 #include "base/array.h"
 #include "elf/image.h"
 #include "unwind/program.h"
@@ -208,35 +208,16 @@ void cfi_roots_cie(struct cfi_cie *ret)
 	*ret = make_cie(&arch_cfi_of_root);
 }
 
-bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
-			 struct code_range *ret)
+uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end)
 {
+	const struct arch_bytes *begin = &arch_trace_exit;
 	struct image_section text;
-	size_t from, to;
+	const uint8_t *from, *at;
 
-	if (!image_section(im, ".text", &text) || start < text.vaddr || end < start ||
-	    end - text.vaddr > text.size ||
-	    !arch_find_trace_exit(text.data + (start - text.vaddr), end - start, &from, &to))
-		return false;
-	*ret = (struct code_range){ start + from, start + to };
-	return true;
-}
-
-uint64_t cfi_find_called(const struct image *im, uint64_t start, uint64_t end, uint64_t from)
-{
-	struct image_section text;
-	uint64_t first = end;
-
-	if (!image_section(im, ".text", &text) || start < text.vaddr || end < start ||
-	    end - text.vaddr > text.size)
+	if (!begin->size || !image_section(im, ".text", &text) || start < text.vaddr ||
+	    end < start || end - text.vaddr > text.size)
 		return end;
-	for (uint64_t at = start; at < end;) {
-		const struct instruction i =
-			instruction_at(text.data + (at - text.vaddr), end - at, at);
-
-		if (i.kind == INSTRUCTION_CALL && i.target >= from && i.target < first)
-			first = i.target;
-		at += i.length ? i.length : 1;
-	}
-	return first;
+	from = text.data + (start - text.vaddr);
+	at = memmem(from, end - start, begin->data, begin->size);
+	return at ? start + (uint64_t)(at - from) : end;
 }

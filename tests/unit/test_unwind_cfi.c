@@ -795,17 +795,14 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 	static const char exit[] = "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
 				   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53\x52\x51\x50";
 	static const struct {
-		const char *back; /* to the interpreter's rsp, 0x100 bytes behind the exit's
-				     beginning */
-		uint64_t size;    /* of the entry */
+		uint64_t size; /* of the entry */
 		const char *program;
 		size_t n_program;
 		bool is_cut;
 	} cases[] = {
-		{ "\x48\x89\xcc", 0x2000, "\x0e\x50", 2, true },
-		{ "\x48\x8b\xe1", 0x2000, "\x0e\x50", 2, true },
-		{ "\x48\x89\xcc", 0x2000, "\x0e\x50\x41\x0e\x50", 5, false }, /* two rows */
-		{ "\x48\x89\xcc", 0xe00, "\x0e\x50", 2, false }, /* may be a compiler's */
+		{ 0x2000, "\x0e\x50", 2, true },
+		{ 0x2000, "\x0e\x50\x41\x0e\x50", 5, false }, /* two rows */
+		{ 0xe00, "\x0e\x50", 2, false },              /* may be a compiler's */
 	};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
@@ -816,10 +813,6 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 
 		memset(text, 0x90, sizeof(text));
 		memcpy(text + 0x800, exit, sizeof(exit) - 1);
-		memcpy(text + 0x900, cases[i].back, 3);
-		memcpy(text + 0x20, "\xe8\xdb\x0c\0\0", 5);  /* call of 0xd00 */
-		memcpy(text + 0x30, "\xe8\xcb\x07\0\0", 5);  /* of 0x800, which is before */
-		memcpy(text + 0x9f0, "\xe8\x0b\x03\0\0", 5); /* once more of 0xd00 */
 		put_fde(&s, put_cie(&s, "z", 0), at, cases[i].size, cases[i].program,
 			cases[i].n_program);
 
@@ -831,10 +824,6 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 		image_close(im);
 		expect_offset(&t, at + 0x7ff, 80);
 		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
-		expect_offset(&t, at + 0x902, cases[i].is_cut ? 0 : 80);
-		expect_offset(&t, at + 0x903, 80);
-		expect_offset(&t, at + 0xcff, 80);
-		expect_offset(&t, at + 0xd00, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + cases[i].size - 1, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + cases[i].size, 0);
 	}

@@ -10,6 +10,7 @@
 const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_of_root;
 const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
 const struct arch_bytes arch_clones[2];
+const struct arch_bytes arch_trace_exit;
 const struct arch_bytes arch_go_switch, arch_go_system_call;
 
 struct unwind_rule arch_rule_of(const struct cfi_row *row)
@@ -68,15 +69,6 @@ bool arch_may_be_start(const uint8_t *code, size_t n)
 {
 	(void)code;
 	(void)n;
-	return false;
-}
-
-bool arch_find_trace_exit(const uint8_t *code, size_t n, size_t *ret_start, size_t *ret_end)
-{
-	(void)code;
-	(void)n;
-	(void)ret_start;
-	(void)ret_end;
 	return false;
 }
 

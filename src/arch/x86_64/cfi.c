@@ -145,35 +145,14 @@ size_t arch_exit_bytes(const uint8_t *code, size_t n)
 	return n >= sizeof(end) && memcmp(code, end, sizeof(end)) == 0 ? sizeof(end) : 0;
 }
 
-#define MAX_EXIT_BYTES 512 /* 261 in LuaJIT 2.1 */
-
 /*
  * LuaJIT's interpreter is 16 KiB of assembly with one row, which gives rsp for all of it. But
  * compiled code jumps to one part of it with another rsp, and that part pushes more:
  *
- *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  ...  mov %rcx, %rsp
- *
- * The part ends with "mov %rcx, %rsp", which restores the interpreter's rsp, and has two encodings.
+ *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  push %rbp;  push %rbx
  */
-bool arch_find_trace_exit(const uint8_t *code, size_t n, size_t *ret_start, size_t *ret_end)
-{
-	static const struct arch_bytes begin = BYTES(
-		"\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53");
-	const uint8_t *at = memmem(code, n, begin.data, begin.size), *last, *other;
-
-	if (!at)
-		return false;
-	*ret_start = (size_t)(at - code);
-	n -= *ret_start;
-	if (n > MAX_EXIT_BYTES)
-		n = MAX_EXIT_BYTES;
-	last = memmem(at, n, "\x48\x89\xcc", 3);
-	other = memmem(at, n, "\x48\x8b\xe1", 3);
-	if (!last || (other && other < last))
-		last = other;
-	*ret_end = *ret_start + (last ? (size_t)(last - at) + 3 : n);
-	return true;
-}
+const struct arch_bytes arch_trace_exit = BYTES(
+	"\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53");
 
 struct cfi_value arch_return_address(void)
 {
