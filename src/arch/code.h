@@ -7,8 +7,6 @@
  * An architecture provides, in its own code.h, for checked steps (bpf/frame.h):
  *
  *	code_may_be_call()     may the instruction before a return address be a call?
- *	code_edge_rule()       the rule that a function's first and last instructions give
- *	code_return_at()       where the rule of a checked step has the return address
  *	CODE_USER_BITS         user addresses have no bits above these
  *
  * For code of JIT compilers, where the set-up of a function's frame tells whether it keeps a frame

@@ -107,9 +107,8 @@ __noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
 }
 
 /*
- * Record code @i of the hit that begins with piece @first. Number 0 is where execution stands. Two
- * more stand before the words on the stack that are return addresses at a function's first and last
- * instructions. The others stand before those of the chain of frame pointers. Returns 1 at its end.
+ * Record code @i of the hit that begins with piece @first: the bytes before the return address of
+ * the frame at slot->chain_at, in the chain of frame pointers. Returns 1 at its end.
  */
 __noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
 {
@@ -121,20 +120,14 @@ __noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
 
 	if (!slot || !hit || i >= DEFERRED_CODES)
 		return 1;
-	at = slot->regs.pc - 1;
-	if (i) {
-		at = i < 3 ? slot->regs.of[UNWIND_REG_SP] - 16 + i * 8ULL : slot->chain_at;
-		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
-			return i >= 3;
-		if (i >= 3)
-			slot->chain_at = frame.fp > at ? frame.fp : 0;
-		at = frame.pc - sizeof(slot->word);
-	} else {
-		slot->chain_at = slot->regs.of[UNWIND_REG_FP];
-	}
-	if (bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)at) == 0)
-		hit->codes[i] = (struct deferred_code){ at, slot->word };
-	return i >= 2 && !slot->chain_at;
+	at = slot->chain_at;
+	if (bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
+		return 1;
+	slot->chain_at = frame.fp;
+	if (bpf_probe_read_user(&slot->word, sizeof(slot->word),
+				(void *)(frame.pc - sizeof(slot->word))) == 0)
+		hit->codes[i] = (struct deferred_code){ frame.pc - sizeof(slot->word), slot->word };
+	return frame.fp <= at;
 }
 
 struct recording {
@@ -221,6 +214,7 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
 	struct recording r = { .slot = slot, .first = number - 1, .n_kernel = n_kernel };
 
 	bpf_loop(n_blocks, record_block_callback, &r, 0);
+	slot->chain_at = slot->regs.of[UNWIND_REG_FP];
 	bpf_loop(DEFERRED_CODES, record_code_callback, &r, 0);
 	r.first += deferred_word_pieces(n_blocks);
 	r.at = hit->stack_from;

@@ -4,10 +4,10 @@
  * like those of bpf/walk.h: the programs walk with them, and tables/late.c walks deferred hits.
  *
  * Code without rows gets a checked step, by its frame pointer. There, the register may be the
- * function's own. If the function keeps none, it may belong to one further out, and the step leaves
- * out a caller. Or the register holds something else. The step is taken if the frame is further up
- * and the return address stands behind a call, and the stack is marked (STACK_MARK_UNVERIFIED). A
- * function's first and last instructions tell more (code_edge_rule()).
+ * function's own. If the function keeps none, or execution stands at its first or last instruction,
+ * it may belong to one further out, and the step leaves out a caller. Or the register holds
+ * something else. The step is taken if the frame is further up and the return address stands behind
+ * a call, and the stack is marked (STACK_MARK_UNVERIFIED).
  */
 #pragma once
 
@@ -94,37 +94,25 @@ static __always_inline _Bool frame_is_return(struct frame_reads r, __u64 pc,
 
 /*
  * Put the rule of a checked step into *@rule, for a frame whose pc no row covers. Returns
- * UNWIND_GOES_ON, or why the walk ends. *@is_unverified: some step of the stack is by a frame
- * pointer that nothing verifies. Then a frame pointer of 0 ends the stack, by the ABI.
+ * UNWIND_GOES_ON, and the caller marks the stack; or why the walk ends. @is_unverified: the stack
+ * has the mark already. Then a frame pointer of 0 ends it, by the ABI. The return address lies
+ * behind the caller's frame pointer.
  */
 static __always_inline int frame_checked_rule(const struct unwind_regs *regs, struct frame_reads r,
-					      struct unwind_rule *rule, _Bool *is_unverified)
+					      struct unwind_rule *rule, _Bool is_unverified)
 {
 	const __u64 sp = regs->of[UNWIND_REG_SP];
 	const __u64 fp = regs->of[UNWIND_REG_FP];
-	struct unwind_rule step = {};
-	__u64 word;
+	__u64 pc;
 
-	/* A call does not preserve the result, so it is known where execution stands. */
-	if (unwind_is_known(regs, UNWIND_REG_RESULT) && r.code(r.from, regs->pc - 1, &word))
-		step = code_edge_rule(word);
-
-	const _Bool is_edge = step.how != UNWIND_NO_ROW;
-
-	if (!is_edge) {
-		step = UNWIND_BY_FRAMES(UNWIND_IS);
-		if (!unwind_is_known(regs, UNWIND_REG_FP))
-			return UNWIND_END_NO_ROW;
-		if (!fp && *is_unverified)
-			return UNWIND_END_ROOT;
-		if (fp % 8 || fp - sp >= UNWIND_LIKELY_STACK_BYTES)
-			return UNWIND_END_NO_ROW;
-	}
-	if (!r.stack(r.from, code_return_at(is_edge ? sp : fp, step), &word) ||
-	    !frame_is_return(r, word, rule))
+	if (!unwind_is_known(regs, UNWIND_REG_FP))
 		return UNWIND_END_NO_ROW;
-	*is_unverified |= !is_edge;
-	*rule = step;
+	if (!fp && is_unverified)
+		return UNWIND_END_ROOT;
+	if (fp % 8 || fp - sp >= UNWIND_LIKELY_STACK_BYTES ||
+	    !r.stack(r.from, fp + sizeof(fp), &pc) || !frame_is_return(r, pc, rule))
+		return UNWIND_END_NO_ROW;
+	*rule = UNWIND_BY_FRAMES(UNWIND_IS);
 	return UNWIND_GOES_ON;
 }
 

@@ -156,18 +156,19 @@ __noinline int unwind_frame(struct scratch_slot *slot)
  */
 __noinline int unwind_checked(struct scratch_slot *slot)
 {
-	_Bool is_unverified;
 	struct walked *walked;
 	int end;
 
 	if (!slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
-	is_unverified = (walked->mark & STACK_MARK_UNVERIFIED) != 0;
-	end = frame_checked_rule(&slot->regs, reads_of(slot), &slot->rule, &is_unverified);
-	if (is_unverified)
+	end = frame_checked_rule(&slot->regs, reads_of(slot), &slot->rule,
+				 (walked->mark & STACK_MARK_UNVERIFIED) != 0);
+	if (!end) {
 		walked->mark |= STACK_MARK_UNVERIFIED;
-	return put_caller(slot, end ? end : unwind_by_rule(slot));
+		end = unwind_by_rule(slot);
+	}
+	return put_caller(slot, end);
 }
 
 /* Step to the caller. Returns 1 at the end. */

@@ -56,14 +56,14 @@ static _Bool is_rule_of_made(struct unwind_rule rule)
 static enum unwind_end late_next_rule(struct late *l)
 {
 	struct unwind_rule rule = l->rule;
-	_Bool is_unverified = (l->mark & STACK_MARK_UNVERIFIED) != 0;
 	int end = frame_rule(&l->regs, l->is_at_entry, late_reads(l), &rule);
 
 	l->is_at_entry = 0;
-	if (end == UNWIND_END_NO_ROW || (!end && unwind_kind_of(rule) == UNWIND_NO_ROW))
-		end = frame_checked_rule(&l->regs, late_reads(l), &rule, &is_unverified);
-	if (is_unverified)
-		l->mark |= STACK_MARK_UNVERIFIED;
+	if (end == UNWIND_END_NO_ROW || (!end && unwind_kind_of(rule) == UNWIND_NO_ROW)) {
+		end = frame_checked_rule(&l->regs, late_reads(l), &rule,
+					 (l->mark & STACK_MARK_UNVERIFIED) != 0);
+		l->mark |= end ? STACK_MARK_NONE : STACK_MARK_UNVERIFIED;
+	}
 	if (!end)
 		l->rule = rule;
 	return end;

@@ -27,7 +27,7 @@ __asm__(BEGIN(direct_of) WITH_FRAME CALL(direct) LEAVE END(direct_of));
 __asm__(BEGIN(pointer) WITH_FRAME
 	"	sub $16, %rsp\n	movq $0, (%rsp)\n	movq $0, 8(%rsp)\n"
 	"	lea direct(%rip), %rax\n	call *%rax\n" LEAVE END(pointer));
-/* Execution stands before the last instruction, and rbp is the caller's. */
+/* Execution stands before the last instruction, and rbp is the caller's: a step leaves that out. */
 __asm__(BEGIN(edge) "	mov $110, %eax\n	syscall\n	ret\n" END(edge));
 __asm__(BEGIN(edge_of) WITH_FRAME CALL(edge) LEAVE END(edge_of));
 

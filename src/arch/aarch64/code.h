@@ -19,17 +19,6 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 	return last >> 26 == 0x25 || (last & 0xfefff000) == 0xd63f0000;
 }
 
-static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
-{
-	(void)bytes;
-	return (struct unwind_rule){};
-}
-
-static __always_inline __u64 code_return_at(__u64 base, struct unwind_rule rule)
-{
-	return base + (__u64)rule.offset - 8;
-}
-
 static __always_inline __u64 made_setups(__u64 word, __u64 next)
 {
 	(void)word;
