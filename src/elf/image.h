@@ -137,22 +137,6 @@ struct code_range {
 /* The first @max executable segments. Returns their number. */
 size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max);
 
-/* A place in code that execution reaches through the instructions from @entry on. */
-struct code_place {
-	uint64_t vaddr;
-	uint64_t entry;
-	uint32_t owner;  /* for the caller's use */
-	bool is_entered; /* the answer of image_find_entered() */
-};
-
-/*
- * Set is_entered of each place that execution may also reach from outside of [entry, vaddr). That
- * is, a function begins there, or a jump or call with a displacement (x86) leads there. Bytes that
- * only look like a jump count, so no such place is missed. Jumps through registers and tables are
- * not seen. Sorts @places by vaddr. Reads all code once for all places.
- */
-void image_find_entered(struct image *im, struct code_place *places, size_t n);
-
 /* Is the file of ELFCLASS64? */
 bool image_is_64_bit(const struct image *im);
 

@@ -23,14 +23,16 @@
 #include "base/log.h"
 #include "elf/image.h"
 #include "match/private.h"
+#include "unwind/middles.h"
 
 #define CODE_BYTES ((ARCH_MOST_SKIPPED + 1) * ARCH_INSTRUCTION_BYTES)
 
-/* A target whose probe may be moved. */
+/* A target whose probe may be moved, behind one to ARCH_MOST_SKIPPED instructions. */
 struct move {
 	size_t target;
-	size_t skipped; /* bytes */
-	bool is_entered;
+	uint64_t entry; /* the first instruction's address */
+	size_t n_ends;
+	size_t ends[ARCH_MOST_SKIPPED]; /* of the instructions, in bytes from @entry */
 };
 
 struct placing {
@@ -39,14 +41,13 @@ struct placing {
 	struct image *image;
 	struct move *moves;
 	size_t n_moves, moves_capacity;
-	struct code_place *places; /* the address behind each skipped instruction */
-	size_t n_places, places_capacity;
+	struct middles middles; /* jumps to the skipped instructions, and right behind them */
 };
 
 static void placing_fini(struct placing *p)
 {
 	free(p->moves);
-	free(p->places);
+	middles_fini(&p->middles);
 }
 
 /* Note where the probe can go instead of @entry, if anywhere. */
@@ -54,22 +55,34 @@ static void plan_move(struct placing *p, size_t target, uint64_t entry, const ui
 		      size_t n)
 {
 	const bool is_entry = p->list->targets[target].kind == TARGET_USER_FUNCTION;
-	size_t ends[ARCH_MOST_SKIPPED];
-	size_t n_ends = arch_skippable(code, n, is_entry, ends);
+	struct move move = { .target = target, .entry = entry };
 
-	if (!n_ends)
-		return;
-	for (size_t i = 0; i < n_ends; i++) {
-		const struct code_place place = { .vaddr = entry + ends[i],
-						  .entry = entry,
-						  .owner = (uint32_t)p->n_moves };
+	move.n_ends = arch_skippable(code, n, is_entry, move.ends);
+	if (move.n_ends)
+		array_push(p->moves, p->n_moves, p->moves_capacity, move);
+}
 
-		array_push(p->places, p->n_places, p->places_capacity, place);
+static void find_middles_of_moves(struct placing *p)
+{
+	cleanup_free struct code_range *skipped = xcalloc(p->n_moves + 1, sizeof(*skipped));
+
+	for (size_t i = 0; i < p->n_moves; i++) {
+		const struct move *how = &p->moves[i];
+
+		skipped[i] = (struct code_range){ how->entry,
+						  how->entry + how->ends[how->n_ends - 1] + 1 };
 	}
+	middles_find(p->image, skipped, p->n_moves, true, &p->middles);
+}
 
-	const struct move move = { .target = target, .skipped = ends[n_ends - 1] };
+/* Does a jump lead to @vaddr, or does a function begin there? */
+static bool is_entered(const struct placing *p, uint64_t vaddr)
+{
+	const size_t i = middles_from(&p->middles, vaddr);
+	struct image_symbol symbol;
 
-	array_push(p->moves, p->n_moves, p->moves_capacity, move);
+	return (i < p->middles.n && p->middles.jumps[i].to == vaddr) ||
+	       (image_function_at(p->image, vaddr, &symbol) && symbol.vaddr == vaddr);
 }
 
 static enum target_obstacle obstacle_at(const struct placing *p, const struct target *t,
@@ -105,15 +118,19 @@ static void judge_entry(struct placing *p, size_t i)
 		plan_move(p, i, vaddr, code, n);
 }
 
-static void move_probe(struct target *t, const struct move *how)
+static void move_probe(const struct placing *p, const struct move *how)
 {
-	if (how->is_entered)
-		return;
-	t->offset += how->skipped;
+	struct target *t = &p->list->targets[how->target];
+	const size_t skipped = how->ends[how->n_ends - 1];
+
+	for (size_t i = 0; i < how->n_ends; i++)
+		if (is_entered(p, how->entry + how->ends[i]))
+			return;
+	t->offset += skipped;
 	t->obstacle = OBSTACLE_NONE;
 	log_debug("%s: the kernel cannot probe the instruction there: the probe is %zu bytes "
 		  "behind it",
-		  t->name, how->skipped);
+		  t->name, skipped);
 }
 
 void place_probes(const struct matching *m, size_t first, struct image *image)
@@ -123,9 +140,7 @@ void place_probes(const struct matching *m, size_t first, struct image *image)
 
 	for (size_t i = first; i < list->n; i++)
 		judge_entry(&p, i);
-	image_find_entered(image, p.places, p.n_places);
-	for (size_t i = 0; i < p.n_places; i++)
-		p.moves[p.places[i].owner].is_entered |= p.places[i].is_entered;
+	find_middles_of_moves(&p);
 	for (size_t i = 0; i < p.n_moves; i++)
-		move_probe(&list->targets[p.moves[i].target], &p.moves[i]);
+		move_probe(&p, &p.moves[i]);
 }

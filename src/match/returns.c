@@ -97,21 +97,16 @@ static void replace_entry(struct placing_returns *p, size_t entry)
 	exits_fini(&exits);
 }
 
-static int compare_entry_vaddrs(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void find_middles(struct placing_returns *p)
 {
-	cleanup_free uint64_t *vaddrs = xcalloc(p->n_entries + 1, sizeof(*vaddrs));
+	cleanup_free struct code_range *functions = xcalloc(p->n_entries + 1, sizeof(*functions));
 
-	for (size_t i = 0; i < p->n_entries; i++)
-		vaddrs[i] = p->entries[i].vaddr;
-	qsort(vaddrs, p->n_entries, sizeof(*vaddrs), compare_entry_vaddrs);
-	middles_find(p->image, vaddrs, p->n_entries, &p->middles);
+	for (size_t i = 0; i < p->n_entries; i++) {
+		const uint64_t entry = p->entries[i].vaddr;
+
+		functions[i] = (struct code_range){ entry, function_end_of(p->image, entry) };
+	}
+	middles_find(p->image, functions, p->n_entries, false, &p->middles);
 }
 
 /* Aliases have the numbers of entries. Give them the numbers of the first exits. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * arch_each_jump() tries every byte of the code, so it also finds bytes within other instructions.
- * Of those that lead into a wanted function, few are left. These count if an instruction begins
- * there: the function around them is decoded from its beginning.
+ * Of those that lead into a wanted function, few are left. Unless the caller is cautious, these
+ * count if an instruction begins there: the function around them is decoded from its beginning.
  */
 #include "unwind/middles.h"
 
@@ -23,14 +23,11 @@
 /* Decoding takes some 50 ns a byte, and files may be made to hold us up. */
 #define MAX_DECODED_BYTES ((uint64_t)64 << 20)
 
-struct extent {
-	uint64_t start, end;
-};
-
 struct search {
 	struct image *im;
-	struct extent *functions; /* ascending */
+	const struct code_range *functions; /* ascending, by both ends */
 	size_t n;
+	bool is_cautious;
 	uint64_t n_decoded;
 	struct middles *ret;
 };
@@ -46,7 +43,7 @@ uint64_t function_end_of(struct image *im, uint64_t vaddr)
 }
 
 /* The wanted function whose middle is at @vaddr. NULL: there is none. */
-static const struct extent *find_extent(const struct search *s, uint64_t vaddr)
+static const struct code_range *find_function_around(const struct search *s, uint64_t vaddr)
 {
 	size_t low = 0, high = s->n;
 
@@ -110,11 +107,12 @@ static bool leads_to(struct search *s, uint64_t from, uint64_t to)
 static void note_jump(void *context, uint64_t from, uint64_t to)
 {
 	struct search *s = context;
-	const struct extent *function = find_extent(s, to);
+	const struct code_range *function = find_function_around(s, to);
 	const struct middle jump = { to, from };
 
-	if (!function || (from >= function->start && from < function->end) ||
-	    !leads_to(s, from, to))
+	if (!function ||
+	    (from >= function->start && from < (s->is_cautious ? to : function->end)) ||
+	    (!s->is_cautious && !leads_to(s, from, to)))
 		return;
 	array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
 }
@@ -132,6 +130,13 @@ static void search_range(struct search *s, const struct code_range *range)
 	}
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct code_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
 static int compare_middles(const void *a, const void *b)
 {
 	const struct middle *x = a, *y = b;
@@ -139,18 +144,23 @@ static int compare_middles(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-void middles_find(struct image *im, const uint64_t *entries, size_t n, struct middles *ret)
+void middles_find(struct image *im, struct code_range *functions, size_t n, bool is_cautious,
+		  struct middles *ret)
 {
 	struct code_range ranges[MAX_RANGES];
-	cleanup_free struct extent *functions = xcalloc(n + 1, sizeof(*functions));
-	struct search s = { .im = im, .functions = functions, .n = n, .ret = ret };
+	struct search s = {
+		.im = im, .functions = functions, .n = n, .is_cautious = is_cautious, .ret = ret
+	};
+	size_t n_ranges;
 
 	*ret = (struct middles){};
-	for (size_t i = 0; i < n; i++)
-		functions[i] = (struct extent){ entries[i], function_end_of(im, entries[i]) };
-
-	const size_t n_ranges = n ? image_code_ranges(im, ranges, MAX_RANGES) : 0;
-
+	if (!n)
+		return;
+	qsort(functions, n, sizeof(*functions), compare_ranges);
+	for (size_t i = 1; i < n; i++)
+		if (functions[i].end < functions[i - 1].end)
+			functions[i].end = functions[i - 1].end;
+	n_ranges = image_code_ranges(im, ranges, MAX_RANGES);
 	for (size_t i = 0; i < n_ranges; i++)
 		search_range(&s, &ranges[i]);
 	if (ret->n)

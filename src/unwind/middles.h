@@ -6,13 +6,16 @@
  *	mempcpy:  result = to + n;  goto inner
  *	memmove:  result = to;  inner: ...
  *
- * Then an exit of memmove is one of mempcpy, too.
+ * Then an exit of memmove is one of mempcpy, too. And a loop may begin behind the first
+ * instructions, which match/place.c skips.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct code_range;
 struct image;
 
 /* A jump or a call, which execution need not come to. */
@@ -30,11 +33,16 @@ struct middles {
 uint64_t function_end_of(struct image *im, uint64_t vaddr);
 
 /*
- * Find the jumps with a displacement that lead into the functions at @entries (@n of them,
- * ascending), behind their entries, from outside of each function. Reads all code once. Code that
- * neither a symbol nor .eh_frame covers is left out: nobody knows where its instructions begin.
+ * Find the jumps with a displacement that lead into the @n @functions, behind their beginnings,
+ * from outside of each function. Reads all code once. Code that neither a symbol nor .eh_frame
+ * covers is left out: nobody knows where its instructions begin. Sorts @functions, and moves the
+ * ends of those that lie in others.
+ *
+ * @is_cautious: jumps backwards from the function's own code are found, too. And bytes that only
+ * look like a jump count, so none is missed.
  */
-void middles_find(struct image *im, const uint64_t *entries, size_t n, struct middles *ret);
+void middles_find(struct image *im, struct code_range *functions, size_t n, bool is_cautious,
+		  struct middles *ret);
 void middles_fini(struct middles *m);
 
 /* The number of the first jump to @vaddr or behind it; @m->n: there is none. */

@@ -92,13 +92,15 @@ static int find_named(void *context, const struct image_symbol *s)
 static struct exits find_exits_of(struct image *im, const char *name, uint64_t *ret_vaddr)
 {
 	struct named n = { .name = name };
+	struct code_range function;
 	struct middles middles;
 	struct exits exits;
 
 	(void)image_each_function(im, find_named, &n);
 	if (!n.vaddr)
 		fail_msg("no symbol %s", name);
-	middles_find(im, &n.vaddr, 1, &middles);
+	function = (struct code_range){ n.vaddr, function_end_of(im, n.vaddr) };
+	middles_find(im, &function, 1, false, &middles);
 	exits_find(im, NULL, &middles, n.vaddr, &exits);
 	middles_fini(&middles);
 	*ret_vaddr = n.vaddr;

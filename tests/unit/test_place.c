@@ -327,34 +327,6 @@ TEST(of_32_bit_code_none_is_moved)
 	}
 }
 
-/* --- what leads to a place --- */
-
-/* Each of the places by itself, and all at once, in falling order. */
-TEST(every_jump_is_found_for_any_number_of_places)
-{
-	cleanup_free char *path = scratch_path("f");
-	const uint64_t entry = entry_of("no_jumped"), plain = entry_of("plain");
-	const uint32_t n = 100000;
-	cleanup_free struct code_place *places = xcalloc(n, sizeof(*places));
-	struct image *image;
-	size_t n_entered = 0;
-
-	assert_works(image_open(path, &image, &e));
-	for (uint32_t i = 0; i < n; i++)
-		places[i] = (struct code_place){ .vaddr = entry + 4, .entry = entry, .owner = i };
-	/* An address with the same lowest bits, which the filter cannot tell from it. */
-	places[n / 2].vaddr = plain + (1ULL << 40);
-	places[n / 2 + 1].vaddr = entry + 4 + (1ULL << 40);
-	image_find_entered(image, places, n);
-	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(places[i].is_entered, places[i].vaddr == entry + 4);
-		n_entered += places[i].is_entered;
-	}
-	assert_int_equal(n_entered, n - 2);
-	image_find_entered(image, NULL, 0);
-	image_close(image);
-}
-
 /* --- who may change what a path leads to --- */
 
 static void make_others(const char *path)
