@@ -88,7 +88,7 @@ struct arch_code {
 	uint64_t vaddr;
 };
 
-/* Execution, or an address, may go from code at @from to @to. */
+/* Execution may go from code at @from to @to. */
 typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
 
 /*
@@ -97,13 +97,6 @@ typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
  * skips.
  */
 void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context);
-
-/*
- * Call @take for each address in [@start, @start + @bytes) that the code may refer to: by a jump, a
- * call, or an instruction that takes the address. The code may begin within an instruction.
- */
-void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
-			 arch_take_jump *take, void *context);
 
 /* The state of following a program's first code, before the instruction at @vaddr. */
 struct arch_start {

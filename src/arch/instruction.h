@@ -58,11 +58,5 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 /* DWARF's number of a register. */
 uint8_t instruction_dwarf_register(uint8_t reg);
 
-/* Do calls preserve @reg, so that functions save it first? */
-bool instruction_is_preserved(uint8_t reg);
-
 /* Is @i, at @code, a system call? It may not return, like a call. */
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i);
-
-/* Is @i, at @code, a landing pad of indirect branches, as functions begin with? */
-bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i);

@@ -114,32 +114,9 @@ uint8_t instruction_dwarf_register(uint8_t reg)
 	return reg;
 }
 
-bool instruction_is_preserved(uint8_t reg)
-{
-	(void)reg;
-	return false;
-}
-
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
 {
 	(void)code;
 	(void)i;
 	return false;
-}
-
-bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i)
-{
-	(void)code;
-	(void)i;
-	return false;
-}
-
-void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
-			 arch_take_jump *take, void *context)
-{
-	(void)code;
-	(void)start;
-	(void)bytes;
-	(void)take;
-	(void)context;
 }

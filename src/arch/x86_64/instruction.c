@@ -6,8 +6,6 @@
  */
 #include "arch/instruction.h"
 
-#include <string.h>
-
 #include <Zydis/Decoder.h>
 
 struct decoded {
@@ -254,20 +252,8 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 	return ret;
 }
 
-bool instruction_is_preserved(uint8_t reg)
-{
-	static const uint16_t kept = 1U << REGISTER_RBX | 1U << REGISTER_RBP | 0xf000;
-
-	return reg != REGISTER_NONE && kept & 1U << reg;
-}
-
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
 {
 	return i->length == 2 &&
 	       ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80));
-}
-
-bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i)
-{
-	return i->length == 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0;
 }

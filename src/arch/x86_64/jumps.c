@@ -105,29 +105,6 @@ void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *cont
 	}
 }
 
-/*
- * Calls, jumps and lea have the address in four bytes, relative to the end of these. Code at a
- * fixed place has the address itself. Short jumps count, too. We do not know where instructions
- * begin, so this tries every byte.
- */
-void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
-			 arch_take_jump *take, void *context)
-{
-	for (size_t i = 0; i + 4 <= code->size; i++) {
-		const uint64_t at = code->vaddr + i;
-		const uint64_t near = at + 2 + (uint64_t)(int64_t)(int8_t)code->data[i + 1];
-		int32_t number;
-
-		memcpy(&number, code->data + i, sizeof(number));
-		if (at + 4 + (uint64_t)(int64_t)number - start < bytes)
-			take(context, at, at + 4 + (uint64_t)(int64_t)number);
-		if ((uint64_t)(int64_t)number - start < bytes)
-			take(context, at, (uint64_t)(int64_t)number);
-		if (code->data[i] == 0xeb && near - start < bytes)
-			take(context, at, near);
-	}
-}
-
 /* The length of "ff /2" with the second byte @modrm and the third @sib. 0: it is no such call. */
 static size_t indirect_length(uint8_t modrm, uint8_t sib)
 {
