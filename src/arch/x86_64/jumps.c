@@ -23,17 +23,13 @@
  * the second byte would be loope. Functions of string.h have many of these, and compilers make no
  * loop and no jrcxz (e0-e3).
  *
- * Before a return address, this tries each form that leaves one:
- *
- *	e8 d32                   call
- *	ff /2, 2 to 7 bytes      call *%rax, *8(%rax), *f@GOT(%rip)
- *	0f 05, 0f 34, cd 80      syscall, sysenter, int $0x80: calls of the kernel
- *
- * Padding between functions does not end like any of them.
+ * Before a return address there is a call, or one of the kernel: syscall (0f 05), sysenter (0f 34),
+ * int $0x80 (cd 80). Padding between functions does not end like any of them.
  */
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/code.h"
 #include "arch/instruction.h"
 
 enum lead { LEAD_NONE, LEAD_SHORT, LEAD_NEAR, LEAD_TWO_BYTES, LEAD_XBEGIN };
@@ -105,34 +101,13 @@ void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *cont
 	}
 }
 
-/* The length of "ff /2" with the second byte @modrm and the third @sib. 0: it is no such call. */
-static size_t indirect_length(uint8_t modrm, uint8_t sib)
-{
-	const uint8_t mod = modrm >> 6, base = modrm & 7;
-	size_t n = 2;
-
-	if ((modrm >> 3 & 7) != 2)
-		return 0;
-	if (mod == 3)
-		return n;
-	n += base == 4;
-	if (mod == 1)
-		return n + 1;
-	if (mod == 2 || base == 5 || (base == 4 && (sib & 7) == 5))
-		return n + 4;
-	return n;
-}
-
 bool arch_is_behind_call(const uint8_t *end, size_t n)
 {
-	if (n >= 5 && end[-5] == 0xe8)
-		return true;
-	if (n >= 2 && ((end[-2] == 0x0f && (end[-1] == 0x05 || end[-1] == 0x34)) ||
-		       (end[-2] == 0xcd && end[-1] == 0x80)))
-		return true;
-	for (size_t i = 2; i <= n; i++)
-		if (*(end - i) == 0xff &&
-		    indirect_length(*(end - i + 1), i > 2 ? *(end - i + 2) : 0) == i)
-			return true;
-	return false;
+	uint8_t bytes[sizeof(uint64_t)] = {};
+	uint64_t word;
+
+	memcpy(bytes + sizeof(bytes) - n, end - n, n);
+	memcpy(&word, bytes, sizeof(word));
+	return code_may_be_call(word) || word >> 48 == 0x050f || word >> 48 == 0x340f ||
+	       word >> 48 == 0x80cd;
 }
