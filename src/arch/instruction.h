@@ -55,8 +55,5 @@ struct instruction {
 /* Decode the instruction at @code, whose address is @vaddr, from at most @n bytes. */
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr);
 
-/* DWARF's number of a register. */
-uint8_t instruction_dwarf_register(uint8_t reg);
-
 /* Is @i, at @code, a system call? It may not return, like a call. */
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i);

@@ -84,7 +84,7 @@ static bool may_work(struct finding *f, uint64_t n)
  */
 static bool is_clean(const struct frame *frame)
 {
-	return frame->depth == frame_at_entry().depth && frame->pc_reg == REGISTER_NONE;
+	return frame->depth == frame_at_entry().depth;
 }
 
 static bool may_be_clean(const struct frame *frame)
@@ -278,7 +278,6 @@ static bool follow_gap(struct finding *f)
 	struct frame frame = { .depth = FRAME_NOT_KNOWN,
 			       .fp = FRAME_OTHER,
 			       .third = FRAME_OTHER,
-			       .pc_reg = REGISTER_NONE,
 			       .end_reg = REGISTER_NONE };
 
 	for (size_t i = 0; i < f->flow.n_spans && !gap; i++)

@@ -121,9 +121,9 @@ static uint64_t flow_key_of(const struct flow *f, const struct frame *frame)
 	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->depth << 32 | (uint32_t)frame->fp_depth));
 	key = hash_mix(key ^
 		       ((uint64_t)(uint32_t)frame->fp_saved << 32 | (uint32_t)frame->third_saved));
-	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->end_depth << 32 |
-			      (uint32_t)frame->fp << 24 | (uint32_t)frame->third << 16 |
-			      (uint32_t)frame->pc_reg << 8 | frame->end_reg));
+	key = hash_mix(key ^
+		       ((uint64_t)(uint32_t)frame->end_depth << 32 | (uint32_t)frame->fp << 24 |
+			(uint32_t)frame->third << 16 | frame->end_reg));
 	return key;
 }
 
@@ -272,10 +272,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 	struct flow_wait wait = { .vaddr = behind, .owner = r->owner };
 
 	flow_group(f, r->owner)->has_call = true;
-	if (!frame_step_call(&r->frame)) {
-		flow_group(f, r->owner)->is_bad = true;
-		return false;
-	}
+	r->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
 		return behind == r->span->end || !(f->flags[flow_place(f, behind)] & FLOW_DEAD);
 	if (i->target == behind) {

@@ -7,14 +7,14 @@
 
 struct frame frame_at_entry(void)
 {
-	return (struct frame){ .depth = 8, .pc_reg = REGISTER_NONE, .end_reg = REGISTER_NONE };
+	return (struct frame){ .depth = 8, .end_reg = REGISTER_NONE };
 }
 
 /* Forget a saved register below the stack pointer, because a signal handler may overwrite it at any
  * time. */
 static bool set_depth(struct frame *f, int64_t depth)
 {
-	if (depth % 8 || depth > MAX_DEPTH || depth < (f->pc_reg == REGISTER_NONE ? 8 : 0))
+	if (depth % 8 || depth > MAX_DEPTH || depth < 8)
 		return false;
 	f->depth = (int32_t)depth;
 	if (f->fp_saved > depth)
@@ -44,7 +44,7 @@ static bool depth_of(const struct frame *f, uint8_t base, int64_t value, int64_t
 	return depth != FRAME_NOT_KNOWN && value < MAX_DEPTH && value > -MAX_DEPTH;
 }
 
-static bool write_register(struct frame *f, uint8_t reg)
+static void write_register(struct frame *f, uint8_t reg)
 {
 	if (reg == REGISTER_SP)
 		f->depth = FRAME_NOT_KNOWN;
@@ -54,17 +54,6 @@ static bool write_register(struct frame *f, uint8_t reg)
 		f->third = FRAME_OTHER;
 	if (reg == f->end_reg)
 		f->end_reg = REGISTER_NONE;
-	return reg != f->pc_reg;
-}
-
-static bool write_registers(struct frame *f, uint16_t mask)
-{
-	bool is_good = true;
-
-	for (unsigned reg = 0; reg < REGISTER_NONE; reg++)
-		if (mask >> reg & 1)
-			is_good &= write_register(f, (uint8_t)reg);
-	return is_good;
 }
 
 static bool overlaps_saved(int64_t depth, uint32_t bytes, int32_t saved)
@@ -90,7 +79,7 @@ static bool apply_store(struct frame *f, const struct instruction *i)
 
 	if (!i->store_bytes || !depth_of(f, i->store_base, i->store_value, &depth))
 		return true;
-	if (f->pc_reg == REGISTER_NONE && overlaps_saved(depth, i->store_bytes, 8))
+	if (overlaps_saved(depth, i->store_bytes, 8))
 		return false;
 	if (depth <= 8 || (f->depth != FRAME_NOT_KNOWN && depth > f->depth))
 		return true;
@@ -103,11 +92,6 @@ static bool push_register(struct frame *f, uint8_t reg)
 {
 	if (f->depth == FRAME_NOT_KNOWN)
 		return true;
-	if (f->pc_reg != REGISTER_NONE) {
-		if (f->depth != 0 || reg != f->pc_reg)
-			return false;
-		f->pc_reg = REGISTER_NONE;
-	}
 	if (!set_depth(f, f->depth + 8L))
 		return false;
 	if (reg == REGISTER_FP && f->fp == FRAME_CALLERS && !f->fp_saved)
@@ -118,33 +102,19 @@ static bool push_register(struct frame *f, uint8_t reg)
 }
 
 /* Load @reg from @depth. */
-static bool load_saved(struct frame *f, uint8_t reg, int64_t depth)
+static void load_saved(struct frame *f, uint8_t reg, int64_t depth)
 {
-	if (reg == REGISTER_NONE)
-		return true;
-	if (!write_register(f, reg))
-		return false;
+	write_register(f, reg);
 	if (reg == REGISTER_FP && f->fp_saved && depth == f->fp_saved)
 		f->fp = FRAME_CALLERS;
 	if (reg == REGISTER_THIRD && f->third_saved && depth == f->third_saved)
 		f->third = FRAME_CALLERS;
-	return true;
 }
 
-/* vfork() pops its return address to a register, because the child overwrites the stack. */
 static bool pop_register(struct frame *f, uint8_t reg)
 {
-	if (f->depth == FRAME_NOT_KNOWN)
-		return reg == REGISTER_NONE || write_register(f, reg);
-	if (!load_saved(f, reg, f->depth))
-		return false;
-	if (f->depth == 8) {
-		if (f->pc_reg != REGISTER_NONE || reg == REGISTER_NONE || reg == REGISTER_FP ||
-		    reg == REGISTER_THIRD)
-			return false;
-		f->pc_reg = reg;
-	}
-	return set_depth(f, f->depth - 8L);
+	load_saved(f, reg, f->depth);
+	return move_sp(f, 8);
 }
 
 /* Set register @i->reg to base + value. */
@@ -153,8 +123,7 @@ static bool assign_register(struct frame *f, const struct instruction *i)
 	int64_t depth;
 	const bool is_known = depth_of(f, i->base, i->value, &depth) && depth < MAX_DEPTH;
 
-	if (!write_register(f, i->reg))
-		return false;
+	write_register(f, i->reg);
 	if (!is_known)
 		return true;
 	if (i->reg == REGISTER_SP)
@@ -201,13 +170,17 @@ bool frame_step(struct frame *f, const struct instruction *i)
 	case INSTRUCTION_LOAD:
 		if (!depth_of(f, i->base, i->value, &depth))
 			depth = FRAME_NOT_KNOWN;
-		return load_saved(f, i->reg, depth);
+		load_saved(f, i->reg, depth);
+		return true;
 	case INSTRUCTION_LEAVE:
 		return leave_frame(f);
 	case INSTRUCTION_BAD:
 		return false;
 	default:
-		return write_registers(f, i->writes);
+		for (uint8_t reg = 0; reg < REGISTER_NONE; reg++)
+			if (i->writes >> reg & 1)
+				write_register(f, reg);
+		return true;
 	}
 }
 
@@ -217,31 +190,10 @@ void frame_end_probing(struct frame *f)
 		(void)set_depth(f, f->end_depth);
 }
 
-/* The callee preserves the stack pointer, the frame pointer and the third register, and may change
- * the other registers that we track. */
-bool frame_step_call(struct frame *f)
-{
-	f->end_reg = REGISTER_NONE;
-	return f->pc_reg == REGISTER_NONE;
-}
-
-static void forget_frame(struct frame *f)
-{
-	*f = (struct frame){ .depth = FRAME_NOT_KNOWN,
-			     .fp = FRAME_OTHER,
-			     .third = FRAME_OTHER,
-			     .pc_reg = REGISTER_NONE,
-			     .end_reg = REGISTER_NONE };
-}
-
 struct frame frame_merge(const struct frame *a, const struct frame *b)
 {
 	struct frame f = *a;
 
-	if (a->pc_reg != b->pc_reg) {
-		forget_frame(&f);
-		return f;
-	}
 	if (a->depth != b->depth)
 		f.depth = FRAME_NOT_KNOWN;
 	if (a->fp != b->fp || (a->fp == FRAME_POINTER && a->fp_depth != b->fp_depth))
@@ -264,16 +216,14 @@ struct frame frame_merge(const struct frame *a, const struct frame *b)
 bool frame_is_same(const struct frame *a, const struct frame *b)
 {
 	return a->depth == b->depth && a->fp == b->fp && a->third == b->third &&
-	       a->pc_reg == b->pc_reg && a->fp_saved == b->fp_saved &&
-	       a->third_saved == b->third_saved && a->end_reg == b->end_reg &&
-	       (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth) &&
+	       a->fp_saved == b->fp_saved && a->third_saved == b->third_saved &&
+	       a->end_reg == b->end_reg && (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth) &&
 	       (a->end_reg == REGISTER_NONE || a->end_depth == b->end_depth);
 }
 
 bool frame_is_clean(const struct frame *f)
 {
-	return f->depth == 8 && f->fp == FRAME_CALLERS && f->third == FRAME_CALLERS &&
-	       f->pc_reg == REGISTER_NONE;
+	return f->depth == 8 && f->fp == FRAME_CALLERS && f->third == FRAME_CALLERS;
 }
 
 static struct cfi_value value_of_saved(uint8_t holds, int32_t saved)
@@ -287,9 +237,8 @@ static struct cfi_value value_of_saved(uint8_t holds, int32_t saved)
  * CFI. */
 struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 {
-	const bool by_fp =
-		f->fp == FRAME_POINTER && f->pc_reg == REGISTER_NONE &&
-		(f->depth == FRAME_NOT_KNOWN || (f->fp_depth == 16 && f->fp_saved == 16));
+	const bool by_fp = f->fp == FRAME_POINTER && (f->depth == FRAME_NOT_KNOWN ||
+						      (f->fp_depth == 16 && f->fp_saved == 16));
 	struct cfi_row row = {
 		.vaddr = vaddr,
 		.cfa = { .how = CFI_IS,
@@ -301,9 +250,6 @@ struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 		.pc = arch_return_address(),
 	};
 
-	if (f->pc_reg != REGISTER_NONE)
-		row.pc = (struct cfi_value){ .how = CFI_IN,
-					     .reg = instruction_dwarf_register(f->pc_reg) };
 	if (!by_fp && f->depth == FRAME_NOT_KNOWN)
 		return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
 	return row;

@@ -28,8 +28,7 @@ struct frame {
 	int32_t third_saved; /* likewise, for the third register */
 	int32_t end_depth;   /* of @end_reg */
 	uint8_t fp, third;   /* enum frame_holds */
-	uint8_t pc_reg;  /* the register that the return address was popped to, or REGISTER_NONE */
-	uint8_t end_reg; /* the end of a loop that probes the stack, or REGISTER_NONE */
+	uint8_t end_reg;     /* the end of a loop that probes the stack, or REGISTER_NONE */
 };
 
 /* The frame at a function's first instruction. */
@@ -43,9 +42,6 @@ bool frame_step(struct frame *f, const struct instruction *i);
 
 /* Change @f after a loop that probes the stack: the stack pointer is equal to @end_reg. */
 void frame_end_probing(struct frame *f);
-
-/* Change @f to the frame after a call. False: compilers make no call in such a frame. */
-bool frame_step_call(struct frame *f);
 
 /* The frame where paths with @a and @b meet. */
 struct frame frame_merge(const struct frame *a, const struct frame *b);

@@ -109,11 +109,6 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 				     .store_reg = REGISTER_NONE };
 }
 
-uint8_t instruction_dwarf_register(uint8_t reg)
-{
-	return reg;
-}
-
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
 {
 	(void)code;

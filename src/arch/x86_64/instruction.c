@@ -14,13 +14,6 @@ struct decoded {
 	uint64_t vaddr;
 };
 
-uint8_t instruction_dwarf_register(uint8_t reg)
-{
-	static const uint8_t numbers[] = { 0, 2, 1, 3, 7, 6, 4, 5 };
-
-	return reg < sizeof(numbers) ? numbers[reg] : reg;
-}
-
 static uint8_t register_number(ZydisRegister reg)
 {
 	const ZydisRegister whole =
