@@ -348,33 +348,33 @@ static bool have_stubs_entry(const struct reader *r, const struct cfi_stubs *stu
 	return false;
 }
 
+static void add_own_cie(struct reader *r, enum cfi_own kind)
+{
+	const struct common common = { .cie = cfi_own_cie(kind) };
+
+	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+}
+
+/* Add an entry for code without one, with the last CIE. False: the file has no code there. */
+static bool add_entry_for(struct reader *r, const struct cfi_stubs *place)
+{
+	struct cfi_fde fde = { place->start, place->end, place->program, place->program_bytes,
+			       (uint32_t)r->n_cies - 1 };
+
+	if (!cut_to_code(r, &fde))
+		return false;
+	array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+	return true;
+}
+
 static void add_stubs(struct reader *r)
 {
 	struct cfi_stubs stubs[CFI_MAX_STUBS];
 	size_t n = cfi_find_stubs(r->im, stubs);
-	struct common common = {};
 
-	cfi_stubs_cie(&common.cie);
-	for (size_t i = 0; i < n; i++) {
-		struct cfi_fde fde = { stubs[i].start, stubs[i].end, stubs[i].program,
-				       stubs[i].program_bytes, (uint32_t)r->n_cies };
-
-		if (have_stubs_entry(r, &stubs[i]) || !cut_to_code(r, &fde))
-			continue;
-		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
-		r->stats->n_stubs++;
-	}
-	array_push(r->cies, r->n_cies, r->cies_capacity, common);
-}
-
-/* Add an entry for code without one, with the last CIE. */
-static void add_entry_for(struct reader *r, const struct cfi_stubs *place)
-{
-	struct cfi_fde fde = { place->start, place->end, place->program, 0,
-			       (uint32_t)r->n_cies - 1 };
-
-	if (cut_to_code(r, &fde))
-		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+	add_own_cie(r, CFI_OWN_STUBS);
+	for (size_t i = 0; i < n; i++)
+		r->stats->n_stubs += !have_stubs_entry(r, &stubs[i]) && add_entry_for(r, &stubs[i]);
 }
 
 /* Is the code of @fde a root, where the walk ends? */
@@ -390,15 +390,13 @@ static bool is_cfi_root(const struct reader *r, const struct cfi_fde *fde)
 static void add_clones(struct reader *r)
 {
 	const size_t n = r->n_fdes;
-	struct common common = {};
 	struct cfi_stubs place;
 
-	cfi_clones_cie(&common.cie);
-	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	add_own_cie(r, CFI_OWN_CLONE);
 	for (size_t i = 0; i < n; i++)
 		if (is_cfi_root(r, &r->fdes[i]) &&
 		    cfi_find_clone(r->im, i ? r->fdes[i - 1].end : 0, r->fdes[i].start, &place))
-			add_entry_for(r, &place);
+			(void)add_entry_for(r, &place);
 }
 
 /* Add entries for roots, clone() and signal returns. Entries are sorted, before and after. Returns
@@ -406,21 +404,18 @@ static void add_clones(struct reader *r)
 static size_t add_missing_entries(struct reader *r)
 {
 	struct cfi_stubs places[CFI_MAX_ROOTS];
-	struct common common = {};
 	size_t n = cfi_find_roots(r->im, r->fdes, r->n_fdes, places);
 
-	cfi_roots_cie(&common.cie);
-	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	add_own_cie(r, CFI_OWN_ROOT);
 	for (size_t i = 0; i < n; i++)
-		add_entry_for(r, &places[i]);
+		(void)add_entry_for(r, &places[i]);
 	cfi_sort(r->fdes, r->n_fdes);
 	add_clones(r);
 	cfi_sort(r->fdes, r->n_fdes);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return n;
-	cfi_signal_cie(&common.cie);
-	array_push(r->cies, r->n_cies, r->cies_capacity, common);
-	add_entry_for(r, places);
+	add_own_cie(r, CFI_OWN_SIGNAL);
+	(void)add_entry_for(r, places);
 	cfi_sort(r->fdes, r->n_fdes);
 	return n;
 }

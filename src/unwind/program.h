@@ -63,13 +63,14 @@ struct cfi_stubs {
 	uint32_t program_bytes;
 };
 
+/* The CIE of such code. CFI_OWN_CLONE: behind the system call of clone(). */
+enum cfi_own { CFI_OWN_STUBS, CFI_OWN_ROOT, CFI_OWN_CLONE, CFI_OWN_SIGNAL };
+struct cfi_cie cfi_own_cie(enum cfi_own kind);
+
 #define CFI_MAX_STUBS 6
 
 /* Find the sections of stubs, _init and _fini. Returns their number. */
 size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS]);
-
-/* The CIE of their programs. */
-void cfi_stubs_cie(struct cfi_cie *ret);
 
 /*
  * Find the code where signal handlers return, in gaps between the sorted entries @fdes. False: it
@@ -77,9 +78,6 @@ void cfi_stubs_cie(struct cfi_cie *ret);
  */
 bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
 			    struct cfi_stubs *ret);
-
-/* Its CIE. */
-void cfi_signal_cie(struct cfi_cie *ret);
 
 #define CFI_MAX_ROOTS 3
 
@@ -94,17 +92,11 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
  */
 bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret);
 
-/* Their CIE. */
-void cfi_roots_cie(struct cfi_cie *ret);
-
 /*
  * Find the system call that makes the thread whose first code is at @root. It is shortly before
  * @root, in code without entries from @gap on. False: it is not there.
  */
 bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret);
-
-/* The CIE of such code. */
-void cfi_clones_cie(struct cfi_cie *ret);
 
 /* Where does the row of code [@start, @end), which has one, begin to be wrong? @end: nowhere. */
 uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end);

@@ -56,18 +56,18 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS
 	return n;
 }
 
-/* A CIE with an initial program of the architecture's. */
-static struct cfi_cie make_cie(const struct arch_bytes *program)
+struct cfi_cie cfi_own_cie(enum cfi_own kind)
 {
-	struct cfi_cie cie = { .code_factor = 1, .data_factor = -8 };
+	const struct arch_bytes *program = kind == CFI_OWN_ROOT     ? &arch_cfi_of_root
+					   : kind == CFI_OWN_SIGNAL ? &arch_cfi_of_signal
+								    : &arch_cfi_of_entry;
+	struct cfi_cie cie = { .code_factor = 1,
+			       .data_factor = -8,
+			       .is_signal = kind == CFI_OWN_SIGNAL,
+			       .is_cloned = kind == CFI_OWN_CLONE };
 
 	(void)cfi_run_initial(&cie, program->data, program->size);
 	return cie;
-}
-
-void cfi_stubs_cie(struct cfi_cie *ret)
-{
-	*ret = make_cie(&arch_cfi_of_entry);
 }
 
 /*
@@ -122,12 +122,6 @@ bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, 
 {
 	*ret = (struct cfi_stubs){ .program = arch_cfi_of_signal.data };
 	return find_in_gaps(im, fdes, n, &arch_signal_return, ret);
-}
-
-void cfi_signal_cie(struct cfi_cie *ret)
-{
-	*ret = make_cie(&arch_cfi_of_signal);
-	ret->is_signal = true;
 }
 
 /* Find the code of the entry point, up to the next entry at most. False: an entry covers it. */
@@ -195,17 +189,6 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 		return true;
 	}
 	return false;
-}
-
-void cfi_clones_cie(struct cfi_cie *ret)
-{
-	*ret = make_cie(&arch_cfi_of_entry);
-	ret->is_cloned = true;
-}
-
-void cfi_roots_cie(struct cfi_cie *ret)
-{
-	*ret = make_cie(&arch_cfi_of_root);
 }
 
 uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end)
