@@ -252,20 +252,6 @@ static void spread_belief(struct derived *d)
 	}
 }
 
-/* The number of bytes from @at on without flags, in whole words. It may be too small by a word. */
-static uint64_t n_unseen(const struct flow *f, const struct flow_span *s, uint64_t at)
-{
-	const uint8_t *flags = &f->flags[s->first + (at - s->start)];
-	uint64_t word, n = 0;
-
-	for (; s->end - at - n >= sizeof(word); n += sizeof(word)) {
-		memcpy(&word, flags + n, sizeof(word));
-		if (word)
-			break;
-	}
-	return n;
-}
-
 static void judge_all_gaps(struct derived *d)
 {
 	struct flow *f = &d->flow;
@@ -277,8 +263,6 @@ static void judge_all_gaps(struct derived *d)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
 				judge_instruction(d, &f->spans[i], at);
-			else
-				at += n_unseen(f, &f->spans[i], at + 1);
 	spread_belief(d);
 }
 

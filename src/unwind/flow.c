@@ -9,7 +9,6 @@
 #include "unwind/flow.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

@@ -30,7 +30,7 @@ static int take_row(void *context, const struct cfi_row *row)
 		return 0;
 	require(row->cfa.how == CFI_IS && row->cfa.offset >= 0 && row->cfa.offset % 8 == 0);
 	require(row->cfa.reg == CFI_RSP || row->cfa.reg == CFI_RBP);
-	require((row->pc.how == CFI_AT_CFA && row->pc.offset == -8) || row->pc.how == CFI_IN);
+	require(row->pc.how == CFI_AT_CFA && row->pc.offset == -8);
 	require(row->fp.how != CFI_AT_CFA || row->fp.offset < -8);
 	require(row->third.how != CFI_AT_CFA || row->third.offset < -8);
 	return 0;
