@@ -27,7 +27,6 @@
 #include "base/array.h"
 #include "elf/debug.h"
 #include "elf/entry.h"
-#include "elf/landing.h"
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
@@ -335,11 +334,12 @@ static void find_outer(struct symbol_index *index)
  */
 static bool has_symbols_of_frames(const struct image *im, const struct symbol_index *index)
 {
-	uint64_t furthest = 0, end;
+	uint64_t furthest = 0;
 	size_t at = 0, n_stubs = 0;
 
 	for (uint32_t i = 0; i < index->frames.n; i++) {
-		uint64_t start = frames_start(&index->frames, i, &end);
+		const struct image_frame frame = frames_nth(&index->frames, i);
+		const uint64_t start = frame.start, end = frame.end + (frame.end == start);
 
 		for (; at < index->n && index->ranges[at].start < end; at++) {
 			const struct range *r = &index->ranges[at];
@@ -400,12 +400,20 @@ static const struct symbol_index *symbol_index_of(struct image *im)
 
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 {
-	return frame_start_of(&symbol_index_of(im)->all_frames, vaddr, ret_start);
+	struct image_frame frame;
+
+	if (!frames_last(&symbol_index_of(im)->all_frames, vaddr, &frame) || vaddr >= frame.end)
+		return false;
+	*ret_start = frame.start;
+	return true;
 }
 
 bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 {
-	return frame_at(im, &symbol_index_of(im)->all_frames, vaddr, ret);
+	const bool is_found = frames_last(&symbol_index_of(im)->all_frames, vaddr, ret);
+
+	ret->end += ret->end == ret->start;
+	return is_found && vaddr < ret->end;
 }
 
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/frames.h"
 #include "elf/guard.h"
 #include "elf/image.h"
 
@@ -142,10 +143,9 @@ const char *image_cut_version(struct image *im, const char *name, const char *su
 /* The functions in .eh_frame_hdr and .eh_frame. No rows if there are none. Lent by the image. */
 struct frames {
 	uint64_t vaddr;      /* of .eh_frame_hdr */
-	const uint8_t *rows; /* of .eh_frame_hdr: see frame_end.c */
+	const uint8_t *rows; /* of .eh_frame_hdr: see frames.c */
 	uint32_t n;
-	struct slice entries; /* .eh_frame */
-	uint64_t entries_vaddr;
+	struct fde_section section; /* .eh_frame */
 };
 
 #define FRAMES_ROW_BYTES ((size_t)8)
@@ -161,18 +161,12 @@ void *frames_make_rows(const struct image *im, struct frames *ret);
 /* Set image.frames by PT_GNU_EH_FRAME, for a file without section headers. */
 void frames_find_sections(struct image *im);
 
-/* The start of function @i, in ascending order, and its end, or start + 1 if that is not known. */
-uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end);
+/* Function @i, in ascending order. If its FDE cannot be read, it is uncertain, and its end is its
+ * start. */
+struct image_frame frames_nth(const struct frames *t, uint32_t i);
 
-/* The number of the last function that begins at @vaddr or before. False: none does. */
-bool frames_find(const struct frames *t, uint64_t vaddr, uint32_t *ret);
-
-/* The address of function @i's entry in .eh_frame. */
-uint64_t frames_entry(const struct frames *t, uint32_t i);
-
-struct image_frame;
-bool frame_at(const struct image *im, const struct frames *t, uint64_t vaddr,
-	      struct image_frame *ret); /* image_frame_at() */
+/* The last function that begins at @vaddr or before. False: none does. */
+bool frames_last(const struct frames *t, uint64_t vaddr, struct image_frame *ret);
 
 /*
  * The end of the code that begins at @vaddr, for a symbol without a size: where .eh_frame ends it
@@ -182,9 +176,6 @@ uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
 
 /* The end of the function that .eh_frame begins at @vaddr; 0 if it begins none there. */
 uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
-
-/* The beginning of the function that @vaddr lies in, by .eh_frame. False: there is none. */
-bool frame_start_of(const struct frames *t, uint64_t vaddr, uint64_t *ret_start);
 
 void lines_free(struct lines *lines);
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Read the list of entries. In .eh_frame:
- *
- *	CIE   length  0     version "zR" code_factor data_factor 16  augmentation data  program
- *	FDE   length  back  start bytes  augmentation data  program
- *
- * @back leads from its own place to the CIE. .debug_frame has the CIE's offset there, and ~0 in
- * CIEs. A program may have both: with -fno-asynchronous-unwind-tables -g, its own code is in
- * .debug_frame, and linked code of the C library in .eh_frame. program.c runs the programs.
+ * Read the entries of .eh_frame and .debug_frame (elf/frames.h) and run their programs (program.c).
+ * A program may have both: with -fno-asynchronous-unwind-tables -g, its own code is in
+ * .debug_frame, and linked code of the C library in .eh_frame.
  */
 #include "unwind/cfi.h"
 
@@ -17,25 +12,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "elf/image.h"
+#include "elf/frames.h"
 #include "unwind/derive.h"
 #include "unwind/program.h"
-
-/* DW_EH_PE_*: encodings of addresses. */
-enum {
-	PE_ABSOLUTE = 0x00,
-	PE_RELATIVE = 0x10, /* relative to its own place */
-	PE_BASE = 0xf0,
-	PE_ULEB128 = 0x01,
-	PE_UDATA2 = 0x02,
-	PE_UDATA4 = 0x03,
-	PE_UDATA8 = 0x04,
-	PE_SLEB128 = 0x09,
-	PE_SDATA2 = 0x0a,
-	PE_SDATA4 = 0x0b,
-	PE_SDATA8 = 0x0c,
-	PE_FORM = 0x0f,
-};
 
 #define MAX_ENTRIES (1U << 22) /* libLLVM has 98,256 */
 #define MAX_CIES (1U << 18)
@@ -44,17 +23,15 @@ enum {
 /* A CIE, for reading its FDEs. */
 struct common {
 	size_t offset; /* in its section */
+	struct cie is;
 	struct cfi_cie cie;
-	uint8_t encoding;      /* PE_* of addresses in its FDEs */
-	bool has_augmentation; /* its FDEs have augmentation data, which begins with its length */
-	bool is_bad;           /* we cannot read its FDEs */
+	bool is_bad; /* we cannot read its FDEs */
 };
 
 struct reader {
 	struct image *im;
-	struct image_section section;
-	bool is_debug; /* @section is .debug_frame */
-	bool is_any;   /* the file has one of the two sections */
+	struct fde_section section;
+	bool is_any; /* the file has one of the two sections */
 	struct common *cies;
 	size_t n_cies, cies_capacity;
 	size_t first_cie; /* the first one of this section, by ascending offset */
@@ -66,14 +43,6 @@ struct reader {
 	struct cfi_stats *stats;
 };
 
-/* A CIE or FDE. @body is the rest after @id. */
-struct entry {
-	size_t offset;
-	size_t id_offset;
-	uint64_t id;
-	struct cursor body;
-};
-
 static void cfi_reader_fini(struct reader *r)
 {
 	free(r->cies);
@@ -81,156 +50,22 @@ static void cfi_reader_fini(struct reader *r)
 	derived_freep(&r->derived);
 }
 
-static uint64_t vaddr_of(const struct reader *r, const uint8_t *at)
+static bool read_common(const struct reader *r, const struct fde_entry *entry, struct common *ret)
 {
-	return r->section.vaddr + (uint64_t)(at - r->section.data);
-}
-
-/* Read a number of encoding @form. Marks @c as spent for unknown forms. */
-static uint64_t read_form(struct cursor *c, uint8_t form)
-{
-	switch (form) {
-	case PE_ABSOLUTE:
-	case PE_UDATA8:
-	case PE_SDATA8:
-		return cursor_uint(c, 8);
-	case PE_UDATA4:
-		return cursor_uint(c, 4);
-	case PE_UDATA2:
-		return cursor_uint(c, 2);
-	case PE_SDATA4:
-		return (uint64_t)cursor_int(c, 4);
-	case PE_SDATA2:
-		return (uint64_t)cursor_int(c, 2);
-	case PE_ULEB128:
-		return cursor_uleb(c);
-	case PE_SLEB128:
-		return (uint64_t)cursor_sleb(c);
-	default:
-		c->is_spent = true;
-		return 0;
-	}
-}
-
-/* Read an address. Marks @c as spent for pointers to it, and for bases that no linker uses here. */
-static uint64_t read_cfi_address(const struct reader *r, struct cursor *c, uint8_t encoding)
-{
-	uint64_t at = vaddr_of(r, c->at);
-
-	if ((encoding & PE_BASE) == PE_RELATIVE)
-		return at + read_form(c, encoding & PE_FORM);
-	if ((encoding & PE_BASE) != PE_ABSOLUTE)
-		c->is_spent = true;
-	return read_form(c, encoding & PE_FORM);
-}
-
-/* Read the next entry. False: the section ends, or the bytes are no entry. */
-static bool next_cfi_entry(const struct reader *r, struct cursor *c, struct entry *ret)
-{
-	uint64_t length;
-	size_t id_bytes = 4;
-	const uint8_t *body;
-
-	do { /* a length of 0 ends the part of one object file */
-		if (cursor_left(c) < 8)
-			return false;
-		ret->offset = (size_t)(c->at - r->section.data);
-		length = cursor_uint(c, 4);
-	} while (!length);
-	if (length == UINT32_MAX) {
-		length = cursor_uint(c, 8);
-		id_bytes = r->is_debug ? 8 : 4;
-	}
-	ret->id_offset = (size_t)(c->at - r->section.data);
-	body = cursor_skip(c, length);
-	if (!body || length < id_bytes) {
-		c->is_spent = true;
+	if (!cie_read(&r->section, entry, &ret->is) ||
+	    ret->is.return_register != CFI_RETURN_ADDRESS)
 		return false;
-	}
-	ret->body = (struct cursor){ .at = body, .end = body + length };
-	ret->id = cursor_uint(&ret->body, id_bytes);
-	if (r->is_debug && id_bytes == 4 && ret->id == UINT32_MAX)
-		ret->id = UINT64_MAX;
-	return true;
+	ret->cie.code_factor = ret->is.code_factor;
+	ret->cie.data_factor = ret->is.data_factor;
+	ret->cie.is_signal = ret->is.is_signal;
+	return cfi_run_initial(&ret->cie, ret->is.program.at, cursor_left(&ret->is.program));
 }
 
-static bool is_cie(const struct reader *r, const struct entry *entry)
+static struct cursor section_cursor(const struct reader *r)
 {
-	return entry->id == (r->is_debug ? UINT64_MAX : 0);
-}
+	const struct image_section *bytes = &r->section.bytes;
 
-/* Read the data of "zPLRS", letter by letter. False: there is an unknown letter, or no data. */
-static bool read_augmentation(const char *letters, struct cursor *data, struct common *ret)
-{
-	for (; *letters; letters++) {
-		uint8_t encoding;
-
-		switch (*letters) {
-		case 'R':
-			ret->encoding = (uint8_t)cursor_uint(data, 1);
-			break;
-		case 'L':
-			(void)cursor_uint(data, 1);
-			break;
-		case 'P':
-			encoding = (uint8_t)cursor_uint(data, 1);
-			(void)read_form(data, encoding & PE_FORM);
-			break;
-		case 'S':
-			ret->cie.is_signal = true;
-			break;
-		case 'B':
-			break;
-		default:
-			return false;
-		}
-	}
-	return !data->is_spent;
-}
-
-/* Read the head of a CIE. Returns the letters of its augmentation; NULL: it is of unknown kind. */
-static const char *read_cie_head(const struct reader *r, struct cursor *c, uint8_t *ret_version)
-{
-	uint8_t version = (uint8_t)cursor_uint(c, 1);
-	uint64_t sizes;
-	const char *letters = (const char *)c->at;
-	size_t n = strnlen(letters, cursor_left(c));
-
-	*ret_version = version;
-	if (!cursor_skip(c, n + 1) || (version != 1 && version != 3 && version != 4))
-		return NULL;
-	sizes = version == 4 ? cursor_uint(c, 2) : 8; /* 8 for addresses, 0 for segment selectors */
-	if (sizes != 8)
-		return NULL;
-	if (letters[0] && (letters[0] != 'z' || r->is_debug))
-		return NULL;
-	return letters;
-}
-
-static bool read_cie(const struct reader *r, struct cursor c, struct common *ret)
-{
-	struct cursor data = {};
-	uint8_t version;
-	const char *letters = read_cie_head(r, &c, &version);
-
-	if (!letters)
-		return false;
-	ret->cie.code_factor = cursor_uleb(&c);
-	ret->cie.data_factor = cursor_sleb(&c);
-	if ((version == 1 ? cursor_uint(&c, 1) : cursor_uleb(&c)) != CFI_RETURN_ADDRESS)
-		return false;
-	if (letters[0] == 'z') {
-		uint64_t size = cursor_uleb(&c);
-
-		ret->has_augmentation = true;
-		data.at = cursor_skip(&c, size);
-		if (!data.at)
-			return false;
-		data.end = data.at + size;
-		if (!read_augmentation(letters + 1, &data, ret))
-			return false;
-	}
-	return !c.is_spent && cfi_run_initial(&ret->cie, c.at, cursor_left(&c));
+	return (struct cursor){ .at = bytes->data, .end = bytes->data + bytes->size };
 }
 
 /*
@@ -239,35 +74,34 @@ static bool read_cie(const struct reader *r, struct cursor c, struct common *ret
  */
 static void collect_cies(struct reader *r)
 {
-	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
-	struct entry entry;
+	struct cursor c = section_cursor(r);
+	struct fde_entry entry;
 
 	r->first_cie = r->n_cies;
-	while (r->n_cies < MAX_CIES && next_cfi_entry(r, &c, &entry)) {
+	while (r->n_cies < MAX_CIES && fde_next_entry(&r->section, &c, &entry)) {
 		struct common common = { .offset = entry.offset };
 
-		if (!is_cie(r, &entry))
+		if (!entry.is_cie)
 			continue;
-		common.is_bad = !read_cie(r, entry.body, &common);
+		common.is_bad = !read_common(r, &entry, &common);
 		array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	}
 }
 
 /* The number of @entry's CIE, or n_cies if it has none. */
-static size_t find_cie(const struct reader *r, const struct entry *entry)
+static size_t find_cie(const struct reader *r, const struct fde_entry *entry)
 {
-	uint64_t offset = r->is_debug ? entry->id : entry->id_offset - entry->id;
 	size_t low = r->first_cie, high = r->n_cies;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r->cies[middle].offset < offset)
+		if (r->cies[middle].offset < entry->cie)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < r->n_cies && r->cies[low].offset == offset ? low : r->n_cies;
+	return low < r->n_cies && r->cies[low].offset == entry->cie ? low : r->n_cies;
 }
 
 /*
@@ -291,38 +125,29 @@ static bool cut_to_code(const struct reader *r, struct cfi_fde *fde)
 }
 
 /* Read an FDE. False: it makes no sense. */
-static bool read_fde(const struct reader *r, const struct entry *entry, struct cfi_fde *ret)
+static bool read_fde(const struct reader *r, const struct fde_entry *entry, struct cfi_fde *ret)
 {
-	size_t number = find_cie(r, entry);
-	struct cursor c = entry->body;
+	const size_t number = find_cie(r, entry);
+	struct image_frame frame;
 
-	if (number == r->n_cies || r->cies[number].is_bad)
+	if (number == r->n_cies || r->cies[number].is_bad ||
+	    !fde_read(&r->section, entry, &r->cies[number].is, &frame) ||
+	    cursor_left(&frame.program) > UINT32_MAX)
 		return false;
-
-	const struct common *common = &r->cies[number];
-	uint64_t bytes;
-
-	ret->cie = (uint32_t)number;
-	ret->start = read_cfi_address(r, &c, common->encoding);
-	bytes = read_form(&c, common->encoding & PE_FORM);
-	if (common->has_augmentation)
-		(void)cursor_skip(&c, cursor_uleb(&c));
-	if (__builtin_add_overflow(ret->start, bytes, &ret->end))
-		return false;
-	ret->program = c.at;
-	ret->program_bytes = (uint32_t)cursor_left(&c);
-	return !c.is_spent && cursor_left(&c) <= UINT32_MAX;
+	*ret = (struct cfi_fde){ frame.start, frame.end, frame.program.at,
+				 (uint32_t)cursor_left(&frame.program), (uint32_t)number };
+	return true;
 }
 
 static int collect_fdes(struct reader *r, struct error *e)
 {
-	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
-	struct entry entry;
+	struct cursor c = section_cursor(r);
+	struct fde_entry entry;
 
-	while (next_cfi_entry(r, &c, &entry)) {
+	while (fde_next_entry(&r->section, &c, &entry)) {
 		struct cfi_fde fde;
 
-		if (is_cie(r, &entry))
+		if (entry.is_cie)
 			continue;
 		if (r->n_fdes == MAX_ENTRIES)
 			return error_set(e, -E2BIG, "unwind information of more than %u functions",
@@ -524,12 +349,11 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 	return 0;
 }
 
-static int collect_section(struct reader *r, const char *name, bool is_debug, struct error *e)
+static int collect_section(struct reader *r, bool is_debug, struct error *e)
 {
-	if (!image_section(r->im, name, &r->section))
+	if (!fde_section_of(r->im, is_debug, &r->section))
 		return 0;
 	r->is_any = true;
-	r->is_debug = is_debug;
 	collect_cies(r);
 	return collect_fdes(r, e);
 }
@@ -544,9 +368,9 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
 	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
-	err = collect_section(&r, ".eh_frame", false, e);
+	err = collect_section(&r, false, e);
 	if (!err)
-		err = collect_section(&r, ".debug_frame", true, e);
+		err = collect_section(&r, true, e);
 	if (err)
 		return err;
 	add_stubs(&r);

@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/frames.h"
 #include "elf/image.h"
-#include "elf/landing.h"
 
 #define MAX_RANGES 8
 #define CHUNK_BYTES ((size_t)1 << 20)
