@@ -25,39 +25,38 @@ struct note_kind {
 static const struct note_kind sure = { LEAST_BYTES, MOST_BYTES };
 static const struct note_kind told = { LEAST_TOLD_BYTES, MOST_TOLD_BYTES };
 
-static size_t padded_note_size(size_t n)
+int note_next(struct cursor *c, struct note *ret)
 {
-	return (n + 3) & ~(size_t)3;
-}
+	Elf64_Nhdr h; /* the same in 32-bit files */
 
-static bool is_note(const struct note_kind *kind, const Elf64_Nhdr *h, const uint8_t *owner)
-{
-	return h->n_type == NT_GNU_BUILD_ID && h->n_namesz == sizeof(ELF_NOTE_GNU) &&
-	       memcmp(owner, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
-	       h->n_descsz >= kind->least && h->n_descsz <= kind->most;
+	if (cursor_left(c) < sizeof(h))
+		return 0;
+	memcpy(&h, cursor_skip(c, sizeof(h)), sizeof(h));
+
+	const char *owner = (const char *)cursor_skip(c, (h.n_namesz + 3UL) & ~3UL);
+	const size_t n_padding = -h.n_descsz & 3;
+
+	ret->type = h.n_type;
+	ret->text = (struct slice){ cursor_skip(c, h.n_descsz), h.n_descsz };
+	if (c->is_spent)
+		return -1;
+	ret->owner = h.n_namesz && strnlen(owner, h.n_namesz) == h.n_namesz - 1 ? owner : "";
+	(void)cursor_skip(c, n_padding < cursor_left(c) ? n_padding : cursor_left(c));
+	return 1;
 }
 
 /* The first note of the kind. */
 static size_t find_in_notes(struct slice notes, const struct note_kind *kind, const uint8_t **ret)
 {
-	size_t at = 0;
-	Elf64_Nhdr h; /* the same in 32-bit files */
+	struct cursor c = { .at = notes.data, .end = notes.data + notes.size };
+	struct note note;
 
-	while (notes.size - at >= sizeof(h)) {
-		memcpy(&h, notes.data + at, sizeof(h));
-		at += sizeof(h);
-
-		size_t n_name = padded_note_size(h.n_namesz), n = padded_note_size(h.n_descsz);
-
-		if (n_name > notes.size - at || h.n_descsz > notes.size - at - n_name)
-			return 0;
-		if (is_note(kind, &h, notes.data + at)) {
-			*ret = notes.data + at + n_name;
-			return h.n_descsz;
-		}
-		if (n > notes.size - at - n_name)
-			return 0;
-		at += n_name + n;
+	while (note_next(&c, &note) > 0) {
+		if (note.type != NT_GNU_BUILD_ID || strcmp(note.owner, ELF_NOTE_GNU) != 0 ||
+		    note.text.size < kind->least || note.text.size > kind->most)
+			continue;
+		*ret = note.text.data;
+		return note.text.size;
 	}
 	return 0;
 }

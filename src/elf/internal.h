@@ -122,6 +122,15 @@ struct slice whole_strings(struct slice strings);
 /* Cut @notes to *@left bytes, and subtract its size from *@left. */
 struct slice notes_within(struct slice notes, size_t *left);
 
+struct note {
+	uint32_t type;
+	const char *owner; /* "" if it is not exactly one string */
+	struct slice text;
+};
+
+/* Read the next note. Returns 1; 0 if there are no more; -1 if it goes beyond the end. */
+int note_next(struct cursor *c, struct note *ret);
+
 /* The segment that has @vaddr, preferably one with code; NULL: there is none. Lent by @im. */
 const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
 

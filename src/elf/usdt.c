@@ -19,7 +19,6 @@
 #include "elf/internal.h"
 
 #define NT_STAPSDT 3
-#define OWNER "stapsdt"
 
 struct walk {
 	const struct image *im;
@@ -120,43 +119,21 @@ static int visit_description(struct walk *w, struct slice text)
 	return w->visit(w->context, &probe);
 }
 
-static size_t note_aligned(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
-/* In files of both classes, a note's header has three 32-bit words. */
 static int visit_notes(struct walk *w, struct slice notes)
 {
-	size_t at = 0;
+	struct cursor c = { .at = notes.data, .end = notes.data + notes.size };
+	struct note note;
+	int more, err = 0;
 
-	while (notes.size - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr h;
-
-		memcpy(&h, notes.data + at, sizeof(h));
-		at += sizeof(h);
-		if (note_aligned(h.n_namesz) > notes.size - at ||
-		    h.n_descsz > notes.size - at - note_aligned(h.n_namesz))
+	while (!err && (more = note_next(&c, &note)) != 0) {
+		if (more < 0)
 			return refuse_notes(w, "one goes beyond the section");
-
-		const uint8_t *owner = notes.data + at;
-
-		at += note_aligned(h.n_namesz);
-
-		struct slice text = { notes.data + at, h.n_descsz };
-
-		at += note_aligned(h.n_descsz) < notes.size - at ? note_aligned(h.n_descsz)
-								 : notes.size - at;
-		if (h.n_type != NT_STAPSDT || h.n_namesz != sizeof(OWNER) ||
-		    memcmp(owner, OWNER, sizeof(OWNER)) != 0)
+		if (note.type != NT_STAPSDT || strcmp(note.owner, "stapsdt") != 0)
 			continue;
 		w->has_seen = true;
-
-		int result = visit_description(w, text);
-		if (result)
-			return result;
+		err = visit_description(w, note.text);
 	}
-	return 0;
+	return err;
 }
 
 int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, struct error *e)
