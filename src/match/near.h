@@ -7,14 +7,16 @@
 
 enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128, NEAR_HINT = NEAR_MAX * NEAR_NAME_BYTES + 64 };
 
+struct near_name {
+	char name[NEAR_NAME_BYTES];
+	unsigned distance;
+};
+
 struct near {
 	char stem[64]; /* compared with names: the longest piece without wildcards */
 	size_t n_stem;
 	bool is_free_before, is_free_behind; /* a wildcard stood there */
-	struct {
-		char name[NEAR_NAME_BYTES];
-		unsigned distance;
-	} best[NEAR_MAX]; /* nearest first */
+	struct near_name best[NEAR_MAX];     /* nearest first */
 	size_t n;
 };
 
