@@ -9,17 +9,15 @@
  *	    count         size_t        u64  bytes
  *
  * The third column is the type in an expression, as a cast has it; "-" for a value that an
- *expression cannot have, whose reason follows. The completions of shells read this.
+ * expression cannot have, whose reason follows. The completions of shells read this.
  */
 #include "tool/listing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "match/value_list.h"
@@ -27,26 +25,13 @@
 #include "tool/patterns.h"
 #include "tool/values.h"
 
-enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_AS, COLUMN_REMARK, COLUMNS };
+#define COLUMNS 4
 
-struct value_row {
-	char *columns[COLUMNS];
-};
-
+/* The values of a target are visited twice: for the widths of their columns, and to print them. */
 struct value_table {
-	struct value_row *rows;
-	size_t n, capacity;
 	size_t widths[COLUMNS];
+	bool is_measured;
 };
-
-static void clear_values(struct value_table *t)
-{
-	while (t->n--)
-		for (int i = 0; i < COLUMNS; i++)
-			free(t->rows[t->n].columns[i]);
-	free(t->rows);
-	*t = (struct value_table){};
-}
 
 /* Names and places come from foreign files. */
 static char *escaped(const char *text)
@@ -58,52 +43,38 @@ static char *escaped(const char *text)
 	return xstrdup(to.text);
 }
 
-static void add_value_row(void *context, const struct named_value *value)
+static void visit_value(void *context, const struct named_value *value)
 {
 	struct value_table *t = context;
+	cleanup_free char *name = escaped(value->name), *type = escaped(value->type);
+	cleanup_free char *remark = escaped(value->remark);
+	cleanup_strbuf struct strbuf line = {};
 	char as[] = "s64";
-	struct value_row row;
+	const char *const columns[COLUMNS] = { name, type, value->as.bytes ? as : "-", remark };
 
 	(void)snprintf(as, sizeof(as), "%c%u", value->as.is_signed ? 's' : 'u',
 		       8U * value->as.bytes % 100);
-	row.columns[COLUMN_NAME] = escaped(value->name);
-	row.columns[COLUMN_TYPE] = escaped(value->type);
-	row.columns[COLUMN_AS] = xstrdup(value->as.bytes ? as : "-");
-	row.columns[COLUMN_REMARK] = escaped(value->remark);
 	for (int i = 0; i < COLUMNS; i++) {
-		const size_t n = strlen(row.columns[i]);
+		const size_t n = strlen(columns[i]);
 
-		t->widths[i] = n > t->widths[i] ? n : t->widths[i];
+		if (!t->is_measured)
+			t->widths[i] = n > t->widths[i] ? n : t->widths[i];
+		else if (t->widths[i]) /* an empty column takes no room */
+			strbuf_printf(&line, "  %-*s", (int)t->widths[i], columns[i]);
 	}
-	array_push(t->rows, t->n, t->capacity, row);
-}
-
-/* Columns are aligned for each target, and an empty one takes no room. */
-static void print_row(const struct value_table *t, const struct value_row *row)
-{
-	cleanup_strbuf struct strbuf line = {};
-	size_t n = 0;
-
-	strbuf_puts(&line, "  ");
-	for (int i = 0; i < COLUMNS; i++) {
-		if (!t->widths[i])
-			continue;
-		strbuf_printf(&line, "  %-*s", (int)t->widths[i], row->columns[i]);
-		if (row->columns[i][0])
-			n = line.n - t->widths[i] + strlen(row->columns[i]);
-	}
-	(void)printf("%.*s\n", (int)n, line.text);
+	while (line.n && line.text[line.n - 1] == ' ')
+		line.n--;
+	if (t->is_measured)
+		(void)printf("  %.*s\n", (int)line.n, line.text);
 }
 
 static int print_values(const struct target *target, struct host *host, struct error *e)
 {
 	struct value_table t = {};
-	const int err = value_list_each(target, host, add_value_row, &t, e);
+	const int err = value_list_each(target, host, visit_value, &t, e);
 
-	for (size_t i = 0; i < t.n; i++)
-		print_row(&t, &t.rows[i]);
-	clear_values(&t);
-	return err;
+	t.is_measured = true;
+	return err ? err : value_list_each(target, host, visit_value, &t, e);
 }
 
 static void print_target(const struct target *t, bool with_places)
