@@ -71,39 +71,27 @@ static void join_aliases(const struct making *m)
 
 /* --- several places of one name --- */
 
+enum difference { BY_MODULE, BY_PATH, BY_ADDRESS, DIFFERENCES };
+
 /* A text by which a target differs from its namesakes, or NULL. Equal texts may be two pointers. */
-typedef const char *difference(const struct making *m, const struct target *t);
-
-static const char *difference_by_module(const struct making *m, const struct target *t)
-{
-	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
-
-	(void)m;
-	if (t->path)
-		return slash ? slash + 1 : t->path;
-	return t->module;
-}
-
-static const char *difference_by_path(const struct making *m, const struct target *t)
-{
-	(void)m;
-	return t->path;
-}
-
-static const char *difference_by_address(const struct making *m, const struct target *t)
+static const char *difference_of(const struct making *m, const struct target *t, int by)
 {
 	const bool is_kernel = t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
-	const uint64_t at = is_kernel ? t->addr : t->vaddr;
+	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
 	char text[32];
 
+	if (by == BY_MODULE)
+		return slash ? slash + 1 : t->path ? t->path : t->module;
+	if (by == BY_PATH)
+		return t->path;
 	if (!is_kernel && t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN)
 		return NULL; /* a USDT probe may be at many places */
-	(void)snprintf(text, sizeof(text), "0x%" PRIx64, at);
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, is_kernel ? t->addr : t->vaddr);
 	return strtab_add(m->strings, text);
 }
 
 /* Append the difference to the names of targets that have the same name, and differ in it. */
-static void append_differences(const struct making *m, difference *of)
+static void append_differences(const struct making *m, int by)
 {
 	const struct target *targets = m->targets->targets;
 	const size_t n = m->targets->n;
@@ -114,11 +102,11 @@ static void append_differences(const struct making *m, difference *of)
 	for (size_t i = 0; i < n; i++) {
 		first[i] = *u64_map_put(&named, (uintptr_t)m->names[i], (uint32_t)i, NULL);
 		if (first[i] != i && !differ[first[i]])
-			differ[first[i]] =
-				!text_is_same(of(m, &targets[i]), of(m, &targets[first[i]]));
+			differ[first[i]] = !text_is_same(difference_of(m, &targets[i], by),
+							 difference_of(m, &targets[first[i]], by));
 	}
 	for (size_t i = 0; i < n; i++) {
-		const char *what = differ[first[i]] ? of(m, &targets[i]) : NULL;
+		const char *what = differ[first[i]] ? difference_of(m, &targets[i], by) : NULL;
 		cleanup_strbuf struct strbuf name = {};
 
 		if (!what)
@@ -176,9 +164,8 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	for (size_t i = 1; i < n; i++)
 		if (target_is_further_exit(&targets->targets[i - 1], &targets->targets[i]))
 			names[i] = names[i - 1];
-	append_differences(&m, difference_by_module);
-	append_differences(&m, difference_by_path);
-	append_differences(&m, difference_by_address);
+	for (int by = 0; by < DIFFERENCES; by++)
+		append_differences(&m, by);
 	make_name_rows(&m, ret);
 }
 
