@@ -92,26 +92,35 @@ static int add_kernel_function(struct matching *m, const char *name, const char 
 	return matching_add(m, &t, place_of_kernel_function(&t), NULL, e);
 }
 
-/* Symbols of BPF programs and trampolines are no functions: no probe can be put there by name. */
-static bool is_function_to_trace(const struct kernel_symbol *s)
+/*
+ * The next function, from number *@i on. Leaves out symbols of BPF programs and trampolines,
+ * because no probe can be put there by name. False: there are no more.
+ */
+static bool next_kernel_function(const struct kallsyms *k, size_t *i, struct kernel_symbol *ret)
 {
-	return !s->module ||
-	       (strcmp(s->module, "bpf") != 0 && strncmp(s->module, "__builtin__", 11) != 0);
+	while (*i < kallsyms_n(k)) {
+		kallsyms_nth(k, (*i)++, ret);
+		if (!ret->module || (strcmp(ret->module, "bpf") != 0 &&
+				     strncmp(ret->module, "__builtin__", 11) != 0))
+			return true;
+	}
+	return false;
 }
 
-/* Add all matching functions of kallsyms, with addresses. */
-static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *ret_n,
-			  struct error *e)
+/*
+ * Add all matching functions of kallsyms, with addresses; with @list, those that have a name in it.
+ */
+static int match_kallsyms(struct matching *m, const struct kallsyms *k,
+			  const struct function_list *list, size_t *ret_n, struct error *e)
 {
-	size_t n = kallsyms_n(k);
+	struct kernel_symbol s;
 	int err = 0;
 
 	*ret_n = 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct kernel_symbol s;
-
-		kallsyms_nth(k, i, &s);
-		if (!is_function_to_trace(&s) || !names_match_symbol(m->spec->name, s.name))
+	for (size_t i = 0; !err && next_kernel_function(k, &i, &s);) {
+		if (!names_match_symbol(m->spec->name, s.name) ||
+		    (list &&
+		     !u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name))))
 			continue;
 		err = add_kernel_function(m, s.name, s.module, s.addr, e);
 		++*ret_n;
@@ -120,28 +129,11 @@ static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *
 }
 
 /* Before Linux 6.5 there are no sites. So add all functions that have a name of the list. */
-static int add_functions_by_name(struct matching *m, const struct function_list *list,
-				 const struct kallsyms *k, struct error *e)
-{
-	size_t n = kallsyms_n(k);
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++) {
-		struct kernel_symbol s;
-
-		kallsyms_nth(k, i, &s);
-		if (!is_function_to_trace(&s) || !names_match_symbol(list->pattern, s.name))
-			continue;
-		if (u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name)))
-			err = add_kernel_function(m, s.name, s.module, s.addr, e);
-	}
-	return err;
-}
-
 static int add_functions_by_address(struct matching *m, const struct function_list *list,
 				    const struct kallsyms *k, struct error *e)
 {
-	int err = list->functions[0].site ? 0 : add_functions_by_name(m, list, k, e);
+	size_t n;
+	int err = list->functions[0].site ? 0 : match_kallsyms(m, k, list, &n, e);
 
 	for (size_t i = 0; i < list->n && !err; i++) {
 		const struct function *f = &list->functions[i];
@@ -175,16 +167,12 @@ static int explain_no_kernel_function(const struct matching *m, const struct kal
 				      struct error *e)
 {
 	char hint[NEAR_HINT];
+	struct kernel_symbol s;
 	struct near near;
 
 	near_init(&near, pattern_text(m->spec->name));
-	for (size_t i = 0; k && i < kallsyms_n(k); i++) {
-		struct kernel_symbol s;
-
-		kallsyms_nth(k, i, &s);
-		if (is_function_to_trace(&s))
-			near_offer(&near, s.name);
-	}
+	for (size_t i = 0; k && next_kernel_function(k, &i, &s);)
+		near_offer(&near, s.name);
 	match_near_tracepoints(m->spec, m->host, hint);
 	if (!hint[0])
 		near_text(&near, hint, sizeof(hint));
@@ -200,7 +188,7 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 
 	if (err)
 		return error_set(e, err == -EPERM ? -EACCES : err, "%s", why.text);
-	err = match_kallsyms(m, k, &n, e);
+	err = match_kallsyms(m, k, NULL, &n, e);
 	if (err || n)
 		return err;
 	return explain_no_kernel_function(m, k, e);
@@ -232,13 +220,11 @@ static int add_unchecked_function(struct matching *m, const char *name, struct e
 /* Does exactly one function have this name? *@ret is its symbol. */
 static bool is_name_unique(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
 {
-	size_t n_named = 0, n = kallsyms_n(k);
+	struct kernel_symbol s;
+	size_t n_named = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct kernel_symbol s;
-
-		kallsyms_nth(k, i, &s);
-		if (!is_function_to_trace(&s) || strcmp(s.name, name) != 0)
+	for (size_t i = 0; next_kernel_function(k, &i, &s);) {
+		if (strcmp(s.name, name) != 0)
 			continue;
 		*ret = s;
 		n_named++;
