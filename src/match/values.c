@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "match/values.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,50 +23,54 @@ struct resolving {
 	struct error *e;
 };
 
-/* --- fields of tracepoints --- */
-
-struct field_lookup {
-	const char *name;
+/* A search for a field, an argument or the result. */
+struct lookup {
+	const char *name; /* NULL: the result */
 	struct near near;
-	uint32_t offset;
+	uint32_t place; /* a field's offset, an argument's position */
 	struct number_kind kind;
 };
 
+static int refuse_name(const struct resolving *r, const char *what, const struct lookup *lookup)
+{
+	char hint[NEAR_HINT];
+
+	near_text(&lookup->near, hint, sizeof(hint));
+	return error_set(r->e, -ENOENT, "%s has no %s '%s'%s", r->target->name, what, lookup->name,
+			 hint);
+}
+
+/* --- fields of tracepoints --- */
+
 static int look_at_field(void *context, const struct tracepoint_field *field)
 {
-	struct field_lookup *lookup = context;
+	struct lookup *lookup = context;
 
 	if (strcmp(field->name, lookup->name) != 0) {
 		if (!field_is_common(field))
 			near_offer(&lookup->near, field->name);
 		return 0;
 	}
-	lookup->offset = field->offset;
+	lookup->place = field->offset;
 	lookup->kind = field_kind(field);
 	return 1;
 }
 
 static int resolve_field(struct resolving *r, const char *name, struct expression_node *node)
 {
-	struct field_lookup lookup = { .name = name };
-	char hint[NEAR_HINT];
+	struct lookup lookup = { .name = name };
 	int found;
 
 	near_init(&lookup.near, name);
 	found = host_each_field(r->host, r->target->category, r->target->event, look_at_field,
 				&lookup, r->e);
-	if (found < 0)
-		return found;
-	if (!found) {
-		near_text(&lookup.near, hint, sizeof(hint));
-		return error_set(r->e, -ENOENT, "%s has no field '%s'%s", r->target->name, name,
-				 hint);
-	}
+	if (found <= 0)
+		return found ? found : refuse_name(r, "field", &lookup);
 	if (lookup.kind.lack)
 		return error_set(r->e, -EOPNOTSUPP, "the field '%s' of %s has no value to add: %s",
 				 name, r->target->name, lookup.kind.lack);
 	node->op = EXPRESSION_CONTEXT;
-	node->number = lookup.offset;
+	node->number = lookup.place;
 	node->type = lookup.kind.type;
 	r->ret->unit = lookup.kind.unit;
 	return 0;
@@ -107,19 +110,14 @@ static void place_result(struct expression_node *node)
 	node->type = word;
 }
 
-struct argument_lookup {
-	const char *name; /* NULL: the result */
-	struct near near;
-	struct function_value found;
-};
-
 static int look_at_value(void *context, const struct function_value *value)
 {
-	struct argument_lookup *lookup = context;
+	struct lookup *lookup = context;
 	const bool is_result = value->number == 0;
 
 	if (is_result == !lookup->name && (is_result || strcmp(value->name, lookup->name) == 0)) {
-		lookup->found = *value;
+		lookup->place = value->position;
+		lookup->kind = argument_kind(value);
 		return 1;
 	}
 	if (!is_result && value->name[0] && lookup->name)
@@ -129,7 +127,7 @@ static int look_at_value(void *context, const struct function_value *value)
 
 /* Find an argument or the result in the kernel's BTF. Returns 1, 0 if there is none, or an error.
  */
-static int find_value(const struct resolving *r, struct argument_lookup *lookup)
+static int find_value(const struct resolving *r, struct lookup *lookup)
 {
 	struct function_types *types;
 	const int err = host_function_types(r->host, &types, r->e);
@@ -142,37 +140,29 @@ static int find_value(const struct resolving *r, struct argument_lookup *lookup)
 }
 
 /* Give the leaf the type of the value, whose register may have more bits. */
-static void narrow_leaf(const struct resolving *r, const struct function_value *value,
-			struct expression_node *node)
+static int narrow_leaf(const struct resolving *r, const char *what, const struct number_kind *kind,
+		       struct expression_node *node)
 {
-	const struct number_kind kind = argument_kind(value);
-
-	node->type = kind.type;
-	r->ret->unit = kind.unit;
+	if (kind->lack)
+		return refuse_leaf(r, what, kind->lack);
+	node->type = kind->type;
+	r->ret->unit = kind->unit;
+	return 0;
 }
 
 static int resolve_kernel_argument(struct resolving *r, const char *name,
 				   struct expression_node *node)
 {
-	struct argument_lookup lookup = { .name = name };
-	char hint[NEAR_HINT];
+	struct lookup lookup = { .name = name };
 	const int found = find_value(r, &lookup);
-	const char *lack;
 
 	if (found < 0)
 		return error_within(r->e, "%s", name);
-	if (!found) {
-		near_text(&lookup.near, hint, sizeof(hint));
-		return error_set(r->e, -ENOENT, "%s has no argument '%s'%s", r->target->name, name,
-				 hint);
-	}
-	lack = argument_kind(&lookup.found).lack;
-	if (lack)
-		return refuse_leaf(r, name, lack);
-	assert(lookup.found.position); /* or it has a lack */
-	place_argument(r, lookup.found.position, node);
-	narrow_leaf(r, &lookup.found, node);
-	return 0;
+	if (!found)
+		return refuse_name(r, "argument", &lookup);
+	if (lookup.place) /* else it lacks one */
+		place_argument(r, lookup.place, node);
+	return narrow_leaf(r, name, &lookup.kind, node);
 }
 
 static int resolve_entry(struct resolving *r, const char *name, struct expression_node *node)
@@ -193,9 +183,8 @@ static int resolve_entry(struct resolving *r, const char *name, struct expressio
 /* @is_cast: the user tells its type. */
 static int resolve_kernel_result(struct resolving *r, bool is_cast, struct expression_node *node)
 {
-	struct argument_lookup lookup = { .name = NULL };
+	struct lookup lookup = { .name = NULL };
 	const int found = find_value(r, &lookup);
-	const char *lack;
 
 	place_result(node);
 	if (found < 0 && is_cast)
@@ -203,11 +192,7 @@ static int resolve_kernel_result(struct resolving *r, bool is_cast, struct expre
 	if (found < 0)
 		return error_within(r->e, "the type of retval is not known, so write a cast, as "
 					  "(int)retval");
-	lack = argument_kind(&lookup.found).lack;
-	if (lack)
-		return refuse_leaf(r, "retval", lack);
-	narrow_leaf(r, &lookup.found, node);
-	return 0;
+	return narrow_leaf(r, "retval", &lookup.kind, node);
 }
 
 static int resolve_return(struct resolving *r, const char *name, bool is_cast,
