@@ -20,7 +20,6 @@
 
 #define FILES "/sys/kernel/btf"
 #define MOST_STEPS 64 /* from a type to what it stands for */
-#define FEW_QUESTIONS 8
 #define TYPE_BYTES 256
 
 /* The types of the kernel or of a module. */
@@ -28,8 +27,7 @@ struct type_file {
 	char *name;
 	struct btf *btf;       /* NULL: it cannot be read */
 	struct btf_dump *dump; /* NULL: nobody has asked for a text */
-	struct u64_map ids;    /* hash of a function's name -> its ID; empty for a few questions */
-	size_t n_questions;
+	struct u64_map ids;    /* hash of a function's name -> its ID; empty before a question */
 	char text[TYPE_BYTES]; /* of the last type */
 	size_t n_text;
 };
@@ -95,12 +93,13 @@ static struct type_file *module_file(struct function_types *t, const char *name)
 
 /* --- functions --- */
 
-/* Of several functions of one name, the first one counts, as for libbpf. */
+/* Of several functions of one name, the first one counts. A module's types follow the kernel's. */
 static void index_functions(struct type_file *f)
 {
+	const struct btf *kernel = btf__base_btf(f->btf);
 	const uint32_t n = btf__type_cnt(f->btf);
 
-	for (uint32_t id = 1; id < n; id++) {
+	for (uint32_t id = kernel ? btf__type_cnt(kernel) : 1; id < n; id++) {
 		const struct btf_type *type = btf__type_by_id(f->btf, id);
 		const char *name;
 
@@ -111,27 +110,14 @@ static void index_functions(struct type_file *f)
 	}
 }
 
-/* The ID of @function; 0: there is none. libbpf compares all names, for each question. */
-static uint32_t find_function_id(struct type_file *f, const char *function)
-{
-	const uint32_t *id;
-
-	if (f->n_questions < FEW_QUESTIONS) {
-		const int found = btf__find_by_name_kind(f->btf, function, BTF_KIND_FUNC);
-
-		f->n_questions++;
-		return found > 0 ? (uint32_t)found : 0;
-	}
-	if (!f->ids.n)
-		index_functions(f);
-	id = u64_map_get(&f->ids, hash_bytes(function, strlen(function)));
-	return id ? *id : 0;
-}
-
+/* libbpf would compare all names, for each question. */
 static const struct btf_type *find_prototype(struct type_file *f, const char *function)
 {
-	const uint32_t id = f->btf ? find_function_id(f, function) : 0;
-	const struct btf_type *found = id ? btf__type_by_id(f->btf, id) : NULL;
+	if (f->btf && !f->ids.n)
+		index_functions(f);
+
+	const uint32_t *id = u64_map_get(&f->ids, hash_bytes(function, strlen(function)));
+	const struct btf_type *found = id ? btf__type_by_id(f->btf, *id) : NULL;
 	const struct btf_type *prototype = found ? btf__type_by_id(f->btf, found->type) : NULL;
 
 	return prototype && btf_is_func_proto(prototype) ? prototype : NULL;

@@ -292,26 +292,4 @@ TEST(an_expression_has_what_the_list_has)
 	assert_works(value_list_each(&event, host, check_named, NULL, &e));
 }
 
-/* An index replaces libbpf's search after a few questions. */
-TEST(many_functions_are_found_as_one)
-{
-	static const char *const names[] = { "vfs_read", "vfs_write", "no_such_function" };
-	cleanup(host_freep) struct host *host = host_new();
-	char first[ARRAY_SIZE(names)][2048] = {};
-
-	for (size_t i = 0; i < 30; i++) {
-		const size_t n = i % ARRAY_SIZE(names);
-		const struct target target = { .kind = TARGET_KERNEL_FUNCTION,
-					       .name = names[n],
-					       .symbol = names[n] };
-		char is[2048] = "";
-
-		assert_works(value_list_each(&target, host, put_named, is, &e));
-		if (i < ARRAY_SIZE(names))
-			memcpy(first[n], is, sizeof(is));
-		assert_string_equal(is, first[n]);
-	}
-	assert_non_null(strstr(first[0], "count|size_t|u64|bytes\n"));
-}
-
 TEST_MAIN(make_event, scratch_remove)
