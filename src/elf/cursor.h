@@ -10,6 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Some bytes of the file. */
+struct slice {
+	const uint8_t *data;
+	size_t size;
+};
+
 struct cursor {
 	const uint8_t *at;
 	const uint8_t *end;

@@ -66,14 +66,14 @@ static uint64_t go_number_at(const uint8_t *at, size_t bytes)
 	return value;
 }
 
-static struct go_bytes bytes_from_offset(struct go_bytes of, uint64_t offset)
+static struct slice bytes_from_offset(struct slice of, uint64_t offset)
 {
 	if (offset > of.size)
-		return (struct go_bytes){};
-	return (struct go_bytes){ of.data + offset, of.size - offset };
+		return (struct slice){};
+	return (struct slice){ of.data + offset, of.size - offset };
 }
 
-static const struct go_format *go_format_of(struct go_bytes table)
+static const struct go_format *go_format_of(struct slice table)
 {
 	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
@@ -86,23 +86,22 @@ static const struct go_format *go_format_of(struct go_bytes table)
 }
 
 /* Find a table in section @s, from its head to the end of the section. No bytes: there is none. */
-static struct go_bytes search_table(const struct section *s, struct slice bytes,
-				    uint64_t *ret_vaddr)
+static struct slice search_table(const struct section *s, struct slice bytes, uint64_t *ret_vaddr)
 {
 	size_t at = (size_t)(-s->vaddr % TABLE_ALIGNMENT);
 
 	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
-		const struct go_bytes table = { bytes.data + at, bytes.size - at };
+		const struct slice table = { bytes.data + at, bytes.size - at };
 
 		if (!go_format_of(table))
 			continue;
 		*ret_vaddr = s->vaddr + at;
 		return table;
 	}
-	return (struct go_bytes){};
+	return (struct slice){};
 }
 
-static struct go_bytes find_go_table(const struct image *im, uint64_t *ret_vaddr)
+static struct slice find_go_table(const struct image *im, uint64_t *ret_vaddr)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 	const struct section *s;
@@ -111,15 +110,12 @@ static struct go_bytes find_go_table(const struct image *im, uint64_t *ret_vaddr
 		s = section_named(im, names[i]);
 		if (!s)
 			continue;
-
-		const struct slice bytes = section_bytes(im, s);
-
 		*ret_vaddr = s->vaddr;
-		return (struct go_bytes){ bytes.data, bytes.size };
+		return section_bytes(im, s);
 	}
 	s = section_named(im, ".data.rel.ro");
 	if (!s || !(section_named(im, ".go.buildinfo") || section_named(im, ".note.go.buildid")))
-		return (struct go_bytes){};
+		return (struct slice){};
 	return search_table(s, section_bytes(im, s), ret_vaddr);
 }
 
@@ -219,25 +215,18 @@ static bool has_flags(const struct go_table *t)
 	return false;
 }
 
-static struct go_bytes whole_names(struct go_bytes names)
-{
-	const struct slice whole = whole_strings((struct slice){ names.data, names.size });
-
-	return (struct go_bytes){ whole.data, whole.size };
-}
-
 /* Find the parts of the table, by its header. */
-static void find_table_parts(struct go_table *t, struct go_bytes table)
+static void find_table_parts(struct go_table *t, struct slice table)
 {
 	const uint8_t *words = table.data + HEAD_BYTES + (size_t)t->format->header * 8;
 
 	if (!t->format->header) {
 		t->functions = bytes_from_offset(table, HEAD_BYTES + 8);
 		t->records = t->steps = table;
-		t->names = whole_names(table);
+		t->names = whole_strings(table);
 		return;
 	}
-	t->names = whole_names(bytes_from_offset(table, go_number_at(words, 8)));
+	t->names = whole_strings(bytes_from_offset(table, go_number_at(words, 8)));
 	t->steps = bytes_from_offset(table, go_number_at(words + 24, 8));
 	t->functions = t->records = bytes_from_offset(table, go_number_at(words + 32, 8));
 }
@@ -275,7 +264,7 @@ static bool has_few_steps(const struct go_table *t)
 bool image_is_go(const struct image *im)
 {
 	uint64_t vaddr;
-	const struct go_bytes table = find_go_table(im, &vaddr);
+	const struct slice table = find_go_table(im, &vaddr);
 
 	return table.data && go_format_of(table);
 }
@@ -283,7 +272,7 @@ bool image_is_go(const struct image *im)
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;
-	const struct go_bytes table = find_go_table(im, &vaddr);
+	const struct slice table = find_go_table(im, &vaddr);
 	struct go_table t = { .format = go_format_of(table) };
 
 	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
@@ -352,7 +341,7 @@ struct go_steps go_steps_of(const struct go_table *t, const struct go_function *
 }
 
 /* Read a number of seven bits a byte, lowest first. False: it is cut, or has more than 32 bits. */
-static bool read_number(struct go_bytes *from, uint32_t *ret)
+static bool read_number(struct slice *from, uint32_t *ret)
 {
 	uint64_t value = 0;
 

@@ -5,25 +5,18 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "elf/cursor.h"
 
 struct image;
 struct go_format;
 
-struct go_bytes {
-	const uint8_t *data;
-	size_t size;
-};
-
 /* The parts of a table. The image lends all of it. */
 struct go_table {
 	const struct go_format *format;
-	struct go_bytes functions; /* n pairs: start of a function, offset of its record; the end */
-	struct go_bytes records;
-	struct go_bytes names;
-	struct go_bytes steps;
+	struct slice functions; /* n pairs: start of a function, offset of its record; the end */
+	struct slice records;
+	struct slice names;
+	struct slice steps;
 	uint64_t text; /* to be added to starts of functions */
 	uint32_t n;
 	bool has_flags; /* Go 1.17 and later */
@@ -71,7 +64,7 @@ uint64_t go_function_start(const struct go_table *t, uint32_t i);
  * instruction. A function has at most as many steps as bytes.
  */
 struct go_steps {
-	struct go_bytes left;
+	struct slice left;
 	uint64_t start;
 	uint64_t end;
 	uint64_t limit;

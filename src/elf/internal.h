@@ -51,12 +51,6 @@ struct section {
 	uint32_t link;
 };
 
-/* Some bytes of the file. */
-struct slice {
-	const uint8_t *data;
-	size_t size;
-};
-
 struct image {
 	char *name; /* for messages */
 	const uint8_t *data;
