@@ -91,19 +91,6 @@ static struct places find_dynamic_places(const struct image *im)
 	return places;
 }
 
-/* The bytes of the file from @vaddr to the end of its segment. Empty if there are none. */
-static struct slice bytes_from(const struct image *im, uint64_t vaddr)
-{
-	const struct segment *s = vaddr ? image_segment_of(im, vaddr) : NULL;
-
-	if (!s)
-		return (struct slice){};
-
-	const uint64_t skip = vaddr - s->vaddr;
-
-	return (struct slice){ im->data + s->offset + skip, s->file_bytes - skip };
-}
-
 /* Call @visit with the strings of the entries that have @tag. */
 static void each_string_of(const struct image *im, struct slice strings, uint64_t tag,
 			   enum image_need what, image_need_visit *visit, void *context)
@@ -119,7 +106,7 @@ static void each_string_of(const struct image *im, struct slice strings, uint64_
 void image_each_need(const struct image *im, image_need_visit *visit, void *context)
 {
 	const struct places places = find_dynamic_places(im);
-	struct slice strings = bytes_from(im, places.strings);
+	struct slice strings = image_bytes_from(im, places.strings);
 
 	if (strings.size > places.strings_size)
 		strings.size = places.strings_size;
@@ -173,12 +160,12 @@ struct table dynamic_table(const struct image *im)
 	const struct places p = find_dynamic_places(im);
 	const size_t word = im->is_64_bit ? 8 : 4;
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct table table = { .of = im, .symbols = bytes_from(im, p.symbols) };
-	struct slice strings = bytes_from(im, p.strings);
-	uint64_t n = count_by_hash(bytes_from(im, p.hash));
+	struct table table = { .of = im, .symbols = image_bytes_from(im, p.symbols) };
+	struct slice strings = image_bytes_from(im, p.strings);
+	uint64_t n = count_by_hash(image_bytes_from(im, p.hash));
 
 	if (!n)
-		n = count_by_gnu_hash(bytes_from(im, p.gnu_hash), word);
+		n = count_by_gnu_hash(image_bytes_from(im, p.gnu_hash), word);
 	if (p.symbol_size != bytes || n > table.symbols.size / bytes || n > MOST_SYMBOLS)
 		return table;
 	if (strings.size > p.strings_size)

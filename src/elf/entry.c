@@ -17,14 +17,15 @@
 
 /* glibc's have 13 instructions, musl's 5 and 7. */
 #define MOST_STEPS 24
+
 /* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
 static uint64_t read_slot(const struct image *im, uint64_t vaddr)
 {
-	const struct segment *s = image_segment_of(im, vaddr);
+	const struct slice bytes = image_bytes_from(im, vaddr);
 	uint64_t value = 0;
 
-	if (im->is_fixed && s && s->file_bytes - (vaddr - s->vaddr) >= sizeof(value))
-		memcpy(&value, im->data + s->offset + (vaddr - s->vaddr), sizeof(value));
+	if (im->is_fixed && bytes.size >= sizeof(value))
+		memcpy(&value, bytes.data, sizeof(value));
 	return value;
 }
 

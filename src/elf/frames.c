@@ -401,17 +401,13 @@ static void find_entries(struct image *im, const struct frames *t)
 {
 	const struct segment *h = &im->frame_header;
 	const uint64_t vaddr = h->vaddr + 4 + (uint64_t)(int32_t)read_u32(im->data + h->offset + 4);
-	const struct segment *s = image_segment_of(im, vaddr);
+	const struct slice bytes = image_bytes_from(im, vaddr);
 
-	if (!s)
+	if (!bytes.size)
 		return;
-
-	const uint64_t skip = vaddr - s->vaddr;
-	const struct slice bytes = { im->data + s->offset + skip, s->file_bytes - skip };
-
 	im->frames[1] = (struct section){ .name = ".eh_frame",
 					  .vaddr = vaddr,
-					  .offset = s->offset + skip,
+					  .offset = (uint64_t)(bytes.data - im->data),
 					  .size = count_bytes(t, bytes, vaddr),
 					  .type = SHT_PROGBITS };
 }
@@ -439,14 +435,9 @@ void frames_find_sections(struct image *im)
 bool image_each_landing_pad(const struct image *im, const struct image_frame *frame,
 			    landing_visit *visit, void *context)
 {
-	const struct segment *s = image_segment_of(im, frame->pads);
-
-	if (!s)
-		return false;
-
-	const uint8_t *data = im->data + s->offset;
+	const struct slice table = image_bytes_from(im, frame->pads);
 	const size_t address_bytes = address_bytes_of(im);
-	struct cursor c = { .at = data + (frame->pads - s->vaddr), .end = data + s->file_bytes };
+	struct cursor c = { .at = table.data, .end = table.data + table.size };
 	uint64_t base = frame->start, n_list;
 	uint8_t encoding = (uint8_t)cursor_uint(&c, 1);
 

@@ -136,12 +136,12 @@ static uint64_t relocated_at(const struct image *im, uint64_t vaddr)
 
 static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 {
-	const struct segment *s = image_segment_of(im, vaddr);
+	const struct slice bytes = image_bytes_from(im, vaddr);
 	uint64_t value;
 
-	if (!s || s->file_bytes - (vaddr - s->vaddr) < sizeof(value))
+	if (bytes.size < sizeof(value))
 		return 0;
-	value = go_number_at(im->data + s->offset + (vaddr - s->vaddr), sizeof(value));
+	value = go_number_at(bytes.data, sizeof(value));
 	return value ? value : relocated_at(im, vaddr);
 }
 

@@ -167,6 +167,18 @@ const struct segment *image_segment_of(const struct image *im, uint64_t vaddr)
 	return found;
 }
 
+struct slice image_bytes_from(const struct image *im, uint64_t vaddr)
+{
+	const struct segment *s = vaddr ? image_segment_of(im, vaddr) : NULL;
+
+	if (!s)
+		return (struct slice){};
+
+	const uint64_t skip = vaddr - s->vaddr;
+
+	return (struct slice){ im->data + s->offset + skip, s->file_bytes - skip };
+}
+
 bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret_offset)
 {
 	const struct segment *s = image_segment_of(im, vaddr);

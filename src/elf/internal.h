@@ -128,6 +128,10 @@ int note_next(struct cursor *c, struct note *ret);
 /* The segment that has @vaddr, preferably one with code; NULL: there is none. Lent by @im. */
 const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
 
+/* The bytes of the file from @vaddr to the end of its segment. Empty if there are none, or for 0.
+ */
+struct slice image_bytes_from(const struct image *im, uint64_t vaddr);
+
 /* The difference between addresses in a section of an image and of its debug file. */
 struct shift {
 	uint64_t by;   /* add it to addresses of the debug file */
