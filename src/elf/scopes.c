@@ -126,7 +126,6 @@ static void walk_into(struct walk *w)
 {
 	Dwarf_Die child;
 
-	w->scopes->n_entries++;
 	if (dwarf_child(&w->die, &child) == 0) {
 		w->die = child;
 		w->depth++;
@@ -141,7 +140,6 @@ static void walk_over(struct walk *w)
 	const size_t depth = w->depth;
 
 	if (dwarf_hasattr(&w->die, DW_AT_sibling)) {
-		w->scopes->n_entries++;
 		step_over_entry(w);
 		return;
 	}

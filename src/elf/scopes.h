@@ -20,7 +20,6 @@ struct scopes {
 	struct unit_functions *lists;
 	size_t n, capacity;
 	size_t n_functions; /* in all lists */
-	uint64_t n_entries; /* DIEs that were read, for tests */
 };
 
 /* The scopes of an address. A zeroed struct is empty. */

@@ -71,11 +71,30 @@ static const char twice[] = ".globl main, sell\n"
 			    ".zero 64\n"
 			    "3:\n";
 
+/* One unit of 100,000 entries with 100,000 attributes each. To read them takes half a minute. */
+static const char costly[] = ".globl main\n"
+			     ".type main, @function; .size main, 1\n"
+			     "main: nop\n"
+			     "end:\n"
+			     ".section .debug_abbrev\n"
+			     ".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0 # unit: low_pc, high_pc\n"
+			     ".byte 2, 0x34, 0                         # variable, many flags\n"
+			     ".rept 100000; .byte 0x3f, 0x19; .endr; .byte 0, 0\n"
+			     ".byte 0\n"
+			     ".section .debug_info\n"
+			     ".long 3f - 1f\n"
+			     "1: .value 4; .long .debug_abbrev; .byte 8\n"
+			     ".byte 1; .quad main, end - main\n"
+			     ".fill 100000, 1, 2\n"
+			     ".byte 0\n"
+			     "3:\n";
+
 static int make_files(void **state)
 {
 	assert_non_null(mkdtemp(folder));
 	write_file("p.c", source, strlen(source));
 	write_file("twice.s", twice, strlen(twice));
+	write_file("costly.s", costly, strlen(costly));
 	return run(
 		"cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
 		"$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
@@ -86,6 +105,8 @@ static int make_files(void **state)
 		"		-o split_clang_$v || exit\n"
 		"done && "
 		"gcc twice.s -o twice 2>twice.err && "
+		"gcc -nostdlib -shared costly.s -o costly 2>costly.err && "
+		"clang -O2 -g p.c -o clang && "
 		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
 		"objcopy --compress-debug-sections=zstd five zstd && "
 		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
@@ -273,6 +294,41 @@ TEST(no_entry_is_read_twice)
 
 	assert_int_not_equal(sell, 0);
 	assert_int_equal(image_calls_at(im, sell, calls, 4), 0);
+}
+
+/* Unlike gcc, clang does not say where the sibling of an entry is. */
+TEST(inlined_functions_are_found_without_siblings)
+{
+	cleanup(image_freep) struct image *im = open_image("clang");
+	const struct image_symbol f = find(im, "main").symbol;
+	struct image_call calls[4];
+	size_t n_inlined = 0;
+
+	for (uint64_t at = f.vaddr; at < f.vaddr + f.size; at++)
+		n_inlined +=
+			image_calls_at(im, at, calls, 4) > 1 && strcmp(calls[0].name, "leaf") == 0;
+	assert_true(n_inlined > 0);
+}
+
+TEST(a_signal_ends_the_reading_of_a_unit)
+{
+	cleanup(image_freep) struct image *im = open_image("costly");
+	const uint64_t vaddr = find(im, "main").symbol.vaddr;
+	struct image_call calls[4];
+	char why[128];
+	sigset_t set;
+	int number;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	assert_int_equal(raise(SIGTERM), 0);
+	log_divert();
+	assert_int_equal(image_calls_at(im, vaddr, calls, 4), 0);
+	log_take(why, sizeof(why));
+	assert_int_equal(sigwait(&set, &number), 0);
+	assert_non_null(strstr(why, "interrupted by a signal"));
+	assert_int_equal(image_calls_at(im, vaddr, calls, 4), 0); /* at once */
 }
 
 /* The innermost ones are kept, and the function itself. */
