@@ -71,9 +71,6 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
  */
 must_check int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e);
 
-/* Do @im and @debug have the same build ID? */
-bool image_is_same_build(const struct image *im, const struct image *debug);
-
 /*
  * Let @im use the .symtab of @debug, too. Hands @debug over to @im. A section of @debug stands for
  * the one of @im with the same name and size, even if that has been moved.

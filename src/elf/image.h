@@ -26,7 +26,14 @@ must_check int image_open_fd(int fd, const char *name, struct image **ret, struc
 /* Likewise, for a file in memory, such as the vdso. Copies @data. Errors: -ENOEXEC. */
 must_check int image_open_memory(const void *data, size_t size, const char *name,
 				 struct image **ret, struct error *e);
-/* Was part of the file, or of its debug file, missing when we read it (elf/guard.h)? */
+
+/*
+ * Have a handler map zeros where a mapped file has been truncated: once for a process, before it
+ * opens any file. Without it, a read past the new end ends the process (SIGBUS).
+ */
+void guard_begin(void);
+
+/* Was part of the file, or of its debug file, missing when we read it? */
 bool image_is_damaged(const struct image *im);
 void image_close(struct image *im);
 void image_freep(struct image **im);
@@ -58,7 +65,7 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
  * The function that @vaddr lies in. The first call builds a sorted index.
  *
  * Besides the functions of image_each_function() it finds stubs of procedure linkage
- * tables ("puts@plt"), and _start and main of a stripped program (elf/entry.c). Past a
+ * tables ("puts@plt"), and _start and main of a stripped program (elf/index.c). Past a
  * function's end there is no answer: it never guesses by the neighbour.
  *
  * Of several names for one function it takes the one that people write. A global name
@@ -78,6 +85,21 @@ bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
  * put the address on the stack, as for the return from a signal handler.
  */
 bool image_is_behind_call(const struct image *im, uint64_t vaddr);
+
+/* A function, and the source line where it is at an address. Strings are lent by the image. */
+struct image_call {
+	const char *name; /* mangled if possible; NULL: not inlined, the function itself */
+	const char *file; /* the path that the compiler got; NULL, with @line 0: not known */
+	uint32_t line;
+};
+
+/*
+ * The functions that @vaddr lies in, innermost first: the inlined ones, and last the one that
+ * image_function_at() names. By the DWARF of the file, or of its debug file. The first question
+ * reads the list of units, and each unit is read when needed. Returns their number, at most @most;
+ * 0: no DWARF has them.
+ */
+size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most);
 
 /* A USDT probe. Addresses in its note are adjusted if prelink has moved the file. */
 struct image_usdt {

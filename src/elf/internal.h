@@ -3,19 +3,20 @@
  * elf/internal.h - the parts of an image, and the functions that elf/ shares. For elf/ only.
  *
  * The file is mapped, and names and tables stay in the mapping. If the file is truncated
- * meanwhile, elf/guard.h gives zeros. Package managers replace programs and libraries by renaming.
+ * meanwhile, image.c gives zeros. Package managers replace programs and libraries by renaming.
  * If a file is overwritten in place, processes/images.c notices it before the next look-up. libelf
  * reads the two header tables. We check them against the file's size once, and keep them in the
  * plain structs below.
  */
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "elf/frames.h"
-#include "elf/guard.h"
+#include "elf/gopclntab.h"
 #include "elf/image.h"
 
 /*
@@ -57,7 +58,7 @@ struct image {
 	size_t size;
 	void *memory;   /* the same as @data, to release it */
 	bool is_mapped; /* else it is on the heap */
-	uint32_t guard; /* GUARD_NONE: not mapped, or not guarded */
+	uint32_t guard; /* number of its guard, see image.c */
 	bool is_64_bit;
 	uint64_t entry; /* vaddr of the entry point, from the header */
 	bool has_64_bit_code;
@@ -79,9 +80,6 @@ struct image {
 	struct shift *shifts;        /* one for each section of @debug */
 	struct strtab *short_names;  /* names without their "@VERSION"; NULL until needed */
 };
-
-/* Fill in @im's segments and sections from its data. Errors: -ENOEXEC. */
-must_check int image_read_headers(struct image *im, struct error *e);
 
 /*
  * Replace the header pages of a mapped file by a copy that is writable. Only these, because all of
@@ -138,9 +136,6 @@ struct shift {
 	bool is_known; /* false: the image has no such section */
 };
 
-/* Does @im have each code section of @debug, by name and size? */
-bool image_has_code_of(const struct image *im, const struct image *debug);
-
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);
 
@@ -186,9 +181,67 @@ uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
 
 void lines_free(struct lines *lines);
 
-/* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
- * "puts@plt". */
-bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
-bool plt_holds(const struct image *im, uint64_t vaddr);
 void plt_free(struct plt *plt);
 size_t plt_bytes(const struct plt *plt);
+
+/* --- symbol tables, and the functions among their symbols --- */
+
+/*
+ * The bytes of names that we read of one table, at most. All symbols of a hostile table may share
+ * one very long name. 64 bytes for each symbol are more than browsers with their templates have.
+ */
+#define MOST_NAME_BYTES ((size_t)64 * MOST_SYMBOLS)
+
+/* A symbol table. Lent by its image. */
+struct table {
+	const struct image *of;
+	const struct shift *shifts; /* one for each section; NULL: addresses need none */
+	struct slice symbols;
+	struct slice strings;
+	uint32_t n;
+	/*
+	 * Set for .dynsym. Tools that remove sections ("objcopy -R") number the others anew, but
+	 * leave .dynsym as it was. So the address tells whether a symbol is code, not its section.
+	 */
+	bool is_by_address;
+	struct go_table go; /* for TABLE_GO, which has no entries: elf/gopclntab.h */
+};
+
+/* If they disagree about a function's name, the first table is right. */
+enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_GO, TABLE_N };
+
+struct tables {
+	struct table all[TABLE_N]; /* n is 0 if there is no such table */
+};
+
+struct tables tables_find(const struct image *im);
+
+/* The symbol table in @section; n is 0 if it makes no sense. */
+struct table table_of(const struct image *im, const struct section *section);
+
+/* Entry @i, below n, of any table but TABLE_GO. */
+Elf64_Sym table_entry(const struct table *table, uint32_t i);
+
+/* The name with its version, or NULL if there is none or it is too long. Adds the bytes that it has
+ * read to *@bytes. */
+const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes);
+
+/* A function with its version. */
+struct function {
+	struct image_symbol symbol;
+	uint64_t section_end; /* the end of its section, or else of its segment */
+	bool is_label;        /* it has no type: assembly without ".type" */
+};
+
+/* Symbol @i. False: it is no function or label, or undefined, or not in code, or has no name. */
+bool table_function(const struct table *table, uint32_t i, struct function *ret);
+
+/* A walk over a table. Begins as { .table }. */
+struct table_walk {
+	const struct table *table;
+	uint32_t n;        /* the number of the next symbol */
+	size_t name_bytes; /* bytes of names read so far */
+};
+
+/* The next function or label; false: no more. Too many bytes of names end it with a warning. */
+bool table_next(struct table_walk *walk, struct function *ret);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A parser reads files that openers send, and makes unwind tables of them. A file may be cut short
- * meanwhile. The missing part then reads as zeros (elf/guard.h), and the file gets no table.
+ * meanwhile. The missing part then reads as zeros (elf/image.c), and the file gets no table.
  * parser_names.c has the part that finds names.
  */
 #include <errno.h>

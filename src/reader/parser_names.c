@@ -17,7 +17,7 @@
 #include "elf/debug.h"
 #include "elf/demangle.h"
 #include "elf/gopclntab.h"
-#include "elf/lines.h"
+#include "elf/image.h"
 #include "reader/name_block.h"
 #include "reader/parser.h"
 

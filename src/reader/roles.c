@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "elf/guard.h"
+#include "elf/image.h"
 #include "reader/parser.h"
 
 static void serve_opener(struct seat *seat)

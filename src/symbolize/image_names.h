@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/lines.h"
+#include "elf/image.h"
 #include "processes/images.h"
 #include "symbolize/symbol_files.h"
 

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "elf/guard.h"
 #include "elf/image.h"
 #include "helper/sandbox.h"
 #include "reader/libraries.h"

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "elf/guard.h"
+#include "elf/image.h"
 #include "helper/sandbox.h"
 #include "match/sent.h"
 

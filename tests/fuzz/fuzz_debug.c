@@ -49,7 +49,6 @@ static void check_id(const struct image *im)
 	require(n == 0 || (n >= 8 && n <= 64));
 	for (size_t i = 0; i < n; i++)
 		sum ^= id[i];
-	require(n == 0 || image_is_same_build(im, im));
 	(void)sum;
 }
 

@@ -3,7 +3,6 @@
 /* Files that are cut short while they are mapped: nothing ends, and what was read is no answer. */
 #include "test.h"
 
-#include "elf/guard.h"
 #include "elf/image.h"
 
 #define LIBM "/usr/lib/x86_64-linux-gnu/libm.so.6"

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
-#include "elf/lines.h"
+#include "elf/image.h"
 
 static const char source[] = "#ifdef __cplusplus\n"
 			     "#define INLINE inline __attribute__((always_inline))\n"

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "elf/debug.h"
+
+#include <assert.h>
+#include <elf.h>
+#include <errno.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "elf/internal.h"
+
+/* --- build IDs --- */
+
+/*
+ * The build ID is a note, in a section and in a segment:
+ *
+ *	GNU   20 bytes   NT_GNU_BUILD_ID   93ac61ec5a8eb1396f9fbd350e3169a558528a40
+ */
+
+/* Fewer bytes would not tell all files of a machine apart. More are no hash. */
+#define LEAST_BYTES 8
+#define MOST_BYTES 64
+/* The sizes that lib/buildid.c of the kernel takes (BUILD_ID_SIZE_MAX). It skips others. */
+#define LEAST_TOLD_BYTES 1
+#define MOST_TOLD_BYTES 20
+
+/* A build ID of @least to @most bytes. */
+struct note_kind {
+	size_t least, most;
+};
+
+static const struct note_kind sure = { LEAST_BYTES, MOST_BYTES };
+static const struct note_kind told = { LEAST_TOLD_BYTES, MOST_TOLD_BYTES };
+
+int note_next(struct cursor *c, struct note *ret)
+{
+	Elf64_Nhdr h; /* the same in 32-bit files */
+
+	if (cursor_left(c) < sizeof(h))
+		return 0;
+	memcpy(&h, cursor_skip(c, sizeof(h)), sizeof(h));
+
+	const char *owner = (const char *)cursor_skip(c, (h.n_namesz + 3UL) & ~3UL);
+	const size_t n_padding = -h.n_descsz & 3;
+
+	ret->type = h.n_type;
+	ret->text = (struct slice){ cursor_skip(c, h.n_descsz), h.n_descsz };
+	if (c->is_spent)
+		return -1;
+	ret->owner = h.n_namesz && strnlen(owner, h.n_namesz) == h.n_namesz - 1 ? owner : "";
+	(void)cursor_skip(c, n_padding < cursor_left(c) ? n_padding : cursor_left(c));
+	return 1;
+}
+
+/* The first note of the kind. */
+static size_t find_in_notes(struct slice notes, const struct note_kind *kind, const uint8_t **ret)
+{
+	struct cursor c = { .at = notes.data, .end = notes.data + notes.size };
+	struct note note;
+
+	while (note_next(&c, &note) > 0) {
+		if (note.type != NT_GNU_BUILD_ID || strcmp(note.owner, ELF_NOTE_GNU) != 0 ||
+		    note.text.size < kind->least || note.text.size > kind->most)
+			continue;
+		*ret = note.text.data;
+		return note.text.size;
+	}
+	return 0;
+}
+
+struct slice notes_within(struct slice notes, size_t *left)
+{
+	if (notes.size > *left)
+		notes.size = *left;
+	*left -= notes.size;
+	return notes;
+}
+
+static size_t find_note(const struct image *im, const struct note_kind *kind, const uint8_t **ret)
+{
+	size_t n = 0, left = MOST_NOTES;
+
+	/* Sections first: segments of a debug file may name places that it does not have. */
+	for (size_t i = 0; i < im->n_sections && !n; i++)
+		if (im->sections[i].type == SHT_NOTE)
+			n = find_in_notes(notes_within(section_bytes(im, &im->sections[i]), &left),
+					  kind, ret);
+	for (size_t i = 0; i < im->n_notes && !n; i++)
+		n = find_in_notes(notes_within(im->notes[i], &left), kind, ret);
+	return n;
+}
+
+size_t image_build_id(const struct image *im, const uint8_t **ret)
+{
+	return find_note(im, &sure, ret);
+}
+
+size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
+{
+	size_t n = 0, left = MOST_NOTES;
+
+	for (size_t i = 0; i < im->n_notes && !n; i++)
+		n = find_in_notes(notes_within(im->notes[i], &left), &told, ret);
+	return n;
+}
+
+/* Do @im and @debug have the same build ID? */
+static bool image_is_same_build(const struct image *im, const struct image *debug)
+{
+	const uint8_t *a, *b;
+	size_t n = image_build_id(im, &a);
+
+	return n && image_build_id(debug, &b) == n && memcmp(a, b, n) == 0;
+}
+
+/* --- debug files --- */
+
+/*
+ * Distributions put debug files here, for /usr/lib/x86_64-linux-gnu/libc.so.6:
+ *
+ *	/usr/lib/debug/.build-id/93/ac61ec5a8eb1396f9fbd350e3169a558528a40.debug
+ *	/usr/lib/x86_64-linux-gnu/NAME                  NAME is in .gnu_debuglink
+ *	/usr/lib/x86_64-linux-gnu/.debug/NAME
+ *	/usr/lib/debug/usr/lib/x86_64-linux-gnu/NAME
+ *	/usr/lib/debug/lib/x86_64-linux-gnu/NAME        packed before /lib became a link
+ */
+#define FOLDER "/usr/lib/debug"
+#define cleanup_image cleanup(image_freep)
+
+/* We compare each code section of a debug file with all of its file. No linker makes this many. */
+#define MOST_SECTIONS 1024
+/* A checksum takes seconds for each gigabyte, and a sparse file can be long without taking room. */
+#define MAX_CRC_BYTES (1UL << 30)
+
+/* .gnu_debuglink: a name, zeros up to a multiple of four, its CRC-32. */
+struct link {
+	const char *name; /* NULL: none */
+	uint32_t crc;
+};
+
+static struct link debug_link_of(const struct image *im)
+{
+	struct link link = {};
+
+	for (size_t i = 0; i < im->n_sections && !link.name; i++) {
+		const struct section *section = &im->sections[i];
+		struct slice bytes;
+
+		if (strcmp(section->name, ".gnu_debuglink") != 0)
+			continue;
+		bytes = section_bytes(im, section);
+
+		size_t n = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
+		size_t at = (n + 4) & ~(size_t)3;
+
+		if (n == 0 || n >= MOST_DEBUG_LINK || at + sizeof(link.crc) > bytes.size ||
+		    memchr(bytes.data, '/', n))
+			continue;
+		link.name = (const char *)bytes.data;
+		memcpy(&link.crc, bytes.data + at, sizeof(link.crc));
+	}
+	return link;
+}
+
+void image_debug_hint(const struct image *im, struct debug_hint *ret)
+{
+	const struct link link = debug_link_of(im);
+	const uint8_t *id;
+	const size_t n = image_build_id(im, &id);
+
+	*ret = (struct debug_hint){};
+	if (n && n <= MOST_BUILD_ID) {
+		memcpy(ret->build_id, id, n);
+		ret->n_build_id = (uint32_t)n;
+	}
+	if (link.name)
+		(void)snprintf(ret->link, sizeof(ret->link), "%s", link.name);
+}
+
+bool debug_hint_is_sound(const struct debug_hint *hint)
+{
+	return hint->n_build_id <= MOST_BUILD_ID && memchr(hint->link, 0, sizeof(hint->link)) &&
+	       !strchr(hint->link, '/');
+}
+
+static char *build_id_path(const struct debug_hint *hint)
+{
+	char hex[2 * MOST_BUILD_ID + 1] = "";
+
+	for (size_t i = 0; i < hint->n_build_id; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", hint->build_id[i]);
+	return hex[0] ? xasprintf(FOLDER "/.build-id/%.2s/%s.debug", hex, hex + 2) : NULL;
+}
+
+char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned number)
+{
+	const char *slash = strrchr(path, '/'), *name = hint->link;
+
+	if (number == 0)
+		return build_id_path(hint);
+	if (!name[0] || !slash || path[0] != '/')
+		return NULL;
+
+	cleanup_free char *folder = xstrndup(path, (size_t)(slash - path));
+	const bool is_in_usr = strncmp(folder, "/usr/", 5) == 0;
+
+	switch (number) {
+	case 1:
+		return xasprintf("%s/%s", folder, name);
+	case 2:
+		return xasprintf("%s/.debug/%s", folder, name);
+	case 3:
+		return xasprintf(FOLDER "%s/%s", folder, name);
+	case 4:
+		return xasprintf(FOLDER "%s%s/%s", is_in_usr ? "" : "/usr",
+				 is_in_usr ? folder + 4 : folder, name);
+	default:
+		return NULL;
+	}
+}
+
+/* Many files may name one debug file: the last checksum is kept. */
+static uint32_t checksum_of(const struct image *debug, int fd)
+{
+	static struct stat last;
+	static uint32_t crc;
+	struct stat now = {};
+
+	if (fstat(fd, &now) < 0 || !now.st_ino || now.st_ino != last.st_ino ||
+	    now.st_dev != last.st_dev || now.st_size != last.st_size ||
+	    now.st_ctim.tv_sec != last.st_ctim.tv_sec ||
+	    now.st_ctim.tv_nsec != last.st_ctim.tv_nsec)
+		crc = lzma_crc32(debug->data, debug->size, 0);
+	last = now;
+	return crc;
+}
+
+/* The checksum comes last, because it reads the whole file. */
+static bool is_debug_file_of(const struct image *im, const struct image *debug, int fd)
+{
+	const uint8_t *id;
+
+	if (image_build_id(im, &id) && image_build_id(debug, &id))
+		return image_is_same_build(im, debug);
+
+	const struct link link = debug_link_of(im);
+
+	return link.name && debug->size <= MAX_CRC_BYTES && checksum_of(debug, fd) == link.crc;
+}
+
+int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e)
+{
+	cleanup_image struct image *debug = NULL;
+	const int err = image_open_fd(fd, im->name, &debug, e);
+
+	if (err)
+		return err;
+	/* The stripped file itself may have the name of its debug file. It has no symbols. */
+	if (!image_has_symtab(debug))
+		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
+	if (!is_debug_file_of(im, debug, fd))
+		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
+				 im->name);
+	*ret = TAKE(debug);
+	return 0;
+}
+
+/* --- matching the sections of both files --- */
+
+static bool is_code_section(const struct section *s)
+{
+	return s->flags & SHF_EXECINSTR && s->size;
+}
+
+/* For a file without section headers. We cannot tell whether such a file has been moved. */
+static bool is_in_code_segment(const struct image *im, const struct section *s)
+{
+	for (size_t i = 0; i < im->n_segments; i++) {
+		const struct segment *segment = &im->segments[i];
+
+		if (segment->is_executable && s->vaddr >= segment->vaddr &&
+		    s->vaddr + s->size <= segment->vaddr + segment->file_bytes)
+			return true;
+	}
+	return false;
+}
+
+static struct shift find_shift(const struct image *im, const struct section *s)
+{
+	struct shift found = {};
+
+	if (im->n_sections <= 1)
+		return (struct shift){ .is_known = is_in_code_segment(im, s) };
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *own = &im->sections[i];
+
+		if (!is_code_section(own) || own->size != s->size ||
+		    strcmp(own->name, s->name) != 0)
+			continue;
+		if (own->vaddr == s->vaddr)
+			return (struct shift){ .is_known = true };
+		if (found.is_known)
+			return (struct shift){}; /* ambiguous */
+		found = (struct shift){ .by = own->vaddr - s->vaddr, .is_known = true };
+	}
+	return found;
+}
+
+/* Does @im have each code section of @debug, by name and size? */
+static bool image_has_code_of(const struct image *im, const struct image *debug)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < debug->n_sections; i++) {
+		const struct section *s = &debug->sections[i];
+
+		if (is_code_section(s) && (++n > MOST_SECTIONS || !find_shift(im, s).is_known))
+			return false;
+	}
+	return true;
+}
+
+void image_set_debug(struct image *im, struct image *debug)
+{
+	size_t n = 0;
+
+	assert(!debug->debug); /* look-ups would ignore a second one */
+	symbol_index_free(im->index);
+	im->index = NULL;
+	lines_free(im->lines);
+	im->lines = NULL;
+	image_close(im->debug);
+	free(im->shifts);
+	im->debug = debug;
+	im->shifts = xcalloc(debug->n_sections, sizeof(*im->shifts));
+	for (size_t i = 0; i < debug->n_sections && n < MOST_SECTIONS; i++) {
+		if (!is_code_section(&debug->sections[i]))
+			continue;
+		im->shifts[i] = find_shift(im, &debug->sections[i]);
+		n++;
+	}
+}
+
+/* --- .gnu_debugdata --- */
+
+/*
+ * .gnu_debugdata is an ELF file, compressed by xz, with the symbols of the stripped file alone. A
+ * few kilobytes of it can stand for gigabytes. So the decoder's memory and the output have bounds.
+ */
+
+#define SECTION ".gnu_debugdata"
+#define MOST_UNPACKED_BYTES ((size_t)64 << 20)
+/* xz -9 needs 65 MiB to unpack. */
+#define MOST_DECODER_BYTES (80 << 20)
+
+static struct slice find_debugdata(const struct image *im)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, SECTION) == 0)
+			return section_bytes(im, &im->sections[i]);
+	return (struct slice){};
+}
+
+static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
+{
+	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
+		return error_set(e, -E2BIG,
+				 "%s: " SECTION
+				 " takes too much memory to unpack (more than %zu MiB)",
+				 im->name, MOST_UNPACKED_BYTES >> 20);
+	return error_set(e, -EBADMSG, "%s: " SECTION " is not valid xz data", im->name);
+}
+
+/* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
+static int unpack_xz(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
+		     struct error *e)
+{
+	size_t capacity = in.size < MOST_UNPACKED_BYTES / 4 ? 4 * in.size : MOST_UNPACKED_BYTES;
+	lzma_ret code = lzma_stream_decoder(xz, MOST_DECODER_BYTES, 0);
+
+	xz->next_in = in.data;
+	xz->avail_in = in.size;
+	while (code == LZMA_OK) {
+		*ret = xreallocarray(*ret, capacity, 1);
+		xz->next_out = *ret + xz->total_out;
+		xz->avail_out = capacity - xz->total_out;
+		code = lzma_code(xz, LZMA_FINISH);
+		if (code != LZMA_OK || xz->avail_out)
+			continue;
+		if (capacity == MOST_UNPACKED_BYTES)
+			return explain_xz(im, LZMA_MEM_ERROR, e);
+		capacity = capacity < MOST_UNPACKED_BYTES / 2 ? 2 * capacity : MOST_UNPACKED_BYTES;
+	}
+	return code == LZMA_STREAM_END ? 0 : explain_xz(im, code, e);
+}
+
+/*
+ * Somebody may have copied the section from another file. If the symbols have no build ID, the code
+ * sections of both files must be the same by name and size.
+ */
+static int check_build(const struct image *im, const struct image *debug, struct error *e)
+{
+	const uint8_t *id;
+
+	if (image_build_id(im, &id) && image_build_id(debug, &id)) {
+		if (!image_is_same_build(im, debug))
+			return error_set(e, -EBADMSG, "%s: " SECTION " belongs to another build",
+					 im->name);
+	} else if (!image_has_code_of(im, debug)) {
+		return error_set(e, -EBADMSG,
+				 "%s: " SECTION
+				 " belongs to another file: its code sections differ",
+				 im->name);
+	}
+	return 0;
+}
+
+int image_open_embedded(const struct image *im, struct image **ret, struct error *e)
+{
+	struct slice in = find_debugdata(im);
+	cleanup_free uint8_t *data = NULL;
+	cleanup_image struct image *debug = NULL;
+	lzma_stream xz = LZMA_STREAM_INIT;
+
+	if (!in.size)
+		return error_set(e, -ENOENT, "%s: no " SECTION, im->name);
+
+	int err = unpack_xz(im, in, &xz, &data, e);
+	size_t size = xz.total_out;
+
+	lzma_end(&xz);
+	if (!err)
+		err = image_open_memory(data, size, SECTION, &debug, e);
+	if (!err)
+		err = check_build(im, debug, e);
+	if (!err)
+		*ret = TAKE(debug);
+	return err;
+}
