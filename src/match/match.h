@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "kernel/host.h"
-#include "match/near.h"
+#include "match/names.h"
 #include "match/target.h"
 #include "spec/spec.h"
 

@@ -61,14 +61,6 @@ must_check int match_user(struct matching *m, struct error *e);
 must_check int match_perf_events(struct matching *m, struct error *e);
 
 /*
- * Match the functions or probes of one file. *@ret_n grows by the number of matches, new or listed
- * before.
- */
-must_check int match_functions(struct matching *m, const char *path, size_t *ret_n,
-			       struct error *e);
-must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error *e);
-
-/*
  * Move the probes of targets from @first on, which all are of @image, to instructions that the
  * kernel can probe. If there is none, set the target's obstacle.
  */
@@ -83,9 +75,3 @@ void place_probes(const struct matching *m, size_t first, struct image *image);
  */
 must_check int place_returns(struct matching *m, size_t first, size_t first_alias,
 			     struct image *image, struct error *e);
-
-/* Offer the names of a file's functions to @near. An unreadable file offers nothing. */
-void near_functions(const char *path, struct near *near);
-
-/* Offer the names of a file's USDT probes, "provider:name" or "name". False: it has none. */
-bool near_usdt(const char *path, bool with_provider, struct near *near);

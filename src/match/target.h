@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct strbuf;
 struct strtab;
 
 enum target_kind {
@@ -50,7 +51,7 @@ struct target {
 	bool is_unchecked;      /* kernel function: only the full name is known */
 	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: the instruction's place in the file */
-	const char *arguments;  /* USDT: see match/usdt_argument.h */
+	const char *arguments;  /* USDT: see match/values.h */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter; 0: none */
 	uint64_t place;         /* user: file and entry as one number (match/private.h). The exits
 				   of a function share it */
@@ -89,3 +90,14 @@ struct target_list {
 };
 
 void target_list_fini(struct target_list *list);
+
+/*
+ * Targets as bytes, sent by the process that has found them (tool/matcher.h). An attacker in
+ * control of that process can send anything.
+ *
+ * sent_put() appends the targets of @list from @first on, which are in files, and the aliases from
+ * @first_alias on. sent_take() checks the @n bytes, and appends their targets and aliases to @out,
+ * which may have @most targets. False: the bytes are malformed, and @out is unchanged.
+ */
+void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to);
+bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out);

@@ -4,15 +4,220 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/text.h"
 #include "kernel/function_types.h"
-#include "match/fields.h"
-#include "match/near.h"
-#include "match/usdt_argument.h"
+#include "match/names.h"
+
+/* --- which fields and arguments are numbers --- */
+
+struct number_kind {
+	struct value_type type;
+	const char *unit; /* "bytes", "nanoseconds"; NULL: none is known. A constant */
+	const char *lack; /* why it is no number that can be read; NULL: it is one. A constant */
+};
+
+/* The unit that a name or a type tells; NULL: none. */
+static const char *unit_of(const char *name, const char *type, size_t n_type)
+{
+	const size_t n = strlen(name);
+
+	if (strcmp(name, "bytes") == 0 || strncmp(name, "bytes_", 6) == 0 ||
+	    (n > 6 && strcmp(name + n - 6, "_bytes") == 0))
+		return "bytes";
+	if (n > 3 && strcmp(name + n - 3, "_ns") == 0)
+		return "nanoseconds";
+	return memmem(type, n_type, "size_t", 6) ? "bytes" : NULL;
+}
+
+static bool begins_with(const struct tracepoint_field *field, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return field->n_type >= n && memcmp(field->type, word, n) == 0;
+}
+
+/*
+ * Is it one of the fields that all tracepoints have? The program's context has a pointer in the
+ * first 8 bytes, where the record has these fields.
+ */
+static bool field_is_common(const struct tracepoint_field *field)
+{
+	return field->offset < 8;
+}
+
+/*
+ * A system call's arguments are recorded as unsigned long, whatever their types are. The upper half
+ * of an int is what the caller left in the register. An enum is rare, and needs a cast.
+ */
+static const struct {
+	const char *name;
+	struct value_type type;
+} argument_types[] = {
+	{ "int", { 4, true } },          { "unsigned int", { 4, false } },
+	{ "unsigned", { 4, false } },    { "long", { 8, true } },
+	{ "s32", { 4, true } },          { "__s32", { 4, true } },
+	{ "u32", { 4, false } },         { "__u32", { 4, false } },
+	{ "pid_t", { 4, true } },        { "uid_t", { 4, false } },
+	{ "gid_t", { 4, false } },       { "umode_t", { 2, false } },
+	{ "clockid_t", { 4, true } },    { "timer_t", { 4, true } },
+	{ "mqd_t", { 4, true } },        { "key_t", { 4, true } },
+	{ "key_serial_t", { 4, true } }, { "qid_t", { 4, false } },
+	{ "rwf_t", { 4, true } },        { "off_t", { 8, true } },
+	{ "loff_t", { 8, true } },       { "ssize_t", { 8, true } },
+};
+
+static struct value_type type_of_field(const struct tracepoint_field *field)
+{
+	struct value_type type = { (uint8_t)field->bytes, field->is_signed };
+	const size_t before = begins_with(field, "const ") ? strlen("const ") : 0;
+	const char *name = field->type + before;
+	size_t n = field->n_type - before;
+
+	while (n && name[n - 1] == ' ')
+		n--;
+	for (size_t i = 0; i < ARRAY_SIZE(argument_types) && type.bytes == 8; i++)
+		if (strlen(argument_types[i].name) == n &&
+		    memcmp(argument_types[i].name, name, n) == 0)
+			type = argument_types[i].type;
+	return type;
+}
+
+static bool is_number_size(uint32_t bytes)
+{
+	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+static const char *lack_of_field(const struct tracepoint_field *field)
+{
+	if (field_is_common(field))
+		return "programs cannot read it";
+	if (begins_with(field, "__data_loc") || begins_with(field, "__rel_loc"))
+		return "its length varies (__data_loc)";
+	if (field->is_array)
+		return "it is an array";
+	return is_number_size(field->bytes) ? NULL : "it is no number";
+}
+
+static struct number_kind field_kind(const struct tracepoint_field *field)
+{
+	return (struct number_kind){ .type = type_of_field(field),
+				     .unit = unit_of(field->name, field->type, field->n_type),
+				     .lack = lack_of_field(field) };
+}
+
+static const char *lack_of_argument(const struct function_value *value)
+{
+	const bool is_result = value->number == 0;
+
+	if (!value->bytes)
+		return is_result ? "it returns no number" : "the argument is no number";
+	return is_result || value->position ? NULL : "its place behind a structure is not known";
+}
+
+/* Of a kernel function's argument or result. */
+static struct number_kind argument_kind(const struct function_value *value)
+{
+	return (struct number_kind){
+		.type = { (uint8_t)value->bytes, value->is_signed },
+		.unit = unit_of(value->name, "size_t", value->is_size ? strlen("size_t") : 0),
+		.lack = lack_of_argument(value),
+	};
+}
+
+/* --- arguments in the notes of USDT probes --- */
+
+/* Arguments have blanks between them. One that is memory may have blanks within its brackets. */
+
+/* The bytes up to the argument's end. */
+static size_t argument_length(const char *at)
+{
+	size_t n = 0;
+	bool is_within = false;
+
+	for (; at[n] && (is_within || at[n] != ' '); n++)
+		is_within = at[n] == '[' || (is_within && at[n] != ']');
+	return n;
+}
+
+/* Parse "-4@", and return what is behind it. NULL: it is no such text. */
+static const char *parse_size(const char *text, struct value_type *ret)
+{
+	const bool is_signed = text[0] == '-';
+	const char *digit = text + is_signed;
+
+	if (!digit[0] || !strchr("1248", digit[0]) || digit[1] != '@')
+		return NULL;
+	*ret = (struct value_type){ (uint8_t)(digit[0] - '0'), is_signed };
+	return digit + 2;
+}
+
+static int64_t number_of_type(int64_t number, struct value_type type)
+{
+	const unsigned shift = 64U - 8U * type.bytes;
+	const uint64_t left = (uint64_t)number << shift;
+
+	return type.is_signed ? (int64_t)left >> shift : (int64_t)(left >> shift);
+}
+
+static void place_operand(const struct arch_operand *operand, struct value_type type,
+			  struct expression_node *node)
+{
+	node->type = type;
+	switch (operand->kind) {
+	case ARCH_OPERAND_NUMBER:
+		node->op = EXPRESSION_NUMBER;
+		node->number = number_of_type(operand->number, type);
+		break;
+	case ARCH_OPERAND_REGISTER:
+		node->op = EXPRESSION_CONTEXT;
+		node->number = operand->base;
+		break;
+	case ARCH_OPERAND_MEMORY:
+		node->op = EXPRESSION_USER_MEMORY;
+		node->number = operand->number;
+		node->base = operand->base;
+		node->index = operand->index;
+		node->shift = operand->shift;
+		node->has_index = operand->has_index;
+		break;
+	}
+}
+
+static const char *parse_argument(struct usdt_argument *ret)
+{
+	struct arch_operand operand;
+	const char *behind = parse_size(ret->text, &ret->type);
+
+	if (!behind)
+		return strchr(ret->text, 'f') && strchr(ret->text, '@')
+			       ? "it is a floating-point number"
+			       : "its size is not known";
+	if (!arch_parse_operand(behind, &operand))
+		return "its place has another form";
+	place_operand(&operand, ret->type, &ret->node);
+	return NULL;
+}
+
+bool usdt_argument_next(const char **at, struct usdt_argument *ret)
+{
+	const char *text = *at + strspn(*at, " ");
+	const size_t n = argument_length(text);
+
+	*ret = (struct usdt_argument){};
+	*at = text + n;
+	if (!n)
+		return false;
+	memcpy(ret->text, text, n < sizeof(ret->text) ? n : sizeof(ret->text) - 1);
+	ret->unknown = n < sizeof(ret->text) ? parse_argument(ret) : "its place is too long a text";
+	return true;
+}
+
+/* --- from a name to its place --- */
 
 #define MOST_NAME 128
 
@@ -39,8 +244,6 @@ static int refuse_name(const struct resolving *r, const char *what, const struct
 	return error_set(r->e, -ENOENT, "%s has no %s '%s'%s", r->target->name, what, lookup->name,
 			 hint);
 }
-
-/* --- fields of tracepoints --- */
 
 static int look_at_field(void *context, const struct tracepoint_field *field)
 {
@@ -75,8 +278,6 @@ static int resolve_field(struct resolving *r, const char *name, struct expressio
 	r->ret->unit = lookup.kind.unit;
 	return 0;
 }
-
-/* --- functions --- */
 
 static const int32_t argument_offsets[] = ARCH_ARGUMENTS;
 static const struct value_type word = { .bytes = 8, .is_signed = true };
@@ -209,8 +410,6 @@ static int resolve_return(struct resolving *r, const char *name, bool is_cast,
 	return 0;
 }
 
-/* --- USDT probes --- */
-
 static int resolve_probe(struct resolving *r, const char *name, struct expression_node *node)
 {
 	const char *at = r->target->arguments ? r->target->arguments : "";
@@ -233,8 +432,6 @@ static int resolve_probe(struct resolving *r, const char *name, struct expressio
 	*node = argument.node;
 	return 0;
 }
-
-/* --- leaves --- */
 
 static int resolve_tracepoint(struct resolving *r, const char *name, struct expression_node *node)
 {
@@ -298,4 +495,164 @@ int value_resolve(const struct expression *x, const struct target *target, struc
 		ret->unit = NULL;
 	forget_text(&ret->x);
 	return 0;
+}
+
+/* --- the list of values --- */
+
+#define MOST_TEXT 256
+#define MOST_REMARK 384
+
+struct value_listing {
+	const struct target *target;
+	named_value_visit *visit;
+	void *context;
+};
+
+static const struct value_type none;
+
+/* "char prev_comm[16]" has the type "char[16]". */
+static void put_field_type(const struct tracepoint_field *field, char to[MOST_TEXT])
+{
+	size_t n = field->n_type;
+
+	while (n && field->type[n - 1] == ' ')
+		n--;
+	(void)snprintf(to, MOST_TEXT, "%.*s%.*s", (int)n, field->type, (int)field->n_bounds,
+		       field->bounds);
+}
+
+static void visit_number(const struct value_listing *l, const char *name, const char *type,
+			 const struct number_kind *kind)
+{
+	const char *unit = kind->unit ? kind->unit : "";
+	const struct named_value value = { .name = name,
+					   .type = type,
+					   .as = kind->lack ? none : kind->type,
+					   .remark = kind->lack ? kind->lack : unit };
+
+	l->visit(l->context, &value);
+}
+
+static int list_field(void *context, const struct tracepoint_field *field)
+{
+	const struct number_kind kind = field_kind(field);
+	char type[MOST_TEXT];
+
+	if (field_is_common(field))
+		return 0;
+	put_field_type(field, type);
+	visit_number(context, field->name, type, &kind);
+	return 0;
+}
+
+static void visit_words(const struct value_listing *l, const char *name, const char *remark)
+{
+	const struct named_value value = { .name = name, .type = "", .as = word, .remark = remark };
+
+	l->visit(l->context, &value);
+}
+
+/* The result is shown at the entry, too, where it has no value yet. */
+static void list_result(const struct value_listing *l, const struct function_value *result)
+{
+	const bool is_entry = l->target->kind == TARGET_KERNEL_FUNCTION;
+	struct number_kind kind = argument_kind(result);
+	char remark[MOST_REMARK];
+
+	if (is_entry && !result->type)
+		return;
+	if (is_entry) {
+		(void)snprintf(remark, sizeof(remark), "at r:%s", l->target->name);
+		kind.lack = remark;
+	}
+	visit_number(l, "retval", function_types_text(result), &kind);
+}
+
+static int list_function_value(void *context, const struct function_value *value)
+{
+	const struct value_listing *l = context;
+	const struct number_kind kind = argument_kind(value);
+	char name[sizeof("arg4294967295")];
+
+	if (value->number == 0) {
+		list_result(l, value);
+		return 0;
+	}
+	if (l->target->kind == TARGET_KERNEL_RETURN)
+		return 0;
+	(void)snprintf(name, sizeof(name), "arg%u", value->number);
+	visit_number(l, value->name[0] ? value->name : name, function_types_text(value), &kind);
+	return 0;
+}
+
+static void list_kernel_function(struct value_listing *l, struct host *host)
+{
+	const bool is_return = l->target->kind == TARGET_KERNEL_RETURN;
+	struct function_types *types;
+	struct error why;
+	int err = host_function_types(host, &types, &why);
+
+	if (!err)
+		err = function_types_each(types, l->target->symbol, l->target->module,
+					  list_function_value, l, &why);
+	if (err)
+		visit_words(l, is_return ? "retval" : NAMED_ARGUMENTS, why.text);
+}
+
+static void list_user_function(const struct value_listing *l)
+{
+	const struct named_value unread = { .name = NAMED_ARGUMENTS,
+					    .type = "",
+					    .remark =
+						    "arguments of 32-bit functions are not read" };
+
+	if (l->target->kind == TARGET_USER_RETURN)
+		visit_words(l, "retval", "cast it, as (int)retval");
+	else if (l->target->is_32_bit)
+		l->visit(l->context, &unread);
+	else
+		visit_words(l, NAMED_ARGUMENTS, "cast them, as (int)arg1");
+}
+
+static void list_probe(const struct value_listing *l)
+{
+	const char *at = l->target->arguments ? l->target->arguments : "";
+	struct usdt_argument argument;
+
+	for (unsigned i = 1; usdt_argument_next(&at, &argument); i++) {
+		const char *place = strchr(argument.text, '@');
+		const char *lack = l->target->is_32_bit
+					   ? "arguments of 32-bit programs are not read"
+					   : argument.unknown;
+		struct number_kind kind = { .type = argument.type, .lack = lack };
+		char name[sizeof("arg4294967295")];
+
+		(void)snprintf(name, sizeof(name), "arg%u", i);
+		visit_number(l, name, place && !argument.unknown ? place + 1 : argument.text,
+			     &kind);
+	}
+}
+
+int value_list_each(const struct target *target, struct host *host, named_value_visit *visit,
+		    void *context, struct error *e)
+{
+	struct value_listing l = { .target = target, .visit = visit, .context = context };
+
+	switch (target->kind) {
+	case TARGET_TRACEPOINT:
+		return host_each_field(host, target->category, target->event, list_field, &l, e);
+	case TARGET_KERNEL_FUNCTION:
+	case TARGET_KERNEL_RETURN:
+		list_kernel_function(&l, host);
+		return 0;
+	case TARGET_USER_FUNCTION:
+	case TARGET_USER_RETURN:
+		list_user_function(&l);
+		return 0;
+	case TARGET_USDT:
+		list_probe(&l);
+		return 0;
+	default:
+		return 0;
+	}
 }

@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "match/value_list.h"
+#include "match/values.h"
 #include "report/escape.h"
 #include "tool/patterns.h"
 #include "tool/values.h"

@@ -19,7 +19,6 @@
 #include "base/strbuf.h"
 #include "elf/image.h"
 #include "helper/sandbox.h"
-#include "match/sent.h"
 
 /* A large library takes a second, a hostile one all the time that it gets. */
 static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };
@@ -34,7 +33,7 @@ struct head {
 	uint32_t what, n_bytes;
 };
 
-/* If @err is 0, targets follow (match/sent.h). */
+/* If @err is 0, targets follow (match/target.h). */
 struct result {
 	int32_t err;
 	char text[sizeof(((struct error *)0)->text)];

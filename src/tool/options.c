@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "bpf/abi.h"
-#include "match/near.h"
+#include "match/names.h"
 #include "tool/cpu_profile.h"
 #include "tool/option_table.h"
 

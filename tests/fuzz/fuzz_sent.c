@@ -5,7 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "match/sent.h"
+#include "base/strbuf.h"
+#include "match/target.h"
 
 #define MOST 100
 

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "bpf/value_code.h"
-#include "match/usdt_argument.h"
+#include "match/values.h"
 
 static void check_argument(const struct usdt_argument *a)
 {

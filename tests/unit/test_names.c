@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include "match/names.h"
-#include "match/near.h"
 
 TEST(parameters_and_return_types_are_told_from_the_name)
 {

@@ -4,7 +4,7 @@
 
 #include <sys/user.h>
 
-#include "match/usdt_argument.h"
+#include "match/values.h"
 
 /* "s32 context 80", "u64 memory 120 - 8 + 16 << 2" or why the argument is not known. */
 static void describe(const struct usdt_argument *a, char *to, size_t size)

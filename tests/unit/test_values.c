@@ -5,7 +5,6 @@
 #include <sys/user.h>
 
 #include "arch/arch.h"
-#include "match/value_list.h"
 #include "match/values.h"
 #include "scratch.h"
 
