@@ -1,23 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "kernel/host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/mount.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/read.h"
+#include "base/strbuf.h"
 #include "kernel/kallsyms.h"
-#include "kernel/private.h"
+#include "kernel/kernel_types.h"
+
+struct host {
+	/* NULL: the running system's */
+	char *kallsyms_path;
+	char *modules_path;
+	char *tracefs_path;
+	int tracefs_fd; /* -1: not opened yet */
+	struct kallsyms *kallsyms;
+	struct function_types *types; /* NULL: not read yet */
+};
 
 static char *copy_or_null(const char *text)
 {
@@ -58,6 +74,463 @@ void host_freep(struct host **host)
 	host_free(*host);
 	*host = NULL;
 }
+
+/* --- tracefs --- */
+
+/*
+ * tracefs. It lists tracepoints (events/) and traceable functions.
+ *
+ * On a minimal machine, in a container or early after boot it may not be mounted. A normal mount
+ * would change the machine. So we make a mount without a place, and reach its files through the
+ * descriptor only.
+ */
+
+/* glibc has these calls since 2.36 only. Their numbers are the same on all architectures. */
+#ifndef SYS_fsopen
+#define SYS_fsopen 430
+#define SYS_fsconfig 431
+#define SYS_fsmount 432
+#endif
+
+/*
+ * Mount a file system where nobody sees it (fsopen(2), Linux 5.2). The mount ends when *@ret_fd is
+ * closed. Errors: those of the three calls.
+ */
+static must_check int detached_mount(const char *type, int *ret_fd, struct error *e)
+{
+	cleanup_close int context = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
+	if (context < 0)
+		return error_errno(e, "open file system %s", type);
+	if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_errno(e, "make file system %s", type);
+
+	int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	if (fd < 0)
+		return error_errno(e, "mount file system %s", type);
+	*ret_fd = fd;
+	return 0;
+}
+
+/*
+ * Without the mount, the mount point exists and is empty. We do not use access(2): it checks the
+ * real user, and ignores the capabilities of users other than root.
+ */
+static int open_mounted(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstatat(fd, "events", &st, 0) < 0)
+		return -1;
+	return TAKE_FD(fd);
+}
+
+/* Set @e to the message for an unreadable tracefs. Returns -EACCES. */
+static must_check int tracefs_unreadable(struct error *e)
+{
+	return error_set(e, -EACCES,
+			 "this user may not read tracefs (needs root or CAP_DAC_READ_SEARCH)");
+}
+
+int host_tracefs(struct host *host, int *ret_fd, struct error *e)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	bool is_refused = false;
+
+	if (host->tracefs_fd < 0 && host->tracefs_path) {
+		host->tracefs_fd = open_mounted(host->tracefs_path);
+		if (host->tracefs_fd < 0)
+			return error_errno(e, "open %s", host->tracefs_path);
+	}
+	for (size_t i = 0; host->tracefs_fd < 0 && i < 2; i++) {
+		host->tracefs_fd = open_mounted(places[i]);
+		is_refused |= host->tracefs_fd < 0 && errno == EACCES;
+	}
+	if (host->tracefs_fd < 0) {
+		struct error why;
+		int err = detached_mount("tracefs", &host->tracefs_fd, &why);
+
+		if (err && is_refused)
+			return tracefs_unreadable(e);
+		if (err == -ENODEV)
+			return error_set(e, err, "this kernel has no tracefs");
+		if (err)
+			return error_set(e, err,
+					 "tracefs is not mounted (mount -t tracefs tracefs "
+					 "/sys/kernel/tracing)");
+		log_debug("tracefs is not mounted: using a mount of our own");
+	}
+	*ret_fd = host->tracefs_fd;
+	return 0;
+}
+
+bool host_may_define_uprobes(struct host *host)
+{
+	struct error none;
+	int tracefs = -1;
+
+	if (host_tracefs(host, &tracefs, &none))
+		return false;
+
+	/* Append only: opening it for plain writing would remove the events of all users. */
+	cleanup_close int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	return fd >= 0;
+}
+
+/* --- functions that ftrace can trace --- */
+
+/*
+ * Functions that ftrace can trace: those that were compiled with a place to patch.
+ *
+ *	available_filter_functions          available_filter_functions_addrs (Linux 6.5)
+ *	vfs_read                            ffffffff8162fb94 vfs_read
+ *	ext4_get_branch [ext4]              ffffffffc0401004 ext4_get_branch [ext4]
+ *
+ * The address is that of the patched place. It may lie behind the function's first instruction, a
+ * landing pad of indirect branches.
+ */
+/* Parse a line in place. False: it names no function. */
+static bool parse_traceable(char *line, bool has_addr, char **ret_name, const char **ret_module,
+			    uint64_t *ret_addr)
+{
+	const char *at = line;
+
+	*ret_addr = 0;
+	if (has_addr && (!take_hex(&at, ret_addr) || *at++ != ' '))
+		return false;
+
+	char *name = line + (at - line);
+	char *space = strchr(name, ' ');
+
+	*ret_name = name;
+	*ret_module = "";
+	if (space) {
+		*space = '\0';
+		if (space[1] != '[')
+			return false;
+
+		char *end = strchr(space + 2, ']');
+
+		if (!end)
+			return false;
+		*end = '\0';
+		*ret_module = space + 2;
+	}
+	/* The compiler left this in a weak function that the linker dropped. */
+	return name[0] != '\0' && strncmp(name, "__ftrace_invalid_address___", 27) != 0;
+}
+
+int host_each_traceable(struct host *host, bool with_sites, host_function_visit *visit,
+			void *context, struct error *e)
+{
+	const char *file = "available_filter_functions_addrs";
+	int dir, err = host_tracefs(host, &dir, e);
+
+	if (err)
+		return err;
+
+	cleanup_close int fd = with_sites ? openat(dir, file, O_RDONLY | O_CLOEXEC) : -1;
+	bool has_addr = fd >= 0;
+
+	if (!with_sites || (fd < 0 && errno == ENOENT)) {
+		file = "available_filter_functions";
+		fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd < 0 && errno == EPERM && host_lockdown())
+		return error_set(e, -EPERM, "open tracefs' %s: refused by kernel lockdown", file);
+	if (fd < 0)
+		return error_errno(e, "open tracefs' %s", file);
+
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, file);
+
+	char *line, *name;
+	const char *module;
+	uint64_t addr;
+	size_t n;
+	int more;
+
+	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+		if (!parse_traceable(line, has_addr, &name, &module, &addr))
+			continue;
+		err = visit(context, name, module, addr);
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+/* --- tracepoints --- */
+
+/*
+ * Tracepoints. Each has a directory, below the directory of its category.
+ *
+ *	events/sched/sched_switch/id        372
+ *	events/sched/sched_switch/format    see read_field()
+ *
+ * available_events has the same list, but under lockdown it cannot be opened. Directories, IDs and
+ * formats can be read.
+ */
+static void close_tracefs_directory(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+}
+
+#define cleanup_directory cleanup(close_tracefs_directory)
+
+/* Is @name one part of a path, which does not lead out of it? */
+static bool is_plain_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' && !strchr(name, '/');
+}
+
+static int open_event_file(struct host *host, const char *category, const char *event,
+			   const char *file, int *ret_fd, struct error *e)
+{
+	char path[512];
+	int dir, err = host_tracefs(host, &dir, e);
+
+	if (err)
+		return err;
+	if (!is_plain_name(category) || !is_plain_name(event) ||
+	    snprintf(path, sizeof(path), "events/%s/%s/%s", category, event, file) >=
+		    (int)sizeof(path))
+		return error_set(e, -ENOENT, "no tracepoint %s:%s", category, event);
+
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return error_set(e, -ENOENT, "no tracepoint %s:%s", category, event);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
+	if (fd < 0)
+		return error_errno(e, "open tracefs' %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+int host_tracepoint_id(struct host *host, const char *category, const char *event, uint64_t *ret,
+		       struct error *e)
+{
+	cleanup_close int fd = -1;
+	int err = open_event_file(host, category, event, "id", &fd, e);
+
+	if (err)
+		return err;
+
+	char text[32] = "";
+	const char *at = text;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return error_errno(e, "read the id of tracepoint %s:%s", category, event);
+	if (!take_decimal(&at, ret))
+		return error_set(e, -EIO, "tracepoint %s:%s has no id", category, event);
+	return 0;
+}
+
+/* The number behind @key in the line. False: it is not there. */
+static bool find_number(const char *line, const char *key, uint64_t *ret)
+{
+	const char *at = strstr(line, key);
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	return take_decimal(&at, ret);
+}
+
+/*
+ * Read a line that declares a field. The name is the last word of the declaration, before its array
+ * bounds:
+ *
+ *	\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+ *
+ * Cuts the line at the end of the name. False: it declares none.
+ */
+static bool read_field(char *line, struct tracepoint_field *ret)
+{
+	char *declaration = strstr(line, "field:");
+	char *end = declaration ? strchr(declaration, ';') : NULL;
+	uint64_t offset, size, is_signed = 0;
+
+	if (!end || !find_number(end, "\toffset:", &offset) || offset > UINT32_MAX ||
+	    !find_number(end, "\tsize:", &size))
+		return false;
+	(void)find_number(end, "\tsigned:", &is_signed);
+	declaration += strlen("field:");
+
+	char *bounds = memchr(declaration, '[', (size_t)(end - declaration));
+
+	/* "__data_loc char[] name": these bounds belong to the type. */
+	if (bounds && memchr(bounds, ' ', (size_t)(end - bounds)))
+		bounds = NULL;
+
+	char *last = bounds ? bounds : end, *name = last;
+
+	while (name > declaration && name[-1] != ' ' && name[-1] != '*')
+		name--;
+	if (name == declaration)
+		return false;
+	/* The name ends where the bounds begin. So move these. */
+	memmove(last + 1, last, (size_t)(end - last));
+	*last = '\0';
+	*ret = (struct tracepoint_field){ .type = declaration,
+					  .n_type = (size_t)(name - declaration),
+					  .name = name,
+					  .bounds = last + 1,
+					  .n_bounds = (size_t)(end - last),
+					  .offset = (uint32_t)offset,
+					  .bytes =
+						  (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),
+					  .is_signed = is_signed == 1,
+					  .is_array = bounds != NULL };
+	return true;
+}
+
+int host_each_field(struct host *host, const char *category, const char *event,
+		    host_field_visit *visit, void *context, struct error *e)
+{
+	cleanup_close int fd = -1;
+	int err = open_event_file(host, category, event, "format", &fd, e);
+
+	if (err)
+		return err;
+
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, "a tracepoint's format");
+
+	struct tracepoint_field field;
+	char *line;
+	size_t n;
+	int more;
+
+	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+		err = read_field(line, &field) ? visit(context, &field) : 0;
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+struct field_search {
+	const char *name;
+	uint32_t offset;
+};
+
+static int compare_field(void *context, const struct tracepoint_field *field)
+{
+	struct field_search *search = context;
+
+	if (strcmp(field->name, search->name) != 0)
+		return 0;
+	search->offset = field->offset;
+	return 1;
+}
+
+int host_tracepoint_field(struct host *host, const char *category, const char *event,
+			  const char *field, uint32_t *ret_offset, struct error *e)
+{
+	struct field_search search = { .name = field };
+	const int found = host_each_field(host, category, event, compare_field, &search, e);
+
+	if (found < 0)
+		return found;
+	*ret_offset = search.offset;
+	return found ? 0
+		     : error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event,
+				 field);
+}
+
+static int open_tracefs_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
+{
+	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
+	if (fd < 0)
+		return error_errno(e, "open tracefs' %s", path);
+
+	*ret = fdopendir(fd);
+	if (!*ret)
+		return error_errno(e, "read tracefs' %s", path);
+	(void)TAKE_FD(fd); /* the stream closes it */
+	return 0;
+}
+
+/* The next directory within @d with a plain name; NULL at the end. */
+static const char *next_tracefs_directory(DIR *d)
+{
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
+		    is_plain_name(entry->d_name))
+			return entry->d_name;
+	return NULL;
+}
+
+/*
+ * Events that were defined in tracefs want programs for kprobes, or none at all:
+ *
+ *	p:probes/mine /usr/bin/app:0x1149
+ */
+static void read_definitions(int tracefs, struct strbuf *ret)
+{
+	cleanup_close int fd = openat(tracefs, "dynamic_events", O_RDONLY | O_CLOEXEC);
+	char bytes[4096];
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		strbuf_put(ret, bytes, (size_t)n);
+}
+
+static bool is_defined(const struct strbuf *definitions, const char *category, const char *event)
+{
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), ":%s/%s ", category, event);
+	return definitions->n && strstr(definitions->text, name);
+}
+
+int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
+			 struct error *e)
+{
+	cleanup_directory DIR *categories = NULL;
+	cleanup_strbuf struct strbuf definitions = {};
+	int dir, err = host_tracefs(host, &dir, e);
+	const char *category, *event;
+
+	if (!err)
+		read_definitions(dir, &definitions);
+	if (!err)
+		err = open_tracefs_directory(dir, "events", &categories, e);
+	if (!categories)
+		return err;
+	while ((category = next_tracefs_directory(categories))) {
+		cleanup_directory DIR *events = NULL;
+
+		/* ftrace's own records have IDs, but no program can attach to them. */
+		if (strcmp(category, "ftrace") == 0)
+			continue;
+		err = open_tracefs_directory(dirfd(categories), category, &events, e);
+		if (err == -ENOENT || err == -ENOTDIR) /* a module has just gone; or a plain file */
+			continue;
+		if (err)
+			return err;
+		while ((event = next_tracefs_directory(events))) {
+			err = is_defined(&definitions, category, event)
+				      ? 0
+				      : visit(context, category, event);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* --- this machine --- */
 
 int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e)
 {
@@ -301,4 +774,126 @@ bool host_refuses_namesakes(uint32_t kprobe_pmu)
 		(int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 && errno == EADDRNOTAVAIL;
+}
+
+/* --- processes --- */
+
+bool host_has_own_proc(void)
+{
+	char own[16] = "";
+
+	return readlink("/proc/self", own, sizeof(own) - 1) > 0 &&
+	       strtol(own, NULL, 10) == getpid();
+}
+
+bool host_tid_exists(uint32_t tid)
+{
+	return tid != 0 && tid <= INT32_MAX && (kill((pid_t)tid, 0) == 0 || errno == EPERM);
+}
+
+/* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
+bool host_pid_exists(uint32_t pid)
+{
+	char path[64], text[4096];
+
+	if (!host_tid_exists(pid))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return errno != ENOENT && errno != ESRCH;
+
+	/* The first line has the name, which cannot contain a newline: the kernel escapes it. */
+	const char *at = strstr(text, "\nTgid:\t");
+	uint64_t tgid;
+
+	if (!at)
+		return true;
+	at += strlen("\nTgid:\t");
+	return !take_decimal(&at, &tgid) || tgid == pid;
+}
+
+void host_pid_comm(uint32_t pid, char *to, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	if (read_small(AT_FDCWD, path, to, size) < 0)
+		to[0] = '\0';
+}
+
+/* The inode of the initial PID namespace: the kernel's PROC_PID_INIT_INO. */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
+
+bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0)
+		return true; /* a kernel without namespaces */
+	/* The BPF helper compares with the kernel's own encoding of device numbers. */
+	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+	*ino = st.st_ino;
+	return st.st_ino == INITIAL_PID_NAMESPACE;
+}
+
+/* "monotonic SECONDS NANOSECONDS", then the same of boottime. */
+bool host_has_shifted_clock(void)
+{
+	char text[256];
+	long long seconds, ns;
+
+	return read_small(AT_FDCWD, "/proc/self/timens_offsets", text, sizeof(text)) > 0 &&
+	       sscanf(text, "monotonic %lld %lld", &seconds, &ns) == 2 && (seconds || ns);
+}
+
+/* --- build IDs --- */
+
+#define MOST_NOTES 16384
+#define BUILD_ID_NOTE 3 /* NT_GNU_BUILD_ID */
+#define ALIGNED(n) (((n) + 3UL) & ~3UL)
+
+/* The description of the note in @bytes that has the build ID; 0: there is none. */
+static size_t find_build_id(const uint8_t *bytes, size_t n, uint8_t *to, size_t size)
+{
+	struct {
+		uint32_t n_name, n_bytes, type;
+	} head; /* Elf64_Nhdr */
+
+	for (size_t at = 0; n - at >= sizeof(head);) {
+		memcpy(&head, bytes + at, sizeof(head));
+		at += sizeof(head);
+
+		const size_t name_bytes = ALIGNED((size_t)head.n_name);
+		const size_t n_left = n - at;
+
+		if (name_bytes > n_left || head.n_bytes > n_left - name_bytes)
+			return 0;
+		if (head.type == BUILD_ID_NOTE && head.n_name == 4 &&
+		    memcmp(bytes + at, "GNU", 4) == 0 && head.n_bytes <= size) {
+			memcpy(to, bytes + at + name_bytes, head.n_bytes);
+			return head.n_bytes;
+		}
+		if (ALIGNED((size_t)head.n_bytes) > n_left - name_bytes)
+			return 0;
+		at += name_bytes + ALIGNED((size_t)head.n_bytes);
+	}
+	return 0;
+}
+
+/* Names of modules come from kallsyms, so they have no slash. */
+size_t kernel_build_id(const char *module, uint8_t *to, size_t size)
+{
+	char path[128] = "/sys/kernel/notes";
+	uint8_t notes[MOST_NOTES];
+
+	if (module && (strchr(module, '/') || module[0] == '.'))
+		return 0;
+	if (module)
+		(void)snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id",
+			       module);
+
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, notes, sizeof(notes));
+
+	return n > 0 ? find_build_id(notes, (size_t)n, to, size) : 0;
 }

@@ -45,9 +45,39 @@ bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *
 /* When the files were read, ns of CLOCK_MONOTONIC. */
 uint64_t kallsyms_read_at(const struct kallsyms *k);
 
-/* The modules at that time and their places, as one number (kernel/modules.h). */
+/* The modules at that time and their places, as one number: see modules.now. */
 uint64_t kallsyms_modules(const struct kallsyms *k);
 
 /* Functions (types t, T, w, W), sorted by address: @i from 0 to kallsyms_n() - 1. */
 size_t kallsyms_n(const struct kallsyms *k);
 void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret);
+
+/* --- modules: their places, and since when --- */
+
+/* A line of /proc/modules: "ext4 917504 1 - Live 0xffffffffc0401000". */
+struct module_line {
+	const char *name; /* @n bytes of the line */
+	size_t n;
+	uint64_t start, end; /* of its code; since Linux 6.4 @end includes the data */
+};
+
+/* Parse a line of /proc/modules. False: it is malformed, or the address is hidden. */
+bool module_line_parse(const char *line, struct module_line *ret);
+
+/* A zeroed one has seen no module. */
+struct modules {
+	struct module_seen *seen; /* all modules so far, by the time when they were first seen */
+	size_t n, capacity;
+	uint64_t now; /* the present modules as one number */
+};
+
+void modules_fini(struct modules *m);
+
+/* Read @path ("/proc/modules") now. */
+void modules_look(struct modules *m, const char *path);
+
+/*
+ * Since when (ns of CLOCK_MONOTONIC) do the addresses of module @name belong to it for sure? 0:
+ * from the start, as no other module was ever seen there.
+ */
+uint64_t modules_since(const struct modules *m, const char *name);

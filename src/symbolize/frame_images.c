@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "kernel/build_ids.h"
+#include "kernel/host.h"
 
 /* Beside a number of the table: its image is a Go program. */
 #define IS_GO 0x80000000U

@@ -12,7 +12,6 @@
 #include "kernel/bpf_programs.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
-#include "kernel/modules.h"
 
 struct kernel_names {
 	struct host *host;

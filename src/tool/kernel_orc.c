@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/read.h"
+#include "kernel/kallsyms.h"
 #include "kernel/kernel_types.h"
-#include "kernel/modules.h"
 
 #define PIECE_ENTRIES 8192U
 _Static_assert(PIECE_ENTRIES *ORC_ENTRY_BYTES <= KERNEL_PIECE_BYTES, "a piece");

@@ -13,7 +13,7 @@
 #include "bpf/kernel_maps.h"
 #include "bpf/kernel_memory.h"
 #include "kernel/host.h"
-#include "kernel/modules.h"
+#include "kernel/kallsyms.h"
 #include "tool/kernel_orc.h"
 #include "tool/options.h"
 #include "unwind/kernel_table.h"

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "kernel/bpf_programs.h"
-#include "kernel/modules.h"
+#include "kernel/kallsyms.h"
 
 static void look_at(struct modules *m, const char *text)
 {
