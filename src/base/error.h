@@ -12,12 +12,12 @@
  * Lives on the caller's stack; nothing to free. It is valid only after a function
  * that takes it has returned a negative code. The text is one line in lower case,
  * without a full stop, and names the thing and the reason. A text that is too long
- * for the buffer ends in "...". spec/caret.h adds lines.
+ * for the buffer ends in "...". match/spec.h adds lines.
  */
 struct error {
 	int code; /* negative errno */
 	char text[512];
-	bool has_lines; /* spec/caret.h: all newlines of the text are its own */
+	bool has_lines; /* match/spec.h: all newlines of the text are its own */
 };
 
 /* Record the failure and return @code, which must be negative. @e may be NULL. */

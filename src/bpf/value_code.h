@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/value_code.h - expressions (spec/expression.h) as instructions: a function for value_of_hit()
- * of value.bpf.h. No compiler is needed.
+ * bpf/value_code.h - expressions (match/expression.h) as instructions: a function for
+ * value_of_hit() of value.bpf.h. No compiler is needed.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "spec/expression.h"
+#include "match/expression.h"
 
 /* Expressions for the targets of a run: a target's number is an index. */
 #define VALUES_MOST 256

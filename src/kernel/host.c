@@ -23,7 +23,6 @@
 #include "base/read.h"
 #include "base/strbuf.h"
 #include "kernel/kallsyms.h"
-#include "kernel/kernel_types.h"
 
 struct host {
 	/* NULL: the running system's */

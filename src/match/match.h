@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "kernel/host.h"
 #include "match/names.h"
+#include "match/spec.h"
 #include "match/target.h"
-#include "spec/spec.h"
 
 /* How far kernel functions are looked up. Each depth takes longer than the one before. */
 enum match_depth {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "kernel/host.h"
+#include "match/expression.h"
 #include "match/target.h"
-#include "spec/expression.h"
 
 struct resolved_value {
 	struct expression x; /* its leaves are numbers and places */

@@ -11,7 +11,7 @@
 #include "base/aside.h"
 #include "base/error.h"
 #include "match/match.h"
-#include "spec/spec.h"
+#include "match/spec.h"
 
 struct matcher {
 	struct aside aside;

@@ -9,7 +9,7 @@
 
 #include "attach/plan.h"
 #include "base/error.h"
-#include "spec/numbers.h"
+#include "match/numbers.h"
 
 /* The names of the program. */
 enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_PROFILE, TOOL_N };

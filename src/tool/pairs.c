@@ -19,7 +19,7 @@
 #include "base/strtab.h"
 #include "base/text.h"
 #include "match/match.h"
-#include "spec/spec.h"
+#include "match/spec.h"
 
 #define MOST_ENDS 4096 /* of one --until */
 

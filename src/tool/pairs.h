@@ -7,9 +7,9 @@
 
 #include "bpf/object.h"
 #include "kernel/host.h"
+#include "match/spec.h"
 #include "match/target.h"
 #include "profile/profile.h"
-#include "spec/spec.h"
 #include "tool/options.h"
 
 /* A zeroed one is empty. */

@@ -10,10 +10,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "bpf/features.h"
+#include "match/expression.h"
+#include "match/spec.h"
 #include "report/escape.h"
 #include "report/render.h"
-#include "spec/expression.h"
-#include "spec/spec.h"
 #include "tool/matcher.h"
 #include "tool/pairs.h"
 

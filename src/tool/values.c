@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "match/spec.h"
 #include "match/values.h"
-#include "spec/caret.h"
 
 #define LEFT_OUT UINT32_MAX
 

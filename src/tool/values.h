@@ -12,9 +12,9 @@
 #include "bpf/object.h"
 #include "bpf/value_code.h"
 #include "kernel/host.h"
+#include "match/expression.h"
 #include "match/target.h"
 #include "profile/profile.h"
-#include "spec/expression.h"
 #include "tool/options.h"
 #include "tool/pairs.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "spec/numbers.h"
+#include "match/numbers.h"
 #include "store/notices.h"
 #include "tool/command.h"
 

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "bpf/value_code.h"
-#include "spec/expression.h"
+#include "match/expression.h"
 
 static void check_node(const struct expression *x, const struct expression_node *node)
 {

@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "spec/numbers.h"
-#include "spec/spec.h"
+#include "match/numbers.h"
+#include "match/spec.h"
 
 static void check_spec(const char *text, const struct probe_spec *spec)
 {

@@ -1,8 +1,8 @@
-/* rooms: spec base */
+/* rooms: match base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "spec/expression.h"
+#include "match/expression.h"
 
 static const char *const ops[EXPRESSION_OPS] = {
 	[EXPRESSION_NEGATE] = "neg",    [EXPRESSION_INVERT] = "~",

@@ -1,10 +1,9 @@
-/* rooms: spec base */
+/* rooms: match base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "spec/caret.h"
-#include "spec/numbers.h"
-#include "spec/spec.h"
+#include "match/numbers.h"
+#include "match/spec.h"
 
 /* What @text is read as: "user c malloc", "usdt c provider:probe", ... */
 static void check_reading(const char *text, bool is_regexp, const char *expected)

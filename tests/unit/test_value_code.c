@@ -1,4 +1,4 @@
-/* rooms: bpf base spec */
+/* rooms: bpf base match */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The code of values, run by this machine's kernel, against the same calculation in C. */
 #include "test.h"

@@ -1,4 +1,4 @@
-/* rooms: match kernel spec arch base elf unwind reader helper */
+/* rooms: match kernel arch base elf unwind reader helper */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 

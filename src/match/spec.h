@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * spec/spec.h - parse the text of an event into a probe spec. Pure.
+ * match/spec.h - parse the text of an event into a probe spec. Pure.
  *
  *	func              kernel function        vfs_read, 'tcp_send*'
  *	lib:func          user function          c:malloc, /usr/bin/x:main, prog:ns::f
@@ -58,3 +58,22 @@ struct probe_spec {
 must_check int probe_spec_parse(const char *text, bool is_regexp, struct probe_spec *ret,
 				struct error *e);
 void probe_spec_fini(struct probe_spec *spec);
+
+/* --- errors that show the place in the text which the user typed --- */
+
+/* Fail by -EINVAL with "'TEXT': @reason". */
+must_check int caret_refuse(const char *text, const char *reason, struct error *e);
+
+/*
+ * Fail likewise, and show byte @at:
+ *
+ *	'x:y:z': too many ':'
+ *	  x:y:z
+ *	     ^
+ *
+ * The first line is complete without the others, which are left out if they do not fit.
+ */
+must_check int caret_refuse_at(const char *text, size_t at, const char *reason, struct error *e);
+
+/* Show byte @at of @text below the message of a failure, if both fit. Returns e->code. */
+must_check int caret_add(const char *text, size_t at, struct error *e);

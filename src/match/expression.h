@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * spec/expression.h - parse the text of an expression (--sum EXPR) into nodes. Pure.
+ * match/expression.h - parse the text of an expression (--sum EXPR) into nodes. Pure.
  *
  *	bytes                           a field of a tracepoint, an argument of a kernel function
  *	arg1                            an argument by number, from 1 on

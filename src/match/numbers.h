@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * spec/numbers.h - parse the values of options: seconds, counts, sizes, units and lists. Pure.
+ * match/numbers.h - parse the values of options: seconds, counts, sizes, units and lists. Pure.
  *
  * All functions return 0, or -EINVAL with a message that names the option @what.
  */

@@ -5,7 +5,7 @@
  * stand between it and its ')'. So a field that has the name of a type is written without
  * parentheses.
  */
-#include "spec/expression.h"
+#include "match/expression.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "spec/caret.h"
+#include "match/spec.h"
 
 #define MOST_TEXT 256
 #define MOST_WAITING 64
