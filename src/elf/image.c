@@ -472,7 +472,6 @@ static void release_image(struct image *im)
 	else
 		free(im->memory);
 	symbol_index_free(im->index);
-	plt_free(im->plt);
 	free(im->shifts);
 	strtab_free(im->short_names);
 	free(im->segments);
@@ -632,7 +631,7 @@ static size_t own_bytes(const struct image *im)
 	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
 	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +
 	       im->n_notes * sizeof(*im->notes) + symbol_index_bytes(im->index) +
-	       plt_bytes(im->plt) + (im->short_names ? strtab_bytes(im->short_names) : 0);
+	       (im->short_names ? strtab_bytes(im->short_names) : 0);
 }
 
 size_t image_bytes(const struct image *im)

@@ -53,6 +53,7 @@ struct stub {
 
 /* All stubs of an image, by ascending address. */
 struct plt {
+	bool is_read;
 	struct stub *stubs;
 	size_t n;
 };
@@ -197,12 +198,12 @@ static int by_stub_address(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-static struct plt *build_plt(const struct image *im)
+static void read_plt(const struct image *im, struct plt *plt)
 {
-	struct plt *plt = xcalloc(1, sizeof(*plt));
 	struct slots slots = { .left = im->size };
 	size_t capacity = 0;
 
+	plt->is_read = true;
 	/* At most as many stubs as the file has room for, because sections may overlap. */
 	for (size_t i = 0; i < im->n_sections && plt->n < im->size / 8; i++)
 		if (is_plt_section(&im->sections[i]))
@@ -221,7 +222,6 @@ static struct plt *build_plt(const struct image *im)
 		stub->resolver = slot && !slot->name ? slot->resolver : 0;
 	}
 	free(slots.list);
-	return plt;
 }
 
 static bool plt_holds(const struct image *im, uint64_t vaddr)
@@ -247,18 +247,19 @@ static int compare_to_stub(const void *vaddr, const void *stub)
 
 /* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
  * "puts@plt". */
-static bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
+			    struct image_symbol *ret)
 {
-	if (!im->plt && !plt_holds(im, vaddr))
+	if (!plt_holds(im, vaddr))
 		return false;
-	if (!im->plt)
-		im->plt = build_plt(im);
+	if (!plt->is_read)
+		read_plt(im, plt);
 
 	const struct stub *stub = NULL;
 	struct image_symbol resolver;
 
-	if (im->plt->n)
-		stub = bsearch(&vaddr, im->plt->stubs, im->plt->n, sizeof(*stub), compare_to_stub);
+	if (plt->n)
+		stub = bsearch(&vaddr, plt->stubs, plt->n, sizeof(*stub), compare_to_stub);
 	if (!stub)
 		return false;
 
@@ -275,19 +276,6 @@ static bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbo
 				      .size = stub->size,
 				      .is_global = true };
 	return true;
-}
-
-void plt_free(struct plt *plt)
-{
-	if (!plt)
-		return;
-	free(plt->stubs);
-	free(plt);
-}
-
-size_t plt_bytes(const struct plt *plt)
-{
-	return plt ? sizeof(*plt) + plt->n * sizeof(*plt->stubs) : 0;
 }
 
 /* --- _start and main --- */
@@ -446,7 +434,8 @@ struct symbol_index {
 	struct frames all_frames; /* @frames, or of @own_rows without .eh_frame_hdr */
 	void *own_rows;
 	struct entry_points entry;
-	bool has_all; /* the tables seem to have every function */
+	struct plt plt; /* empty until the first look-up of an address in a PLT */
+	bool has_all;   /* the tables seem to have every function */
 };
 
 void symbol_index_free(struct symbol_index *index)
@@ -456,6 +445,7 @@ void symbol_index_free(struct symbol_index *index)
 	free(index->ranges);
 	free(index->outer);
 	free(index->own_rows);
+	free(index->plt.stubs);
 	free(index);
 }
 
@@ -464,7 +454,8 @@ size_t symbol_index_bytes(const struct symbol_index *index)
 	if (!index)
 		return 0;
 	return sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer)) +
-	       (index->own_rows ? index->all_frames.n * FRAMES_ROW_BYTES : 0);
+	       (index->own_rows ? index->all_frames.n * FRAMES_ROW_BYTES : 0) +
+	       index->plt.n * sizeof(*index->plt.stubs);
 }
 
 /* The function of @r. This cannot fail, because collect_table() has read it before. */
@@ -813,7 +804,7 @@ bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *re
 
 	if (i == NONE)
 		return entry_function_at(&index->entry, vaddr, ret) ||
-		       plt_function_at(im, vaddr, ret);
+		       plt_function_at(im, &im->index->plt, vaddr, ret);
 	*ret = function_of(index, &index->ranges[i]).symbol;
 	ret->name = image_cut_version(im, ret->name, "");
 	ret->size = index->ranges[i].size;

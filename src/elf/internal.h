@@ -29,7 +29,6 @@
 #define MAX_NAME ((size_t)65536)
 
 struct lines;
-struct plt;
 struct strtab;
 struct symbol_index;
 
@@ -75,7 +74,6 @@ struct image {
 	struct slice linker;         /* PT_INTERP; empty if there is none */
 	struct symbol_index *index;  /* NULL until the first look-up */
 	struct lines *lines;         /* NULL until the first question about source lines */
-	struct plt *plt;             /* NULL until the first look-up of an address in a PLT */
 	struct image *debug;         /* the debug file, whose .symtab we use, too; NULL: none */
 	struct shift *shifts;        /* one for each section of @debug */
 	struct strtab *short_names;  /* names without their "@VERSION"; NULL until needed */
@@ -180,9 +178,6 @@ uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
 uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
 
 void lines_free(struct lines *lines);
-
-void plt_free(struct plt *plt);
-size_t plt_bytes(const struct plt *plt);
 
 /* --- symbol tables, and the functions among their symbols --- */
 

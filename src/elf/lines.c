@@ -123,12 +123,6 @@ static const char *units_read(struct units *u, Dwarf *dwarf)
 	return why;
 }
 
-static void units_fini(struct units *u)
-{
-	free(u->list);
-	*u = (struct units){};
-}
-
 /*
  * The unit with @vaddr in its code; NULL: none has, or its functions are in another file. Ranges of
  * units overlap in broken files only.
@@ -212,15 +206,6 @@ struct walk {
 	size_t depth;    /* levels below the entry where the walk began; 0: the walk is over */
 	const char *why; /* why it ended too early; NULL: it did not */
 };
-
-static void scopes_fini(struct scopes *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->lists[i].list);
-	free(s->lists);
-	u64_map_fini(&s->units);
-	*s = (struct scopes){};
-}
 
 static void scope_list_fini(struct scope_list *list)
 {
@@ -503,8 +488,11 @@ void lines_free(struct lines *l)
 		return;
 	(void)dwarf_end(l->dwarf);
 	(void)elf_end(l->elf);
-	units_fini(&l->units);
-	scopes_fini(&l->scopes);
+	free(l->units.list);
+	for (size_t i = 0; i < l->scopes.n; i++)
+		free(l->scopes.lists[i].list);
+	free(l->scopes.lists);
+	u64_map_fini(&l->scopes.units);
 	free(l);
 }
 

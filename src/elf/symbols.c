@@ -130,12 +130,6 @@ void image_each_need(const struct image *im, image_need_visit *visit, void *cont
 	each_string_of(im, strings, DT_NEEDED, NEED_LIBRARY, visit, context);
 }
 
-/* The table: u32 n_buckets, n_chains. There is a chain entry for each symbol. */
-static uint64_t count_by_hash(struct slice table)
-{
-	return table.size >= 8 ? table_u32_at(table, 1) : 0;
-}
-
 /*
  * The table:
  *	u32 n_buckets, first_symbol, n_words, shift
@@ -176,7 +170,9 @@ static struct table dynamic_table(const struct image *im)
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	struct table table = { .of = im, .symbols = image_bytes_from(im, p.symbols) };
 	struct slice strings = image_bytes_from(im, p.strings);
-	uint64_t n = count_by_hash(image_bytes_from(im, p.hash));
+	const struct slice hash = image_bytes_from(im, p.hash);
+	/* The table: u32 n_buckets, n_chains. There is a chain entry for each symbol. */
+	uint64_t n = hash.size >= 8 ? table_u32_at(hash, 1) : 0;
 
 	if (!n)
 		n = count_by_gnu_hash(image_bytes_from(im, p.gnu_hash), word);

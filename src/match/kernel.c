@@ -39,12 +39,6 @@ struct function_list {
 	bool has_namesakes;
 };
 
-static void function_list_clear(struct function_list *list)
-{
-	list->n = 0;
-	u64_map_clear(&list->by_name);
-}
-
 static void function_list_fini(struct function_list *list)
 {
 	strtab_free(list->strings);
@@ -201,7 +195,8 @@ static int list_traceable(const struct matching *m, struct function_list *list, 
 
 	if (err || with_sites || !list->has_namesakes)
 		return err;
-	function_list_clear(list);
+	list->n = 0;
+	u64_map_clear(&list->by_name);
 	return host_each_traceable(m->host, true, collect_traceable, list, e);
 }
 

@@ -99,29 +99,20 @@ static const char *skip_return_type(const char *name)
  */
 static bool is_builtin(const char *word, size_t n)
 {
-	/* clang-format off */
-	static const char *const builtin[] = {
-		"std", "allocator", "basic_string", "basic_istream", "basic_ostream",
-		"basic_iostream", "char_traits", "iostream", "string", "operator", "unsigned",
-		"signed", "char8_t", "char16_t", "char32_t", "wchar_t", "short", "int", "long",
-		"__int128", "bool", "float", "__float128", "double", "decimal", "void", "const",
-		"volatile", "restrict", "decltype", "nullptr_t", "auto", "complex", "imaginary",
-		"anonymous", "namespace", "_GLOBAL_", "lambda", "unnamed", "type", "clone",
-		"vtable", "thunk", "virtual", "guard", "variable", "typeinfo", "name", "covariant",
-		"construction", "reference", "temporary", "initialization", "function", "wrapper",
-		"default", "static", "alias", "transaction", "module", "requires", "new", "delete",
-		"throw", "noexcept", "sizeof", "alignof", "true", "false",
+	static const char builtin[] =
+		"std allocator basic_string basic_istream basic_ostream basic_iostream char_traits "
+		"iostream string operator unsigned signed char8_t char16_t char32_t wchar_t short "
+		"int long __int128 bool float __float128 double decimal void const volatile restrict "
+		"decltype nullptr_t auto complex imaginary anonymous namespace _GLOBAL_ lambda "
+		"unnamed type clone vtable thunk virtual guard variable typeinfo name covariant "
+		"construction reference temporary initialization function wrapper default static "
+		"alias transaction module requires new delete throw noexcept sizeof alignof true "
+		"false "
 		/* Rust */
-		"closure", "shim", "impl", "dyn", "extern", "unsafe", "for", "mut", "str", "usize",
-		"isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
-		"f32", "f64",
-	};
-	/* clang-format on */
+		"closure shim impl dyn extern unsafe for mut str usize isize u8 u16 u32 u64 u128 i8 "
+		"i16 i32 i64 i128 f32 f64";
 
-	for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
-		if (memmem(builtin[i], strlen(builtin[i]), word, n))
-			return true;
-	return false;
+	return memmem(builtin, sizeof(builtin) - 1, word, n);
 }
 
 void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)

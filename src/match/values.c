@@ -87,11 +87,6 @@ static struct value_type type_of_field(const struct tracepoint_field *field)
 	return type;
 }
 
-static bool is_number_size(uint32_t bytes)
-{
-	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
-}
-
 static const char *lack_of_field(const struct tracepoint_field *field)
 {
 	if (field_is_common(field))
@@ -100,7 +95,9 @@ static const char *lack_of_field(const struct tracepoint_field *field)
 		return "its length varies (__data_loc)";
 	if (field->is_array)
 		return "it is an array";
-	return is_number_size(field->bytes) ? NULL : "it is no number";
+	return field->bytes && field->bytes <= 8 && !(field->bytes & (field->bytes - 1))
+		       ? NULL
+		       : "it is no number";
 }
 
 static struct number_kind field_kind(const struct tracepoint_field *field)
@@ -466,14 +463,6 @@ static int resolve_leaf(struct resolving *r, const char *text, size_t i)
 	}
 }
 
-/* Nodes with equal effects have equal bytes. */
-static void forget_text(struct expression *x)
-{
-	x->text = NULL;
-	for (size_t i = 0; i < x->n; i++)
-		x->nodes[i].at = x->nodes[i].length = 0;
-}
-
 int value_resolve(const struct expression *x, const struct target *target, struct host *host,
 		  struct resolved_value *ret, struct error *e)
 {
@@ -493,7 +482,10 @@ int value_resolve(const struct expression *x, const struct target *target, struc
 	}
 	if (!expression_leaf(x))
 		ret->unit = NULL;
-	forget_text(&ret->x);
+	/* Nodes with equal effects have equal bytes. */
+	ret->x.text = NULL;
+	for (size_t i = 0; i < x->n; i++)
+		ret->x.nodes[i].at = ret->x.nodes[i].length = 0;
 	return 0;
 }
 
