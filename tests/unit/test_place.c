@@ -1,6 +1,6 @@
 /* rooms: match elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which places of a file's functions and probes are traced: see match/place.c. */
+/* Which places of a file's functions and probes are traced: see match/places.c. */
 #include "test.h"
 
 #include "scratch.h"
