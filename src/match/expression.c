@@ -42,14 +42,6 @@ const struct expression_node *expression_leaf(const struct expression *x)
 	return &x->nodes[0];
 }
 
-bool expression_has(const struct expression *x, enum expression_op op)
-{
-	for (size_t i = 0; i < x->n; i++)
-		if (x->nodes[i].op == op)
-			return true;
-	return false;
-}
-
 static int refuse_expression(const struct expression_parser *p, size_t at, const char *reason)
 {
 	return caret_refuse_at(p->x->text, at, reason, p->e);

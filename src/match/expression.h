@@ -95,6 +95,3 @@ must_check int expression_parse(const char *text, struct expression *ret, struct
 
 /* If @x is one leaf, perhaps with casts, returns it. Else NULL. */
 const struct expression_node *expression_leaf(const struct expression *x);
-
-/* Does it have a leaf of @op? */
-bool expression_has(const struct expression *x, enum expression_op op);

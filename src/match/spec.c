@@ -55,7 +55,8 @@ static void put_caret(struct strbuf *b, const char *line, size_t at)
 	strbuf_putc(b, '^');
 }
 
-int caret_refuse(const char *text, const char *reason, struct error *e)
+/* Fail by -EINVAL with "'TEXT': @reason". */
+static int caret_refuse(const char *text, const char *reason, struct error *e)
 {
 	cleanup_free char *line = on_one_line(text);
 
@@ -79,14 +80,9 @@ int caret_add(const char *text, size_t at, struct error *e)
 
 int caret_refuse_at(const char *text, size_t at, const char *reason, struct error *e)
 {
-	cleanup_free char *line = on_one_line(text);
-	cleanup(strbuf_fini) struct strbuf b = {};
+	const int code = caret_refuse(text, reason, e);
 
-	strbuf_printf(&b, "'%s': %s\n  %s\n  ", line, reason, line);
-	put_caret(&b, line, at);
-	if (e && b.n >= sizeof(e->text))
-		return caret_refuse(text, reason, e);
-	return error_set(e, -EINVAL, "%s", b.text);
+	return e ? caret_add(text, at, e) : code;
 }
 
 /* --- the parser --- */

@@ -61,11 +61,8 @@ void probe_spec_fini(struct probe_spec *spec);
 
 /* --- errors that show the place in the text which the user typed --- */
 
-/* Fail by -EINVAL with "'TEXT': @reason". */
-must_check int caret_refuse(const char *text, const char *reason, struct error *e);
-
 /*
- * Fail likewise, and show byte @at:
+ * Fail by -EINVAL with "'TEXT': @reason", and show byte @at:
  *
  *	'x:y:z': too many ':'
  *	  x:y:z
