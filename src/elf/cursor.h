@@ -59,6 +59,9 @@ static inline int64_t cursor_int(struct cursor *c, size_t n)
 	return (int64_t)(cursor_uint(c, n) << unused) >> unused;
 }
 
+/* Assemblers pad numbers in LEB128, but to no more bytes than these. */
+#define MOST_LEB128_BYTES 16
+
 /* Read a number in LEB128. Drops bits beyond 64. *@ret_bits: how many bits its bytes have; 64 or
  * more: all of the result. */
 static inline uint64_t cursor_leb128(struct cursor *c, unsigned *ret_bits)
@@ -66,7 +69,7 @@ static inline uint64_t cursor_leb128(struct cursor *c, unsigned *ret_bits)
 	uint64_t value = 0;
 	unsigned bits = 0;
 
-	while (c->at < c->end) {
+	for (int i = 0; i < MOST_LEB128_BYTES && c->at < c->end; i++) {
 		uint8_t byte = *c->at++;
 
 		if (bits < 64)
