@@ -146,23 +146,18 @@ struct link {
 static struct link debug_link_of(const struct image *im)
 {
 	struct link link = {};
+	struct image_section section;
 
-	for (size_t i = 0; i < im->n_sections && !link.name; i++) {
-		const struct section *section = &im->sections[i];
-		struct slice bytes;
+	if (!image_section(im, ".gnu_debuglink", &section))
+		return link;
 
-		if (strcmp(section->name, ".gnu_debuglink") != 0)
-			continue;
-		bytes = section_bytes(im, section);
+	const char *name = (const char *)section.data;
+	const size_t n = strnlen(name, section.size), at = (n + 4) & ~(size_t)3;
 
-		size_t n = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
-		size_t at = (n + 4) & ~(size_t)3;
-
-		if (n == 0 || n >= MOST_DEBUG_LINK || at + sizeof(link.crc) > bytes.size ||
-		    memchr(bytes.data, '/', n))
-			continue;
-		link.name = (const char *)bytes.data;
-		memcpy(&link.crc, bytes.data + at, sizeof(link.crc));
+	if (n && n < MOST_DEBUG_LINK && at + sizeof(link.crc) <= section.size &&
+	    !memchr(name, '/', n)) {
+		link.name = name;
+		memcpy(&link.crc, section.data + at, sizeof(link.crc));
 	}
 	return link;
 }
@@ -358,14 +353,6 @@ void image_set_debug(struct image *im, struct image *debug)
 /* xz -9 needs 65 MiB to unpack. */
 #define MOST_DECODER_BYTES (80 << 20)
 
-static struct slice find_debugdata(const struct image *im)
-{
-	for (size_t i = 0; i < im->n_sections; i++)
-		if (strcmp(im->sections[i].name, SECTION) == 0)
-			return section_bytes(im, &im->sections[i]);
-	return (struct slice){};
-}
-
 static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
 {
 	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
@@ -377,14 +364,14 @@ static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
 }
 
 /* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
-static int unpack_xz(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
-		     struct error *e)
+static int unpack_xz(const struct image *im, const struct image_section *in, lzma_stream *xz,
+		     uint8_t **ret, struct error *e)
 {
-	size_t capacity = in.size < MOST_UNPACKED_BYTES / 4 ? 4 * in.size : MOST_UNPACKED_BYTES;
+	size_t capacity = in->size < MOST_UNPACKED_BYTES / 4 ? 4 * in->size : MOST_UNPACKED_BYTES;
 	lzma_ret code = lzma_stream_decoder(xz, MOST_DECODER_BYTES, 0);
 
-	xz->next_in = in.data;
-	xz->avail_in = in.size;
+	xz->next_in = in->data;
+	xz->avail_in = in->size;
 	while (code == LZMA_OK) {
 		*ret = xreallocarray(*ret, capacity, 1);
 		xz->next_out = *ret + xz->total_out;
@@ -422,15 +409,15 @@ static int check_build(const struct image *im, const struct image *debug, struct
 
 int image_open_embedded(const struct image *im, struct image **ret, struct error *e)
 {
-	struct slice in = find_debugdata(im);
+	struct image_section in;
 	cleanup_free uint8_t *data = NULL;
 	cleanup_image struct image *debug = NULL;
 	lzma_stream xz = LZMA_STREAM_INIT;
 
-	if (!in.size)
+	if (!image_section(im, SECTION, &in))
 		return error_set(e, -ENOENT, "%s: no " SECTION, im->name);
 
-	int err = unpack_xz(im, in, &xz, &data, e);
+	int err = unpack_xz(im, &in, &xz, &data, e);
 	size_t size = xz.total_out;
 
 	lzma_end(&xz);

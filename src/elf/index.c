@@ -153,17 +153,10 @@ static void find_slots(const struct image *im, struct slots *ret)
 /* The base of slots' addresses in position-independent 32-bit code. */
 static uint64_t global_table(const struct image *im)
 {
-	uint64_t vaddr = 0;
+	const struct section *plt = section_named(im, ".got.plt");
+	const struct section *s = plt ? plt : section_named(im, ".got");
 
-	for (size_t i = 0; i < im->n_sections; i++) {
-		const struct section *s = &im->sections[i];
-
-		if (strcmp(s->name, ".got.plt") == 0)
-			return s->vaddr;
-		if (strcmp(s->name, ".got") == 0)
-			vaddr = s->vaddr;
-	}
-	return vaddr;
+	return s ? s->vaddr : 0;
 }
 
 static void read_stubs(const struct image *im, const struct section *s, struct plt *plt,

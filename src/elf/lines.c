@@ -24,6 +24,74 @@
 #include "base/log.h"
 #include "elf/internal.h"
 
+/* --- the code of entries --- */
+
+/* A range of the code of an entry (DIE), which is a unit or a function. */
+struct die_range {
+	uint64_t start, end;
+	Dwarf_Off die;
+};
+
+/* A zeroed struct is empty. */
+struct die_ranges {
+	struct die_range *list; /* by ascending address */
+	size_t n, capacity;
+	struct cpu_budget budget;
+	const char *why; /* why the list is not complete; NULL: it is */
+};
+
+/* Add the code of @die. *@n_all counts the ranges of all lists. False: they are more than @most. */
+static bool add_die_ranges(struct die_ranges *to, Dwarf_Die *die, size_t *n_all, size_t most)
+{
+	struct die_range range = { .die = dwarf_dieoffset(die) };
+	Dwarf_Addr base = 0;
+	ptrdiff_t place = 0;
+
+	while (!cpu_budget_is_spent(&to->budget) &&
+	       (place = dwarf_ranges(die, place, &base, &range.start, &range.end)) > 0) {
+		if (range.start >= range.end)
+			continue;
+		if (*n_all >= most)
+			return false;
+		array_push(to->list, to->n, to->capacity, range);
+		++*n_all;
+	}
+	return true;
+}
+
+/* Of two entries with the same code, the file's first one comes last, so find_die_range() finds it.
+ */
+static int by_range_start(const void *a, const void *b)
+{
+	const struct die_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start > y->start ? 1 : -1;
+	return (x->die < y->die) - (x->die > y->die);
+}
+
+static void sort_die_ranges(struct die_ranges *r)
+{
+	if (r->n)
+		qsort(r->list, r->n, sizeof(*r->list), by_range_start);
+}
+
+/* Ranges overlap in broken files only. */
+static const struct die_range *find_die_range(const struct die_ranges *r, uint64_t vaddr)
+{
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->list[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && vaddr < r->list[low - 1].end ? &r->list[low - 1] : NULL;
+}
+
 /* --- units --- */
 
 /*
@@ -35,28 +103,6 @@
 #define MOST_UNITS (1U << 20)
 #define MOST_RANGES (1U << 23)
 #define MOST_NS (5 * NS_PER_S)
-
-/* One range of a unit's code. */
-struct unit {
-	uint64_t start;
-	uint64_t end;
-	Dwarf_Off die;
-};
-
-/* A zeroed struct is empty. */
-struct units {
-	struct unit *list; /* by ascending address */
-	size_t n, capacity;
-	struct cpu_budget budget;
-};
-
-static int by_unit_start(const void *a, const void *b)
-{
-	const struct unit *x = a;
-	const struct unit *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
 
 /*
  * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). A foreign file gives its path, so
@@ -71,26 +117,15 @@ static bool has_functions(Dwarf_Die *unit)
 	       !dwarf_hasattr(unit, DW_AT_GNU_dwo_name) && !dwarf_hasattr(unit, DW_AT_dwo_name);
 }
 
-static void read_ranges(struct units *u, Dwarf_Die *die)
-{
-	struct unit unit = { .die = dwarf_dieoffset(die) };
-	Dwarf_Addr base = 0;
-	ptrdiff_t place = 0;
-
-	while (u->n < MOST_RANGES && !cpu_budget_is_spent(&u->budget) &&
-	       (place = dwarf_ranges(die, place, &base, &unit.start, &unit.end)) > 0)
-		if (unit.start < unit.end)
-			array_push(u->list, u->n, u->capacity, unit);
-}
-
 /*
  * For libdw, zeros are units of 4 bytes and version 0. A hole has any number of these, so such a
  * unit ends the reading. libdw itself finds no unit behind it, either.
  */
-static const char *read_all_units(struct units *u, Dwarf *dwarf)
+static const char *read_all_units(struct die_ranges *u, Dwarf *dwarf)
 {
 	Dwarf_Off at = 0, next = 0;
-	size_t n_header, n_units = 0;
+	size_t n_header, n_units = 0, n_ranges = 0;
+	bool are_few = true;
 	Dwarf_Half version;
 	Dwarf_Die die;
 	int result;
@@ -100,8 +135,8 @@ static const char *read_all_units(struct units *u, Dwarf *dwarf)
 		if (version < 2 || version > 5)
 			return "unsupported DWARF version";
 		if (dwarf_offdie(dwarf, at + n_header, &die) && has_functions(&die))
-			read_ranges(u, &die);
-		if (++n_units > MOST_UNITS || u->n >= MOST_RANGES)
+			are_few = add_die_ranges(u, &die, &n_ranges, MOST_RANGES);
+		if (++n_units > MOST_UNITS || !are_few)
 			return "more units or ranges than any program has";
 		if (cpu_budget_is_spent(&u->budget))
 			return cpu_budget_reason(&u->budget);
@@ -110,36 +145,12 @@ static const char *read_all_units(struct units *u, Dwarf *dwarf)
 	return result < 0 ? dwarf_errmsg(-1) : NULL;
 }
 
-/* Read all units. Returns NULL, or the reason why it has not read .debug_info to its end. */
-static const char *units_read(struct units *u, Dwarf *dwarf)
+static void read_units(struct die_ranges *u, Dwarf *dwarf)
 {
 	u->budget.left_ns = MOST_NS;
 	cpu_budget_resume(&u->budget);
-
-	const char *why = read_all_units(u, dwarf);
-
-	if (u->n)
-		qsort(u->list, u->n, sizeof(*u->list), by_unit_start);
-	return why;
-}
-
-/*
- * The unit with @vaddr in its code; NULL: none has, or its functions are in another file. Ranges of
- * units overlap in broken files only.
- */
-static const struct unit *units_find(const struct units *u, uint64_t vaddr)
-{
-	size_t low = 0, high = u->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (u->list[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < u->list[low - 1].end ? &u->list[low - 1] : NULL;
+	u->why = read_all_units(u, dwarf);
+	sort_die_ranges(u);
 }
 
 /* --- scopes --- */
@@ -171,23 +182,10 @@ static const struct unit *units_find(const struct units *u, uint64_t vaddr)
 /* The CPU time for one unit, to read it and its functions. It is enough for 500 MB of entries. */
 #define UNIT_NS (5 * NS_PER_S)
 
-/* One range of a function's code. */
-struct dwarf_function {
-	uint64_t start, end;
-	Dwarf_Off die;
-};
-
-struct unit_functions {
-	struct dwarf_function *list; /* by ascending address */
-	size_t n, capacity;
-	struct cpu_budget budget;
-	const char *why; /* why the list is not complete; NULL: it is */
-};
-
 /* The units of a file that were read. A zeroed struct has none. */
 struct scopes {
 	struct u64_map units; /* from the offset of a unit's DIE to the number of its list */
-	struct unit_functions *lists;
+	struct die_ranges *lists;
 	size_t n, capacity;
 	size_t n_functions; /* in all lists */
 };
@@ -200,8 +198,7 @@ struct scope_list {
 
 /* A walk over entries, at @die. */
 struct walk {
-	struct scopes *scopes;
-	struct unit_functions *of;
+	struct die_ranges *of;
 	Dwarf_Die die;
 	size_t depth;    /* levels below the entry where the walk began; 0: the walk is over */
 	const char *why; /* why it ended too early; NULL: it did not */
@@ -211,17 +208,6 @@ static void scope_list_fini(struct scope_list *list)
 {
 	free(list->dies);
 	*list = (struct scope_list){};
-}
-
-/* Of two functions with the same code, the file's first one comes last, so find_function() finds
- * it. */
-static int by_function_start(const void *a, const void *b)
-{
-	const struct dwarf_function *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start > y->start ? 1 : -1;
-	return (x->die < y->die) - (x->die > y->die);
 }
 
 static void stop_walk(struct walk *w, const char *why)
@@ -295,32 +281,12 @@ static void walk_over(struct walk *w)
 }
 
 /* A walk at the first child of *@die, or over if there is none. */
-static struct walk walk_begin(struct scopes *s, struct unit_functions *of, Dwarf_Die *die)
+static struct walk walk_begin(struct die_ranges *of, Dwarf_Die *die)
 {
-	struct walk w = { .scopes = s, .of = of };
+	struct walk w = { .of = of };
 
 	w.depth = dwarf_child(die, &w.die) == 0;
 	return w;
-}
-
-static void add_dwarf_function(struct walk *w)
-{
-	struct unit_functions *of = w->of;
-	struct dwarf_function f = { .die = dwarf_dieoffset(&w->die) };
-	Dwarf_Addr base = 0;
-	ptrdiff_t place = 0;
-
-	while (!is_walk_over(w) &&
-	       (place = dwarf_ranges(&w->die, place, &base, &f.start, &f.end)) > 0) {
-		if (f.start >= f.end)
-			continue;
-		if (w->scopes->n_functions >= MOST_FUNCTIONS) {
-			stop_walk(w, "more functions than any program has");
-			return;
-		}
-		array_push(of->list, of->n, of->capacity, f);
-		w->scopes->n_functions++;
-	}
 }
 
 /* Can such an entry contain functions? */
@@ -340,31 +306,31 @@ static bool may_have_functions(int tag)
 	}
 }
 
-static void read_unit(struct scopes *s, struct unit_functions *into, Dwarf_Die *unit)
+static void read_unit(struct scopes *s, struct die_ranges *into, Dwarf_Die *unit)
 {
-	struct walk w = walk_begin(s, into, unit);
+	struct walk w = walk_begin(into, unit);
 
 	while (!is_walk_over(&w)) {
 		const int tag = dwarf_tag(&w.die);
 
-		if (tag == DW_TAG_subprogram)
-			add_dwarf_function(&w);
+		if (tag == DW_TAG_subprogram &&
+		    !add_die_ranges(into, &w.die, &s->n_functions, MOST_FUNCTIONS))
+			stop_walk(&w, "more functions than any program has");
 		if (w.depth && may_have_functions(tag))
 			walk_into(&w);
 		else if (w.depth)
 			walk_over(&w);
 	}
 	into->why = w.why;
-	if (into->n)
-		qsort(into->list, into->n, sizeof(*into->list), by_function_start);
+	sort_die_ranges(into);
 }
 
-static struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
+static struct die_ranges *functions_of(struct scopes *s, Dwarf_Die *unit)
 {
 	bool is_new;
 	const Dwarf_Off at = dwarf_dieoffset(unit);
 	const uint32_t i = *u64_map_put(&s->units, at, (uint32_t)s->n, &is_new);
-	struct unit_functions functions = { .budget.left_ns = UNIT_NS };
+	struct die_ranges functions = { .budget.left_ns = UNIT_NS };
 
 	if (is_new) {
 		cpu_budget_resume(&functions.budget);
@@ -373,21 +339,6 @@ static struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
 		array_push(s->lists, s->n, s->capacity, functions);
 	}
 	return &s->lists[i];
-}
-
-static const struct dwarf_function *find_function(const struct unit_functions *f, uint64_t vaddr)
-{
-	size_t low = 0, high = f->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->list[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < f->list[low - 1].end ? &f->list[low - 1] : NULL;
 }
 
 static bool is_scope(int tag)
@@ -449,8 +400,8 @@ static void reverse_dies(Dwarf_Die *dies, size_t n)
 static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
 			     struct scope_list *ret)
 {
-	struct unit_functions *of = functions_of(s, unit);
-	const struct dwarf_function *f = find_function(of, vaddr);
+	struct die_ranges *of = functions_of(s, unit);
+	const struct die_range *f = find_die_range(of, vaddr);
 	Dwarf_Die die;
 
 	if (!f || !dwarf_offdie(dwarf_cu_getdwarf(unit->cu), f->die, &die))
@@ -458,7 +409,7 @@ static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
 
 	cpu_budget_resume(&of->budget);
 
-	struct walk w = walk_begin(s, of, &die);
+	struct walk w = walk_begin(of, &die);
 
 	array_push(ret->dies, ret->n, ret->capacity, die);
 	find_inner(&w, vaddr, ret);
@@ -478,7 +429,7 @@ struct lines {
 	Dwarf *dwarf;       /* NULL: there is none */
 	const char *name;   /* the file that has it, for messages; lent by the image */
 	Elf_Data *programs; /* .debug_line; NULL: there is none */
-	struct units units;
+	struct die_ranges units;
 	struct scopes scopes;
 };
 
@@ -562,7 +513,10 @@ static struct lines *open_lines(const struct image *im)
 	l->elf = elf_memory(of->memory, of->size);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
 
-	const char *why = l->dwarf ? units_read(&l->units, l->dwarf) : dwarf_errmsg(-1);
+	if (l->dwarf)
+		read_units(&l->units, l->dwarf);
+
+	const char *why = l->dwarf ? l->units.why : dwarf_errmsg(-1);
 
 	if (l->elf && has_packed_sections(l->elf))
 		why = "packed by zstd, which this libelf lacks";
@@ -680,7 +634,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	if (!most || !to_debug_address(im, vaddr, &at))
 		return 0;
 
-	const struct unit *unit = units_find(&im->lines->units, at);
+	const struct die_range *unit = find_die_range(&im->lines->units, at);
 	Dwarf_Die die;
 
 	if (!unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))

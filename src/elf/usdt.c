@@ -138,12 +138,13 @@ static int visit_notes(struct walk *w, struct slice notes)
 
 int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, struct error *e)
 {
-	struct walk w = { .im = im, .visit = visit, .context = context, .e = e };
+	struct walk w = { .im = im,
+			  .base = section_named(im, ".stapsdt.base"),
+			  .visit = visit,
+			  .context = context,
+			  .e = e };
 	size_t left = MOST_NOTES;
 
-	for (size_t i = 0; i < im->n_sections; i++)
-		if (strcmp(im->sections[i].name, ".stapsdt.base") == 0)
-			w.base = &im->sections[i];
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *s = &im->sections[i];
 
