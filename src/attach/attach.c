@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "attach/backend.h"
-#include "attach/definitions.h"
 #include "attach/detach.h"
 #include "attach/distant.h"
 #include "attach/link.h"
@@ -46,35 +45,20 @@ struct attachment {
 	size_t n_attached;
 	uint64_t missed; /* hits missed at links that are closed */
 	struct samples samples;
-	struct definitions *definitions;
-	/*
-	 * Events of definitions, and their links. No other process may inherit them (leftover.h).
-	 */
-	int *shared;
-	size_t n_shared, shared_capacity;
 };
-
-/* Close everything that no other process may inherit. */
-static void close_shared(struct attachment *a)
-{
-	samples_fini(&a->samples);
-	a->missed = attachment_missed(a);
-	while (a->n_shared > 0)
-		close(a->shared[--a->n_shared]);
-	definitions_free(a->definitions);
-	a->definitions = NULL;
-}
 
 void attachment_detach(struct attachment *a)
 {
-	close_shared(a);
+	samples_fini(&a->samples);
+	a->missed = attachment_missed(a);
 	detach_all(a->links, a->n_links, a->events, a->n_events);
 	a->n_links = a->n_events = 0;
 }
 
 int attachment_detach_aside(struct attachment *a)
 {
-	close_shared(a);
+	samples_fini(&a->samples);
+	a->missed = attachment_missed(a);
 	if (!a->n_links && !a->n_events)
 		return -1;
 
@@ -91,7 +75,6 @@ void attachment_free(struct attachment *a)
 	if (!a)
 		return;
 	attachment_detach(a);
-	free(a->shared);
 	free(a->links);
 	free(a->events);
 	free(a->refusals);
@@ -123,12 +106,12 @@ void attaching_refused(struct attaching *at, uint32_t target, int code)
 
 struct holding attachment_holding(const struct attachment *a)
 {
-	return (struct holding){ { a->n_links, a->n_events, a->n_shared } };
+	return (struct holding){ { a->n_links, a->n_events } };
 }
 
 int attachment_held(const struct attachment *a, enum held kind, size_t i)
 {
-	const int *const all[HELD_N] = { a->links, a->events, a->shared };
+	const int *const all[HELD_N] = { a->links, a->events };
 
 	return all[kind][i];
 }
@@ -137,10 +120,8 @@ void attachment_hold(struct attachment *a, enum held kind, int fd)
 {
 	if (kind == HELD_LINKS)
 		array_push(a->links, a->n_links, a->links_capacity, fd);
-	else if (kind == HELD_EVENTS)
-		array_push(a->events, a->n_events, a->events_capacity, fd);
 	else
-		array_push(a->shared, a->n_shared, a->shared_capacity, fd);
+		array_push(a->events, a->n_events, a->events_capacity, fd);
 }
 
 int attaching_add_link(struct attaching *at, int link_fd)
@@ -165,23 +146,16 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 	return cookies;
 }
 
-/* Have the event run @program. Returns the link or the refusal. */
-static int link_program(const struct attaching *at, int event, enum object_program program,
-			uint32_t target)
-{
-	const uint64_t cookie =
-		at->target_by == TARGET_BY_COOKIE ? attaching_number(at, target) : 0;
-
-	return link_to_event(event, object_program_fd(at->object, program), cookie);
-}
-
 /* Have the event run @program. If that fails, close it and return the refusal. */
 static int run_by_event(struct attaching *at, int event, enum object_program program,
 			uint32_t target, bool is_kept)
 {
 	struct attachment *a = at->attachment;
+	const uint64_t cookie =
+		at->target_by == TARGET_BY_COOKIE ? attaching_number(at, target) : 0;
 	cleanup_close int own = event;
-	int code = attaching_add_link(at, link_program(at, event, program, target));
+	int code = attaching_add_link(
+		at, link_to_event(event, object_program_fd(at->object, program), cookie));
 
 	/* A link keeps its event, but closing them one by one is quicker. */
 	if (!code && is_kept)
@@ -209,65 +183,6 @@ int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *at
 	return err;
 }
 
-static void hold_shared(struct attachment *a, int fd)
-{
-	array_push(a->shared, a->n_shared, a->shared_capacity, fd);
-}
-
-/*
- * Open the event for each process of the scope that still exists. Returns 0, or the refusal, and
- * none is open.
- */
-static int open_for_each(struct attaching *at, const struct perf_event_attr *attr)
-{
-	struct attachment *a = at->attachment;
-	const uint32_t *pids;
-	size_t n_pids = attaching_pids(at, 1, &pids), before = a->n_shared;
-	int code = 0;
-
-	for (size_t p = 0; p < (n_pids ? n_pids : 1) && (!code || code == -ESRCH); p++) {
-		int event = link_open_event(attr, n_pids ? (int)pids[p] : -1);
-
-		if (event >= 0)
-			hold_shared(a, event);
-		else
-			code = event;
-	}
-	if (a->n_shared > before && code == -ESRCH)
-		return 0;
-	while (code && a->n_shared > before)
-		close(a->shared[--a->n_shared]);
-	return code;
-}
-
-int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
-			       enum object_program program)
-{
-	assert(at->target_by == TARGET_ONLY);
-	struct attachment *a = at->attachment;
-	size_t before = a->n_shared;
-	int code = open_for_each(at, attr);
-	int link = code ? code : link_program(at, a->shared[before], program, 0);
-
-	if (link < 0) {
-		while (a->n_shared > before)
-			close(a->shared[--a->n_shared]);
-		return link;
-	}
-	hold_shared(a, link); /* behind its events, so that it is closed first */
-	return 0;
-}
-
-bool attaching_defines(struct attaching *at)
-{
-	struct attachment *a = at->attachment;
-
-	if (!a->definitions)
-		a->definitions = definitions_open(at->scope->tracefs);
-	at->definitions = a->definitions;
-	return a->definitions != NULL;
-}
-
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids)
 {
 	size_t n = at->scope->n_pids;
@@ -281,7 +196,6 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 	[BACKEND_KPROBE_MULTI] = kprobe_multi_attach,
 	[BACKEND_KPROBE] = kprobe_attach,
 	[BACKEND_UPROBE_MULTI] = uprobe_multi_attach,
-	[BACKEND_UPROBE_EVENT] = uprobe_event_attach,
 	[BACKEND_UPROBE] = uprobe_attach,
 	[BACKEND_PERF_EVENT] = perf_event_attach,
 	[BACKEND_KRETPROBE_MULTI] = kprobe_multi_attach,
@@ -293,18 +207,6 @@ static void select_planned(const struct attaching *at, enum backend backend, str
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
 		if (at->plan->backends[i] == backend && !refusal_in_advance(&at->targets[i]))
-			array_push(s->items, s->n, s->capacity, (uint32_t)i);
-	}
-}
-
-/* Select the targets that uprobe.event has left out. Each gets an event of its own. */
-static void select_undefined(const struct attaching *at, struct selection *s)
-{
-	if (!at->plan->has_single_uprobes)
-		return;
-	for (size_t i = 0; i < at->plan->n; i++) {
-		if (at->plan->backends[i] == BACKEND_UPROBE_EVENT && !at->outcomes[i].is_placed &&
-		    !refusal_in_advance(&at->targets[i]))
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
 	}
 }
@@ -343,7 +245,7 @@ static size_t count_events(const struct attaching *at)
 	for (size_t i = 0; i < at->plan->n; i++) {
 		enum backend backend = at->plan->backends[i];
 
-		if (backend == BACKEND_UPROBE || backend == BACKEND_UPROBE_EVENT)
+		if (backend == BACKEND_UPROBE)
 			n += at->scope->n_pids ? at->scope->n_pids : 1;
 		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE ||
 			 backend == BACKEND_KRETPROBE)
@@ -374,18 +276,10 @@ static bool raise_file_limit(size_t n_events)
 static int attach_chosen(struct attaching *at, enum backend backend, const struct selection *chosen,
 			 struct error *e)
 {
-	switch (backend) {
-	case BACKEND_UPROBE_EVENT:
-		/* This process owns the definitions, whoever adds to them. */
-		(void)attaching_defines(at);
+	if (backend == BACKEND_UPROBE_MULTI || backend == BACKEND_UPROBE)
 		return distant_attach(at, backends[backend], chosen, e);
-	case BACKEND_UPROBE_MULTI:
-	case BACKEND_UPROBE:
-		return distant_attach(at, backends[backend], chosen, e);
-	default:
-		backends[backend](at, chosen);
-		return 0;
-	}
+	backends[backend](at, chosen);
+	return 0;
 }
 
 static int attach_planned(struct attaching *at, struct error *e)
@@ -400,8 +294,6 @@ static int attach_planned(struct attaching *at, struct error *e)
 			select_left_out(at, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE, &chosen);
 		if (backend == BACKEND_KRETPROBE)
 			select_left_out(at, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN, &chosen);
-		if (backend == BACKEND_UPROBE)
-			select_undefined(at, &chosen);
 		if (chosen.n)
 			err = attach_chosen(at, backend, &chosen, e);
 	}
@@ -554,11 +446,6 @@ int attach_lives(const struct object *object, struct attachment **ret, struct er
 size_t attachment_n_attached(const struct attachment *a)
 {
 	return a->n_attached;
-}
-
-uint32_t attachment_helper(const struct attachment *a)
-{
-	return a->definitions ? (uint32_t)definitions_helper(a->definitions) : 0;
 }
 
 size_t attachment_n_links(const struct attachment *a)

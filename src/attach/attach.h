@@ -18,7 +18,6 @@ struct attachment;
 struct attach_scope {
 	const uint32_t *pids; /* put user probes into these processes; none: into all */
 	size_t n_pids;
-	int tracefs;              /* tracefs' directory, lent; used by BACKEND_UPROBE_EVENT only */
 	enum target_by target_by; /* as in the loaded programs */
 	const uint32_t *numbers;  /* by target, the number that its program gets. NULL: its index */
 	/* Of perf events: */
@@ -81,8 +80,6 @@ void attachment_freep(struct attachment **a);
 
 /* Functions, tracepoints and USDT probes; a function with several exits is one. */
 size_t attachment_n_attached(const struct attachment *a);
-/* The PID of our helper process that lives as long as the probes; 0: none. */
-uint32_t attachment_helper(const struct attachment *a);
 
 /* Links that attachment_detach_aside() closes. The kernel removes each separately. */
 size_t attachment_n_links(const struct attachment *a);

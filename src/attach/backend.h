@@ -31,10 +31,9 @@ struct attaching {
 	const struct object *object;
 	const struct attach_scope *scope;
 	struct attachment *attachment;
-	struct outcome *outcomes;        /* one for each target */
-	bool has_room;                   /* for two descriptors for each event */
-	enum target_by target_by;        /* TARGET_ONLY with an event of many places */
-	struct definitions *definitions; /* lent by the attachment; NULL: none yet */
+	struct outcome *outcomes; /* one for each target */
+	bool has_room;            /* for two descriptors for each event */
+	enum target_by target_by;
 };
 
 void attaching_placed(struct attaching *at, uint32_t target);
@@ -71,24 +70,13 @@ static inline uint32_t attaching_number(const struct attaching *at, uint32_t tar
 uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
 
 /*
- * As attaching_add_event(), for an event of many places. It is opened for each process of the
- * scope, but the program is attached to it once. No target number: the event does not tell which
- * place was hit.
- */
-int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
-			       enum object_program program);
-
-/* Make at->definitions, unless it exists. False: it cannot be made. */
-bool attaching_defines(struct attaching *at);
-
-/*
  * The processes that get user probes: returns their number, and lends *@pids from the scope. 0:
  * probe system-wide, and let the program filter processes. @n_places: places in each process.
  */
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
 
 /* The contents of an attachment, for attach/distant.c: descriptors of each kind. */
-enum held { HELD_LINKS, HELD_EVENTS, HELD_SHARED, HELD_N };
+enum held { HELD_LINKS, HELD_EVENTS, HELD_N };
 
 struct holding {
 	size_t n[HELD_N];
@@ -104,7 +92,6 @@ void tracepoint_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
-void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 void perf_event_attach(struct attaching *at, const struct selection *chosen);
 

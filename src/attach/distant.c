@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/definitions.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/aside.h"
@@ -29,7 +28,6 @@ struct work {
 /* The result: the outcomes of the chosen targets follow, then the descriptors by kind. */
 struct made {
 	struct holding more;
-	unsigned n_definitions;
 };
 
 /* -- In the other process. -- */
@@ -47,15 +45,9 @@ static bool pass_descriptors(const struct attachment *a, const struct holding *b
 
 static void close_other_descriptors(const struct attaching *at, int channel)
 {
-	const int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel,
-			    at->scope->tracefs };
-	int kept[DEFINITIONS_DESCRIPTORS + ARRAY_SIZE(own) + PROGRAM_N] = { -1, -1 };
-	size_t n = DEFINITIONS_DESCRIPTORS;
+	int kept[4 + PROGRAM_N] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel };
+	size_t n = 4;
 
-	if (at->definitions)
-		definitions_descriptors(at->definitions, kept);
-	memcpy(kept + n, own, sizeof(own));
-	n += ARRAY_SIZE(own);
 	for (int p = 0; p < PROGRAM_N; p++)
 		if (at->plan->programs & 1U << p)
 			kept[n++] = object_program_fd(at->object, (enum object_program)p);
@@ -76,7 +68,6 @@ static void attach_in_child(void *argument, int channel)
 
 	for (enum held kind = 0; kind < HELD_N; kind++)
 		made.more.n[kind] -= before.n[kind];
-	made.n_definitions = at->definitions ? definitions_n(at->definitions) : 0;
 	is_read = aside_write(channel, &made, sizeof(made));
 	for (size_t i = 0; i < w->chosen->n && is_read; i++)
 		is_read = aside_write(channel, &at->outcomes[w->chosen->items[i]],
@@ -111,8 +102,6 @@ static int read_results(struct attaching *at, struct aside *a, const struct sele
 		err = aside_read(a, &at->outcomes[chosen->items[i]], sizeof(at->outcomes[0]));
 	if (err)
 		return err;
-	if (at->definitions)
-		definitions_set_n(at->definitions, made.n_definitions);
 	return receive_descriptors(at->attachment, a, &made);
 }
 

@@ -32,8 +32,6 @@ static bool has_backend(enum backend backend, const struct features *f)
 		return f->counts_missed && f->kprobe_pmu != 0 && !f->no_kprobes;
 	case BACKEND_UPROBE_MULTI:
 		return f->uprobe_multi;
-	case BACKEND_UPROBE_EVENT:
-		return f->uprobe_event && !f->no_events;
 	default:
 		return f->uprobe_pmu != 0 && !f->no_uprobes;
 	}
@@ -49,16 +47,13 @@ static const struct {
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI },
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE },
 	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE },
 	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE },
 	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI },
-	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT },
 	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT },
 	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI },
 	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE },
 };
 
@@ -67,7 +62,6 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_KPROBE_MULTI] = "kprobe.multi",
 	[BACKEND_KPROBE] = "kprobe",
 	[BACKEND_UPROBE_MULTI] = "uprobe.multi",
-	[BACKEND_UPROBE_EVENT] = "uprobe.event",
 	[BACKEND_UPROBE] = "uprobe",
 	[BACKEND_PERF_EVENT] = "perf.event",
 	[BACKEND_KRETPROBE_MULTI] = "kretprobe.multi",
@@ -140,20 +134,13 @@ enum object_program plan_program(enum backend backend, const struct target *targ
  */
 #define FEW_KERNEL_FUNCTIONS 4
 
-/*
- * Up to this many user places get a perf event each, if there is no uprobe.multi. They start and
- * end as quickly, nothing is written to tracefs, and no process waits to remove it. From eight on,
- * one event for all is removed sooner.
- */
-#define FEW_USER_PLACES 4
-
-static size_t count_kinds(const struct target_list *targets, unsigned kinds_wanted)
+static bool has_few_kernel_functions(const struct target_list *targets)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++)
-		n += kinds_wanted >> targets->targets[i].kind & 1;
-	return n;
+		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION;
+	return n <= FEW_KERNEL_FUNCTIONS;
 }
 
 /* The best backend for @kind; BACKEND_N: none. */
@@ -237,27 +224,6 @@ static int refuse_target(const struct target *target, const struct features *fea
 	return error_set(e, -EOPNOTSUPP, "%s: %s; %s", target->name, lack, works.text);
 }
 
-/* Give a few targets a probe each. */
-static void prefer_single(const struct target_list *targets, const struct features *features,
-			  unsigned avoid, enum backend *chosen)
-{
-	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT,
-						 TARGET_USER_RETURN };
-	const unsigned of_user =
-		1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT | 1u << TARGET_USER_RETURN;
-
-	if (has_backend(BACKEND_KPROBE, features) && !(avoid & 1u << BACKEND_KPROBE) &&
-	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)
-		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
-	if (!has_backend(BACKEND_UPROBE, features) || avoid & 1u << BACKEND_UPROBE ||
-	    count_kinds(targets, of_user) > FEW_USER_PLACES)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(user); i++) {
-		if (chosen[user[i]] == BACKEND_UPROBE_EVENT)
-			chosen[user[i]] = BACKEND_UPROBE;
-	}
-}
-
 int plan_make(const struct target_list *targets, const struct features *features, unsigned avoid,
 	      struct plan *ret, struct error *e)
 {
@@ -266,9 +232,9 @@ int plan_make(const struct target_list *targets, const struct features *features
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		chosen[k] = choose_backend(k, features, avoid);
-	prefer_single(targets, features, avoid, chosen);
-	plan.has_single_uprobes =
-		has_backend(BACKEND_UPROBE, features) && !(avoid & 1u << BACKEND_UPROBE);
+	if (has_backend(BACKEND_KPROBE, features) && !(avoid & 1u << BACKEND_KPROBE) &&
+	    has_few_kernel_functions(targets))
+		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
 
 	/* Refuse before anything is allocated. */
 	for (size_t i = 0; i < targets->n; i++) {

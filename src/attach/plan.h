@@ -16,7 +16,6 @@ enum backend {
 	BACKEND_KPROBE_MULTI,
 	BACKEND_KPROBE,
 	BACKEND_UPROBE_MULTI,
-	BACKEND_UPROBE_EVENT,
 	BACKEND_UPROBE,
 	BACKEND_PERF_EVENT,
 	BACKEND_KRETPROBE_MULTI,
@@ -32,7 +31,6 @@ struct plan {
 	size_t n;
 	/* An OR of 1 << enum object_program, with the programs of fallback backends. */
 	unsigned programs;
-	bool has_single_uprobes;  /* for places that uprobe.event leaves out */
 	struct features features; /* of the kernel that the plan is for */
 };
 

@@ -25,7 +25,6 @@ struct features {
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool counts_missed;     /* links tell how many hits the kernel missed, Linux 6.7 */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
-	bool uprobe_event;      /* tracefs takes definitions of uprobe events from this user */
 	bool on_demand_maps;    /* tracing needs no pre-allocated hash maps, Linux 6.1 */
 };
 
@@ -50,8 +49,8 @@ must_check int features_check_bpf(struct error *e);
 must_check int features_require(struct error *e);
 
 /*
- * Try the features of @groups, an OR of enum feature_group. The caller fills in the PMUs,
- * uprobe_event, no_* and refuses_namesakes.
+ * Try the features of @groups, an OR of enum feature_group. The caller fills in the PMUs, no_* and
+ * refuses_namesakes.
  */
 void features_probe(struct features *features, unsigned groups);
 

@@ -163,19 +163,6 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
 	return 0;
 }
 
-bool host_may_define_uprobes(struct host *host)
-{
-	struct error none;
-	int tracefs = -1;
-
-	if (host_tracefs(host, &tracefs, &none))
-		return false;
-
-	/* Append only: opening it for plain writing would remove the events of all users. */
-	cleanup_close int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
-	return fd >= 0;
-}
-
 /* --- functions that ftrace can trace --- */
 
 /*

@@ -35,9 +35,6 @@ void host_freep(struct host **host);
  */
 must_check int host_tracefs(struct host *host, int *ret_fd, struct error *e);
 
-/* May this user define uprobe events in tracefs (uprobe_events)? */
-bool host_may_define_uprobes(struct host *host);
-
 /* The ID of a tracepoint (events/CATEGORY/EVENT/id). Errors: -ENOENT; those of host_tracefs(). */
 must_check int host_tracepoint_id(struct host *host, const char *category, const char *event,
 				  uint64_t *ret, struct error *e);

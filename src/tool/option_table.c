@@ -114,7 +114,7 @@ static const struct option_row rows[] = {
 	{ ALL | TRACING, FLAG(list), 'l', "list", NULL, "print what PATTERN matches, with -v also its fields and arguments; trace nothing" },
 	{ REPORT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
-	{ EVERY | TRACING, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe, kretprobe.multi, kretprobe" },
+	{ EVERY | TRACING, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe, kretprobe.multi, kretprobe" },
 	{ EVERY | TRACING, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
 	{ CPU, VALUE(IGNORED), '\0', "stack-storage-size", "N", "no effect: all stacks are kept that fit --max-memory" },
 	{ CPU, VALUE(UNSUPPORTED), '\0', "cgroupmap", "PATH", "not supported" },
@@ -123,8 +123,7 @@ static const struct option_row rows[] = {
 	/* clang-format on */
 };
 
-const char option_backends[] =
-	"kprobe.multi kprobe uprobe.multi uprobe.event uprobe kretprobe.multi kretprobe";
+const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe kretprobe.multi kretprobe";
 
 const char *option_kinds(enum tool tool)
 {

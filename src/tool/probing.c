@@ -38,12 +38,10 @@ static enum target_by choose_target_by(const struct run *r)
 	return r->n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
 }
 
-/* For --debug, if the tool numbers no targets, and each hit tells which one it is at. */
+/* For --debug, if the tool numbers no targets. */
 static void count_hits_of_targets(struct run *r)
 {
 	r->counts_hits = r->opt->debug && !r->n_numbers && r->targets.n <= MOST_DESCRIBED;
-	for (size_t i = 0; i < r->plan.n; i++)
-		r->counts_hits &= r->plan.backends[i] != BACKEND_UPROBE_EVENT;
 	if (!r->counts_hits)
 		return;
 	r->n_numbers = r->targets.n;
@@ -60,9 +58,6 @@ static int make_plan(struct run *r, unsigned avoid, struct error *e)
 	if (err)
 		return err;
 	r->target_by = choose_target_by(r);
-	/* A hit of an event with many places does not tell which one was hit. */
-	if (r->target_by != TARGET_ONLY)
-		avoid |= 1U << BACKEND_UPROBE_EVENT;
 	err = plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 	if (!err)
 		count_hits_of_targets(r);
@@ -82,7 +77,7 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 
 void probing_features(struct run *r)
 {
-	setup_features(&r->features, r->host, patterns_need_features(r->opt));
+	setup_features(&r->features, patterns_need_features(r->opt));
 }
 
 /* No backend is left, or the name in question, which was not looked up, is no function's. */
@@ -338,7 +333,6 @@ static struct attach_scope scope_of(const struct run *r)
 	return (struct attach_scope){
 		.pids = r->opt->pids.numbers,
 		.n_pids = r->opt->pids.n,
-		.tracefs = -1,
 		.target_by = r->target_by,
 		.numbers = r->numbers,
 		.period = r->opt->period,
@@ -352,11 +346,8 @@ static struct attach_scope scope_of(const struct run *r)
 
 static int attach_targets(struct run *r, struct error *e)
 {
-	struct attach_scope scope = scope_of(r);
-	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;
+	const struct attach_scope scope = scope_of(r);
 
-	if (err)
-		return err;
 	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
 }
 

@@ -429,7 +429,6 @@ static int start_run(struct run *r, struct error *e)
 
 	if (err)
 		return err;
-	object_state(r->object)->helper_tgid = attachment_helper(r->attachment);
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
 	helpers_set_manner(&r->helpers, &(struct client_manner){ .serve = run_serve,

@@ -34,7 +34,7 @@ int setup_check(const struct options *opt, struct error *e)
 	return 0;
 }
 
-void setup_features(struct features *features, struct host *host, unsigned groups)
+void setup_features(struct features *features, unsigned groups)
 {
 	struct error none;
 
@@ -44,8 +44,6 @@ void setup_features(struct features *features, struct host *host, unsigned group
 		features->uprobe_pmu = 0;
 	features->no_events = features->no_kprobes = host_no_perf_events();
 	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
-	if (groups & FEATURES_USER)
-		features->uprobe_event = host_may_define_uprobes(host);
 	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {
 		features->no_kprobes = host_no_perf_kprobes(features->kprobe_pmu);
 		features->refuses_namesakes = host_refuses_namesakes(features->kprobe_pmu);

@@ -20,7 +20,7 @@ struct setup {
  * Fill in @features, from this kernel and this user's permissions. @groups is an OR of enum
  * feature_group; other groups may be left out.
  */
-void setup_features(struct features *features, struct host *host, unsigned groups);
+void setup_features(struct features *features, unsigned groups);
 
 /*
  * Fill in @ret: programs, filters and depths. The tool then adds its own settings. Errors: no

@@ -78,12 +78,6 @@ def in_tracefs(script, *arguments):
     return subprocess.run([*WITH_TRACEFS, *shell], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def definitions(begin):
-    """The lines of uprobe_events that begin so."""
-    lines = in_tracefs("cat uprobe_events").stdout.decode().splitlines()
-    return [line for line in lines if line.startswith(begin)]
-
-
 @functools.cache
 def has_locked_list():
     """Even root may not read what ftrace can trace: lockdown."""

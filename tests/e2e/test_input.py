@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, with_mounts
+from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, in_tracefs, with_mounts
 from names import run
 from processes import children
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, WAITING_PARSER, Live, Tool, chains, check_refused, preloaded
@@ -148,16 +148,6 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
         check_refused(result, FAILED, cause, "CAP_SYS_ADMIN")
 
 
-@pytest.mark.needs("uprobe events", "path of its own")
-def test_an_event_defined_in_tracefs_needs_no_more_than_any_perf_event(sysctl):
-    """Unlike a single uprobe, for which Linux 6.16 wants CAP_SYS_ADMIN."""
-    sysctl("kernel.perf_event_paranoid", 2)
-    wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon")]
-    args = ["--without", "uprobe.multi,uprobe", "-D", "0.2", LEAF]
-    with Tool(args, wrap=wrap) as tool:
-        assert "Tracing 1 functions" in tool.wait().ok().out
-
-
 @pytest.mark.needs("uprobe.multi", "strict perf events")
 def test_strict_perf_events_what_still_works_is_said(sysctl):
     sysctl("kernel.perf_event_paranoid", 3)
@@ -286,6 +276,17 @@ def test_tracefs_that_is_not_mounted_is_mounted_or_told():
         check_refused(result, FAILED, "mount", "tracefs")
     else:
         assert "Tracing 1 functions" in result.out
+
+
+@pytest.mark.needs("uprobe events", "path of its own")
+def test_an_event_that_somebody_has_defined_is_no_tracepoint(machine):
+    """It wants another kind of program."""
+    group = f"others{os.getpid()}"
+    machine.callback(in_tracefs, "echo 0 >events/$1/place/enable; echo -:$1/place >>uprobe_events", group)
+    define = 'echo "p:$1/place $2:0x1000" >>uprobe_events && echo 1 >events/$1/place/enable'
+    assert in_tracefs(define, group, CALLS).returncode == 0
+    check_refused(stackcount("-l", f"t:{group}:*"), FAILED, f"no tracepoint matches 't:{group}:\\*'")
+    check_refused(stackcount(f"t:{group}:place"), FAILED, f"attach {group}:place: .* trace its function instead")
 
 
 @pytest.mark.needs("path of its own")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.needs("uprobes")
 
 TOOLS = {"stackcount": STACKCOUNT, "stacksnoop": STACKSNOOP, "funccount": FUNCCOUNT}
 PRIORITY = "__x64_sys_getpriority"
-USER_BACKENDS = {"best": "", "uprobe": "uprobe.multi,uprobe.event", "uprobe.event": "uprobe.multi,uprobe"}
+USER_BACKENDS = {"best": "", "uprobe": "uprobe.multi"}
 
 
 @dataclass
@@ -67,12 +67,12 @@ EVENTS = {
     ),
     # Traced behind its first instructions. The workload ends at the first wrong result, and then says nothing.
     "vector functions": Event(
-        "vector", (1,), ("PATH:v_*",), {}, {"best": "", "uprobe": "uprobe.multi,uprobe.event"}, tools=("stackcount",)
+        "vector", (1,), ("PATH:v_*",), {}, USER_BACKENDS, tools=("stackcount",)
     ),
 }
 NEEDS = {  # of backends
     "kprobe.multi": "kprobe.multi", "kretprobe.multi": "kprobe.multi",
-    "uprobe": "uprobe.multi", "uprobe.event": "uprobe events",  # where there is no uprobe.multi, the single one is the best
+    "uprobe": "uprobe.multi",  # where there is none, it is the best
 }
 # What a kernel can break: stackcount's programs by each backend, and where another tool has programs of its own.
 CORE = {
@@ -85,10 +85,8 @@ def rows():
     for tool in TOOLS:
         for name, event in EVENTS.items():
             for backend in event.backends if tool in event.tools else ():
-                if (tool, backend) == ("funccount", "uprobe.event"):
-                    continue  # it does not tell functions apart
                 is_best = backend == next(iter(event.backends))
-                is_core = name in CORE[tool] and (is_best or tool == "stackcount" and backend != "uprobe")
+                is_core = name in CORE[tool] and (is_best or tool == "stackcount")
                 marks = [pytest.mark.core if is_core else pytest.mark.needs("path of its own")]
                 marks.append(pytest.mark.needs(*event.needs, *filter(None, [NEEDS.get(backend)])))
                 yield pytest.param(tool, name, backend, marks=marks, id="-".join(filter(None, (tool, name.replace(" ", "_"), backend))))

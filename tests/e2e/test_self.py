@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The tools leave out their own hits: of their threads, and of the processes that they leave behind."""
+"""The tools leave out their own hits."""
 
-import os
 import re
 import signal
 import subprocess
-import time
-from pathlib import Path
 
 import pytest
 from folded import parse_line
 from snoop import read_text
-from tool import FUNCCOUNT, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, workload_path
+from tool import FUNCCOUNT, STACKCOUNT, STACKSNOOP, Tool
 
 SYSCALLS = "t:raw_syscalls:sys_enter"
 WRITES = "t:syscalls:sys_enter_write"
@@ -76,40 +73,6 @@ def test_funccount_leaves_itself_out(options):
     with Tool(["-D", *options, "-i", "0.1", WRITES], program=FUNCCOUNT) as tool:
         result = run_until(tool, rb"(?s)FUNC.*FUNC.*FUNC")  # each is written by the tool
     assert (left_out(result) == 0) == bool(options), result
-
-
-def helper_of(pid):
-    """The process that waits for the end of process @pid, to remove its definitions in tracefs."""
-    for comm in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            if comm.read_text() == "removing\n":
-                infos = [info.read_text() for info in (comm.parent / "fdinfo").iterdir()]
-                if any(re.search(rf"^Pid:\t{pid}$", info, re.M) for info in infos):
-                    return int(comm.parent.name)
-        except OSError:
-            continue  # it ends
-    raise AssertionError(f"{pid} has no helper process")
-
-
-def end_process(pid):
-    os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline, f"{pid} does not end"
-        time.sleep(0.01)
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("uprobe events")
-@pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
-def test_helper_processes_are_left_out(own, options):
-    events = [f"{workload_path('calls')}:*", "t:sched:sched_process_exit"]
-    args = ["--without", "uprobe.multi", *options, "-i", "0.1", "-f", "-P", *events]
-    with Live(args, program=own) as tool:
-        end_process(helper_of(tool.pid))
-        subprocess.run(["/bin/true"], check=True)
-        result = run_until(tool, rb"^true;")
-    assert ("removing" in processes(result)) == bool(options), result
 
 
 @pytest.mark.needs("kprobes", "newest kernel")

@@ -86,11 +86,10 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
 
 
 @pytest.mark.needs("uprobes")  # the guests have no overlayfs
-@pytest.mark.parametrize("without", [[], ["uprobe.multi"]], ids=["any", "events"])
-def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, without):
-    options = [option for name in without for option in ("--without", name)]
+@pytest.mark.parametrize("options", [[], ["--without", "uprobe.multi"]], ids=["any", "single"])
+def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, options):
     with Overlaid("calls", tmp_path, 1000, 300, 0) as work:
-        into = ("nsenter", "-t", str(work.pid), "-m", *(WITH_TRACEFS if without else ()))
+        into = ("nsenter", "-t", str(work.pid), "-m")
         with Live(["-f", "-U", "--debug", *options, "-p", work.pid, f"{work.program}:leaf"], wrap=into) as tool:
             expected = work.run()
             result = tool.end().ok()
@@ -100,12 +99,9 @@ def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_proce
 
 
 @pytest.mark.needs("path of its own", "uprobes")
-@pytest.mark.parametrize(
-    "without", [pytest.param([], marks=pytest.mark.core), ["uprobe.multi"], ["uprobe.multi", "uprobe.event"]], ids=["any", "events", "single"]
-)
-def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, without):
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.core), ["--without", "uprobe.multi"]], ids=["any", "single"])
+def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, options):
     """It may put another file there. Of a file that we have, too, and that is root's alone, the main process does."""
-    options = [option for name in without for option in ("--without", name)]
     patterns = ["/bin/program:leaf", "/bin/program:middle"]
     with Contained("calls", tmp_path, 1000, 300, 0) as work:
         with Live(["-f", "-U", "--debug", *options, "-p", work.pid, *patterns], wrap=WITH_TRACEFS) as tool:

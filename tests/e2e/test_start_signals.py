@@ -7,9 +7,8 @@ import subprocess
 import time
 
 import pytest
-from kernel import WITH_TRACEFS, definitions
-from tool import GETPPID, PATIENCE_S, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
-from waiting import WAITING_EXEC, WAITING_FORK
+from tool import GETPPID, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
+from waiting import WAITING_EXEC
 
 
 @pytest.mark.needs("unwinding")
@@ -63,25 +62,3 @@ def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number)
         assert "was ended by signal 2" in result.err, result
     else:
         assert "exited with status 0" in result.err and "hit 7" in result.out, result
-
-
-@pytest.mark.needs("uprobe events")
-def test_ctrl_c_leaves_no_definitions_behind_however_early(tmp_path):
-    """The process that removes them is not of the group yet."""
-    env = preloaded(tmp_path, WAITING_FORK)
-    calls = workload_path("calls")
-    with Tool(["--without", "uprobe.multi", f"{calls}:*"], wrap=WITH_TRACEFS, env=env, start_new_session=True) as tool:
-        tool.wait_for("stderr", b"^waits$")
-        pid = tool.process.pid
-        deadline = time.monotonic() + PATIENCE_S
-        while not definitions(f"p:stackcount_{pid}_"):
-            assert time.monotonic() < deadline and tool.process.poll() is None
-            time.sleep(0.01)
-        os.kill(pid, signal.SIGSTOP)
-        os.killpg(pid, signal.SIGINT)
-        os.kill(pid, signal.SIGKILL)
-        tool.process.wait(PATIENCE_S)
-        (tmp_path / "go").touch()
-        while definitions(f"p:stackcount_{pid}_"):
-            assert time.monotonic() < deadline, definitions(f"p:stackcount_{pid}_")
-            time.sleep(0.01)

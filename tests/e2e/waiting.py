@@ -30,16 +30,3 @@ int execvp(const char *file, char *const argv[])
 	return execv(file, argv);
 }
 """
-
-# A child's child, before it does anything.
-WAITING_FORK = WAITING + r"""
-pid_t fork(void)
-{
-	static int depth;
-	const pid_t pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-
-	if (pid == 0 && ++depth == 2)
-		wait_here("waits\n");
-	return pid;
-}
-"""

@@ -86,8 +86,6 @@ static uint64_t file_offset(const void *p)
 
 /* --- one attachment, and what it is made from --- */
 
-static int tracefs = -1;
-
 struct tracing {
 	struct features features;
 	struct object object;
@@ -119,7 +117,6 @@ static void find_features(struct features *f)
 	*f = (struct features){
 		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
 		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
-		.uprobe_event = faccessat(tracefs, "uprobe_events", W_OK, 0) == 0,
 		.kprobe_multi = link_kprobe_multi(kernel, &nowhere, false) == -EFAULT,
 		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
 	};
@@ -134,16 +131,12 @@ static void expect_refusal(const struct error *e, const char *begin)
 static int start(struct tracing *t, struct target *targets, size_t n, unsigned avoid,
 		 const struct attach_scope *scope, struct error *e)
 {
-	struct attach_scope here = scope ? *scope : (struct attach_scope){ .tracefs = -1 };
+	const struct attach_scope here = scope ? *scope : (struct attach_scope){};
 	struct target_list list = { .targets = targets, .n = n };
-
-	here.tracefs = tracefs;
 
 	*t = (struct tracing){ .object.map = -1, .object.target_by = here.target_by };
 	memset(t->object.programs, -1, sizeof(t->object.programs));
 	find_features(&t->features);
-	if (!t->features.uprobe_event)
-		avoid &= ~(1u << BACKEND_UPROBE);
 	int err = plan_make(&list, &t->features, avoid, &t->plan, e);
 	if (err)
 		return err;
@@ -160,27 +153,23 @@ static void stop(struct tracing *t)
 }
 
 /* Every set of backends that this kernel can be made to use for user functions. */
-static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI,
-				    1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE };
+static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI };
 
 /* --- tests --- */
 
 /* One of them is refused, so that batches are divided; a vector instruction is linked apart. */
 TEST(each_target_is_told_apart)
 {
-	static const unsigned ways[] = { 0, 1u << BACKEND_UPROBE_MULTI };
-
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first),   USER(locked), USER(vector),
 					    USER(halting), USER(second), USER(third) };
 		const uint64_t n_vector = __builtin_cpu_supports("avx") ? 4 : 0;
 		struct attach_scope scope = { .target_by = TARGET_BY_COOKIE };
-		const unsigned avoid = ways[i] | 1u << BACKEND_UPROBE_EVENT;
 		uint64_t counters[PROGRAM_N];
 		struct tracing t;
 		struct error e = {};
 
-		assert_int_equal(start(&t, targets, ARRAY_SIZE(targets), avoid, &scope, &e), 0);
+		assert_ok(start(&t, targets, ARRAY_SIZE(targets), avoided[i], &scope, &e), e);
 		first();
 		for (int n = 0; n < 2; n++)
 			second();
@@ -304,7 +293,7 @@ TEST(who_puts_probes_into_distant_files_has_no_others)
 		struct target target = USER(first);
 		uint32_t item = 0;
 		const struct selection chosen = { .items = &item, .n = 1 };
-		const struct attach_scope scope = { .tracefs = tracefs };
+		const struct attach_scope scope = {};
 		struct outcome outcome = {};
 		struct tracing t;
 		struct error e = {};
@@ -345,8 +334,7 @@ static int mount_tracefs(void **state)
 		return -1;
 	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) < 0 && errno != EBUSY)
 		return -1;
-	tracefs = open("/sys/kernel/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return tracefs < 0 ? -1 : 0;
+	return 0;
 }
 
 /* On every kernel: where kprobes are lacking, in the words of a refusal. */

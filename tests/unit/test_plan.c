@@ -11,10 +11,6 @@
 static const struct features bare = {};
 static const struct features no_kprobes = { .uprobe_pmu = 9, .uprobe_multi = true };
 static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
-static const struct features with_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true };
-static const struct features event_alone_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, .no_uprobes = "nor these" };
-static const struct features strict_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, STRICT };
-static const struct features with_event_6_12 = { .uprobe_pmu = 7, .uprobe_event = true, .uprobe_multi = true };
 static const struct features linux_6_12 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .kprobe_multi = true,
 	.uprobe_multi = true, .counts_missed = true };
 static const struct features without_fprobe = { .kprobe_pmu = 6, .counts_missed = true };
@@ -56,12 +52,6 @@ static const struct {
 	{ &no_kprobes, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
 	{ &linux_6_12, TARGET_USER_FUNCTION, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE, P(UPROBE) },
 	{ &no_pmus, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
-	{ &with_event_6_1, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_EVENT, P(UPROBE) },
-	{ &with_event_6_1, TARGET_USDT, 0, BACKEND_UPROBE_EVENT, P(USDT) },
-	{ &with_event_6_1, TARGET_USDT, 1u << BACKEND_UPROBE, BACKEND_UPROBE_EVENT, P(USDT) },
-	{ &with_event_6_1, TARGET_USDT, 1u << BACKEND_UPROBE_EVENT, BACKEND_UPROBE, P(USDT) },
-	{ &with_event_6_12, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
-	{ &with_event_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE_EVENT, P(USDT) },
 	{ &strict_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
 	{ &strict_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 	{ &linux_6_12, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
@@ -71,7 +61,6 @@ static const struct {
 	{ &strict_returns, TARGET_KERNEL_RETURN, 0, BACKEND_KRETPROBE_MULTI, P(KRETURN_MULTI) },
 	{ &linux_6_1, TARGET_USER_RETURN, 0, BACKEND_UPROBE, P(UPROBE) },
 	{ &linux_6_12, TARGET_USER_RETURN, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
-	{ &with_event_6_1, TARGET_USER_RETURN, 0, BACKEND_UPROBE_EVENT, P(UPROBE) },
 };
 
 static const struct {
@@ -100,7 +89,7 @@ static const struct {
 	  "(u:LIB:PROBE) work" },
 	{ &strict_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI,
 	  "vfs_read: every backend for it is excluded (see --without); kernel functions (FUNC) work" },
-	{ &strict_event_6_1, TARGET_USDT, 0, "vfs_read: nor these; no other kind of event works" },
+	{ &strict_6_1, TARGET_USDT, 0, "vfs_read: nor these; no other kind of event works" },
 	{ &no_uprobes_6_1, TARGET_USDT, 0,
 	  "vfs_read: nor these; tracepoints (t:...) and kernel functions (FUNC) work" },
 	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 0,
@@ -160,39 +149,6 @@ TEST(a_few_kernel_functions_get_a_kprobe_each)
 	assert_int_equal(plan_make(&list, &strict_6_12, 0, &plan, NULL), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI); /* no perf event is needed */
 	plan_fini(&plan);
-}
-
-TEST(a_few_user_places_get_an_event_each)
-{
-	static const struct {
-		const struct features *kernel;
-		size_t n;
-		unsigned avoid;
-		enum backend backend;
-		bool has_single_uprobes;
-	} rows[] = {
-		{ &with_event_6_1, FEW, 0, BACKEND_UPROBE, true },
-		{ &with_event_6_1, FEW + 1, 0, BACKEND_UPROBE_EVENT, true },
-		{ &with_event_6_1, FEW, 1u << BACKEND_UPROBE, BACKEND_UPROBE_EVENT, false },
-		{ &event_alone_6_1, FEW, 0, BACKEND_UPROBE_EVENT, false },
-		{ &with_event_6_12, FEW, 0, BACKEND_UPROBE_MULTI, true },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct target targets[FEW + 1];
-		struct target_list list = { .targets = targets, .n = rows[i].n };
-		struct plan plan = {};
-
-		/* Functions and USDT probes are counted together. */
-		for (size_t t = 0; t < list.n; t++)
-			targets[t] = (struct target){ .kind = t % 2 ? TARGET_USDT
-								    : TARGET_USER_FUNCTION };
-		assert_int_equal(plan_make(&list, rows[i].kernel, rows[i].avoid, &plan, NULL), 0);
-		for (size_t t = 0; t < list.n; t++)
-			assert_int_equal(plan.backends[t], rows[i].backend);
-		assert_int_equal(plan.has_single_uprobes, rows[i].has_single_uprobes);
-		plan_fini(&plan);
-	}
 }
 
 TEST(names_that_several_functions_may_have_want_addresses)
@@ -273,7 +229,6 @@ TEST(every_backend_has_a_name)
 	for (enum backend b = 0; b < BACKEND_N; b++)
 		assert_non_null(backend_name(b));
 	assert_string_equal(backend_name(BACKEND_KPROBE_MULTI), "kprobe.multi");
-	assert_string_equal(backend_name(BACKEND_UPROBE_EVENT), "uprobe.event");
 	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
 }
 
