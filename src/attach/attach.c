@@ -8,9 +8,8 @@
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "attach/backend.h"
@@ -33,13 +32,9 @@
 /* Functions that kprobe.multi refused get a kprobe each, up to this number. */
 #define MAX_FALLBACKS 256
 
-#define SPARE_DESCRIPTORS 256 /* for everything but events and their links */
-
 struct attachment {
-	int *links;
+	int *links; /* they keep their perf events */
 	size_t n_links, links_capacity;
-	int *events;
-	size_t n_events, events_capacity;
 	struct refusal *refusals;
 	size_t n_refused, refusals_capacity;
 	size_t n_attached;
@@ -51,23 +46,8 @@ void attachment_detach(struct attachment *a)
 {
 	samples_fini(&a->samples);
 	a->missed = attachment_missed(a);
-	detach_all(a->links, a->n_links, a->events, a->n_events);
-	a->n_links = a->n_events = 0;
-}
-
-int attachment_detach_aside(struct attachment *a)
-{
-	samples_fini(&a->samples);
-	a->missed = attachment_missed(a);
-	if (!a->n_links && !a->n_events)
-		return -1;
-
-	const int gone = detach_aside(a->links, a->n_links, a->events, a->n_events);
-
-	if (gone < 0)
-		detach_all(a->links, a->n_links, a->events, a->n_events);
-	a->n_links = a->n_events = 0;
-	return gone;
+	detach_links(a->links, a->n_links);
+	a->n_links = 0;
 }
 
 void attachment_free(struct attachment *a)
@@ -76,7 +56,6 @@ void attachment_free(struct attachment *a)
 		return;
 	attachment_detach(a);
 	free(a->links);
-	free(a->events);
 	free(a->refusals);
 	free(a);
 }
@@ -104,24 +83,10 @@ void attaching_refused(struct attaching *at, uint32_t target, int code)
 	at->outcomes[target].code = code;
 }
 
-struct holding attachment_holding(const struct attachment *a)
+const int *attachment_links(const struct attachment *a, size_t *n)
 {
-	return (struct holding){ { a->n_links, a->n_events } };
-}
-
-int attachment_held(const struct attachment *a, enum held kind, size_t i)
-{
-	const int *const all[HELD_N] = { a->links, a->events };
-
-	return all[kind][i];
-}
-
-void attachment_hold(struct attachment *a, enum held kind, int fd)
-{
-	if (kind == HELD_LINKS)
-		array_push(a->links, a->n_links, a->links_capacity, fd);
-	else
-		array_push(a->events, a->n_events, a->events_capacity, fd);
+	*n = a->n_links;
+	return a->links;
 }
 
 int attaching_add_link(struct attaching *at, int link_fd)
@@ -146,40 +111,35 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 	return cookies;
 }
 
-/* Have the event run @program. If that fails, close it and return the refusal. */
+/* Have the event, or its refusal, run @program. Returns 0 or the refusal. */
 static int run_by_event(struct attaching *at, int event, enum object_program program,
-			uint32_t target, bool is_kept)
+			uint32_t target)
 {
-	struct attachment *a = at->attachment;
 	const uint64_t cookie =
 		at->target_by == TARGET_BY_COOKIE ? attaching_number(at, target) : 0;
-	cleanup_close int own = event;
-	int code = attaching_add_link(
-		at, link_to_event(event, object_program_fd(at->object, program), cookie));
 
-	/* A link keeps its event, but closing them one by one is quicker. */
-	if (!code && is_kept)
-		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(own));
-	return code;
+	if (event < 0)
+		return event;
+	return attaching_add_link(
+		at, link_to_event(event, object_program_fd(at->object, program), cookie));
 }
 
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum object_program program, uint32_t target)
 {
-	const int event = link_open_event(attr, pid);
+	cleanup_close int event = link_open_event(attr, pid);
 
-	return event < 0 ? event : run_by_event(at, event, program, target, at->has_room);
+	return run_by_event(at, event, program, target);
 }
 
 int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
 			  const struct sampling *how, uint32_t target)
 {
-	const int event = link_open_event_on(attr, cpu);
-	const int err =
-		event < 0 ? event : run_by_event(at, event, PROGRAM_PERF_EVENT, target, true);
+	cleanup_close int event = link_open_event_on(attr, cpu);
+	const int err = run_by_event(at, event, PROGRAM_PERF_EVENT, target);
 
 	if (!err)
-		samples_add(&at->attachment->samples, event, target, cpu, how);
+		samples_add(&at->attachment->samples, TAKE_FD(event), target, cpu, how);
 	return err;
 }
 
@@ -254,23 +214,6 @@ static size_t count_events(const struct attaching *at)
 			n += at->scope->n_possible_cpus;
 	}
 	return n;
-}
-
-/*
- * Is there room for two descriptors for each event? Raises the soft limit, usually 1024, if need
- * be.
- */
-static bool raise_file_limit(size_t n_events)
-{
-	rlim_t wanted = 2 * n_events + SPARE_DESCRIPTORS;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
-		return true;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
-		log_debug("open files: limit raised to %llu", (unsigned long long)limit.rlim_cur);
-	return limit.rlim_max >= wanted;
 }
 
 static int attach_chosen(struct attaching *at, enum backend backend, const struct selection *chosen,
@@ -349,13 +292,10 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		.outcomes = outcomes,
 		.target_by = scope->target_by,
 	};
+	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
+	const size_t n_held = count_events(&at) > 1 ? files_hold(held, scope->n_files) : 0;
 
 	refuse_in_advance(&at);
-	const size_t n_events = count_events(&at);
-	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
-
-	at.has_room = raise_file_limit(n_events);
-	const size_t n_held = n_events > 1 && !at.has_room ? files_hold(held, scope->n_files) : 0;
 
 	int err = attach_planned(&at, e);
 
@@ -399,9 +339,7 @@ int attach_follower(const struct object *object, const struct features *features
 	static const enum object_program programs[] = { PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 	const struct plan plan = { .features = *features };
-	struct attaching at = {
-		.plan = &plan, .object = object, .attachment = a, .has_room = true
-	};
+	struct attaching at = { .plan = &plan, .object = object, .attachment = a };
 
 	if (features->no_events)
 		return error_set(e, -EACCES, "follow the command's processes: %s",

@@ -65,24 +65,15 @@ must_check int attach_lives(const struct object *object, struct attachment **ret
 
 /*
  * Remove every probe, within a moment. The kernel takes long for hundreds of single probes
- * (tracepoints, kprobes, uprobes; not the multi links). A process that outlives us closes these,
+ * (tracepoints, kprobes, uprobes; not the multi links). A process that outlives us waits for it,
  * and then ends. Until then their programs run, so switch counting off (TURN_OFF) before.
  */
 void attachment_detach(struct attachment *a);
-/*
- * The same in another process. Returns a descriptor, which the caller closes. It reaches its end
- * when the probes are gone. -1: there is nothing to wait for; attachment_detach() has done it, or
- * no probe was left.
- */
-int attachment_detach_aside(struct attachment *a);
 void attachment_free(struct attachment *a); /* detach and free; NULL is allowed */
 void attachment_freep(struct attachment **a);
 
 /* Functions, tracepoints and USDT probes; a function with several exits is one. */
 size_t attachment_n_attached(const struct attachment *a);
-
-/* Links that attachment_detach_aside() closes. The kernel removes each separately. */
-size_t attachment_n_links(const struct attachment *a);
 
 struct refusal {
 	const struct target *target;

@@ -32,7 +32,6 @@ struct attaching {
 	const struct attach_scope *scope;
 	struct attachment *attachment;
 	struct outcome *outcomes; /* one for each target */
-	bool has_room;            /* for two descriptors for each event */
 	enum target_by target_by;
 };
 
@@ -75,17 +74,8 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
  */
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
 
-/* The contents of an attachment, for attach/distant.c: descriptors of each kind. */
-enum held { HELD_LINKS, HELD_EVENTS, HELD_N };
-
-struct holding {
-	size_t n[HELD_N];
-};
-
-struct holding attachment_holding(const struct attachment *a);
-int attachment_held(const struct attachment *a, enum held kind, size_t i); /* lent */
-/* Hand a descriptor of another attachment over to this one. */
-void attachment_hold(struct attachment *a, enum held kind, int fd);
+/* The links of an attachment, for attach/distant.c. Lent. */
+const int *attachment_links(const struct attachment *a, size_t *n);
 
 /* The backends: each puts probes at these targets, and notes each as placed or refused. */
 void tracepoint_attach(struct attaching *at, const struct selection *chosen);

@@ -5,15 +5,8 @@
 #include <stddef.h>
 
 /*
- * Close links, and the perf events below them. If the kernel would take longer than about a second,
- * a process that holds nothing else inherits the rest, and ends when they are closed. Until then
- * their programs may still run.
+ * Close links within a moment. If the kernel takes longer than that, a process that holds nothing
+ * else waits for it, and then ends. Until then the links' programs may still run. A message says
+ * so.
  */
-void detach_all(const int *links, size_t n_links, const int *events, size_t n_events);
-
-/*
- * The same in another process, so that ours can end at any time: the process that closes a
- * descriptor last waits for the kernel. Returns a descriptor that reaches its end when all are
- * closed. -1: no process could be made, and nothing is closed.
- */
-int detach_aside(const int *links, size_t n_links, const int *events, size_t n_events);
+void detach_links(const int *links, size_t n);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A link or an event lives as long as one of its descriptors, whoever made it. A process that hangs
- * keeps its descriptors, maybe for longer than the run. So it first closes all others. It keeps the
- * programs, and gets the links and events of one file only.
+ * A link lives as long as one of its descriptors, whoever made it. A process that hangs keeps its
+ * descriptors, maybe for longer than the run. So it first closes all others. It keeps the
+ * programs, and makes the links of one file only.
  */
 #include "attach/distant.h"
 
@@ -25,23 +25,7 @@ struct work {
 	const struct selection *chosen; /* places in one file */
 };
 
-/* The result: the outcomes of the chosen targets follow, then the descriptors by kind. */
-struct made {
-	struct holding more;
-};
-
 /* -- In the other process. -- */
-
-static bool pass_descriptors(const struct attachment *a, const struct holding *before, int channel)
-{
-	const struct holding now = attachment_holding(a);
-
-	for (enum held kind = 0; kind < HELD_N; kind++)
-		for (size_t i = before->n[kind]; i < now.n[kind]; i++)
-			if (!aside_pass(channel, attachment_held(a, kind, i)))
-				return false;
-	return true;
-}
 
 static void close_other_descriptors(const struct attaching *at, int channel)
 {
@@ -54,55 +38,44 @@ static void close_other_descriptors(const struct attaching *at, int channel)
 	files_close_but(kept, n);
 }
 
+/* The result: the number of links, the outcomes of the chosen targets, the links. */
 static void attach_in_child(void *argument, int channel)
 {
 	const struct work *w = argument;
 	struct attaching *at = w->at;
-	const struct holding before = attachment_holding(at->attachment);
+	const int *links;
+	size_t n, n_before;
 	bool is_read;
 
+	(void)attachment_links(at->attachment, &n_before);
 	close_other_descriptors(at, channel);
 	w->attach(at, w->chosen);
 
-	struct made made = { .more = attachment_holding(at->attachment) };
-
-	for (enum held kind = 0; kind < HELD_N; kind++)
-		made.more.n[kind] -= before.n[kind];
-	is_read = aside_write(channel, &made, sizeof(made));
+	links = attachment_links(at->attachment, &n) + n_before;
+	n -= n_before;
+	is_read = aside_write(channel, &n, sizeof(n));
 	for (size_t i = 0; i < w->chosen->n && is_read; i++)
 		is_read = aside_write(channel, &at->outcomes[w->chosen->items[i]],
 				      sizeof(at->outcomes[0]));
-	if (is_read)
-		(void)pass_descriptors(at->attachment, &before, channel);
+	for (size_t i = 0; i < n && is_read; i++)
+		is_read = aside_pass(channel, links[i]);
 }
 
 /* -- The main process. -- */
 
-static int receive_descriptors(struct attachment *to, struct aside *a, const struct made *made)
-{
-	for (enum held kind = 0; kind < HELD_N; kind++) {
-		for (size_t i = 0; i < made->more.n[kind]; i++) {
-			int fd;
-			const int err = aside_take(a, &fd);
-
-			if (err)
-				return err;
-			attachment_hold(to, kind, fd);
-		}
-	}
-	return 0;
-}
-
 static int read_results(struct attaching *at, struct aside *a, const struct selection *chosen)
 {
-	struct made made;
-	int err = aside_read(a, &made, sizeof(made));
+	size_t n;
+	int link, err = aside_read(a, &n, sizeof(n));
 
 	for (size_t i = 0; i < chosen->n && !err; i++)
 		err = aside_read(a, &at->outcomes[chosen->items[i]], sizeof(at->outcomes[0]));
-	if (err)
-		return err;
-	return receive_descriptors(at->attachment, a, &made);
+	for (size_t i = 0; !err && i < n; i++) {
+		err = aside_take(a, &link);
+		if (!err)
+			err = attaching_add_link(at, link);
+	}
+	return err;
 }
 
 static int attach_file(struct attaching *at, attach_by *attach, const struct selection *chosen,
@@ -119,10 +92,9 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	if (err)
 		return err;
 	err = read_results(at, &a, chosen);
-	if (!err)
-		return 0;
-	err = aside_explain(&a, err, path, e);
-	return err ? error_within(e, "attach") : 0;
+	if (err && aside_explain(&a, err, path, e))
+		return error_within(e, "attach");
+	return 0;
 }
 
 /* Move the targets in the first one's file from @rest to @ret. */

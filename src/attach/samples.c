@@ -50,6 +50,8 @@ bool samples_has(const struct samples *s, uint32_t target, uint32_t cpu)
 
 void samples_fini(struct samples *s)
 {
+	for (size_t i = 0; i < s->n; i++)
+		close(s->events[i].fd);
 	free(s->events);
 	*s = (struct samples){};
 }

@@ -40,7 +40,7 @@ static inline uint64_t samples_slack(uint64_t period)
 /* A clock begins with this period at least, until the price of a hit is known. */
 #define FIRST_PERIOD_NS 1000000ULL
 
-/* Keep @target's event on @cpu. @fd is lent until samples_fini(). */
+/* Keep @target's event on @cpu. Owns @fd. */
 void samples_add(struct samples *s, int fd, uint32_t target, uint32_t cpu,
 		 const struct sampling *how);
 void samples_fini(struct samples *s);

@@ -10,14 +10,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "report/render.h"
 
 #define WAIT_MS 1000
 #define SERVE_MS 20
-#define NS_PER_MS (NS_PER_S / 1000)
 
 void output_init(struct output *o, struct waiter *waiter)
 {
@@ -68,27 +66,6 @@ bool output_must_end(struct output *o)
 	if (!o->must_end)
 		(void)is_second_signal(o);
 	return o->must_end;
-}
-
-bool output_wait_for_end(struct output *o, int fd, int ms)
-{
-	const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)ms * NS_PER_MS;
-	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
-				{ .fd = o->waiter->signals, .events = POLLIN } };
-
-	while (!fds[0].revents) {
-		const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-		if (ms >= 0 && now >= deadline)
-			return false;
-		(void)poll(fds, ARRAY_SIZE(fds),
-			   ms < 0 ? -1 : (int)((deadline - now) / NS_PER_MS) + 1);
-		if (fds[1].revents && o->must_end)
-			waiter_release_signals(o->waiter);
-		else if (fds[1].revents)
-			(void)is_second_signal(o);
-	}
-	return true;
 }
 
 /*

@@ -37,12 +37,6 @@ struct output {
 /* Has a signal asked for the end? Renderers that print for long ask this. */
 bool output_must_end(struct output *o);
 
-/*
- * Wait until the other end of pipe @fd is closed, for @ms at most (-1: no limit). Was it closed in
- * time? If a signal has asked for the end, the next one ends the program.
- */
-bool output_wait_for_end(struct output *o, int fd, int ms);
-
 /* Standard output. @waiter is lent; NULL: no signal waits for anybody. */
 void output_init(struct output *o, struct waiter *waiter);
 

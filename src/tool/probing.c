@@ -18,7 +18,7 @@
 
 #define FILES_OF_START 1 /* notices */
 #define MANY_EVENTS 100  /* perf events: see attach/detach.c */
-#define CLOSING_MS 50    /* each takes 40 to 120 */
+#define CLOSING_MS 100   /* each takes 70 to 120 */
 #define SAMPLES_MS 1000  /* between two looks at perf events */
 #define FIRST_SAMPLES_MS 100
 #define MOST_UNPRICED 3 /* looks, until a price is assumed */

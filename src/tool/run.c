@@ -279,27 +279,6 @@ static void print_ends(struct run *r)
 }
 
 /*
- * The kernel removes this few probes within a moment, and the report waits for that. More may take
- * minutes, so the report waits MANY_PROBES_MS at most.
- */
-#define FEW_PROBES 16
-#define MANY_PROBES_MS 600
-
-/* Another process detaches, so that a signal can end this one meanwhile. */
-static void detach_before_report(struct run *r)
-{
-	const size_t n = attachment_n_links(r->attachment);
-
-	cleanup_close int gone = attachment_detach_aside(r->attachment);
-
-	if (gone >= 0 &&
-	    !output_wait_for_end(&r->output, gone, n > FEW_PROBES ? MANY_PROBES_MS : -1))
-		log_warn("%zu probes no longer count, but the kernel is still removing some of "
-			 "them",
-			 n);
-}
-
-/*
  * The kernel may take long to remove probes, so the last report comes before that. The probes go
  * first if the report would hit them all the time, as other programs would until it is printed. The
  * signal that ended the run may come twice at once: timeout(1) sends it to a process and to its
@@ -310,7 +289,7 @@ static int finish_run(struct run *r, struct error *e)
 	if (output_must_end(&r->output))
 		(void)waiter_take_signals(&r->waiter);
 	if (probing_hits_report(r))
-		detach_before_report(r);
+		attachment_detach(r->attachment);
 	r->output.is_last = true;
 
 	int err = r->tool->report(r, e);

@@ -393,35 +393,6 @@ def test_many_single_events_are_told_beforehand():
     assert re.search(r"^stackcount: \d{3} probes need one event each: the kernel may take \d+ s", result.err, re.M)
 
 
-# Whoever takes probes away never comes to an end.
-ENDLESS_CLOSE = r"""
-#define _GNU_SOURCE
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-int close(int fd)
-{
-	char name[16];
-
-	prctl(PR_GET_NAME, name);
-	while (strcmp(name, "detaching") == 0)
-		pause();
-	return syscall(SYS_close, fd);
-}
-"""
-
-
-def find_detaching(mark):
-    """The process that takes away the probes of the run with @mark in its environment, or None."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if (process / "comm").read_text() == "detaching\n" and mark in (process / "environ").read_bytes():
-                return int(process.name)
-    return None
-
-
 @pytest.mark.needs("unwinding")
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
@@ -452,23 +423,6 @@ def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_pat
         tool.send(signal.SIGINT)
         result = tool.wait().ok()
     assert "Tracing 1 functions" in result.err and "endless' " in result.err, result
-
-
-@pytest.mark.needs("uprobes")
-def test_second_interrupt_is_obeyed_while_probes_are_taken_away(tmp_path):
-    mark = f"MARK={tmp_path}"
-    with Live([LEAF], env=preloaded(tmp_path, ENDLESS_CLOSE)) as tool:
-        tool.send(signal.SIGINT)
-        deadline = time.monotonic() + PATIENCE_S
-        while not (remover := find_detaching(mark.encode())):
-            assert time.monotonic() < deadline and tool.process.poll() is None, tool.so_far()
-            time.sleep(0.02)
-        try:
-            tool.send(signal.SIGINT)
-            result = tool.wait()
-        finally:
-            os.kill(remover, signal.SIGKILL)
-    assert result.status == -signal.SIGINT and "Detaching" not in result.out, result
 
 
 def probe_events(pid):
