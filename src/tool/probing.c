@@ -219,6 +219,7 @@ int probing_load(struct run *r, struct error *e)
 	return err;
 }
 
+/* Attach what follows processes. */
 static int attach_follow(struct run *r, struct error *e)
 {
 	static const char *const events[][2] = { { "task", "task_newtask" },
@@ -226,13 +227,14 @@ static int attach_follow(struct run *r, struct error *e)
 						 { "sched", "sched_process_exit" } };
 	uint64_t ids[ARRAY_SIZE(events)];
 
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(events) && r->command.pid; i++) {
 		int err = host_tracepoint_id(r->host, events[i][0], events[i][1], &ids[i], e);
 
 		if (err)
 			return err;
 	}
-	return attach_follower(r->object, &r->features, ids, &r->follower, e);
+	return attach_following(r->object, &r->features, r->command.pid ? ids : NULL, &r->following,
+				e);
 }
 
 /* Warn how many targets were refused. With --debug, print which, and why. */
@@ -356,10 +358,10 @@ static int load_object_again(struct run *r, struct error *e)
 {
 	int err;
 
-	attachment_freep(&r->follower);
+	attachment_freep(&r->following);
 	object_freep(&r->object);
 	err = probing_load(r, e);
-	return !err && r->command.pid ? attach_follow(r, e) : err;
+	return err ? err : attach_follow(r, e);
 }
 
 /*
@@ -381,10 +383,8 @@ static int attach_namesakes(struct run *r, struct error *e)
 int probing_attach(struct run *r, struct error *e)
 {
 	/* First: a hit at an exec belongs to the new program. */
-	int err = attach_lives(r->object, &r->lives, e);
+	int err = attach_follow(r, e);
 
-	if (!err && r->command.pid)
-		err = attach_follow(r, e);
 	if (!err)
 		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))

@@ -37,8 +37,7 @@ static void run_fini(struct run *r)
 	follower_close(r->processes);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
-	attachment_free(r->follower);
-	attachment_free(r->lives);
+	attachment_free(r->following);
 	command_fini(&r->command);
 	if (is_free)
 		object_free(r->object);

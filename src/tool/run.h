@@ -124,8 +124,7 @@ struct run {
 	size_t n_numbers;
 	bool counts_hits; /* of each target, for --debug */
 	struct object *object;
-	struct attachment *follower;
-	struct attachment *lives;
+	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
 	uint64_t samples_seen_at;     /* CLOCK_MONOTONIC: see probing_watch_samples() */
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
