@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "bpf/uapi.h"
 
 /*
  * With more processes, or more places times processes, user probes are system-wide. The program
@@ -27,19 +28,6 @@
  */
 #define MAX_PIDS 16
 #define MAX_PLACES 4096
-
-/* Functions that kprobe.multi refused get a kprobe each, up to this number. */
-#define MAX_FALLBACKS 256
-
-struct attachment {
-	int *links; /* they keep their perf events */
-	size_t n_links, links_capacity;
-	struct refusal *refusals;
-	size_t n_refused, refusals_capacity;
-	size_t n_attached;
-	uint64_t missed; /* hits missed at links that are closed */
-	struct samples samples;
-};
 
 void attachment_detach(struct attachment *a)
 {
@@ -71,21 +59,12 @@ void selection_fini(struct selection *s)
 	*s = (struct selection){};
 }
 
-void attaching_placed(struct attaching *at, uint32_t target)
+void attaching_note(struct attaching *at, uint32_t target, int code)
 {
-	at->outcomes[target].is_placed = true;
-}
-
-void attaching_refused(struct attaching *at, uint32_t target, int code)
-{
-	assert(code < 0);
-	at->outcomes[target].code = code;
-}
-
-const int *attachment_links(const struct attachment *a, size_t *n)
-{
-	*n = a->n_links;
-	return a->links;
+	if (code < 0)
+		at->outcomes[target].code = code;
+	else
+		at->outcomes[target].is_placed = true;
 }
 
 int attaching_add_link(struct attaching *at, int link_fd)
@@ -161,39 +140,21 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 	[BACKEND_KRETPROBE] = kprobe_attach,
 };
 
-/* Select the targets for which @backend is planned. */
-static void select_planned(const struct attaching *at, enum backend backend, struct selection *s)
-{
-	for (size_t i = 0; i < at->plan->n; i++) {
-		if (at->plan->backends[i] == backend && !refusal_in_advance(&at->targets[i]))
-			array_push(s->items, s->n, s->capacity, (uint32_t)i);
-	}
-}
-
-/* Select the targets that @multi has left out, to try a probe each, which runs @program. */
-static void select_left_out(const struct attaching *at, enum backend multi,
-			    enum object_program program, struct selection *s)
-{
-	if (!(at->plan->programs & 1u << program))
-		return;
-	for (size_t i = 0; i < at->plan->n && s->n < MAX_FALLBACKS; i++) {
-		if (at->plan->backends[i] == multi && !at->outcomes[i].is_placed)
-			array_push(s->items, s->n, s->capacity, (uint32_t)i);
-	}
-}
-
 /*
  * Refuse targets at which the kernel would break the program, or which it would refuse later
  * without an error.
  */
 static void refuse_in_advance(struct attaching *at)
 {
-	for (size_t i = 0; i < at->plan->n; i++) {
-		int code = refusal_in_advance(&at->targets[i]);
+	static const int codes[] = {
+		[OBSTACLE_NONE] = 0,
+		[OBSTACLE_REFUSED] = -UAPI_ENOTSUPP,
+		[OBSTACLE_MISTAKEN] = -EILSEQ,
+		[OBSTACLE_OVERWRITES] = -EOVERFLOW,
+	};
 
-		if (code)
-			attaching_refused(at, (uint32_t)i, code);
-	}
+	for (size_t i = 0; i < at->plan->n; i++)
+		at->outcomes[i].code = codes[at->targets[i].obstacle];
 }
 
 /* The number of perf events to open. */
@@ -215,15 +176,6 @@ static size_t count_events(const struct attaching *at)
 	return n;
 }
 
-static int attach_chosen(struct attaching *at, enum backend backend, const struct selection *chosen,
-			 struct error *e)
-{
-	if (backend == BACKEND_UPROBE_MULTI || backend == BACKEND_UPROBE)
-		return distant_attach(at, backends[backend], chosen, e);
-	backends[backend](at, chosen);
-	return 0;
-}
-
 static int attach_planned(struct attaching *at, struct error *e)
 {
 	int err = 0;
@@ -231,13 +183,15 @@ static int attach_planned(struct attaching *at, struct error *e)
 	for (enum backend backend = 0; backend < BACKEND_N && !err; backend++) {
 		cleanup(selection_fini) struct selection chosen = {};
 
-		select_planned(at, backend, &chosen);
-		if (backend == BACKEND_KPROBE)
-			select_left_out(at, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE, &chosen);
-		if (backend == BACKEND_KRETPROBE)
-			select_left_out(at, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN, &chosen);
-		if (chosen.n)
-			err = attach_chosen(at, backend, &chosen, e);
+		for (size_t i = 0; i < at->plan->n; i++)
+			if (at->plan->backends[i] == backend && !at->outcomes[i].code)
+				array_push(chosen.items, chosen.n, chosen.capacity, (uint32_t)i);
+		if (!chosen.n)
+			continue;
+		if (backend == BACKEND_UPROBE_MULTI || backend == BACKEND_UPROBE)
+			err = distant_attach(at, backends[backend], &chosen, e);
+		else
+			backends[backend](at, &chosen);
 	}
 	return err;
 }

@@ -10,6 +10,17 @@
 #include "attach/attach.h"
 #include "attach/samples.h"
 
+/* See attach/attach.h. */
+struct attachment {
+	int *links; /* they keep their perf events */
+	size_t n_links, links_capacity;
+	struct refusal *refusals;
+	size_t n_refused, refusals_capacity;
+	size_t n_attached;
+	uint64_t missed; /* hits missed at links that are closed */
+	struct samples samples;
+};
+
 /* Indices in the target list, ascending. Owns them; a zeroed selection is empty. */
 struct selection {
 	uint32_t *items;
@@ -35,8 +46,8 @@ struct attaching {
 	enum target_by target_by;
 };
 
-void attaching_placed(struct attaching *at, uint32_t target);
-void attaching_refused(struct attaching *at, uint32_t target, int code);
+/* Note that @target is placed, or refused if @code is a negative errno. */
+void attaching_note(struct attaching *at, uint32_t target, int code);
 
 /* Hand a link over to the attachment, and return 0. If @link_fd is a negative errno, return it. */
 int attaching_add_link(struct attaching *at, int link_fd);
@@ -74,9 +85,6 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
  */
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
 
-/* The links of an attachment, for attach/distant.c. Lent. */
-const int *attachment_links(const struct attachment *a, size_t *n);
-
 /* The backends: each puts probes at these targets, and notes each as placed or refused. */
 void tracepoint_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
@@ -98,12 +106,6 @@ struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target
 /* Attach one tracepoint by perf's number for it. Returns 0 or the kernel's negative errno. */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
 			 uint32_t target);
-
-/*
- * The refusal of a target that must not be handed to the kernel (its obstacle), a negative errno;
- * else 0.
- */
-int refusal_in_advance(const struct target *target);
 
 /* The words for refusal @code (negative errno) of the kernel. Static text. */
 const char *refusal_words(enum target_kind kind, int code);

@@ -40,7 +40,7 @@ static int try_link_of_range(const struct batch *b, size_t first, size_t n)
 	if (code < 0)
 		return code;
 	for (size_t i = 0; i < n; i++)
-		attaching_placed(b->at, b->targets[first + i]);
+		attaching_note(b->at, b->targets[first + i], 0);
 	return 0;
 }
 
@@ -65,7 +65,7 @@ void batch_attach(const struct batch *b, size_t n)
 			continue;
 		if (r.n == 1 || is_about_whole_batch(code)) {
 			for (size_t i = 0; i < r.n; i++)
-				attaching_refused(b->at, b->targets[r.first + i], code);
+				attaching_note(b->at, b->targets[r.first + i], code);
 			continue;
 		}
 		assert(n_waiting + 2 <= MAX_DEPTH);

@@ -43,16 +43,15 @@ static void attach_in_child(void *argument, int channel)
 {
 	const struct work *w = argument;
 	struct attaching *at = w->at;
-	const int *links;
-	size_t n, n_before;
+	const size_t n_before = at->attachment->n_links;
 	bool is_read;
 
-	(void)attachment_links(at->attachment, &n_before);
 	close_other_descriptors(at, channel);
 	w->attach(at, w->chosen);
 
-	links = attachment_links(at->attachment, &n) + n_before;
-	n -= n_before;
+	const int *links = at->attachment->links + n_before;
+	const size_t n = at->attachment->n_links - n_before;
+
 	is_read = aside_write(channel, &n, sizeof(n));
 	for (size_t i = 0; i < w->chosen->n && is_read; i++)
 		is_read = aside_write(channel, &at->outcomes[w->chosen->items[i]],

@@ -44,9 +44,6 @@ void kprobe_attach(struct attaching *at, const struct selection *chosen)
 	for (size_t i = 0; i < chosen->n; i++) {
 		int code = attach_single_kprobe(at, chosen->items[i]);
 
-		if (code < 0)
-			attaching_refused(at, chosen->items[i], code);
-		else
-			attaching_placed(at, chosen->items[i]);
+		attaching_note(at, chosen->items[i], code);
 	}
 }

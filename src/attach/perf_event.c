@@ -90,7 +90,7 @@ struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target
 	how.is_partial = is_clock(t) && (t->exclude_user || t->exclude_kernel);
 	for (uint32_t cpu = 0; cpu < at->scope->n_possible_cpus; cpu++) {
 		if (!is_cpu_wanted(at->scope, cpu) ||
-		    samples_has(attachment_samples(at->attachment), target, cpu))
+		    samples_has(&at->attachment->samples, target, cpu))
 			continue;
 
 		const int code = attaching_add_sampled(at, &attr, cpu, &how, target);
@@ -110,12 +110,8 @@ static void attach_event(struct attaching *at, uint32_t target)
 	const struct target *t = &at->targets[target];
 	const struct perf_event_cpus on = perf_event_add_cpus(at, target);
 
-	if (!on.n_placed) {
-		attaching_refused(at, target, on.code);
-		return;
-	}
-	attaching_placed(at, target);
-	if (on.n_refused)
+	attaching_note(at, target, on.n_placed ? 0 : on.code);
+	if (on.n_placed && on.n_refused)
 		log_warn("e:%s: %u CPUs are not sampled: %s", t->name, on.n_refused,
 			 refusal_words(t->kind, on.code));
 }

@@ -29,8 +29,7 @@ const char *backend_name(enum backend backend); /* "kprobe.multi" */
 struct plan {
 	uint8_t *backends; /* enum backend of each target, in the order of the list */
 	size_t n;
-	/* An OR of 1 << enum object_program, with the programs of fallback backends. */
-	unsigned programs;
+	unsigned programs;        /* that the backends need: an OR of 1 << enum object_program */
 	struct features features; /* of the kernel that the plan is for */
 };
 

@@ -80,20 +80,6 @@ static const struct {
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };
 
-int refusal_in_advance(const struct target *target)
-{
-	switch (target->obstacle) {
-	case OBSTACLE_REFUSED:
-		return -UAPI_ENOTSUPP;
-	case OBSTACLE_MISTAKEN:
-		return -EILSEQ;
-	case OBSTACLE_OVERWRITES:
-		return -EOVERFLOW;
-	default:
-		return 0;
-	}
-}
-
 void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES])
 {
 	const struct target *t = r->target;

@@ -44,9 +44,6 @@ void tracepoint_attach(struct attaching *at, const struct selection *chosen)
 		const struct target *target = &at->targets[chosen->items[i]];
 		int code = attach_tracepoint(at, target, chosen->items[i]);
 
-		if (code < 0)
-			attaching_refused(at, chosen->items[i], code);
-		else
-			attaching_placed(at, chosen->items[i]);
+		attaching_note(at, chosen->items[i], code);
 	}
 }

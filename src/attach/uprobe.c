@@ -35,10 +35,7 @@ void uprobe_attach(struct attaching *at, const struct selection *chosen)
 			int code = attach_single_uprobe(at, chosen->items[i],
 							n_pids ? (int)pids[p] : -1);
 
-			if (code < 0)
-				attaching_refused(at, chosen->items[i], code);
-			else
-				attaching_placed(at, chosen->items[i]);
+			attaching_note(at, chosen->items[i], code);
 		}
 	}
 }

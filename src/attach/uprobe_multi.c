@@ -8,11 +8,14 @@
  */
 #include "attach/backend.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "arch/arch.h"
 #include "attach/batch.h"
-#include "attach/instruction.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -56,17 +59,36 @@ static int link_places_of_file(const struct batch *b, size_t first, size_t n)
 	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, &range, b->pid));
 }
 
+/*
+ * Open a file to read instructions, without waiting: by now it may be a FIFO, which would wait for
+ * its writer, or have a lease. -1: it cannot be opened, or is no regular file.
+ */
+static int open_instructions(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -1;
+}
+
+/* False, too, if the instruction cannot be read: the kernel decides. */
+static bool may_be_refused(int fd, uint64_t offset)
+{
+	uint8_t bytes[ARCH_INSTRUCTION_BYTES];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)offset);
+
+	return n >= 0 && arch_may_refuse_uprobe(bytes, (size_t)n);
+}
+
 /* Spread the sorted targets over the group's arrays, with suspicious ones at the end. */
 static void fill_group(struct group *g, const struct target *targets, const uint32_t *items)
 {
-	cleanup_close int fd = instruction_open(g->path);
+	cleanup_close int fd = open_instructions(g->path);
 	size_t end = g->n;
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct target *target = &targets[items[i]];
-		size_t at = fd >= 0 && instruction_at_may_be_refused(fd, target->offset)
-				    ? --end
-				    : g->n_sound++;
+		size_t at = may_be_refused(fd, target->offset) ? --end : g->n_sound++;
 
 		g->targets[at] = items[i];
 		g->offsets[at] = target->offset;

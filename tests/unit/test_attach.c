@@ -272,16 +272,12 @@ TEST(when_every_place_is_refused_the_first_one_says_why)
 /* Stands in for a backend, in the other process: is anything open there that was made before? */
 static void look_for_what_was_made(struct attaching *at, const struct selection *chosen)
 {
-	size_t n;
-	const int *links = attachment_links(at->attachment, &n);
+	const struct attachment *a = at->attachment;
 	bool is_open = false;
 
-	for (size_t i = 0; i < n; i++)
-		is_open |= fcntl(links[i], F_GETFD) >= 0;
-	if (is_open)
-		attaching_refused(at, chosen->items[0], -EEXIST);
-	else
-		attaching_placed(at, chosen->items[0]);
+	for (size_t i = 0; i < a->n_links; i++)
+		is_open |= fcntl(a->links[i], F_GETFD) >= 0;
+	attaching_note(at, chosen->items[0], is_open ? -EEXIST : 0);
 }
 
 /* It would outlive us there, if that process hangs. */
