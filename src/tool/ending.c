@@ -3,7 +3,7 @@
  * A flood of hits, processes or mappings does not end with the run. So no part of the end goes on
  * while something comes. Records and notices of processes that there is no time for are losses.
  *
- * Bounds are of work (CPU time of the main thread) and of waits for helpers. A busy machine, which
+ * The bound is of work (CPU time of the main thread) and of waits for others. A busy machine, which
  * gives us little of a CPU, costs nothing but time.
  */
 #include "tool/ending.h"
@@ -16,29 +16,14 @@
 #include "tool/run_losses.h"
 
 /*
- * The run waits at most so long, after its last hit, for helpers that work on files of other users.
- * After a signal it waits less. The time is that of all helpers together, in all reports.
+ * After its last hit, the run does so much work for records and notices. Those of 6,000 programs,
+ * which waited while nobody read the output, took less than half of it. It also waits so long for
+ * all helpers that work on files of other users, half of it before the last report. Walks of
+ * deferred hits and lists of mappings have half of it each.
  */
-#define ENDED_OTHERS_NS (2 * NS_PER_S)
-#define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
-/* Parts of that time: for records before the last report, and for one opener. */
-#define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
-#define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
-/*
- * For the walks of deferred hits. FEW_WALKS are no flood, and have until FEW_WALKS_NS after the
- * signal, if that is later: a busy machine must not cut these. Without a signal, walks have
- * NS_PER_S.
- */
-#define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
-#define FEW_WALKS 200
-#define FEW_WALKS_NS (NS_PER_S / 2)
+#define LAST_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
-/*
- * For the work that records and notices are. Those of 6,000 programs, which waited while nobody
- * read the output, took less than a third of it.
- */
-#define LAST_WORK_NS (NS_PER_S * 3 / 2)
 /* After a wait of this time, look whether somebody has stopped the warden. */
 #define STOPPED_NS (NS_PER_S / 20)
 
@@ -70,20 +55,11 @@ static uint64_t work_since_signal(const struct ending *n)
 	return n->signal_at ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal : 0;
 }
 
+/* A call may take half of what is left, so that one file leaves time for others. */
 static bool is_enough_for_others(struct ending *n, const struct client_wait *wait)
 {
-	const uint64_t most = !n->signal_at    ? ENDED_OTHERS_NS
-			      : n->is_all_read ? LAST_OTHERS_NS
-					       : LAST_RECORDS_NS;
-
 	n->waited_for_others_ns += wait->ns;
-	if (n->waited_for_others_ns >= most)
-		return true;
-
-	/* The time that was left when the call began. */
-	const uint64_t left = most - n->waited_for_others_ns + wait->all_ns;
-
-	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
+	return n->waited_for_others_ns + wait->all_ns >= (n->is_all_read ? LAST_NS : LAST_NS / 2);
 }
 
 bool ending_is_enough(void *run, const struct client_wait *wait)
@@ -121,7 +97,7 @@ bool ending_has_time(struct run *r)
 	if (n->is_too_late || n->n_records++ % LOOK_RECORDS)
 		return !n->is_too_late;
 	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
-	n->is_too_late = work_since_signal(n) >= LAST_WORK_NS;
+	n->is_too_late = work_since_signal(n) >= LAST_NS;
 	return !n->is_too_late;
 }
 
@@ -135,28 +111,14 @@ static void hear_last(struct run *r)
 		before = n_left;
 		run_hear(r);
 		n_left = notices_n_waiting(r->notices);
-		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_WORK_NS;
+		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
 	} while (n_left && n_left < before && !n->is_too_late);
 	if (r->processes && n->is_too_late)
 		follower_drop(r->processes, n_left);
 }
 
-static void walk_last(struct run *r)
-{
-	const uint64_t since = clock_ns(CLOCK_MONOTONIC) - r->ending.signal_at;
-	uint64_t most = NS_PER_S;
-
-	deferral_serve(r); /* takes the hits that are in the ring */
-	if (r->ending.signal_at)
-		most = LAST_WALKS_NS;
-	if (r->ending.signal_at && r->deferral.n <= FEW_WALKS && since + most < FEW_WALKS_NS)
-		most = FEW_WALKS_NS - since;
-	deferral_settle(r, 0, most);
-}
-
 int ending_settle(struct run *r, struct error *e)
 {
-	const struct ending *n = &r->ending;
 	int err;
 
 	r->is_counting = false;
@@ -167,9 +129,8 @@ int ending_settle(struct run *r, struct error *e)
 		unwinder_last(r->unwinder);
 	hear_last(r);
 	if (!err && r->processes)
-		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
-						      (n->signal_at ? LAST_RECORDS_NS : NS_PER_S));
-	walk_last(r);
+		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
+	deferral_settle(r, 0, LAST_NS / 2);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
 		unwinder_end(r->unwinder);
 		helpers_end_tables(&r->helpers);

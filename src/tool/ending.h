@@ -18,7 +18,7 @@ struct ending {
 	uint64_t signal_at;            /* ns: when a signal ended the run; 0: none has */
 	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
 	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
-	uint64_t waited_for_others_ns; /* after the signal, for helpers (ending_is_enough()) */
+	uint64_t waited_for_others_ns; /* after the end, for helpers (ending_is_enough()) */
 	uint64_t n_records;            /* of processes, that the run has read */
 	bool has_no_warden;            /* helpers_have_no_warden() */
 	bool is_too_late;              /* for records and notices */
