@@ -274,7 +274,7 @@ bool reports_want(const struct reports *r, enum span span)
 bool reports_have_files(const struct reports *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].has_time || r->outputs[i].file.dir >= 0)
+		if (r->outputs[i].has_time || r->outputs[i].file.is_file)
 			return true;
 	return false;
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/result_file.h - a file of -o. It is written whole or not at all: its bytes go to a temporary
- * file in the same directory, ".stackcount-" and 16 digits, which is renamed when it is whole.
+ * file beside it, which is renamed when it is whole. That one's name has 16 digits more.
  *
- * Devices, FIFOs and sockets are written through. A symbolic link stays, and its target becomes the
- * file. A file that was there keeps its permissions and its owner. If we may not give it to that
- * owner, it becomes ours alone, with a warning.
+ * Devices and FIFOs are written through. A symbolic link to anything else is replaced, so
+ * nobody's link makes us write to another file. A file that was there keeps its permissions and its
+ * owner. If we may not give it to that owner, it becomes ours alone, with a warning.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
 struct result_file {
-	char *name; /* as the user gave it, with the time filled in */
-	char *base; /* last part of the file's own path */
-	int dir;    /* its directory, from the start on; -1: written through */
+	char *name;      /* as the user gave it, with the time filled in */
+	char *temporary; /* of the temporary file; NULL: there is none */
+	bool is_file;    /* else it is written through */
 	int fd;
-	char temporary[32]; /* name of the temporary file; "": there is none */
-	off_t n_whole;      /* bytes of whole reports */
+	off_t n_whole; /* bytes of whole reports */
 };
 
-#define RESULT_FILE_NONE            \
-	{                           \
-		.dir = -1, .fd = -1 \
+#define RESULT_FILE_NONE  \
+	{                 \
+		.fd = -1, \
 	}
 
 /*
- * Find @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: the
- * file or its directory is not there, is not writable, ...
+ * Look at @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: its
+ * directory is not there, is not writable, ...
  */
 must_check int result_file_open(struct result_file *f, const char *name, struct error *e);
 
