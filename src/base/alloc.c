@@ -58,15 +58,3 @@ char *xasprintf(const char *format, ...)
 	va_end(args);
 	return memory_or_exit(text);
 }
-
-void *zlib_allocate(void *unused, unsigned n, unsigned size)
-{
-	(void)unused;
-	return xcalloc(n, size);
-}
-
-void zlib_free(void *unused, void *p)
-{
-	(void)unused;
-	free(p);
-}

@@ -13,7 +13,3 @@ void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 __attribute__((format(printf, 1, 2))) char *xasprintf(const char *format, ...);
-
-/* For zlib's z_stream, zalloc and zfree. */
-void *zlib_allocate(void *unused, unsigned n, unsigned size);
-void zlib_free(void *unused, void *p);

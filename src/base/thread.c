@@ -19,17 +19,11 @@ int thread_start(pthread_t *ret, void *(*work)(void *), void *argument)
 	return -err;
 }
 
-struct timespec thread_time(uint64_t ns)
-{
-	const uint64_t at = clock_ns(CLOCK_MONOTONIC) + ns;
-
-	return (struct timespec){ .tv_sec = (time_t)(at / NS_PER_S),
-				  .tv_nsec = (long)(at % NS_PER_S) };
-}
-
 bool thread_join_soon(pthread_t thread)
 {
-	const struct timespec until = thread_time(NS_PER_S / 2);
+	const uint64_t at = clock_ns(CLOCK_MONOTONIC) + NS_PER_S / 2;
+	const struct timespec until = { .tv_sec = (time_t)(at / NS_PER_S),
+					.tv_nsec = (long)(at % NS_PER_S) };
 
 	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }

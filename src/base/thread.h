@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <time.h>
 
 /*
  * Run work(@argument) in a new thread, which blocks all signals but SIGBUS. The kernel sends SIGBUS
@@ -13,9 +11,6 @@
  * (elf/image.c). Returns 0 or a negative errno.
  */
 int thread_start(pthread_t *ret, void *(*work)(void *), void *argument);
-
-/* The time of CLOCK_MONOTONIC @ns from now, for waiting on a condition variable. */
-struct timespec thread_time(uint64_t ns);
 
 /*
  * Wait at most half a second for a thread that was asked to end. False: it is still at work, maybe

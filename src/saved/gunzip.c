@@ -36,7 +36,7 @@ static bool is_gunzip_over(const z_stream *stream)
 int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct strbuf *to,
 	   struct error *e)
 {
-	cleanup(end_stream) z_stream stream = { .zalloc = zlib_allocate, .zfree = zlib_free };
+	cleanup(end_stream) z_stream stream = {};
 	cleanup_free unsigned char *piece = xmalloc(PIECE);
 
 	if (n > UINT32_MAX)
