@@ -19,8 +19,7 @@ struct batch {
 	const char *const *symbols;
 	const char *path;
 	uint32_t pid;
-	int prog_fd;
-	enum object_program program; /* that of prog_fd, or for a backend without one */
+	enum object_program program;
 	/* Attach places [first, first + n) as one. Returns 0 or the kernel's refusal. */
 	int (*link)(const struct batch *b, size_t first, size_t n);
 };

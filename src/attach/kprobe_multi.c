@@ -55,9 +55,10 @@ static void places_add(struct places *p, const struct attaching *at, uint32_t ta
 static int link_functions(const struct batch *b, size_t first, size_t n)
 {
 	const struct link_places range = batch_range(b, first, n);
+	const int prog_fd = object_program_fd(b->at->object, b->program);
 
 	return attaching_add_link(
-		b->at, link_kprobe_multi(b->prog_fd, &range, b->program == PROGRAM_KRETURN_MULTI));
+		b->at, link_kprobe_multi(prog_fd, &range, b->program == PROGRAM_KRETURN_MULTI));
 }
 
 static struct batch make_kprobe_batch(struct attaching *at, struct places *p, bool by_symbol)
@@ -75,7 +76,6 @@ static struct batch make_kprobe_batch(struct attaching *at, struct places *p, bo
 		.places = by_symbol ? NULL : p->addrs,
 		.symbols = by_symbol ? p->symbols : NULL,
 		.cookies = p->cookies,
-		.prog_fd = object_program_fd(at->object, program),
 		.program = program,
 		.link = link_functions,
 	};

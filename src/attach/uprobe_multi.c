@@ -55,8 +55,9 @@ static bool is_same_group(const struct target *a, const struct target *b)
 static int link_places_of_file(const struct batch *b, size_t first, size_t n)
 {
 	const struct link_places range = batch_range(b, first, n);
+	const int prog_fd = object_program_fd(b->at->object, b->program);
 
-	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, &range, b->pid));
+	return attaching_add_link(b->at, link_uprobe_multi(prog_fd, b->path, &range, b->pid));
 }
 
 /*
@@ -112,7 +113,7 @@ static void attach_group(struct attaching *at, const struct group *g)
 			.cookies = cookies,
 			.path = g->path,
 			.pid = n_pids ? pids[p] : 0,
-			.prog_fd = object_program_fd(at->object, g->program),
+			.program = g->program,
 			.link = link_places_of_file,
 		};
 
