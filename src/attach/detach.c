@@ -17,7 +17,7 @@
  * Not chosen: faster grace periods (/sys/kernel/rcu_expedited). A link takes little less (Tasks
  * Trace RCU). It is a setting of the whole system, and would stay if we were killed.
  */
-#include "attach/detach.h"
+#include "attach/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "attach/samples.h"
+#include "attach/attach.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void samples_fini(struct samples *s)
 	*s = (struct samples){};
 }
 
-/* The answer of read(2) for the read_format of attach/perf_event.c. */
+/* The answer of read(2) for the read_format of attach/kernel_probes.c. */
 struct event_count {
 	uint64_t count, enabled_ns, running_ns;
 };

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "attach/warm.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
-#include "attach/samples.h"
 #include "base/error.h"
 #include "bpf/object.h"
 #include "kernel/host.h"

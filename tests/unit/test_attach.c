@@ -12,11 +12,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-#include "attach/attach.h"
-#include "attach/detach.h"
-#include "attach/distant.h"
-#include "attach/link.h"
-#include "attach/samples.h"
+#include "attach/backend.h"
 #include "base/log.h"
 #include "bpf/uapi.h"
 #include "unit/counting.h"
