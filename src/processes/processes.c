@@ -58,10 +58,12 @@ struct processes {
 	struct looks looks;
 };
 
-struct processes *processes_new(struct images *images)
+struct processes *processes_new(struct remote_files *files, size_t most_roots)
 {
 	struct processes *ps = xcalloc(1, sizeof(*ps));
+	struct images *images = images_new(files);
 
+	roots_bound(images_roots(images), most_roots);
 	programs_init(&ps->programs, images);
 	ps->looks.programs = &ps->programs;
 	return ps;
@@ -72,12 +74,18 @@ void processes_free(struct processes *ps)
 	if (!ps)
 		return;
 	programs_fini(&ps->programs);
+	images_free(processes_images(ps));
 	u64_map_fini(&ps->by_key);
 	free(ps->keys);
 	free(ps->changed);
 	u64_map_fini(&ps->made);
 	late_fini(&ps->looks.late);
 	free(ps);
+}
+
+struct images *processes_images(const struct processes *ps)
+{
+	return ps->programs.spaces.images;
 }
 
 void processes_follow(struct processes *ps)
@@ -95,11 +103,6 @@ size_t processes_bytes(const struct processes *ps)
 {
 	return programs_bytes(&ps->programs) + ps->cap_keys * sizeof(*ps->keys) +
 	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
-}
-
-static struct images *images_of_processes(const struct processes *ps)
-{
-	return ps->programs.spaces.images;
 }
 
 /* --- events --- */
@@ -135,7 +138,7 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		mapper_find_root(&parent->mapper, images_roots(images_of_processes(ps)));
+		mapper_find_root(&parent->mapper, images_roots(processes_images(ps)));
 	child->mapper.root = parent->mapper.root;
 	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
@@ -175,7 +178,7 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 			 struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
-	const uint32_t newest = images_newest(images_of_processes(ps));
+	const uint32_t newest = images_newest(processes_images(ps));
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -185,16 +188,16 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(images_of_processes(ps), &program->mapper, &event->map, &id),
+		.image = images_add(processes_images(ps), &program->mapper, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
 	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region);
 	news->is_new_file = region.image > newest &&
-			    images_kind(images_of_processes(ps), region.image) == IMAGE_FILE;
+			    images_kind(processes_images(ps), region.image) == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
-		images_note_hit(images_of_processes(ps), region.image);
+		images_note_hit(processes_images(ps), region.image);
 	if (news->is_replaced)
 		note_sharers(ps, program);
 }
@@ -358,6 +361,7 @@ void processes_refresh(struct processes *ps)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	ps->programs.period++;
+	images_refresh(processes_images(ps));
 	forget_keys(ps);
 	if (ps->looks.is_followed)
 		return;
@@ -410,7 +414,7 @@ static struct program *find_program(struct processes *ps, const struct keyed *k,
 		return program;
 	program->kept = ps->programs.period;
 	if (program->is_seen)
-		space_note_hit(images_of_processes(ps), program->space);
+		space_note_hit(processes_images(ps), program->space);
 	return program;
 }
 
@@ -448,9 +452,9 @@ static void settle_root(struct processes *ps, struct program *program)
 
 	if (program->mapper.is_root_sure || !program_runs(program))
 		return;
-	mapper_find_root(&program->mapper, images_roots(images_of_processes(ps)));
+	mapper_find_root(&program->mapper, images_roots(processes_images(ps)));
 	if (likely < 0 ||
-	    roots_is_one(images_roots(images_of_processes(ps)), likely, program->mapper.root))
+	    roots_is_one(images_roots(processes_images(ps)), likely, program->mapper.root))
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
@@ -485,7 +489,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	program->user = seen->user;
 	settle_root(ps, program);
 	if (!program->is_seen)
-		space_note_hit(images_of_processes(ps), program->space);
+		space_note_hit(processes_images(ps), program->space);
 	program->is_seen = true; /* from here on, on_map_event() notes hits of its images */
 }
 
@@ -509,7 +513,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	const bool is_found = program && find_place(program, time, addr, ret);
 
 	if (!program || program_is_all_known(program) || !program_runs(program) ||
-	    (is_found && images_kind(images_of_processes(ps), ret->image) != IMAGE_NO_FILE))
+	    (is_found && images_kind(processes_images(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_at_process_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);
@@ -530,7 +534,7 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct re
 	if (program && !program_is_all_known(program) && program_runs(program))
 		look_at_process_again(ps, program->tgid);
 	if (program)
-		listing_make(images_of_processes(ps), program->space, time, ret);
+		listing_make(processes_images(ps), program->space, time, ret);
 	return program != NULL;
 }
 

@@ -25,11 +25,17 @@
 
 struct processes;
 
-/* @images is borrowed and must live longer. */
-struct processes *processes_new(struct images *images);
+/* @files is borrowed and must live longer. Keeps at most @most_roots root directories open. */
+struct processes *processes_new(struct remote_files *files, size_t most_roots);
 void processes_free(struct processes *ps);
 
-/* From now on, the caller passes all events to processes_event(). */
+/* The images that processes map. Lent by @ps. */
+struct images *processes_images(const struct processes *ps);
+
+/*
+ * From now on, the caller passes all events to processes_event(). So answers about a past time are
+ * right even if the process has ended or runs another program.
+ */
 void processes_follow(struct processes *ps);
 
 /* --- input --- */
@@ -86,8 +92,8 @@ struct sighting {
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
 
 /*
- * A report begins. Programs that ended some seconds ago may be forgotten, if there are many and no
- * question was about them in this period or the one before.
+ * A report begins: images_refresh(). Programs that ended some seconds ago may be forgotten, if
+ * there are many and no question was about them in this period or the one before.
  */
 void processes_refresh(struct processes *ps);
 

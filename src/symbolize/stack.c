@@ -124,7 +124,7 @@ static struct user_pc begin_user_stack(struct symbolizer *s, const struct raw_st
 	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			      .time = stack->time };
 
-	pc.epoch = processes_epoch(symbolizer_processes(s), pc.process, pc.time);
+	pc.epoch = symbolizer_epoch(s, pc.process, pc.time);
 	return pc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/state.h - the state of a symbolizer, for its own files: symbolizer.c makes it and
- * learns of processes, kernel_frames.c and user_frames.c make frames.
+ * symbolize/state.h - the state of a symbolizer, for its own files: symbolizer.c makes it,
+ * kernel_frames.c and user_frames.c make frames.
  */
 #pragma once
 
@@ -32,9 +32,9 @@ struct symbolizer {
 	struct seen_addresses seen;
 	uint32_t n_fetches; /* calls of symbolizer_fetch() */
 	struct kernel_validity kernel_validity;
-	struct images *images;
+	struct processes *processes; /* borrowed */
+	struct images *images;       /* its images */
 	struct image_names *image_names;
-	struct processes *processes;
 	struct jit *jit;
 	struct log_few copied; /* warnings of code that lies in a file no more */
 };

@@ -27,29 +27,28 @@ enum frame_identity {
 };
 
 struct symbolizer_options {
-	struct remote_files *files; /* borrowed: openers, for mappings and files of processes */
 	struct remote_files *names; /* borrowed: parsers, and openers that send them files. A client
-				       of its own, if @serve uses @files while this one waits */
+				       of its own, if @serve reads events while this one waits */
 	enum frame_identity identity;
 	bool places;        /* the report shows addresses of nameless code, even in no file */
 	bool raw_names;     /* names as in the symbol table, not demangled */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
 	bool no_names;      /* no names of user code in files; kernel and JIT code have them */
-	size_t max_roots;   /* bound of open root directories; 0: no bound of its own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 	uint32_t *helper;   /* borrowed: the PID of the fetcher while it runs; NULL: not wanted */
 	void (*serve)(void *context); /* called repeatedly during a wait for a server */
 	void *context;
 };
 
-struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options);
+/* @host and @processes are borrowed and must live longer. Nothing here changes @processes. */
+struct symbolizer *symbolizer_new(struct host *host, struct processes *processes,
+				  const struct symbolizer_options *options);
 void symbolizer_free(struct symbolizer *s);
 void symbolizer_freep(struct symbolizer **s);
 
 /*
- * A report begins. Looks for changes of open files at once. The first questions of the report look
- * for changes of modules and perf maps; without events, of processes, too. A name that nobody could
- * look up has another chance.
+ * A report begins, after processes_refresh(). The first questions of the report look for changes of
+ * modules and perf maps. A name that nobody could look up has another chance.
  */
 void symbolizer_refresh(struct symbolizer *s);
 
@@ -59,33 +58,21 @@ void symbolizer_refresh(struct symbolizer *s);
 void symbolizer_trim(struct symbolizer *s);
 
 /*
- * From now on, the caller passes all events to symbolizer_event(). So answers about a past time are
- * right even if the process has ended or runs another program.
+ * The program @p was hit. If it may have a perf map, follow that, so that it is read before the
+ * program ends.
  */
-void symbolizer_follow(struct symbolizer *s);
+void symbolizer_watch(struct symbolizer *s, const struct program_run *p);
 
-/*
- * processes_event(). If the result has is_replaced, the caller should begin another life for the
- * process.
- */
-struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event);
+/* The program of process @tgid ended at @time. */
+void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time);
 
-/* The model of processes. Lent by @s. */
-struct processes *symbolizer_processes(const struct symbolizer *s);
-
-/* As processes_look_late(). Returns the time of the next try, ns of CLOCK_MONOTONIC; UINT64_MAX: no
- * process is late. */
-uint64_t symbolizer_look_late(struct symbolizer *s);
-
-/*
- * The first hit of a life: @process is its key. Reads the process's mappings while it lives, if
- * they are incomplete.
- */
-void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen);
 
 /* The name of the process's first thread at @time (0: not known); "" if never known. For the idle
  * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
+
+/* processes_epoch() of the model. */
+uint64_t symbolizer_epoch(const struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* While this number is the same, JIT code of the process has the same names. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
@@ -117,7 +104,7 @@ struct user_pc {
 	uint64_t time;    /* of the hit; 0: not known */
 	uint64_t addr;
 	bool is_exact;  /* not a return address */
-	uint64_t epoch; /* processes_epoch() of this process and time; 0 is right but slower */
+	uint64_t epoch; /* symbolizer_epoch() of this process and time; 0 is right but slower */
 };
 
 /*

@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "processes/images.h"
-#include "processes/processes.h"
 #include "reader/debuginfod.h"
-#include "reader/roots.h"
 #include "symbolize/state.h"
 
-struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
+struct symbolizer *symbolizer_new(struct host *host, struct processes *processes,
+				  const struct symbolizer_options *options)
 {
 	const struct debuginfod_options servers = { options->helper, options->serve,
 						    options->context };
@@ -22,7 +20,8 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
-	s->images = images_new(options->files);
+	s->processes = processes;
+	s->images = processes_images(processes);
 
 	const struct image_names_options names = {
 		.files = options->names,
@@ -33,10 +32,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	};
 
 	s->image_names = image_names_new(s->images, &names);
-	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
-	if (options->max_roots)
-		roots_bound(images_roots(s->images), options->max_roots);
 	return s;
 }
 
@@ -56,10 +52,8 @@ void symbolizer_free(struct symbolizer *s)
 	if (!s)
 		return;
 	log_few_end(&s->copied, "code in anonymous memory");
-	processes_free(s->processes);
 	jit_free(s->jit);
 	image_names_free(s->image_names);
-	images_free(s->images);
 	kernel_names_fini(&s->kernel);
 	free_names(s);
 	strtab_free(s->process_strings);
@@ -92,59 +86,19 @@ void symbolizer_trim(struct symbolizer *s)
 void symbolizer_refresh(struct symbolizer *s)
 {
 	kernel_names_refresh(&s->kernel);
-	processes_refresh(s->processes);
-	images_refresh(s->images);
 	image_names_refresh(s->image_names);
 	jit_refresh(s->jit);
 }
 
-void symbolizer_follow(struct symbolizer *s)
+void symbolizer_watch(struct symbolizer *s, const struct program_run *p)
 {
-	processes_follow(s->processes);
+	if (p->has_memory)
+		jit_watch(s->jit, p);
 }
 
-/* If the program may have a perf map, prepare to read it at its end. */
-static void watch_perf_map(struct symbolizer *s, const struct program_run *program)
+void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time)
 {
-	if (program->has_memory)
-		jit_watch(s->jit, program);
-}
-
-struct processes *symbolizer_processes(const struct symbolizer *s)
-{
-	return s->processes;
-}
-
-struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event)
-{
-	const struct process_news news = processes_event(s->processes, event);
-	struct program_run program;
-
-	if (event->type == PROCESS_EXEC ||
-	    (event->type == PROCESS_EXIT && event->pid == event->tid))
-		jit_ended(s->jit, event->pid, event->time);
-	if (event->type == PROCESS_MAP && processes_hit(s->processes, event->pid, &program))
-		watch_perf_map(s, &program);
-	return news;
-}
-
-uint64_t symbolizer_look_late(struct symbolizer *s)
-{
-	const uint32_t tgid = processes_look_late(s->processes);
-	struct program_run program;
-
-	if (tgid && processes_hit(s->processes, tgid, &program))
-		watch_perf_map(s, &program);
-	return processes_late_due(s->processes);
-}
-
-void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
-{
-	struct program_run program;
-
-	processes_seen(s->processes, process, seen);
-	processes_program(s->processes, process, seen->time, &program);
-	watch_perf_map(s, &program);
+	jit_ended(s->jit, tgid, time);
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
@@ -153,6 +107,11 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 
 	processes_comm(s->processes, process, time, comm);
 	return strtab_add(s->process_strings, comm);
+}
+
+uint64_t symbolizer_epoch(const struct symbolizer *s, uint64_t process, uint64_t time)
+{
+	return processes_epoch(s->processes, process, time);
 }
 
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)

@@ -36,8 +36,7 @@ void deferral_begin(struct run *r)
 	if (!d->patience_ns)
 		d->patience_ns = PATIENCE_NS;
 	deferred_open(&d->reader, object_deferred(r->object), object_deferred_ring(r->object));
-	d->is_on =
-		r->unwinder && r->processes && r->tool->on_deferred && deferred_begin(&d->reader);
+	d->is_on = r->unwinder && r->follow && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 
 bool deferral_is_busy(const struct run *r)
@@ -127,15 +126,14 @@ struct last_space {
 static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit,
 				       struct last_space *last)
 {
-	struct processes *processes = symbolizer_processes(r->tool->names(r));
 	const uint64_t key = key_of_hit(hit), time = hit->job.recorded.hit->time;
-	const uint64_t epoch = processes_epoch(processes, key, time);
+	const uint64_t epoch = processes_epoch(r->processes, key, time);
 	struct remote_list list;
 
 	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
 		late_space_drop(last->space);
 		*last = (struct last_space){ .key = key, .epoch = epoch };
-		if (!processes_list(processes, key, time, &list))
+		if (!processes_list(r->processes, key, time, &list))
 			return NULL;
 		(void)may_walk(&r->deferral, hit->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
 		last->space = late_space_new(&list);

@@ -113,8 +113,8 @@ static void hear_last(struct run *r)
 		n_left = notices_n_waiting(r->notices);
 		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
 	} while (n_left && n_left < before && !n->is_too_late);
-	if (r->processes && n->is_too_late)
-		follower_drop(r->processes, n_left);
+	if (r->follow && n->is_too_late)
+		follower_drop(r->follow, n_left);
 }
 
 int ending_settle(struct run *r, struct error *e)
@@ -128,8 +128,8 @@ int ending_settle(struct run *r, struct error *e)
 	if (r->unwinder)
 		unwinder_last(r->unwinder);
 	hear_last(r);
-	if (!err && r->processes)
-		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
+	if (!err && r->follow)
+		processes_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
 	deferral_settle(r, 0, LAST_NS / 2);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
 		unwinder_end(r->unwinder);

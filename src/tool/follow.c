@@ -21,7 +21,6 @@ struct follower {
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: follower_look() has seen all processes */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
-	uint64_t late_due;        /* ns: when to read a late list again */
 	uint64_t n_lost;          /* records, not in a warning yet */
 	struct forgotten told;
 	bool has_lost; /* @n_lost of them; 0: an unknown number */
@@ -58,7 +57,6 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 		log_warn(
 			"the clock of this time namespace is not the kernel's: frames may be [unknown]");
 	f->run = r;
-	f->late_due = UINT64_MAX;
 	/* A command and its children begin later. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
@@ -82,6 +80,7 @@ int follower_fd(const struct follower *f)
 	return sideband_fd(f->sideband);
 }
 
+/* It may have perf maps of the processes. */
 static struct symbolizer *symbolizer_of(const struct follower *f)
 {
 	return f->run->tool->names(f->run);
@@ -117,6 +116,27 @@ static void forward_to_unwinder(struct unwinder *u, const struct process_event *
 		unwinder_look(u, event->pid, UNWINDER_CHANGED);
 }
 
+/* Perf maps are read while their programs run, and at the end. */
+static void tell_perf_maps(const struct follower *f, const struct process_event *event)
+{
+	struct program_run program;
+
+	if (event->type == PROCESS_EXEC ||
+	    (event->type == PROCESS_EXIT && event->pid == event->tid))
+		symbolizer_ended(symbolizer_of(f), event->pid, event->time);
+	if (event->type == PROCESS_MAP && processes_hit(f->run->processes, event->pid, &program))
+		symbolizer_watch(symbolizer_of(f), &program);
+}
+
+/* Let follower_look() read the mappings of all processes once more. */
+static void look_at_all_again(struct follower *f)
+{
+	if (f->proc)
+		rewinddir(f->proc);
+	else
+		f->proc = opendir("/proc");
+}
+
 static int handle_process_event(void *context, const struct process_event *event)
 {
 	struct follower *f = context;
@@ -124,11 +144,12 @@ static int handle_process_event(void *context, const struct process_event *event
 	if (event->type == PROCESS_LOST) {
 		f->n_lost += event->n_lost;
 		f->has_lost = true;
-		follower_look_again(f);
+		look_at_all_again(f);
 	}
 
-	const struct process_news news = symbolizer_event(symbolizer_of(f), event);
+	const struct process_news news = processes_event(f->run->processes, event);
 
+	tell_perf_maps(f, event);
 	if (event->type == PROCESS_MAP)
 		run_has_mapped(f->run);
 	if (f->run->unwinder)
@@ -152,16 +173,8 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	while ((tgid = processes_changed(symbolizer_processes(symbolizer_of(f)))) != 0)
+	while ((tgid = processes_changed(f->run->processes)) != 0)
 		begin_life(f, tgid);
-}
-
-void follower_look_again(struct follower *f)
-{
-	if (f->proc)
-		rewinddir(f->proc);
-	else
-		f->proc = opendir("/proc");
 }
 
 bool follower_has_read(const struct follower *f, uint64_t since)
@@ -187,11 +200,21 @@ static void read_mappings_of(const struct follower *f, uint32_t tgid)
 
 	if (!is_chosen_process(r, tgid))
 		return;
-	processes_look(symbolizer_processes(symbolizer_of(f)), tgid);
+	processes_look(r->processes, tgid);
 	if (!is_chosen)
 		run_walk(f->run, tgid, UNWINDER_SOMETIME);
-	else if (processes_is_walked(symbolizer_processes(symbolizer_of(f)), tgid))
+	else if (processes_is_walked(r->processes, tgid))
 		run_walk(f->run, tgid, UNWINDER_CHANGED);
+}
+
+/* Try one late list again, if one is due. */
+static void read_late_mappings(struct follower *f)
+{
+	const uint32_t tgid = processes_look_late(f->run->processes);
+	struct program_run program;
+
+	if (tgid && processes_hit(f->run->processes, tgid, &program))
+		symbolizer_watch(symbolizer_of(f), &program);
 }
 
 bool follower_look(struct follower *f)
@@ -208,27 +231,23 @@ bool follower_look(struct follower *f)
 			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
-	f->late_due = symbolizer_look_late(symbolizer_of(f));
+	read_late_mappings(f);
 	begin_tables(f);
 	return f->proc != NULL;
-}
-
-void follower_settle(struct follower *f, uint64_t until)
-{
-	processes_settle(symbolizer_processes(symbolizer_of(f)), until);
 }
 
 int follower_patience_ms(const struct follower *f)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), ms = NS_PER_S / 1000;
-	const uint64_t left = f->late_due > now ? f->late_due - now : 0;
+	const uint64_t due = processes_late_due(f->run->processes);
+	const uint64_t left = due > now ? due - now : 0;
 
 	return left < FOLLOW_MS * ms ? (int)(left / ms) + 1 : FOLLOW_MS;
 }
 
 static void warn_of_forgotten(struct follower *f)
 {
-	const struct forgotten now = processes_forgotten(symbolizer_processes(symbolizer_of(f)));
+	const struct forgotten now = processes_forgotten(f->run->processes);
 
 	if (now.processes > f->told.processes)
 		log_warn("process history is full: forgot %" PRIu64

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/follow.h - follow processes during a run, for names and unwind tables. The symbolizer learns
- * of their events first, then the unwinder and the BPF programs of the consequences.
+ * tool/follow.h - follow processes during a run, for names and unwind tables. The model learns of
+ * their events first (processes/processes.h), then perf maps, the unwinder and the BPF programs of
+ * the consequences.
  */
 #pragma once
 
@@ -42,17 +43,8 @@ void follower_drop(struct follower *f, size_t n_notices);
 /* Read the mappings of some processes that ran before the run, for a few ms. Are there more? */
 bool follower_look(struct follower *f);
 
-/*
- * Counting has ended: wait for lists of mappings that are late, until @until (ns of
- * CLOCK_MONOTONIC).
- */
-void follower_settle(struct follower *f, uint64_t until);
-
 /* The time until the follower has work to do: FOLLOW_MS at most. */
 int follower_patience_ms(const struct follower *f);
-
-/* Let follower_look() read the mappings of all processes once more. */
-void follower_look_again(struct follower *f);
 
 /* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */
 bool follower_has_read(const struct follower *f, uint64_t since);

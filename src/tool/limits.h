@@ -30,7 +30,7 @@ void limits_raise(void);
 must_check int limits_check_rest(const struct run *r, struct error *e);
 
 /*
- * How many descriptors the symbolizer may keep open: the free ones less FILES_OF_REST, at least 1.
- * SIZE_MAX: there are plenty.
+ * How many descriptors the model of processes may keep open: the free ones less FILES_OF_REST, at
+ * least 1. SIZE_MAX: there are plenty.
  */
 size_t limits_files_of_names(void);

@@ -102,7 +102,7 @@ static bool is_all_stored(const struct run *r)
 
 	return notices_are_read(r->notices, ready->notices) &&
 	       deferral_has_given(r, ready->deferred) &&
-	       (!r->processes || follower_has_read(r->processes, ready->since)) &&
+	       (!r->follow || follower_has_read(r->follow, ready->since)) &&
 	       (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
 }
 

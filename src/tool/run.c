@@ -27,13 +27,14 @@ static void run_fini(struct run *r)
 	kernel_stacks_end(&r->kernel_stacks);
 	helpers_end(&r->helpers);
 	r->tool->close(r);
+	processes_free(r->processes);
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
 
 	deferral_close(r, is_free);
 	if (is_free)
 		helpers_fini(&r->helpers);
-	follower_close(r->processes);
+	follower_close(r->follow);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
 	attachment_free(r->following);
@@ -72,15 +73,15 @@ int run_put_header(struct run *r, bool is_for_data, struct error *e)
 
 void run_follow(struct run *r, uint64_t until)
 {
-	if (r->processes)
-		follower_read(r->processes, until);
+	if (r->follow)
+		follower_read(r->follow, until);
 }
 
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 {
 	if (!r->unwinder)
 		return;
-	processes_walk(symbolizer_processes(r->tool->names(r)), tgid);
+	processes_walk(r->processes, tgid);
 	unwinder_look(r->unwinder, tgid, how);
 }
 
@@ -149,11 +150,15 @@ void run_warn_nameless(const struct run *r)
 		log_warn_once("cannot name kernel functions: %s", trouble);
 }
 
-static void name_process(struct symbolizer *s, const struct notice *notice)
+static void note_sighting(struct run *r, const struct notice *notice)
 {
 	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
+	const uint64_t key = process_key(notice->tgid, notice->life);
+	struct program_run program;
 
-	symbolizer_process(s, process_key(notice->tgid, notice->life), &seen);
+	processes_seen(r->processes, key, &seen);
+	processes_program(r->processes, key, seen.time, &program);
+	symbolizer_watch(r->tool->names(r), &program);
 }
 
 static bool handle_notice(void *context, const struct notice *notice)
@@ -162,10 +167,10 @@ static bool handle_notice(void *context, const struct notice *notice)
 
 	if (notice->type == NOTICE_UNMAPPED)
 		note_unmapped(r, notice);
-	if (notice->type == NOTICE_PROCESS && r->tool->names) {
+	if (notice->type == NOTICE_PROCESS && r->processes) {
 		/* The process may have begun this life after the last reading of records. */
 		run_follow(r, notice->time);
-		name_process(r->tool->names(r), notice);
+		note_sighting(r, notice);
 	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
 	r->tool->on_notice(r, notice);
@@ -200,8 +205,8 @@ void run_serve(void *run)
 	run_hear(r);
 	(void)ask_unmapped(r);
 	deferral_serve(r);
-	if (r->processes)
-		(void)follower_look(r->processes);
+	if (r->follow)
+		(void)follower_look(r->follow);
 	if (r->is_counting && r->tool->on_serve)
 		r->tool->on_serve(r);
 	(void)ready_answer(r);
@@ -217,12 +222,12 @@ static int run_patience_ms(struct run *r)
 		return READY_MS;
 	if (deferral_is_busy(r))
 		return DEFERRAL_MS;
-	if (r->processes && follower_look(r->processes))
+	if (r->follow && follower_look(r->follow))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
 	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
 		return 0;
-	return r->processes ? sooner_ms(ms, follower_patience_ms(r->processes)) : ms;
+	return r->follow ? sooner_ms(ms, follower_patience_ms(r->follow)) : ms;
 }
 
 /* Wait for occasions once, and handle them. *@is_over: the run ends. */
@@ -350,9 +355,9 @@ static int start_following(struct run *r, struct error *e)
 
 	if (r->opt->kernel_only || !r->tool->names)
 		return 0;
-	err = follower_open(r, &r->processes, e);
+	err = follower_open(r, &r->follow, e);
 	if (!err)
-		return waiter_watch(&r->waiter, follower_fd(r->processes), OCCASION_PROCESSES, e);
+		return waiter_watch(&r->waiter, follower_fd(r->follow), OCCASION_PROCESSES, e);
 	if (err == -EMFILE || err == -ENFILE)
 		log_warn("cannot follow processes: %s; frames of ended processes will be "
 			 "[unknown], and stacks of new programs may be cut",
@@ -399,6 +404,16 @@ static void make_first_tables(struct run *r)
 			 "cut");
 }
 
+/* Behind the follower, which takes descriptors. */
+static void make_processes(struct run *r)
+{
+	if (!r->tool->names)
+		return;
+	r->processes = processes_new(r->helpers.files[FOR_FOLLOWING], limits_files_of_names());
+	if (r->follow)
+		processes_follow(r->processes);
+}
+
 static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -417,7 +432,7 @@ static int start_run(struct run *r, struct error *e)
 	err = limits_check_rest(r, e);
 	if (!err)
 		err = start_following(r, e);
-	r->files_of_names = limits_files_of_names();
+	make_processes(r);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err)
 		err = start_unwinder(r, e);
@@ -502,7 +517,6 @@ static int prepare_run(struct run *r, struct error *e)
 struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places)
 {
 	const struct symbolizer_options options = {
-		.files = r->helpers.files[FOR_FOLLOWING],
 		.names = r->helpers.files[FOR_NAMES],
 		.identity = identity,
 		.places = shows_places,
@@ -513,13 +527,9 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.helper = &object_state(r->object)->helper_tgid,
 		.serve = run_serve,
 		.context = r,
-		.max_roots = r->files_of_names,
 	};
-	struct symbolizer *s = symbolizer_new(r->host, &options);
 
-	if (r->processes)
-		symbolizer_follow(s);
-	return s;
+	return symbolizer_new(r->host, r->processes, &options);
 }
 
 bool run_wants_helpers(const struct run *r)

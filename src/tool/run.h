@@ -17,6 +17,7 @@
 #include "bpf/object.h"
 #include "kernel/host.h"
 #include "match/target.h"
+#include "processes/processes.h"
 #include "store/losses.h"
 #include "store/notices.h"
 #include "symbolize/symbolize.h"
@@ -66,8 +67,7 @@ struct tool_parts {
 	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
 	/*
-	 * The symbolizer that learns of process events, from open() on. NULL: the run follows no
-	 * processes.
+	 * The symbolizer, from open() on. NULL: the run knows no processes, and follows none.
 	 */
 	struct symbolizer *(*names)(const struct run *r);
 	/* Called for each notice (bpf/abi.h), after the run has handled its own part of it. */
@@ -136,8 +136,9 @@ struct run {
 	struct hit_cost cost_seen;
 	double price_ns;
 	struct notices *notices;
-	struct follower *processes; /* NULL: the run follows no processes */
-	struct unwinder *unwinder;  /* NULL: no unwind tables */
+	struct processes *processes; /* NULL: without tool->names */
+	struct follower *follow;     /* NULL: no events tell @processes of changes */
+	struct unwinder *unwinder;   /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
 	/* When to ask for the next NOTICE_UNMAPPED, in ns, by its is_walked. 0: none has come. */
 	uint64_t ask_unmapped_at[2];
@@ -146,9 +147,8 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	size_t files_of_names; /* descriptors that the symbolizer may keep open */
-	uint64_t served_at;    /* ns: the end of the last run_serve() */
-	uint64_t hear_until;   /* ns: the end of this reading of notices */
+	uint64_t served_at;  /* ns: the end of the last run_serve() */
+	uint64_t hear_until; /* ns: the end of this reading of notices */
 	struct ending ending;
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */

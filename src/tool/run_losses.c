@@ -56,8 +56,8 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	r->missed_before = missed;
 	r->skipped_before = skipped;
 	r->slowed_before = slowed;
-	if (r->processes)
-		follower_tell_losses(r->processes);
+	if (r->follow)
+		follower_tell_losses(r->follow);
 	return ret;
 }
 

@@ -84,13 +84,17 @@ struct stacksnoop {
 
 /* --- templates --- */
 
-/* Let the symbolizer read processes and modules again, at most once a second. */
-static void refresh_symbolizer(struct stacksnoop *t)
+/* Let processes and modules be looked at again, at most once a second. */
+static void refresh_names(struct run *r)
 {
+	struct stacksnoop *t = r->own;
+
 	if (t->now - t->refreshed < NS_PER_S)
 		return;
 	t->refreshed = t->now;
+	processes_refresh(r->processes);
 	symbolizer_refresh(t->symbolizer);
+	t->n_unlooked = LOOK_EACH; /* this may have taken long */
 }
 
 static bool are_all_sure(const struct frame_table *table, const uint32_t *frames, uint32_t n)
@@ -127,7 +131,6 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
-	refresh_symbolizer(t);
 	stack.n = stream_stack(t->stream, event->kernel_stack, words);
 	stacks.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, kernel);
 	ret->kernel = symbolizer_kernel_validity(t->symbolizer);
@@ -154,9 +157,9 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
 
 	if (event->user_stack)
-		epoch = processes_epoch(symbolizer_processes(t->symbolizer),
-					process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
-					event->time);
+		epoch = symbolizer_epoch(t->symbolizer,
+					 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+					 event->time);
 	return hash_mix(event->kernel_stack ^
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }
@@ -260,6 +263,7 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 		t->n_unprinted++;
 		return 0;
 	}
+	refresh_names(r);
 	n_before = t->writer->n;
 	t->n_events++;
 	template = find_template(t, r->opt, event);
@@ -355,8 +359,6 @@ static void renew_symbolizer(struct run *r)
 
 	symbolizer_free(t->symbolizer);
 	t->symbolizer = run_symbolizer(r, IDENTITY_ADDRESS, false);
-	if (r->processes)
-		follower_look_again(r->processes);
 }
 
 static int forget_all_stacks(struct run *r, struct error *e)

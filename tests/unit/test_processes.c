@@ -28,8 +28,8 @@ static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new(helpers_files());
-	p->processes = processes_new(p->images);
+	p->processes = processes_new(helpers_files(), SIZE_MAX);
+	p->images = processes_images(p->processes);
 	processes_follow(p->processes);
 	*state = p;
 	return 0;
@@ -40,8 +40,8 @@ static int make_unfollowed(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new(helpers_files());
-	p->processes = processes_new(p->images);
+	p->processes = processes_new(helpers_files(), SIZE_MAX);
+	p->images = processes_images(p->processes);
 	*state = p;
 	return 0;
 }
@@ -51,7 +51,6 @@ static int free_past(void **state)
 	struct past *p = *state;
 
 	processes_free(p->processes);
-	images_free(p->images);
 	free(p);
 	return 0;
 }
@@ -1241,16 +1240,14 @@ TEST_WITH_PAST(hits_without_a_report_take_bounded_memory)
 TEST(names_that_are_forgotten_with_their_hits_are_counted)
 {
 	struct remote_files *none = remote_files_new(NULL, NULL, "names are missing");
-	struct past p = { .images = images_new(none) };
+	struct past p = { .processes = processes_new(none, SIZE_MAX) };
 	struct past *own = &p;
 	const uint32_t n = 70000;
 
-	p.processes = processes_new(p.images);
 	for (uint32_t i = 0; i < n; i++)
 		assert_string_equal(comm_of_hit(own, PID + i, 10 + i, UINT64_MAX), NOT_KNOWN);
 	assert_int_equal(processes_forgotten(p.processes).processes, 1 << 15);
 	processes_free(p.processes);
-	images_free(p.images);
 	remote_files_free(none);
 }
 
@@ -1318,7 +1315,6 @@ TEST_WITH_PAST(files_of_a_process_that_is_in_each_report_stay_open)
 	(void)comm_of_hit(p, PID, 10, UINT64_MAX);
 	for (int i = 0; i < 6; i++) {
 		processes_refresh(p->processes);
-		images_refresh(p->images);
 		if (i < 4)
 			(void)run_at(p, PID, 0);
 		assert_int_equal(stays_open(p, image), i < 5);

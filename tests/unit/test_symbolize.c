@@ -78,14 +78,16 @@ __attribute__((used)) int numbered_function(void)
 }
 
 static struct host *fixture_host;
+static struct processes *processes;
 
 static int set_up_as(void **state, enum frame_identity identity)
 {
+	const struct symbolizer_options options = { .names = helpers_files(),
+						    .identity = identity };
+
 	fixture_host = host_new();
-	*state =
-		symbolizer_new(fixture_host, &(struct symbolizer_options){ .files = helpers_files(),
-									   .names = helpers_files(),
-									   .identity = identity });
+	processes = processes_new(helpers_files(), SIZE_MAX);
+	*state = symbolizer_new(fixture_host, processes, &options);
 	return 0;
 }
 
@@ -109,6 +111,7 @@ static int tear_down(void **state)
 	struct symbolizer *s = *state;
 
 	symbolizer_freep(&s);
+	processes_free(processes);
 	host_free(fixture_host);
 	return 0;
 }
@@ -128,8 +131,7 @@ static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool i
 	const struct user_pc pc = { .process = (uint32_t)pid,
 				    .addr = addr,
 				    .is_exact = is_exact,
-				    .epoch = processes_epoch(symbolizer_processes(s), (uint32_t)pid,
-							     0) };
+				    .epoch = symbolizer_epoch(s, (uint32_t)pid, 0) };
 	uint32_t number;
 
 	assert_int_equal(symbolize_user(s, &pc, &number, 1), 1);
@@ -175,7 +177,13 @@ static void announce(struct symbolizer *s, uint32_t pid, const char *comm)
 {
 	const struct sighting seen = { .since = UINT64_MAX, .comm = comm };
 
-	symbolizer_process(s, pid, &seen);
+	processes_seen(processes, pid, &seen);
+}
+
+static void begin_report(struct symbolizer *s)
+{
+	processes_refresh(processes);
+	symbolizer_refresh(s);
 }
 
 TEST_WITH_NAMES(a_function_of_the_program_has_its_name_file_and_offset)
@@ -296,12 +304,12 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 	struct stat self;
 
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
-	processes_look(symbolizer_processes(s), (uint32_t)getpid());
+	processes_look(processes, (uint32_t)getpid());
 	devices_note_silence(devices, self.st_dev, 0);
 	devices_note_silence(devices, self.st_dev, 0);
 	assert_null(user(s, getpid(), addr, true)->name);
 	devices_note_answer(devices, self.st_dev);
-	symbolizer_refresh(s);
+	begin_report(s);
 	expect_name(user(s, getpid(), addr, true), "marked_function");
 }
 
@@ -334,10 +342,9 @@ TEST_OF(with_addresses_unnamed_code_is_told_apart, struct symbolizer *s, set_up_
 /* Folded shows "[anon]+0x20", and no address. */
 TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 {
-	const struct symbolizer_options options = { .files = helpers_files(),
-						    .names = helpers_files(),
-						    .places = true };
-	cleanup(symbolizer_freep) struct symbolizer *own = symbolizer_new(fixture_host, &options);
+	const struct symbolizer_options options = { .names = helpers_files(), .places = true };
+	cleanup(symbolizer_freep) struct symbolizer *own =
+		symbolizer_new(fixture_host, processes, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
 	uint32_t number = number_at(own, getpid(), addr + 16, true);
@@ -453,7 +460,7 @@ TEST_WITH_NAMES(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names)
 	announce(s, (uint32_t)child.pid, "given");
 	assert_int_equal(unlink(COPY), 0);
 	child_end(&child);
-	symbolizer_refresh(s);
+	begin_report(s);
 
 	const struct frame *frame = user(s, child.pid, addr + 1, false);
 
@@ -487,7 +494,7 @@ TEST_WITH_NAMES(after_exec_both_programs_have_their_names)
 
 	uint64_t addr = child_exec(&child);
 
-	symbolizer_refresh(s);
+	begin_report(s);
 
 	const struct frame *frame = user(s, child.pid, addr + 1, false);
 
@@ -549,7 +556,7 @@ TEST_WITH_NAMES(a_file_that_is_written_over_in_place_names_nothing_any_more)
 		    "ns_get16");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_null(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32") + moved, true)->name);
-	symbolizer_refresh(s); /* what was found before is asked for again */
+	begin_report(s); /* what was found before is asked for again */
 	assert_null(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get16") + moved, true)->name);
 	expect_name(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32"), true), "ns_get32");
 	(void)munmap(at, (size_t)st.st_size);
@@ -575,7 +582,7 @@ TEST_WITH_NAMES(a_file_at_the_inode_of_a_bad_one_has_names)
 		const uint64_t addr = (uintptr_t)at + offset_in_file(marked);
 
 		assert_ptr_not_equal(at, MAP_FAILED);
-		symbolizer_refresh(s);
+		begin_report(s);
 		announce(s, (uint32_t)getpid(), NULL);
 		if (i == 0)
 			assert_null(user(s, getpid(), addr, true)->name);
@@ -596,7 +603,7 @@ TEST_WITH_NAMES(maps_are_read_again_once_per_refresh_only)
 	uint64_t addr = (uintptr_t)dlsym(library, "ns_get32");
 
 	assert_null(user(s, getpid(), addr + 1, false)->name);
-	symbolizer_refresh(s);
+	begin_report(s);
 	expect_name(user(s, getpid(), addr + 1, false), "ns_get32");
 	(void)dlclose(library);
 }
@@ -683,7 +690,7 @@ TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 		assert_null(frame_at(s, number)->name);
 		assert_int_equal(kernel_frame_at(s, 0xffff800000000010 + i, false), number);
 		if (i == 1)
-			symbolizer_refresh(s);
+			begin_report(s);
 	}
 }
 
@@ -745,7 +752,7 @@ TEST_OF(frames_take_bounded_memory_from_report_to_report, struct symbolizer *s, 
 	size_t most = 0, n_cleared = 0;
 
 	for (uint64_t report = 0; report < 40; report++) {
-		symbolizer_refresh(s);
+		begin_report(s);
 		expect_name(user(s, getpid(), exact, true), "getppid");
 		for (uint64_t i = 0; i < 4000; i++)
 			(void)number_at(s, getpid(), 0x10000 + (report * 4000 + i) * 16, true);
@@ -817,7 +824,7 @@ TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 
 	announce(s, (uint32_t)process, "self");
 	symbolizer_defer(s);
-	pc.epoch = processes_epoch(symbolizer_processes(s), process, 0);
+	pc.epoch = symbolizer_epoch(s, process, 0);
 	assert_int_not_equal(pc.epoch, 0);
 	for (int i = 0; i < 4; i++) {
 		pc.addr = i % 2 ? (uintptr_t)marked_function : (uintptr_t)own_file_name;
