@@ -101,7 +101,7 @@ static bool is_program_known(const struct looks *l, uint32_t tgid)
 
 void looks_read(struct looks *l, uint32_t tgid)
 {
-	/* looks_read_late() retries late lists, or each question about an address would wait. */
+	/* looks_read_late() retries late lists, or each hit and fork would wait. */
 	if (!is_program_known(l, tgid) && !late_has(&l->late, tgid))
 		read_looked_list(l, tgid);
 }
@@ -124,14 +124,21 @@ static bool is_list_wanted(const struct program *program)
 	       (program->is_seen && program_runs(program) && !program_is_all_known(program));
 }
 
-void looks_settle(struct looks *l, uint64_t until)
+/* After a loss, for example. Without events, no program is ever complete. */
+void looks_read_hit(struct looks *l, uint64_t until)
 {
-	struct programs *all = l->programs;
+	const struct programs *all = l->programs;
 
-	/* After a loss, a program may not have been read yet. */
 	for (size_t i = 0; i < all->n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++)
 		if (all->heads[i] && is_list_wanted(all->heads[i]))
 			looks_read(l, all->heads[i]->tgid);
+}
+
+void looks_settle(struct looks *l, uint64_t until)
+{
+	const struct programs *all = l->programs;
+
+	looks_read_hit(l, until);
 	for (size_t i = l->late.n; i-- > 0;)
 		if (!is_list_wanted(programs_newest(all, l->late.list[i].tgid)))
 			late_forget(&l->late, l->late.list[i].tgid);

@@ -23,5 +23,9 @@ void looks_read(struct looks *l, uint32_t tgid);
 /* Try one late process again, if one is due. Returns its number; 0: none is due. */
 uint32_t looks_read_late(struct looks *l);
 
-/* Read all processes that were hit and are incomplete. Retries late lists until @until. */
+/* Until @until, read the processes that were hit and are incomplete, unless their lists are late.
+ */
+void looks_read_hit(struct looks *l, uint64_t until);
+
+/* The same. Then retries late lists until @until. */
 void looks_settle(struct looks *l, uint64_t until);

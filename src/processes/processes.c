@@ -44,6 +44,9 @@ struct keyed {
 	char comm[COMM_BYTES];   /* at the first hit; "": not known */
 };
 
+/* The longest time for the looks of processes_refresh(). */
+#define REFRESH_NS (NS_PER_S / 4)
+
 struct processes {
 	struct programs programs;
 	struct u64_map by_key; /* index in @keys */
@@ -278,7 +281,8 @@ void processes_look(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
-	if (!program || !space_is_forgotten(program->space))
+	if (!program ||
+	    (!space_is_forgotten(program->space) && program->looked_in != ps->programs.period))
 		looks_read(&ps->looks, tgid);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
@@ -300,14 +304,6 @@ void processes_settle(struct processes *ps, uint64_t until)
 {
 	looks_settle(&ps->looks, until);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-}
-
-static void look_at_process_again(struct processes *ps, uint32_t tgid)
-{
-	const struct program *program = programs_newest(&ps->programs, tgid);
-
-	if (!program || (program_runs(program) && program->looked_in != ps->programs.period))
-		looks_read(&ps->looks, tgid);
 }
 
 /* --- keys --- */
@@ -363,10 +359,11 @@ void processes_refresh(struct processes *ps)
 	ps->programs.period++;
 	images_refresh(processes_images(ps));
 	forget_keys(ps);
-	if (ps->looks.is_followed)
-		return;
-	late_forget_all(&ps->looks.late);
-	programs_note_ended(&ps->programs, now);
+	if (!ps->looks.is_followed) {
+		late_forget_all(&ps->looks.late);
+		programs_note_ended(&ps->programs, now);
+	}
+	looks_read_hit(&ps->looks, now + REFRESH_NS);
 	programs_bound(&ps->programs, now);
 }
 
@@ -418,25 +415,14 @@ static struct program *find_program(struct processes *ps, const struct keyed *k,
 	return program;
 }
 
-/*
- * The program at the first hit of @key; if that hit is not known, at @time. If no program is known,
- * reads the process's mappings. NULL: still not known.
- */
+/* The program at the first hit of @key; if that hit is not known, at @time. NULL: not known. */
 static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
 {
 	struct keyed *k = keyed_of(ps, key);
-	const bool is_first = k->used_in != ps->programs.period;
 
 	k->used_in = ps->programs.period;
-	if (is_first && !ps->looks.is_followed)
-		look_at_process_again(ps, tgid_of_key(key));
-	if (k->program)
-		return k->program;
-	k->program = find_program(ps, k, time);
-	if (!k->program) {
-		looks_read(&ps->looks, tgid_of_key(key));
+	if (!k->program)
 		k->program = find_program(ps, k, time);
-	}
 	return k->program;
 }
 
@@ -487,6 +473,8 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (!program)
 		return;
 	program->user = seen->user;
+	if (!program_has_comm(program) && program_runs(program))
+		program_read_comm(program);
 	settle_root(ps, program);
 	if (!program->is_seen)
 		space_note_hit(processes_images(ps), program->space);
@@ -495,28 +483,16 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 
 /* --- questions --- */
 
-static bool find_place(const struct program *program, uint64_t time, uint64_t addr,
-		       struct place *ret)
+bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
+		  struct place *ret)
 {
-	const struct region *region = space_at(program->space, addr, time);
+	const struct program *program = program_of(ps, key, time);
+	const struct region *region = program ? space_at(program->space, addr, time) : NULL;
 
 	if (region)
 		*ret = (struct place){ region->start, addr - region->start + region->offset,
 				       region->image, region->end };
 	return region != NULL;
-}
-
-bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
-		  struct place *ret)
-{
-	struct program *program = program_of(ps, key, time);
-	const bool is_found = program && find_place(program, time, addr, ret);
-
-	if (!program || program_is_all_known(program) || !program_runs(program) ||
-	    (is_found && images_kind(processes_images(ps), ret->image) != IMAGE_NO_FILE))
-		return is_found;
-	look_at_process_again(ps, program->tgid);
-	return find_place(program, time, addr, ret);
 }
 
 uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr)
@@ -529,10 +505,8 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
 
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
 {
-	struct program *program = program_of(ps, key, time);
+	const struct program *program = program_of(ps, key, time);
 
-	if (program && !program_is_all_known(program) && program_runs(program))
-		look_at_process_again(ps, program->tgid);
 	if (program)
 		listing_make(processes_images(ps), program->space, time, ret);
 	return program != NULL;
@@ -545,18 +519,9 @@ uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
 	return program ? space_epoch(program->space, time ? time : UINT64_MAX - 1) : 0;
 }
 
-/* The name at @time; NULL: not known. Reads /proc if no name is known and the program runs. */
-static const char *comm_of(struct processes *ps, struct program *program, uint64_t time)
-{
-	if (!program_has_comm(program) && program_runs(program) &&
-	    programs_newest(&ps->programs, program->tgid) == program)
-		program_read_comm(program);
-	return program_comm(program, time);
-}
-
 void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES])
 {
-	struct program *program;
+	const struct program *program;
 	const char *comm;
 
 	if (!tgid_of_key(key) && life_of_key(key)) { /* an idle task: see KEY_LIFE_SHIFT */
@@ -564,7 +529,7 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 		return;
 	}
 	program = program_of(ps, key, time);
-	comm = program ? comm_of(ps, program, time) : NULL;
+	comm = program ? program_comm(program, time) : NULL;
 	(void)snprintf(ret, COMM_BYTES, "%s", comm ? comm : keyed_of(ps, key)->comm);
 }
 

@@ -6,8 +6,8 @@
  * run began. Events (processes/sideband.h) report the changes since. So a stack gets the names of
  * the mappings at its own time, even if the process has ended or runs another program now.
  *
- * Without events, the tool reads /proc again in each period in which a process is needed. BPF
- * counts execs, so that a hit after an exec begins a new program.
+ * Without events, each report begins with another look at the processes that were hit. BPF counts
+ * execs, so that a hit after an exec begins a new program. No question reads /proc.
  *
  * Times are ns of CLOCK_MONOTONIC. In a question, time 0 stands for now. A key is process_key():
  * the number and the life of a process.
@@ -66,7 +66,10 @@ bool processes_is_walked(const struct processes *ps, uint32_t tgid);
  */
 uint32_t processes_changed(struct processes *ps);
 
-/* Read the mappings of process @tgid from /proc, unless they are complete or were forgotten. */
+/*
+ * Read the mappings of process @tgid from /proc, unless they are complete or were forgotten, or a
+ * try in this period has failed.
+ */
 void processes_look(struct processes *ps, uint32_t tgid);
 
 /*
@@ -92,8 +95,9 @@ struct sighting {
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
 
 /*
- * A report begins: images_refresh(). Programs that ended some seconds ago may be forgotten, if
- * there are many and no question was about them in this period or the one before.
+ * A report begins: images_refresh(). Reads the processes that were hit and are incomplete, for a
+ * moment at most. Programs that ended some seconds ago may be forgotten, if there are many and no
+ * question was about them in this period or the one before.
  */
 void processes_refresh(struct processes *ps);
 
@@ -107,7 +111,7 @@ struct place {
 	uint64_t limit; /* end address of the region */
 };
 
-/* The place of @addr of @key at @time. False: not known. May read the process's mappings. */
+/* The place of @addr of @key at @time. False: not known. */
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
@@ -116,7 +120,7 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
 
 /*
  * The mappings of @key at @time, to be freed with remote_list_fini(). False: the program is not
- * known. May read the process's mappings.
+ * known.
  */
 struct remote_list;
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret);

@@ -133,6 +133,7 @@ static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit
 	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
 		late_space_drop(last->space);
 		*last = (struct last_space){ .key = key, .epoch = epoch };
+		processes_look(r->processes, hit->tgid);
 		if (!processes_list(r->processes, key, time, &list))
 			return NULL;
 		(void)may_walk(&r->deferral, hit->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);

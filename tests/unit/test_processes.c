@@ -1054,6 +1054,7 @@ TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 	processes_settle(p->processes, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "test_processes");
 	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	processes_refresh(p->processes);
 	processes_look(p->processes, (uint32_t)other);
 	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
 	end_child(pid);
@@ -1084,6 +1085,8 @@ TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 	processes_seen(p->processes, key, &seen);
 	assert_true(processes_at(p->processes, key, now + 5, here(), &before));
 	lose_at(p, now + 2);
+	assert_false(processes_at(p->processes, key, now + 5, here(), &behind));
+	processes_refresh(p->processes);
 	assert_true(processes_at(p->processes, key, now + 5, here(), &behind));
 	assert_int_equal(before.offset, behind.offset);
 	end_child(pid);
@@ -1148,19 +1151,13 @@ static void *map_page(const char *file, void *at)
 	return page;
 }
 
-static void look_again(struct past *p)
-{
-	processes_refresh(p->processes);
-	(void)module_at(p, (uint32_t)getpid(), 0, 0);
-}
-
 TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_between)
 {
 	const uint32_t own = (uint32_t)getpid();
 	void *page = map_page("/bin/sh", NULL), *later;
 	const uint64_t at = (uintptr_t)page;
 
-	look_again(p);
+	(void)comm_of_hit(p, own, 1, 0);
 
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	cleanup_free char *shell = xstrdup(module_at(p, own, at, 1));
@@ -1169,7 +1166,7 @@ TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_be
 	assert_string_equal(module_at(p, own, at, before), shell);
 	map_page("/proc/self/exe", page);
 	later = map_page("/proc/self/exe", NULL);
-	look_again(p);
+	processes_refresh(p->processes);
 	assert_string_equal(module_at(p, own, at, 1), shell);
 	assert_string_equal(module_at(p, own, at, before), "");
 	assert_string_equal(module_at(p, own, at, 0), "test_processes");
@@ -1177,7 +1174,7 @@ TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_be
 	/* Nothing else was there. */
 	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_processes");
 	assert_int_equal(munmap(page, 4096), 0);
-	look_again(p);
+	processes_refresh(p->processes);
 	assert_string_equal(module_at(p, own, at, 0), "test_processes");
 	assert_int_equal(munmap(later, 4096), 0);
 }

@@ -80,6 +80,13 @@ __attribute__((used)) int numbered_function(void)
 static struct host *fixture_host;
 static struct processes *processes;
 
+static void announce(uint32_t pid, const char *comm)
+{
+	const struct sighting seen = { .since = UINT64_MAX, .comm = comm };
+
+	processes_seen(processes, pid, &seen);
+}
+
 static int set_up_as(void **state, enum frame_identity identity)
 {
 	const struct symbolizer_options options = { .names = helpers_files(),
@@ -88,6 +95,7 @@ static int set_up_as(void **state, enum frame_identity identity)
 	fixture_host = host_new();
 	processes = processes_new(helpers_files(), SIZE_MAX);
 	*state = symbolizer_new(fixture_host, processes, &options);
+	announce((uint32_t)getpid(), NULL);
 	return 0;
 }
 
@@ -173,13 +181,6 @@ static const char *own_file_name(void)
 	return strrchr(path, '/') + 1;
 }
 
-static void announce(struct symbolizer *s, uint32_t pid, const char *comm)
-{
-	const struct sighting seen = { .since = UINT64_MAX, .comm = comm };
-
-	processes_seen(processes, pid, &seen);
-}
-
 static void begin_report(struct symbolizer *s)
 {
 	processes_refresh(processes);
@@ -189,9 +190,6 @@ static void begin_report(struct symbolizer *s)
 TEST_WITH_NAMES(a_function_of_the_program_has_its_name_file_and_offset)
 {
 	uint64_t addr = (uintptr_t)marked_function;
-
-	announce(s, (uint32_t)getpid(), "unused");
-
 	const struct frame *frame = user(s, getpid(), addr, true);
 
 	assert_int_equal(frame->kind, FRAME_USER);
@@ -304,7 +302,6 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 	struct stat self;
 
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
-	processes_look(processes, (uint32_t)getpid());
 	devices_note_silence(devices, self.st_dev, 0);
 	devices_note_silence(devices, self.st_dev, 0);
 	assert_null(user(s, getpid(), addr, true)->name);
@@ -347,6 +344,9 @@ TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 		symbolizer_new(fixture_host, processes, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
+
+	announce((uint32_t)getpid(), NULL);
+
 	uint32_t number = number_at(own, getpid(), addr + 16, true);
 
 	assert_int_not_equal(number_at(own, getpid(), addr + 32, true), number);
@@ -457,7 +457,7 @@ TEST_WITH_NAMES(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names)
 	struct child child = child_fork();
 	uint64_t addr = child_exec(&child);
 
-	announce(s, (uint32_t)child.pid, "given");
+	announce((uint32_t)child.pid, "given");
 	assert_int_equal(unlink(COPY), 0);
 	child_end(&child);
 	begin_report(s);
@@ -475,6 +475,10 @@ TEST_WITH_NAMES(equal_places_of_two_processes_are_one_frame)
 
 	struct child a = child_fork(), b = child_fork();
 	uint64_t at_a = child_exec(&a), at_b = child_exec(&b);
+
+	announce((uint32_t)a.pid, NULL);
+	announce((uint32_t)b.pid, NULL);
+
 	uint32_t number = number_at(s, a.pid, at_a + 1, false);
 
 	expect_name(frame_at(s, number), "marked_function");
@@ -490,7 +494,7 @@ TEST_WITH_NAMES(after_exec_both_programs_have_their_names)
 
 	struct child child = child_fork();
 
-	announce(s, (uint32_t)child.pid, NULL);
+	announce((uint32_t)child.pid, NULL);
 
 	uint64_t addr = child_exec(&child);
 
@@ -514,12 +518,18 @@ TEST_WITH_NAMES(a_file_that_was_written_over_is_another_image)
 
 	struct child a = child_fork();
 	uint64_t at_a = child_exec(&a);
+
+	announce((uint32_t)a.pid, NULL);
+
 	uint32_t number = number_at(s, a.pid, at_a + 1, false);
 
 	assert_int_equal(utimensat(AT_FDCWD, COPY, times, 0), 0);
 
 	struct child b = child_fork();
 	uint64_t at_b = child_exec(&b);
+
+	announce((uint32_t)b.pid, NULL);
+
 	uint32_t other = number_at(s, b.pid, at_b + 1, false);
 
 	expect_name(frame_at(s, other), "marked_function");
@@ -551,7 +561,7 @@ TEST_WITH_NAMES(a_file_that_is_written_over_in_place_names_nothing_any_more)
 	const uintptr_t moved = (uintptr_t)at - map->l_addr;
 
 	assert_ptr_not_equal(at, MAP_FAILED);
-	announce(s, (uint32_t)getpid(), NULL);
+	announce((uint32_t)getpid(), NULL);
 	expect_name(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get16") + moved, true),
 		    "ns_get16");
 	assert_int_equal(ftruncate(fd, 0), 0);
@@ -583,7 +593,7 @@ TEST_WITH_NAMES(a_file_at_the_inode_of_a_bad_one_has_names)
 
 		assert_ptr_not_equal(at, MAP_FAILED);
 		begin_report(s);
-		announce(s, (uint32_t)getpid(), NULL);
+		announce((uint32_t)getpid(), NULL);
 		if (i == 0)
 			assert_null(user(s, getpid(), addr, true)->name);
 		else
@@ -613,14 +623,14 @@ TEST_WITH_NAMES(the_name_of_a_process_is_its_own_else_the_given_one_else_empty)
 	char own[17] = "";
 
 	assert_int_equal(prctl(PR_GET_NAME, own), 0);
-	announce(s, (uint32_t)getpid(), "unused");
+	announce((uint32_t)getpid(), "unused");
 	assert_string_equal(symbolizer_comm(s, getpid(), 0), own);
 
 	struct child child = child_fork();
 
 	child_end(&child);
 	assert_string_equal(symbolizer_comm(s, child.pid, 0), "");
-	announce(s, (uint32_t)child.pid, "given");
+	announce((uint32_t)child.pid, "given");
 	assert_string_equal(symbolizer_comm(s, child.pid, 0), "given");
 	assert_null(user(s, child.pid, 0x1234, false)->name);
 }
@@ -822,7 +832,6 @@ TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 	struct user_pc pc = { .process = process, .is_exact = true };
 	uint32_t number;
 
-	announce(s, (uint32_t)process, "self");
 	symbolizer_defer(s);
 	pc.epoch = symbolizer_epoch(s, process, 0);
 	assert_int_not_equal(pc.epoch, 0);
