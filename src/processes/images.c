@@ -27,35 +27,9 @@
 /* The least time between two looks of images_add() at a file. A report looks at all open files. */
 #define LOOK_NS (NS_PER_S / 100)
 
-struct entry {
-	uint32_t number;
-	enum image_kind kind;
-	uint32_t n_users; /* images_hold() */
-	uint32_t older;   /* number of the next entry with the same hash, or IMAGE_NONE */
-	uint64_t hash, dev, inode;
-	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
-	size_t open_at;            /* its index in images.opened then */
-	char *path;                /* as a process has it */
-	const char *module;        /* a part of @path, or a constant */
-	bool is_opened;            /* it was open once: file.fact is known */
-	bool is_closed;            /* it was closed to make room for others */
-	bool is_bad;               /* nobody reads it any more */
-	bool is_missed;            /* images_open() could not open it */
-	bool is_refused;           /* an opener had no permission */
-	bool is_memory;            /* mapped_is_memory() */
-	bool is_newer;             /* the file was written after the mapping */
-	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
-	uint64_t last_used;        /* value of images.clock */
-	uint64_t looked_at;        /* ns: the last look since it was opened; 0: none */
-	uint32_t pid;              /* a process that has it mapped */
-	int root;                  /* the root of @pid, as roots_of(); or -1 */
-	struct mapping where;      /* its mapping in @pid */
-	struct file_stamp stamp;
-};
-
 struct images {
-	struct entry **entries; /* by rising number */
-	struct entry **opened;  /* those with an open file: open.n */
+	struct image_entry **entries; /* by rising number */
+	struct image_entry **opened;  /* those with an open file: open.n */
 	size_t n, capacity, cap_opened;
 	struct u64_map index;  /* number -> index in @entries */
 	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
@@ -86,7 +60,7 @@ struct roots *images_roots(struct images *im)
 	return im->roots;
 }
 
-static void entry_free(struct entry *entry)
+static void entry_free(struct image_entry *entry)
 {
 	free(entry->path);
 	free(entry);
@@ -110,7 +84,7 @@ void images_free(struct images *im)
 }
 
 /* NULL: @image is IMAGE_NONE, or was forgotten. */
-static struct entry *entry_of(const struct images *im, uint32_t image)
+static struct image_entry *entry_of(const struct images *im, uint32_t image)
 {
 	const uint32_t *at = image == IMAGE_NONE ? NULL : u64_map_get(&im->index, image);
 
@@ -119,12 +93,12 @@ static struct entry *entry_of(const struct images *im, uint32_t image)
 
 /* --- handles --- */
 
-static bool is_file_open(const struct entry *entry)
+static bool is_file_open(const struct image_entry *entry)
 {
 	return entry->file.handle != HANDLE_NONE;
 }
 
-static void close_entry_file(struct images *im, struct entry *entry)
+static void close_entry_file(struct images *im, struct image_entry *entry)
 {
 	if (!is_file_open(entry))
 		return;
@@ -134,14 +108,14 @@ static void close_entry_file(struct images *im, struct entry *entry)
 	im->opened[entry->open_at]->open_at = entry->open_at;
 }
 
-static bool is_image_hit(const struct images *im, const struct entry *entry)
+static bool is_image_hit(const struct images *im, const struct image_entry *entry)
 {
 	return entry->hit_in && entry->hit_in + HIT_PERIODS > im->period;
 }
 
 /* Is @entry's file of less use than that of @other (NULL: there is none)? */
-static bool is_less_used(const struct images *im, const struct entry *entry,
-			 const struct entry *other)
+static bool is_less_used(const struct images *im, const struct image_entry *entry,
+			 const struct image_entry *other)
 {
 	if (!other || is_image_hit(im, entry) != is_image_hit(im, other))
 		return !other || is_image_hit(im, other);
@@ -155,9 +129,9 @@ void images_note_error(struct images *im, int err)
 }
 
 /* Close the least used file, but not that of @keep. False: no other file is open. */
-static bool close_least_used(struct images *im, const struct entry *keep)
+static bool close_least_used(struct images *im, const struct image_entry *keep)
 {
-	struct entry *least = NULL;
+	struct image_entry *least = NULL;
 
 	for (size_t i = 0; i < im->open.n; i++)
 		if (im->opened[i] != keep && is_less_used(im, im->opened[i], least))
@@ -171,7 +145,8 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 }
 
 /* @entry owns @file from here on. */
-static void adopt_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+static void adopt_file(struct images *im, struct image_entry *entry,
+		       const struct remote_handle *file)
 {
 	entry->file = *file;
 	entry->is_opened = true;
@@ -183,7 +158,7 @@ static void adopt_file(struct images *im, struct entry *entry, const struct remo
 }
 
 /* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
-static bool request_file(struct images *im, struct entry *entry, const struct mapper *mapper,
+static bool request_file(struct images *im, struct image_entry *entry, const struct mapper *mapper,
 			 const struct mapping *m, struct remote_handle *ret)
 {
 	const int32_t root = roots_handle(im->roots, mapper->root);
@@ -203,13 +178,14 @@ static bool request_file(struct images *im, struct entry *entry, const struct ma
 	return false;
 }
 
-static bool is_other_file(const struct entry *entry, const struct remote_handle *file)
+static bool is_other_file(const struct image_entry *entry, const struct remote_handle *file)
 {
 	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
 }
 
 /* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
-static bool adopt_same(struct images *im, struct entry *entry, const struct remote_handle *file)
+static bool adopt_same(struct images *im, struct image_entry *entry,
+		       const struct remote_handle *file)
 {
 	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
 	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
@@ -221,7 +197,7 @@ static bool adopt_same(struct images *im, struct entry *entry, const struct remo
 }
 
 /* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
-static bool open_entry_file(struct images *im, struct entry *entry)
+static bool open_entry_file(struct images *im, struct image_entry *entry)
 {
 	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
 	struct remote_handle file;
@@ -234,7 +210,7 @@ static bool open_entry_file(struct images *im, struct entry *entry)
 }
 
 /* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
-static bool may_look(struct entry *entry, uint64_t pause_ns)
+static bool may_look(struct image_entry *entry, uint64_t pause_ns)
 {
 	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
 
@@ -245,7 +221,7 @@ static bool may_look(struct entry *entry, uint64_t pause_ns)
 }
 
 /* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
-static bool is_written_over(const struct images *im, struct entry *entry)
+static bool is_written_over(const struct images *im, struct image_entry *entry)
 {
 	struct file_fact now = {};
 
@@ -259,7 +235,7 @@ static bool is_written_over(const struct images *im, struct entry *entry)
  * Somebody wrote over the file in place. The former contents are lost, and the symbols, which
  * helpers read from the file itself, have changed or gone. The next images_add() makes a new entry.
  */
-static void give_up_image(struct images *im, struct entry *entry)
+static void give_up_image(struct images *im, struct image_entry *entry)
 {
 	log_debug("%s was written over: no symbols for it any more", entry->path);
 	entry->is_bad = true;
@@ -270,25 +246,21 @@ static void give_up_image(struct images *im, struct entry *entry)
 
 /* --- entries --- */
 
-static size_t entry_bytes(const struct entry *entry)
+static size_t entry_bytes(const struct image_entry *entry)
 {
 	return sizeof(*entry) + strlen(entry->path);
 }
 
-void images_hold(struct images *im, uint32_t image)
+void images_hold(struct images *im, struct image_entry *image)
 {
-	struct entry *entry = entry_of(im, image);
-
-	if (entry && entry->n_users++ == 0)
-		im->held_bytes += entry_bytes(entry);
+	if (image->n_users++ == 0)
+		im->held_bytes += entry_bytes(image);
 }
 
-void images_release(struct images *im, uint32_t image)
+void images_release(struct images *im, struct image_entry *image)
 {
-	struct entry *entry = entry_of(im, image);
-
-	if (entry && --entry->n_users == 0)
-		im->held_bytes -= entry_bytes(entry);
+	if (--image->n_users == 0)
+		im->held_bytes -= entry_bytes(image);
 }
 
 size_t images_held_bytes(const struct images *im)
@@ -312,7 +284,7 @@ uint32_t images_newest(const struct images *im)
 }
 
 /* Add @entry to the maps. Entries of one hash form a list, newest first. */
-static void link_image(struct images *im, struct entry *entry, size_t index)
+static void link_image(struct images *im, struct image_entry *entry, size_t index)
 {
 	bool is_new;
 	uint32_t *link = u64_map_put(&im->newest, entry->hash, entry->number, &is_new);
@@ -332,7 +304,7 @@ static void forget_unused(struct images *im)
 	u64_map_clear(&im->newest);
 	u64_map_clear(&im->index);
 	for (size_t i = 0; i < im->n; i++) {
-		struct entry *entry = im->entries[i];
+		struct image_entry *entry = im->entries[i];
 
 		if (entry->n_users) {
 			link_image(im, entry, n);
@@ -349,7 +321,7 @@ static void forget_unused(struct images *im)
  * The kernel may reuse an inode number at once, so build IDs decide if both are known. Each root
  * has entries of its own, because it has its own debug files.
  */
-static bool is_same_file(const struct images *im, const struct entry *entry,
+static bool is_same_file(const struct images *im, const struct image_entry *entry,
 			 const struct mapping *m, const struct file_stamp *id, int root)
 {
 	return entry->kind == IMAGE_FILE && entry->dev == m->dev && entry->inode == m->inode &&
@@ -357,33 +329,33 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-static void set_entry_path(struct entry *entry, const char *path)
+static void set_entry_path(struct image_entry *entry, const char *path)
 {
 	free(entry->path);
 	entry->path = xstrdup(path);
 	entry->module = mapped_module(entry->path);
 }
 
-static struct entry *add_image_entry(struct images *im, enum image_kind kind,
-				     const struct mapping *m, uint64_t hash)
+static struct image_entry *add_image_entry(struct images *im, enum image_kind kind,
+					   const struct mapping *m, uint64_t hash)
 {
-	struct entry *entry = xcalloc(1, sizeof(*entry));
+	struct image_entry *entry = xcalloc(1, sizeof(*entry));
 
-	*entry = (struct entry){ .number = ++im->n_made,
-				 .kind = kind,
-				 .hash = hash,
-				 .dev = m->dev,
-				 .inode = m->inode,
-				 .is_memory = mapped_is_memory(m),
-				 .file.handle = HANDLE_NONE,
-				 .root = -1 };
+	*entry = (struct image_entry){ .number = ++im->n_made,
+				       .kind = kind,
+				       .hash = hash,
+				       .dev = m->dev,
+				       .inode = m->inode,
+				       .is_memory = mapped_is_memory(m),
+				       .file.handle = HANDLE_NONE,
+				       .root = -1 };
 	set_entry_path(entry, m->path);
 	link_image(im, entry, im->n);
 	array_push(im->entries, im->n, im->capacity, entry);
 	return entry;
 }
 
-static void set_place(struct images *im, struct entry *entry, const struct mapper *mapper,
+static void set_place(struct images *im, struct image_entry *entry, const struct mapper *mapper,
 		      const struct mapping *m)
 {
 	if (entry->n_users)
@@ -396,11 +368,12 @@ static void set_place(struct images *im, struct entry *entry, const struct mappe
 	entry->root = mapper->root;
 }
 
-static struct entry *find_by_hash(const struct images *im, uint64_t hash, enum image_kind kind,
-				  const struct mapping *m, const struct file_stamp *stamp, int root)
+static struct image_entry *find_by_hash(const struct images *im, uint64_t hash,
+					enum image_kind kind, const struct mapping *m,
+					const struct file_stamp *stamp, int root)
 {
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
-	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
+	struct image_entry *entry = newest ? entry_of(im, *newest) : NULL;
 
 	for (unsigned n = 0; entry && n < MOST_OF_ONE; entry = entry_of(im, entry->older), n++)
 		if (kind == IMAGE_FILE
@@ -414,9 +387,9 @@ static struct entry *find_by_hash(const struct images *im, uint64_t hash, enum i
  * Open the file that @mapper has just mapped as @m. If it is not the entry's file, it gets a new
  * entry. Returns the file's entry.
  */
-static struct entry *open_mapped(struct images *im, struct entry *entry,
-				 const struct mapper *mapper, const struct mapping *m,
-				 const struct file_stamp *stamp)
+static struct image_entry *open_mapped(struct images *im, struct image_entry *entry,
+				       const struct mapper *mapper, const struct mapping *m,
+				       const struct file_stamp *stamp)
 {
 	struct remote_handle file;
 	const bool is_found = request_file(im, entry, mapper, m, &file);
@@ -431,15 +404,15 @@ static struct entry *open_mapped(struct images *im, struct entry *entry,
 	return entry;
 }
 
-uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
-		    const struct file_stamp *stamp)
+struct image_entry *images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
+			       const struct file_stamp *stamp)
 {
 	const enum image_kind kind = mapped_kind(m);
 	const char *module = mapped_module(m->path);
 	const uint64_t hash = kind == IMAGE_FILE
 				      ? hash_mix(hash_mix(m->dev) ^ m->inode)
 				      : hash_mix(kind ^ hash_bytes(module, strlen(module)));
-	struct entry *entry;
+	struct image_entry *entry;
 
 	forget_unused(im);
 	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
@@ -454,27 +427,24 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	if (entry->kind == IMAGE_FILE && !is_file_open(entry) &&
 	    may_look(entry, entry->is_bad ? LOOK_NS : 0))
 		entry = open_mapped(im, entry, mapper, m, stamp);
-	return entry->number;
+	return entry;
 }
 
 enum image_kind images_kind(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct image_entry *entry = entry_of(im, image);
 
 	return entry ? entry->kind : IMAGE_NO_FILE;
 }
 
-void images_note_hit(struct images *im, uint32_t image)
+void images_note_hit(const struct images *im, struct image_entry *image)
 {
-	struct entry *entry = entry_of(im, image);
-
-	if (entry)
-		entry->hit_in = im->period;
+	image->hit_in = im->period;
 }
 
 bool images_is_memory(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct image_entry *entry = entry_of(im, image);
 
 	return entry && entry->is_memory;
 }
@@ -504,7 +474,7 @@ uint64_t images_version(const struct images *im)
 
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct image_entry *entry = entry_of(im, image);
 
 	*ret = (struct image_about){};
 	if (!entry)
@@ -525,7 +495,7 @@ void image_about_fini(struct image_about *about)
 
 bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 {
-	struct entry *entry = entry_of(im, image);
+	struct image_entry *entry = entry_of(im, image);
 
 	if (!entry || entry->is_bad)
 		return false;
@@ -547,14 +517,14 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 
 bool images_is_good(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct image_entry *entry = entry_of(im, image);
 
 	return entry && !entry->is_bad;
 }
 
 void images_give_up(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct image_entry *entry = entry_of(im, image);
 
 	if (entry)
 		give_up_image(im, entry);
@@ -562,7 +532,7 @@ void images_give_up(struct images *im, uint32_t image)
 
 void images_close(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct image_entry *entry = entry_of(im, image);
 
 	if (!entry)
 		return;
@@ -577,14 +547,14 @@ size_t images_n_open(const struct images *im)
 
 struct image_file images_open_at(const struct images *im, size_t i)
 {
-	const struct entry *entry = im->opened[i];
+	const struct image_entry *entry = im->opened[i];
 
 	return (struct image_file){ entry->number, &entry->stamp, entry->module, entry->file };
 }
 
 bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct image_entry *entry = entry_of(im, image);
 	struct error e;
 
 	return entry && entry->kind == IMAGE_FILE && entry->stamp.n &&
@@ -593,7 +563,7 @@ bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *r
 
 void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin)
 {
-	struct entry *entry = entry_of(im, image);
+	struct image_entry *entry = entry_of(im, image);
 
 	if (entry && !is_file_open(entry))
 		adopt_file(im, entry, twin);

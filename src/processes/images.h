@@ -28,6 +28,33 @@
 
 struct images;
 
+/* One image. */
+struct image_entry {
+	uint32_t number;
+	enum image_kind kind;
+	uint32_t n_users; /* images_hold() */
+	uint32_t older;   /* number of the next one with the same hash, or IMAGE_NONE */
+	uint64_t hash, dev, inode;
+	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
+	size_t open_at;            /* its index in images.opened then */
+	char *path;                /* as a process has it */
+	const char *module;        /* a part of @path, or a constant */
+	bool is_opened;            /* it was open once: file.fact is known */
+	bool is_closed;            /* it was closed to make room for others */
+	bool is_bad;               /* nobody reads it any more */
+	bool is_missed;            /* images_open() could not open it */
+	bool is_refused;           /* an opener had no permission */
+	bool is_memory;            /* mapped_is_memory() */
+	bool is_newer;             /* the file was written after the mapping */
+	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
+	uint64_t last_used;        /* value of images.clock */
+	uint64_t looked_at;        /* ns: the last look since it was opened; 0: none */
+	uint32_t pid;              /* a process that has it mapped */
+	int root;                  /* the root of @pid, as roots_of(); or -1 */
+	struct mapping where;      /* its mapping in @pid */
+	struct file_stamp stamp;
+};
+
 /* The number of no image. No other number is given twice in a run. */
 #define IMAGE_NONE 0U
 
@@ -42,16 +69,16 @@ struct roots *images_roots(struct images *im);
 void images_note_error(struct images *im, int err);
 
 /*
- * The number of the image that @mapper maps as @m, with @stamp. Opens a file that is not open yet.
- * If the process has gone, an opener looks for the file below the process's root. May call
- * mapper_find_root(), and may forget images that nobody holds.
+ * The image that @mapper maps as @m, with @stamp. Opens a file that is not open yet. If the process
+ * has gone, an opener looks for the file below the process's root. May call mapper_find_root(), and
+ * may forget images that nobody holds.
  */
-uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
-		    const struct file_stamp *stamp);
+struct image_entry *images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
+			       const struct file_stamp *stamp);
 
 /* Each hold needs one release. images_add() may forget an image without a hold. */
-void images_hold(struct images *im, uint32_t image);
-void images_release(struct images *im, uint32_t image);
+void images_hold(struct images *im, struct image_entry *image);
+void images_release(struct images *im, struct image_entry *image);
 
 /* Memory of the images that somebody holds, in bytes. */
 size_t images_held_bytes(const struct images *im);
@@ -70,7 +97,7 @@ enum image_kind images_kind(const struct images *im, uint32_t image);
  * A process that was hit maps @image. Until the second images_refresh() from now, files of other
  * images are closed before this one.
  */
-void images_note_hit(struct images *im, uint32_t image);
+void images_note_hit(const struct images *im, struct image_entry *image);
 
 /* mapped_is_memory(): may a process have written the code there? */
 bool images_is_memory(const struct images *im, uint32_t image);

@@ -6,31 +6,23 @@
 #include "base/cleanup.h"
 #include "base/strtab.h"
 
-/* A region whose image was forgotten is a mapping of nothing known, and is left out. */
-static void add_mapping(const struct images *images, const struct region *region,
-			struct remote_list *to)
+static void add_mapping(const struct region *region, struct remote_list *to)
 {
 	struct mapping_list *list = &to->list;
-	struct image_about about;
+	const struct image_entry *image = region->image;
+	const bool is_file = image->kind == IMAGE_FILE;
 
-	if (!images_about(images, region->image, &about))
-		return;
-
-	const bool is_file = about.kind == IMAGE_FILE;
-	const struct mapping m = { .start = region->start,
-				   .end = region->end,
-				   .offset = region->offset,
-				   .dev = is_file ? about.state.dev : 0,
-				   .inode = is_file ? about.state.inode : 0,
-				   .path = strtab_add(list->strings, about.path) };
-
-	to->states[list->n] = about.state;
-	list->mappings[list->n++] = m;
-	image_about_fini(&about);
+	to->states[list->n] = (struct file_state){ image->dev, image->inode, image->file.fact };
+	list->mappings[list->n++] =
+		(struct mapping){ .start = region->start,
+				  .end = region->end,
+				  .offset = region->offset,
+				  .dev = is_file ? image->dev : 0,
+				  .inode = is_file ? image->inode : 0,
+				  .path = strtab_add(list->strings, image->path) };
 }
 
-void listing_make(const struct images *images, const struct space *space, uint64_t time,
-		  struct remote_list *ret)
+void listing_make(const struct space *space, uint64_t time, struct remote_list *ret)
 {
 	cleanup_free struct region *regions = NULL;
 	const size_t n = space_regions(space, time, &regions);
@@ -40,5 +32,5 @@ void listing_make(const struct images *images, const struct space *space, uint64
 	ret->list.capacity = n + 1;
 	ret->states = xcalloc(n + 1, sizeof(*ret->states));
 	for (size_t i = 0; i < n; i++)
-		add_mapping(images, &regions[i], ret);
+		add_mapping(&regions[i], ret);
 }

@@ -11,5 +11,4 @@
  * List the mappings of @space at @time (0: now). The list owns all that it has; free it with
  * remote_list_fini(). A file that no opener has opened has fact.is_there 0.
  */
-void listing_make(const struct images *images, const struct space *space, uint64_t time,
-		  struct remote_list *ret);
+void listing_make(const struct space *space, uint64_t time, struct remote_list *ret);

@@ -24,7 +24,7 @@ static void look_at_mappings(struct looks *l, struct program *program,
 			     const struct mapping_list *list)
 {
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
-	cleanup_free uint32_t *added = xcalloc(list->n, sizeof(*added));
+	cleanup_free struct image_entry **added = xcalloc(list->n, sizeof(struct image_entry *));
 	size_t n_others;
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -42,11 +42,23 @@ static void look_at_mappings(struct looks *l, struct program *program,
 	n_others = space_add_free(&l->programs->spaces, program->space, regions, list->n);
 	for (size_t i = 0; i < n_others && !l->is_followed; i++) {
 		regions[i].from = clock_ns(CLOCK_MONOTONIC);
-		space_replace(&l->programs->spaces, program->space, &regions[i],
-			      program->looked_at);
+		(void)space_map(&l->programs->spaces, program->space, &regions[i],
+				program->looked_at);
 	}
 	for (size_t i = 0; i < list->n; i++)
 		images_release(images_of_looks(l), added[i]);
+}
+
+/*
+ * *@s may have other users, which keep it: the look may see a program that @s is not of, because
+ * the record of its exec has not been read yet.
+ */
+static void make_space_own(struct spaces *all, struct space **s)
+{
+	struct space *shared = *s;
+
+	*s = space_copy(all, shared);
+	space_drop(all, shared);
 }
 
 /* Reading the mappings of @tgid from @begin on gave @err. Retry if it was for lack of time. */
@@ -81,7 +93,7 @@ static void read_looked_list(struct looks *l, uint32_t tgid)
 	program->looked_in = l->programs->period;
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
 	mapper_find_root(&program->mapper, images_roots(images_of_looks(l)));
-	space_part(&l->programs->spaces, &program->space);
+	make_space_own(&l->programs->spaces, &program->space);
 	look_at_mappings(l, program, list);
 	space_note_read(program->space);
 	if (program->is_seen)

@@ -195,9 +195,8 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region);
-	news->is_new_file = region.image > newest &&
-			    images_kind(processes_images(ps), region.image) == IMAGE_FILE;
+	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region, event->time);
+	news->is_new_file = region.image->number > newest && region.image->kind == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
 		images_note_hit(processes_images(ps), region.image);
@@ -491,16 +490,16 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 
 	if (region)
 		*ret = (struct place){ region->start, addr - region->start + region->offset,
-				       region->image, region->end };
+				       region->image->number, region->end };
 	return region != NULL;
 }
 
 uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr)
 {
 	const struct program *program = program_of(ps, key, time);
+	const struct image_entry *image = program ? space_copied(program->space, addr, time) : NULL;
 
-	return program ? space_copied(&ps->programs.spaces, program->space, addr, time)
-		       : IMAGE_NONE;
+	return image ? image->number : IMAGE_NONE;
 }
 
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
@@ -508,7 +507,7 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct re
 	const struct program *program = program_of(ps, key, time);
 
 	if (program)
-		listing_make(processes_images(ps), program->space, time, ret);
+		listing_make(program->space, time, ret);
 	return program != NULL;
 }
 

@@ -26,13 +26,10 @@
 /* Hundreds of regions; few programs have so many of their own. */
 #define LARGE_BYTES ((size_t)16 << 10)
 
-/* Present and past regions of a space: twice the kernel's default of vm.max_map_count. */
-#define MOST_REGIONS 131072U
-
 void programs_init(struct programs *all, struct images *images)
 {
 	*all = (struct programs){
-		.spaces = { .images = images, .most_regions = MOST_REGIONS },
+		.spaces = { .images = images },
 		.period = 1,
 	};
 }
@@ -102,7 +99,10 @@ static struct program **head_of_programs(struct programs *all, uint32_t tgid)
 	return &all->heads[i];
 }
 
-/* Take back a look at @program that came after its end: it saw the next program. */
+/*
+ * Take back a look at @program that came after its end: it saw the next program. The look made the
+ * space the program's own. What events had told before is lost with it.
+ */
 static void forget_look(struct programs *all, struct program *program)
 {
 	if (program->looked_at < program->end)
@@ -111,7 +111,8 @@ static void forget_look(struct programs *all, struct program *program)
 	program->is_whole = false;
 	program->comm[0] = '\0';
 	program->named_at = 0;
-	space_forget_first(&all->spaces, program->space);
+	space_drop(&all->spaces, program->space);
+	program->space = space_new(&all->spaces);
 }
 
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,

@@ -19,7 +19,7 @@ struct region {
 	uint64_t start;
 	uint64_t end;    /* exclusive */
 	uint64_t offset; /* in the image's file */
-	uint32_t image;
+	struct image_entry *image;
 	uint64_t from;  /* 0: not known, as /proc gave it */
 	uint64_t until; /* exclusive; UINT64_MAX: it is still there */
 };
@@ -29,7 +29,6 @@ struct space;
 /* The state that all spaces share. */
 struct spaces {
 	struct images *images; /* borrowed; regions hold their images */
-	size_t most_regions;   /* of one space; past regions are forgotten first */
 	size_t bytes;          /* memory of all spaces */
 	uint64_t n_forgotten;  /* regions forgotten for lack of room */
 	uint32_t n_numbers;    /* for space_epoch() */
@@ -47,25 +46,17 @@ struct space *space_share(struct space *s);
 /* A new space with the present contents of @s, and one user. */
 struct space *space_copy(struct spaces *all, struct space *s);
 
-/* If *@s has other users, replace it by a copy of its own. */
-void space_part(struct spaces *all, struct space **s);
-
-/* Map @region, and end the regions that it overlaps. True: another mapping was there. */
-bool space_map(struct spaces *all, struct space *s, const struct region *region);
+/*
+ * Map @region. Regions that it overlaps end at @until: region->from, or the last time that they
+ * certainly were there. True: another mapping was there.
+ */
+bool space_map(struct spaces *all, struct space *s, const struct region *region, uint64_t until);
 
 /*
  * Map those of @list, by rising address, that overlap nothing, as far as there is room. Moves the
  * others to the front of @list, and returns their number.
  */
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n);
-
-/* space_map() from a look: overlapped regions were certainly there until @until only. Nothing is
- * known between @until and region->from. */
-void space_replace(struct spaces *all, struct space *s, const struct region *region,
-		   uint64_t until);
-
-/* Take back a look: forget all regions whose begin is not known. */
-void space_forget_first(struct spaces *all, struct space *s);
 
 /* Forget all regions, to save memory. From here on nothing is known of times before @time. */
 void space_forget(struct spaces *all, struct space *s, uint64_t time);
@@ -89,10 +80,9 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 
 /*
  * If @addr is in no file at @time: the file's image that lay there before, or lies on both sides as
- * if there was no gap. Programs copy their code to huge pages. IMAGE_NONE: there is none.
+ * if there was no gap. Programs copy their code to huge pages. NULL: there is none.
  */
-uint32_t space_copied(const struct spaces *all, const struct space *s, uint64_t addr,
-		      uint64_t time);
+const struct image_entry *space_copied(const struct space *s, uint64_t addr, uint64_t time);
 
 /*
  * Copies of all regions at @time (0: now), by rising address, without overlaps. Returns their
@@ -107,7 +97,7 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret);
 uint64_t space_epoch(const struct space *s, uint64_t time);
 
 /* images_note_hit() for the images of its present regions. */
-void space_note_hit(struct images *images, const struct space *s);
+void space_note_hit(const struct images *images, const struct space *s);
 
-/* Has it had a region with images_is_memory() at any time? */
+/* Has it had a region with image->is_memory at any time? */
 bool space_has_memory(const struct space *s);

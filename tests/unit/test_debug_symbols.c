@@ -6,6 +6,7 @@
 #include "elf_files.h"
 
 #include "base/clock.h"
+#include "processes/processes.h"
 #include "remote.h"
 #include "symbolize/image_names.h"
 
@@ -38,7 +39,7 @@ static int make_files(void **state)
 #define NOBODY 0x7000000u
 
 struct named {
-	struct images *images;
+	struct processes *processes;
 	struct image_names *names;
 	uint32_t image;
 };
@@ -46,24 +47,27 @@ struct named {
 static struct named open_named(const char *name)
 {
 	const struct image_names_options options = { .files = helpers_files() };
-	struct named n = { .images = images_new(helpers_files()) };
+	struct named n = { .processes = processes_new(helpers_files(), SIZE_MAX) };
 	cleanup_free char *path = in_folder(name);
-	struct mapping m = { .start = 0x10000, .end = 0x20000, .path = path };
+	struct process_event event = { .type = PROCESS_MAP,
+				       .pid = NOBODY,
+				       .time = clock_ns(CLOCK_MONOTONIC) + NS_PER_S,
+				       .map = { .start = 0x10000, .end = 0x20000, .path = path } };
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
-	m.dev = st.st_dev;
-	m.inode = st.st_ino;
-	n.names = image_names_new(n.images, &options);
-	n.image = images_add(n.images, &(struct mapper){ NOBODY, -1, true }, &m,
-			     &(struct file_stamp){});
+	event.map.dev = st.st_dev;
+	event.map.inode = st.st_ino;
+	n.names = image_names_new(processes_images(n.processes), &options);
+	(void)processes_event(n.processes, &event);
+	n.image = images_newest(processes_images(n.processes));
 	return n;
 }
 
 static void close_named(struct named *n)
 {
 	image_names_free(n->names);
-	images_free(n->images);
+	processes_free(n->processes);
 }
 
 /* All bytes from @from to @to, asked for at once. */

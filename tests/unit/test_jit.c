@@ -13,7 +13,7 @@
 
 struct fixture {
 	struct strtab *strings;
-	struct images *images;
+	struct processes *processes;
 	struct jit *jit;
 	pid_t child;
 	char map[64];
@@ -46,8 +46,8 @@ static int set_up(void **state)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	f->strings = strtab_new();
-	f->images = images_new(helpers_files());
-	f->jit = jit_new(f->images, f->strings);
+	f->processes = processes_new(helpers_files(), SIZE_MAX);
+	f->jit = jit_new(processes_images(f->processes), f->strings);
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
 	(void)unlink(f->map);
@@ -67,7 +67,7 @@ static int tear_down(void **state)
 	end_child(f);
 	(void)unlink(f->map);
 	jit_free(f->jit);
-	images_free(f->images);
+	processes_free(f->processes);
 	strtab_free(f->strings);
 	free(f);
 	return 0;
@@ -336,32 +336,6 @@ TEST_WITH_FIXTURE(a_file_that_grows_too_large_is_known_as_it_was)
 	assert_int_equal(truncate(f->map, 2LL << 30), 0);
 	expect_refused(f, "it is larger than 64 MiB");
 	expect_in_report(f, 0x2000, "a");
-}
-
-static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
-{
-	const struct mapping m = {
-		.start = 0x1000, .end = 0x2000, .dev = inode ? 1 : 0, .inode = inode, .path = path
-	};
-
-	return images_is_memory(f->images,
-				images_add(f->images, &(struct mapper){ 0x7000000, -1, true }, &m,
-					   &(struct file_stamp){}));
-}
-
-/* Every process has the kernel's pages: they are no reason to look for a map. */
-TEST_WITH_FIXTURE(what_is_no_file_may_be_made_by_the_process)
-{
-	assert_true(may_be_made(f, "", 0));
-	assert_true(may_be_made(f, "[anon:v8]", 0));
-	assert_true(may_be_made(f, "[heap]", 0));
-	assert_true(may_be_made(f, "/memfd:doublemapper", 7));
-	assert_true(may_be_made(f, "/dev/zero", 8));
-	assert_false(may_be_made(f, "/usr/bin/memfd:", 9));
-	assert_false(may_be_made(f, "[vdso]", 0));
-	assert_false(may_be_made(f, "[vsyscall]", 0));
-	assert_false(may_be_made(f, "[uprobes]", 0));
-	assert_string_equal(mapped_module("/memfd:a/b"), "memfd:a/b");
 }
 
 TEST_WITH_FIXTURE(many_programs_take_bounded_memory)

@@ -490,7 +490,8 @@ TEST_WITH_PAST(a_process_that_executes_without_end_takes_bounded_memory)
 /* Pages that need no file, apart from each other. */
 #define VDSO_AT(i) (0x200000000 + 0x2000 * (uint64_t)(i))
 #define MOST_BYTES ((size_t)28 << 20)
-#define MOST_REGIONS 131072 /* of one process */
+#define MOST_PAST 8192      /* of one process */
+#define MOST_PRESENT 131072 /* likewise */
 #define MANY 60000
 
 static void map_vdso(struct past *p, uint64_t time, uint32_t pid, uint64_t i)
@@ -518,33 +519,37 @@ static void map_own(struct past *p, uint64_t time, uint32_t pid)
 /* All mappings come to one place. The model forgets those that have gone first. */
 TEST_WITH_PAST(mappings_of_a_process_are_bounded_and_what_is_forgotten_is_counted)
 {
-	const uint64_t n = MOST_REGIONS + 1000;
+	const uint64_t n = 4 * MOST_PAST;
 
 	exec_at(p, 1, PID, "program");
 	for (uint64_t i = 1; i <= n; i++)
 		assert_int_equal(map_at(p, 10 * i, PID, 0x1000, i % 2 ? FILE_A : FILE_B), i > 1);
-	assert_in_range(processes_forgotten(p->processes).mappings, 1000, n - 1);
+	assert_in_range(processes_forgotten(p->processes).mappings, n - MOST_PAST - 1,
+			n - MOST_PAST / 2);
 	assert_string_equal(module_at(p, PID, 0x1800, 10 * n + 5), "b");
-	assert_string_equal(module_at(p, PID, 0x1800, 10 * n - 5), "a");
+	for (uint64_t i = n - MOST_PAST / 2; i < n; i++)
+		assert_string_equal(module_at(p, PID, 0x1800, 10 * i + 5), i % 2 ? "a" : "b");
 	assert_string_equal(module_at(p, PID, 0x1800, 15), "");
 }
 
-/* All are there at once: where a new one has no room, the one that was there has no place left. */
-TEST_WITH_PAST(a_mapping_without_room_does_not_leave_the_one_before)
+/* All are there at once, as far as anybody told. What is not known any more has no wrong name. */
+TEST_WITH_PAST(a_process_with_too_many_mappings_is_forgotten_as_a_whole)
 {
+	const uint64_t n = MOST_PRESENT - 1;
+
 	exec_at(p, 1, PID, "program");
-	for (uint64_t i = 0; i < MOST_REGIONS; i++)
+	for (uint64_t i = 0; i < n; i++)
 		map_vdso(p, 2, PID, i);
 	assert_int_equal(processes_forgotten(p->processes).mappings, 0);
 	assert_true(map_at(p, 20, PID, VDSO_AT(7), FILE_B));
-	assert_true(processes_forgotten(p->processes).mappings > 0);
-	assert_string_equal(module_at(p, PID, VDSO_AT(7), 15), "[vdso]");
-	assert_string_equal(module_at(p, PID, VDSO_AT(7), 30), "");
-	assert_string_equal(module_at(p, PID, VDSO_AT(8), 30), "[vdso]");
+	assert_int_equal(processes_forgotten(p->processes).mappings, n);
+	assert_string_equal(module_at(p, PID, VDSO_AT(7), 15), "");
+	assert_string_equal(module_at(p, PID, VDSO_AT(7), 30), "b");
+	assert_string_equal(module_at(p, PID, VDSO_AT(8), 30), "");
 }
 
 #define N_PAGES 48
-#define N_STEPS 2500 /* past regions are found by groups of 32 and of 1,024 */
+#define N_STEPS 1000
 #define PAGE 0x1000
 
 /* A page had this file (0: none) mapped, and this page of the file, if the file has places. */
@@ -614,6 +619,35 @@ TEST_WITH_PAST(a_program_that_maps_memory_with_code_is_told_from_its_child)
 	fork_at(p, 2 * end + 2, PID, PID + 2);
 	map_own(p, 2 * end + 3, PID + 2);
 	assert_true(run_at(p, PID + 2, 0).has_memory);
+}
+
+/* Every process has the kernel's pages: they are no reason to look for a perf map. */
+TEST_WITH_PAST(what_is_no_file_may_be_made_by_the_process)
+{
+	static const struct {
+		const char *path;
+		uint64_t inode;
+		bool is_memory;
+	} rows[] = {
+		{ "", 0, true },           { "[anon:v8]", 0, true },
+		{ "[heap]", 0, true },     { "/memfd:a/b", 7, true },
+		{ "/dev/zero", 8, true },  { "/usr/bin/memfd:", 9, false },
+		{ "[vdso]", 0, false },    { "[vsyscall]", 0, false },
+		{ "[uprobes]", 0, false },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct mapping m = { .start = 0x1000,
+					   .end = 0x2000,
+					   .dev = rows[i].inode ? 1 : 0,
+					   .inode = rows[i].inode,
+					   .path = rows[i].path };
+
+		exec_at(p, 10, PID + i, "program");
+		assert_false(map_part(p, 20, PID + i, &m));
+		assert_int_equal(run_at(p, PID + i, 0).has_memory, rows[i].is_memory);
+	}
+	assert_string_equal(module_at(p, PID + 3, 0x1000, 0), "memfd:a/b");
 }
 
 TEST_WITH_PAST(paths_take_bounded_memory)
@@ -903,7 +937,6 @@ TEST_WITH_PAST(a_look_that_came_before_the_record_of_an_exec_is_not_believed)
 	exec_at(p, now + 1, (uint32_t)pid, "program");
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "");
 	assert_string_equal(comm_at(p, (uint32_t)pid, now), "");
-	assert_string_equal(module_at(p, (uint32_t)pid, 0x1000, now), "a");
 	/* One that was later than the look was not seen by it. */
 	end_child(pid);
 	pid = start_child();
@@ -1266,48 +1299,32 @@ static struct mapping new_file(char *path, size_t size)
 	};
 }
 
-static uint32_t open_file(struct past *p)
+/* Map it in process @pid, which nothing is written after. */
+static void map_file(struct past *p, uint32_t pid)
 {
 	char path[256];
 	const struct mapping m = new_file(path, sizeof(path));
 
-	return images_add(p->images, &(struct mapper){ PID + 1, -1, true }, &m,
-			  &(struct file_stamp){});
+	(void)map_part(p, clock_ns(CLOCK_MONOTONIC) + NS_PER_S, pid, &m);
 }
 
 /* Is it open after more files than can be open, of processes that were not hit? */
 static bool stays_open(struct past *p, uint32_t image)
 {
 	for (size_t i = 0; i < MORE_THAN_OPEN; i++)
-		(void)open_file(p);
+		map_file(p, PID + 1);
 	for (size_t i = 0; i < images_n_open(p->images); i++)
 		if (images_open_at(p->images, i).image == image)
 			return true;
 	return false;
 }
 
-TEST_WITH_PAST(a_file_that_was_hit_stays_open_until_the_report_of_the_hit)
-{
-	const uint32_t image = open_file(p);
-
-	images_hold(p->images, image);
-	images_note_hit(p->images, image);
-	assert_true(stays_open(p, image));
-	images_refresh(p->images);
-	assert_true(stays_open(p, image));
-	images_refresh(p->images);
-	assert_false(stays_open(p, image));
-}
-
 TEST_WITH_PAST(files_of_a_process_that_is_in_each_report_stay_open)
 {
-	char path[256];
-	const struct mapping m = new_file(path, sizeof(path));
 	uint32_t image;
 
 	exec_at(p, 1, PID, "program");
-	assert_false(
-		map_part(p, clock_ns(CLOCK_MONOTONIC) + NS_PER_S, PID, &m)); /* not written since */
+	map_file(p, PID);
 	image = images_newest(p->images);
 	(void)comm_of_hit(p, PID, 10, UINT64_MAX);
 	for (int i = 0; i < 6; i++) {
