@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -58,6 +59,20 @@ struct images *images_new(struct remote_files *files)
 struct roots *images_roots(struct images *im)
 {
 	return im->roots;
+}
+
+/*
+ * If the process has gone and its root is not known, take ours: openers accept a file only if it is
+ * the mapped one.
+ */
+void images_find_root(const struct images *im, struct mapper *mapper)
+{
+	const int root = roots_of(im->roots, mapper->pid);
+
+	if (root >= 0)
+		mapper->root = root;
+	else if (mapper->root < 0)
+		mapper->root = roots_of(im->roots, (uint32_t)getpid());
 }
 
 static void entry_free(struct image_entry *entry)
@@ -218,6 +233,12 @@ static bool may_look(struct image_entry *entry, uint64_t pause_ns)
 		return false;
 	entry->looked_at = at;
 	return true;
+}
+
+/* The file at its place may be another one, if nobody reads @entry any more. */
+static bool may_open(struct image_entry *entry)
+{
+	return !is_file_open(entry) && may_look(entry, entry->is_bad ? LOOK_NS : 0);
 }
 
 /* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
@@ -413,21 +434,22 @@ struct image_entry *images_add(struct images *im, struct mapper *mapper, const s
 				      ? hash_mix(hash_mix(m->dev) ^ m->inode)
 				      : hash_mix(kind ^ hash_bytes(module, strlen(module)));
 	struct image_entry *entry;
+	bool opens;
 
 	forget_unused(im);
 	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
-	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_file_open(entry))) {
-		mapper_find_root(mapper, im->roots);
+	opens = kind == IMAGE_FILE && (!entry || may_open(entry));
+	if (opens) {
+		images_find_root(im, mapper);
 		entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	}
-	if (!entry || entry->is_newer || is_written_over(im, entry))
+	if (!entry || entry->is_newer || is_written_over(im, entry)) {
 		entry = add_image_entry(im, kind, m, hash);
+		opens = kind == IMAGE_FILE;
+	}
 	if (stamp->n || (!entry->stamp.n && !is_file_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
-	if (entry->kind == IMAGE_FILE && !is_file_open(entry) &&
-	    may_look(entry, entry->is_bad ? LOOK_NS : 0))
-		entry = open_mapped(im, entry, mapper, m, stamp);
-	return entry;
+	return opens && !is_file_open(entry) ? open_mapped(im, entry, mapper, m, stamp) : entry;
 }
 
 enum image_kind images_kind(const struct images *im, uint32_t image)

@@ -21,12 +21,17 @@
 #include <stdint.h>
 
 #include "processes/mapped.h"
-#include "processes/mapper.h"
 #include "processes/stamp.h"
 #include "reader/mappings.h"
 #include "reader/remote_files.h"
 
 struct images;
+
+/* A process that maps files. */
+struct mapper {
+	uint32_t pid; /* of it, or of a thread whose list of mappings can be read */
+	int root;     /* as roots_of(); -1: not known */
+};
 
 /* One image. */
 struct image_entry {
@@ -68,10 +73,13 @@ struct roots *images_roots(struct images *im);
 /* A file or list could not be opened: @err. Warns the user once if descriptors ran out. */
 void images_note_error(struct images *im, int err);
 
+/* Look up the root of a process. If the process has gone, it keeps the one of its parent. */
+void images_find_root(const struct images *im, struct mapper *mapper);
+
 /*
- * The image that @mapper maps as @m, with @stamp. Opens a file that is not open yet. If the process
- * has gone, an opener looks for the file below the process's root. May call mapper_find_root(), and
- * may forget images that nobody holds.
+ * The image that @mapper maps as @m, with @stamp. Opens a file that is not open yet, after
+ * images_find_root(). If the process has gone, an opener looks for the file below the process's
+ * root. May forget images that nobody holds.
  */
 struct image_entry *images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 			       const struct file_stamp *stamp);

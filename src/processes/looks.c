@@ -92,7 +92,7 @@ static void read_looked_list(struct looks *l, uint32_t tgid)
 	program = programs_current(l->programs, tgid);
 	program->looked_in = l->programs->period;
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	mapper_find_root(&program->mapper, images_roots(images_of_looks(l)));
+	images_find_root(images_of_looks(l), &program->mapper);
 	make_space_own(&l->programs->spaces, &program->space);
 	look_at_mappings(l, program, list);
 	space_note_read(program->space);

@@ -141,9 +141,8 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		mapper_find_root(&parent->mapper, images_roots(processes_images(ps)));
+		images_find_root(processes_images(ps), &parent->mapper);
 	child->mapper.root = parent->mapper.root;
-	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
 	if (parent->walked && !child->walked)
 		child->walked = event->time;
@@ -160,7 +159,7 @@ static void on_exec_event(struct processes *ps, const struct process_event *even
 	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
 						 space_new(&ps->programs.spaces));
 
-	program->mapper.root = root; /* a guess: it may have entered another one */
+	program->mapper.root = root; /* unless it has entered another one: images_find_root() */
 	program_set_comm(program, event->comm);
 	program->is_named = true;
 	program->is_exec = true;
@@ -425,34 +424,6 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return k->program;
 }
 
-/*
- * If the root was a wrong guess, the files are wrong, too: read the mappings again, below the right
- * root. If they cannot be read, the former space stays.
- */
-static void settle_root(struct processes *ps, struct program *program)
-{
-	const int likely = program->mapper.root;
-	const bool was_whole = program->is_whole;
-	struct space *former = program->space;
-
-	if (program->mapper.is_root_sure || !program_runs(program))
-		return;
-	mapper_find_root(&program->mapper, images_roots(processes_images(ps)));
-	if (likely < 0 ||
-	    roots_is_one(images_roots(processes_images(ps)), likely, program->mapper.root))
-		return;
-	program->space = space_new(&ps->programs.spaces);
-	program->is_whole = false;
-	looks_read(&ps->looks, program->tgid);
-	if (!space_is_empty(program->space)) {
-		space_drop(&ps->programs.spaces, former);
-		return;
-	}
-	space_drop(&ps->programs.spaces, program->space);
-	program->space = former;
-	program->is_whole = was_whole;
-}
-
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
 {
 	struct keyed *k = keyed_of(ps, key);
@@ -472,9 +443,11 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (!program)
 		return;
 	program->user = seen->user;
-	if (!program_has_comm(program) && program_runs(program))
-		program_read_comm(program);
-	settle_root(ps, program);
+	if (program_runs(program)) {
+		images_find_root(processes_images(ps), &program->mapper);
+		if (!program_has_comm(program))
+			program_read_comm(program);
+	}
 	if (!program->is_seen)
 		space_note_hit(processes_images(ps), program->space);
 	program->is_seen = true; /* from here on, on_map_event() notes hits of its images */
