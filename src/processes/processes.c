@@ -10,10 +10,10 @@
  */
 #include "processes/processes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -21,54 +21,60 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/strtab.h"
 #include "bpf/abi.h"
-#include "processes/listing.h"
-#include "processes/looks.h"
+#include "processes/programs.h"
 #include "reader/roots.h"
 
 /* The map of makers is emptied when it has this many threads. */
 #define MANY_MAKERS 4096
 
-/* With more keys than this, a report forgets those that were not used in the period before it. */
-#define MANY_KEYS 128
-/* A run may have no reports. At this many keys, the older half is forgotten. */
+/* At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
+
+/* The longest time for the looks of processes_refresh(). */
+#define REFRESH_NS (NS_PER_S / 4)
+
+/*
+ * A list of mappings is late if it did not come in time. It may come soon, because a helper was
+ * busy with another one. Records wait during a try, so all lists that are late again take 1/10 of
+ * the time, at most.
+ */
+#define LATE_PAUSE_NS (NS_PER_S / 100)
+#define LATE_SHARE 10
 
 /* A process by its key, as rows of hits have it. */
 struct keyed {
 	uint64_t key;
 	uint64_t first;          /* its first hit; 0: not known */
 	uint64_t since;          /* see programs_at() */
-	struct program *program; /* NULL: not known, or not looked up yet */
-	uint64_t used_in;        /* period of the last question about it */
-	char comm[COMM_BYTES];   /* at the first hit; "": not known */
+	struct program *program; /* that of @first, if @version is programs.version */
+	uint64_t version;
+	char comm[COMM_BYTES]; /* at the first hit; "": not known */
 };
-
-/* The longest time for the looks of processes_refresh(). */
-#define REFRESH_NS (NS_PER_S / 4)
 
 struct processes {
 	struct programs programs;
+	struct images *images;
+	bool is_followed;      /* events report all changes */
 	struct u64_map by_key; /* index in @keys */
 	struct keyed *keys;
 	size_t n_keys, cap_keys;
-	uint64_t n_unnamed; /* forgotten keys that had the only name of their process */
-	struct keyed *last; /* the last result of keyed_of(): the frames of a stack have one key */
-	uint64_t n_dropped; /* programs.n_dropped, as forget_dropped() saw it last */
-	uint32_t *changed;  /* the processes that processes_changed() returns */
-	size_t n_changed, cap_changed;
+	uint64_t n_unnamed;  /* forgotten keys that had the only name of their process */
 	struct u64_map made; /* tid -> the process that it made last */
-	struct looks looks;
+	uint64_t late_due;   /* when to try a late list again; UINT64_MAX: none is late */
+	size_t late_at;      /* index in programs.heads: where to look for one first */
 };
 
-struct processes *processes_new(struct remote_files *files, size_t most_roots)
+struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed)
 {
 	struct processes *ps = xcalloc(1, sizeof(*ps));
-	struct images *images = images_new(files);
 
-	roots_bound(images_roots(images), most_roots);
-	programs_init(&ps->programs, images);
-	ps->looks.programs = &ps->programs;
+	ps->images = images_new(files);
+	roots_bound(images_roots(ps->images), most_roots);
+	programs_init(&ps->programs, ps->images);
+	ps->is_followed = is_followed;
+	ps->late_due = UINT64_MAX;
 	return ps;
 }
 
@@ -77,23 +83,16 @@ void processes_free(struct processes *ps)
 	if (!ps)
 		return;
 	programs_fini(&ps->programs);
-	images_free(processes_images(ps));
+	images_free(ps->images);
 	u64_map_fini(&ps->by_key);
 	free(ps->keys);
-	free(ps->changed);
 	u64_map_fini(&ps->made);
-	late_fini(&ps->looks.late);
 	free(ps);
 }
 
 struct images *processes_images(const struct processes *ps)
 {
-	return ps->programs.spaces.images;
-}
-
-void processes_follow(struct processes *ps)
-{
-	ps->looks.is_followed = true;
+	return ps->images;
 }
 
 struct forgotten processes_forgotten(const struct processes *ps)
@@ -106,6 +105,191 @@ size_t processes_bytes(const struct processes *ps)
 {
 	return programs_bytes(&ps->programs) + ps->cap_keys * sizeof(*ps->keys) +
 	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
+}
+
+/* --- looks: reading mappings from /proc --- */
+
+/*
+ * *@s may have other users, which keep it: the look may see a program that @s is not of, because
+ * the record of its exec has not been read yet.
+ */
+static void make_space_own(struct spaces *all, struct space **s)
+{
+	struct space *shared = *s;
+
+	*s = space_copy(all, shared);
+	space_drop(all, shared);
+}
+
+/*
+ * Add the mappings of @list, which all exist now.
+ *
+ * With events, overlapped regions stay: events are newer, or will correct them soon. Without
+ * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
+ * between the two looks.
+ */
+static void add_list(struct processes *ps, struct program *program, const struct mapping_list *list)
+{
+	struct spaces *spaces = &ps->programs.spaces;
+	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
+	cleanup_free struct image_entry **held = xcalloc(list->n, sizeof(struct image_entry *));
+	size_t n_others;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->mappings[i];
+
+		held[i] = images_add(ps->images, &program->mapper, m, &(struct file_stamp){});
+		images_hold(ps->images, held[i]);
+		regions[i] = (struct region){ .start = m->start,
+					      .end = m->end,
+					      .offset = m->offset,
+					      .image = held[i],
+					      .until = UINT64_MAX };
+	}
+	make_space_own(spaces, &program->space);
+	n_others = space_add_free(spaces, program->space, regions, list->n);
+	for (size_t i = 0; i < n_others && !ps->is_followed; i++) {
+		regions[i].from = clock_ns(CLOCK_MONOTONIC);
+		(void)space_map(spaces, program->space, &regions[i], program->looked_at);
+	}
+	space_note_read(program->space);
+	for (size_t i = 0; i < list->n; i++)
+		images_release(ps->images, held[i]);
+}
+
+/* The list of @tgid, asked for at @begin, is late. */
+static void note_late(struct processes *ps, uint32_t tgid, uint64_t begin)
+{
+	struct program *program = programs_current(&ps->programs, tgid);
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t rest = program->is_late ? (LATE_SHARE - 1) * (now - begin) : 0;
+	const uint64_t due = now + later_time(rest, LATE_PAUSE_NS);
+
+	ps->late_due = ps->late_due == UINT64_MAX ? due : later_time(ps->late_due, due);
+}
+
+static void read_mappings(struct processes *ps, uint32_t tgid)
+{
+	cleanup(remote_list_fini) struct remote_list read = {};
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	struct program *program;
+	struct error e;
+	const int err = remote_list(images_files(ps->images), tgid, &read, &e);
+	const bool is_late = err == -ETIME || err == -EIO;
+
+	images_note_error(ps->images, err);
+	if (err)
+		log_debug("process %u: %s", tgid, e.text);
+	if (is_late)
+		note_late(ps, tgid, begin);
+	program = !err && read.list.n ? programs_current(&ps->programs, tgid)
+				      : programs_newest(&ps->programs, tgid);
+	if (!program)
+		return;
+	program->looked_in = ps->programs.period;
+	program->is_late = is_late;
+	if (err || !read.list.n)
+		return;
+	program->mapper.pid = read.list.tid;
+	images_find_root(ps->images, &program->mapper);
+	add_list(ps, program, &read.list);
+	if (program->is_seen)
+		space_note_hit(ps->images, program->space);
+	if (!ps->is_followed || !program_has_comm(program))
+		program_read_comm(program);
+	program->is_whole = ps->is_followed;
+	program->looked_at = clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Read the mappings of @tgid unless they are complete. Only processes_look_late() retries. */
+static void look_at_process(struct processes *ps, uint32_t tgid)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (!program || (!program->is_late && !program_is_all_known(program)))
+		read_mappings(ps, tgid);
+}
+
+/* Mappings that were forgotten for their size are read again after a hit only: processes_seen(). */
+void processes_look(struct processes *ps, uint32_t tgid)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (program &&
+	    (space_is_forgotten(program->space) || program->looked_in == ps->programs.period))
+		return;
+	look_at_process(ps, tgid);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+}
+
+uint32_t processes_look_late(struct processes *ps)
+{
+	const struct programs *all = &ps->programs;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now < ps->late_due)
+		return 0;
+	ps->late_due = UINT64_MAX;
+	for (size_t i = 0; i < all->n_heads; i++) {
+		const size_t at = (ps->late_at + i) % all->n_heads;
+		const struct program *program = all->heads[at];
+		const uint32_t tgid = program->tgid;
+
+		if (!program->is_late || !program_runs(program))
+			continue;
+		ps->late_at = at + 1;
+		ps->late_due = now; /* there may be others */
+		read_mappings(ps, tgid);
+		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+		return tgid;
+	}
+	return 0;
+}
+
+uint64_t processes_late_due(const struct processes *ps)
+{
+	return ps->late_due;
+}
+
+/*
+ * Until @until, read the processes that were hit and are incomplete: after a loss, for example.
+ * Without events, none is ever complete. Returns whether any is late.
+ */
+static bool read_hit_processes(struct processes *ps, uint64_t until, bool retries)
+{
+	bool is_any_late = false;
+
+	for (size_t i = 0; i < ps->programs.n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++) {
+		struct program *const *program = &ps->programs.heads[i];
+
+		if (!(*program)->is_seen || !program_runs(*program) ||
+		    program_is_all_known(*program) || ((*program)->is_late && !retries))
+			continue;
+		read_mappings(ps, (*program)->tgid);
+		is_any_late = is_any_late || (*program)->is_late;
+	}
+	return is_any_late;
+}
+
+void processes_settle(struct processes *ps, uint64_t until)
+{
+	(void)read_hit_processes(ps, until, false);
+	while (read_hit_processes(ps, until, true) && clock_ns(CLOCK_MONOTONIC) < until)
+		;
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* The report is about the period that ends here, so programs used in it are kept. */
+void processes_refresh(struct processes *ps)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	ps->programs.period++;
+	images_refresh(ps->images);
+	if (!ps->is_followed)
+		programs_note_ended(&ps->programs, now);
+	(void)read_hit_processes(ps, now + REFRESH_NS, !ps->is_followed);
+	programs_fit(&ps->programs, now);
 }
 
 /* --- events --- */
@@ -141,7 +325,7 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		images_find_root(processes_images(ps), &parent->mapper);
+		images_find_root(ps->images, &parent->mapper);
 	child->mapper.root = parent->mapper.root;
 	child->is_whole = parent->is_whole;
 	if (parent->walked && !child->walked)
@@ -166,21 +350,11 @@ static void on_exec_event(struct processes *ps, const struct process_event *even
 	program->is_whole = true;
 }
 
-/* Add the other processes with this address space to @changed. */
-static void note_sharers(struct processes *ps, const struct program *program)
-{
-	for (size_t i = 0; i < ps->programs.n_heads && space_is_shared(program->space); i++)
-		if (ps->programs.heads[i] && ps->programs.heads[i] != program &&
-		    ps->programs.heads[i]->space == program->space)
-			array_push(ps->changed, ps->n_changed, ps->cap_changed,
-				   ps->programs.heads[i]->tgid);
-}
-
 static void on_map_event(struct processes *ps, const struct process_event *event,
 			 struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
-	const uint32_t newest = images_newest(processes_images(ps));
+	const uint32_t newest = images_newest(ps->images);
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -190,7 +364,7 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(processes_images(ps), &program->mapper, &event->map, &id),
+		.image = images_add(ps->images, &program->mapper, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
@@ -198,16 +372,7 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 	news->is_new_file = region.image->number > newest && region.image->kind == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
-		images_note_hit(processes_images(ps), region.image);
-	if (news->is_replaced)
-		note_sharers(ps, program);
-}
-
-/* The next question about a key looks up its program again. */
-static void forget_programs(struct processes *ps)
-{
-	for (size_t i = 0; i < ps->n_keys; i++)
-		ps->keys[i].program = NULL;
+		images_note_hit(ps->images, region.image);
 }
 
 /* Keys may have wrong programs: a hit after the loss may have been reported before the loss was. */
@@ -215,7 +380,6 @@ static void on_lost_event(struct processes *ps, const struct process_event *even
 {
 	u64_map_clear(&ps->made);
 	programs_lose(&ps->programs, event->since);
-	forget_programs(ps);
 }
 
 /* A process has the name of its first thread. */
@@ -251,8 +415,23 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 		on_map_event(ps, event, &news);
 	else
 		on_event[event->type](ps, event);
-	programs_bound(&ps->programs, event->time);
+	programs_fit(&ps->programs, event->time);
 	return news;
+}
+
+uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (!program || !space_is_shared(program->space))
+		return 0;
+	while (*at < ps->programs.n_heads) {
+		const struct program *other = ps->programs.heads[(*at)++];
+
+		if (other != program && other->space == program->space)
+			return other->tgid;
+	}
+	return 0;
 }
 
 void processes_walk(struct processes *ps, uint32_t tgid)
@@ -267,70 +446,7 @@ bool processes_is_walked(const struct processes *ps, uint32_t tgid)
 	return program && program->walked;
 }
 
-uint32_t processes_changed(struct processes *ps)
-{
-	return ps->n_changed ? ps->changed[--ps->n_changed] : 0;
-}
-
-/* --- reading mappings from /proc --- */
-
-/* Mappings that were forgotten for their size are read again after a hit only: processes_seen(). */
-void processes_look(struct processes *ps, uint32_t tgid)
-{
-	const struct program *program = programs_newest(&ps->programs, tgid);
-
-	if (!program ||
-	    (!space_is_forgotten(program->space) && program->looked_in != ps->programs.period))
-		looks_read(&ps->looks, tgid);
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-}
-
-uint32_t processes_look_late(struct processes *ps)
-{
-	const uint32_t tgid = looks_read_late(&ps->looks);
-
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-	return tgid;
-}
-
-uint64_t processes_late_due(const struct processes *ps)
-{
-	return late_due(&ps->looks.late);
-}
-
-void processes_settle(struct processes *ps, uint64_t until)
-{
-	looks_settle(&ps->looks, until);
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-}
-
 /* --- keys --- */
-
-static void index_keys(struct processes *ps)
-{
-	u64_map_clear(&ps->by_key);
-	for (size_t i = 0; i < ps->n_keys; i++)
-		(void)u64_map_put(&ps->by_key, ps->keys[i].key, (uint32_t)i, NULL);
-}
-
-static void forget_keys(struct processes *ps)
-{
-	const bool are_many = ps->n_keys > MANY_KEYS;
-	size_t n = 0;
-
-	ps->last = NULL;
-	for (size_t i = 0; i < ps->n_keys; i++) {
-		struct keyed one = ps->keys[i];
-
-		one.program = NULL; /* it may be freed soon */
-		if (are_many && one.used_in + 2 <= ps->programs.period)
-			continue;
-		ps->keys[n++] = one;
-	}
-	ps->n_keys = n;
-	if (are_many)
-		index_keys(ps);
-}
 
 /*
  * Rows still find their programs, by their own times. But if a process has no program, the key had
@@ -343,84 +459,46 @@ static void forget_oldest_keys(struct processes *ps)
 	for (size_t i = 0; i < n; i++)
 		ps->n_unnamed += ps->keys[i].comm[0] &&
 				 !programs_newest(&ps->programs, tgid_of_key(ps->keys[i].key));
-	ps->last = NULL;
 	ps->n_keys -= n;
 	memmove(ps->keys, ps->keys + n, ps->n_keys * sizeof(*ps->keys));
-	index_keys(ps);
+	u64_map_clear(&ps->by_key);
+	for (size_t i = 0; i < ps->n_keys; i++)
+		(void)u64_map_put(&ps->by_key, ps->keys[i].key, (uint32_t)i, NULL);
 }
 
-/* The report is about the period that ends here, so programs and keys used in it are kept. */
-void processes_refresh(struct processes *ps)
+/* The entry of @key, new if there was none. Lent until the next call. */
+static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint32_t *at = u64_map_get(&ps->by_key, key);
 
-	ps->programs.period++;
-	images_refresh(processes_images(ps));
-	forget_keys(ps);
-	if (!ps->looks.is_followed) {
-		late_forget_all(&ps->looks.late);
-		programs_note_ended(&ps->programs, now);
-	}
-	looks_read_hit(&ps->looks, now + REFRESH_NS);
-	programs_bound(&ps->programs, now);
-}
-
-static void forget_dropped(struct processes *ps)
-{
-	if (ps->n_dropped != ps->programs.n_dropped)
-		forget_programs(ps);
-	ps->n_dropped = ps->programs.n_dropped;
+	if (at)
+		return &ps->keys[*at];
+	if (ps->n_keys >= MOST_KEYS)
+		forget_oldest_keys(ps);
+	(void)u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, NULL);
+	array_push(ps->keys, ps->n_keys, ps->cap_keys,
+		   ((struct keyed){ .key = key, .since = UINT64_MAX }));
+	return &ps->keys[ps->n_keys - 1];
 }
 
 /*
- * The entry of @key, new if there was none. Lent until the next call. A second call for the same
- * key forgets no program.
+ * The program at the first hit of @key; if that hit is not known, at @time. NULL: not known. Keeps
+ * the program, and its files, until the second processes_refresh() from now.
  */
-static struct keyed *keyed_of(struct processes *ps, uint64_t key)
-{
-	const bool is_last = ps->last && ps->last->key == key;
-
-	if (!is_last)
-		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-	forget_dropped(ps);
-	if (is_last)
-		return ps->last;
-
-	if (ps->n_keys >= MOST_KEYS && !u64_map_get(&ps->by_key, key))
-		forget_oldest_keys(ps);
-
-	bool is_new;
-	const uint32_t i = *u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, &is_new);
-
-	if (is_new)
-		array_push(ps->keys, ps->n_keys, ps->cap_keys,
-			   ((struct keyed){ .key = key, .since = UINT64_MAX }));
-	ps->last = &ps->keys[i];
-	return ps->last;
-}
-
-/* Keeps the program, and its files, until the second processes_refresh() from now. */
-static struct program *find_program(struct processes *ps, const struct keyed *k, uint64_t time)
-{
-	struct program *program = programs_at(&ps->programs, tgid_of_key(k->key),
-					      k->first ? k->first : time, k->since);
-
-	if (!program || program->kept == ps->programs.period)
-		return program;
-	program->kept = ps->programs.period;
-	if (program->is_seen)
-		space_note_hit(processes_images(ps), program->space);
-	return program;
-}
-
-/* The program at the first hit of @key; if that hit is not known, at @time. NULL: not known. */
 static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
 {
 	struct keyed *k = keyed_of(ps, key);
 
-	k->used_in = ps->programs.period;
-	if (!k->program)
-		k->program = find_program(ps, k, time);
+	if (!k->program || !k->first || k->version != ps->programs.version) {
+		k->program = programs_at(&ps->programs, tgid_of_key(key),
+					 k->first ? k->first : time, k->since);
+		k->version = ps->programs.version;
+	}
+	if (k->program && k->program->kept != ps->programs.period) {
+		k->program->kept = ps->programs.period;
+		if (k->program->is_seen)
+			space_note_hit(ps->images, k->program->space);
+	}
 	return k->program;
 }
 
@@ -432,25 +510,26 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (seen->time && (!k->first || seen->time < k->first)) {
 		k->first = seen->time;
 		k->since = seen->since;
+		k->program = NULL;
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	if (!ps->looks.is_followed)
+	if (!ps->is_followed)
 		programs_begin_counted(&ps->programs, tgid_of_key(key), seen->since);
-	looks_read(&ps->looks, tgid_of_key(key));
-	k->program = NULL;
+	look_at_process(ps, tgid_of_key(key));
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;
 	program->user = seen->user;
 	if (program_runs(program)) {
-		images_find_root(processes_images(ps), &program->mapper);
+		images_find_root(ps->images, &program->mapper);
 		if (!program_has_comm(program))
 			program_read_comm(program);
 	}
 	if (!program->is_seen)
-		space_note_hit(processes_images(ps), program->space);
+		space_note_hit(ps->images, program->space);
 	program->is_seen = true; /* from here on, on_map_event() notes hits of its images */
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* --- questions --- */
@@ -478,10 +557,33 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
 {
 	const struct program *program = program_of(ps, key, time);
+	cleanup_free struct region *regions = NULL;
+	size_t n;
 
-	if (program)
-		listing_make(program->space, time, ret);
-	return program != NULL;
+	if (!program)
+		return false;
+	n = space_regions(program->space, time, &regions);
+	*ret = (struct remote_list){
+		.list = { .strings = strtab_new(),
+			  .mappings = xcalloc(n + 1, sizeof(*ret->list.mappings)),
+			  .n = n,
+			  .capacity = n + 1 },
+		.states = xcalloc(n + 1, sizeof(*ret->states)),
+	};
+	for (size_t i = 0; i < n; i++) {
+		const struct image_entry *image = regions[i].image;
+		const bool is_file = image->kind == IMAGE_FILE;
+
+		ret->states[i] = (struct file_state){ image->dev, image->inode, image->file.fact };
+		ret->list.mappings[i] =
+			(struct mapping){ .start = regions[i].start,
+					  .end = regions[i].end,
+					  .offset = regions[i].offset,
+					  .dev = is_file ? image->dev : 0,
+					  .inode = is_file ? image->inode : 0,
+					  .path = strtab_add(ret->list.strings, image->path) };
+	}
+	return true;
 }
 
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
@@ -514,7 +616,7 @@ static void describe_run(const struct processes *ps, const struct program *progr
 		.begin = program_began(program),
 		.end = program_over_at(program),
 		.root = program->mapper.root,
-		.is_followed = ps->looks.is_followed,
+		.is_followed = ps->is_followed,
 		.has_memory = space_has_memory(program->space),
 	};
 }

@@ -25,18 +25,16 @@
 
 struct processes;
 
-/* @files is borrowed and must live longer. Keeps at most @most_roots root directories open. */
-struct processes *processes_new(struct remote_files *files, size_t most_roots);
+/*
+ * @files is borrowed and must live longer. Keeps at most @most_roots root directories open.
+ * @is_followed: the caller passes all events to processes_event(). So answers about a past time are
+ * right even if the process has ended or runs another program.
+ */
+struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed);
 void processes_free(struct processes *ps);
 
 /* The images that processes map. Lent by @ps. */
 struct images *processes_images(const struct processes *ps);
-
-/*
- * From now on, the caller passes all events to processes_event(). So answers about a past time are
- * right even if the process has ended or runs another program.
- */
-void processes_follow(struct processes *ps);
 
 /* --- input --- */
 
@@ -61,10 +59,10 @@ void processes_walk(struct processes *ps, uint32_t tgid);
 bool processes_is_walked(const struct processes *ps, uint32_t tgid);
 
 /*
- * After process_news.is_replaced: the next process that shares the changed address space, so that
- * its mapping is replaced as well. 0: no more.
+ * After process_news.is_replaced: the next process that shares the memory of process @tgid, so that
+ * its mapping is replaced as well. 0: no more. *@at: 0 at first.
  */
-uint32_t processes_changed(struct processes *ps);
+uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at);
 
 /*
  * Read the mappings of process @tgid from /proc, unless they are complete or were forgotten, or a
@@ -73,8 +71,8 @@ uint32_t processes_changed(struct processes *ps);
 void processes_look(struct processes *ps, uint32_t tgid);
 
 /*
- * Read one late process again, if one is due. Returns its number; 0: none was due.
- * processes_late_due() is the time of the next one; UINT64_MAX: no process is late.
+ * Try to read one process again whose list was late, if it is time. Returns its number; 0: none was
+ * tried. processes_late_due() is the time of the next try; UINT64_MAX: no process is late.
  */
 uint32_t processes_look_late(struct processes *ps);
 uint64_t processes_late_due(const struct processes *ps);

@@ -23,9 +23,6 @@
 #define FIT_BYTES (MOST_BYTES / 4 * 3)
 #define STEP_BYTES (MOST_BYTES / 8)
 
-/* Hundreds of regions; few programs have so many of their own. */
-#define LARGE_BYTES ((size_t)16 << 10)
-
 void programs_init(struct programs *all, struct images *images)
 {
 	*all = (struct programs){
@@ -136,6 +133,7 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 	}
 	program->older = *link;
 	*link = program;
+	all->version++;
 	all->n++;
 	all->bytes += sizeof(*program);
 	if (program->older) {
@@ -241,6 +239,7 @@ static void forget_marked(struct programs *all)
 {
 	size_t n = 0;
 
+	all->version++;
 	u64_map_clear(&all->newest);
 	for (size_t i = 0; i < all->n_heads; i++) {
 		struct program *head = without_forgotten(all, all->heads[i]);
@@ -253,33 +252,13 @@ static void forget_marked(struct programs *all)
 	all->n_heads = n;
 }
 
-/* If a program that ended before this time was hit, its notice has come. */
-static uint64_t long_before(uint64_t now)
-{
-	return now > FORGET_NS ? now - FORGET_NS : 0;
-}
-
-static void forget_ended(struct programs *all, uint64_t now)
-{
-	const uint64_t before = long_before(now);
-
-	if (all->n < all->n_last + all->n_last / 2 + MANY_PROGRAMS)
-		return;
-	for (size_t i = 0; i < all->n_heads; i++)
-		for (struct program *p = all->heads[i]; p; p = p->older)
-			p->is_forgotten = program_over_at(p) < before && !is_program_kept(all, p);
-	forget_marked(all);
-	all->n_last = all->n;
-}
-
 /*
  * The order in which programs are forgotten.
  *
- * IS_LONG_OVER and IS_LARGE have no known hit. IS_OVER was hit, or ended just now, so that a notice
- * may still come. Nobody can read its mappings again, so a large program without a hit goes before
- * it.
+ * IS_LONG_OVER and IS_NOT_HIT have no known hit. The latter run, or ended just now, so that a
+ * notice may still come. Nobody can read the mappings of IS_OVER again.
  */
-enum worth { IS_LONG_OVER, IS_LARGE, IS_OVER, RUNS, RUNS_AND_IS_HIT };
+enum worth { IS_LONG_OVER, IS_NOT_HIT, IS_OVER, RUNS };
 
 struct candidate {
 	struct program *program;
@@ -293,18 +272,17 @@ static size_t bytes_held_by(const struct program *p)
 	return space_bytes(p->space) + p->former.capacity * sizeof(*p->former.list);
 }
 
+/* If a program that ended before @before was hit, its notice has come. */
 static struct candidate candidate_of(const struct programs *all, struct program *p, uint64_t before)
 {
 	const uint64_t over_at = program_over_at(p), by_size = UINT64_MAX - bytes_held_by(p);
 	const bool runs = program_runs(p), is_hit = is_program_kept(all, p) || (runs && p->is_seen);
 
-	if (!is_hit && over_at < before)
-		return (struct candidate){ p, IS_LONG_OVER, over_at };
-	if (!is_hit && bytes_held_by(p) >= LARGE_BYTES)
-		return (struct candidate){ p, IS_LARGE, by_size };
-	if (!runs)
-		return (struct candidate){ p, IS_OVER, over_at };
-	return (struct candidate){ p, is_hit ? RUNS_AND_IS_HIT : RUNS, by_size };
+	if (!is_hit)
+		return over_at < before ? (struct candidate){ p, IS_LONG_OVER, over_at }
+					: (struct candidate){ p, IS_NOT_HIT, by_size };
+	return runs ? (struct candidate){ p, RUNS, by_size }
+		    : (struct candidate){ p, IS_OVER, over_at };
 }
 
 /* Of the same size, the newest goes first: children that come later copy their parent's regions. */
@@ -332,7 +310,7 @@ static size_t forget_over(struct programs *all, struct program *program)
 	return sizeof(*program) + program->former.capacity * sizeof(*program->former.list);
 }
 
-/* The next hit, or question about an address, reads its mappings again. */
+/* The next hit reads its mappings again. */
 static void forget_running(struct programs *all, struct program *program, uint64_t now)
 {
 	all->bytes -= program->former.capacity * sizeof(*program->former.list);
@@ -342,9 +320,10 @@ static void forget_running(struct programs *all, struct program *program, uint64
 	program->looked_in = 0;
 }
 
+/* Forget all that is long over, and of the rest as much as the bound demands. */
 static void forget_least(struct programs *all, uint64_t now)
 {
-	const uint64_t before = long_before(now);
+	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
 	struct candidate *list = NULL;
 	size_t n = 0, capacity = 0, marked = 0;
 
@@ -354,7 +333,9 @@ static void forget_least(struct programs *all, uint64_t now)
 				array_push(list, n, capacity, candidate_of(all, p, before));
 	if (n)
 		qsort(list, n, sizeof(*list), compare_program_worth);
-	for (size_t i = 0; i < n && programs_bytes(all) - marked > FIT_BYTES; i++) {
+	for (size_t i = 0;
+	     i < n && (list[i].worth == IS_LONG_OVER || programs_bytes(all) - marked > FIT_BYTES);
+	     i++) {
 		if (program_runs(list[i].program))
 			forget_running(all, list[i].program, now);
 		else
@@ -367,19 +348,15 @@ static void forget_least(struct programs *all, uint64_t now)
 void programs_fit(struct programs *all, uint64_t now)
 {
 	const size_t bytes = programs_bytes(all);
+	const bool are_many = all->n >= all->n_last + all->n_last / 2 + MANY_PROGRAMS;
 
 	if (bytes < all->least)
 		all->least = bytes;
-	if (bytes <= MOST_BYTES || bytes < all->least + STEP_BYTES)
+	if (!are_many && (bytes <= MOST_BYTES || bytes < all->least + STEP_BYTES))
 		return;
 	forget_least(all, now);
 	all->least = programs_bytes(all);
-}
-
-void programs_bound(struct programs *all, uint64_t now)
-{
-	forget_ended(all, now);
-	programs_fit(all, now);
+	all->n_last = all->n;
 }
 
 size_t programs_bytes(const struct programs *all)

@@ -23,6 +23,7 @@ struct program {
 	bool is_forgotten;  /* marked: it will be freed soon */
 	bool is_whole;      /* @space is complete, and events report all changes */
 	bool is_seen;       /* it was hit */
+	bool is_late;       /* the last try of a look brought no list in time */
 	uint64_t begin;     /* 0: before the run */
 	uint64_t end;       /* when the next program of this number began; UINT64_MAX: none has */
 	uint64_t exited;    /* when its first thread ended; UINT64_MAX: it has not */
@@ -46,7 +47,8 @@ struct programs {
 	struct u64_map newest;  /* tgid -> index in @heads */
 	struct program **heads; /* the newest program of each process; may be NULL */
 	size_t n_heads, cap_heads;
-	size_t n, n_last;   /* programs: now, and after ended ones were forgotten last */
+	uint64_t version;   /* changes when programs_at() may have other answers */
+	size_t n, n_last;   /* programs: now, and after some were forgotten last */
 	uint64_t n_dropped; /* programs that the bound of memory took, though reports need them */
 	size_t bytes;       /* of programs, without spaces */
 	size_t least;       /* lowest programs_bytes() since programs_fit() forgot some */
@@ -91,16 +93,12 @@ void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
 void programs_note_ended(struct programs *all, uint64_t now);
 
 /*
- * Forget programs and mappings if all take more than 24 MiB. Ended programs without a question go
- * first, live programs that were hit last. Frees programs: if n_dropped has changed, programs that
- * somebody asked for are among them. A live program stays, but its space may be
- * space_is_forgotten().
+ * Forget ended programs without a question, if there are many. Forget programs and mappings if all
+ * take more than 24 MiB: ended programs without a question go first, live programs that were hit
+ * last. Frees programs: if n_dropped has changed, programs that somebody asked for are among them.
+ * A live program stays, but its space may be space_is_forgotten().
  */
 void programs_fit(struct programs *all, uint64_t now);
-
-/* The same. If there are many programs, also forgets those that ended some seconds ago, without a
- * question about them. */
-void programs_bound(struct programs *all, uint64_t now);
 
 /* Memory in bytes, with that of held images. */
 size_t programs_bytes(const struct programs *all);

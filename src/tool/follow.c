@@ -93,6 +93,16 @@ static void begin_life(const struct follower *f, uint32_t tgid)
 		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
 }
 
+/* The same for process @tgid, and for all that share its memory. */
+static void begin_lives(const struct follower *f, uint32_t tgid)
+{
+	uint32_t sharer;
+
+	begin_life(f, tgid);
+	for (size_t at = 0; (sharer = processes_sharer(f->run->processes, tgid, &at)) != 0;)
+		begin_life(f, sharer);
+}
+
 /* Only the BPF programs know a command's children, so all processes are wanted then. */
 static bool is_chosen_process(const struct run *r, uint32_t tgid)
 {
@@ -156,7 +166,7 @@ static int handle_process_event(void *context, const struct process_event *event
 		forward_to_unwinder(f->run->unwinder, event, &news,
 				    is_chosen_process(f->run, event->pid));
 	if (news.is_replaced)
-		begin_life(f, event->pid);
+		begin_lives(f, event->pid);
 	return !ending_has_time(f->run);
 }
 
@@ -168,13 +178,9 @@ static void begin_tables(const struct follower *f)
 
 void follower_read(struct follower *f, uint64_t until)
 {
-	uint32_t tgid;
-
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	while ((tgid = processes_changed(f->run->processes)) != 0)
-		begin_life(f, tgid);
 }
 
 bool follower_has_read(const struct follower *f, uint64_t since)

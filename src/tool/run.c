@@ -407,11 +407,9 @@ static void make_first_tables(struct run *r)
 /* Behind the follower, which takes descriptors. */
 static void make_processes(struct run *r)
 {
-	if (!r->tool->names)
-		return;
-	r->processes = processes_new(r->helpers.files[FOR_FOLLOWING], limits_files_of_names());
-	if (r->follow)
-		processes_follow(r->processes);
+	if (r->tool->names)
+		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING],
+					     limits_files_of_names(), r->follow != NULL);
 }
 
 static int start_run(struct run *r, struct error *e)

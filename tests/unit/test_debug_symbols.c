@@ -47,7 +47,7 @@ struct named {
 static struct named open_named(const char *name)
 {
 	const struct image_names_options options = { .files = helpers_files() };
-	struct named n = { .processes = processes_new(helpers_files(), SIZE_MAX) };
+	struct named n = { .processes = processes_new(helpers_files(), SIZE_MAX, true) };
 	cleanup_free char *path = in_folder(name);
 	struct process_event event = { .type = PROCESS_MAP,
 				       .pid = NOBODY,

@@ -46,7 +46,7 @@ static int set_up(void **state)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	f->strings = strtab_new();
-	f->processes = processes_new(helpers_files(), SIZE_MAX);
+	f->processes = processes_new(helpers_files(), SIZE_MAX, true);
 	f->jit = jit_new(processes_images(f->processes), f->strings);
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);

@@ -93,7 +93,7 @@ static int set_up_as(void **state, enum frame_identity identity)
 						    .identity = identity };
 
 	fixture_host = host_new();
-	processes = processes_new(helpers_files(), SIZE_MAX);
+	processes = processes_new(helpers_files(), SIZE_MAX, false);
 	*state = symbolizer_new(fixture_host, processes, &options);
 	announce((uint32_t)getpid(), NULL);
 	return 0;
