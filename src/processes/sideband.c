@@ -6,8 +6,7 @@
  * The kernel takes a record's time just before its place in the ring. So an older record may not be
  * there yet. But its consequences (the process's next step on any CPU, its child's first) come
  * after it got its place. Hence they are later than the clock, and wait too. So the events of one
- * process are always in order. A record of an unrelated process may come late, and is marked
- * (is_late).
+ * process are always in order. Only a record of an unrelated process may come late.
  */
 #include "processes/sideband.h"
 
@@ -35,23 +34,13 @@ struct sideband {
 	size_t n, capacity;
 	uint64_t checked_at;
 	uint64_t bound, given; /* records from @bound on wait; the latest time of an event so far */
-	bool is_holding;
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
-/* By default a quarter of the ring, which follow_all_cpus() may have made smaller. */
-static uint32_t wakeup_bytes(const struct sideband_options *options)
-{
-	return options->wakeup_bytes ? options->wakeup_bytes : options->ring_bytes / 4;
-}
-
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
-	const struct sideband_options options = { .ring_bytes = s->options.ring_bytes,
-						  .wakeup_bytes = wakeup_bytes(&s->options),
-						  .birth = s->options.birth };
 	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
-	int err = sideband_cpu_open(cpu, &options, &c, e);
+	int err = sideband_cpu_open(cpu, &s->options, &c, e);
 
 	if (err)
 		return err;
@@ -121,6 +110,12 @@ static int follow_all_cpus(struct sideband *s, struct error *e)
 	}
 }
 
+static void sideband_closep(struct sideband **s)
+{
+	sideband_close(*s);
+	*s = NULL;
+}
+
 int sideband_open(const struct sideband_options *options, struct sideband **ret, struct error *e)
 {
 	cleanup(sideband_closep) struct sideband *s = xcalloc(1, sizeof(*s));
@@ -151,12 +146,6 @@ void sideband_close(struct sideband *s)
 	free(s);
 }
 
-void sideband_closep(struct sideband **s)
-{
-	sideband_close(*s);
-	*s = NULL;
-}
-
 int sideband_fd(const struct sideband *s)
 {
 	return s->epoll_fd;
@@ -165,11 +154,6 @@ int sideband_fd(const struct sideband *s)
 uint64_t sideband_until(const struct sideband *s)
 {
 	return s->bound;
-}
-
-bool sideband_is_holding(const struct sideband *s)
-{
-	return s->is_holding;
 }
 
 /* --- CPUs that come and go --- */
@@ -223,13 +207,6 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 
 /* --- reading --- */
 
-static void read_ring_heads(struct sideband *s, bool is_all, uint64_t now)
-{
-	s->bound = is_all ? UINT64_MAX : now;
-	for (size_t i = 0; i < s->n; i++)
-		sideband_ring_look(&s->cpus[i]->ring);
-}
-
 /* The ring with the earliest record before @bound; NULL: there is none. */
 static struct sideband_ring *choose_ring(const struct sideband *s)
 {
@@ -247,34 +224,24 @@ static struct sideband_ring *choose_ring(const struct sideband *s)
 	return first;
 }
 
-static bool is_any_left(const struct sideband *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->cpus[i]->ring.next != UINT64_MAX)
-			return true;
-	return false;
-}
-
-int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context)
+int sideband_read(struct sideband *s, sideband_visit *visit, void *context)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct sideband_ring *ring;
 	struct process_event event;
 	int result = 0;
 
-	read_ring_heads(s, is_all, now);
+	s->bound = now;
+	for (size_t i = 0; i < s->n; i++)
+		sideband_ring_look(&s->cpus[i]->ring);
 	while (!result && (ring = choose_ring(s))) {
 		if (!sideband_ring_take(ring, s->buffer, &event))
 			continue;
-		event.is_late = event.time < s->given;
-		s->given = event.is_late ? s->given : event.time;
+		s->given = later_time(s->given, event.time);
 		result = visit(context, &event);
 	}
-	s->is_holding = is_any_left(s);
 	if (result)
 		s->bound = s->given;
-	else if (is_all)
-		s->bound = now;
 	return result ? result : check_cpus(s, now, visit, context);
 }
 
@@ -285,7 +252,6 @@ void sideband_drop(struct sideband *s, sideband_visit *visit, void *context)
 	for (size_t i = 0; i < s->n; i++)
 		lost.n_lost += sideband_ring_drop(&s->cpus[i]->ring);
 	lost.time = s->bound = clock_ns(CLOCK_MONOTONIC);
-	s->is_holding = false;
 	if (lost.n_lost)
 		(void)visit(context, &lost);
 }

@@ -40,22 +40,17 @@ struct process_event {
 
 	/* MAP. A file whose path the kernel could not make is "[path too long]", with no inode. */
 	struct mapping map;
-	uint64_t inode_generation; /* the file system's; a new file with this inode has another */
 	const uint8_t *build_id;
 	size_t n_build_id; /* at most 20; 0: none, or not at hand for the kernel */
 
 	/* LOST: number of records of one CPU (0: unknown), lost after @since and until @time. */
 	uint64_t n_lost;
 	uint64_t since;
-
-	bool is_late; /* an event of an unrelated process, with a later time, came before */
 };
 
 struct sideband_options {
-	uint32_t ring_bytes;   /* for each CPU, a power of two; 0: by the number of CPUs */
-	uint32_t wakeup_bytes; /* fill of one ring that makes the descriptor readable; 0: a quarter
-				*/
-	uint64_t birth; /* id of tracepoint task:task_newtask; 0: none, and no SHARE events */
+	uint32_t ring_bytes; /* for each CPU, a power of two; 0: by the number of CPUs */
+	uint64_t birth;      /* id of tracepoint task:task_newtask; 0: none, and no SHARE events */
 };
 
 struct sideband;
@@ -71,11 +66,10 @@ struct sideband;
 must_check int sideband_open(const struct sideband_options *options, struct sideband **ret,
 			     struct error *e);
 void sideband_close(struct sideband *s);
-void sideband_closep(struct sideband **s);
 
 /*
- * A descriptor that is readable while a ring is full enough (wakeup_bytes), until sideband_read().
- * Call sideband_read() once after you add it to an epoll set. @s lends it.
+ * A descriptor that is readable while a quarter of a ring is full, until sideband_read(). Call
+ * sideband_read() once after you add it to an epoll set. @s lends it.
  */
 int sideband_fd(const struct sideband *s);
 
@@ -83,12 +77,12 @@ int sideband_fd(const struct sideband *s);
 typedef int sideband_visit(void *context, const struct process_event *event);
 
 /*
- * Pass all events from before this call to @visit; with @is_all, also later ones. They come in the
- * order of time. At least the events of one process do, and its parent's come before the fork.
- * Once a second, also looks for CPUs that have come or gone. Returns 0, or the result of @visit
- * that ended it; the events up to that one are used up.
+ * Pass all events from before this call to @visit. They come in the order of time. At least the
+ * events of one process do, and its parent's come before the fork. Once a second, also looks for
+ * CPUs that have come or gone. Returns 0, or the result of @visit that ended it; the events up to
+ * that one are used up.
  */
-int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context);
+int sideband_read(struct sideband *s, sideband_visit *visit, void *context);
 
 /*
  * Give up all records that wait, because nobody has the time to read them. @visit gets a
@@ -98,6 +92,3 @@ void sideband_drop(struct sideband *s, sideband_visit *visit, void *context);
 
 /* The time up to which all events have been passed on. */
 uint64_t sideband_until(const struct sideband *s);
-
-/* Did the last read leave records that were too new? No wake-up comes for them. */
-bool sideband_is_holding(const struct sideband *s);

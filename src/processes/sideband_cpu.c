@@ -27,38 +27,43 @@
 #include "base/cleanup.h"
 #include "kernel/host.h"
 
-static int open_sideband_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
+/* Each wake-up costs the process that causes it an interrupt: one for a quarter of the ring. */
+static int open_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr attr)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-		.mmap = 1,
-		.mmap2 = 1,
-		.build_id = is_for_build_ids,
-		.comm = !is_for_build_ids,
-		.comm_exec = !is_for_build_ids,
-		.task = !is_for_build_ids,
-		.watermark = 1,
-		.wakeup_watermark = wakeup_bytes,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
-
+	attr.size = sizeof(attr);
+	attr.sample_id_all = 1;
+	attr.watermark = 1;
+	attr.wakeup_watermark = ring_bytes / 4;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_tasks(uint32_t cpu, uint32_t ring_bytes, bool is_for_build_ids)
+{
+	return open_event(cpu, ring_bytes,
+			  (struct perf_event_attr){
+				  .type = PERF_TYPE_SOFTWARE,
+				  .config = PERF_COUNT_SW_DUMMY,
+				  .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+				  .exclude_kernel = 1,
+				  .exclude_hv = 1,
+				  .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+				  .mmap = 1,
+				  .mmap2 = 1,
+				  .build_id = is_for_build_ids,
+				  .comm = !is_for_build_ids,
+				  .comm_exec = !is_for_build_ids,
+				  .task = !is_for_build_ids,
+			  });
 }
 
 void sideband_cpu_free(struct sideband_cpu *c)
 {
 	if (!c)
 		return;
-	if (c->memory)
-		(void)munmap(c->memory, c->n_bytes);
+	if (c->ring.page)
+		(void)munmap(c->ring.page, c->n_bytes);
 	cleanup_close_fd(&c->birth_fd);
 	cleanup_close_fd(&c->build_id_fd);
 	cleanup_close_fd(&c->fd); /* this also removes it from the epoll set */
@@ -96,16 +101,15 @@ static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e
 				 "kernel.perf_event_mlock_kb allows");
 	if (memory == MAP_FAILED)
 		return error_errno(e, "follow processes: map a perf ring");
-	c->memory = memory;
 	c->n_bytes = n;
 	c->ring.page = memory;
 	return 0;
 }
 
 /* Build IDs are optional, so a failure gives no message. */
-static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
+static void add_build_ids(struct sideband_cpu *c, uint32_t ring_bytes)
 {
-	c->build_id_fd = open_sideband_event(c->cpu, wakeup_bytes, true);
+	c->build_id_fd = open_tasks(c->cpu, ring_bytes, true);
 	if (c->build_id_fd < 0)
 		return;
 	if (ioctl(c->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0 ||
@@ -115,31 +119,21 @@ static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 	}
 }
 
-/* A sample has the thread, and then time and id, in the layout of a record's trailer. */
-static int open_births(uint32_t cpu, const struct sideband_options *options)
+/*
+ * A sample has the thread, and then time and id, in the layout of a record's trailer. Without this
+ * event there are no SHARE events.
+ */
+static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
 {
-	struct perf_event_attr attr = {
+	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
 		.config = options->birth,
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
-		.sample_id_all = 1,
-		.watermark = 1,
-		.wakeup_watermark = options->wakeup_bytes,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
 	};
-
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* Without this event there are no SHARE events. */
-static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
-{
 	char filter[80];
 
-	c->birth_fd = options->birth ? open_births(c->cpu, options) : -1;
+	c->birth_fd = options->birth ? open_event(c->cpu, options->ring_bytes, attr) : -1;
 	if (c->birth_fd < 0)
 		return;
 	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
@@ -156,7 +150,7 @@ int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 
 	c->cpu = cpu;
 	c->build_id_fd = c->birth_fd = -1;
-	c->fd = open_sideband_event(cpu, options->wakeup_bytes, false);
+	c->fd = open_tasks(cpu, options->ring_bytes, false);
 	if (c->fd < 0)
 		return cannot_open(e);
 
@@ -164,7 +158,7 @@ int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 
 	if (err)
 		return err;
-	add_build_ids(c, options->wakeup_bytes);
+	add_build_ids(c, options->ring_bytes);
 	add_births(c, options);
 	*ret = TAKE(c);
 	return 0;

@@ -7,15 +7,14 @@
 struct sideband_cpu {
 	uint32_t cpu;
 	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
-	void *memory;                  /* the mapped ring, with its first page */
-	size_t n_bytes;
-	uint64_t enabled_ns; /* at the last check */
-	bool has_gone;       /* the CPU has gone offline, and the kernel has ended the events */
+	size_t n_bytes;                /* of the mapped ring, with its first page */
+	uint64_t enabled_ns;           /* at the last check */
+	bool has_gone; /* the CPU has gone offline, and the kernel has ended the events */
 	struct sideband_ring ring;
 };
 
 /*
- * Sizes in @options must not be 0.
+ * options->ring_bytes must not be 0.
  * Errors: as sideband_open(); -ENODEV the CPU is offline; -EINVAL there is no such CPU.
  */
 must_check int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,

@@ -130,7 +130,6 @@ static enum record_meaning set_map_file(const uint8_t at[24], struct process_eve
 
 	memcpy(dev, at, sizeof(dev));
 	memcpy(&ret->map.inode, at + 8, 8);
-	memcpy(&ret->inode_generation, at + 16, 8);
 	ret->map.dev = ret->map.inode ? makedev(dev[0], dev[1]) : 0;
 	return RECORD_EVENT;
 }

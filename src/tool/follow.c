@@ -179,7 +179,7 @@ static void begin_tables(const struct follower *f)
 void follower_read(struct follower *f, uint64_t until)
 {
 	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
-		(void)sideband_read(f->sideband, false, handle_process_event, f);
+		(void)sideband_read(f->sideband, handle_process_event, f);
 	begin_tables(f);
 }
 

@@ -139,9 +139,9 @@ TEST(every_process_is_told_from_fork_to_exit)
 	assert_int_equal(stat(libc, &st), 0);
 	for (size_t i = 0; i < N_PROCESSES; i++) {
 		pids[i] = run_shell();
-		assert_int_equal(sideband_read(s, false, note, &log), 0);
+		assert_int_equal(sideband_read(s, note, &log), 0);
 	}
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	sideband_close(s);
 
 	if (log.n_lost)
@@ -175,15 +175,13 @@ TEST(events_of_all_cpus_are_in_order)
 		pids[i] = run_shell();
 	}
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	sideband_close(s);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		assert_non_null(next(&log, &at, (uint32_t)pids[i], PROCESS_FORK));
 		assert_non_null(next(&log, &at, (uint32_t)pids[i], PROCESS_EXIT));
 	}
-	for (size_t i = 0; i < log.n; i++)
-		assert_false(log.events[i].is_late);
 	for (size_t i = 1; i < log.n; i++)
 		assert_true(log.events[i].time >= log.events[i - 1].time);
 }
@@ -224,12 +222,12 @@ TEST(what_is_mapped_later_is_told)
 	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
 
 	assert_true(made != MAP_FAILED);
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	assert_int_equal(mprotect(made, 4096, PROT_READ | PROT_EXEC), 0);
 
 	size_t before = log.n;
 
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	sideband_close(s);
 
 	event = next_map(&log, &at, pid, path);
@@ -307,7 +305,7 @@ TEST(who_shares_its_makers_memory_is_told)
 		assert_true(sharer > 0 && waitpid(sharer, NULL, 0) == sharer);
 		assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
 		assert_int_equal(pthread_join(thread, NULL), 0);
-		assert_int_equal(sideband_read(s, true, note, &log), 0);
+		assert_int_equal(sideband_read(s, note, &log), 0);
 		assert_true(is_told_to_share(&log, (uint32_t)spawned));
 		assert_false(is_told_to_share(&log, (uint32_t)copy));
 		assert_true(is_told_to_share(&log, (uint32_t)sharer));
@@ -345,7 +343,7 @@ TEST(exec_by_another_thread_is_one_of_the_process)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	sideband_close(s);
 
 	event = next(&log, &at, (uint32_t)pid, PROCESS_EXIT);
@@ -371,12 +369,12 @@ TEST(what_a_full_ring_has_no_room_for_is_counted)
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	for (int i = 0; i < 20; i++)
 		(void)run_shell();
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 
 	uint32_t last = (uint32_t)run_shell();
 	size_t at = 0;
 
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	sideband_close(s);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 	assert_true(log.n_lost >= 20);
@@ -390,7 +388,7 @@ TEST(what_a_full_ring_has_no_room_for_is_counted)
 
 TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
 {
-	const struct sideband_options options = { .wakeup_bytes = 4096 };
+	const struct sideband_options options = { .ring_bytes = 16384 };
 	cleanup(log_fini) struct log log = {};
 	struct sideband *s;
 	struct error e;
@@ -399,13 +397,12 @@ TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
 
 	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
 
-	assert_int_equal(sideband_read(s, false, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	for (int i = 0; i < 30; i++)
 		(void)run_shell();
 	assert_int_equal(poll(&wait, 1, -1), 1);
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	assert_true(log.n > 30);
-	assert_false(sideband_is_holding(s));
 	assert_true(sideband_until(s) >= log.events[0].time);
 	sideband_close(s);
 }
@@ -424,14 +421,13 @@ TEST(records_that_nobody_has_time_for_are_one_loss)
 	int n = 0;
 
 	(void)run_shell();
-	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
+	assert_int_equal(sideband_read(s, stop_at_second, &n), -ECANCELED);
 	sideband_drop(s, note, &log);
 	assert_int_equal(log.n, 1);
 	assert_int_equal(log.events[0].type, PROCESS_LOST);
 	assert_true(log.n_lost > 0 && log.events[0].since < log.events[0].time);
-	assert_false(sideband_is_holding(s));
 	pid = (uint32_t)run_shell();
-	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(sideband_read(s, note, &log), 0);
 	assert_non_null(next(&log, &at, pid, PROCESS_FORK));
 	assert_non_null(next(&log, &at, pid, PROCESS_EXIT));
 	sideband_close(s);
@@ -452,7 +448,7 @@ static int follow_inside(void)
 
 	if (pid == 0)
 		_exit(0);
-	if (waitpid(pid, &status, 0) != pid || sideband_read(s, true, note, &log) != 0)
+	if (waitpid(pid, &status, 0) != pid || sideband_read(s, note, &log) != 0)
 		return 4;
 	sideband_close(s);
 	for (size_t i = 0; i < log.n; i++)
