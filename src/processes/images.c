@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "processes/images.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +10,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "processes/file_limit.h"
-#include "reader/roots.h"
+#include "processes/model.h"
 
-#define MAX_FILES 512
+/* The bound of open files; ulimit -n may make it lower. */
+#define MOST_FILES 512
 /* Unused entries are forgotten when all are 2 * n_last plus this. */
 #define MANY_ENTRIES 1024
 
@@ -28,31 +26,15 @@
 /* The least time between two looks of images_add() at a file. A report looks at all open files. */
 #define LOOK_NS (NS_PER_S / 100)
 
-struct images {
-	struct image_entry **entries; /* by rising number */
-	struct image_entry **opened;  /* those with an open file: open.n */
-	size_t n, capacity, cap_opened;
-	struct u64_map index;  /* number -> index in @entries */
-	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
-	struct remote_files *files;
-	struct roots *roots;
-	uint32_t n_made;        /* the highest number */
-	size_t n_last;          /* entries that were left when unused ones were last forgotten */
-	uint64_t clock, period; /* counts uses; counts images_refresh() */
-	uint64_t version;       /* images_version() */
-	size_t held_bytes;      /* images_held_bytes() */
-	struct file_limit open;
-	struct log_few refused;
-};
-
 struct images *images_new(struct remote_files *files)
 {
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
-	struct images *im = xmalloc(sizeof(*im));
-	*im = (struct images){ .files = files,
-			       .roots = roots_new(files),
-			       .open = file_limit_of(MAX_FILES, most),
-			       .period = 1 };
+	struct images *im = xcalloc(1, sizeof(*im));
+
+	im->files = files;
+	im->roots = roots_new(files);
+	im->most_opened = most < MOST_FILES ? most : MOST_FILES;
+	im->period = 1;
 	return im;
 }
 
@@ -119,7 +101,7 @@ static void close_entry_file(struct images *im, struct image_entry *entry)
 		return;
 	remote_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
-	im->opened[entry->open_at] = im->opened[--im->open.n];
+	im->opened[entry->open_at] = im->opened[--im->n_opened];
 	im->opened[entry->open_at]->open_at = entry->open_at;
 }
 
@@ -137,10 +119,26 @@ static bool is_less_used(const struct images *im, const struct image_entry *entr
 	return entry->last_used < other->last_used;
 }
 
+static bool is_limit_reached(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+/* Frames lose their names because of the bound of open files. Warns the user once. */
+static void warn_of_limit(struct images *im)
+{
+	if (im->has_warned_of_limit)
+		return;
+	im->has_warned_of_limit = true;
+	log_warn("only %zu files are kept open%s: some frames have no name, because their files "
+		 "have gone",
+		 im->n_kept, im->most_opened < MOST_FILES ? " (see ulimit -Hn)" : "");
+}
+
 void images_note_error(struct images *im, int err)
 {
-	if (file_limit_is_reached(err))
-		file_limit_warn(&im->open);
+	if (is_limit_reached(err))
+		warn_of_limit(im);
 }
 
 /* Close the least used file, but not that of @keep. False: no other file is open. */
@@ -148,12 +146,12 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 {
 	struct image_entry *least = NULL;
 
-	for (size_t i = 0; i < im->open.n; i++)
+	for (size_t i = 0; i < im->n_opened; i++)
 		if (im->opened[i] != keep && is_less_used(im, im->opened[i], least))
 			least = im->opened[i];
 	if (!least)
 		return false;
-	file_limit_note_closed(&im->open);
+	im->n_kept = im->n_kept ? im->n_kept : im->n_opened;
 	least->is_closed = true;
 	close_entry_file(im, least);
 	return true;
@@ -166,8 +164,8 @@ static void adopt_file(struct images *im, struct image_entry *entry,
 	entry->file = *file;
 	entry->is_opened = true;
 	entry->looked_at = 0;
-	entry->open_at = im->open.n;
-	array_push(im->opened, im->open.n, im->cap_opened, entry);
+	entry->open_at = im->n_opened;
+	array_push(im->opened, im->n_opened, im->cap_opened, entry);
 	im->version += entry->is_missed;
 	entry->is_missed = false;
 }
@@ -180,17 +178,29 @@ static bool request_file(struct images *im, struct image_entry *entry, const str
 	struct error e;
 	int err;
 
-	if (im->open.n >= im->open.most)
+	if (im->n_opened >= im->most_opened)
 		(void)close_least_used(im, entry);
 	do
 		err = remote_open(im->files, mapper->pid, root, m, ret, &e);
-	while (file_limit_is_reached(err) && close_least_used(im, entry));
+	while (is_limit_reached(err) && close_least_used(im, entry));
 	entry->is_refused = err && (err == -EACCES || entry->is_refused);
 	if (!err)
 		return true;
 	images_note_error(im, err);
 	log_debug("no symbols for %s now: %s", m->path, e.text);
 	return false;
+}
+
+/*
+ * Was the file written over after the mapping? @file is its present state. False if @stamp has a
+ * build ID, which is the better proof.
+ */
+static bool stamp_is_before(const struct file_stamp *stamp, const struct file_fact *file)
+{
+	const uint64_t written = file->changed * NS_PER_S + file->changed_ns;
+	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - stamp->mapped_at;
+
+	return stamp->mapped_at && !stamp->n && written > clock_ns(CLOCK_REALTIME) - age;
 }
 
 static bool is_other_file(const struct image_entry *entry, const struct remote_handle *file)
@@ -214,13 +224,12 @@ static bool adopt_same(struct images *im, struct image_entry *entry,
 /* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
 static bool open_entry_file(struct images *im, struct image_entry *entry)
 {
-	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
 	struct remote_handle file;
 
 	if (is_file_open(entry))
 		return true;
 	return !entry->is_bad && entry->kind == IMAGE_FILE &&
-	       request_file(im, entry, &mapper, &entry->where, &file) &&
+	       request_file(im, entry, &entry->mapper, &entry->where, &file) &&
 	       adopt_same(im, entry, &file);
 }
 
@@ -233,12 +242,6 @@ static bool may_look(struct image_entry *entry, uint64_t pause_ns)
 		return false;
 	entry->looked_at = at;
 	return true;
-}
-
-/* The file at its place may be another one, if nobody reads @entry any more. */
-static bool may_open(struct image_entry *entry)
-{
-	return !is_file_open(entry) && may_look(entry, entry->is_bad ? LOOK_NS : 0);
 }
 
 /* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
@@ -265,38 +268,69 @@ static void give_up_image(struct images *im, struct image_entry *entry)
 	close_entry_file(im, entry);
 }
 
-/* --- entries --- */
+/* --- the kind and the name of a mapped object --- */
 
-static size_t entry_bytes(const struct image_entry *entry)
+/* "libc.so.6", "[vdso]", "[anon]", "memfd:code". A part of @path, or a constant. */
+static const char *mapped_module(const char *path)
 {
-	return sizeof(*entry) + strlen(entry->path);
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] == '\0')
+		return "[anon]";
+	if (strncmp(path, "/memfd:", 7) == 0)
+		return path + 1; /* its name may have a slash */
+	return slash && slash[1] ? slash + 1 : path;
 }
+
+static enum image_kind mapped_kind(const struct mapping *m)
+{
+	if (m->inode)
+		return IMAGE_FILE;
+	/* All 64-bit processes have the same vdso as we. 32-bit processes have another one. */
+	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
+		return IMAGE_VDSO;
+	return IMAGE_NO_FILE;
+}
+
+/* False for the kernel's own pages. */
+static bool mapped_is_memory(const struct mapping *m)
+{
+	static const char *const files[] = { "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV" };
+	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]",
+					       "[path too long]", "[path not known]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files) && m->inode; i++)
+		if (strncmp(m->path, files[i], strlen(files[i])) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		if (strcmp(m->path, kernels[i]) == 0)
+			return false;
+	return !m->inode;
+}
+
+bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
+{
+	/* Most differ at once. An inode number that is used again and again has many entries. */
+	return a->n == b->n && a->bytes[0] == b->bytes[0] && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+/* --- entries --- */
 
 void images_hold(struct images *im, struct image_entry *image)
 {
 	if (image->n_users++ == 0)
-		im->held_bytes += entry_bytes(image);
+		im->held_bytes += sizeof(*image) + strlen(image->path);
 }
 
 void images_release(struct images *im, struct image_entry *image)
 {
 	if (--image->n_users == 0)
-		im->held_bytes -= entry_bytes(image);
-}
-
-size_t images_held_bytes(const struct images *im)
-{
-	return im->held_bytes;
+		im->held_bytes -= sizeof(*image) + strlen(image->path);
 }
 
 bool images_is_known(const struct images *im, uint32_t image)
 {
 	return entry_of(im, image) != NULL;
-}
-
-size_t images_count(const struct images *im)
-{
-	return im->n;
 }
 
 uint32_t images_newest(const struct images *im)
@@ -347,7 +381,8 @@ static bool is_same_file(const struct images *im, const struct image_entry *entr
 {
 	return entry->kind == IMAGE_FILE && entry->dev == m->dev && entry->inode == m->inode &&
 	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id)) &&
-	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
+	       (entry->mapper.root < 0 || root < 0 ||
+		roots_is_one(im->roots, entry->mapper.root, root));
 }
 
 static void set_entry_path(struct image_entry *entry, const char *path)
@@ -369,7 +404,7 @@ static struct image_entry *add_image_entry(struct images *im, enum image_kind ki
 				       .inode = m->inode,
 				       .is_memory = mapped_is_memory(m),
 				       .file.handle = HANDLE_NONE,
-				       .root = -1 };
+				       .mapper.root = -1 };
 	set_entry_path(entry, m->path);
 	link_image(im, entry, im->n);
 	array_push(im->entries, im->n, im->capacity, entry);
@@ -385,8 +420,7 @@ static void set_place(struct images *im, struct image_entry *entry, const struct
 		set_entry_path(entry, m->path);
 	entry->where = *m;
 	entry->where.path = entry->path;
-	entry->pid = mapper->pid;
-	entry->root = mapper->root;
+	entry->mapper = *mapper;
 }
 
 static struct image_entry *find_by_hash(const struct images *im, uint64_t hash,
@@ -438,7 +472,9 @@ struct image_entry *images_add(struct images *im, struct mapper *mapper, const s
 
 	forget_unused(im);
 	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
-	opens = kind == IMAGE_FILE && (!entry || may_open(entry));
+	/* If nobody reads @entry any more, the file at its place may be another one. */
+	opens = kind == IMAGE_FILE &&
+		(!entry || (!is_file_open(entry) && may_look(entry, entry->is_bad ? LOOK_NS : 0)));
 	if (opens) {
 		images_find_root(im, mapper);
 		entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
@@ -473,7 +509,7 @@ bool images_is_memory(const struct images *im, uint32_t image)
 
 void images_refresh(struct images *im)
 {
-	const size_t n = im->open.n;
+	const size_t n = im->n_opened;
 	cleanup_free struct remote_handle *handles = xcalloc(n, sizeof(*handles));
 	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
@@ -503,8 +539,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 		return false;
 	ret->kind = entry->kind;
 	ret->stamp = entry->stamp;
-	ret->state = (struct file_state){ entry->dev, entry->inode, entry->file.fact };
-	ret->root = roots_handle(im->roots, entry->root);
+	ret->root = roots_handle(im->roots, entry->mapper.root);
 	ret->path = xstrdup(entry->path);
 	ret->module = mapped_module(ret->path);
 	return true;
@@ -527,7 +562,7 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 		return true;
 	}
 	if (entry->is_closed)
-		file_limit_warn(&im->open);
+		warn_of_limit(im);
 	if (entry->is_refused)
 		log_few(&im->refused,
 			"no symbols and no unwind table for %s: %s (FUSE without allow_other "
@@ -564,7 +599,7 @@ void images_close(struct images *im, uint32_t image)
 
 size_t images_n_open(const struct images *im)
 {
-	return im->open.n;
+	return im->n_opened;
 }
 
 struct image_file images_open_at(const struct images *im, size_t i)

@@ -8,8 +8,6 @@
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
  *   on_lost_event().
  */
-#include "processes/processes.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +21,7 @@
 #include "base/log.h"
 #include "base/strtab.h"
 #include "bpf/abi.h"
-#include "processes/programs.h"
-#include "reader/roots.h"
+#include "processes/model.h"
 
 /* The map of makers is emptied when it has this many threads. */
 #define MANY_MAKERS 4096
@@ -71,7 +68,7 @@ struct processes *processes_new(struct remote_files *files, size_t most_roots, b
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	ps->images = images_new(files);
-	roots_bound(images_roots(ps->images), most_roots);
+	roots_bound(ps->images->roots, most_roots);
 	programs_init(&ps->programs, ps->images);
 	ps->is_followed = is_followed;
 	ps->late_due = UINT64_MAX;
@@ -110,29 +107,21 @@ size_t processes_bytes(const struct processes *ps)
 /* --- looks: reading mappings from /proc --- */
 
 /*
- * *@s may have other users, which keep it: the look may see a program that @s is not of, because
- * the record of its exec has not been read yet.
- */
-static void make_space_own(struct spaces *all, struct space **s)
-{
-	struct space *shared = *s;
-
-	*s = space_copy(all, shared);
-	space_drop(all, shared);
-}
-
-/*
  * Add the mappings of @list, which all exist now.
  *
  * With events, overlapped regions stay: events are newer, or will correct them soon. Without
  * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
  * between the two looks.
+ *
+ * Other users of the space keep what they have: the look may see a program that the space is not
+ * of, because the record of its exec has not been read yet.
  */
 static void add_list(struct processes *ps, struct program *program, const struct mapping_list *list)
 {
 	struct spaces *spaces = &ps->programs.spaces;
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
 	cleanup_free struct image_entry **held = xcalloc(list->n, sizeof(struct image_entry *));
+	struct space *former = program->space;
 	size_t n_others;
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -146,13 +135,14 @@ static void add_list(struct processes *ps, struct program *program, const struct
 					      .image = held[i],
 					      .until = UINT64_MAX };
 	}
-	make_space_own(spaces, &program->space);
+	program->space = space_copy(spaces, former);
+	space_drop(spaces, former);
 	n_others = space_add_free(spaces, program->space, regions, list->n);
 	for (size_t i = 0; i < n_others && !ps->is_followed; i++) {
 		regions[i].from = clock_ns(CLOCK_MONOTONIC);
 		(void)space_map(spaces, program->space, &regions[i], program->looked_at);
 	}
-	space_note_read(program->space);
+	program->space->is_forgotten = false;
 	for (size_t i = 0; i < list->n; i++)
 		images_release(ps->images, held[i]);
 }
@@ -174,7 +164,7 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	struct program *program;
 	struct error e;
-	const int err = remote_list(images_files(ps->images), tgid, &read, &e);
+	const int err = remote_list(ps->images->files, tgid, &read, &e);
 	const bool is_late = err == -ETIME || err == -EIO;
 
 	images_note_error(ps->images, err);
@@ -215,8 +205,7 @@ void processes_look(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
-	if (program &&
-	    (space_is_forgotten(program->space) || program->looked_in == ps->programs.period))
+	if (program && (program->space->is_forgotten || program->looked_in == ps->programs.period))
 		return;
 	look_at_process(ps, tgid);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
@@ -294,14 +283,6 @@ void processes_refresh(struct processes *ps)
 
 /* --- events --- */
 
-/* Remember the child for on_share_event(): a SHARE comes right after its FORK, or never. */
-static void note_maker(struct processes *ps, const struct process_event *event)
-{
-	if (ps->made.n >= MANY_MAKERS)
-		u64_map_clear(&ps->made);
-	*u64_map_put(&ps->made, event->parent_tid, 0, NULL) = event->pid;
-}
-
 /* The child has not run yet: its space is a copy of the maker's. Share the maker's instead. */
 static void on_share_event(struct processes *ps, const struct process_event *event)
 {
@@ -311,7 +292,8 @@ static void on_share_event(struct processes *ps, const struct process_event *eve
 	if (!child || child->is_exec)
 		return;
 	space_drop(&ps->programs.spaces, child->space);
-	child->space = space_share(programs_current(&ps->programs, event->pid)->space);
+	child->space = programs_current(&ps->programs, event->pid)->space;
+	child->space->n_users++;
 }
 
 static void on_fork_event(struct processes *ps, const struct process_event *event)
@@ -334,7 +316,10 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->is_named = parent->is_named;
 	}
-	note_maker(ps, event);
+	/* For on_share_event(): a SHARE comes right after its FORK, or never. */
+	if (ps->made.n >= MANY_MAKERS)
+		u64_map_clear(&ps->made);
+	*u64_map_put(&ps->made, event->parent_tid, 0, NULL) = event->pid;
 }
 
 static void on_exec_event(struct processes *ps, const struct process_event *event)
@@ -354,7 +339,7 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 			 struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
-	const uint32_t newest = images_newest(ps->images);
+	const uint32_t newest = ps->images->n_made;
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -423,7 +408,7 @@ uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
-	if (!program || !space_is_shared(program->space))
+	if (!program || program->space->n_users == 1)
 		return 0;
 	while (*at < ps->programs.n_heads) {
 		const struct program *other = ps->programs.heads[(*at)++];
@@ -617,7 +602,7 @@ static void describe_run(const struct processes *ps, const struct program *progr
 		.end = program_over_at(program),
 		.root = program->mapper.root,
 		.is_followed = ps->is_followed,
-		.has_memory = space_has_memory(program->space),
+		.has_memory = program->space->content->has_memory,
 	};
 }
 

@@ -18,10 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "processes/comms.h"
-#include "processes/images.h"
-#include "processes/programs.h"
 #include "processes/sideband.h"
+#include "reader/remote_files.h"
+
+#define COMM_BYTES 16
+#define USER_UNKNOWN UINT32_MAX
 
 struct processes;
 
@@ -32,9 +33,6 @@ struct processes;
  */
 struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed);
 void processes_free(struct processes *ps);
-
-/* The images that processes map. Lent by @ps. */
-struct images *processes_images(const struct processes *ps);
 
 /* --- input --- */
 
@@ -93,9 +91,9 @@ struct sighting {
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
 
 /*
- * A report begins: images_refresh(). Reads the processes that were hit and are incomplete, for a
- * moment at most. Programs that ended some seconds ago may be forgotten, if there are many and no
- * question was about them in this period or the one before.
+ * A report begins. Looks whether open files were written over. Reads the processes that were hit
+ * and are incomplete, for a moment at most. Programs that ended some seconds ago may be forgotten,
+ * if there are many and no question was about them in this period or the one before.
  */
 void processes_refresh(struct processes *ps);
 
@@ -113,7 +111,10 @@ struct place {
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
-/* space_copied() of @addr of @key. */
+/*
+ * If @addr of @key is in no file at @time: the file's image that lay there before, or lies on both
+ * sides as if there was no gap. Programs copy their code to huge pages. IMAGE_NONE: there is none.
+ */
 uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr);
 
 /*
@@ -123,7 +124,10 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
 struct remote_list;
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret);
 
-/* space_epoch() of @key's space at @time; 0: not known. */
+/*
+ * A number of the mappings of @key at @time; 0: not known. If two answers are equal, an address
+ * with a mapping had the same one at both times. An address without one may have got one since.
+ */
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
 
 /* The name of @key's first thread at @time; else the name with its first hit; else "". */
@@ -156,3 +160,109 @@ struct forgotten processes_forgotten(const struct processes *ps);
 
 /* Memory held, in bytes. */
 size_t processes_bytes(const struct processes *ps);
+
+/* --- images --- */
+
+/*
+ * An image is a file, the vdso or memory that processes map. It has one number for all processes,
+ * and its symbols are kept by that number. A file is identified by
+ *
+ * - device and inode;
+ * - its build ID, or else the time of the mapping (struct file_stamp);
+ * - size and time of change. A file that is written over in place becomes another image.
+ *
+ * An opener opens a file at its first mapping, because the process may have ended when a report
+ * needs names. The number of open files is bounded. Beyond the bound, files of processes without a
+ * hit are closed first, then the least recently used. A closed file is opened again on demand, if
+ * a process still has it.
+ */
+struct images;
+
+/* The number of no image. No other number is given twice in a run. */
+#define IMAGE_NONE 0U
+
+enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
+
+/* The images that processes map. Lent by @ps. */
+struct images *processes_images(const struct processes *ps);
+
+/* The helpers that open their files, and the root directories of all processes. Lent by @im. */
+struct remote_files *images_files(const struct images *im);
+struct roots *images_roots(struct images *im);
+
+/* False: the image was forgotten, or is IMAGE_NONE. */
+bool images_is_known(const struct images *im, uint32_t image);
+
+/* The highest number so far. */
+uint32_t images_newest(const struct images *im);
+
+/* IMAGE_NO_FILE also for a forgotten image. For the other kinds, an offset in the image means the
+ * same code in every process. */
+enum image_kind images_kind(const struct images *im, uint32_t image);
+
+/* May a process have written the code there? */
+bool images_is_memory(const struct images *im, uint32_t image);
+
+/*
+ * A number that changes when earlier results may be wrong: a file was written over, or a missing
+ * file can be read now.
+ */
+uint64_t images_version(const struct images *im);
+
+/* The facts about a mapped file besides device and inode. */
+struct file_stamp {
+	uint8_t bytes[20]; /* the build ID: @n bytes; @n is 0 if the kernel gave none */
+	size_t n;
+	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC; 0: not known */
+};
+
+/* Have both the same build ID, or both none? */
+bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b);
+
+/* The caller frees it with image_about_fini(). */
+struct image_about {
+	enum image_kind kind;
+	struct file_stamp stamp;
+	int root;           /* handle of the root of a process that maps it, or HANDLE_NONE */
+	char *path;         /* as that process sees it */
+	const char *module; /* part of @path: "libc.so.6", "memfd:code"; or the constant "[anon]" */
+};
+
+/* False: @image is IMAGE_NONE, or was forgotten. */
+bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
+void image_about_fini(struct image_about *about);
+
+/* The image's file, opened if necessary. False: no opener could open it, or somebody wrote over it.
+ * @im lends the handle. */
+bool images_open(struct images *im, uint32_t image, struct remote_handle *ret);
+
+/* False: the file must not be read (images_give_up(), images_close()), or the image is forgotten.
+ */
+bool images_is_good(const struct images *im, uint32_t image);
+
+/* The file was written over, or is of another build. Closes it; nobody reads it any more. */
+void images_give_up(struct images *im, uint32_t image);
+
+/* Nobody can read the file. Closes it for good. */
+void images_close(struct images *im, uint32_t image);
+
+/* An open file. Lent until the next event or look. */
+struct image_file {
+	uint32_t image;
+	const struct file_stamp *stamp;
+	const char *module;
+	struct remote_handle file;
+};
+
+/* The number of open files: a few hundred at most. */
+size_t images_n_open(const struct images *im);
+
+/* The open file with index @i below that, most of the new ones last. */
+struct image_file images_open_at(const struct images *im, size_t i);
+
+/* The file at the image's path below our own root. The caller closes the handle. False: no file is
+ * there, or the image has no build ID to compare. */
+bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret);
+
+/* @twin has the image's build ID and becomes its file. @im owns the handle from here on. */
+void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin);

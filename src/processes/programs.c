@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "processes/programs.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "kernel/host.h"
+#include "processes/model.h"
 
 /* Ended programs are forgotten when all are 1.5 * n_last plus MANY_PROGRAMS, */
 #define MANY_PROGRAMS 4096
@@ -31,12 +31,16 @@ void programs_init(struct programs *all, struct images *images)
 	};
 }
 
+static size_t former_bytes(const struct program *program)
+{
+	return program->cap_former * sizeof(*program->former);
+}
+
 static void program_free(struct programs *all, struct program *program)
 {
 	all->n--;
-	all->bytes -= sizeof(*program);
-	all->bytes -= program->former.capacity * sizeof(*program->former.list);
-	former_comms_fini(&program->former);
+	all->bytes -= sizeof(*program) + former_bytes(program);
+	free(program->former);
 	if (program->space)
 		space_drop(&all->spaces, program->space);
 	free(program);
@@ -168,7 +172,7 @@ void programs_lose(struct programs *all, uint64_t since)
 			continue;
 		}
 		if (former->exited != UINT64_MAX ||
-		    (!former->is_whole && space_is_empty(former->space)))
+		    (!former->is_whole && !former->space->content->now.n))
 			continue;
 		program = programs_begin(all, former->tgid, since, space_new(&all->spaces));
 		program->mapper.root = former->mapper.root;
@@ -183,7 +187,7 @@ void programs_note_ended(struct programs *all, uint64_t now)
 	for (size_t i = 0; i < all->n_heads; i++) {
 		struct program *program = all->heads[i];
 
-		if (program && program_runs(program) && !host_pid_exists(program->tgid))
+		if (program_runs(program) && !host_pid_exists(program->tgid))
 			program->exited = now;
 	}
 }
@@ -200,7 +204,7 @@ bool program_runs(const struct program *program)
 
 bool program_is_all_known(const struct program *program)
 {
-	return program->is_whole && !space_is_forgotten(program->space);
+	return program->is_whole && !program->space->is_forgotten;
 }
 
 /* programs_lose() may have cut one program into several: go back to its exec or fork. */
@@ -269,7 +273,7 @@ struct candidate {
 /* Bytes that forgetting @p frees at least. */
 static size_t bytes_held_by(const struct program *p)
 {
-	return space_bytes(p->space) + p->former.capacity * sizeof(*p->former.list);
+	return space_bytes(p->space) + former_bytes(p);
 }
 
 /* If a program that ended before @before was hit, its notice has come. */
@@ -307,15 +311,17 @@ static size_t forget_over(struct programs *all, struct program *program)
 	space_drop(&all->spaces, program->space);
 	program->space = NULL;
 	program->is_forgotten = true;
-	return sizeof(*program) + program->former.capacity * sizeof(*program->former.list);
+	return sizeof(*program) + former_bytes(program);
 }
 
 /* The next hit reads its mappings again. */
 static void forget_running(struct programs *all, struct program *program, uint64_t now)
 {
-	all->bytes -= program->former.capacity * sizeof(*program->former.list);
-	former_comms_fini(&program->former);
-	former_comms_forget(&program->former, now);
+	all->bytes -= former_bytes(program);
+	free(program->former);
+	program->former = NULL;
+	program->n_former = program->cap_former = 0;
+	program->former_from = now;
 	space_forget(&all->spaces, program->space, now);
 	program->looked_in = 0;
 }
@@ -361,7 +367,7 @@ void programs_fit(struct programs *all, uint64_t now)
 
 size_t programs_bytes(const struct programs *all)
 {
-	return all->bytes + all->spaces.bytes + images_held_bytes(all->spaces.images) +
+	return all->bytes + all->spaces.bytes + all->spaces.images->held_bytes +
 	       all->cap_heads * sizeof(*all->heads) +
 	       all->newest.n_slots * sizeof(*all->newest.slots);
 }
@@ -388,30 +394,43 @@ void program_read_comm(struct program *program)
 		program_set_comm(program, comm);
 }
 
+/* Some programs show their state in their name, and change it again and again. */
+#define MOST_FORMER 64
+
+static void add_former(struct programs *all, struct program *program, uint64_t until)
+{
+	struct former_comm one = { .until = until };
+
+	if (program->n_former == MOST_FORMER) {
+		program->former_from = program->former[0].until;
+		program->n_former--;
+		memmove(program->former, program->former + 1,
+			program->n_former * sizeof(*program->former));
+	}
+	memcpy(one.text, program->comm, sizeof(one.text));
+	all->bytes -= former_bytes(program);
+	array_push(program->former, program->n_former, program->cap_former, one);
+	all->bytes += former_bytes(program);
+}
+
 void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time)
 {
-	const size_t capacity = program->former.capacity;
-
-	if (program_has_comm(program) && program->named_at < time)
-		former_comms_add(&program->former, program->comm, time);
-	else
-		former_comms_forget(&program->former, time);
-	all->bytes += (program->former.capacity - capacity) * sizeof(*program->former.list);
+	if (program_has_comm(program) && program->named_at < time) {
+		add_former(all, program, time);
+	} else {
+		program->n_former = 0;
+		program->former_from = time;
+	}
 	program_set_comm(program, comm);
 	program->is_named = true;
 }
 
 const char *program_comm(const struct program *program, uint64_t time)
 {
-	const char *former = NULL;
-
-	switch (former_comms_at(&program->former, time ? time : UINT64_MAX, &former)) {
-	case COMM_FORMER:
-		return former;
-	case COMM_NOT_KNOWN:
+	if (time && time < program->former_from)
 		return NULL;
-	case COMM_LATER:
-		break;
-	}
+	for (size_t i = 0; time && i < program->n_former; i++)
+		if (time < program->former[i].until)
+			return program->former[i].text;
 	return program_has_comm(program) ? program->comm : NULL;
 }

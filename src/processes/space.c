@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A space has two lists. The present regions do not overlap, and lie by rising address. No event
- * reports munmap(2), so a region stays present until another one takes its place. So wherever a
- * past region lay, there is a present one.
+ * A space has two lists of regions. The present regions do not overlap, and lie by rising address.
+ * No event reports munmap(2), so a region stays present until another one takes its place. So
+ * wherever a past region lay, there is a present one.
  *
  * Past regions lie by rising end, so that a question about a time skips those that had ended by
  * then. It looks at the others one by one.
  */
-#include "processes/space.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "processes/model.h"
 
 /*
  * Bounds of one space. When the past is full, its older half is forgotten. A space with more
@@ -23,29 +22,6 @@
  */
 #define MOST_PAST 8192U
 #define MOST_PRESENT 131072U
-
-struct regions {
-	struct region *list;
-	size_t n, capacity;
-};
-
-/* Shared by a space and its copies until one of them changes. */
-struct content {
-	uint32_t n_users;
-	uint32_t number;  /* changes when an address gets another meaning */
-	uint32_t n_over;  /* past regions that were forgotten */
-	uint64_t over_at; /* the latest end of those */
-	uint64_t since;   /* nothing is known of earlier times */
-	bool is_replaced; /* an address has got another meaning at any time */
-	bool has_memory;  /* space_has_memory() */
-	struct regions now, past;
-};
-
-struct space {
-	uint32_t n_users;
-	bool is_forgotten; /* space_is_forgotten() */
-	struct content *content;
-};
 
 /* --- lists of regions, which hold their images --- */
 
@@ -79,15 +55,16 @@ static void regions_splice(struct spaces *all, struct regions *r, size_t at, siz
 	r->n += n - n_gone;
 }
 
-/* Index of the first present region that ends behind @addr; r->n: there is none. */
-static size_t first_behind(const struct regions *r, uint64_t addr)
+/* Index of the first region that ends behind @value: its address, or for past ones its time. */
+static size_t first_behind(const struct regions *r, uint64_t value, bool is_past)
 {
 	size_t low = 0, high = r->n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
+		const struct region *m = &r->list[middle];
 
-		if (r->list[middle].end > addr)
+		if ((is_past ? m->until : m->end) > value)
 			high = middle;
 		else
 			low = middle + 1;
@@ -95,20 +72,16 @@ static size_t first_behind(const struct regions *r, uint64_t addr)
 	return low;
 }
 
-/* The number of past regions that had ended by @time. They come first. */
-static size_t count_ended(const struct regions *past, uint64_t time)
+/* The first present region that ends behind @addr. */
+static size_t first_present(const struct content *c, uint64_t addr)
 {
-	size_t low = 0, high = past->n;
+	return first_behind(&c->now, addr, false);
+}
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (past->list[middle].until > time)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+/* The number of past regions that had ended by @time. They come first. */
+static size_t count_ended(const struct content *c, uint64_t time)
+{
+	return first_behind(&c->past, time, true);
 }
 
 /* --- spaces and their content --- */
@@ -157,12 +130,6 @@ struct space *space_copy(struct spaces *all, struct space *s)
 	return copy;
 }
 
-struct space *space_share(struct space *s)
-{
-	s->n_users++;
-	return s;
-}
-
 void space_drop(struct spaces *all, struct space *s)
 {
 	if (--s->n_users > 0)
@@ -203,11 +170,6 @@ void space_forget(struct spaces *all, struct space *s, uint64_t time)
 	s->is_forgotten = true;
 }
 
-void space_note_read(struct space *s)
-{
-	s->is_forgotten = false;
-}
-
 /* --- mapping --- */
 
 static bool is_without_file(const struct region *r)
@@ -235,7 +197,7 @@ static void add_past(struct spaces *all, struct content *c, struct region old, u
 		regions_splice(all, past, 0, n, NULL, 0);
 	}
 	old.until = until;
-	regions_splice(all, past, count_ended(past, until), 0, &old, 1);
+	regions_splice(all, past, count_ended(c, until), 0, &old, 1);
 }
 
 /* The part of @old between @start and @end, as a region from @from on. */
@@ -264,7 +226,7 @@ static void join(struct region *region, const struct region *old)
 bool space_map(struct spaces *all, struct space *s, const struct region *region, uint64_t until)
 {
 	struct region whole = *region, left = {}, right = {}, pieces[3];
-	size_t first = first_behind(&s->content->now, region->start), end, n = 0;
+	size_t first = first_present(s->content, region->start), end, n = 0;
 	const struct region *list = s->content->now.list;
 	bool is_replaced = false;
 
@@ -315,30 +277,6 @@ bool space_map(struct spaces *all, struct space *s, const struct region *region,
 
 /* --- the result of a look --- */
 
-/*
- * Move those of @list that overlap no present region to @ret, and the others to the front of @list.
- * Returns the number in @ret.
- */
-static size_t split_off_free(const struct regions *now, struct region *list, size_t n,
-			     struct region *ret)
-{
-	uint64_t end = 0;
-	size_t n_free = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct region one = list[i];
-		const size_t at = first_behind(now, one.start);
-
-		if (one.start < end || (at < now->n && now->list[at].start < one.end)) {
-			list[i - n_free] = one;
-			continue;
-		}
-		ret[n_free++] = one;
-		end = one.end;
-	}
-	return n_free;
-}
-
 static int compare_region_starts(const void *left, const void *right)
 {
 	const struct region *a = left, *b = right;
@@ -349,15 +287,28 @@ static int compare_region_starts(const void *left, const void *right)
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
 {
 	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
-	const size_t n_free = split_off_free(&s->content->now, list, n, found);
+	struct content *c = s->content;
+	const size_t room = c->now.n < MOST_PRESENT ? MOST_PRESENT - c->now.n : 0;
+	size_t n_free = 0;
+	uint64_t end = 0;
 
+	for (size_t i = 0; i < n; i++) {
+		const struct region one = list[i];
+		const size_t at = first_present(c, one.start);
+
+		if (one.start < end || (at < c->now.n && c->now.list[at].start < one.end)) {
+			list[i - n_free] = one;
+			continue;
+		}
+		found[n_free++] = one;
+		end = one.end;
+	}
 	if (!n_free)
 		return n;
 
-	struct content *c = own_content(all, s);
-	const size_t room = c->now.n < MOST_PRESENT ? MOST_PRESENT - c->now.n : 0;
 	const size_t n_added = n_free < room ? n_free : room;
 
+	c = own_content(all, s);
 	all->n_forgotten += n_free - n_added;
 	regions_splice(all, &c->now, c->now.n, 0, found, n_added);
 	qsort(c->now.list, c->now.n, sizeof(*c->now.list), compare_region_starts);
@@ -368,31 +319,11 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 
 /* --- questions --- */
 
-bool space_is_forgotten(const struct space *s)
-{
-	return s->is_forgotten;
-}
-
 size_t space_bytes(const struct space *s)
 {
 	const struct content *c = s->content;
 
 	return (c->now.capacity + c->past.capacity) * sizeof(struct region) / c->n_users;
-}
-
-bool space_is_empty(const struct space *s)
-{
-	return s->content->now.n + s->content->past.n == 0;
-}
-
-bool space_is_shared(const struct space *s)
-{
-	return s->n_users > 1;
-}
-
-bool space_has_memory(const struct space *s)
-{
-	return s->content->has_memory;
 }
 
 /* If no address ever got another meaning, the present regions hold for all times. */
@@ -408,12 +339,12 @@ static bool is_of_now(const struct content *c, uint64_t time)
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time)
 {
 	const struct content *c = s->content;
-	const size_t at = first_behind(&c->now, addr);
+	const size_t at = first_present(c, addr);
 	const bool is_now = is_of_now(c, time);
 
 	if (time && time < c->since)
 		return NULL;
-	for (size_t i = is_now ? c->past.n : count_ended(&c->past, time); i < c->past.n; i++) {
+	for (size_t i = is_now ? c->past.n : count_ended(c, time); i < c->past.n; i++) {
 		const struct region *r = &c->past.list[i];
 
 		if (addr >= r->start && addr < r->end && r->from <= time)
@@ -445,7 +376,7 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 {
 	const struct content *c = s->content;
 	const bool is_now = is_of_now(c, time);
-	const size_t ended = is_now ? c->past.n : count_ended(&c->past, time);
+	const size_t ended = is_now ? c->past.n : count_ended(c, time);
 	struct region *list = xcalloc(c->now.n + c->past.n - ended + 1, sizeof(*list));
 	size_t n = 0, n_kept = 0;
 
@@ -475,7 +406,7 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 uint64_t space_epoch(const struct space *s, uint64_t time)
 {
 	const struct content *c = s->content;
-	const size_t n_ended = c->is_replaced ? count_ended(&c->past, time) : 0;
+	const size_t n_ended = c->is_replaced ? count_ended(c, time) : 0;
 
 	if (time < c->over_at)
 		return 0;

@@ -16,7 +16,7 @@
 /* A zeroed struct is empty. */
 struct frame_images {
 	struct u64_map
-		numbers; /* of user images, by their number (processes/images.h) and mapping */
+		numbers; /* of user images, by their number (processes/processes.h) and mapping */
 	struct u64_map
 		kernel; /* of modules, by the address of the name in @strings; 0: the kernel */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/image_names.h - function and source lines of an offset in an image
- * (processes/images.h). Parsers read the files. One question to a parser has many offsets of a
+ * (processes/processes.h). Parsers read the files. One question to a parser has many offsets of a
  * file.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "elf/image.h"
-#include "processes/images.h"
+#include "processes/processes.h"
 #include "symbolize/symbol_files.h"
 
 struct debuginfod;

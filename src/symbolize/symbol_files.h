@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/symbol_files.h - asks parsers for names. A parser keeps some files of images
- * (processes/images.h) open. If it has closed a file, or a new parser has replaced it, an opener
+ * (processes/processes.h) open. If it has closed a file, or a new parser has replaced it, an opener
  * sends the file again.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "processes/images.h"
+#include "processes/processes.h"
 #include "reader/name_block.h"
 
 struct debuginfod;
@@ -22,7 +22,7 @@ struct symbol_files *symbol_files_new(struct images *images, struct remote_files
 				      struct debuginfod *servers);
 void symbol_files_free(struct symbol_files *sf);
 
-/* A report begins. Forgets the entries of images that images.h has forgotten. */
+/* A report begins. Forgets the entries of images that the model has forgotten. */
 void symbol_files_refresh(struct symbol_files *sf);
 
 /* Has a parser read symbols of the image's file? */

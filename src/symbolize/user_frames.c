@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "processes/images.h"
 #include "processes/processes.h"
 #include "symbolize/place.h"
 #include "symbolize/state.h"
