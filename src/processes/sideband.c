@@ -1,31 +1,382 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A reading takes the clock first, then the rings' heads. It leaves records that are later than
- * that clock for the next reading.
+ * From the perf events of each CPU to one stream of events: records, rings, events, stream.
  *
- * The kernel takes a record's time just before its place in the ring. So an older record may not be
- * there yet. But its consequences (the process's next step on any CPU, its child's first) come
- * after it got its place. Hence they are later than the clock, and wait too. So the events of one
- * process are always in order. Only a record of an unrelated process may come late.
+ * A record (include/uapi/linux/perf_event.h), in bytes:
+ *
+ *	header  u32 type, u16 misc, u16 size (of all, a multiple of 8)
+ *	FORK, EXIT  u32 pid, ppid, tid, ptid; u64 time
+ *	COMM    u32 pid, tid; text
+ *	MMAP2   u32 pid, tid; u64 addr, len, pgoff; 24 bytes; u32 prot, flags; text
+ *	        the 24 bytes: u32 maj, min; u64 ino, ino_generation
+ *	        or, for an event with attr.build_id: u8 size, 3 unused; u8 build_id[20]
+ *	LOST    u64 id, lost
+ *	SAMPLE  u32 pid, tid
+ *	trailer u64 time, id
+ *
+ * Each CPU has three perf events, which write into one ring. The first reports what the CPU's tasks
+ * do.
+ *
+ * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
+ * its build ID. The kernel visits the event that was opened last first. So the build ID comes
+ * before the other record of the same mapping.
+ *
+ * The third one is a tracepoint. It reports that parent and child share one memory, which a FORK
+ * record does not. The kernel writes FORK, and then comes to the tracepoint, before the child runs.
+ * Only vfork(2) and posix_spawn(3) make such children, and a filter leaves out all others.
+ *
+ * A reading takes the clock first, then the rings' heads. It leaves records that are later than
+ * that clock for the next reading. The kernel takes a record's time just before its place in the
+ * ring. So an older record may not be there yet. But its consequences (the process's next step on
+ * any CPU, its child's first) come after it got its place. Hence they are later than the clock, and
+ * wait too. So the events of one process are always in order. Only a record of an unrelated process
+ * may come late.
  */
 #include "processes/sideband.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/read.h"
-#include "processes/sideband_cpu.h"
+#include "kernel/host.h"
 
 #define MOST_RING_BYTES (512u << 10)
 #define FEWEST_RING_BYTES (16u << 10)
 #define MOST_BYTES (32ull << 20)
 
 #define CHECK_CPUS_NS NS_PER_S
+
+/* --- records --- */
+
+/* The part of a record that is not parsed yet, without the trailer. */
+struct bytes {
+	uint8_t *at;
+	size_t n;
+};
+
+/* Move the next @n bytes to @to. False: there are fewer. */
+static bool take_bytes(struct bytes *b, void *to, size_t n)
+{
+	if (n > b->n)
+		return false;
+	memcpy(to, b->at, n);
+	b->at += n;
+	b->n -= n;
+	return true;
+}
+
+/* The rest as a text, padded with NULs; NULL: it does not end. */
+static char *text_of(const struct bytes *b)
+{
+	return memchr(b->at, '\0', b->n) ? (char *)b->at : NULL;
+}
+
+/* No process of our PID namespace (0), or not any more (-1). */
+static bool is_elsewhere(uint32_t pid)
+{
+	return pid == 0 || pid > INT32_MAX;
+}
+
+static bool parse_thread(struct bytes *b, struct process_event *ret)
+{
+	return take_bytes(b, &ret->pid, sizeof(ret->pid)) &&
+	       take_bytes(b, &ret->tid, sizeof(ret->tid));
+}
+
+static enum record_meaning parse_task(struct bytes *b, bool is_fork, struct process_event *ret)
+{
+	struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+	} r;
+
+	if (!take_bytes(b, &r, sizeof(r)))
+		return RECORD_MALFORMED;
+	ret->type = is_fork ? PROCESS_FORK : PROCESS_EXIT;
+	ret->pid = r.pid;
+	ret->tid = r.tid;
+	ret->parent_pid = is_fork && !is_elsewhere(r.ppid) ? r.ppid : 0;
+	ret->parent_tid = is_fork && !is_elsewhere(r.ptid) ? r.ptid : 0;
+	return RECORD_EVENT;
+}
+
+static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct process_event *ret)
+{
+	ret->type = misc & PERF_RECORD_MISC_COMM_EXEC ? PROCESS_EXEC : PROCESS_COMM;
+	if (!parse_thread(b, ret) || !(ret->comm = text_of(b)))
+		return RECORD_MALFORMED;
+	return RECORD_EVENT;
+}
+
+/*
+ * A path is what d_path() makes of it in the process itself; it is not escaped. If the kernel has
+ * none, it writes one of these texts, and gives no inode either.
+ */
+static void set_map_path(char *path, struct mapping *m)
+{
+	static const char *const texts[][2] = { { "//anon", "" },
+						{ "//enomem", "[path not known]" },
+						{ "//toolong", "[path too long]" } };
+	size_t n = strlen(path);
+
+	m->is_deleted = mapping_cut_deleted(path, &n);
+	path[n] = '\0';
+	m->path = path;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (strcmp(path, texts[i][0]) == 0)
+			m->path = texts[i][1];
+}
+
+static enum record_meaning parse_map(struct bytes *b, bool has_build_id, struct process_event *ret)
+{
+	struct {
+		uint64_t addr, n, offset;
+		uint8_t file[24];
+		uint32_t prot, flags;
+	} r;
+	uint32_t dev[2];
+	char *path;
+
+	ret->type = PROCESS_MAP;
+	if (!parse_thread(b, ret))
+		return RECORD_MALFORMED;
+	if (!take_bytes(b, &r, sizeof(r)) || !(path = text_of(b)))
+		return RECORD_MALFORMED;
+	set_map_path(path, &ret->map);
+	ret->map.start = r.addr;
+	ret->map.end = r.addr + r.n;
+	ret->map.offset = r.offset;
+	if (ret->map.end <= ret->map.start)
+		return RECORD_MALFORMED;
+	if (!(r.prot & PROT_EXEC))
+		return RECORD_OTHER;
+	if (has_build_id) {
+		ret->n_build_id = r.file[0];
+		ret->build_id = b->at - sizeof(r) + offsetof(__typeof__(r), file) + 4;
+		return ret->n_build_id <= MAX_BUILD_ID ? RECORD_BUILD_ID : RECORD_MALFORMED;
+	}
+	memcpy(dev, r.file, sizeof(dev));
+	memcpy(&ret->map.inode, r.file + 8, 8);
+	ret->map.dev = ret->map.inode ? makedev(dev[0], dev[1]) : 0;
+	return RECORD_EVENT;
+}
+
+static enum record_meaning parse_lost(struct bytes *b, struct process_event *ret)
+{
+	uint64_t r[2]; /* the event's id; the number */
+
+	ret->type = PROCESS_LOST;
+	if (!take_bytes(b, r, sizeof(r)))
+		return RECORD_MALFORMED;
+	ret->n_lost = r[1];
+	return RECORD_EVENT;
+}
+
+static enum record_meaning parse_body(struct bytes *b, const struct perf_event_header *header,
+				      struct process_event *ret)
+{
+	switch (header->type) {
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return parse_task(b, header->type == PERF_RECORD_FORK, ret);
+	case PERF_RECORD_COMM:
+		return parse_comm(b, header->misc, ret);
+	case PERF_RECORD_MMAP2:
+		return parse_map(b, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, ret);
+	case PERF_RECORD_LOST:
+		return parse_lost(b, ret);
+	case PERF_RECORD_SAMPLE: /* of the tracepoint: no other event has samples */
+		ret->type = PROCESS_SHARE;
+		return parse_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
+	default:
+		return RECORD_OTHER;
+	}
+}
+
+/*
+ * PERF_RECORD_MISC_MMAP_BUILD_ID marks a build ID. But the kernel does not clear the flag when the
+ * record goes to the next event. So any user's event with attr.build_id sets it for others, too. We
+ * believe the flag only of our own event with attr.build_id. What that one reports besides, the
+ * first event reports, too.
+ */
+enum record_meaning sideband_parse(uint8_t *record, size_t n, uint64_t build_id_event,
+				   struct process_event *ret)
+{
+	struct perf_event_header header;
+	struct record_trailer trailer;
+	enum record_meaning meaning;
+
+	*ret = (struct process_event){};
+	if (n < sizeof(header) + sizeof(trailer))
+		return RECORD_MALFORMED;
+	memcpy(&header, record, sizeof(header));
+	memcpy(&trailer, record + n - sizeof(trailer), sizeof(trailer));
+	ret->time = trailer.time;
+
+	const bool is_for_build_ids = build_id_event && trailer.event == build_id_event;
+	const bool is_map = header.type == PERF_RECORD_MMAP2;
+
+	if (!is_for_build_ids)
+		header.misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
+	else if (is_map ? !(header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+			: header.type != PERF_RECORD_LOST)
+		return RECORD_OTHER;
+
+	struct bytes body = { record + sizeof(header), n - sizeof(header) - sizeof(trailer) };
+
+	meaning = parse_body(&body, &header, ret);
+	if (meaning == RECORD_EVENT && ret->type != PROCESS_LOST && is_elsewhere(ret->pid))
+		return RECORD_OTHER;
+	return meaning;
+}
+
+/* --- the ring of a CPU --- */
+
+#define NONE UINT64_MAX
+
+/* Copy @n bytes from position @at on. They may go round the ring's end. */
+static void copy_from_ring(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
+{
+	const struct perf_event_mmap_page *page = ring->page;
+	const uint8_t *data = (const uint8_t *)page + page->data_offset;
+	const uint64_t begin = at & (page->data_size - 1);
+	const size_t first = n <= page->data_size - begin ? n : page->data_size - begin;
+
+	memcpy(to, data + begin, first);
+	memcpy((uint8_t *)to + first, data, n - first);
+}
+
+/* The size of the record at the tail; if none can be there, the number of the bytes left. */
+static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
+{
+	const uint64_t left = ring->head - ring->tail;
+	struct perf_event_header header;
+
+	*is_record = false;
+	if (left < sizeof(header) + sizeof(struct record_trailer))
+		return left;
+	copy_from_ring(ring, ring->tail, &header, sizeof(header));
+	*is_record = header.size >= sizeof(header) + sizeof(struct record_trailer) &&
+		     header.size % 8 == 0 && header.size <= left;
+	return *is_record ? header.size : left;
+}
+
+static void find_next_record(struct sideband_ring *ring)
+{
+	struct record_trailer trailer;
+	bool is_record;
+
+	ring->next = NONE;
+	if (ring->tail == ring->head)
+		return;
+
+	uint64_t size = record_size(ring, &is_record);
+
+	ring->next = ring->last;
+	if (!is_record)
+		return;
+	copy_from_ring(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
+	ring->next = trailer.time < NONE ? trailer.time : NONE - 1;
+}
+
+void sideband_ring_look(struct sideband_ring *ring)
+{
+	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	if (ring->head - ring->tail > ring->page->data_size) /* no kernel does so */
+		ring->tail = ring->head;
+	find_next_record(ring);
+}
+
+/* Move the tail, so that the kernel may write there again. */
+static void pass_record(struct sideband_ring *ring, uint64_t size)
+{
+	ring->last = ring->next;
+	ring->tail += size;
+	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+	find_next_record(ring);
+}
+
+static void note_build_id(struct sideband_ring *ring, const struct process_event *event)
+{
+	ring->noted = *event;
+	ring->noted.map.path = NULL; /* not ours */
+	memcpy(ring->noted_id, event->build_id, event->n_build_id);
+}
+
+static void add_build_id(struct sideband_ring *ring, struct process_event *event)
+{
+	const struct process_event *noted = &ring->noted;
+
+	if (!noted->n_build_id || noted->pid != event->pid || noted->tid != event->tid ||
+	    noted->map.start != event->map.start || noted->map.end != event->map.end)
+		return;
+	event->build_id = ring->noted_id;
+	event->n_build_id = noted->n_build_id;
+}
+
+bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct process_event *ret)
+{
+	const uint64_t since = ring->last;
+	enum record_meaning meaning = RECORD_MALFORMED;
+	bool is_record;
+	uint64_t size = record_size(ring, &is_record);
+
+	if (is_record) {
+		copy_from_ring(ring, ring->tail, buffer, size);
+		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
+	}
+	pass_record(ring, size);
+	if (meaning == RECORD_BUILD_ID)
+		note_build_id(ring, ret);
+	if (meaning == RECORD_OTHER || meaning == RECORD_BUILD_ID)
+		return false;
+	if (meaning == RECORD_MALFORMED)
+		*ret = (struct process_event){ .type = PROCESS_LOST,
+					       .time = ring->last,
+					       .n_lost = 1 };
+	if (ret->type == PROCESS_LOST)
+		ret->since = since;
+	if (ret->type == PROCESS_MAP)
+		add_build_id(ring, ret);
+	if (ret->type == PROCESS_MAP || ret->type == PROCESS_LOST)
+		ring->noted.n_build_id = 0;
+	return true;
+}
+
+uint64_t sideband_ring_drop(struct sideband_ring *ring)
+{
+	uint64_t n = 0;
+	bool is_record;
+
+	for (sideband_ring_look(ring); ring->tail != ring->head; n++)
+		pass_record(ring, record_size(ring, &is_record));
+	ring->noted.n_build_id = 0;
+	return n;
+}
+
+/* --- the perf events of a CPU --- */
+
+struct sideband_cpu {
+	uint32_t cpu;
+	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
+	size_t n_bytes;                /* of the mapped ring, with its first page */
+	uint64_t enabled_ns;           /* at the last check */
+	bool has_gone;                 /* the CPU has gone offline, and the events have ended */
+	struct sideband_ring ring;
+};
 
 struct sideband {
 	int epoll_fd;
@@ -37,18 +388,142 @@ struct sideband {
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
+/* Each wake-up costs the process that causes it an interrupt: one for a quarter of the ring. */
+static int open_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr attr)
+{
+	attr.size = sizeof(attr);
+	attr.sample_id_all = 1;
+	attr.watermark = 1;
+	attr.wakeup_watermark = ring_bytes / 4;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_tasks(uint32_t cpu, uint32_t ring_bytes, bool is_for_build_ids)
+{
+	return open_event(cpu, ring_bytes,
+			  (struct perf_event_attr){
+				  .type = PERF_TYPE_SOFTWARE,
+				  .config = PERF_COUNT_SW_DUMMY,
+				  .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+				  .exclude_kernel = 1,
+				  .exclude_hv = 1,
+				  .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+				  .mmap = 1,
+				  .mmap2 = 1,
+				  .build_id = is_for_build_ids,
+				  .comm = !is_for_build_ids,
+				  .comm_exec = !is_for_build_ids,
+				  .task = !is_for_build_ids,
+			  });
+}
+
+static void cpu_free(struct sideband_cpu *c)
+{
+	if (!c)
+		return;
+	if (c->ring.page)
+		(void)munmap(c->ring.page, c->n_bytes);
+	cleanup_close_fd(&c->birth_fd);
+	cleanup_close_fd(&c->build_id_fd);
+	cleanup_close_fd(&c->fd); /* this also removes it from the epoll set */
+	free(c);
+}
+
+static void cpu_freep(struct sideband_cpu **c)
+{
+	cpu_free(*c);
+	*c = NULL;
+}
+
+static int cannot_open(struct error *e)
+{
+	const int code = -errno;
+	const char *words = NULL;
+
+	if (code == -ENOSYS)
+		words = "this kernel has no perf events";
+	else if (code == -EACCES || code == -EPERM)
+		words = host_missing_capability() ? "needs CAP_PERFMON" : host_no_perf_events();
+	return error_set(e, code, "follow processes: %s", words ? words : error_words(code));
+}
+
+/* -ENOMEM: also if the user may not lock so much memory. */
+static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t n = page + (ring_bytes < page ? page : ring_bytes);
+	void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+
+	if (memory == MAP_FAILED && errno == EPERM)
+		return error_set(e, -ENOMEM,
+				 "follow processes: more locked memory than sysctl "
+				 "kernel.perf_event_mlock_kb allows");
+	if (memory == MAP_FAILED)
+		return error_errno(e, "follow processes: map a perf ring");
+	c->n_bytes = n;
+	c->ring.page = memory;
+	return 0;
+}
+
+/* Build IDs are optional, so a failure gives no message. */
+static void add_build_ids(struct sideband_cpu *c, uint32_t ring_bytes)
+{
+	c->build_id_fd = open_tasks(c->cpu, ring_bytes, true);
+	if (c->build_id_fd < 0)
+		return;
+	if (ioctl(c->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0 ||
+	    ioctl(c->build_id_fd, PERF_EVENT_IOC_ID, &c->ring.build_id_event) < 0) {
+		cleanup_close_fd(&c->build_id_fd);
+		c->ring.build_id_event = 0;
+	}
+}
+
+/*
+ * A sample has the thread, and then time and id, in the layout of a record's trailer. Without this
+ * event there are no SHARE events.
+ */
+static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = options->birth,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
+	};
+	char filter[80];
+
+	c->birth_fd = options->birth ? open_event(c->cpu, options->ring_bytes, attr) : -1;
+	if (c->birth_fd < 0)
+		return;
+	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
+		       CLONE_VM, CLONE_THREAD);
+	if (ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ||
+	    ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0)
+		cleanup_close_fd(&c->birth_fd);
+}
+
+/* Errors: as sideband_open(); -ENODEV the CPU is offline; -EINVAL there is no such CPU. */
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
-	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
-	int err = sideband_cpu_open(cpu, &s->options, &c, e);
+	cleanup(cpu_freep) struct sideband_cpu *c = xcalloc(1, sizeof(*c));
+	struct epoll_event event = { .events = EPOLLIN };
+
+	c->cpu = cpu;
+	c->build_id_fd = c->birth_fd = -1;
+	c->fd = open_tasks(cpu, s->options.ring_bytes, false);
+	if (c->fd < 0)
+		return cannot_open(e);
+
+	int err = map_ring(c, s->options.ring_bytes, e);
 
 	if (err)
 		return err;
+	add_build_ids(c, s->options.ring_bytes);
+	add_births(c, &s->options);
 	c->ring.last = clock_ns(CLOCK_MONOTONIC);
 	sideband_ring_look(&c->ring);
-
-	struct epoll_event event = { .events = EPOLLIN };
-
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
 		return error_errno(e, "follow processes: epoll");
 	array_push(s->cpus, s->n, s->capacity, TAKE(c));
@@ -90,7 +565,7 @@ static uint32_t default_ring_bytes(void)
 static void leave_all_cpus(struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		sideband_cpu_free(s->cpus[i]);
+		cpu_free(s->cpus[i]);
 	s->n = 0;
 }
 
@@ -146,16 +621,6 @@ void sideband_close(struct sideband *s)
 	free(s);
 }
 
-int sideband_fd(const struct sideband *s)
-{
-	return s->epoll_fd;
-}
-
-uint64_t sideband_until(const struct sideband *s)
-{
-	return s->bound;
-}
-
 /* --- CPUs that come and go --- */
 
 /* The ring of a CPU that has gone offline is still read to its end. */
@@ -165,13 +630,12 @@ static void leave_offline(struct sideband *s)
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sideband_cpu *c = s->cpus[i];
-
 		const uint64_t enabled_ns = read_enabled_ns(c->fd);
 
 		c->has_gone |= enabled_ns == c->enabled_ns;
 		c->enabled_ns = enabled_ns;
-		if (c->has_gone && c->ring.next == UINT64_MAX)
-			sideband_cpu_free(c);
+		if (c->has_gone && c->ring.next == NONE)
+			cpu_free(c);
 		else
 			s->cpus[n++] = c;
 	}
@@ -205,7 +669,17 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 	return result;
 }
 
-/* --- reading --- */
+/* --- the stream --- */
+
+int sideband_fd(const struct sideband *s)
+{
+	return s->epoll_fd;
+}
+
+uint64_t sideband_until(const struct sideband *s)
+{
+	return s->bound;
+}
 
 /* The ring with the earliest record before @bound; NULL: there is none. */
 static struct sideband_ring *choose_ring(const struct sideband *s)

@@ -7,7 +7,9 @@
  */
 #include "fuzz.h"
 
-#include "processes/sideband_ring.h"
+#include <linux/perf_event.h>
+
+#include "processes/sideband.h"
 
 #define HEAD_BYTES 10
 #define PAGE_BYTES 1088

@@ -3,10 +3,11 @@
 /* Records as the kernel writes them, made by hand in rings of plain memory. */
 #include "test.h"
 
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-#include "processes/sideband_ring.h"
+#include "processes/sideband.h"
 
 #define FOR_BUILD_IDS 77
 #define RING_BYTES 512
