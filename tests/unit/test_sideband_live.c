@@ -1,16 +1,15 @@
 /* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Real processes, as the running kernel tells of them. Needs root. */
+/*
+ * Real processes, as the running kernel tells of them. Needs root. That their mappings are told,
+ * with build IDs, is for test_lives.py.
+ */
 #include "test.h"
 
-#include "scratch.h"
-
-#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -18,8 +17,6 @@
 #include "processes/sideband.h"
 
 extern char **environ;
-
-#define N_PROCESSES 60
 
 /* A ring for 3,000 processes: others may be busy, too, while a test is not. */
 #define AMPLE (4u << 20)
@@ -37,7 +34,7 @@ static int note(void *context, const struct process_event *event)
 	struct process_event copy = *event;
 
 	copy.comm = event->comm ? xstrdup(event->comm) : NULL;
-	copy.map.path = event->map.path ? xstrdup(event->map.path) : NULL;
+	copy.map.path = NULL;
 	copy.build_id = NULL;
 	if (event->type == PROCESS_LOST)
 		log->n_lost += event->n_lost;
@@ -47,10 +44,8 @@ static int note(void *context, const struct process_event *event)
 
 static void log_fini(struct log *log)
 {
-	for (size_t i = 0; i < log->n; i++) {
+	for (size_t i = 0; i < log->n; i++)
 		free((void *)log->events[i].comm);
-		free((void *)log->events[i].map.path);
-	}
 	free(log->events);
 }
 
@@ -74,17 +69,6 @@ static const struct process_event *next(const struct log *log, size_t *at, uint3
 	return NULL;
 }
 
-static const struct process_event *next_map(const struct log *log, size_t *at, uint32_t pid,
-					    const char *path)
-{
-	const struct process_event *event;
-
-	while ((event = next(log, at, pid, PROCESS_MAP)))
-		if (strcmp(event->map.path, path) == 0)
-			return event;
-	return NULL;
-}
-
 static pid_t run_shell(void)
 {
 	char *const argv[] = { "sh", "-c", "true", NULL };
@@ -95,61 +79,6 @@ static pid_t run_shell(void)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	return pid;
-}
-
-/* Where libc's file is, without links on the way. To be freed. */
-static char *libc_path(void)
-{
-	Dl_info info;
-
-	assert_true(dladdr((void *)getppid, &info) != 0);
-	return realpath(info.dli_fname, NULL);
-}
-
-/* From fork to exit, each in its place. */
-static void check_shell(const struct log *log, size_t from, uint32_t pid, const char *libc,
-			const struct stat *st)
-{
-	size_t at = from;
-	const struct process_event *event = next(log, &at, pid, PROCESS_FORK);
-
-	assert_non_null(event);
-	assert_int_equal(event->parent_pid, getpid());
-	assert_true(event->tid == pid);
-	event = next(log, &at, pid, PROCESS_EXEC);
-	assert_non_null(event);
-	assert_string_equal(event->comm, "sh");
-	event = next_map(log, &at, pid, libc);
-	assert_non_null(event);
-	assert_true(event->map.inode == st->st_ino);
-	assert_true(event->map.start < event->map.end && !event->map.is_deleted);
-	assert_int_equal(event->n_build_id, 20); /* by the second event */
-	assert_true(next(log, &at, pid, PROCESS_EXIT) != NULL);
-}
-
-TEST(every_process_is_told_from_fork_to_exit)
-{
-	static pid_t pids[N_PROCESSES];
-	struct sideband *s = follow(AMPLE);
-	cleanup(log_fini) struct log log = {};
-	cleanup_free char *libc = libc_path();
-	struct stat st;
-	size_t from = 0;
-
-	assert_int_equal(stat(libc, &st), 0);
-	for (size_t i = 0; i < N_PROCESSES; i++) {
-		pids[i] = run_shell();
-		assert_int_equal(sideband_read(s, note, &log), 0);
-	}
-	assert_int_equal(sideband_read(s, note, &log), 0);
-	sideband_close(s);
-
-	if (log.n_lost)
-		fail_msg("%lu records were lost", (unsigned long)log.n_lost);
-	for (size_t i = 0; i < N_PROCESSES; i++) {
-		check_shell(&log, from, (uint32_t)pids[i], libc, &st);
-		(void)next(&log, &from, (uint32_t)pids[i], PROCESS_EXIT);
-	}
 }
 
 /* All has been written when it is read: so there is none whose CPU could have been held up. */
@@ -184,67 +113,6 @@ TEST(events_of_all_cpus_are_in_order)
 	}
 	for (size_t i = 1; i < log.n; i++)
 		assert_true(log.events[i].time >= log.events[i - 1].time);
-}
-
-static void *map_executable(int fd, size_t n)
-{
-	void *at = mmap(NULL, n, PROT_READ | PROT_EXEC,
-			fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, fd, 0);
-
-	assert_true(at != MAP_FAILED);
-	return at;
-}
-
-TEST(what_is_mapped_later_is_told)
-{
-	struct sideband *s = follow(AMPLE);
-	cleanup(log_fini) struct log log = {};
-	cleanup_free char *path = scratch_path("mapped");
-	cleanup_close int memfd = memfd_create("jit", MFD_CLOEXEC);
-	const uint32_t pid = (uint32_t)getpid();
-	const struct process_event *event;
-	struct stat st;
-	size_t at = 0;
-
-	scratch_write("mapped", "some bytes");
-
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(ftruncate(memfd, 4096), 0);
-
-	void *file = map_executable(fd, 4096);
-
-	assert_int_equal(unlink(path), 0);
-
-	void *deleted = map_executable(fd, 4096), *memory = map_executable(memfd, 4096),
-	     *anonymous = map_executable(-1, 8192);
-	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
-
-	assert_true(made != MAP_FAILED);
-	assert_int_equal(sideband_read(s, note, &log), 0);
-	assert_int_equal(mprotect(made, 4096, PROT_READ | PROT_EXEC), 0);
-
-	size_t before = log.n;
-
-	assert_int_equal(sideband_read(s, note, &log), 0);
-	sideband_close(s);
-
-	event = next_map(&log, &at, pid, path);
-	assert_non_null(event);
-	assert_true(event->map.start == (uintptr_t)file &&
-		    event->map.end - event->map.start == 4096);
-	assert_true(event->map.inode == st.st_ino && event->map.dev == st.st_dev);
-	assert_false(event->map.is_deleted);
-	event = next_map(&log, &at, pid, path);
-	assert_true(event && event->map.is_deleted && event->map.start == (uintptr_t)deleted);
-	event = next_map(&log, &at, pid, "/memfd:jit");
-	assert_true(event && event->map.is_deleted && event->map.start == (uintptr_t)memory);
-	event = next_map(&log, &at, pid, "");
-	assert_true(event && event->map.inode == 0 && event->map.start == (uintptr_t)anonymous);
-	assert_true(at <= before);
-	event = next_map(&log, &at, pid, "/memfd:jit");
-	assert_true(event && event->map.start == (uintptr_t)made);
 }
 
 static void *rename_and_end(void *tid)
@@ -485,4 +353,4 @@ TEST(pids_are_those_of_our_namespace)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-TEST_MAIN(scratch_make, scratch_remove)
+TEST_MAIN(NULL, NULL)
