@@ -8,6 +8,8 @@
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
  *   on_lost_event().
  */
+#include "processes/model.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,6 @@
 #include "base/log.h"
 #include "base/strtab.h"
 #include "bpf/abi.h"
-#include "processes/model.h"
 
 /* The map of makers is emptied when it has this many threads. */
 #define MANY_MAKERS 4096

@@ -63,8 +63,8 @@ bool processes_is_walked(const struct processes *ps, uint32_t tgid);
 uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at);
 
 /*
- * Read the mappings of process @tgid from /proc, unless they are complete or were forgotten, or a
- * try in this period has failed.
+ * Read the mappings of process @tgid from /proc, unless they are complete or were forgotten, or
+ * were tried to be read in this period.
  */
 void processes_look(struct processes *ps, uint32_t tgid);
 
@@ -121,7 +121,6 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
  * The mappings of @key at @time, to be freed with remote_list_fini(). False: the program is not
  * known.
  */
-struct remote_list;
 bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret);
 
 /*

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "processes/model.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "kernel/host.h"
-#include "processes/model.h"
 
 /* Ended programs are forgotten when all are 1.5 * n_last plus MANY_PROGRAMS, */
 #define MANY_PROGRAMS 4096
@@ -361,7 +362,8 @@ void programs_fit(struct programs *all, uint64_t now)
 	if (!are_many && (bytes <= MOST_BYTES || bytes < all->least + STEP_BYTES))
 		return;
 	forget_least(all, now);
-	all->least = programs_bytes(all);
+	if (bytes > MOST_BYTES)
+		all->least = programs_bytes(all);
 	all->n_last = all->n;
 }
 

@@ -7,13 +7,14 @@
  * Past regions lie by rising end, so that a question about a time skips those that had ended by
  * then. It looks at the others one by one.
  */
+#include "processes/model.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "processes/model.h"
 
 /*
  * Bounds of one space. When the past is full, its older half is forgotten. A space with more

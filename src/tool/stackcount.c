@@ -242,7 +242,7 @@ static int end_interval(struct run *r, struct error *e)
 	const uint32_t turn = object_state(r->object)->turn;
 	const int err = store_rotate(t->store, e);
 
-	run_follow(r, UINT64_MAX); /* all records up to the last hit */
+	run_hear(r); /* all records and notices up to the last hit */
 	deferral_settle(r, turn, WALKS_NS);
 	return err;
 }

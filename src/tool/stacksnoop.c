@@ -174,9 +174,9 @@ static bool is_stale_template(struct stacksnoop *t, const struct template *templ
 	       (t->now - template->made > NS_PER_S || growth_at(t, event) != template->growth);
 }
 
-static const struct template *find_template(struct stacksnoop *t, const struct options *opt,
-					    const struct stream_event *event)
+static const struct template *find_template(struct run *r, const struct stream_event *event)
 {
+	struct stacksnoop *t = r->own;
 	bool is_new;
 	const uint32_t *number =
 		u64_map_put(&t->known, template_key(t, event), (uint32_t)t->n_templates, &is_new);
@@ -186,7 +186,9 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
 	if (is_new || is_stale_template(t, template, event)) {
-		make_template(t, opt, event, template);
+		if (event->user_stack) /* the notice of its process may not be read yet */
+			processes_look(r->processes, event->tgid);
+		make_template(t, r->opt, event, template);
 		template->growth = template->is_unsure ? growth_at(t, event) : 0;
 		t->n_unlooked = LOOK_EACH; /* naming may have taken long */
 	}
@@ -266,7 +268,7 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 	refresh_names(r);
 	n_before = t->writer->n;
 	t->n_events++;
-	template = find_template(t, r->opt, event);
+	template = find_template(r, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
 	comm[sizeof(event->comm)] = '\0';
 	head.time = event_time_text(&t->clock, event->time, time);
