@@ -212,6 +212,7 @@ struct program {
 	bool is_late;       /* the last try of a look brought no list in time */
 	bool is_named;      /* an event reported @comm */
 	uint64_t begin;     /* 0: before the run */
+	uint64_t began;     /* the same, though a loss has cut it into several */
 	uint64_t end;       /* when the next program of this number began; UINT64_MAX: none has */
 	uint64_t exited;    /* when its first thread ended; UINT64_MAX: it has not */
 	uint64_t looked_at; /* time of the last look at /proc; 0: never */
@@ -242,8 +243,6 @@ struct programs {
 	uint64_t period;    /* the number of the present period; the first is 1 */
 };
 
-/* @images is borrowed and must live longer. */
-void programs_init(struct programs *all, struct images *images);
 void programs_fini(struct programs *all);
 
 /* The newest program of process @tgid; NULL: not known. */
@@ -272,13 +271,6 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
  * because its mappings may have changed. */
 void programs_lose(struct programs *all, uint64_t since);
 
-/* Without events: a program begins at @since, an exec that BPF has counted. Nothing happens if the
- * newest program is as new. @since as in programs_at(). */
-void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since);
-
-/* Without events: note the end of processes that /proc does not have any more. */
-void programs_note_ended(struct programs *all, uint64_t now);
-
 /*
  * Forget ended programs without a question, if there are many. Forget programs and mappings if all
  * take more than 24 MiB: ended programs without a question go first, live programs that were hit
@@ -298,9 +290,6 @@ bool program_is_all_known(const struct program *program);
 
 /* The time of its end; UINT64_MAX: it runs. */
 uint64_t program_over_at(const struct program *program);
-
-/* The time of its exec; of its process's begin, if it has had no exec; 0: before the run. */
-uint64_t program_began(const struct program *program);
 
 /*
  * A COMM event at @time. A name that /proc gave later may be @comm or a later name, so it does not

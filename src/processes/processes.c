@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/strtab.h"
 #include "bpf/abi.h"
+#include "kernel/host.h"
 
 /* The map of makers is emptied when it has this many threads. */
 #define MANY_MAKERS 4096
@@ -70,7 +71,8 @@ struct processes *processes_new(struct remote_files *files, size_t most_roots, b
 
 	ps->images = images_new(files);
 	roots_bound(ps->images->roots, most_roots);
-	programs_init(&ps->programs, ps->images);
+	ps->programs.spaces.images = ps->images;
+	ps->programs.period = 1;
 	ps->is_followed = is_followed;
 	ps->late_due = UINT64_MAX;
 	return ps;
@@ -276,8 +278,12 @@ void processes_refresh(struct processes *ps)
 
 	ps->programs.period++;
 	images_refresh(ps->images);
-	if (!ps->is_followed)
-		programs_note_ended(&ps->programs, now);
+	for (size_t i = 0; i < ps->programs.n_heads && !ps->is_followed; i++) {
+		struct program *program = ps->programs.heads[i];
+
+		if (program_runs(program) && !host_pid_exists(program->tgid))
+			program->exited = now;
+	}
 	(void)read_hit_processes(ps, now + REFRESH_NS, !ps->is_followed);
 	programs_fit(&ps->programs, now);
 }
@@ -488,6 +494,16 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return k->program;
 }
 
+/* Without events: a program begins at @since, an exec that BPF has counted, unless one is as new.
+ */
+static void begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
+{
+	const struct program *newest = programs_newest(all, tgid);
+
+	if (!newest || newest->begin < since)
+		programs_begin(all, tgid, since, space_new(&all->spaces))->is_exec = true;
+}
+
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
 {
 	struct keyed *k = keyed_of(ps, key);
@@ -500,8 +516,8 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	if (!ps->is_followed)
-		programs_begin_counted(&ps->programs, tgid_of_key(key), seen->since);
+	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX)
+		begin_counted(&ps->programs, tgid_of_key(key), seen->since);
 	look_at_process(ps, tgid_of_key(key));
 	program = program_of(ps, key, 0);
 	if (!program)
@@ -599,7 +615,7 @@ static void describe_run(const struct processes *ps, const struct program *progr
 	*ret = (struct program_run){
 		.tgid = program->tgid,
 		.user = program->user,
-		.begin = program_began(program),
+		.begin = program->began,
 		.end = program_over_at(program),
 		.root = program->mapper.root,
 		.is_followed = ps->is_followed,

@@ -24,14 +24,6 @@
 #define FIT_BYTES (MOST_BYTES / 4 * 3)
 #define STEP_BYTES (MOST_BYTES / 8)
 
-void programs_init(struct programs *all, struct images *images)
-{
-	*all = (struct programs){
-		.spaces = { .images = images },
-		.period = 1,
-	};
-}
-
 static size_t former_bytes(const struct program *program)
 {
 	return program->cap_former * sizeof(*program->former);
@@ -88,20 +80,6 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
 }
 
 /*
- * The place of the newest program of @tgid in @heads; NULL is there if it has none. Lent until the
- * next call.
- */
-static struct program **head_of_programs(struct programs *all, uint32_t tgid)
-{
-	bool is_new;
-	uint32_t i = *u64_map_put(&all->newest, tgid, (uint32_t)all->n_heads, &is_new);
-
-	if (is_new)
-		array_push(all->heads, all->n_heads, all->cap_heads, NULL);
-	return &all->heads[i];
-}
-
-/*
  * Take back a look at @program that came after its end: it saw the next program. The look made the
  * space the program's own. What events had told before is lost with it.
  */
@@ -120,22 +98,24 @@ static void forget_look(struct programs *all, struct program *program)
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
 			       struct space *space)
 {
-	struct program **link = head_of_programs(all, tgid);
-	struct program *program = xcalloc(1, sizeof(*program));
+	struct program *program = xcalloc(1, sizeof(*program)), **link;
+	bool is_new;
+	const uint32_t i = *u64_map_put(&all->newest, tgid, (uint32_t)all->n_heads, &is_new);
 
+	if (is_new)
+		array_push(all->heads, all->n_heads, all->cap_heads, NULL);
 	*program = (struct program){
 		.tgid = tgid,
 		.begin = time,
+		.began = time,
 		.end = UINT64_MAX,
 		.exited = UINT64_MAX,
 		.user = USER_UNKNOWN,
 		.mapper = { .pid = tgid, .root = -1 },
 		.space = space,
 	};
-	while (*link && (*link)->begin > time) {
+	for (link = &all->heads[i]; *link && (*link)->begin > time; link = &(*link)->older)
 		program->end = (*link)->begin;
-		link = &(*link)->older;
-	}
 	program->older = *link;
 	*link = program;
 	all->version++;
@@ -148,15 +128,6 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 		forget_look(all, program->older);
 	}
 	return program;
-}
-
-void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
-{
-	const struct program *newest = programs_newest(all, tgid);
-
-	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
-		return;
-	programs_begin(all, tgid, since, space_new(&all->spaces))->is_exec = true;
 }
 
 /*
@@ -176,20 +147,11 @@ void programs_lose(struct programs *all, uint64_t since)
 		    (!former->is_whole && !former->space->content->now.n))
 			continue;
 		program = programs_begin(all, former->tgid, since, space_new(&all->spaces));
+		program->began = former->began;
 		program->mapper.root = former->mapper.root;
 		program->walked = former->walked;
 		program->is_seen = former->is_seen; /* the same program gives no second notice */
 		program->user = former->user;
-	}
-}
-
-void programs_note_ended(struct programs *all, uint64_t now)
-{
-	for (size_t i = 0; i < all->n_heads; i++) {
-		struct program *program = all->heads[i];
-
-		if (program_runs(program) && !host_pid_exists(program->tgid))
-			program->exited = now;
 	}
 }
 
@@ -208,36 +170,11 @@ bool program_is_all_known(const struct program *program)
 	return program->is_whole && !program->space->is_forgotten;
 }
 
-/* programs_lose() may have cut one program into several: go back to its exec or fork. */
-uint64_t program_began(const struct program *program)
-{
-	while (!program->is_exec && program->older && program->older->exited == UINT64_MAX)
-		program = program->older;
-	return program->begin;
-}
-
 /* --- bounds --- */
 
 static bool is_program_kept(const struct programs *all, const struct program *program)
 {
 	return program->kept && program->kept + 2 > all->period;
-}
-
-static struct program *without_forgotten(struct programs *all, struct program *program)
-{
-	struct program *first = NULL, **link = &first;
-
-	for (struct program *older; program; program = older) {
-		older = program->older;
-		if (program->is_forgotten) {
-			program_free(all, program);
-			continue;
-		}
-		*link = program;
-		link = &program->older;
-	}
-	*link = NULL;
-	return first;
 }
 
 static void forget_marked(struct programs *all)
@@ -247,8 +184,16 @@ static void forget_marked(struct programs *all)
 	all->version++;
 	u64_map_clear(&all->newest);
 	for (size_t i = 0; i < all->n_heads; i++) {
-		struct program *head = without_forgotten(all, all->heads[i]);
+		struct program *head = all->heads[i], **link = &head;
 
+		for (struct program *p = head; p; p = *link) {
+			if (!p->is_forgotten) {
+				link = &p->older;
+				continue;
+			}
+			*link = p->older;
+			program_free(all, p);
+		}
 		if (!head)
 			continue;
 		*u64_map_put(&all->newest, head->tgid, 0, NULL) = (uint32_t)n;
