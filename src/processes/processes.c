@@ -203,7 +203,7 @@ static void look_at_process(struct processes *ps, uint32_t tgid)
 		read_mappings(ps, tgid);
 }
 
-/* Mappings that were forgotten for their size are read again after a hit only: processes_seen(). */
+/* Mappings that were forgotten for their size are read again after a hit, or for a report. */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
@@ -245,20 +245,21 @@ uint64_t processes_late_due(const struct processes *ps)
 
 /*
  * Until @until, read the processes that were hit and are incomplete: after a loss, for example.
- * Without events, none is ever complete. Returns whether any is late.
+ * Without events, none is ever complete. @is_late: those whose lists are late, or else the others.
+ * Returns whether any is late now.
  */
-static bool read_hit_processes(struct processes *ps, uint64_t until, bool retries)
+static bool read_hit_processes(struct processes *ps, uint64_t until, bool is_late)
 {
 	bool is_any_late = false;
 
 	for (size_t i = 0; i < ps->programs.n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++) {
-		struct program *const *program = &ps->programs.heads[i];
+		const struct program *program = ps->programs.heads[i];
 
-		if (!(*program)->is_seen || !program_runs(*program) ||
-		    program_is_all_known(*program) || ((*program)->is_late && !retries))
+		if (!program->is_seen || !program_runs(program) || program_is_all_known(program) ||
+		    program->is_late != is_late)
 			continue;
-		read_mappings(ps, (*program)->tgid);
-		is_any_late = is_any_late || (*program)->is_late;
+		read_mappings(ps, program->tgid);
+		is_any_late = is_any_late || program->is_late;
 	}
 	return is_any_late;
 }
@@ -281,10 +282,11 @@ void processes_refresh(struct processes *ps)
 	for (size_t i = 0; i < ps->programs.n_heads && !ps->is_followed; i++) {
 		struct program *program = ps->programs.heads[i];
 
+		program->is_late = false;
 		if (program_runs(program) && !host_pid_exists(program->tgid))
 			program->exited = now;
 	}
-	(void)read_hit_processes(ps, now + REFRESH_NS, !ps->is_followed);
+	(void)read_hit_processes(ps, now + REFRESH_NS, false);
 	programs_fit(&ps->programs, now);
 }
 
