@@ -24,6 +24,9 @@
 #define FIT_BYTES (MOST_BYTES / 4 * 3)
 #define STEP_BYTES (MOST_BYTES / 8)
 
+/* Hundreds of regions; few programs have so many of their own. */
+#define LARGE_BYTES ((size_t)16 << 10)
+
 static size_t former_bytes(const struct program *program)
 {
 	return program->cap_former * sizeof(*program->former);
@@ -205,15 +208,17 @@ static void forget_marked(struct programs *all)
 /*
  * The order in which programs are forgotten.
  *
- * IS_LONG_OVER and IS_NOT_HIT have no known hit. The latter run, or ended just now, so that a
- * notice may still come. Nobody can read the mappings of IS_OVER again.
+ * IS_LONG_OVER and IS_LARGE have no known hit. IS_OVER was hit, or ended just now, so that a notice
+ * may still come. Nobody can read its mappings again, so a large program without a hit goes before
+ * it.
  */
-enum worth { IS_LONG_OVER, IS_NOT_HIT, IS_OVER, RUNS };
+enum worth { IS_LONG_OVER, IS_LARGE, IS_OVER, RUNS };
 
 struct candidate {
 	struct program *program;
 	enum worth worth;
-	uint64_t rank; /* of equal worth, the lowest goes first: time of the end, or inverse size */
+	uint64_t rank; /* of equal worth, the lowest goes first: time of the end, or inverse size,
+			  without a hit first */
 };
 
 /* Bytes that forgetting @p frees at least. */
@@ -225,12 +230,14 @@ static size_t bytes_held_by(const struct program *p)
 /* If a program that ended before @before was hit, its notice has come. */
 static struct candidate candidate_of(const struct programs *all, struct program *p, uint64_t before)
 {
-	const uint64_t over_at = program_over_at(p), by_size = UINT64_MAX - bytes_held_by(p);
 	const bool runs = program_runs(p), is_hit = is_program_kept(all, p) || (runs && p->is_seen);
+	const uint64_t over_at = program_over_at(p), bytes = bytes_held_by(p);
+	const uint64_t by_size = (is_hit ? UINT64_MAX : UINT64_MAX / 2) - bytes;
 
-	if (!is_hit)
-		return over_at < before ? (struct candidate){ p, IS_LONG_OVER, over_at }
-					: (struct candidate){ p, IS_NOT_HIT, by_size };
+	if (!is_hit && over_at < before)
+		return (struct candidate){ p, IS_LONG_OVER, over_at };
+	if (!is_hit && bytes >= LARGE_BYTES)
+		return (struct candidate){ p, IS_LARGE, by_size };
 	return runs ? (struct candidate){ p, RUNS, by_size }
 		    : (struct candidate){ p, IS_OVER, over_at };
 }
