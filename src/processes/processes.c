@@ -195,7 +195,7 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 }
 
 /* Read the mappings of @tgid unless they are complete. Only processes_look_late() retries. */
-static void look_at_process(struct processes *ps, uint32_t tgid)
+static void look_unless_known(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
@@ -210,7 +210,7 @@ void processes_look(struct processes *ps, uint32_t tgid)
 
 	if (program && (program->space->is_forgotten || program->looked_in == ps->programs.period))
 		return;
-	look_at_process(ps, tgid);
+	look_unless_known(ps, tgid);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -520,7 +520,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX)
 		begin_counted(&ps->programs, tgid_of_key(key), seen->since);
-	look_at_process(ps, tgid_of_key(key));
+	look_unless_known(ps, tgid_of_key(key));
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;

@@ -68,7 +68,7 @@ struct bytes {
 };
 
 /* Move the next @n bytes to @to. False: there are fewer. */
-static bool take_bytes(struct bytes *b, void *to, size_t n)
+static bool next_bytes(struct bytes *b, void *to, size_t n)
 {
 	if (n > b->n)
 		return false;
@@ -92,8 +92,8 @@ static bool is_elsewhere(uint32_t pid)
 
 static bool parse_thread(struct bytes *b, struct process_event *ret)
 {
-	return take_bytes(b, &ret->pid, sizeof(ret->pid)) &&
-	       take_bytes(b, &ret->tid, sizeof(ret->tid));
+	return next_bytes(b, &ret->pid, sizeof(ret->pid)) &&
+	       next_bytes(b, &ret->tid, sizeof(ret->tid));
 }
 
 static enum record_meaning parse_task(struct bytes *b, bool is_fork, struct process_event *ret)
@@ -103,7 +103,7 @@ static enum record_meaning parse_task(struct bytes *b, bool is_fork, struct proc
 		uint64_t time;
 	} r;
 
-	if (!take_bytes(b, &r, sizeof(r)))
+	if (!next_bytes(b, &r, sizeof(r)))
 		return RECORD_MALFORMED;
 	ret->type = is_fork ? PROCESS_FORK : PROCESS_EXIT;
 	ret->pid = r.pid;
@@ -153,7 +153,7 @@ static enum record_meaning parse_map(struct bytes *b, bool has_build_id, struct 
 	ret->type = PROCESS_MAP;
 	if (!parse_thread(b, ret))
 		return RECORD_MALFORMED;
-	if (!take_bytes(b, &r, sizeof(r)) || !(path = text_of(b)))
+	if (!next_bytes(b, &r, sizeof(r)) || !(path = text_of(b)))
 		return RECORD_MALFORMED;
 	set_map_path(path, &ret->map);
 	ret->map.start = r.addr;
@@ -179,7 +179,7 @@ static enum record_meaning parse_lost(struct bytes *b, struct process_event *ret
 	uint64_t r[2]; /* the event's id; the number */
 
 	ret->type = PROCESS_LOST;
-	if (!take_bytes(b, r, sizeof(r)))
+	if (!next_bytes(b, r, sizeof(r)))
 		return RECORD_MALFORMED;
 	ret->n_lost = r[1];
 	return RECORD_EVENT;
@@ -389,7 +389,7 @@ struct sideband {
 };
 
 /* Each wake-up costs the process that causes it an interrupt: one for a quarter of the ring. */
-static int open_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr attr)
+static int open_sideband_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr attr)
 {
 	attr.size = sizeof(attr);
 	attr.sample_id_all = 1;
@@ -402,21 +402,21 @@ static int open_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr 
 
 static int open_tasks(uint32_t cpu, uint32_t ring_bytes, bool is_for_build_ids)
 {
-	return open_event(cpu, ring_bytes,
-			  (struct perf_event_attr){
-				  .type = PERF_TYPE_SOFTWARE,
-				  .config = PERF_COUNT_SW_DUMMY,
-				  .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
-				  .exclude_kernel = 1,
-				  .exclude_hv = 1,
-				  .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-				  .mmap = 1,
-				  .mmap2 = 1,
-				  .build_id = is_for_build_ids,
-				  .comm = !is_for_build_ids,
-				  .comm_exec = !is_for_build_ids,
-				  .task = !is_for_build_ids,
-			  });
+	return open_sideband_event(cpu, ring_bytes,
+				   (struct perf_event_attr){
+					   .type = PERF_TYPE_SOFTWARE,
+					   .config = PERF_COUNT_SW_DUMMY,
+					   .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+					   .exclude_kernel = 1,
+					   .exclude_hv = 1,
+					   .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+					   .mmap = 1,
+					   .mmap2 = 1,
+					   .build_id = is_for_build_ids,
+					   .comm = !is_for_build_ids,
+					   .comm_exec = !is_for_build_ids,
+					   .task = !is_for_build_ids,
+				   });
 }
 
 static void cpu_free(struct sideband_cpu *c)
@@ -494,7 +494,7 @@ static void add_births(struct sideband_cpu *c, const struct sideband_options *op
 	};
 	char filter[80];
 
-	c->birth_fd = options->birth ? open_event(c->cpu, options->ring_bytes, attr) : -1;
+	c->birth_fd = options->birth ? open_sideband_event(c->cpu, options->ring_bytes, attr) : -1;
 	if (c->birth_fd < 0)
 		return;
 	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
