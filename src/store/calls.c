@@ -49,19 +49,14 @@ void calls_free(struct calls *c)
 	free(c);
 }
 
-static void set_calls_turn(const struct calls *c, uint32_t turn)
-{
-	__atomic_store_n(&object_state(c->object)->turn, turn, __ATOMIC_RELEASE);
-}
-
 void calls_start(struct calls *c)
 {
-	set_calls_turn(c, FIRST_TURN);
+	__atomic_store_n(&object_state(c->object)->turn, FIRST_TURN, __ATOMIC_RELEASE);
 }
 
 int calls_stop(struct calls *c, struct error *e)
 {
-	set_calls_turn(c, TURN_OFF);
+	__atomic_store_n(&object_state(c->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
 	return object_wait_for_programs(c->object, e);
 }
 

@@ -50,12 +50,6 @@ uint64_t deferred_end(const struct deferred_reader *d)
 	return d->ring ? __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) : 0;
 }
 
-static void clear_pieces(const struct deferred_reader *d, const struct deferred_taken *taken)
-{
-	for (uint64_t i = taken->first; i < taken->first + taken->n_pieces; i++)
-		memset(&d->pieces[i % DEFERRED_PIECES], 0, sizeof(*d->pieces));
-}
-
 /* Free the places of the first hits that are done. */
 static void free_first_hits(struct deferred_reader *d)
 {
@@ -80,7 +74,8 @@ void deferred_done(struct deferred_reader *d, const struct recorded *hit)
 		i++;
 	if (i == d->n)
 		return;
-	clear_pieces(d, &d->taken[i]);
+	for (uint64_t piece = first; piece < first + d->taken[i].n_pieces; piece++)
+		memset(&d->pieces[piece % DEFERRED_PIECES], 0, sizeof(*d->pieces));
 	d->taken[i].is_done = true;
 	free_first_hits(d);
 }

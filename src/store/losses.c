@@ -10,10 +10,6 @@
 
 const char *loss_text(enum loss loss)
 {
-	static const char skipped[] = "samples that the kernel left out (a BPF program was running "
-				      "on the CPU, or the timer came late)";
-	static const char unfinished[] = NOT_PAIRED "unfinished";
-	static const char alone[] = NOT_PAIRED "ended without a beginning";
 	static const char *const texts[LOSS_N] = {
 		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
 		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
@@ -30,47 +26,28 @@ const char *loss_text(enum loss loss)
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
-		[LOSS_SKIPPED] = skipped,
+		[LOSS_SKIPPED] =
+			"samples that the kernel left out (a BPF program was running on the "
+			"CPU, or the timer came late)",
 		[LOSS_SLOWED] = "samples left out to hold the share of a CPU that they take",
-		[LOSS_UNFINISHED] = unfinished,
-		[LOSS_ENDED_ALONE] = alone,
+		[LOSS_UNFINISHED] = NOT_PAIRED "unfinished",
+		[LOSS_ENDED_ALONE] = NOT_PAIRED "ended without a beginning",
 	};
 
 	return texts[loss];
 }
 
-/* The sum over all CPUs. 0 if the kernel refuses to read the map. */
-static uint64_t read_kernel_loss(const struct object *object, uint32_t n_cpus, __u32 reason)
+/* The sum over all CPUs. */
+uint64_t losses_counter(const struct object *object, uint32_t n_cpus, __u32 counter)
 {
 	cleanup_free uint64_t *values = xcalloc(n_cpus, sizeof(*values));
 	uint64_t sum = 0;
 
-	if (bpf_map_lookup_elem(object_lost_fd(object), &reason, values))
+	if (bpf_map_lookup_elem(object_lost_fd(object), &counter, values))
 		return 0;
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++)
 		sum += values[cpu];
 	return sum;
-}
-
-static void read_kernel_losses(const struct losses *l, uint64_t sums[LOST_IN_KERNEL])
-{
-	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++)
-		sums[reason] = read_kernel_loss(l->object, l->n_cpus, reason);
-}
-
-uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus)
-{
-	return read_kernel_loss(object, n_cpus, OWN_HITS);
-}
-
-uint64_t losses_begun(const struct object *object, uint32_t n_cpus)
-{
-	return read_kernel_loss(object, n_cpus, BEGUN);
-}
-
-uint64_t losses_samples(const struct object *object, uint32_t n_cpus)
-{
-	return read_kernel_loss(object, n_cpus, SAMPLES);
 }
 
 _Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,
@@ -79,24 +56,17 @@ _Static_assert((int)LOSS_BUDGET == (int)LOST_IN_KERNEL, "enum loss begins as enu
 
 void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 {
-	memset(ret, 0, LOSS_N * sizeof(*ret));
-	read_kernel_losses(l, l->kernel_now);
-	for (size_t i = 0; i < LOST_IN_KERNEL; i++)
-		ret[i] = l->kernel_now[i] - l->kernel_before[i];
-	l->recursion_now = object_recursion_misses(l->object);
-	ret[LOSS_RECURSION] = l->recursion_now - l->recursion_before;
-	ret[LOSS_BUDGET] = l->n_over_budget;
-	l->unfinished_now = read_kernel_loss(l->object, l->n_cpus, UNFINISHED) + l->n_open;
-	l->alone_now = read_kernel_loss(l->object, l->n_cpus, ENDED_ALONE);
-	ret[LOSS_UNFINISHED] = l->unfinished_now - l->unfinished_before;
-	ret[LOSS_ENDED_ALONE] = l->alone_now - l->alone_before;
+	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++)
+		l->now[reason] = losses_counter(l->object, l->n_cpus, reason);
+	l->now[LOSS_BUDGET] = l->n_over_budget;
+	l->now[LOSS_RECURSION] = object_recursion_misses(l->object);
+	l->now[LOSS_UNFINISHED] = losses_counter(l->object, l->n_cpus, UNFINISHED) + l->n_open;
+	l->now[LOSS_ENDED_ALONE] = losses_counter(l->object, l->n_cpus, ENDED_ALONE);
+	for (int i = 0; i < LOSS_N; i++)
+		ret[i] = l->now[i] - l->before[i];
 }
 
 void losses_reported(struct losses *l)
 {
-	memcpy(l->kernel_before, l->kernel_now, sizeof(l->kernel_now));
-	l->recursion_before = l->recursion_now;
-	l->unfinished_before = l->unfinished_now;
-	l->alone_before = l->alone_now;
-	l->n_over_budget = 0;
+	memcpy(l->before, l->now, sizeof(l->now));
 }

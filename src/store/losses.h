@@ -43,14 +43,11 @@ const char *loss_text(enum loss loss);
  */
 struct losses {
 	const struct object *object;
-	uint32_t n_cpus;                        /* possible CPUs */
-	uint64_t n_over_budget;                 /* the owner of the struct adds to it */
-	uint64_t kernel_now[LOST_IN_KERNEL];    /* from loading to the last reading */
-	uint64_t kernel_before[LOST_IN_KERNEL]; /* from loading to losses_reported() */
-	uint64_t recursion_now, recursion_before;
-	uint64_t unfinished_now, unfinished_before;
-	uint64_t alone_now, alone_before;
-	uint64_t n_open; /* pairs that have begun and not ended; the owner sets it at the end */
+	uint32_t n_cpus;         /* possible CPUs */
+	uint64_t n_over_budget;  /* all of the run; the owner of the struct adds to it */
+	uint64_t n_open;         /* pairs that have begun and not ended; likewise, at the end */
+	uint64_t now[LOSS_N];    /* from loading to the last reading */
+	uint64_t before[LOSS_N]; /* from loading to losses_reported() */
 };
 
 /*
@@ -60,16 +57,10 @@ struct losses {
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 
 /*
- * Hits of the tool and of its helpers since the programs were loaded. The programs leave these out,
- * so they are no losses.
+ * A counter that is no loss, since the programs were loaded: OWN_HITS, SAMPLES or BEGUN of
+ * bpf/abi.h. 0 if the kernel refuses to read it.
  */
-uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
-
-/* Runs of the program of perf events, whatever it did with them. Never goes down. */
-uint64_t losses_samples(const struct object *object, uint32_t n_cpus);
-
-/* Beginnings of pairs since then, whatever became of them. */
-uint64_t losses_begun(const struct object *object, uint32_t n_cpus);
+uint64_t losses_counter(const struct object *object, uint32_t n_cpus, __u32 counter);
 
 /* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
 void losses_reported(struct losses *l);

@@ -10,41 +10,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-struct notices {
-	int fd; /* the object's */
-	size_t page;
-	struct notice_ring ring;
-};
-
-/* --- the ring --- */
-
-/* Bytes of a record whose data has @n bytes. */
-static uint64_t record_bytes(uint32_t n)
+static void notices_closep(struct notices **n)
 {
-	return ((uint64_t)n + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+	notices_close(*n);
 }
-
-void notice_ring_read(struct notice_ring *ring, notice_take *take, void *context)
-{
-	const uint64_t until = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-	uint64_t at = *ring->consumer;
-	bool goes_on = true;
-
-	while (goes_on && at < until) {
-		const uint8_t *record = ring->data + (at & ring->mask);
-		const uint32_t header = __atomic_load_n((const uint32_t *)record, __ATOMIC_ACQUIRE);
-		const uint32_t n = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
-
-		if (header & BPF_RINGBUF_BUSY_BIT) /* a program is writing it */
-			return;
-		if (!(header & BPF_RINGBUF_DISCARD_BIT) && n >= sizeof(struct notice))
-			goes_on = take(context, (const void *)(record + BPF_RINGBUF_HDR_SZ));
-		at += record_bytes(n);
-		__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
-	}
-}
-
-/* --- its map --- */
 
 int notices_open(const struct object *object, struct notices **ret, struct error *e)
 {
@@ -53,17 +22,17 @@ int notices_open(const struct object *object, struct notices **ret, struct error
 
 	n->fd = object_wake_fd(object);
 	n->page = (size_t)sysconf(_SC_PAGESIZE);
-	n->ring.mask = WAKE_BYTES - 1;
+	n->mask = WAKE_BYTES - 1;
 	memory = mmap(NULL, n->page, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);
 	if (memory == MAP_FAILED)
 		return error_errno(e, "map the ring buffer");
-	n->ring.consumer = memory;
+	n->consumer = memory;
 	/* The kernel lets us write to the first page only. */
 	memory = mmap(NULL, n->page + 2 * WAKE_BYTES, PROT_READ, MAP_SHARED, n->fd, (off_t)n->page);
 	if (memory == MAP_FAILED)
 		return error_errno(e, "map the ring buffer");
-	n->ring.producer = memory;
-	n->ring.data = (const uint8_t *)memory + n->page;
+	n->producer = memory;
+	n->data = (const uint8_t *)memory + n->page;
 	*ret = TAKE(n);
 	return 0;
 }
@@ -72,17 +41,11 @@ void notices_close(struct notices *n)
 {
 	if (!n)
 		return;
-	if (n->ring.consumer)
-		(void)munmap(n->ring.consumer, n->page);
-	if (n->ring.producer)
-		(void)munmap((void *)n->ring.producer, n->page + 2 * WAKE_BYTES);
+	if (n->consumer)
+		(void)munmap(n->consumer, n->page);
+	if (n->producer)
+		(void)munmap((void *)n->producer, n->page + 2 * WAKE_BYTES);
 	free(n);
-}
-
-void notices_closep(struct notices **n)
-{
-	notices_close(*n);
-	*n = NULL;
 }
 
 int notices_fd(const struct notices *n)
@@ -90,22 +53,43 @@ int notices_fd(const struct notices *n)
 	return n->fd;
 }
 
+/* Bytes of a record whose data has @n bytes. */
+static uint64_t record_bytes(uint32_t n)
+{
+	return ((uint64_t)n + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+}
+
 void notices_read(struct notices *n, notice_take *take, void *context)
 {
-	notice_ring_read(&n->ring, take, context);
+	const uint64_t until = notices_end(n);
+	uint64_t at = *n->consumer;
+	bool goes_on = true;
+
+	while (goes_on && at < until) {
+		const uint8_t *record = n->data + (at & n->mask);
+		const uint32_t header = __atomic_load_n((const uint32_t *)record, __ATOMIC_ACQUIRE);
+		const uint32_t bytes = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+
+		if (header & BPF_RINGBUF_BUSY_BIT) /* a program is writing it */
+			return;
+		if (!(header & BPF_RINGBUF_DISCARD_BIT) && bytes >= sizeof(struct notice))
+			goes_on = take(context, (const void *)(record + BPF_RINGBUF_HDR_SZ));
+		at += record_bytes(bytes);
+		__atomic_store_n(n->consumer, at, __ATOMIC_RELEASE);
+	}
 }
 
 uint64_t notices_end(const struct notices *n)
 {
-	return __atomic_load_n(n->ring.producer, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(n->producer, __ATOMIC_ACQUIRE);
 }
 
 bool notices_are_read(const struct notices *n, uint64_t end)
 {
-	return *n->ring.consumer >= end;
+	return *n->consumer >= end;
 }
 
 size_t notices_n_waiting(const struct notices *n)
 {
-	return (size_t)((notices_end(n) - *n->ring.consumer) / record_bytes(sizeof(struct notice)));
+	return (size_t)((notices_end(n) - *n->consumer) / record_bytes(sizeof(struct notice)));
 }

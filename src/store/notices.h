@@ -15,7 +15,9 @@
  * The ring in memory, as the kernel maps it. Positions count bytes and never go back. A record is a
  * header of 8 bytes, the data, and padding to a multiple of 8.
  */
-struct notice_ring {
+struct notices {
+	int fd; /* the object's */
+	size_t page;
 	uint64_t *consumer;       /* position of the first record that is not read; ours */
 	const uint64_t *producer; /* position behind the last record; the kernel's */
 	const uint8_t *data;      /* twice in a row, so that no record is in two parts */
@@ -25,24 +27,18 @@ struct notice_ring {
 /* Takes one notice, lent during the call. False: the reading ends with it. */
 typedef bool notice_take(void *context, const struct notice *notice);
 
+/* Map the ring of notices. @object must outlive the result. Errors: from mapping. */
+must_check int notices_open(const struct object *object, struct notices **ret, struct error *e);
+void notices_close(struct notices *n);
+
+/* A descriptor for epoll, readable while a notice waits. Lent by the object. */
+int notices_fd(const struct notices *n);
+
 /*
  * Call @take for the notices that are in the ring now. Those that come meanwhile wait for the next
  * reading, or a reader that is slower than the programs would never return. (ring_buffer__consume()
  * of libbpf does not, and ring_buffer__consume_n() needs libbpf 1.5.)
  */
-void notice_ring_read(struct notice_ring *ring, notice_take *take, void *context);
-
-struct notices;
-
-/* Map the ring of notices. @object must outlive the result. Errors: from mapping. */
-must_check int notices_open(const struct object *object, struct notices **ret, struct error *e);
-void notices_close(struct notices *n);
-void notices_closep(struct notices **n);
-
-/* A descriptor for epoll, readable while a notice waits. Lent by the object. */
-int notices_fd(const struct notices *n);
-
-/* notice_ring_read() */
 void notices_read(struct notices *n, notice_take *take, void *context);
 
 /* The position behind the newest notice. */

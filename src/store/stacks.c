@@ -3,58 +3,214 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
-#include "store/batch.h"
+
+#define NO_STACK 0 /* the number of the empty one */
+
+/* --- reading a map in batches --- */
+
+#define BATCH 4096
+
+static void resize_batch(struct batch *b, uint32_t size)
+{
+	b->size = size;
+	b->keys = xreallocarray(b->keys, size, b->key_size);
+	b->values = xreallocarray(b->values, size, b->value_size);
+}
+
+static void empty_batch(struct batch **b)
+{
+	cleanup_free_p(&(*b)->keys);
+	cleanup_free_p(&(*b)->values);
+}
+
+int batch_each(struct batch *b, int fd, struct error *e)
+{
+	__typeof__(bpf_map_lookup_batch) *read_batch =
+		b->deletes ? bpf_map_lookup_and_delete_batch : bpf_map_lookup_batch;
+	uint64_t cursor[2] = {}; /* only the kernel reads it; it writes at most 16 bytes */
+	bool is_first = true;
+
+	if (fd < 0)
+		return 0;
+
+	cleanup(empty_batch) struct batch *emptied = b;
+
+	b->fd = fd;
+	resize_batch(b, BATCH);
+	for (;;) {
+		uint32_t n = b->size;
+		int err = read_batch(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n,
+				     NULL);
+
+		if (err && errno == ENOSPC) { /* a single bucket has more elements */
+			resize_batch(b, 2 * b->size);
+			continue;
+		}
+		if (err && errno != ENOENT)
+			return error_errno(e, "read the counts");
+		if (!b->take(b, n) || err)
+			return 0;
+		is_first = false;
+	}
+}
+
+/* --- sets of stacks --- */
+
+static void stack_set_fini(struct stack_set *set)
+{
+	free(set->nodes);
+	free(set->slots);
+	u64_map_fini(&set->known);
+	*set = (struct stack_set){};
+}
+
+static size_t stack_set_bytes(const struct stack_set *set)
+{
+	return set->capacity * sizeof(*set->nodes) + set->n_slots * sizeof(*set->slots) +
+	       set->known.n_slots * sizeof(*set->known.slots);
+}
+
+static uint32_t *node_slot(const struct stack_set *set, uint32_t parent, uint64_t word)
+{
+	size_t i = hash_mix(word ^ hash_mix(parent)) & (set->n_slots - 1);
+
+	while (set->slots[i]) {
+		const struct stack_node *node = &set->nodes[set->slots[i]];
+
+		if (node->parent == parent && node->word == word)
+			break;
+		i = (i + 1) & (set->n_slots - 1);
+	}
+	return &set->slots[i];
+}
+
+static void grow_node_slots(struct stack_set *set)
+{
+	free(set->slots);
+	set->n_slots = set->n_slots ? set->n_slots * 2 : 1024;
+	set->slots = xcalloc(set->n_slots, sizeof(*set->slots));
+	for (uint32_t i = 1; i < set->n; i++)
+		*node_slot(set, set->nodes[i].parent, set->nodes[i].word) = i;
+}
+
+/* Returns the number of the stack of @n words, innermost first. Adds it if it is new. */
+static uint32_t add_path(struct stack_set *set, const uint64_t *words, size_t n)
+{
+	uint32_t at = NO_STACK;
+
+	if (!set->n)
+		array_push(set->nodes, set->n, set->capacity, (struct stack_node){});
+	while (n-- > 0) {
+		if (set->n * 2 >= set->n_slots)
+			grow_node_slots(set);
+
+		uint32_t *slot = node_slot(set, at, words[n]);
+
+		if (!*slot) {
+			const struct stack_node node = { .word = words[n], .parent = at };
+
+			*slot = (uint32_t)set->n;
+			array_push(set->nodes, set->n, set->capacity, node);
+		}
+		at = *slot;
+	}
+	return at;
+}
+
+static size_t path_words(const struct stack_set *set, uint32_t number, uint64_t words[STACK_WORDS])
+{
+	size_t n = 0;
+
+	for (; number != NO_STACK && n < STACK_WORDS; number = set->nodes[number].parent)
+		words[n++] = set->nodes[number].word;
+	return n;
+}
+
+/* NO_STACK also for a stack that is only wanted. */
+static uint32_t number_in(const struct stack_set *set, uint64_t hash)
+{
+	const uint32_t *number = u64_map_get(&set->known, hash);
+
+	return number ? *number : NO_STACK;
+}
+
+/* Add a stack to the known ones. Returns its number. */
+static uint32_t keep_stack(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
+{
+	const uint32_t number = add_path(&s->now, words, n);
+
+	*u64_map_put(&s->now.known, hash, number, NULL) = number;
+	return number;
+}
 
 void stacks_fini(struct stacks *s)
 {
-	stacks_drop_old(s);
-	tree_fini(&s->tree);
-	u64_map_fini(&s->known);
-}
-
-static size_t part_bytes(const struct tree *tree, const struct u64_map *known)
-{
-	return tree_bytes(tree) + known->n_slots * sizeof(*known->slots);
+	stack_set_fini(&s->now);
+	stack_set_fini(&s->old);
 }
 
 size_t stacks_bytes(const struct stacks *s)
 {
-	return part_bytes(&s->tree, &s->known) + part_bytes(&s->old_tree, &s->old_known);
+	return stack_set_bytes(&s->now) + stack_set_bytes(&s->old);
+}
+
+bool stacks_has(const struct stacks *s, uint64_t hash)
+{
+	return number_in(&s->now, hash) || number_in(&s->old, hash);
+}
+
+uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n)
+{
+	return add_path(&s->now, words, n);
+}
+
+void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
+{
+	if (!number_in(&s->now, hash))
+		(void)keep_stack(s, hash, words, n);
+}
+
+size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
+{
+	return path_words(&s->now, number, words);
 }
 
 bool stacks_has_old(const struct stacks *s)
 {
-	return s->old_known.n_slots;
+	return s->old.known.n_slots;
 }
 
 uint32_t stacks_renew(struct stacks *s, uint32_t number)
 {
 	uint64_t words[STACK_WORDS];
 
-	return tree_add(&s->tree, words, tree_words(&s->old_tree, number, words, STACK_WORDS));
+	return add_path(&s->now, words, path_words(&s->old, number, words));
 }
 
 void stacks_drop_old(struct stacks *s)
 {
-	tree_fini(&s->old_tree);
-	u64_map_fini(&s->old_known);
-	s->old_tree = (struct tree){};
-	s->old_known = (struct u64_map){};
+	stack_set_fini(&s->old);
 }
+
+/* --- pieces in the kernel --- */
 
 /* Pass the pieces in the maps from @level on to @take. */
 static int each_chunk(const struct stacks *s, unsigned level, batch_take *take, void *context,
 		      struct error *e)
 {
-	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
-					       .value_size = sizeof(struct stack_chunk) };
-	const struct batch_walk walk = { bpf_map_lookup_batch, take, context };
+	struct batch b = { .key_size = sizeof(uint64_t),
+			   .value_size = sizeof(struct stack_chunk),
+			   .take = take,
+			   .context = context };
 	int err = 0;
 
 	for (; level < STACK_LEVELS && !err; level++)
-		err = batch_each(object_stacks_fd(s->object, level), &b, &walk, e);
+		err = batch_each(&b, object_stacks_fd(s->object, level), e);
 	return err;
 }
 
@@ -70,24 +226,19 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
-static void uncount_chunks(const struct stacks *s, int fd, uint64_t n)
-{
-	struct trace_state *state = object_state(s->object);
-
-	(void)__atomic_fetch_sub(&state->n_chunks, n, __ATOMIC_RELAXED);
-	if (fd == object_stacks_fd(s->object, SPARE_LEVEL))
-		(void)__atomic_fetch_sub(&state->n_spare, n, __ATOMIC_RELAXED);
-}
-
 /*
  * The system call stops at a key that the map does not have. No other process deletes pieces, so
  * that happens only in drop_chunk(). Returns how many pieces it deleted.
  */
 static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
 {
+	struct trace_state *state = object_state(s->object);
+
 	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
 		return 0;
-	uncount_chunks(s, fd, n);
+	(void)__atomic_fetch_sub(&state->n_chunks, n, __ATOMIC_RELAXED);
+	if (fd == object_stacks_fd(s->object, SPARE_LEVEL))
+		(void)__atomic_fetch_sub(&state->n_spare, n, __ATOMIC_RELAXED);
 	return n;
 }
 
@@ -100,18 +251,12 @@ static bool drop_chunk(const struct stacks *s, uint64_t key)
 	return n > 0;
 }
 
-/*
- * User space deletes pieces one by one, while a program may store the same stack again. So the map
- * may keep the last piece without an earlier one. Then we delete all pieces, so that the next hit
- * stores the whole stack.
- */
-static size_t tear_stack(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS],
-			 size_t n)
+void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
-		(void)drop_chunk(s, hash | i);
-	words[n] = STACK_MARK_TORN;
-	return n + 1;
+	if (!hash || IS_LATE_STACK(hash) || stacks_has(s, hash))
+		return;
+	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
+		;
 }
 
 /*
@@ -131,44 +276,21 @@ static bool read_known_stack(const struct stacks *s, uint64_t hash, uint64_t wor
 	return true;
 }
 
+/*
+ * User space deletes pieces one by one, while a program may store the same stack again. So the map
+ * may keep the last piece without an earlier one. Then we delete all pieces, so that the next hit
+ * stores the whole stack.
+ */
 size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {
 	size_t n = 0;
 
-	return read_known_stack(s, hash, words, &n) ? n : tear_stack(s, hash, words, n);
-}
-
-/* TREE_ROOT also for a stack that is only wanted: no stack has that number. */
-static uint32_t stack_number_in(const struct u64_map *known, uint64_t hash)
-{
-	const uint32_t *number = u64_map_get(known, hash);
-
-	return number ? *number : TREE_ROOT;
-}
-
-bool stacks_has(const struct stacks *s, uint64_t hash)
-{
-	return stack_number_in(&s->known, hash) || stack_number_in(&s->old_known, hash);
-}
-
-/* Add a stack to the known ones. Returns its number. */
-static uint32_t keep_stack(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
-{
-	const uint32_t number = tree_add(&s->tree, words, n);
-
-	*u64_map_put(&s->known, hash, number, NULL) = number;
-	return number;
-}
-
-uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n)
-{
-	return tree_add(&s->tree, words, n);
-}
-
-void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
-{
-	if (!stack_number_in(&s->known, hash))
-		(void)keep_stack(s, hash, words, n);
+	if (read_known_stack(s, hash, words, &n))
+		return n;
+	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
+		(void)drop_chunk(s, hash | i);
+	words[n] = STACK_MARK_TORN;
+	return n + 1;
 }
 
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
@@ -177,25 +299,25 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 	uint32_t old;
 	size_t n;
 
-	*ret = hash ? stack_number_in(&s->known, hash) : TREE_ROOT;
+	*ret = hash ? number_in(&s->now, hash) : NO_STACK;
 	if (!hash || *ret)
 		return true;
-	old = stack_number_in(&s->old_known, hash);
+	old = number_in(&s->old, hash);
 	if (!old && (!has_room || IS_LATE_STACK(hash)))
 		return false;
-	n = old ? tree_words(&s->old_tree, old, words, STACK_WORDS) : stacks_read(s, hash, words);
+	n = old ? path_words(&s->old, old, words) : stacks_read(s, hash, words);
 	*ret = keep_stack(s, hash, words, n);
 	return true;
 }
 
-/* -- Many at once. -- */
+/* --- many at once --- */
 
 bool stacks_want(struct stacks *s, uint64_t hash)
 {
 	bool is_new = false;
 
-	if (hash && !IS_LATE_STACK(hash) && !stack_number_in(&s->old_known, hash))
-		(void)u64_map_put(&s->known, hash, TREE_ROOT, &is_new);
+	if (hash && !IS_LATE_STACK(hash) && !number_in(&s->old, hash))
+		(void)u64_map_put(&s->now.known, hash, NO_STACK, &is_new);
 	return is_new;
 }
 
@@ -209,13 +331,6 @@ struct reading {
 	size_t most_bytes;
 	bool is_of_all; /* else only wanted ones */
 };
-
-static bool is_to_be_read(const struct reading *r, uint64_t hash)
-{
-	const uint32_t *number = u64_map_get(&r->stacks->known, hash);
-
-	return number ? *number == TREE_ROOT : r->is_of_all;
-}
 
 /* Leave an incomplete stack to stacks_find(): a program may be about to store its last pieces. */
 static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk *first)
@@ -231,45 +346,30 @@ static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk
 		(void)keep_stack(s, hash, words, n);
 }
 
-static bool keep_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
+static bool keep_each_chunk(struct batch *b, uint32_t n)
 {
-	const struct reading *r = context;
+	const struct reading *r = b->context;
 	const uint64_t *keys = b->keys;
 	const struct stack_chunk *chunks = b->values;
 
-	(void)fd;
-	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++)
-		if (!(keys[i] & CHUNK_NUMBERS) && is_to_be_read(r, keys[i]))
+	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++) {
+		const uint32_t *number;
+
+		if (keys[i] & CHUNK_NUMBERS)
+			continue;
+		number = u64_map_get(&r->stacks->now.known, keys[i]);
+		if (number ? *number == NO_STACK : r->is_of_all)
 			keep_whole(r->stacks, keys[i], &chunks[i]);
+	}
 	return stacks_bytes(r->stacks) <= r->most_bytes &&
 	       (!r->is_of_all || may_make_room(r->stacks));
 }
 
-int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e)
+int stacks_copy(struct stacks *s, size_t most_bytes, bool all, struct error *e)
 {
-	struct reading r = { s, most_bytes, false };
+	struct reading r = { s, most_bytes, all };
 
 	return each_chunk(s, 0, keep_each_chunk, &r, e);
-}
-
-int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e)
-{
-	struct reading r = { s, most_bytes, true };
-
-	return each_chunk(s, 0, keep_each_chunk, &r, e);
-}
-
-size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
-{
-	return tree_words(&s->tree, number, words, STACK_WORDS);
-}
-
-void stacks_drop(const struct stacks *s, uint64_t hash)
-{
-	if (!hash || IS_LATE_STACK(hash) || stacks_has(s, hash))
-		return;
-	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
-		;
 }
 
 bool stacks_are_many(const struct stacks *s)
@@ -285,23 +385,17 @@ bool stacks_spare_is_used(const struct stacks *s)
 }
 
 /* Delete the pieces of known stacks. */
-static bool forget_known(void *context, int fd, struct batch *b, uint32_t n)
+static bool forget_known(struct batch *b, uint32_t n)
 {
-	const struct stacks *s = context;
+	const struct stacks *s = b->context;
 	uint64_t *keys = b->keys;
 	uint32_t n_known = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (stack_number_in(&s->known, keys[i] & ~CHUNK_NUMBERS))
+		if (number_in(&s->now, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
-	(void)delete_chunks(s, fd, keys, n_known);
+	(void)delete_chunks(s, b->fd, keys, n_known);
 	return may_make_room(s);
-}
-
-static bool forget_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
-{
-	(void)delete_chunks(context, fd, b->keys, n);
-	return true;
 }
 
 int stacks_forget(struct stacks *s, struct error *e)
@@ -315,18 +409,20 @@ int stacks_age(struct stacks *s, struct error *e)
 
 	if (err)
 		return err;
-	stacks_drop_old(s);
-	s->old_tree = s->tree;
-	s->old_known = s->known;
-	s->tree = (struct tree){};
-	s->known = (struct u64_map){};
+	stack_set_fini(&s->old);
+	s->old = s->now;
+	s->now = (struct stack_set){};
 	return 0;
+}
+
+static bool forget_each_chunk(struct batch *b, uint32_t n)
+{
+	(void)delete_chunks(b->context, b->fd, b->keys, n);
+	return true;
 }
 
 int stacks_forget_all(struct stacks *s, struct error *e)
 {
 	stacks_fini(s);
-	s->tree = (struct tree){};
-	s->known = (struct u64_map){};
 	return each_chunk(s, 0, forget_each_chunk, s, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * store/stacks.h - user space's copies of the stacks in the kernel's maps, by hash.
+ * store/stacks.h - user space's copies of the stacks in the kernel's maps, by hash. For this room.
  *
  * The programs keep each stack once, in the maps 'stacks', under a hash of its words. User space
  * copies a stack out when a row first needs it. Later it may delete the copied stack from the
@@ -15,20 +15,61 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "bpf/object.h"
-#include "store/tree.h"
+
+struct batch;
+
+/* Receives @n elements of the map, in @b's memory. False: it needs no more of them. */
+typedef bool batch_take(struct batch *b, uint32_t n);
+
+/*
+ * Reads a hash map of the kernel, many elements with each system call. Begin with the first five
+ * members; batch_each() sets the rest.
+ */
+struct batch {
+	size_t key_size, value_size;
+	batch_take *take;
+	void *context; /* of @take */
+	bool deletes;  /* the elements that it reads */
+	int fd;
+	uint32_t size; /* elements that there is memory for */
+	void *keys;
+	void *values;
+};
+
+/*
+ * Pass the elements of map @fd to @b->take, until it needs no more. A negative @fd is a map
+ * without elements. Errors: the kernel's.
+ */
+must_check int batch_each(struct batch *b, int fd, struct error *e);
+
+/*
+ * Stacks as paths in one tree, from the outermost frame inwards, and their numbers by hash.
+ *
+ * Stacks of one program share most of their outer frames. So a further stack costs a few nodes
+ * instead of all its frames. A stack's number is the node of its innermost frame. The way from
+ * there to the root is the stack. A zeroed set is empty.
+ */
+struct stack_set {
+	struct stack_node {
+		uint64_t word; /* address or mark, see bpf/abi.h */
+		uint32_t parent;
+		uint32_t pad;
+	} * nodes; /* [0] is the root, the empty stack */
+	size_t n, capacity;
+	uint32_t *slots; /* node numbers by (parent, word); open addressing; 0 is free */
+	size_t n_slots;
+	struct u64_map known; /* hash -> number; 0: wanted, not read yet */
+};
 
 /* Begin with { .object, .max_chunks }; the functions below set the rest. */
 struct stacks {
 	const struct object *object;
-	/* True: stacks_learn() and stacks_forget() return early. May be NULL. */
+	/* True: stacks_copy() of all and stacks_forget() return early. May be NULL. */
 	bool (*is_over)(void *context);
 	void *context;
 	uint32_t max_chunks; /* pieces that fit into the kernel's maps */
-	struct tree tree;
-	struct u64_map known; /* hash -> number in the tree; TREE_ROOT: wanted, not read yet */
-	/* stacks_age() moves all stacks here */
-	struct tree old_tree;
-	struct u64_map old_known;
+	struct stack_set now;
+	struct stack_set old; /* stacks_age() moves all stacks here */
 };
 
 void stacks_fini(struct stacks *s);
@@ -54,12 +95,16 @@ bool stacks_has(const struct stacks *s, uint64_t hash);
 
 /*
  * These copy many stacks with few system calls. Call stacks_want() for each stack, then
- * stacks_read_wanted(), then stacks_find(). The second one stops at @most_bytes of memory in user
- * space. Stacks that do not fit are read by stacks_find(), one by one. For a stack that is already
- * known or wanted, stacks_want() returns false. Errors: from reading the maps.
+ * stacks_copy(), then stacks_find(). The second one stops at @most_bytes of stacks_bytes(). Stacks
+ * that do not fit are read by stacks_find(), one by one. For a stack that is already known or
+ * wanted, stacks_want() returns false.
+ *
+ * With @all, stacks_copy() copies the kernel's other stacks, too. A lost row leaves stacks in the
+ * kernel that no row refers to. Once they are known, stacks_forget() deletes them. Errors: from
+ * reading the maps.
  */
 bool stacks_want(struct stacks *s, uint64_t hash);
-must_check int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e);
+must_check int stacks_copy(struct stacks *s, size_t most_bytes, bool all, struct error *e);
 
 /* Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many. */
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS]);
@@ -97,13 +142,6 @@ bool stacks_spare_is_used(const struct stacks *s);
  * from reading the maps.
  */
 must_check int stacks_forget(struct stacks *s, struct error *e);
-
-/*
- * Copy all other stacks of the kernel, too, up to @most_bytes of stacks_bytes(). A lost row leaves
- * stacks in the kernel that no row refers to. Once they are known, stacks_forget() deletes them.
- * Errors: from reading the maps.
- */
-must_check int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e);
 
 /*
  * Read the stack with @hash from the kernel into @words, without keeping a copy. If a piece is

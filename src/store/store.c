@@ -1,50 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "store/store.h"
 
-#include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/saturated.h"
-#include "store/pairs.h"
-#include "store/raw_rows.h"
-#include "store/row.h"
 #include "store/stacks.h"
+
+/* A row as it comes from the kernel. Its stacks are hashes. */
+struct raw_row {
+	struct stack_key key;
+	uint64_t count;
+	int64_t sum;
+	uint64_t first;
+};
+
+struct row_list {
+	struct store_row *of;
+	size_t n, capacity;
+};
 
 struct store {
 	const struct object *object;
 	struct store_budget budget;
-	uint32_t turn; /* as in struct trace_state, but never TURN_OFF */
+	uint32_t n_cpus; /* possible CPUs */
+	uint32_t turn;   /* as in struct trace_state, but never TURN_OFF */
 	bool is_stopped;
 	bool (*is_over)(void *context); /* store_set_end(); NULL: never */
 	void *context;
 
-	/*
-	 * Pending rows, as they came from the kernel. settle_rows() adds them to @rows: it may
-	 * wait, emptying may not.
-	 */
-	struct raw_rows raw;
-	size_t n_settled; /* the first of these, already settled */
+	/* Pending rows. settle_rows() adds them to @rows: it may wait, emptying may not. */
+	struct raw_row *raw;
+	size_t n_raw, raw_capacity;
+	size_t n_settled;    /* the first of these, already settled */
+	unsigned generation; /* the one that is being emptied */
+	uint64_t emptied_at; /* when that began: ns of CLOCK_MONOTONIC */
 
 	struct stacks stacks;
 	uint32_t aged; /* the turn in which stacks_age() was called, or stacks of pairs were kept */
 	bool are_pairs_kept; /* after that: see keep_open_stacks() */
 	size_t kept;         /* bytes of stacks that came again in the interval after it */
 
-	struct store_row *rows;
-	size_t n_rows, cap_rows;
+	struct row_list rows;
 	uint32_t *index; /* row number + 1 by key; open addressing */
 	size_t n_index;
 
-	/* The rows that the present report borrows. */
-	struct store_row *lent;
-	size_t n_lent, cap_lent;
+	struct row_list lent; /* the rows that the present report borrows */
 	bool is_lent;
 
 	struct losses losses;
@@ -57,7 +63,7 @@ struct store *store_new(const struct object *object, const struct store_budget *
 
 	s->object = object;
 	s->budget = *budget;
-	s->raw = (struct raw_rows){ .object = object, .budget = &s->budget, .n_cpus = n_cpus };
+	s->n_cpus = n_cpus;
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	return s;
@@ -67,28 +73,23 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
-	raw_rows_fini(&s->raw);
+	free(s->raw);
 	stacks_fini(&s->stacks);
-	free(s->rows);
+	free(s->rows.of);
 	free(s->index);
-	free(s->lent);
+	free(s->lent.of);
 	free(s);
-}
-
-void store_freep(struct store **s)
-{
-	store_free(*s);
-	*s = NULL;
 }
 
 static size_t pending_bytes(const struct store *s)
 {
-	return s->raw.capacity * sizeof(*s->raw.list);
+	return s->raw_capacity * sizeof(*s->raw);
 }
 
 static size_t settled_bytes(const struct store *s)
 {
-	return stacks_bytes(&s->stacks) + (s->cap_rows + s->cap_lent) * sizeof(*s->rows) +
+	return stacks_bytes(&s->stacks) +
+	       (s->rows.capacity + s->lent.capacity) * sizeof(*s->rows.of) +
 	       s->n_index * sizeof(*s->index);
 }
 
@@ -106,10 +107,18 @@ size_t store_bytes(const struct store *s)
 
 static uint32_t *index_slot(struct store *s, const struct store_row *row)
 {
-	size_t i = row_hash(row) & (s->n_index - 1);
+	const uint64_t stacks = (uint64_t)row->kernel_stack << 32 | row->user_stack;
+	size_t i = hash_mix(stacks ^ hash_mix((uint64_t)row->tgid << 32 | row->flags)) &
+		   (s->n_index - 1);
 
-	while (s->index[i] && !is_same_row(&s->rows[s->index[i] - 1], row))
-		i = (i + 1) & (s->n_index - 1);
+	for (; s->index[i]; i = (i + 1) & (s->n_index - 1)) {
+		const struct store_row *other = &s->rows.of[s->index[i] - 1];
+
+		if (other->kernel_stack == row->kernel_stack &&
+		    other->user_stack == row->user_stack && other->tgid == row->tgid &&
+		    other->flags == row->flags)
+			break;
+	}
 	return &s->index[i];
 }
 
@@ -121,39 +130,38 @@ static void clear_index(struct store *s)
 
 static void fill_index(struct store *s)
 {
-	for (size_t i = 0; i < s->n_rows; i++)
-		*index_slot(s, &s->rows[i]) = i + 1;
-}
-
-static void grow_index(struct store *s)
-{
-	free(s->index);
-	s->n_index = s->n_index ? s->n_index * 2 : 1024;
-	s->index = xcalloc(s->n_index, sizeof(*s->index));
-	fill_index(s);
+	for (size_t i = 0; i < s->rows.n; i++)
+		*index_slot(s, &s->rows.of[i]) = i + 1;
 }
 
 /* False if the row is new and there is no room for it. */
 static bool add_store_row(struct store *s, const struct store_row *row)
 {
-	if (s->n_rows * 2 >= s->n_index)
-		grow_index(s);
+	if (s->rows.n * 2 >= s->n_index) {
+		free(s->index);
+		s->n_index = s->n_index ? s->n_index * 2 : 1024;
+		s->index = xcalloc(s->n_index, sizeof(*s->index));
+		fill_index(s);
+	}
 
 	uint32_t *slot = index_slot(s, row);
 
 	if (*slot) {
-		s->rows[*slot - 1].count += row->count;
-		s->rows[*slot - 1].sum = add_wrapped(s->rows[*slot - 1].sum, row->sum);
-		if (s->rows[*slot - 1].first > row->first)
-			s->rows[*slot - 1].first = row->first;
+		struct store_row *known = &s->rows.of[*slot - 1];
+
+		known->count += row->count;
+		known->sum = add_wrapped(known->sum, row->sum);
+		known->first = earlier_time(known->first, row->first);
 		return true;
 	}
 	if (is_over_budget(s))
 		return false;
-	array_push(s->rows, s->n_rows, s->cap_rows, *row);
-	*slot = s->n_rows;
+	array_push(s->rows.of, s->rows.n, s->rows.capacity, *row);
+	*slot = s->rows.n;
 	return true;
 }
+
+/* --- from the kernel --- */
 
 static void set_store_turn(struct store *s, uint32_t turn)
 {
@@ -166,6 +174,87 @@ void store_start(struct store *s)
 	set_store_turn(s, s->turn);
 }
 
+/* Add a hot row's counters on all CPUs. Nothing if @hot is 0: the row is not hot. */
+static void add_hot_counters(const struct store *s, uint32_t hot, struct raw_row *to)
+{
+	const uint64_t *counters = object_hot(s->object);
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++) {
+		const uint32_t i = hot_index(cpu, s->generation, hot, s->budget.n_hot_rows);
+		const uint64_t *counter = &counters[(size_t)i * HOT_WORDS(s->budget.has_sum)];
+
+		to->count += counter[0];
+		if (s->budget.has_sum)
+			to->sum = add_wrapped(to->sum, (int64_t)counter[1]);
+	}
+}
+
+static bool take_rows(struct batch *b, uint32_t n)
+{
+	struct store *s = b->context;
+	const struct stack_key *keys = b->keys;
+	const char *rows = b->values;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct stack_row *from = (const void *)(rows + i * b->value_size);
+		/* The low bits. The time is the latest one before now that ends in them. */
+		const uint64_t first = (uint64_t)from->first_high << 32 | from->first_low;
+		struct raw_row row = { .key = keys[i],
+				       .count = from->count,
+				       .first = s->emptied_at -
+						((s->emptied_at - first) & ROW_TIME_MASK) };
+
+		if (s->budget.has_sum)
+			row.sum = ((const struct summed_row *)from)->sum;
+		add_hot_counters(s, from->hot, &row);
+		array_push(s->raw, s->n_raw, s->raw_capacity, row);
+	}
+	return true;
+}
+
+static void clear_hot_counters(const struct store *s, unsigned g)
+{
+	struct trace_state *state = object_state(s->object);
+	const uint64_t asked = state->n_hot[g];
+	const size_t n_words = HOT_WORDS(s->budget.has_sum);
+	uint32_t n = asked < s->budget.n_hot_rows ? asked : s->budget.n_hot_rows;
+	uint64_t *counters = object_hot(s->object);
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus && n; cpu++)
+		memset(&counters[(size_t)hot_index(cpu, g, 1, s->budget.n_hot_rows) * n_words], 0,
+		       n * n_words * sizeof(*counters));
+	state->n_hot[g] = 0;
+}
+
+/*
+ * Move all rows of @generation, which no program uses, behind the pending ones. With @is_last the
+ * kernel's copies stay, because nobody needs their room.
+ *
+ * Reads no level behind the last row. While the kernel looks for an element, it runs no program on
+ * that CPU, even if another task preempts us. The empty second level takes it 1.5 ms.
+ */
+static int empty_generation(struct store *s, unsigned generation, bool is_last, struct error *e)
+{
+	struct batch b = { .key_size = sizeof(struct stack_key),
+			   .value_size = s->budget.has_sum ? sizeof(struct summed_row)
+							   : sizeof(struct stack_row),
+			   .take = take_rows,
+			   .context = s,
+			   .deletes = !is_last };
+	__u64 *n_rows = &object_state(s->object)->n_rows[generation];
+	const size_t n_before = s->n_raw;
+	int err = 0;
+
+	s->generation = generation;
+	s->emptied_at = clock_ns(CLOCK_MONOTONIC);
+	for (unsigned level = 0; level < LEVELS && s->n_raw - n_before < *n_rows && !err; level++)
+		err = batch_each(&b, object_counts_fd(s->object, generation, level), e);
+	clear_hot_counters(s, generation);
+	if (!err)
+		*n_rows = 0;
+	return err;
+}
+
 /* Switch to the other generation and empty the old one. */
 static int switch_generation(struct store *s, struct error *e)
 {
@@ -175,7 +264,37 @@ static int switch_generation(struct store *s, struct error *e)
 
 	int err = object_wait_for_programs(s->object, e);
 
-	return err ? err : raw_rows_take(&s->raw, old, false, e);
+	return err ? err : empty_generation(s, old, false, e);
+}
+
+/* Of pairs that have begun and not ended: find the stacks, or count them at the end. */
+static bool take_beginnings(struct batch *b, uint32_t n)
+{
+	const struct beginning *beginnings = b->values;
+	struct store *s = b->context;
+	uint32_t number;
+
+	for (uint32_t i = 0; i < n && !s->is_stopped; i++) {
+		(void)stacks_find(&s->stacks, beginnings[i].key.kernel_stack, true, &number);
+		(void)stacks_find(&s->stacks, beginnings[i].key.user_stack, true, &number);
+	}
+	s->losses.n_open += s->is_stopped ? n : 0;
+	return true;
+}
+
+/* False: the map cannot be read. */
+static bool read_beginnings(struct store *s)
+{
+	struct batch b = { .key_size = sizeof(struct begun_key),
+			   .value_size = sizeof(struct beginning),
+			   .take = take_beginnings,
+			   .context = s };
+	struct error e;
+	const int err = batch_each(&b, object_begun_fd(s->object), &e);
+
+	if (err)
+		log_warn("cannot read the pairs that have not ended: %s", e.text);
+	return !err;
 }
 
 /* --- settling pending rows --- */
@@ -183,13 +302,6 @@ static int switch_generation(struct store *s, struct error *e)
 static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 {
 	return stacks_find(&s->stacks, hash, !is_over_budget(s), ret);
-}
-
-/* Is the row's stack being walked in user space? Then the row is settled later. */
-static bool must_row_wait(const struct store *s, const struct raw_row *raw)
-{
-	return IS_LATE_STACK(raw->key.user_stack) && !s->is_stopped &&
-	       !stacks_has(&s->stacks, raw->key.user_stack);
 }
 
 static void settle_row(struct store *s, const struct raw_row *raw)
@@ -246,16 +358,16 @@ static int read_new_stacks(struct store *s, struct error *e)
 	const struct trace_state *state = object_state(s->object);
 	size_t n_new = 0, room;
 
-	if (s->raw.n - s->n_settled < MANY_ROWS)
+	if (s->n_raw - s->n_settled < MANY_ROWS)
 		return 0;
-	for (size_t i = s->n_settled; i < s->raw.n && !is_over_budget(s); i++)
-		n_new += stacks_want(&s->stacks, s->raw.list[i].key.kernel_stack) +
-			 stacks_want(&s->stacks, s->raw.list[i].key.user_stack);
+	for (size_t i = s->n_settled; i < s->n_raw && !is_over_budget(s); i++)
+		n_new += stacks_want(&s->stacks, s->raw[i].key.kernel_stack) +
+			 stacks_want(&s->stacks, s->raw[i].key.user_stack);
 	if (is_over_budget(s) ||
 	    n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
 		return 0;
 	room = (s->budget.user_bytes - settled_bytes(s)) / 2; /* the rows take memory, too */
-	return stacks_read_wanted(&s->stacks, stacks_bytes(&s->stacks) + room, e);
+	return stacks_copy(&s->stacks, stacks_bytes(&s->stacks) + room, false, e);
 }
 
 static bool is_pressed(const struct store *s)
@@ -279,8 +391,8 @@ static bool has_many_pending(const struct store *s)
 static bool is_behind(const struct store *s)
 {
 	if (is_over_budget(s) && !s->is_lent)
-		return s->raw.n > SETTLED_AT_ONCE;
-	return s->raw.n * sizeof(*s->raw.list) > s->budget.user_bytes / 2;
+		return s->n_raw > SETTLED_AT_ONCE;
+	return s->n_raw * sizeof(*s->raw) > s->budget.user_bytes / 2;
 }
 
 bool store_awaits_room(const struct store *s)
@@ -295,9 +407,9 @@ bool store_awaits_room(const struct store *s)
  */
 static bool keep_open_stacks(struct store *s)
 {
-	if (!s->budget.has_pairs || s->are_pairs_kept)
+	if (!s->budget.has_pairs || s->are_pairs_kept || s->is_stopped)
 		return false;
-	s->are_pairs_kept = pairs_keep_stacks(s->object, &s->stacks);
+	s->are_pairs_kept = read_beginnings(s);
 	s->aged = s->turn;
 	return true;
 }
@@ -305,7 +417,7 @@ static bool keep_open_stacks(struct store *s)
 /* Called when no row is pending any more. */
 static void end_settling(struct store *s)
 {
-	s->raw.n = 0;
+	s->n_raw = 0;
 	s->n_settled = 0;
 	/* The kernel has no row left of the turn in which the stacks became old. */
 	if (stacks_has_old(&s->stacks) && s->turn != s->aged && !keep_open_stacks(s)) {
@@ -316,23 +428,25 @@ static void end_settling(struct store *s)
 
 /*
  * Settle at most @n of the pending rows: find the numbers of their stacks and add them to @rows. If
- * the kernel's maps fill up meanwhile, empty them. Those rows are pending, too.
+ * the kernel's maps fill up meanwhile, empty them. Those rows are pending, too. A row whose stack
+ * is being walked in user space is settled later.
  */
 static int settle_rows(struct store *s, size_t n, struct error *e)
 {
 	int err = read_new_stacks(s, e);
 
-	while (n-- > 0 && s->n_settled < s->raw.n && !err && !store_awaits_room(s)) {
-		const struct raw_row row = s->raw.list[s->n_settled++];
+	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
+		const struct raw_row row = s->raw[s->n_settled++];
 
-		if (must_row_wait(s, &row))
-			array_push(s->raw.list, s->raw.n, s->raw.capacity, row);
+		if (IS_LATE_STACK(row.key.user_stack) && !s->is_stopped &&
+		    !stacks_has(&s->stacks, row.key.user_stack))
+			array_push(s->raw, s->n_raw, s->raw_capacity, row);
 		else
 			settle_row(s, &row);
 		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s) && !is_behind(s))
 			err = switch_generation(s, e);
 	}
-	if (!err && s->n_settled == s->raw.n)
+	if (!err && s->n_settled == s->n_raw)
 		end_settling(s);
 	return err;
 }
@@ -354,7 +468,7 @@ static int make_map_room(struct store *s, struct error *e)
 
 	if (err || !stacks_are_many(&s->stacks) || others >= most)
 		return err;
-	err = stacks_learn(&s->stacks, most - others, e);
+	err = stacks_copy(&s->stacks, most - others, true, e);
 	return err ? err : stacks_forget(&s->stacks, e);
 }
 
@@ -391,84 +505,55 @@ int store_stop(struct store *s, struct error *e)
 	int err = object_wait_for_programs(s->object, e);
 
 	if (!err)
-		err = raw_rows_take(&s->raw, s->turn % 2, true, e);
+		err = empty_generation(s, s->turn % 2, true, e);
 	if (s->budget.has_pairs)
-		s->losses.n_open = pairs_count_open(s->object);
+		(void)read_beginnings(s);
 	return err;
 }
 
-static void lend_rows(struct store *s)
-{
-	s->lent = s->rows;
-	s->n_lent = s->n_rows;
-	s->cap_lent = s->cap_rows;
-	s->rows = NULL;
-	s->n_rows = s->cap_rows = 0;
-	s->is_lent = true;
-	clear_index(s);
-}
+/* --- reports --- */
 
-/* Use the memory of the lent rows again, unless new rows have memory already. */
-static void reuse_lent_rows(struct store *s)
+/* If settling fails, the next store_rotate() reports it. */
+static void settle_all(struct store *s)
 {
-	if (s->rows) {
-		free(s->lent);
-	} else {
-		s->rows = s->lent;
-		s->cap_rows = s->cap_lent;
-	}
-	s->lent = NULL;
-	s->n_lent = s->cap_lent = 0;
-	s->is_lent = false;
-}
+	struct error none;
 
-/* Idle memory counts towards the budget, too. */
-static void free_raw(struct store *s)
-{
-	if (!s->raw.n)
-		raw_rows_fini(&s->raw);
+	(void)settle_rows(s, s->n_raw - s->n_settled, &none);
 }
 
 const struct store_row *store_rows(struct store *s, size_t *n)
 {
-	struct error none;
-
 	if (!s->is_lent) {
-		(void)settle_rows(s, s->raw.n - s->n_settled,
-				  &none); /* store_rotate() reports it */
-		free_raw(s);
-		lend_rows(s);
+		settle_all(s);
+		if (!s->n_raw) { /* idle memory counts towards the budget, too */
+			free(s->raw);
+			s->raw = NULL;
+			s->raw_capacity = 0;
+		}
+		s->lent = s->rows;
+		s->rows = (struct row_list){};
+		s->is_lent = true;
+		clear_index(s);
 	}
-	*n = s->n_lent;
-	return s->lent;
+	*n = s->lent.n;
+	return s->lent.of;
 }
 
 const struct store_row *store_look(struct store *s, size_t *n)
 {
-	struct error none; /* store_rotate() reports it */
-
-	(void)settle_rows(s, s->raw.n - s->n_settled, &none);
-	*n = s->n_rows;
-	return s->rows;
+	settle_all(s);
+	*n = s->rows.n;
+	return s->rows.of;
 }
 
-const struct tree *store_tree(const struct store *s)
+size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS])
 {
-	return &s->stacks.tree;
+	return stacks_words(&s->stacks, number, words);
 }
 
 struct losses *store_losses(struct store *s)
 {
 	return &s->losses;
-}
-
-static void free_rows(struct store *s)
-{
-	free(s->rows);
-	free(s->index);
-	s->rows = NULL;
-	s->index = NULL;
-	s->cap_rows = s->n_index = 0;
 }
 
 /*
@@ -489,8 +574,8 @@ static bool are_stacks_many(const struct store *s)
  */
 static void renew_stacks(struct store *s)
 {
-	for (size_t i = 0; i < s->n_rows; i++) {
-		struct store_row *row = &s->rows[i];
+	for (size_t i = 0; i < s->rows.n; i++) {
+		struct store_row *row = &s->rows.of[i];
 
 		row->kernel_stack = stacks_renew(&s->stacks, row->kernel_stack);
 		row->user_stack = stacks_renew(&s->stacks, row->user_stack);
@@ -500,6 +585,8 @@ static void renew_stacks(struct store *s)
 }
 
 /*
+ * The memory of the lent rows is used again, unless new rows have memory already.
+ *
  * Stacks stay known, because most come again. If too many are idle, as processes end and others
  * begin, the store forgets those that have no hit in the next interval.
  */
@@ -507,10 +594,20 @@ void store_clear(struct store *s)
 {
 	struct error none; /* if it lasts, store_rotate() returns it */
 
-	reuse_lent_rows(s);
+	if (s->rows.of)
+		free(s->lent.of);
+	else
+		s->rows = (struct row_list){ .of = s->lent.of, .capacity = s->lent.capacity };
+	s->lent = (struct row_list){};
+	s->is_lent = false;
 	losses_reported(&s->losses);
-	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
-		free_rows(s);
+	if (!s->rows.n && settled_bytes(s) > s->budget.user_bytes / 2) {
+		free(s->rows.of);
+		s->rows = (struct row_list){};
+		free(s->index);
+		s->index = NULL;
+		s->n_index = 0;
+	}
 	if (!s->is_stopped && !stacks_has_old(&s->stacks) && are_stacks_many(s) &&
 	    stacks_age(&s->stacks, &none) == 0) {
 		renew_stacks(s);
@@ -521,20 +618,16 @@ void store_clear(struct store *s)
 
 void store_keep(struct store *s)
 {
-	struct store_row *news = s->rows;
-	const size_t n_news = s->n_rows;
+	const struct row_list news = s->rows;
 
 	s->rows = s->lent;
-	s->n_rows = s->n_lent;
-	s->cap_rows = s->cap_lent;
-	s->lent = NULL;
-	s->n_lent = s->cap_lent = 0;
+	s->lent = (struct row_list){};
 	s->is_lent = false;
 	losses_reported(&s->losses);
 	clear_index(s);
 	fill_index(s);
-	for (size_t i = 0; i < n_news; i++)
-		if (!add_store_row(s, &news[i]))
-			s->losses.n_over_budget += news[i].count;
-	free(news);
+	for (size_t i = 0; i < news.n; i++)
+		if (!add_store_row(s, &news.of[i]))
+			s->losses.n_over_budget += news.of[i].count;
+	free(news.of);
 }

@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "store/losses.h"
-#include "store/tree.h"
 
 struct store;
 
@@ -48,7 +47,6 @@ void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret)
 struct store *store_new(const struct object *object, const struct store_budget *budget,
 			uint32_t n_cpus);
 void store_free(struct store *s);
-void store_freep(struct store **s);
 
 /* Begin to count. */
 void store_start(struct store *s);
@@ -120,20 +118,10 @@ void store_keep(struct store *s);
 const struct store_row *store_look(struct store *s, size_t *n);
 
 /*
- * The tree of store_stack(), with nodes for numbers. Lent by @s, and valid while rows are lent: it
- * grows, but its nodes stay.
+ * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many. Numbers are
+ * valid while rows are lent.
  */
-const struct tree *store_tree(const struct store *s);
-
-/*
- * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many, at most
- * STACK_WORDS.
- */
-static inline size_t store_stack(const struct store *s, uint32_t number,
-				 uint64_t words[STACK_WORDS])
-{
-	return tree_words(store_tree(s), number, words, STACK_WORDS);
-}
+size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
 
 /*
  * Lent by @s. They include the hits that exceed the store's budget. store_clear() marks all as

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "store/stacks.h"
 
@@ -29,7 +29,7 @@
 
 #define MOST_RING_EVENTS 131072
 #define FEWEST_RING_EVENTS 64
-#define CHUNK_BYTES 208ULL /* piece and bucket, as in store.c */
+#define CHUNK_BYTES 208ULL /* piece and bucket, as in budget.c */
 
 struct reader {
 	struct event_ring *ring;
@@ -80,14 +80,6 @@ void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *re
 	ret->user_bytes = max_bytes > kernel ? max_bytes - kernel : 0;
 }
 
-static uint64_t stream_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 struct stream *stream_new(const struct object *object, const struct stream_budget *budget,
 			  uint32_t n_cpus)
 {
@@ -98,7 +90,7 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->n_cpus = n_cpus;
 	s->turn = FIRST_TURN;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
-		s->seed = stream_now_ns();
+		s->seed = clock_ns(CLOCK_MONOTONIC);
 	s->seed |= 1;
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
@@ -125,7 +117,7 @@ static void set_stream_turn(const struct stream *s, uint32_t turn)
 
 void stream_start(struct stream *s)
 {
-	s->looked_at = stream_now_ns() - CLOCK_MARGIN_NS;
+	s->looked_at = clock_ns(CLOCK_MONOTONIC) - CLOCK_MARGIN_NS;
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
 		s->readers[cpu].safe = s->looked_at;
 	set_stream_turn(s, s->turn);
@@ -148,20 +140,18 @@ static const struct stream_event *event_at(const struct stream *s, const struct 
 	return (const void *)(r->events + i * event_bytes(&s->budget));
 }
 
-/* A program writes the number last. So when the number is there, the event is complete. */
-static bool is_event_written(const struct stream_event *event, uint64_t n)
-{
-	return __atomic_load_n(&event->number, __ATOMIC_ACQUIRE) == n + 1;
-}
-
-/* Find the earliest event in the window. */
+/*
+ * Find the earliest event in the window. A program writes the number last. So when the number is
+ * there, the event is complete.
+ */
 static void find_next_event(const struct stream *s, struct reader *r)
 {
 	r->next = UINT64_MAX;
 	r->is_blocked = false;
 	for (uint32_t i = 0; i < WINDOW && r->tail + i < r->head; i++) {
 		const struct stream_event *event = event_at(s, r, r->tail + i);
-		bool is_there = is_event_written(event, r->tail + i);
+		const uint64_t number = __atomic_load_n(&event->number, __ATOMIC_ACQUIRE);
+		const bool is_there = number == r->tail + i + 1;
 		uint64_t time = is_there ? event->time : r->safe;
 
 		if (r->taken & 1U << i || time >= r->next)
@@ -197,7 +187,7 @@ static void free_places(const struct reader *r)
  */
 static uint64_t read_heads(struct stream *s)
 {
-	const uint64_t now = stream_now_ns(), before = s->looked_at;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC), before = s->looked_at;
 
 	s->looked_at = now - CLOCK_MARGIN_NS;
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {

@@ -49,7 +49,7 @@ static void describe_cost(const struct run *r)
 
 void hits_describe(const struct run *r)
 {
-	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
+	const uint64_t n = losses_counter(r->object, r->n_cpus, OWN_HITS);
 
 	if (n)
 		log_debug("left out %llu of this program's own hits (--self counts them)",
@@ -58,5 +58,5 @@ void hits_describe(const struct run *r)
 		describe_cost(r);
 	if (r->opt->elapsed)
 		log_debug("%llu pairs have begun",
-			  (unsigned long long)losses_begun(r->object, r->n_cpus));
+			  (unsigned long long)losses_counter(r->object, r->n_cpus, BEGUN));
 }

@@ -31,7 +31,7 @@ static uint64_t count_skipped(const struct run *r, const struct samples_state *s
 
 	if (!state->n_due || !state->is_counted)
 		return r->skipped_before;
-	n_seen = losses_samples(r->object, r->n_cpus);
+	n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
 	return state->n_due > n_seen + r->skipped_before ? state->n_due - n_seen
 							 : r->skipped_before;
 }
@@ -66,7 +66,7 @@ void samples_describe(const struct run *r)
 	if (!r->is_sampled)
 		return;
 	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)r->samples.n_due,
-		  (unsigned long long)losses_samples(r->object, r->n_cpus));
+		  (unsigned long long)losses_counter(r->object, r->n_cpus, SAMPLES));
 	if (!r->samples.is_counted)
 		log_warn("samples may be missing: by frequency, the kernel does not count those "
 			 "that it leaves out");

@@ -13,7 +13,7 @@
 
 /* A ring, and the program that fills it. */
 struct filled {
-	struct notice_ring ring;
+	struct notices ring;
 	uint64_t consumer, producer;
 	uint8_t data[2 * BYTES]; /* the kernel maps the same bytes twice */
 	uint32_t n_sent;
@@ -26,7 +26,10 @@ struct filled {
 static void begin_ring(struct filled *f)
 {
 	*f = (struct filled){};
-	f->ring = (struct notice_ring){ &f->consumer, &f->producer, f->data, BYTES - 1 };
+	f->ring = (struct notices){ .consumer = &f->consumer,
+				    .producer = &f->producer,
+				    .data = f->data,
+				    .mask = BYTES - 1 };
 }
 
 static void put_byte(struct filled *f, uint64_t at, uint8_t byte)
@@ -81,7 +84,7 @@ TEST(passes_on_all_notices_in_their_order)
 		while (send_one(&f, 0))
 			;
 		f.n_seen = 0;
-		notice_ring_read(&f.ring, take_one, &f);
+		notices_read(&f.ring, take_one, &f);
 		assert_seen(&f, before + 1, ROOM);
 		assert_int_equal(f.consumer, f.producer);
 	}
@@ -96,9 +99,9 @@ TEST(a_reading_ends_though_notices_come_faster_than_they_are_read)
 	for (int i = 0; i < 3; i++)
 		assert_true(send_one(&f, 0));
 	f.n_answers = 2;
-	notice_ring_read(&f.ring, take_one, &f);
+	notices_read(&f.ring, take_one, &f);
 	assert_seen(&f, 1, 3);
-	notice_ring_read(&f.ring, take_one, &f); /* those that came meanwhile */
+	notices_read(&f.ring, take_one, &f); /* those that came meanwhile */
 	assert_seen(&f, 1, 3 + 6);
 }
 
@@ -110,10 +113,10 @@ TEST(whoever_takes_notices_may_end_the_reading)
 	for (int i = 0; i < 5; i++)
 		assert_true(send_one(&f, 0));
 	f.last = 2;
-	notice_ring_read(&f.ring, take_one, &f);
+	notices_read(&f.ring, take_one, &f);
 	assert_seen(&f, 1, 2);
 	f.last = 0;
-	notice_ring_read(&f.ring, take_one, &f);
+	notices_read(&f.ring, take_one, &f);
 	assert_seen(&f, 1, 5);
 }
 
@@ -125,13 +128,13 @@ TEST(a_notice_that_is_being_written_waits_and_a_discarded_one_is_left_out)
 	assert_true(send_one(&f, 0));
 	assert_true(send_one(&f, BPF_RINGBUF_BUSY_BIT));
 	assert_true(send_one(&f, 0));
-	notice_ring_read(&f.ring, take_one, &f);
+	notices_read(&f.ring, take_one, &f);
 	assert_seen(&f, 1, 1);
 
 	const uint32_t discarded = sizeof(struct notice) | BPF_RINGBUF_DISCARD_BIT;
 
 	memcpy(f.data + RECORD, &discarded, sizeof(discarded));
-	notice_ring_read(&f.ring, take_one, &f);
+	notices_read(&f.ring, take_one, &f);
 	assert_int_equal(f.n_seen, 2);
 	assert_int_equal(f.seen[1], 3);
 }

@@ -62,7 +62,8 @@ static int make_object(void **state)
 
 static int close_object(void **state)
 {
-	store_freep(&s);
+	store_free(s);
+	s = NULL;
 	for (unsigned level = 0; level < LEVELS; level++) {
 		cleanup_close_fd(&o.counts[0][level]);
 		cleanup_close_fd(&o.counts[1][level]);
@@ -357,11 +358,11 @@ TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
 	assert_false(stacks_want(&some, wanted));
 	assert_false(stacks_want(&some, 0));
 	assert_false(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_read_wanted(&some, 0, NULL), 0); /* has no room */
+	assert_int_equal(stacks_copy(&some, 0, false, NULL), 0); /* has no room */
 	assert_false(stacks_find(&some, wanted, false, &number));
 	assert_int_equal(stacks_forget(&some, NULL), 0);
 	assert_true(has_chunk(wanted)); /* it is not known yet */
-	assert_int_equal(stacks_read_wanted(&some, SIZE_MAX, NULL), 0);
+	assert_int_equal(stacks_copy(&some, SIZE_MAX, false, NULL), 0);
 	assert_true(stacks_find(&some, wanted, false, &number));
 	assert_int_equal(stacks_words(&some, number, words), 5);
 	assert_false(stacks_find(&some, other, false, &number));
