@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "bpf/object.h"
-#include "store/losses.h"
+#include "store/counters.h"
 
 struct store;
 

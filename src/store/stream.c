@@ -29,7 +29,7 @@
 
 #define MOST_RING_EVENTS 131072
 #define FEWEST_RING_EVENTS 64
-#define CHUNK_BYTES 208ULL /* piece and bucket, as in budget.c */
+#define CHUNK_BYTES 208ULL /* piece and bucket, as in store.c */
 
 struct reader {
 	struct event_ring *ring;

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "bpf/object.h"
-#include "store/losses.h"
+#include "store/counters.h"
 
 struct stream;
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "bpf/recorded.h"
-#include "store/deferred.h"
+#include "store/rings.h"
 #include "tables/late_job.h"
 
 struct run;

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/render_calls.h"
-#include "store/calls.h"
+#include "store/counters.h"
 #include "tool/run.h"
 #include "tool/target_names.h"
 

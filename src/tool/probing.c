@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/calls.h"
+#include "store/counters.h"
 #include "tool/hits.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"

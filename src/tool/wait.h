@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "match/numbers.h"
-#include "store/notices.h"
+#include "store/rings.h"
 #include "tool/command.h"
 
 enum occasion {

@@ -66,7 +66,7 @@ def marks():
 
 
 def losses():
-    reasons = re.findall(r'\[LOSS_\w+\] = "([^"(]+)', (TOP / "src/store/losses.c").read_text())
+    reasons = re.findall(r'\[LOSS_\w+\] = "([^"(]+)', (TOP / "src/store/counters.c").read_text())
     assert len(reasons) >= 10
     return [reason.strip() for reason in reasons if "new row" not in reason]  # "a new stack / row"
 

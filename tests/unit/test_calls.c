@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "object.h"
-#include "store/calls.h"
+#include "store/counters.h"
 
 #define N_TARGETS 10 /* more than a line, and no multiple of one */
 #define PER_CPU 16

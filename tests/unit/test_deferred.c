@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "base/hash.h"
-#include "store/deferred.h"
+#include "store/rings.h"
 #include "tables/late.h"
 
 #define CODE 0x400000ULL

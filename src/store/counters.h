@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* store/losses.h - hits that were not counted, by reason. */
+/*
+ * store/counters.h - what the programs count without rows: hits that were not counted, by reason,
+ * and funccount's hits of each target. The kernel never sets these counters back. The numbers of an
+ * interval are the difference between two readings. So nothing is missed or counted twice.
+ */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "bpf/object.h"
 
 /* The reason why a hit is not counted. Reports list the reasons in this order. */
@@ -64,3 +70,38 @@ uint64_t losses_counter(const struct object *object, uint32_t n_cpus, __u32 coun
 
 /* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
 void losses_reported(struct losses *l);
+
+/* --- the hits of each target --- */
+
+struct calls;
+
+/*
+ * Bytes that counters of @n_targets targets take, in the kernel and in user space. @n_cpus counts
+ * possible CPUs.
+ */
+uint64_t calls_bytes(size_t n_targets, uint32_t n_cpus);
+
+/* @object must outlive the calls. */
+struct calls *calls_new(const struct object *object, size_t n_targets, uint32_t n_cpus);
+void calls_free(struct calls *c);
+
+/* Begin to count. */
+void calls_start(struct calls *c);
+
+/*
+ * Stop counting and wait for running programs. A later calls_read() is final. Errors: from the
+ * system calls.
+ */
+must_check int calls_stop(struct calls *c, struct error *e);
+
+/*
+ * Returns the hits of each target since the last calls_clear(), indexed by target number. @c lends
+ * the array until its next call.
+ */
+const uint64_t *calls_read(struct calls *c);
+
+/* Mark the hits of the last calls_read() as reported. The next reading has only later ones. */
+void calls_clear(struct calls *c);
+
+/* Lent by @c. calls_clear() marks these losses as reported, too. */
+struct losses *calls_losses(struct calls *c);
