@@ -14,19 +14,12 @@
 
 #define BLOCK_FRAMES 65536
 
-/* A slot of the hash table: the stack's number plus one, 0 if free, and its hash. */
-struct slot {
-	uint32_t stack;
-	uint32_t hash;
-};
-
 struct profile_builder {
 	struct profile *p; /* so far; frame numbers are those of the caller's table */
 	size_t stack_capacity, block_capacity, label_capacity, slice_capacity, part_capacity;
 	size_t block_size;                 /* frames that the last block has room for */
 	size_t n_numbers, number_capacity; /* of p->numbers */
-	struct slot *slots;                /* open addressing, at most half full */
-	size_t n_slots;                    /* power of two, or 0 */
+	struct u64_map stack_numbers;      /* by hash_stack() */
 	struct u64_map label_numbers;      /* by hash of the set */
 };
 
@@ -48,7 +41,7 @@ void profile_builder_free(struct profile_builder *b)
 	if (!b)
 		return;
 	profile_free(b->p);
-	free(b->slots);
+	u64_map_fini(&b->stack_numbers);
 	u64_map_fini(&b->label_numbers);
 	free(b);
 }
@@ -64,7 +57,7 @@ static size_t n_frames_of(const struct profile_stack *stack)
 	return (size_t)stack->n_kernel + stack->n_user;
 }
 
-static uint32_t hash_stack(const struct profile_stack *stack)
+static uint64_t hash_stack(const struct profile_stack *stack)
 {
 	size_t n = n_frames_of(stack);
 	uint64_t h = n ? hash_bytes(stack->frames, n * sizeof(*stack->frames)) : 0;
@@ -72,7 +65,7 @@ static uint32_t hash_stack(const struct profile_stack *stack)
 	if (stack->pid == 0 && stack->comm)
 		h = hash_mix(h) ^ hash_bytes(stack->comm, strlen(stack->comm));
 	h = hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
-	return (uint32_t)(stack->labels ? hash_mix(h ^ stack->labels) : h);
+	return stack->labels ? hash_mix(h ^ stack->labels) : h;
 }
 
 static bool is_same_process(const struct profile_stack *a, const struct profile_stack *b)
@@ -117,41 +110,6 @@ static const uint32_t *keep_frames(struct profile_builder *b, const uint32_t *fr
 	return copy;
 }
 
-static void grow_slots(struct profile_builder *b)
-{
-	const size_t n_slots = b->n_slots ? b->n_slots * 2 : 256;
-	struct slot *slots = xcalloc(n_slots, sizeof(*slots));
-
-	for (size_t old = 0; old < b->n_slots; old++) {
-		size_t i = b->slots[old].hash & (n_slots - 1);
-
-		if (!b->slots[old].stack)
-			continue;
-		while (slots[i].stack)
-			i = (i + 1) & (n_slots - 1);
-		slots[i] = b->slots[old];
-	}
-	free(b->slots);
-	b->slots = slots;
-	b->n_slots = n_slots;
-}
-
-/* The slot of the stack that equals @stack, or the free slot where it belongs. */
-static struct slot *find_slot(struct profile_builder *b, const struct profile_stack *stack,
-			      uint32_t hash)
-{
-	size_t i = hash & (b->n_slots - 1);
-
-	for (;; i = (i + 1) & (b->n_slots - 1)) {
-		struct slot *slot = &b->slots[i];
-
-		if (!slot->stack)
-			return slot;
-		if (slot->hash == hash && is_same_stack(&b->p->stacks[slot->stack - 1], stack))
-			return slot;
-	}
-}
-
 /*
  * Add @stack's values to those of stack number @to. Numbers of a stack are in one place: further
  * values after a change, then those before.
@@ -169,7 +127,7 @@ static void add_values(struct profile_builder *b, uint32_t to, const struct prof
 	}
 }
 
-static uint32_t append_stack(struct profile_builder *b, const struct profile_stack *stack)
+static void append_stack(struct profile_builder *b, const struct profile_stack *stack)
 {
 	struct profile_stack copy = *stack;
 
@@ -179,27 +137,24 @@ static uint32_t append_stack(struct profile_builder *b, const struct profile_sta
 	array_push(b->p->stacks, b->p->n_stacks, b->stack_capacity, copy);
 	for (size_t i = 0; i < 2 * (b->p->n_values - 1); i++)
 		array_push(b->p->numbers, b->n_numbers, b->number_capacity, 0);
-	return (uint32_t)(b->p->n_stacks - 1);
 }
 
 uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack)
 {
 	struct profile *p = b->p;
+	uint64_t hash = hash_stack(stack);
+	uint32_t number;
+	bool is_new;
 
-	if (p->n_stacks * 2 >= b->n_slots)
-		grow_slots(b);
 	add_to(&p->total, stack->count);
 	add_to(&p->total_before, stack->count_before);
 	p->is_difference = p->is_difference || stack->count_before || stack->more_before;
 
-	const uint32_t hash = hash_stack(stack);
-	struct slot *slot = find_slot(b, stack, hash);
-
-	if (!slot->stack)
-		*slot = (struct slot){ .stack = append_stack(b, stack) + 1, .hash = hash };
-
-	const uint32_t number = slot->stack - 1;
-
+	do
+		number = *u64_map_put(&b->stack_numbers, hash++, (uint32_t)p->n_stacks, &is_new);
+	while (!is_new && !is_same_stack(&p->stacks[number], stack));
+	if (is_new)
+		append_stack(b, stack);
 	if (!p->stacks[number].comm)
 		p->stacks[number].comm = stack->comm;
 	add_values(b, number, stack);
@@ -244,16 +199,6 @@ static int compare_labels(const void *left, const void *right)
 	return order ? order : compare_kept_texts(a->unit, b->unit);
 }
 
-/* Go's runtime writes labels in the order of a hash table, another one each time. */
-static void sort_labels(struct profile_label *labels, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (compare_labels(&labels[i - 1], &labels[i]) > 0) {
-			qsort(labels, n, sizeof(*labels), compare_labels);
-			return;
-		}
-}
-
 uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
 				size_t n)
 {
@@ -262,7 +207,8 @@ uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_
 
 	cleanup_free struct profile_label *copy = keep_labels(b, labels, n);
 
-	sort_labels(copy, n);
+	/* Go's runtime writes labels in the order of a hash table, another one each time. */
+	qsort(copy, n, sizeof(*copy), compare_labels);
 	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
 		bool is_new;
 		const uint32_t number =
@@ -390,7 +336,7 @@ struct profile *profile_builder_finish(struct profile_builder *b, const struct f
 	copy_texts(p);
 	point_at_numbers(p);
 	merge_parts(p);
-	free(b->slots);
+	u64_map_fini(&b->stack_numbers);
 	u64_map_fini(&b->label_numbers);
 	*b = (struct profile_builder){};
 	return p;

@@ -112,15 +112,6 @@ static void end_slice(const struct work *w, struct value *v)
 	v->count = 0;
 }
 
-/* Slices come in their order. */
-static void add_in_slice(const struct work *w, struct value *v, const struct profile_part *part)
-{
-	if (v->slice != part->slice)
-		end_slice(w, v);
-	v->slice = part->slice;
-	v->count += (double)part->count;
-}
-
 static int compare_slices(const void *left, const void *right)
 {
 	const struct profile_part *a = left, *b = right;
@@ -137,9 +128,17 @@ static void add_up_parts(struct work *w)
 	if (p->n_parts)
 		qsort(p->parts, p->n_parts, sizeof(*p->parts), compare_slices);
 	for (size_t i = 0; i < p->n_parts; i++) {
-		find_values(w, &p->stacks[p->parts[i].stack]);
-		for (size_t k = 0; k < w->n_found; k++)
-			add_in_slice(w, &w->values[w->found[k]], &p->parts[i]);
+		const struct profile_part *part = &p->parts[i]; /* slice by slice */
+
+		find_values(w, &p->stacks[part->stack]);
+		for (size_t k = 0; k < w->n_found; k++) {
+			struct value *v = &w->values[w->found[k]];
+
+			if (v->slice != part->slice)
+				end_slice(w, v);
+			v->slice = part->slice;
+			v->count += (double)part->count;
+		}
 	}
 	for (size_t i = 0; i < 2 * p->frames.n; i++)
 		end_slice(w, &w->values[i]);

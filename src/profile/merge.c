@@ -224,13 +224,6 @@ static size_t place_of_value(const struct merger *m, const struct profile *from,
 	return m->n_values;
 }
 
-static void collect_values(struct merger *m, const struct profile *from)
-{
-	for (size_t i = 0; i < from->n_values; i++)
-		if (place_of_value(m, from, i) == m->n_values && m->n_values < PROFILE_MOST_VALUES)
-			m->values[m->n_values++] = from->values[i];
-}
-
 static int64_t value_at(int64_t first, const int64_t *more, size_t i)
 {
 	return i == 0 ? first : more ? more[i - 1] : 0;
@@ -394,14 +387,6 @@ static uint32_t *merge_slices(struct merger *m)
 }
 
 /* --- one profile after the other --- */
-
-static void lose_values(struct profile *to, const struct merger *m, const struct profile *from)
-{
-	for (size_t i = 0; i < from->n_values; i++)
-		if (place_of_value(m, from, i) == m->n_values)
-			profile_add_loss(to, "a value beyond those that a profile has room for",
-					 from->n_stacks);
-}
 
 /* @slices: new numbers of its slices, or NULL. */
 static void merge_profile(struct merger *m, const uint32_t *slices)
@@ -576,8 +561,14 @@ static void finish_merge(struct profile *to, const struct merger *m)
 		to->values[i] = keep_value(to, &m->values[i]);
 	merge_about(to, m);
 	for (size_t k = 0; k < m->sides->n; k++) {
-		merge_sums(to, m, m->sides->of[k], k >= m->sides->n_after);
-		lose_values(to, m, m->sides->of[k]);
+		const struct profile *from = m->sides->of[k];
+
+		merge_sums(to, m, from, k >= m->sides->n_after);
+		for (size_t i = 0; i < from->n_values; i++)
+			if (place_of_value(m, from, i) == m->n_values)
+				profile_add_loss(to,
+						 "a value beyond those that a profile has room for",
+						 from->n_stacks);
 	}
 }
 
@@ -591,8 +582,11 @@ static void begin_merge(struct merger *m)
 	for (size_t k = 0; k < sides->n; k++) {
 		m->runs[k] = &sides->of[k]->about;
 		m->runs[sides->n + k] = &sides->of[k]->about_before;
-		collect_values(m, sides->of[k]);
 		note_text_keys(m, sides->of[k], k >= sides->n_after);
+		for (size_t i = 0; i < sides->of[k]->n_values; i++)
+			if (place_of_value(m, sides->of[k], i) == m->n_values &&
+			    m->n_values < PROFILE_MOST_VALUES)
+				m->values[m->n_values++] = sides->of[k]->values[i];
 	}
 	if (m->n_values == 0)
 		m->values[m->n_values++] = (struct profile_value){ "hits", "count" };

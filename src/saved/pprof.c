@@ -40,8 +40,8 @@ struct wire {
 struct wire_field {
 	unsigned number;
 	unsigned type;
-	uint64_t value;    /* unless @type is WIRE_BYTES */
-	struct wire bytes; /* if it is */
+	uint64_t value;    /* of WIRE_VARINT, else 0 */
+	struct wire bytes; /* of others */
 };
 
 static inline size_t wire_n(const struct wire *w)
@@ -69,67 +69,44 @@ static bool take_varint(struct wire *w, uint64_t *ret)
 	return false;
 }
 
-static bool take_fixed(struct wire *w, size_t n, uint64_t *ret)
+static bool take_bytes(struct wire *w, uint64_t n, struct wire *ret)
 {
-	if (wire_n(w) < n)
-		return false;
-	*ret = 0;
-	for (size_t i = 0; i < n; i++)
-		*ret |= (uint64_t)w->at[i] << 8 * i;
-	w->at += n;
-	return true;
-}
-
-static bool take_bytes(struct wire *w, struct wire *ret)
-{
-	uint64_t n;
-
-	if (!take_varint(w, &n) || n > wire_n(w))
+	if (n > wire_n(w))
 		return false;
 	*ret = (struct wire){ w->at, w->at + n };
 	w->at += n;
 	return true;
 }
 
-/* Read the next field of a message. Returns 1, 0 at the end, or -1 if it is damaged. */
+/*
+ * Read the next field of a message. Returns 1, 0 at the end, or -1 if it is damaged. profile.proto
+ * has no numbers of fixed size, and no groups.
+ */
 static int wire_next(struct wire *w, struct wire_field *ret)
 {
-	uint64_t tag;
+	uint64_t tag, n;
 	bool is_whole;
 
 	if (w->at == w->end)
 		return 0;
 	if (!take_varint(w, &tag) || tag >> 3 == 0 || tag >> 3 > MOST_FIELD)
 		return -1;
-	ret->number = (unsigned)(tag >> 3);
-	ret->type = tag & 7;
-	ret->value = 0;
-	ret->bytes = (struct wire){};
+	*ret = (struct wire_field){ .number = (unsigned)(tag >> 3), .type = tag & 7 };
 	switch (ret->type) {
 	case WIRE_VARINT:
 		is_whole = take_varint(w, &ret->value);
 		break;
-	case WIRE_FIXED64:
-		is_whole = take_fixed(w, 8, &ret->value);
-		break;
 	case WIRE_BYTES:
-		is_whole = take_bytes(w, &ret->bytes);
+		is_whole = take_varint(w, &n) && take_bytes(w, n, &ret->bytes);
 		break;
-	case WIRE_FIXED32:
-		is_whole = take_fixed(w, 4, &ret->value);
-		break;
-	default: /* groups, which profile.proto does not have */
-		is_whole = false;
+	default:
+		is_whole = (ret->type == WIRE_FIXED64 && take_bytes(w, 8, &ret->bytes)) ||
+			   (ret->type == WIRE_FIXED32 && take_bytes(w, 4, &ret->bytes));
 	}
 	return is_whole ? 1 : -1;
 }
 
 /* --- the reader --- */
-
-struct text {
-	struct wire bytes;
-	const char *kept; /* in reader.strings; NULL: not yet */
-};
 
 /* A mapping, a function or a location. */
 struct row {
@@ -153,7 +130,7 @@ struct reader {
 	struct wire file;
 	size_t memory; /* bytes that it may still take */
 	struct strtab *strings;
-	struct text *texts;
+	const char **texts; /* NULL: an empty one */
 	size_t n_texts, text_capacity;
 	uint64_t types[PROFILE_MOST_VALUES][3], period_type[3]; /* fields: numbers of texts */
 	size_t n_types;
@@ -251,17 +228,7 @@ static const char *text_at(struct reader *r, uint64_t number)
 	if (number >= r->n_texts && number)
 		fail(r, -EBADMSG, "it has %zu strings, and names number %llu", r->n_texts,
 		     (unsigned long long)number);
-	if (r->err || number == 0 || !wire_n(&r->texts[number].bytes))
-		return NULL;
-
-	struct text *text = &r->texts[number];
-	const size_t n = wire_n(&text->bytes);
-
-	if (!text->kept) {
-		charge(r, n + 32);
-		text->kept = strtab_add_n(r->strings, (const char *)text->bytes.at, n);
-	}
-	return text->kept;
+	return r->err || number == 0 ? NULL : r->texts[number];
 }
 
 /* --- the first pass --- */
@@ -306,12 +273,15 @@ static void take_comments(struct reader *r, struct wire_field *field)
 	}
 }
 
-static void take_sample_type(struct reader *r, const struct wire_field *field)
+static void take_text(struct reader *r, const struct wire *bytes)
 {
-	if (r->n_types == PROFILE_MOST_VALUES)
-		return fail(r, -E2BIG, "has more than %d values for each stack",
-			    PROFILE_MOST_VALUES);
-	read_numbers(r, field, r->types[r->n_types++], ARRAY_SIZE(*r->types), "sample type");
+	const size_t n = wire_n(bytes);
+	const char *text = NULL;
+
+	charge(r, n + 48);
+	if (n && !r->err)
+		text = strtab_add_n(r->strings, (const char *)bytes->at, n);
+	array_push(r->texts, r->n_texts, r->text_capacity, text);
 }
 
 static void take_profile_field(struct reader *r, struct wire_field *field)
@@ -321,7 +291,11 @@ static void take_profile_field(struct reader *r, struct wire_field *field)
 		return fail(r, -EBADMSG, "field %u has wire type %u", field->number, field->type);
 	switch (field->number) {
 	case PPROF_SAMPLE_TYPE:
-		return take_sample_type(r, field);
+		if (r->n_types == PROFILE_MOST_VALUES)
+			return fail(r, -E2BIG, "has more than %d values for each stack",
+				    PROFILE_MOST_VALUES);
+		return read_numbers(r, field, r->types[r->n_types++], ARRAY_SIZE(*r->types),
+				    "sample type");
 	case PPROF_PERIOD_TYPE:
 		return read_numbers(r, field, r->period_type, ARRAY_SIZE(r->period_type),
 				    "period's type");
@@ -332,10 +306,7 @@ static void take_profile_field(struct reader *r, struct wire_field *field)
 	case PPROF_FUNCTION:
 		return take_row(r, &r->functions, field);
 	case PPROF_STRING:
-		charge(r, 2 * sizeof(struct text));
-		array_push(r->texts, r->n_texts, r->text_capacity,
-			   ((struct text){ .bytes = field->bytes }));
-		return;
+		return take_text(r, &field->bytes);
 	case PPROF_COMMENT:
 		return take_comments(r, field);
 	default:
@@ -357,7 +328,7 @@ static void read_tables(struct reader *r)
 		     wire_n(&r->file) - wire_n(&file));
 	if (r->n_types == 0)
 		fail(r, -ENOEXEC, "no pprof file: it has no values");
-	if (r->n_texts && wire_n(&r->texts[0].bytes))
+	if (r->n_texts && r->texts[0])
 		fail(r, -EBADMSG, "its first string is not empty");
 
 	/* The file's default comes first; without one the last, as in profile.proto. */

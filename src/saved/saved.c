@@ -26,13 +26,6 @@
 #define ALWAYS_UNPACKED_BYTES ((size_t)64 << 20)
 #define MOST_RATIO 100
 
-static size_t most_unpacked_bytes(size_t n)
-{
-	if (n > MOST_UNPACKED_BYTES / MOST_RATIO)
-		return MOST_UNPACKED_BYTES;
-	return n * MOST_RATIO > ALWAYS_UNPACKED_BYTES ? n * MOST_RATIO : ALWAYS_UNPACKED_BYTES;
-}
-
 /* --- what is no profile --- */
 
 #define LOOK_BYTES 4096
@@ -99,8 +92,13 @@ static int read_packed(const void *bytes, size_t n, const char *name, struct pro
 		       struct error *e)
 {
 	cleanup_strbuf struct strbuf unpacked = {};
-	const int err = gunzip(bytes, n, most_unpacked_bytes(n), name, &unpacked, e);
+	size_t most = n * MOST_RATIO;
+	int err;
 
+	if (most < ALWAYS_UNPACKED_BYTES)
+		most = ALWAYS_UNPACKED_BYTES;
+	err = gunzip(bytes, n, most < MOST_UNPACKED_BYTES ? most : MOST_UNPACKED_BYTES, name,
+		     &unpacked, e);
 	return err ? err : read_unpacked(unpacked.text, unpacked.n, name, ret, e);
 }
 
