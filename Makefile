@@ -25,7 +25,7 @@ PYTEST  ?= /usr/bin/python3 -m pytest
 
 # The architecture that is built for, which has a folder of its own: see src/arch/arch.h.
 ARCH     ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-ROOMS    := base arch elf kernel helper reader processes match bpf attach unwind tables store profile saved symbolize report tool
+ROOMS    := base arch elf kernel helper reader processes match bpf attach unwind tables store profile symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g

@@ -21,10 +21,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
-#include "profile/builder.h"
 #include "profile/merge.h"
+#include "profile/profile.h"
+#include "profile/saved.h"
 #include "report/render.h"
-#include "saved/saved.h"
 
 #define MOST_ROUNDS 99
 #define MOST_FORMS 16

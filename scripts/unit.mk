@@ -9,7 +9,7 @@
 UNIT_base      := base arch helper bpf attach
 UNIT_elf       := elf unwind reader
 UNIT_processes := kernel processes match symbolize
-UNIT_report    := profile saved report
+UNIT_report    := profile report
 UNIT_tool      := tables store tool
 UNIT_SRCS      := $(wildcard tests/unit/test_*.c)
 UNIT_FLAGS     := -O1 -g -std=gnu17 $(WARN) -fsanitize=address,undefined -fno-sanitize-recover=all \
@@ -53,7 +53,7 @@ unit:
 # Fuzz targets: build/fuzz/replay fuzz_X FILE... has all of them, as make check runs them over their corpora. make fuzz
 # (clang) searches, from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(foreach r,base arch elf kernel processes reader unwind helper match profile saved report,$(call sources_of,$(r))) \
+FUZZ_SRCS := $(foreach r,base arch elf kernel processes reader unwind helper match profile report,$(call sources_of,$(r))) \
 	src/symbolize/perf_map.c src/tables/late.c src/bpf/value_code.c
 FUZZ_LIBS := -lbpf -lelf -ldw -llzma -lz -ldeflate -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120

@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/saturated.h"
-#include "profile/difference.h"
 
 /* Fewer slices say too little about their variance. */
 #define LEAST_SLICES 20

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Comments of pprof files, written and read by one table. */
+/*
+ * Comments of pprof files, written and read by one table, and the reader of these files.
+ *
+ * Tables of the file may be in any order, and its strings come last. So the first pass keeps the
+ * rows of tables. Then come comments, locations and, in a second pass, samples. The first failure
+ * stays in the reader, and all after it do nothing.
+ */
 #include "profile/pprof.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
@@ -77,7 +87,8 @@ void pprof_put_comments(const struct profile *p, void (*put)(void *context, cons
 	}
 }
 
-const char *pprof_comment_value(const char *text, const char *key)
+/* The value of comment @text. NULL: it has another key. */
+static const char *comment_value(const char *text, const char *key)
 {
 	const size_t n = strlen(key);
 
@@ -87,7 +98,8 @@ const char *pprof_comment_value(const char *text, const char *key)
 	return strncmp(text, key, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
 }
 
-bool pprof_take_number(const char **at, char behind, uint64_t *ret)
+/* Take a number in decimal at *@at, with @behind after it, and move *@at past both. */
+static bool take_number(const char **at, char behind, uint64_t *ret)
 {
 	char *end;
 
@@ -112,7 +124,7 @@ static bool take_fact(struct profile *p, const struct fact *fact, const char *va
 		*(const char **)to = strtab_add(p->strings, value);
 		return true;
 	case FACT_NUMBER:
-		return pprof_take_number(&value, '\0', to);
+		return take_number(&value, '\0', to);
 	case FACT_FLAG:
 		return *(bool *)to = strcmp(value, "1") == 0;
 	default:
@@ -126,7 +138,7 @@ static bool take_loss(struct profile *p, const char *value)
 {
 	uint64_t n;
 
-	if (!pprof_take_number(&value, ' ', &n) || !n)
+	if (!take_number(&value, ' ', &n) || !n)
 		return false;
 	profile_add_loss(p, value, n);
 	return true;
@@ -138,7 +150,7 @@ static bool take_hidden(struct profile *p, const char *value)
 	uint64_t count, n;
 
 	value += is_negative;
-	if (!pprof_take_number(&value, ' ', &count) || !pprof_take_number(&value, '\0', &n) ||
+	if (!take_number(&value, ' ', &count) || !take_number(&value, '\0', &n) ||
 	    count > INT64_MAX)
 		return false;
 	p->hidden = is_negative ? -(int64_t)count : (int64_t)count;
@@ -146,19 +158,820 @@ static bool take_hidden(struct profile *p, const char *value)
 	return true;
 }
 
-bool pprof_take_comment(struct profile *p, const char *text)
+/*
+ * Set in @p what comment @text says, unless read_first_comments() does. Other comments say nothing.
+ * False: the value makes no sense.
+ */
+static bool take_comment(struct profile *p, const char *text)
 {
-	const char *value = pprof_comment_value(text, "loss");
+	const char *value = comment_value(text, "loss");
 
 	if (value)
 		return take_loss(p, value);
-	value = pprof_comment_value(text, "hidden");
+	value = comment_value(text, "hidden");
 	if (value)
 		return take_hidden(p, value);
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		value = pprof_comment_value(text, facts[i].key);
+		value = comment_value(text, facts[i].key);
 		if (value)
 			return take_fact(p, &facts[i], value);
 	}
 	return true;
+}
+
+/* --- the reader --- */
+
+/* For tables and stacks, above the file itself. 200,000 stacks of ours take 40 MiB. */
+#define MOST_MEMORY ((size_t)1 << 30)
+
+/* Of all samples together. A location may have many frames, so a small file may name billions. */
+#define MOST_FRAMES ((size_t)1 << 28)
+
+/* Addresses of user space are below. */
+#define KERNEL_HALF (1ULL << 63)
+
+#define NO_SLICE UINT32_MAX
+
+/* --- protobuf --- */
+
+/* Bytes that are not read yet. */
+struct wire {
+	const uint8_t *at, *end;
+};
+
+struct wire_field {
+	unsigned number;
+	unsigned type;
+	uint64_t value;    /* of WIRE_VARINT, else 0 */
+	struct wire bytes; /* of others */
+};
+
+static inline size_t wire_n(const struct wire *w)
+{
+	return (size_t)(w->end - w->at);
+}
+
+#define MOST_FIELD ((1U << 29) - 1)
+
+static bool take_varint(struct wire *w, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 70 && w->at < w->end; shift += 7) {
+		const uint8_t byte = *w->at++;
+
+		if (shift == 63 && byte > 1)
+			return false;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_bytes(struct wire *w, uint64_t n, struct wire *ret)
+{
+	if (n > wire_n(w))
+		return false;
+	*ret = (struct wire){ w->at, w->at + n };
+	w->at += n;
+	return true;
+}
+
+/*
+ * Read the next field of a message. Returns 1, 0 at the end, or -1 if it is damaged. profile.proto
+ * has no numbers of fixed size, and no groups.
+ */
+static int wire_next(struct wire *w, struct wire_field *ret)
+{
+	uint64_t tag, n;
+	bool is_whole;
+
+	if (w->at == w->end)
+		return 0;
+	if (!take_varint(w, &tag) || tag >> 3 == 0 || tag >> 3 > MOST_FIELD)
+		return -1;
+	*ret = (struct wire_field){ .number = (unsigned)(tag >> 3), .type = tag & 7 };
+	switch (ret->type) {
+	case WIRE_VARINT:
+		is_whole = take_varint(w, &ret->value);
+		break;
+	case WIRE_BYTES:
+		is_whole = take_varint(w, &n) && take_bytes(w, n, &ret->bytes);
+		break;
+	default:
+		is_whole = (ret->type == WIRE_FIXED64 && take_bytes(w, 8, &ret->bytes)) ||
+			   (ret->type == WIRE_FIXED32 && take_bytes(w, 4, &ret->bytes));
+	}
+	return is_whole ? 1 : -1;
+}
+
+/* --- the reader --- */
+
+/* A mapping, a function or a location. */
+struct row {
+	uint64_t of[7]; /* the fields that are numbers; number 1 is the id */
+	struct wire bytes;
+	uint32_t first, n; /* of a location: its frames */
+	bool is_kernel;    /* of a location */
+};
+
+struct table {
+	const char *what;
+	struct row *rows;
+	size_t n, capacity;
+	struct u64_map numbers; /* of rows, by id */
+};
+
+struct reader {
+	const char *name; /* of the file, for messages */
+	struct error *e;
+	int err;
+	struct wire file;
+	size_t memory; /* bytes that it may still take */
+	struct strtab *strings;
+	const char **texts; /* NULL: an empty one */
+	size_t n_texts, text_capacity;
+	uint64_t types[PROFILE_MOST_VALUES][3], period_type[3]; /* fields: numbers of texts */
+	size_t n_types;
+	size_t first_type;                        /* this one becomes value 0 */
+	uint64_t numbers[PPROF_DEFAULT_TYPE + 1]; /* fields of the profile */
+	uint64_t *comments;
+	size_t n_comments, comment_capacity;
+	struct u64_map codes; /* enum frame_code, by address of the mapping's file */
+	size_t n_slices;
+	struct table mappings, functions, locations;
+	struct frame_table frames;
+	struct profile_builder *builder;
+	bool is_difference;
+	/* Of all samples: */
+	uint64_t sums[PROFILE_MOST_VALUES]; /* of values without their signs */
+	size_t n_frames, n_stacks, n_sets;  /* of stacks and sets, those with memory */
+	/* Of one sample, with memory for the next one: */
+	uint32_t *row;
+	size_t n_row, row_capacity;
+	struct profile_label *labels;
+	size_t n_labels, label_capacity;
+	uint32_t slice;
+	bool is_base; /* its values are negative, and those before a change */
+};
+
+printf_like(3, 4) static void fail(struct reader *r, int code, const char *format, ...)
+{
+	char reason[256];
+	va_list args;
+
+	if (r->err)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	r->err = error_set(r->e, code, "%s: %s%s", r->name,
+			   code == -EBADMSG ? "no pprof file, or damaged: " : "", reason);
+}
+
+/* Account for memory before it is taken. */
+static void charge(struct reader *r, size_t bytes)
+{
+	if (bytes > r->memory)
+		fail(r, -E2BIG, "needs more than %zu MiB of memory", MOST_MEMORY >> 20);
+	r->memory -= bytes < r->memory ? bytes : r->memory;
+}
+
+static bool next_field(struct reader *r, struct wire *w, struct wire_field *field, const char *what)
+{
+	const int more = r->err ? 0 : wire_next(w, field);
+
+	if (more < 0)
+		fail(r, -EBADMSG, "%s is cut off", what);
+	return more > 0;
+}
+
+/*
+ * Read the next number of a repeated field: from its bytes if packed, else the field itself.
+ * *@is_begun is false before the first call.
+ */
+static bool next_number(struct reader *r, struct wire_field *field, bool *is_begun, uint64_t *ret,
+			const char *what)
+{
+	const bool is_first = !*is_begun, is_packed = field->type == WIRE_BYTES;
+
+	*is_begun = true;
+	if (r->err || (is_packed && field->bytes.at == field->bytes.end))
+		return false;
+	*ret = field->value;
+	if (field->type == WIRE_VARINT)
+		return is_first;
+	if (!is_packed || !take_varint(&field->bytes, ret))
+		fail(r, -EBADMSG, "%s are cut off", what);
+	return !r->err;
+}
+
+/* Read the fields that are numbers: field i to @ret[i], if i is below @n. Others stay. */
+static void read_numbers(struct reader *r, const struct wire_field *field, uint64_t *ret,
+			 unsigned n, const char *what)
+{
+	struct wire message = field->bytes;
+	struct wire_field inner;
+	int more;
+
+	while ((more = wire_next(&message, &inner)) > 0)
+		if (inner.number < n)
+			ret[inner.number] = inner.value;
+	if (more < 0)
+		fail(r, -EBADMSG, "a %s is cut off", what);
+}
+
+/* Text @number, lent by @r. NULL if it is empty. */
+static const char *text_at(struct reader *r, uint64_t number)
+{
+	if (number >= r->n_texts && number)
+		fail(r, -EBADMSG, "it has %zu strings, and names number %llu", r->n_texts,
+		     (unsigned long long)number);
+	return r->err || number == 0 ? NULL : r->texts[number];
+}
+
+/* --- the first pass --- */
+
+static void take_row(struct reader *r, struct table *t, const struct wire_field *field)
+{
+	struct row row = { .bytes = field->bytes };
+	bool is_new;
+
+	charge(r, 2 * sizeof(row) + 4 * sizeof(*t->numbers.slots));
+	read_numbers(r, field, row.of, ARRAY_SIZE(row.of), t->what);
+	if (!row.of[1])
+		fail(r, -EBADMSG, "a %s has the id 0", t->what);
+	if (r->err)
+		return;
+	(void)u64_map_put(&t->numbers, row.of[1], (uint32_t)t->n, &is_new);
+	if (!is_new)
+		fail(r, -EBADMSG, "two %ss have the id %llu", t->what,
+		     (unsigned long long)row.of[1]);
+	array_push(t->rows, t->n, t->capacity, row);
+}
+
+/* NULL: there is none. Ids of ours are 1, 2, 3, ... */
+static struct row *row_of_id(const struct table *t, uint64_t id)
+{
+	if (id - 1 < t->n && t->rows[id - 1].of[1] == id)
+		return &t->rows[id - 1];
+
+	const uint32_t *number = u64_map_get(&t->numbers, id);
+
+	return number ? &t->rows[*number] : NULL;
+}
+
+static void take_comments(struct reader *r, struct wire_field *field)
+{
+	bool is_begun = false;
+	uint64_t number;
+
+	while (next_number(r, field, &is_begun, &number, "its comments")) {
+		charge(r, 2 * sizeof(number));
+		array_push(r->comments, r->n_comments, r->comment_capacity, number);
+	}
+}
+
+static void take_text(struct reader *r, const struct wire *bytes)
+{
+	const size_t n = wire_n(bytes);
+	const char *text = NULL;
+
+	charge(r, n + 48);
+	if (n && !r->err)
+		text = strtab_add_n(r->strings, (const char *)bytes->at, n);
+	array_push(r->texts, r->n_texts, r->text_capacity, text);
+}
+
+static void take_profile_field(struct reader *r, struct wire_field *field)
+{
+	if ((field->number <= PPROF_STRING || field->number == PPROF_PERIOD_TYPE) &&
+	    field->type != WIRE_BYTES)
+		return fail(r, -EBADMSG, "field %u has wire type %u", field->number, field->type);
+	switch (field->number) {
+	case PPROF_SAMPLE_TYPE:
+		if (r->n_types == PROFILE_MOST_VALUES)
+			return fail(r, -E2BIG, "has more than %d values for each stack",
+				    PROFILE_MOST_VALUES);
+		return read_numbers(r, field, r->types[r->n_types++], ARRAY_SIZE(*r->types),
+				    "sample type");
+	case PPROF_PERIOD_TYPE:
+		return read_numbers(r, field, r->period_type, ARRAY_SIZE(r->period_type),
+				    "period's type");
+	case PPROF_MAPPING:
+		return take_row(r, &r->mappings, field);
+	case PPROF_LOCATION:
+		return take_row(r, &r->locations, field);
+	case PPROF_FUNCTION:
+		return take_row(r, &r->functions, field);
+	case PPROF_STRING:
+		return take_text(r, &field->bytes);
+	case PPROF_COMMENT:
+		return take_comments(r, field);
+	default:
+		if (field->number < ARRAY_SIZE(r->numbers) && (int64_t)field->value > 0)
+			r->numbers[field->number] = field->value;
+	}
+}
+
+static void read_tables(struct reader *r)
+{
+	struct wire file = r->file;
+	struct wire_field field;
+	int more = 0;
+
+	while (!r->err && (more = wire_next(&file, &field)) > 0)
+		take_profile_field(r, &field);
+	if (more < 0)
+		fail(r, -EBADMSG, "it is cut off, or no protobuf, at byte %zu",
+		     wire_n(&r->file) - wire_n(&file));
+	if (r->n_types == 0)
+		fail(r, -ENOEXEC, "no pprof file: it has no values");
+	if (r->n_texts && r->texts[0])
+		fail(r, -EBADMSG, "its first string is not empty");
+
+	/* The file's default comes first; without one the last, as in profile.proto. */
+	const uint64_t default_type = r->numbers[PPROF_DEFAULT_TYPE];
+
+	r->first_type = r->n_types ? r->n_types - 1 : 0;
+	for (size_t i = r->n_types; i-- > 0 && default_type;)
+		if (r->types[i][TYPE_NAME] == default_type)
+			r->first_type = i;
+}
+
+/* --- comments --- */
+
+static void refuse_comment(struct reader *r, const char *text)
+{
+	fail(r, -EBADMSG, "the value of its comment %.*s makes no sense", (int)strcspn(text, "="),
+	     text);
+}
+
+/* NULL: it is empty. */
+static const char *comment_at(struct reader *r, size_t i)
+{
+	const char *text = text_at(r, r->comments[i]);
+
+	if (text)
+		charge(r, strlen(text) + sizeof(struct profile_loss));
+	return r->err ? NULL : text;
+}
+
+static void take_slices(struct reader *r, const char *text, const char *at)
+{
+	for (uint64_t begin, end; *at;) {
+		charge(r, 2 * sizeof(struct profile_slice));
+		if (!take_number(&at, ' ', &begin) ||
+		    !(take_number(&at, ' ', &end) || take_number(&at, '\0', &end)) || end < begin)
+			return refuse_comment(r, text);
+		if (r->err)
+			return;
+		r->n_slices = (size_t)profile_builder_slice(r->builder, begin, end) + 1;
+	}
+}
+
+static void take_files(struct reader *r, enum frame_code code, const char *at)
+{
+	for (size_t n; *at && !r->err; at += n + (at[n] != '\0')) {
+		n = strcspn(at, (const char[]){ PPROF_BETWEEN_FILES, '\0' });
+		charge(r, n + 8 * sizeof(*r->codes.slots));
+		*u64_map_put(&r->codes, (uintptr_t)strtab_add_n(r->strings, at, n), code, NULL) =
+			code;
+	}
+}
+
+/* Those that are about samples and mappings. */
+static void read_first_comments(struct reader *r)
+{
+	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
+		const char *text = comment_at(r, i);
+		const char *slices = comment_value(text, PPROF_SLICE);
+		const char *go = comment_value(text, PPROF_GO);
+		const char *jit = comment_value(text, PPROF_JIT);
+
+		if (slices)
+			take_slices(r, text, slices);
+		if (go)
+			take_files(r, CODE_GO, go);
+		if (jit)
+			take_files(r, CODE_JIT, jit);
+	}
+}
+
+/* --- frames --- */
+
+/* The mapping's file may say it, else the address. */
+static bool is_of_kernel(const char *path, uint64_t address)
+{
+	return text_begins_with(path, "[kernel") ||
+	       (address >= KERNEL_HALF && !text_begins_with(path, "[vsyscall]"));
+}
+
+/* Frame number @mapping of images is that of row @mapping. */
+static void read_images(struct reader *r)
+{
+	for (size_t i = 0; i < r->mappings.n && !r->err; i++) {
+		const uint64_t *of = r->mappings.rows[i].of;
+		struct frame_image image = { .path = text_at(r, of[MAPPING_FILE]),
+					     .build_id = text_at(r, of[MAPPING_BUILD_ID]),
+					     .start = of[MAPPING_START],
+					     .limit = of[MAPPING_LIMIT],
+					     .offset = of[MAPPING_OFFSET] };
+
+		if (text_is_same(image.path, PPROF_KERNEL))
+			image.path = "[kernel]";
+		charge(r, 2 * sizeof(image));
+		array_push(r->frames.images, r->frames.n_images, r->frames.image_capacity, image);
+	}
+}
+
+static const char *module_of_mapping(struct reader *r, const char *path, bool is_kernel)
+{
+	if (!path || (is_kernel && strcmp(path, "[kernel]") == 0))
+		return NULL;
+
+	const char *module = pprof_module(path);
+	const size_t n = strlen(module);
+
+	return is_kernel && n > 2 && module[0] == '[' && module[n - 1] == ']'
+		       ? strtab_add_n(r->strings, module + 1, n - 2)
+		       : module;
+}
+
+/* The frames of a location, without their functions. */
+static struct frame frame_at(struct reader *r, const struct row *location,
+			     const struct row *mapping)
+{
+	const uint64_t address = location->of[LOCATION_ADDRESS];
+	struct frame frame = { .kind = FRAME_USER,
+			       .image = NO_IMAGE,
+			       .addr = address,
+			       .offset = NO_OFFSET,
+			       .module_offset = NO_OFFSET };
+
+	if (!mapping)
+		return frame;
+	frame.image = (uint32_t)(mapping - r->mappings.rows);
+
+	const struct frame_image *image = &r->frames.images[frame.image];
+	const uint32_t *code = u64_map_get(&r->codes, (uintptr_t)image->path);
+
+	if (is_of_kernel(image->path, address) || is_of_kernel(image->path, image->start))
+		frame.kind = FRAME_KERNEL;
+	else if (code)
+		frame.code = (enum frame_code) * code;
+	frame.module = module_of_mapping(r, image->path, frame.kind == FRAME_KERNEL);
+	frame.is_in_file =
+		frame.kind == FRAME_USER && frame.code != CODE_JIT && pprof_is_in_file(image->path);
+	if (address >= image->start && address < image->limit)
+		frame.file_offset = address - image->start + image->offset;
+	return frame;
+}
+
+/* "[libx.so+0x1200]" is no name, but says where the function begins. */
+static bool take_start(struct frame *frame)
+{
+	const size_t n = frame->module ? strlen(frame->module) : 0;
+	char *end;
+
+	if (!frame->is_in_file || !frame->name || frame->name[0] != '[' ||
+	    strncmp(frame->name + 1, frame->module, n) != 0 ||
+	    !text_begins_with(frame->name + 1 + n, "+0x"))
+		return false;
+	errno = 0;
+	frame->module_offset = strtoull(frame->name + 1 + n + 1, &end, 16);
+	if (errno || strcmp(end, "]") != 0) {
+		frame->module_offset = NO_OFFSET;
+		return false;
+	}
+	frame->offset = 0;
+	frame->has_start = true;
+	frame->name = frame->raw_name = NULL;
+	return true;
+}
+
+/* Turn a function "[cut: depth]" at no place into a mark with the name "depth". */
+static bool take_mark(struct reader *r, struct frame *frame)
+{
+	const bool is_cut = text_begins_with(frame->name, PPROF_CUT);
+
+	if (frame->addr || (frame->kind == FRAME_USER && frame->image != NO_IMAGE) ||
+	    (!is_cut && !text_begins_with(frame->name, PPROF_UNVERIFIED)))
+		return false;
+
+	const char *reason = frame->name + strlen(is_cut ? PPROF_CUT : PPROF_UNVERIFIED);
+	const size_t n = strlen(reason);
+
+	*frame = (struct frame){ .kind = is_cut ? FRAME_CUT : FRAME_UNVERIFIED,
+				 .image = NO_IMAGE,
+				 .name = strtab_add_n(r->strings, reason,
+						      n && reason[n - 1] == ']' ? n - 1 : n) };
+	return true;
+}
+
+static void set_function(struct reader *r, uint64_t id, struct frame *frame)
+{
+	const struct row *function = row_of_id(&r->functions, id);
+
+	if (id == 0) /* a line without a function */
+		return;
+	if (!function)
+		return fail(r, -EBADMSG, "a location names function %llu, which is not there",
+			    (unsigned long long)id);
+	frame->name = text_at(r, function->of[FUNCTION_NAME]);
+	if (function->of[FUNCTION_SYSTEM_NAME] != function->of[FUNCTION_NAME])
+		frame->raw_name = text_at(r, function->of[FUNCTION_SYSTEM_NAME]);
+	frame->file = text_at(r, function->of[FUNCTION_FILE]);
+	if (frame->file && strrchr(frame->file, '/'))
+		frame->file = strrchr(frame->file, '/') + 1;
+	if (!frame->name) {
+		frame->name = frame->raw_name;
+		frame->raw_name = NULL;
+	}
+}
+
+static void push_frame(struct reader *r, const struct frame *frame)
+{
+	charge(r, 4 * sizeof(*frame));
+	array_push(r->frames.frames, r->frames.n, r->frames.capacity, *frame);
+}
+
+static void read_location(struct reader *r, struct row *location)
+{
+	const uint64_t id = location->of[LOCATION_MAPPING];
+	const struct row *mapping = row_of_id(&r->mappings, id);
+	struct wire bytes = location->bytes;
+	struct wire_field field;
+
+	if (id && !mapping)
+		return fail(r, -EBADMSG, "location %llu names mapping %llu, which is not there",
+			    (unsigned long long)location->of[LOCATION_ID], (unsigned long long)id);
+
+	const struct frame place = frame_at(r, location, mapping);
+
+	location->is_kernel = place.kind == FRAME_KERNEL;
+	location->first = (uint32_t)r->frames.n;
+	while (next_field(r, &bytes, &field, "a location")) {
+		uint64_t line[LINE_NUMBER + 1] = {};
+		struct frame frame = place;
+
+		if (field.number != LOCATION_LINE)
+			continue;
+		if (field.type != WIRE_BYTES)
+			return fail(r, -EBADMSG, "a line has wire type %u", field.type);
+		read_numbers(r, &field, line, ARRAY_SIZE(line), "line");
+		set_function(r, line[LINE_FUNCTION], &frame);
+		frame.line = (int64_t)line[LINE_NUMBER] < 0 ? 0 : (uint32_t)line[LINE_NUMBER];
+		frame.is_inlined = true; /* into the next one */
+		push_frame(r, &frame);
+	}
+	if (r->frames.n == location->first)
+		push_frame(r, &place);
+	location->n = (uint32_t)r->frames.n - location->first;
+
+	struct frame *last = &r->frames.frames[r->frames.n - 1];
+
+	last->is_inlined = false;
+	if (location->n > 1 || !take_mark(r, last))
+		take_start(last);
+}
+
+/* --- samples --- */
+
+static void take_locations(struct reader *r, struct wire_field *field, struct profile_stack *stack)
+{
+	bool is_begun = false;
+	uint64_t id;
+
+	while (next_number(r, field, &is_begun, &id, "the locations of a sample")) {
+		const struct row *location = row_of_id(&r->locations, id);
+
+		if (!location)
+			return fail(r, -EBADMSG, "a sample names location %llu, which is not there",
+				    (unsigned long long)id);
+		r->n_frames += location->n;
+		if (r->n_frames > MOST_FRAMES)
+			return fail(r, -E2BIG, "has more than %zu frames in its stacks",
+				    MOST_FRAMES);
+		for (uint32_t i = 0; i < location->n; i++)
+			array_push(r->row, r->n_row, r->row_capacity, location->first + i);
+		if (location->is_kernel && stack->n_user == 0) /* kernel frames come first */
+			stack->n_kernel += location->n;
+		else
+			stack->n_user += location->n;
+	}
+}
+
+/* Values may be below zero, and sums of them must fit. */
+static size_t take_values(struct reader *r, struct wire_field *field, int64_t *to, size_t n)
+{
+	bool is_begun = false;
+	uint64_t value;
+
+	while (next_number(r, field, &is_begun, &value, "the values of a sample")) {
+		if (n == r->n_types) {
+			fail(r, -EBADMSG, "a sample has more than its %zu values", r->n_types);
+			break;
+		}
+
+		uint64_t *sum = &r->sums[n];
+
+		if (__builtin_add_overflow(*sum, (int64_t)value < 0 ? -value : value, sum) ||
+		    *sum > INT64_MAX)
+			fail(r, -E2BIG, "its values add up to more than 2^63");
+		to[n++] = (int64_t)value;
+	}
+	return n;
+}
+
+/* Does the label say what struct profile_stack has a member for? */
+static bool take_known_label(struct reader *r, struct profile_stack *stack,
+			     const struct profile_label *label)
+{
+	if (!label->text && strcmp(label->key, PPROF_LABEL_PID) == 0 && !stack->pid &&
+	    label->number > 0 && label->number <= UINT32_MAX)
+		stack->pid = (uint32_t)label->number;
+	else if (label->text && strcmp(label->key, PPROF_LABEL_COMM) == 0 && !stack->comm)
+		stack->comm = label->text;
+	else if (!label->text && strcmp(label->key, PPROF_LABEL_SLICE) == 0 &&
+		 r->slice == NO_SLICE && label->number >= 0 &&
+		 (uint64_t)label->number < r->n_slices)
+		r->slice = (uint32_t)label->number;
+	else if (label->text && strcmp(label->key, PPROF_LABEL_BASE) == 0 &&
+		 strcmp(label->text, "true") == 0)
+		r->is_base = true;
+	else
+		return false;
+	return true;
+}
+
+static void take_label(struct reader *r, const struct wire_field *field,
+		       struct profile_stack *stack)
+{
+	uint64_t of[LABEL_UNIT + 1] = {};
+
+	read_numbers(r, field, of, ARRAY_SIZE(of), "label");
+
+	struct profile_label label = { .key = text_at(r, of[LABEL_KEY]),
+				       .text = text_at(r, of[LABEL_STRING]) };
+
+	if (!label.key)
+		label.key = "";
+	if (!label.text && of[LABEL_STRING])
+		label.text = "";
+	if (!label.text) {
+		label.number = (int64_t)of[LABEL_NUMBER];
+		label.unit = text_at(r, of[LABEL_UNIT]);
+	}
+	if (take_known_label(r, stack, &label))
+		return;
+	if (r->n_labels == r->label_capacity)
+		charge(r, (r->n_labels + 16) * sizeof(label));
+	array_push(r->labels, r->n_labels, r->label_capacity, label);
+}
+
+static void add_sample(struct reader *r, struct profile_stack *stack, const int64_t *values)
+{
+	int64_t ordered[PROFILE_MOST_VALUES] = {}; /* as in the profile */
+
+	for (size_t i = 0, n = 1; i < r->n_types; i++)
+		ordered[i == r->first_type ? 0 : n++] = r->is_base ? -values[i] : values[i];
+	stack->frames = r->row;
+	*(r->is_base ? &stack->count_before : &stack->count) = ordered[0];
+	if (r->n_types > 1)
+		*(r->is_base ? &stack->more_before : &stack->more) = ordered + 1;
+	r->is_difference |= r->is_base;
+	stack->labels = profile_builder_labels(r->builder, r->labels, r->n_labels);
+	if (stack->labels > r->n_sets) {
+		r->n_sets = stack->labels;
+		charge(r, (r->n_labels + 2) * sizeof(*r->labels));
+	}
+
+	const uint32_t number = profile_builder_add(r->builder, stack);
+
+	if (number >= r->n_stacks) {
+		r->n_stacks = (size_t)number + 1;
+		charge(r, (2 + r->n_types) * sizeof(*stack) + r->n_row * sizeof(*r->row));
+	}
+	if (r->slice != NO_SLICE && !r->is_base) {
+		profile_builder_part(r->builder, number, r->slice, ordered[0]);
+		charge(r, 2 * sizeof(struct profile_part));
+	}
+}
+
+static void read_sample(struct reader *r, struct wire bytes)
+{
+	struct profile_stack stack = {};
+	int64_t values[PROFILE_MOST_VALUES] = {};
+	struct wire_field field;
+	size_t n_values = 0;
+
+	r->n_row = r->n_labels = 0;
+	r->slice = NO_SLICE;
+	r->is_base = false;
+	while (next_field(r, &bytes, &field, "a sample")) {
+		if (field.number == SAMPLE_LOCATION)
+			take_locations(r, &field, &stack);
+		else if (field.number == SAMPLE_VALUE)
+			n_values = take_values(r, &field, values, n_values);
+		else if (field.number == SAMPLE_LABEL && field.type == WIRE_BYTES)
+			take_label(r, &field, &stack);
+	}
+	if (n_values != r->n_types)
+		fail(r, -EBADMSG, "a sample has %zu values, and not %zu", n_values, r->n_types);
+	if (!r->err)
+		add_sample(r, &stack, values);
+}
+
+static void read_samples(struct reader *r)
+{
+	struct wire file = r->file;
+	struct wire_field field;
+
+	while (!r->err && wire_next(&file, &field) > 0)
+		if (field.number == PPROF_SAMPLE)
+			read_sample(r, field.bytes);
+}
+
+/* --- the rest --- */
+
+static struct profile_value own_value(struct reader *r, struct profile *p, const uint64_t *type)
+{
+	return (struct profile_value){ strtab_add_or_null(p->strings, text_at(r, type[TYPE_NAME])),
+				       strtab_add_or_null(p->strings,
+							  text_at(r, type[TYPE_UNIT])) };
+}
+
+/* All but stacks and frames. */
+static void finish_profile(struct reader *r, struct profile *p)
+{
+	for (size_t i = 0, to = 1; i < r->n_types; i++) {
+		struct profile_value *value = &p->values[i == r->first_type ? 0 : to++];
+
+		*value = own_value(r, p, r->types[i]);
+		value->name = value->name ? value->name : "";
+		value->unit = value->unit ? value->unit : "";
+	}
+	p->is_difference |= r->is_difference;
+	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
+		const char *text = comment_at(r, i);
+
+		if (text && !take_comment(p, text))
+			refuse_comment(r, text);
+	}
+	if (__builtin_add_overflow(p->total, p->hidden, &p->total))
+		fail(r, -EBADMSG, "its hidden count does not fit into 64 bits");
+	p->about.begin_ns = r->numbers[PPROF_TIME_NS];
+	p->about.duration_ns = r->numbers[PPROF_DURATION_NS];
+	p->about.period = (int64_t)r->numbers[PPROF_PERIOD];
+	p->about.period_type = own_value(r, p, r->period_type);
+}
+
+static void reader_fini(struct reader *r)
+{
+	struct table *const tables[] = { &r->mappings, &r->functions, &r->locations };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		free(tables[i]->rows);
+		u64_map_fini(&tables[i]->numbers);
+	}
+	strtab_free(r->strings);
+	free(r->texts);
+	free(r->comments);
+	u64_map_fini(&r->codes);
+	free(r->frames.frames);
+	free(r->frames.images);
+	free(r->row);
+	free(r->labels);
+	profile_builder_free(r->builder);
+}
+
+int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret, struct error *e)
+{
+	cleanup(reader_fini) struct reader r = { .name = name,
+						 .e = e,
+						 .file = { bytes, (const uint8_t *)bytes + n },
+						 .memory = MOST_MEMORY,
+						 .strings = strtab_new(),
+						 .mappings = { .what = "mapping" },
+						 .functions = { .what = "function" },
+						 .locations = { .what = "location" } };
+
+	read_tables(&r);
+	r.builder = profile_builder_new(r.n_types ? r.n_types : 1);
+	read_first_comments(&r);
+	read_images(&r);
+	for (size_t i = 0; i < r.locations.n && !r.err; i++)
+		read_location(&r, &r.locations.rows[i]);
+	read_samples(&r);
+
+	cleanup(profile_freep) struct profile *p = profile_builder_finish(r.builder, &r.frames);
+
+	finish_profile(&r, p);
+	if (!r.err)
+		*ret = TAKE(p);
+	return r.err;
 }

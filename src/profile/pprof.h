@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * profile/pprof.h - the form of pprof files (profile.proto), for the writer (report/render_pprof.c)
- * and the reader (saved/pprof.c). All fields are standard ones.
+ * and the reader (pprof.c). All fields are standard ones.
  *
  * A stack is a sample, a frame with all that is inlined into it a location, an image a mapping.
  * Code with a name from a perf map has a mapping of that map's name. A mark is a function "[cut:
@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "profile/profile.h"
 
 /* Wire types of protobuf. */
@@ -82,15 +83,13 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 void pprof_put_comments(const struct profile *p, void (*put)(void *context, const char *text),
 			void *context);
 
-/* Set what such a comment says in @p, which copies texts. Other comments say nothing. False: the
- * value makes no sense. */
-bool pprof_take_comment(struct profile *p, const char *text);
-
-/* The value of comment @text. NULL: it has another key. */
-const char *pprof_comment_value(const char *text, const char *key);
-
-/* Take a number in decimal at *@at, with @behind after it, and move *@at past both. */
-bool pprof_take_number(const char **at, char behind, uint64_t *ret);
+/*
+ * Read the unpacked pprof file @name, of ours or of another program. The value that the file calls
+ * its default becomes the first one. Comments of other programs are left out. Errors: those of
+ * saved_read(), and -E2BIG for values that do not fit.
+ */
+must_check int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret,
+			  struct error *e);
 
 /* Is this a mapping's name of a file? Others are "[vdso]", "[anon]". */
 static inline bool pprof_is_in_file(const char *path)

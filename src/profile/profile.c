@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "profile/profile.h"
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/saturated.h"
 #include "base/text.h"
 
@@ -100,6 +106,15 @@ static uint64_t larger_count(const struct profile_stack *stack)
 	return now > before ? now : before;
 }
 
+static int compare_parts(const void *left, const void *right)
+{
+	const struct profile_part *a = left, *b = right;
+
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return a->slice < b->slice ? -1 : a->slice > b->slice;
+}
+
 /* Keep the parts of stacks that are still there. @numbers: new ones plus 1, 0: removed. */
 static void renumber_parts(struct profile *p, const uint32_t *numbers)
 {
@@ -115,7 +130,7 @@ static void renumber_parts(struct profile *p, const uint32_t *numbers)
 	}
 	p->n_parts = n;
 	if (n)
-		qsort(p->parts, n, sizeof(*p->parts), profile_compare_parts);
+		qsort(p->parts, n, sizeof(*p->parts), compare_parts);
 }
 
 size_t profile_hits_value(const struct profile *p)
@@ -171,15 +186,6 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 	p->n_stacks = n;
 }
 
-int profile_compare_parts(const void *left, const void *right)
-{
-	const struct profile_part *a = left, *b = right;
-
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
-	return a->slice < b->slice ? -1 : a->slice > b->slice;
-}
-
 void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 {
 	if (!n)
@@ -187,4 +193,336 @@ void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 	p->strings = p->strings ? p->strings : strtab_new();
 	p->losses = xreallocarray(p->losses, p->n_losses + 1, sizeof(*p->losses));
 	p->losses[p->n_losses++] = (struct profile_loss){ strtab_add(p->strings, reason), n };
+}
+
+/* --- making a profile --- */
+
+#define BLOCK_FRAMES 65536
+
+struct profile_builder {
+	struct profile *p; /* so far; frame numbers are those of the caller's table */
+	size_t stack_capacity, block_capacity, label_capacity, slice_capacity, part_capacity;
+	size_t block_size;                 /* frames that the last block has room for */
+	size_t n_numbers, number_capacity; /* of p->numbers */
+	struct u64_map stack_numbers;      /* by hash_stack() */
+	struct u64_map label_numbers;      /* by hash of the set */
+};
+
+struct profile_builder *profile_builder_new(size_t n_values)
+{
+	struct profile_builder *b = xcalloc(1, sizeof(*b));
+
+	assert(n_values >= 1 && n_values <= PROFILE_MOST_VALUES);
+	b->p = xcalloc(1, sizeof(*b->p));
+	b->p->n_values = n_values;
+	b->p->values[0] = (struct profile_value){ "hits", "count" };
+	b->p->strings = strtab_new();
+	array_push(b->p->labels, b->p->n_labels, b->label_capacity, (struct profile_labels){});
+	return b;
+}
+
+void profile_builder_free(struct profile_builder *b)
+{
+	if (!b)
+		return;
+	profile_free(b->p);
+	u64_map_fini(&b->stack_numbers);
+	u64_map_fini(&b->label_numbers);
+	free(b);
+}
+
+void profile_builder_freep(struct profile_builder **b)
+{
+	profile_builder_free(*b);
+	*b = NULL;
+}
+
+static size_t n_frames_of(const struct profile_stack *stack)
+{
+	return (size_t)stack->n_kernel + stack->n_user;
+}
+
+static uint64_t hash_stack(const struct profile_stack *stack)
+{
+	size_t n = n_frames_of(stack);
+	uint64_t h = n ? hash_bytes(stack->frames, n * sizeof(*stack->frames)) : 0;
+
+	if (stack->pid == 0 && stack->comm)
+		h = hash_mix(h) ^ hash_bytes(stack->comm, strlen(stack->comm));
+	h = hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
+	return stack->labels ? hash_mix(h ^ stack->labels) : h;
+}
+
+static bool is_same_process(const struct profile_stack *a, const struct profile_stack *b)
+{
+	if (a->pid != b->pid)
+		return false;
+	if (!a->comm || !b->comm)
+		return a->pid || a->comm == b->comm;
+	return strcmp(a->comm, b->comm) == 0;
+}
+
+static bool is_same_stack(const struct profile_stack *a, const struct profile_stack *b)
+{
+	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user ||
+	    a->labels != b->labels)
+		return false;
+
+	size_t n = n_frames_of(a);
+
+	return n == 0 || memcmp(a->frames, b->frames, n * sizeof(*a->frames)) == 0;
+}
+
+/* Copy the frames to an address that does not change. */
+static const uint32_t *keep_frames(struct profile_builder *b, const uint32_t *frames, size_t n)
+{
+	struct profile_block *last = b->p->n_blocks ? &b->p->blocks[b->p->n_blocks - 1] : NULL;
+
+	if (n == 0)
+		return NULL;
+	if (!last || b->block_size - last->n < n) {
+		b->block_size = n > BLOCK_FRAMES ? n : BLOCK_FRAMES;
+		array_push(b->p->blocks, b->p->n_blocks, b->block_capacity,
+			   ((struct profile_block){ .frames = xreallocarray(NULL, b->block_size,
+									    sizeof(*frames)) }));
+		last = &b->p->blocks[b->p->n_blocks - 1];
+	}
+
+	uint32_t *copy = last->frames + last->n;
+
+	memcpy(copy, frames, n * sizeof(*frames));
+	last->n += n;
+	return copy;
+}
+
+/*
+ * Add @stack's values to those of stack number @to. Numbers of a stack are in one place: further
+ * values after a change, then those before.
+ */
+static void add_values(struct profile_builder *b, uint32_t to, const struct profile_stack *stack)
+{
+	const size_t n = b->p->n_values - 1;
+	int64_t *numbers = n ? b->p->numbers + 2 * n * to : NULL;
+
+	add_to(&b->p->stacks[to].count, stack->count);
+	add_to(&b->p->stacks[to].count_before, stack->count_before);
+	for (size_t i = 0; i < n; i++) {
+		add_to(&numbers[i], stack->more ? stack->more[i] : 0);
+		add_to(&numbers[n + i], stack->more_before ? stack->more_before[i] : 0);
+	}
+}
+
+static void append_stack(struct profile_builder *b, const struct profile_stack *stack)
+{
+	struct profile_stack copy = *stack;
+
+	copy.frames = keep_frames(b, stack->frames, n_frames_of(stack));
+	copy.count = copy.count_before = 0;
+	copy.more = copy.more_before = NULL;
+	array_push(b->p->stacks, b->p->n_stacks, b->stack_capacity, copy);
+	for (size_t i = 0; i < 2 * (b->p->n_values - 1); i++)
+		array_push(b->p->numbers, b->n_numbers, b->number_capacity, 0);
+}
+
+uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack)
+{
+	struct profile *p = b->p;
+	uint64_t hash = hash_stack(stack);
+	uint32_t number;
+	bool is_new;
+
+	add_to(&p->total, stack->count);
+	add_to(&p->total_before, stack->count_before);
+	p->is_difference = p->is_difference || stack->count_before || stack->more_before;
+
+	do
+		number = *u64_map_put(&b->stack_numbers, hash++, (uint32_t)p->n_stacks, &is_new);
+	while (!is_new && !is_same_stack(&p->stacks[number], stack));
+	if (is_new)
+		append_stack(b, stack);
+	if (!p->stacks[number].comm)
+		p->stacks[number].comm = stack->comm;
+	add_values(b, number, stack);
+	return number;
+}
+
+/* Equal texts of one table have one address, so equal sets have equal bytes. */
+static struct profile_label *keep_labels(struct profile_builder *b,
+					 const struct profile_label *labels, size_t n)
+{
+	struct profile_label *copy = xcalloc(n, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = (struct profile_label){
+			.key = strtab_add_or_null(b->p->strings, labels[i].key),
+			.text = strtab_add_or_null(b->p->strings, labels[i].text),
+			.number = labels[i].number,
+			.unit = strtab_add_or_null(b->p->strings, labels[i].unit)
+		};
+	return copy;
+}
+
+/* Texts of one table: equal ones have one address. NULL comes first. */
+static int compare_kept_texts(const char *a, const char *b)
+{
+	if (a == b)
+		return 0;
+	if (!a || !b)
+		return a ? 1 : -1;
+	return strcmp(a, b);
+}
+
+static int compare_labels(const void *left, const void *right)
+{
+	const struct profile_label *a = left, *b = right;
+	int order = compare_kept_texts(a->key, b->key);
+
+	if (!order)
+		order = compare_kept_texts(a->text, b->text);
+	if (!order)
+		order = (a->number > b->number) - (a->number < b->number);
+	return order ? order : compare_kept_texts(a->unit, b->unit);
+}
+
+uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
+				size_t n)
+{
+	if (n == 0)
+		return 0;
+
+	cleanup_free struct profile_label *copy = keep_labels(b, labels, n);
+
+	/* Go's runtime writes labels in the order of a hash table, another one each time. */
+	qsort(copy, n, sizeof(*copy), compare_labels);
+	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
+		bool is_new;
+		const uint32_t number =
+			*u64_map_put(&b->label_numbers, hash, (uint32_t)b->p->n_labels, &is_new);
+
+		if (is_new) {
+			const struct profile_labels set = { .of = TAKE(copy), .n = n };
+
+			array_push(b->p->labels, b->p->n_labels, b->label_capacity, set);
+			return number;
+		}
+		if (b->p->labels[number].n == n &&
+		    memcmp(b->p->labels[number].of, copy, n * sizeof(*copy)) == 0)
+			return number;
+	}
+}
+
+uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns)
+{
+	array_push(b->p->slices, b->p->n_slices, b->slice_capacity,
+		   ((struct profile_slice){ begin_ns, end_ns }));
+	return (uint32_t)(b->p->n_slices - 1);
+}
+
+void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count)
+{
+	assert(stack < b->p->n_stacks && slice < b->p->n_slices);
+	array_push(b->p->parts, b->p->n_parts, b->part_capacity,
+		   ((struct profile_part){ stack, slice, count }));
+}
+
+/* Copy those frames of @from that stacks have, and give them new numbers. */
+static void copy_frames(struct profile *p, const struct frame_table *from)
+{
+	uint32_t *numbers = xcalloc(from->n + 1, sizeof(*numbers)); /* new ones plus 1; 0: none */
+
+	for (size_t k = 0; k < p->n_blocks; k++)
+		for (size_t i = 0; i < p->blocks[k].n; i++) {
+			uint32_t *frame = &p->blocks[k].frames[i];
+
+			assert(*frame < from->n);
+			if (!numbers[*frame]) {
+				array_push(p->frames.frames, p->frames.n, p->frames.capacity,
+					   from->frames[*frame]);
+				numbers[*frame] = (uint32_t)p->frames.n;
+			}
+			*frame = numbers[*frame] - 1;
+		}
+	free(numbers);
+}
+
+static void copy_images(struct profile *p, const struct frame_table *from)
+{
+	uint32_t *numbers = xcalloc(from->n_images + 1, sizeof(*numbers)); /* as in copy_frames() */
+
+	for (size_t i = 0; i < p->frames.n; i++) {
+		uint32_t *image = &p->frames.frames[i].image;
+
+		if (*image >= from->n_images) {
+			*image = NO_IMAGE;
+			continue;
+		}
+		if (!numbers[*image]) {
+			array_push(p->frames.images, p->frames.n_images, p->frames.image_capacity,
+				   from->images[*image]);
+			numbers[*image] = (uint32_t)p->frames.n_images;
+		}
+		*image = numbers[*image] - 1;
+	}
+	free(numbers);
+}
+
+static void copy_texts(struct profile *p)
+{
+	for (size_t i = 0; i < p->frames.n_images; i++) {
+		struct frame_image *image = &p->frames.images[i];
+
+		image->path = strtab_add_or_null(p->strings, image->path);
+		image->build_id = strtab_add_or_null(p->strings, image->build_id);
+	}
+	for (size_t i = 0; i < p->frames.n; i++) {
+		struct frame *frame = &p->frames.frames[i];
+
+		frame->name = strtab_add_or_null(p->strings, frame->name);
+		frame->raw_name = strtab_add_or_null(p->strings, frame->raw_name);
+		frame->module = strtab_add_or_null(p->strings, frame->module);
+		frame->file = strtab_add_or_null(p->strings, frame->file);
+	}
+	for (size_t i = 0; i < p->n_stacks; i++)
+		p->stacks[i].comm = strtab_add_or_null(p->strings, p->stacks[i].comm);
+}
+
+static void point_at_numbers(struct profile *p)
+{
+	const size_t n = p->n_values - 1;
+
+	for (size_t i = 0; i < p->n_stacks && n; i++) {
+		p->stacks[i].more = p->numbers + 2 * n * i;
+		p->stacks[i].more_before = p->numbers + 2 * n * i + n;
+	}
+}
+
+/* Sort parts, and make one of those with equal stack and slice. */
+static void merge_parts(struct profile *p)
+{
+	size_t n = 0;
+
+	if (p->n_parts)
+		qsort(p->parts, p->n_parts, sizeof(*p->parts), compare_parts);
+	for (size_t i = 0; i < p->n_parts; i++) {
+		if (n && compare_parts(&p->parts[n - 1], &p->parts[i]) == 0)
+			add_to(&p->parts[n - 1].count, p->parts[i].count);
+		else
+			p->parts[n++] = p->parts[i];
+	}
+	p->n_parts = n;
+}
+
+struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames)
+{
+	struct profile *p = TAKE(b->p);
+
+	copy_frames(p, frames);
+	copy_images(p, frames);
+	copy_texts(p);
+	point_at_numbers(p);
+	merge_parts(p);
+	u64_map_fini(&b->stack_numbers);
+	u64_map_fini(&b->label_numbers);
+	*b = (struct profile_builder){};
+	return p;
 }

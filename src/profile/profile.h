@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * profile/profile.h - the result of a run as a value: stacks with their values, their frames, and
- * the losses. It owns all that it has, and needs no live process, descriptor or kernel.
- * profile/builder.h makes it; renderers (report/render.h) turn it into bytes.
+ * the losses. It owns all that it has, and needs no live process, descriptor or kernel. A builder
+ * makes it from stacks: equal ones become one, with common values. Renderers (report/render.h) turn
+ * it into bytes.
  */
 #pragma once
 
@@ -160,8 +161,42 @@ size_t profile_hits_value(const struct profile *p);
 /* All hits, those of hidden stacks too. 0: a difference, or no value is the hits. */
 uint64_t profile_n_hits(const struct profile *p);
 
-/* For qsort(3): the order of profile.parts. */
-int profile_compare_parts(const void *left, const void *right);
-
 /* Add a loss of @n hits. Nothing happens if @n is 0. Copies @reason. */
 void profile_add_loss(struct profile *p, const char *reason, uint64_t n);
+
+/* --- making a profile --- */
+
+struct profile_builder;
+
+/* @n_values: at most PROFILE_MOST_VALUES. profile.values[0] becomes hits; the caller sets others.
+ */
+struct profile_builder *profile_builder_new(size_t n_values);
+void profile_builder_free(struct profile_builder *b);
+void profile_builder_freep(struct profile_builder **b);
+
+/*
+ * Add @stack's values to the stack with equal frames, pid, comm and labels, or append a new one.
+ * With a pid, a comm that is NULL equals any. Frame numbers are those of the table that
+ * profile_builder_finish() gets. Copies frames and values; keeps @stack->comm until then. Returns
+ * the number of the stack in the profile.
+ */
+uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack);
+
+/*
+ * The number of the set of @n @labels, for profile_stack.labels. Equal sets have one number,
+ * whatever their order. Copies the strings.
+ */
+uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
+				size_t n);
+
+/* Append a slice of time; returns its number. */
+uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns);
+
+/* Of the hits of @stack, @count came in @slice. */
+void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count);
+
+/*
+ * The profile of all stacks, in the order in which they were added. It has copies of the frames in
+ * these stacks, with their images and strings. The caller frees it. @b can only be freed then.
+ */
+struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames);

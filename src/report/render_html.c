@@ -7,7 +7,7 @@
  *
  * A difference with claims has a second element, "profile-changes": see render_changes.h. With
  * --invert, there is an empty element "inverted". No other place has text of the profile, so no
- * name can end an element or begin a script. saved/saved.c reads the data back.
+ * name can end an element or begin a script. profile/saved.c reads the data back.
  */
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "profile/builder.h"
+#include "profile/profile.h"
 #include "symbolize/stack.h"
 
 /* When this many names are unknown, ask for all of them. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/builder.h"
+#include "profile/profile.h"
 #include "store/store.h"
 
 #define MOST_SLICES 64

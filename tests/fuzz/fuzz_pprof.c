@@ -8,8 +8,9 @@
 
 #include "base/strbuf.h"
 #include "profile/changes.h"
+#include "profile/pprof.h"
+#include "profile/saved.h"
 #include "report/render.h"
-#include "saved/saved.h"
 
 static int to_strbuf(void *context, const char *bytes, size_t n)
 {

@@ -5,8 +5,8 @@
 #include "test.h"
 
 #include "base/strbuf.h"
-#include "profile/builder.h"
-#include "profile/difference.h"
+#include "profile/merge.h"
+#include "profile/profile.h"
 
 /* Add a stack: ADD(b, .count = 1, .frames = row, .n_user = 2). Returns its number. */
 #define ADD(b, ...) profile_builder_add(b, &(const struct profile_stack){ __VA_ARGS__ })

@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "profile/changes.h"
-#include "profile/difference.h"
+#include "profile/merge.h"
 #include "stacks.h"
 
 enum { N_FUNCTIONS = 20 };

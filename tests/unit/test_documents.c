@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 #include "golden.h"
-#include "profile/difference.h"
+#include "profile/merge.h"
 #include "report/render.h"
 #include "report/render_changes.h"
 #include "report_sample.h"

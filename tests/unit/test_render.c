@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "golden.h"
-#include "profile/builder.h"
+#include "profile/profile.h"
 #include "report/escape.h"
 #include "report/label.h"
 #include "report/render.h"

@@ -1,11 +1,11 @@
-/* rooms: report saved profile base */
+/* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The page around a profile's bytes. tests/e2e/test_page.py has what it does in a browser. */
 #include "test.h"
 
 #include "profile/changes.h"
+#include "profile/saved.h"
 #include "profiles.h"
-#include "saved/saved.h"
 
 static void render(const struct profile *p, const struct render_style *style, struct strbuf *to)
 {

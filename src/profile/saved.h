@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * saved/saved.h - read profiles from files. The files may come from anyone, so each number in them
- * is checked, and memory is bounded. Nothing here opens a file.
+ * profile/saved.h - read profiles from files. The files may come from anyone, so each number in
+ * them is checked, and memory is bounded. Nothing here opens a file.
  */
 #pragma once
 
@@ -25,11 +25,3 @@ must_check int saved_read(int fd, const char *name, struct profile **ret, struct
 /* The same of @n bytes in memory. */
 must_check int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profile **ret,
 				struct error *e);
-
-/*
- * Read the unpacked pprof file @name, of ours or of another program. The value that the file calls
- * its default becomes the first one. Comments of other programs are left out. Errors: as above, and
- * -E2BIG for values that do not fit.
- */
-must_check int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret,
-			  struct error *e);
