@@ -265,9 +265,3 @@ void changes_free(struct changes *c)
 	free(c->rows);
 	free(c);
 }
-
-void changes_freep(struct changes **c)
-{
-	changes_free(*c);
-	*c = NULL;
-}

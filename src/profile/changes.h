@@ -34,4 +34,3 @@ struct changes {
 struct changes *changes_new(const struct profile_sides *sides, bool normalize);
 struct changes *changes_of_difference(const struct profile *difference); /* without claims */
 void changes_free(struct changes *c);
-void changes_freep(struct changes **c);

@@ -591,7 +591,7 @@ static void begin_merge(struct merger *m)
 	m->builder = profile_builder_new(m->n_values);
 }
 
-struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep)
+static struct profile *merge_sides(const struct profile_sides *sides, unsigned keep)
 {
 	cleanup(merger_fini) struct merger m = { .keep = keep, .sides = sides };
 	cleanup_free uint32_t *slices = NULL;
@@ -617,7 +617,7 @@ struct profile *profile_merge(const struct profile *const *from, size_t n, unsig
 {
 	const struct profile_sides all = { .of = from, .n = n, .n_after = n };
 
-	return profile_merge_sides(&all, keep);
+	return merge_sides(&all, keep);
 }
 
 /* --- differences --- */
@@ -696,7 +696,7 @@ struct profile *profile_difference(const struct profile_sides *sides, unsigned k
 	if (!has_comms(sides->of, n_after) || !has_comms(sides->of + n_after, sides->n - n_after))
 		keep &= ~(unsigned)KEEP_COMMS;
 
-	struct profile *p = profile_merge_sides(sides, keep | MERGE_BUILDS);
+	struct profile *p = merge_sides(sides, keep | MERGE_BUILDS);
 
 	p->is_normalized = p->is_normalized || normalize;
 	for (size_t i = 0; i < p->n_values && normalize; i++)

@@ -41,14 +41,6 @@ struct profile_sides {
 };
 
 /*
- * Likewise, with the values of each side in its own members. Of labels, only those with a text are
- * kept whose key both sides have. Slices after the change come first, and a profile without slices
- * is one. profile_about is that of the profiles after the change. Losses before the change are
- * reasons of their own: "before the change: ...".
- */
-struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep);
-
-/*
  * A difference (profile.is_difference). The profiles stay as they are; the caller frees the result.
  * Values before an earlier change, which a profile after the change may have, are left out. With
  * no profile before the change, the profiles are differences, and this is their sum.
@@ -58,6 +50,10 @@ struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned 
  * @keep, the name of the process and the text labels must be the same, too. Names of processes
  * count if both sides have them, and a label counts if both have its key. Stacks of one side have
  * 0 on the other: they are new or gone.
+ *
+ * Slices after the change come first, and a profile without slices is one. profile_about is that of
+ * the profiles after the change. Losses before the change are reasons of their own: "before the
+ * change: ...".
  *
  * With @normalize, each value before the change is scaled so that its sum equals that after the
  * change. Rounding moves no hit from the sum. Parts in slices are not scaled.

@@ -86,11 +86,6 @@ static int compare_ranks(const void *left, const void *right)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-static uint64_t count_magnitude(int64_t n)
-{
-	return n < 0 ? -(uint64_t)n : (uint64_t)n;
-}
-
 static uint64_t stack_weight(const struct profile *p, const struct profile_stack *stack)
 {
 	return count_magnitude(p->is_difference

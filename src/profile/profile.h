@@ -155,6 +155,11 @@ static inline __attribute__((__always_inline__)) void profile_fetch_ahead(const 
 		__builtin_prefetch(p->stacks[i + AHEAD].frames);
 }
 
+static inline uint64_t count_magnitude(int64_t n)
+{
+	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+}
+
 /* The number of the value that is the hits. 0: the first one is, or none is. */
 size_t profile_hits_value(const struct profile *p);
 

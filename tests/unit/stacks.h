@@ -5,13 +5,20 @@
 #include "test.h"
 
 #include "base/strbuf.h"
-#include "profile/merge.h"
+#include "profile/changes.h"
 #include "profile/profile.h"
 
 /* Add a stack: ADD(b, .count = 1, .frames = row, .n_user = 2). Returns its number. */
 #define ADD(b, ...) profile_builder_add(b, &(const struct profile_stack){ __VA_ARGS__ })
 
 #define cleanup_profile __attribute__((__cleanup__(profile_freep)))
+
+static inline void free_changes(struct changes **c)
+{
+	changes_free(*c);
+}
+
+#define cleanup_changes __attribute__((__cleanup__(free_changes)))
 
 /* Frees @b, too. */
 static inline struct profile *finish_table(struct profile_builder *b,

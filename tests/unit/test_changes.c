@@ -144,7 +144,7 @@ TEST(slices_of_several_files_count_together)
 	all[2]->about.begin_ns = 3000;
 	all[3]->about.begin_ns = 9000;
 
-	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+	cleanup_changes struct changes *c = changes_new(&sides, false);
 
 	assert_int_equal(c->n_after, 20);
 	assert_int_equal(c->n_before, 20);
@@ -168,7 +168,7 @@ TEST(a_file_without_slices_is_a_slice)
 		all[i]->about.duration_ns = 1000;
 	}
 
-	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+	cleanup_changes struct changes *c = changes_new(&sides, false);
 
 	assert_int_equal(c->n_after, 20);
 	assert_int_equal(c->n_before, 20);
@@ -280,8 +280,7 @@ TEST(functions_have_self_and_total_largest_change_first)
 	again = changes_of_difference(c->of);
 	expect_change(again, 1, "f2", f2_scaled);
 	assert_true(again->of->is_normalized);
-	changes_freep(&again);
-	assert_null(again);
+	changes_free(again);
 	changes_free(c);
 }
 
@@ -298,7 +297,7 @@ TEST(recursion_counts_once_and_marks_do_not_count)
 	ADD(b, .count = 4);
 
 	cleanup_profile struct profile *p = profile_builder_finish(b, &table);
-	cleanup(changes_freep) struct changes *c = changes_of_difference(p);
+	cleanup_changes struct changes *c = changes_of_difference(p);
 
 	assert_int_equal(c->n, 1);
 	assert_int_equal(c->rows[0].self.after, 4);

@@ -81,7 +81,7 @@ static struct profile *full_report(int64_t factor)
 
 static struct strbuf rendered_json(const struct profile *p)
 {
-	cleanup(changes_freep) struct changes *changes =
+	cleanup_changes struct changes *changes =
 		p->is_difference ? changes_of_difference(p) : NULL;
 	const struct render_style style = { .per_process = true, .changes = changes };
 	struct strbuf made = {};
@@ -176,7 +176,7 @@ TEST(every_byte_in_names_stays_in_its_string)
 TEST(changes_have_no_tags)
 {
 	cleanup_profile struct profile *p = content_of(DIFFERENCE);
-	cleanup(changes_freep) struct changes *c = changes_of_difference(p);
+	cleanup_changes struct changes *c = changes_of_difference(p);
 	cleanup_strbuf struct strbuf made = {};
 
 	changes_put_json(&made, c, SIZE_MAX);
@@ -214,7 +214,7 @@ TEST(claims_are_marked_in_every_form)
 	struct profile *before = sliced(100), *after = sliced(150);
 	const struct profile *both[] = { after, before };
 	const struct profile_sides sides = { both, 2, 1 };
-	cleanup(changes_freep) struct changes *c = changes_new(&sides, false);
+	cleanup_changes struct changes *c = changes_new(&sides, false);
 	cleanup_profile struct profile *p = difference_of(after, before, false);
 	const struct render_style style = { .changes = c };
 	cleanup_strbuf struct strbuf made = {};

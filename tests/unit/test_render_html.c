@@ -59,7 +59,7 @@ static size_t count(const char *text, const char *part)
 TEST(a_page_has_changes_only_with_claims)
 {
 	cleanup(profile_freep) struct profile *p = profiles_difference();
-	cleanup(changes_freep) struct changes *changes = changes_of_difference(p);
+	cleanup_changes struct changes *changes = changes_of_difference(p);
 	const struct render_style plain = { .changes = changes };
 	const struct render_style full = { .changes = changes, .invert = true };
 	cleanup_strbuf struct strbuf page = {};

@@ -97,7 +97,7 @@ static void tree_is_what_the_golden_file_says(void **state)
 		row->of == TREE ? small_sample(row->style.per_process)
 				: sample_difference(row->of == NORMALIZED);
 
-	cleanup(changes_freep) struct changes *changes = changes_of_difference(p);
+	cleanup_changes struct changes *changes = changes_of_difference(p);
 	struct render_style style = row->style;
 
 	style.changes = changes;
