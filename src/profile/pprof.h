@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "profile/profile.h"
 
 /* Wire types of protobuf. */
@@ -90,6 +91,20 @@ void pprof_put_comments(const struct profile *p, void (*put)(void *context, cons
  */
 must_check int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret,
 			  struct error *e);
+
+/* --- appending fields of protobuf's messages to a buffer --- */
+
+/* A number alone: an element of packed numbers. */
+void proto_varint(struct strbuf *m, uint64_t value);
+
+/* Nothing if @value is 0, as protobuf has it. */
+void proto_number(struct strbuf *m, unsigned field, uint64_t value);
+
+/* The same, even of 0. */
+void proto_any_number(struct strbuf *m, unsigned field, uint64_t value);
+
+/* A text, packed numbers or a message of @n bytes, even of none. */
+void proto_bytes(struct strbuf *m, unsigned field, const void *bytes, size_t n);
 
 /* Is this a mapping's name of a file? Others are "[vdso]", "[anon]". */
 static inline bool pprof_is_in_file(const char *path)

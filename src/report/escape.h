@@ -35,3 +35,10 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded);
  * "unverified:". If the name does, too, its first byte is escaped.
  */
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded);
+
+/*
+ * Append @text as a JSON string, with its quotes. Names come from foreign files. Characters that
+ * could drive a terminal or break a line become escapes (\u001b). Each byte that is no part of a
+ * valid UTF-8 character becomes the replacement character U+FFFD, because JSON is UTF-8.
+ */
+void json_put_string(struct strbuf *to, const char *text);

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/amount.h"
 #include "report/escape.h"
-#include "report/json.h"
 #include "report/label.h"
+#include "report/writer.h"
 
 #define FEWEST_VALUE_COLUMNS 12
 #define TITLE_SIZE (TEXT_UNIT_BYTES + sizeof("VALUE()"))

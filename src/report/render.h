@@ -22,7 +22,7 @@ struct render_style {
 	bool addresses;     /* -v */
 	bool delimited;     /* -d */
 	bool per_process;   /* -P */
-	bool of_profile;    /* the layout of bcc's profile: render_profile.c */
+	bool of_profile;    /* the layout of bcc's profile */
 	bool annotated;     /* of profile: "_[k]" behind the names of kernel frames */
 	bool invert;        /* trees: callees first */
 	bool ascii;         /* trees: draw lines with ASCII characters */
@@ -69,6 +69,20 @@ const struct renderer *renderer_of_file(const char *file);
 #define DECLARE_RENDERER(name, ending, function, ...) render_function function;
 FORMS(DECLARE_RENDERER)
 #undef DECLARE_RENDERER
+
+/* --- parts of several forms --- */
+
+/*
+ * Append a table of the @most functions that changed most, and a line that says what its marks
+ * mean. Leaves out functions that did not change. render_text.c has a sample.
+ */
+void changes_put_text(struct strbuf *to, const struct changes *c, size_t most);
+
+/*
+ * Append a JSON object with the @most functions that changed most. It has no '<', so it can stand
+ * in a script element of a page. The schema is "changes" in doc/stackcount.schema.json.
+ */
+void changes_put_json(struct strbuf *to, const struct changes *c, size_t most);
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

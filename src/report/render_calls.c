@@ -14,15 +14,14 @@
  *	{"time":1771000000.123456789,"counts":[{"function":"vfs_open","count":12}],
  *	 "total":12,"lost":{"missed by the kernel at the probe":1}}
  */
-#include "report/render_calls.h"
+#include "report/escape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/escape.h"
-#include "report/json.h"
+#include "report/render_calls.h"
 #include "report/writer.h"
 
 #define NAME_COLUMNS 36

@@ -5,15 +5,15 @@
  *
  *	<script type="application/octet-stream;base64" id="profile-data">H4sIAAAA...</script>
  *
- * A difference with claims has a second element, "profile-changes": see render_changes.h. With
+ * A difference with claims has a second element, "profile-changes": see changes_put_json(). With
  * --invert, there is an empty element "inverted". No other place has text of the profile, so no
  * name can end an element or begin a script. profile/saved.c reads the data back.
  */
 #include <stdint.h>
 
 #include "page.h" /* made by scripts/page */
+#include "profile/changes.h"
 #include "report/render.h"
-#include "report/render_changes.h"
 #include "report/writer.h"
 
 #define MOST_CHANGES 1000

@@ -22,16 +22,17 @@
  * that are no UTF-8 are U+FFFD. Numbers are integers of up to 64 bits, but for cost_ns.
  *
  * A difference has "is_difference":true, "total_before", "about_before" (the earlier run), a member
- * "before" beside each "values", and "changes": the functions that changed (render_changes.h).
+ * "before" beside each "values", and "changes": the functions that changed (changes_put_json()).
  *
  * With -i, each report is a line.
  */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "report/json.h"
+#include "profile/changes.h"
+#include "report/escape.h"
+#include "report/label.h"
 #include "report/render.h"
-#include "report/render_changes.h"
 #include "report/writer.h"
 
 /* --- members --- */
@@ -274,6 +275,77 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 	put_stack_slices(w, p, number, part);
 	writer_puts(w, "}");
 }
+
+/* --- the functions that changed --- */
+
+static void put_json_text(struct strbuf *to, const char *key, const char *text)
+{
+	strbuf_printf(to, "\"%s\":", key);
+	if (text)
+		json_put_string(to, text);
+	else
+		strbuf_puts(to, "null");
+}
+
+static void put_json_value(struct strbuf *to, const char *key, const struct changed_value *v)
+{
+	strbuf_printf(to,
+		      ",\"%s\":{\"before\":%" PRId64 ",\"after\":%" PRId64 ",\"beyond_noise\":%s}",
+		      key, v->before, v->after, v->is_beyond_noise ? "true" : "false");
+}
+
+static void put_json_change(struct strbuf *to, const struct change *change)
+{
+	const struct label_style style = { .form = LABEL_TREE };
+	const struct frame *frame = change->frame;
+	cleanup_strbuf struct strbuf label = {};
+
+	label_put(&label, &style, frame);
+	strbuf_putc(to, '{');
+	put_json_text(to, "name", frame->name && *frame->name ? frame->name : NULL);
+	strbuf_putc(to, ',');
+	put_json_text(to, "module", frame->module);
+	strbuf_printf(to, ",\"kind\":\"%s\",", frame->kind == FRAME_KERNEL ? "kernel" : "user");
+	put_json_text(to, "label", label.text);
+	put_json_value(to, "self", &change->self);
+	put_json_value(to, "total", &change->total);
+	strbuf_putc(to, '}');
+}
+
+/* A '<' is in strings only, where it may be an escape. */
+static void put_without_tags(struct strbuf *to, const struct strbuf *json)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < json->n; i++) {
+		if (json->text[i] != '<')
+			continue;
+		strbuf_put(to, json->text + from, i - from);
+		strbuf_puts(to, "\\u003c");
+		from = i + 1;
+	}
+	strbuf_put(to, json->text + from, json->n - from);
+}
+
+void changes_put_json(struct strbuf *to, const struct changes *c, size_t most)
+{
+	cleanup_strbuf struct strbuf json = {};
+
+	strbuf_printf(&json,
+		      "{\"basis\":\"%s\",\"n_before\":%zu,\"n_after\":%zu,\"normalized\":%s,"
+		      "\"functions\":[",
+		      c->n_after ? "slices" : "none", c->n_before, c->n_after,
+		      c->of->is_normalized ? "true" : "false");
+	for (size_t i = 0; i < c->n && i < most; i++) {
+		if (i)
+			strbuf_putc(&json, ',');
+		put_json_change(&json, &c->rows[i]);
+	}
+	strbuf_puts(&json, "]}");
+	put_without_tags(to, &json);
+}
+
+/* --- the whole --- */
 
 static void put_json_changes(struct writer *w, const struct changes *c)
 {

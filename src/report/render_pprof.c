@@ -22,7 +22,6 @@
 #include "base/utf8.h"
 #include "profile/pprof.h"
 #include "report/gzip.h"
-#include "report/protobuf.h"
 #include "report/render.h"
 
 struct pprof_mapping {

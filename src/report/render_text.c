@@ -31,15 +31,69 @@
 #include "base/cleanup.h"
 #include "base/saturated.h"
 #include "base/text.h"
-#include "report/amount.h"
-#include "report/column.h"
+#include "profile/changes.h"
 #include "report/label.h"
 #include "report/render.h"
-#include "report/render_changes.h"
-#include "report/render_profile.h"
 #include "report/writer.h"
 
 #define MOST_CHANGES 20
+
+/* --- the functions that changed --- */
+
+/*
+ *	          self          change            total          change  function
+ *	        30 -> 10           -20          30 -> 10           -20 * parse
+ *	         0 -> 5             +5 *         0 -> 15           +15 * hash
+ *	* beyond noise: by more than three standard errors, known from slices ... (20 before, 20
+ *after).
+ */
+static bool has_changed(const struct changed_value *v)
+{
+	return v->after != v->before;
+}
+
+static void put_changed_value(struct strbuf *to, const struct changed_value *v)
+{
+	strbuf_printf(to, "%12" PRId64 " -> %-12" PRId64 " %+12" PRId64 " %c ", v->before, v->after,
+		      subtract_saturated(v->after, v->before), v->is_beyond_noise ? '*' : ' ');
+}
+
+static void put_changed_function(struct strbuf *to, const struct change *change)
+{
+	const struct label_style style = { .form = LABEL_TREE };
+
+	put_changed_value(to, &change->self);
+	put_changed_value(to, &change->total);
+	label_put(to, &style, change->frame);
+	strbuf_putc(to, '\n');
+}
+
+static void put_legend(struct strbuf *to, const struct changes *c)
+{
+	if (c->n_after)
+		strbuf_printf(to,
+			      "* beyond noise: by more than three standard errors, known from "
+			      "slices of time (%zu before, %zu after).\n",
+			      c->n_before, c->n_after);
+	else
+		strbuf_puts(to, "No claim about noise: that takes 20 slices of time before and "
+				"after.\n");
+}
+
+void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
+{
+	strbuf_printf(to, "%18s %-11s %11s %19s %-11s %13s   %s\n", "self", "", "change", "total",
+		      "", "change", "function");
+	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
+		if (!has_changed(&c->rows[i].self) && !has_changed(&c->rows[i].total))
+			continue;
+		put_changed_function(to, &c->rows[i]);
+		n++;
+	}
+	put_legend(to, c);
+}
+
+/* --- stacks --- */
 
 static void put_text_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
 			    size_t n)
@@ -130,6 +184,57 @@ static void put_text_stack(struct writer *w, struct labels *labels, const struct
 	writer_puts(w, "\n\n");
 }
 
+#define ANNOTATION "_[k]"
+
+static void put_profile_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
+			       size_t n, bool is_annotated)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t length;
+		const char *line = labels_get(labels, frames[i], &length);
+
+		writer_puts(w, "  "); /* besides the two blanks of the line */
+		if (is_annotated) {
+			writer_put(w, line, length - 1);
+			writer_puts(w, ANNOTATION "\n");
+		} else {
+			writer_put(w, line, length);
+		}
+	}
+}
+
+/*
+ * A stack in the layout of bcc's profile:
+ *
+ *	    vfs_read_[k]                     the annotation with -a
+ *	    --                               with -d, if there are both stacks
+ *	    __read
+ *	    main
+ *	    -                tar (15187)
+ *	        5
+ *	(empty)
+ */
+static void render_profile_stack(struct writer *w, struct labels *labels,
+				 const struct profile_stack *stack,
+				 const struct render_style *style)
+{
+	struct strbuf *scratch = &w->scratch;
+
+	put_profile_frames(w, labels, stack->frames, stack->n_kernel, style->annotated);
+	if (style->delimited && stack->n_kernel && stack->n_user)
+		writer_puts(w, "    --\n");
+	put_profile_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, false);
+	strbuf_clear(scratch);
+	label_put_comm(scratch, stack->comm, LABEL_TEXT);
+	writer_puts(w, "    -                ");
+	writer_put(w, scratch->text, scratch->n);
+	writer_puts(w, " (");
+	writer_put_u64(w, stack->pid);
+	writer_puts(w, ")\n        ");
+	writer_put_i64(w, stack->count);
+	writer_puts(w, "\n\n");
+}
+
 static void put_amount(struct strbuf *to, const struct profile *p, int64_t amount)
 {
 	const bool is_of_hits = text_is_same(p->values[0].name, "hits");
@@ -194,5 +299,102 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 	render_losses(p->losses, p->n_losses, profile_n_hits(p), &scratch);
 	if (scratch.n)
 		writer_put(w, scratch.text, scratch.n);
+	return writer_finish(w);
+}
+
+/* --- folded --- */
+
+/*
+ * One line per stack, in the format of flame graph tools. The process comes first (with -P). Then
+ * come user frames, a "-" (with -d), and kernel frames, each outermost first. The count is last.
+ *
+ *	tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42
+ *
+ * A line is parts joined by ';', a blank and the count. No part is empty, and the count follows the
+ * last blank. A line without any part has "[no stack]" instead. A part "-" is the delimiter, never
+ * a name.
+ *
+ * A line of a difference has two counts, before and after the change. difffolded.pl makes such
+ * lines, and flamegraph.pl draws them:
+ *
+ *	main;parse 30 10
+ *
+ * Like bcc's, profile leaves out the "-" if there is one stack only, and puts "_[k]" behind names
+ * of kernel frames (with -a).
+ *
+ * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
+ * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
+ * and the time do not fit this format.
+ */
+/* A line that is being written. */
+struct line {
+	struct writer *w;
+	struct labels *labels;
+	bool is_begun;
+};
+
+static void put_folded_part(struct line *line, const char *text, size_t n)
+{
+	if (line->is_begun)
+		writer_put(line->w, ";", 1);
+	line->is_begun = true;
+	writer_put(line->w, text, n);
+}
+
+/* Stacks are stored innermost first, as they were walked. */
+static void put_folded_frames(struct line *line, const uint32_t *frames, size_t n,
+			      bool is_annotated)
+{
+	for (size_t i = n; i-- > 0;) {
+		size_t length;
+		const char *label = labels_get(line->labels, frames[i], &length);
+
+		put_folded_part(line, label, length);
+		if (is_annotated)
+			writer_puts(line->w, "_[k]");
+	}
+}
+
+static void put_folded_stack(struct line *line, const struct profile_stack *stack,
+			     const struct render_style *style, bool is_difference)
+{
+	struct strbuf *scratch = &line->w->scratch;
+
+	line->is_begun = false;
+	if (style->per_process) {
+		strbuf_clear(scratch);
+		label_put_comm(scratch, stack->comm, LABEL_FOLDED);
+		put_folded_part(line, scratch->text, scratch->n);
+	}
+	if (stack->n_user)
+		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user, false);
+	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel)))
+		put_folded_part(line, "-", 1);
+	put_folded_frames(line, stack->frames, stack->n_kernel, style->annotated);
+	if (!line->is_begun)
+		writer_puts(line->w, "[no stack]");
+	writer_put(line->w, " ", 1);
+	if (is_difference) {
+		writer_put_i64(line->w, stack->count_before);
+		writer_put(line->w, " ", 1);
+		writer_put_i64(line->w, stack->count);
+	} else {
+		writer_put_i64(line->w, stack->count);
+	}
+	writer_put(line->w, "\n", 1);
+}
+
+int render_folded(const struct profile *p, const struct render_style *style, render_write *write,
+		  void *context)
+{
+	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup(labels_fini) struct labels labels;
+
+	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
+
+	struct line line = { .w = w, .labels = &labels };
+
+	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
+		put_folded_stack(&line, &p->stacks[i], style, p->is_difference);
 	return writer_finish(w);
 }

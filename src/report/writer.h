@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report/writer.h - a buffer that turns many small writes into few large ones. */
+/*
+ * report/writer.h - a buffer that turns many small writes into few large ones, and numbers as text.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -50,3 +53,34 @@ int writer_flush(struct writer *w);
 int writer_finish(struct writer *w);
 
 #define cleanup_writer __attribute__((__cleanup__(writer_freep)))
+
+/* --- columns --- */
+
+/*
+ * Numbers in columns, aligned to the right. printf() takes most of the time of a tree with many
+ * nodes. Each returns the number of bytes without the NUL.
+ */
+#define COLUMN_SIZE 40 /* room for any of these, with its NUL */
+
+/* "  42", with @has_sign "  +42". @width: at most 30. Longer numbers are whole. */
+size_t column_number(char *to, size_t width, int64_t number, bool has_sign);
+
+/* " 42.0%". Shares beyond any use are cut at 1e12 %. */
+size_t column_share(char *to, size_t width, double percent, bool has_sign);
+
+/* Any text of at most 30 bytes. */
+size_t column_text(char *to, size_t width, const char *text);
+
+/* --- amounts: a sum of values with its unit, for people --- */
+
+#define AMOUNT_SIZE 64
+
+/*
+ * "4096 bytes", "1.500 ms", "8 sectors", "-11". Times have a unit that suits the size of the
+ * largest one in the report. The number stands alone without a unit, for "count", and for a unit
+ * that text_is_unit() refuses. Returns the bytes without the NUL.
+ */
+size_t amount_put(char to[AMOUNT_SIZE], int64_t amount, const char *unit, uint64_t largest);
+
+/* "ns" for "nanoseconds". Other units are short. */
+const char *amount_short_unit(const char *unit);

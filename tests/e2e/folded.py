@@ -5,7 +5,7 @@
 
 A line is parts joined by ';', none of them empty, one blank, and a count of at least one. The
 count is what follows the last blank, since names may have blanks in them. See
-src/report/render_folded.c.
+src/report/render_text.c.
 """
 
 import re

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "report/amount.h"
+#include "report/writer.h"
 
 static void expect_amount(int64_t amount, const char *unit, uint64_t largest, const char *is)
 {

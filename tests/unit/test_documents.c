@@ -7,7 +7,6 @@
 #include "golden.h"
 #include "profile/merge.h"
 #include "report/render.h"
-#include "report/render_changes.h"
 #include "report_sample.h"
 
 /* clang-format off */

@@ -7,7 +7,6 @@
 #include "profile/saved.h"
 #include "profiles.h"
 #include "report/gzip.h"
-#include "report/protobuf.h"
 
 static struct profile *read_bytes(const struct strbuf *bytes)
 {
