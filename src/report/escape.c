@@ -21,18 +21,15 @@ static void put_hex_escapes(struct strbuf *to, const unsigned char *bytes, size_
 	}
 }
 
-/* Does the text itself have "\x" here, which would read like an escape of ours? */
-static bool is_like_escape(const unsigned char *at)
-{
-	return at[0] == '\\' && at[1] == 'x';
-}
-
-/* The number of bytes, from the first on, that are plain: most names have no others. */
-static size_t n_escape_plain(const unsigned char *at)
+/*
+ * The number of bytes, from the first on, that are ASCII to be shown, and neither '\' nor @other:
+ * most names have no others.
+ */
+static size_t n_plain(const unsigned char *at, char other)
 {
 	size_t n = 0;
 
-	while (at[n] >= ' ' && at[n] < 0x7f && at[n] != '\\' && at[n] != ';')
+	while (at[n] >= ' ' && at[n] < 0x7f && at[n] != '\\' && at[n] != other)
 		n++;
 	return n;
 }
@@ -43,7 +40,7 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = n_escape_plain(at);
+		size_t n = n_plain(at, ';');
 
 		if (n) {
 			strbuf_put(to, (const char *)at, n);
@@ -54,7 +51,7 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 
 		if (is_folded && (*at == ';' || *at == '\n'))
 			strbuf_putc(to, '_');
-		else if (n == 0 || utf8_is_active(c) || is_like_escape(at))
+		else if (n == 0 || utf8_is_active(c) || (at[0] == '\\' && at[1] == 'x'))
 			put_hex_escapes(to, at, n ? n : 1);
 		else
 			strbuf_put(to, (const char *)at, n);
@@ -78,12 +75,6 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 	escape_put(to, name, is_folded);
 }
 
-/* Would these bytes end a name in brackets, or read like the place of a function in the file? */
-static bool ends_file(const char *at)
-{
-	return *at == ']' || text_begins_with(at, "+0x");
-}
-
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
@@ -95,7 +86,8 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 	while (*name) {
 		const char *end = name;
 
-		while (*end && !ends_file(end))
+		/* Up to what ends the name in brackets, or reads like a function's place. */
+		while (*end && *end != ']' && !text_begins_with(end, "+0x"))
 			end++;
 
 		cleanup_free char *part = xstrndup(name, (size_t)(end - name));
@@ -133,26 +125,6 @@ static char short_form(uint32_t c)
 	}
 }
 
-/* Put @c as "\u" escapes, which are UTF-16. */
-static void put_unicode_escape(struct strbuf *to, uint32_t c)
-{
-	if (c < 0x10000)
-		strbuf_printf(to, "\\u%04x", (unsigned)c);
-	else
-		strbuf_printf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
-			      (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
-}
-
-/* The number of bytes that stand for themselves: most texts have no others. */
-static size_t n_json_plain(const unsigned char *at)
-{
-	size_t n = 0;
-
-	while (at[n] >= ' ' && at[n] < 0x7f && at[n] != '"' && at[n] != '\\')
-		n++;
-	return n;
-}
-
 void json_put_string(struct strbuf *to, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -160,7 +132,7 @@ void json_put_string(struct strbuf *to, const char *text)
 	strbuf_putc(to, '"');
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = n_json_plain(at);
+		size_t n = n_plain(at, '"');
 
 		strbuf_put(to, (const char *)at, n);
 		at += n;
@@ -171,8 +143,12 @@ void json_put_string(struct strbuf *to, const char *text)
 			strbuf_puts(to, REPLACEMENT);
 		else if (short_form(c))
 			strbuf_printf(to, "\\%c", short_form(c));
-		else if (utf8_is_active(c))
-			put_unicode_escape(to, c);
+		else if (utf8_is_active(c) && c < 0x10000)
+			strbuf_printf(to, "\\u%04x", (unsigned)c);
+		else if (utf8_is_active(c)) /* as UTF-16 */
+			strbuf_printf(to, "\\u%04x\\u%04x",
+				      (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+				      (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
 		else
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;

@@ -47,11 +47,6 @@ void event_put_header(struct strbuf *to, const struct event_style *style)
 	strbuf_puts(to, "STACK\n");
 }
 
-static bool has_event_text(const char *name)
-{
-	return name && name[0];
-}
-
 static void put_event_label(struct strbuf *to, const struct event_style *style,
 			    const struct frame *frame)
 {
@@ -78,17 +73,18 @@ static void put_event_line(struct strbuf *to, const struct event_style *style, c
 }
 
 static void put_event_lines(struct strbuf *to, const struct event_style *style,
-			    const struct frame_table *frames, const struct event_stacks *stacks)
+			    const struct frame_table *frames, const struct profile_stack *stack)
 {
 	char what[16] = "ip";
 
-	for (uint32_t i = 0; i < stacks->n_kernel; i++) {
-		put_event_line(to, style, what, &frames->frames[stacks->kernel[i]]);
+	for (uint32_t i = 0; i < stack->n_kernel; i++) {
+		put_event_line(to, style, what, &frames->frames[stack->frames[i]]);
 		(void)snprintf(what, sizeof(what), "r%u", i);
 	}
-	for (uint32_t i = 0; i < stacks->n_user; i++) {
+	for (uint32_t i = 0; i < stack->n_user; i++) {
 		(void)snprintf(what, sizeof(what), "u%u", i);
-		put_event_line(to, style, what, &frames->frames[stacks->user[i]]);
+		put_event_line(to, style, what,
+			       &frames->frames[stack->frames[stack->n_kernel + i]]);
 	}
 }
 
@@ -109,22 +105,22 @@ static void put_json_frame(struct strbuf *to, const struct frame *frame)
 {
 	if (frame_is_mark(frame)) {
 		strbuf_puts(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":");
-		json_put_string(to, has_event_text(frame->name) ? frame->name : "unknown");
+		json_put_string(to, has_text(frame->name) ? frame->name : "unknown");
 		strbuf_putc(to, '}');
 		return;
 	}
 	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
-	if (has_event_text(frame->name)) {
+	if (has_text(frame->name)) {
 		strbuf_puts(to, ",\"name\":");
 		json_put_string(to, frame->name);
 	}
-	if ((has_event_text(frame->name) && !frame->is_inlined) || frame->has_start)
+	if ((has_text(frame->name) && !frame->is_inlined) || frame->has_start)
 		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
-	if (has_event_text(frame->module)) {
+	if (has_text(frame->module)) {
 		strbuf_puts(to, ",\"module\":");
 		json_put_string(to, frame->module);
 	}
-	if (has_event_text(frame->module) && !has_event_text(frame->name))
+	if (has_text(frame->module) && !has_text(frame->name))
 		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
 	if (frame->file) {
 		strbuf_puts(to, ",\"file\":");
@@ -151,56 +147,59 @@ static void put_json_frames(struct strbuf *to, const struct frame_table *frames,
 /* --- all --- */
 
 void event_put_template(struct strbuf *to, const struct event_style *style,
-			const struct frame_table *frames, const struct event_stacks *stacks)
+			const struct frame_table *frames, const struct profile_stack *stack)
 {
+	const uint32_t *user = stack->frames + stack->n_kernel;
+
 	switch (style->form) {
 	case EVENT_FOLDED:
-		put_label_parts(to, style, frames, stacks->user, stacks->n_user);
-		put_label_parts(to, style, frames, stacks->kernel, stacks->n_kernel);
+		put_label_parts(to, style, frames, user, stack->n_user);
+		put_label_parts(to, style, frames, stack->frames, stack->n_kernel);
 		strbuf_puts(to, style->value_columns ? "" : " 1\n");
 		return;
 	case EVENT_JSON:
 		strbuf_puts(to, ",\"kernel\":");
-		put_json_frames(to, frames, stacks->kernel, stacks->n_kernel);
+		put_json_frames(to, frames, stack->frames, stack->n_kernel);
 		strbuf_puts(to, ",\"user\":");
-		put_json_frames(to, frames, stacks->user, stacks->n_user);
+		put_json_frames(to, frames, user, stack->n_user);
 		strbuf_puts(to, "}\n");
 		return;
 	default:
-		put_event_lines(to, style, frames, stacks);
+		put_event_lines(to, style, frames, stack);
 	}
 }
 
-/* Left-aligned in @width columns, and a blank: like "%-*s ". */
-static void put_left_aligned(struct strbuf *to, const char *text, size_t width)
+/* Blanks up to @width columns, and one more. */
+static void end_column(struct strbuf *to, size_t begin, size_t width)
 {
-	size_t begin = to->n;
-
-	escape_put_name(to, text, false);
 	while (to->n - begin < width)
 		strbuf_putc(to, ' ');
 	strbuf_putc(to, ' ');
 }
 
-static void put_u32(struct strbuf *to, uint32_t number)
+/* Left-aligned: like "%-*s ". */
+static void put_text_column(struct strbuf *to, const char *text, size_t width)
 {
-	char digits[10];
-	size_t at = sizeof(digits);
+	const size_t begin = to->n;
 
-	do
-		digits[--at] = (char)('0' + number % 10);
-	while (number /= 10);
-	strbuf_put(to, digits + at, sizeof(digits) - at);
+	escape_put_name(to, text, false);
+	end_column(to, begin, width);
+}
+
+static void put_number(struct strbuf *to, uint32_t number)
+{
+	char digits[10], *end = digits + sizeof(digits);
+	const char *at = put_decimal(end, number);
+
+	strbuf_put(to, at, (size_t)(end - at));
 }
 
 static void put_number_column(struct strbuf *to, uint32_t number, size_t width)
 {
-	size_t begin = to->n;
+	const size_t begin = to->n;
 
-	put_u32(to, number);
-	while (to->n - begin < width)
-		strbuf_putc(to, ' ');
-	strbuf_putc(to, ' ');
+	put_number(to, number);
+	end_column(to, begin, width);
 }
 
 static void render_lines(struct writer *w, const struct strbuf *columns, const char *lines,
@@ -222,14 +221,14 @@ static void render_lines(struct writer *w, const struct strbuf *columns, const c
 static void put_columns(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
-	put_left_aligned(to, head->time, 18);
+	put_text_column(to, head->time, 18);
 	if (style->verbose) {
-		put_left_aligned(to, head->comm, 12);
+		put_text_column(to, head->comm, 12);
 		put_number_column(to, head->pid, 6);
 		put_number_column(to, head->cpu, 3);
 	}
 	if (style->value_columns)
-		put_left_aligned(to, head->value ? head->value : "-", style->value_columns);
+		put_text_column(to, head->value ? head->value : "-", style->value_columns);
 }
 
 static void put_value_member(struct strbuf *to, const struct event_style *style,
@@ -250,27 +249,18 @@ static void put_members(struct strbuf *to, const struct event_head *head)
 	strbuf_puts(to, ",\"comm\":");
 	json_put_string(to, head->comm);
 	strbuf_puts(to, ",\"pid\":");
-	put_u32(to, head->pid);
+	put_number(to, head->pid);
 	strbuf_puts(to, ",\"tid\":");
-	put_u32(to, head->tid);
+	put_number(to, head->tid);
 	strbuf_puts(to, ",\"cpu\":");
-	put_u32(to, head->cpu);
-}
-
-/* Of an event with a value, behind its template. */
-static void put_weight(struct writer *w, const char *value)
-{
-	writer_put(w, " ", 1);
-	writer_put(w, value, strlen(value));
-	writer_put(w, "\n", 1);
+	put_number(to, head->cpu);
 }
 
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n)
 {
-	struct strbuf *own = &w->scratch;
+	struct strbuf *own = writer_scratch(w);
 
-	strbuf_clear(own);
 	switch (style->form) {
 	case EVENT_FOLDED:
 		label_put_comm(own, head->comm, LABEL_FOLDED);
@@ -287,6 +277,9 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 	}
 	writer_put(w, own->text, own->n);
 	writer_put(w, template, n);
-	if (style->form == EVENT_FOLDED && style->value_columns)
-		put_weight(w, head->value ? head->value : "0");
+	if (style->form == EVENT_FOLDED && style->value_columns) {
+		writer_put(w, " ", 1);
+		writer_puts(w, head->value ? head->value : "0");
+		writer_put(w, "\n", 1);
+	}
 }

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "profile/frame.h"
+#include "profile/profile.h"
 #include "report/writer.h"
 
 enum event_form { EVENT_TEXT, EVENT_FOLDED, EVENT_JSON };
@@ -47,15 +47,7 @@ struct event_style {
 	const char *unit;       /* of the value, as pprof has it; NULL: none is known */
 };
 
-/* The frames of an event: numbers in a frame table, innermost first. Borrowed. */
-struct event_stacks {
-	const uint32_t *kernel;
-	uint32_t n_kernel;
-	const uint32_t *user;
-	uint32_t n_user;
-};
-
-/* The rest of an event. Borrows its strings, which are not escaped yet. */
+/* An event without its stack. Borrows its strings, which are not escaped yet. */
 struct event_head {
 	const char *time; /* ready to print */
 	const char *comm;
@@ -69,10 +61,10 @@ void event_set_value(struct event_style *style, const char *unit);
 /* Append the header of text, with its newline: "TIME(s)            STACK". */
 void event_put_header(struct strbuf *to, const struct event_style *style);
 
-/* Append the template for @stacks. */
+/* Append the template for the frames of @stack, which are numbers in @frames. */
 void event_put_template(struct strbuf *to, const struct event_style *style,
-			const struct frame_table *frames, const struct event_stacks *stacks);
+			const struct frame_table *frames, const struct profile_stack *stack);
 
-/* Write an event: @head, and its stacks by @template of @n bytes. */
+/* Write an event: @head, and its stack by @template of @n bytes. */
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n);

@@ -26,11 +26,6 @@ void labels_fini(struct labels *l)
 	*l = (struct labels){};
 }
 
-static bool has_label_text(const char *name)
-{
-	return name && name[0] != '\0';
-}
-
 /* Folded has a part "-" between user and kernel frames, so a function "-" becomes "_". */
 static void put_label_name(struct strbuf *to, const char *name, enum label_form form)
 {
@@ -43,7 +38,7 @@ static void put_label_name(struct strbuf *to, const char *name, enum label_form 
 static void put_label_place(struct strbuf *to, const struct label_style *style,
 			    const struct frame *frame)
 {
-	if (!style->places || !has_label_text(frame->module))
+	if (!style->places || !has_text(frame->module))
 		return;
 	strbuf_putc(to, ' ');
 	if (frame->is_in_file)
@@ -58,10 +53,10 @@ static void put_label_place(struct strbuf *to, const struct label_style *style,
 static void put_unnamed(struct strbuf *to, const struct label_style *style,
 			const struct frame *frame)
 {
-	if (has_label_text(frame->module) && frame->is_in_file) {
+	if (has_text(frame->module) && frame->is_in_file) {
 		strbuf_putc(to, '[');
 		escape_put_file(to, frame->module, style->form == LABEL_FOLDED);
-	} else if (has_label_text(frame->module) && strcmp(frame->module, "[vdso]") == 0) {
+	} else if (has_text(frame->module) && strcmp(frame->module, "[vdso]") == 0) {
 		strbuf_puts(to, "[vdso");
 	} else {
 		strbuf_puts(to, UNKNOWN);
@@ -74,20 +69,15 @@ static void put_unnamed(struct strbuf *to, const struct label_style *style,
 		strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 }
 
-static void put_mark(struct strbuf *to, const struct frame *mark, bool is_folded)
-{
-	strbuf_puts(to, mark->kind == FRAME_CUT ? "[cut: " : "[unverified: ");
-	escape_put(to, has_label_text(mark->name) ? mark->name : "unknown", is_folded);
-	strbuf_putc(to, ']');
-}
-
 void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame)
 {
 	const bool is_folded = style->form == LABEL_FOLDED;
 
 	if (frame_is_mark(frame)) {
-		put_mark(to, frame, is_folded);
-	} else if (has_label_text(frame->name)) {
+		strbuf_puts(to, frame->kind == FRAME_CUT ? "[cut: " : "[unverified: ");
+		escape_put(to, has_text(frame->name) ? frame->name : "unknown", is_folded);
+		strbuf_putc(to, ']');
+	} else if (has_text(frame->name)) {
 		put_label_name(to, frame->name, style->form);
 		if (frame->is_inlined)
 			strbuf_puts(to, " [inlined]");
@@ -114,7 +104,6 @@ static void put_label_line(struct labels *l, const struct frame *frame)
 	else if (l->style.places)
 		strbuf_printf(&l->text, "%-16" PRIx64 " ", frame->addr);
 	label_put(&l->text, &l->style, frame);
-	strbuf_putc(&l->text, '\n');
 }
 
 const char *labels_get(struct labels *l, uint32_t number, size_t *n)
@@ -137,7 +126,7 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form)
 {
-	if (has_label_text(comm))
+	if (has_text(comm))
 		put_label_name(to, comm, form);
 	else
 		strbuf_puts(to, UNKNOWN);

@@ -25,8 +25,7 @@
 #include "report/render.h"
 
 enum label_form {
-	LABEL_TEXT,   /* labels_get() gives a line: two blanks, with places the address, the label,
-			 newline */
+	LABEL_TEXT, /* labels_get() gives a line: two blanks, with places the address, the label */
 	LABEL_FOLDED, /* labels_get() gives the label */
 	LABEL_TREE,   /* likewise; a ';' stays */
 };

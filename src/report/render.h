@@ -16,6 +16,7 @@
 #include "report/forms.h"
 
 struct changes; /* profile/changes.h */
+struct writer;  /* report/writer.h */
 
 struct render_style {
 	bool offsets;       /* -s */
@@ -32,6 +33,12 @@ struct render_style {
 	double min_percent; /* trees: leave out nodes below this share of all; 0: show all */
 	const struct changes *changes; /* of a difference */
 };
+
+/* Is a name there? Files may have empty ones. */
+static inline bool has_text(const char *text)
+{
+	return text && *text;
+}
 
 /* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */
 typedef int render_write(void *context, const char *bytes, size_t n);
@@ -79,10 +86,10 @@ FORMS(DECLARE_RENDERER)
 void changes_put_text(struct strbuf *to, const struct changes *c, size_t most);
 
 /*
- * Append a JSON object with the @most functions that changed most. It has no '<', so it can stand
+ * Put a JSON object with the @most functions that changed most. It has no '<', so it can stand
  * in a script element of a page. The schema is "changes" in doc/stackcount.schema.json.
  */
-void changes_put_json(struct strbuf *to, const struct changes *c, size_t most);
+void changes_put_json(struct writer *w, const struct changes *c, size_t most);
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

@@ -14,14 +14,13 @@
  *	{"time":1771000000.123456789,"counts":[{"function":"vfs_open","count":12}],
  *	 "total":12,"lost":{"missed by the kernel at the probe":1}}
  */
-#include "report/escape.h"
+#include "report/render_calls.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/render_calls.h"
+#include "report/escape.h"
 #include "report/writer.h"
 
 #define NAME_COLUMNS 36
@@ -50,94 +49,66 @@ size_t call_rows_choose(struct call_row *rows, size_t n, uint64_t min, uint64_t 
 	return (size_t)top;
 }
 
-/* The width of UTF-8 text, if each character takes one column. */
-static size_t n_columns(const struct strbuf *text)
+static void put_call_row(struct writer *w, const char *name, uint64_t count)
 {
-	size_t n = 0;
+	struct strbuf *line = writer_scratch(w);
+	size_t n_columns = 0; /* each character of UTF-8 takes one */
 
-	for (size_t i = 0; i < text->n; i++)
-		n += (text->text[i] & 0xc0) != 0x80;
-	return n;
-}
-
-static void put_call_row(struct writer *w, const char *name, const char *count)
-{
-	cleanup_strbuf struct strbuf line = {};
-
-	escape_put(&line, name, false);
-	for (size_t n = n_columns(&line); n < NAME_COLUMNS; n++)
-		strbuf_putc(&line, ' ');
-	strbuf_printf(&line, " %*s\n", COUNT_COLUMNS, count);
-	writer_put(w, line.text, line.n);
-}
-
-static void put_call_count(struct writer *w, const char *name, uint64_t count)
-{
-	char digits[32];
-
-	(void)snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	put_call_row(w, name, digits);
+	escape_put(line, name, false);
+	for (size_t i = 0; i < line->n; i++)
+		n_columns += (line->text[i] & 0xc0) != 0x80;
+	for (; n_columns < NAME_COLUMNS; n_columns++)
+		strbuf_putc(line, ' ');
+	strbuf_printf(line, " %*" PRIu64 "\n", COUNT_COLUMNS, count);
+	writer_put_scratch(w);
 }
 
 int render_calls_text(const struct call_report *r, render_write *write, void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
 
-	writer_puts(w, "\n");
-	if (r->time) {
-		writer_puts(w, r->time);
-		writer_puts(w, "\n");
-	}
-	put_call_row(w, "FUNC", "COUNT");
+	strbuf_printf(writer_scratch(w), "\n%s%s%-*s %*s\n", r->time ? r->time : "",
+		      r->time ? "\n" : "", NAME_COLUMNS, "FUNC", COUNT_COLUMNS, "COUNT");
+	writer_put_scratch(w);
 	for (size_t i = 0; i < r->n && !w->result; i++)
-		put_call_count(w, r->rows[i].name, r->rows[i].count);
+		put_call_row(w, r->rows[i].name, r->rows[i].count);
 	if (r->has_total)
-		put_call_count(w, "TOTAL", r->total);
-	return writer_finish(w);
+		put_call_row(w, "TOTAL", r->total);
+	return writer_flush(w);
 }
 
-static void put_json_row(struct writer *w, const struct call_row *row, bool is_first)
+/* A name or a reason, with its number. */
+static void put_json_count(struct writer *w, const char *before, const char *name,
+			   const char *between, uint64_t count)
 {
-	cleanup_strbuf struct strbuf text = {};
-
-	strbuf_puts(&text, is_first ? "{\"function\":" : ",{\"function\":");
-	json_put_string(&text, row->name);
-	strbuf_printf(&text, ",\"count\":%" PRIu64 "}", row->count);
-	writer_put(w, text.text, text.n);
-}
-
-static void put_json_losses(struct writer *w, const struct call_report *r)
-{
-	cleanup_strbuf struct strbuf text = {};
-	const char *comma = "";
-
-	strbuf_puts(&text, "\"lost\":{");
-	for (size_t i = 0; i < r->n_losses; i++) {
-		if (!r->losses[i].n)
-			continue;
-		strbuf_puts(&text, comma);
-		json_put_string(&text, r->losses[i].reason);
-		strbuf_printf(&text, ":%" PRIu64, r->losses[i].n);
-		comma = ",";
-	}
-	strbuf_puts(&text, "}}\n");
-	writer_put(w, text.text, text.n);
+	writer_puts(w, before);
+	json_put_string(writer_scratch(w), name);
+	writer_put_scratch(w);
+	writer_puts(w, between);
+	writer_put_u64(w, count);
 }
 
 int render_calls_json(const struct call_report *r, render_write *write, void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
 	const uint64_t second = 1000000000;
-	char head[64];
+	const char *comma = "";
 
-	(void)snprintf(head, sizeof(head), "{\"time\":%" PRIu64 ".%09" PRIu64 ",\"counts\":[",
-		       r->time_ns / second, r->time_ns % second);
-	writer_puts(w, head);
+	strbuf_printf(writer_scratch(w), "{\"time\":%" PRIu64 ".%09" PRIu64 ",\"counts\":[",
+		      r->time_ns / second, r->time_ns % second);
+	writer_put_scratch(w);
 	for (size_t i = 0; i < r->n && !w->result; i++)
-		put_json_row(w, &r->rows[i], i == 0);
-	writer_puts(w, "],\"total\":");
+		put_json_count(w, i ? "},{\"function\":" : "{\"function\":", r->rows[i].name,
+			       ",\"count\":", r->rows[i].count);
+	writer_puts(w, r->n ? "}],\"total\":" : "],\"total\":");
 	writer_put_u64(w, r->total);
-	writer_puts(w, ",");
-	put_json_losses(w, r);
-	return writer_finish(w);
+	writer_puts(w, ",\"lost\":{");
+	for (size_t i = 0; i < r->n_losses; i++) {
+		if (!r->losses[i].n)
+			continue;
+		put_json_count(w, comma, r->losses[i].reason, ":", r->losses[i].n);
+		comma = ",";
+	}
+	writer_puts(w, "}}\n");
+	return writer_flush(w);
 }

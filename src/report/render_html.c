@@ -18,91 +18,44 @@
 
 #define MOST_CHANGES 1000
 
-/* Base64 (RFC 4648) of bytes that come in pieces of any size. */
-struct base64 {
-	struct writer *w;
-	unsigned char rest[3];
-	size_t n_rest; /* less than 3 */
-};
-
-/* The four digits of three bytes. */
-static char *encode_three_bytes(char *to, const unsigned char *bytes)
+/* Base64 (RFC 4648). The bytes come in one piece (render_pprof()). */
+static int put_base64(void *writer, const char *bytes, size_t n)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint32_t bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+	struct writer *w = writer;
 
-	*to++ = digits[bits >> 18];
-	*to++ = digits[bits >> 12 & 63];
-	*to++ = digits[bits >> 6 & 63];
-	*to++ = digits[bits & 63];
-	return to;
-}
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t bits = 0;
+		char four[4];
 
-static int encode_base64(void *context, const char *bytes, size_t n)
-{
-	struct base64 *b = context;
-	const unsigned char *at = (const unsigned char *)bytes, *end = at + n;
-	char digits[4096];
-
-	while (at < end) {
-		char *to = digits;
-
-		while (at < end && b->n_rest > 0 && b->n_rest < 3)
-			b->rest[b->n_rest++] = *at++;
-		if (b->n_rest == 3) {
-			to = encode_three_bytes(to, b->rest);
-			b->n_rest = 0;
-		}
-		for (; end - at >= 3 && to + 4 <= digits + sizeof(digits); at += 3)
-			to = encode_three_bytes(to, at);
-		if (b->n_rest == 0 && end - at < 3)
-			while (at < end)
-				b->rest[b->n_rest++] = *at++;
-		writer_put(b->w, digits, (size_t)(to - digits));
+		for (size_t k = i; k < i + 3; k++)
+			bits = bits << 8 | (k < n ? (uint8_t)bytes[k] : 0U);
+		for (size_t k = 0; k < 4; k++)
+			four[k] = i + k > n ? '=' : digits[bits >> (18 - 6 * k) & 63];
+		writer_put(w, four, sizeof(four));
 	}
-	return b->w->result;
-}
-
-static void end_base64(struct base64 *b)
-{
-	char digits[4];
-
-	if (b->n_rest == 0)
-		return;
-	for (size_t i = b->n_rest; i < 3; i++)
-		b->rest[i] = 0;
-	encode_three_bytes(digits, b->rest);
-	writer_put(b->w, digits, b->n_rest + 1);
-	writer_put(b->w, "==", 3 - b->n_rest);
-}
-
-/* An element between the data and its end tag, which page_tail begins with. */
-static void put_changes(struct writer *w, const struct changes *changes)
-{
-	strbuf_clear(&w->scratch);
-	changes_put_json(&w->scratch, changes, MOST_CHANGES);
-	writer_puts(w, "</script>\n<script type=\"application/json\" id=\"profile-changes\">");
-	writer_put(w, w->scratch.text, w->scratch.n);
+	return w->result;
 }
 
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
-	struct base64 data = { .w = w };
+	int err;
 
 	writer_put(w, (const char *)page_head, sizeof(page_head));
-
-	const int err = render_pprof(p, style, encode_base64, &data);
-
+	err = render_pprof(p, style, put_base64, w);
 	if (err)
 		return err;
-	end_base64(&data);
-	if (style->changes && style->changes->n_after)
-		put_changes(w, style->changes);
+	/* Elements between the data and its end tag, which page_tail begins with. */
+	if (style->changes && style->changes->n_after) {
+		writer_puts(w,
+			    "</script>\n<script type=\"application/json\" id=\"profile-changes\">");
+		changes_put_json(w, style->changes, MOST_CHANGES);
+	}
 	if (style->invert)
 		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
 	writer_put_rest(w, (const char *)page_tail, sizeof(page_tail));
-	return writer_finish(w);
+	return writer_flush(w);
 }

@@ -26,7 +26,7 @@
  *
  * With -i, each report is a line.
  */
-#include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "profile/changes.h"
@@ -37,27 +37,20 @@
 
 /* --- members --- */
 
-static void put_json_string(struct writer *w, const char *text)
-{
-	strbuf_clear(&w->scratch);
-	json_put_string(&w->scratch, text);
-	writer_put(w, w->scratch.text, w->scratch.n);
-}
-
 /* ,"key":"text". Nothing without a text. */
 static void put_json_member(struct writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
 	writer_puts(w, key);
-	put_json_string(w, text);
+	json_put_string(writer_scratch(w), text);
+	writer_put_scratch(w);
 }
 
 static void put_text_or_null(struct writer *w, const char *key, const char *text)
 {
-	if (text)
-		put_json_member(w, key, text);
-	else {
+	put_json_member(w, key, text);
+	if (!text) {
 		writer_puts(w, key);
 		writer_puts(w, "null");
 	}
@@ -75,12 +68,6 @@ static void put_i64(struct writer *w, const char *key, int64_t number)
 	writer_put_i64(w, number);
 }
 
-static void put_flag(struct writer *w, const char *key, bool flag)
-{
-	if (flag)
-		writer_puts(w, key);
-}
-
 /* --- the head --- */
 
 static void put_about(struct writer *w, const char *member, const struct profile_about *about)
@@ -93,12 +80,11 @@ static void put_about(struct writer *w, const char *member, const struct profile
 	put_u64(w, ",\"begin_ns\":", about->begin_ns);
 	put_u64(w, ",\"duration_ns\":", about->duration_ns);
 	writer_puts(w, ",\"cost_ns\":");
-	strbuf_clear(&w->scratch);
 	if (about->cost_ns > 0 && about->cost_ns < 1e18)
-		strbuf_printf(&w->scratch, "%.3f}", about->cost_ns);
+		strbuf_printf(writer_scratch(w), "%.3f}", about->cost_ns);
 	else
-		strbuf_puts(&w->scratch, "null}");
-	writer_put(w, w->scratch.text, w->scratch.n);
+		strbuf_puts(writer_scratch(w), "null}");
+	writer_put_scratch(w);
 }
 
 static void put_values(struct writer *w, const struct profile *p)
@@ -182,7 +168,8 @@ static void put_code(struct writer *w, const struct frame *frame)
 		put_json_member(w, ",\"file\":", frame->file);
 		put_u64(w, ",\"line\":", frame->line);
 	}
-	put_flag(w, ",\"inlined\":true", frame->is_inlined);
+	if (frame->is_inlined)
+		writer_puts(w, ",\"inlined\":true");
 }
 
 static void put_frames(struct writer *w, const struct frame_table *table)
@@ -192,7 +179,7 @@ static void put_frames(struct writer *w, const struct frame_table *table)
 		const struct frame *frame = &table->frames[i];
 
 		put_json_member(w, i ? ",{\"kind\":" : "{\"kind\":", kind_names[frame->kind]);
-		if (frame->name && *frame->name)
+		if (has_text(frame->name))
 			put_json_member(w, ",\"name\":", frame->name);
 		put_json_member(w, ",\"module\":", frame->module);
 		if (!frame_is_mark(frame))
@@ -278,82 +265,66 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 
 /* --- the functions that changed --- */
 
-static void put_json_text(struct strbuf *to, const char *key, const char *text)
+/* A '<' could begin a tag of a page. JSON has it in strings only, where it may be an escape. */
+static void put_without_tags(struct writer *w, const char *key, const char *text)
 {
-	strbuf_printf(to, "\"%s\":", key);
+	struct strbuf *string = writer_scratch(w);
+
+	writer_puts(w, key);
 	if (text)
-		json_put_string(to, text);
+		json_put_string(string, text);
 	else
-		strbuf_puts(to, "null");
+		strbuf_puts(string, "null");
+	for (const char *at = string->text, *end; *at; at = end) {
+		end = at + strcspn(at, "<");
+		writer_put(w, at, (size_t)(end - at));
+		if (*end) {
+			writer_puts(w, "\\u003c");
+			end++;
+		}
+	}
 }
 
-static void put_json_value(struct strbuf *to, const char *key, const struct changed_value *v)
+static void put_changed_value(struct writer *w, const char *key, const struct changed_value *v)
 {
-	strbuf_printf(to,
-		      ",\"%s\":{\"before\":%" PRId64 ",\"after\":%" PRId64 ",\"beyond_noise\":%s}",
-		      key, v->before, v->after, v->is_beyond_noise ? "true" : "false");
+	put_i64(w, key, v->before);
+	put_i64(w, ",\"after\":", v->after);
+	writer_puts(w, ",\"beyond_noise\":");
+	writer_puts(w, v->is_beyond_noise ? "true}" : "false}");
 }
 
-static void put_json_change(struct strbuf *to, const struct change *change)
+static void put_json_change(struct writer *w, const struct change *change)
 {
 	const struct label_style style = { .form = LABEL_TREE };
 	const struct frame *frame = change->frame;
 	cleanup_strbuf struct strbuf label = {};
 
 	label_put(&label, &style, frame);
-	strbuf_putc(to, '{');
-	put_json_text(to, "name", frame->name && *frame->name ? frame->name : NULL);
-	strbuf_putc(to, ',');
-	put_json_text(to, "module", frame->module);
-	strbuf_printf(to, ",\"kind\":\"%s\",", frame->kind == FRAME_KERNEL ? "kernel" : "user");
-	put_json_text(to, "label", label.text);
-	put_json_value(to, "self", &change->self);
-	put_json_value(to, "total", &change->total);
-	strbuf_putc(to, '}');
+	put_without_tags(w, "{\"name\":", has_text(frame->name) ? frame->name : NULL);
+	put_without_tags(w, ",\"module\":", frame->module);
+	put_json_member(w, ",\"kind\":", frame->kind == FRAME_KERNEL ? "kernel" : "user");
+	put_without_tags(w, ",\"label\":", label.text);
+	put_changed_value(w, ",\"self\":{\"before\":", &change->self);
+	put_changed_value(w, ",\"total\":{\"before\":", &change->total);
+	writer_puts(w, "}");
 }
 
-/* A '<' is in strings only, where it may be an escape. */
-static void put_without_tags(struct strbuf *to, const struct strbuf *json)
+void changes_put_json(struct writer *w, const struct changes *c, size_t most)
 {
-	size_t from = 0;
-
-	for (size_t i = 0; i < json->n; i++) {
-		if (json->text[i] != '<')
-			continue;
-		strbuf_put(to, json->text + from, i - from);
-		strbuf_puts(to, "\\u003c");
-		from = i + 1;
+	put_json_member(w, "{\"basis\":", c->n_after ? "slices" : "none");
+	put_u64(w, ",\"n_before\":", c->n_before);
+	put_u64(w, ",\"n_after\":", c->n_after);
+	writer_puts(w, ",\"normalized\":");
+	writer_puts(w, c->of->is_normalized ? "true" : "false");
+	writer_puts(w, ",\"functions\":[");
+	for (size_t i = 0; i < c->n && i < most && !w->result; i++) {
+		writer_puts(w, i ? "," : "");
+		put_json_change(w, &c->rows[i]);
 	}
-	strbuf_put(to, json->text + from, json->n - from);
-}
-
-void changes_put_json(struct strbuf *to, const struct changes *c, size_t most)
-{
-	cleanup_strbuf struct strbuf json = {};
-
-	strbuf_printf(&json,
-		      "{\"basis\":\"%s\",\"n_before\":%zu,\"n_after\":%zu,\"normalized\":%s,"
-		      "\"functions\":[",
-		      c->n_after ? "slices" : "none", c->n_before, c->n_after,
-		      c->of->is_normalized ? "true" : "false");
-	for (size_t i = 0; i < c->n && i < most; i++) {
-		if (i)
-			strbuf_putc(&json, ',');
-		put_json_change(&json, &c->rows[i]);
-	}
-	strbuf_puts(&json, "]}");
-	put_without_tags(to, &json);
+	writer_puts(w, "]}");
 }
 
 /* --- the whole --- */
-
-static void put_json_changes(struct writer *w, const struct changes *c)
-{
-	strbuf_clear(&w->scratch);
-	changes_put_json(&w->scratch, c, SIZE_MAX);
-	writer_puts(w, ",\"changes\":");
-	writer_put(w, w->scratch.text, w->scratch.n);
-}
 
 int render_json(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
@@ -375,8 +346,10 @@ int render_json(const struct profile *p, const struct render_style *style, rende
 		put_json_stack(w, p, i, &part);
 	}
 	writer_puts(w, "]");
-	if (p->is_difference && !w->result)
-		put_json_changes(w, style->changes);
+	if (p->is_difference && !w->result) {
+		writer_puts(w, ",\"changes\":");
+		changes_put_json(w, style->changes, SIZE_MAX);
+	}
 	writer_puts(w, "}\n");
-	return writer_finish(w);
+	return writer_flush(w);
 }

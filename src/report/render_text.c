@@ -96,25 +96,22 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 /* --- stacks --- */
 
 static void put_text_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
-			    size_t n)
+			    size_t n, const char *before, const char *behind)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t length;
 		const char *line = labels_get(labels, frames[i], &length);
 
+		writer_puts(w, before);
 		writer_put(w, line, length);
+		writer_puts(w, behind);
 	}
 }
 
-static void put_process(struct writer *w, const struct profile_stack *stack, struct strbuf *scratch)
+static void put_comm(struct writer *w, const struct profile_stack *stack)
 {
-	strbuf_clear(scratch);
-	label_put_comm(scratch, stack->comm, LABEL_TEXT);
-	writer_puts(w, "    ");
-	writer_put(w, scratch->text, scratch->n);
-	writer_puts(w, " [");
-	writer_put_u64(w, stack->pid);
-	writer_puts(w, "]\n");
+	label_put_comm(writer_scratch(w), stack->comm, LABEL_TEXT);
+	writer_put_scratch(w);
 }
 
 /* "30 -> 10 (-20, -66.7%)" */
@@ -142,9 +139,7 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 /* Stacks rise by it (profile_choose()). */
 static uint64_t largest_amount(const struct profile *p)
 {
-	const int64_t n = p->n_stacks ? p->stacks[p->n_stacks - 1].count : p->hidden;
-
-	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+	return count_magnitude(p->n_stacks ? p->stacks[p->n_stacks - 1].count : p->hidden);
 }
 
 /* The count; or the sum of values, and the count behind it. */
@@ -169,38 +164,25 @@ static void put_text_count(struct writer *w, const struct profile *p,
 static void put_text_stack(struct writer *w, struct labels *labels, const struct profile *p,
 			   const struct profile_stack *stack, const struct render_style *style)
 {
-	put_text_frames(w, labels, stack->frames, stack->n_kernel);
+	put_text_frames(w, labels, stack->frames, stack->n_kernel, "", "\n");
 	if (style->delimited)
 		writer_puts(w, "    --\n");
 	if (stack->n_user)
-		put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user);
-	if (style->per_process)
-		put_process(w, stack, &w->scratch);
+		put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "",
+				"\n");
+	if (style->per_process) {
+		writer_puts(w, "    ");
+		put_comm(w, stack);
+		writer_puts(w, " [");
+		writer_put_u64(w, stack->pid);
+		writer_puts(w, "]\n");
+	}
 	writer_puts(w, "    ");
 	if (p->is_difference)
 		put_text_change(w, stack);
 	else
 		put_text_count(w, p, stack);
 	writer_puts(w, "\n\n");
-}
-
-#define ANNOTATION "_[k]"
-
-static void put_profile_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
-			       size_t n, bool is_annotated)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t length;
-		const char *line = labels_get(labels, frames[i], &length);
-
-		writer_puts(w, "  "); /* besides the two blanks of the line */
-		if (is_annotated) {
-			writer_put(w, line, length - 1);
-			writer_puts(w, ANNOTATION "\n");
-		} else {
-			writer_put(w, line, length);
-		}
-	}
 }
 
 /*
@@ -214,20 +196,17 @@ static void put_profile_frames(struct writer *w, struct labels *labels, const ui
  *	        5
  *	(empty)
  */
-static void render_profile_stack(struct writer *w, struct labels *labels,
-				 const struct profile_stack *stack,
-				 const struct render_style *style)
+static void put_profile_stack(struct writer *w, struct labels *labels,
+			      const struct profile_stack *stack, const struct render_style *style)
 {
-	struct strbuf *scratch = &w->scratch;
-
-	put_profile_frames(w, labels, stack->frames, stack->n_kernel, style->annotated);
+	/* Two blanks are in the line already. */
+	put_text_frames(w, labels, stack->frames, stack->n_kernel, "  ",
+			style->annotated ? "_[k]\n" : "\n");
 	if (style->delimited && stack->n_kernel && stack->n_user)
 		writer_puts(w, "    --\n");
-	put_profile_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, false);
-	strbuf_clear(scratch);
-	label_put_comm(scratch, stack->comm, LABEL_TEXT);
+	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "  ", "\n");
 	writer_puts(w, "    -                ");
-	writer_put(w, scratch->text, scratch->n);
+	put_comm(w, stack);
 	writer_puts(w, " (");
 	writer_put_u64(w, stack->pid);
 	writer_puts(w, ")\n        ");
@@ -260,21 +239,14 @@ static void put_left_out(struct strbuf *to, const struct profile *p)
 	strbuf_putc(to, '\n');
 }
 
-static void put_not_shown(struct strbuf *to, const struct profile *p, size_t n)
-{
-	put_amount(to, p, p->total);
-	strbuf_printf(to, " in %zu stacks; %zu stack%s not shown: --top 0 shows all\n", p->n_stacks,
-		      n, n == 1 ? " is" : "s are");
-}
-
 int render_text(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
 	const size_t n_hidden =
 		style->most && p->n_stacks > style->most ? p->n_stacks - style->most : 0;
 	cleanup_writer struct writer *w = writer_new(write, context);
-	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
+	struct strbuf *tail;
 
 	labels_init(&labels, &p->frames, style, LABEL_TEXT);
 	writer_puts(w, "\n");
@@ -284,22 +256,24 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 	}
 	for (size_t i = n_hidden; i < p->n_stacks && !w->result; i++) {
 		if (style->of_profile)
-			render_profile_stack(w, &labels, &p->stacks[i], style);
+			put_profile_stack(w, &labels, &p->stacks[i], style);
 		else
 			put_text_stack(w, &labels, p, &p->stacks[i], style);
 	}
-	strbuf_clear(&scratch);
+	tail = writer_scratch(w);
 	if (p->is_difference) {
-		changes_put_text(&scratch, style->changes, MOST_CHANGES);
-		strbuf_putc(&scratch, '\n');
+		changes_put_text(tail, style->changes, MOST_CHANGES);
+		strbuf_putc(tail, '\n');
 	}
-	put_left_out(&scratch, p);
-	if (n_hidden)
-		put_not_shown(&scratch, p, n_hidden);
-	render_losses(p->losses, p->n_losses, profile_n_hits(p), &scratch);
-	if (scratch.n)
-		writer_put(w, scratch.text, scratch.n);
-	return writer_finish(w);
+	put_left_out(tail, p);
+	if (n_hidden) {
+		put_amount(tail, p, p->total);
+		strbuf_printf(tail, " in %zu stacks; %zu stack%s not shown: --top 0 shows all\n",
+			      p->n_stacks, n_hidden, n_hidden == 1 ? " is" : "s are");
+	}
+	render_losses(p->losses, p->n_losses, profile_n_hits(p), tail);
+	writer_put_scratch(w);
+	return writer_flush(w);
 }
 
 /* --- folded --- */
@@ -358,11 +332,10 @@ static void put_folded_frames(struct line *line, const uint32_t *frames, size_t 
 static void put_folded_stack(struct line *line, const struct profile_stack *stack,
 			     const struct render_style *style, bool is_difference)
 {
-	struct strbuf *scratch = &line->w->scratch;
-
 	line->is_begun = false;
 	if (style->per_process) {
-		strbuf_clear(scratch);
+		struct strbuf *scratch = writer_scratch(line->w);
+
 		label_put_comm(scratch, stack->comm, LABEL_FOLDED);
 		put_folded_part(line, scratch->text, scratch->n);
 	}
@@ -377,10 +350,8 @@ static void put_folded_stack(struct line *line, const struct profile_stack *stac
 	if (is_difference) {
 		writer_put_i64(line->w, stack->count_before);
 		writer_put(line->w, " ", 1);
-		writer_put_i64(line->w, stack->count);
-	} else {
-		writer_put_i64(line->w, stack->count);
 	}
+	writer_put_i64(line->w, stack->count);
 	writer_put(line->w, "\n", 1);
 }
 
@@ -396,5 +367,5 @@ int render_folded(const struct profile *p, const struct render_style *style, ren
 
 	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
 		put_folded_stack(&line, &p->stacks[i], style, p->is_difference);
-	return writer_finish(w);
+	return writer_flush(w);
 }

@@ -159,9 +159,7 @@ static double tree_share(int64_t part, int64_t whole)
 
 static uint64_t tree_weight(const struct tree *t, const struct tree_sums *sums)
 {
-	const int64_t n = t->p->is_difference ? tree_change(sums) : sums->now;
-
-	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+	return count_magnitude(t->p->is_difference ? tree_change(sums) : sums->now);
 }
 
 /* Is the node's share of all below the least one, before and after a change? */
@@ -241,58 +239,16 @@ static void sort_items(struct tree *t, const struct tree_node *parent, struct tr
 	}
 }
 
-/* Is @a drawn before @b? */
-static bool is_node_before(const struct tree *t, const struct tree_node *a,
-			   const struct tree_node *b)
+/* For qsort_r(3). The last one is drawn first. */
+static int compare_nodes(const void *left, const void *right, void *tree)
 {
-	const uint64_t weight_a = tree_weight(t, &a->sums), weight_b = tree_weight(t, &b->sums);
+	const struct tree_node *a = left, *b = right;
+	const uint64_t weight_a = tree_weight(tree, &a->sums),
+		       weight_b = tree_weight(tree, &b->sums);
 
-	return weight_a != weight_b ? weight_a > weight_b : a->step < b->step;
-}
-
-/* For qsort(3). */
-struct ranked_node {
-	uint64_t weight;
-	uint32_t step;
-	uint32_t number; /* among its siblings */
-};
-
-static int compare_ranked_nodes(const void *left, const void *right)
-{
-	const struct ranked_node *a = left, *b = right;
-
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? -1 : 1;
+	if (weight_a != weight_b)
+		return weight_a < weight_b ? -1 : 1;
 	return a->step < b->step ? 1 : -1;
-}
-
-#define FEW 12
-
-/* The last one is drawn first. Most nodes have few children. */
-static void sort_children(const struct tree *t, struct tree_node *children, size_t n)
-{
-	for (size_t i = 1; i < n && n <= FEW; i++) {
-		const struct tree_node node = children[i];
-		size_t k = i;
-
-		for (; k > 0 && is_node_before(t, &children[k - 1], &node); k--)
-			children[k] = children[k - 1];
-		children[k] = node;
-	}
-	if (n <= FEW)
-		return;
-
-	cleanup_free struct ranked_node *ranked = xcalloc(n, sizeof(*ranked));
-
-	cleanup_free struct tree_node *copy = xreallocarray(NULL, n, sizeof(*copy));
-
-	for (size_t i = 0; i < n; i++)
-		ranked[i] = (struct ranked_node){ tree_weight(t, &children[i].sums),
-						  children[i].step, (uint32_t)i };
-	qsort(ranked, n, sizeof(*ranked), compare_ranked_nodes);
-	memcpy(copy, children, n * sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
-		children[i] = copy[ranked[i].number];
 }
 
 /* Make one node of children that are small. Returns the number of the others. */
@@ -326,7 +282,7 @@ static void tree_push(struct tree *t, const struct tree_node *parent)
 	sort_items(t, parent, children, n);
 	n = join_small(t, children, n, &more);
 	if (n > 1)
-		sort_children(t, children, n);
+		qsort_r(children, n, sizeof(*children), compare_nodes, t);
 	t->n_nodes = first + n;
 	if (more.n) {
 		array_push(t->nodes, t->n_nodes, t->node_capacity, more);
@@ -457,31 +413,33 @@ static void drawing_fini(struct drawing *t)
 
 /* --- numbers --- */
 
-static const char *tree_colour(const struct drawing *t, const char *sgr)
+#define BOLD "\x1b[1m"
+#define DIM "\x1b[2m"
+#define RED "\x1b[31m"
+#define GREEN "\x1b[32m"
+#define YELLOW "\x1b[33m"
+#define BLUE "\x1b[34m"
+#define MAGENTA "\x1b[35m"
+#define CYAN "\x1b[36m"
+
+/* @sgr: one of these; NULL: none. */
+static void begin_colour(struct drawing *t, const char *sgr)
 {
-	return t->style->colours && sgr ? sgr : "";
+	if (t->style->colours && sgr)
+		writer_puts(t->w, sgr);
+}
+
+static void end_colour(struct drawing *t, const char *sgr)
+{
+	if (t->style->colours && sgr)
+		writer_puts(t->w, "\x1b[0m");
 }
 
 static void put_coloured(struct drawing *t, const char *sgr, const char *text)
 {
-	if (!t->style->colours || !sgr) {
-		writer_puts(t->w, text);
-		return;
-	}
-	writer_puts(t->w, sgr);
+	begin_colour(t, sgr);
 	writer_puts(t->w, text);
-	writer_puts(t->w, "\x1b[0m");
-}
-
-/* The limits are those of perf report. */
-static const char *share_colour(double percent)
-{
-	return percent >= 5 ? "\x1b[31m" : percent >= 0.5 ? "\x1b[32m" : NULL;
-}
-
-static const char *change_colour(int64_t change)
-{
-	return change > 0 ? "\x1b[31m" : change < 0 ? "\x1b[34m" : NULL;
+	end_colour(t, sgr);
 }
 
 static void put_number(struct drawing *t, int64_t number)
@@ -500,11 +458,9 @@ static void put_plain_numbers(struct drawing *t, const struct tree_node *node, b
 	size_t n;
 
 	put_number(t, node->sums.now);
-	n = column_share(text, 7, of_all, false);
-	if (t->style->colours)
-		put_coloured(t, share_colour(of_all), text);
-	else
-		writer_put(t->w, text, n);
+	(void)column_share(text, 7, of_all, false);
+	/* The limits are those of perf report. */
+	put_coloured(t, of_all >= 5 ? RED : of_all >= 0.5 ? GREEN : NULL, text);
 	if (is_root)
 		n = column_text(text, 11, "");
 	else
@@ -523,7 +479,7 @@ static void put_changed_numbers(struct drawing *t, const struct tree_node *node)
 	put_number(t, sums->before);
 	put_number(t, sums->now);
 	(void)column_number(text, 12, change, true);
-	put_coloured(t, change_colour(change), text);
+	put_coloured(t, change > 0 ? RED : change < 0 ? BLUE : NULL, text);
 	if (sums->before == 0 || sums->now == 0)
 		(void)column_text(text, 10, sums->now ? "new" : sums->before ? "gone" : "");
 	else
@@ -542,49 +498,39 @@ static void put_numbers(struct drawing *t, const struct tree_node *node, bool is
 		put_plain_numbers(t, node, is_root);
 }
 
-static void put_no_numbers(struct drawing *t)
-{
-	static const char blanks[] = "                                                           ";
-
-	writer_put(t->w, blanks, t->p->is_difference ? 59 : 33);
-}
-
 /* --- labels --- */
 
 static const char *frame_colour(const struct frame *frame)
 {
 	if (frame_is_mark(frame))
-		return "\x1b[35m";
+		return MAGENTA;
 	if (frame->kind == FRAME_KERNEL)
-		return "\x1b[33m";
-	if (!frame->name || !*frame->name)
-		return "\x1b[2m";
-	return frame->code == CODE_JIT ? "\x1b[32m" : frame->code == CODE_GO ? "\x1b[36m" : NULL;
+		return YELLOW;
+	if (!has_text(frame->name))
+		return DIM;
+	return frame->code == CODE_JIT ? GREEN : frame->code == CODE_GO ? CYAN : NULL;
 }
 
 static void put_process_label(struct drawing *t, const struct profile_stack *stack)
 {
-	struct strbuf *text = &t->w->scratch;
+	struct strbuf *text = writer_scratch(t->w);
 
-	strbuf_clear(text);
 	label_put_comm(text, stack->comm, LABEL_TREE);
 	if (stack->pid)
 		strbuf_printf(text, " [%" PRIu32 "]", stack->pid);
-	put_coloured(t, "\x1b[1m", text->text);
+	put_coloured(t, BOLD, text->text);
 }
 
 static void put_frame_label(struct drawing *t, uint32_t number)
 {
 	/* The frame itself may be far away in memory, so only colours look at it. */
-	const char *sgr =
-		t->style->colours ? tree_colour(t, frame_colour(&t->p->frames.frames[number])) : "";
+	const char *sgr = t->style->colours ? frame_colour(&t->p->frames.frames[number]) : NULL;
 	size_t n;
 	const char *label = labels_get(&t->labels, number, &n);
 
-	writer_puts(t->w, sgr);
+	begin_colour(t, sgr);
 	writer_put(t->w, label, n);
-	if (*sgr)
-		writer_puts(t->w, "\x1b[0m");
+	end_colour(t, sgr);
 }
 
 /* Nodes that are no code. Names that look like these are escaped (escape.h). */
@@ -607,7 +553,7 @@ static void put_other_label(struct drawing *t, const struct tree_node *node, uin
 			       node->depth <= n_before + 1 ? "[no stack]"
 			       : t->style->invert          ? "[no caller]"
 							   : "[self]");
-	put_coloured(t, step == STEP_DELIMITER ? NULL : "\x1b[2m", text);
+	put_coloured(t, step == STEP_DELIMITER ? NULL : DIM, text);
 }
 
 static void put_step_label(struct drawing *t, const struct tree_node *node, uint32_t step)
@@ -627,18 +573,10 @@ static void put_step_label(struct drawing *t, const struct tree_node *node, uint
 
 static void put_indentation(struct drawing *t, const char *glyph)
 {
-	if (t->style->colours)
-		writer_puts(t->w, "\x1b[2m");
+	begin_colour(t, DIM);
 	writer_put(t->w, t->indentation.text, t->indentation.n);
 	writer_puts(t->w, glyph);
-	if (t->style->colours)
-		writer_puts(t->w, "\x1b[0m");
-}
-
-static void cut_indentation(struct drawing *t, size_t n)
-{
-	t->indentation.n = n;
-	t->indentation.text[n] = '\0';
+	end_colour(t, DIM);
 }
 
 /* The node's line. Leaves the indentation of the lines below it. */
@@ -646,7 +584,8 @@ static void put_node(struct drawing *t, const struct tree_node *node)
 {
 	char level[32];
 
-	cut_indentation(t, node->indentation);
+	t->indentation.n = node->indentation;
+	t->indentation.text[node->indentation] = '\0';
 	put_numbers(t, node, false);
 	put_indentation(t, node->is_last ? t->glyphs->last_child : t->glyphs->child);
 	if (node->level > MOST_LEVELS) {
@@ -658,9 +597,12 @@ static void put_node(struct drawing *t, const struct tree_node *node)
 		strbuf_puts(&t->indentation, node->is_last ? t->glyphs->no_line : t->glyphs->line);
 }
 
+/* A line without numbers: they are those of the one above. */
 static void put_chained(struct drawing *t, const struct tree_node *node, uint32_t step)
 {
-	put_no_numbers(t);
+	static const char blanks[] = "                                                           ";
+
+	writer_put(t->w, blanks, t->p->is_difference ? 59 : 33);
 	put_indentation(t, node->level < MOST_LEVELS ? "" : t->glyphs->no_line);
 	put_step_label(t, node, step);
 }
@@ -718,23 +660,22 @@ static void put_head(struct drawing *t, const struct tree_node *root)
 	else
 		(void)snprintf(text, sizeof(text), "%12s %*s  %9s\n", name,
 			       strlen(name) > 12 ? 6 : 7, "OF ALL", "OF PARENT");
-	put_coloured(t, "\x1b[1m", text);
+	put_coloured(t, BOLD, text);
 	put_numbers(t, root, true);
 	writer_puts(t->w, "all\n");
 }
 
 static void put_tail(struct drawing *t)
 {
-	cleanup_strbuf struct strbuf text = {};
+	struct strbuf *text = writer_scratch(t->w);
 
 	writer_puts(t->w, "\n");
 	if (t->p->is_difference) {
-		changes_put_text(&text, t->style->changes, MOST_CHANGES);
-		strbuf_putc(&text, '\n');
+		changes_put_text(text, t->style->changes, MOST_CHANGES);
+		strbuf_putc(text, '\n');
 	}
-	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), &text);
-	if (text.n)
-		writer_put(t->w, text.text, text.n);
+	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), text);
+	writer_put_scratch(t->w);
 }
 
 /*
@@ -776,5 +717,5 @@ int render_tree(const struct profile *p, const struct render_style *style, rende
 		draw_node(&t, node);
 	}
 	put_tail(&t);
-	return writer_finish(w);
+	return writer_flush(w);
 }

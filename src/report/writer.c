@@ -11,13 +11,10 @@
 
 struct writer *writer_new(render_write *write, void *context)
 {
-	struct writer *w = xmalloc(sizeof(*w));
+	struct writer *w = xcalloc(1, sizeof(*w));
 
 	w->write = write;
 	w->context = context;
-	w->scratch = (struct strbuf){};
-	w->result = 0;
-	w->n = 0;
 	return w;
 }
 
@@ -29,17 +26,17 @@ void writer_freep(struct writer **w)
 	*w = NULL;
 }
 
-static void flush_buffer(struct writer *w)
+int writer_flush(struct writer *w)
 {
 	if (w->n && !w->result)
 		w->result = w->write(w->context, w->bytes, w->n);
 	w->n = 0;
+	return w->result;
 }
 
 void writer_put_rest(struct writer *w, const char *bytes, size_t n)
 {
-	flush_buffer(w);
-	if (w->result)
+	if (writer_flush(w))
 		return;
 	if (n > sizeof(w->bytes)) {
 		w->result = w->write(w->context, bytes, n);
@@ -51,43 +48,20 @@ void writer_put_rest(struct writer *w, const char *bytes, size_t n)
 
 void writer_put_u64(struct writer *w, uint64_t number)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char digits[20], *end = digits + sizeof(digits);
+	const char *at = put_decimal(end, number);
 
-	do
-		digits[--at] = (char)('0' + number % 10);
-	while (number /= 10);
-	writer_put(w, digits + at, sizeof(digits) - at);
+	writer_put(w, at, (size_t)(end - at));
 }
 
 void writer_put_i64(struct writer *w, int64_t number)
 {
 	if (number < 0)
 		writer_put(w, "-", 1);
-	writer_put_u64(w, number < 0 ? -(uint64_t)number : (uint64_t)number);
-}
-
-int writer_flush(struct writer *w)
-{
-	flush_buffer(w);
-	return w->result;
-}
-
-int writer_finish(struct writer *w)
-{
-	return writer_flush(w);
+	writer_put_u64(w, count_magnitude(number));
 }
 
 /* --- columns --- */
-
-/* Writes backwards from @end, which is after the last byte. Returns the first byte. */
-static char *put_decimal(char *end, uint64_t number)
-{
-	do
-		*--end = (char)('0' + number % 10);
-	while (number /= 10);
-	return end;
-}
 
 static char *put_sign(char *at, bool is_negative, bool has_sign)
 {
@@ -96,11 +70,6 @@ static char *put_sign(char *at, bool is_negative, bool has_sign)
 	else if (has_sign)
 		*--at = '+';
 	return at;
-}
-
-static uint64_t size_of_number(int64_t number)
-{
-	return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
 /* @text ends at @end. */
@@ -125,8 +94,8 @@ size_t column_number(char *to, size_t width, int64_t number, bool has_sign)
 	char text[COLUMN_SIZE], *end = text + sizeof(text);
 
 	return put_right_aligned(
-		to, width, put_sign(put_decimal(end, size_of_number(number)), number < 0, has_sign),
-		end);
+		to, width,
+		put_sign(put_decimal(end, count_magnitude(number)), number < 0, has_sign), end);
 }
 
 size_t column_share(char *to, size_t width, double percent, bool has_sign)
@@ -136,50 +105,45 @@ size_t column_share(char *to, size_t width, double percent, bool has_sign)
 	char text[COLUMN_SIZE], *end = text + sizeof(text), *at = end;
 
 	*--at = '%';
-	*--at = (char)('0' + size_of_number(tenths) % 10);
+	*--at = (char)('0' + count_magnitude(tenths) % 10);
 	*--at = '.';
-	at = put_sign(put_decimal(at, size_of_number(tenths) / 10), tenths < 0, has_sign);
+	at = put_sign(put_decimal(at, count_magnitude(tenths) / 10), tenths < 0, has_sign);
 	return put_right_aligned(to, width, at, end);
 }
 
 /* --- amounts --- */
 
-/* Times from @least on are shown in this unit, to @ns; a unit has @n of these. */
-static const struct {
-	uint64_t least, ns, n;
-	const char *name;
-	int digits;
-} times[] = {
-	{ 10000000000, 1000, 1000000, "s", 6 },
-	{ 10000000, 1000, 1000, "ms", 3 },
-	{ 10000, 1, 1000, "us", 3 },
-};
-
-static size_t put_time(char to[AMOUNT_SIZE], int64_t ns, uint64_t largest)
-{
-	const char *sign = ns < 0 ? "-" : "";
-	const uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		const uint64_t n = (size + times[i].ns / 2) / times[i].ns;
-
-		if (largest >= times[i].least)
-			return (size_t)snprintf(to, AMOUNT_SIZE, "%s%" PRIu64 ".%0*" PRIu64 " %s",
-						sign, n / times[i].n, times[i].digits,
-						n % times[i].n, times[i].name);
-	}
-	return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " ns", ns);
-}
-
-/* The last one is for others than times. */
+/*
+ * The last one is for others than times. Times have a unit of which the largest one in the report
+ * has ten or more, with @digits behind the point: @n are in a unit.
+ */
 static const struct time_unit {
 	const char *name, *short_name;
 	int64_t ns;
-} time_units[] = { { "nanoseconds", "ns", 1 },
-		   { "microseconds", "us", 1000 },
-		   { "milliseconds", "ms", 1000000 },
-		   { "seconds", "s", 1000000000 },
+	uint64_t n;
+	int digits;
+} time_units[] = { { "seconds", "s", 1000000000, 1000000, 6 },
+		   { "milliseconds", "ms", 1000000, 1000, 3 },
+		   { "microseconds", "us", 1000, 1000, 3 },
+		   { "nanoseconds", "ns", 1, 1, 0 },
 		   {} };
+
+static size_t put_time(char to[AMOUNT_SIZE], int64_t ns, uint64_t largest)
+{
+	const struct time_unit *unit = time_units;
+
+	while (unit->digits && largest < 10 * (uint64_t)unit->ns)
+		unit++;
+	if (!unit->digits)
+		return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " ns", ns);
+
+	const uint64_t step = (uint64_t)unit->ns / unit->n;
+	const uint64_t n = (count_magnitude(ns) + step / 2) / step;
+
+	return (size_t)snprintf(to, AMOUNT_SIZE, "%s%" PRIu64 ".%0*" PRIu64 " %s",
+				ns < 0 ? "-" : "", n / unit->n, unit->digits, n % unit->n,
+				unit->short_name);
+}
 
 static const struct time_unit *find_time_unit(const char *unit)
 {

@@ -43,14 +43,33 @@ static inline void writer_puts(struct writer *w, const char *text)
 	writer_put(w, text, strlen(text));
 }
 
+/* The scratch buffer, empty. */
+static inline struct strbuf *writer_scratch(struct writer *w)
+{
+	strbuf_clear(&w->scratch);
+	return &w->scratch;
+}
+
+static inline void writer_put_scratch(struct writer *w)
+{
+	if (w->scratch.n)
+		writer_put(w, w->scratch.text, w->scratch.n);
+}
+
+/* Write @number in decimal before @end. Returns the first byte. */
+static inline char *put_decimal(char *end, uint64_t number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while (number /= 10);
+	return end;
+}
+
 void writer_put_u64(struct writer *w, uint64_t number);
 void writer_put_i64(struct writer *w, int64_t number);
 
-/* Write the buffered bytes. Returns 0, or the first non-zero result so far. */
+/* Write the buffered bytes, also after the last put. Returns 0, or the first non-zero result. */
 int writer_flush(struct writer *w);
-
-/* Likewise, after the last put. */
-int writer_finish(struct writer *w);
 
 #define cleanup_writer __attribute__((__cleanup__(writer_freep)))
 

@@ -107,11 +107,11 @@ static bool are_all_sure(const struct frame_table *table, const uint32_t *frames
 
 /* Most templates that are made anew have the same text, which is kept then. */
 static void put_template(struct stacksnoop *t, const struct frame_table *table,
-			 const struct event_stacks *stacks, struct template *ret)
+			 const struct profile_stack *stack, struct template *ret)
 {
 	const size_t at = t->text.n;
 
-	event_put_template(&t->text, &t->style, table, stacks);
+	event_put_template(&t->text, &t->style, table, stack);
 
 	const uint32_t n = (uint32_t)(t->text.n - at);
 
@@ -127,22 +127,22 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 			  const struct stream_event *event, struct template *ret)
 {
 	uint64_t words[STACK_WORDS];
-	uint32_t kernel[STACK_WORDS], user[USER_FRAMES];
-	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time };
-	struct event_stacks stacks = { .kernel = kernel, .user = user };
+	uint32_t frames[STACK_WORDS + USER_FRAMES];
+	struct raw_stack raw = { words, 0, event->flags, event->tgid, event->time };
+	struct profile_stack stack = { .frames = frames };
 
-	stack.n = stream_stack(t->stream, event->kernel_stack, words);
-	stacks.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, kernel);
+	raw.n = stream_stack(t->stream, event->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, opt->max_depth, frames);
 	ret->kernel = symbolizer_kernel_validity(t->symbolizer);
-	stack.n = stream_stack(t->stream, event->user_stack, words);
-	stacks.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth, user);
+	raw.n = stream_stack(t->stream, event->user_stack, words);
+	stack.n_user =
+		name_user_stack(t->symbolizer, &raw, opt->max_depth, frames + stack.n_kernel);
 
 	const struct frame_table *table = symbolizer_frames(t->symbolizer);
 
-	put_template(t, table, &stacks, ret);
+	put_template(t, table, &stack, ret);
 	ret->made = t->now;
-	ret->is_unsure = !are_all_sure(table, kernel, stacks.n_kernel) ||
-			 !are_all_sure(table, user, stacks.n_user);
+	ret->is_unsure = !are_all_sure(table, frames, stack.n_kernel + stack.n_user);
 }
 
 static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)

@@ -4,6 +4,8 @@
 
 #include "test.h"
 
+#include <zlib.h>
+
 #include "base/strbuf.h"
 #include "report/render.h"
 #include "stacks.h"
@@ -14,6 +16,24 @@ static inline void profiles_write(const struct profile *p, struct strbuf *to)
 	const struct render_style style = {};
 
 	assert_int_equal(render_pprof(p, &style, to_strbuf, to), 0);
+}
+
+/* The file @bytes, packed by gzip. */
+static inline void profiles_pack(const char *bytes, size_t n, struct strbuf *to)
+{
+	z_stream stream = { .next_in = (unsigned char *)bytes, .avail_in = (unsigned)n };
+
+	assert_int_equal(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY),
+			 Z_OK);
+
+	const size_t most = deflateBound(&stream, n);
+	cleanup_free unsigned char *packed = xmalloc(most);
+
+	stream.next_out = packed;
+	stream.avail_out = (unsigned)most;
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	strbuf_put(to, (const char *)packed, most - stream.avail_out);
+	deflateEnd(&stream);
 }
 
 static inline const char *profiles_text(const char *text)

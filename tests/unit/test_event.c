@@ -43,23 +43,22 @@ static const struct frame_table table = { .frames = (struct frame *)known, .n = 
 struct sample {
 	struct event_head head;
 	uint32_t n_kernel, n_user;
-	uint32_t kernel[8], user[8];
+	uint32_t frames[8];
 };
 
 /* One of each thing that can be in an event. */
 static const struct sample samples[] = {
-	{ { "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 2, { 0, 1 }, { 4, 5 } },
-	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0, NULL }, 3, 0, { 0, 2, 3 }, {} },
-	{ { "42005557.056333000", "java", 7, 8, 0, NULL }, 0, 4, {}, { 4, 6, 7, 8 } },
-	{ { "0.000000001", "swapper/0", 0, 0, 0, NULL }, 0, 0, {}, {} },
-	{ { "51131.056332998", "", 1, 1, 10, NULL }, 2, 3, { 0, 9 }, { 4, 10, 11 } },
+	{ { "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 2, { 0, 1, 4, 5 } },
+	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0, NULL }, 3, 0, { 0, 2, 3 } },
+	{ { "42005557.056333000", "java", 7, 8, 0, NULL }, 0, 4, { 4, 6, 7, 8 } },
+	{ { "0.000000001", "swapper/0", 0, 0, 0, NULL }, 0, 0, {} },
+	{ { "51131.056332998", "", 1, 1, 10, NULL }, 2, 3, { 0, 9, 4, 10, 11 } },
 	{ { "1795269282.000000001", "fifteen letters", UINT32_MAX, UINT32_MAX, 4095, NULL },
 	  0,
 	  1,
-	  {},
 	  { 14 } },
-	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, {}, { 12, 13 } },
-	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, {}, { 4, 15, 9 } },
+	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, { 12, 13 } },
+	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, { 4, 15, 9 } },
 };
 
 static int to_strbuf(void *context, const char *bytes, size_t n)
@@ -70,10 +69,12 @@ static int to_strbuf(void *context, const char *bytes, size_t n)
 
 static void render(const struct event_style *style, const struct sample *s, struct writer *w)
 {
-	struct event_stacks stacks = { s->kernel, s->n_kernel, s->user, s->n_user };
+	const struct profile_stack stack = { .frames = s->frames,
+					     .n_kernel = s->n_kernel,
+					     .n_user = s->n_user };
 	cleanup_strbuf struct strbuf template = {};
 
-	event_put_template(&template, style, &table, &stacks);
+	event_put_template(&template, style, &table, &stack);
 	event_render(w, style, &s->head, template.text, template.n);
 }
 
@@ -86,7 +87,7 @@ static void render_samples(const struct event_style *style, struct strbuf *to)
 		event_put_header(to, style);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		render(style, &samples[i], w);
-	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(writer_flush(w), 0);
 }
 
 /* clang-format off */
@@ -123,7 +124,7 @@ static void expect(const struct event_style *style, const struct sample *s, cons
 	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
 
 	render(style, s, w);
-	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(writer_flush(w), 0);
 	assert_string_equal(made.text, expected);
 }
 
@@ -133,10 +134,10 @@ TEST(text_has_the_layout_of_the_classic_tool)
 	static const struct event_style plain = { .form = EVENT_TEXT };
 	static const struct event_style verbose = { .form = EVENT_TEXT, .verbose = true };
 	static const struct sample s = {
-		{ "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 0, { 0, 1 }, {}
+		{ "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 0, { 0, 1 }
 	};
 	static const struct sample clock = {
-		{ "14:02:11.056332998", "sync", 22352, 22352, 1, NULL }, 0, 1, {}, { 4 }
+		{ "14:02:11.056332998", "sync", 22352, 22352, 1, NULL }, 0, 1, { 4 }
 	};
 	cleanup_strbuf struct strbuf header = {};
 
@@ -163,7 +164,7 @@ TEST(an_event_has_its_value_in_each_form)
 	struct event_style text = { .form = EVENT_TEXT, .verbose = true };
 	struct event_style folded = { .form = EVENT_FOLDED }, json = { .form = EVENT_JSON };
 	struct event_style sectors = { .form = EVENT_TEXT }, plain = { .form = EVENT_TEXT };
-	struct sample s = { { "1.000000000", "dd", 7, 7, 1, "-4096" }, 1, 0, { 0 }, {} };
+	struct sample s = { { "1.000000000", "dd", 7, 7, 1, "-4096" }, 1, 0, { 0 } };
 	cleanup_strbuf struct strbuf header = {};
 
 	event_set_value(&text, "nanoseconds");
@@ -209,7 +210,7 @@ TEST(hostile_names_make_no_lines_and_no_parts)
 	size_t n_separators = 0;
 
 	render(&style, hostile, w);
-	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(writer_flush(w), 0);
 	for (size_t i = 0; i < made.n; i++)
 		n_separators += made.text[i] == ';';
 	assert_int_equal(n_separators, hostile->n_kernel + hostile->n_user);
@@ -221,16 +222,16 @@ TEST(events_of_any_size_are_written_whole)
 {
 	static const struct event_style style = { .form = EVENT_TEXT };
 	static const struct event_head head = { .time = "1.000000000", .comm = "" };
-	static const uint32_t many[127] = {};
-	const struct event_stacks stacks = { many, ARRAY_SIZE(many), many, ARRAY_SIZE(many) };
+	static const uint32_t many[2 * 127] = {};
+	const struct profile_stack stack = { .frames = many, .n_kernel = 127, .n_user = 127 };
 	cleanup_strbuf struct strbuf template = {}, made = {};
 	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
 	size_t n_lines = 0;
 
-	event_put_template(&template, &style, &table, &stacks);
+	event_put_template(&template, &style, &table, &stack);
 	for (int i = 0; i < 20; i++)
 		event_render(w, &style, &head, template.text, template.n);
-	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(writer_flush(w), 0);
 	for (const char *at = made.text; at < made.text + made.n; at = strchr(at, '\n') + 1) {
 		assert_memory_equal(at, "1.000000000        ", 19);
 		n_lines++;
@@ -254,7 +255,7 @@ TEST(a_sink_that_fails_is_not_asked_again)
 
 	for (int i = 0; i < 10000; i++)
 		render(&style, &samples[0], w);
-	assert_int_equal(writer_finish(w), -5);
+	assert_int_equal(writer_flush(w), -5);
 	assert_int_equal(n_asked, 1);
 }
 

@@ -6,11 +6,8 @@
  */
 #include "test.h"
 
-#include <zlib.h>
-
 #include "profile/pprof.h"
 #include "profiles.h"
-#include "report/gzip.h"
 
 static void unpack(const struct strbuf *packed, struct strbuf *to)
 {
@@ -29,35 +26,6 @@ static void unpack(const struct strbuf *packed, struct strbuf *to)
 	assert_int_equal(result, Z_STREAM_END);
 	assert_int_equal(stream.avail_in, 0);
 	inflateEnd(&stream);
-}
-
-TEST(gzip_packs_what_unpacks_to_the_same)
-{
-	static const size_t sizes[] = { 0, 1, 2, 3, 300, 65535, 65536, 65537, 1000000, 5000000 };
-	uint64_t random = 88172645463325252ULL;
-
-	for (size_t i = 0; i < 3 * ARRAY_SIZE(sizes); i++) {
-		const size_t n = sizes[i / 3];
-		struct strbuf packed = {}, unpacked = {};
-		char *bytes = malloc(n + 1);
-
-		/* One byte, few of them, and noise, which does not become smaller. */
-		for (size_t k = 0; k < n; k++) {
-			random ^= random << 13;
-			random ^= random >> 7;
-			random ^= random << 17;
-			bytes[k] = (char)(i % 3 == 0 ? 7 : i % 3 == 1 ? random % 5 : random);
-		}
-		assert_int_equal(gzip_write(bytes, n, to_strbuf, &packed), 0);
-		strbuf_puts(&unpacked, "");
-		unpack(&packed, &unpacked);
-		assert_int_equal(unpacked.n, n);
-		assert_memory_equal(unpacked.text, bytes, n);
-		assert_true(packed.n < n + n / 1000 + 64);
-		strbuf_fini(&packed);
-		strbuf_fini(&unpacked);
-		free(bytes);
-	}
 }
 
 TEST(the_same_profile_gives_the_same_bytes)

@@ -415,7 +415,7 @@ TEST(source_lines_and_inlined_functions_are_marked)
 		.kind = FRAME_USER, .name = "f", .offset = 4, .file = "a;\x1b.c", .line = 4294967295
 	};
 
-	check_label(&frame, LABEL_TEXT, "  f+0x4 a;\\x1b.c:4294967295\n");
+	check_label(&frame, LABEL_TEXT, "  f+0x4 a;\\x1b.c:4294967295");
 	check_label(&frame, LABEL_FOLDED, "f+0x4 a_\\x1b.c:4294967295");
 	frame.is_inlined = true;
 	check_label(&frame, LABEL_FOLDED, "f [inlined] a_\\x1b.c:4294967295");
