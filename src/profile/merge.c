@@ -307,15 +307,6 @@ static uint32_t merge_label_set(struct merger *m, const struct profile_labels *s
 	return profile_builder_labels(m->builder, kept, n);
 }
 
-static uint32_t *merge_labels(struct merger *m)
-{
-	uint32_t *labels = xcalloc(m->from->n_labels + 1, sizeof(*labels));
-
-	for (size_t i = 1; i < m->from->n_labels && m->keep & KEEP_LABELS; i++)
-		labels[i] = merge_label_set(m, &m->from->labels[i]);
-	return labels;
-}
-
 /* --- slices --- */
 
 static uint64_t earliest_begin(const struct profile_about *const *from, size_t n)
@@ -395,7 +386,9 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	for (size_t i = 0; i < from->n_values; i++)
 		m->places[i] = place_of_value(m, from, i);
 	m->frames = merge_frames(m);
-	m->labels = merge_labels(m);
+	m->labels = xcalloc(from->n_labels + 1, sizeof(*m->labels));
+	for (size_t i = 1; i < from->n_labels && m->keep & KEEP_LABELS; i++)
+		m->labels[i] = merge_label_set(m, &from->labels[i]);
 	for (size_t i = 0; i < from->n_stacks; i++) {
 		const uint32_t number = merge_stack(m, &from->stacks[i]);
 
@@ -502,8 +495,7 @@ static void merge_periods(struct profile *to, const struct profile *const *from,
 			return;
 		longest = about->period > longest ? about->period : longest;
 	}
-	if (n)
-		to->about.period_type = keep_value(to, &from[0]->about.period_type);
+	to->about.period_type = keep_value(to, &from[0]->about.period_type);
 	to->about.period = longest;
 }
 
@@ -586,8 +578,6 @@ static void begin_merge(struct merger *m)
 			    m->n_values < PROFILE_MOST_VALUES)
 				m->values[m->n_values++] = sides->of[k]->values[i];
 	}
-	if (m->n_values == 0)
-		m->values[m->n_values++] = (struct profile_value){ "hits", "count" };
 	m->builder = profile_builder_new(m->n_values);
 }
 

@@ -20,7 +20,7 @@ enum {
 };
 
 /*
- * The sum of the @n profiles in @from, which stay as they are. The caller frees it.
+ * The sum of the @n profiles in @from, at least one, which stay as they are. The caller frees it.
  *
  * Frames are equal if their name, module, kind and build ID are (without a build ID: their path),
  * and the properties in @keep. A frame that stands for several has the addresses of the first.

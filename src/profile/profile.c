@@ -86,21 +86,6 @@ static int compare_ranks(const void *left, const void *right)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-static uint64_t stack_weight(const struct profile *p, const struct profile_stack *stack)
-{
-	return count_magnitude(p->is_difference
-				       ? subtract_saturated(stack->count, stack->count_before)
-				       : stack->count);
-}
-
-static uint64_t larger_count(const struct profile_stack *stack)
-{
-	const uint64_t now = count_magnitude(stack->count),
-		       before = count_magnitude(stack->count_before);
-
-	return now > before ? now : before;
-}
-
 static int compare_parts(const void *left, const void *right)
 {
 	const struct profile_part *a = left, *b = right;
@@ -156,15 +141,22 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 	const size_t hits = profile_hits_value(p);
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->n_stacks; i++)
-		ranks[i] = (struct rank){ stack_weight(p, &p->stacks[i]), i };
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		const int64_t now = p->stacks[i].count, before = p->stacks[i].count_before;
+
+		ranks[i].weight =
+			count_magnitude(p->is_difference ? subtract_saturated(now, before) : now);
+		ranks[i].stack = i;
+	}
 	qsort(ranks, p->n_stacks, sizeof(*ranks), compare_ranks);
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct profile_stack *stack = &p->stacks[ranks[i].stack];
 
-		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
-			p->hidden = add_saturated(p->hidden, stack->count);
-			p->hidden_before = add_saturated(p->hidden_before, stack->count_before);
+		if ((count_magnitude(stack->count) < min &&
+		     count_magnitude(stack->count_before) < min) ||
+		    (top && p->n_stacks - i > top)) {
+			add_to(&p->hidden, stack->count);
+			add_to(&p->hidden_before, stack->count_before);
 			if (hits && stack->more)
 				add_to(&p->hidden_hits, stack->more[hits - 1]);
 			p->n_hidden++;

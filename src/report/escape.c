@@ -59,16 +59,11 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 	}
 }
 
-/* Does @name read like a mark, or like anything in brackets, as functions without a name are? */
-static bool is_like_mark(const char *name)
-{
-	return text_begins_with(name, "[cut: ") || text_begins_with(name, "[unverified: ") ||
-	       (name[0] == '[' && strchr(name, ']'));
-}
-
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 {
-	if (is_like_mark(name)) {
+	/* Does it read like a mark, or like anything in brackets, as functions without a name? */
+	if (text_begins_with(name, "[cut: ") || text_begins_with(name, "[unverified: ") ||
+	    (name[0] == '[' && strchr(name, ']'))) {
 		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}

@@ -19,21 +19,21 @@ const struct renderer *renderer_find(const char *name)
 	return NULL;
 }
 
-static bool has_ending(const char *file, const char *ending)
-{
-	const size_t n = strlen(file), n_ending = strlen(ending);
-
-	return n > n_ending && strcmp(file + n - n_ending, ending) == 0;
-}
-
 const struct renderer *renderer_of_file(const char *file)
 {
 	const struct renderer *best = NULL;
+	const size_t n = strlen(file);
+	size_t n_best = 0;
 
-	for (const struct renderer *r = renderers; r->name; r++)
-		if (has_ending(file, r->ending) &&
-		    (!best || strlen(best->ending) < strlen(r->ending)))
+	for (const struct renderer *r = renderers; r->name; r++) {
+		const size_t n_ending = strlen(r->ending);
+
+		if (n > n_ending && n_ending > n_best &&
+		    strcmp(file + n - n_ending, r->ending) == 0) {
 			best = r;
+			n_best = n_ending;
+		}
+	}
 	return best;
 }
 

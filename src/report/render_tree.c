@@ -318,15 +318,6 @@ static const struct tree_item *tree_ahead(const struct tree *t, size_t n)
 	return node && node->step < STEP_HIDDEN ? &t->items[node->first] : NULL;
 }
 
-/* The next node to come, parents before children. False: there is none. */
-static bool tree_next(struct tree *t, struct tree_node *ret)
-{
-	if (!t->n_nodes)
-		return false;
-	*ret = t->nodes[--t->n_nodes];
-	return true;
-}
-
 /* --- the whole --- */
 
 /* Keeps @p and @style. */
@@ -712,7 +703,8 @@ int render_tree(const struct profile *p, const struct render_style *style, rende
 	strbuf_puts(&t.indentation, "");
 	node = tree_root(&t.tree);
 	put_head(&t, &node);
-	while (!w->result && tree_next(&t.tree, &node)) {
+	while (!w->result && t.tree.n_nodes) { /* parents before children */
+		node = t.tree.nodes[--t.tree.n_nodes];
 		fetch_ahead(&t);
 		draw_node(&t, node);
 	}

@@ -313,15 +313,6 @@ TEST(values_without_room_are_a_loss)
 		profile_free(ps[i]);
 }
 
-TEST(no_profile_is_an_empty_one)
-{
-	cleanup_profile struct profile *p = profile_merge(NULL, 0, KEEP_ALL);
-
-	assert_int_equal(p->n_stacks, 0);
-	assert_int_equal(p->n_values, 1);
-	assert_string_equal(p->values[0].name, "hits");
-}
-
 TEST(both_sides_of_a_difference_are_added_up)
 {
 	const int64_t more = 3, more_before = 4;
