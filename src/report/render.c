@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/escape.h"
 
 #define RENDERER(its_name, its_ending, function, ...) \
 	{ .name = #its_name, .ending = (its_ending), .render = (function), __VA_ARGS__ },
@@ -48,8 +49,8 @@ static void put_reasons(const struct profile_loss *losses, size_t n, bool is_not
 	for (size_t i = 0; i < n; i++) {
 		if (losses[i].n == 0 || text_is_not_paired(losses[i].reason) != is_not_paired)
 			continue;
-		strbuf_printf(to, "%s%" PRIu64 " %s", comma, losses[i].n,
-			      losses[i].reason + (is_not_paired ? strlen(NOT_PAIRED) : 0));
+		strbuf_printf(to, "%s%" PRIu64 " ", comma, losses[i].n);
+		escape_put(to, losses[i].reason + (is_not_paired ? strlen(NOT_PAIRED) : 0), false);
 		comma = ", ";
 	}
 	strbuf_putc(to, '\n');
