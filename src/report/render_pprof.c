@@ -47,9 +47,7 @@ struct pprof {
 	struct u64_map text_numbers; /* by address */
 	uint32_t n_locations;
 	uint32_t *alone; /* locations of frames: of users, then of the kernel; 0: none yet */
-	struct u64_map
-		chains; /* of inlined frames: by that of the frames before, and the last one */
-	struct u64_map chain_locations;
+	struct u64_map chain_locations; /* of inlined frames: by the hash of their numbers */
 	struct u64_map function_ids;
 	struct pprof_mapping *mappings;
 	size_t n_mappings, mapping_capacity;
@@ -70,7 +68,6 @@ static void pprof_fini(struct pprof *w)
 	free(w->texts);
 	u64_map_fini(&w->text_numbers);
 	free(w->alone);
-	u64_map_fini(&w->chains);
 	u64_map_fini(&w->chain_locations);
 	u64_map_fini(&w->function_ids);
 	free(w->mappings);
@@ -269,13 +266,8 @@ static uint32_t put_location(struct pprof *w, const uint32_t *frames, size_t n, 
 
 static uint32_t location_of_chain(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel)
 {
-	uint32_t chain = 0;
-
-	for (size_t i = 0; i < n; i++)
-		chain = *u64_map_put(&w->chains, (uint64_t)chain << 32 | frames[i],
-				     (uint32_t)w->chains.n + 1, NULL);
-
-	uint32_t *location = u64_map_put(&w->chain_locations, chain, 0, NULL);
+	const uint64_t hash = hash_bytes(frames, n * sizeof(*frames));
+	uint32_t *location = u64_map_put(&w->chain_locations, hash, 0, NULL);
 
 	if (!*location)
 		*location = put_location(w, frames, n, is_kernel);
