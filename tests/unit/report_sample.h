@@ -51,6 +51,20 @@ static inline struct profile *finish(struct profile_builder *b, const struct fra
 	return p;
 }
 
+/* @n stacks of @depth frames, which branch where a bit of their number says so. */
+static inline struct profile *large_profile(uint32_t n, uint32_t depth)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t row[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t f = 0; f < depth; f++)
+			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
+		add(b, i + 1, i, NULL, depth / 2, depth - depth / 2, row);
+	}
+	return finish(b, &table);
+}
+
 /* One of each thing that can be in a report; @per_process: and whose it is. */
 static inline struct profile *sample(bool per_process)
 {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "base/hash.h"
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "stacks.h"
@@ -176,57 +175,6 @@ TEST(a_file_without_slices_is_a_slice)
 	assert_false(change_of(c, "f2")->self.is_beyond_noise);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		profile_free(all[i]);
-}
-
-/* About normal: the sum of 12 uniform numbers. The seed is fixed, so the result is, too. */
-static double normal(uint64_t *state)
-{
-	double sum = -6;
-
-	for (int i = 0; i < 12; i++)
-		sum += (double)(hash_mix(*state += 0x9e3779b97f4a7c15ULL) >> 11) /
-		       9007199254740992.0;
-	return sum;
-}
-
-static struct profile *random_run(uint64_t *state, double mean, double spread)
-{
-	struct profile_builder *b = profile_builder_new(1);
-
-	for (uint32_t s = 0; s < 20; s++) {
-		profile_builder_slice(b, s, s + 1);
-		for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
-			const int64_t count = (int64_t)(mean + spread * normal(state));
-
-			profile_builder_part(b, put_stack(b, i, count), s, count);
-		}
-	}
-	return finish(b);
-}
-
-static size_t count_marks(double mean_after, uint64_t seed)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < 100; i++) {
-		struct profile *before = random_run(&seed, 100, 10);
-		struct changes *c = compare(random_run(&seed, mean_after, 10), before, false);
-
-		for (size_t k = 0; k < c->n; k++)
-			n += c->rows[k].self.is_beyond_noise;
-		changes_free(c);
-	}
-	return n;
-}
-
-TEST(of_equal_functions_few_are_marked_and_of_changed_ones_most)
-{
-	const size_t n_equal = count_marks(100, 1), n_changed = count_marks(115, 2);
-
-	print_message("of 2000 functions: %zu marked if equal, %zu if 15 %% more\n", n_equal,
-		      n_changed);
-	assert_true(n_equal < 20);
-	assert_true(n_changed > 1800);
 }
 
 /* --- rows --- */

@@ -3,7 +3,6 @@
 /* JSON. tests/e2e/test_documents.py reads the golden files, too. */
 #include "test.h"
 
-#include "base/utf8.h"
 #include "golden.h"
 #include "profile/merge.h"
 #include "report/render.h"
@@ -133,46 +132,6 @@ static void document_is_what_the_golden_file_says(void **state)
 	strbuf_fini(&made);
 }
 
-static void expect_one_valid_line(const struct strbuf *made)
-{
-	size_t n_lines = 0;
-
-	for (size_t i = 0; i < made->n;) {
-		uint32_t c;
-		const size_t length = utf8_at((const unsigned char *)made->text + i, &c);
-
-		assert_true(length > 0);
-		assert_true(c == '\n' || !utf8_is_active(c));
-		n_lines += c == '\n';
-		i += length;
-	}
-	assert_int_equal(n_lines, 1);
-}
-
-TEST(every_byte_in_names_stays_in_its_string)
-{
-	for (int byte = 1; byte < 256; byte++) {
-		char name[] = { 'a', (char)byte, 'b', '\0' };
-		struct frame frames[] = { { .name = name, .module = name, .file = name } };
-		struct frame_table names = { .frames = frames, .n = 1 };
-		struct profile_builder *b = profile_builder_new(1);
-		uint32_t row[] = { 0 };
-
-		add(b, 12, 3, name, 1, 0, row);
-
-		struct profile *p = finish(b, &names);
-
-		p->about.command_line = name;
-		profile_add_loss(p, name, 1);
-
-		struct strbuf json = rendered_json(p);
-
-		expect_one_valid_line(&json);
-		strbuf_fini(&json);
-		profile_free(p);
-	}
-}
-
 TEST(changes_have_no_tags)
 {
 	cleanup_profile struct profile *p = content_of(DIFFERENCE);
@@ -236,43 +195,6 @@ TEST(claims_are_marked_in_every_form)
 	assert_non_null(strstr(made.text, "\"basis\":\"slices\",\"n_before\":20,\"n_after\":20,"));
 	profile_free(before);
 	profile_free(after);
-}
-
-/* --- size --- */
-
-static int count_bytes(void *context, const char *bytes, size_t n)
-{
-	*(size_t *)context += n;
-	return 0;
-}
-
-static int fail_at_once(void *context, const char *bytes, size_t n)
-{
-	++*(int *)context;
-	return -32;
-}
-
-/* Takes hours where a stack costs more, the more stacks there are. */
-TEST(two_hundred_thousand_stacks_are_written)
-{
-	struct profile_builder *b = profile_builder_new(1);
-	const struct render_style style = {};
-	uint32_t row[20];
-	size_t n = 0;
-	int n_calls = 0;
-
-	for (uint32_t i = 0; i < 200000; i++) {
-		for (uint32_t f = 0; f < 20; f++)
-			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
-		add(b, i + 1, i, NULL, 10, 10, row);
-	}
-
-	cleanup_profile struct profile *p = finish(b, &table);
-
-	assert_int_equal(render_json(p, &style, count_bytes, &n), 0);
-	assert_true(n > (size_t)200000 * 20 * 2);
-	assert_int_equal(render_json(p, &style, fail_at_once, &n_calls), -32);
-	assert_int_equal(n_calls, 1);
 }
 
 TEST_ROWS(golden_rows, document_is_what_the_golden_file_says)

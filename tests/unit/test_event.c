@@ -8,6 +8,7 @@
 
 #include "golden.h"
 #include "report/event.h"
+#include "stacks.h"
 
 #define HOSTILE "a;b\n\x1b[2J\"\\\xc2\x9b\xe2\x80\xae\xff"
 
@@ -60,12 +61,6 @@ static const struct sample samples[] = {
 	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, { 12, 13 } },
 	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, { 4, 15, 9 } },
 };
-
-static int to_strbuf(void *context, const char *bytes, size_t n)
-{
-	strbuf_put(context, bytes, n);
-	return 0;
-}
 
 static void render(const struct event_style *style, const struct sample *s, struct writer *w)
 {

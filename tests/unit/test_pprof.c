@@ -39,29 +39,6 @@ TEST(the_same_profile_gives_the_same_bytes)
 	assert_memory_equal(first.text, second.text, first.n);
 }
 
-struct sink {
-	size_t left;
-};
-
-static int refuse_after(void *context, const char *bytes, size_t n)
-{
-	struct sink *s = context;
-
-	if (n > s->left)
-		return -ENOSPC;
-	s->left -= n;
-	return 0;
-}
-
-TEST(a_sink_that_fails_ends_it)
-{
-	cleanup(profile_freep) struct profile *p = profiles_full();
-	const struct render_style style = {};
-	struct sink sink = { 100 };
-
-	assert_int_equal(render_pprof(p, &style, refuse_after, &sink), -ENOSPC);
-}
-
 TEST(names_that_are_not_utf8_are_escaped)
 {
 	struct frame frame = { .kind = FRAME_USER,

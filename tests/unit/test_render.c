@@ -107,18 +107,6 @@ TEST(counts_below_zero_keep_their_sign)
 	assert_string_equal(made.text, "\n  vfs_read\n    -7\n\n");
 }
 
-TEST(the_time_has_no_place_in_folded)
-{
-	struct render_style style = { .time = "14:02:11" };
-	cleanup(profile_freep) struct profile *r = sample(false);
-	cleanup_strbuf struct strbuf with = {}, without = {};
-
-	assert_int_equal(render_folded(r, &style, to_strbuf, &with), 0);
-	style.time = NULL;
-	assert_int_equal(render_folded(r, &style, to_strbuf, &without), 0);
-	assert_string_equal(with.text, without.text);
-}
-
 TEST(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded)
 {
 	struct render_style style = {};
@@ -235,122 +223,6 @@ TEST(no_file_looks_like_a_mark_or_another_ones_function)
 	expect_unnamed(NULL, true, "[unknown]");
 }
 
-/* Whatever a name is made of: as many lines as entries, as many parts as frames. */
-TEST(no_name_breaks_a_folded_line)
-{
-	for (int byte = 1; byte < 256; byte++) {
-		char name[] = { 'a', (char)byte, 'b', '\0' };
-		struct frame frames[] = { { .name = name }, { .name = name } };
-		struct frame_table names = { .frames = frames, .n = 2 };
-		struct render_style style = { .per_process = true };
-		struct profile_builder *b = profile_builder_new(1);
-		struct strbuf made = {};
-		uint32_t row[] = { 0, 1 };
-		size_t n_lines = 0, n_parts = 1;
-
-		add(b, 12, 3, name, 1, 1, row);
-
-		struct profile *r = finish(b, &names);
-
-		assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
-		for (size_t i = 0; i < made.n; i++) {
-			n_lines += made.text[i] == '\n';
-			n_parts += made.text[i] == ';';
-			assert_true(made.text[i] == '\n' || (unsigned char)made.text[i] >= 0x20);
-		}
-		assert_int_equal(n_lines, 1);
-		assert_int_equal(n_parts, 3);
-		assert_string_equal(strrchr(made.text, ' '), " 12\n");
-		strbuf_fini(&made);
-		profile_free(r);
-	}
-}
-
-/* Takes so many pieces, then refuses. */
-struct weak_sink {
-	size_t n_calls;
-	size_t n_good;
-};
-
-static int weak_write(void *context, const char *bytes, size_t n)
-{
-	struct weak_sink *sink = context;
-
-	assert_true(n > 0);
-	return sink->n_calls++ < sink->n_good ? 0 : -32;
-}
-
-static struct profile *large_report(uint32_t n, uint32_t depth)
-{
-	struct profile_builder *b = profile_builder_new(1);
-	uint32_t row[64];
-
-	for (uint32_t i = 0; i < n; i++) {
-		for (uint32_t f = 0; f < depth; f++)
-			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
-		add(b, i + 1, i, NULL, depth / 2, depth - depth / 2, row);
-	}
-	return finish(b, &table);
-}
-
-TEST(a_sink_that_fails_ends_rendering_with_its_result)
-{
-	cleanup(profile_freep) struct profile *r = large_report(20000, 10);
-	struct render_style style = { .per_process = true };
-
-	for (size_t n_good = 0; n_good < 3; n_good++) {
-		struct weak_sink text = { .n_good = n_good }, folded = { .n_good = n_good };
-
-		assert_int_equal(render_text(r, &style, weak_write, &text), -32);
-		assert_int_equal(text.n_calls, n_good + 1);
-		assert_int_equal(render_folded(r, &style, weak_write, &folded), -32);
-		assert_int_equal(folded.n_calls, n_good + 1);
-	}
-}
-
-TEST(a_name_longer_than_the_buffer_is_written_whole)
-{
-	enum { N = 200000 };
-	char *name = malloc(N + 1);
-	struct frame frames[] = { { .name = name }, { .name = "x" } };
-	struct frame_table names = { .frames = frames, .n = 2 };
-	struct render_style style = {};
-	struct profile_builder *b = profile_builder_new(1);
-	cleanup_strbuf struct strbuf made = {};
-	uint32_t row[] = { 1, 0 };
-
-	memset(name, 'n', N);
-	name[N] = '\0';
-	add(b, 3, 0, NULL, 2, 0, row);
-
-	cleanup(profile_freep) struct profile *r = finish(b, &names);
-
-	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
-	assert_int_equal(made.n, N + strlen(";x 3\n"));
-	assert_memory_equal(made.text, name, N);
-	assert_string_equal(made.text + N, ";x 3\n");
-	free(name);
-}
-
-static int count_bytes(void *context, const char *bytes, size_t n)
-{
-	*(size_t *)context += n;
-	return 0;
-}
-
-/* Takes hours where a stack costs more, the more stacks there are. */
-TEST(two_hundred_thousand_stacks_are_written)
-{
-	cleanup(profile_freep) struct profile *r = large_report(200000, 20);
-	struct render_style style = { .addresses = true, .offsets = true };
-	size_t n_text = 0, n_folded = 0;
-
-	assert_int_equal(render_text(r, &style, count_bytes, &n_text), 0);
-	assert_int_equal(render_folded(r, &style, count_bytes, &n_folded), 0);
-	assert_true(n_text > 200000 * 20 * 20);
-	assert_true(n_folded > 200000 * 20 * 5);
-}
-
 static void expect_losses(const struct profile_loss *losses, size_t n, uint64_t hits,
 			  const char *expected)
 {
@@ -363,7 +235,7 @@ static void expect_losses(const struct profile_loss *losses, size_t n, uint64_t 
 
 TEST(the_most_frequent_stacks_are_shown_with_the_sum_of_all)
 {
-	cleanup(profile_freep) struct profile *r = large_report(300, 20);
+	cleanup(profile_freep) struct profile *r = large_profile(300, 20);
 	const struct render_style style = { .most = 100 };
 	cleanup_strbuf struct strbuf made = {};
 	size_t n = 0;

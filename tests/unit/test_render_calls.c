@@ -3,12 +3,7 @@
 #include "test.h"
 
 #include "report/render_calls.h"
-
-static int to_strbuf(void *context, const char *bytes, size_t n)
-{
-	strbuf_put(context, bytes, n);
-	return 0;
-}
+#include "stacks.h"
 
 typedef int render_calls(const struct call_report *r, render_write *write, void *context);
 

@@ -75,20 +75,4 @@ TEST(a_page_has_changes_only_with_claims)
 	assert_int_equal(count(page.text, "<script"), count(page.text, "</script>"));
 }
 
-static int refuse(void *context, const char *bytes, size_t n)
-{
-	*(size_t *)context += n;
-	return -5;
-}
-
-TEST(a_write_error_ends_the_page)
-{
-	const struct render_style style = {};
-	cleanup(profile_freep) struct profile *p = profiles_full();
-	size_t n = 0;
-
-	assert_int_equal(render_html(p, &style, refuse, &n), -5);
-	assert_true(n > 0 && n <= 1 << 16);
-}
-
 TEST_MAIN(NULL, NULL)

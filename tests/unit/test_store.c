@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "object.h"
-#include "store/stacks.h"
 #include "store/store.h"
 
 #define N_HOT 4
@@ -345,30 +344,6 @@ TEST_WITH_OBJECT(of_many_stacks_a_torn_one_says_so)
 	assert_false(has_chunk(torn));
 }
 
-TEST_WITH_OBJECT(only_stacks_that_are_wanted_are_read_together)
-{
-	uint64_t wanted, other, words[STACK_WORDS];
-	uint32_t number;
-
-	struct stacks some = { .object = &o, .max_chunks = 2 }; /* so they are many */
-
-	wanted = put_stack(1, 5);
-	other = put_stack(2, 5);
-	assert_true(stacks_want(&some, wanted));
-	assert_false(stacks_want(&some, wanted));
-	assert_false(stacks_want(&some, 0));
-	assert_false(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_copy(&some, 0, false, NULL), 0); /* has no room */
-	assert_false(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_forget(&some, NULL), 0);
-	assert_true(has_chunk(wanted)); /* it is not known yet */
-	assert_int_equal(stacks_copy(&some, SIZE_MAX, false, NULL), 0);
-	assert_true(stacks_find(&some, wanted, false, &number));
-	assert_int_equal(stacks_words(&some, number, words), 5);
-	assert_false(stacks_find(&some, other, false, &number));
-	stacks_fini(&some);
-}
-
 TEST_WITH_OBJECT(known_stacks_make_room_and_stay_known)
 {
 	uint64_t old, late;
@@ -557,28 +532,6 @@ TEST_WITH_OBJECT(of_a_deep_stack_beyond_the_budget_no_piece_stays)
 		assert_false(has_chunk(STACK_HASH(3 << 8) | i));
 }
 
-/* A piece of it was deleted, and those behind it were stored again by a program. */
-TEST_WITH_OBJECT(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole)
-{
-	uint64_t words[STACK_WORDS];
-	size_t n;
-
-	start(&ample);
-	const uint64_t hash = put_stack(1, 5 * CHUNK_WORDS);
-	const uint64_t missing = hash | 2;
-
-	assert_int_equal(bpf_map_delete_elem(o.stacks[0], &missing), 0);
-	put_row(0, hash, 3, 0);
-	rotate();
-	const struct store_row *rows = store_rows(s, &n);
-
-	assert_int_equal(n, 1);
-	assert_int_equal(rows->count, 3);
-	assert_int_equal(store_stack(s, rows->user_stack, words), 2 * CHUNK_WORDS + 1);
-	assert_int_equal(words[2 * CHUNK_WORDS], STACK_MARK_TORN);
-	assert_false(has_chunk(hash | 3) || has_chunk(hash | 4));
-}
-
 static void delete_stack(uint64_t hash)
 {
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
@@ -586,7 +539,10 @@ static void delete_stack(uint64_t hash)
 			(void)bpf_map_delete_elem(o.stacks[level], &key);
 }
 
-/* Processes come and go, each with addresses of its own: what is not hit any more makes room. */
+/*
+ * Processes come and go, each with addresses of its own: what is not hit any more makes room, here
+ * and in the kernel, where user space deletes known stacks only.
+ */
 TEST_WITH_OBJECT(intervals_of_ever_new_stacks_lose_none)
 {
 	const struct store_budget budget = { AMPLE, .user_bytes = 256 << 10 };
@@ -608,30 +564,6 @@ TEST_WITH_OBJECT(intervals_of_ever_new_stacks_lose_none)
 		assert_int_equal(count_of(STACK_HASH((next - 1) << 8), 4), 1);
 		assert_true(store_bytes(s) <= budget.user_bytes);
 		assert_int_equal(n_lost(LOSS_BUDGET), 0);
-		store_clear(s);
-	}
-}
-
-/* User space deletes known stacks only, so it has to delete them before it forgets them. */
-TEST_WITH_OBJECT(what_is_forgotten_here_does_not_stay_in_the_kernel)
-{
-	const struct store_budget budget = { AMPLE, .user_bytes = 256 << 10 };
-	uint64_t lasting, next = 2;
-
-	start(&budget);
-	lasting = put_stack(1, 3);
-	for (unsigned interval = 0; interval < 60; interval++) {
-		for (unsigned i = 0; i < 200; i++, next++)
-			put_row(0, put_stack(next, 4), 1, 0);
-		if (!has_chunk(lasting))
-			(void)put_stack(1, 3);
-		put_row(0, lasting, 3, 0);
-		rotate();
-		/* A program finds the stack in the kernel just before user space deletes it. */
-		if (has_chunk(lasting))
-			put_row(0, lasting, 4, 0);
-		assert_int_equal(n_rows(), 201);
-		assert_in_range(count_of(lasting, 3), 3, 7);
 		store_clear(s);
 		assert_true(o.state.n_chunks < budget.max_chunks / 4); /* of 12,000 */
 	}

@@ -200,18 +200,6 @@ TEST_WITH_STREAM(rings_go_round_many_times)
 		assert_int_equal(g.names[i], i);
 }
 
-TEST_WITH_STREAM(an_event_whose_stack_was_lost_is_not_given)
-{
-	struct stream_event *event;
-
-	event = take_place(0);
-	event->state = EVENT_LOST;
-	write_event(event, 1);
-	put_event(0, 2);
-	read_later();
-	expect(1, (const uint32_t[]){ 2 });
-}
-
 /* The stacks of deferred hits that are walked, by number. */
 struct late {
 	bool is_there[4];
