@@ -195,23 +195,6 @@ TEST(an_event_has_its_value_in_each_form)
 	expect(&folded, &s, "dd 0\n");
 }
 
-/* Folded text is read by programs: a line an event, and one ';' between parts. */
-TEST(hostile_names_make_no_lines_and_no_parts)
-{
-	static const struct event_style style = { .form = EVENT_FOLDED, .verbose = true };
-	const struct sample *hostile = &samples[ARRAY_SIZE(samples) - 1];
-	cleanup_strbuf struct strbuf made = {};
-	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
-	size_t n_separators = 0;
-
-	render(&style, hostile, w);
-	assert_int_equal(writer_flush(w), 0);
-	for (size_t i = 0; i < made.n; i++)
-		n_separators += made.text[i] == ';';
-	assert_int_equal(n_separators, hostile->n_kernel + hostile->n_user);
-	assert_ptr_equal(strchr(made.text, '\n'), made.text + made.n - 1);
-}
-
 /* What is 127 frames deep does not fit into a writer's rest, nor many of them into a writer. */
 TEST(events_of_any_size_are_written_whole)
 {
