@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "store/rings.h"
 
-#include <errno.h>
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
