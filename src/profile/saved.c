@@ -174,20 +174,17 @@ static bool decode_base64(const char *at, const char *end, struct strbuf *to)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint8_t values[256] = {};
 	uint32_t bits = 0;
 	unsigned n_bits = 0;
 
-	for (unsigned i = 0; digits[i]; i++)
-		values[(uint8_t)digits[i]] = (uint8_t)(i + 1);
 	for (; at < end && *at != '='; at++) {
-		const uint8_t value = values[(uint8_t)*at];
+		const char *digit = *at ? strchr(digits, *at) : NULL;
 
-		if (!value && !strchr(" \t\r\n", *at))
+		if (!digit && !strchr(" \t\r\n", *at))
 			return false;
-		if (!value)
+		if (!digit)
 			continue;
-		bits = bits << 6 | (value - 1U);
+		bits = bits << 6 | (uint32_t)(digit - digits);
 		n_bits += 6;
 		if (n_bits < 8)
 			continue;

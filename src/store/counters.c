@@ -78,9 +78,8 @@ struct calls {
 	const struct object *object;
 	size_t n_targets;
 	uint32_t n_cpus;
-	uint64_t *now;    /* of each target: all its hits up to the last reading */
-	uint64_t *before; /* up to the last calls_clear() */
-	uint64_t *since;  /* their difference */
+	uint64_t *before; /* of each target: all its hits up to the last calls_clear() */
+	uint64_t *since;  /* those since then, up to the last reading */
 	struct losses losses;
 };
 
@@ -89,8 +88,7 @@ uint64_t calls_bytes(size_t n_targets, uint32_t n_cpus)
 	const struct calls *c = NULL;
 	const uint64_t kernel = (uint64_t)n_cpus * calls_per_cpu((uint32_t)n_targets);
 
-	return sizeof(uint64_t) * kernel +
-	       n_targets * (sizeof(*c->now) + sizeof(*c->before) + sizeof(*c->since));
+	return sizeof(uint64_t) * kernel + n_targets * (sizeof(*c->before) + sizeof(*c->since));
 }
 
 struct calls *calls_new(const struct object *object, size_t n_targets, uint32_t n_cpus)
@@ -100,7 +98,6 @@ struct calls *calls_new(const struct object *object, size_t n_targets, uint32_t 
 	c->object = object;
 	c->n_targets = n_targets;
 	c->n_cpus = n_cpus;
-	c->now = xcalloc(n_targets + 1, sizeof(*c->now));
 	c->before = xcalloc(n_targets + 1, sizeof(*c->before));
 	c->since = xcalloc(n_targets + 1, sizeof(*c->since));
 	c->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
@@ -111,7 +108,6 @@ void calls_free(struct calls *c)
 {
 	if (!c)
 		return;
-	free(c->now);
 	free(c->before);
 	free(c->since);
 	free(c);
@@ -134,21 +130,22 @@ const uint64_t *calls_read(struct calls *c)
 	const uint64_t *counters = object_calls(c->object);
 	const uint32_t per_cpu = calls_per_cpu((uint32_t)c->n_targets);
 
-	memset(c->now, 0, c->n_targets * sizeof(*c->now));
+	for (size_t i = 0; i < c->n_targets; i++)
+		c->since[i] = -c->before[i];
 	for (uint32_t cpu = 0; cpu < c->n_cpus; cpu++) {
 		const uint64_t *own = &counters[call_index(cpu, 0, per_cpu)];
 
 		for (size_t i = 0; i < c->n_targets; i++)
-			c->now[i] += __atomic_load_n(&own[i], __ATOMIC_RELAXED);
+			c->since[i] += __atomic_load_n(&own[i], __ATOMIC_RELAXED);
 	}
-	for (size_t i = 0; i < c->n_targets; i++)
-		c->since[i] = c->now[i] - c->before[i];
 	return c->since;
 }
 
 void calls_clear(struct calls *c)
 {
-	memcpy(c->before, c->now, c->n_targets * sizeof(*c->now));
+	for (size_t i = 0; i < c->n_targets; i++)
+		c->before[i] += c->since[i];
+	memset(c->since, 0, c->n_targets * sizeof(*c->since));
 	losses_reported(&c->losses);
 }
 

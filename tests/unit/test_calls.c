@@ -109,7 +109,7 @@ TEST_WITH_OBJECT(the_end_waits_for_programs_that_still_count)
 
 TEST(memory_is_that_of_all_cpus)
 {
-	assert_int_equal(calls_bytes(N_TARGETS, N_CPUS), 8 * N_CPUS * PER_CPU + 24 * N_TARGETS);
+	assert_int_equal(calls_bytes(N_TARGETS, N_CPUS), 8 * N_CPUS * PER_CPU + 16 * N_TARGETS);
 	assert_true(calls_bytes(200000, 4096) > UINT32_MAX);
 }
 
