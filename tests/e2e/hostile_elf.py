@@ -11,7 +11,7 @@ import zlib
 CODE, HEADERS, CONTENTS, PAGE = 0x1000, 0x2000, 0x3000, 4096
 # push %rbp; mov %rsp,%rbp; mov $110,%eax (getppid); syscall; pop %rbp; ret
 HIT = b"\x55\x48\x89\xe5\xb8\x6e\0\0\0\x0f\x05\x5d\xc3"
-PROGBITS, SYMTAB, STRTAB, NOTE, NOBITS = 1, 2, 3, 7, 8
+PROGBITS, SYMTAB, STRTAB = 1, 2, 3
 ALLOC, EXEC = 2, 4
 TEXT = 1  # the number of the section that each file has first
 

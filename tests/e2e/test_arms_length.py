@@ -10,17 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import OPENER, PARSER, WARDEN, children, helpers, is_asked, kill_at_once, wait_for_ends
-from snoop import read_text
-from tool import FUNCCOUNT, GETPPID, STACKSNOOP, Live, Tool, read_folded, user_chain, wait_until, workload_path
+from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, wait_for_ends
+from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
-SYSCALLS = "t:raw_syscalls:sys_enter"
 
 
 def new_program(folder, name="fresh"):
@@ -98,21 +95,6 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
     assert count(result, "fresh") == n, result
 
 
-@pytest.mark.thorough
-@needs_unwinding
-def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
-    with Live([*SYSTEM_WIDE, "-P"]) as tool:
-        former = helpers(tool.pid)[OPENER]
-        os.kill(former, signal.SIGSTOP)
-        work = workload(new_program(tmp_path, "first"), "getppid", 10, 0)
-        work.run()
-        wait_until(lambda: helpers(tool.pid).get(OPENER, former) != former, "it is not replaced")
-        expected = expect_whole_again(tool, workload, new_program(tmp_path))
-        result = tool.end()
-    assert "file system" not in result.err, result
-    check_hits(result, "fresh", expected)
-
-
 @needs_unwinding
 def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
@@ -149,40 +131,6 @@ def test_helpers_hold_nothing_of_ours_and_end_with_us():
         wait_for_ends(handles)
 
 
-def of_run(mark):
-    """PIDs of all processes with @mark in their environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if mark in (process / "environ").read_bytes():
-                found.append(int(process.name))
-    return found
-
-
-@pytest.mark.thorough
-@needs_unwinding
-def test_nothing_is_left_of_runs_that_end_while_helpers_are_made(tmp_path):
-    environment = {**os.environ, "MARK": str(tmp_path)}
-    for _ in range(60):
-        with Tool([*DWARF, "/etc/passwd:none"], env=environment) as tool:
-            assert tool.wait().status == 1
-    for _ in range(60):
-        with Tool(SYSTEM_WIDE, env=environment) as tool:
-            tool.process.kill()
-    wait_until(lambda: not of_run(f"MARK={tmp_path}".encode()), "a helper is left")
-
-
-@needs_unwinding
-@pytest.mark.parametrize(
-    "program, args",
-    [(STACKSNOOP, ["-K", SYSCALLS]), (FUNCCOUNT, [GETPPID])],
-    ids=["kernel stacks", "funccount"],
-)
-def test_who_opens_no_files_of_others_has_no_helpers(program, args):
-    with Live(args, program=program) as tool:
-        assert WARDEN not in children(tool.pid)
-
-
 NAMES_PARSER = "names-parser"
 
 
@@ -192,14 +140,13 @@ def is_naming(pid):
     return Path(f"/proc/{pid}/task/{pid}/syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV], ids=["killed", "crashes"])
-def test_a_parser_that_dies_costs_no_names_that_are_known(workload, number):
+def test_a_parser_that_crashes_costs_no_names_that_are_known(workload):
     """And those that are not are read by the next one."""
     work = workload("syscalls-nofp", "getppid", 1000, 500)
     with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
         expected = work.run()
         tool.wait_for("stdout", rb";hit \d+$")
-        os.kill(helpers(tool.pid)[NAMES_PARSER], number)
+        os.kill(helpers(tool.pid)[NAMES_PARSER], signal.SIGSEGV)
         result = tool.end().ok()
     found = Counter()
     for parts, n in read_folded(result.out):
@@ -245,29 +192,6 @@ def test_the_main_process_opens_no_file_of_others(tmp_path, workload):
     assert len(opened) > 10 and len(helping) > 2, lines
     assert not [call for call in opened if any(name in call for name in own)], opened
     assert not [call for call in opened if re.search(rf"/proc/({work.pid}|{jit.pid})/", call) and not re.search(may_read, call)], opened
-
-
-@pytest.mark.thorough
-@needs_unwinding
-@pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
-def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
-    """Of those that are there at the start, and of those that take their places."""
-    with Live([*DWARF, "-U", "-v", *options, SYSCALLS], program=STACKSNOOP) as tool:
-        pids = set()
-        for turn in range(3):
-            now = helpers(tool.pid)
-            pids |= set(now.values())
-            kill_at_once(now[OPENER], now[PARSER])
-            workload(new_program(tmp_path, f"fresh{turn}"), "getppid", 10, 0).run()
-            for name in (OPENER, PARSER):
-                wait_until(lambda: helpers(tool.pid).get(name, now[name]) != now[name], "it is not replaced")
-        pids |= set(helpers(tool.pid).values())
-        tool.wait_for("stdout", rb" fresh2 ")
-        tool.send(signal.SIGINT)
-        result = tool.wait().ok()
-    seen = {event.pid for event in read_text(result.out, is_verbose=True)}
-    assert bool(seen & pids) == bool(options), seen & pids
-    assert not options or re.search(r" tables-opener +\d", result.out)
 
 
 @pytest.fixture

@@ -68,33 +68,17 @@ def end_in_flood(tool, flood):
     return result, n_over
 
 
-# The report of many stacks takes its time, so there is little room for them.
-@pytest.mark.parametrize("what", ["stacks", "processes", "programs", "files"])
-def test_a_flood_does_not_hold_up_the_end(tmp_path, what):
-    with Flood(tmp_path, what) as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
-        flood.begin()
-        result, n_over = end_in_flood(tool, flood)
-    check_account(result, n_over, most=NO_MOST)
-
-
-@pytest.mark.needs("uprobes")
-def test_a_flood_of_programs_whose_start_makes_many_hits(tmp_path):
-    """It took minutes: each hit of a new process is a notice, and notices came while others were read."""
-    args = ["--debug", "-f", "--max-memory", "8M", "c:*mem*"]
-    with Flood(tmp_path, "programs") as flood, Live(args) as tool:
-        flood.begin()
-        end_in_flood(tool, flood)
-
-
-@pytest.mark.parametrize("what", ["stacks", "files"])
-def test_each_hit_of_a_flood_is_printed_or_lost(tmp_path, what):
-    with Flood(tmp_path, what, 1) as flood:
-        args = ["--debug", "-f", "--max-memory", "8M", "-p", flood.process.pid, GETPPID]
-        with Live(args) as tool:
+# Two processes' floods, which others' hits are among, or one's, of which each hit is printed or lost. The report of many
+# stacks takes its time, so there is little room for them.
+@pytest.mark.parametrize("what, n_workers", [("stacks", 1), ("files", 1), ("processes", 2), ("programs", 2)])
+def test_a_flood_does_not_hold_up_the_end(tmp_path, what, n_workers):
+    with Flood(tmp_path, what, n_workers) as flood:
+        own = ["-p", flood.process.pid] if n_workers == 1 else []
+        with Live(["--debug", "-f", "--max-memory", "8M", *own, GETPPID]) as tool:
             flood.begin()
             result, n_over = end_in_flood(tool, flood)
             n_begun = flood.counts()[0]
-    check_account(result, n_over, most=n_begun)
+    check_account(result, n_over, most=n_begun if own else NO_MOST)
     assert read_folded(result.out), result
 
 
@@ -110,10 +94,9 @@ def stopped(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("what", ["programs", "files"])
-def test_helpers_that_are_stopped_do_not_hold_up_the_end_of_a_flood(tmp_path, what):
+def test_helpers_that_are_stopped_do_not_hold_up_the_end_of_a_flood(tmp_path):
     """The warden, too, so nobody ends them or makes others. The main process waited for root's files."""
-    with Flood(tmp_path, what) as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
+    with Flood(tmp_path, "files") as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
         with stopped(helpers(tool.pid).values()):
             flood.begin()
             result, n_over = end_in_flood(tool, flood)

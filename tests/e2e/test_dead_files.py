@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """File systems that stop answering after the run has begun: its command hangs, and the run does not."""
 
-import contextlib
 import os
 import re
 import signal
@@ -13,26 +12,12 @@ from pathlib import Path
 import pytest
 from processes import children
 from silent import mortal_fuse
-from tool import GETPPID, PATIENCE_S, Tool, preloaded, read_folded, wait_until, workload_path
+from tool import GETPPID, PATIENCE_S, Tool, read_folded, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
-from waiting import WAITING_EXEC
 
 pytestmark = pytest.mark.thorough
 
 EXECVE = "59"
-ENDED = "before it began: its file system may not answer"
-
-
-@contextlib.contextmanager
-def tool_beside(server, folder, instead, *args):
-    """The tool, where the server's file is, with functions of its own (preloaded())."""
-    env = preloaded(folder, instead)
-    more = [f"{name}={env[name]}" for name in ("LD_PRELOAD", "MARK")]
-    with Tool(args, wrap=("nsenter", "-t", str(server.pid), "-m", "env", *more)) as tool:
-        try:
-            yield tool
-        finally:
-            server.close()  # or nothing ends who waits for it
 
 
 def calls_of_children(pid):
@@ -44,30 +29,6 @@ def calls_of_children(pid):
     return found
 
 
-def test_a_command_that_hangs_in_its_exec_does_not_hold_up_the_end(tmp_path):
-    with mortal_fuse(tmp_path, workload_path("syscalls")) as server:
-        args = ["-f", "-U", GETPPID, "--", f"{tmp_path}/fuse/file", "--quiet", "getppid", "7", "0"]
-        with tool_beside(server, tmp_path, WAITING_EXEC, *args) as tool:
-            tool.wait_for("stderr", b"^waits$")
-            server.die()
-            (tmp_path / "go").touch()
-            wait_until(lambda: EXECVE in calls_of_children(tool.pid), "it does not exec")
-            tool.send(signal.SIGINT)
-            result = tool.wait().ok()
-    assert ENDED in result.err, result
-
-
-def test_time_is_up_while_a_command_hangs_in_its_exec(tmp_path):
-    with mortal_fuse(tmp_path, workload_path("syscalls")) as server:
-        args = ["-f", "-U", "-D", "1", GETPPID, "--", f"{tmp_path}/fuse/file", "--quiet", "getppid", "7", "0"]
-        with tool_beside(server, tmp_path, WAITING_EXEC, *args) as tool:
-            tool.wait_for("stderr", b"^waits$")
-            server.die()
-            (tmp_path / "go").touch()
-            result = tool.wait().ok()
-    assert ENDED in result.err, result
-
-
 @needs_unwinding
 def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
     """The linker is a file of a server that has stopped."""
@@ -76,14 +37,18 @@ def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
     subprocess.run(["gcc", "-o", program, source, f"-Wl,--dynamic-linker={tmp_path}/fuse/file"], check=True, timeout=PATIENCE_S)
     linker = re.search(r"interpreter: (\S+)\]", subprocess.run(
         ["readelf", "-lW", workload_path("syscalls")], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout)[1]
+    args = [*DWARF, "-f", "-U", "--debug", GETPPID, "--", program]
     with mortal_fuse(tmp_path, os.path.realpath(linker)) as server:
         server.die()
-        with tool_beside(server, tmp_path, "", *DWARF, "-f", "-U", "--debug", GETPPID, "--", program) as tool:
-            tool.wait_for("stderr", b"the command's libraries: its file system does not answer$")
-            wait_until(lambda: EXECVE in calls_of_children(tool.pid), "it does not exec")
-            tool.send(signal.SIGINT)
-            result = tool.wait().ok()
-    assert ENDED in result.err, result
+        with Tool(args, wrap=("nsenter", "-t", str(server.pid), "-m")) as tool:
+            try:
+                tool.wait_for("stderr", b"the command's libraries: its file system does not answer$")
+                wait_until(lambda: EXECVE in calls_of_children(tool.pid), "it does not exec")
+                tool.send(signal.SIGINT)
+                result = tool.wait().ok()
+            finally:
+                server.close()  # or nothing ends who waits for it
+    assert "before it began: its file system may not answer" in result.err, result
 
 
 CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os.getpgrp() for _ in range(1000)]; print('done', flush=True)"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Files that are made so as to hold up who reads them."""
 
-import array
 import os
 import shutil
 import struct
@@ -13,45 +12,6 @@ from tool import GETPPID, read_folded, stackcount, workload_path
 def put(f, at, data):
     f.seek(at)
     f.write(data)
-
-
-def go_file(path, n_functions, each):
-    """A hole of @n_functions times @each bytes for code, and .gopclntab, in which all have the same @each steps."""
-    text, code, base = 0x1000, n_functions * each, 0x400000
-    table = text + code
-    functions = array.array("Q")
-    record = 24 + 16 * n_functions
-    for i in range(n_functions):
-        functions.extend((base + text + i * each, record))
-    functions.append(base + table)
-    # 0, then 8 more and 8 less for a byte of code each
-    steps = b"\x02\x01" + b"\x10\x01\x0f\x01" * (each // 2) + b"\0"
-    names = b"\0.text\0.gopclntab\0.shstrtab\0"
-    records = struct.pack("<QiiII40x", base + text, record + 64, 0, 0, record + 72) + b"shared\0\0" + steps
-    head = struct.pack("<IBBBBQ", 0xFFFFFFFB, 0, 0, 1, 8, n_functions)
-    table_bytes = len(head) + functions.itemsize * len(functions) + len(records)
-    sections = table + table_bytes
-    elf = struct.pack("<4s4B8xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, 2, 62, 1, base + text, 64, sections, 0, 64, 56, 1, 64, 4, 3)
-    load = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, sections, sections, 0x1000)
-    section = struct.Struct("<IIQQQQIIQQ").pack
-    with open(path, "wb") as f:
-        put(f, 0, elf + load)
-        put(f, table, head + functions.tobytes() + records)
-        put(f, sections, bytes(64))
-        f.write(section(1, 1, 6, base + text, text, code, 0, 0, 16, 0))
-        f.write(section(7, 1, 2, base + table, table, table_bytes, 0, 0, 16, 0))
-        f.write(section(18, 3, 0, 0, sections + 4 * 64, len(names), 0, 0, 1, 0))
-        f.write(names)
-
-
-def test_functions_of_go_that_share_their_steps_take_no_time(tmp_path):
-    """The steps of each are as long as it is: a small file may have any number of them."""
-    path = tmp_path / "go"
-    go_file(path, 10, 1000)
-    assert stackcount("-l", f"{path}:shared").ok().out == 10 * f"{path}:shared\n"
-    go_file(path, 200000, 1 << 17)
-    result = stackcount("-l", f"{path}:shared")
-    assert result.status == 1 and "no function of " in result.err, result
 
 
 def widen_section(path, name, size, head=b"", keep=False):

@@ -54,15 +54,6 @@ def test_confidentiality_leaves_user_probes(workload, confidentiality, pattern, 
     assert chains(result.ok()) == ending(expected, *hit) != {}, result
 
 
-@pytest.mark.needs("guest", "kprobe.multi", "newest kernel")
-@pytest.mark.parametrize("pattern", ["vfs_read", "vfs_rea*"])
-def test_confidentiality_leaves_kprobe_multi(workload, confidentiality, pattern):
-    work = workload("syscalls", "read", 30, 0)
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, pattern)
-    (chain,) = (chain for chain, n in expected.items() if n)
-    assert chains(result.ok())[chain] == 30, result
-
-
 @pytest.mark.needs("guest", "kprobes", "no kprobe.multi")
 @pytest.mark.parametrize("pattern", ["vfs_read", "vfs_rea*"])
 def test_confidentiality_refuses_kprobes(confidentiality, pattern):
@@ -74,8 +65,3 @@ def test_confidentiality_refuses_kprobes(confidentiality, pattern):
 def test_confidentiality_refuses_to_follow_a_command(confidentiality):
     result = stackcount(GETPPID, "--", workload_path("syscalls"), "getppid", "1", "0")
     check_refused(result, 1, "follow the command's processes", r"kernel lockdown \(confidentiality\)", "-p PID")
-
-
-@pytest.mark.needs("guest", "way to kernel functions")
-def test_confidentiality_leaves_names_to_match(confidentiality):
-    test_functions_are_matched_without_the_list_that_is_refused()
