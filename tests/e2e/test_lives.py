@@ -7,21 +7,22 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from contained import Contained
-from processes import WARDEN, few_files, helpers
+from processes import few_files
 from snoop import live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, TOP, Live, Tool, chains, check_account, check_own, check_refused, ending
-from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, wait_until, workload_path
+from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, check_refused, ending
+from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
-MANY = scaled(1000, least=40)
-OURS = ("lives-one", "lives-two", "calls")
+MANY = scaled(500, least=40)
+OURS = ("lives-one", "lives-two")
+ONE_HIT, TWO_HIT = ("lives-one", "main;one_run;one_hit"), ("lives-two", "main;two_run;two_hit")
 PROGRAM = f"program{os.getpid()}"
 PATIENCE_MANY_S = 2 * PATIENCE_S
 
@@ -60,61 +61,7 @@ REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
 FEWEST = 92
 
 
-# No two of them have one inode's number.
-COPIES = 'for i in $(seq "$3"); do cp "$1" "$2$i"; done; for i in $(seq "$3"); do "$2$i" 3; done'
-
-
-def has_open(pid, path):
-    """Do the openers of the tool @pid hold the file? They share a table with the warden."""
-    for link in Path(f"/proc/{helpers(pid)[WARDEN]}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            if os.readlink(link) == str(path):
-                return True
-    return False
-
-
-def trace_copies(program, folder, limit, n, others=0):
-    """
-    Each is a file of its own, and gone when names are asked for: once the tool has opened the last to keep it. (For
-    a table it is open for a moment only, and perhaps before others are kept.) Behind them @others run that are not hit.
-    """
-    copies = folder / f"p{os.getpid()}x"
-    with Live(["-U", "-P", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
-        run_shell(COPIES, program, copies, n)
-        wait_until(lambda: tool.drain() or has_open(tool.process.pid, f"{copies}{n}"), tool.so_far)
-        run_shell(f"for i in $(seq {others}); do cp /bin/true $1/t$i; $1/t$i; done", folder)
-        for i in range(n):
-            Path(f"{copies}{i + 1}").unlink()
-        result = tool.end().ok()
-    told = re.findall(r"only (\d+) files are kept open (.*)", result.err)
-    ours = [(parts, count) for parts, count in read_folded(result.out) if parts[0].startswith(copies.name)]
-    return sum(count for parts, count in ours if user_chain(parts) == "main;one_run;one_hit"), told
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("limit, programs, least", [(110, 60, 5), (512, 400, 20)])
-def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, programs, least):
-    """Without a build ID none can be named by another."""
-    own = tmp_path / "own"
-    subprocess.run(["objcopy", "-R", ".note.gnu.build-id", ONE, own], check=True)
-    named, told = trace_copies(own, tmp_path, limit, programs)
-    assert len(told) == 1
-    assert told[0][1] == "(see ulimit -Hn): some frames have no name, because their files have gone"
-    assert 0 < int(told[0][0]) <= limit - 64 - 16, "helpers have theirs, and some are spare"
-    assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
-
-
-@pytest.mark.thorough
-def test_files_of_programs_that_were_not_hit_take_no_place(tmp_path):
-    named, told = trace_copies(ONE, tmp_path, 110, 6, others=100)
-    assert named == 18 and len(told) <= 1
-
-
-def test_files_that_are_kept_open_name_what_is_gone(tmp_path):
-    assert trace_copies(ONE, tmp_path, 2048, 60) == (180, [])
-
-
-@pytest.mark.parametrize("limit, command", [(6, []), (40, []), (FEWEST - 1, []), (FEWEST + 10, ["--", "true"])])
+@pytest.mark.parametrize("limit, command", [(40, []), (FEWEST + 10, ["--", "true"])], ids=["alone", "command"])
 def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
     """A command takes some more."""
     result = stackcount("-U", GETPPID, *command, preexec_fn=few_files(limit))
@@ -124,30 +71,12 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit, command):
         assert "exited with status 0" in stackcount("-U", GETPPID, *command, preexec_fn=few_files(need)).ok().err
 
 
-@pytest.mark.parametrize("limit", [FEWEST + 4, FEWEST + 10, FEWEST + 16])
-def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
-    """It runs all the same: records of processes can be done without."""
-    result = stackcount("-U", "-D", "0.1", GETPPID, preexec_fn=few_files(limit))
-    lines = result.err.splitlines()
-    assert result.status == 0 and result.err.count("see ulimit -Hn") <= 2, result
-    assert all(line.startswith("stackcount: ") and "libbpf" not in line and "-24" not in line for line in lines), result
-
-
-@pytest.mark.parametrize("limit", [FEWEST + n for n in (4, 14)])
-def test_events_leave_descriptors_to_the_rest(limit):
-    """Those that there is none for are told; the run has its timer and its report."""
-    result = stackcount("-f", "-D", "0.1", "t:sched:*", preexec_fn=few_files(limit))
-    assert result.status == 0 and "set a timer" not in result.err, result
-    assert read_folded(result.out), result
-    assert ("could not be traced" in result.err) == (limit < FEWEST + 8), result
-
-
 # --- many that live a few milliseconds ---
 
 
 @pytest.mark.core
 @pytest.mark.needs("path of its own")
-def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
+def test_many_short_programs_at_a_tracepoint(tmp_path):
     own = own_copy("lives-one", tmp_path)
     with Live(["-U", "-P", GETPPID]) as tool:
         run_shell(REPEAT, MANY, own, 3)
@@ -156,21 +85,6 @@ def test_a_thousand_short_programs_at_a_tracepoint(tmp_path):
     check_own(result, by_program(ours), {(own.name, "main;one_run;one_hit"): 3 * MANY})
     if is_complete(result):
         assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("uprobes")
-def test_a_thousand_short_programs_at_their_own_functions(tmp_path):
-    own = own_copy("calls", tmp_path)
-    with Live(["-f", f"{own}:leaf", f"{own}:leaf_bare"]) as tool:
-        run_shell(REPEAT, MANY, own, "--quiet", 3, 2, 1)
-        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
-    check_account(result, 6 * MANY)
-    assert chains(result) == {
-        "main;work_run;run;branch_a;leaf": 3 * MANY,
-        "main;work_run;run;branch_b;middle;leaf": 2 * MANY,
-        "main;work_run;run;branch_bare;leaf_bare": MANY,
-    }, result
 
 
 # --- one process, several programs ---
@@ -182,10 +96,8 @@ def test_programs_that_follow_each_other_in_one_process():
         process = subprocess.Popen([ONE, "3", TWO, "5", ONE, "7"])
         assert process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
-    assert {key: n for key, n in by_process(result).items() if key[1] == process.pid} == {
-        ("lives-one", process.pid, "main;one_run;one_hit"): 10,
-        ("lives-two", process.pid, "main;two_run;two_hit"): 5,
-    }, result
+    found = {key: n for key, n in by_process(result).items() if key[1] == process.pid}
+    check_own(result, by_program(found), {ONE_HIT: 10, TWO_HIT: 5})
 
 
 def test_programs_that_follow_each_other_as_events():
@@ -193,9 +105,10 @@ def test_programs_that_follow_each_other_as_events():
         process = subprocess.Popen([ONE, "300", TWO, "500", ONE, "700"])
         assert process.wait(PATIENCE_S) == 0
         result = tool.end().ok()
-    events = [event for event in read_json(result.out) if event.pid == process.pid]
-    one, two = ("lives-one", "main;one_run;one_hit"), ("lives-two", "main;two_run;two_hit")
-    assert [(event.comm, event.chain) for event in events] == [one] * 300 + [two] * 500 + [one] * 700
+    found = [(event.comm, event.chain) for event in read_json(result.out) if event.pid == process.pid]
+    check_own(result, Counter(found), {ONE_HIT: 1000, TWO_HIT: 500})
+    if is_complete(result):
+        assert found == [ONE_HIT] * 300 + [TWO_HIT] * 500 + [ONE_HIT] * 700, "out of order"
 
 
 def test_a_process_that_was_there_before_execs(workload):
@@ -217,7 +130,7 @@ def test_a_process_that_was_there_before_hits_and_is_gone(workload, tmp_path):
         work.process.stdin.close()
         work.process.wait(PATIENCE_S)
         result = tool.end().ok()
-    assert chains(result, own.name) == {"main;one_run;one_hit": 1}, result
+    check_own(result, chains(result, own.name), {"main;one_run;one_hit": 1})
 
 
 # --- numbers that come round ---
@@ -262,7 +175,7 @@ def hits_of_both(one, two, times):
     return {(one.name, "main;one_run;one_hit"): 3 * times, (two.name, "main;two_run;two_hit"): 5 * times}
 
 
-@pytest.mark.parametrize("where", ["inside", "outside"])
+@pytest.mark.parametrize("where", ["inside", pytest.param("outside", marks=pytest.mark.thorough)])
 def test_a_number_that_is_used_again(tmp_path, where):
     times = scaled(50, least=10)
     one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
@@ -279,24 +192,8 @@ def test_a_number_that_is_used_again(tmp_path, where):
         assert len(found) == 2 * times, result
 
 
-def test_numbers_of_the_whole_machine_that_are_used_again(machine, tmp_path):
-    """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
-    machine.keep(Path("/proc/sys/kernel/ns_last_pid"))
-    script = SAME_NUMBER.replace("999", "$4")
-    most = int(Path("/proc/sys/kernel/pid_max").read_text())
-    last = (os.getpid() + 3000) % (most - 1000)  # far from what is in use, and from where they come round
-    last = max(last, 1000)
-    times = scaled(50, least=10)
-    one, two = (own_copy(f"lives-{name}", tmp_path, name) for name in ("one", "two"))
-    with Live(["-U", "-P", GETPPID]) as tool:
-        run_shell(script, times, one, two, last)
-        result = tool.end().ok()
-    found = by_process(result, (one.name, two.name))
-    check_own(result, by_program(found), hits_of_both(one, two, times))
-    assert len({pid for _, pid, _ in found}) < times, "hardly a number came round"
-
-
 # --- roots of their own ---
+
 
 @pytest.fixture
 def other_program(machine, tmp_path):
@@ -327,20 +224,18 @@ def test_a_root_of_its_own_at_a_tracepoint(other_program):
             expected = work.run()
             tool.drain()
         result = tool.end().ok()
-    assert chains(result, "program") == expected, result
+    check_own(result, chains(result, "program"), expected)
 
 
 # --- mappings that come and go ---
 
 
-LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
-FAR = workload_path("libfar.so")
+LATE, FAR = workload_path("liblate.so"), workload_path("libfar.so")
 
 
-@pytest.mark.parametrize("n", [1, 300])
-def test_libraries_that_replace_each_other_within_microseconds(workload, n):
+def test_libraries_that_replace_each_other_within_microseconds(workload):
     """The first hit in each is told apart from what was mapped just before and just behind."""
-    with workload("flip", LATE, FAR, n) as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+    with workload("flip", LATE, FAR, 300) as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         work.go()
         expected = work.finish()
         result = tool.end().ok()
@@ -355,17 +250,7 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, 
         expected = work.finish()
         work.close()
         result = tool.end().ok()
-    assert chains(result, own.name) == expected, result
-
-
-def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path):
-    go = tmp_path / "go"
-    go.write_text("\n" * 4)
-    with go.open() as lines:
-        command = ["sh", "-ec", 'exec "$@" >/dev/null', "sh", workload_path("sharer"), LATE, 10]
-        result = stackcount("-U", "-f", GETPPID, "--", *command, stdin=lines).ok()
-    found = {";".join(parts[parts.index("child") :]): n for parts, n in read_folded(result.out) if "child" in parts}
-    assert found == {"child;late_entry;late_hit": 10}, result
+    check_own(result, chains(result, own.name), expected)
 
 
 def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload, tmp_path):
@@ -378,14 +263,14 @@ def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workloa
         work.close()
         result = tool.end().ok()
     ours = [(parts, n) for parts, n in read_folded(result.out) if parts[0] == own.name and "child" in parts]
-    assert {";".join(parts[parts.index("child") :]): n for parts, n in ours} == expected and len(expected) == 1, result
+    assert len(expected) == 1
+    check_own(result, {";".join(parts[parts.index("child") :]): n for parts, n in ours}, expected)
 
 
-@pytest.mark.parametrize("change", ["delete", "replace"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("change, when", [("delete", "before"), ("replace", "after")])
 def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
     program = tmp_path / "program"
-    shutil.copy(CALLS.replace("calls", "syscalls"), program)
+    shutil.copy(workload_path("syscalls"), program)
 
     def make_the_change():
         program.unlink()
@@ -425,60 +310,12 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     for parts, n in read_folded(result.out):
         if parts[0] == PROGRAM:
             sums[parts[-1]] += n
-    assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
-    assert set(sums) <= {"one_hit", "two_hit", "[unknown]", f"[{PROGRAM}]"} and sums["two_hit"] >= 4, result
-    n_named = sums["one_hit"] + sums["two_hit"]
-    n_said = result.err.count(f"no symbols for {PROGRAM}: the file was changed while it was mapped")
-    assert n_said == (n_named < 40), result
-
-
-@pytest.mark.parametrize("build_id, when", [
-    ("none", "before"), ("0x12", "after"), ("0x1234", "before"), ("0x12345678", "after"), ("0x" + 8 * "12", "before"), ("0x" + 21 * "12", "after"),
-])
-def test_a_build_id_of_any_length(tmp_path, build_id, when):
-    """The kernel tells those of 1 to 20 bytes."""
-    program = tmp_path / f"own{os.getpid()}"
-    sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
-    options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-D_GNU_SOURCE"]
-    make = ["gcc", *options, *sources, f"-Wl,--build-id={build_id}", "-o", program]
-    subprocess.run(make, check=True, timeout=PATIENCE_S)
-    command = [program, "--wait", "getppid", "3", "2"]
-    with ExitStack() as stack:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        process = stack.enter_context(subprocess.Popen(command, **pipes)) if when == "before" else None
-        tool = stack.enter_context(Tool(["-U", "-P", "-f", GETPPID]))
-        tool.wait_live()
-        process = process or stack.enter_context(subprocess.Popen(command, **pipes))
-        process.communicate(b"\n", timeout=PATIENCE_S)
-        result = tool.end().ok()
-    expected = {"main;work_run;run;branch_a;hit": 3, "main;work_run;run;branch_b;middle;hit": 2}
-    assert chains(result, program.name) == expected, result
-
-
-def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
-    """The tool only looks when its process has ended."""
-    program = tmp_path / "q (deleted)"
-    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ONE, program], check=True)
-    with Live(["-U", "-P", "-f", GETPPID]) as tool:
-        tool.send(signal.SIGSTOP)
-        subprocess.run([program, "--quiet", "7"], check=True, timeout=PATIENCE_S)
-        tool.send(signal.SIGCONT)
-        result = tool.end().ok()
-    assert chains(result, program.name) == {"main;one_run;one_hit": 7}, result
-
-
-def test_a_path_that_is_too_long_is_no_anonymous_memory(tmp_path):
-    script = 'cd "$1"; n=0; d=$(printf %0200d 0); while [ $n -lt 22 ]; do mkdir $d; cd -P $d; n=$((n + 1)); done'
-    run_it = f'{script}; cp "$2" program; ./program --quiet 7'
-    with Live(["-U", "-f", "-v", GETPPID]) as tool:
-        tool.send(signal.SIGSTOP)
-        subprocess.run(["bash", "-ec", run_it, "bash", tmp_path, ONE], check=True, timeout=PATIENCE_S)
-        tool.send(signal.SIGCONT)
-        result = tool.end().ok()
-    shutil.rmtree(tmp_path / ("0" * 200), ignore_errors=True)
-    found = [n for parts, n in read_folded(result.out) if parts[-1].startswith("[unknown] [path too long]+0x")]
-    assert found == [7], result
+    assert set(sums) <= {"one_hit", "two_hit", "[unknown]", f"[{PROGRAM}]"}, result
+    if is_complete(result):
+        assert sum(sums.values()) == 40 and sums["two_hit"] >= 4, result
+        n_said = result.err.count(f"no symbols for {PROGRAM}: the file was changed while it was mapped")
+        assert n_said == (sums["one_hit"] + sums["two_hit"] < 40), result
 
 
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.
@@ -504,7 +341,7 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     for parts, n in read_folded(result.out):
         if parts[0] == PROGRAM:
             found[parts[-1]] += n
-    assert found == {"one_hit" if known_by else f"[{PROGRAM}]": 7}, result
+    check_own(result, found, {"one_hit" if known_by else f"[{PROGRAM}]": 7})
 
 
 def test_code_that_is_in_no_file(workload):
@@ -520,7 +357,7 @@ def test_code_that_is_in_no_file(workload):
 # --- merging ---
 
 
-@pytest.mark.parametrize("options", [[], ["-P"], ["-v"], ["-v", "-P"], ["-v", "-s"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], ["-v", "-P"]], ids=["plain", "places"])
 def test_lines_that_read_the_same_are_one(options):
     """At addresses that differ from process to process, which folded does not show."""
     program = workload_path("calls-pie")
@@ -528,7 +365,8 @@ def test_lines_that_read_the_same_are_one(options):
         for _ in range(5):
             subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
         result = tool.end().ok()
-    assert [count for _, count in read_folded(result.out)] == [10], result
+    check_account(result, 10)
+    assert len(read_folded(result.out)) == 1 or not is_complete(result), result
 
 
 def test_equal_names_in_different_files_stay_apart(tmp_path):
@@ -540,17 +378,14 @@ def test_equal_names_in_different_files_stay_apart(tmp_path):
         for copy in copies * 3:
             subprocess.run([copy, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
         result = tool.end().ok()
-    assert [n for parts, n in read_folded(result.out) if parts[-1] == "leaf"] == [6, 6], result
+    check_account(result, 12)
+    assert [n for parts, n in read_folded(result.out) if parts[-1] == "leaf"] == [6, 6] or not is_complete(result), result
 
 
-WALKS = [
-    pytest.param("leader", (), id="fp"),
-    pytest.param("leader-nofp", ("--unwind", "dwarf"), id="dwarf", marks=pytest.mark.needs("unwinding")),
-]
-
-
-@pytest.mark.parametrize("program, walk", WALKS)
-@pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("program, walk, is_late", [
+    pytest.param("leader", (), True, id="late"),
+    pytest.param("leader-nofp", ("--unwind", "dwarf"), False, id="early", marks=pytest.mark.needs("unwinding")),
+])
 def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late):
     """/proc knows what it has mapped by its other threads."""
     work = workload(program, 100, 900)

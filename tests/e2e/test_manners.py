@@ -28,9 +28,8 @@ N_CALLS = 50
 
 
 @pytest.mark.walk("fp")
-@pytest.mark.parametrize("program", [(), ("-K",)])
-def test_perf_events_of_others_at_a_tracepoint_go_on(program):
-    with Samples("syscalls/sys_enter_getsid") as samples, Live([*program, "-f", GETSID]) as tool:
+def test_perf_events_of_others_at_a_tracepoint_go_on():
+    with Samples("syscalls/sys_enter_getsid") as samples, Live(["-f", GETSID]) as tool:
         before = samples.n()
         for _ in range(N_CALLS):
             os.getsid(0)
@@ -38,10 +37,10 @@ def test_perf_events_of_others_at_a_tracepoint_go_on(program):
         tool.end().ok()
 
 
+@pytest.mark.thorough
 @pytest.mark.walk("fp")
-@pytest.mark.parametrize("tracepoint", ["task/task_newtask", pytest.param("sched/sched_process_fork", marks=pytest.mark.thorough)])
-def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
-    with Samples(tracepoint) as samples, Live(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
+def test_perf_events_of_others_go_on_where_a_command_is_followed():
+    with Samples("task/task_newtask") as samples, Live(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
         before = samples.n()
         for _ in range(N_CALLS):
             pid = os.fork()
@@ -54,9 +53,7 @@ def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
 
 
 @pytest.mark.walk("fp")
-@pytest.mark.parametrize("shift", [0, 1000])
-def test_a_shifted_clock_is_told(shift):
-    wrap = ["unshare", "--time", "--fork", "--kill-child=SIGINT", "--monotonic", str(shift)]
+def test_a_shifted_clock_is_told():
+    wrap = ["unshare", "--time", "--fork", "--kill-child=SIGINT", "--monotonic", "1000"]
     done = subprocess.run([*wrap, STACKCOUNT, "-D", "0.1", GETPPID], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert done.returncode == 0
-    assert ("clock of this time namespace" in done.stderr) == bool(shift)
+    assert done.returncode == 0 and "clock of this time namespace" in done.stderr, done

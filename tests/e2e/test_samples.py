@@ -64,41 +64,15 @@ def test_each_switch_is_counted(workload):
 
 
 @pytest.mark.needs("path of its own", "unwinding")
-@pytest.mark.parametrize("program", [pytest.param("samples", marks=pytest.mark.thorough), "samples-nofp"])
-def test_cpu_time_is_sampled(workload, program):
+def test_cpu_time_is_sampled(workload):
     """Samples that are due are there, or told as lost. Each stack is whole."""
-    work = workload(program, 0, 0, 1500, 0)
+    work = workload("samples-nofp", 0, 0, 1500, 0)
     result, _ = trace(work, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
     check_accounts(result.ok())
     samples = counted(result, "spin")
     assert samples > 0, result
     whole = counted(result, "main", "work_run", "run", "spin")
     assert whole >= 0.999 * samples, result
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("path of its own", "unwinding")
-@pytest.mark.parametrize("how", [[], ["--kernel-unwind", "helper"]])
-def test_samples_in_the_kernel_have_both_stacks(workload, how):
-    work = workload("samples-nofp", 0, 0, 0, 1500)
-    result, _ = trace(work, *how, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
-    in_kernel = [
-        (parts, n) for parts, n in read_folded(result.ok().out) if "fill" in parts and parts[parts.index("-") + 1 :]
-    ]
-    n_in_kernel = sum(n for _, n in in_kernel)
-    check_accounts(result)
-    assert n_in_kernel > 0, result
-    # A retpoline overwrites its return address, and its `ret` is not unwound to the end: the walk by tables is
-    # thrown away, and the helper gives one frame. Of 20,000 samples here, 0 to 5 were there. Linux 6.1 unwinds no
-    # other instruction of it, either.
-    ended = [n for parts, n in in_kernel if parts[parts.index("-") + 1].startswith("__x86_indirect_thunk_")]
-    assert sum(ended) <= 1 + (0.05 if kernel.version() < (6, 2) else 0.01) * n_in_kernel, result
-    for parts, _ in in_kernel:
-        stack = parts[parts.index("-") + 1 :]
-        assert parts.index("main") < parts.index("burn") < parts.index("fill"), parts
-        is_ended = stack[0].startswith("__x86_indirect_thunk_")
-        assert is_ended or "do_syscall_64" in stack or stack[0].startswith(("entry_", "asm_", "syscall_")), parts
-        assert not any(name.startswith("[cut") for name in parts), parts
 
 
 @pytest.mark.thorough

@@ -9,7 +9,6 @@ import subprocess
 from collections import Counter
 
 import pytest
-from snoop import snoop
 from tool import GETPPID, PATIENCE_S, Live, Tool, Unaccounted, own_copy, read_folded, scaled, user_chain
 
 pytestmark = pytest.mark.walk("fp")
@@ -129,17 +128,3 @@ def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, d
     found = chains_of(result.out, "new")
     assert expected and all(found[chain] >= n for chain, n in expected.items()), found
     check_distinct(result, result.out)
-
-
-@pytest.mark.thorough
-def test_events_that_nobody_reads(distinct, tmp_path):
-    """stacksnoop keeps them while there is room; here there is."""
-    with snoop("-f", "-U", GETPPID, reads_later=True) as tool:
-        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
-        tool.wait_live()
-        distinct.run()
-        stall(tool)
-        run_programs(tmp_path)
-        tool.read_now()
-        result = tool.end().ok()
-    check_programs(result, result.out)

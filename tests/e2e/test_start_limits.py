@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,17 @@ from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_un
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
-@pytest.mark.parametrize("pattern", ["{}/file:func", "u:{}/file:probe"], ids=["function", "USDT"])
-@pytest.mark.parametrize("options", [[], ["-l"]], ids=["trace", "list"])
-def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pattern, options):
-    command = [STACKCOUNT, *options, pattern.format(tmp_path)]
-    with dead_fuse(tmp_path, *command, options=unanswered) as server:
+@pytest.mark.parametrize("unanswered, command", [([], ["u:{}/file:probe"]), (["--lookup"], ["-l", "{}/file:func"])], ids=["read", "lookup"])
+def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, command):
+    with dead_fuse(tmp_path, STACKCOUNT, *(word.format(tmp_path) for word in command), options=unanswered) as server:
         assert status_of(server) == 1
         server.stdin.close()
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
-@pytest.mark.parametrize("by_path", [True, False], ids=["path", "PATH"])
-def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, by_path, unanswered):
+@pytest.mark.parametrize("unanswered, by_path", [([], True), (["--lookup"], False)], ids=["read", "lookup"])
+def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, by_path):
     name = f"{tmp_path}/file" if by_path else "file"
     command = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", STACKCOUNT, GETPPID, "--", name]
     with dead_fuse(tmp_path, *command, options=unanswered) as server:
@@ -40,17 +37,27 @@ def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, b
 
 
 GIVES_UP = "its file system does not answer"
+GIVES_UP_S = 5
+
+
+def end_by(number, tool, server, began):
+    """It gives up by itself, with an error, only if the machine was so busy that the signal came when it was time for that."""
+    is_late = time.monotonic() - began > GIVES_UP_S - 1
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(tool, number)
+    status = status_of(server)
+    server.stdin.close()
+    told = server.stderr.read()
+    assert (status, GIVES_UP in told) == (-int(number), False) or (is_late and status == 1 and GIVES_UP in told), (status, told)
 
 
 def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
+    began = time.monotonic()
     with dead_fuse(tmp_path, STACKCOUNT, GETPPID, "--", f"{tmp_path}/file", options=["--lookup"]) as server:
         wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
         tool = children(server.pid)["stackcount"]
         wait_until(lambda: "stackcount" in children(tool), "nobody looks for the command")
-        os.kill(tool, signal.SIGINT)
-        assert status_of(server) == -int(signal.SIGINT)
-        server.stdin.close()
-        assert GIVES_UP not in server.stderr.read()
+        end_by(signal.SIGINT, tool, server, began)
 
 
 ASIDE = "this file may hang, so another process attaches its probes"
@@ -65,8 +72,8 @@ def reader_of(tool, path):
     return None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
+def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path):
+    began = time.monotonic()
     with dead_fuse(tmp_path, STACKCOUNT, f"{tmp_path}/file:func") as server:
         wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
         tool = children(server.pid)["stackcount"]
@@ -78,15 +85,11 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
         # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
         assert int(status["CapPrm"], 16) == int(status["CapEff"], 16) == 1 << 19 | 1 << 2 | 1 << 40
         assert int(status["CapBnd"], 16) == 0 and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
-        # It would give up by itself after 5 s, with an error.
-        os.kill(tool, number)
-        assert status_of(server) == -int(number)
-        server.stdin.close()
-        assert GIVES_UP not in server.stderr.read()
+        end_by(signal.SIGTERM, tool, server, began)
 
 
 @pytest.mark.needs("uprobes")  # the guests have no overlayfs
-@pytest.mark.parametrize("options", [[], ["--without", "uprobe.multi"]], ids=["any", "single"])
+@pytest.mark.parametrize("options", [[], pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.thorough)], ids=["any", "single"])
 def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, options):
     with Overlaid("calls", tmp_path, 1000, 300, 0) as work:
         into = ("nsenter", "-t", str(work.pid), "-m")
@@ -99,7 +102,8 @@ def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_proce
 
 
 @pytest.mark.needs("path of its own", "uprobes")
-@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.core), ["--without", "uprobe.multi"]], ids=["any", "single"])
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.core), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.thorough)],
+                         ids=["any", "single"])
 def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, options):
     """It may put another file there. Of a file that we have, too, and that is root's alone, the main process does."""
     patterns = ["/bin/program:leaf", "/bin/program:middle"]

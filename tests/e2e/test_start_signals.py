@@ -47,7 +47,7 @@ def test_the_duration_begins_when_the_tables_are_there(tmp_path):
     assert took >= 1, tool.so_far()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGWINCH, signal.SIGTSTP], ids=lambda n: n.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTSTP], ids=lambda n: n.name)
 def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number):
     """It would stop a command that is traced for good."""
     env = preloaded(tmp_path, WAITING_EXEC)

@@ -3,7 +3,6 @@
  * jit STEP... - code that is made as it runs, with a perf map, /tmp/perf-PID.map:
  *
  *	=K:NAME  place K (0 to 9) is told to be function NAME, at the end of the map
- *	~K:NAME  the same as the map's only line
  *	@K:N     getppid() N times from place K
  *	m        from here on the code lies in a memfd of name "made", else in anonymous memory
  *	,        say "paused", and wait for a line on standard input
@@ -57,14 +56,14 @@ static void map_memfd(void)
 	map_code(MAP_SHARED, fd);
 }
 
-static void tell(unsigned place, const char *name, int flags)
+static void tell(unsigned place, const char *name)
 {
 	char path[64];
 
 	(void)mkdir("/tmp", 0777); /* in a root of its own */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 
-	int fd = open(path, O_WRONLY | O_CREAT | flags, 0644);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
 	if (fd < 0 || dprintf(fd, "%lx %zx %s\n", (unsigned long)(memory + place * PLACE_BYTES),
 			      sizeof(code), name) < 0)
@@ -112,7 +111,7 @@ FRAME static void run(void)
 			call_place(place, work_number(*step + 3));
 			expect(place, work_number(*step + 3));
 		} else {
-			tell(place, *step + 3, (*step)[0] == '~' ? O_TRUNC : O_APPEND);
+			tell(place, *step + 3);
 		}
 	}
 	STAY();
