@@ -12,7 +12,7 @@ import tempfile
 import time
 
 PATIENCE_S = 30
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+FLAGS = ["--headless", "--hide-scrollbars", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-extensions", "--mute-audio", "--force-color-profile=srgb", "--font-render-hinting=none",
          "--disable-lcd-text", "--disable-dev-shm-usage", "--remote-debugging-pipe", "about:blank"]
@@ -21,7 +21,7 @@ KEYS = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9, "ArrowUp": 38, "Arr
 
 
 class Browser:
-    def __init__(self, width=1100, height=700, flags=("--hide-scrollbars",)):
+    def __init__(self, width=1100, height=700):
         self.home = tempfile.mkdtemp(prefix="stackcount-chromium.")
         to_it, self.to_it = os.pipe()
         self.from_it, from_it = os.pipe()
@@ -36,7 +36,7 @@ class Browser:
 
         self.process = subprocess.Popen(
             [shutil.which("chromium"), f"--user-data-dir={self.home}", f"--window-size={width},{height}",
-             *flags, *FLAGS],
+             *FLAGS],
             preexec_fn=take_pipes, close_fds=False, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_it)

@@ -80,51 +80,6 @@ def two_runs():
     return run.bytes()
 
 
-def signed_run():
-    """Values of both signs, as files of others have them that are differences. One frame's add up to 0."""
-    run = PprofFile(values=(("samples", "count"),))
-    for names, value in (("grew", 30), ("shrank", -20), ("shrank deep", -5), ("mixed up", 12), ("mixed down", -12)):
-        run.add(frames(NGINX, "main", *names.split()), value, [("comm", "nginx")])
-    run.add(frames(NGINX, "thread", "lost"), -40, [("comm", "sh")])
-    return run.bytes()
-
-
-def signed_sides():
-    """Runs before and after a change, of sums that are below zero: (before, after)."""
-    sides = [("freed", -10), ("kept", -5), ("vanished", -8)], [("freed", -30), ("kept", -5), ("grown", 10)]
-    for side in sides:
-        run = PprofFile(values=(("delta", "bytes"),))
-        for name, value in side:
-            run.add(frames(NGINX, "main", name), value)
-        yield run.bytes()
-
-
-def run_without_frames():
-    """One stack, in two processes, and hits that have none. A function has the name of that."""
-    run = PprofFile(values=(("allocations", "pages"),), comments=["stackcount:version=1"])
-    run.add([], 12, [("pid", 7)])
-    run.add(frames(NGINX, "main"), 20, [("pid", 7)])
-    run.add(frames(NGINX, "main"), 10, [("pid", 8)])
-    run.add(frames(NGINX, "main", "[no stack]"), 5, [("pid", 8)])
-    return run.bytes()
-
-
-def run_of_odd_units():
-    """Units that every JavaScript object has a member for."""
-    run = PprofFile(values=(("a", "constructor"), ("b", "__proto__"), ("c", "")), default="a")
-    run.add(frames(NGINX, "main"), [7, 8, 9])
-    return run.bytes()
-
-
-def flipped_runs():
-    """A difference of values that change their sign."""
-    run = PprofFile(values=(("samples", "count"),))
-    for name, now, before in (("down", -20, 30), ("up", 20, -30), ("same", -5, -5)):
-        run.add(frames(NGINX, name), now)
-        run.add(frames(NGINX, name), -before, [("pprof::base", "true")])
-    return run.bytes()
-
-
 HOSTILE = ["</script><script>document.title='run'</script>", "<!--<script>", "<img src=x onerror=document.title='run'>",
            "\"'`${document.title='run'}", "javascript:document.title='run'", "\u202egnihton\u202c", "a\u2066b\u2069c\u200b",
            "line\nbreak\ttab\x1b[31mred\x07", "\ufeffmark", "]]>", "&lt;script&gt;", "[cut: not by us]", "[unknown]",
@@ -156,5 +111,3 @@ def large_run():
         row = b"".join(ids[level][i] for level, i in reversed(list(enumerate(stack))))
         run.samples.append(block(2, block(1, row) + packed(2, [1 + stack[4] % 50])))
     return run.bytes()
-
-

@@ -2,7 +2,6 @@
 """stacksnoop --value: each event has the value of its own hit, in every form."""
 
 import json
-import os
 import re
 
 import pytest
@@ -12,7 +11,6 @@ from tool import ROOTS, scaled, stacksnoop, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
-MANY = f"{workload_path('values')}:many"
 
 
 def below_run(names):
@@ -49,20 +47,6 @@ def test_a_field_of_a_tracepoint(workload):
     assert units == {"bytes"}
 
 
-@pytest.mark.thorough
-def test_arguments_results_and_calculations(workload):
-    n = 40
-    for expression, event, wanted in (
-        ("(int)arg1", MANY, ([-i for i in range(n)], list(range(n)))),
-        ("arg7 * 2 - 2000", MANY, ([2 * i for i in range(n)],) * 2),
-        ("(int)retval", f"r:{MANY}", ([-i for i in range(n)], list(range(n)))),
-    ):
-        work = workload("values", "call", n)
-        found, units = values_of(work, "--value", expression, event)
-        assert found == {f"{A};many": wanted[0], f"{B};many": wanted[1]}, expression
-        assert units == {None}
-
-
 @pytest.mark.needs("kprobes", "way to kernel functions")
 def test_events_with_the_value_at_different_places(workload):
     n = scaled(1_000, least=20)
@@ -94,36 +78,14 @@ def test_the_column_of_text(workload):
     assert values.count("-9") == n * (1 + next(len(event.user) for event in events if "branch_a" in event.user))
 
 
-def test_folded_lines_add_up_to_the_sum(workload):
-    n = 500
-    work = workload("values", "write", n)
-    result, _ = trace(work, "-U", "-f", "-p", work.pid, "--value", "count", WRITE)
-    assert result.lost == 0
-    sums = {"branch_a": 0, "branch_b": 0}
-    for line in result.ok().out.splitlines():
-        stack, _, value = line.rpartition(" ")
-        for name in sums:
-            sums[name] += int(value) if f";{name};" in stack else 0
-    assert sums == {"branch_a": sum(i % 1000 + 1 for i in range(n)), "branch_b": 7 * n}
-
-
-@pytest.mark.parametrize(("unit", "title", "name"), [("us", "VALUE(us)", "microseconds"), ("sectors", "VALUE(sectors)", "sectors")])
-def test_a_given_unit(unit, title, name):
+def test_a_given_unit():
+    unit, title, name = "us", "VALUE(us)", "microseconds"
     command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
     text = stacksnoop("-U", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
     _, values = without_column(text, title, max(12, len(title)))
     assert "16" in values
     lines = stacksnoop("-U", "--json", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
     assert {json.loads(line)["unit"] for line in lines.splitlines()} == {name}
-
-
-def test_a_value_without_a_sign():
-    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
-    top = "0xffffffffffffff00"
-    lines = stacksnoop("-U", "-f", "--value", f"count | {top}", WRITE, "--", *command).ok().out.splitlines()
-    assert int(lines[0].split()[-1]) == int(top, 16) + 16
-    signed = stacksnoop("-U", "-f", "--value", f"(s64)(count | {top})", WRITE, "--", *command).ok().out.splitlines()
-    assert int(signed[0].split()[-1]) == -256 + 16
 
 
 @pytest.mark.thorough
@@ -143,18 +105,6 @@ def test_an_event_without_its_value_is_shown(workload):
     assert len(values) == 2 * n and values.count(None) == n
     assert len([line for line in run("-f").splitlines() if line.endswith(" 0")]) >= n
     assert without_column(run(), "VALUE", 12)[1].count("-") >= 2 * n
-
-
-def test_the_list_has_the_events_with_the_value():
-    assert stacksnoop("-l", "--value", "count", "t:syscalls:sys_*_write").ok().out == f"{WRITE}\n"
-
-
-def test_a_run_without_values_has_nothing_of_them():
-    def place(*args):
-        log = stacksnoop("--debug", "-D", "0.1", "-p", os.getpid(), *args, "t:sched:sched_switch").ok().err
-        return int(re.search(r"map events: \d+ entries, key 4 bytes, value (\d+) bytes", log)[1])
-
-    assert (place(), place("--value", "prev_prio")) == (64, 72)
 
 
 def test_the_last_of_a_number_of_events(workload):

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The text layout and the folded lines, to the byte."""
 
-import os
 import re
 import subprocess
 
 import pytest
 from text import parse_text
-from tool import GETPPID, Live, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, read_folded, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -36,13 +35,6 @@ def test_text_is_bcc_s(work):
     assert result.stderr == b"", result
 
 
-def test_verbose_says_where_a_frame_without_a_name_is(workload):
-    work = workload("calls-stripped", 5, 0, 0)
-    result, _ = trace(work, "-v", "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
-    frames = parse_text(result.ok().out).entries[0].frames
-    assert re.search(r" +\[calls-stripped\+0x[0-9a-f]+\] calls-stripped\+0x[0-9a-f]+$", frames[1]), frames
-
-
 def test_verbose_says_where_a_named_user_frame_is(work):
     """The place is what addr2line takes."""
     result, _ = trace(work, "-v", "-p", work.pid, LEAF)
@@ -65,24 +57,10 @@ def test_text_of_everything_at_once(workload):
     assert re.fullmatch(expected, result.ok().out), result
 
 
-def test_idle_tasks_have_their_names():
-    """Each CPU's is a line of its own, as bcc has it. There may be none on a busy machine."""
-    result = stackcount("-P", "-K", "-D", "0.5", "t:sched:sched_switch").ok()
-    idle = {entry.comm for entry in parse_text(result.out).entries if entry.pid == 0}
-    assert idle <= {f"swapper/{cpu}" for cpu in range(os.cpu_count())}, result
-
-
 def test_report_of_nothing(workload):
     work = workload("calls", 0, 0, 0)
     result, _ = trace(work, "-p", work.pid, LEAF)
     assert re.fullmatch(r"Tracing .*\n\nDetaching\.\.\.\n", result.ok().out), result
-
-
-def test_header_counts_the_functions():
-    pattern = f"{workload_path('calls')}:leaf*"
-    result = stackcount("-D", "0.1", pattern).ok()
-    assert parse_text(result.out).n_functions == 3
-    assert parse_text(result.out).pattern == pattern
 
 
 def test_folded_is_nothing_but_stacks(work):
@@ -105,19 +83,9 @@ def test_folded_with_a_delimiter_and_the_process(workload):
     assert parts.count("-") == 1
 
 
-@pytest.mark.thorough
-def test_folded_with_intervals_and_time_stays_folded(workload):
-    work = workload("syscalls", "getppid", 500, 500, 1)
-    with Live(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:
-        work.run()
-        result = tool.wait().ok()
-    assert sum(count for _, count in read_folded(result.out)) == 1000
-
-
-@pytest.mark.parametrize("side", ["-K", "-U"])
-@pytest.mark.parametrize("form", [[], ["-f"]])
-def test_one_kind_of_stack_needs_no_delimiter(workload, side, form):
+@pytest.mark.parametrize("options", [["-K"], ["-U", "-f"]], ids=" ".join)
+def test_one_kind_of_stack_needs_no_delimiter(workload, options):
     work = workload("syscalls", "getppid", 10, 0)
-    result, _ = trace(work, "-d", side, *form, "-p", work.pid, GETPPID)
+    result, _ = trace(work, "-d", *options, "-p", work.pid, GETPPID)
     assert result.ok().out and "    --" not in result.out and ";-;" not in result.out
     assert not re.search(r"(^|;)-[; ]", result.out, re.M), result.out

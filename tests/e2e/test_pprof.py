@@ -5,20 +5,14 @@ The files are those that tests/unit/test_pprof.c makes, with one of everything t
 """
 
 import gzip
-import json
 import os
 import re
-import socket
 import subprocess
-import time
-import urllib.request
 from collections import Counter
-from contextlib import suppress
-
-import pytest
 
 import pprof
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, read_folded, stackcount
+import pytest
+from tool import BUILD, GETPPID, PATIENCE_S, TOP, stackcount
 
 
 @pytest.fixture(scope="module")
@@ -31,32 +25,29 @@ def files(tmp_path_factory):
     return {path.name.removesuffix(".pb.gz"): path for path in folder.iterdir()}
 
 
-def run_go(*args, check=True):
-    environ = {**os.environ, "HOME": "/nonexistent", "PPROF_TMPDIR": "/nonexistent"}
-    command = [pprof.go_pprof(), "-symbolize=none", *map(str, args)]
+def run_go(*args, symbolize="none"):
+    environ = {**os.environ, "HOME": "/nonexistent", "PPROF_TMPDIR": "/nonexistent", "DEBUGINFOD_URLS": ""}
+    command = [pprof.go_pprof(), f"-symbolize={symbolize}", *map(str, args)]
     run = subprocess.run(command, check=False, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert not check or run.returncode == 0, run.stderr
+    assert run.returncode == 0, run.stderr
     return run.stdout
 
 
 def go_cumulated(path, symbolize):
     """{function: hits in it or below it} as -top shows them, and the sum of all."""
-    environ = {**os.environ, "HOME": "/nonexistent", "PPROF_TMPDIR": "/nonexistent", "DEBUGINFOD_URLS": ""}
-    command = [pprof.go_pprof(), f"-symbolize={symbolize}", "-top", "-cum", "-nodecount=10000", "-nodefraction=0", str(path)]
-    run = subprocess.run(command, check=True, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
-    total = int(re.search(r"of (\d+) total", run.stdout)[1])
-    rows = re.findall(r"^ +\d+ +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \(inline\))?$", run.stdout, re.M)
+    out = run_go("-top", "-cum", "-nodecount=10000", "-nodefraction=0", path, symbolize=symbolize)
+    total = int(re.search(r"of (\d+) total", out)[1])
+    rows = re.findall(r"^ +\d+ +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \(inline\))?$", out, re.M)
     return {name: int(count) for count, name in rows}, total
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("flags", [["-no-pie", "-fno-pic"], ["-pie", "-fPIE"]], ids=["no-pie", "pie"])
-def test_go_names_the_functions_that_we_name(tmp_path, flags):
+def test_go_names_the_functions_that_we_name(tmp_path):
     """--no-names leaves symbols out. Go's pprof finds functions in local files that have DWARF, those of another run."""
     program, bare, named = tmp_path / "program", tmp_path / "bare.pb.gz", tmp_path / "named.pb.gz"
     sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
     subprocess.run(["cc", "-std=gnu17", "-g", "-O1", "-D_GNU_SOURCE", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-                    *flags, f"-I{TOP}/tests/workload", "-o", program, *sources, "-pthread", "-ldl"], check=True)
+                    "-pie", "-fPIE", f"-I{TOP}/tests/workload", "-o", program, *sources, "-pthread", "-ldl"], check=True)
     for path, options in ((bare, ["--no-names"]), (named, [])):
         stackcount("-U", *options, "-o", path, GETPPID, "--", program, "getppid", 200, 2).ok()
     ours, expected = pprof.read(named), Counter()
@@ -72,41 +63,6 @@ def test_go_names_the_functions_that_we_name(tmp_path, flags):
     assert {name: found.get(name) for name in expected} == expected
     assert total == sum(values[0] for _, values, _ in ours.samples)
     assert "hit" not in go_cumulated(bare, "none")[0]
-
-
-@pytest.mark.thorough
-def test_all_forms_of_a_run_have_the_sums_that_go_reads(workload, tmp_path):
-    files = [tmp_path / f"a{ending}" for ending in (".folded", ".json", ".html", ".pb.gz", ".txt")]
-    one = workload("syscalls", "getppid", 200, 2)
-    with Live(["-p", one.pid, *(word for path in files for word in ("-o", path)), GETPPID]) as tool:
-        total = sum(one.run().values())
-        tool.end().ok()
-    folded, json_file, page, packed, text = files
-    of_folded = sum(count for _, count in read_folded(folded.read_text()))
-    full = json.loads(json_file.read_text())
-    assert of_folded == full["total"] == sum(stack["values"][0] for stack in full["stacks"]) == total
-    assert {stack["pid"] for stack in full["stacks"]} == {one.pid} and full["slices"]
-    assert {stack["comm"] for stack in full["stacks"]} == {"syscalls"}
-    assert all(sum(count for _, count in stack["slices"]) == stack["values"][0] for stack in full["stacks"])
-    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == total
-    again = tmp_path / "again.pb.gz"
-    subprocess.run([STACKCOUNT, "--read", "-o", again, page], check=True, timeout=PATIENCE_S)
-    of_go, all_of_go = go_cumulated(packed, "none")
-    assert all_of_go == go_cumulated(again, "none")[1] == total
-    assert of_go["main"] == of_go["hit"] == total
-
-
-def go_sums(path, number=0):
-    """{frames of a stack, innermost first: sum} as -traces shows them."""
-    sums = Counter()
-    p = pprof.read(path)
-    text = run_go("-traces", f"-sample_index={p.types[number][0]}", path)
-    for block in text.split("-----------+-------------------------------------------------------\n")[1:]:
-        stack = re.findall(r"^(?: +(-?\d+)(?:ns|B)?   |             )(.*)$", block, re.M)
-        value = [int(count) for count, _ in stack if count]
-        if value:
-            sums[tuple(name.removesuffix(" (inline)") for _, name in stack)] += value[0]
-    return sums
 
 
 @pytest.mark.parametrize("name", ["full", "difference", "empty"])
@@ -173,11 +129,10 @@ def test_a_difference_has_values_before_it_negated(files):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name, hits", [("full", 100074), ("difference", -2)])
-def test_go_reads_the_same_sums(files, name, hits):
-    p = pprof.read(files[name])
-    assert sum(values[0] for _, values, _ in p.samples) == hits
-    text = run_go("-top", "-nodecount=1000", "-nodefraction=0", "-trim=false", files[name])
+def test_go_reads_the_same_sums(files):
+    p = pprof.read(files["full"])
+    assert sum(values[0] for _, values, _ in p.samples) == 100074
+    text = run_go("-top", "-nodecount=1000", "-nodefraction=0", "-trim=false", files["full"])
     rows = [line.removesuffix(" (inline)").split() for line in text.splitlines() if re.match(r" +-?\d+ .*%", line)]
     flat = {row[-1]: int(row[0]) for row in rows}
     expected = Counter()
@@ -190,24 +145,6 @@ def test_go_reads_the_same_sums(files, name, hits):
 
 
 @pytest.mark.thorough
-def test_go_reads_the_same_stacks(files):
-    ours = {tuple(name or "?" for name in stack): n for stack, n in pprof.read(files["difference"]).sums().items() if n}
-    theirs = {tuple("?" if name.startswith(("[prog]", "<unknown>")) else name for name in stack): n
-              for stack, n in go_sums(files["difference"]).items() if n}
-    assert theirs == ours
-
-
-@pytest.mark.thorough
-def test_go_reads_raw_and_comments(files):
-    p = pprof.read(files["full"])
-    assert run_go("-comments", files["full"]).splitlines() == p.comments
-    raw = run_go("-raw", files["full"])
-    assert "hits/count[dflt] latency/nanoseconds size/bytes" in raw
-    assert "Time: 2023-11-14 22:13:20.123456789" in raw
-    assert re.search(r"0x7f3a11c28000/0x7f3a11d80000/0x28000 /usr/lib/libc\.so\.6 deadbeef \[FN\]", raw)
-
-
-@pytest.mark.thorough
 def test_go_writes_a_file_that_is_still_one(files, tmp_path):
     again = tmp_path / "again.pb.gz"
     run_go("-proto", f"-output={again}", files["full"])
@@ -216,24 +153,3 @@ def test_go_writes_a_file_that_is_still_one(files, tmp_path):
     without_empty = {stack: n for stack, n in ours.sums().items() if stack}
     assert {stack: n for stack, n in theirs.sums().items() if stack} == without_empty
     assert theirs.comments == ours.comments
-
-
-@pytest.mark.thorough
-def test_go_shows_them_in_a_browser(files):
-    """-http, on loopback, for one request of each view."""
-    with socket.create_server(("127.0.0.1", 0)) as free:  # pprof takes port 0 as it is
-        address = "127.0.0.1:%d" % free.getsockname()[1]
-    command = [pprof.go_pprof(), "-symbolize=none", f"-http={address}", "-no_browser", str(files["full"])]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            for view in ("top", "flamegraph"):
-                deadline = time.monotonic() + PATIENCE_S
-                while True:
-                    with suppress(OSError):
-                        page = urllib.request.urlopen(f"http://{address}/ui/{view}", timeout=PATIENCE_S).read()
-                        break
-                    assert time.monotonic() < deadline
-                    time.sleep(0.1)
-                assert b"__vdso_clock_gettime" in page
-        finally:
-            server.kill()
