@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs as distributions build them, at work without an end: started, and asked nothing."""
 
-import signal
 import socket
 import subprocess
 import threading
@@ -13,7 +12,6 @@ from processes import cpu_time_s
 
 # Servers, whose installation would start them, are unpacked here: see scripts/deps.
 UNPACKED = BUILD / "programs"
-POSTGRES = max((UNPACKED / "usr/lib/postgresql").glob("*/bin"), default=UNPACKED)
 
 
 def wait_at_work(pid, for_s):
@@ -55,13 +53,6 @@ def fed(command, line, **popen):
 
 BASH = 'while :; do x=$((x + 1)); y="${x}abc"; echo "${y%c}"; read -t 0 </dev/null; done'
 
-PERL = """
-while (1) {
-	my @words = map { "x$_" } 1 .. 100;
-	open(my $file, "<", "/dev/null"); close $file;
-	(my $text = join ",", sort @words) =~ s/x(\\d+)/y$1/g;
-}
-"""
 
 PYTHON = """
 import json, os, re, threading
@@ -106,10 +97,6 @@ def bash(folder):
     return alone(["bash", "-c", BASH])
 
 
-def perl(folder):
-    return alone(["perl", "-e", PERL])
-
-
 def python3(folder):
     return alone(["/usr/bin/python3", "-c", PYTHON])
 
@@ -127,26 +114,10 @@ def node_with_a_map(folder):
             Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
 
 
-def java(folder, *options):
+def java(folder):
     (folder / "Work.java").write_text(JAVA)
     subprocess.run(["javac", "Work.java"], cwd=folder, check=True)
-    return alone(["java", "-XX:+UseSerialGC", *options, "Work"], 1, cwd=folder)
-
-
-def java_with_frame_pointers(folder):
-    return java(folder, "-XX:+PreserveFramePointer")
-
-
-def sqlite3(folder):
-    settings = "pragma synchronous = off; create table t (a)"
-    return fed(["sqlite3", "-cmd", settings, folder / "db"], "insert into t values (hex(randomblob(50))); delete from t;")
-
-
-def git(folder):
-    run = ["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=e"]
-    subprocess.run([*run, "init", "-q"], check=True)
-    subprocess.run([*run, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
-    return fed(["git", "-C", folder, "cat-file", "--batch"], "HEAD")
+    return alone(["java", "-XX:+UseSerialGC", "Work"], 1, cwd=folder)
 
 
 def c_source(folder):
@@ -155,11 +126,6 @@ def c_source(folder):
              for i in range(40_000)]
     (folder / "long.c").write_text("".join(lines))
     return folder / "long.c"
-
-
-def cc1(folder):
-    program = subprocess.check_output(["gcc", "-print-prog-name=cc1"], text=True).strip()
-    return alone([program, "-quiet", "-O2", c_source(folder), "-o", "/dev/null"])
 
 
 def clang(folder):
@@ -172,10 +138,6 @@ def fd(folder):
 
 def fzf(folder):
     return fed(["fzf", "-f", "12", "--no-sort"], "123abc")
-
-
-def openssl(folder):
-    return alone(["openssl", "speed", "-seconds", "60", "sha256", "aes-128-cbc"])
 
 
 NGINX = """
@@ -215,41 +177,3 @@ def nginx(folder):
         client.start()
         wait_at_work(process.pid, 0.1)
         yield process.pid
-
-
-# It refuses to be root, and so is somebody else in a user name space: a user that each system has.
-AS_SOMEBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
-
-SQL = """
-create table if not exists t (a int, b text);
-insert into t select 1, 'abc' || generate_series(1, 20);
-select count(*) from t where b like '%9';
-select md5(string_agg(b, ',' order by b)) from t;
-truncate t;
-"""
-
-
-@contextmanager
-def postgres(folder):
-    """The process behind one connection."""
-    data, script = folder / "data", folder / "script"
-    script.write_text(SQL)
-    subprocess.run([*AS_SOMEBODY, POSTGRES / "initdb", "-D", data, "-A", "trust", "-U", "root", "-N"],
-                   check=True, stdout=subprocess.DEVNULL)
-    options = ["-c", "listen_addresses=", "-c", "fsync=off", "-k", folder]
-    with running([*AS_SOMEBODY, POSTGRES / "postgres", "-D", data, *options], 0) as server:
-        state = data / "postmaster.pid"
-        wait_until(lambda: state.exists() and "ready" in state.read_text())
-        with running([POSTGRES / "pgbench", "-n", "-T", PATIENCE_S, "-f", script, "-h", folder, "postgres"], 0):
-            yield wait_until(lambda: child_at_work(server.pid, b"[local]", 0.1))
-        server.send_signal(signal.SIGQUIT)
-        server.wait(PATIENCE_S)
-
-
-def child_at_work(pid, words, for_s):
-    """Whose command line has these @words; None: there is none yet that has worked so long."""
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        with suppress(FileNotFoundError, ProcessLookupError):
-            if words in Path(f"/proc/{child}/cmdline").read_bytes() and cpu_time_s(child) >= for_s:
-                return int(child)
-    return None

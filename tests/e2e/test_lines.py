@@ -4,7 +4,7 @@
 import json
 import re
 
-from tool import BUILD, GETPPID, TOP, Live, read_folded, trace, user_chain
+from tool import BUILD, GETPPID, TOP, Live, read_folded, trace
 from text import parse_text
 
 SOURCES = TOP / "tests" / "workload"
@@ -39,11 +39,6 @@ def test_folded_has_inlined_functions_and_lines(workload):
     assert count == 20
 
 
-def test_text_has_them_above_the_function(workload):
-    (entry,) = parse_text(trace_lines(workload).out).entries
-    assert entry.frames[:4] == [f"{name} {place}" for name, place in expected()], entry.frames
-
-
 def test_addresses_offsets_and_places_go_with_them(workload):
     (entry,) = parse_text(trace_lines(workload, "-sv").out).entries
     for frame, (name, place) in zip(entry.frames, expected()):
@@ -57,14 +52,6 @@ def test_max_depth_counts_them(workload):
     result = trace_lines(workload, "-f", "--max-depth", "2")
     ((parts, _),) = read_folded(result.out)
     assert parts == ["[cut: depth]", *(f"{name} {place}" for name, place in expected()[1::-1])], result
-
-
-def test_without_the_option_there_are_none(workload):
-    work = workload("inlined", 20)
-    result, _ = trace(work, "-f", "-U", "-p", work.pid, GETPPID)
-    ((parts, _),) = read_folded(result.ok().out)
-    assert user_chain(parts).endswith("work_run;run"), result
-    assert "inlined" not in result.out
 
 
 def test_events_have_them_as_members(workload):

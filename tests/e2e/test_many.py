@@ -10,7 +10,7 @@ import elf
 import pytest
 from elf import write_program
 from text import parse_text
-from tool import Live, chains, check_refused, read_folded, stackcount, trace, workload_path
+from tool import Live, check_refused, read_folded, stackcount, workload_path
 
 
 LIMIT = 200_000  # of places in a run
@@ -23,6 +23,7 @@ def test_60000_functions_are_listed(tmp_path):
     assert lines == [f"{program}:{elf.name(i)}" for i in range(60_000)]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("uprobe.multi")
 def test_60000_functions_are_counted(tmp_path):
     program = write_program(tmp_path / "many", 60_000, called=[0, 30_000, 59_999])
@@ -77,14 +78,6 @@ def test_refused_functions_are_told(workload):
     check_refused(stackcount("-D", "0.1", REFUSED), 1, "^stackcount: attach to_ss: ")
 
 
-@pytest.mark.needs("kprobes", "way to kernel functions")
-def test_alias_of_a_system_call_takes_a_kprobe(workload):
-    """Not in the list of what ftrace can trace, so not for kprobe.multi."""
-    work = workload("syscalls", "getppid", 100, 0)
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, "__x64_sys_getppid")
-    assert chains(result.ok()) == {chain: n for chain, n in expected.items() if n}, result
-
-
 def namesakes():
     """{name: how many functions of it ftrace can trace}, of those that kallsyms has more of."""
     def names(path, column):
@@ -101,9 +94,3 @@ def test_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can():
     name, n = next(iter(namesakes().items()))
     result = stackcount("-D", "0.2", f"[{name[0]}]{name[1:]}").ok()
     assert parse_text(result.out).n_functions == n and "could not be traced" not in result.err
-
-
-@pytest.mark.thorough
-def test_all_tracepoints_of_a_category():
-    result = stackcount("-D", "0.5", "t:sched:*").ok()
-    assert parse_text(result.out).n_functions > 10

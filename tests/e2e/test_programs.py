@@ -17,7 +17,7 @@ from pathlib import Path
 import programs
 import pytest
 from programs import cpu_time_s, running, wait_at_work
-from tool import STACKSNOOP, Live, read_folded, scaled, stackcount, wait_until
+from tool import STACKSNOOP, Live, read_folded, stackcount, wait_until
 
 pytestmark = pytest.mark.thorough
 
@@ -38,29 +38,21 @@ CUT = re.compile(r"\[cut: (.*?)\]")
 
 SYSCALL, SWITCH, MALLOC = "t:raw_syscalls:sys_enter", "t:sched:sched_switch", "c:malloc"
 JAVA_NATIVE = f"{os.path.realpath('/usr/bin/java').rpartition('/bin/')[0]}/lib/libnio.so:*access0"
-POSTGRES = programs.POSTGRES / "postgres"
 
 # The program, and what it comes to again and again; compilers do not call the system often.
 SEVERAL = {SYSCALL: 2000, MALLOC: 2000}
-COMPILER = {SYSCALL: 20, MALLOC: 2000}
-JAVA = {SYSCALL: 2000, JAVA_NATIVE: 2000}
 PROGRAMS = {
     programs.bash: SEVERAL,
-    programs.perl: SEVERAL,
     programs.python3: SEVERAL,
     programs.node: SEVERAL,
     programs.node_with_a_map: SEVERAL,
-    programs.java: JAVA,
-    programs.java_with_frame_pointers: JAVA,
-    programs.sqlite3: SEVERAL,
-    programs.git: SEVERAL,
-    programs.cc1: COMPILER,
-    programs.clang: COMPILER,
+    programs.java: {SYSCALL: 2000, JAVA_NATIVE: 2000},
+    programs.clang: {SYSCALL: 20, MALLOC: 2000},
     programs.fd: SEVERAL,
-    programs.openssl: {},
     programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
-    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{POSTGRES}:transaction__start": 500},
 }
+# Their compilers map code as they run.
+JIT = (programs.node, programs.node_with_a_map, programs.java)
 
 # Java's own code, without -XX:+PreserveFramePointer: its caller is found by the function's set-up, and the
 # stack is marked, or there is nothing to find it by.
@@ -129,7 +121,8 @@ def check_event(program, event, n):
     skipped = re.search(r"(\d+) another BPF program was running", result.err)
     assert sum(ends.values()) >= n and result.lost == int(skipped[1] if skipped else 0), result
     # After a mapping, user space reads the process again: how long that takes depends on the machine's load.
-    late = ends["no table yet"] + ends["too many waited"]
+    reasons = ["no table yet", "too many waited"] + ["no mapping"] * (what in JIT)
+    late = sum(n for end, n in ends.items() if end.startswith(tuple(reasons)))
     without = sum(ends[end] for end in NO_FRAME_POINTERS.get(what, []))
     assert ends["root"] + without > 0 and ends["root"] + without + late >= least * n, f"{dict(ends)}: {result}"
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
@@ -144,16 +137,6 @@ def test_system_calls_and_functions_and_probes(program):
 def test_wherever_it_is_preempted(program, pacer):
     pacer(program[1])
     check_event(program, SWITCH, 1000)
-
-
-@pytest.mark.needs("newest kernel")
-@pytest.mark.needs("kprobes", "unwinding")
-@pytest.mark.parametrize("start, function", [
-    (programs.bash, "vfs_write"), (programs.perl, "do_sys_openat2"), (programs.python3, "do_sys_openat2"),
-])
-def test_kernel_functions(start, function, tmp_path):
-    with start(tmp_path) as pid:
-        check_event((start, pid), function, scaled(2000, least=200))
 
 
 # --- what elfutils says of the same thread, stopped where it was counted ---
@@ -211,28 +194,10 @@ def check_agreement(pid, n):
 
 
 # elfutils reads all DWARF that there is: node's takes it more than a second.
-STOPPED = {programs.bash: 5, programs.perl: 5, programs.python3: 5, programs.node: 3, programs.cc1: 5, programs.fd: 5}
+STOPPED = {programs.bash: 5, programs.python3: 5, programs.node: 3, programs.fd: 5}
 
 
 @pytest.mark.parametrize("program", STOPPED, indirect=True, ids=name_of)
 def test_a_thread_stopped_at_work(program):
     what, pid = program
     check_agreement(pid, STOPPED[what])
-
-
-READ, NANOSLEEP, EPOLL = {"0"}, {"230"}, {"281", "232"}  # epoll_pwait(2); older libuv: epoll_wait(2)
-ASLEEP = {
-    "bash": (READ, "-c", "f() { read x; echo; }; f"),
-    "perl": (NANOSLEEP, "-e", "sub f { sleep 1000; } f()"),
-    "/usr/bin/python3": (NANOSLEEP, "-c", "import time\nsorted([1, 2], key=lambda n: time.sleep(1000))"),
-    "node": (EPOLL, "-e", "process.stdin.resume()"),
-}
-
-
-@pytest.mark.parametrize("name", ASLEEP, ids=lambda name: name.rpartition("/")[2])
-def test_a_thread_stopped_in_a_system_call(name):
-    numbers, *arguments = ASLEEP[name]
-    with programs.running([name, *arguments], 0, stdin=subprocess.PIPE) as process:
-        call = Path(f"/proc/{process.pid}/syscall")
-        wait_until(lambda: call.read_text().split()[0] in numbers)
-        check_agreement(process.pid, 1)
