@@ -184,4 +184,3 @@ def check_all(result, found, expected):
     """And nothing is lost."""
     assert result.lost == 0, result.err
     check_sum(result, found, expected)
-

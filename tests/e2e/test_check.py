@@ -111,18 +111,12 @@ def test_the_end_of_the_log_names_every_failure():
     assert "FLAKY e2e tests/e2e/test_a.py::test_0 at test_a.py:7 (1.0 s): assert 3 == 0; stderr: Lost 3 hits - then passed alone in 0.6 s" in text
 
 
-@pytest.mark.parametrize("n", [9, 90, 900])
-def test_the_end_of_the_log_is_short_and_names_each_failure(n):
+def test_the_end_of_the_log_is_short_and_names_each_failure():
+    n = 900
     names = [f"case_{i % 50}_holds" for i in range(n)]
     _, text = judge([failure(f"{name}[{i}]", words="x" * 900, stderr="y" * 900) for i, name in enumerate(names)], 1)
     assert len(text.encode()) <= results.MOST_BYTES and text.endswith(f"\n2 passed, {n - 1} failed"), text
     assert text.count("\nFAILED e2e tests/e2e/") > 1 and not [name for name in names[1:] if name not in text], text
-
-
-def test_failures_without_end_are_counted_by_file():
-    found = [failure(0, suite="unit", test=f"test_{i % 80}::a_sentence_of_{i}_that_holds") for i in range(3000)]
-    text = results.end_of_log("machine", "phases", found, {})
-    assert len(text.encode()) <= results.MOST_BYTES and "\nFAILED unit test_79: 37\n" in text, text
 
 
 def test_a_test_that_died_with_its_suite_has_failed(tmp_path):
@@ -130,7 +124,3 @@ def test_a_test_that_died_with_its_suite_has_failed(tmp_path):
     for test, outcome in [("one", "begun"), ("one", "passed"), ("two", "begun")]:
         results.append(path, suite="e2e", test=test, outcome=outcome)
     assert [(result["test"], result["outcome"]) for result in results.read(path)] == [("one", "passed"), ("two", "failed")]
-
-
-def test_nothing_that_passed_is_not_green():
-    assert not results.is_green([], [], [])

@@ -82,23 +82,6 @@ def test_the_units_command_runs_with_the_units_capabilities(folder):
     assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.pb\.gz", name) for name in names), names
 
 
-def test_no_hour_of_the_units_names_comes_twice():
-    """The upload reads the same time that the tool has written."""
-    for unit in (UNIT, CONTRIB / "stackcount-upload.service"):
-        assert "TZ=UTC" in unit_values(unit, "Environment"), unit
-
-
-def test_every_capability_of_the_unit_has_a_reason():
-    """Each is in the comment above, and in the manual's table or the threat model."""
-    named = unit_values(UNIT, "CapabilityBoundingSet")[0].split()
-    comment = "".join(line for line in UNIT.read_text().splitlines(True) if line.startswith("#"))
-    documents = (TOP / "doc/manual.md").read_text() + (TOP / "doc/security.md").read_text()
-    assert {"CAP_BPF", "CAP_PERFMON"} <= set(named)
-    for name in named:
-        assert name.removeprefix("CAP_") in comment, name
-        assert name.removeprefix("CAP_") in documents, name
-
-
 @pytest.mark.thorough
 def test_systemd_reads_the_units():
     """It knows every key and value. The programs need not be installed for that."""
@@ -164,12 +147,3 @@ def test_upload_keeps_what_the_store_refuses_and_fails(tmp_path):
         told = upload(tmp_path, server)
     assert told.returncode == 1 and "did not take it" in told.stderr
     assert (tmp_path / "run-20261124T183500.pb.gz").read_bytes() == b"first"
-
-
-def test_the_documents_curl_line_sends_a_file(tmp_path):
-    line = re.search(r"^curl .*$", (TOP / "doc/fleet.md").read_text(), re.M)[0]
-    (tmp_path / "FILE").write_bytes(b"profile")
-    with store() as server:
-        line = line.replace("localhost:4040", f"127.0.0.1:{server.server_address[1]}")
-        subprocess.run(shlex.split(line), check=True, timeout=PATIENCE_S, cwd=tmp_path, capture_output=True)
-        assert [body for _, body in server.taken] == [b"profile"]

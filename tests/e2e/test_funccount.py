@@ -10,7 +10,7 @@ import elf
 import pytest
 from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
 from elf import write_program
-from tool import GETPPID, PATIENCE_S, Live, Tool, workload_path
+from tool import Live, Tool, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -47,29 +47,17 @@ def test_a_command_and_its_children_are_counted():
     assert "'sh' exited with status 0" in result.err
 
 
-def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
-    program = tmp_path / "a\nb\x1b\\x41"
-    program.symlink_to("/bin/true")
-    result = funccount(GETPPID, "--", program).ok()
-    assert f"'{tmp_path}/a\\x0ab\\x1b\\x5cx41' exited with status 0\n" in result.err
-    assert "a\\x0ab' " in funccount(GETPPID, "--", f"{tmp_path}/a\nb").err.replace(":", " ")
-
-
 # --- kernel functions ---
-
-
-OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
 
 
 @pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
-@pytest.mark.parametrize("others", [[], ["__x64_sys_getp*"]], ids=["few", "wildcard"])
-def test_two_names_of_a_system_call_are_both_shown(workload, kernel, others):
+def test_two_names_of_a_system_call_are_both_shown(workload, kernel):
     """A system call without arguments has one function for both ways to call it."""
     names = ["__x64_sys_getppid", "__ia32_sys_getppid"]
     assert all(kernel.has_function(name) for name in names)
     work = workload("syscalls", "getppid", 500, 0)
-    counts = count_calls(work, "-p", work.pid, *names, *others).counts
+    counts = count_calls(work, "-p", work.pid, *names, "__x64_sys_getp*").counts
     shown = [name for row, count in counts.items() if count == 500 for name in row.split(", ")]
     assert sorted(shown) == sorted(names), counts
 
@@ -80,11 +68,7 @@ M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
 
 @pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
-@pytest.mark.parametrize(
-    "patterns",
-    [["m_start"], ["m_st?rt"], ["m_start", *OTHERS], ["-r", "^m_start$"]],
-    ids=["name", "wildcard", "long list of names", "regular expression"],
-)
+@pytest.mark.parametrize("patterns", [["m_start"], ["m_st?rt"]], ids=["name", "wildcard"])
 def test_kernel_functions_of_one_name_are_counted_by_themselves(patterns):
     with Tool(["-p", os.getpid(), *patterns], program=FUNCCOUNT) as tool:
         tool.wait_live(240)
@@ -94,15 +78,6 @@ def test_kernel_functions_of_one_name_are_counted_by_themselves(patterns):
     rows = [name for name in text.counts if name.startswith("m_start")]
     assert len(rows) == len(M_START), text
     assert all(re.fullmatch(r"m_start( \[\w+\])? \[0xffffffff[0-9a-f]{8}\]", name) for name in rows), rows
-
-
-@pytest.mark.needs("newest kernel")
-@pytest.mark.needs("kprobes")
-def test_kernel_functions_of_one_name_that_a_command_calls():
-    """Programs are loaded twice where the kernel refuses the name; the command is followed by the last."""
-    script = f"cat {' '.join(M_START)} >/dev/null"
-    text = parse_calls(funccount("m_start", "--", "sh", "-c", script, timeout_s=240).ok().out)
-    assert len(text.counts) == len(M_START), text
 
 
 @pytest.mark.needs("newest kernel")
@@ -118,20 +93,10 @@ def test_10000_kernel_functions(workload):
 # --- names ---
 
 
-@pytest.mark.parametrize(
-    "patterns,row",
-    [
-        (["uno"], "uno"),
-        (["uno", "one"], "uno, one"),
-        (["*n[eo]"], "one, uno, __one"),
-        (["one", "one", "on?"], "one"),
-    ],
-)
-def test_aliases_are_shown_as_they_were_asked_for(workload, patterns, row):
+def test_aliases_are_shown_as_they_were_asked_for(workload):
     work = workload("names", 0, 0, 40)
-    text = count_calls(work, *(f"{NAMES}:{pattern}" for pattern in patterns))
-    assert text.n_functions == 1
-    assert text.counts == {row: 40}
+    text = count_calls(work, f"{NAMES}:uno", f"{NAMES}:one")
+    assert (text.n_functions, text.counts) == (1, {"uno, one": 40})
 
 
 def test_functions_of_one_name_are_counted_by_themselves(workload):
@@ -142,24 +107,14 @@ def test_functions_of_one_name_are_counted_by_themselves(workload):
     assert all(re.fullmatch(r"step \[0x[0-9a-f]+\]", name) for name in text.counts), text
 
 
-def test_functions_of_one_name_in_several_files_are_told_apart(workload):
-    pie = workload_path("calls-pie")
-    works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
-    pids = ",".join(str(work.pid) for work in works)
-    with Live(["-p", pids, f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
-        for work in works:
-            work.run()
-        text = parse_calls(tool.end().ok().out)
-    assert text.counts == {"leaf [calls]": 7, "leaf [calls-pie]": 5, "leafy": 1}
-
-
 # --- options and layout ---
 
 
 def test_top_shows_the_most_frequent(workload):
     work = workload("calls", 30, 20, 10)
-    text = count_calls(work, "-v", "--top", 2, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
-    assert text.reports[-1].rows == [("branch_a", 30), ("leaf", 50)]
+    text = count_calls(work, "-T", "-v", "--top", 2, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
+    assert text.reports[-1].time and text.reports[-1].rows == [("branch_a", 30), ("leaf", 50)]
+    assert text.patterns == f'"{CALLS}:leaf*", "{CALLS}:branch_*"'
     assert text.reports[-1].total == 50 + 10 + 1 + 30 + 20 + 10
 
 
@@ -179,24 +134,6 @@ def test_json_is_a_line_per_report(workload):
     assert before <= report["time"] <= time.time()
     assert re.match(r'\{"time":\d+\.\d{9},', result.out)
     assert "Tracing 3 functions" in result.err
-
-
-def test_json_of_intervals(workload):
-    work = workload("syscalls", "getppid", 2_000, 0, 1)
-    with Live(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
-        work.run()
-        tool.wait_for("stdout", rb"(.*\n){4}")
-        reports = parse_json(tool.end().ok().out)
-    assert len(reports) > 3
-    assert sum(report["total"] for report in reports) == 2_000
-    times = [report["time"] for report in reports]
-    assert times == sorted(times)
-
-
-def test_the_time_stands_before_each_report(workload):
-    work = workload("calls", 5, 0, 0)
-    text = count_calls(work, "-T", f"{CALLS}:leaf")
-    assert text.reports[-1].time
 
 
 def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
@@ -225,18 +162,3 @@ def test_10000_functions_are_one_program(tmp_path):
     assert text.counts == {elf.name(0): 3, elf.name(5_000): 2, elf.name(9_999): 1}
     assert len(re.findall(r"program on_uprobe_multi: \d+ instructions", result.err)) == 1
     assert "program on_uprobe:" not in result.err
-
-
-def test_patterns_are_shown_as_they_were_written():
-    text = parse_calls(funccount("-d", "0.1", f"{CALLS}:lea?", GETPPID).ok().out)
-    assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
-
-
-@pytest.mark.thorough
-def test_fractions_of_seconds_and_an_end_between_intervals():
-    with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
-        text = parse_calls(tool.wait().ok().out)
-    assert 1 <= len(text.reports) <= 4  # one that is late is one with the next
-    assert tool.took_s >= 1
-    with Tool(["-d", "1", "-i", 20 * PATIENCE_S, GETPPID], program=FUNCCOUNT) as tool:
-        assert len(parse_calls(tool.wait().ok().out).reports) == 1

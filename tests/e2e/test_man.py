@@ -38,20 +38,21 @@ def section(text, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [80, 120])
-def test_page_renders_without_warnings(name, width):
-    text, warnings = man(name, width)
-    assert warnings == ""
-    assert max(map(len, text.splitlines())) <= max(width, 100)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_page_has_all_sections_in_order(name):
+def test_page_is_well_formed(name):
+    """It renders without a warning, has all sections in order, is of this version, and is found by its name."""
+    for width in (80, 120):
+        text, warnings = man(name, width)
+        assert warnings == "" and max(map(len, text.splitlines())) <= max(width, 100)
     text, _ = man(name)
     sections = [title for title in SECTIONS if name != "profile" or title != "PATTERNS"]
     assert re.findall(r"^[A-Z][A-Z ]+$", text, re.M) == [title.replace("\0", " ") for title in sections]
     for title in sections:
         assert section(text, title.replace("\0", " ")).strip()
+    assert re.findall(r"^       (\d) ", section(text, "EXIT STATUS"), re.M) == ["0", "1", "2"]
+    assert set(NAMES) - {name} <= set(re.findall(r"(\w+)\(8\)", section(text, "SEE ALSO")))
+    assert text.splitlines()[-1].startswith(f"stackcount {run(name, '--version').ok().out.split()[1]} ")
+    said = subprocess.run(["lexgrog", page(name)], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf': "{name} - \w.*"$', said, re.M), said
 
 
 def marks():
@@ -90,12 +91,6 @@ def test_pages_have_every_loss():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_page_is_found_by_its_name(name):
-    said = subprocess.run(["lexgrog", page(name)], capture_output=True, text=True, check=True).stdout
-    assert re.search(rf': "{name} - \w.*"$', said, re.M), said
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_page_has_the_options_of_the_help_and_their_values(name):
     told = re.findall(r"^       ((?:-\w, )?--[\w-]+(?: [A-Z][^a-z\n]*)?)(?:$| [A-Z][a-z])", section(man(name)[0], "OPTIONS"), re.M)
     shown = re.findall(r"^  ((?:-\w, )?--[\w-]+(?: [A-Z]\S*)?) ", help_of(name), re.M)
@@ -120,23 +115,6 @@ def test_page_s_examples_are_taken(name):
     for example in examples:
         arguments = re.split(r" \||>| -- | 2>", example)[0].replace("'", "").split()
         run(name, "--version", *arguments).ok()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_page_is_of_this_version(name):
-    version = run(name, "--version").ok().out.split()[1]
-    assert man(name)[0].splitlines()[-1].startswith(f"stackcount {version} ")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_page_says_what_each_exit_status_means(name):
-    assert re.findall(r"^       (\d) ", section(man(name)[0], "EXIT STATUS"), re.M) == ["0", "1", "2"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_page_names_the_others(name):
-    others = re.findall(r"(\w+)\(8\)", section(man(name)[0], "SEE ALSO"))
-    assert set(NAMES) - {name} <= set(others)
 
 
 def test_install_puts_everything_in_its_place(tmp_path):

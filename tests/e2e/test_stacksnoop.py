@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """stacksnoop: every event with its stack, at its time, in order; or counted as lost."""
 
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
-from snoop import check_all, check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, read_text
-from snoop import snoop, trace
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, own_copy, read_folded, scaled, stacksnoop, unread
+from snoop import check_all, event_chains, folded_chains, live_snoop, now_ns, read_json, read_text, snoop, trace
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, check_account, own_copy, read_folded, scaled, stacksnoop, unread
 from tool import user_chain, wait_until, workload_path
 
 FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
@@ -29,44 +25,7 @@ def test_tracepoint_with_kernel_and_user_frames(workload):
     assert all("do_syscall_64" in event.kernel for event in events)
 
 
-def test_two_at_once_have_all_events_each(workload):
-    work = workload("syscalls", "getppid", FEW, FEW)
-    args = ("-U", "-f", "-p", work.pid, GETPPID)
-    with snoop(*args) as one, snoop(*args) as other:
-        one.wait_live()
-        other.wait_live()
-        expected = work.run()
-        for tool in (one, other):
-            result = tool.end()
-            check_all(result, folded_chains(result.out)[0], expected)
-
-
 # --- times ---
-
-
-def times_of(events):
-    return [event.ns for event in events]
-
-
-def check_times(events, before, after):
-    times = times_of(events)
-    assert times == sorted(times), "events are out of order"
-    assert before <= times[0] and times[-1] <= after, (before, times[0], times[-1], after)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("form,read", [("-U", read_text), ("--json", read_json)])
-def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
-    n = scaled(20_000)
-    work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
-    with live_snoop(form, "-p", work.pid, GETPPID) as tool:
-        before = now_ns()
-        expected = work.run()
-        after = now_ns()
-        result = tool.end()
-    events = read(result.out)
-    check_sum(result, event_chains(events), expected)
-    check_times(events, before, after)
 
 
 def test_time_of_day(workload):
@@ -83,50 +42,6 @@ def test_time_of_day(workload):
             assert time.strftime("%H:%M:%S", before) <= clock <= time.strftime("%H:%M:%S", after)
 
 
-@pytest.mark.thorough
-def test_time_of_day_of_another_time_zone(workload):
-    clocks = []
-    for zone in ("UTC0", "XXX-5:30"):
-        work = workload("syscalls", "getppid", 1, 0)
-        with live_snoop("-U", "-T", "-p", work.pid, GETPPID, env={**os.environ, "TZ": zone}) as tool:
-            work.run()
-            ((event,), end) = read_text(tool.end().ok().out), time.time_ns()
-        clocks.append((end - event.ns) % (86_400 * 10**9))
-    assert round((clocks[0] - clocks[1]) / 60e9) % 1440 == 330
-
-
-@pytest.mark.thorough
-def test_time_of_day_for_programs_is_in_order_too(workload):
-    n = scaled(20_000)
-    work = workload("syscalls", "getppid", n, n, 1, cpus=[0, 1])
-    before = time.time_ns()
-    result, _ = trace(work, "--json", "-T", "-U", "-p", work.pid, GETPPID)
-    after = time.time_ns()
-    times = times_of(read_json(result.ok().out))
-    assert len(times) + result.lost == 4 * n
-    assert times == sorted(times)
-    assert before <= times[0] and times[-1] <= after
-
-
-@pytest.mark.needs("guest", "newest kernel")
-def test_time_of_day_follows_when_it_is_set(workload):
-    works = [workload("syscalls", "getppid", 1, 0) for _ in range(2)]
-    pids = ",".join(str(work.pid) for work in works)
-    hour = 3600
-    with live_snoop("--json", "-T", "-U", "-p", pids, GETPPID) as tool:
-        works[0].run()
-        tool.wait_for("stdout", rb"^{.*}$")
-        time.clock_settime(time.CLOCK_REALTIME, time.time() + hour)
-        try:
-            before = time.time_ns()
-            works[1].run()
-            after = time.time_ns()
-            first, second = read_json(tool.end().ok().out)
-        finally:
-            time.clock_settime(time.CLOCK_REALTIME, time.time() - hour)
-    assert before <= second.ns <= after and second.ns - first.ns > hour * 10**9
-
-
 def test_an_event_without_a_stack_is_an_event(workload):
     """The idle task, which a busy machine does not come to, has no user stack, nor have the kernel's threads."""
     work = workload("syscalls", "getppid", 300, 0, 1)
@@ -139,48 +54,38 @@ def test_an_event_without_a_stack_is_an_event(workload):
     assert all(re.fullmatch(r"swapper/\d+", event.comm) for event in events if event.pid == 0)
 
 
-def test_the_time_is_when_it_happened(workload):
-    """Not when it was read: the reader does not run meanwhile."""
-    work = workload("syscalls", "getppid", 30, 0)
-    with live_snoop("-U", "-p", work.pid, GETPPID) as tool:
-        tool.send(signal.SIGSTOP)
-        before = now_ns()
-        work.run()
-        after = now_ns()
-        tool.send(signal.SIGCONT)
-        events = read_text(tool.end().ok().out)
-    assert len(events) == 30
-    assert all(before <= event.ns <= after for event in events)
-    assert len({event.ns for event in events}) > 1
-
-
 def test_cpus_take_turns_and_events_stay_in_order(workload):
-    """Two processes, one per CPU, each event of one answered by one of the other's."""
+    """
+    Two processes, one per CPU, each event of one answered by one of the other's. Its time is when it happened, not when it
+    was read: the reader does not run meanwhile.
+    """
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]
     pids = [work.pid for work in works]
     with live_snoop("--json", "-p", ",".join(map(str, pids)), GETPPID) as tool:
         tool.send(signal.SIGSTOP)
+        clock = [now_ns()]
         for work in works:
             work.run()
+            clock.append(now_ns())
         tool.send(signal.SIGCONT)
         events = read_json(tool.end().ok().out)
     assert [event.pid for event in events] == pids
     assert [event.cpu for event in events] == [0, 1, 0, 1, 0, 1]
+    assert all(before <= event.ns <= after for event, before, after in zip(events, clock, clock[1:]))
 
 
 # --- whose it was ---
 
 
-@pytest.mark.parametrize("how", ["fork", "exec"])
-def test_processes_that_end_right_after_their_event_are_named(workload, tmp_path, how):
+def test_processes_that_end_right_after_their_event_are_named(workload, tmp_path):
     own = own_copy("spawn", tmp_path)
-    comm = own.name if how == "fork" else "exe"
-    work = workload(own, how, 30, 2)
+    work = workload(own, "fork", 30, 2)
     with live_snoop("--json", "-U", GETPPID) as tool:
         work.run()
-        events = read_json(tool.end().ok().out)
-    ours = [event for event in events if event.comm == comm and event.pid != work.pid]
-    assert len(ours) == 60 and len({event.pid for event in ours}) == 30, events
+        result = tool.end().ok()
+    ours = [event for event in read_json(result.out) if event.comm == own.name and event.pid != work.pid]
+    check_account(result, 60, printed=len(ours), most=60 + result.lost)
+    assert result.lost or len({event.pid for event in ours}) == 30, result
     assert all(event.tid == event.pid for event in ours)
 
 
@@ -195,51 +100,6 @@ def test_threads_are_told_apart(workload):
     assert len({event.tid for event in events}) == 2 and work.pid not in {event.tid for event in events}
 
 
-ODD_COMM = """
-import ctypes, os, sys
-print("ready", flush=True)
-sys.stdin.readline()
-for comm in sys.argv[1:]:
-    ctypes.CDLL(None).prctl(15, os.fsencode(comm), 0, 0, 0)
-    os.getppid()
-print("done", flush=True)
-sys.stdin.readline()
-"""
-# What a process is called; in text, and in folded lines.
-COMMS = [
-    ("a b  c", "a b  c", "a b  c"),
-    ("12 3 4", "12 3 4", "12 3 4"),
-    ('say "hi"\\', 'say "hi"\\', 'say "hi"\\'),
-    ("x;y\nz", "x;y\\x0az", "x_y_z"),
-    ("\x1b[31m\x07", "\\x1b[31m\\x07", "\\x1b[31m\\x07"),
-    ("gr\u00fc\u00dfe", "gr\u00fc\u00dfe", "gr\u00fc\u00dfe"),
-    (os.fsdecode(b"bad\xff"), "bad\\xff", "bad\\xff"),
-    ("fifteen-letters", "fifteen-letters", "fifteen-letters"),
-]
-
-
-def trace_comms(*args):
-    """Of a process that has each of these names in turn, an event each."""
-    command = [sys.executable, "-c", ODD_COMM, *(comm for comm, _, _ in COMMS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"ready\n"
-        with live_snoop(*args, "-U", "-p", process.pid, GETPPID) as tool:
-            process.stdin.write(b"\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == b"done\n"
-            result = tool.end().ok()
-        process.kill()
-    return result.out
-
-
-@pytest.mark.thorough
-def test_odd_commands():
-    assert [event.comm for event in read_text(trace_comms("-v"), is_verbose=True)] == [text for _, text, _ in COMMS]
-    assert [parts[0] for parts, _ in read_folded(trace_comms("-f"))] == [folded for _, _, folded in COMMS]
-    plain = [comm.encode(errors="surrogateescape").decode(errors="replace") for comm, _, _ in COMMS]
-    assert [event.comm for event in read_json(trace_comms("--json"))] == plain
-
-
 # --- the end ---
 
 
@@ -251,12 +111,11 @@ def test_ends_after_so_many_events(workload):
     assert len(read_text(result.out)) == 700 and result.lost == 0, result
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_with_all_events_so_far(workload, number):
+def test_signal_ends_with_all_events_so_far(workload):
     work = workload("syscalls", "getppid", FEW, FEW, cpus=[0, 1])
     with live_snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         expected = work.run()
-        result = tool.end(number)
+        result = tool.end(signal.SIGTERM)
     check_all(result, folded_chains(result.out)[0], expected)
 
 
@@ -264,17 +123,6 @@ def test_end_of_the_command_ends_with_all_events():
     command = [workload_path("syscalls"), "--quiet", "getppid", FEW, 0]
     result = stacksnoop("-U", "-f", GETPPID, "--", *command)
     check_all(result, folded_chains(result.out)[0], {"main;work_run;run;branch_a;hit": FEW})
-
-
-def test_command_and_its_children_alone(workload):
-    other = workload("syscalls", "getppid", 1000, 1000)
-    script = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
-    with live_snoop("--json", "-K", GETPPID, "--", "sh", "-c", script) as tool:
-        other.run()
-        result = tool.wait().ok()
-    events = [event for event in read_json(result.out) if event.comm == "spawn"]
-    assert len(events) == 1000 and len({event.pid for event in events}) == 5
-    assert other.pid not in {event.pid for event in read_json(result.out)}
 
 
 def test_reader_that_goes_ends_the_run(workload):
@@ -290,28 +138,14 @@ def test_reader_that_goes_ends_the_run(workload):
     assert re.sub(rb"stacksnoop: Lost \d+ hits?.*\n", b"", err) == b""
 
 
-def test_full_disk_is_told(workload):
-    work = workload("syscalls", "getppid", FEW, 0)
-    with open("/dev/full", "wb") as full:
-        process = subprocess.Popen(
-            [STACKSNOOP, "-f", "-U", "-p", str(work.pid), GETPPID], stdout=full, stderr=subprocess.PIPE
-        )
-        assert process.stderr.readline().startswith(b"Tracing 1 functions")
-        work.run()
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1 and b"No space left" in err, err
-
-
 # --- options ---
 
 
-@pytest.mark.parametrize("option", ["-K", "-U"])
-def test_stacks_of_one_side(workload, option):
+def test_stacks_of_the_kernel_alone(workload):
     work = workload("syscalls", "getppid", 30, 20)
-    result, expected = trace(work, option, "-p", work.pid, GETPPID)
+    result, _ = trace(work, "-K", "-p", work.pid, GETPPID)
     events = read_text(result.ok().out)
-    assert len(events) == 50 and event_chains(events) == (expected if option == "-U" else {})
-    assert all(bool(event.kernel) == (option == "-K") for event in events)
+    assert len(events) == 50 and all(event.kernel and not event.user for event in events), result
 
 
 def test_pids_and_cpus(workload):
@@ -395,17 +229,3 @@ def test_events_are_seen_as_they_happen(workload):
             tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)
             wait_asleep(tool)
         assert len(read_json(tool.end().ok().out)) == 6
-
-
-@pytest.mark.thorough
-def test_sleeps_while_nothing_happens(workload):
-    work = workload("syscalls", "getppid", 30, 0)
-    with snoop("-K", "-f", "-p", work.pid, GETPPID) as tool:  # with -U it follows what all others do
-        tool.wait_live()
-        work.run()
-        tool.drain()
-        wait_asleep(tool)
-        before, begin = wakeups(tool.pid), time.monotonic()
-        time.sleep(2)
-        assert wakeups(tool.pid) - before <= 10 * (time.monotonic() - begin)
-        assert len(tool.end().ok().out.splitlines()) == 30

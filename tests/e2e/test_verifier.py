@@ -19,31 +19,10 @@ USDT = f"u:{workload_path('usdt')}:alpha:tick"
 # Programs do most where interrupts are off. Of one process: others take their time.
 SWITCH = ["-p", os.getpid(), "t:sched:sched_switch"]
 
-machine = pytest.mark.needs("machine")
-newest = pytest.mark.needs("newest kernel")
-uprobes = pytest.mark.needs("uprobes")
 multi = pytest.mark.needs("uprobe.multi")
-kprobes = pytest.mark.needs("kprobes")
 
 # One run loads the programs of entries and of returns: emulated, a run takes 10 s.
 ALL_RETURNS, RETURNS = (["r:vfs_r*"], ["r:vfs_read"]) if kernel.has_kernel_returns() else ([], [])
-
-EVENTS = [
-    pytest.param([GETPPID], id="tracepoint"),
-    pytest.param(["vfs_*", *ALL_RETURNS], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
-    pytest.param(["--without", "kprobe.multi", "--without", "kretprobe.multi", "vfs_read", *RETURNS], marks=kprobes, id="kprobe"),
-    pytest.param([CALLS], marks=multi, id="uprobe.multi"),
-    pytest.param(["--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
-    pytest.param(["e:page-faults"], id="perf.event"),
-    pytest.param([USDT], marks=multi, id="usdt.multi"),
-    pytest.param(["--without", "uprobe.multi", USDT], marks=uprobes, id="usdt"),
-]
-
-# This machine may have no kernel functions to trace.
-ONCE = [
-    pytest.param(*event.values, id=event.id, marks=[*event.marks, newest if event.id.startswith("k") else machine])
-    for event in EVENTS
-]
 
 
 def check_steps(result):
@@ -60,65 +39,63 @@ def check(program, *options):
         check_steps(tool.wait().ok())
 
 
-PAIR = ["--elapsed", *SWITCH, "--until", GETPPID, GETPPID]
-
-CALL_PAIRS = [
-    pytest.param(["--elapsed", *SWITCH], id="a switch"),
-    pytest.param(["--elapsed", CALLS], marks=multi, id="uprobe.multi"),
-    pytest.param(["--elapsed", "--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
-]
-
-
-# Emulated, a run takes 5 s. The guests of the gate have the other programs in two runs, of many kinds of events.
-LARGEST = [
-    pytest.param(*event.values, id=event.id, marks=[*event.marks, pytest.mark.core if event.id == "perf.event" else pytest.mark.needs("path of its own")])
-    for event in [*EVENTS, pytest.param(SWITCH, id="interrupts off")]
-]
-
-
-@pytest.mark.parametrize("event", LARGEST)
-def test_the_largest(event):
-    check(STACKCOUNT, *event)
-
-
-@pytest.mark.needs("path of its own")
-@pytest.mark.parametrize("event", [pytest.param(PAIR, id="a switch until another event"), *CALL_PAIRS])
-def test_the_largest_of_pairs(event):
-    check(STACKCOUNT, *event)
-
-
-def many(*ways):
+def many(program, *ways):
     """Events of several kinds in one run, as far as this kernel has them."""
-    tables = ["--unwind", "auto"] if kernel.has_unwinding() else []
+    tracepoints = SWITCH if program == STACKCOUNT else [GETPPID]
+    tables = ["--unwind", "auto"] if kernel.has_unwinding() and program != FUNCCOUNT else []
     kernels = [] if kernel.has_no_kprobes() else ["vfs_read", *RETURNS]
     users = [CALLS, USDT] if kernel.has_uprobes() else []
-    return [*tables, *(word for way in ways for word in ("--without", way)), *SWITCH, *kernels, *users]
+    return [*tables, *(word for way in ways for word in ("--without", way)), *tracepoints, *kernels, *users]
 
 
 # The program that was built here, and static ones of other compilers: tests/roots/run.py leaves them there.
 BUILT = [Path(STACKCOUNT), *sorted((BUILD / "roots" / "programs").glob("*"))]
+WAYS = [pytest.param([], id="best"), pytest.param(["kprobe.multi", "kretprobe.multi", "uprobe.multi"], marks=multi, id="single")]
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("built", BUILT, ids=lambda path: path.name)
-@pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "kretprobe.multi", "uprobe.multi"], marks=multi, id="single")])
+@pytest.mark.parametrize("ways", WAYS)
 def test_many_kinds_of_events_in_one_run(built, ways):
-    check(str(built), *many(*ways))
+    check(str(built), *many(STACKCOUNT, *ways))
 
 
-@pytest.mark.parametrize("event", ONCE)
-@pytest.mark.parametrize("options", [["--unwind", "auto"], pytest.param(["--unwind", "fp"], marks=pytest.mark.thorough)], ids=" ".join)
-def test_of_events(event, options):
-    check(STACKSNOOP, *options, *event)
+@pytest.mark.needs("newest kernel")
+@pytest.mark.parametrize("program, ways", [
+    (STACKSNOOP, []), (FUNCCOUNT, []), *(pytest.param(one, ["uprobe.multi"], marks=[multi, pytest.mark.thorough]) for one in (STACKSNOOP, FUNCCOUNT)),
+])
+def test_other_tools(program, ways):
+    check(program, *many(program, *ways))
 
 
-@pytest.mark.parametrize("event", ONCE)
-def test_of_calls(event):
-    check(FUNCCOUNT, *event)
+@pytest.mark.parametrize("program", [
+    pytest.param(STACKCOUNT, marks=pytest.mark.core), *(pytest.param(one, marks=pytest.mark.thorough) for one in (STACKSNOOP, FUNCCOUNT)),
+], ids=os.path.basename)
+def test_perf_events(program):
+    check(program, "e:page-faults")
+
+
+@pytest.mark.needs("kprobe.multi", "path of its own")
+@pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
+def test_kernel_functions_by_one_link(program):
+    check(program, "vfs_*", *ALL_RETURNS)
+
+
+PAIRS = [
+    pytest.param([*SWITCH, "--until", GETPPID, GETPPID], id="a switch until another event"),
+    pytest.param([CALLS], marks=multi, id="uprobe.multi"),
+    pytest.param(["--without", "uprobe.multi", CALLS], marks=[pytest.mark.needs("uprobes"), pytest.mark.thorough], id="uprobe"),
+]
+
+
+@pytest.mark.needs("path of its own")
+@pytest.mark.parametrize("event", PAIRS)
+def test_pairs(event):
+    check(STACKCOUNT, "--elapsed", *event)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["--unwind", "fp", "-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
 def test_with_options(options):
     check(STACKCOUNT, *options, GETPPID)
 
