@@ -47,9 +47,9 @@ class Grounds:
     def __truediv__(self, name):
         return self.folder / name
 
-    def stranger(self, *args, wrap=AS_USER):
+    def stranger(self, *args):
         """A workload of the user's."""
-        self.processes.append(Stranger([*wrap, self / "stranger", "--wait", *args]))
+        self.processes.append(Stranger([*AS_USER, self / "stranger", "--wait", *args]))
         return self.processes[-1]
 
     def deed(self, *args):
@@ -89,11 +89,9 @@ class Run:
     Root's run on the whole system, and a bystander. with Run(...) as run: attack; run.witness(); run.end()
     """
 
-    form = ("-f", "-P")
-
-    def __init__(self, *options, events=(GETPPID,), unwind="dwarf", **popen):
+    def __init__(self, *options):
         self.n = scaled(2000, least=200)
-        self.tool = Tool(["--unwind", unwind, "-U", *self.form, *options, *events], **popen)
+        self.tool = Tool(["--unwind", "dwarf", "-U", "-f", "-P", *options, GETPPID])
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="stackcount-bystander-")

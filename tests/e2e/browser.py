@@ -107,16 +107,16 @@ class Browser:
         self.call("Page.navigate", url=f"file://{path}{fragment}")
         self.wait("performance.getEntriesByName('first-picture').length || !!document.querySelector('.failure')")
 
-    def key(self, key, modifiers=0):
+    def key(self, key):
         """Press a key as a user does."""
-        event = {"key": key, "modifiers": modifiers, "windowsVirtualKeyCode": KEYS.get(key, 0)}
+        event = {"key": key, "windowsVirtualKeyCode": KEYS.get(key, 0)}
         text = "\r" if key == "Enter" else key if len(key) == 1 else ""
         self.call("Input.dispatchKeyEvent", type="keyDown", **event, **({"text": text} if text else {}))
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
-    def mouse(self, kind, x, y, clicks=1):
+    def mouse(self, kind, x, y):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left",
-                  buttons=0 if kind == "mouseReleased" else 1, clickCount=clicks)
+                  buttons=0 if kind == "mouseReleased" else 1, clickCount=1)
 
     def click(self, x, y):
         self.mouse("mousePressed", x, y)

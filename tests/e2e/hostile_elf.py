@@ -19,21 +19,19 @@ SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 
 
-def symbol(name_at, address=CODE, size=len(HIT)):
-    return SYMBOL.pack(name_at, 0x12, 0, TEXT, address, size)
+def symbol(name_at):
+    return SYMBOL.pack(name_at, 0x12, 0, TEXT, CODE, len(HIT))
 
 
 class Elf:
     """Sections are added in the order in which they lie in the file."""
 
-    def __init__(self, code=HIT):
-        self.code = code
+    def __init__(self):
         self.sections = []  # (name, type, contents, size, link, entry size)
 
     def add(self, name, kind, contents=b"", size=None, link=0, entry=0):
-        """A hole follows @contents up to @size. Returns the section's number."""
+        """A hole follows @contents up to @size."""
         self.sections.append((name, kind, contents, len(contents) if size is None else size, link, entry))
-        return TEXT + len(self.sections)
 
     def add_symbols(self, names):
         """One at the code for each of @names, all of which are bytes."""
@@ -41,8 +39,8 @@ class Elf:
         for name in names:
             table.append(symbol(at))
             at += len(name) + 1
-        here = self.add(".symtab", SYMTAB, b"".join(table), link=TEXT + len(self.sections) + 2, entry=24)
-        return here, self.add(".strtab", STRTAB, b"\0" + b"".join(name + b"\0" for name in names))
+        self.add(".symtab", SYMTAB, b"".join(table), link=TEXT + len(self.sections) + 2, entry=24)
+        self.add(".strtab", STRTAB, b"\0" + b"".join(name + b"\0" for name in names))
 
     def add_link(self, name, crc):
         text = name.encode() + b"\0"
@@ -76,7 +74,7 @@ class Elf:
         head += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, CODE, 64, HEADERS, 0, 64, 56, 1, 64, n, n - 1)
         head += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, HEADERS, HEADERS, PAGE)
         with open(path, "wb") as file:
-            for at, data in [(0, head), (CODE, self.code), (HEADERS, b"".join(headers) + names)]:
+            for at, data in [(0, head), (CODE, HIT), (HEADERS, b"".join(headers) + names)]:
                 file.seek(at)
                 file.write(data)
             for (_, _, contents, *_), (at, _) in zip(self.sections, self.places()):

@@ -264,7 +264,7 @@ def has_node():
 # To what needs one of these, or is marked core, a kernel makes a difference: guests run it.
 DIFFERENCES = {
     "path of its own", "way to kernel functions", "newest kernel", "guest", "kprobes", "kprobe.multi", "no kprobes", "no kprobe.multi",
-    "kernel returns", "uncounted returns", "kernel tables", "locked list", "disk", "modules", "context", "undisturbed maps",
+    "kernel returns", "uncounted returns", "kernel tables", "locked list", "modules", "context", "undisturbed maps",
     "mappings where interrupts are off", "strict perf events", "site addresses", "aarch64",
 }
 
@@ -287,7 +287,6 @@ NEEDS = {
     "uprobe.multi": has_uprobe_multi,
     "uprobe events": has_uprobe_events,
     "site addresses": has_sites,
-    "disk": has_disk,
     "modules": has_modules,
     "strict perf events": has_strict_perf_events,
     "unwinding": has_unwinding,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from tool import PATIENCE_S, workload_path
 
 # What ends the process: no library of ours makes these calls.
@@ -21,12 +20,8 @@ REFUSED = ("write", "make", "remove", "exec_mmap", "exec_mprotect", "setuid")
 MOST_MIB = {"opener": 64, "parser": 512}
 
 PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 40
-SECCOMP, LANDLOCK = 1, 2
-
-
-@pytest.fixture(params=["helpers", pytest.param("helpers-static", marks=[pytest.mark.needs("machine"), pytest.mark.thorough])])
-def program(request):
-    return workload_path(request.param)
+SECCOMP = 1
+PROGRAM = workload_path("helpers")
 
 
 def tried(*command):
@@ -35,8 +30,8 @@ def tried(*command):
     return {(role, what): result for role, what, *result in rows}
 
 
-def test_what_a_role_must_not_do_it_cannot(program):
-    results = tried(program, "try")
+def test_what_a_role_must_not_do_it_cannot():
+    results = tried(PROGRAM, "try")
     for role in MOST_MIB:
         for what in FATAL:
             assert results[role, what] == ["killed", str(signal.SIGSYS.value)], (role, what)
@@ -51,17 +46,10 @@ def test_what_a_role_must_not_do_it_cannot(program):
     assert not os.path.exists("/tmp/helpers.made")
 
 
-def test_where_a_container_refuses_newer_calls_nothing_differs(program):
-    assert tried(program, "try", "contained") == tried(program, "try")
-    with Staying(program, "stay", "contained") as staying:
-        assert sorted(staying.descriptors("parser")) == [0, 1, 2, 3, 4, 5]
-        assert staying.layers == {"warden": 0, "opener": SECCOMP, "parser": SECCOMP}
-
-
-def test_a_user_without_any_capability_has_the_same(program):
+def test_a_user_without_any_capability_has_the_same():
     as_user = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
-    plain = tried(program, "try")
-    user = tried(*as_user, "--bounding-set", "-all", "--inh-caps", "-all", program, "try")
+    plain = tried(PROGRAM, "try")
+    user = tried(*as_user, "--bounding-set", "-all", "--inh-caps", "-all", PROGRAM, "try")
     assert {key: row[0] for key, row in user.items()} == {key: row[0] for key, row in plain.items()}
 
 
@@ -92,8 +80,8 @@ class Staying:
         return {int(fd): os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)}
 
 
-def test_what_a_role_may_is_what_it_needs(program):
-    with Staying(program) as staying:
+def test_what_a_role_may_is_what_it_needs():
+    with Staying(PROGRAM) as staying:
         allowed = {"opener": PTRACE | DAC_READ_SEARCH | CHECKPOINT_RESTORE, "parser": 0}
         allowed["warden"] = allowed["opener"]
         for role, capabilities in allowed.items():
@@ -107,10 +95,10 @@ def test_what_a_role_may_is_what_it_needs(program):
         assert staying.layers["parser"] & SECCOMP
 
 
-def test_what_else_a_user_may_no_parser_may(program):
+def test_what_else_a_user_may_no_parser_may():
     more = "+bpf,+perfmon"
     as_user = ("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps", more, "--ambient-caps", more)
-    with Staying(*as_user, program) as staying:
+    with Staying(*as_user, PROGRAM) as staying:
         with open(f"/proc/{staying.process.pid}/status") as file:
             assert "CapEff:\t000000c000000000\n" in file.read()
         assert int(staying.status("parser")["CapPrm"], 16) == 0
@@ -118,10 +106,10 @@ def test_what_else_a_user_may_no_parser_may(program):
         assert int(staying.status("opener")["CapEff"], 16) == 0xC0 << 32
 
 
-def test_no_helper_has_what_the_main_process_has_open(program, tmp_path):
+def test_no_helper_has_what_the_main_process_has_open(tmp_path):
     secret = os.open(tmp_path / "secret", os.O_WRONLY | os.O_CREAT)
     far = os.dup2(secret, 200)
-    with Staying(program, pass_fds=(secret, far)) as staying:
+    with Staying(PROGRAM, pass_fds=(secret, far)) as staying:
         for role in staying.pids:
             held = staying.descriptors(role).values()
             own = ("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:")
@@ -133,8 +121,8 @@ def test_no_helper_has_what_the_main_process_has_open(program, tmp_path):
     os.close(secret)
 
 
-def test_no_helper_outlives_a_main_process_that_is_killed(program):
-    with Staying(program) as staying:
+def test_no_helper_outlives_a_main_process_that_is_killed():
+    with Staying(PROGRAM) as staying:
         handles = [os.pidfd_open(pid) for pid in staying.pids.values()]
         staying.process.kill()
         for handle in handles:
@@ -152,9 +140,9 @@ def state_of(pid):
         return None
 
 
-def test_helpers_in_a_file_system_that_does_not_answer_are_left_behind(program, tmp_path):
+def test_helpers_in_a_file_system_that_does_not_answer_are_left_behind(tmp_path):
     server = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("dead_fuse.py"), tmp_path, program, "stuck", tmp_path / "file"],
+        [sys.executable, Path(__file__).with_name("dead_fuse.py"), tmp_path, PROGRAM, "stuck", tmp_path / "file"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -182,7 +182,6 @@ class Tool:
         self._is_ready = False
         self._sent = set()
         self.parent, ready = socket.socketpair()
-        self.began = time.monotonic()
         try:
             self.process = subprocess.Popen(
                 [*wrap, program, "--ready-fd", str(ready.fileno()), *self.args],
@@ -247,20 +246,6 @@ class Tool:
             self._check_running(pattern)
             with self._seen:
                 self._seen.wait(0.02)
-
-    def wait_for_sum(self, pattern, total):
-        """Until the numbers that the bytes @pattern finds in lines of standard output, in one interval or more, are @total."""
-        deadline = time.monotonic() + PATIENCE_S
-        found = 0
-        while found != total:
-            result = self.so_far()
-            found = sum(map(int, re.findall(pattern, result.stdout[: result.stdout.rfind(b"\n") + 1], re.M)))
-            if found > total or (result.lost and found + result.lost >= total):
-                raise Unaccounted(f"{found} and {result.lost} lost, of {total}: {result!r}")
-            if found != total:
-                self._check_running(f"{total} hits")
-            assert time.monotonic() < deadline, result
-            time.sleep(0.02)
 
     def _draining(self):
         return any(reader.is_alive() for reader in self._readers)
@@ -339,7 +324,6 @@ class Tool:
             self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"did not end in {timeout_s} s: {self.so_far()!r}") from None
-        self.took_s = time.monotonic() - self.began
         for reader in self._readers:
             reader.join(10)
         ended.append(self.so_far())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx \
-	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
+WORKLOADS    := calls syscalls usdt distinct spawn dl noreturn odd cxx \
+	vector strings names inlined swap flip nofile signals leader wild jit sharer ladder programs uring \
 	made unrowed samples returns values places elapsed flood
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
@@ -14,18 +14,17 @@ PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branc
 .PHONY: workload
 ifdef CROSS
 # What its guest's tests need: SELECTIONS in tests/vm/run.py.
-workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx deep distinct dl files liblate.so syscalls tcp values wild)
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx distinct syscalls wild)
 else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
-	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
+	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers values) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
-	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
-	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \
-	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static
+	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
+	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers
 endif
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
@@ -63,11 +62,7 @@ $(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -fPIC -shared -o $@ $<
 
-$(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
-	@mkdir -p $(@D)
-	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
-
-# Frames of other sizes than the two above. By lld the segment of code lies within one page of the
+# Frames of other sizes. By lld the segment of code lies within one page of the
 # file, in which others end and begin.
 $(WORKLOAD_DIR)/liblate-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
@@ -102,10 +97,10 @@ $(WORKLOAD_DIR)/first: tests/workload/first.c $(WORKLOAD_DIR)/libfirst.so
 	$(WORK_CC) $(NOFP) -fPIE -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 # The product's own helpers, as they are built for it.
-$(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static: tests/workload/helpers.c \
+$(WORKLOAD_DIR)/helpers: tests/workload/helpers.c \
 		$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/helper/*.c src/base/*.c))
 	@mkdir -p $(@D)
-	$(WORK_CC) -Isrc $(if $(filter %-static,$@),-static,-no-pie) -o $@ $^ -pthread
+	$(WORK_CC) -Isrc -no-pie -o $@ $^ -pthread
 
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o
@@ -128,12 +123,6 @@ $(WORKLOAD_DIR)/%-static-pie: tests/workload/%.c tests/workload/work.c tests/wor
 $(WORKLOAD_DIR)/%-musl: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
-
-$(WORKLOAD_DIR)/libc-musl-stripped: $(WORKLOAD_DIR)/libc-musl
-	strip -o $@ $<
-$(WORKLOAD_DIR)/%-musl-shared: tests/workload/%.c tests/workload/work.c tests/workload/work.h
-	@mkdir -p $(@D)
-	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -fPIE -pie -o $@ $< tests/workload/work.c -pthread
 
 # For any root directory.
 $(WORKLOAD_DIR)/stranger: tests/workload/stranger.c $(WORKLOAD_DIR)/work.o

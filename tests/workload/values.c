@@ -7,7 +7,6 @@
  *  read   read(-1): -EBADF                 read() of i % 100 bytes
  *  call   many(-i, i, 3 * i, -1, -2, 5, 1000 + i, -7), which returns -i
  *                                          many(i, ...), which returns i
- *  malloc malloc(i % 100 + 1)              malloc(40)
  *  priority
  *         getpriority(0, i % 1000 + 1)     getpriority(0, 7), which few other programs call
  */
@@ -15,7 +14,7 @@
 
 #include "work.h"
 
-static enum { KIND_WRITE, KIND_READ, KIND_CALL, KIND_MALLOC, KIND_PRIORITY } kind;
+static enum { KIND_WRITE, KIND_READ, KIND_CALL, KIND_PRIORITY } kind;
 static uint64_t n_calls;
 static int null_fd, zero_fd;
 static char bytes[1024];
@@ -31,14 +30,6 @@ FRAME long many(int a, unsigned b, long c, char d, short e, long f, long g, int 
 	return (unsigned)a;
 }
 
-/* A compiler knows malloc(), and leaves it out where its result is not used. */
-static void take(size_t n)
-{
-	void *volatile taken = malloc(n);
-
-	free(taken);
-}
-
 FRAME static void hit(uint64_t i, int is_a)
 {
 	const long n = (long)i;
@@ -49,10 +40,8 @@ FRAME static void hit(uint64_t i, int is_a)
 		raw_syscall3(SYS_read, is_a ? -1 : zero_fd, (long)bytes, n % 100);
 	else if (kind == KIND_CALL)
 		(void)many((int)(is_a ? -n : n), (unsigned)n, 3 * n, -1, -2, 5, 1000 + n, -7);
-	else if (kind == KIND_PRIORITY)
-		raw_syscall3(SYS_getpriority, 0, is_a ? n % 1000 + 1 : 7, 0);
 	else
-		take((size_t)(is_a ? n % 100 + 1 : 40));
+		raw_syscall3(SYS_getpriority, 0, is_a ? n % 1000 + 1 : 7, 0);
 	STAY();
 }
 
@@ -85,7 +74,7 @@ FRAME static void run(void)
 
 static void set_kind(const char *name)
 {
-	static const char *const names[] = { "write", "read", "call", "malloc", "priority" };
+	static const char *const names[] = { "write", "read", "call", "priority" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0) {
