@@ -284,60 +284,30 @@ uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets
 	return n;
 }
 
-static int follow_all(struct attaching *at, struct error *e)
+int attach_following(const struct object *object, struct attachment **ret, struct error *e)
 {
 	static const struct {
 		const char *event;
 		enum object_program program;
-	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM },
-		       { "sched_process_exit", PROGRAM_END },
-		       { "sched_process_fork", PROGRAM_BIRTH },
-		       { "vm_unmapped_area", PROGRAM_RESERVED },
-		       { "sched_process_exit", PROGRAM_GONE } };
+	} events[] = { { "task_newtask", PROGRAM_NEW_TASK },
+		       { "sched_process_exec", PROGRAM_EXEC },
+		       { "sched_process_exit", PROGRAM_EXIT },
+		       { "vm_unmapped_area", PROGRAM_RESERVED } };
+	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
+	struct attaching at = { .object = object, .attachment = a };
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		int prog_fd = object_program_fd(at->object, events[i].program);
+		int prog_fd = object_program_fd(object, events[i].program);
 		int link = prog_fd < 0 ? -1 : bpf_raw_tracepoint_open(events[i].event, prog_fd);
 
 		if (prog_fd < 0)
 			continue;
 		if (link < 0)
 			return error_errno(e, "follow processes: %s", events[i].event);
-		(void)attaching_add_link(at, link);
+		(void)attaching_add_link(&at, link);
 	}
+	*ret = TAKE(a);
 	return 0;
-}
-
-static int follow_command(struct attaching *at, const uint64_t ids[3], struct error *e)
-{
-	static const enum object_program programs[] = { PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT };
-	const char *const no_events = at->plan->features.no_events;
-
-	if (no_events)
-		return error_set(e, -EACCES, "follow the command's processes: %s", no_events);
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		int code = tracepoint_attach_id(at, ids[i], programs[i], 0);
-
-		if (code < 0)
-			return error_set(e, code, "follow the command's processes: %s",
-					 refusal_words(TARGET_TRACEPOINT, code));
-	}
-	return 0;
-}
-
-int attach_following(const struct object *object, const struct features *features,
-		     const uint64_t ids[3], struct attachment **ret, struct error *e)
-{
-	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-	const struct plan plan = { .features = *features };
-	struct attaching at = { .plan = &plan, .object = object, .attachment = a };
-	int err = follow_all(&at, e);
-
-	if (!err && ids)
-		err = follow_command(&at, ids, e);
-	if (!err)
-		*ret = TAKE(a);
-	return err;
 }
 
 size_t attachment_n_attached(const struct attachment *a)

@@ -119,13 +119,11 @@ uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets
 			 const struct attach_scope *scope);
 
 /*
- * Attach the loaded ones of the programs that follow exec, exit, fork and mappings of all
- * processes, and those that follow a command's. @ids are perf's numbers of the tracepoints
- * task:task_newtask, sched:sched_process_exec and _exit. NULL: there is no command. Errors: any
- * refusal.
+ * Attach the loaded ones of the programs that follow new tasks, exec, exit and mappings of all
+ * processes. Errors: any refusal.
  */
-must_check int attach_following(const struct object *object, const struct features *features,
-				const uint64_t ids[3], struct attachment **ret, struct error *e);
+must_check int attach_following(const struct object *object, struct attachment **ret,
+				struct error *e);
 
 /*
  * Remove every probe, within a moment. The kernel takes long for hundreds of single probes

@@ -102,10 +102,6 @@ struct perf_event_cpus {
 };
 struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target);
 
-/* Attach one tracepoint by perf's number for it. Returns 0 or the kernel's negative errno. */
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
-			 uint32_t target);
-
 /* The words for refusal @code (negative errno) of the kernel. Static text. */
 const char *refusal_words(enum target_kind kind, int code);
 

@@ -14,23 +14,6 @@
 
 /* --- tracepoints --- */
 
-/*
- * The program runs even if the event is disabled (perf_event_attach_bpf_prog()). A disabled event
- * writes no record, which would cost time at each hit.
- */
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
-			 uint32_t target)
-{
-	const struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.config = id,
-		.disabled = 1,
-	};
-
-	return attaching_add_event(at, &attr, -1, program, target);
-}
-
 /* See on_switch() in bpf/pair.bpf.h. */
 static int attach_switch(struct attaching *at)
 {
@@ -40,12 +23,22 @@ static int attach_switch(struct attaching *at)
 	return attaching_add_link(at, fd < 0 ? -errno : fd);
 }
 
+/*
+ * The program runs even if the event is disabled (perf_event_attach_bpf_prog()). A disabled event
+ * writes no record, which would cost time at each hit.
+ */
 static int attach_tracepoint(struct attaching *at, const struct target *target, uint32_t number)
 {
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = target->tracepoint_id,
+		.disabled = 1,
+	};
+
 	if (target->role == ROLE_SWITCH)
 		return attach_switch(at);
-	return tracepoint_attach_id(at, target->tracepoint_id,
-				    plan_program(BACKEND_TRACEPOINT, target), number);
+	return attaching_add_event(at, &attr, -1, plan_program(BACKEND_TRACEPOINT, target), number);
 }
 
 void tracepoint_attach(struct attaching *at, const struct selection *chosen)

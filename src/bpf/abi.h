@@ -434,10 +434,8 @@ struct trace_config {
 	__u32 has_cpus;          /* count on CPUs in @cpus only */
 	__u32 has_pidns;         /* we are not in the initial PID namespace */
 	__u32 per_process;       /* a row belongs to one process, even without user stack */
-	__u32 follow;            /* count the command's process tree only (map 'tasks') */
-	__u32 command_tgid;      /* with @follow: the command, in our PID namespace */
-	__u32 fork_child_offset; /* byte offset of pid in task_newtask's record */
-	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
+	__u32 follow;            /* count the threads in the map 'tasks' only */
+	__u32 command_tgid;      /* follow this command, in our PID namespace; 0: there is none */
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
@@ -465,4 +463,4 @@ struct trace_config {
 	__u32 switch_pair;    /* the number of sched_switch's pair */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 208 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 200 + MAX_CPUS / 8, "abi");

@@ -32,14 +32,10 @@ static const struct {
 	[PROGRAM_UNTIL_USER] = { "on_until_up", 0 },
 	[PROGRAM_BEGIN_USER_MULTI] = { "on_begin_ups", ABI_TRACE_UPROBE_MULTI },
 	[PROGRAM_UNTIL_USER_MULTI] = { "on_until_ups", ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_FORK] = { "on_fork", 0 },
-	[PROGRAM_EXEC] = { "on_exec", 0 },
-	[PROGRAM_EXIT] = { "on_exit", 0 },
-	[PROGRAM_PROGRAM] = { "on_program", 0 },
-	[PROGRAM_END] = { "on_end", 0 },
-	[PROGRAM_BIRTH] = { "on_birth", 0 },
+	[PROGRAM_NEW_TASK] = { "on_new_task", 0 },
+	[PROGRAM_EXEC] = { "on_program", 0 },
+	[PROGRAM_EXIT] = { "on_end", 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", 0 },
-	[PROGRAM_GONE] = { "on_gone", 0 },
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */

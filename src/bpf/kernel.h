@@ -54,7 +54,9 @@ struct task_struct {
 	struct mm_struct *mm;
 } MEMBERS_BY_CORE;
 
-#define PF_EXITING 4 /* include/linux/sched.h: the thread ends. The same in all kernels */
+/* The same in all kernels. */
+#define PF_EXITING 4    /* include/linux/sched.h: the thread ends */
+#define CLONE_VM 0x100U /* include/uapi/linux/sched.h */
 
 /* include/linux/mm.h: mmap()'s request for a free place. The same since Linux 3.7. */
 struct vm_unmapped_area_info {

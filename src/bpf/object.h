@@ -29,14 +29,10 @@ enum object_program {
 	PROGRAM_UNTIL_USER,
 	PROGRAM_BEGIN_USER_MULTI,
 	PROGRAM_UNTIL_USER_MULTI,
-	PROGRAM_FORK, /* this and the next two follow a command's processes */
-	PROGRAM_EXEC,
-	PROGRAM_EXIT,
-	PROGRAM_PROGRAM, /* this and the next one raise lives */
-	PROGRAM_END,
-	PROGRAM_BIRTH,    /* a child inherits its parent's mappings */
+	PROGRAM_NEW_TASK, /* a command is followed, or a child inherits its parent's mappings */
+	PROGRAM_EXEC,     /* likewise; and lives are raised */
+	PROGRAM_EXIT,     /* likewise; and pairs that a thread has begun have no end */
 	PROGRAM_RESERVED, /* mmap() has found a place for a mapping */
-	PROGRAM_GONE,     /* a thread has ended, and with it the pairs that it had begun */
 	PROGRAM_N,
 };
 

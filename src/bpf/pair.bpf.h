@@ -303,10 +303,9 @@ int on_until_ups(struct pt_regs *ctx)
 }
 
 /* A thread ends: what it has begun has no end, and another thread may get its number. */
-SEC("?raw_tp/count")
-int on_gone(void *ctx __attribute__((unused)))
+static __always_inline void forget_beginnings(__u32 tid)
 {
-	struct begun_key at = { .thread = (__u32)bpf_get_current_pid_tgid() };
+	struct begun_key at = { .thread = tid };
 
 #pragma unroll /* Linux 6.1 may take a loop for endless: see tests/lint/loops */
 	for (__u32 i = 0; i < MOST_GROUPS; i++) {
@@ -314,5 +313,4 @@ int on_gone(void *ctx __attribute__((unused)))
 		if (i < config.n_groups && bpf_map_delete_elem(&begun, &at) == 0)
 			note_lost(UNFINISHED);
 	}
-	return 0;
 }

@@ -242,6 +242,12 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 	return on_hit(ctx, kind);
 }
 
+/*
+ * The return value of programs at tracepoints. After a 0, the kernel skips the perf events of
+ * others at the same tracepoint. See perf_trace_run_bpf_submit(), since Linux 4.7.
+ */
+#define OTHERS_GO_ON 1
+
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
@@ -333,57 +339,75 @@ static __always_inline void raise_life(__u64 ids)
 }
 
 /*
- * A process has made a child. The child gets its parent's space: user space would publish one too
- * late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the other. A
- * child of our warden is a helper.
- *
- * In a PID namespace other than the initial one, the child's number is not known here.
+ * A process has made process @child. The child gets its parent's space: user space would publish
+ * one too late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the
+ * other. A child of our warden is a helper.
  */
-SEC("?raw_tp")
-int on_birth(struct bpf_raw_tracepoint_args *ctx)
+static __always_inline void inherit_space(__u32 child, bool is_shared)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
-	struct task_struct *task = (void *)ctx->args[0], *child_task = (void *)ctx->args[1];
-	__u32 child = BPF_CORE_READ(child_task, tgid);
 	struct unwind_space space;
 
 	if (!child || child == tgid)
-		return 0;
+		return;
 	if (tgid == *(volatile __u32 *)&trace_state.own.warden)
 		note_born(child);
-	if (BPF_CORE_READ(child_task, mm) == BPF_CORE_READ(task, mm)) {
+	if (is_shared) {
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}
 	if (!own || !own->number)
-		return 0;
+		return;
 	space = *own;
 	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
 		add_atomically(&trace_state.space_turn, 1);
+}
+
+/*
+ * task_newtask(child, flags): also for threads that the kernel makes for a process (io_uring's),
+ * which sched_process_fork does not report. The child does not run yet. In a PID namespace other
+ * than the initial one, its process's number there is not known here.
+ */
+SEC("?raw_tp")
+int on_new_task(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *child = (void *)ctx->args[0];
+
+	if (config.command_tgid)
+		follow_child(BPF_CORE_READ(child, pid));
+	if (config.unwind && !config.has_pidns)
+		inherit_space(BPF_CORE_READ(child, tgid), ctx->args[1] & CLONE_VM);
+	return 0;
+}
+
+/* sched_process_exec(task, old number of the thread, ...) */
+SEC("?raw_tp")
+int on_program(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (config.command_tgid)
+		follow_exec(ctx->args[1]);
+	if (config.has_lives)
+		raise_life(bpf_get_current_pid_tgid());
 	return 0;
 }
 
 /*
- * At exec, and at the exit of a process's first thread: raise the process's life. If other threads
- * outlive the first one, their hits get a further life, which harms nothing.
+ * sched_process_exit(). A process's life is raised at the end of its first thread. If other threads
+ * outlive that, their hits get a further life, which harms nothing.
  */
-SEC("?raw_tp")
-int on_program(void *ctx __attribute__((unused)))
-{
-	raise_life(bpf_get_current_pid_tgid());
-	if (config.unwind && !config.asks_kernel)
-		notify_unmapped(current_tgid(), false);
-	return 0;
-}
-
 SEC("?raw_tp")
 int on_end(void *ctx __attribute__((unused)))
 {
 	const __u64 ids = bpf_get_current_pid_tgid();
+	const __u32 tid = ids;
 
-	if (ids >> 32 == (__u32)ids)
+	if (config.command_tgid)
+		bpf_map_delete_elem(&tasks, &tid);
+	if (config.has_lives && ids >> 32 == tid)
 		raise_life(ids);
+	if (config.n_groups)
+		forget_beginnings(tid);
 	return 0;
 }
 

@@ -401,35 +401,6 @@ int host_each_field(struct host *host, const char *category, const char *event,
 	return more;
 }
 
-struct field_search {
-	const char *name;
-	uint32_t offset;
-};
-
-static int compare_field(void *context, const struct tracepoint_field *field)
-{
-	struct field_search *search = context;
-
-	if (strcmp(field->name, search->name) != 0)
-		return 0;
-	search->offset = field->offset;
-	return 1;
-}
-
-int host_tracepoint_field(struct host *host, const char *category, const char *event,
-			  const char *field, uint32_t *ret_offset, struct error *e)
-{
-	struct field_search search = { .name = field };
-	const int found = host_each_field(host, category, event, compare_field, &search, e);
-
-	if (found < 0)
-		return found;
-	*ret_offset = search.offset;
-	return found ? 0
-		     : error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event,
-				 field);
-}
-
 static int open_tracefs_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
 {
 	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

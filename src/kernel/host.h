@@ -39,13 +39,6 @@ must_check int host_tracefs(struct host *host, int *ret_fd, struct error *e);
 must_check int host_tracepoint_id(struct host *host, const char *category, const char *event,
 				  uint64_t *ret, struct error *e);
 
-/*
- * The byte offset of @field in a tracepoint's record, from its format file. Errors: -ENOENT; those
- * of host_tracefs().
- */
-must_check int host_tracepoint_field(struct host *host, const char *category, const char *event,
-				     const char *field, uint32_t *ret_offset, struct error *e);
-
 /* A field of a tracepoint's record. Strings are valid during the visit. */
 struct tracepoint_field {
 	const char *type; /* as declared: "__data_loc char[] ", @n_type bytes */
@@ -61,7 +54,7 @@ struct tracepoint_field {
 
 /*
  * Call @visit for every field of a tracepoint, in their order. A result other than 0 ends the walk
- * and is returned. Errors: as host_tracepoint_field().
+ * and is returned. Errors: -ENOENT; those of host_tracefs().
  */
 typedef int host_field_visit(void *context, const struct tracepoint_field *field);
 must_check int host_each_field(struct host *host, const char *category, const char *event,

@@ -467,7 +467,7 @@ uint64_t pairs_set_up(const struct pairs *p, uint64_t bytes, struct object_optio
 	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
 	o->config.n_groups = p->n_groups;
 	o->config.switch_pair = p->switch_pair;
-	o->programs |= 1U << PROGRAM_GONE;
+	o->programs |= 1U << PROGRAM_EXIT;
 	o->max_begun = (uint32_t)n;
 	return n * BEGINNING_BYTES;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -119,7 +118,6 @@ static int load_with_fallback(struct run *r, struct object_options *o, struct er
 	if (err && o->config.asks_kernel) {
 		log_debug("load again without looking up mappings in the kernel: %s", e->text);
 		o->config.asks_kernel = 0;
-		o->programs &= ~(1U << PROGRAM_BIRTH); /* it reads the kernel's structures, too */
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	return err;
@@ -188,7 +186,7 @@ int probing_load(struct run *r, struct error *e)
 		.command_tgid = (uint32_t)r->command.pid,
 	};
 
-	err = setup_object(&setup, r->host, &options, e);
+	err = setup_object(&setup, &options, e);
 	if (!err)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
@@ -217,24 +215,6 @@ int probing_load(struct run *r, struct error *e)
 	if (r->opt->pids.n > 1)
 		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
 	return err;
-}
-
-/* Attach what follows processes. */
-static int attach_follow(struct run *r, struct error *e)
-{
-	static const char *const events[][2] = { { "task", "task_newtask" },
-						 { "sched", "sched_process_exec" },
-						 { "sched", "sched_process_exit" } };
-	uint64_t ids[ARRAY_SIZE(events)];
-
-	for (size_t i = 0; i < ARRAY_SIZE(events) && r->command.pid; i++) {
-		int err = host_tracepoint_id(r->host, events[i][0], events[i][1], &ids[i], e);
-
-		if (err)
-			return err;
-	}
-	return attach_following(r->object, &r->features, r->command.pid ? ids : NULL, &r->following,
-				e);
 }
 
 /* Warn how many targets were refused. With --debug, print which, and why. */
@@ -361,7 +341,7 @@ static int load_object_again(struct run *r, struct error *e)
 	attachment_freep(&r->following);
 	object_freep(&r->object);
 	err = probing_load(r, e);
-	return err ? err : attach_follow(r, e);
+	return err ? err : attach_following(r->object, &r->following, e);
 }
 
 /*
@@ -383,7 +363,7 @@ static int attach_namesakes(struct run *r, struct error *e)
 int probing_attach(struct run *r, struct error *e)
 {
 	/* First: a hit at an exec belongs to the new program. */
-	int err = attach_follow(r, e);
+	int err = attach_following(r->object, &r->following, e);
 
 	if (!err)
 		err = attach_targets(r, e);

@@ -100,25 +100,6 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 }
 
 /*
- * Use task_newtask: sched_process_fork does not report threads that the kernel makes for a process
- * (io_uring's).
- */
-static int set_command_following(struct object_options *o, struct host *host, uint32_t tgid,
-				 struct error *e)
-{
-	int err = host_tracepoint_field(host, "task", "task_newtask", "pid",
-					&o->config.fork_child_offset, e);
-
-	if (!err)
-		err = host_tracepoint_field(host, "sched", "sched_process_exec", "old_pid",
-					    &o->config.exec_old_offset, e);
-	o->config.follow = 1;
-	o->config.command_tgid = tgid;
-	o->programs |= 1U << PROGRAM_FORK | 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
-	return err;
-}
-
-/*
  * Use the kernel's preempt_count, its count of nested interrupts, if the programs may read it. From
  * Linux 6.2 to 6.14 another variable contained it (64701838bf05), behind current_task. The bits
  * (include/linux/preempt.h) moved up by eight when a count of disabled interrupts was inserted.
@@ -156,8 +137,8 @@ static void use_cast(struct object_options *o)
 }
 
 /*
- * Walk by unwind tables. A child gets its parent's mappings in BPF (PROGRAM_BIRTH) if programs know
- * its PID and may read the kernel's memory.
+ * Walk by unwind tables. A child gets its parent's mappings in BPF (PROGRAM_NEW_TASK) if programs
+ * know its PID and may read the kernel's memory.
  */
 static void set_unwinding(struct object_options *o, const struct setup *setup)
 {
@@ -172,7 +153,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && !o->config.has_pidns)
-		o->programs |= 1U << PROGRAM_BIRTH;
+		o->programs |= 1U << PROGRAM_NEW_TASK;
 }
 
 /* May a hit come in an interrupt, and do programs act differently there? */
@@ -196,12 +177,11 @@ void setup_following(const struct setup *setup, struct object_options *o)
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
-	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
+	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
 	set_unwinding(o, setup);
 }
 
-int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,
-		 struct error *e)
+int setup_object(const struct setup *setup, struct object_options *ret, struct error *e)
 {
 	const struct options *opt = setup->options;
 	struct trace_config *config = &ret->config;
@@ -213,12 +193,12 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 	};
 	set_depths(config, opt);
 	set_filters(config, opt);
-
-	int err = set_seeds(config, e);
-
-	if (!err && setup->command_tgid)
-		err = set_command_following(ret, host, setup->command_tgid, e);
-	return err;
+	if (setup->command_tgid) {
+		config->follow = 1;
+		config->command_tgid = setup->command_tgid;
+		ret->programs |= 1U << PROGRAM_NEW_TASK | 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
+	}
+	return set_seeds(config, e);
 }
 
 int setup_explain_load(bool has_command, struct error *e)
@@ -227,10 +207,7 @@ int setup_explain_load(bool has_command, struct error *e)
 
 	if (!level || (e->code != -EPERM && e->code != -EACCES && e->code != -EINVAL))
 		return e->code;
-	/*
-	 * Programs read a tracepoint's record, which is kernel memory. Lockdown for confidentiality
-	 * denies that.
-	 */
+	/* A program reads the new task's number in kernel memory: confidentiality denies that. */
 	if (has_command && strcmp(level, "confidentiality") == 0)
 		return error_set(e, -EPERM,
 				 "kernel lockdown (%s) does not let us follow the command's "

@@ -24,10 +24,9 @@ void setup_features(struct features *features, unsigned groups);
 
 /*
  * Fill in @ret: programs, filters and depths. The tool then adds its own settings. Errors: no
- * random numbers; with a command, tracefs.
+ * random numbers.
  */
-must_check int setup_object(const struct setup *setup, struct host *host,
-			    struct object_options *ret, struct error *e);
+must_check int setup_object(const struct setup *setup, struct object_options *ret, struct error *e);
 
 /*
  * Add the programs and settings for lives of processes and for unwind tables. Call it after

@@ -131,8 +131,6 @@ def test_strict_perf_events_what_still_works_is_said(sysctl):
     wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon")]
     with Tool([GETPPID], wrap=wrap) as tool:
         check_refused(tool.wait(), FAILED, r"user functions \(LIB:FUNC\) and USDT probes \(u:LIB:PROBE\) work")
-    with Tool([LEAF, "--", CALLS, "1", "0", "0"], wrap=wrap) as tool:
-        check_refused(tool.wait(), FAILED, "follow the command", "kernel.perf_event_paranoid")
 
 
 @pytest.mark.needs("path of its own")
