@@ -427,7 +427,7 @@ struct trace_config {
 	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
 	__u64 pidns_ino;
 	__u32 max_kernel_frames; /* 0: no kernel stacks */
-	__u32 max_user_frames;   /* 0: no user stacks */
+	__u32 max_user_frames;   /* 0: no user stacks, and the map 'lives' is not kept */
 	__u32 kernel_limit;      /* the kernel cuts a walk at this many frames */
 	__u32 tgid;              /* count this process only; 0: any */
 	__u32 has_tgids;         /* count the processes in the map 'tgids' only */
@@ -441,9 +441,7 @@ struct trace_config {
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
 	__u32 target_by;         /* with @calls_per_cpu or @has_sum: enum target_by */
 	__u32 calls_per_cpu;     /* calls_per_cpu(); 0: the hits of each target are not counted */
-	__u32 has_lives;         /* the map 'lives' is kept, and rows have lives */
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
-	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
 	__u32 asks_with_care;    /* tracepoints of interrupts: see may_find_vma() */
 	__u32 anywhere;          /* interrupts may be off at a hit; also set on PREEMPT_RT */
 	__u32 never;             /* always 0: see keep_own_stack() */
@@ -463,4 +461,4 @@ struct trace_config {
 	__u32 switch_pair;    /* the number of sched_switch's pair */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 200 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 192 + MAX_CPUS / 8, "abi");

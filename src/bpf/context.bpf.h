@@ -198,7 +198,7 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind)
 {
 	slot->paced_ns = 0;
-	if (config.asks_kernel)
+	if (config.unwind)
 		slot->asking = asking_of(ctx, kind);
 	return !is_user_hit(kind) && (config.paces_tasks || is_interrupt(config.hardirq_mask)) &&
 	       begin_paced(slot);

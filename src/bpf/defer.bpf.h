@@ -30,7 +30,7 @@ __noinline __u64 first_stack_start(void)
 {
 	const struct mm_struct *mm;
 
-	if (!config.asks_kernel)
+	if (!config.unwind)
 		return 0;
 	mm = bpf_get_current_task_btf()->mm;
 	return mm && bpf_core_field_exists(mm->start_stack) ? mm->start_stack : 0;
@@ -61,7 +61,7 @@ __noinline int deferred_stack_bytes(struct scratch_slot *slot, __u64 from)
 	if (n < DEFERRED_STACK_BYTES)
 		return (int)n;
 	slot->word = 0;
-	if (config.asks_kernel && may_find_vma(slot))
+	if (config.unwind && may_find_vma(slot))
 		(void)bpf_find_vma(bpf_get_current_task_btf(), from, note_stack_end, &slot, 0);
 	n = slot->word - from;
 	return n < DEFERRED_STACK_BYTES ? (int)n : (int)DEFERRED_STACK_BYTES;

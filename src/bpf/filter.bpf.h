@@ -37,7 +37,7 @@ static __always_inline void describe_process(struct notice *notice)
 	notice->time = bpf_ktime_get_ns();
 	notice->user = (__u32)bpf_get_current_uid_gid();
 	bpf_get_current_comm(notice->comm, sizeof(notice->comm));
-	if (config.has_lives)
+	if (config.max_user_frames)
 		life = find_life(bpf_get_current_pid_tgid() >> 32);
 	if (life)
 		notice->since = *(volatile __u64 *)&life->since;

@@ -55,8 +55,7 @@ struct object {
 	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
 	void *slabs[MOST_SLABS];
 	uint32_t n_slabs;
-	bool has_files; /* the map 'files' is used */
-	int outer_fd;   /* of wait_by_map() */
+	int outer_fd; /* of wait_by_map() */
 };
 
 /* --- libbpf's messages: reasons of errors, or for --debug --- */
@@ -323,10 +322,10 @@ static void size_maps(struct object *o, const struct object_options *options,
 	(void)bpf_map__set_max_entries(s->maps.events,
 				       options->config.ring_events * options->n_cpus + 1);
 	size_map(s->maps.tgids, options->max_tgids, features);
-	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
+	(void)bpf_map__set_max_entries(s->maps.lives, options->config.max_user_frames ? LIVES : 1);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
-	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
+	size_map(s->maps.files, options->config.unwind ? MOST_FILES : 0, features);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
@@ -585,7 +584,7 @@ bool object_replace_space(const struct object *o, uint32_t tgid, uint32_t number
 int object_set_file(const struct object *o, const struct unwind_file_key *key,
 		    const struct unwind_file *file, struct error *e)
 {
-	if (o->has_files && set_entry(o->skeleton->maps.files, key, file))
+	if (set_entry(o->skeleton->maps.files, key, file))
 		return error_errno(e, "publish the unwind table of a file");
 	return 0;
 }
@@ -600,7 +599,7 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		const struct bpf_map *map;
 		struct mapped *ret;
 	} all[] = {
-		{ config->has_lives, s->maps.lives, &o->lives },
+		{ config->max_user_frames, s->maps.lives, &o->lives },
 		{ config->unwind, s->maps.deferred, &o->deferred },
 		{ config->unwind, s->maps.deferred_ring, &o->deferred_ring },
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
@@ -646,7 +645,6 @@ int object_load(const struct object_options *options, const struct features *fea
 
 	const struct stackcount_bpf *s = o->skeleton;
 
-	o->has_files = options->config.asks_kernel;
 	o->levels[LEVEL_STACKS] = level_map_of(s->maps.stacks, s->maps.more_stacks, 0);
 	o->levels[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
 	o->levels[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);

@@ -117,7 +117,7 @@ struct deferred_ring *object_deferred_ring(const struct object *object);
 /* The hits of each target, by call_index(), if config.calls_per_cpu is not 0. Lent by @object. */
 const uint64_t *object_calls(const struct object *object);
 
-/* The map 'lives', with LIVES entries. NULL: config.has_lives is not set. Lent by @object. */
+/* The map 'lives', with LIVES entries. NULL: there are no user stacks. Lent by @object. */
 struct life_count *object_lives(const struct object *object);
 
 /*

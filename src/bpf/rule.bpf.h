@@ -215,7 +215,7 @@ __noinline int find_file_table(struct scratch_slot *slot)
 	const struct unwind_file *file;
 	struct unwind_file_key key;
 
-	if (!slot || !config.asks_kernel)
+	if (!slot || !config.unwind)
 		return 0;
 	key = slot->file.key;
 	file = bpf_map_lookup_elem(&files, &key);
@@ -260,7 +260,7 @@ __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 	const __u32 zero = 0;
 	struct cpu_pace *p = bpf_map_lookup_elem(&pace, &zero);
 
-	if (!slot || !p || !config.asks_kernel)
+	if (!slot || !p || !config.unwind)
 		return 0;
 	if ((int)bpf_find_vma(bpf_get_current_task_btf(), addr, ignore_vma, &slot, 0) != -EBUSY) {
 		slot->asking = ASK_FREELY;
@@ -311,7 +311,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
 	struct found_file *file;
 
-	if (!slot || !config.asks_kernel)
+	if (!slot || !config.unwind)
 		return UNWIND_END_NO_MAPPING;
 	file = &slot->file;
 	file->n_asked++;
@@ -419,7 +419,7 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 	if (!config.no_recent_rules && use_recent_rule(slot, set, key))
 		return UNWIND_GOES_ON;
 	end = find_rule(slot, addr);
-	if (end == UNWIND_END_NO_MAPPING && config.asks_kernel)
+	if (end == UNWIND_END_NO_MAPPING)
 		return find_by_file(slot, addr); /* not kept: it may change */
 	if (!end && !config.no_recent_rules)
 		keep_recent_rule(slot, set, key);

@@ -131,7 +131,7 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, __u32 tgi
 			key->tgid = tgid;
 		}
 	}
-	if (config.has_lives && key->tgid)
+	if (config.max_user_frames && key->tgid)
 		key->flags |= current_life() << KEY_LIFE_SHIFT;
 	else if (config.per_process && !key->tgid && !bpf_get_current_pid_tgid())
 		key->flags |= (bpf_get_smp_processor_id() + 1) << KEY_LIFE_SHIFT;
@@ -387,7 +387,7 @@ int on_program(struct bpf_raw_tracepoint_args *ctx)
 {
 	if (config.command_tgid)
 		follow_exec(ctx->args[1]);
-	if (config.has_lives)
+	if (config.max_user_frames)
 		raise_life(bpf_get_current_pid_tgid());
 	return 0;
 }
@@ -404,7 +404,7 @@ int on_end(void *ctx __attribute__((unused)))
 
 	if (config.command_tgid)
 		bpf_map_delete_elem(&tasks, &tid);
-	if (config.has_lives && ids >> 32 == tid)
+	if (config.max_user_frames && ids >> 32 == tid)
 		raise_life(ids);
 	if (config.n_groups)
 		forget_beginnings(tid);

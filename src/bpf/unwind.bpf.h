@@ -249,7 +249,6 @@ static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
-	const bool has_space = find_space(slot, tgid);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	bool is_walked;
 
@@ -257,15 +256,10 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	words_of_side(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
 	read_window(&slot->window, slot->regs.of[UNWIND_REG_SP]);
 	slot->rule = (struct unwind_rule){};
-	slot->file.is_asked = !has_space;
+	slot->file.is_asked = !find_space(slot, tgid);
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
-	if (!has_space && !config.asks_kernel) {
-		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
-		slot->deferred = 1;
-	} else {
-		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
-	}
+	bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
 	is_walked = could_be_walked(walked->mark);
 	if (is_notice_due(slot, is_walked))
 		notify_unmapped(tgid, is_walked);

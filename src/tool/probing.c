@@ -107,22 +107,6 @@ int probing_plan(struct run *r, struct error *e)
 	return plan_again(r, MATCH_NAMESAKES, 0, e);
 }
 
-/*
- * If the verifier refuses a program, load without the feature that it belongs to, as far as
- * possible.
- */
-static int load_with_fallback(struct run *r, struct object_options *o, struct error *e)
-{
-	int err = object_load(o, &r->features, &r->object, e);
-
-	if (err && o->config.asks_kernel) {
-		log_debug("load again without looking up mappings in the kernel: %s", e->text);
-		o->config.asks_kernel = 0;
-		err = object_load(o, &r->features, &r->object, e);
-	}
-	return err;
-}
-
 static bool is_kernel_function(const struct target *t)
 {
 	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
@@ -207,7 +191,7 @@ int probing_load(struct run *r, struct error *e)
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
-	err = load_with_fallback(r, &options, e);
+	err = object_load(&options, &r->features, &r->object, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
 	if (r->opt->tids.n)

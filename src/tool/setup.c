@@ -149,7 +149,6 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 		return;
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	o->config.asks_kernel = 1;
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && !o->config.has_pidns)
@@ -176,7 +175,6 @@ void setup_following(const struct setup *setup, struct object_options *o)
 	if (!host_has_own_proc())
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
-	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
 	set_unwinding(o, setup);
 }
