@@ -91,24 +91,6 @@ static bool lacks_btf(void)
 }
 
 /*
- * Since Linux commit b89fbfbb854c ("bpf: Implement minimal BPF perf link") (in v5.15). A kernel
- * that knows the request looks at the descriptor (EBADF). Others return EINVAL.
- */
-static bool lacks_perf_links(void)
-{
-	cleanup_close int prog = load_empty(BPF_PROG_TYPE_TRACEPOINT, 0);
-	const union bpf_attr attr = {
-		.link_create = {
-			.prog_fd = (unsigned)prog,
-			.target_fd = (unsigned)-1,
-			.attach_type = BPF_PERF_EVENT,
-		},
-	};
-
-	return prog >= 0 && sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr)) < 0 && errno == EINVAL;
-}
-
-/*
  * Since Linux commit 34dd3bad1a6f ("bpf: Relax the requirement to use preallocated hash maps in
  * tracing progs.") (in v6.1). Before that, such maps could deadlock tracing programs in the
  * allocator, but the kernel refused them to perf event programs only. So this tries a perf event
@@ -267,28 +249,18 @@ int features_check_bpf(struct error *e)
 			      "service) or a security module");
 }
 
-static bool hides_btf(void)
-{
-	return access("/sys/kernel/btf/vmlinux", R_OK) < 0;
-}
-
-/* The newest one first, as an old kernel lacks all of them. */
+/* An old kernel may lack all of them, so the newest one comes first. */
 int features_require(struct error *e)
 {
-	static const struct {
-		bool (*is_lacking)(void);
-		const char *what;
-	} needs[] = {
-		{ lacks_loop, "bpf_loop() (Linux 5.17 or later is needed)" },
-		{ lacks_btf, "BTF (CONFIG_DEBUG_INFO_BTF)" },
-		{ hides_btf, "readable /sys/kernel/btf/vmlinux (is /sys mounted?)" },
-		{ lacks_perf_links, "BPF links on perf events (Linux 5.15 or later is needed)" },
-	};
+	const char *what = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
-		if (needs[i].is_lacking())
-			return error_set(e, -EOPNOTSUPP, "this kernel has no %s", needs[i].what);
-	return 0;
+	if (lacks_loop())
+		what = "bpf_loop() (Linux 5.17 or later is needed)";
+	else if (lacks_btf())
+		what = "BTF (CONFIG_DEBUG_INFO_BTF)";
+	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		what = "readable /sys/kernel/btf/vmlinux (is /sys mounted?)";
+	return what ? error_set(e, -EOPNOTSUPP, "this kernel has no %s", what) : 0;
 }
 
 void features_probe(struct features *features, unsigned groups)

@@ -9,7 +9,7 @@ import pytest
 from tool import GETPPID, check_refused, stackcount
 
 # Says EACCES in the kernel's place to each load of the program NAME. As on an older kernel, helper number UNKNOWN is
-# none, and with NO_LINKS perf events have no links. Nobody can read NO_FILE.
+# none. Nobody can read NO_FILE.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,10 +58,6 @@ long syscall(long number, ...)
 	}
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("UNKNOWN"))
 		forget_helper((union bpf_attr *)a[1], atoi(getenv("UNKNOWN")));
-	if (number == SYS_bpf && a[0] == BPF_LINK_CREATE && getenv("NO_LINKS")) {
-		errno = EINVAL;
-		return -1;
-	}
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 """
@@ -91,7 +87,6 @@ LACKS = [
     pytest.param({"UNKNOWN": "181"}, "bpf_loop() (Linux 5.17 or later is needed)", id="bpf_loop"),
     pytest.param({"UNKNOWN": "158"}, "BTF (CONFIG_DEBUG_INFO_BTF)", id="BTF"),
     pytest.param({"NO_FILE": "/sys/kernel/btf/vmlinux"}, "readable /sys/kernel/btf/vmlinux (is /sys mounted?)", id="file"),
-    pytest.param({"NO_LINKS": "1"}, "BPF links on perf events (Linux 5.15 or later is needed)", id="links"),
 ]
 
 
