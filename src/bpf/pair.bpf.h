@@ -123,49 +123,14 @@ static __always_inline void end_alone(void)
 		note_lost(ENDED_ALONE);
 }
 
-/* The row of the key in @g, in either level. */
-static __always_inline struct stack_row *find_row(const struct stack_key *key, __u32 g)
-{
-	struct stack_row *row =
-		g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
-	void *more = row ? NULL : bpf_map_lookup_elem(&more_counts, &g);
-
-	return more ? bpf_map_lookup_elem(more, key) : row;
-}
-
-/*
- * Add a row with this pair. Its code was there at @first, the time of the beginning. Returns 0 or
- * an error.
- */
-static __always_inline int insert_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
-{
-	void *more = bpf_map_lookup_elem(&more_counts, &g);
-	const struct stack_key *key = &slot->key;
-	struct summed_row row;
-	int err;
-
-	row.row = (struct stack_row){ .count = 1,
-				      .first_low = (__u32)first,
-				      .first_high = (__u16)(first >> 32) };
-	row.sum = slot->value;
-	err = g ? add_to_map(&counts1, key, &row) : add_to_map(&counts0, key, &row);
-	if (err == -E2BIG && more)
-		err = add_to_map(more, key, &row);
-	if (err)
-		return err;
-	add_atomically(&trace_state.n_rows[g & 1], 1);
-	notify_if_filling(g);
-	return 0;
-}
-
-/* Count the pair in the slot, whose stacks are stored since its beginning. */
+/* Count the pair in the slot, whose stacks are stored since its beginning, at @first. */
 static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
 {
 	struct stack_row *row = find_row(&slot->key, g);
 	int err;
 
 	if (!row) {
-		err = insert_pair(slot, first, g);
+		err = insert_row(slot, first, g);
 		if (!err)
 			return;
 		row = find_row(&slot->key, g); /* another CPU may have been quicker */
@@ -276,31 +241,14 @@ static __always_inline int on_user_begin(struct pt_regs *ctx)
 	return on_begin(ctx, HIT_USER_FUNCTION, hit_target(ctx), 0);
 }
 
-SEC("?kprobe/count")
-int on_begin_up(struct pt_regs *ctx)
-{
-	return on_user_begin(ctx);
-}
-
-SEC("?kprobe/count")
-int on_begin_ups(struct pt_regs *ctx)
-{
-	return on_user_begin(ctx);
-}
-
-SEC("?kprobe/count")
-int on_until_up(struct pt_regs *ctx)
+static __always_inline int on_user_end(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
 	return end_event(ctx, HIT_USER_FUNCTION);
 }
 
-SEC("?kprobe/count")
-int on_until_ups(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx, &no_programs);
-	return end_event(ctx, HIT_USER_FUNCTION);
-}
+FOR_ONE_OR_MANY(on_begin_up, on_begin_ups, on_user_begin(ctx))
+FOR_ONE_OR_MANY(on_until_up, on_until_ups, on_user_end(ctx))
 
 /* A thread ends: what it has begun has no end, and another thread may get its number. */
 static __always_inline void forget_beginnings(__u32 tid)

@@ -136,53 +136,35 @@ static __always_inline void *second_stacks(void)
 }
 
 /*
- * Store piece @i of a stack, in the first level or else in the second. Returns 0 also if it is
- * there.
- */
-static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
-{
-	const __u64 *words = stack_piece_of(slot, side, i);
-	const __u64 key = hash_of_side(slot, side) | i;
-	void *more = second_stacks();
-	int err = add_to_map(&stacks, &key, words);
-
-	if (err == -E2BIG && more)
-		err = add_to_map(more, &key, words);
-	if (!err)
-		add_atomically(&trace_state.n_chunks, 1);
-	return err == -EEXIST ? 0 : err;
-}
-
-/*
- * Store piece @i in the map 'spare', because the kernel's allocator had no memory. Returns as
- * store_words().
- */
-static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __u32 i)
-{
-	const __u64 *words = stack_piece_of(slot, side, i);
-	const __u64 key = hash_of_side(slot, side) | i;
-	const int err = add_to_map(&spare, &key, words);
-
-	if (err)
-		return err == -EEXIST ? 0 : -ENOMEM;
-	add_atomically(&trace_state.n_chunks, 1);
-	add_atomically(&trace_state.n_spare, 1);
-	return 0;
-}
-
-/*
- * A global function. It takes the slot's number, because the maps of 6.1 accept no value from a
- * pointer argument.
+ * Store piece @i of a stack: in the first level, else in the second; and in the map 'spare' if the
+ * kernel's allocator has no memory. Returns 0 also if it is there. A global function. It takes the
+ * slot's number, because the maps of 6.1 accept no value from a pointer argument.
  */
 __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+	void *more = second_stacks();
+	const __u64 *words;
+	__u64 key;
 	int err;
 
 	if (!slot)
 		return 0;
-	err = store_words(slot, side, i);
-	return err == -ENOMEM && config.anywhere ? store_spare(slot, side, i) : err;
+	words = stack_piece_of(slot, side, i);
+	key = hash_of_side(slot, side) | i;
+	err = add_to_map(&stacks, &key, words);
+	if (err == -E2BIG && more)
+		err = add_to_map(more, &key, words);
+	if (err == -ENOMEM && config.anywhere) {
+		err = add_to_map(&spare, &key, words);
+		if (!err)
+			add_atomically(&trace_state.n_spare, 1);
+		else if (err != -EEXIST)
+			err = -ENOMEM;
+	}
+	if (!err)
+		add_atomically(&trace_state.n_chunks, 1);
+	return err == -EEXIST ? 0 : err;
 }
 
 struct storing {
@@ -366,27 +348,38 @@ static __always_inline void note_row(const struct scratch_slot *slot)
 			life->rows == LIFE_NO_ROWS ? number : LIFE_UNTOLD_ROWS;
 }
 
-/* Add a row that contains this hit. Returns 0 or an error; -EEXIST: another CPU was quicker. */
-static __always_inline int insert_row(const struct scratch_slot *slot, void *more, __u32 g)
+/* The row of the key in @g, in either level. */
+static __always_inline struct stack_row *find_row(const struct stack_key *key, __u32 g)
 {
-	void *counts = g ? (void *)&counts1 : (void *)&counts0;
+	struct stack_row *row =
+		g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
+	void *more = row ? NULL : bpf_map_lookup_elem(&more_counts, &g);
+
+	return more ? bpf_map_lookup_elem(more, key) : row;
+}
+
+/*
+ * Add a row that contains this hit, whose code was there at @first. Returns 0 or an error; -EEXIST:
+ * another CPU was quicker.
+ */
+static __always_inline int insert_row(const struct scratch_slot *slot, __u64 first, __u32 g)
+{
+	void *more = bpf_map_lookup_elem(&more_counts, &g);
 	const struct stack_key *key = &slot->key;
-	const __u64 now = bpf_ktime_get_ns();
 	struct summed_row new_row;
 	int err;
 
 	new_row.row = (struct stack_row){ .count = 1,
-					  .first_low = (__u32)now,
-					  .first_high = (__u16)(now >> 32) };
+					  .first_low = (__u32)first,
+					  .first_high = (__u16)(first >> 32) };
 	if (config.has_sum)
 		new_row.sum = slot->value;
-	err = add_to_map(counts, key, &new_row);
+	err = g ? add_to_map(&counts1, key, &new_row) : add_to_map(&counts0, key, &new_row);
 	if (err == -E2BIG && more)
 		err = add_to_map(more, key, &new_row);
 	if (err)
 		return err;
 	add_atomically(&trace_state.n_rows[g & 1], 1);
-	announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
 	notify_if_filling(g);
 	return 0;
 }
@@ -398,7 +391,6 @@ static __always_inline int insert_row(const struct scratch_slot *slot, void *mor
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-	void *counts = g ? (void *)&counts1 : (void *)&counts0;
 	struct stack_row *row = NULL;
 	const struct stack_key *key;
 	void *more;
@@ -420,14 +412,13 @@ __noinline int create_row(__u32 slot_number, __u32 g)
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return 0;
 	}
-	err = insert_row(slot, more, g);
+	err = insert_row(slot, bpf_ktime_get_ns(), g);
 	if (!err) {
+		announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
 		note_row(slot);
 		return 0;
 	}
-	row = bpf_map_lookup_elem(counts, key);
-	if (!row && more)
-		row = bpf_map_lookup_elem(more, key);
+	row = find_row(key, g);
 	if (row)
 		count_in(row, slot, g, true);
 	else

@@ -256,17 +256,26 @@ int on_tracepoint(void *ctx)
 	return OTHERS_GO_ON;
 }
 
-SEC("?kprobe/count")
-int on_kprobe(struct pt_regs *ctx)
-{
-	return on_hit(ctx, HIT_KERNEL_FUNCTION);
-}
+/*
+ * A program for links of one place, and one for links of many: they are loaded with different
+ * attach types.
+ */
+#define FOR_ONE_OR_MANY(one, many, result) \
+	SEC("?kprobe/count")               \
+	int one(struct pt_regs *ctx)       \
+	{                                  \
+		return result;             \
+	}                                  \
+	SEC("?kprobe/count")               \
+	int many(struct pt_regs *ctx)      \
+	{                                  \
+		return result;             \
+	}
 
-SEC("?kprobe/count")
-int on_kprobe_multi(struct pt_regs *ctx)
-{
-	return on_hit(ctx, HIT_KERNEL_FUNCTION);
-}
+FOR_ONE_OR_MANY(on_kprobe, on_kprobe_multi, on_hit(ctx, HIT_KERNEL_FUNCTION))
+FOR_ONE_OR_MANY(on_kreturn, on_kreturns, on_hit(ctx, HIT_KERNEL_RETURN))
+FOR_ONE_OR_MANY(on_uprobe, on_uprobe_multi, on_user_hit(ctx, HIT_USER_FUNCTION))
+FOR_ONE_OR_MANY(on_usdt, on_usdt_multi, on_user_hit(ctx, HIT_USER_PLACE))
 
 /* After a 0, perf writes no record. User space compares the runs with the event's own count. */
 SEC("?perf_event/count")
@@ -277,32 +286,7 @@ int on_sample(void *ctx)
 	return 0;
 }
 
-SEC("?kprobe/count")
-int on_uprobe(struct pt_regs *ctx)
-{
-	return on_user_hit(ctx, HIT_USER_FUNCTION);
-}
-
-SEC("?kprobe/count")
-int on_uprobe_multi(struct pt_regs *ctx)
-{
-	return on_user_hit(ctx, HIT_USER_FUNCTION);
-}
-
-SEC("?kprobe/count")
-int on_usdt(struct pt_regs *ctx)
-{
-	return on_user_hit(ctx, HIT_USER_PLACE);
-}
-
-SEC("?kprobe/count")
-int on_usdt_multi(struct pt_regs *ctx)
-{
-	return on_user_hit(ctx, HIT_USER_PLACE);
-}
-
-#include "bpf/pair.bpf.h"   /* its programs walk as those above */
-#include "bpf/return.bpf.h" /* its programs call on_hit() */
+#include "bpf/pair.bpf.h" /* its programs walk as those above */
 
 /* Withdraw the space of process @tgid. */
 static __always_inline void forget_space(__u32 tgid)
