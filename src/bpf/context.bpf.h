@@ -46,16 +46,6 @@ static __always_inline bool is_helper(__u32 tgid)
 	return false;
 }
 
-/* Note a child of the warden, which does not run yet, as a helper. */
-static __always_inline void note_born(__u32 child)
-{
-	struct own_processes *own = &trace_state.own;
-
-	*(volatile __u32 *)&own->tgids[MOST_OWN + own->n_born % MOST_BORN] = child;
-	*(volatile __u64 *)&own->born_mask |= own_mask_of(child);
-	own->n_born++;
-}
-
 /*
  * Does the hit belong to our own process or to a helper? A hit in an interrupt on top of one does
  * not.

@@ -82,19 +82,16 @@ static __always_inline __u32 current_tid(void)
 	return ids.pid;
 }
 
-static __always_inline bool is_wanted_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return cpu < MAX_CPUS && (config.cpus[cpu / 64] >> (cpu % 64) & 1);
-}
-
 static __always_inline bool is_wanted_task(__u32 tgid)
 {
 	if (config.no_idle && !(__u32)bpf_get_current_pid_tgid())
 		return false;
-	if (config.has_cpus && !is_wanted_cpu())
-		return false;
+	if (config.has_cpus) {
+		__u32 cpu = bpf_get_smp_processor_id();
+
+		if (cpu >= MAX_CPUS || !(config.cpus[cpu / 64] >> (cpu % 64) & 1))
+			return false;
+	}
 	if (config.tgid && tgid != config.tgid)
 		return false;
 	if (config.has_tgids && !bpf_map_lookup_elem(&tgids, &tgid))

@@ -11,13 +11,6 @@
  */
 #pragma once
 
-static __always_inline __u32 current_thread(void)
-{
-	const __u32 tid = bpf_get_current_pid_tgid();
-
-	return tid ? tid : IDLE_THREAD | bpf_get_smp_processor_id();
-}
-
 /* The key of the event's pair, which is number @pair. */
 static __always_inline struct begun_key key_of_pair(void *ctx, enum hit_kind kind, __u32 pair)
 {
@@ -27,7 +20,9 @@ static __always_inline struct begun_key key_of_pair(void *ctx, enum hit_kind kin
 		at.sp = regs_sp((struct pt_regs *)ctx);
 		at.thread = bpf_get_current_pid_tgid() >> 32;
 	} else {
-		at.thread = current_thread();
+		at.thread = bpf_get_current_pid_tgid();
+		if (!at.thread)
+			at.thread = IDLE_THREAD | bpf_get_smp_processor_id();
 	}
 	return at;
 }
@@ -114,15 +109,6 @@ static __always_inline int on_begin(void *ctx, enum hit_kind kind, __u32 pair, _
 	return 0;
 }
 
-/* An end without a beginning. Filters leave out beginnings, so they apply here, too. */
-static __always_inline void end_alone(void)
-{
-	const __u32 tgid = current_tgid();
-
-	if (is_wanted_task(tgid) && !is_own_hit(tgid, HIT_TRACEPOINT))
-		note_lost(ENDED_ALONE);
-}
-
 /* Count the pair in the slot, whose stacks are stored since its beginning, at @first. */
 static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
 {
@@ -182,8 +168,11 @@ static __attribute__((noinline)) int on_until(const struct begun_key *at, __u32 
 	if (b && b->pair == pair) {
 		if (is_below_limit())
 			end_pair(at, b, now, turn);
-	} else if (is_told) {
-		end_alone();
+	} else if (is_told) { /* filters leave out beginnings, so they apply here, too */
+		const __u32 tgid = current_tgid();
+
+		if (is_wanted_task(tgid) && !is_own_hit(tgid, HIT_TRACEPOINT))
+			note_lost(ENDED_ALONE);
 	}
 	return 0;
 }

@@ -240,18 +240,6 @@ static __always_inline void announce_process(__u64 process)
 }
 
 /*
- * Give the row counters on each CPU. Only the hit number HITS_TO_HOT comes here, so a row asks
- * once.
- */
-static __always_inline void give_counters(struct stack_row *row, __u32 g)
-{
-	__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
-
-	if (hot <= config.n_hot_rows)
-		*(volatile __u16 *)&row->hot = (__u16)hot;
-}
-
-/*
  * Add to the sum at @to the value of the hit. Its count is added, too, and both are read when no
  * program uses the row any more.
  */
@@ -286,7 +274,10 @@ static __always_inline bool count_hot(const struct scratch_slot *slot, __u32 hot
 	return true;
 }
 
-/* Count the slot's hit in its row. Returns the row's number among the hot ones, or 0. */
+/*
+ * Count the slot's hit in its row. Returns the row's number among the hot ones, or 0. The hit
+ * number HITS_TO_HOT asks for counters on each CPU, so a row asks once.
+ */
 static __always_inline __u32 count_in(struct stack_row *row, const struct scratch_slot *slot,
 				      __u32 g, bool is_preemptible)
 {
@@ -295,8 +286,12 @@ static __always_inline __u32 count_in(struct stack_row *row, const struct scratc
 	if (hot_row && count_hot(slot, hot_row, g, is_preemptible))
 		return hot_row;
 	add_value(&((struct summed_row *)row)->sum, slot, true);
-	if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT)
-		give_counters(row, g);
+	if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT) {
+		__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
+
+		if (hot <= config.n_hot_rows)
+			*(volatile __u16 *)&row->hot = (__u16)hot;
+	}
 	return 0;
 }
 

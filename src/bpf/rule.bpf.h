@@ -108,14 +108,6 @@ __noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, _
 	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }
 
-/* An image lies in one chunk, as does every object of 32 bytes or less (tables/memory.c). */
-static __always_inline const struct unwind_image *find_image(__u32 place)
-{
-	const void *chunk = find_chunk(place);
-
-	return chunk ? chunk + (place % TABLE_CHUNK_BYTES & ~31U) : NULL;
-}
-
 /* Note that the image at @image is in use. */
 __noinline int note_use(struct scratch_slot *slot, __u32 image)
 {
@@ -136,12 +128,17 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 {
 	const struct unwind_image *image;
 	__u32 page, first, n, entry, number;
+	const void *chunk;
 
 	if (!slot)
 		return UNWIND_END_NO_TABLE_YET;
 	slot->rule = (struct unwind_rule){};
-	image = find_image(place);
-	if (!image || !image->n_pages)
+	chunk = find_chunk(place);
+	if (!chunk)
+		return UNWIND_END_NO_TABLE_YET;
+	/* It lies in one chunk, as does every object of 32 bytes or less (tables/memory.c). */
+	image = chunk + (place % TABLE_CHUNK_BYTES & ~31U);
+	if (!image->n_pages)
 		return UNWIND_END_NO_TABLE_YET;
 	vaddr -= image->base;
 	if (image->turn != *(volatile __u32 *)&trace_state.table_turn)
@@ -360,11 +357,6 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 			     addr - bias);
 }
 
-static __always_inline __u64 rule_word(const struct unwind_rule *rule)
-{
-	return *(const __u64 *)rule;
-}
-
 static __always_inline struct recent_set *recent_set(__u64 key)
 {
 	const __u32 i = key * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_SET_BITS);
@@ -400,7 +392,7 @@ static __always_inline bool use_recent_rule(struct scratch_slot *slot, const str
 static __always_inline void keep_recent_rule(const struct scratch_slot *slot,
 					     struct recent_set *set, __u64 key)
 {
-	const __u64 rule = rule_word(&slot->rule);
+	const __u64 rule = *(const __u64 *)&slot->rule;
 
 	for (__u32 i = RECENT_WAYS - 1; i; i--)
 		set->ways[i] = set->ways[i - 1];

@@ -330,20 +330,24 @@ static __always_inline void raise_life(__u64 ids)
 static __always_inline void inherit_space(__u32 child, bool is_shared)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
+	const struct unwind_space *parents = bpf_map_lookup_elem(&spaces, &tgid);
+	struct own_processes *own = &trace_state.own;
 	struct unwind_space space;
 
 	if (!child || child == tgid)
 		return;
-	if (tgid == *(volatile __u32 *)&trace_state.own.warden)
-		note_born(child);
+	if (tgid == *(volatile __u32 *)&own->warden) {
+		*(volatile __u32 *)&own->tgids[MOST_OWN + own->n_born % MOST_BORN] = child;
+		*(volatile __u64 *)&own->born_mask |= own_mask_of(child);
+		own->n_born++;
+	}
 	if (is_shared) {
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}
-	if (!own || !own->number)
+	if (!parents || !parents->number)
 		return;
-	space = *own;
+	space = *parents;
 	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
 		add_atomically(&trace_state.space_turn, 1);
 }

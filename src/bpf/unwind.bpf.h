@@ -69,14 +69,6 @@ static __always_inline struct frame_reads reads_of(struct scratch_slot *slot)
 	return (struct frame_reads){ find_known_rule, read_user_word, read_user_code, slot };
 }
 
-static __always_inline int next_rule(struct scratch_slot *slot)
-{
-	const bool is_at_entry = slot->is_at_entry;
-
-	slot->is_at_entry = 0;
-	return frame_rule(&slot->regs, is_at_entry, reads_of(slot), &slot->rule);
-}
-
 /* Make a step by the slot's rule, of any kind. */
 __noinline int unwind_by_rule(struct scratch_slot *slot)
 {
@@ -132,12 +124,15 @@ static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
 	struct walked *walked;
+	bool is_at_entry;
 	int end;
 
 	if (!slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
-	end = next_rule(slot);
+	is_at_entry = slot->is_at_entry;
+	slot->is_at_entry = 0;
+	end = frame_rule(&slot->regs, is_at_entry, reads_of(slot), &slot->rule);
 	if (end)
 		end = end_without_rule(slot, end);
 	if (!end && unwind_quickly(&slot->regs, slot->rule, &slot->window))
@@ -171,22 +166,19 @@ __noinline int unwind_checked(struct scratch_slot *slot)
 	return put_caller(slot, end);
 }
 
-/* Step to the caller. Returns 1 at the end. */
-static __always_inline int unwind_on(struct scratch_slot *slot)
-{
-	int end = unwind_frame(slot);
-
-	return end == NO_ROW_THERE ? unwind_checked(slot) : end;
-}
-
 #define FRAMES_IN_TURN 4 /* of a turn of bpf_loop() */
 
 static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 {
 	(void)turn;
-	for (int i = 0; i < FRAMES_IN_TURN; i++)
-		if (unwind_on(*slot))
+	for (int i = 0; i < FRAMES_IN_TURN; i++) {
+		int end = unwind_frame(*slot);
+
+		if (end == NO_ROW_THERE)
+			end = unwind_checked(*slot);
+		if (end)
 			return 1;
+	}
 	return 0;
 }
 
@@ -219,13 +211,6 @@ static __always_inline bool is_notice_due(struct scratch_slot *slot, bool is_wal
 	return true;
 }
 
-static __always_inline bool could_be_walked(__u32 mark)
-{
-	mark &= STACK_MARK_CUT_BITS;
-	return mark < STACK_MARK_WALK + UNWIND_END_NO_MAPPING ||
-	       mark > STACK_MARK_WALK + UNWIND_END_NO_TABLE;
-}
-
 /*
  * Put the space of process @tgid into the slot. The process that this slot saw last needs no
  * look-up, unless a space has changed since. False: there is none, and slot->space is empty.
@@ -247,11 +232,16 @@ static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 	return slot->space_of;
 }
 
-static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
+/* A global function. The caller has put the registers into the slot. */
+__noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 {
-	struct walked *walked = &slot->walked[SIDE_USER];
+	struct walked *walked;
 	bool is_walked;
+	__u32 cut;
 
+	if (!slot)
+		return 0;
+	walked = &slot->walked[SIDE_USER];
 	*walked = (struct walked){ .n = 1 };
 	words_of_side(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
 	read_window(&slot->window, slot->regs.of[UNWIND_REG_SP]);
@@ -260,18 +250,13 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
 	bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
-	is_walked = could_be_walked(walked->mark);
+	cut = walked->mark & STACK_MARK_CUT_BITS;
+	is_walked = cut < STACK_MARK_WALK + UNWIND_END_NO_MAPPING ||
+		    cut > STACK_MARK_WALK + UNWIND_END_NO_TABLE;
 	if (is_notice_due(slot, is_walked))
 		notify_unmapped(tgid, is_walked);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(words_of_side(slot, SIDE_USER), n_words(walked), HASH_GROUP);
-}
-
-/* A global function. The caller has put the registers into the slot. */
-__noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
-{
-	if (slot)
-		unwind_stack(slot, tgid);
 	return 0;
 }
 
