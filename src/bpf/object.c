@@ -25,7 +25,9 @@
 #include "bpf/value_code.h"
 #include "stackcount.skel.h"
 
-/* The memory of an array of the programs, mapped into this process. */
+/* Arrays of the programs that are mapped into this process. */
+enum { HOT, RINGS, EVENTS, CALLS, LIFE_COUNTS, DEFERRED, DEFERRED_RING, ARRAYS };
+
 struct mapped {
 	void *at; /* NULL: not mapped */
 	size_t bytes;
@@ -52,7 +54,7 @@ struct object {
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct level_map levels[LEVEL_MAPS];
 	bool has_begun_levels;
-	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
+	struct mapped arrays[ARRAYS];
 	void *slabs[MOST_SLABS];
 	uint32_t n_slabs;
 	int outer_fd; /* of wait_by_map() */
@@ -63,22 +65,10 @@ struct object {
 static char first_words[256];
 
 /*
- * libbpf makes some maps a second time without BTF. That is no reason: its next message gives the
+ * libbpf reports for each program that it has no source lines, which scripts/without_lines removes.
+ * It makes some maps a second time without BTF. That is no reason: its next message gives the
  * failure.
  */
-static bool is_reason(const char *words)
-{
-	return !strstr(words, "Retrying without BTF");
-}
-
-/*
- * libbpf reports for each program that it has no source lines. scripts/without_lines removes them.
- */
-static bool is_worth_logging(const char *words)
-{
-	return *words && !strstr(words, ".BTF.ext line info");
-}
-
 static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
 {
 	cleanup_free char *text = NULL;
@@ -92,19 +82,13 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
 	}
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
-		if (!is_worth_logging(line))
+		if (!*line || strstr(line, ".BTF.ext line info"))
 			continue;
 		log_debug("%s", line);
-		if (is_reason(line) && !first_words[0])
+		if (!first_words[0] && !strstr(line, "Retrying without BTF"))
 			(void)snprintf(first_words, sizeof(first_words), "%.255s", line);
 	}
 	return 0;
-}
-
-static void begin_words(void)
-{
-	first_words[0] = '\0';
-	(void)libbpf_set_print(keep_first_words);
 }
 
 /*
@@ -140,12 +124,11 @@ static struct {
  * bpf_probe_read(), which lockdown refuses, too. Reading user memory would have been allowed, so we
  * put that helper back. Programs in these sections read no kernel memory.
  */
-static void put_helper_back(struct bpf_insn *insns, size_t n)
+static void put_helper_back(struct bpf_insn *insn)
 {
-	for (size_t i = 0; i < n; i++)
-		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
-		    insns[i].imm == BPF_FUNC_probe_read)
-			insns[i].imm = BPF_FUNC_probe_read_user;
+	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == 0 &&
+	    insn->imm == BPF_FUNC_probe_read)
+		insn->imm = BPF_FUNC_probe_read_user;
 }
 
 /* Name a function at instruction @at to the kernel: of the type of the one that contains @like. */
@@ -212,9 +195,10 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 	const size_t n = bpf_program__insn_cnt(prog);
 
 	(void)cookie;
-	put_helper_back(insns, n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		put_helper_back(&insns[i]);
 		put_btf_id(&insns[i]);
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].imm != VALUE_CALL)
 			continue;
@@ -262,28 +246,17 @@ static void choose_programs(struct object *o, const struct object_options *optio
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-static void allocate_on_demand(struct bpf_map *map, const struct features *features)
-{
-	if (features->on_demand_maps)
-		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
-}
-
+/* Its entries are allocated on demand if they can be. */
 static void size_map(struct bpf_map *map, uint32_t n, const struct features *features)
 {
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
-	if (n > 1)
-		allocate_on_demand(map, features);
+	if (n > 1 && features->on_demand_maps)
+		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
 }
 
 static void size_array(struct bpf_map *map, uint32_t n)
 {
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
-}
-
-/* Only maps without pre-allocation need spare pieces. */
-static bool wants_spare(const struct object_options *options, const struct features *features)
-{
-	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
 }
 
 /* Rows with sums and events with values are larger. */
@@ -305,13 +278,16 @@ static void size_maps(struct object *o, const struct object_options *options,
 	const uint32_t most_rows = options->max_rows, most_chunks = options->max_chunks;
 	const uint32_t rows = most_rows < FIRST_ROWS ? most_rows : FIRST_ROWS;
 	const uint32_t chunks = most_chunks < FIRST_CHUNKS ? most_chunks : FIRST_CHUNKS;
+	/* Only maps without pre-allocation need them. */
+	const bool wants_spare =
+		features->on_demand_maps && options->config.anywhere && most_chunks > 1;
 
 	o->levels[LEVEL_STACKS].n = options->max_chunks - chunks;
 	o->levels[LEVEL_COUNTS0].n = o->levels[LEVEL_COUNTS1].n = options->max_rows - rows;
 	size_map(s->maps.counts0, rows, features);
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
-	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
+	size_array(s->maps.spare, wants_spare ? SPARE_CHUNKS : 1);
 	size_rows(s, options->config.has_sum);
 	size_array(s->maps.begun, options->max_begun);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
@@ -382,12 +358,6 @@ static void give_inner_levels(struct object *o)
 	}
 }
 
-static void take_inner_levels(struct object *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		cleanup_close_fd(&o->levels[i].inner_fd);
-}
-
 /* User space learns of a map before the programs do, so it reads all that they put into it. */
 static void *make_second_level(void *argument)
 {
@@ -402,25 +372,20 @@ static void *make_second_level(void *argument)
 }
 
 /*
- * In a thread, if one can start: each update then waits for RCU, for longer than the first level
+ * In threads, if they can start: each update then waits for RCU, for longer than the first level
  * has room.
  */
-static void begin_second_level(struct level_map *m)
-{
-	if (pthread_create(&m->thread, NULL, make_second_level, m) == 0)
-		return;
-	m->thread = 0;
-	(void)make_second_level(m);
-}
-
 void object_begin_level(struct object *o)
 {
-	if (o->has_begun_levels)
-		return;
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels) && !o->has_begun_levels; i++) {
+		struct level_map *m = &o->levels[i];
+
+		if (!m->n || pthread_create(&m->thread, NULL, make_second_level, m) == 0)
+			continue;
+		m->thread = 0;
+		(void)make_second_level(m);
+	}
 	o->has_begun_levels = true;
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		if (o->levels[i].n)
-			begin_second_level(&o->levels[i]);
 }
 
 void object_add_level(struct object *o)
@@ -431,23 +396,6 @@ void object_add_level(struct object *o)
 			(void)pthread_join(o->levels[i].thread, NULL);
 		o->levels[i].thread = 0;
 	}
-}
-
-static void end_levels(struct object *o)
-{
-	if (o->has_begun_levels)
-		object_add_level(o);
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		if (o->levels[i].like)
-			cleanup_close_fd(&o->levels[i].fd);
-}
-
-static void describe_levels(const struct object *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		if (level_map_fd(&o->levels[i], 1) >= 0)
-			log_debug("map %s, second level: %u entries",
-				  bpf_map__name(o->levels[i].like), o->levels[i].n);
 }
 
 /* --- memory --- */
@@ -462,12 +410,6 @@ static int map_array(const struct bpf_map *map, struct mapped *ret, struct error
 		return error_errno(e, "map the kernel's '%s'", bpf_map__name(map));
 	*ret = (struct mapped){ at, bytes };
 	return 0;
-}
-
-static void unmap_array(struct mapped *m)
-{
-	if (m->at)
-		(void)munmap(m->at, m->bytes);
 }
 
 /* --- mappings and unwind tables: slabs of memory, and two hash maps --- */
@@ -597,21 +539,20 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 	const struct {
 		bool is_wanted;
 		const struct bpf_map *map;
-		struct mapped *ret;
-	} all[] = {
-		{ config->max_user_frames, s->maps.lives, &o->lives },
-		{ config->unwind, s->maps.deferred, &o->deferred },
-		{ config->unwind, s->maps.deferred_ring, &o->deferred_ring },
-		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
-		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
-		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
-		{ config->calls_per_cpu, s->maps.calls, &o->calls },
+	} all[ARRAYS] = {
+		[HOT] = { config->mode == MODE_STACKS, s->maps.hot },
+		[RINGS] = { config->mode == MODE_EVENTS, s->maps.rings },
+		[EVENTS] = { config->mode == MODE_EVENTS, s->maps.events },
+		[CALLS] = { config->calls_per_cpu, s->maps.calls },
+		[LIFE_COUNTS] = { config->max_user_frames, s->maps.lives },
+		[DEFERRED] = { config->unwind, s->maps.deferred },
+		[DEFERRED_RING] = { config->unwind, s->maps.deferred_ring },
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
+	for (size_t i = 0; i < ARRAYS && !err; i++)
 		if (all[i].is_wanted)
-			err = map_array(all[i].map, all[i].ret, e);
+			err = map_array(all[i].map, &o->arrays[i], e);
 	return err || !config->unwind ? err : map_slab(o, bpf_map__fd(s->maps.slab0), e);
 }
 
@@ -623,7 +564,8 @@ static int load_skeleton(struct object *o)
 	give_inner_levels(o);
 	give_first_slab(o);
 	err = stackcount_bpf__load(o->skeleton);
-	take_inner_levels(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		cleanup_close_fd(&o->levels[i].inner_fd);
 	free(loading.functions);
 	loading.functions = NULL;
 	return err;
@@ -638,7 +580,8 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->outer_fd = -1;
 	if (err)
 		return err;
-	begin_words();
+	first_words[0] = '\0';
+	(void)libbpf_set_print(keep_first_words);
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
 		return refuse_load(errno ? -errno : -EINVAL, e);
@@ -669,14 +612,14 @@ void object_free(struct object *o)
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
-	end_levels(o);
-	unmap_array(&o->hot);
-	unmap_array(&o->rings);
-	unmap_array(&o->events);
-	unmap_array(&o->calls);
-	unmap_array(&o->lives);
-	unmap_array(&o->deferred);
-	unmap_array(&o->deferred_ring);
+	if (o->has_begun_levels)
+		object_add_level(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		if (o->levels[i].like)
+			cleanup_close_fd(&o->levels[i].fd);
+	for (size_t i = 0; i < ARRAYS; i++)
+		if (o->arrays[i].at)
+			(void)munmap(o->arrays[i].at, o->arrays[i].bytes);
 	for (uint32_t i = 0; i < o->n_slabs; i++)
 		(void)munmap(o->slabs[i], SLAB_BYTES);
 	stackcount_bpf__destroy(o->skeleton);
@@ -708,37 +651,37 @@ int object_stacks_fd(const struct object *o, unsigned level)
 
 uint64_t *object_hot(const struct object *o)
 {
-	return o->hot.at;
+	return o->arrays[HOT].at;
 }
 
 struct deferred_piece *object_deferred(const struct object *o)
 {
-	return o->deferred.at;
+	return o->arrays[DEFERRED].at;
 }
 
 struct deferred_ring *object_deferred_ring(const struct object *o)
 {
-	return o->deferred_ring.at;
+	return o->arrays[DEFERRED_RING].at;
 }
 
 struct event_ring *object_rings(const struct object *o)
 {
-	return o->rings.at;
+	return o->arrays[RINGS].at;
 }
 
 const struct stream_event *object_events(const struct object *o)
 {
-	return o->events.at;
+	return o->arrays[EVENTS].at;
 }
 
 const uint64_t *object_calls(const struct object *o)
 {
-	return o->calls.at;
+	return o->arrays[CALLS].at;
 }
 
 struct life_count *object_lives(const struct object *o)
 {
-	return o->lives.at;
+	return o->arrays[LIFE_COUNTS].at;
 }
 
 int object_lost_fd(const struct object *o)
@@ -788,12 +731,88 @@ void *object_slab(const struct object *o, uint32_t number)
 	return number < o->n_slabs ? o->slabs[number] : NULL;
 }
 
-struct kernel_maps object_kernel_maps(const struct object *o)
+struct kernel_walks *object_kernel_walks(const struct object *o)
 {
-	const struct stackcount_bpf *s = o->skeleton;
+	return &o->skeleton->bss->kernel_walks;
+}
 
-	return (struct kernel_maps){ &s->bss->kernel_walks, s->maps.kernel_images, s->maps.scratch,
-				     s->maps.bss, offsetof(typeof(*s->bss), kernel_walks) };
+/* --- the kernel's unwind tables --- */
+
+int object_add_kernel_image(const struct object *o, enum kernel_image_number number, size_t bytes,
+			    kernel_image_fill *fill, void *context, struct error *e)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	const __u32 key = number;
+	cleanup_close int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "kernel_image", sizeof(__u32),
+					      sizeof(__u64), (__u32)(bytes / sizeof(__u64)), &opts);
+	void *at;
+
+	if (fd < 0)
+		return error_errno(e, "get memory for the kernel's unwind tables");
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return error_errno(e, "map memory for the kernel's unwind tables");
+	fill(context, at);
+	(void)munmap(at, bytes);
+	if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.kernel_images), &key, &fd, BPF_ANY))
+		return error_errno(e, "publish the kernel's unwind tables");
+	return 0;
+}
+
+/* See struct kernel_walks. The tracepoint comes before the code is unmapped. */
+int object_watch_modules(const struct object *o)
+{
+	const int at = (int)(offsetof(typeof(*o->skeleton->bss), kernel_walks) +
+			     offsetof(struct kernel_walks, generation));
+	const struct bpf_insn insns[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0,
+		     bpf_map__fd(o->skeleton->maps.bss)),
+		INSN(0, 0, 0, 0, at),
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0),
+		INSN(BPF_JMP | BPF_JGE | BPF_K, BPF_REG_2, 0, 2, (int)LAST_GENERATION),
+		MOVE_IMM(BPF_REG_3, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_W, BPF_REG_1, BPF_REG_3, 0, BPF_ADD),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+	cleanup_close int program =
+		instructions_load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, insns, ARRAY_SIZE(insns));
+	const union bpf_attr attr = {
+		.raw_tracepoint = {
+			.name = (uintptr_t) "module_free",
+			.prog_fd = (uint32_t)program,
+		},
+	};
+
+	return program < 0 ? -1 : sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+}
+
+static void add_counts(struct slot_counts *to, const struct slot_counts *from)
+{
+	for (int i = 0; i < KERNEL_END_SLOTS; i++)
+		to->kernel.n[i] += from->kernel.n[i];
+	to->kernel.n_skipped += from->kernel.n_skipped;
+	to->kernel.n_checked += from->kernel.n_checked;
+	to->kernel.n_wrong += from->kernel.n_wrong;
+	to->cost.n_hits += from->cost.n_hits;
+	to->cost.n_measured += from->cost.n_measured;
+	to->cost.ns += from->cost.ns;
+}
+
+bool object_slot_counts(const struct object *o, uint32_t n_cpus, struct slot_counts *ret)
+{
+	const struct bpf_map *scratch = o->skeleton->maps.scratch;
+	const size_t slot_bytes = ((size_t)bpf_map__value_size(scratch) + 7) / 8 * 8;
+	cleanup_free char *slots = xcalloc(n_cpus, slot_bytes);
+
+	*ret = (struct slot_counts){};
+	for (__u32 i = 0; i < bpf_map__max_entries(scratch); i++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(scratch), &i, slots))
+			return false;
+		for (uint32_t cpu = 0; cpu < n_cpus; cpu++)
+			add_counts(ret, (const void *)(slots + cpu * slot_bytes));
+	}
+	return true;
 }
 
 /* --- for --debug and losses --- */
@@ -865,7 +884,10 @@ void object_describe(const struct object *o)
 		if (o->programs[i])
 			describe_program(object_program_fd(o, (enum object_program)i));
 	describe_maps(o->skeleton->obj);
-	describe_levels(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+		if (level_map_fd(&o->levels[i], 1) >= 0)
+			log_debug("map %s, second level: %u entries",
+				  bpf_map__name(o->levels[i].like), o->levels[i].n);
 }
 
 /*

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "bpf/abi.h"
 #include "bpf/features.h"
-#include "bpf/kernel_maps.h"
+#include "bpf/kernel_tables.h"
 
 enum object_program {
 	PROGRAM_TRACEPOINT,
@@ -167,8 +167,28 @@ must_check int object_set_tasks(const struct object *object, const uint32_t *tid
 /* The memory that both sides write. Lent by @object. */
 struct trace_state *object_state(const struct object *object);
 
-/* How the programs walk kernel stacks (bpf/kernel_maps.h). Lent by @object. */
-struct kernel_maps object_kernel_maps(const struct object *object);
+/* How the programs walk kernel stacks. Lent by @object. */
+struct kernel_walks *object_kernel_walks(const struct object *object);
+
+/* Write an image to @to. */
+typedef void kernel_image_fill(void *context, void *to);
+
+/*
+ * Give the programs image @number, of @bytes. They do not use it before object_kernel_walks() says
+ * so. This waits for RCU, some milliseconds. Errors: the kernel's.
+ */
+must_check int object_add_kernel_image(const struct object *object, enum kernel_image_number number,
+				       size_t bytes, kernel_image_fill *fill, void *context,
+				       struct error *e);
+
+/*
+ * Have a program count in kernel_walks.generation when modules go. Returns a descriptor, the
+ * caller's, which ends that when it is closed; -1: the kernel has no modules, or refuses it.
+ */
+int object_watch_modules(const struct object *object);
+
+/* The counts of all slots and CPUs together. False: they cannot be read. */
+bool object_slot_counts(const struct object *object, uint32_t n_cpus, struct slot_counts *ret);
 
 /*
  * Hits that the kernel skipped because a BPF program was running on the CPU. 0: none, or the kernel

@@ -3,15 +3,14 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "bpf/kernel_maps.h"
 #include "tool/run.h"
 
 static struct hit_cost price_of_hits(const struct run *r)
 {
-	const struct kernel_maps maps = object_kernel_maps(r->object);
 	struct slot_counts counts;
 
-	return kernel_maps_counts(&maps, r->n_cpus, &counts) ? counts.cost : (struct hit_cost){};
+	return object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
+								 : (struct hit_cost){};
 }
 
 static double mean_of(const struct hit_cost *cost)

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "bpf/kernel_maps.h"
 #include "bpf/kernel_memory.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
@@ -48,18 +47,19 @@ static void fill_image(void *filling, void *to)
 }
 
 /* Give the programs a table, as image @number. Returns false if the kernel refuses it. */
-static bool publish_kernel_image(const struct kernel_maps *maps, enum kernel_image_number number,
+static bool publish_kernel_image(const struct object *object, enum kernel_image_number number,
 				 const struct kernel_table *table)
 {
 	struct kernel_image image;
 	struct filling filling = { table, &image };
 	struct error e;
 
-	if (kernel_maps_add(maps, number, kernel_table_bytes(table), fill_image, &filling, &e)) {
+	if (object_add_kernel_image(object, number, kernel_table_bytes(table), fill_image, &filling,
+				    &e)) {
 		log_debug("kernel stacks: %s", e.text);
 		return false;
 	}
-	maps->walks->images[number] = image;
+	object_kernel_walks(object)->images[number] = image;
 	return true;
 }
 
@@ -67,7 +67,7 @@ static bool publish_kernel_image(const struct kernel_maps *maps, enum kernel_ima
  * Have the programs walk by the kernel's table. A function of its own, which frees the table before
  * modules are served.
  */
-static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *from)
+static bool publish_kernel(const struct object *object, struct orc_source *from)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
 	const uint64_t since = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -77,9 +77,9 @@ static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *fr
 			  "not there, or of an unknown kind");
 		return false;
 	}
-	if (!publish_kernel_image(maps, KERNEL_IMAGE, &table))
+	if (!publish_kernel_image(object, KERNEL_IMAGE, &table))
 		return false;
-	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&object_kernel_walks(object)->is_on, 1, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: %zu entries, %zu rules, %zu KiB, in %.1f ms of CPU time",
 		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
@@ -89,16 +89,16 @@ static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *fr
 
 /*
  * When a module goes, the image becomes invalid, even an image in the making. The programs use no
- * image while it is replaced: kernel_maps_add() waits for programs that run.
+ * image while it is replaced: object_add_kernel_image() waits for programs that run.
  */
-static void publish_modules(const struct kernel_maps *maps, struct orc_source *from)
+static void publish_modules(const struct object *object, struct orc_source *from)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
-	struct kernel_walks *walks = maps->walks;
+	struct kernel_walks *walks = object_kernel_walks(object);
 	const uint32_t generation = __atomic_load_n(&walks->generation, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&walks->modules_generation, NO_GENERATION, __ATOMIC_RELEASE);
-	if (!orc_read_modules(from, &table) || !publish_kernel_image(maps, MODULES_IMAGE, &table))
+	if (!orc_read_modules(from, &table) || !publish_kernel_image(object, MODULES_IMAGE, &table))
 		return;
 	__atomic_store_n(&walks->modules_generation, generation, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: by tables in modules, too: %zu entries", table.n_entries);
@@ -120,27 +120,26 @@ static bool must_look(const struct kernel_walks *walks, struct modules *modules,
 
 #define LOOK_MS 1000
 
-static void serve_modules(struct kernel_stacks *k, const struct kernel_maps *maps,
-			  struct orc_source *from)
+static void serve_modules(struct kernel_stacks *k, struct orc_source *from)
 {
-	cleanup_close int watch = kernel_maps_watch_modules(maps);
+	cleanup_close int watch = object_watch_modules(k->object);
+	const struct kernel_walks *walks = object_kernel_walks(k->object);
 	cleanup(modules_fini) struct modules modules = {};
 	struct pollfd end = { .fd = k->end_fd, .events = POLLIN };
-	uint32_t n_unknown = maps->walks->n_unknown;
+	uint32_t n_unknown = walks->n_unknown;
 
 	if (watch < 0 || access("/proc/modules", R_OK))
 		return;
 	modules_look(&modules, "/proc/modules");
-	publish_modules(maps, from);
+	publish_modules(k->object, from);
 	while (poll(&end, 1, LOOK_MS) == 0)
-		if (must_look(maps->walks, &modules, &n_unknown))
-			publish_modules(maps, from);
+		if (must_look(walks, &modules, &n_unknown))
+			publish_modules(k->object, from);
 }
 
 static void *serve_kernel_stacks(void *argument)
 {
 	struct kernel_stacks *k = argument;
-	const struct kernel_maps maps = object_kernel_maps(k->object);
 	cleanup(kernel_memory_freep) struct kernel_memory *memory = NULL;
 	struct error e;
 
@@ -151,8 +150,8 @@ static void *serve_kernel_stacks(void *argument)
 
 	struct orc_source from = { .memory = memory, .must_end = &k->must_end };
 
-	if (publish_kernel(&maps, &from))
-		serve_modules(k, &maps, &from);
+	if (publish_kernel(k->object, &from))
+		serve_modules(k, &from);
 	/*
 	 * The programs that read stay until the run ends. Otherwise the kernel may give their
 	 * addresses to other programs, whose hits would have our programs' names.
@@ -203,19 +202,19 @@ void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 	if (!k->object)
 		return;
 
-	const struct kernel_maps maps = object_kernel_maps(k->object);
+	const struct kernel_walks *walks = object_kernel_walks(k->object);
 
-	if (maps.walks->is_wrong)
+	if (walks->is_wrong)
 		log_warn("a kernel stack that begins at %#llx differs from that of the kernel's "
 			 "helper, which has walked all later ones (--kernel-unwind helper)",
-			 (unsigned long long)maps.walks->is_wrong);
-	if (log_level() < LOG_DEBUG || !kernel_maps_counts(&maps, n_cpus, &all))
+			 (unsigned long long)walks->is_wrong);
+	if (log_level() < LOG_DEBUG || !object_slot_counts(k->object, n_cpus, &all))
 		return;
 	for (int i = 0; i < KERNEL_ENDS; i++)
 		if (counts->n[i] && end_words[i])
 			log_debug("kernel stacks: %llu %s (last at %#llx)",
 				  (unsigned long long)counts->n[i], end_words[i],
-				  (unsigned long long)maps.walks->fell_at[i]);
+				  (unsigned long long)walks->fell_at[i]);
 	if (counts->n_skipped)
 		log_debug("kernel stacks: %llu helper: such a start fell back before",
 			  (unsigned long long)counts->n_skipped);
