@@ -26,25 +26,19 @@ struct request {
 	uint64_t bytes;
 };
 
-/* r6: the context; r0: the exchange. */
-#define GET_EXCHANGE(array)                                                                   \
-	MOVE_REG(BPF_REG_6, BPF_REG_1), INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, 0), \
-		MOVE_REG(BPF_REG_2, BPF_REG_10),                                              \
-		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),                       \
-		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, array),      \
-		INSN(0, 0, 0, 0, 0), CALL(BPF_FUNC_map_lookup_elem),                          \
-		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 2, 0), MOVE_IMM(BPF_REG_0, -1), EXIT
+/* Put the address of byte @at of the exchange into a register. */
+#define GET_EXCHANGE(reg, array, at) \
+	INSN(BPF_LD | BPF_IMM | BPF_DW, reg, BPF_PSEUDO_MAP_VALUE, 0, array), INSN(0, 0, 0, 0, at)
 
 static int load_reader(int array)
 {
 	const struct bpf_insn insns[] = {
-		GET_EXCHANGE(array),
-		MOVE_REG(BPF_REG_1, BPF_REG_0),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_6,
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1,
 		     offsetof(struct request, bytes), 0),
 		INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, EXCHANGE_BYTES - 1),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_6,
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1,
 		     offsetof(struct request, addr), 0),
+		GET_EXCHANGE(BPF_REG_1, array, 0),
 		CALL(BPF_FUNC_probe_read_kernel),
 		EXIT,
 	};
@@ -55,17 +49,11 @@ static int load_reader(int array)
 static int load_finder(int array)
 {
 	const struct bpf_insn insns[] = {
-		GET_EXCHANGE(array),
-		MOVE_REG(BPF_REG_7, BPF_REG_0),
-		MOVE_REG(BPF_REG_1, BPF_REG_0),
+		GET_EXCHANGE(BPF_REG_1, array, 0),
 		MOVE_IMM(BPF_REG_2, NAME_BYTES),
 		MOVE_IMM(BPF_REG_3, 0),
-		MOVE_REG(BPF_REG_4, BPF_REG_10),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, -16),
-		INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, -16, 0),
+		GET_EXCHANGE(BPF_REG_4, array, NAME_BYTES),
 		CALL(BPF_FUNC_kallsyms_lookup_name),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_10, -16, 0),
-		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_7, BPF_REG_1, NAME_BYTES, 0),
 		EXIT,
 	};
 
@@ -110,8 +98,10 @@ int kernel_memory_open(struct kernel_memory **ret, struct error *e)
 	return 0;
 }
 
-void kernel_memory_free(struct kernel_memory *m)
+void kernel_memory_freep(struct kernel_memory **at)
 {
+	struct kernel_memory *m = TAKE(*at);
+
 	if (!m)
 		return;
 	if (m->exchange)
@@ -120,12 +110,6 @@ void kernel_memory_free(struct kernel_memory *m)
 	cleanup_close_fd(&m->reader);
 	cleanup_close_fd(&m->array);
 	free(m);
-}
-
-void kernel_memory_freep(struct kernel_memory **m)
-{
-	kernel_memory_free(*m);
-	*m = NULL;
 }
 
 /* Run a program once. False: it failed, or did not run. */

@@ -18,7 +18,6 @@ struct kernel_memory;
 
 /* Errors: the kernel's, from loading. *@ret is the caller's. */
 must_check int kernel_memory_open(struct kernel_memory **ret, struct error *e);
-void kernel_memory_free(struct kernel_memory *m);
 void kernel_memory_freep(struct kernel_memory **m);
 
 #define KERNEL_PIECE_BYTES 49152U /* 8,192 entries of the kernel's unwind tables */

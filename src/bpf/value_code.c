@@ -59,19 +59,8 @@ static int16_t slot_of(size_t i)
 	return (int16_t)(-8 * ((int)i + 1));
 }
 
-static unsigned size_code(unsigned bytes)
-{
-	switch (bytes) {
-	case 1:
-		return BPF_B;
-	case 2:
-		return BPF_H;
-	case 4:
-		return BPF_W;
-	default:
-		return BPF_DW;
-	}
-}
+/* By bytes. */
+static const uint8_t size_codes[] = { [1] = BPF_B, [2] = BPF_H, [4] = BPF_W, [8] = BPF_DW };
 
 /* Cut r0 to @type, and extend it. */
 static void emit_cast(struct value_maker *m, struct value_type type)
@@ -104,14 +93,14 @@ static void emit_read(struct value_maker *m, struct value_type type, int helper)
 	EMIT(m, MOVE_IMM(BPF_REG_2, type.bytes));
 	EMIT(m, CALL(helper));
 	EMIT(m, IF_IMM(BPF_JNE, BPF_REG_0, 0, FAULT));
-	EMIT(m, LOAD_FROM(size_code(type.bytes), BPF_REG_0, BPF_REG_10, to));
+	EMIT(m, LOAD_FROM(size_codes[type.bytes], BPF_REG_0, BPF_REG_10, to));
 }
 
 /* Read from byte @at of the context. The kernel allows loads at multiples of their size. */
 static void emit_context(struct value_maker *m, int32_t at, struct value_type type)
 {
 	if (!m->by_helper && at % type.bytes == 0) {
-		EMIT(m, LOAD_FROM(size_code(type.bytes), BPF_REG_0, BPF_REG_6, (int16_t)at));
+		EMIT(m, LOAD_FROM(size_codes[type.bytes], BPF_REG_0, BPF_REG_6, (int16_t)at));
 		return;
 	}
 	EMIT(m, MOVE_REG(BPF_REG_3, BPF_REG_6));
@@ -263,13 +252,6 @@ static void make_expression(struct value_maker *m, const struct expression *x)
 	EMIT(m, EXIT);
 }
 
-static bool is_jump(const struct bpf_insn *insn)
-{
-	const unsigned op = BPF_OP(insn->code);
-
-	return BPF_CLASS(insn->code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT;
-}
-
 /* The end, if a jump leads to it: the kernel refuses instructions that none reaches. */
 static void emit_fault(struct value_maker *m)
 {
@@ -277,7 +259,7 @@ static void emit_fault(struct value_maker *m)
 	bool is_reached = false;
 
 	for (size_t i = 0; i < code->n; i++) {
-		if (!is_jump(&code->insns[i]) || code->insns[i].off != FAULT)
+		if (BPF_CLASS(code->insns[i].code) != BPF_JMP || code->insns[i].off != FAULT)
 			continue;
 		code->insns[i].off = (int16_t)(code->n - i - 1);
 		is_reached = true;
