@@ -180,11 +180,8 @@ bool arch_parse_operand(const char *text, struct arch_operand *ret);
 
 /* --- Unwinding --- */
 
-/* The rule that expresses @row; UNWIND_UNFIT with the reason if none can. */
+/* The rule that expresses @row; UNWIND_UNFIT if none can. */
 struct unwind_rule arch_rule_of(const struct cfi_row *row);
-
-/* The words for a reason: "cannot express the place of rbp". */
-const char *arch_unfit_words(enum unwind_unfit reason);
 
 /* The return address at a function's first instruction, for a row. */
 struct cfi_value arch_return_address(void);

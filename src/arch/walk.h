@@ -36,7 +36,7 @@
  */
 enum unwind_kind {
 	UNWIND_NO_ROW,      /* all zero: no row covers this address */
-	UNWIND_UNFIT,       /* a row that no rule can express; @third: enum unwind_unfit */
+	UNWIND_UNFIT,       /* a row that no rule can express */
 	UNWIND_OUTERMOST,   /* nobody called: _start, or a thread's first function */
 	UNWIND_SIGNAL,      /* the return from a signal handler, behind the kernel's frame */
 	UNWIND_IS,          /* CFA = reg + offset */
@@ -60,19 +60,6 @@ enum unwind_kind {
 	UNWIND_CLONED,
 	/* As UNWIND_IS, for a JIT compiler's function without a frame pointer: see arch/code.h. */
 	UNWIND_MADE_BARE,
-};
-
-/* Why a row has no rule. */
-enum unwind_unfit {
-	UNFIT_MALFORMED, /* the CFI makes no sense */
-	UNFIT_CFA,       /* an expression or offset that no kind expresses */
-	UNFIT_RETURN_ADDRESS,
-	UNFIT_FP,
-	UNFIT_SP,
-	UNFIT_SIGNAL, /* a signal frame of another form than Linux's */
-	UNFIT_RULES,  /* more distinct rules than entries can name */
-	UNFIT_FAR,    /* too far from the image's first row */
-	UNFIT_REASONS,
 };
 
 struct unwind_rule {

@@ -40,7 +40,6 @@ struct reader {
 	struct code_range code[MAX_RANGES];
 	size_t n_code;
 	struct derived *derived; /* NULL: none */
-	struct cfi_stats *stats;
 };
 
 static void cfi_reader_fini(struct reader *r)
@@ -152,15 +151,9 @@ static int collect_fdes(struct reader *r, struct error *e)
 		if (r->n_fdes == MAX_ENTRIES)
 			return error_set(e, -E2BIG, "unwind information of more than %u functions",
 					 MAX_ENTRIES);
-		if (!read_fde(r, &entry, &fde))
-			r->stats->n_bad++;
-		else if (!cut_to_code(r, &fde))
-			r->stats->n_outside++;
-		else
+		if (read_fde(r, &entry, &fde) && cut_to_code(r, &fde))
 			array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 	}
-	if (c.is_spent)
-		r->stats->n_bad++;
 	return 0;
 }
 
@@ -199,7 +192,8 @@ static void add_stubs(struct reader *r)
 
 	add_own_cie(r, CFI_OWN_STUBS);
 	for (size_t i = 0; i < n; i++)
-		r->stats->n_stubs += !have_stubs_entry(r, &stubs[i]) && add_entry_for(r, &stubs[i]);
+		if (!have_stubs_entry(r, &stubs[i]))
+			(void)add_entry_for(r, &stubs[i]);
 }
 
 /* Is the code of @fde a root, where the walk ends? */
@@ -280,73 +274,37 @@ static void cut_assembly(struct reader *r)
 	}
 }
 
-struct counted {
-	cfi_visit *visit;
-	void *context;
-	struct cfi_stats *stats;
-};
-
-static int count_and_visit(void *context, const struct cfi_row *row)
-{
-	const struct counted *counted = context;
-
-	counted->stats->n_rows++;
-	return counted->visit(counted->context, row);
-}
-
 /* Visit the rows of [@from, @to), which has no entries. */
-static int visit_gap(struct reader *r, uint64_t from, uint64_t to, struct counted *counted)
+static int visit_gap(struct reader *r, uint64_t from, uint64_t to, cfi_visit *visit, void *context)
 {
 	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
 
-	return r->derived ? derived_rows_between(r->derived, from, to, counted->visit,
-						 counted->context)
-			  : counted->visit(counted->context, &gap);
-}
-
-/* Visit the rows of the code before the first entry. */
-static int visit_first_gap(struct reader *r, struct counted *counted)
-{
-	uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
-	const uint64_t end = r->n_fdes ? r->fdes[0].start : UINT64_MAX;
-
-	return first < end ? visit_gap(r, first, end, counted) : 0;
+	return r->derived ? derived_rows_between(r->derived, from, to, visit, context)
+			  : visit(context, &gap);
 }
 
 /* Run the entries in order. Each ends where the next begins. */
 static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 {
-	struct counted counted = { visit, context, r->stats };
-	int first_err = visit_first_gap(r, &counted);
+	const uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
+	const uint64_t first_end = r->n_fdes ? r->fdes[0].start : UINT64_MAX;
+	int err = first < first_end ? visit_gap(r, first, first_end, visit, context) : 0;
 
-	if (first_err)
-		return first_err;
-
-	for (size_t i = 0, next; i < r->n_fdes; i = next) {
+	for (size_t i = 0, next; i < r->n_fdes && !err; i = next) {
 		const struct cfi_fde *fde = &r->fdes[i];
-		uint64_t end = fde->end;
-		int err;
+		uint64_t end = fde->end, next_start;
 
 		next = i + 1;
 		while (next < r->n_fdes && r->fdes[next].start == fde->start)
 			next++;
-		r->stats->n_overlap += next - i - 1;
-		if (next < r->n_fdes && r->fdes[next].start < end) {
-			end = r->fdes[next].start;
-			r->stats->n_overlap++;
-		}
-		r->stats->n_entries++;
-		err = cfi_run(&r->cies[fde->cie].cie, fde, end, count_and_visit, &counted);
-		if (err)
-			return err;
-		if (next < r->n_fdes && r->fdes[next].start == end)
-			continue;
-		err = visit_gap(r, end, next < r->n_fdes ? r->fdes[next].start : UINT64_MAX,
-				&counted);
-		if (err)
-			return err;
+		next_start = next < r->n_fdes ? r->fdes[next].start : UINT64_MAX;
+		if (next_start < end)
+			end = next_start;
+		err = cfi_run(&r->cies[fde->cie].cie, fde, end, visit, context);
+		if (!err && (next == r->n_fdes || next_start != end))
+			err = visit_gap(r, end, next_start, visit, context);
 	}
-	return 0;
+	return err;
 }
 
 static int collect_section(struct reader *r, bool is_debug, struct error *e)
@@ -359,12 +317,12 @@ static int collect_section(struct reader *r, bool is_debug, struct error *e)
 }
 
 int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, void *context,
-		 struct cfi_stats *ret, struct error *e)
+		 struct error *e)
 {
-	cleanup(cfi_reader_fini) struct reader r = { .im = im, .stats = ret };
+	cleanup(cfi_reader_fini) struct reader r = { .im = im };
+	size_t n_roots;
 	int err;
 
-	*ret = (struct cfi_stats){};
 	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
 	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
@@ -376,12 +334,9 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 	add_stubs(&r);
 	cfi_sort(r.fdes, r.n_fdes);
 	cut_assembly(&r);
-	ret->n_roots = add_missing_entries(&r);
+	n_roots = add_missing_entries(&r);
 	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);
-	if (!r.is_any && !ret->n_roots && !r.derived)
+	if (!r.is_any && !n_roots && !r.derived)
 		return error_set(e, -ENOENT, "no unwind information in the file");
-	err = run_fdes(&r, visit, context);
-	if (r.derived)
-		derived_count(r.derived, ret);
-	return err;
+	return run_fdes(&r, visit, context);
 }

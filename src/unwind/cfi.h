@@ -20,18 +20,6 @@
 struct go_table;
 struct image;
 
-struct cfi_stats {
-	size_t n_entries;               /* FDEs that we used */
-	size_t n_rows;                  /* their rows, without gaps */
-	size_t n_bad;                   /* entries that we could not read */
-	size_t n_outside;               /* entries that cover no code of the file */
-	size_t n_overlap;               /* entries that reached into the next, and were cut there */
-	size_t n_stubs;                 /* entries that we made for PLTs without any */
-	size_t n_roots;                 /* likewise, for the first code of programs and threads */
-	size_t n_derived;               /* rows of code without entries (unwind/derive.h) */
-	size_t n_functions, n_believed; /* functions in that code, and those that have rows */
-};
-
 /* A non-zero result ends the reading, which returns it. */
 typedef int cfi_visit(void *context, const struct cfi_row *row);
 
@@ -48,4 +36,4 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  *         -E2BIG    it has more than four million functions
  */
 must_check int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit,
-			    void *context, struct cfi_stats *ret, struct error *e);
+			    void *context, struct error *e);

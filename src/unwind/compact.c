@@ -58,11 +58,10 @@ static uint64_t key_of_rule(const struct maker *m, uint64_t bits)
 	return hash_mix(bits ^ m->seed);
 }
 
-/* Has @rule a number, or can it get one? The last numbers are for UNWIND_UNFIT with its reasons. */
+/* Has @rule a number, or can it get one? The last number is for UNWIND_UNFIT. */
 static bool can_number_rule(const struct maker *m, struct unwind_rule rule)
 {
-	return m->table.n_rules < MAX_RULES - UNFIT_REASONS ||
-	       unwind_kind_of(rule) == UNWIND_UNFIT ||
+	return m->table.n_rules < MAX_RULES - 1 || unwind_kind_of(rule) == UNWIND_UNFIT ||
 	       u64_map_get(&m->numbers, key_of_rule(m, bits_of(rule)));
 }
 
@@ -81,20 +80,6 @@ static uint16_t number_of_rule(struct maker *m, struct unwind_rule rule)
 	if (is_new)
 		array_push(t->rules, t->n_rules, m->rules_capacity, rule);
 	return m->last_number;
-}
-
-static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
-{
-	enum unwind_kind kind = unwind_kind_of(rule);
-	unsigned reg = rule.how >> 4;
-
-	if (kind == UNWIND_UNFIT)
-		counts->unfit[rule.third]++;
-	if (kind < UNWIND_IS)
-		return;
-	counts->n_third_lost += rule.third == UNWIND_THIRD_LOST;
-	counts->n_other_registers +=
-		reg != UNWIND_REG_SP && reg != UNWIND_REG_FP && reg != UNWIND_REG_THIRD;
 }
 
 /* Begin all pages up to the one of @vaddr. False: that is too far from the base. */
@@ -143,13 +128,10 @@ static int add_table_row(void *context, const struct cfi_row *row)
 	note_gap(m, row);
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
-	if (!begin_table_pages(m, row->vaddr)) {
-		t->counts.unfit[UNFIT_FAR] += unwind_kind_of(rule) != UNWIND_NO_ROW;
+	if (!begin_table_pages(m, row->vaddr))
 		return 0;
-	}
 	if (!can_number_rule(m, rule))
-		rule = (struct unwind_rule){ .third = UNFIT_RULES, .how = UNWIND_UNFIT };
-	count_rule(&t->counts, rule);
+		rule = (struct unwind_rule){ .how = UNWIND_UNFIT };
 	number = number_of_rule(m, rule);
 	if (number != before)
 		array_push(t->entries, t->n_entries, m->entries_capacity,
@@ -231,7 +213,7 @@ static int add_go_rows(struct maker *m, struct image *im, const struct code_rang
 	if (!m->go.table.n)
 		m->gap_rule = UNWIND_FRAME_POINTERS;
 	m->go_before = (struct cfi_row){ .vaddr = code->start, .kind = CFI_GAP };
-	err = cfi_each_row(im, &m->go.table, add_go_row, m, &m->table.counts.cfi, m->e);
+	err = cfi_each_row(im, &m->go.table, add_go_row, m, m->e);
 	if (!err || err == -ENOENT)
 		err = add_go_row(m, &end);
 	return err ? err : fill_pages(m, code->end);
@@ -243,7 +225,7 @@ static int add_all_rows(struct maker *m, struct image *im)
 
 	if (is_go_program(m, im, &code))
 		return add_go_rows(m, im, &code);
-	return cfi_each_row(im, NULL, add_table_row, m, &m->table.counts.cfi, m->e);
+	return cfi_each_row(im, NULL, add_table_row, m, m->e);
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)

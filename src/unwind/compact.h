@@ -23,14 +23,6 @@
 
 struct image;
 
-struct unwind_counts {
-	struct cfi_stats cfi;
-	size_t unfit[UNFIT_REASONS]; /* rows without a rule, by reason */
-	size_t n_other_registers;    /* CFA by other registers, known in innermost frames only */
-	size_t n_third_lost; /* rows without a place of the third register, or with one that does
-				not fit */
-};
-
 /* A zeroed struct is empty. */
 struct unwind_table {
 	uint64_t base;   /* vaddr of page 0 */
@@ -40,7 +32,6 @@ struct unwind_table {
 	uint32_t n_pages;
 	uint32_t n_entries; /* entry 0 is before all pages, and has rule 0 */
 	uint32_t n_rules;   /* rule 0 is UNWIND_NO_ROW */
-	struct unwind_counts counts;
 };
 
 /*

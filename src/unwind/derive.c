@@ -38,8 +38,7 @@ struct derived {
 	struct flow flow;
 	const struct cfi_fde *fdes;
 	size_t n_fdes;
-	size_t n_rows; /* rows visited so far */
-	bool is_v8;    /* the program has V8, whose builtins are no compiled C */
+	bool is_v8; /* the program has V8, whose builtins are no compiled C */
 };
 
 /* Returns the span's size if it is at least LEAST_GAP; else 0. */
@@ -345,14 +344,6 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	return NULL;
 }
 
-void derived_count(const struct derived *d, struct cfi_stats *ret)
-{
-	ret->n_derived = d->n_rows;
-	ret->n_functions = d->flow.n_functions;
-	for (uint32_t i = 0; i < d->flow.n_functions; i++)
-		ret->n_believed += is_believed(flow_group((struct flow *)&d->flow, i));
-}
-
 uint64_t derived_first(const struct derived *d)
 {
 	return d->flow.spans[0].start;
@@ -377,7 +368,6 @@ static bool is_same_cfi_row(const struct cfi_row *a, const struct cfi_row *b)
 }
 
 struct giver {
-	size_t *n_rows;
 	struct cfi_row last;
 	cfi_visit *visit;
 	void *context;
@@ -389,7 +379,6 @@ static int visit_changed_row(struct giver *g, const struct cfi_row *row)
 	if (is_same_cfi_row(row, &g->last))
 		return 0;
 	g->last = *row;
-	*g->n_rows += row->kind == CFI_ROW;
 	return g->visit(g->context, row);
 }
 
@@ -420,9 +409,7 @@ int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visi
 {
 	const struct flow *f = &d->flow;
 	const struct flow_span *s = flow_next_span(f, from);
-	struct giver g = {
-		.n_rows = &d->n_rows, .last.kind = CFI_BAD, .visit = visit, .context = context
-	};
+	struct giver g = { .last.kind = CFI_BAD, .visit = visit, .context = context };
 	int err = 0;
 
 	if (s == f->spans + f->n_spans || s->start > from)

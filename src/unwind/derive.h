@@ -37,9 +37,6 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 		       size_t n, const struct code_range *code, size_t n_code);
 void derived_freep(struct derived **d);
 
-/* Set n_functions and n_believed, and n_derived to the number of visited rows. */
-void derived_count(const struct derived *d, struct cfi_stats *ret);
-
 /* The start of the first code that the entries leave out. */
 uint64_t derived_first(const struct derived *d);
 

@@ -107,10 +107,9 @@ static uint64_t found_bytes(const char *name)
 {
 	struct image *im = open_image(name);
 	struct roots roots = { .entry = image_entry(im) };
-	struct cfi_stats stats;
 	struct error e = {};
 
-	if (cfi_each_row(im, NULL, take_row, &roots, &stats, &e) != 0)
+	if (cfi_each_row(im, NULL, take_row, &roots, &e) != 0)
 		fail_msg("%s: %s", name, e.text);
 	image_close(im);
 	return roots.bytes;

@@ -123,9 +123,9 @@ static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unw
 	{                                                                                          \
 		.offset = (n), .fp = (bp_words), .third = (bx_words), .how = UNWIND_HOW(kind, reg) \
 	}
-#define NO_RULE(reason)                                \
-	{                                              \
-		.third = (reason), .how = UNWIND_UNFIT \
+#define NO_RULE                     \
+	{                           \
+		.how = UNWIND_UNFIT \
 	}
 
 static struct section s;
@@ -184,7 +184,7 @@ static const struct program programs[] = {
 	  RULE(UNWIND_IS_BY_FP, 10, 0, 0, 0)),
 	P("deref", "\x0f\x03\x77\x10\x06", RULE(UNWIND_AT, UNWIND_RSP, 16, 0, 0)),
 	P("deref + 8", "\x0f\x05\x77\x38\x06\x23\x08", RULE(UNWIND_AT_8, UNWIND_RSP, 56, 0, 0)),
-	P("deref + 56", "\x0f\x05\x77\x38\x06\x23\x38", NO_RULE(UNFIT_CFA)),
+	P("deref + 56", "\x0f\x05\x77\x38\x06\x23\x38", NO_RULE),
 	P("register behind an expression", "\x0e\x30\x0f\x05\x77\x38\x06\x23\x08\x0d\x07",
 	  RULE(UNWIND_IS, UNWIND_RSP, 48, 0, 0)),
 	P("stubs", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
@@ -192,39 +192,33 @@ static const struct program programs[] = {
 	P("stubs with endbr64", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x39\x2a\x33\x24\x22",
 	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0)),
 	P("a stub that saves rbp", "\x86\x02\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
-	  NO_RULE(UNFIT_CFA)),
-	P("more than a stub", "\x0f\x0c\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22\x96",
-	  NO_RULE(UNFIT_CFA)),
+	  NO_RULE),
+	P("more than a stub", "\x0f\x0c\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22\x96", NO_RULE),
 	P("a sum", "\x0f\x04\x77\x08\x23\x08", RULE(UNWIND_IS, UNWIND_RSP, 16, 0, 0)),
 	P("deref + 2^32 + 8",
-	  "\x0f\x11\x77\x38\x06\x23\xff\xff\xff\xff\x07\x23\xff\xff\xff\xff\x07\x23\x0a",
-	  NO_RULE(UNFIT_CFA)),
-	P("nearly a stub", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2b\x33\x24\x22",
-	  NO_RULE(UNFIT_CFA)),
+	  "\x0f\x11\x77\x38\x06\x23\xff\xff\xff\xff\x07\x23\xff\xff\xff\xff\x07\x23\x0a", NO_RULE),
+	P("nearly a stub", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2b\x33\x24\x22", NO_RULE),
 	P("return address in rdi", "\x0e\x00\x09\x10\x05", RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0)),
-	P("CFA in a register that is none", "\x0c\x11\x08", NO_RULE(UNFIT_CFA)),
-	P("CFA of 2^40", "\x0e\x80\x80\x80\x80\x80\x20", NO_RULE(UNFIT_CFA)),
-	P("return address elsewhere", "\x90\x02", NO_RULE(UNFIT_RETURN_ADDRESS)),
-	P("rsp elsewhere", "\x87\x03", NO_RULE(UNFIT_SP)),
-	P("rsp by val_offset", "\x14\x07\x02", NO_RULE(UNFIT_SP)),
+	P("CFA in a register that is none", "\x0c\x11\x08", NO_RULE),
+	P("CFA of 2^40", "\x0e\x80\x80\x80\x80\x80\x20", NO_RULE),
+	P("return address elsewhere", "\x90\x02", NO_RULE),
+	P("rsp elsewhere", "\x87\x03", NO_RULE),
+	P("rsp by val_offset", "\x14\x07\x02", NO_RULE),
 	P("rsp by val_offset_sf", "\x15\x07\x00", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
-	P("rbp in a register", "\x09\x06\x0b", NO_RULE(UNFIT_FP)),
-	P("rbp at the CFA", "\x86\x00", NO_RULE(UNFIT_FP)),
-	P("rbp misaligned", "\x10\x06\x02\x76\x04", NO_RULE(UNFIT_FP)),
-	P("return address in rdi, CFA by rbp", "\x0c\x06\x08\x09\x10\x05",
-	  NO_RULE(UNFIT_RETURN_ADDRESS)),
+	P("rbp in a register", "\x09\x06\x0b", NO_RULE),
+	P("rbp at the CFA", "\x86\x00", NO_RULE),
+	P("rbp misaligned", "\x10\x06\x02\x76\x04", NO_RULE),
+	P("return address in rdi, CFA by rbp", "\x0c\x06\x08\x09\x10\x05", NO_RULE),
 	P("rbx too far above", "\x11\x03\xff\x7e",
 	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_THIRD_LOST)),
-	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE(UNFIT_FP)),
+	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE),
 	P("rbx too far", "\x83\x80\x01", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_THIRD_LOST)),
 	P("rbx just not too far", "\x83\x7f", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, -127)),
-	P("an unknown operation", "\x3f\x00", NO_RULE(UNFIT_MALFORMED)),
-	P("restore_state of nothing", "\x0b", NO_RULE(UNFIT_MALFORMED)),
-	P("def_cfa_offset of an expression", "\x0f\x03\x77\x10\x06\x0e\x08",
-	  NO_RULE(UNFIT_MALFORMED)),
+	P("an unknown operation", "\x3f\x00", NO_RULE),
+	P("restore_state of nothing", "\x0b", NO_RULE),
+	P("def_cfa_offset of an expression", "\x0f\x03\x77\x10\x06\x0e\x08", NO_RULE),
 	P("remember_state without end",
-	  "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a",
-	  NO_RULE(UNFIT_MALFORMED)),
+	  "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", NO_RULE),
 };
 
 TEST_OF_CFI(every_operation)
@@ -260,7 +254,7 @@ TEST_OF_CFI(operands_that_are_cut)
 		length = (uint32_t)(s.n - at - 4);
 		memcpy(s.data + at, &length, sizeof(length));
 		make_table(&s, &t);
-		expect_rule(&t, CODE, (struct unwind_rule)NO_RULE(UNFIT_MALFORMED), cut[i]);
+		expect_rule(&t, CODE, (struct unwind_rule)NO_RULE, cut[i]);
 	}
 }
 
@@ -281,7 +275,6 @@ TEST_OF_CFI(rows_begin_where_the_address_has_advanced_to)
 		expect_rule(&t, CODE + at[i], rule, "first");
 		expect_rule(&t, CODE + last, rule, "last");
 	}
-	assert_int_equal(t.counts.cfi.n_rows, 5);
 }
 
 static void put_offset_fde(struct section *to, size_t cie, uint64_t start, uint64_t size, uint8_t n)
@@ -325,10 +318,6 @@ TEST_OF_CFI(unsorted_overlapping_double_empty_and_outside)
 	expect_offset(&t, MADE_VADDR + made_bytes, 0);
 	/* The one before all, five rules, a gap, and the end. */
 	assert_int_equal(t.n_entries, 1 + 2 + 1 + 2 + 1);
-	assert_int_equal(t.counts.cfi.n_entries, 4);
-	assert_int_equal(t.counts.cfi.n_overlap, 2);
-	assert_int_equal(t.counts.cfi.n_outside, 2);
-	assert_int_equal(t.counts.cfi.n_bad, 1);
 }
 
 TEST_OF_CFI(addresses_in_every_encoding)
@@ -358,7 +347,6 @@ TEST_OF_CFI(addresses_in_every_encoding)
 		end_entry(&s, at);
 		make_table(&s, &t);
 		expect_offset(&t, CODE, rows[i].is_taken ? 8 : 0);
-		assert_int_equal(t.counts.cfi.n_bad, !rows[i].is_taken);
 	}
 }
 
@@ -385,7 +373,6 @@ TEST_OF_CFI(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 		make_table(&s, &t);
 		expect_offset(&t, CODE, 0);
 		expect_offset(&t, CODE + 0x20, 24);
-		assert_int_equal(t.counts.cfi.n_bad, 1);
 	}
 }
 
@@ -404,7 +391,6 @@ TEST_OF_CFI(what_stands_behind_nonsense_is_not_read)
 	expect_offset(&t, CODE, 16);
 	expect_offset(&t, CODE + 0x10, 24);
 	expect_offset(&t, CODE + 0x20, 0);
-	assert_int_equal(t.counts.cfi.n_bad, 1);
 }
 
 /* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
@@ -437,7 +423,6 @@ TEST_OF_CFI(entries_in_the_64_bit_format)
 	image_close(im);
 	expect_offset(&t, CODE, 16);
 	expect_offset(&t, CODE + 0x10, 24);
-	assert_int_equal(t.counts.cfi.n_bad, 0);
 }
 
 /* Else many entries could name CIEs that overlap, each with a program as long as the file. */
@@ -450,7 +435,8 @@ TEST_OF_CFI(an_entry_may_not_name_what_is_no_entry)
 	put_offset_fde(&s, s.n + 4000, CODE + 0x40, 0x10, 16);
 	make_table(&s, &t);
 	expect_offset(&t, CODE, 16);
-	assert_int_equal(t.counts.cfi.n_bad, 2);
+	expect_offset(&t, CODE + 0x20, 0);
+	expect_offset(&t, CODE + 0x40, 0);
 }
 
 /* Where a cut section gives a rule, it is the whole one's, or says that it makes no sense. */
@@ -496,17 +482,16 @@ static void put_many_rows(struct section *to, uint32_t n)
 TEST_OF_CFI(rows_beyond_a_page_and_rules_beyond_16_bits)
 {
 	const uint32_t n = 70000;
-	const uint32_t n_fit = 65536 - UNFIT_REASONS - 1;
+	const uint32_t n_fit = 65536 - 2; /* numbers of other rules than "none" and "unfit" */
 
 	put_many_rows(&s, n);
 	make_table(&s, &t);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RSP, (int)(8 * i), 0, 0);
-		const struct unwind_rule none = NO_RULE(UNFIT_RULES);
+		const struct unwind_rule none = NO_RULE;
 
 		expect_rule(&t, CODE + i, i < n_fit ? rule : none, "row");
 	}
-	assert_int_equal(t.counts.unfit[UNFIT_RULES], n - n_fit);
 	expect_offset(&t, CODE + n, 0);
 }
 
@@ -541,7 +526,6 @@ TEST_OF_CFI(a_table_holds_to_its_budget_far_away_too)
 	for (uint64_t i = 0; i < 100; i++)
 		put_offset_fde(&s, cie, MADE_FAR + 0x1000 + 0x10 * i, 0x10, (uint8_t)i);
 	make_table(&s, &t);
-	assert_int_equal(t.counts.unfit[UNFIT_FAR], 100);
 	assert_int_equal(t.n_rules, 2);
 	assert_int_equal(t.n_entries, 3);
 }
@@ -565,7 +549,6 @@ TEST_OF_CFI(code_that_is_far_apart)
 	expect_offset(&t, MADE_FAR + 0x1000, 0);
 	expect_offset(&t, 0, 0);
 	expect_offset(&t, UINT64_MAX, 0);
-	assert_int_equal(t.counts.unfit[UNFIT_FAR], 1);
 }
 
 TEST_OF_CFI(signal_frames_are_linuxs_or_unfit)
@@ -631,8 +614,6 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 	expect_rule(&t, at + 80, (struct unwind_rule)RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0),
 		    ".iplt");
 	expect_offset(&t, at + 96, 0);
-	assert_int_equal(t.counts.cfi.n_stubs, 3);
-	assert_int_equal(t.counts.cfi.n_bad, 0);
 }
 
 TEST_OF_CFI(gos_code_has_frame_pointers)

@@ -16,13 +16,7 @@ const struct arch_bytes arch_go_switch, arch_go_system_call;
 struct unwind_rule arch_rule_of(const struct cfi_row *row)
 {
 	(void)row;
-	return (struct unwind_rule){ .third = UNFIT_CFA, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
-}
-
-const char *arch_unfit_words(enum unwind_unfit reason)
-{
-	(void)reason;
-	return "no unwind tables for aarch64";
+	return (struct unwind_rule){ .how = UNWIND_UNFIT };
 }
 
 struct cfi_value arch_return_address(void)

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Turn a row of CFI into a rule of 8 bytes. arch/walk.h has the kinds of rules, which cover the
- * rows of real files. Other rows become UNWIND_UNFIT with a reason.
+ * rows of real files. Other rows become UNWIND_UNFIT.
  */
 #include "arch/arch.h"
 #include "base/array.h"
-
-static struct unwind_rule unfit_rule(enum unwind_unfit reason)
-{
-	return (struct unwind_rule){ .third = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
-}
 
 static bool is_saved_by_bp(const struct cfi_value *v)
 {
@@ -80,6 +75,7 @@ struct unwind_rule arch_rule_of(const struct cfi_row *row)
 	bool is_by_bp = is_saved_by_bp(&row->fp);
 	bool is_pc_in = row->pc.how == CFI_IN;
 	enum unwind_kind kind = kind_of_cfa(&row->cfa, is_by_bp);
+	const struct unwind_rule unfit = { .how = UNWIND_UNFIT };
 	uint8_t reg = row->cfa.reg;
 	int bp, bx;
 
@@ -88,25 +84,21 @@ struct unwind_rule arch_rule_of(const struct cfi_row *row)
 	if (row->kind == CFI_FRAMES)
 		return UNWIND_FRAME_POINTERS;
 	if (row->kind != CFI_ROW)
-		return unfit_rule(UNFIT_MALFORMED);
+		return unfit;
 	if (row->pc.how == CFI_UNDEFINED)
 		return (struct unwind_rule){ .how = UNWIND_HOW(UNWIND_OUTERMOST, 0) };
 	if (row->is_signal && is_linux_signal(row))
 		return (struct unwind_rule){ .how = UNWIND_SIGNAL };
-	if (row->is_signal && kind != UNWIND_IS)
-		return unfit_rule(UNFIT_SIGNAL);
-	if (kind == UNWIND_NO_ROW || row->cfa.offset != (int32_t)row->cfa.offset)
-		return unfit_rule(UNFIT_CFA);
+	if (kind == UNWIND_NO_ROW || (row->is_signal && kind != UNWIND_IS) ||
+	    row->cfa.offset != (int32_t)row->cfa.offset)
+		return unfit;
 	if (is_pc_in ? kind != UNWIND_IS || reg != CFI_RSP || row->is_signal
 		     : row->pc.how != CFI_AT_CFA || row->pc.offset != -8)
-		return unfit_rule(UNFIT_RETURN_ADDRESS);
-	if (row->sp.how != CFI_IS_CFA || row->sp.offset)
-		return unfit_rule(UNFIT_SP);
-	if (!words_of_register(&row->fp, is_by_bp, UNWIND_FP_LOST, &bp) ||
-	    (!bp && !is_by_bp && row->fp.how != CFI_SAME))
-		return unfit_rule(UNFIT_FP);
-	if (kind == UNWIND_PLT && bp)
-		return unfit_rule(UNFIT_CFA);
+		return unfit;
+	if (row->sp.how != CFI_IS_CFA || row->sp.offset ||
+	    !words_of_register(&row->fp, is_by_bp, UNWIND_FP_LOST, &bp) ||
+	    (!bp && !is_by_bp && row->fp.how != CFI_SAME) || (kind == UNWIND_PLT && bp))
+		return unfit;
 	if (kind == UNWIND_PLT)
 		bp = row->cfa.plus;
 	if (!words_of_register(&row->third, is_by_bp, UNWIND_THIRD_LOST, &bx) ||
@@ -120,20 +112,4 @@ struct unwind_rule arch_rule_of(const struct cfi_row *row)
 		.third = (__s8)bx,
 		.how = is_pc_in ? UNWIND_HOW(UNWIND_PC_IN, row->pc.reg) : UNWIND_HOW(kind, reg),
 	};
-}
-
-const char *arch_unfit_words(enum unwind_unfit reason)
-{
-	static const char *const words[] = {
-		[UNFIT_MALFORMED] = "invalid unwind information",
-		[UNFIT_CFA] = "the CFA needs an unsupported expression or offset",
-		[UNFIT_RETURN_ADDRESS] = "the return address is not at CFA - 8",
-		[UNFIT_FP] = "cannot express the place of rbp",
-		[UNFIT_SP] = "the caller's rsp is not the CFA",
-		[UNFIT_SIGNAL] = "unknown layout of a signal frame",
-		[UNFIT_RULES] = "too many different rules",
-		[UNFIT_FAR] = "too far from the first row",
-	};
-
-	return words[reason];
 }
