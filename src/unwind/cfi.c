@@ -157,6 +157,30 @@ static int collect_fdes(struct reader *r, struct error *e)
 	return 0;
 }
 
+/* By address, then .eh_frame's before .debug_frame's. */
+static int compare_fdes(const void *left, const void *right)
+{
+	const struct cfi_fde *a = left;
+	const struct cfi_fde *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->cie != b->cie)
+		return a->cie < b->cie ? -1 : 1;
+	return a->program < b->program ? -1 : a->program > b->program;
+}
+
+/* Sort the entries, which may be sorted already. */
+static void sort_fdes(struct reader *r)
+{
+	size_t i = 1;
+
+	while (i < r->n_fdes && compare_fdes(&r->fdes[i - 1], &r->fdes[i]) <= 0)
+		i++;
+	if (i < r->n_fdes)
+		qsort(r->fdes, r->n_fdes, sizeof(*r->fdes), compare_fdes);
+}
+
 /* Does any entry cover a part of these stubs? */
 static bool have_stubs_entry(const struct reader *r, const struct cfi_stubs *stubs)
 {
@@ -228,14 +252,14 @@ static size_t add_missing_entries(struct reader *r)
 	add_own_cie(r, CFI_OWN_ROOT);
 	for (size_t i = 0; i < n; i++)
 		(void)add_entry_for(r, &places[i]);
-	cfi_sort(r->fdes, r->n_fdes);
+	sort_fdes(r);
 	add_clones(r);
-	cfi_sort(r->fdes, r->n_fdes);
+	sort_fdes(r);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return n;
 	add_own_cie(r, CFI_OWN_SIGNAL);
 	(void)add_entry_for(r, places);
-	cfi_sort(r->fdes, r->n_fdes);
+	sort_fdes(r);
 	return n;
 }
 
@@ -332,7 +356,7 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 	if (err)
 		return err;
 	add_stubs(&r);
-	cfi_sort(r.fdes, r.n_fdes);
+	sort_fdes(&r);
 	cut_assembly(&r);
 	n_roots = add_missing_entries(&r);
 	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);

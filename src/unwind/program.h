@@ -44,10 +44,6 @@ bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size);
 int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, cfi_visit *visit,
 	    void *context);
 
-/* Sort by address, then .eh_frame's before .debug_frame's. Fast if only few entries are out of
- * order, as linkers leave them. */
-void cfi_sort(struct cfi_fde *fdes, size_t n);
-
 /* The value of an expression of a known form; else CFI_OTHER. @is_address: the value is memory at
  * the expression's result. */
 struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_address);
