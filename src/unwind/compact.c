@@ -27,12 +27,8 @@ struct maker {
 	uint16_t last_number;
 	bool is_started;
 	struct unwind_rule gap_rule; /* the rule of code without CFI */
-	uint64_t gap_start;          /* the start of the last row, if that is a gap */
-	bool is_in_gap;
-	uint32_t *large_gaps; /* numbers of entries */
-	size_t n_large_gaps, large_gaps_capacity;
-	struct go_rows go;        /* the table of a Go program */
-	struct cfi_row go_before; /* the last row, which we have not taken yet */
+	struct go_rows go;           /* the table of a Go program */
+	struct cfi_row go_before;    /* the last row, which we have not taken yet */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -41,7 +37,6 @@ static void maker_fini(struct maker *m)
 {
 	unwind_table_fini(&m->table);
 	u64_map_fini(&m->numbers);
-	free(m->large_gaps);
 }
 
 static uint64_t bits_of(struct unwind_rule rule)
@@ -99,16 +94,6 @@ static bool begin_table_pages(struct maker *m, uint64_t vaddr)
 	return true;
 }
 
-/* Call this before @row is added. Notes the gap that @row ends, if it is large. */
-static void note_gap(struct maker *m, const struct cfi_row *row)
-{
-	if (m->is_in_gap && row->vaddr - m->gap_start >= LARGE_GAP)
-		array_push(m->large_gaps, m->n_large_gaps, m->large_gaps_capacity,
-			   m->table.n_entries - 1);
-	m->is_in_gap = row->kind == CFI_GAP;
-	m->gap_start = row->vaddr;
-}
-
 static int check_size(const struct maker *m)
 {
 	if (unwind_table_bytes(&m->table) > m->max_bytes)
@@ -125,7 +110,6 @@ static int add_table_row(void *context, const struct cfi_row *row)
 	uint16_t before = t->entries[t->n_entries - 1].rule;
 	uint16_t number;
 
-	note_gap(m, row);
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
 	if (!begin_table_pages(m, row->vaddr))
@@ -182,22 +166,25 @@ static int is_of_v8(void *context, const struct image_symbol *symbol)
  */
 static void fill_large_gaps(struct maker *m, struct image *im)
 {
-	uint16_t number;
+	struct unwind_table *t = &m->table;
+	uint64_t from = 0; /* the last entry begins here */
+	uint16_t number = 0;
 
-	if (!m->n_large_gaps || !can_number_rule(m, UNWIND_FRAME_POINTERS) ||
-	    !image_each_function(im, is_of_v8, NULL))
-		return;
-	number = number_of_rule(m, UNWIND_FRAME_POINTERS);
-	for (size_t i = 0; i < m->n_large_gaps; i++)
-		if (!m->table.entries[m->large_gaps[i]].rule)
-			m->table.entries[m->large_gaps[i]].rule = number;
-}
+	for (uint32_t page = 0; page < t->n_pages; page++)
+		for (uint32_t i = t->pages[page]; i < t->pages[page + 1]; i++) {
+			const uint64_t at = (uint64_t)page << UNWIND_PAGE_BITS | t->entries[i].low;
+			const bool is_large =
+				i > 1 && !t->entries[i - 1].rule && at - from >= LARGE_GAP;
 
-/* Extend the table up to @end with the last row. */
-static int fill_pages(struct maker *m, uint64_t end)
-{
-	(void)begin_table_pages(m, end - 1);
-	return check_size(m);
+			from = at;
+			if (!is_large)
+				continue;
+			if (!number && (!can_number_rule(m, UNWIND_FRAME_POINTERS) ||
+					!image_each_function(im, is_of_v8, NULL)))
+				return;
+			number = number_of_rule(m, UNWIND_FRAME_POINTERS);
+			t->entries[i - 1].rule = number;
+		}
 }
 
 /*
@@ -216,22 +203,17 @@ static int add_go_rows(struct maker *m, struct image *im, const struct code_rang
 	err = cfi_each_row(im, &m->go.table, add_go_row, m, m->e);
 	if (!err || err == -ENOENT)
 		err = add_go_row(m, &end);
-	return err ? err : fill_pages(m, code->end);
-}
-
-static int add_all_rows(struct maker *m, struct image *im)
-{
-	struct code_range code;
-
-	if (is_go_program(m, im, &code))
-		return add_go_rows(m, im, &code);
-	return cfi_each_row(im, NULL, add_table_row, m, m->e);
+	if (err)
+		return err;
+	(void)begin_table_pages(m, code->end - 1); /* the last row is valid up to the end */
+	return check_size(m);
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)
 {
 	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
 	struct unwind_table *t = &m.table;
+	struct code_range code;
 	int err;
 
 	*ret = (struct unwind_table){};
@@ -239,12 +221,13 @@ int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *r
 		return error_errno(e, "get random numbers");
 	number_of_rule(&m, (struct unwind_rule){});
 	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
-	err = add_all_rows(&m, im);
+	err = is_go_program(&m, im, &code) ? add_go_rows(&m, im, &code)
+					   : cfi_each_row(im, NULL, add_table_row, &m, e);
 	if (err)
 		return err;
-	fill_large_gaps(&m, im);
 	array_push(t->pages, t->n_pages, m.pages_capacity, t->n_entries);
 	t->n_pages--;
+	fill_large_gaps(&m, im);
 	*ret = m.table;
 	m.table = (struct unwind_table){};
 	return 0;

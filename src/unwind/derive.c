@@ -349,24 +349,6 @@ uint64_t derived_first(const struct derived *d)
 	return d->flow.spans[0].start;
 }
 
-static struct cfi_row derived_row_at(struct derived *d, const struct flow_span *s, uint64_t vaddr)
-{
-	struct flow *f = &d->flow;
-	const size_t place = s->first + (vaddr - s->start);
-
-	if (f->flags[place] & FLOW_VISITED && is_believed(flow_group(f, f->owner_of[place])))
-		return frame_row(&f->frames[f->frame_of[place]], vaddr);
-	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
-}
-
-static bool is_same_cfi_row(const struct cfi_row *a, const struct cfi_row *b)
-{
-	struct cfi_row other = *b;
-
-	other.vaddr = a->vaddr;
-	return memcmp(a, &other, sizeof(other)) == 0;
-}
-
 struct giver {
 	struct cfi_row last;
 	cfi_visit *visit;
@@ -376,27 +358,27 @@ struct giver {
 /* Visit a row that differs from the one before. */
 static int visit_changed_row(struct giver *g, const struct cfi_row *row)
 {
-	if (is_same_cfi_row(row, &g->last))
+	g->last.vaddr = row->vaddr;
+	if (memcmp(row, &g->last, sizeof(*row)) == 0)
 		return 0;
 	g->last = *row;
 	return g->visit(g->context, row);
 }
 
-static int visit_span_rows(struct derived *d, const struct flow_span *s, uint64_t to,
-			   struct giver *g)
+static int visit_span_rows(struct flow *f, const struct flow_span *s, uint64_t to, struct giver *g)
 {
 	const uint64_t end = s->end < to ? s->end : to;
 	int err = 0;
 
 	for (uint64_t at = s->start; at < end && !err; at++) {
-		const uint8_t flags = d->flow.flags[s->first + (at - s->start)];
-		const bool is_seen = flags & FLOW_VISITED;
+		const size_t place = s->first + (at - s->start);
+		const bool is_seen = f->flags[place] & FLOW_VISITED;
+		struct cfi_row row = { .vaddr = at, .kind = CFI_GAP };
 
-		if (!is_seen && (flags & FLOW_INSIDE || g->last.kind == CFI_GAP))
+		if (!is_seen && (f->flags[place] & FLOW_INSIDE || g->last.kind == CFI_GAP))
 			continue;
-
-		const struct cfi_row row = derived_row_at(d, s, at);
-
+		if (is_seen && is_believed(flow_group(f, f->owner_of[place])))
+			row = frame_row(&f->frames[f->frame_of[place]], at);
 		err = visit_changed_row(g, &row);
 	}
 	return err || end == to
@@ -407,7 +389,7 @@ static int visit_span_rows(struct derived *d, const struct flow_span *s, uint64_
 int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visit *visit,
 			 void *context)
 {
-	const struct flow *f = &d->flow;
+	struct flow *f = &d->flow;
 	const struct flow_span *s = flow_next_span(f, from);
 	struct giver g = { .last.kind = CFI_BAD, .visit = visit, .context = context };
 	int err = 0;
@@ -415,6 +397,6 @@ int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visi
 	if (s == f->spans + f->n_spans || s->start > from)
 		err = visit_changed_row(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
 	for (; s < f->spans + f->n_spans && s->start < to && !err; s++)
-		err = visit_span_rows(d, s, to, &g);
+		err = visit_span_rows(f, s, to, &g);
 	return err;
 }

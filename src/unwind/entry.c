@@ -44,25 +44,13 @@ static int limit_by_symbol(void *context, const struct image_symbol *symbol)
 	return 0;
 }
 
-static bool may_not_return(const uint8_t *code, const struct instruction *i)
-{
-	return i->kind == INSTRUCTION_CALL || i->kind == INSTRUCTION_CALL_POINTER ||
-	       instruction_is_system_call(code, i);
-}
-
-static bool is_last_instruction(const struct instruction *i)
-{
-	return i->kind == INSTRUCTION_STOP || i->kind == INSTRUCTION_JUMP ||
-	       i->kind == INSTRUCTION_JUMP_POINTER || i->kind == INSTRUCTION_RETURN ||
-	       i->kind == INSTRUCTION_BAD;
-}
-
 /* Follow the straight line. Returns its end. */
 static uint64_t follow_entry_code(const struct image *im, struct start *s)
 {
 	uint64_t at = s->entry, call_end = 0; /* of the first call */
 
 	while (at < s->limit) {
+		bool may_not_return = false;
 		uint8_t code[ARCH_INSTRUCTION_BYTES] = {};
 		const struct instruction i =
 			instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
@@ -70,11 +58,25 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 		if (at == call_end && (!s->is_linkers || i.kind != INSTRUCTION_MOVE))
 			return at;
 		at += i.length;
-		if (i.kind == INSTRUCTION_CALL)
+		switch (i.kind) {
+		case INSTRUCTION_JUMP_POINTER:
+			return at;
+		case INSTRUCTION_JUMP:
+		case INSTRUCTION_RETURN:
+		case INSTRUCTION_STOP:
+		case INSTRUCTION_BAD:
+			return call_end ? call_end : at;
+		case INSTRUCTION_CALL:
 			limit_start_to(s, i.target);
-		if (is_last_instruction(&i))
-			return call_end && i.kind != INSTRUCTION_JUMP_POINTER ? call_end : at;
-		if (!s->is_sized && !call_end && may_not_return(code, &i))
+			may_not_return = true;
+			break;
+		case INSTRUCTION_CALL_POINTER:
+			may_not_return = true;
+			break;
+		default:
+			may_not_return = instruction_is_system_call(code, &i);
+		}
+		if (may_not_return && !s->is_sized && !call_end)
 			call_end = at;
 	}
 	return call_end ? call_end : s->limit;

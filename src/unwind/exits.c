@@ -187,11 +187,6 @@ static bool is_branch(const struct instruction *i)
 	return i->kind == INSTRUCTION_BRANCH || i->kind == INSTRUCTION_BRANCH_UNEQUAL;
 }
 
-static enum pointer_jump judge_pointer(struct finding *f, const struct visited *v)
-{
-	return pointer_jump_of(&f->flow, v->vaddr, &v->is);
-}
-
 /* --- landing pads --- */
 
 static void take_landing_pad(void *context, const struct landing_pad *pad)
@@ -245,7 +240,8 @@ static void note_open_jump(struct finding *f, const struct visited *v)
 
 	if (v->is.kind != INSTRUCTION_JUMP_POINTER)
 		return;
-	may_leave = may_be_clean(&v->frame) && judge_pointer(f, v) != POINTER_STAYS;
+	may_leave = may_be_clean(&v->frame) &&
+		    pointer_jump_of(&f->flow, v->vaddr, &v->is) != POINTER_STAYS;
 	if (!f->open || !may_leave) {
 		f->open = v->vaddr;
 		f->may_open_leave = may_leave;
@@ -315,11 +311,6 @@ static bool jumps_back(struct finding *f, const struct image_frame *range)
 	return false;
 }
 
-static bool may_tail_call(const struct visited *v)
-{
-	return v->is.kind == INSTRUCTION_JUMP && may_be_clean(&v->frame);
-}
-
 /* If the jump leads to a part of the function, add the part. */
 static void find_part(struct finding *f, const struct visited *v)
 {
@@ -336,7 +327,8 @@ static void find_part(struct finding *f, const struct visited *v)
 	}
 	if (!image_frame_at(f->im, to, &frame))
 		return;
-	if (!may_tail_call(v) || to != frame.start || jumps_back(f, &frame))
+	if (v->is.kind != INSTRUCTION_JUMP || !may_be_clean(&v->frame) || to != frame.start ||
+	    jumps_back(f, &frame)) /* else it may be a tail call */
 		f->is_part_added |= add_part(f, frame.start, frame.end);
 }
 
@@ -400,7 +392,7 @@ static void judge_jump(struct finding *f, const struct visited *v)
  * switch may lead to another function. */
 static void judge_pointer_jump(struct finding *f, const struct visited *v)
 {
-	const bool stays = judge_pointer(f, v) == POINTER_STAYS;
+	const bool stays = pointer_jump_of(&f->flow, v->vaddr, &v->is) == POINTER_STAYS;
 
 	if (!may_be_clean(&v->frame) || (stays && (f->is_gap_found || f->is_go)))
 		return;
@@ -410,14 +402,6 @@ static void judge_pointer_jump(struct finding *f, const struct visited *v)
 		note_exit(f, v);
 	else
 		doubt_exits(f, "its frame is not known at a jump through a pointer", v->vaddr);
-}
-
-static void judge_return(struct finding *f, const struct visited *v)
-{
-	if (is_clean(&v->frame) || (v->frame.depth == FRAME_NOT_KNOWN && f->is_go))
-		note_exit(f, v);
-	else
-		doubt_exits(f, "its frame is not known at a return", v->vaddr);
 }
 
 /* Does execution go on behind @v? Not behind a call at the end of the code: it does not return. */
@@ -449,7 +433,10 @@ static void judge_visited(struct finding *f, const struct visited *v)
 	}
 	switch (v->is.kind) {
 	case INSTRUCTION_RETURN:
-		judge_return(f, v);
+		if (is_clean(&v->frame) || (v->frame.depth == FRAME_NOT_KNOWN && f->is_go))
+			note_exit(f, v);
+		else
+			doubt_exits(f, "its frame is not known at a return", v->vaddr);
 		break;
 	case INSTRUCTION_JUMP:
 		judge_jump(f, v);
@@ -560,22 +547,14 @@ static void find_all(struct finding *f)
 		each_visited(f, judge_visited);
 }
 
-static bool is_compiled_by_go(const struct go_table *go, uint64_t vaddr)
-{
-	struct go_function function;
-
-	return go && go_function_from(go, vaddr, &function) && function.steps &&
-	       !(function.flags & (GO_ASM | GO_SP_WRITE));
-}
-
 void exits_find(struct image *im, const struct go_table *go, const struct middles *middles,
 		uint64_t vaddr, struct exits *ret)
 {
-	struct finding f = { .im = im,
-			     .middles = middles,
-			     .entry = vaddr,
-			     .ret = ret,
-			     .is_go = is_compiled_by_go(go, vaddr) };
+	struct finding f = { .im = im, .middles = middles, .entry = vaddr, .ret = ret };
+	struct go_function function;
+
+	f.is_go = go && go_function_from(go, vaddr, &function) && function.steps &&
+		  !(function.flags & (GO_ASM | GO_SP_WRITE));
 
 	*ret = (struct exits){};
 	if (!ARCH_CALL_PUSHES)

@@ -173,12 +173,6 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 	flow_enter(f, vaddr, number, &frame);
 }
 
-/* The number of the function that begins at @place, which has FLOW_ENTRY. */
-static uint32_t function_at(const struct flow *f, size_t place)
-{
-	return f->owner_of[place];
-}
-
 /*
  * Execution arrives at @place with @frame. False: the analysis learns nothing new from that. If we
  * only guess that a function begins where this one does, it contradicts itself by arriving at other
@@ -225,13 +219,6 @@ static void mark_instruction(struct flow *f, size_t place, size_t length, uint32
 		flow_group(f, owner)->is_bad = true;
 }
 
-static bool is_flow_entry(const struct flow *f, uint64_t vaddr)
-{
-	const size_t place = flow_place(f, vaddr);
-
-	return place != SIZE_MAX && f->flags[place] & FLOW_ENTRY;
-}
-
 struct run {
 	uint64_t vaddr;
 	uint32_t owner;
@@ -243,24 +230,15 @@ struct run {
 /* A jump to a function's entry is a tail call, which waits until the callee may return. */
 static void follow_jump(struct flow *f, const struct run *r, uint64_t target)
 {
-	if (flow_place(f, target) == SIZE_MAX)
+	const size_t place = flow_place(f, target);
+
+	if (place == SIZE_MAX)
 		flow_group(f, r->owner)->may_return = true;
-	else if (!is_flow_entry(f, target))
+	else if (!(f->flags[place] & FLOW_ENTRY))
 		flow_enter(f, target, r->owner, &r->frame);
 	else
 		array_push(f->waits, f->n_waits, f->waits_capacity,
-			   ((struct flow_wait){ .callee = function_at(f, flow_place(f, target)),
-						.owner = r->owner }));
-}
-
-/* A jump that leaves the function is a tail call, to a function that may return. */
-static void jump_by_pointer(struct flow *f, const struct run *r, const struct instruction *i)
-{
-	struct flow_function *group = flow_group(f, r->owner);
-
-	group->may_return |=
-		frame_is_clean(&r->frame) && pointer_jump_of(f, r->vaddr, i) == POINTER_LEAVES;
-	group->is_open = true;
+			   ((struct flow_wait){ .callee = f->owner_of[place], .owner = r->owner }));
 }
 
 /* Returns whether execution passes the call now. */
@@ -281,7 +259,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 	flow_add(f, i->target, false, FLOW_ENTRY);
 	if (f->is_over)
 		return false;
-	wait.callee = function_at(f, place);
+	wait.callee = f->owner_of[place]; /* the place has FLOW_ENTRY */
 	array_push(f->edges, f->n_edges, f->edges_capacity,
 		   ((struct flow_edge){ r->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
@@ -289,12 +267,6 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 	wait.frame = flow_number_of(f, &r->frame);
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
-}
-
-/* Does this branch end a loop that probes the stack down to a register? */
-static bool is_probed(const struct run *r)
-{
-	return r->compared == r->frame.end_reg && r->compared != REGISTER_NONE;
 }
 
 /* Returns whether execution passes the instruction. */
@@ -310,12 +282,17 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 		follow_jump(f, r, i->target);
 		return false;
 	case INSTRUCTION_JUMP_POINTER:
-		jump_by_pointer(f, r, i);
+		/* One that leaves is a tail call, to a function that may return. */
+		group->may_return |= frame_is_clean(&r->frame) &&
+				     pointer_jump_of(f, r->vaddr, i) == POINTER_LEAVES;
+		group->is_open = true;
 		return false;
 	case INSTRUCTION_BRANCH:
 	case INSTRUCTION_BRANCH_UNEQUAL:
 		follow_jump(f, r, i->target);
-		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && is_probed(r))
+		/* It may end a loop that probes the stack down to a register. */
+		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && r->compared == r->frame.end_reg &&
+		    r->compared != REGISTER_NONE)
 			frame_end_probing(&r->frame);
 		return true;
 	case INSTRUCTION_RETURN:

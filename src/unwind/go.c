@@ -34,70 +34,72 @@ bool go_rows_of(const struct image *im, struct go_rows *ret)
 	return go_table_of(im, &ret->table);
 }
 
-static bool has_name_among(const struct go_function *f, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(f->name, names[i]) == 0)
-			return true;
-	return false;
-}
+/* Functions of Go's runtime that are known by name. */
+enum special {
+	NOT_SPECIAL,
+	IS_FIRST,          /* of a stack. From Go 1.17 on, the table tells */
+	IS_SIGNAL_HANDLER, /* the kernel calls it, from a signal frame; for Go it is outermost */
+	/*
+	 * Signal handlers return to it, with the stack pointer at the kernel's frame. Nobody calls
+	 * it, so its first byte is a return address, which look-ups search at the byte before.
+	 */
+	IS_SIGNAL_RETURN,
+	/*
+	 * Signal handlers make it look as if the interrupted code had called it. asyncPreempt()
+	 * lets other goroutines run; sigpanic() handles a read of memory that is not mapped.
+	 */
+	IS_PUSHED,
+	SWITCHES_STACK, /* for good */
+	IS_CLONE,       /* the new thread switches to another stack for good */
+};
 
-/* The kernel calls these, from a signal frame. Only Go's runtime treats them as outermost. */
-static bool is_signal_handler(const struct go_function *f)
+static enum special special_of(const struct go_function *f)
 {
-	static const char *const names[] = { "runtime.sigtramp", "runtime.cgoSigtramp" };
+	static const struct {
+		const char *name;
+		enum special is;
+	} specials[] = {
+		{ "goexit", IS_FIRST },
+		{ "mstart", IS_FIRST },
+		{ "rt0_go", IS_FIRST },
+		{ "sigtramp", IS_SIGNAL_HANDLER },
+		{ "cgoSigtramp", IS_SIGNAL_HANDLER },
+		{ "sigreturn", IS_SIGNAL_RETURN },
+		{ "sigreturn__sigaction", IS_SIGNAL_RETURN },
+		{ "asyncPreempt", IS_PUSHED },
+		{ "sigpanic", IS_PUSHED },
+		{ "sigpanic0", IS_PUSHED },
+		{ "mcall", SWITCHES_STACK },
+		{ "morestack", SWITCHES_STACK },
+		{ "clone", IS_CLONE },
+	};
 
-	return has_name_among(f, names, ARRAY_SIZE(names));
+	if (strncmp(f->name, "runtime.", 8) == 0)
+		for (size_t i = 0; i < ARRAY_SIZE(specials); i++)
+			if (strcmp(f->name + 8, specials[i].name) == 0)
+				return specials[i].is;
+	return NOT_SPECIAL;
 }
 
 static bool is_first_of_go(const struct go_rows *r, const struct go_function *f)
 {
-	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
-
 	if (f->start == image_entry(r->im) || strcmp(f->name, ARCH_GO_START) == 0)
 		return true;
-	return r->table.has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
-				  : has_name_among(f, names, ARRAY_SIZE(names));
+	return r->table.has_flags ? f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER
+				  : special_of(f) == IS_FIRST;
 }
 
-/*
- * Signal handlers return to these, with the stack pointer at the kernel's frame. Nobody calls them,
- * so their first byte is a return address, which look-ups search at the byte before.
- */
-static bool is_signal_return(const struct go_function *f)
-{
-	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
-
-	return has_name_among(f, names, ARRAY_SIZE(names));
-}
-
-/*
- * Signal handlers make it look as if the interrupted code had called these. asyncPreempt() lets
- * other goroutines run; sigpanic() handles a read of memory that is not mapped.
- */
-static bool is_pushed_by_signal(const struct go_function *f)
-{
-	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic",
-					     "runtime.sigpanic0" };
-
-	return has_name_among(f, names, ARRAY_SIZE(names));
-}
-
-/*
- * The address where @f switches to another stack for good. 0: it does not. The thread that clone()
- * makes does so.
- */
+/* The address where @f switches to another stack for good. 0: it does not. */
 static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 {
-	static const char *const names[] = { "runtime.mcall", "runtime.morestack" };
 	const uint64_t size = f->end - f->start;
 	uint8_t code[256];
 	size_t n;
 	const uint8_t *at;
 
-	if (has_name_among(f, names, ARRAY_SIZE(names)) && size > 1)
+	if (special_of(f) == SWITCHES_STACK && size > 1)
 		return f->start + 1; /* the exact place is not known; it is not at the beginning */
-	if (strcmp(f->name, "runtime.clone") != 0)
+	if (special_of(f) != IS_CLONE)
 		return 0;
 	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
 	at = memmem(code, n, arch_go_switch.data, arch_go_switch.size);
@@ -111,13 +113,7 @@ static uint64_t clones_at(const struct image *im, const struct go_function *f, u
 	const size_t n = image_code_at(im, f->start, code, leaves - f->start);
 	const uint8_t *at = memmem(code, n, arch_go_system_call.data, arch_go_system_call.size);
 
-	return at && strcmp(f->name, "runtime.clone") == 0 ? f->start + (uint64_t)(at - code) : 0;
-}
-
-/* Before Go 1.17 the table has no such flag, so all functions of the runtime count. */
-static bool writes_sp(const struct go_table *t, const struct go_function *f)
-{
-	return t->has_flags ? f->flags & GO_SP_WRITE : strncmp(f->name, "runtime.", 8) == 0;
+	return at && special_of(f) == IS_CLONE ? f->start + (uint64_t)(at - code) : 0;
 }
 
 static int visit_previous_row(struct giver *g, const struct cfi_row *row)
@@ -131,11 +127,6 @@ static int visit_previous_row(struct giver *g, const struct cfi_row *row)
 	if (g->last.vaddr < from)
 		g->last.vaddr = from;
 	return err;
-}
-
-static int visit_frames_row(struct giver *g, uint64_t vaddr)
-{
-	return visit_previous_row(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_FRAMES });
 }
 
 /* Visit the row that holds for code outside of Go's table. */
@@ -178,7 +169,7 @@ static int visit_step_rows(const struct go_rows *r, const struct go_function *f,
 	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&r->table, f);
 	bool is_framed = is_compiled, is_moved = false;
-	const bool is_signal = is_pushed_by_signal(f);
+	const bool is_signal = special_of(f) == IS_PUSHED;
 	int err = 0;
 
 	while (!err && go_next_step(&s)) {
@@ -215,15 +206,21 @@ static int visit_leaver_rows(const struct go_rows *r, const struct go_function *
 static int visit_go_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
 	const uint64_t leaves = leaves_at(r->im, f);
-	struct cfi_row row;
+	const enum special is = special_of(f);
+	struct cfi_row row = { .vaddr = f->start, .kind = CFI_FRAMES };
+	bool writes_sp = f->flags & GO_SP_WRITE;
 
 	if (leaves)
 		return visit_leaver_rows(r, f, leaves, g);
-	row = is_signal_return(f) ? arch_go_signal_row(f->start - 1) : first_row_at(f->start);
-	if (is_signal_return(f) || is_first_of_go(r, f))
-		return visit_previous_row(g, &row);
-	return writes_sp(&r->table, f) && !is_pushed_by_signal(f) ? visit_frames_row(g, f->start)
-								  : visit_step_rows(r, f, g);
+	if (is == IS_SIGNAL_RETURN)
+		row = arch_go_signal_row(f->start - 1);
+	else if (is_first_of_go(r, f))
+		row = first_row_at(f->start);
+	else if (!r->table.has_flags) /* all functions of the runtime may, before Go 1.17 */
+		writes_sp = strncmp(f->name, "runtime.", 8) == 0;
+	return row.kind == CFI_FRAMES && (!writes_sp || is == IS_PUSHED)
+		       ? visit_step_rows(r, f, g)
+		       : visit_previous_row(g, &row);
 }
 
 /* Visit the rows of function @i. Padding after it keeps its last row if no entry covers that. */

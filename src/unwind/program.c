@@ -120,22 +120,6 @@ static struct cfi_value read_expression(struct cursor *c, bool is_address)
 		    : (struct cfi_value){ .how = CFI_OTHER };
 }
 
-static void push_state(struct machine *m)
-{
-	if (m->n_remembered == MAX_REMEMBERED)
-		m->is_bad = true;
-	else
-		m->remembered[m->n_remembered++] = m->state;
-}
-
-static void pop_state(struct machine *m)
-{
-	if (!m->n_remembered)
-		m->is_bad = true;
-	else
-		m->state = m->remembered[--m->n_remembered];
-}
-
 /*
  * Do an operation on the CFA. False: @op is none. If DEF_CFA_REGISTER follows an expression, it
  * means the last offset (in libgcrypt's SHA-512; libgcc reads it so, too).
@@ -223,10 +207,16 @@ static void do_operation(struct machine *m, uint8_t op)
 	case CFA_NOP:
 		return;
 	case CFA_REMEMBER_STATE:
-		push_state(m);
+		if (m->n_remembered == MAX_REMEMBERED)
+			m->is_bad = true;
+		else
+			m->remembered[m->n_remembered++] = m->state;
 		return;
 	case CFA_RESTORE_STATE:
-		pop_state(m);
+		if (!m->n_remembered)
+			m->is_bad = true;
+		else
+			m->state = m->remembered[--m->n_remembered];
 		return;
 	case CFA_GNU_ARGS_SIZE:
 		(void)cursor_uleb(&m->code);

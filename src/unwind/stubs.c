@@ -26,15 +26,6 @@
 #include "elf/image.h"
 #include "unwind/program.h"
 
-static void put_program(const struct image_section *s, struct arch_bytes program,
-			struct cfi_stubs *ret)
-{
-	*ret = (struct cfi_stubs){ .start = s->vaddr,
-				   .end = s->vaddr + s->size,
-				   .program = program.data,
-				   .program_bytes = (uint32_t)program.size };
-}
-
 size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS])
 {
 	static const char *const names[CFI_MAX_STUBS] = { ".plt",  ".plt.sec", ".plt.got",
@@ -51,7 +42,8 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS
 		program = is_crt ? arch_cfi_of_crt(section.data, section.size)
 				 : arch_cfi_of_stubs(section.data, section.size);
 		if (program.size || !is_crt)
-			put_program(&section, program, &ret[n++]);
+			ret[n++] = (struct cfi_stubs){ section.vaddr, section.vaddr + section.size,
+						       program.data, (uint32_t)program.size };
 	}
 	return n;
 }
@@ -143,23 +135,19 @@ static bool find_entry_code(struct image *im, const struct cfi_fde *fdes, size_t
 	return cfi_find_entry(im, next, ret);
 }
 
-/* Add musl's exit(2) after @thread's code. */
-static void add_exit(const struct image *im, struct cfi_stubs *thread)
-{
-	uint8_t code[16];
-	const size_t n = image_code_at(im, thread->end, code, sizeof(code));
-
-	thread->end += arch_exit_bytes(code, n);
-}
-
 size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 		      struct cfi_stubs ret[CFI_MAX_ROOTS])
 {
 	size_t n_found = 0;
+	uint8_t code[16];
 
 	n_found += find_entry_code(im, fdes, n, &ret[n_found]);
-	if (find_in_gaps(im, fdes, n, &arch_thread_root, &ret[n_found]))
-		add_exit(im, &ret[n_found++]);
+	if (find_in_gaps(im, fdes, n, &arch_thread_root, &ret[n_found])) {
+		const uint64_t end = ret[n_found].end; /* musl's exit(2) may follow */
+
+		ret[n_found++].end +=
+			arch_exit_bytes(code, image_code_at(im, end, code, sizeof(code)));
+	}
 	n_found += find_in_gaps(im, fdes, n, &arch_fiber_root, &ret[n_found]);
 	for (size_t i = 0; i < n_found; i++) {
 		ret[i].program = arch_cfi_of_root.data;
