@@ -80,8 +80,9 @@ static bool publish_kernel(const struct object *object, struct orc_source *from)
 	if (!publish_kernel_image(object, KERNEL_IMAGE, &table))
 		return false;
 	__atomic_store_n(&object_kernel_walks(object)->is_on, 1, __ATOMIC_RELEASE);
-	log_debug("kernel stacks: %zu entries, %zu rules, %zu KiB, in %.1f ms of CPU time",
-		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
+	log_debug("kernel stacks: %u entries, %u rules, %zu KiB, in %.1f ms of CPU time",
+		  table.made.table.n_entries, table.made.table.n_rules,
+		  kernel_table_bytes(&table) >> 10,
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
 	log_debug("kernel stacks: by tables from now on");
 	return true;
@@ -101,7 +102,8 @@ static void publish_modules(const struct object *object, struct orc_source *from
 	if (!orc_read_modules(from, &table) || !publish_kernel_image(object, MODULES_IMAGE, &table))
 		return;
 	__atomic_store_n(&walks->modules_generation, generation, __ATOMIC_RELEASE);
-	log_debug("kernel stacks: by tables in modules, too: %zu entries", table.n_entries);
+	log_debug("kernel stacks: by tables in modules, too: %u entries",
+		  table.made.table.n_entries);
 }
 
 /* Have modules come or gone, and is code without a row hit? */

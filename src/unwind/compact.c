@@ -18,14 +18,80 @@
 #define MAX_RANGES 64
 #define LARGE_GAP 0x10000U /* bytes of code without CFI */
 
+void table_maker_begin(struct table_maker *m)
+{
+	struct unwind_table *t = &m->table;
+	uint16_t none;
+
+	(void)table_maker_number(m, 0, 0, &none);
+	array_push(t->entries, t->n_entries, m->entries_capacity, (struct unwind_entry){});
+}
+
+void table_maker_fini(struct table_maker *m)
+{
+	unwind_table_fini(&m->table);
+	u64_map_fini(&m->numbers);
+}
+
+bool table_maker_number(struct table_maker *m, uint64_t rule, uint32_t spare, uint16_t *ret)
+{
+	struct unwind_table *t = &m->table;
+	const uint64_t key = hash_mix(rule ^ m->seed); /* different rules have different keys */
+	const uint32_t *known = NULL;
+	struct unwind_rule as_rule;
+
+	memcpy(&as_rule, &rule, sizeof(rule));
+	if (!t->n_rules || rule != m->last_rule) {
+		known = u64_map_get(&m->numbers, key);
+		if (!known && t->n_rules + spare >= MAX_RULES)
+			return false;
+		m->last_rule = rule;
+		m->last_number = (uint16_t)(known ? *known : t->n_rules);
+		if (!known) {
+			(void)u64_map_put(&m->numbers, key, t->n_rules, NULL);
+			array_push(t->rules, t->n_rules, m->rules_capacity, as_rule);
+		}
+	}
+	*ret = m->last_number;
+	return true;
+}
+
+bool table_maker_page(struct table_maker *m, uint64_t vaddr)
+{
+	struct unwind_table *t = &m->table;
+	uint64_t page;
+
+	if (!t->n_pages)
+		t->base = vaddr >> UNWIND_PAGE_BITS << UNWIND_PAGE_BITS;
+	page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
+	if (page >= MAX_PAGES)
+		return false;
+	while (t->n_pages <= page)
+		array_push(t->pages, t->n_pages, m->pages_capacity, t->n_entries);
+	return true;
+}
+
+void table_maker_put(struct table_maker *m, uint64_t vaddr, uint16_t number)
+{
+	struct unwind_table *t = &m->table;
+
+	if (t->entries[t->n_entries - 1].rule != number)
+		array_push(t->entries, t->n_entries, m->entries_capacity,
+			   ((struct unwind_entry){ (uint16_t)vaddr, number }));
+}
+
+void table_maker_end(struct table_maker *m)
+{
+	struct unwind_table *t = &m->table;
+
+	array_push(t->pages, t->n_pages, m->pages_capacity, t->n_entries);
+	t->n_pages--;
+}
+
+/* --- a file's --- */
+
 struct maker {
-	struct unwind_table table;
-	size_t pages_capacity, entries_capacity, rules_capacity;
-	struct u64_map numbers; /* from key_of_rule() a rule to its number */
-	uint64_t seed;          /* random, so that nobody can make a file with keys that collide */
-	uint64_t last_bits;     /* the rule of the last entry, and its number */
-	uint16_t last_number;
-	bool is_started;
+	struct table_maker is;
 	struct unwind_rule gap_rule; /* the rule of code without CFI */
 	struct go_rows go;           /* the table of a Go program */
 	struct cfi_row go_before;    /* the last row, which we have not taken yet */
@@ -35,68 +101,26 @@ struct maker {
 
 static void maker_fini(struct maker *m)
 {
-	unwind_table_fini(&m->table);
-	u64_map_fini(&m->numbers);
+	table_maker_fini(&m->is);
 }
 
-static uint64_t bits_of(struct unwind_rule rule)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &rule, sizeof(bits));
-	return bits;
-}
-
-/* A key for each value of @bits. Different bits have different keys. */
-static uint64_t key_of_rule(const struct maker *m, uint64_t bits)
-{
-	return hash_mix(bits ^ m->seed);
-}
-
-/* Has @rule a number, or can it get one? The last number is for UNWIND_UNFIT. */
-static bool can_number_rule(const struct maker *m, struct unwind_rule rule)
-{
-	return m->table.n_rules < MAX_RULES - 1 || unwind_kind_of(rule) == UNWIND_UNFIT ||
-	       u64_map_get(&m->numbers, key_of_rule(m, bits_of(rule)));
-}
-
-/* The number of @rule. Adds a new rule. */
+/* The number of @rule, or of UNWIND_UNFIT if there are too many rules. */
 static uint16_t number_of_rule(struct maker *m, struct unwind_rule rule)
 {
-	struct unwind_table *t = &m->table;
-	uint64_t bits = bits_of(rule);
-	bool is_new;
+	const struct unwind_rule unfit = { .how = UNWIND_UNFIT };
+	uint64_t bits, unfit_bits;
+	uint16_t number = 0;
 
-	if (t->n_entries && bits == m->last_bits)
-		return m->last_number;
-	m->last_bits = bits;
-	m->last_number =
-		(uint16_t)*u64_map_put(&m->numbers, key_of_rule(m, bits), t->n_rules, &is_new);
-	if (is_new)
-		array_push(t->rules, t->n_rules, m->rules_capacity, rule);
-	return m->last_number;
-}
-
-/* Begin all pages up to the one of @vaddr. False: that is too far from the base. */
-static bool begin_table_pages(struct maker *m, uint64_t vaddr)
-{
-	struct unwind_table *t = &m->table;
-	uint64_t page;
-
-	if (!m->is_started)
-		t->base = vaddr >> UNWIND_PAGE_BITS << UNWIND_PAGE_BITS;
-	m->is_started = true;
-	page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
-	if (page >= MAX_PAGES)
-		return false;
-	while (t->n_pages <= page)
-		array_push(t->pages, t->n_pages, m->pages_capacity, t->n_entries);
-	return true;
+	memcpy(&bits, &rule, sizeof(bits));
+	memcpy(&unfit_bits, &unfit, sizeof(unfit_bits));
+	if (!table_maker_number(&m->is, bits, 1, &number))
+		(void)table_maker_number(&m->is, unfit_bits, 0, &number);
+	return number;
 }
 
 static int check_size(const struct maker *m)
 {
-	if (unwind_table_bytes(&m->table) > m->max_bytes)
+	if (unwind_table_bytes(&m->is.table) > m->max_bytes)
 		return error_set(m->e, -E2BIG, "its unwind table takes more than %zu bytes",
 				 m->max_bytes);
 	return 0;
@@ -105,21 +129,11 @@ static int check_size(const struct maker *m)
 static int add_table_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
-	struct unwind_table *t = &m->table;
-	struct unwind_rule rule = arch_rule_of(row);
-	uint16_t before = t->entries[t->n_entries - 1].rule;
-	uint16_t number;
 
-	if (row->kind == CFI_GAP)
-		rule = m->gap_rule;
-	if (!begin_table_pages(m, row->vaddr))
+	if (!table_maker_page(&m->is, row->vaddr))
 		return 0;
-	if (!can_number_rule(m, rule))
-		rule = (struct unwind_rule){ .how = UNWIND_UNFIT };
-	number = number_of_rule(m, rule);
-	if (number != before)
-		array_push(t->entries, t->n_entries, m->entries_capacity,
-			   ((struct unwind_entry){ (uint16_t)row->vaddr, number }));
+	table_maker_put(&m->is, row->vaddr,
+			number_of_rule(m, row->kind == CFI_GAP ? m->gap_rule : arch_rule_of(row)));
 	return check_size(m);
 }
 
@@ -166,9 +180,9 @@ static int is_of_v8(void *context, const struct image_symbol *symbol)
  */
 static void fill_large_gaps(struct maker *m, struct image *im)
 {
-	struct unwind_table *t = &m->table;
+	struct unwind_table *t = &m->is.table;
 	uint64_t from = 0; /* the last entry begins here */
-	uint16_t number = 0;
+	bool is_v8 = false;
 
 	for (uint32_t page = 0; page < t->n_pages; page++)
 		for (uint32_t i = t->pages[page]; i < t->pages[page + 1]; i++) {
@@ -179,11 +193,10 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 			from = at;
 			if (!is_large)
 				continue;
-			if (!number && (!can_number_rule(m, UNWIND_FRAME_POINTERS) ||
-					!image_each_function(im, is_of_v8, NULL)))
+			if (!is_v8 && !image_each_function(im, is_of_v8, NULL))
 				return;
-			number = number_of_rule(m, UNWIND_FRAME_POINTERS);
-			t->entries[i - 1].rule = number;
+			is_v8 = true;
+			t->entries[i - 1].rule = number_of_rule(m, UNWIND_FRAME_POINTERS);
 		}
 }
 
@@ -205,31 +218,28 @@ static int add_go_rows(struct maker *m, struct image *im, const struct code_rang
 		err = add_go_row(m, &end);
 	if (err)
 		return err;
-	(void)begin_table_pages(m, code->end - 1); /* the last row is valid up to the end */
+	(void)table_maker_page(&m->is, code->end - 1); /* the last row is valid up to the end */
 	return check_size(m);
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)
 {
 	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
-	struct unwind_table *t = &m.table;
 	struct code_range code;
 	int err;
 
 	*ret = (struct unwind_table){};
-	if (getentropy(&m.seed, sizeof(m.seed)) != 0)
+	if (getentropy(&m.is.seed, sizeof(m.is.seed)) != 0)
 		return error_errno(e, "get random numbers");
-	number_of_rule(&m, (struct unwind_rule){});
-	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
+	table_maker_begin(&m.is);
 	err = is_go_program(&m, im, &code) ? add_go_rows(&m, im, &code)
 					   : cfi_each_row(im, NULL, add_table_row, &m, e);
 	if (err)
 		return err;
-	array_push(t->pages, t->n_pages, m.pages_capacity, t->n_entries);
-	t->n_pages--;
+	table_maker_end(&m.is);
 	fill_large_gaps(&m, im);
-	*ret = m.table;
-	m.table = (struct unwind_table){};
+	*ret = m.is.table;
+	m.is.table = (struct unwind_table){};
 	return 0;
 }
 

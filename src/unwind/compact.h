@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "bpf/walk.h"
 #include "unwind/cfi.h"
 
@@ -51,6 +52,36 @@ void unwind_table_fini(struct unwind_table *t);
 
 /* The bytes that the table takes in the kernel. */
 size_t unwind_table_bytes(const struct unwind_table *t);
+
+/* --- a table in the making, of rules of 8 bytes, whatever these mean --- */
+
+struct table_maker {
+	struct unwind_table table;
+	size_t pages_capacity, entries_capacity, rules_capacity;
+	struct u64_map numbers; /* of rules */
+	uint64_t seed; /* random for a file, so that nobody can make one with keys that collide */
+	uint64_t last_rule;
+	uint16_t last_number;
+};
+
+/* Begin, with entry 0 and rule 0. */
+void table_maker_begin(struct table_maker *m);
+void table_maker_fini(struct table_maker *m);
+
+/* The number of @rule. False: it is new, and would leave fewer than @spare numbers. */
+bool table_maker_number(struct table_maker *m, uint64_t rule, uint32_t spare, uint16_t *ret);
+
+/*
+ * Begin all pages up to the one of @vaddr. The first call gives the base. False: @vaddr is too far
+ * from it.
+ */
+bool table_maker_page(struct table_maker *m, uint64_t vaddr);
+
+/* From @vaddr on, whose page has begun, the rule with this number is valid. */
+void table_maker_put(struct table_maker *m, uint64_t vaddr, uint16_t number);
+
+/* All entries are put: the table is complete. */
+void table_maker_end(struct table_maker *m);
 
 /*
  * The rule at @vaddr, found in the way of the BPF programs. To get the vaddr of a mapped address,

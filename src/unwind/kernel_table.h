@@ -9,20 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "bpf/kernel_tables.h"
+#include "unwind/compact.h"
 
 #define MOST_REPLACED 3
 
 struct kernel_table {
-	uint64_t start, end;          /* of the code that it covers */
-	struct unwind_entry *entries; /* entry 0 has no row */
-	size_t n_entries, entries_capacity;
-	uint64_t *rules; /* distinct ones; number 0 is no row */
-	size_t n_rules, rules_capacity;
-	struct u64_map numbers; /* of @rules */
-	uint32_t *pages;        /* see struct kernel_image */
-	uint32_t n_pages, n_begun;
+	uint64_t start, end; /* of the code that it covers */
+	struct table_maker made;
 	uint64_t replaced[MOST_REPLACED]; /* addresses to look up, sorted */
 	size_t n_replaced, n_marked;
 	uint64_t at, rule; /* the last row */

@@ -359,15 +359,16 @@ static uint64_t find_slowly(const struct row *rows, size_t n, uint64_t addr)
 
 static void check_image(const struct kernel_table *t)
 {
+	const struct unwind_table *made = &t->made.table;
 	struct kernel_image image;
 	uint64_t *words = calloc(1, kernel_table_bytes(t));
 
 	kernel_table_write(t, words, &image);
 	assert_int_equal(image.start, START);
 	assert_int_equal(image.bytes, CODE_BYTES);
-	assert_int_equal(image.n_rules, t->n_rules);
-	assert_memory_equal((char *)words + image.pages, t->pages, t->n_pages + 1);
-	assert_memory_equal((char *)words + image.rules, t->rules, 8 * t->n_rules);
+	assert_int_equal(image.n_rules, made->n_rules);
+	assert_memory_equal((char *)words + image.pages, made->pages, made->n_pages + 1);
+	assert_memory_equal((char *)words + image.rules, made->rules, 8 * made->n_rules);
 	free(words);
 }
 
