@@ -183,12 +183,6 @@ bool arch_parse_operand(const char *text, struct arch_operand *ret);
 /* The rule that expresses @row; UNWIND_UNFIT if none can. */
 struct unwind_rule arch_rule_of(const struct cfi_row *row);
 
-/* The return address at a function's first instruction, for a row. */
-struct cfi_value arch_return_address(void);
-
-/* Has an operation of CFI that only this architecture knows no effect on rows, and no operand? */
-bool arch_ignores_operation(uint8_t operation);
-
 /*
  * Initial programs of CFI: at a function's first instruction; in the code where signal handlers
  * return; in code that nobody called. Their data factor is -8.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "unwind/frame.h"
 
-#include "arch/arch.h"
-
 #define MAX_DEPTH (1 << 28)
 
 struct frame frame_at_entry(void)
@@ -247,7 +245,7 @@ struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 		.third = value_of_saved(f->third, f->third_saved),
 		.fp = value_of_saved(f->fp, f->fp_saved),
 		.sp = { .how = CFI_IS_CFA },
-		.pc = arch_return_address(),
+		.pc = { .how = CFI_AT_CFA, .offset = -8 }, /* ARCH_CALL_PUSHES */
 	};
 
 	if (!by_fp && f->depth == FRAME_NOT_KNOWN)

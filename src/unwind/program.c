@@ -222,8 +222,6 @@ static void do_operation(struct machine *m, uint8_t op)
 		(void)cursor_uleb(&m->code);
 		return;
 	default:
-		if (arch_ignores_operation(op))
-			return;
 		if (!do_cfa(m, op) && !do_register(m, op, cursor_uleb(&m->code)))
 			m->is_bad = true;
 	}

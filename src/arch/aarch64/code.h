@@ -9,6 +9,9 @@
 
 #include "arch/code.h"
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define CODE_USER_BITS 48 /* 52 for those that ask mmap() for more */
 
 static __always_inline _Bool code_may_be_call(__u64 bytes)
@@ -21,23 +24,18 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 
 static __always_inline __u64 made_setups(__u64 word, __u64 next)
 {
-	(void)word;
-	(void)next;
 	return 0;
 }
 
 static __always_inline __u32 made_length(__u64 bytes)
 {
-	(void)bytes;
 	return 4;
 }
 
 static __always_inline struct unwind_rule made_rule(__u64 addr, __u64 before, __u64 at,
 						    __u64 behind)
 {
-	(void)addr;
-	(void)before;
-	(void)at;
-	(void)behind;
 	return (struct unwind_rule){};
 }
+
+#pragma GCC diagnostic pop

@@ -7,50 +7,38 @@
 
 #include "arch/kernel_walk.h"
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define KERNEL_HAS_TABLES 0
 
 static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u64 rule,
 						   unwind_read *read, void *from)
 {
-	(void)regs;
-	(void)rule;
-	(void)read;
-	(void)from;
 	return KERNEL_END_NO_ROW;
 }
 
 static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule, unwind_read *read,
 					    void *from)
 {
-	(void)regs;
-	(void)rule;
-	(void)read;
-	(void)from;
 	return 0;
 }
 
 static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
 					     unwind_read *read, void *from)
 {
-	(void)regs;
-	(void)rule;
-	(void)read;
-	(void)from;
 	return 0;
 }
 
 static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
 {
-	(void)regs;
-	(void)rule;
 	return 0;
 }
 
 static __always_inline _Bool kernel_leave_tracing(struct kernel_regs *regs, unwind_read *read,
 						  void *from)
 {
-	(void)regs;
-	(void)read;
-	(void)from;
 	return 0;
 }
+
+#pragma GCC diagnostic pop

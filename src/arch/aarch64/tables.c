@@ -7,6 +7,8 @@
 #include "arch/arch.h"
 #include "arch/instruction.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_of_root;
 const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
 const struct arch_bytes arch_clones[2];
@@ -15,61 +17,36 @@ const struct arch_bytes arch_go_switch, arch_go_system_call;
 
 struct unwind_rule arch_rule_of(const struct cfi_row *row)
 {
-	(void)row;
 	return (struct unwind_rule){ .how = UNWIND_UNFIT };
-}
-
-struct cfi_value arch_return_address(void)
-{
-	return (struct cfi_value){ .how = ARCH_RETURN_HOW };
-}
-
-bool arch_ignores_operation(uint8_t operation)
-{
-	(void)operation;
-	return false;
 }
 
 struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
 {
-	(void)code;
-	(void)n;
 	return (struct arch_bytes){};
 }
 
 struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n)
 {
-	(void)code;
-	(void)n;
 	return (struct arch_bytes){};
 }
 
 bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret)
 {
-	(void)rest;
-	(void)n;
-	(void)ret;
 	return false;
 }
 
 size_t arch_exit_bytes(const uint8_t *code, size_t n)
 {
-	(void)code;
-	(void)n;
 	return 0;
 }
 
 bool arch_may_be_start(const uint8_t *code, size_t n)
 {
-	(void)code;
-	(void)n;
 	return false;
 }
 
 struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
 {
-	(void)delta;
-	(void)is_fp_saved;
 	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_BAD };
 }
 
@@ -80,22 +57,16 @@ struct cfi_row arch_go_signal_row(uint64_t vaddr)
 
 bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES])
 {
-	(void)code;
 	return false;
 }
 
 bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row)
 {
-	(void)code;
-	(void)row;
 	return false;
 }
 
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 {
-	(void)code;
-	(void)n;
-	(void)vaddr;
 	return (struct instruction){ .length = ARCH_INSTRUCTION_BYTES,
 				     .kind = INSTRUCTION_BAD,
 				     .reg = REGISTER_NONE,
@@ -105,7 +76,5 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 
 bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
 {
-	(void)code;
-	(void)i;
 	return false;
 }

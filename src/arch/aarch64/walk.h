@@ -9,6 +9,9 @@
 
 #include "arch/walk.h"
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* x29 points to the caller's x29 and the return address, where the frame ends for a walk. */
 #define UNWIND_BY_FRAMES(kind) \
 	((struct unwind_rule){ \
@@ -19,27 +22,19 @@
 static __always_inline enum unwind_end unwind_signal(struct unwind_regs *regs, unwind_read *read,
 						     void *from)
 {
-	(void)regs;
-	(void)read;
-	(void)from;
 	return UNWIND_END_UNFIT;
 }
 
 static __always_inline enum unwind_end
 unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
-	(void)regs;
-	(void)rule;
-	(void)read;
-	(void)from;
 	return UNWIND_END_UNFIT;
 }
 
 static __always_inline _Bool unwind_quickly(struct unwind_regs *regs, struct unwind_rule rule,
 					    const struct unwind_window *w)
 {
-	(void)regs;
-	(void)rule;
-	(void)w;
 	return 0;
 }
+
+#pragma GCC diagnostic pop

@@ -153,14 +153,3 @@ size_t arch_exit_bytes(const uint8_t *code, size_t n)
  */
 const struct arch_bytes arch_trace_exit = BYTES(
 	"\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53");
-
-struct cfi_value arch_return_address(void)
-{
-	return (struct cfi_value){ .how = CFI_AT_CFA, .offset = -8 };
-}
-
-bool arch_ignores_operation(uint8_t operation)
-{
-	(void)operation;
-	return false;
-}

@@ -84,14 +84,10 @@ static enum orc_kind kind_before_6_4(unsigned type, bool has_base, bool is_end)
 	return kinds[type & 3];
 }
 
-static enum orc_kind kind_of_6_4(unsigned type)
-{
-	static const enum orc_kind kinds[] = { ORC_UNDEFINED, ORC_OUTERMOST, ORC_CALL,
-					       ORC_REGS,      ORC_IRET,      ORC_UNDEFINED,
-					       ORC_UNDEFINED, ORC_UNDEFINED };
-
-	return kinds[type & 7];
-}
+static const enum orc_kind kinds_of_6_4[8] = {
+	ORC_UNDEFINED, ORC_OUTERMOST, ORC_CALL,      ORC_REGS,
+	ORC_IRET,      ORC_UNDEFINED, ORC_UNDEFINED, ORC_UNDEFINED,
+};
 
 static struct orc_entry read_orc_entry(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
@@ -111,7 +107,7 @@ static struct orc_entry read_orc_entry(enum orc_layout layout, const uint8_t byt
 		ret.kind = kind_before_6_4(flags >> 8, flags & 15, flags >> 11 & 1);
 		ret.is_signal = flags >> 10 & 1;
 	} else {
-		ret.kind = kind_of_6_4(flags >> 8);
+		ret.kind = kinds_of_6_4[flags >> 8 & 7];
 		ret.is_signal = flags >> 11 & 1;
 	}
 	return ret;
@@ -120,13 +116,6 @@ static struct orc_entry read_orc_entry(enum orc_layout layout, const uint8_t byt
 static uint64_t put_kind(enum orc_kind kind)
 {
 	return (uint64_t)kind << 4;
-}
-
-/* The caller's rbp. The kernel ends its walk at an entry with any other register. */
-static bool place_fp(enum orc_reg reg, enum orc_fp *ret)
-{
-	*ret = reg == REG_PREV_SP ? ORC_FP_AT_CFA : reg == REG_FP ? ORC_FP_AT_FP : ORC_FP_KEPT;
-	return *ret != ORC_FP_KEPT || reg == REG_NONE;
 }
 
 static bool place_cfa(enum orc_reg reg, enum orc_base *ret)
@@ -146,7 +135,7 @@ static bool place_cfa(enum orc_reg reg, enum orc_base *ret)
 uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
 	enum orc_base base;
-	enum orc_fp fp;
+	enum orc_fp fp = ORC_FP_KEPT;
 	uint64_t rule;
 
 	if (layout == ORC_UNKNOWN)
@@ -156,7 +145,12 @@ uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES
 
 	if (e.kind < ORC_CALL)
 		return put_kind(e.kind);
-	if (!place_cfa(e.sp, &base) || !place_fp(e.fp, &fp))
+	if (e.fp == REG_PREV_SP)
+		fp = ORC_FP_AT_CFA;
+	else if (e.fp == REG_FP)
+		fp = ORC_FP_AT_FP;
+	/* The kernel ends its walk at an entry with any other register for the caller's rbp. */
+	if (!place_cfa(e.sp, &base) || (fp == ORC_FP_KEPT && e.fp != REG_NONE))
 		return put_kind(ORC_UNDEFINED);
 	rule = put_kind(e.kind) | (uint64_t)base << 8 | (uint64_t)fp << 12 |
 	       (uint64_t)(uint16_t)e.fp_offset << 32 | (uint64_t)(uint16_t)e.sp_offset << 48;

@@ -101,79 +101,40 @@ static bool read_encoding(const uint8_t *bytes, size_t n, bool is_64_bit, struct
 }
 
 /* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
-static bool has_rule_for_opcode(uint8_t opcode)
-{
-	switch (opcode) {
-	case 0x70 ... 0x7f: /* jcc */
-	case 0x90:          /* nop */
-	case 0x9a:          /* call, far */
-	case 0x9d:          /* popf */
-	case 0xc2:          /* ret */
-	case 0xc3:
-	case 0xca: /* ret, far */
-	case 0xcb:
-	case 0xe8: /* call */
-	case 0xe9: /* jmp */
-	case 0xea: /* jmp, far */
-	case 0xeb: /* jmp */
-	case 0xff: /* call and jmp, indirect, among others */
-		return true;
-	default:
-		return false;
-	}
-}
+static const bool have_rule[256] = {
+	[0x70 ... 0x7f] = true, /* jcc */
+	[0x90] = true,          /* nop */
+	[0x9a] = true,          /* call, far */
+	[0x9d] = true,          /* popf */
+	[0xc2 ... 0xc3] = true, /* ret */
+	[0xca ... 0xcb] = true, /* ret, far */
+	[0xe8 ... 0xeb] = true, /* call; jmp, near and far */
+	[0xff] = true,          /* call and jmp, indirect, among others */
+};
 
 /* Zeros in good_insns_64[]. */
-static bool is_refused_opcode(uint8_t opcode)
-{
-	switch (opcode) {
-	case 0x06 ... 0x07:
-	case 0x0e:
-	case 0x16 ... 0x17:
-	case 0x1e ... 0x1f:
-	case 0x27:
-	case 0x2f:
-	case 0x37:
-	case 0x3f:
-	case 0x60 ... 0x62:
-	case 0x6c ... 0x6f:
-	case 0x82:
-	case 0xcc ... 0xcf:
-	case 0xd4 ... 0xd6:
-	case 0xe4 ... 0xe7:
-	case 0xec ... 0xef:
-	case 0xf1:
-	case 0xf4:
-	case 0xfa ... 0xfb:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool is_plain_mistaken(const struct encoded *e, bool is_64_bit)
-{
-	return (e->opcode == 0x90 && e->rex & 1) || (e->opcode == 0xd5 && is_64_bit);
-}
-
-/*
- * "rep stosb" and others. When single-stepped, they stop after each turn, with ip at the
- * breakpoint. They work, but one call would be counted once for each byte.
- */
-static bool repeats_string_operation(const struct encoded *e)
-{
-	return e->has_repeat && ((e->opcode >= 0x6c && e->opcode <= 0x6f) ||
-				 (e->opcode >= 0xa4 && e->opcode <= 0xa7) ||
-				 (e->opcode >= 0xaa && e->opcode <= 0xaf));
-}
+static const bool are_refused[256] = {
+	[0x06 ... 0x07] = true, [0x0e] = true,          [0x16 ... 0x17] = true,
+	[0x1e ... 0x1f] = true, [0x27] = true,          [0x2f] = true,
+	[0x37] = true,          [0x3f] = true,          [0x60 ... 0x62] = true,
+	[0x6c ... 0x6f] = true, [0x82] = true,          [0xcc ... 0xcf] = true,
+	[0xd4 ... 0xd6] = true, [0xe4 ... 0xe7] = true, [0xec ... 0xef] = true,
+	[0xf1] = true,          [0xf4] = true,          [0xfa ... 0xfb] = true,
+};
 
 static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit)
 {
-	if (is_plain_mistaken(e, is_64_bit))
+	if ((e->opcode == 0x90 && e->rex & 1) || (e->opcode == 0xd5 && is_64_bit))
 		return UPROBE_MISTAKEN;
-	return repeats_string_operation(e) || (is_64_bit && is_refused_opcode(e->opcode))
-		       ? UPROBE_REFUSED
-		       : UPROBE_FINE;
+	/*
+	 * "rep stosb" and others. When single-stepped, they stop after each turn, with ip at the
+	 * breakpoint. They work, but one call would be counted once for each byte.
+	 */
+	if (e->has_repeat &&
+	    ((e->opcode >= 0x6c && e->opcode <= 0x6f) || (e->opcode >= 0xa4 && e->opcode <= 0xa7) ||
+	     (e->opcode >= 0xaa && e->opcode <= 0xaf)))
+		return UPROBE_REFUSED;
+	return is_64_bit && are_refused[e->opcode] ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
 /*
@@ -191,9 +152,9 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 		return UPROBE_REFUSED;
 	if (e.encoding == ENCODING_PLAIN)
 		return plain_verdict(&e, is_64_bit);
-	if (has_rule_for_opcode(e.opcode))
+	if (have_rule[e.opcode])
 		return UPROBE_MISTAKEN;
-	return is_64_bit && is_refused_opcode(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
+	return is_64_bit && are_refused[e.opcode] ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
 bool arch_is_nop5(const uint8_t *code, size_t n)
