@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * arch/arch.bpf.h - the part of the architecture that BPF programs alone use: the kernel's
- * registers. arch/walk.h and arch/code.h are for both sides.
+ * registers. arch/user_step.h is for both sides.
  *
  * An architecture provides, in its own arch.bpf.h, struct pt_regs as the kernel's ABI has it, and:
  *
@@ -25,7 +25,7 @@
  */
 #pragma once
 
-#include "arch/kernel_walk.h"
-#include "arch/walk.h"
+#include "arch/kernel_step.h"
+#include "arch/user_step.h"
 
 #include ARCH_OWN(arch.bpf.h)

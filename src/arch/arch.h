@@ -4,12 +4,8 @@
  *
  *	arch/arch.h          constants and functions for user space. The build has one folder's
  *	arch/registers.h     the registers that other rooms may name
- *	arch/row.h           rows of CFI: a type, and nothing to provide
- *	arch/instruction.h   the decoder for the analysis of code without CFI
- *	arch/walk.h          the step from a frame to its caller, for both sides
- *	arch/code.h          code that has no row, for both sides
- *	arch/kernel_walk.h   the same step for frames of the kernel, for both sides
- *	arch/orc.h           the kernel's own unwind tables, for user space
+ *	arch/user_step.h     the step from a user frame to its caller, for both sides
+ *	arch/kernel_step.h   the same step for frames of the kernel, for both sides
  *	arch/arch.bpf.h      the kernel's registers, for BPF programs
  *
  * The functions are pure: they see bytes, registers and plain structs, and open no file.
@@ -49,10 +45,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "arch/code.h"
-#include "arch/row.h"
-
-#include ARCH_OWN(arch.h)
+#include "arch/user_step.h"
 
 #define ARCH_USER_END (UINT64_C(1) << CODE_USER_BITS) /* user addresses are below */
 
@@ -178,6 +171,107 @@ struct arch_operand {
 /* Parse an operand as the assembler has it. False: it has no such form. */
 bool arch_parse_operand(const char *text, struct arch_operand *ret);
 
+/* --- Instructions --- */
+
+/*
+ * The effect of an instruction on the stack and on the registers that calls preserve. For the
+ * analysis of compiled code (unwind/derive.c), and for the extent of a program's first code
+ * (unwind/entry.c). The analysis expects that a call pushes the return address, so it does not run
+ * without ARCH_CALL_PUSHES.
+ */
+enum instruction_kind {
+	INSTRUCTION_OTHER,        /* writes the registers in @writes, and maybe memory */
+	INSTRUCTION_NOP,          /* no effect; it may be padding */
+	INSTRUCTION_PUSH,         /* of @reg; REGISTER_NONE: of something else */
+	INSTRUCTION_POP,          /* to @reg; REGISTER_NONE: to something else */
+	INSTRUCTION_ADD,          /* reg += value; for the stack pointer alone */
+	INSTRUCTION_MOVE,         /* reg = base */
+	INSTRUCTION_LEA,          /* reg = base + value */
+	INSTRUCTION_ADDRESS,      /* reg = target, in code or data */
+	INSTRUCTION_LOAD,         /* reg = 8 bytes at base + value */
+	INSTRUCTION_COMPARE_SP,   /* of the stack pointer with @reg */
+	INSTRUCTION_LEAVE,        /* stack pointer = frame pointer, pop the frame pointer */
+	INSTRUCTION_CALL,         /* of @target */
+	INSTRUCTION_CALL_POINTER, /* through a register or memory */
+	INSTRUCTION_JUMP,         /* to @target */
+	INSTRUCTION_JUMP_POINTER, /* through @reg, or through memory */
+	INSTRUCTION_BRANCH,       /* to @target, or not */
+	INSTRUCTION_BRANCH_UNEQUAL,
+	INSTRUCTION_RETURN,
+	INSTRUCTION_STOP, /* execution does not pass it */
+	INSTRUCTION_BAD,  /* no instruction, or one that moves the stack as no compiler does */
+};
+
+struct instruction {
+	uint8_t length;
+	uint8_t kind; /* enum instruction_kind */
+	uint8_t reg;
+	uint8_t base;
+	bool is_indexed;    /* JUMP_POINTER: through memory at a register times something */
+	bool is_vector;     /* has VEX or EVEX encoding, and leaves the general registers alone */
+	uint16_t writes;    /* a bit for each register that it writes; not SP if @kind tells how */
+	uint8_t store_base; /* it writes memory at store_base + store_value */
+	uint8_t store_reg;  /* it stores all of this register there; else REGISTER_NONE */
+	uint32_t store_bytes; /* 0: it writes no memory at a register plus a number */
+	int64_t store_value;
+	int64_t value;
+	uint64_t target;
+};
+
+/* Decode the instruction at @code, whose address is @vaddr, from at most @n bytes. */
+struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr);
+
+/* Is @i, at @code, a system call? It may not return, like a call. */
+bool instruction_is_system_call(const uint8_t *code, const struct instruction *i);
+
+/* --- Rows of CFI --- */
+
+/*
+ * A row of call frame information: how to find the caller's registers. unwind/cfi.h makes rows from
+ * a file, and the architecture turns each into a rule.
+ */
+
+/* How to find the caller's value of a register, or the CFA. */
+enum cfi_how {
+	CFI_SAME,      /* unchanged */
+	CFI_UNDEFINED, /* lost; for the return address: there is no caller */
+	CFI_IN,        /* @reg */
+	CFI_AT_CFA,    /* *(CFA + @offset) */
+	CFI_IS_CFA,    /* CFA + @offset */
+	CFI_IS,        /* @reg + @offset */
+	CFI_AT,        /* *(@reg + @offset) */
+	CFI_AT_PLUS,   /* *(@reg + @offset) + @plus */
+	CFI_PLT,       /* @reg + @offset + ((pc & 15) >= @plus ? 8 : 0): in a stub of a PLT */
+	CFI_OTHER,     /* an expression of no known form */
+};
+
+struct cfi_value {
+	uint8_t how; /* enum cfi_how */
+	uint8_t reg;
+	uint16_t pad;
+	int32_t plus;
+	int64_t offset;
+};
+
+enum cfi_row_kind {
+	CFI_ROW,
+	CFI_GAP,    /* no entry covers the code from here on */
+	CFI_BAD,    /* an entry covers it, but makes no sense from here on */
+	CFI_FRAMES, /* Go's own code: the only thing we know is that it has frame pointers */
+};
+
+struct cfi_row {
+	uint64_t vaddr; /* the row holds from here to the next row */
+	uint8_t kind;   /* enum cfi_row_kind; the members below are for CFI_ROW */
+	bool is_signal; /* the frame where signal handlers return */
+	bool is_cloned; /* the outermost frame if the result is 0: a child of clone() */
+	uint8_t pad0;
+	uint32_t pad1;
+	struct cfi_value cfa;
+	struct cfi_value third, fp, sp;
+	struct cfi_value pc; /* the return address */
+};
+
 /* --- Unwinding --- */
 
 /* The rule that expresses @row; UNWIND_UNFIT if none can. */
@@ -243,3 +337,39 @@ bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *
 
 /* In runtime.clone: the switch of the stack, and the system call before it. */
 extern const struct arch_bytes arch_go_switch, arch_go_system_call;
+
+/* --- The kernel's unwind tables --- */
+
+/*
+ * Entries of the kernel's unwind tables (ORC), and the rules of arch/kernel_step.h
+ * that they mean.
+ *
+ * An entry says, from its address on, where a frame's caller is. Its layout differs between
+ * kernels, and so do its numbers of registers. Since Linux 6.4 the kernel's header of its tables
+ * has a hash of the declarations. Only that tells the layout for sure, so an unknown hash means no
+ * rules at all.
+ */
+#define ORC_ENTRY_BYTES 6
+#define ORC_HEADER_BYTES 20
+
+enum orc_layout {
+	ORC_UNKNOWN,
+	ORC_OF_4_14, /* up to 6.2 */
+	ORC_OF_6_3,
+	ORC_OF_6_4,
+	ORC_OF_7_1, /* as ORC_OF_6_4, with other numbers of registers */
+};
+
+/* The layout by the kernel's header. */
+enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]);
+
+/* The layout of a kernel without a header, by members that its struct orc_entry has. */
+enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end);
+
+/*
+ * The rule for an entry. 0: the layout is unknown.
+ */
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES]);
+
+/* The rule for a return address that the kernel's tracing has put in place of the caller's. */
+uint64_t orc_rule_of_replaced(void);

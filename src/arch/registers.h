@@ -25,5 +25,26 @@
  */
 #pragma once
 
-#include "arch/own.h"
-#include ARCH_OWN(registers.h)
+/*
+ * The one place that asks which architecture this is. #include ARCH_OWN(arch.h) takes arch.h from
+ * the architecture's own folder. For arch/ only.
+ *
+ * A BPF program runs on the machine that it walks the stacks of. libbpf's headers have a name for
+ * that machine, too, and its compiler knows none.
+ */
+#define ARCH_STRING_OF(text) #text
+#define ARCH_STRING(text) ARCH_STRING_OF(text)
+
+/* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a path has none. */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define ARCH_OWN(header) ARCH_STRING(arch/x86_64/header)
+#elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define ARCH_OWN(header) ARCH_STRING(arch/aarch64/header)
+#else
+#error "no folder of src/arch/ is for this architecture: see doc/HOWTO_ADD_ARCHITECTURE.md"
+#endif
+/* NOLINTEND(bugprone-macro-parentheses) */
+/* clang-format on */
+
+#include ARCH_OWN(arch.h)

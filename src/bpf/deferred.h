@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "arch/walk.h"
+#include "arch/user_step.h"
 #include "bpf/abi.h"
 
 #define DEFERRED_PIECE_WORDS 128U

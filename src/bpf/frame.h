@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "arch/code.h"
+#include "arch/user_step.h"
 #include "bpf/walk.h"
 
 /*

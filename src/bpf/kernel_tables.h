@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/kernel_tables.h - the data by which programs walk kernel stacks. arch/kernel_walk.h says what
+ * bpf/kernel_tables.h - the data by which programs walk kernel stacks. arch/kernel_step.h says what
  * rules mean, and unwind/kernel_table.h makes a table.
  *
  * The kernel's own tables do not change while it runs, and are one image. Those of modules are
@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "arch/kernel_walk.h"
+#include "arch/kernel_step.h"
 #include "bpf/abi.h"
 #include "bpf/walk.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/made.bpf.h - the rule for code of a JIT compiler. The last frame set-up before the address
- * gives it (arch/code.h). Rules are kept (rule.bpf.h), so the search runs once for each address.
+ * gives it (arch/user_step.h). Rules are kept (rule.bpf.h), so the search runs once for each address.
  */
 #pragma once
 
-#include "arch/code.h"
+#include "arch/user_step.h"
 #include "bpf/maps.bpf.h"
 
 #define MADE_WORDS 512 /* words of code before the address that are searched */

@@ -4,13 +4,13 @@
  * both sides: BPF programs bound the loop and read user memory, and tests supply memory of their
  * own. There is no libc, and every loop has a bound.
  *
- *	rule     how to find the caller's registers (arch/walk.h)
+ *	rule     how to find the caller's registers (arch/user_step.h)
  *	entry    from this address on, that rule
  *	table    an image's entries and rules (unwind/compact.h makes them from its CFI)
  */
 #pragma once
 
-#include "arch/walk.h"
+#include "arch/user_step.h"
 #include "bpf/abi.h"
 
 /* A page of a table has the entries of 64 KiB of addresses. */

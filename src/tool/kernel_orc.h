@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/orc.h"
+#include "arch/arch.h"
 #include "bpf/kernel_memory.h"
 #include "unwind/kernel_table.h"
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/row.h"
+#include "arch/arch.h"
 #include "base/error.h"
 
 struct go_table;

@@ -12,7 +12,6 @@
  * symbol has a size, or this is the dynamic linker, which calls constructors there.
  */
 #include "arch/arch.h"
-#include "arch/instruction.h"
 #include "elf/image.h"
 #include "unwind/program.h"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/instruction.h"
+#include "arch/arch.h"
 #include "base/hash.h"
 #include "unwind/frame.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/instruction.h"
+#include "arch/arch.h"
 #include "unwind/cfi.h"
 
 enum frame_holds {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "arch/orc.h"
+#include "arch/arch.h"
 
 #define MOST_BYTES (UINT64_C(1) << 31) /* code and modules of the kernel lie within it */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/kernel_table.h - a compact table of the kernel's code, in the form that programs read
- * (bpf/kernel_tables.h). Pure: its rows come from the kernel's tables, by arch/orc.h.
+ * (bpf/kernel_tables.h). Pure: its rows come from the kernel's tables, by arch/arch.h.
  */
 #pragma once
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "arch/arch.h"
-#include "arch/instruction.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"

@@ -8,16 +8,13 @@
 
 #include <linux/types.h>
 
-/* From here on, this is aarch64 for arch/own.h. */
+/* From here on, this is aarch64 for arch/registers.h. */
 #undef __x86_64__
 #undef __aarch64__
 #define __aarch64__ 1
 
-#include "../../src/arch/aarch64/calls.c"
-#include "../../src/arch/aarch64/operand.c"
-#include "../../src/arch/aarch64/start.c"
-#include "../../src/arch/aarch64/stub.c"
-#include "../../src/arch/aarch64/uprobe.c"
+#include "../../src/arch/aarch64/code.c"
+#include "../../src/arch/aarch64/probes.c"
 
 TEST(operands_of_usdt_probes_are_read)
 {

@@ -11,7 +11,7 @@
 
 #include <elf.h>
 
-#include "arch/instruction.h"
+#include "arch/arch.h"
 #include "elf/image.h"
 #include "made_elf.h"
 #include "scratch.h"

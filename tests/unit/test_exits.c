@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include "arch/arch.h"
-#include "arch/instruction.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "made_elf.h"

@@ -13,8 +13,8 @@
 
 #include <elf.h>
 
-#include "arch/kernel_walk.h"
-#include "arch/orc.h"
+#include "arch/arch.h"
+#include "arch/kernel_step.h"
 #include "base/hash.h"
 #include "unwind/kernel_table.h"
 

@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "arch/arch.h"
-#include "arch/instruction.h"
 
 struct row {
 	const char *bytes; /* in hex */

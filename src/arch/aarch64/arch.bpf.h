@@ -2,7 +2,7 @@
 /* arch/aarch64/arch.bpf.h - the kernel's registers of aarch64. For arch/arch.bpf.h only. */
 #pragma once
 
-#include "arch/code.h"
+#include "arch/user_step.h"
 
 /*
  * arch/arm64/include/asm/ptrace.h, as far as all kernels have it: user_pt_regs of the ABI, and two

@@ -2,7 +2,7 @@
 /* arch/x86_64/arch.bpf.h - the kernel's registers of x86-64. For arch/arch.bpf.h only. */
 #pragma once
 
-#include "arch/walk.h"
+#include "arch/user_step.h"
 
 /* arch/x86/include/uapi/asm/ptrace.h: the same in all x86-64 kernels. */
 struct pt_regs {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "arch/orc.h"
-
 #include <string.h>
 
-#include "arch/kernel_walk.h"
+#include "arch/arch.h"
+#include "arch/kernel_step.h"
 
 #define N_HEADERS 3
 

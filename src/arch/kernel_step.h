@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/kernel_walk.h - from a frame of the kernel to its caller, by the kernel's own unwind tables.
+ * arch/kernel_step.h - from a frame of the kernel to its caller, by the kernel's own unwind tables.
  * Pure inline functions for both sides, BPF programs and user space. There is no libc and no loop.
  *
- * The kernel has such tables on some architectures only (KERNEL_HAS_TABLES). arch/orc.h turns their
- * entries into rules. A rule is one number, so that a program reads it at once; 0 is no rule.
+ * The kernel has such tables on some architectures only (KERNEL_HAS_TABLES). arch/arch.h turns
+ * their entries into rules. A rule is one number, so that a program reads it at once; 0 is no rule.
  *
  * A walk that meets anything out of the ordinary ends with a reason. Its stack is then thrown away,
  * and the kernel's helper walks instead. So a rule is right or absent here, too.
  *
- * An architecture provides, in its own kernel_walk.h:
+ * An architecture provides, in its own kernel_step.h:
  *
  *	KERNEL_HAS_TABLES            0: nothing here is ever used
  *	kernel_step()                step to the caller by a rule
@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "arch/walk.h"
+#include "arch/user_step.h"
 
 /* Why a walk ends; KERNEL_GOES_ON: it does not. Only a walk to KERNEL_END_ROOT gives a stack. */
 enum kernel_end {
@@ -50,4 +50,4 @@ static __always_inline __u64 kernel_look_up_at(const struct kernel_regs *regs)
 	return regs->pc - !regs->is_exact;
 }
 
-#include ARCH_OWN(kernel_walk.h)
+#include ARCH_OWN(kernel_step.h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/x86_64/kernel_walk.h - from a frame of the kernel on x86-64 to its caller, as the kernel's
- * own unwinder does it by ORC (arch/x86/kernel/unwind_orc.c). For arch/kernel_walk.h only.
+ * arch/x86_64/kernel_step.h - from a frame of the kernel on x86-64 to its caller, as the kernel's
+ * own unwinder does it by ORC (arch/x86/kernel/unwind_orc.c). For arch/kernel_step.h only.
  *
  *	bit 0       ORC_QUICK: kernel_quickly() can do the step
  *	bit 1       ORC_BY_FP: then the CFA is rbp + offset, else rsp + offset
@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "arch/kernel_walk.h"
+#include "arch/kernel_step.h"
 
 #define KERNEL_HAS_TABLES 1
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/aarch64/kernel_walk.h - the kernel has no unwind tables for aarch64: it keeps frame
- * pointers, and its helper walks by them. For arch/kernel_walk.h only.
+ * arch/aarch64/kernel_step.h - the kernel has no unwind tables for aarch64: it keeps frame
+ * pointers, and its helper walks by them. For arch/kernel_step.h only.
  */
 #pragma once
 
-#include "arch/kernel_walk.h"
+#include "arch/kernel_step.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"

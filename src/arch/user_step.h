@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/walk.h - from a frame to its caller, as far as the architecture decides how. Pure inline
- * functions for both sides, BPF programs and user space. There is no libc, and every loop has a
- * bound. bpf/walk.h chooses among them, and has the search for a rule.
+ * arch/user_step.h - from a frame to its caller, as far as the architecture decides how. Pure
+ * inline functions for both sides, BPF programs and user space. There is no libc, and every loop
+ * has a bound. bpf/walk.h chooses among them, and has the search for a rule.
  *
  * A frame's registers may be known or not. In the innermost frame, and in one that a signal
  * interrupted, all are known. In a caller's frame, the stack pointer, the frame pointer and the
  * third register are. Nearly all rules need only the first two.
  *
- * An architecture provides, in its own walk.h:
+ * An architecture provides, in its own user_step.h:
  *
  *	UNWIND_BY_FRAMES(kind)    the rule of @kind in a function that keeps a frame pointer
  *	UNWIND_AT_ENTRY           the rule at a function's first instruction, whatever its rows say
@@ -58,7 +58,8 @@ enum unwind_kind {
 	 * clone(), the child is on a stack of its own.
 	 */
 	UNWIND_CLONED,
-	/* As UNWIND_IS, for a JIT compiler's function without a frame pointer: see arch/code.h. */
+	/* As UNWIND_IS, for a JIT compiler's function without a frame pointer: see
+	   arch/user_step.h. */
 	UNWIND_MADE_BARE,
 };
 
@@ -172,4 +173,48 @@ static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u
 	return 1;
 }
 
-#include ARCH_OWN(walk.h)
+/*
+ * What the bytes of code tell a walk where no row does. Most functions look at the 8 bytes of a
+ * word at once, without a branch, because the verifier would follow each. An architecture provides,
+ * for checked steps (bpf/frame.h):
+ *
+ *	code_may_be_call()     may the instruction before a return address be a call?
+ *	CODE_USER_BITS         user addresses have no bits above these
+ *
+ * For code of JIT compilers, where the set-up of a function's frame tells whether it keeps a frame
+ * pointer:
+ *
+ *	made_setups()          where in a word does an instruction of a set-up begin?
+ *	made_length()          that instruction's length
+ *	made_rule()            the rule that it gives
+ */
+#define CODE_EACH(byte) ((byte)*0x0101010101010101ULL)
+
+/* A word with 0x80 in each byte where @word has 0, and 0 elsewhere. */
+static __always_inline __u64 code_zeros(__u64 word)
+{
+	return ~(((word & CODE_EACH(0x7f)) + CODE_EACH(0x7f)) | word | CODE_EACH(0x7f));
+}
+
+static __always_inline __u64 code_are(__u64 word, __u64 byte)
+{
+	return code_zeros(word ^ CODE_EACH(byte));
+}
+
+/* The word that begins @n bytes behind @word. @next follows @word. */
+static __always_inline __u64 code_behind(__u64 word, __u64 next, __u32 n)
+{
+	return word >> n * 8 | next << (64 - n * 8);
+}
+
+/* The number of the last byte that @found marks. @found is a result like that of code_zeros(). */
+static __always_inline __u32 code_last(__u64 found)
+{
+	__u32 at = 0;
+
+	for (__u32 i = 1; i < 8; i++)
+		at = found >> i * 8 ? i : at;
+	return at;
+}
+
+#include ARCH_OWN(user_step.h)
