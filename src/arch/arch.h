@@ -143,12 +143,6 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED]);
 
 /*
- * Is the instruction a NOP of five bytes? Linux 6.18 to 7.1 replace one that has a probe by a call,
- * which writes over the 8 bytes below the stack pointer. A leaf function may have variables there.
- */
-bool arch_is_nop5(const uint8_t *code, size_t n);
-
-/*
  * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves
  * time: a wrong "no" costs attempts, a wrong "yes" a link.
  */
@@ -197,6 +191,7 @@ enum instruction_kind {
 	INSTRUCTION_JUMP_POINTER, /* through @reg, or through memory */
 	INSTRUCTION_BRANCH,       /* to @target, or not */
 	INSTRUCTION_BRANCH_UNEQUAL,
+	INSTRUCTION_SYSTEM_CALL, /* as INSTRUCTION_OTHER; it may not return */
 	INSTRUCTION_RETURN,
 	INSTRUCTION_STOP, /* execution does not pass it */
 	INSTRUCTION_BAD,  /* no instruction, or one that moves the stack as no compiler does */
@@ -220,9 +215,6 @@ struct instruction {
 
 /* Decode the instruction at @code, whose address is @vaddr, from at most @n bytes. */
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr);
-
-/* Is @i, at @code, a system call? It may not return, like a call. */
-bool instruction_is_system_call(const uint8_t *code, const struct instruction *i);
 
 /* --- Rows of CFI --- */
 

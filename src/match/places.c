@@ -2,10 +2,10 @@
 /*
  * Choose the instruction that gets the probe of a function or of a USDT probe. It is the first one,
  * unless the kernel would not execute that as it is (arch_uprobe_verdict()), or would write over
- * the program's stack there (arch_is_nop5()). Then the probe goes behind it. Most string functions
- * of libc need that on an x86 CPU with AVX-512. The skipped instructions must leave the stack and
- * the frame pointer as they are, because the walk relies on that. A USDT probe also has arguments
- * in registers, so it goes behind NOPs only.
+ * the program's stack there (OBSTACLE_OVERWRITES). Then the probe goes behind it. Most string
+ * functions of libc need that on an x86 CPU with AVX-512. The skipped instructions must leave the
+ * stack and the frame pointer as they are, because the walk relies on that. A USDT probe also has
+ * arguments in registers, so it goes behind NOPs only.
  *
  * All execution must come to the place through the first instruction, and once. A loop that begins
  * there would count as many calls. We cannot see jumps through a register or a table. Compilers and
@@ -91,6 +91,21 @@ static bool is_entered(const struct placing *p, uint64_t vaddr)
 	       (image_function_at(p->image, vaddr, &symbol) && symbol.vaddr == vaddr);
 }
 
+/*
+ * Linux 6.18 to 7.1 replace a NOP of five bytes that has a probe by a call, which writes over the 8
+ * bytes below the stack pointer. A leaf function may have variables there, but not at its entry.
+ */
+static bool is_overwritten(const struct placing *p, const struct target *t, const uint8_t *code,
+			   size_t n)
+{
+	struct instruction first;
+
+	if (t->kind != TARGET_USDT || !p->m->scope->kernel_calls_at_nop5)
+		return false;
+	first = instruction_at(code, n, 0);
+	return first.kind == INSTRUCTION_NOP && first.length == 5;
+}
+
 static enum target_obstacle obstacle_at(const struct placing *p, const struct target *t,
 					const uint8_t *code, size_t n, bool is_64_bit)
 {
@@ -99,11 +114,9 @@ static enum target_obstacle obstacle_at(const struct placing *p, const struct ta
 		return OBSTACLE_MISTAKEN;
 	case UPROBE_REFUSED:
 		return OBSTACLE_REFUSED;
-	default: /* at its entry, no function uses what is below the stack pointer */
-		return t->kind == TARGET_USDT && is_64_bit && p->m->scope->kernel_calls_at_nop5 &&
-				       arch_is_nop5(code, n)
-			       ? OBSTACLE_OVERWRITES
-			       : OBSTACLE_NONE;
+	default:
+		return is_64_bit && is_overwritten(p, t, code, n) ? OBSTACLE_OVERWRITES
+								  : OBSTACLE_NONE;
 	}
 }
 

@@ -34,7 +34,7 @@ enum target_obstacle {
 	OBSTACLE_NONE,
 	OBSTACLE_REFUSED,    /* the kernel refuses the probe now, or silently at run time */
 	OBSTACLE_MISTAKEN,   /* the kernel takes the probe, and executes another instruction */
-	OBSTACLE_OVERWRITES, /* ... and writes over the function's variables (arch_is_nop5()) */
+	OBSTACLE_OVERWRITES, /* ... and writes over the function's variables */
 };
 
 /* The list's strtab lends the strings. Immutable once listed. */

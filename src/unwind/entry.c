@@ -70,10 +70,11 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 			may_not_return = true;
 			break;
 		case INSTRUCTION_CALL_POINTER:
+		case INSTRUCTION_SYSTEM_CALL:
 			may_not_return = true;
 			break;
 		default:
-			may_not_return = instruction_is_system_call(code, &i);
+			break;
 		}
 		if (may_not_return && !s->is_sized && !call_end)
 			call_end = at;

@@ -180,11 +180,6 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 				     .store_reg = REGISTER_NONE };
 }
 
-bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
-{
-	return false;
-}
-
 /* No probe is moved (arch_skippable()), so nobody needs to know what jumps behind a first one. */
 void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)
 {

@@ -86,14 +86,6 @@ size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[
 	return 0;
 }
 
-/* No instruction has five bytes. */
-bool arch_is_nop5(const uint8_t *code, size_t n)
-{
-	(void)code;
-	(void)n;
-	return false;
-}
-
 /* arch_uprobe_verdict() knows all that the kernel refuses. */
 bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
 {

@@ -193,6 +193,11 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 		return INSTRUCTION_STOP;
 	case ZYDIS_MNEMONIC_NOP:
 		return INSTRUCTION_NOP;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		return INSTRUCTION_SYSTEM_CALL;
+	case ZYDIS_MNEMONIC_INT:
+		return d->operands[0].imm.value.u == 0x80 ? INSTRUCTION_SYSTEM_CALL
+							  : INSTRUCTION_OTHER;
 	case ZYDIS_MNEMONIC_ENTER:
 	case ZYDIS_MNEMONIC_IRET:
 	case ZYDIS_MNEMONIC_IRETD:
@@ -244,12 +249,6 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 	ret.kind = decode_kind(&d, &ret);
 	ret.is_vector = ret.kind == INSTRUCTION_OTHER && is_vector(&d, ret.writes);
 	return ret;
-}
-
-bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
-{
-	return i->length == 2 &&
-	       ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80));
 }
 
 /* --- jumps and calls, by their bytes --- */

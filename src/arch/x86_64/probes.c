@@ -161,13 +161,6 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 	return is_64_bit && are_refused[e.opcode] ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
-bool arch_is_nop5(const uint8_t *code, size_t n)
-{
-	const struct instruction i = instruction_at(code, n, 0);
-
-	return i.kind == INSTRUCTION_NOP && i.length == 5;
-}
-
 /*
  * Most string functions of libc begin like this on a CPU with AVX-512:
  *
