@@ -14,7 +14,7 @@
 
 #include "arch/arch.h"
 #include "elf/image.h"
-#include "unwind/compact.h"
+#include "unwind/table.h"
 
 static double cpu_ms(void)
 {

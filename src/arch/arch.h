@@ -170,7 +170,7 @@ bool arch_parse_operand(const char *text, struct arch_operand *ret);
 /*
  * The effect of an instruction on the stack and on the registers that calls preserve. For the
  * analysis of compiled code (unwind/derive.c), and for the extent of a program's first code
- * (unwind/entry.c). The analysis expects that a call pushes the return address, so it does not run
+ * (unwind/roots.c). The analysis expects that a call pushes the return address, so it does not run
  * without ARCH_CALL_PUSHES.
  */
 enum instruction_kind {

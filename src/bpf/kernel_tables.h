@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/kernel_tables.h - the data by which programs walk kernel stacks. arch/kernel_step.h says what
- * rules mean, and unwind/kernel_table.h makes a table.
+ * rules mean, and unwind/table.h makes a table.
  *
  * The kernel's own tables do not change while it runs, and are one image. Those of modules are
  * another, which comes and goes with them. An image is an inner map of 'kernel_images', and has

@@ -6,7 +6,7 @@
  *
  *	rule     how to find the caller's registers (arch/user_step.h)
  *	entry    from this address on, that rule
- *	table    an image's entries and rules (unwind/compact.h makes them from its CFI)
+ *	table    an image's entries and rules (unwind/table.h makes them from its CFI)
  */
 #pragma once
 

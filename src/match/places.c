@@ -29,7 +29,6 @@
 #include "elf/image.h"
 #include "match/private.h"
 #include "unwind/exits.h"
-#include "unwind/middles.h"
 
 #define CODE_BYTES ((ARCH_MOST_SKIPPED + 1) * ARCH_INSTRUCTION_BYTES)
 

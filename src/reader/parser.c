@@ -14,7 +14,7 @@
 #include "elf/image.h"
 #include "reader/parser.h"
 #include "reader/roles.h"
-#include "unwind/compact.h"
+#include "unwind/table.h"
 
 int parser_take_file(const struct seat *seat, uint32_t number, int *ret_fd)
 {

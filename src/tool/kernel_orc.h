@@ -10,7 +10,7 @@
 
 #include "arch/arch.h"
 #include "bpf/kernel_memory.h"
-#include "unwind/kernel_table.h"
+#include "unwind/table.h"
 
 #define ORC_MEMBERS 14
 

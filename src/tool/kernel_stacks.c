@@ -15,7 +15,7 @@
 #include "kernel/kallsyms.h"
 #include "tool/kernel_orc.h"
 #include "tool/options.h"
-#include "unwind/kernel_table.h"
+#include "unwind/table.h"
 
 void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 			  struct object_options *o)

@@ -11,8 +11,6 @@
  * frame that is not that function's. Then both contradict themselves and get no rows: by a return
  * or a tail call from this frame, or by a call with a stack pointer that is not aligned.
  */
-#include "unwind/derive.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +20,7 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "unwind/flow.h"
+#include "unwind/private.h"
 
 #define LEAST_GAP 64         /* bytes of a gap; padding is shorter */
 #define LEAST_BYTES 4096     /* of such gaps in a file: start-up code of every program is less */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/flow.h - follow execution through code without entries, and track the frame at each
- * instruction. For unwind/derive.c.
+ * instruction. For derive.c and exits.c.
  *
  * A place is a byte of that code. If the analysis came to an instruction there, the place has a
  * frame and an owner: the function that execution came from. Functions that share code are one
@@ -15,7 +15,45 @@
 
 #include "arch/arch.h"
 #include "base/hash.h"
-#include "unwind/frame.h"
+#include "unwind/cfi.h"
+
+/* --- frames --- */
+
+/*
+ * The frame before an instruction, as far as we know it, and the change that the instruction makes.
+ * Pure: reads no code. For architectures whose calls push the return address, so that it is at CFA
+ * - 8 (ARCH_CALL_PUSHES).
+ */
+
+enum frame_holds {
+	FRAME_CALLERS, /* the register is as the caller left it */
+	FRAME_POINTER, /* it is CFA - fp_depth */
+	FRAME_OTHER,
+};
+
+#define FRAME_NOT_KNOWN (-1)
+
+/* Depths are distances below the CFA, in bytes. */
+struct frame {
+	int32_t depth;       /* of the stack pointer; or FRAME_NOT_KNOWN */
+	int32_t fp_depth;    /* of the frame pointer, if the register is FRAME_POINTER */
+	int32_t fp_saved;    /* of the caller's frame pointer, saved; 0: it is not */
+	int32_t third_saved; /* likewise, for the third register */
+	int32_t end_depth;   /* of @end_reg */
+	uint8_t fp, third;   /* enum frame_holds */
+	uint8_t end_reg;     /* the end of a loop that probes the stack, or REGISTER_NONE */
+};
+
+/* The frame at a function's first instruction. */
+struct frame frame_at_entry(void);
+
+/* Is the frame as at the entry, so that the function may return or jump to another one? */
+bool frame_is_clean(const struct frame *f);
+
+/* The row of a frame at @vaddr. A gap if nothing leads to the CFA. */
+struct cfi_row frame_row(const struct frame *f, uint64_t vaddr);
+
+/* --- execution --- */
 
 /* Code without entries: [@start, @end), whose first byte is place @first. */
 struct flow_span {
@@ -122,3 +160,16 @@ struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
 /* The leader of function @number's group, which has the group's members. */
 struct flow_function *flow_group(struct flow *f, uint32_t number);
+
+/* --- jumps through pointers --- */
+
+/* Where does a jump through a pointer lead, as far as its instructions tell? */
+enum pointer_jump {
+	POINTER_LEAVES, /* to another function */
+	POINTER_STAYS,  /* to a case of a switch, or a label, of the same function */
+	POINTER_UNSURE,
+};
+
+/* The answer for @jump at @vaddr, whose way to there @f has followed. */
+enum pointer_jump pointer_jump_of(const struct flow *f, uint64_t vaddr,
+				  const struct instruction *jump);

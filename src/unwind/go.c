@@ -11,13 +11,12 @@
  * ends in the thread that clone() makes, and in functions that the table marks as the first of a
  * stack. From clone()'s system call on, its result tells parent and child apart.
  */
-#include "unwind/go.h"
-
 #include <string.h>
 
 #include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
+#include "unwind/private.h"
 
 /* Visits rows. The last row waits, because another one may replace it at the same address. */
 struct giver {

@@ -11,7 +11,7 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
-#include "unwind/compact.h"
+#include "unwind/table.h"
 
 #define N_CODE 0x4000
 #define N_STUBS 64

@@ -13,8 +13,8 @@
 #include "arch/arch.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "unwind/compact.h"
-#include "unwind/go.h"
+#include "unwind/private.h"
+#include "unwind/table.h"
 
 #define N_CODE 64
 

@@ -8,7 +8,6 @@
 #include "elf/image.h"
 #include "made_elf.h"
 #include "unwind/exits.h"
-#include "unwind/middles.h"
 
 /* Each function's exits have the labels 1, 2, ... behind its name. */
 #define FUNCTION(name, code)                                                                     \

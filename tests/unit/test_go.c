@@ -6,7 +6,7 @@
 #include "arch/arch.h"
 #include "elf/image.h"
 #include "made_go.h"
-#include "unwind/compact.h"
+#include "unwind/table.h"
 
 #define BUDGET (64UL << 20)
 #define cleanup_image cleanup(image_freep)

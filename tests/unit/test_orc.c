@@ -16,7 +16,7 @@
 #include "arch/arch.h"
 #include "arch/kernel_step.h"
 #include "base/hash.h"
-#include "unwind/kernel_table.h"
+#include "unwind/table.h"
 
 #define SP 0xffffc90000003e00ULL
 #define FP 0xffffc90000003f80ULL
