@@ -2,7 +2,7 @@
 /*
  * arch/user_step.h - from a frame to its caller, as far as the architecture decides how. Pure
  * inline functions for both sides, BPF programs and user space. There is no libc, and every loop
- * has a bound. bpf/walk.h chooses among them, and has the search for a rule.
+ * has a bound. bpf/user_step.h chooses among them, and has the search for a rule.
  *
  * A frame's registers may be known or not. In the innermost frame, and in one that a signal
  * interrupted, all are known. In a caller's frame, the stack pointer, the frame pointer and the
@@ -176,7 +176,7 @@ static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u
 /*
  * What the bytes of code tell a walk where no row does. Most functions look at the 8 bytes of a
  * word at once, without a branch, because the verifier would follow each. An architecture provides,
- * for checked steps (bpf/frame.h):
+ * for checked steps (bpf/user_step.h):
  *
  *	code_may_be_call()     may the instruction before a return address be a call?
  *	CODE_USER_BITS         user addresses have no bits above these

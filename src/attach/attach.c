@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "bpf/uapi.h"
+#include "bpf/syscall.h"
 
 /*
  * With more processes, or more places times processes, user probes are system-wide. The program

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bpf/features.h"
-#include "bpf/uapi.h"
+#include "bpf/syscall.h"
 
 /* --- system calls --- */
 

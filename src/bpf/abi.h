@@ -45,7 +45,7 @@ enum stack_mark {
 	STACK_MARK_UNREADABLE, /* a page of the stack was not resident */
 	STACK_MARK_FAILED,     /* the kernel's walk returned an error */
 	STACK_MARK_TORN, /* set by user space: pieces were deleted while the stack was stored */
-	STACK_MARK_WALK, /* plus the enum unwind_end of bpf/walk.h */
+	STACK_MARK_WALK, /* plus the enum unwind_end of arch/user_step.h */
 	STACK_MARK_UNVERIFIED = 1 << 8, /* steps by frame pointer without proof */
 	STACK_MARK_32_BIT = 1 << 9,     /* a 32-bit program, walked by the kernel */
 	STACK_MARK_END = 1 << 10,

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "bpf/row.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/user_stack.bpf.h"
 
 static __always_inline struct deferred_piece *deferred_piece_at(__u64 number)
 {

@@ -17,8 +17,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/instructions.h"
-#include "bpf/uapi.h"
+#include "bpf/syscall.h"
 
 static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 {

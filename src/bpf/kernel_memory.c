@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/instructions.h"
+#include "bpf/syscall.h"
 
 /* The value of the array by which the programs and we exchange bytes. */
 #define EXCHANGE_BYTES 65536

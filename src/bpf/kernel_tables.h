@@ -16,7 +16,7 @@
 
 #include "arch/kernel_step.h"
 #include "bpf/abi.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 enum kernel_image_number { KERNEL_IMAGE, MODULES_IMAGE, KERNEL_IMAGES };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/maps.bpf.h - the maps, the configuration, and the working memory of a hit. */
+/*
+ * bpf/maps.bpf.h - the configuration, the kernel's structures, the working memory of a hit, and the
+ * maps.
+ */
 #pragma once
 
 #include <linux/bpf.h>
@@ -10,9 +13,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "arch/arch.bpf.h"
 #include "bpf/abi.h"
 #include "bpf/deferred.h"
-#include "bpf/kernel.h"
 #include "bpf/kernel_tables.h"
 #include "bpf/tables.h"
 
@@ -28,6 +31,97 @@ struct trace_state trace_state;
  */
 #define add_atomically(at, n) \
 	((void)__atomic_fetch_add((volatile typeof(*(at)) *)(at), n, __ATOMIC_RELAXED))
+
+/* --- the kernel's structures --- */
+
+/*
+ * The structures of the kernel that the BPF programs read, as far as they read them.
+ *
+ * libbpf puts the members' offsets in this kernel into the programs (CO-RE). A member that not all
+ * kernels have needs bpf_core_field_exists() before each use. The structures themselves exist in
+ * all kernels: libbpf would look for a missing one in the BTF of all modules. Before libbpf 1.3 it
+ * ends the load if this user has no CAP_SYS_ADMIN.
+ */
+
+#define MEMBERS_BY_CORE __attribute__((preserve_access_index))
+
+struct super_block {
+	__u32 s_dev;
+} MEMBERS_BY_CORE;
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+} MEMBERS_BY_CORE;
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__s64 i_size;
+	struct timespec64 i_mtime;   /* until Linux 6.5 */
+	struct timespec64 __i_mtime; /* then, since Linux commit 12cd44023651 */
+	__s64 i_mtime_sec;           /* since 3aa63a569c64 (in v6.11), with the next one */
+	__u32 i_mtime_nsec;
+} MEMBERS_BY_CORE;
+
+struct file {
+	struct inode *f_inode;
+} MEMBERS_BY_CORE;
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	const void *vm_ops;
+	struct file *vm_file;
+} MEMBERS_BY_CORE;
+
+#define VM_EXEC 4 /* include/linux/mm.h */
+
+struct mm_struct {
+	unsigned long end_code, start_stack;
+} MEMBERS_BY_CORE;
+
+struct task_struct {
+	int pid, tgid;
+	unsigned flags;
+	struct mm_struct *mm;
+} MEMBERS_BY_CORE;
+
+/* The same in all kernels. */
+#define PF_EXITING 4    /* include/linux/sched.h: the thread ends */
+#define CLONE_VM 0x100U /* include/uapi/linux/sched.h */
+
+/* include/linux/mm.h: mmap()'s request for a free place. The same since Linux 3.7. */
+struct vm_unmapped_area_info {
+	unsigned long flags;
+	unsigned long length; /* bytes */
+};
+
+#define LAST_ERROR 4095 /* include/linux/err.h: error codes in place of the last addresses */
+
+/* --- the working memory of a hit --- */
+
+/*
+ * The kind of an event. It gives the type of the probe's context, and the place where execution
+ * stands. Each entry point knows its own.
+ */
+enum hit_kind {
+	HIT_TRACEPOINT,
+	HIT_KERNEL_FUNCTION, /* ctx: the kernel's registers at the function's entry */
+	HIT_USER_FUNCTION,   /* ctx: the user's registers at the function's entry */
+	HIT_USER_PLACE,      /* ctx: the user's registers */
+	/*
+	 * A perf event. ctx: the registers at the event, of the user or of the kernel; readable by
+	 * constant offsets alone. It may be in an interrupt or an NMI, on top of any code.
+	 */
+	HIT_SAMPLE,
+	HIT_KERNEL_RETURN,  /* ctx: the kernel's registers after a function's return */
+	HIT_RAW_TRACEPOINT, /* ctx: the tracepoint's arguments, and no registers */
+};
+
+static __always_inline bool is_user_hit(enum hit_kind kind)
+{
+	return kind == HIT_USER_FUNCTION || kind == HIT_USER_PLACE;
+}
 
 /* The two stacks of a hit. */
 enum side { SIDE_KERNEL, SIDE_USER, SIDES };
@@ -129,6 +223,58 @@ struct scratch_slot {
 
 /* May the program call bpf_find_vma()? See may_find_vma(). */
 enum asking { ASK_WITH_CARE, ASK_FREELY, ASK_NEVER };
+
+/* The words of a stack. There is room for n_words() words behind its first one. */
+static __always_inline __u64 *words_of_side(struct scratch_slot *slot, __u32 side)
+{
+	return &slot->words[(side & 1) * KERNEL_ROOM];
+}
+
+/*
+ * The number of a stack's words. The bound is in assembler, as in stack_piece_of(). The likely case
+ * comes first.
+ */
+static __always_inline __u64 n_words(const struct walked *w)
+{
+	__u64 n = *(const volatile __u32 *)&w->n;
+
+	__asm__ volatile("if %[n] > %[most] goto +1\n\t"
+			 "goto +1\n\t"
+			 "%[n] = %[most]"
+			 : [n] "+r"(n)
+			 : [most] "i"(STACK_WORDS));
+	return n;
+}
+
+/*
+ * Write zeros behind the @n words: HASH_GROUP of them for hashing, CHUNK_WORDS for storing a piece.
+ */
+#define HASH_GROUP 4
+
+static __always_inline void clear_tail(__u64 *words, __u64 n, int n_zeros)
+{
+	words += n;
+	barrier_var(words); /* or the compiler computes each address separately */
+#pragma clang loop unroll(full)
+	for (int i = 0; i < n_zeros; i++)
+		*(volatile __u64 *)&words[i] = 0; /* volatile: or it becomes a call of memset() */
+}
+
+/* Note the walk's result: @n addresses from word @start on, then the mark, if there is one. */
+static __always_inline void finish_walk(struct scratch_slot *slot, enum side side, __u32 start,
+					__u32 n, __u32 mark)
+{
+	const __u32 most = side == SIDE_USER ? STACK_MAX_FRAMES : SHORT_MAX_FRAMES;
+
+	if (n > most)
+		n = most;
+	if (mark)
+		words_of_side(slot, side)[(start & 1) + n++] = mark;
+	slot->walked[side].start = start;
+	slot->walked[side].n = n;
+}
+
+/* --- maps --- */
 
 /* One entry for each slot. All are alike for the verifier. */
 struct {

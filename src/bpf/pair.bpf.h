@@ -238,16 +238,3 @@ static __always_inline int on_user_end(struct pt_regs *ctx)
 
 FOR_ONE_OR_MANY(on_begin_up, on_begin_ups, on_user_begin(ctx))
 FOR_ONE_OR_MANY(on_until_up, on_until_ups, on_user_end(ctx))
-
-/* A thread ends: what it has begun has no end, and another thread may get its number. */
-static __always_inline void forget_beginnings(__u32 tid)
-{
-	struct begun_key at = { .thread = tid };
-
-#pragma unroll /* Linux 6.1 may take a loop for endless: see tests/lint/loops */
-	for (__u32 i = 0; i < MOST_GROUPS; i++) {
-		at.group = i;
-		if (i < config.n_groups && bpf_map_delete_elem(&begun, &at) == 0)
-			note_lost(UNFINISHED);
-	}
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The BPF programs. They count stacks, write events with their stacks into rings (event.bpf.h), or
- * only count the hits of each target (calls.bpf.h).
+ * The BPF programs. They count stacks, write events with their stacks into rings, or only count the
+ * hits of each target.
  *
  *	hit -> filter -> claim scratch -> walk kernel -> walk user -> hash -> count
  *
@@ -9,57 +9,14 @@
  * Rows lie in one of two generations of maps. User space turns to the other generation, waits until
  * no program uses the old one, and then reads and empties it. So each hit is counted once.
  */
-#include "bpf/calls.bpf.h"
-#include "bpf/context.bpf.h"
 #include "bpf/defer.bpf.h"
-#include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/follow.bpf.h"
-#include "bpf/kernel_walk.bpf.h"
+#include "bpf/kernel_stack.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/row.bpf.h"
-#include "bpf/unwind.bpf.h"
-#include "bpf/value.bpf.h"
+#include "bpf/user_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/*
- * Programs of user probes preempt each other and nest in any order, so they claim atomically. All
- * others run on top of them, one at a time on a CPU, and need no atomic. An NMI may come between
- * the read and the write of a claim. It ends before the write, and then its slot is free again.
- */
-static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind)
-{
-	if (is_user_hit(kind))
-		return !__sync_lock_test_and_set(&slot->busy, 1);
-	if (*(volatile __u64 *)&slot->busy)
-		return false;
-	*(volatile __u64 *)&slot->busy = 1;
-	return true;
-}
-
-static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind)
-{
-	struct scratch_slot *slot;
-
-	for (__u32 i = 0; i < SCRATCH_SLOTS; i++) {
-		__u32 key = i;
-
-		slot = bpf_map_lookup_elem(&scratch, &key);
-		if (!slot)
-			return NULL;
-		if (try_claim(slot, kind)) {
-			slot->number = i;
-			return slot;
-		}
-	}
-	return NULL;
-}
-
-static __always_inline void release_scratch(struct scratch_slot *slot)
-{
-	*(volatile __u64 *)&slot->busy = 0;
-}
 
 /* Count the hit in its row. A hot row's counter is found without the row, others in the maps. */
 static __always_inline void count_hit(enum hit_kind kind, __u32 turn, struct scratch_slot *slot)
@@ -286,210 +243,6 @@ int on_sample(void *ctx)
 	return 0;
 }
 
-#include "bpf/pair.bpf.h" /* its programs walk as those above */
-
-/* Withdraw the space of process @tgid. */
-static __always_inline void forget_space(__u32 tgid)
-{
-	if (config.unwind && bpf_map_delete_elem(&spaces, &tgid) == 0)
-		add_atomically(&trace_state.space_turn, 1);
-}
-
-/* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
-static __always_inline void end_sharing(__u32 tgid)
-{
-	const __u32 *at = config.unwind ? bpf_map_lookup_elem(&sharers, &tgid) : NULL;
-	__u32 other;
-
-	if (!at)
-		return;
-	other = *at;
-	bpf_map_delete_elem(&sharers, &tgid);
-	at = bpf_map_lookup_elem(&sharers, &other);
-	if (at && *at == tgid)
-		bpf_map_delete_elem(&sharers, &other);
-}
-
-static __always_inline void raise_life(__u64 ids)
-{
-	struct life_count *life = find_life(ids >> 32);
-
-	if (!life)
-		return;
-	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
-	add_atomically(&life->n_raised, 1);
-	forget_space(current_tgid());
-	end_sharing(current_tgid());
-}
-
-/*
- * A process has made process @child. The child gets its parent's space: user space would publish
- * one too late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the
- * other. A child of our warden is a helper.
- */
-static __always_inline void inherit_space(__u32 child, bool is_shared)
-{
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	const struct unwind_space *parents = bpf_map_lookup_elem(&spaces, &tgid);
-	struct own_processes *own = &trace_state.own;
-	struct unwind_space space;
-
-	if (!child || child == tgid)
-		return;
-	if (tgid == *(volatile __u32 *)&own->warden) {
-		*(volatile __u32 *)&own->tgids[MOST_OWN + own->n_born % MOST_BORN] = child;
-		*(volatile __u64 *)&own->born_mask |= own_mask_of(child);
-		own->n_born++;
-	}
-	if (is_shared) {
-		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
-		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
-	}
-	if (!parents || !parents->number)
-		return;
-	space = *parents;
-	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
-		add_atomically(&trace_state.space_turn, 1);
-}
-
-/*
- * task_newtask(child, flags): also for threads that the kernel makes for a process (io_uring's),
- * which sched_process_fork does not report. The child does not run yet. In a PID namespace other
- * than the initial one, its process's number there is not known here.
- */
-SEC("?raw_tp")
-int on_new_task(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *child = (void *)ctx->args[0];
-
-	if (config.command_tgid)
-		follow_child(BPF_CORE_READ(child, pid));
-	if (config.unwind && !config.has_pidns)
-		inherit_space(BPF_CORE_READ(child, tgid), ctx->args[1] & CLONE_VM);
-	return 0;
-}
-
-/* sched_process_exec(task, old number of the thread, ...) */
-SEC("?raw_tp")
-int on_program(struct bpf_raw_tracepoint_args *ctx)
-{
-	if (config.command_tgid)
-		follow_exec(ctx->args[1]);
-	if (config.max_user_frames)
-		raise_life(bpf_get_current_pid_tgid());
-	return 0;
-}
-
-/*
- * sched_process_exit(). A process's life is raised at the end of its first thread. If other threads
- * outlive that, their hits get a further life, which harms nothing.
- */
-SEC("?raw_tp")
-int on_end(void *ctx __attribute__((unused)))
-{
-	const __u64 ids = bpf_get_current_pid_tgid();
-	const __u32 tid = ids;
-
-	if (config.command_tgid)
-		bpf_map_delete_elem(&tasks, &tid);
-	if (config.max_user_frames && ids >> 32 == tid)
-		raise_life(ids);
-	if (config.n_groups)
-		forget_beginnings(tid);
-	return 0;
-}
-
-/* Does the space in @slot have a mapping in [@start, @end)? */
-static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
-{
-	const __u32 mappings = slot->space.mappings;
-	const __u32 number = search_mappings(slot, end - 1) - 1;
-
-	return number < MOST_MAPPINGS &&
-	       load_word(slot, PLACE(mappings, unwind_mapping, number, end)) && slot->word > start;
-}
-
-/*
- * Other code may come to addresses of process @pid: count its later hits in new rows. Not if all
- * its rows are covered by the space of number @clear, which has nothing at these addresses. 0:
- * there is no such space.
- */
-static __always_inline void divide_rows(__u32 pid, __u32 clear)
-{
-	struct life_count *life = config.mode == MODE_STACKS ? find_life(pid) : NULL;
-
-	if (!life || life->rows == LIFE_NO_ROWS || life->rows == clear)
-		return;
-	*(volatile __u32 *)&life->rows = LIFE_NO_ROWS;
-	add_atomically(&life->n_raised, 1);
-}
-
-/*
- * Process @tgid gets a place for a mapping: [@start, @end), or an unknown place if @end is 0. If
- * its space has nothing there, returns the space's number. Else withdraws the space and returns 0.
- */
-static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
-{
-	const struct unwind_space *space;
-	struct scratch_slot *slot;
-	bool is_there = true;
-	__u32 number = 0;
-
-	space = bpf_map_lookup_elem(&spaces, &tgid);
-	if (!space)
-		return 0;
-	slot = claim_scratch(HIT_USER_PLACE); /* as where preemption is possible */
-	if (slot && end) {
-		slot->space = *space;
-		slot->space_of = 0;
-		number = slot->space.number;
-		is_there = is_mapped_between(slot, start, end);
-	}
-	if (slot)
-		release_scratch(slot);
-	if (is_there)
-		forget_space(tgid);
-	return is_there ? 0 : number;
-}
-
-/*
- * Note a place that the process with space @tgid gets (reserve_place()). @pid is its number in the
- * initial PID namespace. A global function, so the verifier checks it once for all sharers.
- */
-__noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
-{
-	divide_rows(pid, reserve_place(tgid, start, end));
-	return 0;
-}
-
-#define MOST_SHARERS 3
-
-/*
- * The kernel has found a free place for a mapping of this process. If the published list has
- * something there, that has gone, and other code comes before user space knows. So the list is
- * withdrawn, and later walks ask the kernel. A library gets one place for all its segments. The
- * memory map is locked at this tracepoint, so no thread has code there before this program ends.
- */
-SEC("?raw_tp")
-int on_reserved(struct bpf_raw_tracepoint_args *ctx)
-{
-	const __u64 start = ctx->args[0];
-	const __u32 first = current_tgid();
-	struct vm_unmapped_area_info info = {};
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-	__u32 tgid = first;
-
-	if (start > ~0ULL - LAST_ERROR)
-		return 0;
-	bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]);
-	for (__u32 i = 0; i < MOST_SHARERS; i++) {
-		const __u32 *other;
-
-		note_place(pid, tgid, start, info.length ? start + info.length : 0);
-		other = bpf_map_lookup_elem(&sharers, &tgid);
-		if (!other || *other == first)
-			break;
-		pid = tgid = *other;
-	}
-	return 0;
-}
+/* Their programs are written with the functions above. */
+#include "bpf/follow.bpf.h"
+#include "bpf/pair.bpf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/tables.h - the data by which programs walk user stacks. bpf/walk.h says what rules mean.
+ * bpf/tables.h - the data by which programs walk user stacks. bpf/user_step.h says what rules mean.
  *
  *	process -> space -> mapping at an address -> table of its image -> rule
  *	           the kernel's own mapping -> file ---^
@@ -15,7 +15,7 @@
 #pragma once
 
 #include "bpf/abi.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 /* A place is a number of bytes, counted from the first slab's beginning. */
 #define TABLE_CHUNK_BYTES 4096U

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "elf/debug.h"
 #include "reader/finding.h"
 #include "reader/mappings.h"
@@ -230,7 +230,7 @@ struct range_fact {
 	uint64_t offset, vaddr, n_bytes;
 };
 
-/* Ranges, pages (@n_pages + 1), entries and rules (bpf/walk.h) follow it. */
+/* Ranges, pages (@n_pages + 1), entries and rules (bpf/user_step.h) follow it. */
 struct table_fact {
 	uint64_t base;
 	int32_t result; /* 0; else no table, and the words say why. -ENOENT: the file has no data

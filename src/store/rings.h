@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "bpf/deferred.h"
 #include "bpf/object.h"
-#include "bpf/recorded.h"
 
 /*
  * The ring in memory, as the kernel maps it. Positions count bytes and never go back. A record is a

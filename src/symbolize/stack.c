@@ -2,7 +2,7 @@
 #include "symbolize/stack.h"
 
 #include "base/array.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 #define WALK(end) [STACK_MARK_WALK + UNWIND_END_##end]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tables/late.h - walk the rest of a deferred hit's stack (bpf/deferred.h), by the functions of
- * bpf/frame.h and bpf/walk.h. Pure: the caller finds the rules.
+ * bpf/user_step.h. Pure: the caller finds the rules.
  *
  * The result has the words that the programs would have got with the same rules. But steps through
  * code of JIT compilers are marked as unverified, because that code was not recorded. And code
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/frame.h"
-#include "bpf/recorded.h"
+#include "bpf/deferred.h"
+#include "bpf/user_step.h"
 
 /*
  * Write the words of the whole stack to @words, innermost first, with a mark if it is cut. There

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "bpf/tables.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "tables/late.h"
 
 /* The requests for a missing table, of all hits of a space together. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/recorded.h"
+#include "bpf/deferred.h"
 #include "reader/remote_files.h"
 #include "tables/memory.h"
 #include "tables/table_set.h"

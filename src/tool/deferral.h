@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/recorded.h"
+#include "bpf/deferred.h"
 #include "store/rings.h"
 #include "tables/late_job.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/table.h - pack an image's rows into an unwind table for the BPF programs: 4 bytes for
- * each row, and each distinct rule once. bpf/walk.h defines the structs.
+ * each row, and each distinct rule once. bpf/user_step.h defines the structs.
  *
  *	page       (vaddr - base) >> 16
  *	entries    pages[page] up to pages[page + 1], by ascending low 16 bits of their address
@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "bpf/kernel_tables.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "unwind/cfi.h"
 
 struct image;

@@ -9,7 +9,7 @@
  */
 #include "fuzz.h"
 
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "tables/late.h"
 
 #define MAX_FRAMES 1024

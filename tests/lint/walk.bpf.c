@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * tests/lint/walk.bpf.c - a BPF program with the step of bpf/walk.h and the search for its rule,
+ * tests/lint/walk.bpf.c - a BPF program with the step of bpf/user_step.h and the search for its rule,
  * over the table of one image. It is compiled by tests/lint/walk, and passes the verifier (bpftool
  * prog load).
  */
@@ -8,7 +8,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 #define CHUNK_ENTRIES 1024
 #define MAX_FRAMES 128

@@ -4,8 +4,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/instructions.h"
 #include "bpf/object.h"
+#include "bpf/syscall.h"
 
 struct object {
 	int programs[PROGRAM_N];

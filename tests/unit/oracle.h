@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 #define ORACLE_STACK 0x7f0000001000ULL
 

@@ -14,7 +14,7 @@
 
 #include "attach/backend.h"
 #include "base/log.h"
-#include "bpf/uapi.h"
+#include "bpf/syscall.h"
 #include "unit/counting.h"
 
 /* --- places in this program --- */

@@ -3,7 +3,7 @@
 /* Calls are recognized, for steps from code without rows. */
 #include "test.h"
 
-#include "bpf/frame.h"
+#include "bpf/user_step.h"
 
 static uint64_t word_of(const char *bytes, size_t n)
 {

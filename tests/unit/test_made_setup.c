@@ -3,7 +3,7 @@
 /* By which rule a caller is found from a JIT compiler's code: by the set-up of its function. */
 #include "test.h"
 
-#include "bpf/frame.h"
+#include "bpf/user_step.h"
 
 #define ALIGNED 0x7f0000000040
 #define CODE(bytes) bytes, sizeof(bytes) - 1

@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "tool/row_profile.h"
 #include "tool/slices.h"
 

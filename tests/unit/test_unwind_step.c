@@ -3,7 +3,7 @@
 /* The step from a frame to its caller, over a few words of memory; and the search for a rule. */
 #include "test.h"
 
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 
 #define STACK 0x7ffe0000UL
 #define N_WORDS 64

@@ -5,7 +5,7 @@
 
 #include <linux/bpf.h>
 
-#include "bpf/instructions.h"
+#include "bpf/syscall.h"
 #include "bpf/value_code.h"
 
 #define NO_VALUE 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/unwind.bpf.h - walk a user stack by tables (bpf/tables.h), frame by frame, with the step of
- * bpf/walk.h.
+ * bpf/user_stack.bpf.h - walk a user stack: by frame pointers, or by tables (bpf/tables.h), frame
+ * by frame, with the step of bpf/user_step.h.
  *
  * Data that changes in a loop lies in the slot: see struct walked. Functions with loops or several
  * callers are global, so the verifier checks each of them once.
@@ -9,9 +9,171 @@
 #pragma once
 
 #include "bpf/filter.bpf.h"
-#include "bpf/frame.h"
+#include "bpf/maps.bpf.h"
 #include "bpf/rule.bpf.h"
-#include "bpf/walk.bpf.h"
+
+/* Read the window at user address @at, or as much of it as is there. False: nothing is. */
+static __always_inline bool read_window(struct unwind_window *w, __u64 at)
+{
+	w->base = at;
+	w->n_valid = WINDOW_BYTES - sizeof(__u64);
+	if (bpf_probe_read_user(w->words, WINDOW_BYTES, (void *)at) == 0)
+		return true;
+	w->n_valid = sizeof(__u64); /* the stack may end before the window does */
+	if (bpf_probe_read_user(w->words, sizeof(struct user_frame), (void *)at) == 0)
+		return true;
+	w->n_valid = 0;
+	return false;
+}
+
+/* The first word of a stack. After a jump through a bad pointer, execution may stand anywhere. */
+static __always_inline __u64 first_word_of(__u64 pc)
+{
+	return pc < LEAST_CODE ? pc | STACK_WORD_PLAIN : pc;
+}
+
+/* --- by frame pointers --- */
+
+/*
+ * Walking by frame pointers starts at the registers. At a function's entry, the frame pointer is
+ * still the caller's, and the direct caller is where the call has put it.
+ *
+ * The chain ends well at a value that cannot be a frame pointer. That is 0 in _start, or anything
+ * below the stack pointer in code that uses the register for other things. If a likely one cannot
+ * be read, the stack is cut: page faults are off. Alternate signal stacks may lead back down, but
+ * not again and again.
+ */
+#define LIKELY_STACK_BYTES (64UL << 20)
+#define MAX_TURNS 2
+#define FIRST_STEPS 8 /* inlined; most stacks have no more frames */
+#define MORE_STEPS 4  /* frames in a turn of bpf_loop() */
+
+/*
+ * Does the chain go on from @fp to @next? Frame pointers lead up the stack. Alternate signal stacks
+ * may lead back down, a few times.
+ */
+static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 fp, __u64 next)
+{
+	if (next > fp)
+		return true;
+	return next && next != fp && ++slot->walked[SIDE_USER].n_turns <= MAX_TURNS;
+}
+
+/*
+ * Go up to @n_steps frames along the chain, within one window. Returns 1 at the chain's end. The
+ * slot keeps the state between calls: see struct walked.
+ */
+static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_steps)
+{
+	__u64 *words = words_of_side(slot, SIDE_USER);
+	struct walked *walked = &slot->walked[SIDE_USER];
+	struct unwind_window *w = &slot->window;
+	__u64 fp = slot->chain.fp;
+	__u32 n = walked->n;
+
+	if (!fp || fp % sizeof(__u64))
+		return 1;
+	if (fp - w->base >= w->n_valid && !read_window(w, fp)) {
+		if (fp - slot->chain.sp < LIKELY_STACK_BYTES)
+			walked->mark = STACK_MARK_UNREADABLE;
+		return 1;
+	}
+	for (__u32 i = 0; i < n_steps; i++) {
+		__u64 offset = fp - w->base;
+		const struct user_frame *frame;
+
+		if (offset >= w->n_valid || offset > WINDOW_BYTES - sizeof(*frame) ||
+		    fp % sizeof(__u64))
+			break;
+		frame = (void *)w->words + offset;
+		if (frame->return_address < LEAST_CODE)
+			return 1;
+		barrier_var(
+			n); /* or the compiler steps a pointer, of which the verifier knows less */
+		if (n >= config.max_user_frames || n >= STACK_MAX_FRAMES) {
+			walked->mark = STACK_MARK_DEPTH;
+			return 1;
+		}
+		words[n++] = user_address_of(frame->return_address);
+		walked->n = n;
+		if (!is_way_on(slot, fp, frame->next))
+			return 1;
+		fp = frame->next;
+	}
+	slot->chain.fp = fp;
+	return 0;
+}
+
+static long follow_frames_callback(__u64 step, struct scratch_slot **slot)
+{
+	(void)step;
+	return follow_frames(*slot, MORE_STEPS);
+}
+
+/*
+ * If a register has the return address at a function's entry, the caller has put it into the slot.
+ * A global function.
+ */
+__noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __u64 fp,
+			       __u32 at_entry)
+{
+	struct walked *walked;
+	__u64 *words;
+
+	if (!slot)
+		return 0;
+	walked = &slot->walked[SIDE_USER];
+	words = words_of_side(slot, SIDE_USER);
+	*walked = (struct walked){ .n = 1 };
+	words[0] = first_word_of(pc);
+	slot->chain.sp = sp;
+	slot->chain.fp = fp < sp ? 0 : fp;
+	slot->window.n_valid = 0;
+	if (at_entry) {
+		if (config.max_user_frames == 1) {
+			walked->mark = STACK_MARK_DEPTH;
+			slot->chain.fp = 0;
+		} else if (RETURN_IS_IN_REGISTER || read_window(&slot->window, sp)) {
+			words[1] = RETURN_IS_IN_REGISTER
+					   ? user_address_of(slot->regs.of[UNWIND_REG_THIRD])
+					   : slot->window.words[0];
+			walked->n = words[1] < LEAST_CODE ? 1 : 2;
+		} else {
+			walked->mark = STACK_MARK_UNREADABLE;
+			slot->chain.fp = 0;
+		}
+	}
+	if (!follow_frames(slot, FIRST_STEPS))
+		bpf_loop(STACK_WORDS, follow_frames_callback, &slot, 0);
+	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
+	clear_tail(words, n_words(walked), HASH_GROUP);
+	return 0;
+}
+
+/*
+ * Walk the stack of a 32-bit program by the kernel's helper. The helper clears words that it does
+ * not fill, so we pass no more than it can fill.
+ */
+static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot)
+{
+	__u64 *words = words_of_side(slot, SIDE_USER);
+	const __u32 most = config.max_user_frames;
+	const __u32 asked = most < SHORT_MAX_FRAMES ? most + 1 : SHORT_MAX_FRAMES;
+	long got = bpf_get_stack(ctx, words, asked * sizeof(__u64), BPF_F_USER_STACK);
+	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
+	__u32 mark = n ? STACK_MARK_32_BIT : STACK_MARK_NONE;
+
+	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
+		n--; /* argc, which lies behind _start */
+	if (n)
+		words[0] = first_word_of(words[0]);
+	if (n > most || n >= SHORT_MAX_FRAMES)
+		mark |= STACK_MARK_DEPTH;
+	finish_walk(slot, SIDE_USER, 0, n > most ? most : n, mark);
+	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
+}
+
+/* --- by tables --- */
 
 /*
  * Read the word at @at of the stack into slot->word, from the window if it is there. A new window
@@ -259,6 +421,8 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 	clear_tail(words_of_side(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 	return 0;
 }
+
+/* --- the stack of a hit --- */
 
 /*
  * Does the thread have memory with a program in it? An exec installs the new memory first. Then it

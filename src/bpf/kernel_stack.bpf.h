@@ -1,7 +1,91 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/kernel_walk.bpf.h - walk the kernel's stack by the kernel's own tables (bpf/kernel_tables.h).
+ * bpf/kernel_stack.bpf.h - walk the kernel's stack: by the kernel's helper, or by the kernel's own
+ * tables (bpf/kernel_tables.h).
  *
+ * The verifier checks a global function once for all callers, and the body of a bpf_loop() once for
+ * all turns. This makes loading quick.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+/* Does the kernel have a stack at the hit? */
+static __always_inline bool has_kernel_stack(void *ctx, enum hit_kind kind)
+{
+	if (kind == HIT_SAMPLE)
+		return !sample_is_of_user(ctx);
+	return !is_user_hit(kind);
+}
+
+/* Does execution stand at the first address of the kernel's stack? */
+static __always_inline bool is_kernel_pc_exact(void *ctx, enum hit_kind kind)
+{
+	return kind == HIT_KERNEL_FUNCTION || (kind == HIT_SAMPLE && sample_is_exact(ctx));
+}
+
+/* --- by the helper --- */
+
+/*
+ * Walk the kernel's stack by the kernel's helper. Whether the traced function is in it depends on
+ * the kernel and the backend. With kprobe.multi on x86 it is missing from Linux commit 6d08340d1e35
+ * (late 2025) until aea251799998 (v7.0). If it is missing, we put it in front. Returns the mark.
+ */
+static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind,
+						   struct scratch_slot *slot)
+{
+	__u64 *words = words_of_side(slot, SIDE_KERNEL);
+	const __u32 bytes = config.max_kernel_frames * sizeof(__u64);
+	const bool may_double = kind == HIT_TRACEPOINT && KERNEL_DOUBLES_FIRST;
+	__u32 start = !may_double;
+	long got = bpf_get_stack(ctx, &words[start], bytes, 0);
+	__u32 mark = STACK_MARK_NONE;
+	__u32 n;
+
+	/*
+	 * At tracepoints of system calls, some kernels (6.1 among them) start with the user's
+	 * registers and give nothing. A walk from here has the tracing's own frames on top;
+	 * user space trims them by name.
+	 */
+	if (got <= 0 && kind == HIT_TRACEPOINT)
+		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[start], bytes, 0);
+	n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
+	if (got <= 0)
+		mark = STACK_MARK_FAILED;
+	else if (config.kernel_limit && n >= config.kernel_limit)
+		mark = STACK_MARK_DEPTH;
+	if (may_double && n > 1 && words[0] == words[1]) {
+		start = 1;
+		n--;
+	}
+	if (kind == HIT_KERNEL_RETURN) { /* the walk begins with the caller */
+		words[0] = bpf_get_func_ip(ctx);
+		start = 0;
+		n++;
+	}
+	if (kind == HIT_KERNEL_FUNCTION) {
+		__u64 pc = regs_pc(ctx);
+
+		if (!n || words[1] - pc + 16 > 32) {
+			words[0] = pc;
+			start = 0;
+			n++;
+		} else if (RETURN_IS_IN_REGISTER) { /* the helper starts at the frame pointer */
+			words[0] = words[1];
+			words[1] = regs_return_address(ctx);
+			start = 0;
+			n++;
+		}
+	}
+	finish_walk(slot, SIDE_KERNEL, start, n, mark);
+	if (mark) /* without a mark, the helper has zeroed the rest */
+		clear_tail(&words[start], n_words(&slot->walked[SIDE_KERNEL]), HASH_GROUP);
+	return mark;
+}
+
+/* --- by tables --- */
+
+/*
  * The walk begins at the event's registers. bpf_get_stack() begins in its own frame, and has to
  * walk out of BPF and perf first. That takes longer than most stacks do.
  *
@@ -10,11 +94,6 @@
  * comes to where the kernel was entered, or a thread began. Else the stack is thrown away, and the
  * kernel's helper walks.
  */
-#pragma once
-
-#include "bpf/kernel_tables.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/walk.bpf.h"
 
 struct kernel_walks kernel_walks;
 struct recent_kernel_rule recent_kernel[RECENT_KERNEL_RULES];
