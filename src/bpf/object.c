@@ -4,15 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -98,7 +95,6 @@ struct object {
 	struct mapped arrays[ARRAYS];
 	void *slabs[MOST_SLABS];
 	uint32_t n_slabs;
-	int outer_fd; /* of wait_by_map() */
 };
 
 /* --- libbpf's messages: reasons of errors, or for --debug --- */
@@ -618,7 +614,6 @@ int object_load(const struct object_options *options, const struct features *fea
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 	int err = register_sections(e);
 
-	o->outer_fd = -1;
 	if (err)
 		return err;
 	first_words[0] = '\0';
@@ -652,7 +647,6 @@ void object_free(struct object *o)
 {
 	if (!o)
 		return;
-	cleanup_close_fd(&o->outer_fd);
 	if (o->has_begun_levels)
 		object_add_level(o);
 	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
@@ -933,32 +927,14 @@ void object_describe(const struct object *o)
 
 /*
  * An update of a map-in-map from user space returns when all programs that were running have ended
- * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The value does not matter.
- */
-static int wait_by_map(int inner, int *outer, struct error *e)
-{
-	__u32 zero = 0;
-
-	if (*outer < 0) {
-		LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = inner);
-
-		*outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "waiter", sizeof(__u32),
-					sizeof(__u32), 1, &opts);
-	}
-	if (*outer < 0)
-		return error_errno(e, "create the map that waits for programs");
-	if (bpf_map_update_elem(*outer, &zero, &inner, BPF_ANY))
-		return error_errno(e, "wait for programs");
-	return 0;
-}
-
-/*
- * Programs run in RCU read-side sections, so waiting for RCU is enough. The kernel refuses the
- * command if CPUs are in nohz_full mode.
+ * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). No program looks for the first slab here.
  */
 int object_wait_for_programs(const struct object *o, struct error *e)
 {
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-		return 0;
-	return wait_by_map(object_lost_fd(o), &((struct object *)o)->outer_fd, e);
+	const __u32 first = 0;
+	const int slab = bpf_map__fd(o->skeleton->maps.slab0);
+
+	if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.slabs), &first, &slab, BPF_ANY))
+		return error_errno(e, "wait for programs");
+	return 0;
 }
