@@ -308,7 +308,7 @@ _Static_assert(sizeof(struct valued_event) == 72, "abi");
  * Our helper processes. The programs leave out their hits, as they do those of
  * trace_config.own_tgid. Bit tgid % 64 of a mask is set for each helper, so a hit of most other
  * processes costs one test. User space hears of a new helper when the helper may already run. So
- * on_birth() notes it before that, in one of the MOST_BORN places at the end.
+ * on_new_task() notes it before that, in one of the MOST_BORN places at the end.
  */
 #define MOST_OWN 16
 #define MOST_BORN 4

@@ -451,14 +451,6 @@ static int map_array(const struct bpf_map *map, struct mapped *ret, struct error
 
 /* --- mappings and unwind tables: slabs of memory, and two hash maps --- */
 
-static int create_slab(const struct bpf_map *like, const char *name)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
-
-	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), TABLE_CHUNK_BYTES,
-			      bpf_map__max_entries(like), &opts);
-}
-
 /*
  * The outer map needs an inner map as a model. libbpf would make one of 4 MiB and close it, so we
  * give it the first slab. Runs without tables have a small one.
@@ -466,7 +458,7 @@ static int create_slab(const struct bpf_map *like, const char *name)
 static void give_first_slab(struct object *o)
 {
 	struct bpf_map *first = o->skeleton->maps.slab0;
-	cleanup_close int fd = create_slab(first, "slab0");
+	cleanup_close int fd = create_map("slab0", first, bpf_map__max_entries(first));
 
 	if (fd >= 0 && bpf_map__reuse_fd(first, fd) == 0)
 		(void)bpf_map__set_inner_map_fd(o->skeleton->maps.slabs, bpf_map__fd(first));
@@ -484,19 +476,19 @@ static int map_slab(struct object *o, int fd, struct error *e)
 
 int object_add_slab(struct object *o, struct error *e)
 {
+	const struct stackcount_bpf *s = o->skeleton;
 	const __u32 number = o->n_slabs;
 	int err;
 
 	if (number == MOST_SLABS)
 		return error_set(e, -E2BIG, "unwind-table memory is full (%u slabs)", number);
 
-	cleanup_close int fd = create_slab(o->skeleton->maps.slab0, "slab");
+	cleanup_close int fd = create_map("slab", s->maps.slab0, SLAB_CHUNKS);
 
 	if (fd < 0)
 		return error_errno(e, "get memory for unwind tables");
 	err = map_slab(o, fd, e);
-	if (!err &&
-	    bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.slabs), &number, &fd, BPF_ANY))
+	if (!err && bpf_map_update_elem(bpf_map__fd(s->maps.slabs), &number, &fd, BPF_ANY))
 		err = error_errno(e, "add memory for unwind tables");
 	return err;
 }
