@@ -26,25 +26,6 @@ static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 	return instructions_load(type, attach_type, insns, ARRAY_SIZE(insns));
 }
 
-#define SAID_BYTES 512
-
-/* Load a tracing program. Returns as instructions_load(), with the verifier's words in @said. */
-static int load_with_words(const struct bpf_insn *insns, unsigned n, char said[SAID_BYTES])
-{
-	const union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = n,
-		.license = (uintptr_t) "GPL",
-		.log_buf = (uintptr_t)said,
-		.log_size = SAID_BYTES,
-		.log_level = 1,
-	};
-
-	said[0] = '\0';
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
-}
-
 /* Does the verifier accept a tracing program of these instructions? */
 static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 {
@@ -62,31 +43,19 @@ static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 static bool lacks_loop(void)
 {
 	const struct bpf_insn insns[] = { CALL(BPF_FUNC_loop), EXIT };
-	char said[SAID_BYTES];
-	cleanup_close int fd = load_with_words(insns, ARRAY_SIZE(insns), said);
+	char said[512] = "";
+	const union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = ARRAY_SIZE(insns),
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)said,
+		.log_size = sizeof(said),
+		.log_level = 1,
+	};
+	cleanup_close int fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
 
 	return strstr(said, "invalid func") || strstr(said, "unknown func");
-}
-
-/*
- * The verifier knows the current task by its BTF type. So does bpf_task_pt_regs(), since Linux
- * commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15).
- */
-static bool lacks_btf(void)
-{
-	const struct bpf_insn insns[] = {
-		CALL(BPF_FUNC_get_current_task_btf),
-		MOVE_REG(BPF_REG_1, BPF_REG_0),
-		CALL(BPF_FUNC_task_pt_regs),
-		MOVE_IMM(BPF_REG_0, 0),
-		EXIT,
-	};
-	char said[SAID_BYTES];
-
-	if (accepts_instructions(insns, ARRAY_SIZE(insns)))
-		return false;
-	cleanup_close int fd = load_with_words(insns, ARRAY_SIZE(insns), said);
-	return fd < 0 && said[0];
 }
 
 /*
@@ -248,17 +217,14 @@ int features_check_bpf(struct error *e)
 			      "service) or a security module");
 }
 
-/* An old kernel may lack all of them, so the newest one comes first. */
 int features_require(struct error *e)
 {
 	const char *what = NULL;
 
 	if (lacks_loop())
 		what = "bpf_loop() (Linux 5.17 or later is needed)";
-	else if (lacks_btf())
-		what = "BTF (CONFIG_DEBUG_INFO_BTF)";
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		what = "readable /sys/kernel/btf/vmlinux (is /sys mounted?)";
+		what = "BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)";
 	return what ? error_set(e, -EOPNOTSUPP, "this kernel has no %s", what) : 0;
 }
 
