@@ -147,7 +147,7 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 	const __u32 i = number % KERNEL_IMAGES;
 	void *map = bpf_map_lookup_elem(&kernel_images, &i);
 	const __u64 *word, *next;
-	struct search s;
+	struct unwind_search s;
 	__u32 place, rule;
 
 	if (!map || at - image->start >= image->bytes || !is_valid_image(i))
@@ -167,7 +167,7 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 		word = image_word(map, place);
 		if (!word)
 			return 0;
-		search_step(&s, middle, (__u16)image_number_in(word, place), (__u16)at);
+		unwind_search_step(&s, middle, (__u16)image_number_in(word, place), (__u16)at);
 	}
 	place = image->entries + (__u32)s.low * 4 - 4;
 	word = image_word(map, place);

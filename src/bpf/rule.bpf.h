@@ -126,7 +126,7 @@ static __always_inline __u32 table_number_at(struct scratch_slot *slot, __u32 pl
  */
 __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
 {
-	struct search s = {};
+	struct unwind_search s = {};
 
 	if (!slot)
 		return 0;
@@ -135,7 +135,7 @@ __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
 		const __u64 middle = s.low + s.n / 2;
 
 		load_word(slot, PLACE(slot->space.mappings, unwind_mapping, (__u32)middle, start));
-		search_step(&s, middle, slot->word >> PAGE_SHIFT, addr >> PAGE_SHIFT);
+		unwind_search_step(&s, middle, slot->word >> PAGE_SHIFT, addr >> PAGE_SHIFT);
 	}
 	return (int)s.low;
 }
@@ -146,7 +146,7 @@ __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
  */
 __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64 n, __u32 low)
 {
-	struct search s = { .low = first, .n = n };
+	struct unwind_search s = { .low = first, .n = n };
 
 	if (!chunk)
 		return 0;
@@ -154,7 +154,7 @@ __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64
 		const __u64 middle = s.low + s.n / 2;
 		const __u64 word = chunk->words[middle % CHUNK_ENTRIES / 2];
 
-		search_step(&s, middle, (__u16)(word >> (middle % 2 * 32)), low);
+		unwind_search_step(&s, middle, (__u16)(word >> (middle % 2 * 32)), low);
 	}
 	return (int)s.low * 4;
 }
@@ -166,7 +166,7 @@ __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64
  */
 __noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
-	struct search s = { .low = first / 4, .n = n };
+	struct unwind_search s = { .low = first / 4, .n = n };
 
 	if (!slot)
 		return 0;
@@ -175,7 +175,8 @@ __noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, _
 
 		if (!middle)
 			break;
-		search_step(&s, middle, (__u16)table_number_at(slot, (__u32)middle * 4), low);
+		unwind_search_step(&s, middle, (__u16)table_number_at(slot, (__u32)middle * 4),
+				   low);
 	}
 	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }

@@ -48,29 +48,8 @@ _Static_assert(sizeof(struct unwind_space) == 12, "abi");
 #define CHUNK_ENTRY_STEPS 11 /* to find one of CHUNK_ENTRIES */
 #define PAGE_CHUNK_STEPS 7   /* to find the chunk, among those with a page's entries */
 
-/* The range of a binary search: entry @low and the @n - 1 entries behind it. */
-struct search {
-	__u64 low;
-	__u64 n;
-};
-
-/*
- * One step: narrow the search for @addr by entry @middle, which begins at @start. Both addresses
- * are less than 2^63. There is no branch, because each would double the paths that the verifier
- * follows through the rest of the search.
- */
-static __always_inline void search_step(struct search *s, __u64 middle, __u64 start, __u64 addr)
-{
-	const __u64 before = middle - s->low;
-	__u64 is_behind = (__s64)(start - addr - 1) >> 63; /* all ones, or none */
-
-	__asm__("" : "+r"(is_behind)); /* keeps compilers from making a branch of it */
-	s->n = before + ((s->n - 2 * before - 1) & is_behind);
-	s->low += (before + 1) & is_behind;
-}
-
 /* The first entry of the middle one of the chunks that the range spans. 0: it lies in one chunk. */
-static __always_inline __u64 search_middle_chunk(const struct search *s)
+static __always_inline __u64 search_middle_chunk(const struct unwind_search *s)
 {
 	const __u64 n_before = s->low % CHUNK_ENTRIES;
 	const __u64 n_chunks = (n_before + s->n + CHUNK_ENTRIES - 1) / CHUNK_ENTRIES;

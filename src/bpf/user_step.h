@@ -35,6 +35,28 @@ static __always_inline __u64 unwind_look_up_at(const struct unwind_regs *regs)
 	return regs->is_exact ? regs->pc : regs->pc - 1;
 }
 
+/* The range of a binary search: entry @low and the @n - 1 entries behind it. */
+struct unwind_search {
+	__u64 low;
+	__u64 n;
+};
+
+/*
+ * One step: narrow the search for @addr by entry @middle, which begins at @start. Both addresses
+ * are less than 2^63. There is no branch, because each would double the paths that the verifier
+ * follows through the rest of the search.
+ */
+static __always_inline void unwind_search_step(struct unwind_search *s, __u64 middle, __u64 start,
+					       __u64 addr)
+{
+	const __u64 before = middle - s->low;
+	__u64 is_behind = (__s64)(start - addr - 1) >> 63; /* all ones, or none */
+
+	__asm__("" : "+r"(is_behind)); /* keeps compilers from making a branch of it */
+	s->n = before + ((s->n - 2 * before - 1) & is_behind);
+	s->low += (before + 1) & is_behind;
+}
+
 /*
  * Find the rule for the address @low of a page, whose entries are @first to @last - 1. It is the
  * rule of the last entry that does not begin behind @low. Entry 0 of a table belongs to no page, so
@@ -43,19 +65,17 @@ static __always_inline __u64 unwind_look_up_at(const struct unwind_regs *regs)
 static __always_inline _Bool unwind_find(__u32 first, __u32 last, __u16 low,
 					 unwind_entry_at *entry_at, void *from, __u16 *ret_rule)
 {
+	struct unwind_search s = { first, first < last ? last - first : 0 };
 	struct unwind_entry entry;
 
-	for (int step = 0; step < UNWIND_PAGE_STEPS && first < last; step++) {
-		__u32 middle = first + (last - first) / 2;
+	for (int step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
+		const __u64 middle = s.low + s.n / 2;
 
-		if (!entry_at(from, middle, &entry))
+		if (!entry_at(from, (__u32)middle, &entry))
 			return 0;
-		if (entry.low <= low)
-			first = middle + 1;
-		else
-			last = middle;
+		unwind_search_step(&s, middle, entry.low, low);
 	}
-	if (!entry_at(from, first - 1, &entry))
+	if (!entry_at(from, (__u32)s.low - 1, &entry))
 		return 0;
 	*ret_rule = entry.rule;
 	return 1;

@@ -1,9 +1,12 @@
 /* rooms: base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The step from a frame to its caller, over a few words of memory; and the search for a rule. */
+/*
+ * The step from a frame to its caller, over a few words of memory; the rule for a JIT compiler's
+ * code; and the searches for a rule.
+ */
 #include "test.h"
 
-#include "bpf/user_step.h"
+#include "bpf/tables.h"
 
 #define STACK 0x7ffe0000UL
 #define N_WORDS 64
@@ -91,6 +94,7 @@ TEST_OF_STEP(each_kind_of_rule)
 		{ RULE(UNWIND_IS, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
+		{ made_bare(40, -2), 1008, 9, 1007, same_bx, 2 },
 		{ RULE(UNWIND_IS_BY_FP, UNWIND_RBP, 32, 0, -1), 1013, 14, 1010, 1009, 3 },
 		{ RULE(UNWIND_AT, UNWIND_RSP, 16, -4, 0), 1029, 30, 1026, same_bx, 3 },
 		{ RULE(UNWIND_AT_8, UNWIND_RSP, 16, 0, 0), 1030, 31, same_bp, same_bx, 2 },
@@ -362,79 +366,191 @@ TEST_OF_STEP(a_return_address_is_looked_up_where_the_call_is)
 	assert_int_equal(unwind_look_up_at(&regs), 0x1233);
 }
 
+/* --- code of JIT compilers: by the set-up of its function --- */
+
+#define ALIGNED 0x7f0000000040
+#define CODE(bytes) bytes, sizeof(bytes) - 1
+
+static uint64_t word_at(const uint8_t *code)
+{
+	uint64_t word;
+
+	memcpy(&word, code, sizeof(word));
+	return word;
+}
+
+/* The rule of the set-up whose first @n_before bytes stand before the judged instruction. */
+static struct unwind_rule rule_of(uint64_t addr, const char *bytes, size_t n, size_t n_before)
+{
+	uint8_t code[32];
+
+	memset(code, 0xf4, sizeof(code));
+	memcpy(code + 8 - n_before, bytes, n);
+	return made_rule(addr, word_at(code), word_at(code + 8),
+			 word_at(code + 8 + made_length(word_at(code + 8))));
+}
+
+static void expect(struct unwind_rule rule, int kind, int offset, int bp)
+{
+	assert_int_equal(rule.how & 15, kind);
+	assert_int_equal(rule.offset, offset);
+	assert_int_equal(rule.fp, bp);
+	if (kind == UNWIND_MADE_BARE)
+		assert_int_equal(rule.how >> 4, UNWIND_RSP);
+}
+
+#define EXPECT_FRAMED(bytes, n_before) \
+	expect(rule_of(ALIGNED, CODE(bytes), n_before), UNWIND_MADE_FRAMES, 16, -2)
+#define EXPECT_BARE(addr, bytes, n_before, offset, bp) \
+	expect(rule_of(addr, CODE(bytes), n_before), UNWIND_MADE_BARE, offset, bp)
+#define EXPECT_NONE(addr, bytes, n_before) \
+	expect(rule_of(addr, CODE(bytes), n_before), UNWIND_NO_ROW, 0, 0)
+
+TEST(a_function_that_sets_rbp_is_walked_by_it)
+{
+	EXPECT_FRAMED("\x55\x48\x89\xe5", 1);
+	EXPECT_FRAMED("\x55\x48\x8b\xec", 1);                                         /* V8 */
+	EXPECT_FRAMED("\x55\x48\x89\xe5\x48\x83\xec\x20", 4);                         /* sub */
+	EXPECT_FRAMED("\x55\x48\x83\xec\x20\x48\x8d\x6c\x24\x20", 1);                 /* .NET */
+	EXPECT_FRAMED("\x55\x48\x81\xec\x00\x01\0\0\x48\x8d\xac\x24\x00\x01\0\0", 1); /* .NET */
+}
+
+TEST(a_function_that_does_not_by_its_room)
+{
+	/* push %rbp; sub $32, %rsp */
+	EXPECT_BARE(ALIGNED + 1, "\x55\x48\x83\xec\x20", 1, 48, -2);
+	EXPECT_BARE(ALIGNED + 1, "\x55\x48\x81\xec\x00\x01\0\0", 1, 272, -2);
+	/* sub $24, %rsp; mov %rbp, 16(%rsp) */
+	EXPECT_BARE(ALIGNED + 1, "\x48\x83\xec\x18\x48\x89\x6c\x24\x10", 0, 32, -2);
+	EXPECT_BARE(ALIGNED + 1, "\x48\x81\xec\x18\x01\0\0\x48\x89\xac\x24\x10\x01\0\0", 0, 288,
+		    -2);
+	EXPECT_BARE(ALIGNED + 1, "\x48\x83\xec\x28\x48\x89\x6c\x24\x10", 0, 48, -4);
+}
+
+TEST(a_function_of_monos_begins_at_an_aligned_address)
+{
+	EXPECT_BARE(ALIGNED, "\x48\x83\xec\x18\x4c\x89\x3c\x24", 0, 32, 0);     /* %r15 */
+	EXPECT_BARE(ALIGNED, "\x48\x83\xec\x18\x48\x89\x64\x24\x38", 0, 32, 0); /* %rsp */
+	EXPECT_BARE(ALIGNED, "\0\0\0\0\x48\x83\xec\x08\xe8", 4, 16, 0);
+	EXPECT_NONE(ALIGNED + 8, "\x48\x83\xec\x18\x4c\x89\x3c\x24", 0);
+	EXPECT_NONE(ALIGNED + 8, "\0\0\0\0\x48\x83\xec\x08\xe8", 4);
+}
+
+TEST(room_for_values_and_calls_tells_nothing)
+{
+	/* HotSpot's interpreter */
+	EXPECT_NONE(ALIGNED, "\x48\x83\xec\x10\x48\x89\x04\x24", 0);
+	EXPECT_NONE(ALIGNED, "\0\0\0\0\x48\x83\xec\x08\xc5\xfa\x11\x04\x24", 4);
+	EXPECT_NONE(ALIGNED, "\0\0\0\0\x48\x83\xec\x10\xc5\xfb\x11\x04\x24", 4);
+	EXPECT_NONE(ALIGNED, "\0\0\0\0\x48\x83\xec\x08\xf3\x0f\x11\x04\x24", 4);
+	EXPECT_NONE(ALIGNED, "\0\0\0\0\x48\x83\xec\x10\xf2\x0f\x11\x04\x24", 4);
+	EXPECT_NONE(ALIGNED, "\x0f\x84\x12\0\0\0\x48\x83\xec\x08\xe8", 6);
+	/* V8 aligns rsp for a call. */
+	EXPECT_NONE(ALIGNED, "\x4c\x8b\xd4\x48\x83\xec\x10\x48\x83\xe4\xf0", 3);
+	/* push %r13 is not push %rbp; neither is it room where rsp goes up, or is not aligned. */
+	EXPECT_NONE(ALIGNED, "\x41\x55\x48\x83\xec\x20", 2);
+	EXPECT_NONE(ALIGNED, "\x55\x48\x83\xec\xf8", 1);
+	EXPECT_NONE(ALIGNED, "\x55\x48\x83\xec\x21", 1);
+	EXPECT_NONE(ALIGNED, "\x55\x48\x81\xec\0\0\0\x7f", 1);
+}
+
+TEST(a_set_up_is_found_across_words)
+{
+	const uint8_t code[] = { 0x90, 0x90, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x48,
+				 0x83, 0xec, 0x20, 0x90, 0x48, 0x83, 0xc4, 0x20 };
+
+	assert_int_equal(made_setups(word_at(code), word_at(code + 8)), 0x8000000000800000);
+	assert_int_equal(made_setups(word_at(code), 0), 0x800000);
+	assert_int_equal(made_setups(word_at(code + 8), 0), 0); /* add */
+	assert_int_equal(code_last(0x8000000000800000), 7);
+	assert_int_equal(code_last(0x800000), 2);
+	assert_int_equal(code_last(0x80), 0);
+}
+
+/* --- searches --- */
+
+/* Rising entries; rules are the entries' numbers. */
 struct entries {
 	struct unwind_entry *entries;
 	uint32_t n;
-	size_t n_asked;
 };
 
 static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
 {
 	struct entries *e = from;
 
-	e->n_asked++;
 	if (i >= e->n)
 		return 0;
 	*ret = e->entries[i];
 	return 1;
 }
 
-/* Entry 0, then @n whose addresses are @gap apart; rules are the entries' numbers. */
-static struct entries make_entries(uint32_t n, uint32_t gap)
+/* As search_entries() of bpf/rule.bpf.h does. */
+static uint64_t find_by_chunks(const struct entries *e, uint64_t first, uint64_t n, uint64_t addr)
 {
-	struct entries e = { .entries = xcalloc(n + 1, sizeof(*e.entries)), .n = n + 1 };
+	struct unwind_search s = { first, n };
 
-	for (uint32_t i = 1; i <= n; i++)
-		e.entries[i] = (struct unwind_entry){ (uint16_t)(gap * i), (uint16_t)i };
-	return e;
-}
+	for (unsigned step = 0; step < PAGE_CHUNK_STEPS; step++) {
+		const uint64_t middle = search_middle_chunk(&s);
 
-TEST(the_search_finds_what_looking_at_each_finds)
-{
-	static const uint32_t sizes[] = { 0, 1, 2, 3, 7, 8, 9, 100, 1024, 4095 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		uint32_t gap = sizes[i] < 16 ? 3 : 16;
-		struct entries e = make_entries(sizes[i], gap);
-
-		for (uint32_t low = 0; low<65536; low += sizes[i]> 100 ? 5 : 1) {
-			uint32_t wanted = low / gap < sizes[i] ? low / gap : sizes[i];
-			uint16_t rule = 0xffff;
-
-			e.n_asked = 0;
-			assert_true(unwind_find(1, e.n, (uint16_t)low, entry_at, &e, &rule));
-			assert_int_equal(rule, wanted);
-			assert_true(e.n_asked <= UNWIND_PAGE_STEPS + 1);
-		}
-		free(e.entries);
+		if (!middle)
+			break;
+		assert_in_range(middle, s.low, s.low + s.n - 1);
+		unwind_search_step(&s, middle, e->entries[middle].low, addr);
 	}
+	assert_int_equal(search_middle_chunk(&s), 0);
+	for (unsigned step = 0; step < CHUNK_ENTRY_STEPS && s.n; step++) {
+		const uint64_t middle = s.low + s.n / 2;
+
+		unwind_search_step(&s, middle, e->entries[middle].low, addr);
+	}
+	assert_int_equal(s.n, 0);
+	return s.low;
 }
 
-/* As many as a page can have: a row at each address. */
-TEST(the_fullest_page_is_searched_in_its_steps)
+/* @n entries @gap apart, from entry @first on. There are none behind, and others before. */
+static void check_page(uint32_t first, uint32_t n, uint32_t gap)
 {
-	struct entries e = { .entries = xcalloc(65537, sizeof(*e.entries)), .n = 65537 };
+	struct entries e = { xcalloc(first + n, sizeof(*e.entries)), first + n };
 
-	for (uint32_t i = 0; i < 65536; i++)
-		e.entries[i + 1] = (struct unwind_entry){ (uint16_t)i, (uint16_t)~i };
-	for (uint32_t low = 0; low < 65536; low++) {
+	for (uint32_t i = 0; i < n; i++)
+		e.entries[first + i].low = (uint16_t)(gap * i + gap / 2);
+	for (uint32_t i = 0; i < first + n; i++)
+		e.entries[i].rule = (uint16_t)i;
+	for (uint32_t low = 0; low < 65536; low += n < 100 ? 1 : 7) {
+		const uint32_t behind = (low + gap - gap / 2) / gap;
+		const uint32_t expected = first + (behind < n ? behind : n);
 		uint16_t rule;
 
-		assert_true(unwind_find(1, e.n, (uint16_t)low, entry_at, &e, &rule));
-		assert_int_equal(rule, (uint16_t)~low);
+		assert_true(unwind_find(first, first + n, (uint16_t)low, entry_at, &e, &rule));
+		assert_int_equal(rule, (uint16_t)(expected - 1));
+		assert_int_equal(find_by_chunks(&e, first, n, low), expected);
 	}
 	free(e.entries);
 }
 
+TEST(entries_are_found_wherever_they_lie_in_chunks)
+{
+	static const uint32_t firsts[] = { 1, 512, CHUNK_ENTRIES - 1, CHUNK_ENTRIES,
+					   CHUNK_ENTRIES + 1 };
+	static const uint32_t sizes[] = {
+		0, 1, 2, 3, 10, 1023, 1024, 1025, 2000, 5461, 32768, 65536
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(firsts); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(sizes); j++)
+			check_page(firsts[i], sizes[j], sizes[j] < 3 ? 1000 : 65536 / sizes[j]);
+}
+
 TEST(a_table_that_lacks_entries_has_no_rule)
 {
-	struct entries e = make_entries(4, 16);
+	struct unwind_entry five[5] = {};
+	struct entries e = { five, ARRAY_SIZE(five) };
 	uint16_t rule;
 
 	assert_false(unwind_find(1, 4000, 17, entry_at, &e, &rule));
 	assert_false(unwind_find(0, 0, 17, entry_at, &e, &rule));
 	assert_false(unwind_find(UINT32_MAX, 3, 17, entry_at, &e, &rule));
-	free(e.entries);
 }
 
 TEST_MAIN(NULL, NULL)
