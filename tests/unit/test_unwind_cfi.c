@@ -99,12 +99,17 @@ static struct image *open_made(const struct made_section *sections, size_t n)
 	return im;
 }
 
-static void make_table(const struct section *s, struct unwind_table *ret)
+/* The table of a file with these sections. */
+static void make_table_of(const struct made_section *sections, size_t n, struct unwind_table *ret)
 {
-	const struct made_section section = { ".eh_frame", s->data, s->n };
-	cleanup(image_freep) struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(sections, n);
 
 	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
+}
+
+static void make_table(const struct section *s, struct unwind_table *ret)
+{
+	make_table_of(&(const struct made_section){ ".eh_frame", s->data, s->n }, 1, ret);
 }
 
 static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
@@ -416,10 +421,8 @@ TEST_OF_CFI(entries_in_the_64_bit_format)
 
 	const struct made_section sections[] = { { ".eh_frame", s.data, s.n },
 						 { ".debug_frame", debug.data, debug.n } };
-	struct image *im = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-	image_close(im);
+	make_table_of(sections, 2, &t);
 	expect_offset(&t, CODE, 16);
 	expect_offset(&t, CODE + 0x10, 24);
 }
@@ -599,10 +602,8 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 						 { ".iplt", tracked, 32 },
 						 { ".eh_frame", s.data, s.n },
 						 { ".debug_frame", debug.data, debug.n } };
-	struct image *im = open_made(sections, ARRAY_SIZE(sections));
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-	image_close(im);
+	make_table_of(sections, ARRAY_SIZE(sections), &t);
 	expect_offset(&t, CODE, 16);        /* .eh_frame goes first */
 	expect_offset(&t, CODE + 0x10, 32); /* .debug_frame where that says nothing */
 	expect_offset(&t, at, 16);
@@ -626,13 +627,9 @@ TEST_OF_CFI(gos_code_has_frame_pointers)
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
 						 { ".gopclntab", "", 1 },
 						 { ".eh_frame", s.data, s.n } };
-	struct image *im = open_made(sections, 3);
-	struct image *bare = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-	assert_int_equal(unwind_table_make(bare, BUDGET, &without, NULL), 0);
-	image_close(im);
-	image_close(bare);
+	make_table_of(sections, 3, &t);
+	make_table_of(sections, 2, &without);
 	expect_rule(&t, at, UNWIND_FRAME_POINTERS, "Go");
 	expect_offset(&t, CODE, 16);
 	expect_rule(&t, CODE + 0x10, UNWIND_FRAME_POINTERS, "Go");
@@ -656,9 +653,8 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
 						 { ".eh_frame", cfi.data, cfi.n } };
-	cleanup(image_freep) struct image *im = open_made(sections, 2);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
+	make_table_of(sections, 2, ret);
 }
 
 TEST_OF_CFI(signals_return_where_nothing_is_said_of_it)
@@ -734,10 +730,8 @@ TEST_OF_CFI(clone_has_no_entry_behind_its_system_call)
 
 		const struct made_section sections[] = { { ".text", text, sizeof(text) },
 							 { ".eh_frame", s.data, s.n } };
-		struct image *im = open_made(sections, 2);
 
-		assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-		image_close(im);
+		make_table_of(sections, 2, &t);
 		expect_offset(&t, at - 1, 16);
 		for (int k = 0; k < (int)n; k++)
 			expect_rule(&t, at + (uint64_t)k,
@@ -798,10 +792,8 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 
 		const struct made_section sections[] = { { ".text", text, sizeof(text) },
 							 { ".eh_frame", s.data, s.n } };
-		struct image *im = open_made(sections, 2);
 
-		assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-		image_close(im);
+		make_table_of(sections, 2, &t);
 		expect_offset(&t, at + 0x7ff, 80);
 		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + cases[i].size - 1, cases[i].is_cut ? 0 : 80);
@@ -841,25 +833,6 @@ TEST_OF_CFI(a_program_begins_at_its_entry_point)
 					    cases[i].code);
 		}
 	}
-}
-
-/* But for its entry point: there may be frame pointers, and no root. */
-TEST_OF_CFI(a_program_without_cfi_begins_at_its_entry_point)
-{
-	const struct unwind_rule none = {};
-	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
-	const uint64_t at = MADE_VADDR + MADE_HEAD;
-	const char text[512] = "\x31\xed";
-	const struct made_section section = { ".text", text, sizeof(text) };
-	struct image *im = open_made(&section, 1);
-
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, NULL), 0);
-	image_close(im);
-	expect_rule(&t, at - 1, none, "before");
-	expect_rule(&t, at, root, "entry");
-	expect_rule(&t, at + 255, root, "entry");
-	expect_rule(&t, at + 256, none, "behind");
-	expect_rule(&t, at + 0x1000, none, "far behind");
 }
 
 TEST_OF_CFI(files_without_cfi_are_refused)
