@@ -265,31 +265,6 @@ size_t unwind_table_bytes(const struct unwind_table *t)
 	       (t->n_pages + 1UL) * sizeof(*t->pages);
 }
 
-static _Bool table_entry_at(void *from, __u32 i, struct unwind_entry *ret)
-{
-	const struct unwind_table *t = from;
-
-	if (i >= t->n_entries)
-		return false;
-	*ret = t->entries[i];
-	return true;
-}
-
-struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
-{
-	const struct unwind_rule none = {};
-	uint64_t page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
-	struct unwind_table table = *t;
-	uint16_t number;
-
-	if (page >= t->n_pages || /* or before the base */
-	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, table_entry_at,
-			 &table, &number) ||
-	    number >= t->n_rules)
-		return none;
-	return t->rules[number];
-}
-
 /* --- the kernel's --- */
 
 #define MOST_BYTES (UINT64_C(1) << 31) /* code and modules of the kernel lie within it */
@@ -373,17 +348,6 @@ bool kernel_table_end(struct kernel_table *t)
 	(void)table_maker_page(&t->made, t->end - 1);
 	table_maker_end(&t->made);
 	return is_put;
-}
-
-uint64_t kernel_table_find(const struct kernel_table *t, uint64_t addr)
-{
-	struct unwind_rule rule = {};
-	uint64_t bits;
-
-	if (addr >= t->start && addr < t->end)
-		rule = unwind_table_at(&t->made.table, addr);
-	memcpy(&bits, &rule, sizeof(bits));
-	return bits;
 }
 
 static size_t round_up(size_t bytes)

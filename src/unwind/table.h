@@ -54,13 +54,6 @@ void unwind_table_fini(struct unwind_table *t);
 /* The bytes that the table takes in the kernel. */
 size_t unwind_table_bytes(const struct unwind_table *t);
 
-/*
- * The rule at @vaddr, found in the way of the BPF programs. To get the vaddr of a mapped address,
- * use image_offset_to_vaddr() with the address's own file offset. The mapping's start does not give
- * the bias, because its first page may begin with the end of another segment (lld).
- */
-struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr);
-
 /* --- the kernel's --- */
 
 /*
@@ -108,9 +101,6 @@ bool kernel_table_add(struct kernel_table *t, uint64_t addr, uint64_t rule);
 bool kernel_table_end(struct kernel_table *t);
 
 void kernel_table_fini(struct kernel_table *t);
-
-/* The rule for @addr, the look-up's address; 0: none. */
-uint64_t kernel_table_find(const struct kernel_table *t, uint64_t addr);
 
 /*
  * The size of the image that programs get, and the image. @to has that size and an alignment of 8

@@ -8,10 +8,10 @@
 #include "fuzz.h"
 
 #include "../unit/made_elf.h"
+#include "../unit/table_reading.h"
 #include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
-#include "unwind/table.h"
 
 #define N_CODE 0x4000
 #define N_STUBS 64

@@ -10,11 +10,11 @@
 #include "fuzz.h"
 
 #include "../unit/made_go.h"
+#include "../unit/table_reading.h"
 #include "arch/arch.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "unwind/private.h"
-#include "unwind/table.h"
 
 #define N_CODE 64
 

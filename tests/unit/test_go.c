@@ -6,7 +6,7 @@
 #include "arch/arch.h"
 #include "elf/image.h"
 #include "made_go.h"
-#include "unwind/table.h"
+#include "table_reading.h"
 
 #define BUDGET (64UL << 20)
 #define cleanup_image cleanup(image_freep)

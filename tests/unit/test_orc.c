@@ -16,7 +16,7 @@
 #include "arch/arch.h"
 #include "arch/kernel_step.h"
 #include "base/hash.h"
-#include "unwind/table.h"
+#include "table_reading.h"
 
 #define SP 0xffffc90000003e00ULL
 #define FP 0xffffc90000003f80ULL

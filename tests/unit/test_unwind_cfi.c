@@ -9,7 +9,7 @@
 #include "arch/arch.h"
 #include "elf/image.h"
 #include "made_elf.h"
-#include "unwind/table.h"
+#include "table_reading.h"
 
 #define CODE (MADE_VADDR + 0x1000) /* where the functions are */
 #define N_CODE 0x60000

@@ -14,7 +14,7 @@
 #include "elf/image.h"
 #include "oracle.h"
 #include "reader/mappings.h"
-#include "unwind/table.h"
+#include "table_reading.h"
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 #define BUDGET (64UL << 20)
