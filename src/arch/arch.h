@@ -47,8 +47,6 @@
 
 #include "arch/user_step.h"
 
-#define ARCH_USER_END (UINT64_C(1) << CODE_USER_BITS) /* user addresses are below */
-
 /* Bytes of code or CFI. No bytes: the architecture has none. */
 struct arch_bytes {
 	const uint8_t *data;

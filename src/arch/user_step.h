@@ -179,7 +179,6 @@ static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u
  * for checked steps (bpf/user_step.h):
  *
  *	code_may_be_call()     may the instruction before a return address be a call?
- *	CODE_USER_BITS         user addresses have no bits above these
  *
  * For code of JIT compilers, where the set-up of a function's frame tells whether it keeps a frame
  * pointer:

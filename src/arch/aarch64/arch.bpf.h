@@ -59,7 +59,7 @@ static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
  * Without the signature of pointer authentication. It is above the bits of an address: above 48, or
  * 52 if the kernel has as many. mmap() gives no address above 48 bits unless it is asked to.
  */
-#define USER_ADDRESS_MASK ((1ULL << CODE_USER_BITS) - 1)
+#define USER_ADDRESS_MASK ((1ULL << 48) - 1)
 
 static __always_inline __u64 user_address_of(__u64 word)
 {

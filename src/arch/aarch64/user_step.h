@@ -39,8 +39,6 @@ static __always_inline _Bool unwind_quickly(struct unwind_regs *regs, struct unw
 
 /* Walks by tables alone ask, of which there are none yet: no frame's set-up is found. */
 
-#define CODE_USER_BITS 48 /* 52 for those that ask mmap() for more */
-
 static __always_inline _Bool code_may_be_call(__u64 bytes)
 {
 	const __u32 last = bytes >> 32;

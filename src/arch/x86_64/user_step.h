@@ -157,8 +157,6 @@ static __always_inline _Bool unwind_quickly(struct unwind_regs *regs, struct unw
 
 /* --- instructions that tell of a frame --- */
 
-#define CODE_USER_BITS 47
-
 /*
  * 1 if the bytes at @at of @bytes are "call *operand", else 0. No branch, because the verifier
  * would follow each.
