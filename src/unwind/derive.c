@@ -292,16 +292,41 @@ static void add_called_by_root(struct derived *d)
 	}
 }
 
-static bool analyse_image(struct derived *d, struct image *im)
+/*
+ * Without symbols: note each address that a plain disassembly of all code calls or takes. It goes
+ * on in cases of switches, too, which the analysis does not follow.
+ */
+static void point_at_called(struct derived *d, const struct image_section *text)
+{
+	const uint64_t n = text->size < MAX_BYTES ? text->size : MAX_BYTES;
+	struct instruction i;
+
+	for (uint64_t at = 0; at < n; at += i.length ? i.length : 1) {
+		i = instruction_at(text->data + at, text->size - at, text->vaddr + at);
+
+		const bool is_pointer = i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_ADDRESS;
+		const size_t place = is_pointer ? flow_place(&d->flow, i.target) : SIZE_MAX;
+
+		if (place != SIZE_MAX)
+			d->flow.flags[place] |= FLOW_POINTED;
+	}
+}
+
+static bool analyse_image(struct derived *d, struct image *im, const struct image_section *text)
 {
 	struct flow *f = &d->flow;
 
 	flow_init(f);
 	(void)image_each_function(im, add_symbol_function, d);
+
+	const bool has_symbols = f->n_functions;
+
 	add_called_by_root(d);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
 		if (round)
 			flow_again(f);
+		if (!has_symbols)
+			point_at_called(d, text);
 		follow_all_functions(d);
 		if (!f->is_late)
 			break;
@@ -334,7 +359,7 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
 	    is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
-		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im)) {
+		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im, &text)) {
 			judge_all_gaps(d);
 			return d;
 		}
