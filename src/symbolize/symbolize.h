@@ -66,7 +66,6 @@ void symbolizer_watch(struct symbolizer *s, const struct program_run *p);
 /* The program of process @tgid ended at @time. */
 void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time);
 
-
 /* The name of the process's first thread at @time (0: not known); "" if never known. For the idle
  * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
