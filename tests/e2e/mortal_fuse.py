@@ -7,6 +7,7 @@ not those of the command.
 Everything goes when the input ends.
 
  root     root mounts it for all, as fusermount(1) does for a user; the command is user 65534's
+ private  likewise, but for the user alone: without allow_other, FUSE denies root
  overlay  the user does, in user and mount namespaces of its own, below an overlay. What FUSE denies root
           there (it is another user's), overlayfs permits: it asks as who has mounted it
 """
@@ -88,7 +89,8 @@ def main():
     fuse = os.open(device, os.O_RDWR | os.O_CLOEXEC)
     seen = folder / "fuse"
     seen.mkdir(exist_ok=True)
-    owner = "user_id=0,group_id=0" if how == "overlay" else f"user_id={USER},group_id={USER},allow_other"
+    owner = "user_id=0,group_id=0" if how == "overlay" else f"user_id={USER},group_id={USER}"
+    owner += ",allow_other" if how == "root" else ""
     call("mount", b"mortal", bytes(seen), b"fuse", 0, f"fd={fuse},rootmode=40000,{owner}".encode())
     server = Server(fuse, contents)
     server.start()
