@@ -601,6 +601,7 @@ TEST_WITH_NAMES(a_file_at_the_inode_of_a_bad_one_has_names)
 		(void)munmap(at, (size_t)st.st_size);
 		byte = ELFMAG0;
 		assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
+		(void)usleep(20000); /* a file is looked at again after 10 ms */
 	}
 	(void)unlink(COPY);
 }
