@@ -102,7 +102,7 @@ static bool wait_for_end(const struct last_holder *holder)
 
 void detach_links(const int *links, size_t n)
 {
-	struct last_holder holder;
+	struct last_holder holder = {};
 	const bool is_held = n && start_last_holder(links, n, &holder);
 
 	for (size_t i = 0; i < n; i++)

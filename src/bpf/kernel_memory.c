@@ -98,9 +98,9 @@ int kernel_memory_open(struct kernel_memory **ret, struct error *e)
 	return 0;
 }
 
-void kernel_memory_freep(struct kernel_memory **at)
+void kernel_memory_freep(struct kernel_memory **m_ptr)
 {
-	struct kernel_memory *m = TAKE(*at);
+	struct kernel_memory *m = TAKE(*m_ptr);
 
 	if (!m)
 		return;

@@ -228,49 +228,6 @@ static bool plt_holds(const struct image *im, uint64_t vaddr)
 	return false;
 }
 
-static int compare_to_stub(const void *vaddr, const void *stub)
-{
-	uint64_t at = *(const uint64_t *)vaddr;
-	const struct stub *s = stub;
-
-	if (at < s->vaddr)
-		return -1;
-	return at - s->vaddr >= s->size;
-}
-
-/* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
- * "puts@plt". */
-static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
-			    struct image_symbol *ret)
-{
-	if (!plt_holds(im, vaddr))
-		return false;
-	if (!plt->is_read)
-		read_plt(im, plt);
-
-	const struct stub *stub = NULL;
-	struct image_symbol resolver;
-
-	if (plt->n)
-		stub = bsearch(&vaddr, plt->stubs, plt->n, sizeof(*stub), compare_to_stub);
-	if (!stub)
-		return false;
-
-	const char *name = stub->name;
-
-	/* A resolver that lies in a PLT itself would be an endless recursion. */
-	if (!name && stub->resolver && !plt_holds(im, stub->resolver) &&
-	    image_function_at(im, stub->resolver, &resolver) && resolver.vaddr == stub->resolver)
-		name = resolver.name;
-	if (!name)
-		return false;
-	*ret = (struct image_symbol){ .name = image_cut_version(im, name, "@plt"),
-				      .vaddr = stub->vaddr,
-				      .size = stub->size,
-				      .is_global = true };
-	return true;
-}
-
 /* --- _start and main --- */
 
 /*
@@ -790,16 +747,64 @@ bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 	return is_found && vaddr < ret->end;
 }
 
-bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+/* The function at @vaddr in the symbol table, or that of the entry point. */
+static bool symbol_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
 	const struct symbol_index *index = symbol_index_of(im);
 	uint32_t i = find_reaching_range(index, last_range_before(index, vaddr), vaddr);
 
 	if (i == NONE)
-		return entry_function_at(&index->entry, vaddr, ret) ||
-		       plt_function_at(im, &im->index->plt, vaddr, ret);
+		return entry_function_at(&index->entry, vaddr, ret);
 	*ret = function_of(index, &index->ranges[i]).symbol;
 	ret->name = image_cut_version(im, ret->name, "");
 	ret->size = index->ranges[i].size;
 	return true;
+}
+
+static int compare_to_stub(const void *vaddr, const void *stub)
+{
+	uint64_t at = *(const uint64_t *)vaddr;
+	const struct stub *s = stub;
+
+	if (at < s->vaddr)
+		return -1;
+	return at - s->vaddr >= s->size;
+}
+
+/* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
+ * "puts@plt". */
+static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
+			    struct image_symbol *ret)
+{
+	if (!plt_holds(im, vaddr))
+		return false;
+	if (!plt->is_read)
+		read_plt(im, plt);
+
+	const struct stub *stub = NULL;
+	struct image_symbol resolver;
+
+	if (plt->n)
+		stub = bsearch(&vaddr, plt->stubs, plt->n, sizeof(*stub), compare_to_stub);
+	if (!stub)
+		return false;
+
+	const char *name = stub->name;
+
+	if (!name && stub->resolver && symbol_function_at(im, stub->resolver, &resolver) &&
+	    resolver.vaddr == stub->resolver)
+		name = resolver.name;
+	if (!name)
+		return false;
+	*ret = (struct image_symbol){ .name = image_cut_version(im, name, "@plt"),
+				      .vaddr = stub->vaddr,
+				      .size = stub->size,
+				      .is_global = true };
+	return true;
+}
+
+bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+{
+	return symbol_function_at(im, vaddr, ret) ||
+	       plt_function_at(im, &im->index->plt, vaddr, ret);
 }

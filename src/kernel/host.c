@@ -456,7 +456,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 {
 	cleanup_directory DIR *categories = NULL;
 	cleanup_strbuf struct strbuf definitions = {};
-	int dir, err = host_tracefs(host, &dir, e);
+	int dir = -1, err = host_tracefs(host, &dir, e);
 	const char *category, *event;
 
 	if (!err)

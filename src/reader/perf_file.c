@@ -146,7 +146,7 @@ void perf_file_answer(struct seat *seat, const void *payload, size_t n, struct a
 	cleanup_held int handle = -1;
 	struct error e = {};
 	struct perf_payload p;
-	struct stat st;
+	struct stat st = {};
 
 	answer->result = -EINVAL;
 	if (n != sizeof(p))

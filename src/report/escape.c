@@ -25,7 +25,7 @@ static void put_hex_escapes(struct strbuf *to, const unsigned char *bytes, size_
  * The number of bytes, from the first on, that are ASCII to be shown, and neither '\' nor @other:
  * most names have no others.
  */
-static size_t n_plain(const unsigned char *at, char other)
+static size_t n_plain(const unsigned char *at, unsigned char other)
 {
 	size_t n = 0;
 

@@ -22,7 +22,7 @@
 static int put_base64(void *writer, const char *bytes, size_t n)
 {
 	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 	struct writer *w = writer;
 
 	for (size_t i = 0; i < n; i += 3) {
@@ -32,7 +32,7 @@ static int put_base64(void *writer, const char *bytes, size_t n)
 		for (size_t k = i; k < i + 3; k++)
 			bits = bits << 8 | (k < n ? (uint8_t)bytes[k] : 0U);
 		for (size_t k = 0; k < 4; k++)
-			four[k] = i + k > n ? '=' : digits[bits >> (18 - 6 * k) & 63];
+			four[k] = digits[i + k > n ? 64 : bits >> (18 - 6 * k) & 63];
 		writer_put(w, four, sizeof(four));
 	}
 	return w->result;

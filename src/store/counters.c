@@ -28,11 +28,11 @@ const char *loss_text(enum loss loss)
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
 		[LOSS_SKIPPED] =
-			"samples that the kernel left out (a BPF program was running on the "
-			"CPU, or the timer came late)",
+			("samples that the kernel left out (a BPF program was running on the "
+			 "CPU, or the timer came late)"),
 		[LOSS_SLOWED] = "samples left out to hold the share of a CPU that they take",
-		[LOSS_UNFINISHED] = NOT_PAIRED "unfinished",
-		[LOSS_ENDED_ALONE] = NOT_PAIRED "ended without a beginning",
+		[LOSS_UNFINISHED] = (NOT_PAIRED "unfinished"),
+		[LOSS_ENDED_ALONE] = (NOT_PAIRED "ended without a beginning"),
 	};
 
 	return texts[loss];

@@ -194,9 +194,9 @@ static bool frame_step(struct frame *f, const struct instruction *i)
 	case INSTRUCTION_BAD:
 		return false;
 	default:
-		for (uint8_t reg = 0; reg < REGISTER_NONE; reg++)
+		for (unsigned reg = 0; reg < REGISTER_NONE; reg++)
 			if (i->writes >> reg & 1)
-				write_register(f, reg);
+				write_register(f, (uint8_t)reg);
 		return true;
 	}
 }
