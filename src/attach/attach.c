@@ -21,11 +21,10 @@
 #include "bpf/syscall.h"
 
 /*
- * With more processes, or more places times processes, user probes are system-wide. The program
- * filters processes anyway. A probe costs less in other processes than this many probes cost here.
+ * With more processes, user probes are system-wide. The program filters processes anyway. A probe
+ * costs less in other processes than this many probes cost here.
  */
 #define MAX_PIDS 16
-#define MAX_PLACES 4096
 
 void attachment_detach(struct attachment *a)
 {
@@ -119,12 +118,12 @@ int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *at
 	return err;
 }
 
-size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids)
+size_t attaching_pids(const struct attaching *at, const uint32_t **pids)
 {
 	size_t n = at->scope->n_pids;
 
 	*pids = at->scope->pids;
-	return n <= MAX_PIDS && n * n_places <= MAX_PLACES ? n : 0;
+	return n <= MAX_PIDS ? n : 0;
 }
 
 static void (*const backends[BACKEND_N])(struct attaching *at, const struct selection *chosen) = {
@@ -313,11 +312,6 @@ int attach_following(const struct object *object, struct attachment **ret, struc
 size_t attachment_n_attached(const struct attachment *a)
 {
 	return a->n_attached;
-}
-
-size_t attachment_n_links(const struct attachment *a)
-{
-	return a->n_links;
 }
 
 size_t attachment_n_refused(const struct attachment *a)

@@ -80,9 +80,9 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 
 /*
  * The processes that get user probes: returns their number, and lends *@pids from the scope. 0:
- * probe system-wide, and let the program filter processes. @n_places: places in each process.
+ * they are many, so probe system-wide, and let the program filter processes.
  */
-size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
+size_t attaching_pids(const struct attaching *at, const uint32_t **pids);
 
 /* The backends: each puts probes at these targets, and notes each as placed or refused. */
 void tracepoint_attach(struct attaching *at, const struct selection *chosen);

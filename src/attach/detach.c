@@ -19,14 +19,11 @@
  */
 #include "attach/backend.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,10 +34,9 @@
 
 #define MOST_MS 600 /* to wait for the kernel */
 
-/* A process, its pidfd, and the pipe that ends when it may exit. */
+/* A process, and the pipe that ends when it may exit. */
 struct last_holder {
 	pid_t pid;
-	int pidfd;
 	int may_exit;
 };
 
@@ -81,23 +77,19 @@ static bool start_last_holder(const int *links, size_t n, struct last_holder *re
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret->pid < 0)
 		return false;
-	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
 	ret->may_exit = TAKE_FD(writer);
 	return true;
 }
 
-/* The descriptor of a process becomes readable after the kernel has closed what it held. */
-static bool wait_for_end(const struct last_holder *holder)
+/* waitpid() tells of a process after the kernel has closed what that held. */
+static bool wait_for_end(pid_t holder)
 {
-	struct pollfd fd = { .fd = holder->pidfd, .events = POLLIN };
-	int n;
-
-	do
-		n = poll(&fd, 1, MOST_MS);
-	while (n < 0 && errno == EINTR);
-	if (n > 0)
-		(void)waitpid(holder->pid, NULL, 0);
-	return n > 0;
+	for (int ms = 0; ms < MOST_MS; ms++) {
+		if (waitpid(holder, NULL, WNOHANG) != 0)
+			return true;
+		(void)usleep(1000);
+	}
+	return false;
 }
 
 void detach_links(const int *links, size_t n)
@@ -110,7 +102,6 @@ void detach_links(const int *links, size_t n)
 	if (!is_held)
 		return;
 	close(holder.may_exit);
-	if (!wait_for_end(&holder))
+	if (!wait_for_end(holder.pid))
 		log_warn("%zu probes no longer count, but the kernel is still removing them", n);
-	cleanup_close_fd(&holder.pidfd);
 }

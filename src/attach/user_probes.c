@@ -49,7 +49,7 @@ static int attach_single_uprobe(struct attaching *at, uint32_t number, int pid)
 void uprobe_attach(struct attaching *at, const struct selection *chosen)
 {
 	const uint32_t *pids;
-	size_t n_pids = attaching_pids(at, chosen->n, &pids);
+	size_t n_pids = attaching_pids(at, &pids);
 
 	for (size_t i = 0; i < chosen->n; i++) {
 		for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
@@ -153,7 +153,7 @@ static void attach_group(struct attaching *at, const struct group *g)
 {
 	cleanup_free uint64_t *cookies = attaching_cookies(at, g->targets, g->n);
 	const uint32_t *pids;
-	size_t n_pids = attaching_pids(at, 1, &pids);
+	size_t n_pids = attaching_pids(at, &pids);
 
 	for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
 		struct batch b = {

@@ -67,6 +67,7 @@ struct fetch {
 	char build_id[2 * MOST_BUILD_ID + 1];
 	uint64_t began, told; /* ns: its start, and the last message about it */
 	struct aside child;
+	bool has_begun;          /* a byte came */
 	bool is_late, is_silent; /* it took too long; because no byte came */
 	bool is_left;            /* it did not end: a file system does not answer */
 	size_t n;                /* bytes in @output: the last of the output */
@@ -203,7 +204,7 @@ static void run_program(void *argument, int channel)
 
 static void remove_file(void *path, int channel)
 {
-	(void)channel;
+	aside_close_others(&channel);
 	enter_sandbox();
 	(void)unlink(path);
 }
@@ -273,7 +274,8 @@ static bool must_end_fetch(struct fetch *f)
 
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - f->began;
 
-	f->is_silent = !done && passed > MOST_SILENT_NS;
+	f->has_begun = f->has_begun || done; /* a complete file has another name */
+	f->is_silent = !f->has_begun && passed > MOST_SILENT_NS;
 	f->is_late = f->is_silent || passed > MOST_NS || d->spent_ns + passed > MOST_NS_IN_ALL ||
 		     is_to_end();
 	if (passed > NS_PER_S && now - f->told > TELL_NS) {

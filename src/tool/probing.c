@@ -235,6 +235,8 @@ void probing_tell_plan(const struct run *r)
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
 			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
+	if (r->opt->pids.n)
+		n[BACKEND_UPROBE] *= r->opt->pids.n;
 	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
 			    n[BACKEND_TRACEPOINT]);
 	for (size_t i = 0; i < r->targets.n; i++) {

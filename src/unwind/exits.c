@@ -34,7 +34,7 @@
  * Of those that lead into a wanted function, few are left. Unless the caller is cautious, these
  * count if an instruction begins there: the function around them is decoded from its beginning.
  */
-#define MAX_RANGES 8
+#define MAX_RANGES 64
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define MAX_JUMP_BYTES 8 /* of an instruction with a displacement, prefixes left out */
 
