@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libbpf reads the kernel's BTF. A function whose arguments the compiler has changed (.isra,
- * .constprop) is not in it.
+ * Unlike kernel_types.c, this needs types by their IDs, so libbpf reads the whole BTF and makes an
+ * index. A function whose arguments the compiler has changed (.isra, .constprop) is not in it.
  */
 #include "kernel/function_types.h"
 

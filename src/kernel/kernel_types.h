@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* kernel/kernel_types.h - offsets of members in the kernel's structures, for reads of its memory.
- */
+/* kernel/kernel_types.h - offsets of members in the kernel's structures, from its BTF. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
 struct kernel_member {
-	const char *structure;
-	const char *name;
+	/*
+	 * The name of a structure. "": the first structure without a name that has @name. NULL:
+	 * @name is a variable or a function; or, if that is NULL too, nothing is wanted.
+	 */
+	const char *type;
+	const char *name; /* "": the first member without a name; NULL: the structure itself */
 };
 
 #define NO_MEMBER UINT32_MAX
 
 /*
- * Put the byte offset of each of @members into @ret. NO_MEMBER: it does not exist, lies in a nested
- * structure without a name, or the kernel's BTF cannot be read. libbpf reads all of the BTF: 10 ms.
+ * Put the byte offset of each of @members into @ret, in the first structure of that name. For a
+ * variable, a function or a structure itself, put its BTF ID. NO_MEMBER: it does not exist, lies in
+ * a nested structure without a name, or was not wanted. Errors: -ENOENT there is no @path; -EINVAL
+ * it is not BTF, or of an unknown kind.
+ *
+ * This reads the types once, up to the last wanted one. Structures come first and take 0.1 ms. With
+ * functions it is 0.7 ms, with variables 1.1. In comparison, libbpf makes an index of all 126,000
+ * types, in 7 to 11 ms.
  */
-void kernel_types_read(const struct kernel_member *members, size_t n, uint32_t *ret);
+must_check int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
+				 uint32_t *ret, struct error *e);

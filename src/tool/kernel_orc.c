@@ -22,55 +22,6 @@ static const char *const tracers[MOST_REPLACED] = {
 	"__kretprobe_trampoline",  /* kretprobes without rethook */
 };
 
-/*
- * Before Linux 6.4, the first three tell the layout of an entry. The code of a module is in an
- * array since then.
- */
-enum {
-	ENTRY_TYPE,
-	ENTRY_SIGNAL,
-	ENTRY_END,
-	LAYOUT,
-	MEM,
-	STATE,
-	ARCH,
-	N_ORCS,
-	ORC_ADDRESSES,
-	ORC_ENTRIES,
-	MEM_BASE,
-	MEM_SIZE,
-	LAYOUT_BASE,
-	LAYOUT_SIZE,
-	MEMBERS
-};
-_Static_assert(MEMBERS == ORC_MEMBERS, "members");
-
-static const struct kernel_member members[MEMBERS] = {
-	[ENTRY_TYPE] = { "orc_entry", "type" },
-	[ENTRY_SIGNAL] = { "orc_entry", "signal" },
-	[ENTRY_END] = { "orc_entry", "end" },
-	[LAYOUT] = { "module", "core_layout" },
-	[MEM] = { "module", "mem" },
-	[STATE] = { "module", "state" },
-	[ARCH] = { "module", "arch" },
-	[N_ORCS] = { "mod_arch_specific", "num_orcs" },
-	[ORC_ADDRESSES] = { "mod_arch_specific", "orc_unwind_ip" },
-	[ORC_ENTRIES] = { "mod_arch_specific", "orc_unwind" },
-	[MEM_BASE] = { "module_memory", "base" },
-	[MEM_SIZE] = { "module_memory", "size" },
-	[LAYOUT_BASE] = { "module_layout", "base" },
-	[LAYOUT_SIZE] = { "module_layout", "text_size" },
-};
-
-/* Where the members are, which takes 10 ms at the first call. */
-static const uint32_t *find_members(struct orc_source *from)
-{
-	if (!from->has_members)
-		kernel_types_read(members, MEMBERS, from->at);
-	from->has_members = true;
-	return from->at;
-}
-
 /* Where unwind tables lie in the kernel's memory. */
 struct orc_tables {
 	uint64_t addresses; /* @n numbers of 4 bytes: the address minus that of the number */
@@ -81,19 +32,23 @@ struct orc_tables {
 };
 
 /* Without a header, the kernel's types tell the layout. */
-static enum orc_layout find_layout(struct orc_source *from)
+static enum orc_layout find_layout(struct kernel_memory *memory)
 {
-	const uint64_t header = kernel_memory_symbol(from->memory, "__start_orc_header");
-	const uint32_t *at;
+	static const struct kernel_member members[] = { { "orc_entry", "type" },
+							{ "orc_entry", "signal" },
+							{ "orc_entry", "end" } };
+	const uint64_t header = kernel_memory_symbol(memory, "__start_orc_header");
+	uint32_t at[ARRAY_SIZE(members)];
+	struct error none;
 
 	if (header) {
-		const void *hash = kernel_memory_read(from->memory, header, ORC_HEADER_BYTES);
+		const void *hash = kernel_memory_read(memory, header, ORC_HEADER_BYTES);
 
 		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
 	}
-	at = find_members(from);
-	return orc_layout_by_members(at[ENTRY_TYPE] != NO_MEMBER, at[ENTRY_SIGNAL] != NO_MEMBER,
-				     at[ENTRY_END] != NO_MEMBER);
+	if (kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), at, &none))
+		return ORC_UNKNOWN;
+	return orc_layout_by_members(at[0] != NO_MEMBER, at[1] != NO_MEMBER, at[2] != NO_MEMBER);
 }
 
 static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
@@ -114,7 +69,7 @@ static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
 	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
 	    ret->text_end > ret->init || ret->init >= ret->init_end)
 		return false;
-	from->layout = find_layout(from);
+	from->layout = find_layout(memory);
 	return from->layout != ORC_UNKNOWN;
 }
 
@@ -185,11 +140,42 @@ bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
 
 /* --- modules --- */
 
+/* Members of struct module. The code's place is in an array since Linux 6.4. */
+enum {
+	STATE,
+	ARCH,
+	N_ORCS,
+	ORC_ADDRESSES,
+	ORC_ENTRIES,
+	MEM,
+	MEM_BASE,
+	MEM_SIZE,
+	LAYOUT,
+	LAYOUT_BASE,
+	LAYOUT_SIZE,
+	MEMBERS
+};
+
+static const struct kernel_member members[MEMBERS] = {
+	[STATE] = { "module", "state" },
+	[ARCH] = { "module", "arch" },
+	[N_ORCS] = { "mod_arch_specific", "num_orcs" },
+	[ORC_ADDRESSES] = { "mod_arch_specific", "orc_unwind_ip" },
+	[ORC_ENTRIES] = { "mod_arch_specific", "orc_unwind" },
+	[MEM] = { "module", "mem" },
+	[MEM_BASE] = { "module_memory", "base" },
+	[MEM_SIZE] = { "module_memory", "size" },
+	[LAYOUT] = { "module", "core_layout" },
+	[LAYOUT_BASE] = { "module_layout", "base" },
+	[LAYOUT_SIZE] = { "module_layout", "text_size" },
+};
+
 #define MOST_MODULE_ORCS (1U << 20)
 #define MODULE_LIVE 0
 
 struct module_reader {
 	const struct orc_source *from;
+	uint32_t at[MEMBERS];
 	struct orc_tables *modules;
 	size_t n, capacity;
 };
@@ -208,7 +194,7 @@ static bool read_member(const struct module_reader *r, uint64_t addr, size_t byt
 /* Read the struct module at @addr. False: it is not in use, or has no tables. */
 static bool read_module(const struct module_reader *r, uint64_t addr, struct orc_tables *ret)
 {
-	const uint32_t *at = r->from->at;
+	const uint32_t *at = r->at;
 	const bool is_array = at[MEM] != NO_MEMBER;
 	const uint64_t code = addr + at[is_array ? MEM : LAYOUT], arch = addr + at[ARCH];
 	uint64_t state, size;
@@ -225,20 +211,20 @@ static bool read_module(const struct module_reader *r, uint64_t addr, struct orc
 	return ret->n && ret->n <= MOST_MODULE_ORCS && ret->text < ret->text_end;
 }
 
-static bool has_members(const uint32_t *at, int first, int last)
+/* By the members that this kernel has. */
+static bool find_module_members(struct module_reader *r)
 {
-	for (int i = first; i <= last; i++)
-		if (at[i] == NO_MEMBER)
-			return false;
-	return true;
-}
+	struct error none;
 
-static bool knows_modules(const uint32_t *at)
-{
-	return has_members(at, STATE, ORC_ENTRIES) &&
-	       (at[MEM] != NO_MEMBER
-			? has_members(at, MEM_BASE, MEM_SIZE)
-			: at[LAYOUT] != NO_MEMBER && has_members(at, LAYOUT_BASE, LAYOUT_SIZE));
+	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, r->at, &none))
+		return false;
+	for (int i = STATE; i <= ORC_ENTRIES; i++)
+		if (r->at[i] == NO_MEMBER)
+			return false;
+	return (r->at[MEM] != NO_MEMBER && r->at[MEM_BASE] != NO_MEMBER &&
+		r->at[MEM_SIZE] != NO_MEMBER) ||
+	       (r->at[LAYOUT] != NO_MEMBER && r->at[LAYOUT_BASE] != NO_MEMBER &&
+		r->at[LAYOUT_SIZE] != NO_MEMBER);
 }
 
 /* Each module has a symbol for its struct module. */
@@ -288,13 +274,13 @@ static bool add_modules(const struct module_reader *r, struct kernel_table *tabl
 	return kernel_table_end(table);
 }
 
-bool orc_read_modules(struct orc_source *from, struct kernel_table *table)
+bool orc_read_modules(const struct orc_source *from, struct kernel_table *table)
 {
 	struct module_reader r = { .from = from };
 	bool is_read = false;
 
 	*table = (struct kernel_table){};
-	if (knows_modules(find_members(from)))
+	if (find_module_members(&r))
 		list_modules(&r);
 	if (r.n) {
 		qsort(r.modules, r.n, sizeof(*r.modules), compare_orc_places);

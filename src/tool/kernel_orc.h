@@ -6,21 +6,15 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "arch/arch.h"
 #include "bpf/kernel_memory.h"
 #include "unwind/table.h"
 
-#define ORC_MEMBERS 14
-
-/* The functions below set the last three. */
 struct orc_source {
 	struct kernel_memory *memory; /* lent */
 	const bool *must_end;         /* lent; set by another thread: give up */
 	enum orc_layout layout;
-	bool has_members;
-	uint32_t at[ORC_MEMBERS]; /* offsets in the kernel's structures, or NO_MEMBER */
 };
 
 /*
@@ -33,4 +27,4 @@ bool orc_read_kernel(struct orc_source *from, struct kernel_table *table);
  * The same for the code of all modules that are in use. After orc_read_kernel(). False: there are
  * none, or they cannot be read. Modules may come and go meanwhile: the caller has to find that out.
  */
-bool orc_read_modules(struct orc_source *from, struct kernel_table *table);
+bool orc_read_modules(const struct orc_source *from, struct kernel_table *table);

@@ -1,0 +1,153 @@
+/* rooms: kernel processes reader helper unwind elf arch base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "test.h"
+
+#include "scratch.h"
+
+#include <bpf/btf.h>
+
+#include "kernel/kernel_types.h"
+
+static const struct kernel_member members[] = {
+	{ "vm_area_struct", "vm_file" },
+	{ "vm_area_struct", "vm_pgoff" },
+	{ "file", "f_inode" },
+	{ "inode", "i_sb" },
+	{ "inode", "i_ino" },
+	{ "super_block", "s_dev" },
+	{ "task_struct", "comm" },
+	{ "task_struct", "tgid" },
+	{ "inode", "no_such_member" },
+	{ "no_such_structure", "i_ino" },
+	{ NULL, "runqueues" }, /* per-CPU variables */
+	{ NULL, "no_such_variable" },
+	{ "mm_struct", "" },
+	{ "timespec64", NULL },      /* a structure itself */
+	{ NULL, "bpf_rdonly_cast" }, /* a function */
+};
+
+static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const char *name)
+{
+	for (unsigned i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), name) == 0)
+			return btf_member_bit_offset(t, i) / 8;
+	return NO_MEMBER;
+}
+
+static uint32_t id_by_libbpf(const struct btf *btf, const char *name, uint32_t kind)
+{
+	const int id = btf__find_by_name_kind(btf, name, kind);
+
+	return id < 0 ? NO_MEMBER : (uint32_t)id;
+}
+
+static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wanted)
+{
+	uint32_t id;
+
+	if (!wanted->type) {
+		id = id_by_libbpf(btf, wanted->name, BTF_KIND_VAR);
+		return id == NO_MEMBER ? id_by_libbpf(btf, wanted->name, BTF_KIND_FUNC) : id;
+	}
+	id = id_by_libbpf(btf, wanted->type, BTF_KIND_STRUCT);
+	return wanted->name ? member_at(btf, btf__type_by_id(btf, id), wanted->name) : id;
+}
+
+TEST(members_are_where_libbpf_finds_them)
+{
+	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	assert_non_null(btf);
+	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		assert_int_equal(found[i], by_libbpf(btf, &members[i]));
+	assert_int_not_equal(found[0], NO_MEMBER);
+	assert_int_equal(found[8], NO_MEMBER);
+	assert_int_equal(found[9], NO_MEMBER);
+	assert_int_not_equal(found[10], NO_MEMBER);
+	assert_int_equal(found[12], 0);
+	assert_int_not_equal(found[13], NO_MEMBER);
+	assert_int_not_equal(found[14], NO_MEMBER);
+	btf__free(btf);
+}
+
+/* Such a structure is the one that another has as a member without a name. */
+TEST(members_of_a_structure_without_a_name)
+{
+	static const struct kernel_member wanted[] = {
+		{ "", "end_code" }, /* named structures have such a member, too */
+		{ "", "no_such_member" },
+	};
+	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	uint32_t found[ARRAY_SIZE(wanted)];
+	const struct btf_type *mm;
+	struct error e;
+
+	assert_non_null(btf);
+	mm = btf__type_by_id(btf,
+			     (unsigned)btf__find_by_name_kind(btf, "mm_struct", BTF_KIND_STRUCT));
+	assert_int_equal(kernel_types_read(KERNEL_BTF, wanted, ARRAY_SIZE(wanted), found, &e), 0);
+	assert_int_equal(found[0],
+			 member_at(btf, btf__type_by_id(btf, btf_members(mm)[0].type), "end_code"));
+	assert_int_not_equal(found[0], NO_MEMBER);
+	assert_int_equal(found[1], NO_MEMBER);
+	btf__free(btf);
+}
+
+/* A file that cannot be mapped is read by pieces. */
+TEST(a_copy_says_the_same)
+{
+	uint32_t found[ARRAY_SIZE(members)], copied[ARRAY_SIZE(members)];
+	cleanup_free char *path = scratch_path("btf");
+	cleanup_free char *command = xasprintf("cat " KERNEL_BTF " >%s", path);
+	struct error e;
+
+	assert_int_equal(system(command), 0);
+	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
+	assert_int_equal(kernel_types_read(path, members, ARRAY_SIZE(members), copied, &e), 0);
+	assert_memory_equal(found, copied, sizeof(found));
+}
+
+/* Each length of the real file's beginning: an error or less found, nothing else. */
+TEST(what_is_cut_off_is_not_found)
+{
+	static char bytes[300000];
+	FILE *f = fopen(KERNEL_BTF, "re");
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	assert_non_null(f);
+	assert_int_equal(fread(bytes, 1, sizeof(bytes), f), sizeof(bytes));
+	(void)fclose(f);
+	for (size_t n = 0; n < sizeof(bytes); n += n < 100 ? 1 : 65521) {
+		char path[] = "/tmp/test_kernel_types.XXXXXX";
+		int fd = mkstemp(path);
+
+		assert_int_equal(write(fd, bytes, n), n);
+		(void)close(fd);
+
+		int err = kernel_types_read(path, members, ARRAY_SIZE(members), found, &e);
+
+		(void)unlink(path);
+		assert_true(err == 0 || err == -EINVAL);
+		for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+			assert_int_equal(found[i], NO_MEMBER); /* the names are at the end */
+	}
+}
+
+TEST(what_is_no_btf_is_refused)
+{
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	assert_int_equal(
+		kernel_types_read("/proc/self/exe", members, ARRAY_SIZE(members), found, &e),
+		-EINVAL);
+	assert_int_equal(kernel_types_read("/no/such", members, ARRAY_SIZE(members), found, &e),
+			 -ENOENT);
+	assert_string_equal(e.text, "open '/no/such': No such file or directory");
+}
+
+TEST_MAIN(scratch_make, scratch_remove)
