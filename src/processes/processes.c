@@ -31,9 +31,6 @@
 /* At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
 
-/* The longest time for the looks of processes_refresh(). */
-#define REFRESH_NS (NS_PER_S / 4)
-
 /*
  * A list of mappings is late if it did not come in time. It may come soon, because a helper was
  * busy with another one. Records wait during a try, so all lists that are late again take 1/10 of
@@ -49,6 +46,7 @@ struct keyed {
 	uint64_t since;          /* see programs_at() */
 	struct program *program; /* that of @first, if @version is programs.version */
 	uint64_t version;
+	uint64_t used_in;      /* programs.period of the last question */
 	char comm[COMM_BYTES]; /* at the first hit; "": not known */
 };
 
@@ -63,6 +61,8 @@ struct processes {
 	struct u64_map made; /* tid -> the process that it made last */
 	uint64_t late_due;   /* when to try a late list again; UINT64_MAX: none is late */
 	size_t late_at;      /* index in programs.heads: where to look for one first */
+	size_t hit_at;       /* the same, for processes_read_hit() */
+	size_t n_unread;     /* heads from there on that it has not looked at in this period */
 };
 
 struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed)
@@ -181,6 +181,9 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 		return;
 	program->looked_in = ps->programs.period;
 	program->is_late = is_late;
+	/* A kernel thread, or a process that ends, has no mappings. */
+	program->is_whole =
+		program->is_whole || (ps->is_followed && (err == -ESRCH || (!err && !read.list.n)));
 	if (err || !read.list.n)
 		return;
 	program->mapper.pid = read.list.tid;
@@ -243,32 +246,42 @@ uint64_t processes_late_due(const struct processes *ps)
 	return ps->late_due;
 }
 
-/*
- * Until @until, read the processes that were hit and are incomplete: after a loss, for example.
- * Without events, none is ever complete. @is_late: those whose lists are late, or else the others.
- * Returns whether any is late now.
- */
-static bool read_hit_processes(struct processes *ps, uint64_t until, bool is_late)
+/* @is_late: read one whose list is late, or else one of the others. False: none is left. */
+static bool read_next_hit(struct processes *ps, bool is_late)
 {
-	bool is_any_late = false;
+	const struct programs *all = &ps->programs;
 
-	for (size_t i = 0; i < ps->programs.n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++) {
-		const struct program *program = ps->programs.heads[i];
+	for (; ps->n_unread && all->n_heads; ps->n_unread--) {
+		const struct program *program = all->heads[ps->hit_at++ % all->n_heads];
 
-		if (!program->is_seen || !program_runs(program) || program_is_all_known(program) ||
-		    program->is_late != is_late)
-			continue;
-		read_mappings(ps, program->tgid);
-		is_any_late = is_any_late || program->is_late;
+		if (program->is_seen && program_runs(program) && !program_is_all_known(program) &&
+		    program->is_late == is_late) {
+			ps->n_unread--;
+			read_mappings(ps, program->tgid);
+			return true;
+		}
 	}
-	return is_any_late;
+	return false;
+}
+
+bool processes_read_hit(struct processes *ps)
+{
+	return read_next_hit(ps, false);
 }
 
 void processes_settle(struct processes *ps, uint64_t until)
 {
-	(void)read_hit_processes(ps, until, false);
-	while (read_hit_processes(ps, until, true) && clock_ns(CLOCK_MONOTONIC) < until)
+	bool is_read = true;
+
+	ps->n_unread = ps->programs.n_heads;
+	while (clock_ns(CLOCK_MONOTONIC) < until && read_next_hit(ps, false))
 		;
+	while (is_read) {
+		ps->n_unread = ps->programs.n_heads;
+		is_read = false;
+		while (clock_ns(CLOCK_MONOTONIC) < until && read_next_hit(ps, true))
+			is_read = true;
+	}
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -286,7 +299,7 @@ void processes_refresh(struct processes *ps)
 		if (program_runs(program) && !host_pid_exists(program->tgid))
 			program->exited = now;
 	}
-	(void)read_hit_processes(ps, now + REFRESH_NS, false);
+	ps->n_unread = ps->programs.n_heads;
 	programs_fit(&ps->programs, now);
 }
 
@@ -444,7 +457,7 @@ bool processes_is_walked(const struct processes *ps, uint32_t tgid)
 
 /*
  * Rows still find their programs, by their own times. But if a process has no program, the key had
- * the only name.
+ * the only name, which matters to rows of this period or the last one.
  */
 static void forget_oldest_keys(struct processes *ps)
 {
@@ -452,6 +465,7 @@ static void forget_oldest_keys(struct processes *ps)
 
 	for (size_t i = 0; i < n; i++)
 		ps->n_unnamed += ps->keys[i].comm[0] &&
+				 ps->keys[i].used_in + 1 >= ps->programs.period &&
 				 !programs_newest(&ps->programs, tgid_of_key(ps->keys[i].key));
 	ps->n_keys -= n;
 	memmove(ps->keys, ps->keys + n, ps->n_keys * sizeof(*ps->keys));
@@ -464,15 +478,18 @@ static void forget_oldest_keys(struct processes *ps)
 static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 {
 	const uint32_t *at = u64_map_get(&ps->by_key, key);
+	struct keyed *k;
 
-	if (at)
-		return &ps->keys[*at];
-	if (ps->n_keys >= MOST_KEYS)
+	if (!at && ps->n_keys >= MOST_KEYS)
 		forget_oldest_keys(ps);
-	(void)u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, NULL);
-	array_push(ps->keys, ps->n_keys, ps->cap_keys,
-		   ((struct keyed){ .key = key, .since = UINT64_MAX }));
-	return &ps->keys[ps->n_keys - 1];
+	if (!at) {
+		(void)u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, NULL);
+		array_push(ps->keys, ps->n_keys, ps->cap_keys,
+			   ((struct keyed){ .key = key, .since = UINT64_MAX }));
+	}
+	k = at ? &ps->keys[*at] : &ps->keys[ps->n_keys - 1];
+	k->used_in = ps->programs.period;
+	return k;
 }
 
 /*

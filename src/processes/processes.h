@@ -91,11 +91,18 @@ struct sighting {
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
 
 /*
- * A report begins. Looks whether open files were written over. Reads the processes that were hit
- * and are incomplete, for a moment at most. Programs that ended some seconds ago may be forgotten,
- * if there are many and no question was about them in this period or the one before.
+ * A report begins. Looks whether open files were written over. Programs that ended some seconds ago
+ * may be forgotten, if there are many and no question was about them in this period or the one
+ * before.
  */
 void processes_refresh(struct processes *ps);
+
+/*
+ * Read one of the processes that were hit and are incomplete: after a loss, for example. Without
+ * events, none is ever complete. Each is read once after processes_refresh(), and later ones first
+ * if time did not suffice for them. False: all are read.
+ */
+bool processes_read_hit(struct processes *ps);
 
 /* --- questions; answers are copies --- */
 

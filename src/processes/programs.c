@@ -279,8 +279,8 @@ static void forget_running(struct programs *all, struct program *program, uint64
 	program->looked_in = 0;
 }
 
-/* Forget all that is long over, and of the rest as much as the bound demands. */
-static void forget_least(struct programs *all, uint64_t now)
+/* Forget all that is long over, and with @is_full as much of the rest as the bound demands. */
+static void forget_least(struct programs *all, uint64_t now, bool is_full)
 {
 	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
 	struct candidate *list = NULL;
@@ -292,8 +292,8 @@ static void forget_least(struct programs *all, uint64_t now)
 				array_push(list, n, capacity, candidate_of(all, p, before));
 	if (n)
 		qsort(list, n, sizeof(*list), compare_program_worth);
-	for (size_t i = 0;
-	     i < n && (list[i].worth == IS_LONG_OVER || programs_bytes(all) - marked > FIT_BYTES);
+	for (size_t i = 0; i < n && (list[i].worth == IS_LONG_OVER ||
+				     (is_full && programs_bytes(all) - marked > FIT_BYTES));
 	     i++) {
 		if (program_runs(list[i].program))
 			forget_running(all, list[i].program, now);
@@ -308,13 +308,14 @@ void programs_fit(struct programs *all, uint64_t now)
 {
 	const size_t bytes = programs_bytes(all);
 	const bool are_many = all->n >= all->n_last + all->n_last / 2 + MANY_PROGRAMS;
+	const bool is_full = bytes > MOST_BYTES && bytes >= all->least + STEP_BYTES;
 
 	if (bytes < all->least)
 		all->least = bytes;
-	if (!are_many && (bytes <= MOST_BYTES || bytes < all->least + STEP_BYTES))
+	if (!are_many && !is_full)
 		return;
-	forget_least(all, now);
-	if (bytes > MOST_BYTES)
+	forget_least(all, now, is_full);
+	if (is_full)
 		all->least = programs_bytes(all);
 	all->n_last = all->n;
 }

@@ -128,7 +128,7 @@ int ending_settle(struct run *r, struct error *e)
 	if (r->unwinder)
 		unwinder_last(r->unwinder);
 	hear_last(r);
-	if (!err && r->follow)
+	if (!err && r->processes)
 		processes_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
 	deferral_settle(r, 0, LAST_NS / 2);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */

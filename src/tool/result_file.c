@@ -46,7 +46,9 @@ static int find_result_file(struct result_file *f, struct error *e)
 	f->is_file = stat(f->name, &st) < 0 || S_ISREG(st.st_mode);
 	if (f->is_file) {
 		/* Whoever protects a file from us does not expect another one in its place. */
-		if (faccessat(AT_FDCWD, f->name, W_OK, AT_EACCESS) < 0 && errno != ENOENT)
+		cleanup_close int fd = open(f->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		if (fd < 0 && errno != ENOENT)
 			return error_errno(e, "open %s", f->name);
 		err = make_temporary(f, 0600, e); /* a bad path fails at once */
 		drop_temporary(f);

@@ -213,6 +213,22 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
+#define REFRESH_NS (NS_PER_S / 4)
+
+void run_refresh(struct run *r)
+{
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + REFRESH_NS;
+	bool is_left = true;
+
+	processes_refresh(r->processes);
+	while (clock_ns(CLOCK_MONOTONIC) < until && (is_left = processes_read_hit(r->processes)))
+		run_serve(r);
+	if (is_left && !r->has_told_unread)
+		log_warn("a report did not wait for the mappings of all processes: frames in files "
+			 "that they have mapped lately are [unknown]");
+	r->has_told_unread = r->has_told_unread || is_left;
+}
+
 static int run_patience_ms(struct run *r)
 {
 	const int of_tool = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;

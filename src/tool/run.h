@@ -147,8 +147,9 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	uint64_t served_at;  /* ns: the end of the last run_serve() */
-	uint64_t hear_until; /* ns: the end of this reading of notices */
+	uint64_t served_at;   /* ns: the end of the last run_serve() */
+	bool has_told_unread; /* run_refresh() left processes out */
+	uint64_t hear_until;  /* ns: the end of this reading of notices */
 	struct ending ending;
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
@@ -187,6 +188,9 @@ void run_has_mapped(struct run *r);
  * ago. Numbers of stacks and frames stay valid.
  */
 void run_serve(void *run);
+
+/* A report begins: processes_refresh(), and up to 0.25 s for processes_read_hit(). */
+void run_refresh(struct run *r);
 
 /* Read the records of processes: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);

@@ -216,7 +216,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	progress_clear(&t->progress);
 	if (is_last)
 		progress_say(&t->progress, "looking up names, Ctrl-C ends it");
-	processes_refresh(r->processes);
+	run_refresh(r);
 	symbolizer_refresh(t->symbolizer);
 	make_counted(r, is_last, &profiles);
 	if (is_last)

@@ -92,7 +92,7 @@ static void refresh_names(struct run *r)
 	if (t->now - t->refreshed < NS_PER_S)
 		return;
 	t->refreshed = t->now;
-	processes_refresh(r->processes);
+	run_refresh(r);
 	symbolizer_refresh(t->symbolizer);
 	t->n_unlooked = LOOK_EACH; /* this may have taken long */
 }

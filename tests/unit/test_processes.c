@@ -58,6 +58,13 @@ static int free_past(void **state)
 
 #define TEST_WITH_PAST(name) TEST_OF(name, struct past *p, make_past, free_past)
 
+static void begin_report(struct past *p)
+{
+	processes_refresh(p->processes);
+	while (processes_read_hit(p->processes))
+		;
+}
+
 /* A child, by thread @tid. */
 static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
 {
@@ -1136,7 +1143,7 @@ TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 	assert_true(processes_at(p->processes, key, now + 5, here(), &before));
 	lose_at(p, now + 2);
 	assert_false(processes_at(p->processes, key, now + 5, here(), &behind));
-	processes_refresh(p->processes);
+	begin_report(p);
 	assert_true(processes_at(p->processes, key, now + 5, here(), &behind));
 	assert_int_equal(before.offset, behind.offset);
 	end_child(pid);
@@ -1155,6 +1162,21 @@ TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
 	assert_int_equal(run.user, 7);
 	exec_at(p, 30, PID, "another");
 	assert_false(processes_hit(p->processes, PID, &run));
+}
+
+/* Such as a kernel thread. */
+TEST_WITH_PAST(a_process_without_mappings_is_read_once)
+{
+	const pid_t pid = start_child();
+	const struct sighting seen = { .time = 5, .since = UINT64_MAX };
+
+	processes_walk(p->processes, (uint32_t)pid);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	processes_seen(p->processes, key_of((uint32_t)pid), &seen);
+	processes_refresh(p->processes);
+	assert_false(processes_read_hit(p->processes));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 TEST_WITH_PAST(a_process_that_has_gone_is_looked_at_in_vain)
@@ -1216,7 +1238,7 @@ TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_be
 	assert_string_equal(module_at(p, own, at, before), shell);
 	map_page("/proc/self/exe", page);
 	later = map_page("/proc/self/exe", NULL);
-	processes_refresh(p->processes);
+	begin_report(p);
 	assert_string_equal(module_at(p, own, at, 1), shell);
 	assert_string_equal(module_at(p, own, at, before), "");
 	assert_string_equal(module_at(p, own, at, 0), "test_processes");
@@ -1224,7 +1246,7 @@ TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_be
 	/* Nothing else was there. */
 	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_processes");
 	assert_int_equal(munmap(page, 4096), 0);
-	processes_refresh(p->processes);
+	begin_report(p);
 	assert_string_equal(module_at(p, own, at, 0), "test_processes");
 	assert_int_equal(munmap(later, 4096), 0);
 }
@@ -1294,6 +1316,11 @@ TEST(names_that_are_forgotten_with_their_hits_are_counted)
 	for (uint32_t i = 0; i < n; i++)
 		assert_string_equal(comm_of_hit(own, PID + i, 10 + i, UINT64_MAX), NOT_KNOWN);
 	assert_int_equal(processes_forgotten(p.processes).processes, 1 << 15);
+	for (int i = 0; i < 2; i++)
+		begin_report(own); /* all hits before are reported */
+	for (uint32_t i = 0; i < n; i++)
+		(void)comm_of_hit(own, PID + n + i, 10 + i, UINT64_MAX);
+	assert_in_range(processes_forgotten(p.processes).processes, 1 << 15, 1 << 16);
 	processes_free(p.processes);
 	remote_files_free(none);
 }
@@ -1345,7 +1372,7 @@ TEST_WITH_PAST(files_of_a_process_that_is_in_each_report_stay_open)
 	image = images_newest(p->images);
 	(void)comm_of_hit(p, PID, 10, UINT64_MAX);
 	for (int i = 0; i < 6; i++) {
-		processes_refresh(p->processes);
+		begin_report(p);
 		if (i < 4)
 			(void)run_at(p, PID, 0);
 		assert_int_equal(stays_open(p, image), i < 5);
@@ -1364,12 +1391,12 @@ TEST_WITH_PAST(what_was_asked_for_is_kept_for_two_periods)
 	assert_string_equal(comm_at(p, ASKED, 20), "kept");
 	exit_at(p, 30, ASKED);
 	run_many(p, 20000, &most);
-	processes_refresh(p->processes);
+	begin_report(p);
 	run_many(p, 20000, &most);
 	assert_string_equal(module_at(p, ASKED, 0x1000, 20), "a"); /* and asked for once more */
-	processes_refresh(p->processes);
+	begin_report(p);
 	run_many(p, 20000, &most);
-	processes_refresh(p->processes);
+	begin_report(p);
 	run_many(p, 20000, &most);
 	assert_string_equal(module_at(p, ASKED, 0x1000, 20), "");
 }

@@ -184,6 +184,8 @@ static const char *own_file_name(void)
 static void begin_report(struct symbolizer *s)
 {
 	processes_refresh(processes);
+	while (processes_read_hit(processes))
+		;
 	symbolizer_refresh(s);
 }
 
