@@ -353,7 +353,9 @@ __noinline int notify_unmapped(__u32 tgid, __u32 is_walked)
 	if (*is_told)
 		return 0;
 	*is_told = 1;
-	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+	if (bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP))
+		*is_told = 0;
+	return 0;
 }
 
 /* frames with the kernel's mapping, until user space is notified of the process */

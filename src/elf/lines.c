@@ -321,7 +321,9 @@ static void read_unit(struct scopes *s, struct die_ranges *into, Dwarf_Die *unit
 		else if (w.depth)
 			walk_over(&w);
 	}
-	into->why = w.why;
+	/* The time may end within the last entry. */
+	into->why = w.why || !cpu_budget_is_spent(&into->budget) ? w.why
+								 : cpu_budget_reason(&into->budget);
 	sort_die_ranges(into);
 }
 

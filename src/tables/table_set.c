@@ -292,13 +292,14 @@ static void evict_table(struct table_set *t, struct entry *entry)
 }
 
 /* More often would gain little, and the processes that are hit would be read all the time. */
-bool table_set_make_room(struct table_set *t, const char *why)
+bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists)
 {
 	if (turn_of_tables(t) - t->made_room <= TURNS_IN_USE)
 		return false;
 	t->made_room = turn_of_tables(t);
 	log_warn_once("%s: dropping what is not in use (see --unwind-memory)", why);
-	lists_drop(t->lists);
+	if (drops_lists)
+		lists_drop(t->lists);
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->entries[i].how != UNWIND_BY_TABLE || is_in_use(t, &t->entries[i]))
 			continue;
@@ -311,11 +312,12 @@ bool table_set_make_room(struct table_set *t, const char *why)
 static int put_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
 		    struct part *ret, struct error *e)
 {
+	const bool may_fit = may_give_up && bytes <= unwind_memory_most(t->memory);
 	int err;
 
 	do
 		err = unwind_memory_put(t->memory, data, bytes, &ret->place, e);
-	while (err == -E2BIG && may_give_up && table_set_make_room(t, e->text));
+	while (err == -E2BIG && may_fit && table_set_make_room(t, e->text, false));
 	ret->bytes = err ? 0 : bytes;
 	return err;
 }

@@ -41,11 +41,11 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    struct unwind_mapping *ret);
 
 /*
- * Something has no room, because of @why. Drop all that is not in use: tables that no program used
- * lately, and all lists, because the mappings of a process that is hit are read again. Tells the
- * user. False: that was tried a moment ago.
+ * Something has no room, because of @why. Drop the tables that no program used lately. With
+ * @drops_lists, drop all lists, too: the mappings of a process that is hit are read again. Tells
+ * the user. False: that was tried a moment ago.
  */
-bool table_set_make_room(struct table_set *t, const char *why);
+bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists);
 
 /* Print images and tables to standard error, for --debug. */
 void table_set_describe(const struct table_set *t);

@@ -106,7 +106,7 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 
 	do
 		err = lists_publish(&u->lists, tgid, mappings, n, e);
-	while (err == -E2BIG && table_set_make_room(u->tables, e->text));
+	while (err == -E2BIG && table_set_make_room(u->tables, e->text, true));
 	if (err || !remote_mappings_stay(u->remote, tgid, list) || !lists_confirm(&u->lists, tgid))
 		lists_retract(&u->lists, tgid);
 	return err ? err : is_complete;

@@ -60,7 +60,7 @@ static struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is
 		return other;
 	v.reg = op - OP_BREG0;
 	v.offset = cursor_sleb(&c);
-	if (!is_address && arch_is_stub_expression(c.at, cursor_left(&c), &v.plus)) {
+	if (!is_address && !c.is_spent && arch_is_stub_expression(c.at, cursor_left(&c), &v.plus)) {
 		v.how = CFI_PLT;
 		return v;
 	}

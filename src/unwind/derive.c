@@ -293,8 +293,8 @@ static void add_called_by_root(struct derived *d)
 }
 
 /*
- * Without symbols: note each address that a plain disassembly of all code calls or takes. It goes
- * on in cases of switches, too, which the analysis does not follow.
+ * Note each address that a plain disassembly of all code calls or takes. It goes on in cases of
+ * switches, too, which the analysis does not follow.
  */
 static void point_at_called(struct derived *d, const struct image_section *text)
 {
@@ -318,15 +318,12 @@ static bool analyse_image(struct derived *d, struct image *im, const struct imag
 
 	flow_init(f);
 	(void)image_each_function(im, add_symbol_function, d);
-
-	const bool has_symbols = f->n_functions;
-
 	add_called_by_root(d);
+	if (f->n_places > text->size / 2) /* else entries are the rule, and cover the callees */
+		point_at_called(d, text);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
 		if (round)
 			flow_again(f);
-		if (!has_symbols)
-			point_at_called(d, text);
 		follow_all_functions(d);
 		if (!f->is_late)
 			break;

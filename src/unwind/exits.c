@@ -36,6 +36,7 @@
  */
 #define MAX_RANGES 64
 #define CHUNK_BYTES ((size_t)1 << 20)
+#define MAX_MIDDLES ((size_t)1 << 20)
 #define MAX_JUMP_BYTES 8 /* of an instruction with a displacement, prefixes left out */
 
 /* Decoding takes some 50 ns a byte, and files may be made to hold us up. */
@@ -132,7 +133,9 @@ static void note_jump(void *context, uint64_t from, uint64_t to)
 	    (from >= function->start && from < (s->is_cautious ? to : function->end)) ||
 	    (!s->is_cautious && !leads_to(s, from, to)))
 		return;
-	array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
+	s->ret->is_full = s->ret->n == MAX_MIDDLES;
+	if (!s->ret->is_full)
+		array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
 }
 
 static void search_range(struct search *s, const struct code_range *range)
@@ -527,6 +530,8 @@ static void check_middles(struct finding *f)
 {
 	const struct middles *m = f->middles;
 
+	if (m->is_full)
+		doubt_exits(f, "the file has too many jumps into functions", f->entry);
 	for (size_t i = 0; i < f->n_parts; i++)
 		for (size_t j = middles_from(m, f->parts[i].start);
 		     j < m->n && m->jumps[j].to < f->parts[i].end; j++)

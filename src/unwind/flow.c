@@ -660,7 +660,7 @@ void flow_again(struct flow *f)
 		functions[i].is_bad = !(f->flags[place] & FLOW_ENTRY);
 	}
 	for (size_t i = 0; i < f->n_places; i++)
-		f->flags[i] &= FLOW_DEAD;
+		f->flags[i] &= FLOW_DEAD | FLOW_POINTED;
 	for (size_t i = 0; i < n; i++)
 		if (!functions[i].is_bad)
 			flow_add(f, functions[i].start, functions[i].is_named, FLOW_ENTRY);
@@ -668,6 +668,8 @@ void flow_again(struct flow *f)
 }
 
 /* --- jumps through pointers --- */
+
+#define MAX_BACK 256 /* bytes: files may be made to hold us up */
 
 /*
  * The value of @reg before @at tells where a jump to it leads. A plain load or move gives a
@@ -678,9 +680,11 @@ static enum pointer_jump judge_register(const struct flow *flow, uint64_t at, ui
 	const struct flow_span *s = flow_span_of(flow, at);
 	const uint8_t *flags = &flow->flags[s->first];
 
-	while (!(flags[at - s->start] & FLOW_ENTRY) && at-- > s->start) {
+	for (unsigned n = 0; !(flags[at - s->start] & FLOW_ENTRY) && at-- > s->start; n++) {
 		struct instruction i;
 
+		if (n == MAX_BACK)
+			return POINTER_UNSURE;
 		if (!(flags[at - s->start] & FLOW_VISITED))
 			continue;
 		i = flow_instruction(s, at);

@@ -155,10 +155,10 @@ TEST(calls_are_known_from_behind)
 		"call _start; call *%rax; call *%r12; call *(%rax); call *(%rsp); call *8(%rbp)\n"
 		"call *8(%rsp); call *_start(%rip); call *0x1000(%rax); call *0x1000(%rax,%rcx,8)\n"
 		"call *0x1000(,%rcx,8); syscall; int $0x80\n"
-		"not: nop; jmp *%rax; jmp _start; ret; push %rax; mov %rax,%rbx; lea 8(%rax),%rdx\n"
+		"not: nop; jmp *%rax; jmp _start; nop; ret; push %rax; mov %rax,%rbx; lea 8(%rax),%rdx\n"
 		".nops 9; ud2; hlt; .fill 8, 1, 0xcc; .size _start, . - _start; end:\n";
 	static const uint8_t calls[] = { 5, 2, 3, 2, 3, 3, 4, 6, 6, 7, 7, 2, 2 };
-	static const uint8_t others[] = { 1, 2, 5, 1, 1, 3, 4, 9, 2, 1, 8 };
+	static const uint8_t others[] = { 1, 2, 5, 1, 1, 1, 3, 4, 9, 2, 1, 8 };
 
 	write_file("calls.s", asm_source, strlen(asm_source));
 	assert_int_equal(run("as calls.s -o calls.o && ld calls.o -o calls"), 0);

@@ -745,14 +745,17 @@ TEST_WITH_OBJECT(all_lists_go_where_memory_is_full)
 	assert_int_equal(tell_list(o, 98, 10), 0);
 	unwind_memory_drop(memory, list, SLAB_BYTES / 2);
 	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), -E2BIG);
-	assert_true(table_set_make_room(set, "memory is full"));
+	assert_true(table_set_make_room(set, "no room for a table", false));
+	assert_true(is_known(o, 99) && is_known(o, 98));
+	o->state.table_turn += 3;
+	assert_true(table_set_make_room(set, "memory is full", true));
 	assert_false(is_known(o, 99) || is_known(o, 98));
 	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
 	assert_int_equal(other, list);
 	o->state.table_turn += 2;
-	assert_false(table_set_make_room(set, "memory is full"));
+	assert_false(table_set_make_room(set, "memory is full", true));
 	o->state.table_turn++;
-	assert_true(table_set_make_room(set, "memory is full"));
+	assert_true(table_set_make_room(set, "memory is full", true));
 }
 
 /* --- tables --- */

@@ -351,11 +351,15 @@ void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *cont
 
 bool arch_is_behind_call(const uint8_t *end, size_t n)
 {
-	uint8_t bytes[sizeof(uint64_t)] = {};
-	uint64_t word;
+	for (size_t length = 2; length <= n; length++) {
+		const struct instruction i = instruction_at(end - length, length, 0);
 
-	memcpy(bytes + sizeof(bytes) - n, end - n, n);
-	memcpy(&word, bytes, sizeof(word));
-	return code_may_be_call(word) || word >> 48 == 0x050f || word >> 48 == 0x340f ||
-	       word >> 48 == 0x80cd;
+		if (i.length == length &&
+		    (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_CALL_POINTER))
+			return true;
+	}
+	/* syscall, sysenter, int $0x80 */
+	return n >= 2 &&
+	       (memcmp(end - 2, "\x0f\x05", 2) == 0 || memcmp(end - 2, "\x0f\x34", 2) == 0 ||
+		memcmp(end - 2, "\xcd\x80", 2) == 0);
 }
