@@ -36,6 +36,7 @@
 #define LOOK_PAUSE 20
 /* CPU time for all looks, beside a quarter of the time since the beginning. */
 #define MOST_CPU_NS (3 * NS_PER_S)
+#define MOST_OF_REPORT_NS NS_PER_S /* CPU time for those of one report */
 
 struct jit_map {
 	struct program_run process;
@@ -62,6 +63,7 @@ struct jit {
 	uint64_t bytes;       /* of maps */
 	uint64_t clock, period;
 	uint64_t began, spent; /* ns: since when, and the CPU time of looks */
+	uint64_t spent_before; /* @spent when the report began */
 	int own_root;
 	struct log_few warnings; /* warnings about maps */
 };
@@ -101,6 +103,7 @@ void jit_free(struct jit *j)
 void jit_refresh(struct jit *j)
 {
 	j->period++;
+	j->spent_before = j->spent;
 }
 
 static void forget_map(struct jit *j, size_t i)
@@ -329,7 +332,7 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	return true;
 }
 
-static void look_at_perf_map(struct jit *j, struct jit_map *g)
+static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
 {
 	g->period = j->period;
 	if (g->is_over)
@@ -337,7 +340,8 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g)
 
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	if (j->spent > MOST_CPU_NS + (begin - j->began) / 4) {
+	if (j->spent > MOST_CPU_NS + (begin - j->began) / 4 ||
+	    (is_report && j->spent - j->spent_before > MOST_OF_REPORT_NS)) {
 		log_warn_once("perf maps take too long to read: some were not read, and their "
 			      "functions may have no name");
 		g->next_look = begin + NS_PER_S;
@@ -385,7 +389,7 @@ void jit_watch(struct jit *j, const struct program_run *p)
 	struct jit_map *g = get_jit_map(j, p);
 
 	if (g->process.end != UINT64_MAX || !g->process.is_followed)
-		look_at_perf_map(j, g); /* its end has come, or nobody will report it */
+		look_at_perf_map(j, g, false); /* its end has come, or nobody will report it */
 	else if (clock_ns(CLOCK_MONOTONIC) - g->identified > IDENTIFY_NS)
 		(void)identify_process(j, g);
 }
@@ -393,7 +397,7 @@ void jit_watch(struct jit *j, const struct program_run *p)
 static void look_in_time(struct jit *j, struct jit_map *g, uint64_t time)
 {
 	if (g->period != j->period || time > g->next_look)
-		look_at_perf_map(j, g);
+		look_at_perf_map(j, g, true);
 }
 
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
@@ -440,6 +444,6 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 			continue;
 		g->process.end = time;
 		forget_next_program(j, g);
-		look_at_perf_map(j, g);
+		look_at_perf_map(j, g, false);
 	}
 }

@@ -305,10 +305,10 @@ static void print_ends(struct run *r)
  */
 static int finish_run(struct run *r, struct error *e)
 {
-	if (output_must_end(&r->output))
-		(void)waiter_take_signals(&r->waiter);
 	if (probing_hits_report(r))
 		attachment_detach(r->attachment);
+	if (output_must_end(&r->output))
+		(void)waiter_take_signals(&r->waiter);
 	r->output.is_last = true;
 
 	int err = r->tool->report(r, e);
