@@ -266,6 +266,7 @@ static uint32_t put_location(struct pprof *w, const uint32_t *frames, size_t n, 
 
 static uint32_t location_of_chain(struct pprof *w, const uint32_t *frames, size_t n, bool is_kernel)
 {
+	/* Of 64 bits with a secret seed: no file can have two chains meet. */
 	const uint64_t hash = hash_bytes(frames, n * sizeof(*frames));
 	uint32_t *location = u64_map_put(&w->chain_locations, hash, 0, NULL);
 
