@@ -415,6 +415,35 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 }
 
 /*
+ * Members of the kernel's structures that the programs read. User space reads their byte offsets
+ * from the kernel's BTF, since they differ between versions. The structure without a name is the
+ * one that struct mm_struct begins with.
+ */
+#define KERNEL_MEMBERS(X)               \
+	X(vm_area_struct, vm_page_prot) \
+	X(vm_area_struct, vm_pgoff)     \
+	X(vm_area_struct, vm_ops)       \
+	X(vm_area_struct, vm_file)      \
+	X(file, f_inode)                \
+	X(inode, i_sb)                  \
+	X(inode, i_ino)                 \
+	X(inode, i_size)                \
+	X(inode, i_mtime_sec)           \
+	X(inode, i_mtime_nsec)          \
+	X(super_block, s_dev)           \
+	X(task_struct, pid)             \
+	X(task_struct, tgid)            \
+	X(task_struct, flags)           \
+	X(task_struct, mm)              \
+	X(, end_code)                   \
+	X(, start_stack)
+
+#define MEMBER_OFFSET(structure, member) __u32 member;
+struct member_offsets {
+	KERNEL_MEMBERS(MEMBER_OFFSET)
+};
+
+/*
  * The configuration. User space sets it once, before it loads the programs. The verifier prunes
  * code that depends on a member that is zero.
  */
@@ -453,12 +482,14 @@ struct trace_config {
 	__u32 paces_tasks;     /* struct cpu_pace measures hits of tasks, too */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: programs cannot read it */
 	__u32 nmi_mask;
-	__u32 preempt_offset; /* byte offset of preempt_count in its per-CPU variable */
-	__u32 loads_kernel;   /* with @kernel_tables: by load_kernel(), not by a helper */
-	__u32 no_idle;        /* leave out idle tasks */
-	__u32 has_sum;        /* a hit has a value, and a row the sum of its hits' values */
-	__u32 n_groups;       /* of pairs: see struct begun_key. 0: hits are not paired */
-	__u32 switch_pair;    /* the number of sched_switch's pair */
+	__u32 preempt_offset;     /* byte offset of preempt_count in its per-CPU variable */
+	__u32 loads_kernel;       /* with @kernel_tables: by load_kernel(), not by a helper */
+	__u32 no_idle;            /* leave out idle tasks */
+	__u32 has_sum;            /* a hit has a value, and a row the sum of its hits' values */
+	__u32 n_groups;           /* of pairs: see struct begun_key. 0: hits are not paired */
+	__u32 switch_pair;        /* the number of sched_switch's pair */
+	struct member_offsets at; /* 0: unknown, only of struct mm_struct */
+	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 192 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 264 + MAX_CPUS / 8, "abi");

@@ -28,12 +28,12 @@ static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
 /* The first thread's stack has arguments and environment above this address. 0: not known. */
 __noinline __u64 first_stack_start(void)
 {
-	const struct mm_struct *mm;
+	const void *mm;
 
-	if (!config.unwind)
+	if (!config.unwind || !config.at.start_stack)
 		return 0;
-	mm = bpf_get_current_task_btf()->mm;
-	return mm && bpf_core_field_exists(mm->start_stack) ? mm->start_stack : 0;
+	mm = LOAD_MEMBER(void *, bpf_get_current_task_btf(), config.at.mm);
+	return mm ? LOAD_MEMBER(__u64, mm, config.at.start_stack) : 0;
 }
 
 /*

@@ -236,45 +236,6 @@ void features_probe(struct features *features, unsigned groups)
 	}
 }
 
-#define NAME_BYTES 32
-
-/*
- * The kernel looks it up, in a program that runs once. libbpf would read all of the BTF for it.
- * Since Linux commit 3d78417b60fb ("bpf: Add bpf_btf_find_by_name_kind() helper.") (in v5.14). The
- * upper half of the result is not 0 for an error, or a name in the BTF of a module.
- */
-uint32_t features_btf_id(const char *name, uint32_t kind)
-{
-	const struct bpf_insn look_up[] = {
-		MOVE_REG(BPF_REG_1, BPF_REG_10),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, -NAME_BYTES),
-		MOVE_IMM(BPF_REG_2, NAME_BYTES),
-		MOVE_IMM(BPF_REG_3, (int)kind),
-		MOVE_IMM(BPF_REG_4, 0),
-		CALL(BPF_FUNC_btf_find_by_name_kind),
-		MOVE_REG(BPF_REG_1, BPF_REG_0),
-		INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, 32),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_1, 0, 1, 0),
-		MOVE_IMM(BPF_REG_0, 0),
-		EXIT,
-	};
-	int words[NAME_BYTES / sizeof(int)] = {};
-	struct bpf_insn insns[ARRAY_SIZE(words) + ARRAY_SIZE(look_up)];
-
-	memcpy(words, name, strnlen(name, NAME_BYTES - 1));
-	for (int i = 0; i < (int)ARRAY_SIZE(words); i++)
-		insns[i] = (struct bpf_insn)INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0,
-						 (short)(4 * i - NAME_BYTES), words[i]);
-	memcpy(insns + ARRAY_SIZE(words), look_up, sizeof(look_up));
-
-	cleanup_close int prog =
-		instructions_load(BPF_PROG_TYPE_SYSCALL, 0, insns, ARRAY_SIZE(insns));
-	union bpf_attr attr = { .test.prog_fd = (uint32_t)prog };
-
-	return prog >= 0 && sys_bpf(BPF_PROG_TEST_RUN, &attr, sizeof(attr)) == 0 ? attr.test.retval
-										 : 0;
-}
-
 bool features_has_variable(uint32_t btf_id, uint32_t offset)
 {
 	const struct bpf_insn insns[] = {

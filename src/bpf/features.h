@@ -55,12 +55,6 @@ must_check int features_require(struct error *e);
 void features_probe(struct features *features, unsigned groups);
 
 /*
- * The BTF ID of the kernel's @name, of at most 31 bytes, which is a @kind (BTF_KIND_STRUCT, _VAR or
- * _FUNC). 0: there is none.
- */
-uint32_t features_btf_id(const char *name, uint32_t kind);
-
-/*
  * May programs read 4 bytes at @offset of the kernel's per-CPU variable with this BTF ID? The
  * kernel must know the variable's address, too: CONFIG_KALLSYMS_ALL.
  */

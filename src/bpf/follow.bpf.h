@@ -135,12 +135,12 @@ static __always_inline void forget_beginnings(__u32 tid)
 SEC("?raw_tp")
 int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *child = (void *)ctx->args[0];
+	const __u64 child = ctx->args[0];
 
 	if (config.command_tgid)
-		follow_child(BPF_CORE_READ(child, pid));
+		follow_child(task_member(child, config.at.pid));
 	if (config.unwind && !config.has_pidns)
-		inherit_space(BPF_CORE_READ(child, tgid), ctx->args[1] & CLONE_VM);
+		inherit_space(task_member(child, config.at.tgid), ctx->args[1] & CLONE_VM);
 	return 0;
 }
 

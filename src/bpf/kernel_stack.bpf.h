@@ -269,25 +269,6 @@ __noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
 	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
 }
 
-/*
- * A word of the kernel's memory, by a load; 0 if nothing is there. bpf_rdonly_cast() gives a number
- * the type of a pointer, which costs nothing at run time. The kernel's compiler of programs adds a
- * test that the address is the kernel's, and the load may fault. User space replaces the constants.
- */
-static __always_inline __u64 load_kernel(__u64 at)
-{
-	__u64 word;
-
-	asm volatile("r1 = %[at]\n\t"
-		     "r2 = %[type]\n\t"
-		     "call %[cast]\n\t"
-		     "%[word] = *(u64 *)(r0 + 0)"
-		     : [word] "=r"(word)
-		     : [at] "r"(at), [type] "i"(CAST_TYPE), [cast] "i"(CAST_CALL)
-		     : "r0", "r1", "r2", "r3", "r4", "r5");
-	return word;
-}
-
 static _Bool read_by_load(void *from, __u64 at, __u64 *ret)
 {
 	(void)from;

@@ -10,7 +10,6 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "arch/arch.bpf.h"
@@ -34,61 +33,20 @@ struct trace_state trace_state;
 
 /* --- the kernel's structures --- */
 
-/*
- * The structures of the kernel that the BPF programs read, as far as they read them.
- *
- * libbpf puts the members' offsets in this kernel into the programs (CO-RE). A member that not all
- * kernels have needs bpf_core_field_exists() before each use. The structures themselves exist in
- * all kernels: libbpf would look for a missing one in the BTF of all modules. Before libbpf 1.3 it
- * ends the load if this user has no CAP_SYS_ADMIN.
- */
+struct task_struct;
 
-#define MEMBERS_BY_CORE __attribute__((preserve_access_index))
-
-struct super_block {
-	__u32 s_dev;
-} MEMBERS_BY_CORE;
-
-struct timespec64 {
-	__s64 tv_sec;
-	long tv_nsec;
-} MEMBERS_BY_CORE;
-
-struct inode {
-	struct super_block *i_sb;
-	unsigned long i_ino;
-	__s64 i_size;
-	struct timespec64 i_mtime;   /* until Linux 6.5 */
-	struct timespec64 __i_mtime; /* then, since Linux commit 12cd44023651 */
-	__s64 i_mtime_sec;           /* since 3aa63a569c64 (in v6.11), with the next one */
-	__u32 i_mtime_nsec;
-} MEMBERS_BY_CORE;
-
-struct file {
-	struct inode *f_inode;
-} MEMBERS_BY_CORE;
-
+/* The first members, the same in all kernels. struct member_offsets has the places of others. */
 struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
-	const void *vm_ops;
-	struct file *vm_file;
-} MEMBERS_BY_CORE;
+	unsigned long vm_start, vm_end;
+};
 
-#define VM_EXEC 4 /* include/linux/mm.h */
-
-struct mm_struct {
-	unsigned long end_code, start_stack;
-} MEMBERS_BY_CORE;
-
-struct task_struct {
-	int pid, tgid;
-	unsigned flags;
-	struct mm_struct *mm;
-} MEMBERS_BY_CORE;
+/* Behind it. Since Linux 6.3 in a union (1c71222e5f23). */
+#define VM_FLAGS_AT (config.at.vm_page_prot + 8)
 
 /* The same in all kernels. */
 #define PF_EXITING 4    /* include/linux/sched.h: the thread ends */
 #define CLONE_VM 0x100U /* include/uapi/linux/sched.h */
+#define VM_EXEC 4       /* include/linux/mm.h */
 
 /* include/linux/mm.h: mmap()'s request for a free place. The same since Linux 3.7. */
 struct vm_unmapped_area_info {
@@ -97,6 +55,44 @@ struct vm_unmapped_area_info {
 };
 
 #define LAST_ERROR 4095 /* include/linux/err.h: error codes in place of the last addresses */
+
+/*
+ * A word of the kernel's memory, by a load; 0 if nothing is there. bpf_rdonly_cast() gives a number
+ * the type of a pointer, which costs nothing at run time. The kernel's compiler of programs adds a
+ * test that the address is the kernel's, and the load may fault. User space replaces the constants.
+ */
+static __always_inline __u64 load_kernel(__u64 at)
+{
+	__u64 word;
+
+	asm volatile("r1 = %[at]\n\t"
+		     "r2 = %[type]\n\t"
+		     "call %[cast]\n\t"
+		     "%[word] = *(u64 *)(r0 + 0)"
+		     : [word] "=r"(word)
+		     : [at] "r"(at), [type] "i"(CAST_TYPE), [cast] "i"(CAST_CALL)
+		     : "r0", "r1", "r2", "r3", "r4", "r5");
+	return word;
+}
+
+/*
+ * The member at @offset of a structure of the kernel, of a @type of 4 or 8 bytes. @of is a pointer
+ * of the structure's type, or comes from such a load. If the verifier knows the type, it searches
+ * all of the kernel's BTF for four names at each pointer that it loads, for 0.1 ms. With
+ * load_kernel() it knows none. A load through a NULL pointer gives zeros.
+ */
+#define LOAD_MEMBER(type, of, offset)                                    \
+	(config.loads_kernel ? (type)load_kernel((__u64)(of) + (offset)) \
+			     : *(const type *)((const void *)(of) + (offset)))
+
+/* A member of a task that the verifier knows as a number. */
+static __always_inline __u32 task_member(__u64 task, __u32 offset)
+{
+	__u32 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)(task + offset));
+	return value;
+}
 
 /* --- the working memory of a hit --- */
 

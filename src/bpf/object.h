@@ -39,9 +39,8 @@ enum object_program {
 struct value_code;
 
 /*
- * BTF IDs, by features_btf_id(). The programs have placeholders for them (bpf/abi.h). They are no
- * __ksym of libbpf: the kernel refuses a variable without an address, and a call that it cannot
- * compile, even in code that never runs.
+ * BTF IDs. The programs have placeholders for them (bpf/abi.h). They are no __ksym of libbpf, which
+ * would make an index of all of the kernel's BTF.
  */
 struct btf_ids {
 	uint32_t preempt_count; /* of the per-CPU variable that contains it; 0: do not put it */

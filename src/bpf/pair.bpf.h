@@ -214,12 +214,12 @@ int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 pair = config.switch_pair;
-	struct task_struct *from = (void *)ctx->args[1], *to = (void *)ctx->args[2];
-	const struct begun_key at = { .thread = BPF_CORE_READ(to, pid),
+	const struct begun_key at = { .thread = task_member(ctx->args[2], config.at.pid),
 				      .group = GROUP_OF_PAIR(pair) };
 
 	on_until(&at, pair, false);
-	if (!(__u32)bpf_get_current_pid_tgid() || BPF_CORE_READ(from, flags) & PF_EXITING)
+	if (!(__u32)bpf_get_current_pid_tgid() ||
+	    task_member(ctx->args[1], config.at.flags) & PF_EXITING)
 		return 0;
 	return on_begin(ctx, HIT_RAW_TRACEPOINT, pair, now);
 }

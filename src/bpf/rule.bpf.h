@@ -230,48 +230,36 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	return UNWIND_GOES_ON;
 }
 
-/* Without a time that this program knows, the key is no file's. */
-static __always_inline void note_change(const struct inode *inode, struct unwind_file_key *key)
-{
-	if (bpf_core_field_exists(inode->i_mtime_sec)) {
-		key->changed = inode->i_mtime_sec;
-		key->changed_ns = inode->i_mtime_nsec;
-	} else if (bpf_core_field_exists(inode->__i_mtime)) {
-		key->changed = inode->__i_mtime.tv_sec;
-		key->changed_ns = inode->__i_mtime.tv_nsec;
-	} else if (bpf_core_field_exists(inode->i_mtime)) {
-		key->changed = inode->i_mtime.tv_sec;
-		key->changed_ns = inode->i_mtime.tv_nsec;
-	}
-}
-
-/* Put the mapped file into slot->file. The verifier knows the types of the kernel's structures. */
+/*
+ * Put the mapped file into slot->file. Without load_kernel(), the verifier knows the type of the
+ * kernel's struct vm_area_struct, so each offset must be that of a member.
+ */
 static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 		      struct scratch_slot **at)
 {
 	struct found_file *found = &(*at)->file;
-	const struct file *file = vma->vm_file;
-	const struct inode *inode;
-	const struct super_block *sb;
+	const void *file, *inode, *sb;
 
 	(void)task;
+	file = LOAD_MEMBER(void *, vma, config.at.vm_file);
 	if (!file) {
-		found->is_made = bpf_core_field_exists(vma->vm_flags) && vma->vm_flags & VM_EXEC &&
-				 !vma->vm_ops;
+		found->is_made = LOAD_MEMBER(__u64, vma, VM_FLAGS_AT) & VM_EXEC &&
+				 !LOAD_MEMBER(__u64, vma, config.at.vm_ops);
 		return 0;
 	}
-	inode = file->f_inode;
+	inode = LOAD_MEMBER(void *, file, config.at.f_inode);
 	if (!inode)
 		return 0;
-	sb = inode->i_sb;
+	sb = LOAD_MEMBER(void *, inode, config.at.i_sb);
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
-	found->key.offset = vma->vm_pgoff << PAGE_SHIFT;
-	found->key.inode = inode->i_ino;
-	found->key.size = inode->i_size;
-	found->key.dev = sb->s_dev;
-	note_change(inode, &found->key);
+	found->key.offset = LOAD_MEMBER(__u64, vma, config.at.vm_pgoff) << PAGE_SHIFT;
+	found->key.inode = LOAD_MEMBER(__u64, inode, config.at.i_ino);
+	found->key.size = LOAD_MEMBER(__u64, inode, config.at.i_size);
+	found->key.changed = LOAD_MEMBER(__u64, inode, config.at.i_mtime_sec);
+	found->key.changed_ns = LOAD_MEMBER(__u32, inode, config.at.i_mtime_nsec);
+	found->key.dev = LOAD_MEMBER(__u32, sb, config.at.s_dev);
 	return 0;
 }
 

@@ -435,12 +435,12 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
  */
 __noinline int has_program(void)
 {
-	const struct mm_struct *mm;
+	const void *mm;
 
-	if (!config.anywhere)
+	if (!config.anywhere || !config.at.end_code)
 		return 1;
-	mm = bpf_get_current_task_btf()->mm;
-	return mm && (!bpf_core_field_exists(mm->end_code) || mm->end_code);
+	mm = LOAD_MEMBER(void *, bpf_get_current_task_btf(), config.at.mm);
+	return mm && LOAD_MEMBER(__u64, mm, config.at.end_code);
 }
 
 /*

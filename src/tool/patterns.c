@@ -2,14 +2,13 @@
 #include "tool/patterns.h"
 
 #include <errno.h>
-#include <linux/btf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "bpf/features.h"
+#include "kernel/kernel_types.h"
 #include "match/expression.h"
 #include "match/spec.h"
 #include "report/escape.h"
@@ -122,6 +121,16 @@ static size_t n_specs_in_files(const struct matching *m, size_t first)
 	return n;
 }
 
+/* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
+static bool kernel_calls_at_nop5(void)
+{
+	static const struct kernel_member trampoline = { "uprobe_trampoline", NULL };
+	struct error none;
+	uint32_t id;
+
+	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
+}
+
 int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
 		   struct error *e)
 {
@@ -135,11 +144,9 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .depth = depth,
 					 .raw_names = opt->no_demangle };
 	err = parse_patterns(m, opt, e);
-	/* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
 	for (size_t i = 0; i < m->n && !m->scope.kernel_calls_at_nop5; i++)
 		m->scope.kernel_calls_at_nop5 =
-			m->specs[i].kind == PROBE_USDT &&
-			features_btf_id("uprobe_trampoline", BTF_KIND_STRUCT);
+			m->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
 	m->n_begun = n_specs_in_files(m, 0);
 	if (err || !m->n_begun)
 		return err;

@@ -181,7 +181,9 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere = may_be_anywhere(&r->targets);
 	if (n_kernel_events(&r->targets))
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
-	setup_following(&setup, &options);
+	err = setup_following(&setup, &options, e);
+	if (err)
+		return err;
 	/*
 	 * On PREEMPT_RT, the kernel's allocator refills in a thread, as late as with interrupts
 	 * off.

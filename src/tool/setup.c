@@ -2,12 +2,14 @@
 #include "tool/setup.h"
 
 #include <errno.h>
-#include <linux/btf.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
+#include "kernel/kernel_types.h"
 
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
@@ -99,24 +101,77 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	config->pidns_ino = ino;
 }
 
+/* What the programs need of the kernel's BTF: KERNEL_MEMBERS, in this order, then BTF IDs. */
+enum {
+	I_MTIME_SEC = offsetof(struct member_offsets, i_mtime_sec) / sizeof(uint32_t),
+	CAST_TYPE_ID = sizeof(struct member_offsets) / sizeof(uint32_t),
+	CAST_CALL_ID,
+	PREEMPT_COUNT,
+	PCPU_HOT,
+	DISABLE_STATE,
+	N_WANTED
+};
+
+#define WANTED_MEMBER(structure, member) { #structure, #member },
+
+/* clang-format off */
+static const struct kernel_member all_wanted[N_WANTED] = {
+	KERNEL_MEMBERS(WANTED_MEMBER)
+	[CAST_TYPE_ID] = { "timespec64", NULL }, /* it begins with a word */
+	[CAST_CALL_ID] = { NULL, "bpf_rdonly_cast" },
+	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
+	[PCPU_HOT] = { NULL, "pcpu_hot" },
+	[DISABLE_STATE] = { "interrupt_disable_state", NULL },
+};
+/* clang-format on */
+
+/* Before Linux 6.11 (3aa63a569c64), the time is in a struct timespec64. */
+static int find_older_time(uint32_t at[N_WANTED], struct error *e)
+{
+	static const struct kernel_member times[] = { { "inode", "i_mtime" },
+						      { "inode", "__i_mtime" } };
+	uint32_t found[ARRAY_SIZE(times)];
+	int err = kernel_types_read(KERNEL_BTF, times, ARRAY_SIZE(times), found, e);
+
+	at[I_MTIME_SEC] = found[found[0] == NO_MEMBER];
+	at[I_MTIME_SEC + 1] = at[I_MTIME_SEC] + 8;
+	return err;
+}
+
+static int set_members(uint32_t at[N_WANTED], struct member_offsets *ret, struct error *e)
+{
+	int err = at[I_MTIME_SEC] == NO_MEMBER ? find_older_time(at, e) : 0;
+
+	for (int i = 0; i < CAST_TYPE_ID && !err; i++) {
+		const struct kernel_member *m = &all_wanted[i];
+
+		if (at[i] != NO_MEMBER)
+			continue;
+		at[i] = 0; /* programs do without those of struct mm_struct */
+		if (*m->type)
+			err = error_set(e, -EOPNOTSUPP,
+					"the kernel's BTF has no member %s of struct %s", m->name,
+					m->type);
+	}
+	memcpy(ret, at, sizeof(*ret));
+	return err;
+}
+
 /*
  * Use the kernel's preempt_count, its count of nested interrupts, if the programs may read it. From
  * Linux 6.2 to 6.14 another variable contained it (64701838bf05), behind current_task. The bits
  * (include/linux/preempt.h) moved up by eight when a count of disabled interrupts was inserted.
  */
-static void use_preempt_count(struct object_options *o)
+static void use_preempt_count(const uint32_t at[N_WANTED], struct object_options *o)
 {
-	const uint32_t own = features_btf_id("__preempt_count", BTF_KIND_VAR);
-	const uint32_t id = own ? own : features_btf_id("pcpu_hot", BTF_KIND_VAR);
-	const uint32_t offset = own ? 0 : 8;
-	bool is_moved;
+	const bool is_hot = at[PCPU_HOT] != NO_MEMBER, is_moved = at[DISABLE_STATE] != NO_MEMBER;
+	const uint32_t id = at[is_hot ? PCPU_HOT : PREEMPT_COUNT], offset = is_hot ? 8 : 0;
 
-	if (!id || !features_has_variable(id, offset)) {
+	if (id == NO_MEMBER || !features_has_variable(id, offset)) {
 		log_debug("cannot detect hits in interrupts: programs cannot read the kernel's "
 			  "preempt_count");
 		return;
 	}
-	is_moved = features_btf_id("interrupt_disable_state", BTF_KIND_STRUCT);
 	o->btf_ids.preempt_count = id;
 	o->config.preempt_offset = offset;
 	o->config.hardirq_mask = is_moved ? 0x0f000000 : 0x000f0000;
@@ -124,16 +179,47 @@ static void use_preempt_count(struct object_options *o)
 }
 
 /* Walk kernel stacks by loads, if the programs may. The helper that they use else takes longer. */
-static void use_cast(struct object_options *o)
+static void use_cast(const uint32_t at[N_WANTED], struct object_options *o)
 {
-	const uint32_t call = features_btf_id("bpf_rdonly_cast", BTF_KIND_FUNC);
-	const uint32_t type = call ? features_btf_id("timespec64", BTF_KIND_STRUCT) : 0;
+	const uint32_t call = at[CAST_CALL_ID], type = at[CAST_TYPE_ID];
 
-	if (!type || !features_has_cast(call, type))
+	if (call == NO_MEMBER || type == NO_MEMBER || !features_has_cast(call, type))
 		return;
 	o->btf_ids.cast_call = call;
 	o->btf_ids.cast_type = type;
 	o->config.loads_kernel = 1;
+}
+
+/* May a hit come in an interrupt, and do programs act differently there? */
+static bool wants_context(const struct object_options *o)
+{
+	return o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
+}
+
+/* Find what the programs of @o read of the kernel, in one search of its BTF. */
+static int find_in_kernel(const struct options *opt, struct object_options *o, struct error *e)
+{
+	const bool cast = o->config.kernel_tables && !(opt->avoid & AVOID_LOADS);
+	const bool context = wants_context(o);
+	const bool members = o->config.max_user_frames ||
+			     o->programs & (1U << PROGRAM_NEW_TASK | 1U << PROGRAM_SWITCH);
+	struct kernel_member wanted[N_WANTED] = {};
+	uint32_t at[N_WANTED];
+	int err;
+
+	if (!members && !cast && !context)
+		return 0;
+	for (int i = 0; i < N_WANTED; i++)
+		if (i < CAST_TYPE_ID ? members : i < PREEMPT_COUNT ? cast : context)
+			wanted[i] = all_wanted[i];
+	err = kernel_types_read(KERNEL_BTF, wanted, N_WANTED, at, e);
+	if (!err && members)
+		err = set_members(at, &o->config.at, e);
+	if (!err && context)
+		use_preempt_count(at, o);
+	if (!err && cast)
+		use_cast(at, o);
+	return err;
 }
 
 /*
@@ -155,28 +241,23 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 		o->programs |= 1U << PROGRAM_NEW_TASK;
 }
 
-/* May a hit come in an interrupt, and do programs act differently there? */
-static bool wants_context(const struct object_options *o)
+int setup_following(const struct setup *setup, struct object_options *o, struct error *e)
 {
-	return o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
-}
+	const int err = find_in_kernel(setup->options, o, e);
 
-void setup_following(const struct setup *setup, struct object_options *o)
-{
-	if (wants_context(o))
-		use_preempt_count(o);
-	if (o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS))
-		use_cast(o);
+	if (err)
+		return err;
 	if (o->config.kernel_tables)
 		log_debug("kernel stacks: read by %s",
 			  o->config.loads_kernel ? "loads" : "a helper");
 	if (!o->config.max_user_frames)
-		return;
+		return 0;
 	if (!host_has_own_proc())
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
 	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
 	set_unwinding(o, setup);
+	return 0;
 }
 
 int setup_object(const struct setup *setup, struct object_options *ret, struct error *e)

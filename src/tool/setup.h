@@ -30,9 +30,11 @@ must_check int setup_object(const struct setup *setup, struct object_options *re
 
 /*
  * Add the programs and settings for lives of processes and for unwind tables. Call it after
- * tool_parts.set_up(), which may switch user stacks off.
+ * tool_parts.set_up(), which may switch user stacks off. Errors: those of kernel_types_read();
+ * -EOPNOTSUPP the kernel lacks a member that programs read.
  */
-void setup_following(const struct setup *setup, struct object_options *o);
+must_check int setup_following(const struct setup *setup, struct object_options *o,
+			       struct error *e);
 
 /* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
 must_check int setup_check(const struct options *opt, struct error *e);

@@ -5,8 +5,6 @@
 
 #include <sys/utsname.h>
 
-#include <bpf/btf.h>
-
 #include "bpf/features.h"
 
 #define EVERYTHING FEATURES_ALL
@@ -46,25 +44,6 @@ TEST(features_that_are_not_asked_for_are_not_touched)
 	assert_true(has.kprobe_multi);
 	assert_true(has.uprobe_multi);
 	assert_int_equal(has.kprobe_pmu, 77);
-}
-
-TEST(the_kernel_finds_btf_ids_as_libbpf_does)
-{
-	static const struct {
-		const char *name;
-		uint32_t kind;
-	} some[] = { { "timespec64", BTF_KIND_STRUCT },
-		     { "runqueues", BTF_KIND_VAR },
-		     { "vfs_read", BTF_KIND_FUNC } };
-	struct btf *btf = btf__load_vmlinux_btf();
-
-	assert_non_null(btf);
-	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
-		assert_int_equal(features_btf_id(some[i].name, some[i].kind),
-				 btf__find_by_name_kind(btf, some[i].name, some[i].kind));
-	assert_int_equal(features_btf_id("timespec64", BTF_KIND_FUNC), 0);
-	assert_int_equal(features_btf_id("no_such_name", BTF_KIND_STRUCT), 0);
-	btf__free(btf);
 }
 
 TEST_MAIN(NULL, NULL)
