@@ -135,9 +135,11 @@ static void find_names(struct reader *r, size_t bytes)
 		const size_t offset = bytes - r->left - (size_t)(r->end - r->at);
 
 		n_known = 0;
-		for (size_t i = 0; i < r->n; i++)
-			n_known += find_name(r, offset, &r->wanted[i].name) &
-				   find_name(r, offset, &r->wanted[i].member);
+		for (size_t i = 0; i < r->n; i++) {
+			const bool has_type = find_name(r, offset, &r->wanted[i].name);
+
+			n_known += find_name(r, offset, &r->wanted[i].member) && has_type;
+		}
 		if (r->end - r->at > MOST_NAME + 1)
 			r->at = r->end - (MOST_NAME + 1); /* a name may be in two pieces */
 	} while (n_known < r->n && read_more(r));
