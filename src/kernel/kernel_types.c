@@ -106,21 +106,21 @@ static inline const void *take(struct reader *r, size_t bytes)
 	return r->at - bytes;
 }
 
-/* Look for a name in the strings in memory, which begin at @offset. True: it is known now. */
-static bool find_name(const struct reader *r, size_t offset, struct name *name)
+/* Look for a name in the strings in memory, which begin at @offset. 1: it is known now; 0: not. */
+static unsigned find_name(const struct reader *r, size_t offset, struct name *name)
 {
 	char whole[MOST_NAME + 2] = ""; /* between the ends of two strings */
 	const char *found;
 	size_t n;
 
 	if (name->offset != NO_MEMBER)
-		return true;
+		return 1;
 	n = strnlen(name->text, MOST_NAME);
 	memcpy(whole + 1, name->text, n);
 	found = memmem(r->at, (size_t)(r->end - r->at), whole, n + 2);
 	if (found)
 		name->offset = (uint32_t)(offset + (size_t)(found + 1 - r->at));
-	return found;
+	return found != NULL;
 }
 
 /*
@@ -135,11 +135,9 @@ static void find_names(struct reader *r, size_t bytes)
 		const size_t offset = bytes - r->left - (size_t)(r->end - r->at);
 
 		n_known = 0;
-		for (size_t i = 0; i < r->n; i++) {
-			const bool has_type = find_name(r, offset, &r->wanted[i].name);
-
-			n_known += find_name(r, offset, &r->wanted[i].member) && has_type;
-		}
+		for (size_t i = 0; i < r->n; i++)
+			n_known += find_name(r, offset, &r->wanted[i].name) &
+				   find_name(r, offset, &r->wanted[i].member);
 		if (r->end - r->at > MOST_NAME + 1)
 			r->at = r->end - (MOST_NAME + 1); /* a name may be in two pieces */
 	} while (n_known < r->n && read_more(r));
