@@ -223,10 +223,9 @@ void run_refresh(struct run *r)
 	processes_refresh(r->processes);
 	while (clock_ns(CLOCK_MONOTONIC) < until && (is_left = processes_read_hit(r->processes)))
 		run_serve(r);
-	if (is_left && !r->has_told_unread)
-		log_warn("a report did not wait for the mappings of all processes: frames in files "
-			 "that they have mapped lately are [unknown]");
-	r->has_told_unread = r->has_told_unread || is_left;
+	if (is_left)
+		log_warn_once("a report did not wait for the mappings of all processes: frames in "
+			      "files that they have mapped lately are [unknown]");
 }
 
 static int run_patience_ms(struct run *r)

@@ -147,9 +147,8 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	uint64_t served_at;   /* ns: the end of the last run_serve() */
-	bool has_told_unread; /* run_refresh() left processes out */
-	uint64_t hear_until;  /* ns: the end of this reading of notices */
+	uint64_t served_at;  /* ns: the end of the last run_serve() */
+	uint64_t hear_until; /* ns: the end of this reading of notices */
 	struct ending ending;
 	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */

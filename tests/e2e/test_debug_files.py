@@ -52,7 +52,7 @@ def trace(work, *options, end_first=None, **popen):
         if end_first:
             wait_until_open(tool, end_first)
             work.close()
-        result = tool.end()
+        result = tool.wait() if end_first else tool.end()
     return chains(result.ok()), expected, result
 
 

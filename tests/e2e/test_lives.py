@@ -116,7 +116,7 @@ def test_a_process_that_was_there_before_execs(workload):
     with workload("lives-one", 3, TWO, 5) as work, Live(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
         work.process.stdin.write(b"\n")
         assert work.process.wait(PATIENCE_S) == 0
-        result = tool.end().ok()
+        result = tool.wait().ok()
     assert by_process(result) == {
         ("lives-one", work.pid, "main;one_run;one_hit"): 3,
         ("lives-two", work.pid, "main;two_run;two_hit"): 5,
@@ -214,7 +214,7 @@ def test_a_root_of_its_own(other_program, where):
             expected = work.run()
             tool.drain()
             work.close()
-            result = tool.end().ok()
+            result = tool.wait().ok()
     assert chains(result) == ending(expected, "leaf"), result
 
 
@@ -286,7 +286,7 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
             if when == "after":
                 make_the_change()
             process.communicate(b"\n", timeout=PATIENCE_S)
-            result = tool.end().ok()
+            result = tool.wait().ok()
     finally:
         process.kill()
         process.wait()

@@ -107,7 +107,7 @@ def test_code_that_the_program_has_copied_to_anonymous_memory_is_told(tmp_path):
         with Tool([*FOLDED, "-p", process.pid, GETPPID]) as tool:
             tool.wait_live()
             process.communicate(b"\n")
-            result = tool.end().ok()
+            result = tool.wait().ok()
     assert result.err.count(COPY_WORDS) == 1 and "[unknown]" in result.out, result
 
 
