@@ -79,8 +79,8 @@ static inline uint32_t attaching_number(const struct attaching *at, uint32_t tar
 uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
 
 /*
- * The processes that get user probes: returns their number, and lends *@pids from the scope. 0:
- * they are many, so probe system-wide, and let the program filter processes.
+ * The processes that get user probes: returns their number, and lends *@pids from the scope. 0: the
+ * probe is system-wide, and the program filters processes.
  */
 size_t attaching_pids(const struct attaching *at, const uint32_t **pids);
 
