@@ -80,12 +80,6 @@ int follower_fd(const struct follower *f)
 	return sideband_fd(f->sideband);
 }
 
-/* It may have perf maps of the processes. */
-static struct symbolizer *symbolizer_of(const struct follower *f)
-{
-	return f->run->tool->names(f->run);
-}
-
 /* Let later hits belong to another life, though the process runs the same program. */
 static void begin_life(const struct follower *f, uint32_t tgid)
 {
@@ -133,9 +127,9 @@ static void tell_perf_maps(const struct follower *f, const struct process_event 
 
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
-		symbolizer_ended(symbolizer_of(f), event->pid, event->time);
+		symbolizer_ended(f->run->symbolizer, event->pid, event->time);
 	if (event->type == PROCESS_MAP && processes_hit(f->run->processes, event->pid, &program))
-		symbolizer_watch(symbolizer_of(f), &program);
+		symbolizer_watch(f->run->symbolizer, &program);
 }
 
 /* Let follower_look() read the mappings of all processes once more. */
@@ -220,7 +214,7 @@ static void read_late_mappings(struct follower *f)
 	struct program_run program;
 
 	if (tgid && processes_hit(f->run->processes, tgid, &program))
-		symbolizer_watch(symbolizer_of(f), &program);
+		symbolizer_watch(f->run->symbolizer, &program);
 }
 
 bool follower_look(struct follower *f)

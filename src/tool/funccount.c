@@ -80,13 +80,6 @@ static int funccount_print_report(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
-static int funccount_number_targets(struct run *r, struct error *e)
-{
-	(void)e;
-	r->n_numbers = r->targets.n;
-	return 0;
-}
-
 static int funccount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	const uint64_t bytes = calls_bytes(r->targets.n, r->n_cpus);
@@ -109,34 +102,24 @@ static int funccount_set_up(struct run *r, struct object_options *o, struct erro
 	return 0;
 }
 
-static int open_calls(struct run *r, struct error *e)
+static void open_calls(struct run *r)
 {
 	struct funccount *t = r->own;
 
-	(void)e;
 	t->calls = calls_new(r->object, r->targets.n, r->n_cpus);
-	return 0;
 }
 
-static int funccount_start(struct run *r, struct error *e)
+static void funccount_start(struct run *r)
 {
 	struct funccount *t = r->own;
 
-	(void)e;
 	calls_start(t->calls);
-	return 0;
 }
 
 static int funccount_put_header(struct run *r, struct error *e)
 {
+	r->tells_end = !r->opt->json;
 	return run_put_header(r, r->opt->json, e);
-}
-
-/* funccount shows nothing about processes. */
-static void funccount_on_notice(struct run *r, const struct notice *notice)
-{
-	(void)r;
-	(void)notice;
 }
 
 static int funccount_stop(struct run *r, struct error *e)
@@ -144,11 +127,6 @@ static int funccount_stop(struct run *r, struct error *e)
 	struct funccount *t = r->own;
 
 	return calls_stop(t->calls, e);
-}
-
-static int funccount_put_last_line(struct run *r, struct error *e)
-{
-	return r->opt->json ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
 }
 
 static void close_calls(struct run *r)
@@ -163,16 +141,13 @@ int count_functions(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts parts = {
 		.counts_targets = true,
-		.number_targets = funccount_number_targets,
 		.set_up = funccount_set_up,
 		.open = open_calls,
 		.start = funccount_start,
 		.put_header = funccount_put_header,
-		.on_notice = funccount_on_notice,
 		.on_interval = funccount_print_report,
 		.stop = funccount_stop,
 		.report = funccount_print_report,
-		.put_last_line = funccount_put_last_line,
 		.close = close_calls,
 	};
 	struct funccount own = {};

@@ -7,14 +7,11 @@
 struct run;
 
 /*
- * The mean price of a hit in the traced program so far, in ns: the time that our program takes.
- * The kernel's price of the probe itself comes on top. 0: not measured, with fewer than 65 hits on
- * each CPU (16 samples), or in funccount.
+ * The mean price of a hit in the traced program, in ns, since the last call with *@before, which
+ * begins zeroed: the time that our program takes. The kernel's price of the probe itself comes on
+ * top. 0: not measured, with fewer than 65 hits on each CPU (16 samples), or in funccount.
  */
-double hits_cost_ns(const struct run *r);
-
-/* The mean price since the last call with *@before, which begins zeroed. 0: not measured since. */
-double hits_cost_since(const struct run *r, struct hit_cost *before);
+double hits_cost_ns(const struct run *r, struct hit_cost *before);
 
 /* Log both, for --debug: the price, and how many hits of our own processes were left out. */
 void hits_describe(const struct run *r);

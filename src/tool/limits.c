@@ -12,22 +12,16 @@
 
 /*
  * The fewest descriptors of a run: programs, maps, one probe, timers and other sources of wake-ups.
- * User stacks need more maps, and files of processes. A command needs programs that follow it. When
- * all probes are in place, limits_check_rest() counts how many this kernel really needs.
+ * User stacks need 12 for more maps and for files of processes, and 28 for helpers: each of three
+ * lanes has four, and each helper two (tool/helpers.c). A command needs programs that follow it.
+ * When all probes are in place, limits_check_rest() counts how many this kernel really needs.
  */
 #define FEWEST_FILES 52
-#define FEWEST_FILES_OF_USER_STACKS 64
+#define MORE_FILES_OF_USER_STACKS 40
 #define MORE_FILES_OF_COMMAND 11
-/* Each of three lanes has four descriptors, and each helper two (tool/helpers.c). */
-#define MORE_FILES_OF_HELPERS 28
 
 /* More than names ever keep open (processes/images.c), plus the side-band events of 512 CPUs. */
 #define PLENTY_OF_FILES 4096
-
-static bool has_user_stacks(const struct run *r)
-{
-	return r->tool->names && !r->opt->kernel_only;
-}
 
 static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 {
@@ -38,9 +32,8 @@ static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 
 int limits_check(const struct run *r, struct error *e)
 {
-	const rlim_t least = (has_user_stacks(r) ? FEWEST_FILES_OF_USER_STACKS : FEWEST_FILES) +
-			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0) +
-			     (run_wants_helpers(r) ? MORE_FILES_OF_HELPERS : 0);
+	const rlim_t least = FEWEST_FILES + (run_wants_helpers(r) ? MORE_FILES_OF_USER_STACKS : 0) +
+			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0);
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
@@ -63,7 +56,7 @@ int limits_check_rest(const struct run *r, struct error *e)
 	struct rlimit files;
 	size_t n;
 
-	if (!has_user_stacks(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
+	if (!run_wants_helpers(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return 0;
 	n = files_free(FILES_OF_REST);
 	return n < FILES_OF_REST

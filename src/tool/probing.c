@@ -50,12 +50,13 @@ static void count_hits_of_targets(struct run *r)
 /* Plan without the backends of --without, and without those of @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
-	r->n_numbers = 0;
-
-	int err = r->tool->number_targets ? r->tool->number_targets(r, e) : 0;
+	int err = values_choose(&r->values, r->host, &r->targets, e);
 
 	if (err)
 		return err;
+	r->numbers = values_numbers(&r->values, &r->n_numbers);
+	if (r->tool->counts_targets)
+		r->n_numbers = r->targets.n;
 	r->target_by = choose_target_by(r);
 	err = plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 	if (!err)
@@ -386,7 +387,7 @@ void probing_describe(const struct run *r)
 
 static void pace_samples(struct run *r)
 {
-	const double price = hits_cost_since(r, &r->cost_seen);
+	const double price = hits_cost_ns(r, &r->cost_seen);
 	const struct sampling *slowed;
 
 	if (price > 0)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -27,6 +28,7 @@ static void run_fini(struct run *r)
 	kernel_stacks_end(&r->kernel_stacks);
 	helpers_end(&r->helpers);
 	r->tool->close(r);
+	symbolizer_free(r->symbolizer);
 	processes_free(r->processes);
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
@@ -42,6 +44,7 @@ static void run_fini(struct run *r)
 	if (is_free)
 		object_free(r->object);
 	plan_fini(&r->plan);
+	values_fini(&r->values);
 	target_list_fini(&r->targets);
 	host_free(r->host);
 }
@@ -144,7 +147,7 @@ static int ask_unmapped(struct run *r)
 
 void run_warn_nameless(const struct run *r)
 {
-	const char *trouble = symbolizer_kernel_trouble(r->tool->names(r));
+	const char *trouble = symbolizer_kernel_trouble(r->symbolizer);
 
 	if (trouble)
 		log_warn_once("cannot name kernel functions: %s", trouble);
@@ -158,7 +161,7 @@ static void note_sighting(struct run *r, const struct notice *notice)
 
 	processes_seen(r->processes, key, &seen);
 	processes_program(r->processes, key, seen.time, &program);
-	symbolizer_watch(r->tool->names(r), &program);
+	symbolizer_watch(r->symbolizer, &program);
 }
 
 static bool handle_notice(void *context, const struct notice *notice)
@@ -173,7 +176,8 @@ static bool handle_notice(void *context, const struct notice *notice)
 		note_sighting(r, notice);
 	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
-	r->tool->on_notice(r, notice);
+	if (r->tool->on_notice)
+		r->tool->on_notice(r, notice);
 	return clock_ns(CLOCK_MONOTONIC) < r->hear_until;
 }
 
@@ -226,6 +230,7 @@ void run_refresh(struct run *r)
 	if (is_left)
 		log_warn_once("a report did not wait for the mappings of all processes: frames in "
 			      "files that they have mapped lately are [unknown]");
+	symbolizer_refresh(r->symbolizer);
 }
 
 static int run_patience_ms(struct run *r)
@@ -296,6 +301,8 @@ static void print_ends(struct run *r)
 	log_warn("%s", text.text);
 }
 
+#define DETACHING "Detaching...\n"
+
 /*
  * The kernel may take long to remove probes, so the last report comes before that. The probes go
  * first if the report would hit them all the time, as other programs would until it is printed. The
@@ -323,8 +330,8 @@ static int finish_run(struct run *r, struct error *e)
 	samples_describe(r);
 	hits_describe(r);
 	print_ends(r);
-	if (!err && r->tool->put_last_line)
-		err = r->tool->put_last_line(r, e);
+	if (!err && r->tells_end)
+		err = output_put(&r->output, DETACHING, strlen(DETACHING), e);
 	waiter_release_signals(&r->waiter);
 	attachment_freep(&r->attachment);
 	return err;
@@ -368,7 +375,7 @@ static int start_following(struct run *r, struct error *e)
 {
 	int err;
 
-	if (r->opt->kernel_only || !r->tool->names)
+	if (!run_wants_helpers(r))
 		return 0;
 	err = follower_open(r, &r->follow, e);
 	if (!err)
@@ -380,13 +387,6 @@ static int start_following(struct run *r, struct error *e)
 	else
 		log_debug("cannot follow processes: %s", e->text);
 	return 0;
-}
-
-static int start_unwinder(struct run *r, struct error *e)
-{
-	if (!object_slab(r->object, 0))
-		return 0;
-	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, &r->unwinder, e);
 }
 
 #define FIRST_TABLES_NS (10 * NS_PER_S)
@@ -419,14 +419,6 @@ static void make_first_tables(struct run *r)
 			 "cut");
 }
 
-/* Behind the follower, which takes descriptors. */
-static void make_processes(struct run *r)
-{
-	if (r->tool->names)
-		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING],
-					     limits_files_of_names(), r->follow != NULL);
-}
-
 static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -445,14 +437,16 @@ static int start_run(struct run *r, struct error *e)
 	err = limits_check_rest(r, e);
 	if (!err)
 		err = start_following(r, e);
-	make_processes(r);
+	if (r->tool->has_stacks) /* behind the follower, which takes descriptors */
+		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING],
+					     limits_files_of_names(), r->follow != NULL);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
-	if (!err)
-		err = start_unwinder(r, e);
-	if (!err)
-		err = r->tool->open(r, e);
+	if (!err && object_slab(r->object, 0))
+		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote,
+				     &r->unwinder, e);
 	if (err)
 		return err;
+	r->tool->open(r);
 	command_files_finish(&r->command.files);
 	make_first_tables(r);
 	deferral_begin(r);
@@ -464,14 +458,12 @@ static int start_run(struct run *r, struct error *e)
 		return err;
 	waiter_watch_processes(&r->waiter, &opt->pids);
 	/* Naming may have to execute debuginfod-find. */
-	privileges_seal(r->tool->names && !opt->no_debuginfod && debuginfod_has_servers());
+	privileges_seal(r->tool->has_stacks && !opt->no_debuginfod && debuginfod_has_servers());
 	waiter_hold_signals();
-	err = r->tool->start(r, e);
-	r->is_counting = !err;
-	if (!err)
-		samples_begin(r);
-	if (!err)
-		err = r->tool->put_header(r, e);
+	r->tool->start(r);
+	r->is_counting = true;
+	samples_begin(r);
+	err = r->tool->put_header(r, e);
 	warm_end();
 	if (!err && r->features.on_demand_maps)
 		object_begin_level(r->object);
@@ -527,7 +519,7 @@ static int prepare_run(struct run *r, struct error *e)
 	return err;
 }
 
-struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places)
+void run_make_symbolizer(struct run *r, enum frame_identity identity, bool shows_places)
 {
 	const struct symbolizer_options options = {
 		.names = r->helpers.files[FOR_NAMES],
@@ -542,12 +534,13 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.context = r,
 	};
 
-	return symbolizer_new(r->host, r->processes, &options);
+	symbolizer_free(r->symbolizer);
+	r->symbolizer = symbolizer_new(r->host, r->processes, &options);
 }
 
 bool run_wants_helpers(const struct run *r)
 {
-	return r->tool->names && !r->opt->kernel_only;
+	return r->tool->has_stacks && !r->opt->kernel_only;
 }
 
 /* Without helpers, the run still counts stacks that are walked by frame pointers. */
@@ -579,6 +572,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	run_has_mapped(&r);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
+	if (!err)
+		err = values_parse(&r.values, opt, e);
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

@@ -31,6 +31,7 @@
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
+#include "tool/values.h"
 #include "tool/wait.h"
 
 struct run;
@@ -40,37 +41,34 @@ struct run;
  */
 struct tool_parts {
 	bool counts_targets; /* a count for each target; two names of one place are one target */
+	bool has_stacks;     /* it names stacks; else the run follows no processes */
 	/*
 	 * Check and open the files of results, before anything else is done. run_tool() calls
 	 * close() in any case. May be NULL.
 	 */
 	int (*prepare)(struct run *r, struct error *e);
 	/*
-	 * The targets are known: remove what the tool cannot trace, and set r->numbers and
-	 * r->n_numbers. run_tool() may find other targets and call it again. NULL: the programs do
-	 * not tell targets apart.
-	 */
-	int (*number_targets)(struct run *r, struct error *e);
-	/*
 	 * Set the sizes of maps and what a hit records, before the programs are loaded. run_tool()
 	 * may find other targets and call it again.
 	 */
 	int (*set_up)(struct run *r, struct object_options *options, struct error *e);
-	/* Make the tool's objects. The programs are attached, but count nothing yet. */
-	int (*open)(struct run *r, struct error *e);
+	/*
+	 * Make the tool's objects, with has_stacks run_make_symbolizer(), too. The programs are
+	 * attached, but count nothing yet.
+	 */
+	void (*open)(struct run *r);
 	/* Start counting. */
-	int (*start)(struct run *r, struct error *e);
-	/* Print that counting has begun. */
+	void (*start)(struct run *r);
+	/* Print that counting has begun, and set r->tells_end. */
 	int (*put_header)(struct run *r, struct error *e);
 	/* The longest sleep in ms; -1: until something happens. NULL: the same. */
 	int (*patience_ms)(const struct run *r);
 	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
 	/*
-	 * The symbolizer, from open() on. NULL: the run knows no processes, and follows none.
+	 * Called for each notice (bpf/abi.h), after the run has handled its own part of it. May be
+	 * NULL.
 	 */
-	struct symbolizer *(*names)(const struct run *r);
-	/* Called for each notice (bpf/abi.h), after the run has handled its own part of it. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
 	/*
 	 * Count a hit that the programs have deferred. Its user stack has @n @words. NULL: such
@@ -94,11 +92,6 @@ struct tool_parts {
 	int (*stop)(struct run *r, struct error *e);
 	/* Print the last report. */
 	int (*report)(struct run *r, struct error *e);
-	/*
-	 * Print a line after the message about the command, and before the probes are removed. May
-	 * be NULL.
-	 */
-	int (*put_last_line)(struct run *r, struct error *e);
 	/* Free the tool's objects. The run may have failed before open(). */
 	void (*close)(struct run *r);
 };
@@ -114,9 +107,10 @@ struct run {
 	struct plan plan;
 	uint32_t n_cpus; /* possible CPUs */
 	struct command command;
+	struct values values; /* of hits: --sum, --value, --elapsed */
 	/*
 	 * How the programs tell targets apart, which have @n_numbers numbers: @numbers by target,
-	 * lent by the tool; NULL: its index.
+	 * lent by @values; NULL: its index.
 	 */
 	enum target_by target_by;
 	const uint32_t *numbers;
@@ -136,9 +130,10 @@ struct run {
 	struct hit_cost cost_seen;
 	double price_ns;
 	struct notices *notices;
-	struct processes *processes; /* NULL: without tool->names */
-	struct follower *follow;     /* NULL: no events tell @processes of changes */
-	struct unwinder *unwinder;   /* NULL: no unwind tables */
+	struct processes *processes;   /* NULL: without tool->has_stacks */
+	struct symbolizer *symbolizer; /* likewise, from tool->open() on */
+	struct follower *follow;       /* NULL: no events tell @processes of changes */
+	struct unwinder *unwinder;     /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
 	/* When to ask for the next NOTICE_UNMAPPED, in ns, by its is_walked. 0: none has come. */
 	uint64_t ask_unmapped_at[2];
@@ -154,6 +149,7 @@ struct run {
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
 	bool is_enough;    /* --events hits are counted, or a report could not be written */
 	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */
+	bool tells_end;    /* print a line before the probes are removed */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
@@ -164,10 +160,10 @@ must_check int run_tool(const struct tool_parts *tool, void *own, const struct o
 bool run_wants_helpers(const struct run *r);
 
 /*
- * Make a symbolizer with the user's options, the caller's. @shows_places:
+ * Make r->symbolizer with the user's options, in place of the former one. @shows_places:
  * symbolizer_options.places.
  */
-struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places);
+void run_make_symbolizer(struct run *r, enum frame_identity identity, bool shows_places);
 
 /*
  * Print "Tracing 3 functions for ...". With @is_for_data, standard output is for data alone, so the
@@ -188,7 +184,10 @@ void run_has_mapped(struct run *r);
  */
 void run_serve(void *run);
 
-/* A report begins: processes_refresh(), and up to 0.25 s for processes_read_hit(). */
+/*
+ * A report begins: processes_refresh(), up to 0.25 s for processes_read_hit(), and
+ * symbolizer_refresh().
+ */
 void run_refresh(struct run *r);
 
 /* Read the records of processes: see follower_read(). */

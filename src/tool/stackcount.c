@@ -21,7 +21,6 @@
 #include "profile/profile.h"
 #include "report/render.h"
 #include "store/store.h"
-#include "symbolize/symbolize.h"
 #include "tool/about.h"
 #include "tool/hits.h"
 #include "tool/live.h"
@@ -33,7 +32,6 @@
 #include "tool/row_setup.h"
 #include "tool/run.h"
 #include "tool/slices.h"
-#include "tool/values.h"
 
 /* The part of --max-memory for slices. */
 #define SLICES_SHARE 8
@@ -41,10 +39,8 @@
 struct stackcount {
 	struct store_budget budget;
 	struct store *store;
-	struct symbolizer *symbolizer;
 	struct reports reports;
 	struct slices slices;
-	struct values values; /* of --sum and --elapsed */
 	struct progress progress;
 	struct strbuf held;   /* --live: the messages */
 	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
@@ -68,11 +64,11 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 	struct stackcount *t = r->own;
 	const struct row_profile of = {
 		.store = t->store,
-		.symbolizer = t->symbolizer,
+		.symbolizer = r->symbolizer,
 		.max_depth = r->opt->max_depth,
 		.has_pids = t->reports.keeps & KEEP_PIDS,
 		.has_comms = t->reports.keeps & KEEP_COMMS,
-		.sum = values_name(&t->values),
+		.sum = values_name(&r->values),
 		.cuts = t->cuts,
 		.serve = run_serve,
 		.context = r,
@@ -93,10 +89,10 @@ static bool keeps_rows(const struct run *r)
 static void set_profile_about(const struct run *r, struct profile *p, uint64_t begin_ns,
 			      uint64_t end_ns)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct hit_cost since_begin = {};
 
-	about_set(p, r->opt, now - begin_ns, end_ns - begin_ns);
-	p->about.cost_ns = hits_cost_ns(r);
+	about_set(p, r->opt, clock_ns(CLOCK_MONOTONIC) - begin_ns, end_ns - begin_ns);
+	p->about.cost_ns = hits_cost_ns(r, &since_begin);
 }
 
 /* --- reports --- */
@@ -217,12 +213,11 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (is_last)
 		progress_say(&t->progress, "looking up names, Ctrl-C ends it");
 	run_refresh(r);
-	symbolizer_refresh(t->symbolizer);
 	make_counted(r, is_last, &profiles);
 	if (is_last)
 		progress_end(&t->progress);
 	run_warn_nameless(r);
-	symbolizer_trim(t->symbolizer);
+	symbolizer_trim(r->symbolizer);
 	if (r->opt->n_minus)
 		t->result = TAKE(profiles.run);
 	if (r->opt->live && !is_last)
@@ -323,20 +318,9 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	int err = r->opt->live ? live_check(e) : 0;
 
 	if (!err)
-		err = values_parse(&t->values, r->opt, e);
-	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
 	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
 	r->writes_files = reports_have_files(&t->reports);
-	return err;
-}
-
-static int stackcount_number_targets(struct run *r, struct error *e)
-{
-	struct stackcount *t = r->own;
-	const int err = values_choose(&t->values, r->host, &r->targets, e);
-
-	r->numbers = values_numbers(&t->values, &r->n_numbers);
 	return err;
 }
 
@@ -344,7 +328,7 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 {
 	struct stackcount *t = r->own;
 	uint64_t bytes = r->opt->max_memory - slices_bytes(r);
-	const int err = values_set_up(&t->values, &bytes, o, e);
+	const int err = values_set_up(&r->values, &bytes, o, e);
 
 	o->config.per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
 	t->budget.has_sum = r->opt->sum || r->opt->elapsed;
@@ -353,45 +337,36 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 	return err;
 }
 
-static int open_store(struct run *r, struct error *e)
+static void open_store(struct run *r)
 {
 	struct stackcount *t = r->own;
 
-	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
 	store_set_end(t->store, ending_is_near, r);
-	t->symbolizer = run_symbolizer(r, reports_identity(&t->reports),
-				       r->opt->verbose || reports_want_places(&t->reports));
-	return 0;
+	run_make_symbolizer(r, reports_identity(&t->reports),
+			    r->opt->verbose || reports_want_places(&t->reports));
 }
 
-static int stackcount_start(struct run *r, struct error *e)
+static void stackcount_start(struct run *r)
 {
 	struct stackcount *t = r->own;
 
-	(void)e;
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
 	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
 	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns, slices_bytes(r));
-	return 0;
 }
 
 static int stackcount_put_header(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const int err = run_put_header(r, reports_are_alone(&t->reports), e);
+	const bool is_for_data = reports_are_alone(&t->reports);
+	const int err = run_put_header(r, is_for_data, e);
 
+	r->tells_end = r->opt->tool != TOOL_PROFILE && reports_text(&t->reports) && !is_for_data;
 	if (!err && r->opt->live)
 		log_hold(&t->held);
 	return err;
-}
-
-static struct symbolizer *stackcount_names(const struct run *r)
-{
-	const struct stackcount *t = r->own;
-
-	return t->symbolizer;
 }
 
 static void stackcount_on_notice(struct run *r, const struct notice *notice)
@@ -489,38 +464,25 @@ static int stackcount_stop(struct run *r, struct error *e)
 	return err;
 }
 
-static int stackcount_put_last_line(struct run *r, struct error *e)
-{
-	const struct stackcount *t = r->own;
-
-	if (r->opt->tool == TOOL_PROFILE || !reports_text(&t->reports) ||
-	    reports_are_alone(&t->reports))
-		return 0;
-	return output_put(&r->output, "Detaching...\n", 13, e);
-}
-
 static void close_store(struct run *r)
 {
 	struct stackcount *t = r->own;
 
-	symbolizer_free(t->symbolizer);
 	store_free(t->store);
 	slices_fini(&t->slices);
-	values_fini(&t->values);
 	log_release();
 }
 
 int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
+		.has_stacks = true,
 		.prepare = stackcount_prepare,
-		.number_targets = stackcount_number_targets,
 		.set_up = stackcount_set_up,
 		.open = open_store,
 		.start = stackcount_start,
 		.put_header = stackcount_put_header,
 		.patience_ms = stackcount_patience_ms,
-		.names = stackcount_names,
 		.on_notice = stackcount_on_notice,
 		.on_wake = stackcount_on_wake,
 		.on_deferred = stackcount_on_deferred,
@@ -528,7 +490,6 @@ int count_stacks(const struct options *opt, struct error *e)
 		.on_interval = stackcount_on_interval,
 		.stop = stackcount_stop,
 		.report = stackcount_print_report,
-		.put_last_line = stackcount_put_last_line,
 		.close = close_store,
 	};
 	struct stackcount own = {};

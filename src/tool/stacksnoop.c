@@ -21,11 +21,9 @@
 #include "report/event.h"
 #include "store/stream.h"
 #include "symbolize/stack.h"
-#include "symbolize/symbolize.h"
 #include "tool/event_text.h"
 #include "tool/late_stacks.h"
 #include "tool/run.h"
-#include "tool/values.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
 #define READ_MS 2
@@ -53,7 +51,6 @@ struct template
 struct stacksnoop {
 	struct stream_budget budget;
 	struct stream *stream;
-	struct symbolizer *symbolizer;
 	struct writer *writer;
 	struct event_style style;
 
@@ -65,7 +62,6 @@ struct stacksnoop {
 	uint64_t now; /* ns of CLOCK_MONOTONIC: when the reading of events began */
 	struct event_clock clock;
 	struct late_stacks late;
-	struct values values;
 	uint64_t n_valueless;     /* events without a value */
 	uint64_t refreshed, told; /* ns: when it was done last */
 	uint64_t n_told;          /* losses in the last message */
@@ -93,7 +89,6 @@ static void refresh_names(struct run *r)
 		return;
 	t->refreshed = t->now;
 	run_refresh(r);
-	symbolizer_refresh(t->symbolizer);
 	t->n_unlooked = LOOK_EACH; /* this may have taken long */
 }
 
@@ -123,41 +118,41 @@ static void put_template(struct stacksnoop *t, const struct frame_table *table,
 	ret->n = n;
 }
 
-static void make_template(struct stacksnoop *t, const struct options *opt,
-			  const struct stream_event *event, struct template *ret)
+static void make_template(struct run *r, const struct stream_event *event, struct template *ret)
 {
+	struct stacksnoop *t = r->own;
 	uint64_t words[STACK_WORDS];
 	uint32_t frames[STACK_WORDS + USER_FRAMES];
 	struct raw_stack raw = { words, 0, event->flags, event->tgid, event->time };
 	struct profile_stack stack = { .frames = frames };
 
 	raw.n = stream_stack(t->stream, event->kernel_stack, words);
-	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, opt->max_depth, frames);
-	ret->kernel = symbolizer_kernel_validity(t->symbolizer);
+	stack.n_kernel = name_kernel_stack(r->symbolizer, &raw, r->opt->max_depth, frames);
+	ret->kernel = symbolizer_kernel_validity(r->symbolizer);
 	raw.n = stream_stack(t->stream, event->user_stack, words);
 	stack.n_user =
-		name_user_stack(t->symbolizer, &raw, opt->max_depth, frames + stack.n_kernel);
+		name_user_stack(r->symbolizer, &raw, r->opt->max_depth, frames + stack.n_kernel);
 
-	const struct frame_table *table = symbolizer_frames(t->symbolizer);
+	const struct frame_table *table = symbolizer_frames(r->symbolizer);
 
 	put_template(t, table, &stack, ret);
 	ret->made = t->now;
 	ret->is_unsure = !are_all_sure(table, frames, stack.n_kernel + stack.n_user);
 }
 
-static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)
+static uint32_t growth_at(const struct run *r, const struct stream_event *event)
 {
-	return symbolizer_growth(t->symbolizer,
+	return symbolizer_growth(r->symbolizer,
 				 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
 				 event->time);
 }
 
-static uint64_t template_key(struct stacksnoop *t, const struct stream_event *event)
+static uint64_t template_key(const struct run *r, const struct stream_event *event)
 {
 	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
 
 	if (event->user_stack)
-		epoch = symbolizer_epoch(t->symbolizer,
+		epoch = symbolizer_epoch(r->symbolizer,
 					 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
 					 event->time);
 	return hash_mix(event->kernel_stack ^
@@ -165,13 +160,15 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 }
 
 /* Might a new template of @event have another text? */
-static bool is_stale_template(struct stacksnoop *t, const struct template *template,
+static bool is_stale_template(const struct run *r, const struct template *template,
 			      const struct stream_event *event)
 {
+	const struct stacksnoop *t = r->own;
+
 	if (event->time < template->kernel.from || event->time > template->kernel.until)
 		return true;
 	return template->is_unsure &&
-	       (t->now - template->made > NS_PER_S || growth_at(t, event) != template->growth);
+	       (t->now - template->made > NS_PER_S || growth_at(r, event) != template->growth);
 }
 
 static const struct template *find_template(struct run *r, const struct stream_event *event)
@@ -179,17 +176,17 @@ static const struct template *find_template(struct run *r, const struct stream_e
 	struct stacksnoop *t = r->own;
 	bool is_new;
 	const uint32_t *number =
-		u64_map_put(&t->known, template_key(t, event), (uint32_t)t->n_templates, &is_new);
+		u64_map_put(&t->known, template_key(r, event), (uint32_t)t->n_templates, &is_new);
 	struct template *template;
 
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || is_stale_template(t, template, event)) {
+	if (is_new || is_stale_template(r, template, event)) {
 		if (event->user_stack) /* the notice of its process may not be read yet */
 			processes_look(r->processes, event->tgid);
-		make_template(t, r->opt, event, template);
-		template->growth = template->is_unsure ? growth_at(t, event) : 0;
+		make_template(r, event, template);
+		template->growth = template->is_unsure ? growth_at(r, event) : 0;
 		t->n_unlooked = LOOK_EACH; /* naming may have taken long */
 	}
 	return template;
@@ -234,16 +231,18 @@ static bool is_too_late(struct run *r)
 }
 
 /* The digits of the event's value; NULL: it has none. */
-static const char *put_event_value(struct stacksnoop *t, const struct valued_event *event,
+static const char *put_event_value(struct run *r, const struct valued_event *event,
 				   char to[EVENT_NUMBER_SIZE])
 {
+	struct stacksnoop *t = r->own;
+
 	if (!t->budget.has_value)
 		return NULL;
 	if (event->event.state & EVENT_NO_VALUE) {
 		t->n_valueless++;
 		return NULL;
 	}
-	return event_number_text(event->value, t->values.code.is_unsigned, to);
+	return event_number_text(event->value, r->values.code.is_unsigned, to);
 }
 
 static int print_event(void *context, const struct valued_event *valued, uint32_t cpu)
@@ -272,7 +271,7 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 	memcpy(comm, event->comm, sizeof(event->comm));
 	comm[sizeof(event->comm)] = '\0';
 	head.time = event_time_text(&t->clock, event->time, time);
-	head.value = put_event_value(t, valued, value);
+	head.value = put_event_value(r, valued, value);
 	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
 	if (t->writer->n < n_before && !t->writer->result)
 		t->n_written = t->n_events - 1;
@@ -355,14 +354,6 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	return output_explain(&r->output, err, e);
 }
 
-static void renew_symbolizer(struct run *r)
-{
-	struct stacksnoop *t = r->own;
-
-	symbolizer_free(t->symbolizer);
-	t->symbolizer = run_symbolizer(r, IDENTITY_ADDRESS, false);
-}
-
 static int forget_all_stacks(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
@@ -371,7 +362,7 @@ static int forget_all_stacks(struct run *r, struct error *e)
 	if (err && err == t->writer->result)
 		return output_explain(&r->output, err, e);
 	forget_templates(t);
-	renew_symbolizer(r);
+	run_make_symbolizer(r, IDENTITY_ADDRESS, false);
 	return err;
 }
 
@@ -394,30 +385,14 @@ static int make_room_for_stacks(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
-static int stacksnoop_prepare(struct run *r, struct error *e)
-{
-	struct stacksnoop *t = r->own;
-
-	return values_parse(&t->values, r->opt, e);
-}
-
-static int stacksnoop_number_targets(struct run *r, struct error *e)
-{
-	struct stacksnoop *t = r->own;
-	const int err = values_choose(&t->values, r->host, &r->targets, e);
-
-	r->numbers = t->values.numbers;
-	r->n_numbers = t->values.n;
-	return err;
-}
-
 static int stacksnoop_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	struct trace_config *config = &o->config;
+	uint64_t bytes = r->opt->max_memory;
 
-	t->budget.has_value = t->values.is_wanted;
-	stream_divide(r->opt->max_memory, r->n_cpus, &t->budget);
+	t->budget.has_value = r->values.is_wanted;
+	stream_divide(bytes, r->n_cpus, &t->budget);
 	o->max_chunks = t->budget.max_chunks;
 	config->mode = MODE_EVENTS;
 	config->ring_events = t->budget.ring_events;
@@ -426,8 +401,7 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	config->max_chunks = t->budget.max_chunks;
 	config->chunks_to_notice = t->budget.max_chunks / 2;
 	config->has_sum = t->budget.has_value;
-	o->value = config->has_sum ? &t->values.code : NULL;
-	return config->has_sum ? values_make_code(&t->values, e) : 0;
+	return values_set_up(&r->values, &bytes, o, e);
 }
 
 static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, const uint64_t *words,
@@ -457,39 +431,35 @@ static bool find_late_stack(void *context, uint64_t number, bool must, uint64_t 
 	return true;
 }
 
-static int open_stream(struct run *r, struct error *e)
+static void open_stream(struct run *r)
 {
 	struct stacksnoop *t = r->own;
 	const struct options *opt = r->opt;
 
-	(void)e;
 	t->style = (struct event_style){ .form = opt->json     ? EVENT_JSON
 						 : opt->folded ? EVENT_FOLDED
 							       : EVENT_TEXT,
 					 .offsets = opt->offset,
 					 .verbose = opt->verbose };
 	if (t->budget.has_value)
-		event_set_value(&t->style, values_name(&t->values)->unit);
+		event_set_value(&t->style, values_name(&r->values)->unit);
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	stream_set_find(t->stream, find_late_stack, r);
 	r->deferral.patience_ns = PATIENCE_NS;
 	t->writer = writer_new(output_write, &r->output);
-	renew_symbolizer(r);
+	run_make_symbolizer(r, IDENTITY_ADDRESS, false);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
 	day_clock_measure(&t->clock.day);
 	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
-	return 0;
 }
 
-static int stacksnoop_start(struct run *r, struct error *e)
+static void stacksnoop_start(struct run *r)
 {
 	struct stacksnoop *t = r->own;
 
-	(void)e;
 	stream_start(t->stream);
-	return 0;
 }
 
 static int stacksnoop_put_header(struct run *r, struct error *e)
@@ -508,13 +478,6 @@ static int stacksnoop_patience_ms(const struct run *r)
 	const struct stacksnoop *t = r->own;
 
 	return t->is_awake ? READ_MS : -1;
-}
-
-static struct symbolizer *stacksnoop_names(const struct run *r)
-{
-	const struct stacksnoop *t = r->own;
-
-	return t->symbolizer;
 }
 
 static void stacksnoop_on_notice(struct run *r, const struct notice *notice)
@@ -566,20 +529,17 @@ static void close_stream(struct run *r)
 	struct stacksnoop *t = r->own;
 
 	writer_freep(&t->writer);
-	symbolizer_free(t->symbolizer);
 	stream_free(t->stream);
 	strbuf_fini(&t->text);
 	late_stacks_fini(&t->late);
 	u64_map_fini(&t->known);
 	free(t->templates);
-	values_fini(&t->values);
 }
 
 int snoop_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
-		.prepare = stacksnoop_prepare,
-		.number_targets = stacksnoop_number_targets,
+		.has_stacks = true,
 		.set_up = stacksnoop_set_up,
 		.open = open_stream,
 		.start = stacksnoop_start,
@@ -587,7 +547,6 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.patience_ms = stacksnoop_patience_ms,
 		.on_wake = stacksnoop_on_wake,
 		.has_printed = stacksnoop_has_printed,
-		.names = stacksnoop_names,
 		.on_notice = stacksnoop_on_notice,
 		.on_deferred = stacksnoop_on_deferred,
 		.stop = stacksnoop_stop,

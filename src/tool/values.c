@@ -169,19 +169,14 @@ const uint32_t *values_numbers(const struct values *v, size_t *n)
 	return v->opt->elapsed ? v->pairs.numbers : v->numbers;
 }
 
-int values_make_code(struct values *v, struct error *e)
-{
-	value_code_fini(&v->code);
-	return value_code_make(v->codes, v->n, v->n > 1 && v->has_tracepoint, &v->code, e);
-}
-
 int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o, struct error *e)
 {
 	*bytes -= pairs_set_up(&v->pairs, *bytes, o);
 	if (!v->is_wanted)
 		return 0;
 	o->value = &v->code;
-	return values_make_code(v, e);
+	value_code_fini(&v->code);
+	return value_code_make(v->codes, v->n, v->n > 1 && v->has_tracepoint, &v->code, e);
 }
 
 const struct profile_value *values_name(const struct values *v)

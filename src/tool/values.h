@@ -47,9 +47,6 @@ void values_fini(struct values *v);
 must_check int values_choose(struct values *v, struct host *host, struct target_list *targets,
 			     struct error *e);
 
-/* Make @v->code. Errors: -E2BIG. */
-must_check int values_make_code(struct values *v, struct error *e);
-
 /* How the programs tell the targets apart: see struct run. Lent by @v. */
 const uint32_t *values_numbers(const struct values *v, size_t *n);
 
