@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "bpf/abi.h"
 #include "match/names.h"
+#include "match/spec.h"
 #include "tool/cpu_profile.h"
 #include "tool/option_table.h"
 
@@ -484,6 +485,9 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 
 void options_fini(struct options *opt)
 {
+	while (opt->n_specs)
+		probe_spec_fini(&opt->specs[--opt->n_specs]);
+	free(opt->specs);
 	number_list_fini(&opt->pids);
 	number_list_fini(&opt->tids);
 	number_list_fini(&opt->cpus);

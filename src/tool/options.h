@@ -48,6 +48,10 @@ struct options {
 	char *const *patterns;     /* with @read: files */
 	const char *const *untils; /* by pattern: the event of its --until; NULL: none */
 	size_t n_patterns;
+	/* The patterns as patterns_parse() has them; with @elapsed, the returns of their user
+	 * functions follow. */
+	struct probe_spec *specs;
+	size_t n_specs;
 	char *const *command; /* NULL-terminated; NULL: none */
 	struct number_list pids;
 	struct number_list tids; /* threads */

@@ -43,68 +43,50 @@ void pairs_fini(struct pairs *p)
 	*p = (struct pairs){};
 }
 
-static int check_pattern(const char *text, const char *until, bool is_regexp, struct error *e)
+int pairs_check(const struct options *opt, size_t pattern, struct error *e)
 {
-	cleanup(probe_spec_fini) struct probe_spec spec = {};
-	const int err = probe_spec_parse(text, is_regexp, &spec, e);
+	const struct probe_spec *spec = &opt->specs[pattern];
+	const char *text = opt->patterns[pattern], *until = opt->untils[pattern];
+	cleanup(probe_spec_fini) struct probe_spec end = {};
 
-	if (err)
-		return err;
-	if (spec.is_return)
+	if (spec->is_return)
 		return error_set(e, -EINVAL,
 				 "--elapsed: '%s': name the function, which ends by its returns",
 				 text);
-	if (spec.kind != PROBE_TRACEPOINT && spec.kind != PROBE_USER_FUNCTION)
+	if (spec->kind != PROBE_TRACEPOINT && spec->kind != PROBE_USER_FUNCTION)
 		return error_set(e, -EOPNOTSUPP,
 				 "--elapsed: '%s' is no tracepoint (t:CATEGORY:EVENT) and no user "
 				 "function (LIB:FUNC)",
 				 text);
-	if (spec.kind == PROBE_USER_FUNCTION && until)
+	if (!until)
+		return 0;
+	if (spec->kind == PROBE_USER_FUNCTION)
 		return error_set(e, -EOPNOTSUPP,
 				 "--until %s: '%s' is a function, which ends by its returns", until,
 				 text);
-	return 0;
-}
 
-static int check_until(const char *text, bool is_regexp, struct error *e)
-{
-	cleanup(probe_spec_fini) struct probe_spec spec = {};
-	const int err = probe_spec_parse(text, is_regexp, &spec, e);
+	const int err = probe_spec_parse(until, opt->regexp, &end, e);
 
-	if (!err && spec.kind != PROBE_TRACEPOINT)
+	if (!err && end.kind != PROBE_TRACEPOINT)
 		return error_set(e, -EOPNOTSUPP,
-				 "--until: '%s' is no tracepoint (t:CATEGORY:EVENT)", text);
+				 "--until: '%s' is no tracepoint (t:CATEGORY:EVENT)", until);
 	return err;
 }
 
-int pairs_check(const struct options *opt, struct error *e)
+int pairs_add_returns(struct options *opt, struct error *e)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < opt->n_patterns && opt->elapsed && !err; i++) {
-		err = check_pattern(opt->patterns[i], opt->untils[i], opt->regexp, e);
-		if (!err && opt->untils[i])
-			err = check_until(opt->untils[i], opt->regexp, e);
-	}
-	return err;
-}
-
-int pairs_add_returns(const struct options *opt, struct probe_spec *specs, size_t *n,
-		      struct error *e)
-{
-	const size_t n_patterns = *n;
-	int err = 0;
-
-	for (size_t i = 0; i < n_patterns && !err; i++) {
+	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
 		cleanup_strbuf struct strbuf text = {};
 		const char *pattern = opt->patterns[i];
 		const bool has_prefix = text_begins_with(pattern, "p:");
 
-		if (specs[i].kind != PROBE_USER_FUNCTION)
+		if (opt->specs[i].kind != PROBE_USER_FUNCTION)
 			continue;
 		strbuf_printf(&text, "r:%s", pattern + (has_prefix ? strlen("p:") : 0));
-		err = probe_spec_parse(text.text, opt->regexp, &specs[*n], e);
-		*n += !err;
+		err = probe_spec_parse(text.text, opt->regexp, &opt->specs[opt->n_specs], e);
+		opt->n_specs += !err;
 	}
 	return err;
 }

@@ -7,7 +7,6 @@
 
 #include "bpf/object.h"
 #include "kernel/host.h"
-#include "match/spec.h"
 #include "match/target.h"
 #include "profile/profile.h"
 #include "tool/options.h"
@@ -22,15 +21,14 @@ struct pairs {
 
 void pairs_fini(struct pairs *p);
 
-/* Do --elapsed and --until fit the patterns? Errors: -EINVAL, -EOPNOTSUPP. */
-must_check int pairs_check(const struct options *opt, struct error *e);
+/* Do --elapsed and --until fit pattern number @pattern? Errors: -EINVAL, -EOPNOTSUPP. */
+must_check int pairs_check(const struct options *opt, size_t pattern, struct error *e);
 
 /*
- * Behind the @n of @specs, which are those of the patterns, append the returns of user functions.
- * There must be room for twice as many. Errors: of probe_spec_parse().
+ * Behind @opt->specs, which are those of the patterns, append the returns of user functions. There
+ * must be room for twice as many. Errors: of probe_spec_parse().
  */
-must_check int pairs_add_returns(const struct options *opt, struct probe_spec *specs, size_t *n,
-				 struct error *e);
+must_check int pairs_add_returns(struct options *opt, struct error *e);
 
 /*
  * With --elapsed: the targets begin pairs, but for returns, which end them. Append the events that

@@ -37,28 +37,19 @@ static int check_slip(const struct options *opt, const char *text, struct error 
 	return 0;
 }
 
+static bool is_user_place(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
+}
+
 /* A user function has no kernel stack: with -K there would be nothing to show. */
-int patterns_check(const struct options *opt, struct error *e)
+static int check_kinds(const struct options *opt, struct error *e)
 {
 	bool has_kernel_stack = false, has_perf_event = false;
-	struct expression sum;
-
-	if (opt->sum && expression_parse(opt->sum, &sum, e))
-		return e->code;
-	if (pairs_check(opt, e))
-		return e->code;
 
 	for (size_t i = 0; i < opt->n_patterns; i++) {
-		cleanup(probe_spec_fini) struct probe_spec spec = {};
-		int err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
-
-		if (!err)
-			err = check_slip(opt, opt->patterns[i], e);
-		if (err)
-			return err;
-		has_perf_event |= spec.kind == PROBE_PERF_EVENT;
-		has_kernel_stack |= spec.kind == PROBE_KERNEL_FUNCTION ||
-				    spec.kind == PROBE_TRACEPOINT || spec.kind == PROBE_PERF_EVENT;
+		has_perf_event |= opt->specs[i].kind == PROBE_PERF_EVENT;
+		has_kernel_stack |= !is_user_place(&opt->specs[i]);
 	}
 	if ((opt->frequency || opt->period) && !has_perf_event)
 		return error_set(e, -EINVAL, "%s is of perf events, and '%s' is none (e:EVENT)",
@@ -69,26 +60,37 @@ int patterns_check(const struct options *opt, struct error *e)
 	return 0;
 }
 
-static bool is_user_place(const struct probe_spec *spec)
+int patterns_parse(struct options *opt, struct error *e)
 {
-	return spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
+	struct expression sum;
+	int err = opt->sum ? expression_parse(opt->sum, &sum, e) : 0;
+
+	opt->specs = xcalloc(2 * opt->n_patterns, sizeof(*opt->specs));
+	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
+		err = probe_spec_parse(opt->patterns[i], opt->regexp, &opt->specs[i], e);
+		opt->n_specs += !err;
+		if (!err && opt->elapsed)
+			err = pairs_check(opt, i, e);
+		if (!err)
+			err = check_slip(opt, opt->patterns[i], e);
+	}
+	if (!err)
+		err = check_kinds(opt, e);
+	return err || !opt->elapsed ? err : pairs_add_returns(opt, e);
 }
 
 unsigned patterns_need_features(const struct options *opt)
 {
 	unsigned groups = FEATURES_ALWAYS;
 
-	for (size_t i = 0; i < opt->n_patterns; i++) {
-		cleanup(probe_spec_fini) struct probe_spec spec = {};
-		struct error none;
+	for (size_t i = 0; i < opt->n_specs; i++) {
+		const struct probe_spec *spec = &opt->specs[i];
 
-		if (probe_spec_parse(opt->patterns[i], opt->regexp, &spec, &none) != 0)
-			continue;
-		if (is_user_place(&spec))
+		if (is_user_place(spec))
 			groups |= FEATURES_USER;
-		if (spec.kind == PROBE_KERNEL_FUNCTION)
-			groups |= spec.is_return ? FEATURES_KERNEL_FUNCTION | FEATURES_KERNEL_RETURN
-						 : FEATURES_KERNEL_FUNCTION;
+		if (spec->kind == PROBE_KERNEL_FUNCTION)
+			groups |= FEATURES_KERNEL_FUNCTION |
+				  (spec->is_return ? FEATURES_KERNEL_RETURN : 0U);
 	}
 	return groups;
 }
@@ -98,25 +100,12 @@ bool patterns_have_user_places(const struct options *opt)
 	return patterns_need_features(opt) & FEATURES_USER;
 }
 
-static int parse_patterns(struct matching *m, const struct options *opt, struct error *e)
-{
-	m->specs = xcalloc(2 * opt->n_patterns, sizeof(*m->specs));
-	for (; m->n < opt->n_patterns; m->n++) {
-		const int err =
-			probe_spec_parse(opt->patterns[m->n], opt->regexp, &m->specs[m->n], e);
-
-		if (err)
-			return err;
-	}
-	return opt->elapsed ? pairs_add_returns(opt, m->specs, &m->n, e) : 0;
-}
-
 /* The number of specs in a row, from @first on, that name places in files. */
-static size_t n_specs_in_files(const struct matching *m, size_t first)
+static size_t n_specs_in_files(const struct options *opt, size_t first)
 {
 	size_t n = 0;
 
-	while (first + n < m->n && is_user_place(&m->specs[first + n]))
+	while (first + n < opt->n_specs && is_user_place(&opt->specs[first + n]))
 		n++;
 	return n;
 }
@@ -135,22 +124,20 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 		   struct error *e)
 {
 	struct target_list none = {};
-	int err;
 
 	*m = MATCHING_NONE;
+	m->opt = opt;
 	m->scope = (struct match_scope){ .pids = opt->pids.numbers,
 					 .n_pids = opt->pids.n,
 					 .limit = MOST_TARGETS,
 					 .depth = depth,
 					 .raw_names = opt->no_demangle };
-	err = parse_patterns(m, opt, e);
-	for (size_t i = 0; i < m->n && !m->scope.kernel_calls_at_nop5; i++)
+	for (size_t i = 0; i < opt->n_specs && !m->scope.kernel_calls_at_nop5; i++)
 		m->scope.kernel_calls_at_nop5 =
-			m->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
-	m->n_begun = n_specs_in_files(m, 0);
-	if (err || !m->n_begun)
-		return err;
-	return matcher_begin(&m->matcher, m->specs, m->n_begun, &m->scope, &none, e);
+			opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
+	m->n_begun = n_specs_in_files(opt, 0);
+	return m->n_begun ? matcher_begin(&m->matcher, opt->specs, m->n_begun, &m->scope, &none, e)
+			  : 0;
 }
 
 static int match_in_files(struct matching *m, size_t first, size_t n, struct target_list *targets,
@@ -159,7 +146,7 @@ static int match_in_files(struct matching *m, size_t first, size_t n, struct tar
 	int err = 0;
 
 	if (first >= m->n_begun)
-		err = matcher_begin(&m->matcher, m->specs + first, n, &m->scope, targets, e);
+		err = matcher_begin(&m->matcher, m->opt->specs + first, n, &m->scope, targets, e);
 	if (!err)
 		err = matcher_finish(&m->matcher, m->scope.limit, targets, e);
 	matcher_end(&m->matcher);
@@ -181,18 +168,19 @@ static int hint_at_tracepoints(const struct probe_spec *specs, size_t n, struct 
 int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
 		    struct error *e)
 {
+	const struct options *opt = m->opt;
 	int err = 0;
 
-	for (size_t i = 0, n; i < m->n && !err; i += n) {
+	for (size_t i = 0, n; i < opt->n_specs && !err; i += n) {
 		const size_t n_before = targets->n;
 
-		n = n_specs_in_files(m, i);
+		n = n_specs_in_files(opt, i);
 		if (n)
 			err = match_in_files(m, i, n, targets, e);
 		if (err == -ENOENT)
-			err = hint_at_tracepoints(m->specs + i, n, host, e);
+			err = hint_at_tracepoints(opt->specs + i, n, host, e);
 		else if (!n)
-			err = match_targets(&m->specs[i], host, &m->scope, targets, e);
+			err = match_targets(&opt->specs[i], host, &m->scope, targets, e);
 		for (size_t k = n_before; k < targets->n && !n; k++)
 			targets->targets[k].pattern = (uint32_t)i;
 		n += !n;
@@ -203,9 +191,6 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 void matching_end(struct matching *m)
 {
 	matcher_end(&m->matcher);
-	while (m->n)
-		probe_spec_fini(&m->specs[--m->n]);
-	cleanup_free_p(&m->specs);
 }
 
 int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
@@ -220,33 +205,18 @@ int patterns_match(const struct options *opt, struct host *host, enum match_dept
 /* Escape it all, because names come from foreign files. */
 void patterns_put_target(const struct target *t, struct strbuf *to)
 {
+	static const char *const prefixes[] = {
+		[TARGET_USDT] = "u:",          [TARGET_TRACEPOINT] = "t:",
+		[TARGET_KERNEL_RETURN] = "r:", [TARGET_USER_RETURN] = "r:",
+		[TARGET_PERF_EVENT] = "e:",
+	};
 	cleanup_strbuf struct strbuf raw = {};
 
-	switch (t->kind) {
-	case TARGET_TRACEPOINT:
-		strbuf_printf(&raw, "t:%s:%s", t->category, t->event);
-		break;
-	case TARGET_PERF_EVENT:
-		strbuf_printf(&raw, "e:%s", t->name);
-		break;
-	case TARGET_USER_FUNCTION:
-		strbuf_printf(&raw, "%s:%s", t->path, t->name);
-		break;
-	case TARGET_USER_RETURN:
-		strbuf_printf(&raw, "r:%s:%s", t->path, t->name);
-		break;
-	case TARGET_KERNEL_RETURN:
-		strbuf_printf(&raw, "r:%s", t->name);
-		if (t->module)
-			strbuf_printf(&raw, " [%s]", t->module);
-		break;
-	case TARGET_USDT:
-		strbuf_printf(&raw, "u:%s:%s", t->path, t->name);
-		break;
-	default:
-		strbuf_puts(&raw, t->name);
-		if (t->module)
-			strbuf_printf(&raw, " [%s]", t->module);
-	}
+	strbuf_puts(&raw, prefixes[t->kind] ? prefixes[t->kind] : "");
+	if (t->path)
+		strbuf_printf(&raw, "%s:", t->path);
+	strbuf_puts(&raw, t->name);
+	if (t->module)
+		strbuf_printf(&raw, " [%s]", t->module);
 	escape_put(to, raw.text, false);
 }

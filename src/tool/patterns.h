@@ -12,10 +12,13 @@
 #include "tool/matcher.h"
 #include "tool/options.h"
 
-/* Are the patterns well-formed, and do they fit the options? Errors: -EINVAL. */
-must_check int patterns_check(const struct options *opt, struct error *e);
+/*
+ * Set opt->specs. Are the patterns well-formed, and do they fit the options? Errors: -EINVAL,
+ * -EOPNOTSUPP. The functions below need its success.
+ */
+must_check int patterns_parse(struct options *opt, struct error *e);
 
-/* Does a pattern name a user function or a USDT probe? patterns_check() has succeeded. */
+/* Does a pattern name a user function or a USDT probe? */
 bool patterns_have_user_places(const struct options *opt);
 
 /* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
@@ -25,8 +28,7 @@ unsigned patterns_need_features(const struct options *opt);
  * The search for targets of all patterns. A matcher searches files while the main process goes on.
  */
 struct matching {
-	struct probe_spec *specs;
-	size_t n;
+	const struct options *opt;
 	size_t n_begun; /* the first specs, which the matcher has begun */
 	struct match_scope scope;
 	struct matcher matcher; /* searches files for these */
@@ -38,7 +40,7 @@ struct matching {
 		.matcher = MATCHER_NONE, \
 	}
 
-/* Begin the search. @opt is kept. Errors: -EINVAL; no process can be made. */
+/* Begin the search. @opt is kept. Errors: no process can be made. */
 must_check int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
 			      struct error *e);
 

@@ -258,17 +258,12 @@ void probing_tell_plan(const struct run *r)
 static int explain_unknown(const struct run *r, const char *name, struct error *e)
 {
 	for (size_t i = 0; i < r->opt->n_patterns; i++) {
-		cleanup(probe_spec_fini) struct probe_spec spec = {};
-		int err = probe_spec_parse(r->opt->patterns[i], r->opt->regexp, &spec, e);
+		const struct probe_spec *spec = &r->opt->specs[i];
+		const char *literal =
+			spec->kind == PROBE_KERNEL_FUNCTION ? pattern_literal(spec->name) : NULL;
 
-		if (err)
-			return err;
-
-		const char *literal = pattern_literal(spec.name);
-
-		if (spec.kind == PROBE_KERNEL_FUNCTION && literal &&
-		    (!name || strcmp(name, literal) == 0))
-			return match_explain_unknown(&spec, r->host, e);
+		if (literal && (!name || strcmp(name, literal) == 0))
+			return match_explain_unknown(spec, r->host, e);
 	}
 	return name ? 0 : e->code;
 }

@@ -146,8 +146,9 @@ static unsigned needs(const char *first, const char *second)
 	cleanup_free char *a = xstrdup(first);
 	cleanup_free char *b = xstrdup(second);
 	char *const patterns[] = { a, b };
-	const struct options opt = { .patterns = patterns, .n_patterns = 2 };
+	cleanup(options_fini) struct options opt = { .patterns = patterns, .n_patterns = 2 };
 
+	assert_int_equal(patterns_parse(&opt, NULL), 0);
 	return patterns_need_features(&opt);
 }
 

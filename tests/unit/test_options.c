@@ -39,7 +39,7 @@ static const char *refusal(const char *const words[MOST_WORDS], struct error *e)
 	if (!err && !opt.help && !opt.version)
 		err = reports_check(&opt, e);
 	if (!err && !opt.help && !opt.version && !opt.read)
-		err = patterns_check(&opt, e);
+		err = patterns_parse(&opt, e);
 	options_fini(&opt);
 	return err ? e->text : NULL;
 }
