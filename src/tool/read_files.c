@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -308,56 +308,37 @@ static int try_files(const struct options *opt, struct error *e)
 	return n ? read_saved_files(names, n, NULL, &files, e) : 0;
 }
 
-/* In the child: the files may come from anyone, so no privilege is left. */
-__attribute__((noreturn)) static void run_trial(const struct options *opt, int to)
+/* The files may come from anyone, so no privilege is left. */
+static void try_in_process(void *argument, int channel)
 {
+	const struct options *const *opt = argument;
 	struct error e = {};
 
 	e.code = privileges_leave(&e);
 	if (!e.code) {
 		privileges_seal(false);
-		e.code = try_files(opt, &e);
+		e.code = try_files(*opt, &e);
 	}
-	_exit(write(to, &e, sizeof(e)) != sizeof(e));
-}
-
-static int take_verdict(int from, struct error *e)
-{
-	struct error verdict;
-	ssize_t n;
-
-	do {
-		n = read(from, &verdict, sizeof(verdict));
-	} while (n < 0 && errno == EINTR);
-	if (n != sizeof(verdict))
-		return error_set(e, -EIO, "cannot try the files of --minus: the reader has died");
-	verdict.text[sizeof(verdict.text) - 1] = '\0';
-	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
+	(void)aside_write(channel, &e, sizeof(e));
 }
 
 int read_files_try_minus(const struct options *opt, struct error *e)
 {
-	int channel[2];
+	static const struct aside_bounds bounds = { .looks = 50 };
+	cleanup(aside_end) struct aside aside = ASIDE_NONE;
+	struct error verdict;
+	int err;
 
 	if (!opt->n_minus)
 		return 0;
-	if (pipe2(channel, O_CLOEXEC) < 0)
-		return error_errno(e, "make a pipe");
-
-	cleanup_close int from = channel[0];
-	const pid_t child = fork();
-
-	if (child == 0)
-		run_trial(opt, channel[1]);
-	(void)close(channel[1]);
-	if (child < 0)
-		return error_errno(e, "start a process that tries the files of --minus");
-
-	const int err = take_verdict(from, e);
-
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	return err;
+	err = aside_start(&aside, &bounds, try_in_process, &opt, e);
+	if (err)
+		return err;
+	err = aside_read(&aside, &verdict, sizeof(verdict));
+	if (err)
+		return aside_explain(&aside, err, "the files of --minus", e);
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
 }
 
 int read_files_report_difference(const struct options *opt, struct profile *result,

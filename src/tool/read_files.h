@@ -18,9 +18,10 @@
 must_check int read_files(const struct options *opt, struct error *e);
 
 /*
- * Before a run: can its files of --minus be read, and do their values agree? A child without
+ * Before a run: can its files of --minus be read, and do their values agree? A process without
  * privileges tries, because the files may come from anyone. Call it while there is one thread.
- * Pipes and devices are not tried. Errors: of reading, as above.
+ * Pipes and devices are not tried. Errors: of reading, as above; -ETIMEDOUT, a file system does not
+ * answer.
  */
 must_check int read_files_try_minus(const struct options *opt, struct error *e);
 
