@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "tool/option_table.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "bpf/abi.h"
 #include "report/forms.h"
 
 static const char *const names[TOOL_N] = {
@@ -40,36 +42,40 @@ enum tool tool_called(const char *path)
 #define ALL (COUNT | SNOOP | CALLS)
 #define EVERY (ALL | CPU)
 #define TRACING OPTION_OF_TRACING
-#define FLAG(member) OPTION_FLAG, offsetof(struct options, member)
-#define VALUE(key) OPTION_##key, 0
+#define RANGE(key, member, least, most) OPTION_##key, offsetof(struct options, member), least, most
+#define AT(key, member) RANGE(key, member, 0, 0)
+#define FLAG(member) AT(FLAG, member)
+#define COUNT_OF(member) RANGE(NUMBER, member, 1, INT64_MAX)
+#define VALUE(key) OPTION_##key, 0, 0, 0
+#define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 static const struct option_row rows[] = {
 	/* clang-format off */
 	{ EVERY, FLAG(help), 'h', "help", NULL, "show this help message and exit" },
-	{ COUNT | CALLS | TRACING, VALUE(PID), 'p', "pid", "PID[,PID...]", "count these processes only" },
-	{ SNOOP, VALUE(PID), 'p', "pid", "PID[,PID...]", "show events of these processes only" },
-	{ CPU, VALUE(PID), 'p', "pid", "PID[,PID...]", "profile these processes only" },
-	{ CPU, VALUE(TID), 'L', "tid", "TID[,TID...]", "profile these threads only" },
-	{ CPU, VALUE(FREQUENCY), 'F', "frequency", "HZ", "take HZ samples a second on each CPU (49)" },
-	{ CPU, VALUE(PERIOD), 'c', "count", "NS", "take a sample on each CPU every NS nanoseconds" },
+	{ COUNT | CALLS | TRACING, RANGE(PID, pids, 1, MOST_PID), 'p', "pid", "PID[,PID...]", "count these processes only" },
+	{ SNOOP, RANGE(PID, pids, 1, MOST_PID), 'p', "pid", "PID[,PID...]", "show events of these processes only" },
+	{ CPU, RANGE(PID, pids, 1, MOST_PID), 'p', "pid", "PID[,PID...]", "profile these processes only" },
+	{ CPU, RANGE(TID, tids, 1, MOST_PID), 'L', "tid", "TID[,TID...]", "profile these threads only" },
+	{ CPU, RANGE(NUMBER, frequency, 1, 1000000), 'F', "frequency", "HZ", "take HZ samples a second on each CPU (49)" },
+	{ CPU, COUNT_OF(period), 'c', "count", "NS", "take a sample on each CPU every NS nanoseconds" },
 	{ CPU, FLAG(annotated), 'a', "annotations", NULL, "add an annotation to the names of kernel frames" },
 	{ CPU, FLAG(include_idle), 'I', "include-idle", NULL, "also sample idle CPUs" },
-	{ COUNT | CALLS | TRACING, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "count on these CPUs only" },
-	{ SNOOP, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
-	{ CPU, VALUE(CPU), 'C', "cpu", "CPU[,CPU-CPU...]", "profile these CPUs only" },
-	{ REPORT | CALLS | TRACING, VALUE(INTERVAL), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
-	{ COUNT | TRACING, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS" },
-	{ SNOOP, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS (fractions are fine)" },
-	{ CALLS, VALUE(DURATION), 'd', "duration", "SECONDS", "end after SECONDS" },
-	{ COUNT | TRACING, VALUE(EVENTS), 'n', "events", "N", "end after N hits" },
-	{ SNOOP, VALUE(EVENTS), 'n', "events", "N", "end after N events" },
+	{ COUNT | CALLS | TRACING, RANGE(CPU, cpus, 0, MAX_CPUS - 1), 'c', "cpu", "CPU[,CPU-CPU...]", "count on these CPUs only" },
+	{ SNOOP, RANGE(CPU, cpus, 0, MAX_CPUS - 1), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
+	{ CPU, RANGE(CPU, cpus, 0, MAX_CPUS - 1), 'C', "cpu", "CPU[,CPU-CPU...]", "profile these CPUs only" },
+	{ REPORT | CALLS | TRACING, AT(SECONDS, interval_ns), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
+	{ COUNT | TRACING, AT(SECONDS, duration_ns), 'D', "duration", "SECONDS", "end after SECONDS" },
+	{ SNOOP, AT(SECONDS, duration_ns), 'D', "duration", "SECONDS", "end after SECONDS (fractions are fine)" },
+	{ CALLS, AT(SECONDS, duration_ns), 'd', "duration", "SECONDS", "end after SECONDS" },
+	{ COUNT | TRACING, COUNT_OF(max_events), 'n', "events", "N", "end after N hits" },
+	{ SNOOP, COUNT_OF(max_events), 'n', "events", "N", "end after N events" },
 	{ REPORT | CALLS | TRACING, FLAG(timestamp), 'T', "timestamp", NULL, "print the time before each report" },
 	{ SNOOP, FLAG(timestamp), 'T', "timestamp", NULL, "show the time of day, not the monotonic clock" },
-	{ ALL | TRACING, VALUE(FREQUENCY), '\0', "frequency", "HZ", "perf events: take HZ samples a second on each CPU (99, unless each event is a sample)" },
-	{ ALL | TRACING, VALUE(PERIOD), '\0', "period", "N", "perf events: take a sample once in N events" },
-	{ COUNT | TRACING, VALUE(SUM), '\0', "sum", "EXPR", "show the sum of a value of the hits: a field, arg1, retval, or an expression of these" },
+	{ ALL | TRACING, RANGE(NUMBER, frequency, 1, 1000000), '\0', "frequency", "HZ", "perf events: take HZ samples a second on each CPU (99, unless each event is a sample)" },
+	{ ALL | TRACING, COUNT_OF(period), '\0', "period", "N", "perf events: take a sample once in N events" },
+	{ COUNT | TRACING, AT(SUM, sum), '\0', "sum", "EXPR", "show the sum of a value of the hits: a field, arg1, retval, or an expression of these" },
 	{ COUNT, VALUE(UNIT), '\0', "unit", "UNIT", "with --sum: the unit of the values: bytes, ns, us, ms, s, or any word" },
-	{ SNOOP, VALUE(SUM), '\0', "value", "EXPR", "show a value of each event: a field, arg1, retval, or an expression of these" },
+	{ SNOOP, AT(SUM, sum), '\0', "value", "EXPR", "show a value of each event: a field, arg1, retval, or an expression of these" },
 	{ SNOOP, VALUE(UNIT), '\0', "unit", "UNIT", "with --value: its unit: bytes, ns, us, ms, s, or any word" },
 	{ COUNT | TRACING, FLAG(elapsed), '\0', "elapsed", NULL, "show the time from an event to its end: sys_enter_X until sys_exit_X, a user function until it returns, a thread off the CPU (t:sched:sched_switch), or --until" },
 	{ COUNT | TRACING, VALUE(UNTIL), '\0', "until", "EVENT", "with --elapsed: EVENT ends what the PATTERN before it begins, in the same thread" },
@@ -89,7 +95,7 @@ static const struct option_row rows[] = {
 	{ REPORT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
 	{ REPORT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
 	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names, - is standard input" },
-	{ COUNT, VALUE(VALUE), '\0', "value", "NAME", "with --read: show the value NAME of files with several" },
+	{ COUNT, AT(TEXT, value), '\0', "value", "NAME", "with --read: show the value NAME of files with several" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE; with --read, from all up to the next option" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
 	{ REPORT | TRACING, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files" },
@@ -98,15 +104,15 @@ static const struct option_row rows[] = {
 	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },
 	{ SNOOP, FLAG(json), '\0', "json", NULL, "one JSON object per line and event" },
 	{ CALLS, FLAG(json), '\0', "json", NULL, "one JSON object per line and report" },
-	{ REPORT, VALUE(TOP), '\0', "top", "N", "show the N most frequent stacks only, 0: all (a terminal shows 100)" },
-	{ CALLS, VALUE(TOP), '\0', "top", "N", "show the N most frequent functions only, 0: all" },
-	{ REPORT, VALUE(MIN), '\0', "min", "N", "show stacks with N hits or more only" },
-	{ CALLS, VALUE(MIN), '\0', "min", "N", "show functions with N calls or more only" },
-	{ REPORT | SNOOP | TRACING, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
+	{ REPORT, RANGE(NUMBER, top, 0, INT64_MAX), '\0', "top", "N", "show the N most frequent stacks only, 0: all (a terminal shows 100)" },
+	{ CALLS, RANGE(NUMBER, top, 0, INT64_MAX), '\0', "top", "N", "show the N most frequent functions only, 0: all" },
+	{ REPORT, COUNT_OF(min_count), '\0', "min", "N", "show stacks with N hits or more only" },
+	{ CALLS, COUNT_OF(min_count), '\0', "min", "N", "show functions with N calls or more only" },
+	{ REPORT | SNOOP | TRACING, RANGE(NUMBER, max_depth, 1, STACK_MAX_FRAMES), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
 	{ REPORT | SNOOP, VALUE(UNWIND), '\0', "unwind", "HOW", "walk user stacks by unwind tables (auto, dwarf) or frame pointers (fp)" },
 	{ REPORT | SNOOP, VALUE(KERNEL_UNWIND), '\0', "kernel-unwind", "HOW", "walk kernel stacks by unwind tables where possible (auto), or by the kernel itself (helper)" },
-	{ REPORT | SNOOP, VALUE(UNWIND_MEMORY), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
-	{ EVERY, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
+	{ REPORT | SNOOP, AT(BYTES, unwind_memory), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
+	{ EVERY, AT(BYTES, max_memory), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
 	{ REPORT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
 	{ EVERY | TRACING, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
 	{ REPORT | SNOOP | TRACING, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols" },
@@ -115,8 +121,8 @@ static const struct option_row rows[] = {
 	{ REPORT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
 	{ EVERY | TRACING, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe, kretprobe.multi, kretprobe" },
-	{ EVERY | TRACING, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
-	{ CPU, VALUE(IGNORED), '\0', "stack-storage-size", "N", "no effect: all stacks are kept that fit --max-memory" },
+	{ EVERY | TRACING, RANGE(NUMBER, ready_fd, 3, INT_MAX), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
+	{ CPU, COUNT_OF(ignored), '\0', "stack-storage-size", "N", "no effect: all stacks are kept that fit --max-memory" },
 	{ CPU, VALUE(UNSUPPORTED), '\0', "cgroupmap", "PATH", "not supported" },
 	{ CPU, VALUE(UNSUPPORTED), '\0', "mntnsmap", "PATH", "not supported" },
 	{ EVERY, FLAG(version), '\0', "version", NULL, "print the version and exit" },

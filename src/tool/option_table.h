@@ -10,36 +10,27 @@
 
 #include "tool/options.h"
 
-/* The options that take a value. All others are OPTION_FLAG. */
+/* What an option takes, and what is done with it. */
 enum option_key {
-	OPTION_FLAG,
-	OPTION_PID,
+	OPTION_FLAG, /* takes no value: sets a bool */
+	OPTION_NUMBER,
+	OPTION_SECONDS,
+	OPTION_BYTES,
+	OPTION_TEXT,
+	OPTION_PID, /* three lists of numbers */
+	OPTION_TID,
 	OPTION_CPU,
-	OPTION_INTERVAL,
-	OPTION_DURATION,
-	OPTION_EVENTS,
-	OPTION_TOP,
-	OPTION_MIN,
-	OPTION_DEPTH,
-	OPTION_MEMORY,
-	OPTION_UNWIND,
-	OPTION_KERNEL_UNWIND,
-	OPTION_UNWIND_MEMORY,
-	OPTION_WITHOUT,
-	OPTION_READY_FD,
+	OPTION_SUM, /* as OPTION_TEXT */
+	OPTION_UNIT,
+	OPTION_UNTIL,
 	OPTION_OUTPUT,
 	OPTION_FORMAT,
 	OPTION_MINUS,
 	OPTION_MIN_PERCENT,
-	OPTION_TID,
-	OPTION_IGNORED,     /* takes a number, has no effect */
+	OPTION_UNWIND,
+	OPTION_KERNEL_UNWIND,
+	OPTION_WITHOUT,
 	OPTION_UNSUPPORTED, /* is refused */
-	OPTION_FREQUENCY,
-	OPTION_PERIOD,
-	OPTION_SUM,
-	OPTION_UNIT,
-	OPTION_VALUE,
-	OPTION_UNTIL,
 };
 
 /* --read excludes the option, because it traces nothing. */
@@ -52,8 +43,9 @@ enum option_key {
 struct option_row {
 	unsigned tools; /* 1 << enum tool, an OR: the tools that have it; and OPTION_OF_TRACING */
 	enum option_key key;
-	size_t flag; /* flags only: offset of the bool in struct options */
-	char letter; /* '\0': none */
+	size_t member;        /* offset in struct options, if the key tells the type */
+	uint64_t least, most; /* of numbers */
+	char letter;          /* '\0': none */
 	const char *name;
 	const char *argument; /* NULL: takes none */
 	const char *help;

@@ -11,7 +11,6 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/text.h"
-#include "bpf/abi.h"
 #include "match/names.h"
 #include "match/spec.h"
 #include "tool/cpu_profile.h"
@@ -23,7 +22,6 @@
 #define MOST_ROWS 96
 #define AVOIDED_N (BACKEND_N + 3)
 #define MOST_PATTERNS 4096
-#define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 /*
  * The name of a bit of options.avoid. The bits above the backends are for measurements and tests.
@@ -77,14 +75,6 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
-static int parse_kernel_unwind(const char *text, bool *by_helper, struct error *e)
-{
-	*by_helper = strcmp(text, "helper") == 0;
-	if (*by_helper || strcmp(text, "auto") == 0)
-		return 0;
-	return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'", text);
-}
-
 /* Patterns; whether each stands behind --minus, with no option between; and the files of --minus.
  */
 static char *patterns[MOST_PATTERNS];
@@ -133,70 +123,6 @@ static const char *option_words(const struct option_row *row, char words[32])
 	return words;
 }
 
-static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
-			      struct error *e)
-{
-	const char *what = option_words(row, (char[32]){});
-
-	switch (row->key) {
-	case OPTION_PID:
-		return parse_number_list(what, value, 1, MOST_PID, &o->pids, e);
-	case OPTION_CPU:
-		return parse_number_list(what, value, 0, MAX_CPUS - 1, &o->cpus, e);
-	case OPTION_INTERVAL:
-		return parse_seconds_ns(what, value, &o->interval_ns, e);
-	case OPTION_DURATION:
-		return parse_seconds_ns(what, value, &o->duration_ns, e);
-	case OPTION_EVENTS:
-		return parse_count(what, value, 1, INT64_MAX, &o->max_events, e);
-	case OPTION_TOP:
-		o->has_top = true;
-		return parse_count(what, value, 0, INT64_MAX, &o->top, e);
-	case OPTION_MIN:
-		return parse_count(what, value, 1, INT64_MAX, &o->min_count, e);
-	case OPTION_DEPTH:
-		return parse_count(what, value, 1, STACK_MAX_FRAMES, &o->max_depth, e);
-	case OPTION_MEMORY:
-		return parse_bytes(what, value, &o->max_memory, e);
-	case OPTION_UNWIND_MEMORY:
-		return parse_bytes(what, value, &o->unwind_memory, e);
-	case OPTION_READY_FD:
-		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
-	case OPTION_TID:
-		return parse_number_list(what, value, 1, MOST_PID, &o->tids, e);
-	case OPTION_IGNORED:
-		return parse_count(what, value, 1, INT64_MAX, &(uint64_t){ 0 }, e);
-	case OPTION_UNSUPPORTED:
-		o->unsupported = row->name;
-		return 0;
-	case OPTION_FREQUENCY:
-		return parse_count(what, value, 1, 1000000, &o->frequency, e);
-	case OPTION_PERIOD:
-		return parse_count(what, value, 1, INT64_MAX, &o->period, e);
-	case OPTION_OUTPUT:
-		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
-	case OPTION_MINUS:
-		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
-	case OPTION_FORMAT:
-		o->format = value;
-		if (is_one_of_words(option_formats, value))
-			return 0;
-		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
-				 option_formats);
-	case OPTION_MIN_PERCENT:
-		return parse_percent(what, value, &o->min_percent, e);
-	case OPTION_VALUE:
-		o->value = value;
-		return 0;
-	case OPTION_UNWIND:
-		return parse_unwind(value, &o->unwind, e);
-	case OPTION_KERNEL_UNWIND:
-		return parse_kernel_unwind(value, &o->kernel_by_helper, e);
-	default:
-		return parse_backends(value, &o->avoid, e);
-	}
-}
-
 /* It belongs to the pattern before it. */
 static int parse_until(const char *value, struct options *o, struct error *e)
 {
@@ -214,20 +140,60 @@ static int parse_until(const char *value, struct options *o, struct error *e)
 static int apply_option(const struct option_row *row, const char *value, struct options *o,
 			struct error *e)
 {
+	const char *what = option_words(row, (char[32]){});
+	void *member = (char *)o + row->member;
+
 	if (row->tools & OPTION_OF_TRACING && !o->of_tracing)
 		o->of_tracing = row;
-	if (row->key == OPTION_SUM) {
-		o->sum = value;
+	switch (row->key) {
+	case OPTION_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case OPTION_NUMBER:
+		return parse_count(what, value, row->least, row->most, member, e);
+	case OPTION_SECONDS:
+		return parse_seconds_ns(what, value, member, e);
+	case OPTION_BYTES:
+		return parse_bytes(what, value, member, e);
+	case OPTION_PID:
+	case OPTION_TID:
+	case OPTION_CPU:
+		return parse_number_list(what, value, (uint32_t)row->least, (uint32_t)row->most,
+					 member, e);
+	case OPTION_TEXT:
+	case OPTION_SUM:
+		*(const char **)member = value;
+		return 0;
+	case OPTION_UNIT:
+		return parse_unit(what, value, &o->unit, e);
+	case OPTION_UNTIL:
+		return parse_until(value, o, e);
+	case OPTION_OUTPUT:
+		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
+	case OPTION_MINUS:
+		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
+	case OPTION_FORMAT:
+		o->format = value;
+		if (is_one_of_words(option_formats, value))
+			return 0;
+		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
+				 option_formats);
+	case OPTION_MIN_PERCENT:
+		return parse_percent(what, value, &o->min_percent, e);
+	case OPTION_UNWIND:
+		return parse_unwind(value, &o->unwind, e);
+	case OPTION_KERNEL_UNWIND:
+		o->kernel_by_helper = strcmp(value, "helper") == 0;
+		if (o->kernel_by_helper || strcmp(value, "auto") == 0)
+			return 0;
+		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
+				 value);
+	case OPTION_WITHOUT:
+		return parse_backends(value, &o->avoid, e);
+	default:
+		o->unsupported = row->name;
 		return 0;
 	}
-	if (row->key == OPTION_UNTIL)
-		return parse_until(value, o, e);
-	if (row->key == OPTION_UNIT)
-		return parse_unit("--unit", value, &o->unit, e);
-	if (row->argument)
-		return parse_option_value(row, value, o, e);
-	*(bool *)((char *)o + row->flag) = true;
-	return 0;
 }
 
 /* The tables for getopt_long(3). It returns a letter, or LONG plus the index of a row. */
@@ -458,6 +424,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .argv = argv,
 				 .minus = minus_files,
 				 .untils = untils,
+				 .top = TOP_UNSET,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };

@@ -37,6 +37,7 @@ enum unwind_mode {
 #define AVOID_LOADS (4U << BACKEND_N)
 
 #define MOST_OUTPUTS 16
+#define TOP_UNSET UINT64_MAX
 
 /*
  * Strings are lent by argv. The list of patterns is static. If a tool lacks an option, its member
@@ -60,14 +61,14 @@ struct options {
 	uint64_t duration_ns; /* 0: until a signal */
 	uint64_t max_events;  /* 0: any number */
 	uint64_t min_count;
-	bool has_top;           /* @top is given */
-	uint64_t top;           /* 0: all */
+	uint64_t top;           /* 0, and TOP_UNSET: all */
 	uint64_t max_depth;     /* frames of each stack, 0: all */
 	uint64_t max_memory;    /* bytes, in the kernel and in user space */
 	uint64_t unwind_memory; /* bytes of unwind tables, in addition */
 	uint64_t ready_fd;      /* 0: none */
 	uint64_t frequency;     /* of perf events, samples in a second; 0: by default */
 	uint64_t period;        /* likewise, events for a sample */
+	uint64_t ignored;       /* of an option without effect */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */

@@ -326,7 +326,7 @@ static int render_report(const struct reports *r, const struct report_output *ou
 
 	style.time = clock;
 	style.changes = r->changes;
-	if (!out->pattern && isatty(STDOUT_FILENO) && !opt->has_top && !opt->min_count)
+	if (!out->pattern && isatty(STDOUT_FILENO) && opt->top == TOP_UNSET && !opt->min_count)
 		style.most = MOST_ON_TERMINAL;
 	profile_choose(p, opt->min_count, (size_t)opt->top);
 	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);

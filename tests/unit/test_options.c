@@ -204,13 +204,11 @@ static const char *value_of(const struct option_row *row)
 {
 	static const char *const values[] = {
 		[OPTION_WITHOUT] = "kprobe",
-		[OPTION_MEMORY] = "64M",
-		[OPTION_UNWIND_MEMORY] = "64M",
+		[OPTION_BYTES] = "64M",
 		[OPTION_UNWIND] = "fp",
 		[OPTION_KERNEL_UNWIND] = "auto",
 		[OPTION_FORMAT] = "folded",
-		[OPTION_INTERVAL] = "0.5",
-		[OPTION_DURATION] = "0.5",
+		[OPTION_SECONDS] = "0.5",
 		[OPTION_CPU] = "0",
 		[OPTION_MIN_PERCENT] = "0.5",
 		[OPTION_UNTIL] = NANOSLEEP,
