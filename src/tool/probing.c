@@ -77,7 +77,23 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 
 void probing_features(struct run *r)
 {
-	setup_features(&r->features, patterns_need_features(r->opt));
+	struct features *features = &r->features;
+	unsigned groups = patterns_need_features(r->opt);
+	struct error none;
+
+	if (host_pmu_type("kprobe", &features->kprobe_pmu, &none))
+		features->kprobe_pmu = 0;
+	if (host_pmu_type("uprobe", &features->uprobe_pmu, &none))
+		features->uprobe_pmu = 0;
+	features->no_events = features->no_kprobes = host_no_perf_events();
+	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
+	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {
+		features->no_kprobes = host_no_perf_kprobes(features->kprobe_pmu);
+		features->refuses_namesakes = host_refuses_namesakes(features->kprobe_pmu);
+	}
+	if (features->no_events)
+		groups = FEATURES_ALL; /* to find out what still works */
+	features_probe(features, groups);
 }
 
 /* No backend is left, or the name in question, which was not looked up, is no function's. */
@@ -162,16 +178,8 @@ int probing_load(struct run *r, struct error *e)
 	struct object_options options;
 	int err = host_possible_cpus(&r->n_cpus, e);
 
-	if (err)
-		return err;
-	struct setup setup = {
-		.options = r->opt,
-		.plan = &r->plan,
-		.n_cpus = r->n_cpus,
-		.command_tgid = (uint32_t)r->command.pid,
-	};
-
-	err = setup_object(&setup, &options, e);
+	if (!err)
+		err = setup_object(r, &options, e);
 	if (!err)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
@@ -182,7 +190,7 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere = may_be_anywhere(&r->targets);
 	if (n_kernel_events(&r->targets))
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
-	err = setup_following(&setup, &options, e);
+	err = setup_following(r, &options, e);
 	if (err)
 		return err;
 	/*
@@ -196,7 +204,7 @@ int probing_load(struct run *r, struct error *e)
 		helpers_prepare(&r->helpers);
 	err = object_load(&options, &r->features, &r->object, e);
 	if (err)
-		return setup_explain_load(r->command.pid != 0, e);
+		return setup_explain_load(r, e);
 	if (r->opt->tids.n)
 		return object_set_tasks(r->object, r->opt->tids.numbers, r->opt->tids.n, e);
 	if (r->opt->pids.n > 1)

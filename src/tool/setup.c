@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "kernel/kernel_types.h"
+#include "tool/run.h"
 
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
@@ -33,34 +34,6 @@ int setup_check(const struct options *opt, struct error *e)
 		if (!host_cpu_is_possible(opt->cpus.numbers[i]))
 			return error_set(e, -ENXIO, "-c: this machine has no CPU %u",
 					 opt->cpus.numbers[i]);
-	return 0;
-}
-
-void setup_features(struct features *features, unsigned groups)
-{
-	struct error none;
-
-	if (host_pmu_type("kprobe", &features->kprobe_pmu, &none))
-		features->kprobe_pmu = 0;
-	if (host_pmu_type("uprobe", &features->uprobe_pmu, &none))
-		features->uprobe_pmu = 0;
-	features->no_events = features->no_kprobes = host_no_perf_events();
-	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
-	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {
-		features->no_kprobes = host_no_perf_kprobes(features->kprobe_pmu);
-		features->refuses_namesakes = host_refuses_namesakes(features->kprobe_pmu);
-	}
-	if (features->no_events)
-		groups = FEATURES_ALL; /* to find out what still works */
-	features_probe(features, groups);
-}
-
-static int set_seeds(struct trace_config *config, struct error *e)
-{
-	if (getrandom(config->hash_seed, sizeof(config->hash_seed), 0) != sizeof(config->hash_seed))
-		return error_errno(e, "get random numbers");
-	config->hash_seed[0] |= 1;
-	config->hash_seed[1] |= 1;
 	return 0;
 }
 
@@ -226,24 +199,24 @@ static int find_in_kernel(const struct options *opt, struct object_options *o, s
  * Walk by unwind tables. A child gets its parent's mappings in BPF (PROGRAM_NEW_TASK) if programs
  * know its PID and may read the kernel's memory.
  */
-static void set_unwinding(struct object_options *o, const struct setup *setup)
+static void set_unwinding(const struct run *r, struct object_options *o)
 {
 	const char *lockdown = host_lockdown();
 	const bool may_read = !lockdown || strcmp(lockdown, "confidentiality") != 0;
 
-	if (setup->options->unwind == UNWIND_FP)
+	if (r->opt->unwind == UNWIND_FP)
 		return;
 	o->config.unwind = 1;
-	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
+	o->config.no_recent_rules = (r->opt->avoid & AVOID_RECENT_RULES) != 0;
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && !o->config.has_pidns)
 		o->programs |= 1U << PROGRAM_NEW_TASK;
 }
 
-int setup_following(const struct setup *setup, struct object_options *o, struct error *e)
+int setup_following(const struct run *r, struct object_options *o, struct error *e)
 {
-	const int err = find_in_kernel(setup->options, o, e);
+	const int err = find_in_kernel(r->opt, o, e);
 
 	if (err)
 		return err;
@@ -256,38 +229,42 @@ int setup_following(const struct setup *setup, struct object_options *o, struct 
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
 	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
-	set_unwinding(o, setup);
+	set_unwinding(r, o);
 	return 0;
 }
 
-int setup_object(const struct setup *setup, struct object_options *ret, struct error *e)
+int setup_object(const struct run *r, struct object_options *ret, struct error *e)
 {
-	const struct options *opt = setup->options;
+	const struct options *opt = r->opt;
 	struct trace_config *config = &ret->config;
 
 	*ret = (struct object_options){
-		.programs = setup->plan->programs,
-		.n_cpus = setup->n_cpus,
+		.programs = r->plan.programs,
+		.n_cpus = r->n_cpus,
 		.max_tgids = opt->pids.n > 1 ? (uint32_t)opt->pids.n : 0,
 	};
 	set_depths(config, opt);
 	set_filters(config, opt);
-	if (setup->command_tgid) {
+	if (r->command.pid) {
 		config->follow = 1;
-		config->command_tgid = setup->command_tgid;
+		config->command_tgid = (uint32_t)r->command.pid;
 		ret->programs |= 1U << PROGRAM_NEW_TASK | 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
 	}
-	return set_seeds(config, e);
+	if (getrandom(config->hash_seed, sizeof(config->hash_seed), 0) != sizeof(config->hash_seed))
+		return error_errno(e, "get random numbers");
+	config->hash_seed[0] |= 1;
+	config->hash_seed[1] |= 1;
+	return 0;
 }
 
-int setup_explain_load(bool has_command, struct error *e)
+int setup_explain_load(const struct run *r, struct error *e)
 {
 	const char *level = host_lockdown();
 
 	if (!level || (e->code != -EPERM && e->code != -EACCES && e->code != -EINVAL))
 		return e->code;
 	/* A program reads the new task's number in kernel memory: confidentiality denies that. */
-	if (has_command && strcmp(level, "confidentiality") == 0)
+	if (r->command.pid && strcmp(level, "confidentiality") == 0)
 		return error_set(e, -EPERM,
 				 "kernel lockdown (%s) does not let us follow the command's "
 				 "processes; trace running processes with -p PID",

@@ -2,39 +2,24 @@
 /* tool/setup.h - from options to the settings that BPF programs are loaded with. */
 #pragma once
 
-#include "attach/plan.h"
 #include "base/error.h"
 #include "bpf/object.h"
-#include "kernel/host.h"
 #include "tool/options.h"
 
-/* The input of setup_object() and setup_following(). All pointers are lent. */
-struct setup {
-	const struct options *options;
-	const struct plan *plan;
-	uint32_t n_cpus;       /* possible CPUs */
-	uint32_t command_tgid; /* 0 without a command */
-};
-
-/*
- * Fill in @features, from this kernel and this user's permissions. @groups is an OR of enum
- * feature_group; other groups may be left out.
- */
-void setup_features(struct features *features, unsigned groups);
+struct run;
 
 /*
  * Fill in @ret: programs, filters and depths. The tool then adds its own settings. Errors: no
  * random numbers.
  */
-must_check int setup_object(const struct setup *setup, struct object_options *ret, struct error *e);
+must_check int setup_object(const struct run *r, struct object_options *ret, struct error *e);
 
 /*
  * Add the programs and settings for lives of processes and for unwind tables. Call it after
  * tool_parts.set_up(), which may switch user stacks off. Errors: those of kernel_types_read();
  * -EOPNOTSUPP the kernel lacks a member that programs read.
  */
-must_check int setup_following(const struct setup *setup, struct object_options *o,
-			       struct error *e);
+must_check int setup_following(const struct run *r, struct object_options *o, struct error *e);
 
 /* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
 must_check int setup_check(const struct options *opt, struct error *e);
@@ -43,4 +28,4 @@ must_check int setup_check(const struct options *opt, struct error *e);
  * @e says why the programs could not be loaded. Add that lockdown may be the reason, if it may.
  * Returns the code.
  */
-must_check int setup_explain_load(bool has_command, struct error *e);
+must_check int setup_explain_load(const struct run *r, struct error *e);
