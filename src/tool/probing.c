@@ -390,41 +390,42 @@ void probing_describe(const struct run *r)
 
 static void pace_samples(struct run *r)
 {
-	const double price = hits_cost_ns(r, &r->cost_seen);
+	struct pacing *p = &r->pacing;
+	const double price = hits_cost_ns(r, &p->cost_seen);
 	const struct sampling *slowed;
 
 	if (price > 0)
-		r->price_ns = price;
+		p->price_ns = price;
 	/* Perhaps nothing that is wanted runs, and a hit costs next to nothing. */
-	if (!r->price_ns && !r->tool->counts_targets) {
-		if (++r->n_unpriced < MOST_UNPRICED)
+	if (!p->price_ns && !r->tool->counts_targets) {
+		if (++p->n_unpriced < MOST_UNPRICED)
 			return;
-		r->price_ns = ASSUMED_PRICE_NS;
+		p->price_ns = ASSUMED_PRICE_NS;
 	}
-	r->is_paced = true;
-	slowed = attachment_pace(r->attachment, (uint64_t)r->price_ns);
-	if (!slowed || r->is_slowness_told)
+	p->has_price = true;
+	slowed = attachment_pace(r->attachment, (uint64_t)p->price_ns);
+	if (!slowed || p->is_slowness_told)
 		return;
 	log_warn("%llu samples a second would take more than a quarter of a CPU: there are %llu, "
 		 "and the others count as lost",
 		 NS_PER_S / slowed->wanted, NS_PER_S / slowed->period);
-	r->is_slowness_told = true;
+	p->is_slowness_told = true;
 }
 
 int probing_watch_samples(struct run *r)
 {
 	const struct attach_scope scope = scope_of(r);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const int every_ms = r->is_paced ? SAMPLES_MS : FIRST_SAMPLES_MS;
-	const int left_ms = every_ms - (int)((now - r->samples_seen_at) / NS_PER_MS);
+	const int every_ms = r->pacing.has_price ? SAMPLES_MS : FIRST_SAMPLES_MS;
+	const int left_ms = every_ms - (int)((now - r->pacing.looked_at) / NS_PER_MS);
 	uint32_t n;
 
 	if (!attachment_samples(r->attachment)->n)
 		return -1;
-	if (r->samples_seen_at && left_ms > 0)
+	if (r->pacing.looked_at && left_ms > 0)
 		return left_ms;
 	/* Not at the first call, when they have just begun. */
-	if (r->samples_seen_at) {
+	if (r->pacing.looked_at) {
 		pace_samples(r);
 		n = attach_new_cpus(r->attachment, &r->targets, &r->plan, r->object, &scope);
 		if (n)
@@ -432,6 +433,6 @@ int probing_watch_samples(struct run *r)
 				 "sampled from now on, a second late at most (%u perf events)",
 				 n);
 	}
-	r->samples_seen_at = now;
+	r->pacing.looked_at = now;
 	return every_ms;
 }

@@ -3,10 +3,22 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
+#include "bpf/kernel_tables.h"
 
 struct run;
+
+/* How samples of perf events are paced. */
+struct pacing {
+	uint64_t looked_at; /* CLOCK_MONOTONIC: see probing_watch_samples() */
+	bool has_price;     /* the price of a hit is known, or assumed */
+	bool is_slowness_told;
+	uint32_t n_unpriced;
+	struct hit_cost cost_seen;
+	double price_ns;
+};
 
 /* Find the features of this kernel that the patterns' targets depend on. */
 void probing_features(struct run *r);

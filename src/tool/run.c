@@ -462,7 +462,7 @@ static int start_run(struct run *r, struct error *e)
 	waiter_hold_signals();
 	r->tool->start(r);
 	r->is_counting = true;
-	samples_begin(r);
+	samples_enable(attachment_samples(r->attachment)); /* their programs count already */
 	err = r->tool->put_header(r, e);
 	warm_end();
 	if (!err && r->features.on_demand_maps)

@@ -30,11 +30,21 @@
 #include "tool/kernel_stacks.h"
 #include "tool/options.h"
 #include "tool/output.h"
+#include "tool/probing.h"
 #include "tool/ready.h"
 #include "tool/values.h"
 #include "tool/wait.h"
 
 struct run;
+
+/* What run_losses() and the functions of tool/run_losses.h keep. */
+struct loss_accounts {
+	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
+	struct samples_state samples; /* of the run's perf events, once they are over */
+	/* Samples that the kernel, or samples_pace(), left out, up to the last report. */
+	uint64_t skipped_before, slowed_before;
+	bool is_sampled, is_over;
+};
 
 /*
  * The parts of a tool, in the order of their calls. A part may be NULL only if its comment says so.
@@ -119,16 +129,8 @@ struct run {
 	struct object *object;
 	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
-	uint64_t samples_seen_at;     /* CLOCK_MONOTONIC: see probing_watch_samples() */
-	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
-	struct samples_state samples; /* of its perf events, once they are over */
-	/* Samples that the kernel, or samples_pace(), left out, up to the last report. */
-	uint64_t skipped_before, slowed_before;
-	/* See pace_samples(): the price of a hit is known, or assumed. */
-	bool is_paced, is_slowness_told;
-	uint32_t n_unpriced;
-	struct hit_cost cost_seen;
-	double price_ns;
+	struct loss_accounts accounts;
+	struct pacing pacing;
 	struct notices *notices;
 	struct processes *processes;   /* NULL: without tool->has_stacks */
 	struct symbolizer *symbolizer; /* likewise, from tool->open() on */
@@ -145,7 +147,6 @@ struct run {
 	uint64_t served_at;  /* ns: the end of the last run_serve() */
 	uint64_t hear_until; /* ns: the end of this reading of notices */
 	struct ending ending;
-	bool is_sampled, are_samples_over;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
 	bool is_enough;    /* --events hits are counted, or a report could not be written */
 	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */

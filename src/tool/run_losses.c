@@ -6,19 +6,14 @@
 /* Warns about events that had a counter for a part of the time only. */
 #define ALL_THE_TIME 0.999
 
-void samples_begin(struct run *r)
-{
-	samples_enable(attachment_samples(r->attachment));
-}
-
 void samples_end(struct run *r)
 {
 	const struct samples *samples = attachment_samples(r->attachment);
 
 	samples_disable(samples);
-	r->samples = samples_read(samples);
-	r->is_sampled = samples->n > 0;
-	r->are_samples_over = true;
+	r->accounts.samples = samples_read(samples);
+	r->accounts.is_sampled = samples->n > 0;
+	r->accounts.is_over = true;
 }
 
 /*
@@ -27,35 +22,36 @@ void samples_end(struct run *r)
  */
 static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
 {
+	const uint64_t before = r->accounts.skipped_before;
 	uint64_t n_seen;
 
 	if (!state->n_due || !state->is_counted)
-		return r->skipped_before;
+		return before;
 	n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
-	return state->n_due > n_seen + r->skipped_before ? state->n_due - n_seen
-							 : r->skipped_before;
+	return state->n_due > n_seen + before ? state->n_due - n_seen : before;
 }
 
 struct named_losses run_losses(struct run *r, struct losses *losses)
 {
+	struct loss_accounts *a = &r->accounts;
 	const uint64_t missed = attachment_missed(r->attachment);
 	const struct samples_state state =
-		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
+		a->is_over ? a->samples : samples_read(attachment_samples(r->attachment));
 	const uint64_t skipped = count_skipped(r, &state);
 	const uint64_t slowed =
-		state.n_slowed > r->slowed_before ? state.n_slowed : r->slowed_before;
+		state.n_slowed > a->slowed_before ? state.n_slowed : a->slowed_before;
 	uint64_t counts[LOSS_N];
 	struct named_losses ret;
 
 	losses_read(losses, counts);
-	counts[LOSS_MISSED] = missed - r->missed_before;
-	counts[LOSS_SKIPPED] = skipped - r->skipped_before;
-	counts[LOSS_SLOWED] = slowed - r->slowed_before;
+	counts[LOSS_MISSED] = missed - a->missed_before;
+	counts[LOSS_SKIPPED] = skipped - a->skipped_before;
+	counts[LOSS_SLOWED] = slowed - a->slowed_before;
 	for (int i = 0; i < LOSS_N; i++)
 		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
-	r->missed_before = missed;
-	r->skipped_before = skipped;
-	r->slowed_before = slowed;
+	a->missed_before = missed;
+	a->skipped_before = skipped;
+	a->slowed_before = slowed;
 	if (r->follow)
 		follower_tell_losses(r->follow);
 	return ret;
@@ -63,15 +59,17 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 
 void samples_describe(const struct run *r)
 {
-	if (!r->is_sampled)
+	const struct samples_state *s = &r->accounts.samples;
+
+	if (!r->accounts.is_sampled)
 		return;
-	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)r->samples.n_due,
+	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)s->n_due,
 		  (unsigned long long)losses_counter(r->object, r->n_cpus, SAMPLES));
-	if (!r->samples.is_counted)
+	if (!s->is_counted)
 		log_warn("samples may be missing: by frequency, the kernel does not count those "
 			 "that it leaves out");
-	if (r->samples.least_time < ALL_THE_TIME)
+	if (s->least_time < ALL_THE_TIME)
 		log_warn("an event had a counter for %.1f%% of the time only: others hold the "
 			 "CPU's counters",
-			 100 * r->samples.least_time);
+			 100 * s->least_time);
 }

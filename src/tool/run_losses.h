@@ -4,10 +4,7 @@
 
 #include "tool/run.h"
 
-/* Have the run's perf events count from now on. Their programs count their hits already. */
-void samples_begin(struct run *r);
-
-/* Stop them, before counting ends: so each of their counts is a sample, or one left out. */
+/* Stop perf events, before counting ends: so each of their counts is a sample, or one left out. */
 void samples_end(struct run *r);
 
 /* Warn of samples that nobody could count, and log the hits that are no losses. */
