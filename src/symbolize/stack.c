@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/stack.h"
 
+#include <string.h>
+
 #include "base/array.h"
 #include "bpf/user_step.h"
 
@@ -29,16 +31,30 @@ static const struct {
 	WALK(NOT_RECORDED) = { "stack not recorded", NULL },
 };
 
-const char *stack_mark_text(uint64_t cut)
+static const char *mark_text(uint64_t cut)
 {
 	return cut < ARRAY_SIZE(marks) && marks[cut].words ? marks[cut].words : "depth";
 }
 
-const char *stack_mark_advice(uint64_t cut)
+void stack_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to)
 {
-	const char *advice = cut < ARRAY_SIZE(marks) ? marks[cut].advice : NULL;
+	const char *advice;
+	uint64_t total = 0, cut = 0;
+	size_t most = 0;
 
-	return advice ? advice : "stackcount(8) explains the mark";
+	for (size_t i = 0; i < CUTS; i++) {
+		total += cuts[i];
+		if (!i || (is_bounded && strcmp(mark_text(i), "depth") == 0))
+			continue;
+		cut += cuts[i];
+		most = cuts[i] > (most ? cuts[most] : 0) ? i : most;
+	}
+	if (cut <= total / 100)
+		return;
+	advice = most < ARRAY_SIZE(marks) ? marks[most].advice : NULL;
+	strbuf_printf(to, "%.1f%% of the hits have a cut stack, most often [cut: %s] (%s)",
+		      100 * (double)cut / (double)total, mark_text(most),
+		      advice ? advice : "stackcount(8) explains the mark");
 }
 
 /*
@@ -96,8 +112,7 @@ static uint32_t put_stack_marks(struct symbolizer *s, uint64_t mark, uint64_t ma
 	if (mark & STACK_MARK_32_BIT)
 		frames[n++] = symbolize_mark(s, FRAME_UNVERIFIED, "32-bit program");
 	if (is_deeper || cut)
-		frames[n++] =
-			symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : stack_mark_text(cut));
+		frames[n++] = symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : mark_text(cut));
 	return n;
 }
 

@@ -2,9 +2,11 @@
 /* symbolize/stack.h - from a stack's words, as BPF stored them, to numbers of named frames. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "bpf/abi.h"
 #include "symbolize/symbolize.h"
 
@@ -20,9 +22,14 @@ struct raw_stack {
 /* The reason that cut the stack: a mark's STACK_MARK_CUT_BITS, 0 for a stack that is whole. */
 uint64_t stack_cut(const struct raw_stack *stack);
 
-/* The words of such a reason, "no table", and what the user can do. */
-const char *stack_mark_text(uint64_t cut);
-const char *stack_mark_advice(uint64_t cut);
+#define CUTS (STACK_MARK_CUT_BITS + 1)
+
+/*
+ * @cuts are counts of hits by stack_cut(). If more than 1 % of the hits have a stack that is cut,
+ * write how many, the most frequent reason, and what to do. @is_bounded: the user wants no more
+ * depth.
+ */
+void stack_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to);
 
 /* Bound of a user stack's frames, since inlined functions are frames, too. */
 #define USER_FRAMES (4 * STACK_WORDS)

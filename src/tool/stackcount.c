@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #include "profile/profile.h"
 #include "report/render.h"
 #include "store/store.h"
+#include "symbolize/stack.h"
 #include "tool/about.h"
 #include "tool/hits.h"
 #include "tool/live.h"
@@ -28,7 +30,6 @@
 #include "tool/progress.h"
 #include "tool/read_files.h"
 #include "tool/reports.h"
-#include "tool/row_profile.h"
 #include "tool/row_setup.h"
 #include "tool/run.h"
 #include "tool/slices.h"
@@ -58,23 +59,124 @@ struct stackcount {
 
 /* --- profiles --- */
 
+/* When this many names are unknown, ask for all of them. */
+#define NAMES_AT_ONCE 65536
+
+/* Read the clock once for many rows: a row takes microseconds. */
+#define ROWS_BETWEEN_SERVING 16
+
+static void serve_sometimes(struct run *r, size_t row)
+{
+	if (row % ROWS_BETWEEN_SERVING == 0)
+		run_serve(r);
+}
+
+static struct raw_stack read_user_stack(const struct stackcount *t, const struct store_row *row,
+					uint64_t words[STACK_WORDS])
+{
+	return (struct raw_stack){ .words = words,
+				   .n = store_stack(t->store, row->user_stack, words),
+				   .flags = row->flags,
+				   .tgid = row->tgid,
+				   .time = row->first };
+}
+
+/*
+ * Name the frames of @row, and add its stack to the profile, with number *@ret. False: it is not
+ * added, because a name is put off.
+ */
+static bool name_row(struct run *r, const struct store_row *row, struct profile_builder *builder,
+		     uint32_t *ret)
+{
+	struct stackcount *t = r->own;
+	uint32_t frames[STACK_WORDS + USER_FRAMES], user[USER_FRAMES];
+	const int64_t hits = (int64_t)row->count;
+	const uint64_t max_depth = r->opt->max_depth;
+	struct profile_stack stack = { .count = t->budget.has_sum ? row->sum : hits,
+				       .more = t->budget.has_sum ? &hits : NULL,
+				       .frames = frames };
+	uint64_t words[STACK_WORDS], cut, user_cut;
+	struct raw_stack raw = read_user_stack(t, row, words);
+	bool is_whole;
+
+	stack.n_user = name_known_user_stack(r->symbolizer, &raw, max_depth, user, &is_whole);
+	if (!is_whole)
+		return false;
+	user_cut = stack_cut(&raw);
+	raw.n = store_stack(t->store, row->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(r->symbolizer, &raw, max_depth, frames);
+	cut = stack_cut(&raw);
+	t->cuts[cut ? cut : user_cut] += row->count;
+	memcpy(frames + stack.n_kernel, user, stack.n_user * sizeof(*user));
+	if (t->reports.keeps & KEEP_COMMS)
+		stack.comm = symbolizer_comm(r->symbolizer,
+					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
+					     row->first);
+	if (t->reports.keeps & KEEP_PIDS)
+		stack.pid = row->tgid;
+	*ret = profile_builder_add(builder, &stack);
+	return true;
+}
+
+/*
+ * Name rows in their order. At a row with an unknown name, collect the unknown names of all further
+ * rows, and ask for them at once. If a row has none to ask for, its names come one by one. @stacks:
+ * where the stacks' numbers go.
+ */
+static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
+			  struct profile_builder *builder, uint32_t *stacks)
+{
+	struct symbolizer *s = r->symbolizer;
+	size_t n_named = 0, deferred_at = SIZE_MAX;
+
+	symbolizer_defer(s);
+	do {
+		while (n_named < n && name_row(r, &rows[n_named], builder, &stacks[n_named]))
+			serve_sometimes(r, n_named++);
+		/* Once for each row, because this may forget names that the row has so far. */
+		if (n_named != deferred_at)
+			symbolizer_defer(s);
+		deferred_at = n_named;
+		for (size_t i = n_named; i < n && symbolizer_n_put_off(s) < NAMES_AT_ONCE; i++) {
+			uint64_t words[STACK_WORDS];
+			const struct raw_stack raw = read_user_stack(r->own, &rows[i], words);
+
+			want_user_stack(s, &raw);
+			serve_sometimes(r, i);
+		}
+		(void)symbolizer_fetch(s);
+	} while (n_named < n);
+}
+
+/* The profile of @n @rows; the caller frees it. @slices: their slices, or NULL. */
 static struct profile *make_profile(struct run *r, const struct store_row *rows, size_t n,
 				    const struct slices *slices)
 {
-	struct stackcount *t = r->own;
-	const struct row_profile of = {
-		.store = t->store,
-		.symbolizer = r->symbolizer,
-		.max_depth = r->opt->max_depth,
-		.has_pids = t->reports.keeps & KEEP_PIDS,
-		.has_comms = t->reports.keeps & KEEP_COMMS,
-		.sum = values_name(&r->values),
-		.cuts = t->cuts,
-		.serve = run_serve,
-		.context = r,
-	};
+	const struct profile_value *sum = values_name(&r->values);
+	cleanup(profile_builder_freep) struct profile_builder *builder =
+		profile_builder_new(sum ? 2 : 1);
+	cleanup_free uint32_t *stacks = xcalloc(n + 1, sizeof(*stacks));
+	struct profile *p;
 
-	return row_profile_make(&of, rows, n, slices);
+	name_all_rows(r, rows, n, builder, stacks);
+	if (slices)
+		slices_put(slices, builder, stacks, sum != NULL);
+	p = profile_builder_finish(builder, symbolizer_frames(r->symbolizer));
+	if (!sum)
+		return p;
+	p->strings = p->strings ? p->strings : strtab_new();
+	p->values[1] = p->values[0];
+	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, sum->name),
+					       strtab_add_or_null(p->strings, sum->unit) };
+	return p;
+}
+
+/* Add @losses, by reason; with @before those of earlier reports, too. */
+static void add_losses(struct profile *p, const struct named_losses *losses, const uint64_t *before)
+{
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(p, losses->of[i].reason,
+				 losses->of[i].n + (before ? before[i] : 0));
 }
 
 /* Does any output show all intervals together? */
@@ -135,11 +237,11 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	const struct named_losses losses = run_losses(r, store_losses(t->store));
 
 	if (ret->interval) {
-		row_profile_add_losses(ret->interval, &losses, NULL);
+		add_losses(ret->interval, &losses, NULL);
 		set_profile_about(r, ret->interval, t->report_ns, now);
 	}
 	if (has_run) {
-		row_profile_add_losses(ret->run, &losses, t->losses);
+		add_losses(ret->run, &losses, t->losses);
 		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
 	for (int i = 0; i < LOSS_N; i++) {
@@ -248,7 +350,7 @@ static int stackcount_print_report(struct run *r, struct error *e)
 	const int err = print_reports(r, true, e);
 	cleanup_strbuf struct strbuf cuts = {};
 
-	row_profile_put_cuts(t->cuts, r->opt->max_depth, &cuts);
+	stack_put_cuts(t->cuts, r->opt->max_depth, &cuts);
 	if (cuts.n)
 		log_warn("%s", cuts.text);
 	if (!t->failure.code)

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "bpf/user_step.h"
-#include "tool/row_profile.h"
 #include "tool/slices.h"
 
 #define N 50
@@ -135,30 +134,3 @@ TEST(rows_of_the_last_slice)
 }
 
 TEST_MAIN(NULL, NULL)
-
-/* --- stacks that are cut, of the rows of a run --- */
-
-static void expect_cuts(const uint64_t cuts[CUTS], bool is_bounded, const char *want)
-{
-	cleanup_strbuf struct strbuf text = {};
-
-	row_profile_put_cuts(cuts, is_bounded, &text);
-	assert_string_equal(text.n ? text.text : "", want);
-}
-
-TEST(more_than_a_hundredth_of_cut_stacks_is_said_with_the_reason)
-{
-	uint64_t cuts[CUTS] = { [0] = 990, [STACK_MARK_WALK + UNWIND_END_NO_TABLE] = 10 };
-
-	expect_cuts((uint64_t[CUTS]){}, false, "");
-	expect_cuts(cuts, false, "");
-	cuts[STACK_MARK_WALK + UNWIND_END_DEPTH] = 10;
-	expect_cuts(cuts, true, "");
-	expect_cuts(cuts, false,
-		    "2.0% of the hits have a cut stack, most often [cut: no table] (try more "
-		    "--unwind-memory)");
-	cuts[STACK_MARK_UNREADABLE] = 990;
-	expect_cuts(cuts, true,
-		    "50.0% of the hits have a cut stack, most often [cut: unreadable page] "
-		    "(stackcount(8) explains the mark)");
-}

@@ -14,10 +14,12 @@
 
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "bpf/walk.h"
 #include "reader/mappings.h"
 #include "remote.h"
 #include "symbolize/machinery.h"
 #include "symbolize/seen.h"
+#include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
 
 #define COPY TEST_BUILD "/unit/symbolize_copy"
@@ -849,6 +851,31 @@ TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
 	expect_name(user(s, getpid(), (uintptr_t)own_file_name, true), "own_file_name");
 	assert_false(symbolizer_fetch(s));
+}
+
+static void expect_cuts(const uint64_t cuts[CUTS], bool is_bounded, const char *want)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	stack_put_cuts(cuts, is_bounded, &text);
+	assert_string_equal(text.n ? text.text : "", want);
+}
+
+TEST(more_than_a_hundredth_of_cut_stacks_is_said_with_the_reason)
+{
+	uint64_t cuts[CUTS] = { [0] = 990, [STACK_MARK_WALK + UNWIND_END_NO_TABLE] = 10 };
+
+	expect_cuts((uint64_t[CUTS]){}, false, "");
+	expect_cuts(cuts, false, "");
+	cuts[STACK_MARK_WALK + UNWIND_END_DEPTH] = 10;
+	expect_cuts(cuts, true, "");
+	expect_cuts(cuts, false,
+		    "2.0% of the hits have a cut stack, most often [cut: no table] (try more "
+		    "--unwind-memory)");
+	cuts[STACK_MARK_UNREADABLE] = 990;
+	expect_cuts(cuts, true,
+		    "50.0% of the hits have a cut stack, most often [cut: unreadable page] "
+		    "(stackcount(8) explains the mark)");
 }
 
 int main(int argc, char **argv)
