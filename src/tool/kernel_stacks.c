@@ -14,23 +14,20 @@
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
 #include "tool/kernel_orc.h"
-#include "tool/options.h"
 #include "unwind/table.h"
 
-void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
-			  struct object_options *o)
+void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_options *o)
 {
 	struct trace_config *config = &o->config;
 	const char *lockdown = host_lockdown();
 
-	if (!KERNEL_HAS_TABLES || opt->kernel_by_helper || !config->max_kernel_frames ||
-	    !config->kernel_limit || config->mode == MODE_CALLS ||
-	    (lockdown && strcmp(lockdown, "confidentiality") == 0))
+	if (!KERNEL_HAS_TABLES || !config->max_kernel_frames || !config->kernel_limit ||
+	    config->mode == MODE_CALLS || (lockdown && strcmp(lockdown, "confidentiality") == 0))
 		return;
 	config->kernel_tables = config->max_kernel_frames < config->kernel_limit
 					? config->max_kernel_frames
 					: config->kernel_limit;
-	config->checks_kernel = (opt->avoid & AVOID_TRUST) != 0;
+	config->checks_kernel = checks;
 	k->is_wanted = true;
 }
 

@@ -13,8 +13,6 @@
 
 #include "bpf/object.h"
 
-struct options;
-
 struct kernel_stacks {
 	bool is_wanted;        /* the programs use the tables */
 	struct object *object; /* lent; NULL: not begun */
@@ -24,9 +22,11 @@ struct kernel_stacks {
 	int end_fd; /* wakes the thread to end */
 };
 
-/* Have the programs of @o walk kernel stacks by tables, if the user and this kernel let them. */
-void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
-			  struct object_options *o);
+/*
+ * Have the programs of @o walk kernel stacks by tables, if this kernel lets them. @checks: compare
+ * each with the helper's.
+ */
+void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_options *o);
 
 /* Begin to copy the tables. Does nothing if this run does not use any. */
 void kernel_stacks_begin(struct kernel_stacks *k, struct object *object);

@@ -188,8 +188,8 @@ int probing_load(struct run *r, struct error *e)
 	if (r->counts_hits)
 		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
 	options.config.anywhere = may_be_anywhere(&r->targets);
-	if (n_kernel_events(&r->targets))
-		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
+	if (n_kernel_events(&r->targets) && !r->opt->kernel_by_helper)
+		kernel_stacks_set_up(&r->kernel_stacks, r->opt->avoid & AVOID_TRUST, &options);
 	err = setup_following(r, &options, e);
 	if (err)
 		return err;
