@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/kernel_stacks.h - have the programs walk kernel stacks by the kernel's own unwind tables.
+ * tables/kernel_stacks.h - have the programs walk kernel stacks by the kernel's own unwind tables.
  *
  * A thread copies the tables once counting has begun. Until it has published them, and wherever a
  * walk meets anything out of the ordinary, the kernel's helper walks.
