@@ -92,7 +92,7 @@ struct target_list {
 void target_list_fini(struct target_list *list);
 
 /*
- * Targets as bytes, sent by the process that has found them (tool/matcher.h). An attacker in
+ * Targets as bytes, sent by the process that has found them (matcher.h). An attacker in
  * control of that process can send anything.
  *
  * sent_put() appends the targets of @list from @first on, which are in files, and the aliases from

@@ -19,7 +19,7 @@
 #include "helper/sandbox.h"
 #include "reader/libraries.h"
 
-/* The file system has 5 s to answer, as in tool/matcher.c. For libraries, nobody waits as long. */
+/* The file system has 5 s to answer, as in match/matcher.c. For libraries, nobody waits as long. */
 static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 50 };
 #define LIBRARY_LOOKS 10
 

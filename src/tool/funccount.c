@@ -7,10 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "match/target_names.h"
 #include "report/render_calls.h"
 #include "store/counters.h"
 #include "tool/run.h"
-#include "tool/target_names.h"
 
 #define MIB (1ULL << 20)
 

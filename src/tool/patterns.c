@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "kernel/kernel_types.h"
 #include "match/expression.h"
+#include "match/matcher.h"
 #include "match/spec.h"
 #include "report/escape.h"
 #include "report/render.h"
-#include "tool/matcher.h"
 #include "tool/pairs.h"
 
 #define MOST_TARGETS 200000

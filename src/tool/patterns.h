@@ -8,8 +8,8 @@
 #include "base/strbuf.h"
 #include "kernel/host.h"
 #include "match/match.h"
+#include "match/matcher.h"
 #include "match/target.h"
-#include "tool/matcher.h"
 #include "tool/options.h"
 
 /*

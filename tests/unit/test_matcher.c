@@ -1,4 +1,4 @@
-/* rooms: tool all */
+/* rooms: match elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What another process matches is what this one would. */
 #include "test.h"
@@ -6,8 +6,7 @@
 #include "unit/scratch.h"
 
 #include "base/text.h"
-#include "tool/matcher.h"
-#include "tool/patterns.h"
+#include "match/matcher.h"
 
 static const char program[] =
 	"#include <sys/sdt.h>\n"
@@ -139,29 +138,6 @@ TEST(the_bound_of_targets_holds)
 	add(&specs, "c:mem*");
 	assert_int_equal(match(&specs, 0, 1, &few, &out, NULL), -E2BIG);
 	assert_int_equal(out.n, 0);
-}
-
-static unsigned needs(const char *first, const char *second)
-{
-	cleanup_free char *a = xstrdup(first);
-	cleanup_free char *b = xstrdup(second);
-	char *const patterns[] = { a, b };
-	cleanup(options_fini) struct options opt = { .patterns = patterns, .n_patterns = 2 };
-
-	assert_int_equal(patterns_parse(&opt, NULL), 0);
-	return patterns_need_features(&opt);
-}
-
-TEST(features_depend_on_what_kinds_were_asked_for)
-{
-	assert_int_equal(needs("t:sched:*", "t:a:b"), FEATURES_ALWAYS);
-	assert_int_equal(needs("t:sched:*", "vfs_*"), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
-	assert_int_equal(needs("t:sched:*", "c:malloc"), FEATURES_ALWAYS | FEATURES_USER);
-	assert_int_equal(needs("vfs_read", "u:c:setjmp"),
-			 FEATURES_ALWAYS | FEATURES_USER | FEATURES_KERNEL_FUNCTION);
-	assert_int_equal(needs("t:sched:*", "r:vfs_read"),
-			 FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_KERNEL_RETURN);
-	assert_int_equal(needs("r:c:malloc", "r:c:free"), FEATURES_ALWAYS | FEATURES_USER);
 }
 
 TEST_MAIN(make_files, scratch_remove)

@@ -350,4 +350,27 @@ TEST(options_may_stand_behind_patterns_and_lists_may_come_again)
 	assert_string_equal(opt.command[1], "-f");
 }
 
+static unsigned needs(const char *first, const char *second)
+{
+	cleanup_free char *a = xstrdup(first);
+	cleanup_free char *b = xstrdup(second);
+	char *const patterns[] = { a, b };
+	cleanup(options_fini) struct options opt = { .patterns = patterns, .n_patterns = 2 };
+
+	assert_int_equal(patterns_parse(&opt, NULL), 0);
+	return patterns_need_features(&opt);
+}
+
+TEST(features_depend_on_what_kinds_were_asked_for)
+{
+	assert_int_equal(needs("t:sched:*", "t:a:b"), FEATURES_ALWAYS);
+	assert_int_equal(needs("t:sched:*", "vfs_*"), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
+	assert_int_equal(needs("t:sched:*", "c:malloc"), FEATURES_ALWAYS | FEATURES_USER);
+	assert_int_equal(needs("vfs_read", "u:c:setjmp"),
+			 FEATURES_ALWAYS | FEATURES_USER | FEATURES_KERNEL_FUNCTION);
+	assert_int_equal(needs("t:sched:*", "r:vfs_read"),
+			 FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_KERNEL_RETURN);
+	assert_int_equal(needs("r:c:malloc", "r:c:free"), FEATURES_ALWAYS | FEATURES_USER);
+}
+
 TEST_MAIN(NULL, NULL)

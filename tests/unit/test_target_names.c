@@ -1,9 +1,9 @@
-/* rooms: tables all */
+/* rooms: match base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
 #include "base/strbuf.h"
-#include "tool/target_names.h"
+#include "match/target_names.h"
 
 #define KERNEL(n, m, a)                                                                 \
 	{                                                                               \

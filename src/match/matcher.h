@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/matcher.h - search files for functions and USDT probes in a process of its own. That process
- * may open files, and has no other privilege. Neither a file system that does not answer nor a
- * hostile file can hold up the main process.
+ * match/matcher.h - search files for functions and USDT probes in a process of its own. That
+ * process may open files, and has no other privilege. Neither a file system that does not answer
+ * nor a hostile file can hold up the main process.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  *
  * Whoever takes the process over can send anything, so the main process checks it all.
  */
-#include "tool/matcher.h"
+#include "match/matcher.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/target_names.h - the names of targets in a list of targets.
+ * match/target_names.h - the names of targets in a list of targets.
  *
  *	vfs_read                     a kernel function
  *	malloc, __libc_malloc        two names of one place, which the patterns match
