@@ -19,7 +19,6 @@
 #include "tool/reports.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
-#include "tool/version.h"
 
 enum status { STATUS_DONE, STATUS_FAILED, STATUS_USAGE };
 

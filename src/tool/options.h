@@ -11,6 +11,10 @@
 #include "base/error.h"
 #include "match/numbers.h"
 
+#ifndef VERSION
+#define VERSION "0.1" /* of --version */
+#endif
+
 /* The names of the program. */
 enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_PROFILE, TOOL_N };
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bpf/kernel_tables.h"
 
+struct options;
 struct run;
 
 /* How samples of perf events are paced. */
@@ -19,6 +20,9 @@ struct pacing {
 	struct hit_cost cost_seen;
 	double price_ns;
 };
+
+/* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
+must_check int probing_check(const struct options *opt, struct error *e);
 
 /* Find the features of this kernel that the patterns' targets depend on. */
 void probing_features(struct run *r);

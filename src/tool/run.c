@@ -20,7 +20,6 @@
 #include "tool/privileges.h"
 #include "tool/probing.h"
 #include "tool/run_losses.h"
-#include "tool/setup.h"
 
 static void run_fini(struct run *r)
 {
@@ -499,7 +498,7 @@ static int prepare_run(struct run *r, struct error *e)
 	int err = features_check_bpf(e);
 
 	if (!err)
-		err = setup_check(r->opt, e);
+		err = probing_check(r->opt, e);
 	if (!err)
 		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
 	if (err)

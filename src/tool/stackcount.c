@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -23,14 +24,12 @@
 #include "report/render.h"
 #include "store/store.h"
 #include "symbolize/stack.h"
-#include "tool/about.h"
 #include "tool/hits.h"
 #include "tool/live.h"
 #include "tool/privileges.h"
 #include "tool/progress.h"
 #include "tool/read_files.h"
 #include "tool/reports.h"
-#include "tool/row_setup.h"
 #include "tool/run.h"
 #include "tool/slices.h"
 
@@ -56,6 +55,78 @@ struct stackcount {
 	struct error failure;    /* of writing an interval's report; it has ended the run */
 	bool is_filling;         /* NOTICE_FILLING has come */
 };
+
+/* --- how and when a profile is made --- */
+
+/* Append @word as a shell takes it for one word. */
+static void about_quote(struct strbuf *to, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "_@%+=:,./-";
+
+	if (word[0] && !word[strspn(word, plain)]) {
+		strbuf_puts(to, word);
+		return;
+	}
+	strbuf_putc(to, '\'');
+	for (; *word; word++)
+		if (*word == '\'')
+			strbuf_puts(to, "'\\''");
+		else
+			strbuf_putc(to, *word);
+	strbuf_putc(to, '\'');
+}
+
+static const char *command_line(struct strtab *strings, const struct options *opt)
+{
+	cleanup_strbuf struct strbuf line = {};
+
+	for (char *const *word = opt->argv; word && *word; word++) {
+		if (line.n)
+			strbuf_putc(&line, ' ');
+		about_quote(&line, *word);
+	}
+	return line.n ? strtab_add(strings, line.text) : NULL;
+}
+
+/* Of perf events, only --period says it: else the kernel adjusts it, or it is the event's own. */
+static void set_run_period(struct profile *p, const struct options *opt)
+{
+	static const struct profile_value event = { "event", "count" };
+	static const struct profile_value cpu = { "cpu", "nanoseconds" };
+	const bool is_of_cpu = opt->tool == TOOL_PROFILE;
+	bool has_perf_event = false;
+
+	for (size_t i = 0; i < opt->n_patterns; i++)
+		has_perf_event |= strncmp(opt->patterns[i], "e:", 2) == 0;
+	p->about.period_type = is_of_cpu ? cpu : event;
+	p->about.period = has_perf_event ? (int64_t)opt->period : 1;
+	if (is_of_cpu && opt->frequency)
+		p->about.period = (int64_t)(1000000000 / opt->frequency);
+}
+
+/*
+ * Set p->about for a run that began @ago_ns nanoseconds before now, and counted for @duration_ns.
+ * @p owns copies of the strings.
+ */
+static void about_set(struct profile *p, const struct options *opt, uint64_t ago_ns,
+		      uint64_t duration_ns)
+{
+	cleanup_strbuf struct strbuf program = {};
+	struct utsname names;
+
+	p->strings = p->strings ? p->strings : strtab_new();
+	strbuf_printf(&program, "%s %s", tool_name(opt->tool), VERSION);
+	p->about.program = strtab_add(p->strings, program.text);
+	p->about.command_line = command_line(p->strings, opt);
+	if (uname(&names) == 0) {
+		p->about.host = strtab_add(p->strings, names.nodename);
+		p->about.kernel = strtab_add(p->strings, names.release);
+	}
+	p->about.begin_ns = clock_ns(CLOCK_REALTIME) - ago_ns;
+	p->about.duration_ns = duration_ns;
+	set_run_period(p, opt);
+}
 
 /* --- profiles --- */
 
@@ -424,6 +495,30 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
 	r->writes_files = reports_have_files(&t->reports);
 	return err;
+}
+
+/*
+ * If the kernel allocates maps as a whole (before Linux 6.1), the second level comes at this many
+ * rows.
+ */
+#define EARLY_ROWS 8192
+
+/* Divide @bytes into @budget, for budget->has_sum, and set the sizes of the maps of @o. */
+static void row_setup(uint64_t bytes, const struct features *features, struct store_budget *budget,
+		      struct object_options *o)
+{
+	struct trace_config *config = &o->config;
+
+	store_divide(bytes, o->n_cpus, budget);
+	o->max_rows = budget->max_rows;
+	o->max_chunks = budget->max_chunks;
+	config->has_sum = budget->has_sum;
+	config->n_hot_rows = budget->n_hot_rows;
+	config->rows_to_notice = budget->max_rows / 8;
+	if (!features->on_demand_maps && config->rows_to_notice > EARLY_ROWS)
+		config->rows_to_notice = EARLY_ROWS;
+	config->max_chunks = budget->max_chunks;
+	config->chunks_to_notice = budget->max_chunks / 2;
 }
 
 static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
