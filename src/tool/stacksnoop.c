@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -21,8 +22,6 @@
 #include "report/event.h"
 #include "store/stream.h"
 #include "symbolize/stack.h"
-#include "tool/event_text.h"
-#include "tool/late_stacks.h"
 #include "tool/run.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
@@ -36,6 +35,170 @@
 #define LOOK_EACH 64
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
+
+/* --- the time of day of a moment of CLOCK_MONOTONIC --- */
+
+struct day_clock {
+	uint64_t difference_ns; /* the time of day minus CLOCK_MONOTONIC */
+};
+
+/* A smaller difference is an error of measurement, and no step of the time of day. */
+#define STEP_NS 1000000
+
+/* The time of day minus the monotonic clock, to within *@error. */
+static uint64_t clock_difference(uint64_t *error)
+{
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+	uint64_t realtime = clock_ns(CLOCK_REALTIME);
+
+	*error = clock_ns(CLOCK_MONOTONIC) - before;
+	return realtime - before - *error / 2;
+}
+
+/* Measure the difference of the clocks as exactly as possible. */
+static void day_clock_measure(struct day_clock *c)
+{
+	uint64_t error, least = UINT64_MAX;
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t between = clock_difference(&error);
+
+		if (error < least)
+			c->difference_ns = between;
+		least = error < least ? error : least;
+	}
+}
+
+/*
+ * Measure again if the time of day has made a step.
+ *
+ * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
+ * measurement counted, its error would put events out of order.
+ */
+static void day_clock_follow(struct day_clock *c)
+{
+	uint64_t error;
+	int64_t step = (int64_t)(clock_difference(&error) - c->difference_ns);
+
+	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
+		day_clock_measure(c);
+}
+
+/* --- the text of an event's time and value --- */
+
+#define EVENT_TIME_SIZE 32
+#define EVENT_NUMBER_SIZE 24
+
+enum event_time_form {
+	EVENT_TIME_MONOTONIC,  /* 42005557.056332998 */
+	EVENT_TIME_SINCE_1970, /* 1795269282.000000001 */
+	EVENT_TIME_OF_DAY,     /* 14:02:11.056332998 */
+};
+
+/* Zeroed, it writes times as EVENT_TIME_MONOTONIC. */
+struct event_clock {
+	enum event_time_form form;
+	struct day_clock day; /* for the other forms */
+	time_t second;        /* the time in @clock */
+	char clock[16];
+};
+
+static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
+{
+	char *at = to + EVENT_TIME_SIZE - 1;
+	uint64_t seconds = ns / NS_PER_S;
+	uint32_t rest = (uint32_t)(ns % NS_PER_S);
+
+	*at = '\0';
+	for (int i = 0; i < 9; i++, rest /= 10)
+		*--at = (char)('0' + rest % 10);
+	*--at = '.';
+	do
+		*--at = (char)('0' + seconds % 10);
+	while (seconds /= 10);
+	return at;
+}
+
+static char *put_clock(struct event_clock *c, char to[EVENT_TIME_SIZE], uint64_t ns)
+{
+	const time_t second = (time_t)(ns / NS_PER_S);
+	struct tm local;
+
+	if (second != c->second || !c->clock[0]) {
+		if (!strftime(c->clock, sizeof(c->clock), "%H:%M:%S", localtime_r(&second, &local)))
+			c->clock[0] = '\0';
+		c->second = second;
+	}
+
+	char *at = put_seconds(to, ns % NS_PER_S) - 7; /* over the single digit */
+
+	memcpy(at, c->clock, 8);
+	return at;
+}
+
+/* Write @ns of CLOCK_MONOTONIC up to the end of @to. Returns its beginning. */
+static const char *event_time_text(struct event_clock *c, uint64_t ns, char to[EVENT_TIME_SIZE])
+{
+	switch (c->form) {
+	case EVENT_TIME_SINCE_1970:
+		return put_seconds(to, ns + c->day.difference_ns);
+	case EVENT_TIME_OF_DAY:
+		return put_clock(c, to, ns + c->day.difference_ns);
+	default:
+		return put_seconds(to, ns);
+	}
+}
+
+/* The digits of @number. Returns @to. */
+static const char *event_number_text(int64_t number, bool is_unsigned, char to[EVENT_NUMBER_SIZE])
+{
+	if (is_unsigned)
+		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRIu64, (uint64_t)number);
+	else
+		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRId64, number);
+	return to;
+}
+
+/* --- the stacks of deferred hits, until their events come --- */
+
+struct late_stack {
+	uint64_t number; /* of the deferred hit */
+	uint64_t hash;   /* of its stack */
+};
+
+/* A zeroed list is empty. */
+struct late_stacks {
+	struct late_stack *list;
+	size_t n, capacity;
+};
+
+static void late_stacks_fini(struct late_stacks *l)
+{
+	free(l->list);
+}
+
+static void late_stacks_put(struct late_stacks *l, uint64_t number, uint64_t hash)
+{
+	const struct late_stack stack = { number, hash };
+
+	array_push(l->list, l->n, l->capacity, stack);
+}
+
+/* Take the hash of hit @number out. False, and 0: it is not there. */
+static bool late_stacks_take(struct late_stacks *l, uint64_t number, uint64_t *ret_hash)
+{
+	*ret_hash = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->list[i].number != number)
+			continue;
+		*ret_hash = l->list[i].hash;
+		l->list[i] = l->list[--l->n];
+		return true;
+	}
+	return false;
+}
+
+/* --- the tool --- */
 
 /* The shared part of events with equal stacks of one process (report/event.h). */
 struct template
