@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tool/option_table.h"
+#include "tool/options.h"
 
 /*
  * The values that zsh and fish offer for an option. Nothing is known about the values of other

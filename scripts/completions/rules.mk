@@ -10,7 +10,7 @@ COMPLETE_SRCS  := scripts/completions/generate.c src/tool/option_table.c
 all: $(COMPLETIONS)
 
 $(COMPLETE): $(COMPLETE_SRCS) $(wildcard src/base/*.h) src/bpf/abi.h src/match/numbers.h \
-		src/tool/options.h src/tool/option_table.h src/report/forms.h
+		src/tool/options.h src/report/forms.h
 	@mkdir -p $(@D) $(COMPLETION_DIR)
 	$(HOSTCC) -std=gnu17 -O1 $(WARN) -Isrc -o $@ $(COMPLETE_SRCS)
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/options.h - the command line. */
+/*
+ * tool/options.h - the command line, and every option of every tool, once. The parser, --help and
+ * the completions of shells are made from the table. option_table.c links with nothing else,
+ * because scripts/completions/generate.c runs while the program is built.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +18,8 @@
 #ifndef VERSION
 #define VERSION "0.1" /* of --version */
 #endif
+
+struct strbuf;
 
 /* The names of the program. */
 enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_PROFILE, TOOL_N };
@@ -127,3 +133,71 @@ must_check int options_parse(int argc, char *const *argv, struct options *ret, s
 void options_fini(struct options *opt);
 
 void options_help(enum tool tool, FILE *to);
+
+/*
+ * Of the name profile: "Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to
+ * end."
+ */
+void cpu_profile_put_header(const struct options *opt, struct strbuf *to);
+
+/* --- the table of options --- */
+
+/* What an option takes, and what is done with it. */
+enum option_key {
+	OPTION_FLAG, /* takes no value: sets a bool */
+	OPTION_NUMBER,
+	OPTION_SECONDS,
+	OPTION_BYTES,
+	OPTION_TEXT,
+	OPTION_PID, /* three lists of numbers */
+	OPTION_TID,
+	OPTION_CPU,
+	OPTION_SUM, /* as OPTION_TEXT */
+	OPTION_UNIT,
+	OPTION_UNTIL,
+	OPTION_OUTPUT,
+	OPTION_FORMAT,
+	OPTION_MINUS,
+	OPTION_MIN_PERCENT,
+	OPTION_UNWIND,
+	OPTION_KERNEL_UNWIND,
+	OPTION_WITHOUT,
+	OPTION_UNSUPPORTED, /* is refused */
+};
+
+/* --read excludes the option, because it traces nothing. */
+#define OPTION_OF_TRACING (1U << TOOL_N)
+
+/*
+ * An option of one or more tools. Two tools may use different letters for one option, or one letter
+ * for different options, so an option may have several rows.
+ */
+struct option_row {
+	unsigned tools; /* 1 << enum tool, an OR: the tools that have it; and OPTION_OF_TRACING */
+	enum option_key key;
+	size_t member;        /* offset in struct options, if the key tells the type */
+	uint64_t least, most; /* of numbers */
+	char letter;          /* '\0': none */
+	const char *name;
+	const char *argument; /* NULL: takes none */
+	const char *help;
+};
+
+/* All rows, in the order of --help. */
+const struct option_row *option_rows(size_t *n);
+
+/* Does @tool have the option? */
+bool option_is_of(const struct option_row *row, enum tool tool);
+
+/* The values of --without, with spaces between. */
+extern const char option_backends[];
+/* How patterns begin, likewise; "" if @tool takes none. */
+const char *option_kinds(enum tool tool);
+/* The values of --unwind, likewise. */
+extern const char option_ways[];
+/* The values of --kernel-unwind, likewise. */
+extern const char option_walkers[];
+/* The values of --unit that have a meaning of their own, likewise. */
+extern const char option_units[];
+/* The values of --format, likewise. */
+extern const char *const option_formats;

@@ -6,7 +6,7 @@
  */
 #include "test.h"
 
-#include "tool/option_table.h"
+#include "tool/options.h"
 #include "tool/patterns.h"
 #include "tool/reports.h"
 
@@ -203,14 +203,10 @@ static const char *option_word(const struct option_row *row, bool is_long, char 
 static const char *value_of(const struct option_row *row)
 {
 	static const char *const values[] = {
-		[OPTION_WITHOUT] = "kprobe",
-		[OPTION_BYTES] = "64M",
-		[OPTION_UNWIND] = "fp",
-		[OPTION_KERNEL_UNWIND] = "auto",
-		[OPTION_FORMAT] = "folded",
-		[OPTION_SECONDS] = "0.5",
-		[OPTION_CPU] = "0",
-		[OPTION_MIN_PERCENT] = "0.5",
+		[OPTION_WITHOUT] = "kprobe", [OPTION_BYTES] = "64M",
+		[OPTION_UNWIND] = "fp",      [OPTION_KERNEL_UNWIND] = "auto",
+		[OPTION_FORMAT] = "folded",  [OPTION_SECONDS] = "0.5",
+		[OPTION_CPU] = "0",          [OPTION_MIN_PERCENT] = "0.5",
 		[OPTION_UNTIL] = NANOSLEEP,
 	};
 	const char *value = row->key < ARRAY_SIZE(values) ? values[row->key] : NULL;
