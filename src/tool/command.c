@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,13 +19,319 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "elf/image.h"
+#include "helper/sandbox.h"
+#include "reader/libraries.h"
 #include "report/escape.h"
+
+/* --- the files that it maps --- */
+
+/* The file system has 5 s to answer, as in match/matcher.c. For libraries, nobody waits as long. */
+static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 50 };
+#define LIBRARY_LOOKS 10
+
+#define MOST_ERRNO 4095
+#define MOST_FILES 256
+#define HEAD_BYTES 256 /* read by the kernel to find a program's format */
+
+/* -- In the process. -- */
+
+/*
+ * The kernel reads these bytes at exec. By then, Ctrl-C should end the run with a report, so a file
+ * system that does not answer must show now.
+ */
+static void read_program_head(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[HEAD_BYTES];
+
+	if (fd >= 0)
+		(void)!pread(fd, head, sizeof(head), 0);
+}
+
+/* False: errno has the reason. */
+static bool is_executable_file(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) < 0 || stat(path, &st) < 0)
+		return false;
+	errno = EISDIR;
+	if (S_ISREG(st.st_mode))
+		read_program_head(path);
+	return !S_ISDIR(st.st_mode);
+}
+
+/* Write its path to @found. Returns 0, or a positive errno. */
+static int find_in_path(const char *name, char found[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+	int why = ENOENT;
+
+	if (strchr(name, '/')) {
+		(void)snprintf(found, PATH_MAX, "%s", name);
+		return is_executable_file(name) ? 0 : errno;
+	}
+	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
+		int n = (int)strcspn(path, ":");
+
+		(void)snprintf(found, PATH_MAX, "%.*s/%s", n, path, name);
+		if (is_executable_file(found))
+			return 0;
+		if (errno == EACCES)
+			why = EACCES;
+		path += n;
+	}
+	return why;
+}
+
+struct finder {
+	struct mapping files[MOST_FILES];
+	size_t n;
+	char *folder;  /* of the file that is being read: $ORIGIN */
+	char *folders; /* that file's own search path for libraries; NULL: it has none */
+};
+
+static void add_file(struct finder *f, const char *path)
+{
+	cleanup_free char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || f->n == MOST_FILES)
+		return;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->files[i].inode == st.st_ino && f->files[i].dev == st.st_dev)
+			return;
+	f->files[f->n++] =
+		(struct mapping){ .path = TAKE(real), .dev = st.st_dev, .inode = st.st_ino };
+}
+
+/* The length of "$ORIGIN" at the beginning of @folder; 0: it begins otherwise. */
+static size_t origin_length(const char *folder)
+{
+	static const char *const forms[] = { "$ORIGIN", "${ORIGIN}" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (strncmp(folder, forms[i], strlen(forms[i])) == 0)
+			return strlen(forms[i]);
+	return 0;
+}
+
+static bool add_library_in(struct finder *f, const char *folders, const char *name)
+{
+	for (; folders && *folders; folders += strspn(folders, ":")) {
+		const size_t n = strcspn(folders, ":"), skip = origin_length(folders);
+		cleanup_free char *path = xasprintf("%s%.*s/%s", skip ? f->folder : "",
+						    (int)(n - skip), folders + skip, name);
+
+		if (access(path, F_OK) == 0) {
+			add_file(f, path);
+			return true;
+		}
+		folders += n;
+	}
+	return false;
+}
+
+/* ld.so(8) also searches the DT_RPATH of the files that led to this one. We do not. */
+static void add_library(struct finder *f, const char *name)
+{
+	cleanup_free char *path = NULL;
+	struct error e;
+
+	if (strchr(name, '/'))
+		add_file(f, name);
+	else if (!add_library_in(f, getenv("LD_LIBRARY_PATH"), name) &&
+		 !add_library_in(f, f->folders, name) && !library_find(name, 0, &path, &e))
+		add_file(f, path);
+}
+
+static void add_need(void *context, enum image_need what, const char *text)
+{
+	struct finder *f = context;
+
+	if (what == NEED_LINKER)
+		add_file(f, text);
+	else if (what == NEED_LIBRARY)
+		add_library(f, text);
+	else if (!f->folders) /* DT_RUNPATH comes first */
+		f->folders = xstrdup(text);
+}
+
+/* "#!/usr/bin/python3 -u": the kernel executes that program. */
+static void add_interpreter(struct finder *f, int fd)
+{
+	char head[HEAD_BYTES + 1] = "";
+
+	if (pread(fd, head, HEAD_BYTES, 0) < 2 || strncmp(head, "#!", 2) != 0)
+		return;
+
+	char *path = head + 2 + strspn(head + 2, " \t");
+
+	path[strcspn(path, " \t\n")] = '\0';
+	add_file(f, path);
+}
+
+static void add_needs_of(struct finder *f, const char *path)
+{
+	cleanup(image_freep) struct image *im = NULL;
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct error e;
+
+	if (fd < 0)
+		return;
+	add_interpreter(f, fd);
+	if (image_open_fd(fd, path, &im, &e))
+		return;
+	f->folder = xstrdup(path);
+	*strrchr(f->folder, '/') = '\0';
+	image_each_need(im, add_need, f);
+	cleanup_free_p(&f->folder);
+	cleanup_free_p(&f->folders);
+}
+
+/*
+ * The process sends the errno of the search, and the number of files. Then each file has this head,
+ * and its path.
+ */
+struct sent_file {
+	uint64_t dev, inode;
+	uint32_t n_path, pad;
+};
+
+static void send_files(const struct finder *f, int channel)
+{
+	const uint32_t n = (uint32_t)f->n;
+	bool is_sent = aside_write(channel, &n, sizeof(n));
+
+	for (size_t i = 0; i < n && is_sent; i++) {
+		const struct mapping *m = &f->files[i];
+		const struct sent_file head = { m->dev, m->inode, (uint32_t)strlen(m->path), 0 };
+
+		is_sent = aside_write(channel, &head, sizeof(head)) &&
+			  aside_write(channel, m->path, head.n_path);
+	}
+}
+
+struct work {
+	const char *name;
+	bool reads_libraries;
+};
+
+static void find_files_in_process(void *argument, int channel)
+{
+	const struct work *w = argument;
+	static struct finder f;
+	char program[PATH_MAX];
+	uint32_t layers;
+	struct error e;
+	int why;
+
+	aside_close_others(&channel);
+	why = find_in_path(w->name, program);
+	if (!aside_write(channel, &why, sizeof(why)) || why || !w->reads_libraries)
+		return;
+	guard_begin();
+	if (sandbox_enter(SANDBOX_MATCHER, &layers, &e))
+		return;
+	add_file(&f, program);
+	for (size_t i = 0; i < f.n; i++)
+		add_needs_of(&f, f.files[i].path);
+	send_files(&f, channel);
+}
+
+/* -- The main process. Whoever takes the other one over can send anything. -- */
+
+static int read_answer(struct command_files *f, const char *shown, struct error *e)
+{
+	cleanup_free char *called = xasprintf("command '%s'", shown);
+	int why = 0;
+	const int err = aside_read(&f->aside, &why, sizeof(why));
+
+	if (err)
+		return aside_explain(&f->aside, err, called, e);
+	if (!why)
+		return 0;
+	errno = why > 0 && why <= MOST_ERRNO ? why : EINVAL;
+	return error_errno(e, "%s", called);
+}
+
+/*
+ * Look for program @name as execvp(3) will, before anything is attached for it, and begin to read.
+ * Messages call it @shown. Meanwhile a signal ends the program. @reads_libraries: else only look.
+ * Errors: those of execvp(3); -ETIMEDOUT a file system does not answer; no process can be made.
+ */
+static int command_files_begin(struct command_files *f, const char *name, const char *shown,
+			       bool reads_libraries, struct error *e)
+{
+	struct work work = { name, reads_libraries };
+	int err = aside_start(&f->aside, &bounds, find_files_in_process, &work, e);
+
+	if (!err)
+		err = read_answer(f, shown, e);
+	if (err || !reads_libraries)
+		aside_end(&f->aside);
+	return err;
+}
+
+static bool read_file(struct command_files *f, struct mapping *ret)
+{
+	struct sent_file head;
+
+	if (aside_read(&f->aside, &head, sizeof(head)) || head.n_path >= PATH_MAX)
+		return false;
+
+	cleanup_free char *path = xcalloc(head.n_path + 1, 1);
+
+	if (aside_read(&f->aside, path, head.n_path) || path[0] != '/')
+		return false;
+	*ret = (struct mapping){
+		.end = 1, .dev = head.dev, .inode = head.inode, .path = TAKE(path)
+	};
+	return true;
+}
+
+void command_files_finish(struct command_files *f)
+{
+	uint32_t n = 0;
+	struct error e;
+	int err;
+
+	if (!f->aside.pid)
+		return;
+	f->aside.bounds.looks = LIBRARY_LOOKS;
+	err = aside_read(&f->aside, &n, sizeof(n));
+	if (err && aside_explain(&f->aside, err, "the command's libraries", &e))
+		log_debug("%s", e.text);
+	if (n > MOST_FILES)
+		n = 0;
+	f->files = xcalloc(n, sizeof(*f->files));
+	while (f->n < n && read_file(f, &f->files[f->n]))
+		f->n++;
+	log_debug("the command's program and libraries: %zu files", f->n);
+	aside_end(&f->aside);
+}
+
+static void command_files_fini(struct command_files *f)
+{
+	aside_end(&f->aside);
+	for (size_t i = 0; i < f->n; i++)
+		free((char *)f->files[i].path);
+	cleanup_free_p(&f->files);
+	f->n = 0;
+}
+
+/* --- the command --- */
 
 /* In the child: wait at the gate, then exec. */
 __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int trouble)

@@ -1,16 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/command.h - the command after "--": fork it, hold it before its exec, let it go, wait for
- * it.
+ * it. And the files that it is going to map: its program, the dynamic linker, and the libraries
+ * that it is linked with.
+ *
+ * Another process reads them, because they may be hostile, and $PATH may lead into a file system
+ * that does not answer. It goes on while this one loads and attaches.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
+#include "base/aside.h"
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "tool/command_files.h"
+#include "reader/mappings.h"
+
+struct command_files {
+	struct aside aside;
+	struct mapping *files; /* path, dev and inode alone: as if mapped where nothing is */
+	size_t n;
+};
+
+#define COMMAND_FILES_NONE           \
+	{                            \
+		.aside = ASIDE_NONE, \
+	}
+
+/*
+ * Wait for the files, and end the process. Leaves out what cannot be found or read. Call it before
+ * counting begins, so that the process causes no hits.
+ */
+void command_files_finish(struct command_files *f);
 
 struct command {
 	pid_t pid;   /* 0: none */

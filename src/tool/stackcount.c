@@ -27,7 +27,6 @@
 #include "tool/hits.h"
 #include "tool/live.h"
 #include "tool/privileges.h"
-#include "tool/progress.h"
 #include "tool/read_files.h"
 #include "tool/reports.h"
 #include "tool/run.h"
