@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "tool/funccount.h"
-#include "tool/listing.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
 #include "tool/read_files.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/patterns.h - from the command line's patterns to targets. */
+/* tool/patterns.h - from the command line's patterns to targets; -l lists these. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,3 +57,10 @@ must_check int patterns_match(const struct options *opt, struct host *host, enum
 
 /* Append @t in the form of a pattern, escaped. */
 void patterns_put_target(const struct target *t, struct strbuf *to);
+
+/*
+ * Print the targets that a run would trace, one on a line. With -v, the values follow that an
+ * expression can name, one on an indented line. Errors: of patterns_match(), values_choose() and
+ * value_list_each().
+ */
+must_check int list_targets(const struct options *opt, struct error *e);

@@ -1,18 +1,475 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Pairs of one group exclude each other in a thread (struct begun_key of bpf/abi.h). System calls
+ * do, so all that end by themselves are one group. Each --until is another.
+ */
 #include "tool/values.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+#include "base/text.h"
+#include "match/match.h"
 #include "match/spec.h"
 #include "match/values.h"
 
+/* --- pairs --- */
+
+#define MOST_ENDS 4096 /* of one --until */
+
+/*
+ * A beginning takes 48 bytes in the kernel's hash map besides key and value, and a bucket of 16. It
+ * gets this part of --max-memory.
+ */
+#define BEGINNING_BYTES 128ULL
+#define BEGINNINGS_SHARE 16
+#define FEWEST_BEGINNINGS 256ULL
+#define MOST_BEGINNINGS 65536ULL
+
+_Static_assert(48 + 16 + sizeof(struct begun_key) + sizeof(struct beginning) <= BEGINNING_BYTES,
+	       "budget");
+
+/* The time of a pair, as the value of a profile. */
+static const struct profile_value pairs_value = { "elapsed", "nanoseconds" };
+
+static void pairs_fini(struct pairs *p)
+{
+	free(p->numbers);
+	*p = (struct pairs){};
+}
+
+int pairs_check(const struct options *opt, size_t pattern, struct error *e)
+{
+	const struct probe_spec *spec = &opt->specs[pattern];
+	const char *text = opt->patterns[pattern], *until = opt->untils[pattern];
+	cleanup(probe_spec_fini) struct probe_spec end = {};
+
+	if (spec->is_return)
+		return error_set(e, -EINVAL,
+				 "--elapsed: '%s': name the function, which ends by its returns",
+				 text);
+	if (spec->kind != PROBE_TRACEPOINT && spec->kind != PROBE_USER_FUNCTION)
+		return error_set(e, -EOPNOTSUPP,
+				 "--elapsed: '%s' is no tracepoint (t:CATEGORY:EVENT) and no user "
+				 "function (LIB:FUNC)",
+				 text);
+	if (!until)
+		return 0;
+	if (spec->kind == PROBE_USER_FUNCTION)
+		return error_set(e, -EOPNOTSUPP,
+				 "--until %s: '%s' is a function, which ends by its returns", until,
+				 text);
+
+	const int err = probe_spec_parse(until, opt->regexp, &end, e);
+
+	if (!err && end.kind != PROBE_TRACEPOINT)
+		return error_set(e, -EOPNOTSUPP,
+				 "--until: '%s' is no tracepoint (t:CATEGORY:EVENT)", until);
+	return err;
+}
+
+int pairs_add_returns(struct options *opt, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
+		cleanup_strbuf struct strbuf text = {};
+		const char *pattern = opt->patterns[i];
+		const bool has_prefix = text_begins_with(pattern, "p:");
+
+		if (opt->specs[i].kind != PROBE_USER_FUNCTION)
+			continue;
+		strbuf_printf(&text, "r:%s", pattern + (has_prefix ? strlen("p:") : 0));
+		err = probe_spec_parse(text.text, opt->regexp, &opt->specs[opt->n_specs], e);
+		opt->n_specs += !err;
+	}
+	return err;
+}
+
+/* --- numbers --- */
+
+struct choice {
+	struct pairs *p;
+	const struct options *opt;
+	struct host *host;
+	struct target_list *targets;
+	struct error *e;
+	size_t n_first;               /* targets before their ends were added */
+	uint32_t groups[MOST_GROUPS]; /* the pattern of each, or one of the words below */
+	uint32_t n_of_group[MOST_GROUPS];
+};
+
+#define NATURAL UINT32_MAX
+#define NATURAL_RAW (UINT32_MAX - 1) /* raw_syscalls: they lie around the others */
+#define FUNCTIONS (UINT32_MAX - 2)
+#define SWITCHES (UINT32_MAX - 3)
+
+/* Find or add the group of @pattern. Errors: -E2BIG. */
+static int group_of(struct choice *c, uint32_t pattern, uint32_t *ret)
+{
+	uint32_t i = 0;
+
+	while (i < c->p->n_groups && c->groups[i] != pattern)
+		i++;
+	if (i == MOST_GROUPS)
+		return error_set(c->e, -E2BIG, "--elapsed: more than %d patterns with --until",
+				 MOST_GROUPS);
+	c->groups[i] = pattern;
+	if (i == c->p->n_groups)
+		c->p->n_groups++;
+	*ret = i;
+	return 0;
+}
+
+/* A number for a new pair. Errors: -E2BIG. */
+static int number_pair(struct choice *c, uint32_t group, uint32_t *ret)
+{
+	if (c->n_of_group[group] == MOST_PAIRS_OF_GROUP)
+		return error_set(c->e, -E2BIG, "--elapsed: too many events");
+	*ret = PAIR_NUMBER(group, c->n_of_group[group]++);
+	c->p->n_numbers++;
+	return 0;
+}
+
+/* --- ends --- */
+
+static const char *keep_text(struct choice *c, const char *text)
+{
+	return strtab_add(c->targets->strings, text);
+}
+
+/* Append @end, whose strings are copied, as an end of the pair @number. */
+static void add_end(struct choice *c, const struct target *end, uint32_t number)
+{
+	struct target t = *end;
+
+	t.name = keep_text(c, t.name);
+	t.category = keep_text(c, t.category);
+	t.event = keep_text(c, t.event);
+	t.role = ROLE_END;
+	t.pattern = number; /* until all targets are known */
+	array_push(c->targets->targets, c->targets->n, c->targets->capacity, t);
+}
+
+/* "sys_enter_X" ends with "sys_exit_X". */
+static int add_natural_end(struct choice *c, size_t begin, uint32_t number)
+{
+	static const char enter[] = "sys_enter", leave[] = "sys_exit";
+	const struct target *t = &c->targets->targets[begin];
+	char event[256], name[512];
+	struct target end = {
+		.kind = TARGET_TRACEPOINT, .name = name, .category = t->category, .event = event
+	};
+	int err;
+
+	if (!text_begins_with(t->event, enter))
+		return error_set(c->e, -ENOENT,
+				 "--elapsed: what ends %s is not known; write it behind the "
+				 "pattern, as --until t:CATEGORY:EVENT",
+				 t->name);
+	(void)snprintf(event, sizeof(event), "%s%s", leave, t->event + strlen(enter));
+	(void)snprintf(name, sizeof(name), "%s:%s", t->category, event);
+	err = host_tracepoint_id(c->host, end.category, event, &end.tracepoint_id, c->e);
+	if (err)
+		return error_within(c->e, "--elapsed: the end of %s", t->name);
+	add_end(c, &end, number);
+	return 0;
+}
+
+static bool is_same_tracepoint(const struct target *a, const struct target *b)
+{
+	return a->tracepoint_id == b->tracepoint_id;
+}
+
+/* Does an event of @ends begin a pair of @pattern? */
+static int check_ends(const struct choice *c, uint32_t pattern, const struct target_list *ends)
+{
+	for (size_t i = 0; i < c->n_first; i++)
+		for (size_t k = 0; k < ends->n; k++)
+			if (c->targets->targets[i].kind == TARGET_TRACEPOINT &&
+			    c->targets->targets[i].pattern == pattern &&
+			    is_same_tracepoint(&c->targets->targets[i], &ends->targets[k]))
+				return error_set(c->e, -EINVAL, "--until %s: %s would end itself",
+						 c->opt->untils[pattern], ends->targets[k].name);
+	return 0;
+}
+
+/* Append all that match the --until of @pattern. */
+static int add_ends(struct choice *c, uint32_t pattern, uint32_t number)
+{
+	const struct match_scope scope = { .limit = MOST_ENDS, .depth = MATCH_NAMES };
+	cleanup(target_list_fini) struct target_list ends = {};
+	cleanup(probe_spec_fini) struct probe_spec spec = {};
+	int err = probe_spec_parse(c->opt->untils[pattern], c->opt->regexp, &spec, c->e);
+
+	if (!err)
+		err = match_targets(&spec, c->host, &scope, &ends, c->e);
+	if (!err)
+		err = check_ends(c, pattern, &ends);
+	for (size_t i = 0; i < ends.n && !err; i++)
+		add_end(c, &ends.targets[i], number);
+	return err;
+}
+
+/* Events of one pattern with --until begin the same pair: any of its ends is the end of any. */
+static int choose_until(struct choice *c, size_t begin, uint32_t *number)
+{
+	const uint32_t pattern = c->targets->targets[begin].pattern;
+	uint32_t group;
+	int err = group_of(c, pattern, &group);
+
+	if (err)
+		return err;
+	*number = PAIR_NUMBER(group, 0);
+	if (c->n_of_group[group])
+		return 0;
+	err = number_pair(c, group, number);
+	return err ? err : add_ends(c, pattern, *number);
+}
+
+static int choose_natural(struct choice *c, size_t begin, uint32_t *number)
+{
+	const bool is_raw = strcmp(c->targets->targets[begin].category, "raw_syscalls") == 0;
+	uint32_t group;
+	int err = group_of(c, is_raw ? NATURAL_RAW : NATURAL, &group);
+
+	if (!err)
+		err = number_pair(c, group, number);
+	return err ? err : add_natural_end(c, begin, *number);
+}
+
+/* --- user functions --- */
+
+/* The entry or an exit of a user function, as one number. Equal paths are one string. */
+static uint64_t number_of_place(const struct target *t, uint64_t place)
+{
+	return hash_mix(hash_mix((uintptr_t)t->path) ^ place);
+}
+
+/* What is known of the functions among the targets, by number_of_place(). */
+struct functions {
+	struct u64_map with_exits; /* their entries */
+	struct u64_map timed;      /* of these, those that have a time */
+	struct u64_map exits;
+};
+
+static void functions_fini(struct functions *f)
+{
+	u64_map_fini(&f->with_exits);
+	u64_map_fini(&f->timed);
+	u64_map_fini(&f->exits);
+}
+
+static void note_exits(const struct target_list *targets, struct functions *f)
+{
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *t = &targets->targets[i];
+
+		if (t->kind != TARGET_USER_RETURN)
+			continue;
+		(void)u64_map_put(&f->with_exits, number_of_place(t, t->vaddr), 0, NULL);
+		(void)u64_map_put(&f->exits, number_of_place(t, t->offset), 0, NULL);
+	}
+}
+
+/*
+ * A function whose exits are not known has no end. One that begins with an exit has no time, and
+ * the order of both probes there is the kernel's.
+ */
+static bool has_time(const struct target *t, const struct functions *f)
+{
+	if (!u64_map_get(&f->with_exits, number_of_place(t, t->vaddr))) {
+		log_debug("left out: %s: its exits are not known", t->name);
+		return false;
+	}
+	if (u64_map_get(&f->exits, number_of_place(t, t->offset))) {
+		log_debug("left out: %s: it returns at once", t->name);
+		return false;
+	}
+	return true;
+}
+
+/* Returns the number of functions without a time; *@last is one of them. */
+static size_t find_timed(const struct target_list *targets, struct functions *f,
+			 const struct target **last)
+{
+	size_t n = 0;
+
+	note_exits(targets, f);
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *t = &targets->targets[i];
+
+		if (t->kind != TARGET_USER_FUNCTION)
+			continue;
+		if (has_time(t, f)) {
+			(void)u64_map_put(&f->timed, number_of_place(t, t->vaddr), 0, NULL);
+		} else {
+			*last = t;
+			n++;
+		}
+	}
+	return n;
+}
+
 #define LEFT_OUT UINT32_MAX
+
+static void remove_aliases(struct target_list *targets, const uint32_t *moved)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < targets->n_aliases; i++) {
+		struct target_alias alias = targets->aliases[i];
+
+		alias.target = moved[alias.target];
+		if (alias.target != LEFT_OUT)
+			targets->aliases[n++] = alias;
+	}
+	targets->n_aliases = n;
+}
+
+static bool is_of_function(const struct target *t)
+{
+	return t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN;
+}
+
+static void keep_timed(struct target_list *targets, const struct functions *f)
+{
+	cleanup_free uint32_t *moved = xcalloc(targets->n + 1, sizeof(*moved));
+	size_t n = 0;
+
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target t = targets->targets[i];
+
+		moved[i] = LEFT_OUT;
+		if (is_of_function(&t) && !u64_map_get(&f->timed, number_of_place(&t, t.vaddr)))
+			continue;
+		moved[i] = (uint32_t)n;
+		targets->targets[n++] = t;
+	}
+	targets->n = n;
+	remove_aliases(targets, moved);
+}
+
+/* Remove functions without a time, and their returns. */
+static int remove_timeless(struct choice *c)
+{
+	cleanup(functions_fini) struct functions f = {};
+	const struct target *last = NULL;
+	const size_t n = find_timed(c->targets, &f, &last);
+	const char *name = last ? last->name : "";
+
+	keep_timed(c->targets, &f);
+	c->n_first = c->targets->n;
+	if (n && !c->n_first)
+		return error_set(c->e, -ENOENT,
+				 "--elapsed: %s has no time: it returns at once, or its exits are "
+				 "not known",
+				 name);
+	if (n)
+		log_warn("%zu of %zu functions have no time and are not traced%s", n, n + f.timed.n,
+			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+	return 0;
+}
+
+/* All functions are one pair: a call is known by its place on the stack. */
+static int choose_function(struct choice *c, uint32_t *number)
+{
+	uint32_t group;
+	const int err = group_of(c, FUNCTIONS, &group);
+
+	if (err)
+		return err;
+	*number = PAIR_NUMBER(group, 0);
+	return c->n_of_group[group] ? 0 : number_pair(c, group, number);
+}
+
+/* --- threads that leave the CPU --- */
+
+static bool is_switch(const struct target *t)
+{
+	return t->kind == TARGET_TRACEPOINT && strcmp(t->name, "sched:sched_switch") == 0;
+}
+
+static int choose_switch(struct choice *c, struct target *t, uint32_t *number)
+{
+	uint32_t group;
+	int err = group_of(c, SWITCHES, &group);
+
+	t->role = ROLE_SWITCH;
+	if (!err)
+		err = number_pair(c, group, number);
+	c->p->switch_pair = *number;
+	return err;
+}
+
+/* --- all --- */
+
+static int choose_target(struct choice *c, size_t i, uint32_t *number)
+{
+	struct target *t = &c->targets->targets[i];
+
+	t->role = t->kind == TARGET_USER_RETURN ? ROLE_END : ROLE_BEGIN;
+	if (t->kind != TARGET_TRACEPOINT)
+		return choose_function(c, number);
+	if (c->opt->untils[t->pattern])
+		return choose_until(c, i, number);
+	return is_switch(t) ? choose_switch(c, t, number) : choose_natural(c, i, number);
+}
+
+/*
+ * With --elapsed: the targets begin pairs, but for returns, which end them. Append the events that
+ * end the others, and number all. User functions without returns are removed.
+ * Errors: -ENOENT     no function is left; an event is not there, or nobody knows what ends a
+ * beginning -EINVAL     an event would end itself -E2BIG      too many groups or pairs those of
+ * matching
+ */
+static int pairs_choose(struct pairs *p, const struct options *opt, struct host *host,
+			struct target_list *targets, struct error *e)
+{
+	struct choice c = { .p = p, .opt = opt, .host = host, .targets = targets, .e = e };
+	cleanup_free uint32_t *numbers = xcalloc(targets->n + 1, sizeof(*numbers));
+	int err;
+
+	pairs_fini(p);
+	err = remove_timeless(&c);
+	for (size_t i = 0; i < c.n_first && !err; i++)
+		err = choose_target(&c, i, &numbers[i]);
+	if (err)
+		return err;
+	p->numbers = xcalloc(targets->n + 1, sizeof(*p->numbers));
+	for (size_t i = 0; i < targets->n; i++)
+		p->numbers[i] = i < c.n_first ? numbers[i] : targets->targets[i].pattern;
+	return 0;
+}
+
+/*
+ * Set what the programs need for pairs. Returns how many of @bytes of memory the beginnings take,
+ * which is 0 without --elapsed.
+ */
+static uint64_t pairs_set_up(const struct pairs *p, uint64_t bytes, struct object_options *o)
+{
+	uint64_t n = bytes / BEGINNINGS_SHARE / BEGINNING_BYTES;
+
+	if (!p->n_groups)
+		return 0;
+	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
+	o->config.n_groups = p->n_groups;
+	o->config.switch_pair = p->switch_pair;
+	o->programs |= 1U << PROGRAM_EXIT;
+	o->max_begun = (uint32_t)n;
+	return n * BEGINNING_BYTES;
+}
+
+/* --- values --- */
 
 int values_parse(struct values *v, const struct options *opt, struct error *e)
 {

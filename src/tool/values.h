@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/values.h - the value of a hit, for all targets of a run: of --sum and of stacksnoop's
- * --value, or the time of --elapsed (tool/pairs.h).
+ * --value, or the time of --elapsed, from an event to the one that ends it.
  */
 #pragma once
 
@@ -16,7 +16,27 @@
 #include "match/target.h"
 #include "profile/profile.h"
 #include "tool/options.h"
-#include "tool/pairs.h"
+
+/* --- pairs, of --elapsed --- */
+
+/* A zeroed one is empty. */
+struct pairs {
+	uint32_t *numbers; /* by target: PAIR_NUMBER(), the same for a beginning and its ends */
+	size_t n_numbers;  /* different ones */
+	uint32_t n_groups;
+	uint32_t switch_pair; /* of sched_switch */
+};
+
+/* Do --elapsed and --until fit pattern number @pattern? Errors: -EINVAL, -EOPNOTSUPP. */
+must_check int pairs_check(const struct options *opt, size_t pattern, struct error *e);
+
+/*
+ * Behind @opt->specs, which are those of the patterns, append the returns of user functions. There
+ * must be room for twice as many. Errors: of probe_spec_parse().
+ */
+must_check int pairs_add_returns(struct options *opt, struct error *e);
+
+/* --- values --- */
 
 /* A zeroed one is empty: hits have no values. */
 struct values {
