@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "tool/funccount.h"
 #include "tool/options.h"
+#include "tool/output.h"
 #include "tool/patterns.h"
 #include "tool/read_files.h"
 #include "tool/ready.h"
-#include "tool/reports.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
 

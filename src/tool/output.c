@@ -2,17 +2,29 @@
 #include "tool/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "profile/merge.h"
 #include "report/render.h"
+#include "tool/privileges.h"
+
+/* --- writing --- */
 
 #define WAIT_MS 1000
 #define SERVE_MS 20
@@ -190,4 +202,557 @@ void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hi
 		end = strchr(at, '\n');
 		log_warn("%.*s", (int)(end - at), at);
 	}
+}
+
+/* --- a file of -o --- */
+
+static void drop_temporary(struct result_file *f)
+{
+	if (f->temporary)
+		(void)unlink(f->temporary);
+	cleanup_free_p(&f->temporary);
+	cleanup_close_fd(&f->fd);
+}
+
+static int make_temporary(struct result_file *f, mode_t mode, struct error *e)
+{
+	cleanup_free char *path = NULL;
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return error_errno(e, "get random numbers");
+	path = xasprintf("%s.%016llx", f->name, (unsigned long long)number);
+	f->fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+	if (f->fd < 0)
+		return error_errno(e, "write %s", f->name);
+	f->temporary = TAKE(path);
+	return 0;
+}
+
+static int find_result_file(struct result_file *f, struct error *e)
+{
+	struct stat st;
+	int err;
+
+	f->is_file = stat(f->name, &st) < 0 || S_ISREG(st.st_mode);
+	if (f->is_file) {
+		/* Whoever protects a file from us does not expect another one in its place. */
+		cleanup_close int fd = open(f->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		if (fd < 0 && errno != ENOENT)
+			return error_errno(e, "open %s", f->name);
+		err = make_temporary(f, 0600, e); /* a bad path fails at once */
+		drop_temporary(f);
+		return err;
+	}
+	f->fd = open(f->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (f->fd < 0 || fstat(f->fd, &st) < 0)
+		return error_errno(e, "open %s", f->name);
+	if (S_ISREG(st.st_mode)) /* this follows links, and somebody has made one */
+		return error_set(e, -ELOOP, "open %s: it has become a link to a file", f->name);
+	return 0;
+}
+
+/* Give up the file that has not taken its name, and close it. */
+static void result_file_close(struct result_file *f)
+{
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
+
+	drop_temporary(f);
+	free(f->name);
+	*f = (struct result_file)RESULT_FILE_NONE;
+}
+
+/*
+ * Look at @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: its
+ * directory is not there, is not writable, ...
+ */
+static int result_file_open(struct result_file *f, const char *name, struct error *e)
+{
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
+
+	*f = (struct result_file)RESULT_FILE_NONE;
+	f->name = xstrdup(name);
+
+	const int err = find_result_file(f, e);
+
+	if (err)
+		result_file_close(f);
+	return err;
+}
+
+/* A report begins: @f->fd takes its bytes. */
+static int result_file_begin(struct result_file *f, struct error *e)
+{
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
+	struct stat old;
+	int err;
+
+	if (f->fd >= 0)
+		return 0;
+
+	const bool is_old = lstat(f->name, &old) == 0 && S_ISREG(old.st_mode);
+
+	err = make_temporary(f, is_old ? 0600 : 0666, e);
+	if (err || !is_old)
+		return err;
+	if (fchown(f->fd, old.st_uid, old.st_gid) < 0) { /* only CAP_CHOWN may give a file away */
+		old.st_mode &= 0700;
+		log_warn("%s had another owner or group, and is yours alone now", f->name);
+	}
+	return fchmod(f->fd, old.st_mode & 0777) < 0
+		       ? error_errno(e, "set permissions of %s", f->name)
+		       : 0;
+}
+
+/* The report is whole: the file takes its name. Later reports follow it in the same file. */
+static int result_file_commit(struct result_file *f, struct error *e)
+{
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
+
+	if (!f->is_file)
+		return 0;
+
+	/* Some file systems report a full disk or quota only when a descriptor is closed. */
+	const int copy = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+
+	if ((copy >= 0 && close(copy) < 0) || (f->temporary && rename(f->temporary, f->name) < 0))
+		return error_errno(e, "write %s", f->name);
+	cleanup_free_p(&f->temporary);
+	f->n_whole = lseek(f->fd, 0, SEEK_CUR);
+	return 0;
+}
+
+/* The report is not whole: cut it off. */
+static void result_file_undo(struct result_file *f)
+{
+	if (f->is_file && ftruncate(f->fd, f->n_whole) == 0)
+		(void)lseek(f->fd, f->n_whole, SEEK_SET);
+}
+
+/* --- the reports of a run --- */
+
+#define LIVE_PERCENT 1.0
+
+static bool is_per_process(const struct options *opt)
+{
+	return opt->per_process || opt->pids.n > 1;
+}
+
+/*
+ * The flags of profile/merge.h for the properties of frames and stacks that @form shows. The frames
+ * of a profile differ by no more.
+ */
+static unsigned keeps_of(const struct options *opt, const struct renderer *form)
+{
+	unsigned keeps = form->is_whole ? KEEP_LABELS | KEEP_SLICES : 0;
+
+	if (form->wants_places || (opt->verbose && form->shows_addresses))
+		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;
+	if (form->wants_places || opt->lines)
+		keeps |= KEEP_LINES;
+	if (opt->offset)
+		keeps |= KEEP_OFFSETS;
+	if (form->is_whole || is_per_process(opt))
+		keeps |= KEEP_COMMS | (form->shows_pids ? KEEP_PIDS : 0U);
+	return keeps;
+}
+
+/* --- names of files --- */
+
+static int refuse_name(const char *file, struct error *e)
+{
+	const size_t n = strlen(file);
+	cleanup_strbuf struct strbuf endings = {};
+	struct stat st;
+
+	if ((n && file[n - 1] == '/') || (stat(file, &st) == 0 && S_ISDIR(st.st_mode)))
+		return error_set(e, -EISDIR, "-o %s: names a folder, not a file", file);
+	if (strcmp(file, "/dev/stdout") == 0) /* a file that has no ending here */
+		return error_set(e, -EINVAL,
+				 "-o %s: its ending names no form; --format FORM is for standard "
+				 "output",
+				 file);
+	for (const struct renderer *form = renderers; form->name; form++)
+		strbuf_printf(&endings, "%s%s", endings.n ? ", " : "", form->ending);
+	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", file,
+			 endings.text);
+}
+
+/* Devices and FIFOs may have any name. */
+static int choose_form(const char *file, const struct options *opt, const struct renderer **ret,
+		       struct error *e)
+{
+	struct stat st;
+
+	*ret = renderer_of_file(file);
+	if (!*ret && stat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		*ret = renderer_find(opt->format ? opt->format : "text");
+	return *ret ? 0 : refuse_name(file, e);
+}
+
+/* Append the options that ask for @form. */
+static void list_ways(struct strbuf *to, const struct renderer *form)
+{
+	strbuf_printf(to, "%s--format %s, -o FILE%s", to->n ? ", " : "", form->name, form->ending);
+}
+
+/* An option that no form asked for would look at. */
+static int refuse_unused(const char *option, size_t flag, struct error *e)
+{
+	cleanup_strbuf struct strbuf ways = {};
+
+	for (const struct renderer *form = renderers; form->name; form++)
+		if (*(const bool *)((const char *)form + flag))
+			list_ways(&ways, form);
+	return error_set(e, -EINVAL, "%s needs a form that it changes: --live, %s", option,
+			 ways.text);
+}
+
+int reports_check(const struct options *opt, struct error *e)
+{
+	bool inverts = opt->live, leaves_out = opt->live;
+
+	for (size_t i = 0; i <= opt->n_outputs; i++) {
+		const char *file = i < opt->n_outputs ? opt->outputs[i] : "-";
+		const struct renderer *form = NULL;
+		int err = 0;
+
+		if (strcmp(file, "-") != 0)
+			err = choose_form(file, opt, &form, e);
+		else if (opt->format)
+			form = renderer_find(opt->format);
+		if (err)
+			return err;
+		inverts |= form && form->begins_inverted;
+		leaves_out |= form && form->leaves_out;
+	}
+	if (opt->invert && !inverts)
+		return refuse_unused("--invert", offsetof(struct renderer, begins_inverted), e);
+	if (opt->min_percent > 0 && !leaves_out)
+		return refuse_unused("--min-percent", offsetof(struct renderer, leaves_out), e);
+	return 0;
+}
+
+/* Two reports in the time that the pattern can tell: "run-12.txt", "run-12-2.txt". */
+static void make_name_unique(struct report_output *out, char name[PATH_MAX])
+{
+	const size_t n_ending = strlen(out->renderer->ending);
+	const size_t n = strlen(name);
+
+	if (!out->last || strcmp(out->last, name) != 0) {
+		free(out->last);
+		out->last = xstrdup(name);
+		out->n_alike = 1;
+		return;
+	}
+	out->n_alike++;
+	if (n < n_ending || n + 16 > PATH_MAX)
+		return;
+
+	cleanup_free char *stem = xstrndup(name, n - n_ending);
+
+	(void)snprintf(name, PATH_MAX, "%s-%u%s", stem, out->n_alike, out->renderer->ending);
+}
+
+/*
+ * Open the next file: "run-%H.txt" with the present time. @is_trial: only look whether the path is
+ * good, if each report makes the file anew.
+ */
+static int open_next_file(struct report_output *out, bool is_trial, struct error *e)
+{
+	const time_t now = time(NULL);
+	char name[PATH_MAX];
+	struct tm local;
+	int err;
+
+	if (strftime(name, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)
+		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
+	if (!is_trial && out->has_time)
+		make_name_unique(out, name);
+	err = result_file_open(&out->file, name, e);
+	if (!err && is_trial && out->has_time)
+		result_file_close(&out->file);
+	return err;
+}
+
+/* --- opening --- */
+
+static struct report_output *add_output(struct reports *r, const char *pattern)
+{
+	r->outputs[r->n] = (struct report_output){ .pattern = pattern, .file = RESULT_FILE_NONE };
+	return &r->outputs[r->n++];
+}
+
+/*
+ * A file of a form that keeps slices has all intervals as slices. Others have a report for each, as
+ * standard output has.
+ */
+static void set_span(struct reports *r, struct report_output *out)
+{
+	const bool has_all = !r->opt->interval_ns || r->opt->live ||
+			     (out->pattern && !out->has_time && out->renderer->is_whole);
+
+	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
+	/* Readers of data would count it twice. */
+	out->shows_so_far = !r->opt->interval_ns && !r->opt->n_minus && !out->pattern &&
+			    !out->renderer->is_alone;
+	r->shows_so_far |= out->shows_so_far;
+	out->keeps = keeps_of(r->opt, out->renderer);
+	r->keeps |= out->keeps;
+}
+
+static int open_report_file(struct reports *r, const char *pattern, struct error *e)
+{
+	struct report_output *out = add_output(r, pattern);
+	int err;
+
+	out->has_time = strchr(pattern, '%') != NULL;
+	err = choose_form(pattern, r->opt, &out->renderer, e);
+	if (!err)
+		err = open_next_file(out, true, e);
+	if (!err)
+		set_span(r, out);
+	return err;
+}
+
+int reports_open(struct reports *r, const struct options *opt, struct error *e)
+{
+	int err = 0;
+
+	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
+	if (opt->live)
+		r->keeps |= keeps_of(opt, renderer_find("tree"));
+	if (opt->format) {
+		struct report_output *out = add_output(r, NULL);
+
+		out->renderer = renderer_find(opt->format);
+		set_span(r, out);
+	}
+	for (size_t i = 0; i < opt->n_outputs && !err; i++)
+		if (strcmp(opt->outputs[i], "-") != 0)
+			err = open_report_file(r, opt->outputs[i], e);
+	return err;
+}
+
+void reports_close(struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		result_file_close(&r->outputs[i].file);
+		free(r->outputs[i].last);
+	}
+	*r = (struct reports){};
+}
+
+const struct renderer *reports_text(const struct reports *r)
+{
+	return r->n && !r->outputs[0].pattern ? r->outputs[0].renderer : NULL;
+}
+
+bool reports_are_alone(const struct reports *r)
+{
+	const struct renderer *text = reports_text(r);
+
+	return text && text->is_alone;
+}
+
+bool reports_want_places(const struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].renderer->wants_places)
+			return true;
+	return false;
+}
+
+enum frame_identity reports_identity(const struct reports *r)
+{
+	enum frame_identity ret = IDENTITY_FUNCTION;
+
+	if (r->keeps & KEEP_OFFSETS)
+		ret = IDENTITY_OFFSET;
+	if (reports_want_places(r))
+		ret = IDENTITY_PLACE;
+	for (size_t i = 0; i < r->n && r->opt->verbose; i++)
+		if (r->outputs[i].renderer->shows_addresses)
+			ret = IDENTITY_ADDRESS;
+	return ret;
+}
+
+bool reports_want(const struct reports *r, enum span span)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].span == span)
+			return true;
+	return false;
+}
+
+bool reports_have_files(const struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].has_time || r->outputs[i].file.is_file)
+			return true;
+	return false;
+}
+
+/* --- writing --- */
+
+/* Does the user's locale have characters that draw lines? */
+static bool has_utf8(void)
+{
+	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && value[0])
+			return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+/* How the user wants profiles to look. Strings are lent by @opt. */
+static struct render_style style_of_reports(const struct options *opt, bool is_terminal)
+{
+	const char *never = getenv("NO_COLOR"); /* see https://no-color.org */
+	const char *terminal = getenv("TERM");
+
+	return (struct render_style){
+		.offsets = opt->offset,
+		.addresses = opt->verbose,
+		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
+		.per_process = is_per_process(opt),
+		.of_profile = opt->tool == TOOL_PROFILE,
+		.annotated = opt->annotated,
+		.invert = opt->invert,
+		.min_percent = opt->min_percent,
+		.ascii = !has_utf8(),
+		.colours = is_terminal && !(never && never[0]) && isatty(STDOUT_FILENO) &&
+			   !(terminal && strcmp(terminal, "dumb") == 0),
+	};
+}
+
+#define MOST_ON_TERMINAL 100 /* stacks of text */
+
+static int render_report(const struct reports *r, const struct report_output *out,
+			 struct profile *p, const char *clock, struct output *to, struct error *e)
+{
+	const struct options *opt = r->opt;
+	struct render_style style = style_of_reports(opt, !out->pattern);
+
+	style.time = clock;
+	style.changes = r->changes;
+	if (!out->pattern && isatty(STDOUT_FILENO) && opt->top == TOP_UNSET && !opt->min_count)
+		style.most = MOST_ON_TERMINAL;
+	profile_choose(p, opt->min_count, (size_t)opt->top);
+	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);
+}
+
+static int append_text(void *to, const char *bytes, size_t n)
+{
+	strbuf_put(to, bytes, n);
+	return 0;
+}
+
+void reports_put_tree(const struct reports *r, const struct profile *p, struct strbuf *to)
+{
+	const struct renderer *tree = renderer_find("tree");
+	cleanup(profile_freep) struct profile *own = profile_merge(&p, 1, keeps_of(r->opt, tree));
+	struct render_style style = style_of_reports(r->opt, true);
+
+	style.min_percent = r->opt->min_percent > 0 ? r->opt->min_percent : LIVE_PERCENT;
+	profile_choose(own, r->opt->min_count, (size_t)r->opt->top);
+	(void)tree->render(own, &style, append_text, to);
+}
+
+static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
+		      const char *clock, struct output *o, struct error *e)
+{
+	int err = out->has_time ? open_next_file(out, false, e) : 0;
+
+	if (!err)
+		err = result_file_begin(&out->file, e);
+	if (err)
+		return err;
+
+	struct output to = output_to(o, out->file.fd, out->file.name);
+
+	err = render_report(r, out, p, clock, &to, e);
+	if (!err && to.has_no_reader)
+		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->file.name);
+	if (!err)
+		err = result_file_commit(&out->file, e);
+	else
+		result_file_undo(&out->file);
+	o->must_end = to.must_end;
+	if (out->has_time)
+		result_file_close(&out->file);
+	return err;
+}
+
+/* Is the profile finer than @out shows it? */
+static bool is_coarser(const struct reports *r, const struct report_output *out)
+{
+	return (out->keeps | KEEP_SLICES) != (r->keeps | KEEP_SLICES);
+}
+
+static int write_output(const struct reports *r, struct report_output *out, struct profile *p,
+			const char *clock, struct output *o, struct error *e)
+{
+	const struct profile *from = p;
+	cleanup(profile_freep) struct profile *own = NULL;
+
+	if (is_coarser(r, out))
+		p = own = profile_merge(&from, 1, out->keeps);
+	return out->pattern ? write_file(r, out, p, clock, o, e)
+			    : render_report(r, out, p, clock, o, e);
+}
+
+static struct profile *profile_of(const struct report_output *out, const struct report_profiles *p)
+{
+	if (out->span == SPAN_INTERVAL)
+		return p->interval;
+	return p->is_early && !out->shows_so_far ? NULL : p->run;
+}
+
+/* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
+static void warn_report_losses(const struct reports *r, const struct report_profiles *profiles)
+{
+	const struct renderer *text = reports_text(r);
+	const struct profile *p = text ? profile_of(&r->outputs[0], profiles)
+				  : reports_want(r, SPAN_INTERVAL) ? profiles->interval
+								   : profiles->run;
+
+	if (p && !(text && text->shows_losses))
+		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
+}
+
+/*
+ * Removes the stacks that --top and --min hide from the profiles. So the coarser outputs come
+ * first.
+ */
+int reports_write(struct reports *r, const struct report_profiles *profiles, const char *clock,
+		  struct output *o, struct error *e)
+{
+	struct error later;
+	int err = 0;
+
+	for (size_t i = 0; i < 2 * r->n; i++) {
+		struct report_output *out = &r->outputs[i % r->n];
+		struct profile *p = profile_of(out, profiles);
+
+		if (!p || is_coarser(r, out) != (i < r->n))
+			continue;
+		if (!err)
+			err = write_output(r, out, p, clock, o, e);
+		else if (write_output(r, out, p, clock, o, &later))
+			log_warn("%s", later.text);
+	}
+	warn_report_losses(r, profiles);
+	return err;
+}
+
+void report_profiles_fini(struct report_profiles *p)
+{
+	profile_free(p->interval);
+	profile_free(p->run);
 }

@@ -21,7 +21,6 @@
 #include "report/escape.h"
 #include "tool/output.h"
 #include "tool/privileges.h"
-#include "tool/reports.h"
 
 static bool is_standard_input(const char *name)
 {

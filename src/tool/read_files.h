@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "profile/profile.h"
 #include "tool/options.h"
-#include "tool/reports.h"
+#include "tool/output.h"
 
 /*
  * Read files and report them. Errors: those of saved_read(), with the file's name; of writing;

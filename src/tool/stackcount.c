@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Rows of the store become reports (tool/reports.h) at the end and at intervals:
+ * Rows of the store become reports (tool/output.h) at the end and at intervals:
  *
  *	store_rows() --names--> profile --form--> standard output, files
  *
@@ -26,9 +26,9 @@
 #include "symbolize/stack.h"
 #include "tool/hits.h"
 #include "tool/live.h"
+#include "tool/output.h"
 #include "tool/privileges.h"
 #include "tool/read_files.h"
-#include "tool/reports.h"
 #include "tool/run.h"
 #include "tool/slices.h"
 

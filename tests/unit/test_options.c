@@ -7,8 +7,8 @@
 #include "test.h"
 
 #include "tool/options.h"
+#include "tool/output.h"
 #include "tool/patterns.h"
-#include "tool/reports.h"
 
 #define GETPPID "t:syscalls:sys_enter_getppid"
 #define NANOSLEEP "t:syscalls:sys_enter_nanosleep"
