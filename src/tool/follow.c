@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/follow.h"
+#include "tool/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "processes/sideband.h"
-#include "tool/limits.h"
 #include "tool/run.h"
 
 #define LOOK_NS 5000000 /* follower_look() ends after this time */

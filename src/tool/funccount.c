@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/funccount.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "match/target_names.h"
 #include "report/render_calls.h"
-#include "store/counters.h"
 #include "tool/run.h"
 
 #define MIB (1ULL << 20)

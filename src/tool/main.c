@@ -10,14 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "tool/funccount.h"
-#include "tool/options.h"
-#include "tool/output.h"
 #include "tool/patterns.h"
-#include "tool/read_files.h"
-#include "tool/ready.h"
-#include "tool/stackcount.h"
-#include "tool/stacksnoop.h"
+#include "tool/run.h"
 
 enum status { STATUS_DONE, STATUS_FAILED, STATUS_USAGE };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/probing.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,9 +13,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/kernel_types.h"
-#include "store/counters.h"
-#include "tool/hits.h"
-#include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/run.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/read_files.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include "profile/merge.h"
 #include "profile/saved.h"
 #include "report/escape.h"
-#include "tool/output.h"
 #include "tool/privileges.h"
 
 static bool is_standard_input(const char *name)

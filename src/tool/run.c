@@ -3,23 +3,513 @@
 #include "tool/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "reader/asks.h"
 #include "reader/debuginfod.h"
 #include "report/escape.h"
-#include "symbolize/symbolize.h"
-#include "tool/hits.h"
-#include "tool/limits.h"
-#include "tool/options.h"
 #include "tool/patterns.h"
 #include "tool/privileges.h"
-#include "tool/probing.h"
-#include "tool/run_losses.h"
+
+/* --- the limit of open files --- */
+
+/*
+ * The fewest descriptors of a run: programs, maps, one probe, timers and other sources of wake-ups.
+ * User stacks need 12 for more maps and for files of processes, and 28 for helpers: each of three
+ * lanes has four, and each helper two (tool/helpers.c). A command needs programs that follow it.
+ * When all probes are in place, limits_check_rest() counts how many this kernel really needs.
+ */
+#define FEWEST_FILES 52
+#define MORE_FILES_OF_USER_STACKS 40
+#define MORE_FILES_OF_COMMAND 11
+
+/* More than names ever keep open (processes/images.c), plus the side-band events of 512 CPUs. */
+#define PLENTY_OF_FILES 4096
+
+static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
+{
+	return error_set(e, -EMFILE,
+			 "the limit of open files is %llu; this run needs %llu (see ulimit -Hn)",
+			 (unsigned long long)limit, (unsigned long long)least);
+}
+
+/*
+ * Call it before the run opens anything. Errors: -EMFILE, the hard limit is too low for a run like
+ * @r.
+ */
+static int limits_check(const struct run *r, struct error *e)
+{
+	const rlim_t least = FEWEST_FILES + (run_wants_helpers(r) ? MORE_FILES_OF_USER_STACKS : 0) +
+			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0);
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
+		return 0;
+	return refuse_limit(files.rlim_max, least, e);
+}
+
+/* Raise the soft limit to the hard one. Processes that are forked later inherit it. */
+static void limits_raise(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+/*
+ * Call it when all probes are in place, and before threads open files. Errors: -EMFILE, fewer than
+ * FILES_OF_REST are free.
+ */
+static int limits_check_rest(const struct run *r, struct error *e)
+{
+	struct rlimit files;
+	size_t n;
+
+	if (!run_wants_helpers(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 0;
+	n = files_free(FILES_OF_REST);
+	return n < FILES_OF_REST
+		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
+		       : 0;
+}
+
+/*
+ * How many descriptors the model of processes may keep open: the free ones less FILES_OF_REST, at
+ * least 1. SIZE_MAX: there are plenty.
+ */
+static size_t limits_files_of_names(void)
+{
+	struct rlimit files;
+	cleanup_close int lowest = -1;
+	size_t n;
+
+	(void)files_hold(&lowest, 1);
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
+	    (lowest >= 0 && files.rlim_cur >= (rlim_t)lowest + PLENTY_OF_FILES))
+		return SIZE_MAX;
+	n = files_free(PLENTY_OF_FILES);
+	return n > FILES_OF_REST ? n - FILES_OF_REST : 1;
+}
+
+/* --- what the programs note about their own hits --- */
+
+static struct hit_cost price_of_hits(const struct run *r)
+{
+	struct slot_counts counts;
+
+	return object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
+								 : (struct hit_cost){};
+}
+
+double hits_cost_ns(const struct run *r, struct hit_cost *before)
+{
+	const struct hit_cost now = price_of_hits(r);
+	const uint64_t n = now.n_measured - before->n_measured, ns = now.ns - before->ns;
+
+	*before = now;
+	return n ? (double)ns / (double)n : 0;
+}
+
+/* Log both, for --debug: the price, and how many hits of our own processes were left out. */
+static void hits_describe(const struct run *r)
+{
+	const uint64_t n = losses_counter(r->object, r->n_cpus, OWN_HITS);
+	struct hit_cost cost = {};
+	const double mean_ns = log_level() >= LOG_DEBUG ? hits_cost_ns(r, &cost) : 0;
+
+	if (n)
+		log_debug("left out %llu of this program's own hits (--self counts them)",
+			  (unsigned long long)n);
+	if (cost.n_measured)
+		log_debug("a hit took the traced program %.0f ns, the mean of %llu of %llu hit%s; "
+			  "the kernel's own time for the probe comes on top",
+			  mean_ns, (unsigned long long)cost.n_measured,
+			  (unsigned long long)cost.n_hits, text_plural(cost.n_hits));
+	if (r->opt->elapsed)
+		log_debug("%llu pairs have begun",
+			  (unsigned long long)losses_counter(r->object, r->n_cpus, BEGUN));
+}
+
+/* --- losses, and perf events that are sampled --- */
+
+/* Warns about events that had a counter for a part of the time only. */
+#define ALL_THE_TIME 0.999
+
+/* Stop perf events, before counting ends: so each of their counts is a sample, or one left out. */
+static void samples_end(struct run *r)
+{
+	const struct samples *samples = attachment_samples(r->attachment);
+
+	samples_disable(samples);
+	r->accounts.samples = samples_read(samples);
+	r->accounts.is_sampled = samples->n > 0;
+	r->accounts.is_over = true;
+}
+
+/*
+ * The samples that the kernel left out, up to now. While the events count, more of them come
+ * between the two readings: then it is fewer by these.
+ */
+static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
+{
+	const uint64_t before = r->accounts.skipped_before;
+	uint64_t n_seen;
+
+	if (!state->n_due || !state->is_counted)
+		return before;
+	n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
+	return state->n_due > n_seen + before ? state->n_due - n_seen : before;
+}
+
+struct named_losses run_losses(struct run *r, struct losses *losses)
+{
+	struct loss_accounts *a = &r->accounts;
+	const uint64_t missed = attachment_missed(r->attachment);
+	const struct samples_state state =
+		a->is_over ? a->samples : samples_read(attachment_samples(r->attachment));
+	const uint64_t skipped = count_skipped(r, &state);
+	const uint64_t slowed =
+		state.n_slowed > a->slowed_before ? state.n_slowed : a->slowed_before;
+	uint64_t counts[LOSS_N];
+	struct named_losses ret;
+
+	losses_read(losses, counts);
+	counts[LOSS_MISSED] = missed - a->missed_before;
+	counts[LOSS_SKIPPED] = skipped - a->skipped_before;
+	counts[LOSS_SLOWED] = slowed - a->slowed_before;
+	for (int i = 0; i < LOSS_N; i++)
+		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
+	a->missed_before = missed;
+	a->skipped_before = skipped;
+	a->slowed_before = slowed;
+	if (r->follow)
+		follower_tell_losses(r->follow);
+	return ret;
+}
+
+/* Warn of samples that nobody could count, and log the hits that are no losses. */
+static void samples_describe(const struct run *r)
+{
+	const struct samples_state *s = &r->accounts.samples;
+
+	if (!r->accounts.is_sampled)
+		return;
+	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)s->n_due,
+		  (unsigned long long)losses_counter(r->object, r->n_cpus, SAMPLES));
+	if (!s->is_counted)
+		log_warn("samples may be missing: by frequency, the kernel does not count those "
+			 "that it leaves out");
+	if (s->least_time < ALL_THE_TIME)
+		log_warn("an event had a counter for %.1f%% of the time only: others hold the "
+			 "CPU's counters",
+			 100 * s->least_time);
+}
+
+/* --- --ready-fd --- */
+
+int ready_check(uint64_t fd, struct error *e)
+{
+	if (!fd)
+		return 0;
+
+	const int flags = fcntl((int)fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return error_set(e, -EBADF,
+				 "--ready-fd: descriptor %" PRIu64 " is not open for writing", fd);
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+		return error_errno(e, "--ready-fd");
+	return 0;
+}
+
+/* A peer that has gone, or does not read, is no error, and holds up nothing. */
+static bool send_line(const struct ready *ready)
+{
+	return send((int)ready->fd, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+/* It is no error if nobody reads the line. */
+static void write_ready_line(void *context)
+{
+	struct ready *ready = context;
+
+	if (ready->is_socket ? !send_line(ready) : write((int)ready->fd, "\n", 1) != 1)
+		log_debug("--ready-fd: nobody reads descriptor %" PRIu64, ready->fd);
+	if (!ready->is_socket)
+		(void)close((int)ready->fd);
+	__atomic_store_n(&ready->is_told, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * Call it when counting has begun and the mappings of all running processes are read. Once @u
+ * (NULL: no unwinder) has made their tables, it writes a newline to the descriptor and closes it,
+ * unless it is a socket. A second call does nothing. Keeps @ready and @u.
+ */
+static void ready_tell(struct ready *ready, struct unwinder *u)
+{
+	if (!ready->fd || ready->is_asked)
+		return;
+	ready->is_asked = true;
+	if (u)
+		unwinder_then(u, false, write_ready_line, ready);
+	else
+		write_ready_line(ready);
+}
+
+#define READY_MS 1
+
+/* Questions of the parent. */
+
+/* OCCASION_QUESTION is when the parent asks. Errors: from epoll. */
+static int ready_listen(struct ready *ready, struct waiter *w, struct error *e)
+{
+	struct stat st;
+
+	ready->is_socket = ready->fd && fstat((int)ready->fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	return ready->is_socket ? waiter_watch(w, (int)ready->fd, OCCASION_QUESTION, e) : 0;
+}
+
+/* The descriptor stays open, as the unwinder's thread may still use it. */
+static void read_questions(struct ready *ready, struct waiter *w)
+{
+	char bytes[64];
+	const ssize_t got = recv((int)ready->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (got > 0) {
+		ready->n_next += (size_t)got;
+	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+		waiter_leave(w, (int)ready->fd);
+		ready->is_left = true;
+	}
+}
+
+/* Questions that come until these are answered are the next ones. */
+static bool begin_answer(struct run *r)
+{
+	struct ready *ready = &r->ready;
+
+	if (!ready->n_next || !__atomic_load_n(&ready->is_told, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&ready->n, __ATOMIC_ACQUIRE))
+		return false;
+	ready->n = ready->n_next;
+	ready->n_next = 0;
+	ready->since = clock_ns(CLOCK_MONOTONIC);
+	ready->notices = notices_end(r->notices);
+	ready->deferred = deferred_end(&r->deferral.reader);
+	return true;
+}
+
+static bool is_all_stored(const struct run *r)
+{
+	const struct ready *ready = &r->ready;
+
+	return notices_are_read(r->notices, ready->notices) &&
+	       deferral_has_given(r, ready->deferred) &&
+	       (!r->follow || follower_has_read(r->follow, ready->since)) &&
+	       (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
+}
+
+static void write_answers(void *context)
+{
+	struct ready *ready = context;
+
+	for (size_t i = 0; i < ready->n && send_line(ready); i++)
+		;
+	__atomic_store_n(&ready->n, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Read the parent's questions. Answer a question once all from before it is stored. That is records
+ * of processes, notices, deferred hits, events, and the unwinder's wishes. True: something is
+ * missing yet, so come back after READY_MS at most.
+ */
+static bool ready_answer(struct run *r)
+{
+	struct ready *ready = &r->ready;
+
+	if (!ready->is_socket)
+		return false;
+	if (!ready->is_left)
+		read_questions(ready, &r->waiter);
+	if (!ready->is_pending)
+		return ready->is_pending = begin_answer(r);
+	if (!is_all_stored(r))
+		return true;
+	ready->is_pending = false;
+	if (r->unwinder)
+		unwinder_then(r->unwinder, true, write_answers, ready);
+	else
+		write_answers(ready);
+	return false;
+}
+
+/* --- the end of a run --- */
+
+/*
+ * A flood of hits, processes or mappings does not end with the run. So no part of the end goes on
+ * while something comes. Records and notices of processes that there is no time for are losses.
+ *
+ * The bound is of work (CPU time of the main thread) and of waits for others. A busy machine, which
+ * gives us little of a CPU, costs nothing but time.
+ */
+
+/*
+ * After its last hit, the run does so much work for records and notices. Those of 6,000 programs,
+ * which waited while nobody read the output, took less than half of it. It also waits so long for
+ * all helpers that work on files of other users, half of it before the last report. Walks of
+ * deferred hits and lists of mappings have half of it each.
+ */
+#define LAST_NS NS_PER_S
+/* For names in files that only root can change. They are large at most, unless a helper hangs. */
+#define LAST_ROOTS_NS (20 * NS_PER_S)
+/* After a wait of this time, look whether somebody has stopped the warden. */
+#define STOPPED_NS (NS_PER_S / 20)
+
+/* Look for a signal, and at the time, so often. */
+#define LOOK_NS (NS_PER_S / 50)
+#define LOOK_RECORDS 64
+
+/* Has a signal ended the run? From then on, the user waits for the report. */
+static void note_signal(struct run *r)
+{
+	if (r->ending.signal_at || !output_must_end(&r->output))
+		return;
+	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
+	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	helpers_hurry(&r->helpers);
+}
+
+static void look_for_signal(struct run *r, uint64_t now)
+{
+	if (now - r->ending.looked_at < LOOK_NS)
+		return;
+	note_signal(r);
+	r->ending.looked_at = now;
+}
+
+/* The main thread's CPU time since the signal; 0 without one. */
+static uint64_t work_since_signal(const struct ending *n)
+{
+	return n->signal_at ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal : 0;
+}
+
+/* A call may take half of what is left, so that one file leaves time for others. */
+static bool is_enough_for_others(struct ending *n, const struct client_wait *wait)
+{
+	n->waited_for_others_ns += wait->ns;
+	return n->waited_for_others_ns + wait->all_ns >= (n->is_all_read ? LAST_NS : LAST_NS / 2);
+}
+
+/* The is_enough() of struct client_manner. @run is a struct run. */
+static bool ending_is_enough(void *run, const struct client_wait *wait)
+{
+	struct run *r = run;
+	struct ending *n = &r->ending;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	look_for_signal(r, now);
+	if (!n->signal_at)
+		return n->is_all_read && wait->role != ROLE_PARSER && !wait->is_roots &&
+		       is_enough_for_others(n, wait);
+	if (waiter_has_signal(&r->waiter)) /* a second one */
+		return true;
+	if (wait->all_ns > STOPPED_NS && !n->has_no_warden)
+		n->has_no_warden = helpers_have_no_warden(&r->helpers);
+	if (wait->is_stopped || n->has_no_warden)
+		return true;
+	if (wait->role == ROLE_PARSER || wait->is_roots)
+		return now > n->signal_at + LAST_ROOTS_NS;
+	return is_enough_for_others(n, wait);
+}
+
+bool ending_is_near(void *run)
+{
+	const struct run *r = run;
+
+	return r->output.must_end || waiter_must_end(&r->waiter);
+}
+
+bool ending_has_time(struct run *r)
+{
+	struct ending *n = &r->ending;
+
+	if (n->is_too_late || n->n_records++ % LOOK_RECORDS)
+		return !n->is_too_late;
+	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
+	n->is_too_late = work_since_signal(n) >= LAST_NS;
+	return !n->is_too_late;
+}
+
+/* No hits come any more, and so no notices. But records of processes still do. */
+static void hear_last(struct run *r)
+{
+	struct ending *n = &r->ending;
+	size_t before, n_left = SIZE_MAX;
+
+	do {
+		before = n_left;
+		run_hear(r);
+		n_left = notices_n_waiting(r->notices);
+		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
+	} while (n_left && n_left < before && !n->is_too_late);
+	if (r->follow && n->is_too_late)
+		follower_drop(r->follow, n_left);
+}
+
+/* The run is over: stop counting, and do all work that is left before the last report. */
+static int ending_settle(struct run *r, struct error *e)
+{
+	int err;
+
+	r->is_counting = false;
+	note_signal(r);
+	samples_end(r);
+	err = r->tool->stop(r, e);
+	if (r->unwinder)
+		unwinder_last(r->unwinder);
+	hear_last(r);
+	if (!err && r->processes)
+		processes_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
+	deferral_settle(r, 0, LAST_NS / 2);
+	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
+		unwinder_end(r->unwinder);
+		helpers_end_tables(&r->helpers);
+	}
+	r->ending.is_all_read = true;
+	return err;
+}
+
+/* For --debug: the time from the signal to the last report. */
+static void ending_describe(const struct run *r)
+{
+	const struct ending *n = &r->ending;
+
+	if (n->signal_at)
+		log_debug("after the signal: %.3f s, with %.3f s of work, and %.3f s of waits for "
+			  "files of others",
+			  (double)(clock_ns(CLOCK_MONOTONIC) - n->signal_at) / NS_PER_S,
+			  (double)work_since_signal(n) / NS_PER_S,
+			  (double)n->waited_for_others_ns / NS_PER_S);
+}
+
+/* --- the run --- */
 
 static void run_fini(struct run *r)
 {

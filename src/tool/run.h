@@ -10,14 +10,18 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "attach/attach.h"
 #include "base/error.h"
+#include "bpf/kernel_tables.h"
 #include "bpf/object.h"
+#include "helper/client.h"
 #include "kernel/host.h"
 #include "match/target.h"
 #include "processes/processes.h"
+#include "profile/profile.h"
 #include "store/counters.h"
 #include "store/rings.h"
 #include "symbolize/symbolize.h"
@@ -25,19 +29,59 @@
 #include "tables/unwinder.h"
 #include "tool/command.h"
 #include "tool/deferral.h"
-#include "tool/ending.h"
-#include "tool/follow.h"
 #include "tool/helpers.h"
 #include "tool/options.h"
 #include "tool/output.h"
-#include "tool/probing.h"
-#include "tool/ready.h"
 #include "tool/values.h"
 #include "tool/wait.h"
 
 struct run;
 
-/* What run_losses() and the functions of tool/run_losses.h keep. */
+/*
+ * --ready-fd: tell the parent process that counting has begun. If the descriptor is a socket, the
+ * parent may then ask when all that was hit so far is stored. A question is a byte, and so is its
+ * answer. The question notes positions in the rings, and a time. Later hits do not hold up its
+ * answer.
+ */
+struct ready {
+	uint64_t fd; /* 0: the option was not given */
+	bool is_asked;
+	bool is_told;     /* the line is written; atomic, as @n */
+	bool is_socket;   /* the parent may ask, */
+	bool is_left;     /* and asks no more */
+	bool is_pending;  /* @n questions wait for the main thread, not yet for the unwinder */
+	size_t n, n_next; /* questions to answer at once, and those behind them */
+	uint64_t since;   /* ns: when the @n were there */
+	uint64_t notices, deferred; /* notices_end() and deferred_end() then */
+};
+
+/*
+ * From the signal that ends a run, or its last hit, to its last report.
+ *
+ * After a signal, the user waits. So each part of the work has a bound then.
+ */
+struct ending {
+	uint64_t signal_at;            /* ns: when a signal ended the run; 0: none has */
+	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
+	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
+	uint64_t waited_for_others_ns; /* after the end, for helpers (ending_is_enough()) */
+	uint64_t n_records;            /* of processes, that the run has read */
+	bool has_no_warden;            /* helpers_have_no_warden() */
+	bool is_too_late;              /* for records and notices */
+	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
+};
+
+/* How samples of perf events are paced. */
+struct pacing {
+	uint64_t looked_at; /* CLOCK_MONOTONIC: see probing_watch_samples() */
+	bool has_price;     /* the price of a hit is known, or assumed */
+	bool is_slowness_told;
+	uint32_t n_unpriced;
+	struct hit_cost cost_seen;
+	double price_ns;
+};
+
+/* What run_losses() keeps. */
 struct loss_accounts {
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
 	struct samples_state samples; /* of the run's perf events, once they are over */
@@ -213,3 +257,140 @@ struct named_losses {
  * probes. Warns about lost records of processes.
  */
 struct named_losses run_losses(struct run *r, struct losses *losses);
+
+/*
+ * The descriptors that a run opens after its start. They serve timers, the maps' second level, 3
+ * unwind tables at a time, and the file with names. Events and kept files leave these free.
+ */
+#define FILES_OF_REST 16
+
+/*
+ * The mean price of a hit in the traced program, in ns, since the last call with *@before, which
+ * begins zeroed: the time that our program takes. The kernel's price of the probe itself comes on
+ * top. 0: not measured, with fewer than 65 hits on each CPU (16 samples), or in funccount.
+ */
+double hits_cost_ns(const struct run *r, struct hit_cost *before);
+
+/*
+ * --ready-fd: check that descriptor @fd is open for writing, and close it in programs that we
+ * execute. Call it before anything is opened. @fd 0: nothing to check. Errors: -EBADF.
+ */
+must_check int ready_check(uint64_t fd, struct error *e);
+
+/* The end of a run: call it after each record of a process. False: leave the others for the end. */
+bool ending_has_time(struct run *r);
+
+/* Has a signal come, or is the time up? What only later hits need can be left out then. */
+bool ending_is_near(void *run);
+
+/* --- probes (tool/probing.c) --- */
+
+/* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
+must_check int probing_check(const struct options *opt, struct error *e);
+
+/* Find the features of this kernel that the patterns' targets depend on. */
+void probing_features(struct run *r);
+
+/* Choose a backend for each target. Errors: a target has none. */
+must_check int probing_plan(struct run *r, struct error *e);
+
+/* Print the plan (--debug). Warn if the kernel will take long to remove the probes. */
+void probing_tell_plan(const struct run *r);
+
+/* Load programs and maps. Errors: from the kernel, with the likely reason. */
+must_check int probing_load(struct run *r, struct error *e);
+
+/* Would a report hit the probes all the time? */
+bool probing_hits_report(const struct run *r);
+
+/*
+ * Attach every target, and warn about refusals. Errors: all were refused; -ENOENT, the kernel does
+ * not know a function that the user named in full.
+ */
+must_check int probing_attach(struct run *r, struct error *e);
+
+/* Print the hits of each target (--debug). */
+void probing_describe(const struct run *r);
+
+/*
+ * Put perf events on CPUs that have come online, and hold the share of a CPU that samples take.
+ * Returns the milliseconds until it wants to be called again; -1: never.
+ */
+int probing_watch_samples(struct run *r);
+
+/* --- processes (tool/follow.c) --- */
+
+/*
+ * Follow processes during a run, for names and unwind tables. The model learns of their events
+ * first (processes/processes.h), then perf maps, the unwinder and the BPF programs of the
+ * consequences.
+ */
+struct follower;
+
+/* Follow all processes from now on. @r is kept. Errors: of sideband_open(). */
+must_check int follower_open(struct run *r, struct follower **ret, struct error *e);
+void follower_close(struct follower *f);
+
+/* Readable when many records have come (sideband_fd()). */
+int follower_fd(const struct follower *f);
+
+/*
+ * The tool reads records at least this often. So it opens files while they can be found, and
+ * another file at the same addresses soon begins another life.
+ */
+#define FOLLOW_MS 250
+
+/*
+ * Handle the records of processes, at least all before @until (ns of CLOCK_MONOTONIC; UINT64_MAX:
+ * all until now). At the end of a run, only while there is time (ending_has_time()).
+ */
+void follower_read(struct follower *f, uint64_t until);
+
+/*
+ * The run ends, and has no time for the records and the @n_notices notices that are left: give them
+ * up, as losses.
+ */
+void follower_drop(struct follower *f, size_t n_notices);
+
+/* Read the mappings of some processes that ran before the run, for a few ms. Are there more? */
+bool follower_look(struct follower *f);
+
+/* The time until the follower has work to do: FOLLOW_MS at most. */
+int follower_patience_ms(const struct follower *f);
+
+/* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */
+bool follower_has_read(const struct follower *f, uint64_t since);
+
+/* Warn about lost records and forgotten processes, if there are any since the last call. */
+void follower_tell_losses(struct follower *f);
+
+/* --- the tools --- */
+
+/* Runs of stackcount, stacksnoop and funccount. Errors: of any room; nothing stays attached. */
+must_check int count_stacks(const struct options *opt, struct error *e);
+must_check int snoop_stacks(const struct options *opt, struct error *e);
+must_check int count_functions(const struct options *opt, struct error *e);
+
+/*
+ * --read, which traces nothing: read files and report them. The files may come from anyone, so all
+ * privileges are given up before the first is opened. Errors: those of saved_read(), with the
+ * file's name; of writing; -EINVAL: the values of two profiles differ in name or unit.
+ */
+must_check int read_files(const struct options *opt, struct error *e);
+
+/*
+ * Before a run: can its files of --minus be read, and do their values agree? A process without
+ * privileges tries, because the files may come from anyone. Call it while there is one thread.
+ * Pipes and devices are not tried. Errors: of reading, as above; -ETIMEDOUT, a file system does not
+ * answer.
+ */
+must_check int read_files_try_minus(const struct options *opt, struct error *e);
+
+/*
+ * Write the difference of a run's @result and the files of --minus to @reports. If there is none,
+ * write @result itself, and return why. Nothing is traced any more, and all descriptors of BPF are
+ * closed. So the files are read without the capabilities that tracing takes. Those for writing the
+ * user's files stay. Stacks that the reports hide are removed from @result.
+ */
+must_check int read_files_report_difference(const struct options *opt, struct profile *result,
+					    struct reports *reports, struct error *e);

@@ -7,7 +7,7 @@
  * The store forgets rows that were reported, unless an output shows the whole run: then it keeps
  * all, and slices (tool/slices.h) have what is new in each interval.
  */
-#include "tool/stackcount.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,16 +20,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "profile/merge.h"
-#include "profile/profile.h"
-#include "report/render.h"
 #include "store/store.h"
 #include "symbolize/stack.h"
-#include "tool/hits.h"
 #include "tool/live.h"
-#include "tool/output.h"
-#include "tool/privileges.h"
-#include "tool/read_files.h"
-#include "tool/run.h"
 #include "tool/slices.h"
 
 /* The part of --max-memory for slices. */

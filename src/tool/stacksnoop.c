@@ -3,7 +3,7 @@
  * Events with equal stacks of one process share a template, the text of their frames. So an event
  * costs little more than its head: time, command, PID and CPU (report/event.h).
  */
-#include "tool/stacksnoop.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <inttypes.h>

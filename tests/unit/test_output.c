@@ -11,7 +11,7 @@ struct reader {
 	struct waiter waiter;
 	struct output output;
 	size_t n_served;
-	bool takes_signal; /* as a run does that waits for a helper (tool/ending.c) */
+	bool takes_signal; /* as a run does that waits for a helper (tool/run.c) */
 };
 
 static void drain(struct reader *r)
