@@ -110,33 +110,30 @@ struct choice {
 
 #define NATURAL UINT32_MAX
 #define NATURAL_RAW (UINT32_MAX - 1) /* raw_syscalls: they lie around the others */
-#define FUNCTIONS (UINT32_MAX - 2)
-#define SWITCHES (UINT32_MAX - 3)
+#define FUNCTIONS (UINT32_MAX - 2)   /* a call is known by its place on the stack */
+#define SWITCHES (UINT32_MAX - 3)    /* threads that leave the CPU */
 
-/* Find or add the group of @pattern. Errors: -E2BIG. */
-static int group_of(struct choice *c, uint32_t pattern, uint32_t *ret)
+/*
+ * The number of the pair that an event of group @word begins: with @is_each a new one, else the
+ * group's only one. Errors: -E2BIG.
+ */
+static int number_pair(struct choice *c, uint32_t word, bool is_each, uint32_t *ret, bool *is_new)
 {
-	uint32_t i = 0;
+	uint32_t group = 0;
 
-	while (i < c->p->n_groups && c->groups[i] != pattern)
-		i++;
-	if (i == MOST_GROUPS)
+	while (group < c->p->n_groups && c->groups[group] != word)
+		group++;
+	if (group == MOST_GROUPS)
 		return error_set(c->e, -E2BIG, "--elapsed: more than %d patterns with --until",
 				 MOST_GROUPS);
-	c->groups[i] = pattern;
-	if (i == c->p->n_groups)
-		c->p->n_groups++;
-	*ret = i;
-	return 0;
-}
-
-/* A number for a new pair. Errors: -E2BIG. */
-static int number_pair(struct choice *c, uint32_t group, uint32_t *ret)
-{
-	if (c->n_of_group[group] == MOST_PAIRS_OF_GROUP)
+	if (group == c->p->n_groups)
+		c->groups[c->p->n_groups++] = word;
+	*is_new = is_each || !c->n_of_group[group];
+	if (*is_new && c->n_of_group[group] == MOST_PAIRS_OF_GROUP)
 		return error_set(c->e, -E2BIG, "--elapsed: too many events");
-	*ret = PAIR_NUMBER(group, c->n_of_group[group]++);
-	c->p->n_numbers++;
+	*ret = PAIR_NUMBER(group, is_each ? c->n_of_group[group] : 0);
+	c->n_of_group[group] += *is_new;
+	c->p->n_numbers += *is_new;
 	return 0;
 }
 
@@ -185,11 +182,6 @@ static int add_natural_end(struct choice *c, size_t begin, uint32_t number)
 	return 0;
 }
 
-static bool is_same_tracepoint(const struct target *a, const struct target *b)
-{
-	return a->tracepoint_id == b->tracepoint_id;
-}
-
 /* Does an event of @ends begin a pair of @pattern? */
 static int check_ends(const struct choice *c, uint32_t pattern, const struct target_list *ends)
 {
@@ -197,7 +189,7 @@ static int check_ends(const struct choice *c, uint32_t pattern, const struct tar
 		for (size_t k = 0; k < ends->n; k++)
 			if (c->targets->targets[i].kind == TARGET_TRACEPOINT &&
 			    c->targets->targets[i].pattern == pattern &&
-			    is_same_tracepoint(&c->targets->targets[i], &ends->targets[k]))
+			    c->targets->targets[i].tracepoint_id == ends->targets[k].tracepoint_id)
 				return error_set(c->e, -EINVAL, "--until %s: %s would end itself",
 						 c->opt->untils[pattern], ends->targets[k].name);
 	return 0;
@@ -220,33 +212,6 @@ static int add_ends(struct choice *c, uint32_t pattern, uint32_t number)
 	return err;
 }
 
-/* Events of one pattern with --until begin the same pair: any of its ends is the end of any. */
-static int choose_until(struct choice *c, size_t begin, uint32_t *number)
-{
-	const uint32_t pattern = c->targets->targets[begin].pattern;
-	uint32_t group;
-	int err = group_of(c, pattern, &group);
-
-	if (err)
-		return err;
-	*number = PAIR_NUMBER(group, 0);
-	if (c->n_of_group[group])
-		return 0;
-	err = number_pair(c, group, number);
-	return err ? err : add_ends(c, pattern, *number);
-}
-
-static int choose_natural(struct choice *c, size_t begin, uint32_t *number)
-{
-	const bool is_raw = strcmp(c->targets->targets[begin].category, "raw_syscalls") == 0;
-	uint32_t group;
-	int err = group_of(c, is_raw ? NATURAL_RAW : NATURAL, &group);
-
-	if (!err)
-		err = number_pair(c, group, number);
-	return err ? err : add_natural_end(c, begin, *number);
-}
-
 /* --- user functions --- */
 
 /* The entry or an exit of a user function, as one number. Equal paths are one string. */
@@ -267,18 +232,6 @@ static void functions_fini(struct functions *f)
 	u64_map_fini(&f->with_exits);
 	u64_map_fini(&f->timed);
 	u64_map_fini(&f->exits);
-}
-
-static void note_exits(const struct target_list *targets, struct functions *f)
-{
-	for (size_t i = 0; i < targets->n; i++) {
-		const struct target *t = &targets->targets[i];
-
-		if (t->kind != TARGET_USER_RETURN)
-			continue;
-		(void)u64_map_put(&f->with_exits, number_of_place(t, t->vaddr), 0, NULL);
-		(void)u64_map_put(&f->exits, number_of_place(t, t->offset), 0, NULL);
-	}
 }
 
 /*
@@ -304,7 +257,14 @@ static size_t find_timed(const struct target_list *targets, struct functions *f,
 {
 	size_t n = 0;
 
-	note_exits(targets, f);
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *t = &targets->targets[i];
+
+		if (t->kind != TARGET_USER_RETURN)
+			continue;
+		(void)u64_map_put(&f->with_exits, number_of_place(t, t->vaddr), 0, NULL);
+		(void)u64_map_put(&f->exits, number_of_place(t, t->offset), 0, NULL);
+	}
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
@@ -320,43 +280,30 @@ static size_t find_timed(const struct target_list *targets, struct functions *f,
 	return n;
 }
 
-#define LEFT_OUT UINT32_MAX
-
-static void remove_aliases(struct target_list *targets, const uint32_t *moved)
+/* Remove the targets that are not @kept, with their aliases and @numbers (NULL: there are none). */
+static void keep_targets(struct target_list *targets, const bool *kept, uint32_t *numbers)
 {
-	size_t n = 0;
+	cleanup_free uint32_t *moved = xcalloc(targets->n + 1, sizeof(*moved));
+	size_t n = 0, n_aliases = 0;
 
+	for (size_t i = 0; i < targets->n; i++) {
+		if (!kept[i])
+			continue;
+		if (numbers)
+			numbers[n] = numbers[i];
+		targets->targets[n] = targets->targets[i];
+		moved[i] = (uint32_t)n++;
+	}
+	targets->n = n;
 	for (size_t i = 0; i < targets->n_aliases; i++) {
 		struct target_alias alias = targets->aliases[i];
 
-		alias.target = moved[alias.target];
-		if (alias.target != LEFT_OUT)
-			targets->aliases[n++] = alias;
-	}
-	targets->n_aliases = n;
-}
-
-static bool is_of_function(const struct target *t)
-{
-	return t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN;
-}
-
-static void keep_timed(struct target_list *targets, const struct functions *f)
-{
-	cleanup_free uint32_t *moved = xcalloc(targets->n + 1, sizeof(*moved));
-	size_t n = 0;
-
-	for (size_t i = 0; i < targets->n; i++) {
-		const struct target t = targets->targets[i];
-
-		moved[i] = LEFT_OUT;
-		if (is_of_function(&t) && !u64_map_get(&f->timed, number_of_place(&t, t.vaddr)))
+		if (!kept[alias.target])
 			continue;
-		moved[i] = (uint32_t)n;
-		targets->targets[n++] = t;
+		alias.target = moved[alias.target];
+		targets->aliases[n_aliases++] = alias;
 	}
-	targets->n = n;
-	remove_aliases(targets, moved);
+	targets->n_aliases = n_aliases;
 }
 
 /* Remove functions without a time, and their returns. */
@@ -366,8 +313,15 @@ static int remove_timeless(struct choice *c)
 	const struct target *last = NULL;
 	const size_t n = find_timed(c->targets, &f, &last);
 	const char *name = last ? last->name : "";
+	cleanup_free bool *kept = xcalloc(c->targets->n + 1, sizeof(*kept));
 
-	keep_timed(c->targets, &f);
+	for (size_t i = 0; i < c->targets->n; i++) {
+		const struct target *t = &c->targets->targets[i];
+
+		kept[i] = (t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN) ||
+			  u64_map_get(&f.timed, number_of_place(t, t->vaddr));
+	}
+	keep_targets(c->targets, kept, NULL);
 	c->n_first = c->targets->n;
 	if (n && !c->n_first)
 		return error_set(c->e, -ENOENT,
@@ -380,57 +334,41 @@ static int remove_timeless(struct choice *c)
 	return 0;
 }
 
-/* All functions are one pair: a call is known by its place on the stack. */
-static int choose_function(struct choice *c, uint32_t *number)
-{
-	uint32_t group;
-	const int err = group_of(c, FUNCTIONS, &group);
-
-	if (err)
-		return err;
-	*number = PAIR_NUMBER(group, 0);
-	return c->n_of_group[group] ? 0 : number_pair(c, group, number);
-}
-
-/* --- threads that leave the CPU --- */
-
-static bool is_switch(const struct target *t)
-{
-	return t->kind == TARGET_TRACEPOINT && strcmp(t->name, "sched:sched_switch") == 0;
-}
-
-static int choose_switch(struct choice *c, struct target *t, uint32_t *number)
-{
-	uint32_t group;
-	int err = group_of(c, SWITCHES, &group);
-
-	t->role = ROLE_SWITCH;
-	if (!err)
-		err = number_pair(c, group, number);
-	c->p->switch_pair = *number;
-	return err;
-}
-
-/* --- all --- */
-
+/*
+ * Functions are one pair, and so are switches. Events of one pattern with --until begin the same
+ * pair: any of its ends is the end of any.
+ */
 static int choose_target(struct choice *c, size_t i, uint32_t *number)
 {
 	struct target *t = &c->targets->targets[i];
+	const bool is_point = t->kind == TARGET_TRACEPOINT;
+	const bool is_until = is_point && c->opt->untils[t->pattern];
+	const bool is_switch = is_point && !is_until && strcmp(t->name, "sched:sched_switch") == 0;
+	const bool is_natural = is_point && !is_until && !is_switch;
+	const uint32_t word = !is_point                                  ? FUNCTIONS
+			      : is_until                                 ? t->pattern
+			      : is_switch                                ? SWITCHES
+			      : strcmp(t->category, "raw_syscalls") == 0 ? NATURAL_RAW
+									 : NATURAL;
+	bool is_new;
+	const int err = number_pair(c, word, is_natural, number, &is_new);
 
-	t->role = t->kind == TARGET_USER_RETURN ? ROLE_END : ROLE_BEGIN;
-	if (t->kind != TARGET_TRACEPOINT)
-		return choose_function(c, number);
-	if (c->opt->untils[t->pattern])
-		return choose_until(c, i, number);
-	return is_switch(t) ? choose_switch(c, t, number) : choose_natural(c, i, number);
+	if (err)
+		return err;
+	t->role = t->kind == TARGET_USER_RETURN ? ROLE_END : is_switch ? ROLE_SWITCH : ROLE_BEGIN;
+	if (is_switch)
+		c->p->switch_pair = *number;
+	if (is_natural)
+		return add_natural_end(c, i, *number);
+	return is_until && is_new ? add_ends(c, t->pattern, *number) : 0;
 }
 
 /*
  * With --elapsed: the targets begin pairs, but for returns, which end them. Append the events that
  * end the others, and number all. User functions without returns are removed.
- * Errors: -ENOENT     no function is left; an event is not there, or nobody knows what ends a
- * beginning -EINVAL     an event would end itself -E2BIG      too many groups or pairs those of
- * matching
+ *
+ * Errors: -ENOENT  no function is left; an event is not there, or nobody knows what ends a
+ * beginning -EINVAL  an event would end itself -E2BIG   too many groups or pairs those of matching
  */
 static int pairs_choose(struct pairs *p, const struct options *opt, struct host *host,
 			struct target_list *targets, struct error *e)
@@ -543,19 +481,22 @@ static bool is_lack(int err)
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODATA;
 }
 
-/* *@wrong_at: where the text has what the first target without a value lacks. */
+/*
+ * Number the targets that have a value, which are @kept. *@wrong_at: where the text has what the
+ * first target without a value lacks.
+ */
 static int resolve_all(struct values *v, struct host *host, const struct target_list *targets,
-		       size_t *wrong_at, struct error *first)
+		       bool *kept, size_t *wrong_at, struct error *first)
 {
 	struct resolved_value *value = xcalloc(1, sizeof(*value));
 	struct error e, *to = first;
 	int err = 0;
 
 	for (size_t i = 0; i < targets->n && !err; i++) {
-		v->numbers[i] = LEFT_OUT;
 		err = value_resolve(&v->x, &targets->targets[i], host, value, to);
 		if (!err)
 			err = number_of_code(v, value, &v->numbers[i], to);
+		kept[i] = !err;
 		if (is_lack(err)) {
 			log_debug("left out: %s", to->text);
 			*wrong_at = to == first ? value->wrong_at : *wrong_at;
@@ -570,34 +511,10 @@ static int resolve_all(struct values *v, struct host *host, const struct target_
 	return err;
 }
 
-/* Remove the targets that have no value. */
-static void remove_targets(struct values *v, struct target_list *targets)
-{
-	cleanup_free uint32_t *moved = xcalloc(targets->n + 1, sizeof(*moved));
-	size_t n = 0, n_aliases = 0;
-
-	for (size_t i = 0; i < targets->n; i++) {
-		moved[i] = LEFT_OUT;
-		if (v->numbers[i] == LEFT_OUT)
-			continue;
-		moved[i] = (uint32_t)n;
-		v->numbers[n] = v->numbers[i];
-		targets->targets[n++] = targets->targets[i];
-	}
-	targets->n = n;
-	for (size_t i = 0; i < targets->n_aliases; i++) {
-		struct target_alias alias = targets->aliases[i];
-
-		alias.target = moved[alias.target];
-		if (alias.target != LEFT_OUT)
-			targets->aliases[n_aliases++] = alias;
-	}
-	targets->n_aliases = n_aliases;
-}
-
 int values_choose(struct values *v, struct host *host, struct target_list *targets, struct error *e)
 {
 	const size_t n = targets->n;
+	cleanup_free bool *kept = xcalloc(n + 1, sizeof(*kept));
 	size_t wrong_at = 0;
 	int err;
 
@@ -607,10 +524,10 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 		return 0;
 	forget_codes(v);
 	v->numbers = xcalloc(n + 1, sizeof(*v->numbers));
-	err = resolve_all(v, host, targets, &wrong_at, e);
+	err = resolve_all(v, host, targets, kept, &wrong_at, e);
 	if (err)
 		return err;
-	remove_targets(v, targets);
+	keep_targets(targets, kept, v->numbers);
 	if (!targets->n && error_within(e, "%s %s", v->option, v->x.text))
 		return caret_add(v->x.text, wrong_at, e);
 	if (targets->n < n && !v->was_told)
