@@ -36,10 +36,23 @@
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
 
-/* --- the time of day of a moment of CLOCK_MONOTONIC --- */
+/* --- the time of an event --- */
 
-struct day_clock {
-	uint64_t difference_ns; /* the time of day minus CLOCK_MONOTONIC */
+#define EVENT_TIME_SIZE 32
+#define EVENT_NUMBER_SIZE 24
+
+enum event_time_form {
+	EVENT_TIME_MONOTONIC,  /* 42005557.056332998 */
+	EVENT_TIME_SINCE_1970, /* 1795269282.000000001 */
+	EVENT_TIME_OF_DAY,     /* 14:02:11.056332998 */
+};
+
+/* Zeroed, it writes times as EVENT_TIME_MONOTONIC. */
+struct event_clock {
+	enum event_time_form form;
+	uint64_t difference_ns; /* for the other forms: the time of day minus CLOCK_MONOTONIC */
+	time_t second;          /* the time in @clock */
+	char clock[16];
 };
 
 /* A smaller difference is an error of measurement, and no step of the time of day. */
@@ -56,7 +69,7 @@ static uint64_t clock_difference(uint64_t *error)
 }
 
 /* Measure the difference of the clocks as exactly as possible. */
-static void day_clock_measure(struct day_clock *c)
+static void measure_clock(struct event_clock *c)
 {
 	uint64_t error, least = UINT64_MAX;
 
@@ -75,33 +88,14 @@ static void day_clock_measure(struct day_clock *c)
  * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
  * measurement counted, its error would put events out of order.
  */
-static void day_clock_follow(struct day_clock *c)
+static void follow_clock(struct event_clock *c)
 {
 	uint64_t error;
 	int64_t step = (int64_t)(clock_difference(&error) - c->difference_ns);
 
 	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
-		day_clock_measure(c);
+		measure_clock(c);
 }
-
-/* --- the text of an event's time and value --- */
-
-#define EVENT_TIME_SIZE 32
-#define EVENT_NUMBER_SIZE 24
-
-enum event_time_form {
-	EVENT_TIME_MONOTONIC,  /* 42005557.056332998 */
-	EVENT_TIME_SINCE_1970, /* 1795269282.000000001 */
-	EVENT_TIME_OF_DAY,     /* 14:02:11.056332998 */
-};
-
-/* Zeroed, it writes times as EVENT_TIME_MONOTONIC. */
-struct event_clock {
-	enum event_time_form form;
-	struct day_clock day; /* for the other forms */
-	time_t second;        /* the time in @clock */
-	char clock[16];
-};
 
 static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
 {
@@ -119,83 +113,21 @@ static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
 	return at;
 }
 
-static char *put_clock(struct event_clock *c, char to[EVENT_TIME_SIZE], uint64_t ns)
+/* Write @ns of CLOCK_MONOTONIC up to the end of @to. Returns its beginning. */
+static const char *event_time_text(struct event_clock *c, uint64_t ns, char to[EVENT_TIME_SIZE])
 {
-	const time_t second = (time_t)(ns / NS_PER_S);
+	const uint64_t shown = ns + (c->form == EVENT_TIME_MONOTONIC ? 0 : c->difference_ns);
+	const time_t second = (time_t)(shown / NS_PER_S);
 	struct tm local;
 
+	if (c->form != EVENT_TIME_OF_DAY)
+		return put_seconds(to, shown);
 	if (second != c->second || !c->clock[0]) {
 		if (!strftime(c->clock, sizeof(c->clock), "%H:%M:%S", localtime_r(&second, &local)))
 			c->clock[0] = '\0';
 		c->second = second;
 	}
-
-	char *at = put_seconds(to, ns % NS_PER_S) - 7; /* over the single digit */
-
-	memcpy(at, c->clock, 8);
-	return at;
-}
-
-/* Write @ns of CLOCK_MONOTONIC up to the end of @to. Returns its beginning. */
-static const char *event_time_text(struct event_clock *c, uint64_t ns, char to[EVENT_TIME_SIZE])
-{
-	switch (c->form) {
-	case EVENT_TIME_SINCE_1970:
-		return put_seconds(to, ns + c->day.difference_ns);
-	case EVENT_TIME_OF_DAY:
-		return put_clock(c, to, ns + c->day.difference_ns);
-	default:
-		return put_seconds(to, ns);
-	}
-}
-
-/* The digits of @number. Returns @to. */
-static const char *event_number_text(int64_t number, bool is_unsigned, char to[EVENT_NUMBER_SIZE])
-{
-	if (is_unsigned)
-		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRIu64, (uint64_t)number);
-	else
-		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRId64, number);
-	return to;
-}
-
-/* --- the stacks of deferred hits, until their events come --- */
-
-struct late_stack {
-	uint64_t number; /* of the deferred hit */
-	uint64_t hash;   /* of its stack */
-};
-
-/* A zeroed list is empty. */
-struct late_stacks {
-	struct late_stack *list;
-	size_t n, capacity;
-};
-
-static void late_stacks_fini(struct late_stacks *l)
-{
-	free(l->list);
-}
-
-static void late_stacks_put(struct late_stacks *l, uint64_t number, uint64_t hash)
-{
-	const struct late_stack stack = { number, hash };
-
-	array_push(l->list, l->n, l->capacity, stack);
-}
-
-/* Take the hash of hit @number out. False, and 0: it is not there. */
-static bool late_stacks_take(struct late_stacks *l, uint64_t number, uint64_t *ret_hash)
-{
-	*ret_hash = 0;
-	for (size_t i = 0; i < l->n; i++) {
-		if (l->list[i].number != number)
-			continue;
-		*ret_hash = l->list[i].hash;
-		l->list[i] = l->list[--l->n];
-		return true;
-	}
-	return false;
+	return memcpy(put_seconds(to, shown % NS_PER_S) - 7, c->clock, 8); /* over the digit */
 }
 
 /* --- the tool --- */
@@ -211,6 +143,12 @@ struct template
 	uint32_t growth; /* symbolizer_growth() at that time */
 };
 
+/* The stack of a deferred hit, until its event comes. */
+struct late_stack {
+	uint64_t number; /* of the deferred hit */
+	uint64_t hash;   /* of its stack */
+};
+
 struct stacksnoop {
 	struct stream_budget budget;
 	struct stream *stream;
@@ -224,7 +162,8 @@ struct stacksnoop {
 
 	uint64_t now; /* ns of CLOCK_MONOTONIC: when the reading of events began */
 	struct event_clock clock;
-	struct late_stacks late;
+	struct late_stack *late;
+	size_t n_late, late_capacity;
 	uint64_t n_valueless;     /* events without a value */
 	uint64_t refreshed, told; /* ns: when it was done last */
 	uint64_t n_told;          /* losses in the last message */
@@ -405,7 +344,11 @@ static const char *put_event_value(struct run *r, const struct valued_event *eve
 		t->n_valueless++;
 		return NULL;
 	}
-	return event_number_text(event->value, r->values.code.is_unsigned, to);
+	if (r->values.code.is_unsigned)
+		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRIu64, (uint64_t)event->value);
+	else
+		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRId64, (int64_t)event->value);
+	return to;
 }
 
 static int print_event(void *context, const struct valued_event *valued, uint32_t cpu)
@@ -502,7 +445,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	int err;
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
-	day_clock_follow(&t->clock.day);
+	follow_clock(&t->clock);
 	t->was_event = false;
 	run_follow(r, UINT64_MAX);
 	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
@@ -571,8 +514,9 @@ static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, co
 				   size_t n)
 {
 	struct stacksnoop *t = r->own;
+	const struct late_stack stack = { hit->hit->number, stream_keep(t->stream, words, n) };
 
-	late_stacks_put(&t->late, hit->hit->number, stream_keep(t->stream, words, n));
+	array_push(t->late, t->n_late, t->late_capacity, stack);
 }
 
 /* The longest wait for a walk, as later events wait, too; if the stack must be known now, MUST_NS.
@@ -580,17 +524,31 @@ static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, co
 #define PATIENCE_NS (3 * NS_PER_S / 10)
 #define MUST_NS (NS_PER_S / 20)
 
+/* Take the hash of hit @number out. False, and 0: it is not there. */
+static bool take_late_stack(struct stacksnoop *t, uint64_t number, uint64_t *ret_hash)
+{
+	*ret_hash = 0;
+	for (size_t i = 0; i < t->n_late; i++) {
+		if (t->late[i].number != number)
+			continue;
+		*ret_hash = t->late[i].hash;
+		t->late[i] = t->late[--t->n_late];
+		return true;
+	}
+	return false;
+}
+
 static bool find_late_stack(void *context, uint64_t number, bool must, uint64_t *ret_hash)
 {
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
 
-	if (late_stacks_take(&t->late, number, ret_hash))
+	if (take_late_stack(t, number, ret_hash))
 		return true;
 	if (!must)
 		return false;
 	deferral_settle(r, 0, MUST_NS);
-	(void)late_stacks_take(&t->late, number, ret_hash);
+	(void)take_late_stack(t, number, ret_hash);
 	return true;
 }
 
@@ -613,7 +571,7 @@ static void open_stream(struct run *r)
 	run_make_symbolizer(r, IDENTITY_ADDRESS, false);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
-	day_clock_measure(&t->clock.day);
+	measure_clock(&t->clock);
 	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
 }
@@ -694,7 +652,7 @@ static void close_stream(struct run *r)
 	writer_freep(&t->writer);
 	stream_free(t->stream);
 	strbuf_fini(&t->text);
-	late_stacks_fini(&t->late);
+	free(t->late);
 	u64_map_fini(&t->known);
 	free(t->templates);
 }
