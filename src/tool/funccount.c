@@ -56,10 +56,13 @@ static int funccount_render(struct run *r, struct call_report *report,
 	    strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now.tv_sec, &local)))
 		report->time = clock;
 
-	int err =
-		output_explain(&r->output, render_calls_text(report, output_write, &r->output), e);
+	cleanup_strbuf struct strbuf line = {};
+	int err = render_calls_text(report, output_write, &r->output);
 
-	return err ? err : output_losses(&r->output, losses->of, LOSS_N, report->total, e);
+	render_losses(losses->of, LOSS_N, report->total, &line);
+	if (!err && line.n)
+		err = output_write(&r->output, line.text, line.n);
+	return output_explain(&r->output, err, e);
 }
 
 /* Print the counts since the last report. */

@@ -44,11 +44,6 @@ int progress_patience_ms(const struct progress *p, uint64_t now)
 	return now >= p->due_ns ? 0 : (int)((p->due_ns - now) / NS_PER_MS) + 1;
 }
 
-bool progress_is_due(const struct progress *p, uint64_t now)
-{
-	return p->is_on && now >= p->due_ns;
-}
-
 /* How long a line may be. One that wraps could not be erased: its first part would stay. */
 static int room_of_line(void)
 {
@@ -138,9 +133,7 @@ int live_check(struct error *e)
  */
 static size_t width_of_character(uint32_t c)
 {
-	if (c == '\t')
-		return 8;
-	return c < 0x1100 || (c >= 0x2000 && c < 0x2e80) ? 1 : 2;
+	return c == '\t' ? 8 : c < 0x1100 || (c >= 0x2000 && c < 0x2e80) ? 1 : 2;
 }
 
 /* Append the line at @text, @columns wide at most. Returns the next line. */

@@ -35,7 +35,6 @@ void progress_begin(struct progress *p, uint64_t now, bool is_quiet);
 
 /* The longest sleep until the line is due, in ms; -1: there is none. */
 int progress_patience_ms(const struct progress *p, uint64_t now);
-bool progress_is_due(const struct progress *p, uint64_t now);
 
 void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers);
 

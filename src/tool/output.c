@@ -29,16 +29,6 @@
 #define WAIT_MS 1000
 #define SERVE_MS 20
 
-void output_init(struct output *o, struct waiter *waiter)
-{
-	struct stat st;
-
-	*o = (struct output){
-		.fd = STDOUT_FILENO, .name = "standard output", .waiter = waiter, .is_last = !waiter
-	};
-	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 struct output output_to(const struct output *o, int fd, const char *name)
 {
 	struct output ret = *o;
@@ -50,6 +40,14 @@ struct output output_to(const struct output *o, int fd, const char *name)
 	ret.has_no_reader = false;
 	ret.is_last = true;
 	return ret;
+}
+
+void output_init(struct output *o, struct waiter *waiter)
+{
+	const struct output none = { .waiter = waiter };
+
+	*o = output_to(&none, STDOUT_FILENO, "standard output");
+	o->is_last = !waiter;
 }
 
 static void call_halt(struct output *o)
@@ -182,15 +180,6 @@ int output_explain(const struct output *o, int err, struct error *e)
 int output_put(struct output *o, const char *bytes, size_t n, struct error *e)
 {
 	return output_explain(o, output_write(o, bytes, n), e);
-}
-
-int output_losses(struct output *o, const struct profile_loss *losses, size_t n, uint64_t hits,
-		  struct error *e)
-{
-	cleanup_strbuf struct strbuf line = {};
-
-	render_losses(losses, n, hits, &line);
-	return line.n ? output_put(o, line.text, line.n, e) : 0;
 }
 
 void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits)
@@ -391,12 +380,6 @@ static int choose_form(const char *file, const struct options *opt, const struct
 	return *ret ? 0 : refuse_name(file, e);
 }
 
-/* Append the options that ask for @form. */
-static void list_ways(struct strbuf *to, const struct renderer *form)
-{
-	strbuf_printf(to, "%s--format %s, -o FILE%s", to->n ? ", " : "", form->name, form->ending);
-}
-
 /* An option that no form asked for would look at. */
 static int refuse_unused(const char *option, size_t flag, struct error *e)
 {
@@ -404,7 +387,8 @@ static int refuse_unused(const char *option, size_t flag, struct error *e)
 
 	for (const struct renderer *form = renderers; form->name; form++)
 		if (*(const bool *)((const char *)form + flag))
-			list_ways(&ways, form);
+			strbuf_printf(&ways, "%s--format %s, -o FILE%s", ways.n ? ", " : "",
+				      form->name, form->ending);
 	return error_set(e, -EINVAL, "%s needs a form that it changes: --live, %s", option,
 			 ways.text);
 }

@@ -64,9 +64,7 @@ must_check int output_put(struct output *o, const char *bytes, size_t n, struct 
 /* Explain an error of output_write(). Returns @err; 0 is no error. */
 must_check int output_explain(const struct output *o, int err, struct error *e);
 
-/* Print the line about @n losses, if any is above 0: to standard output, or as a message. */
-must_check int output_losses(struct output *o, const struct profile_loss *losses, size_t n,
-			     uint64_t hits, struct error *e);
+/* Warn of @n losses, if any is above 0. */
 void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits);
 
 /* --- a file of -o --- */

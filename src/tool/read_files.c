@@ -88,19 +88,21 @@ static void files_fini(struct files *f)
 
 /* --- values --- */
 
-static bool has_value(const struct profile *p, const struct profile_value *value)
+/* The number of @value among those of @p; p->n_values: it is not there. */
+static size_t find_value(const struct profile *p, const struct profile_value *value)
 {
-	for (size_t i = 0; i < p->n_values; i++)
-		if (text_is_same(p->values[i].name, value->name) &&
-		    text_is_same(p->values[i].unit, value->unit))
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < p->n_values && (!text_is_same(p->values[i].name, value->name) ||
+				   !text_is_same(p->values[i].unit, value->unit)))
+		i++;
+	return i;
 }
 
 static bool has_values_of(const struct profile *p, const struct profile *other)
 {
 	for (size_t i = 0; i < other->n_values; i++)
-		if (!has_value(p, &other->values[i]))
+		if (find_value(p, &other->values[i]) == p->n_values)
 			return false;
 	return true;
 }
@@ -167,12 +169,7 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 /* Sums and differences are of the first values, and files may have them in another order. */
 static void align_first_value(struct profile *p, const struct profile *other)
 {
-	for (size_t i = 0; i < p->n_values; i++)
-		if (text_is_same(p->values[i].name, other->values[0].name) &&
-		    text_is_same(p->values[i].unit, other->values[0].unit)) {
-			profile_put_value_first(p, i);
-			return;
-		}
+	profile_put_value_first(p, find_value(p, &other->values[0]));
 }
 
 /* --- several files --- */

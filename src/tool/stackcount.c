@@ -339,23 +339,18 @@ static struct progress_numbers count_progress(const struct stackcount *t)
 	return numbers;
 }
 
-static const char *last_message(const struct strbuf *held)
-{
-	const char *end = held->n ? memrchr(held->text, '\n', held->n - 1) : NULL;
-
-	return !held->n ? "" : end ? end + 1 : held->text;
-}
-
 /* --live: a line of numbers, the last message, and the tree of the run so far. */
 static int draw_picture(struct run *r, const struct profile *p, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const struct progress_numbers numbers = count_progress(t);
+	const char *before = t->held.n ? memrchr(t->held.text, '\n', t->held.n - 1) : NULL;
+	const char *message = before ? before + 1 : t->held.n ? t->held.text : "";
 	cleanup_strbuf struct strbuf text = {};
 	char line[PROGRESS_SIZE];
 
 	progress_put(&t->progress, t->report_ns, &numbers, live_size().ws_col, line);
-	strbuf_printf(&text, "%s\n%s", line, last_message(&t->held));
+	strbuf_printf(&text, "%s\n%s", line, message);
 	reports_put_tree(&t->reports, p, &text);
 	return live_draw(&r->output, text.text, e);
 }
@@ -575,7 +570,7 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 		object_add_level(r->object);
 		return store_rotate(t->store, e);
 	}
-	if (progress_is_due(&t->progress, now))
+	if (progress_patience_ms(&t->progress, now) == 0)
 		return show_progress(r, now, e);
 	if (t->has_slices && t->slices.is_growing && now >= t->slices.due_ns)
 		return end_slice(r, false, e);
