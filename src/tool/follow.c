@@ -11,12 +11,10 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "processes/sideband.h"
-#include "tool/run.h"
 
 #define LOOK_NS 5000000 /* follower_look() ends after this time */
 
 struct follower {
-	struct run *run;
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: follower_look() has seen all processes */
 	struct life_count *lives; /* NULL: not by PIDs of our namespace */
@@ -37,7 +35,7 @@ static int open_records(const struct sideband_options *options, struct sideband 
 	return err;
 }
 
-int follower_open(struct run *r, struct follower **ret, struct error *e)
+int follower_open(struct run *r, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
 	uint64_t dev, ino;
@@ -55,13 +53,12 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 	if (host_has_shifted_clock())
 		log_warn(
 			"the clock of this time namespace is not the kernel's: frames may be [unknown]");
-	f->run = r;
 	/* A command and its children begin later. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
 		f->lives = object_lives(r->object);
-	*ret = f;
-	return 0;
+	r->follow = f;
+	return waiter_watch(&r->waiter, sideband_fd(f->sideband), OCCASION_PROCESSES, e);
 }
 
 void follower_close(struct follower *f)
@@ -74,26 +71,11 @@ void follower_close(struct follower *f)
 	free(f);
 }
 
-int follower_fd(const struct follower *f)
-{
-	return sideband_fd(f->sideband);
-}
-
 /* Let later hits belong to another life, though the process runs the same program. */
 static void begin_life(const struct follower *f, uint32_t tgid)
 {
 	if (f->lives)
 		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
-}
-
-/* The same for process @tgid, and for all that share its memory. */
-static void begin_lives(const struct follower *f, uint32_t tgid)
-{
-	uint32_t sharer;
-
-	begin_life(f, tgid);
-	for (size_t at = 0; (sharer = processes_sharer(f->run->processes, tgid, &at)) != 0;)
-		begin_life(f, sharer);
 }
 
 /* Only the BPF programs know a command's children, so all processes are wanted then. */
@@ -120,70 +102,69 @@ static void forward_to_unwinder(struct unwinder *u, const struct process_event *
 }
 
 /* Perf maps are read while their programs run, and at the end. */
-static void tell_perf_maps(const struct follower *f, const struct process_event *event)
+static void tell_perf_maps(const struct run *r, const struct process_event *event)
 {
 	struct program_run program;
 
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
-		symbolizer_ended(f->run->symbolizer, event->pid, event->time);
-	if (event->type == PROCESS_MAP && processes_hit(f->run->processes, event->pid, &program))
-		symbolizer_watch(f->run->symbolizer, &program);
-}
-
-/* Let follower_look() read the mappings of all processes once more. */
-static void look_at_all_again(struct follower *f)
-{
-	if (f->proc)
-		rewinddir(f->proc);
-	else
-		f->proc = opendir("/proc");
+		symbolizer_ended(r->symbolizer, event->pid, event->time);
+	if (event->type == PROCESS_MAP && processes_hit(r->processes, event->pid, &program))
+		symbolizer_watch(r->symbolizer, &program);
 }
 
 static int handle_process_event(void *context, const struct process_event *event)
 {
-	struct follower *f = context;
+	struct run *r = context;
+	struct follower *f = r->follow;
+	uint32_t sharer;
 
 	if (event->type == PROCESS_LOST) {
 		f->n_lost += event->n_lost;
 		f->has_lost = true;
-		look_at_all_again(f);
+		if (f->proc) /* follower_look() reads the mappings of all processes once more */
+			rewinddir(f->proc);
+		else
+			f->proc = opendir("/proc");
 	}
 
-	const struct process_news news = processes_event(f->run->processes, event);
+	const struct process_news news = processes_event(r->processes, event);
 
-	tell_perf_maps(f, event);
+	tell_perf_maps(r, event);
 	if (event->type == PROCESS_MAP)
-		run_has_mapped(f->run);
-	if (f->run->unwinder)
-		forward_to_unwinder(f->run->unwinder, event, &news,
-				    is_chosen_process(f->run, event->pid));
-	if (news.is_replaced)
-		begin_lives(f, event->pid);
-	return !ending_has_time(f->run);
+		run_has_mapped(r);
+	if (r->unwinder)
+		forward_to_unwinder(r->unwinder, event, &news, is_chosen_process(r, event->pid));
+	if (news.is_replaced) {
+		begin_life(f, event->pid); /* and of all processes that share its memory */
+		for (size_t at = 0; (sharer = processes_sharer(r->processes, event->pid, &at));)
+			begin_life(f, sharer);
+	}
+	return !ending_has_time(r);
 }
 
-static void begin_tables(const struct follower *f)
+void run_follow(struct run *r, uint64_t until)
 {
-	if (f->run->unwinder)
-		unwinder_begin(f->run->unwinder);
+	if (!r->follow)
+		return;
+	if (until >= sideband_until(r->follow->sideband) && !r->ending.is_too_late)
+		(void)sideband_read(r->follow->sideband, handle_process_event, r);
+	if (r->unwinder)
+		unwinder_begin(r->unwinder);
 }
 
-void follower_read(struct follower *f, uint64_t until)
+bool follower_has_read(const struct run *r, uint64_t since)
 {
-	if (until >= sideband_until(f->sideband) && !f->run->ending.is_too_late)
-		(void)sideband_read(f->sideband, handle_process_event, f);
-	begin_tables(f);
+	return !r->follow || sideband_until(r->follow->sideband) >= since;
 }
 
-bool follower_has_read(const struct follower *f, uint64_t since)
+void follower_drop(struct run *r, size_t n_notices)
 {
-	return sideband_until(f->sideband) >= since;
-}
+	struct follower *f = r->follow;
 
-void follower_drop(struct follower *f, size_t n_notices)
-{
-	sideband_drop(f->sideband, handle_process_event, f);
+	if (!f)
+		return;
+	sideband_drop(f->sideband, handle_process_event, r);
 	f->n_lost += n_notices;
 	f->has_lost = f->has_lost || n_notices;
 }
@@ -192,62 +173,71 @@ void follower_drop(struct follower *f, size_t n_notices)
  * With -p or a command, publish only processes that were published before: records of their
  * mappings may have been lost.
  */
-static void read_mappings_of(const struct follower *f, uint32_t tgid)
+static void read_mappings_of(struct run *r, uint32_t tgid)
 {
-	const struct run *r = f->run;
-	const bool is_chosen = r->opt->pids.n || r->opt->command;
-
 	if (!is_chosen_process(r, tgid))
 		return;
 	processes_look(r->processes, tgid);
-	if (!is_chosen)
-		run_walk(f->run, tgid, UNWINDER_SOMETIME);
+	if (!r->opt->pids.n && !r->opt->command)
+		run_walk(r, tgid, UNWINDER_SOMETIME);
 	else if (processes_is_walked(r->processes, tgid))
-		run_walk(f->run, tgid, UNWINDER_CHANGED);
+		run_walk(r, tgid, UNWINDER_CHANGED);
 }
 
-/* Try one late list again, if one is due. */
-static void read_late_mappings(struct follower *f)
-{
-	const uint32_t tgid = processes_look_late(f->run->processes);
-	struct program_run program;
-
-	if (tgid && processes_hit(f->run->processes, tgid, &program))
-		symbolizer_watch(f->run->symbolizer, &program);
-}
-
-bool follower_look(struct follower *f)
+bool follower_look(struct run *r)
 {
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	struct follower *f = r->follow;
+	struct program_run program;
 	const struct dirent *entry;
+	uint32_t late;
 
+	if (!f)
+		return false;
 	while (f->proc && clock_ns(CLOCK_MONOTONIC) - begin < LOOK_NS) {
 		entry = readdir(f->proc);
 		if (!entry) {
 			(void)closedir(f->proc);
 			f->proc = NULL;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
-			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
+			read_mappings_of(r, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
-	read_late_mappings(f);
-	begin_tables(f);
+	late = processes_look_late(r->processes); /* one late list again, if one is due */
+	if (late && processes_hit(r->processes, late, &program))
+		symbolizer_watch(r->symbolizer, &program);
+	if (r->unwinder)
+		unwinder_begin(r->unwinder);
 	return f->proc != NULL;
 }
 
-int follower_patience_ms(const struct follower *f)
+int follower_patience_ms(const struct run *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), ms = NS_PER_S / 1000;
-	const uint64_t due = processes_late_due(f->run->processes);
+	const uint64_t due = r->follow ? processes_late_due(r->processes) : 0;
 	const uint64_t left = due > now ? due - now : 0;
 
+	if (!r->follow)
+		return -1;
 	return left < FOLLOW_MS * ms ? (int)(left / ms) + 1 : FOLLOW_MS;
 }
 
-static void warn_of_forgotten(struct follower *f)
+void follower_tell_losses(struct run *r)
 {
-	const struct forgotten now = processes_forgotten(f->run->processes);
+	struct follower *f = r->follow;
+	struct forgotten now;
 
+	if (!f)
+		return;
+	now = processes_forgotten(r->processes);
+	if (f->has_lost && f->n_lost)
+		log_warn("lost %" PRIu64
+			 " process records: some frames and processes may be [unknown]",
+			 f->n_lost);
+	else if (f->has_lost)
+		log_warn("lost process records: some frames and processes may be [unknown]");
+	f->n_lost = 0;
+	f->has_lost = false;
 	if (now.processes > f->told.processes)
 		log_warn("process history is full: forgot %" PRIu64
 			 " ended processes, whose frames may be [unknown]",
@@ -257,17 +247,4 @@ static void warn_of_forgotten(struct follower *f)
 			 " mappings, whose frames may be [unknown]",
 			 now.mappings - f->told.mappings);
 	f->told = now;
-}
-
-void follower_tell_losses(struct follower *f)
-{
-	if (f->has_lost && f->n_lost)
-		log_warn("lost %" PRIu64
-			 " process records: some frames and processes may be [unknown]",
-			 f->n_lost);
-	else if (f->has_lost)
-		log_warn("lost process records: some frames and processes may be [unknown]");
-	f->n_lost = 0;
-	f->has_lost = false;
-	warn_of_forgotten(f);
 }

@@ -199,8 +199,7 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	a->missed_before = missed;
 	a->skipped_before = skipped;
 	a->slowed_before = slowed;
-	if (r->follow)
-		follower_tell_losses(r->follow);
+	follower_tell_losses(r);
 	return ret;
 }
 
@@ -321,8 +320,7 @@ static bool is_all_stored(const struct run *r)
 	const struct ready *ready = &r->ready;
 
 	return notices_are_read(r->notices, ready->notices) &&
-	       deferral_has_given(r, ready->deferred) &&
-	       (!r->follow || follower_has_read(r->follow, ready->since)) &&
+	       deferral_has_given(r, ready->deferred) && follower_has_read(r, ready->since) &&
 	       (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
 }
 
@@ -469,8 +467,8 @@ static void hear_last(struct run *r)
 		n_left = notices_n_waiting(r->notices);
 		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
 	} while (n_left && n_left < before && !n->is_too_late);
-	if (r->follow && n->is_too_late)
-		follower_drop(r->follow, n_left);
+	if (n->is_too_late)
+		follower_drop(r, n_left);
 }
 
 /* The run is over: stop counting, and do all work that is left before the last report. */
@@ -561,12 +559,6 @@ int run_put_header(struct run *r, bool is_for_data, struct error *e)
 		return output_put(&r->output, text.text, text.n, e);
 	(void)fputs(text.text, stderr);
 	return 0;
-}
-
-void run_follow(struct run *r, uint64_t until)
-{
-	if (r->follow)
-		follower_read(r->follow, until);
 }
 
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
@@ -698,8 +690,7 @@ void run_serve(void *run)
 	run_hear(r);
 	(void)ask_unmapped(r);
 	deferral_serve(r);
-	if (r->follow)
-		(void)follower_look(r->follow);
+	(void)follower_look(r);
 	if (r->is_counting && r->tool->on_serve)
 		r->tool->on_serve(r);
 	(void)ready_answer(r);
@@ -731,12 +722,12 @@ static int run_patience_ms(struct run *r)
 		return READY_MS;
 	if (deferral_is_busy(r))
 		return DEFERRAL_MS;
-	if (r->follow && follower_look(r->follow))
+	if (follower_look(r))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
 	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
 		return 0;
-	return r->follow ? sooner_ms(ms, follower_patience_ms(r->follow)) : ms;
+	return sooner_ms(ms, follower_patience_ms(r));
 }
 
 /* Wait for occasions once, and handle them. *@is_over: the run ends. */
@@ -866,9 +857,9 @@ static int start_following(struct run *r, struct error *e)
 
 	if (!run_wants_helpers(r))
 		return 0;
-	err = follower_open(r, &r->follow, e);
-	if (!err)
-		return waiter_watch(&r->waiter, follower_fd(r->follow), OCCASION_PROCESSES, e);
+	err = follower_open(r, e);
+	if (!err || r->follow)
+		return err;
 	if (err == -EMFILE || err == -ENFILE)
 		log_warn("cannot follow processes: %s; frames of ended processes will be "
 			 "[unknown], and stacks of new programs may be cut",
