@@ -387,15 +387,6 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 	return ret->pidfd < 0 ? error_errno(e, "start '%s': watch it", ret->shown) : 0;
 }
 
-static int exec_failed(struct command *c, int why, struct error *e)
-{
-	if (c->pid)
-		(void)waitpid(c->pid, &c->status, 0);
-	c->pid = 0;
-	errno = why;
-	return error_errno(e, "start '%s'", c->shown);
-}
-
 /* A command that hangs ends when its file system answers or goes, so do not wait for long. */
 #define KILLED_MS 100
 
@@ -439,10 +430,14 @@ int command_exec(struct command *c, bool (*must_end)(void *context), void *conte
 	if (write(c->gate, "", 1) != 1)
 		return error_errno(e, "start '%s'", c->shown);
 	close(TAKE_FD(c->gate));
-	if (wait_for_exec(c, must_end, context) &&
-	    read(c->trouble, &why, sizeof(why)) == sizeof(why))
-		return exec_failed(c, why, e);
-	return 0;
+	if (!wait_for_exec(c, must_end, context) ||
+	    read(c->trouble, &why, sizeof(why)) != sizeof(why))
+		return 0;
+	if (c->pid)
+		(void)waitpid(c->pid, &c->status, 0);
+	c->pid = 0;
+	errno = why;
+	return error_errno(e, "start '%s'", c->shown);
 }
 
 bool command_has_ended(struct command *c)

@@ -39,11 +39,6 @@ void deferral_begin(struct run *r)
 	d->is_on = r->unwinder && r->follow && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 
-bool deferral_is_busy(const struct run *r)
-{
-	return r->deferral.n > 0;
-}
-
 /* --- pauses --- */
 
 /* Charge @n hits to the process. False: it has had its share of this window. */
@@ -106,13 +101,6 @@ static struct late_hit *add_hit(struct deferral *d, const struct recorded *recor
 	return hit;
 }
 
-static uint64_t key_of_hit(const struct late_hit *hit)
-{
-	const struct stack_key *key = &hit->job.recorded.hit->key;
-
-	return process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT);
-}
-
 /* The mappings of the last hit. They serve the next one of the same process and epoch, too. */
 struct last_space {
 	struct late_space *space; /* NULL: none */
@@ -126,7 +114,9 @@ struct last_space {
 static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit,
 				       struct last_space *last)
 {
-	const uint64_t key = key_of_hit(hit), time = hit->job.recorded.hit->time;
+	const struct stack_key *of = &hit->job.recorded.hit->key;
+	const uint64_t key = process_key(of->tgid, of->flags >> KEY_LIFE_SHIFT);
+	const uint64_t time = hit->job.recorded.hit->time;
 	const uint64_t epoch = processes_epoch(r->processes, key, time);
 	struct remote_list list;
 
@@ -264,11 +254,6 @@ void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns)
 	}
 	if (is_any_due(d))
 		serve_hits(r, true);
-}
-
-void deferral_release(struct run *r)
-{
-	r->deferral.hold = 0;
 }
 
 bool deferral_has_given(const struct run *r, uint64_t end)

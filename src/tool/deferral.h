@@ -56,17 +56,15 @@ void deferral_begin(struct run *r);
  */
 void deferral_serve(struct run *r);
 
-/* Are hits on their way, so that the next call should come within DEFERRAL_MS? */
-bool deferral_is_busy(const struct run *r);
+/* The next call should come within this time if hits are on their way. */
 #define DEFERRAL_MS 1
 
 /*
  * No program runs that has begun a hit of turn @turn or before (struct trace_state). Give all these
- * hits to the tool. Waits for their walks for at most @most_ns, or until a signal. Until
- * deferral_release(), gives no later hit.
+ * hits to the tool. Waits for their walks for at most @most_ns, or until a signal. Gives no later
+ * hit until r->deferral.hold is 0.
  */
 void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns);
-void deferral_release(struct run *r);
 
 /* Has the tool got all hits that were in the ring when deferred_end() was @end? */
 bool deferral_has_given(const struct run *r, uint64_t end);

@@ -178,17 +178,12 @@ bool helpers_have_no_warden(const struct helpers *h)
 	return process_is_in_state(h->warden.pid, 'T');
 }
 
-static void set_trace_state(struct helpers *h, struct trace_state *state)
+void helpers_leave_out(struct helpers *h, struct trace_state *state)
 {
 	(void)pthread_mutex_lock(&h->mutex);
 	h->state = state;
 	publish_own_tgids(h);
 	(void)pthread_mutex_unlock(&h->mutex);
-}
-
-void helpers_leave_out(struct helpers *h, struct trace_state *state)
-{
-	set_trace_state(h, state);
 }
 
 void helpers_end_tables(struct helpers *h)
@@ -200,7 +195,7 @@ void helpers_end(struct helpers *h)
 {
 	for (size_t i = 0; i < READER_LANES; i++)
 		client_end(h->clients[i]);
-	set_trace_state(h, NULL);
+	helpers_leave_out(h, NULL);
 }
 
 void helpers_fini(struct helpers *h)

@@ -65,7 +65,8 @@ void helpers_hurry(struct helpers *h);
 bool helpers_have_no_warden(const struct helpers *h);
 
 /*
- * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end().
+ * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end();
+ * NULL: there are no programs any more.
  */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);
 

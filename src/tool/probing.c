@@ -309,37 +309,20 @@ static int setup_explain_load(const struct run *r, struct error *e)
  */
 #define MANY_KERNEL_EVENTS 1000
 
-/* A single number needs no cookie. */
-static enum target_by choose_target_by(const struct run *r)
-{
-	return r->n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
-}
-
-/* For --debug, if the tool numbers no targets. */
-static void count_hits_of_targets(struct run *r)
-{
-	r->counts_hits = r->opt->debug && !r->n_numbers && r->targets.n <= MOST_DESCRIBED;
-	if (!r->counts_hits)
-		return;
-	r->n_numbers = r->targets.n;
-	r->target_by = choose_target_by(r);
-}
-
 /* Plan without the backends of --without, and without those of @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
-	int err = values_choose(&r->values, r->host, &r->targets, e);
+	const int err = values_choose(&r->values, r->host, &r->targets, e);
 
 	if (err)
 		return err;
 	r->numbers = values_numbers(&r->values, &r->n_numbers);
-	if (r->tool->counts_targets)
+	r->counts_hits = r->opt->debug && !r->n_numbers && !r->tool->counts_targets &&
+			 r->targets.n <= MOST_DESCRIBED;
+	if (r->tool->counts_targets || r->counts_hits)
 		r->n_numbers = r->targets.n;
-	r->target_by = choose_target_by(r);
-	err = plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
-	if (!err)
-		count_hits_of_targets(r);
-	return err;
+	r->target_by = r->n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
+	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 }
 
 /* Match and plan once more, with addresses. */

@@ -110,21 +110,16 @@ static size_t limits_files_of_names(void)
 
 /* --- what the programs note about their own hits --- */
 
-static struct hit_cost price_of_hits(const struct run *r)
-{
-	struct slot_counts counts;
-
-	return object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
-								 : (struct hit_cost){};
-}
-
 double hits_cost_ns(const struct run *r, struct hit_cost *before)
 {
-	const struct hit_cost now = price_of_hits(r);
-	const uint64_t n = now.n_measured - before->n_measured, ns = now.ns - before->ns;
+	const struct hit_cost last = *before;
+	struct slot_counts counts;
+	uint64_t n;
 
-	*before = now;
-	return n ? (double)ns / (double)n : 0;
+	*before = object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
+								    : (struct hit_cost){};
+	n = before->n_measured - last.n_measured;
+	return n ? (double)(before->ns - last.ns) / (double)n : 0;
 }
 
 /* Log both, for --debug: the price, and how many hits of our own processes were left out. */
@@ -273,8 +268,6 @@ static void ready_tell(struct ready *ready, struct unwinder *u)
 }
 
 #define READY_MS 1
-
-/* Questions of the parent. */
 
 /* OCCASION_QUESTION is when the parent asks. Errors: from epoll. */
 static int ready_listen(struct ready *ready, struct waiter *w, struct error *e)
@@ -720,7 +713,7 @@ static int run_patience_ms(struct run *r)
 
 	if (ready_answer(r))
 		return READY_MS;
-	if (deferral_is_busy(r))
+	if (r->deferral.n)
 		return DEFERRAL_MS;
 	if (follower_look(r))
 		return 0;
@@ -823,7 +816,7 @@ static bool must_run_end(void *context)
 	struct run *r = context;
 
 	run_serve(r);
-	return r->output.must_end || waiter_must_end(&r->waiter);
+	return ending_is_near(r);
 }
 
 static int run_command(struct run *r, struct error *e)
@@ -956,19 +949,11 @@ static int start_run(struct run *r, struct error *e)
 	return err;
 }
 
-/* Begin the first uprobe now: the kernel takes long for it. */
-static void warm_up(const struct options *opt)
-{
-	struct error none;
-	uint32_t pmu;
-
-	if (patterns_have_user_places(opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
-		warm_uprobes(pmu);
-}
-
 static int prepare_run(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
+	struct error none;
+	uint32_t pmu;
 
 	if (missing)
 		return error_set(e, -EPERM,
@@ -984,7 +969,9 @@ static int prepare_run(struct run *r, struct error *e)
 		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
 	if (err)
 		return err;
-	warm_up(r->opt);
+	/* Begin the first uprobe now: the kernel takes long for it. */
+	if (patterns_have_user_places(r->opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
+		warm_uprobes(pmu);
 	helpers_prepare(&r->helpers);
 	err = features_require(e);
 	if (err)

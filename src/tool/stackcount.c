@@ -288,7 +288,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 
 	if (t->has_slices)
 		slices_end_one(&t->slices, rows, n, now);
-	deferral_release(r); /* later hits belong to the next report */
+	r->deferral.hold = 0; /* later hits belong to the next report */
 	if (keeps_rows(r))
 		memset(t->cuts, 0, sizeof(t->cuts)); /* the rows come again */
 	if (has_interval)
@@ -432,7 +432,7 @@ static int end_slice(struct run *r, bool is_exact, struct error *e)
 	const struct store_row *rows = store_look(t->store, &n);
 
 	slices_end_one(&t->slices, rows, n, clock_ns(CLOCK_MONOTONIC));
-	deferral_release(r);
+	r->deferral.hold = 0;
 	return err;
 }
 
