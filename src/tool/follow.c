@@ -89,18 +89,6 @@ static bool is_chosen_process(const struct run *r, uint32_t tgid)
 	return !pids->n;
 }
 
-/* Forward process events to the unwinder thread. */
-static void forward_to_unwinder(struct unwinder *u, const struct process_event *event,
-				const struct process_news *news, bool is_wanted)
-{
-	if (news->is_over)
-		unwinder_over(u, event->pid, event->time);
-	if (news->is_new_file && is_wanted)
-		unwinder_file(u, event->pid, &event->map);
-	if (news->has_mapped)
-		unwinder_look(u, event->pid, UNWINDER_CHANGED);
-}
-
 /* Perf maps are read while their programs run, and at the end. */
 static void tell_perf_maps(const struct run *r, const struct process_event *event)
 {
@@ -133,8 +121,12 @@ static int handle_process_event(void *context, const struct process_event *event
 	tell_perf_maps(r, event);
 	if (event->type == PROCESS_MAP)
 		run_has_mapped(r);
-	if (r->unwinder)
-		forward_to_unwinder(r->unwinder, event, &news, is_chosen_process(r, event->pid));
+	if (r->unwinder && news.is_over)
+		unwinder_over(r->unwinder, event->pid, event->time);
+	if (r->unwinder && news.is_new_file && is_chosen_process(r, event->pid))
+		unwinder_file(r->unwinder, event->pid, &event->map);
+	if (r->unwinder && news.has_mapped)
+		unwinder_look(r->unwinder, event->pid, UNWINDER_CHANGED);
 	if (news.is_replaced) {
 		begin_life(f, event->pid); /* and of all processes that share its memory */
 		for (size_t at = 0; (sharer = processes_sharer(r->processes, event->pid, &at));)

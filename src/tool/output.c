@@ -312,13 +312,6 @@ static int result_file_commit(struct result_file *f, struct error *e)
 	return 0;
 }
 
-/* The report is not whole: cut it off. */
-static void result_file_undo(struct result_file *f)
-{
-	if (f->is_file && ftruncate(f->fd, f->n_whole) == 0)
-		(void)lseek(f->fd, f->n_whole, SEEK_SET);
-}
-
 /* --- the reports of a run --- */
 
 #define LIVE_PERCENT 1.0
@@ -665,8 +658,8 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->file.name);
 	if (!err)
 		err = result_file_commit(&out->file, e);
-	else
-		result_file_undo(&out->file);
+	else if (out->file.is_file && ftruncate(out->file.fd, out->file.n_whole) == 0)
+		(void)lseek(out->file.fd, out->file.n_whole, SEEK_SET); /* it is not whole */
 	o->must_end = to.must_end;
 	if (out->has_time)
 		result_file_close(&out->file);

@@ -490,17 +490,9 @@ static void warn_of_refusals(const struct run *r)
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 }
 
-static void warn_of_many_events(size_t n)
-{
-	if (n > MANY_EVENTS)
-		log_warn("%zu probes need one event each: the kernel may take %zu s to remove them "
-			 "at the end",
-			 n, n * CLOSING_MS / 1000);
-}
-
 void probing_tell_plan(const struct run *r)
 {
-	size_t n[BACKEND_N] = {};
+	size_t n[BACKEND_N] = {}, n_events;
 
 	for (size_t i = 0; i < r->plan.n; i++)
 		n[r->plan.backends[i]]++;
@@ -509,8 +501,12 @@ void probing_tell_plan(const struct run *r)
 			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
 	if (r->opt->pids.n)
 		n[BACKEND_UPROBE] *= r->opt->pids.n;
-	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
-			    n[BACKEND_TRACEPOINT]);
+	n_events = n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
+		   n[BACKEND_TRACEPOINT];
+	if (n_events > MANY_EVENTS)
+		log_warn("%zu probes need one event each: the kernel may take %zu s to remove them "
+			 "at the end",
+			 n_events, n_events * CLOSING_MS / 1000);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 

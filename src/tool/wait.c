@@ -175,22 +175,17 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 	return err ? err : watch_reader(w, e);
 }
 
-/* Read @fd, so that it is no longer readable. Once only: a quick timer expires again meanwhile. */
-static uint64_t consume_timer(int fd)
-{
-	uint64_t n_expired = 0;
-
-	(void)!read(fd, &n_expired, sizeof(n_expired));
-	return n_expired;
-}
-
 /*
  * The interval that ends with the run is no occasion of its own. We may see one timer after the
- * other. The second one would print an empty report after the last report.
+ * other. The second one would print an empty report after the last report. Read the timer once
+ * only: a quick one expires again meanwhile.
  */
 static unsigned consume_interval(struct waiter *w)
 {
-	w->n_intervals += consume_timer(w->interval);
+	uint64_t n_expired = 0;
+
+	(void)!read(w->interval, &n_expired, sizeof(n_expired));
+	w->n_intervals += n_expired;
 	return w->duration_ns && w->n_intervals >= (w->duration_ns - 1) / w->interval_ns + 1
 		       ? OCCASION_TIME_IS_UP
 		       : OCCASION_INTERVAL;
