@@ -98,26 +98,32 @@ static void set_run_period(struct profile *p, const struct options *opt)
 }
 
 /*
- * Set p->about for a run that began @ago_ns nanoseconds before now, and counted for @duration_ns.
- * @p owns copies of the strings.
+ * Add @losses, with @before those of earlier reports, too (NULL: none), and set p->about for a
+ * count of @span_ns, from and to times of CLOCK_MONOTONIC. @p owns copies of the strings.
  */
-static void about_set(struct profile *p, const struct options *opt, uint64_t ago_ns,
-		      uint64_t duration_ns)
+static void finish_profile(const struct run *r, struct profile *p,
+			   const struct named_losses *losses, const uint64_t *before,
+			   const uint64_t span_ns[2])
 {
 	cleanup_strbuf struct strbuf program = {};
+	struct hit_cost since_begin = {};
 	struct utsname names;
 
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(p, losses->of[i].reason,
+				 losses->of[i].n + (before ? before[i] : 0));
 	p->strings = p->strings ? p->strings : strtab_new();
-	strbuf_printf(&program, "%s %s", tool_name(opt->tool), VERSION);
+	strbuf_printf(&program, "%s %s", tool_name(r->opt->tool), VERSION);
 	p->about.program = strtab_add(p->strings, program.text);
-	p->about.command_line = command_line(p->strings, opt);
+	p->about.command_line = command_line(p->strings, r->opt);
 	if (uname(&names) == 0) {
 		p->about.host = strtab_add(p->strings, names.nodename);
 		p->about.kernel = strtab_add(p->strings, names.release);
 	}
-	p->about.begin_ns = clock_ns(CLOCK_REALTIME) - ago_ns;
-	p->about.duration_ns = duration_ns;
-	set_run_period(p, opt);
+	p->about.begin_ns = clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - span_ns[0]);
+	p->about.duration_ns = span_ns[1] - span_ns[0];
+	p->about.cost_ns = hits_cost_ns(r, &since_begin);
+	set_run_period(p, r->opt);
 }
 
 /* --- profiles --- */
@@ -234,14 +240,6 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 	return p;
 }
 
-/* Add @losses, by reason; with @before those of earlier reports, too. */
-static void add_losses(struct profile *p, const struct named_losses *losses, const uint64_t *before)
-{
-	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(p, losses->of[i].reason,
-				 losses->of[i].n + (before ? before[i] : 0));
-}
-
 /* Does any output show all intervals together? */
 static bool keeps_rows(const struct run *r)
 {
@@ -249,15 +247,6 @@ static bool keeps_rows(const struct run *r)
 
 	return r->opt->live || t->reports.shows_so_far ||
 	       (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
-}
-
-static void set_profile_about(const struct run *r, struct profile *p, uint64_t begin_ns,
-			      uint64_t end_ns)
-{
-	struct hit_cost since_begin = {};
-
-	about_set(p, r->opt, clock_ns(CLOCK_MONOTONIC) - begin_ns, end_ns - begin_ns);
-	p->about.cost_ns = hits_cost_ns(r, &since_begin);
 }
 
 /* --- reports --- */
@@ -299,14 +288,10 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 
 	const struct named_losses losses = run_losses(r, store_losses(t->store));
 
-	if (ret->interval) {
-		add_losses(ret->interval, &losses, NULL);
-		set_profile_about(r, ret->interval, t->report_ns, now);
-	}
-	if (has_run) {
-		add_losses(ret->run, &losses, t->losses);
-		set_profile_about(r, ret->run, t->begin_ns, now);
-	}
+	if (ret->interval)
+		finish_profile(r, ret->interval, &losses, NULL, (uint64_t[]){ t->report_ns, now });
+	if (has_run)
+		finish_profile(r, ret->run, &losses, t->losses, (uint64_t[]){ t->begin_ns, now });
 	for (int i = 0; i < LOSS_N; i++) {
 		t->losses[i] += losses.of[i].n;
 		t->n_losses += i < LOSS_HITS_N ? losses.of[i].n : 0;
