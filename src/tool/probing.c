@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "kernel/kernel_types.h"
 #include "tool/patterns.h"
 #include "tool/run.h"
@@ -390,52 +391,44 @@ static bool is_kernel_function(const struct target *t)
 	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
 }
 
-/*
- * May a hit come where interrupts are off, or after the thread has released its memory? Hits of
- * system calls and of user code do not.
- */
-static bool may_be_anywhere(const struct target_list *targets)
+/* What the kinds of targets tell about their hits. */
+struct event_facts {
+	size_t n_kernel; /* events of the kernel */
+	/*
+	 * A hit may come where interrupts are off, or after the thread has released its memory.
+	 * Hits of system calls and of user code do not.
+	 */
+	bool anywhere;
+	bool has_vectors; /* tracepoints in interrupts that BPF programs can raise (irq_work) */
+};
+
+static struct event_facts facts_of(const struct target_list *targets)
 {
+	struct event_facts ret = {};
+
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
+		const bool is_point = t->kind == TARGET_TRACEPOINT;
+		const bool is_kernel =
+			is_point || is_kernel_function(t) || t->kind == TARGET_PERF_EVENT;
 
-		if (is_kernel_function(t) || t->kind == TARGET_PERF_EVENT ||
-		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0 &&
-		     strncmp(t->name, "raw_syscalls:", 13) != 0))
-			return true;
+		ret.n_kernel += is_kernel;
+		ret.anywhere |= is_kernel && !text_begins_with(t->name, "syscalls:") &&
+				!text_begins_with(t->name, "raw_syscalls:");
+		ret.has_vectors |= is_point && text_begins_with(t->name, "irq_vectors:");
 	}
-	return false;
-}
-
-static size_t n_kernel_events(const struct target_list *targets)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < targets->n; i++)
-		n += is_kernel_function(&targets->targets[i]) ||
-		     targets->targets[i].kind == TARGET_PERF_EVENT ||
-		     targets->targets[i].kind == TARGET_TRACEPOINT;
-	return n;
-}
-
-/* Are there tracepoints in interrupts that a BPF program can raise itself (irq_work)? */
-static bool has_vectors(const struct target_list *targets)
-{
-	for (size_t i = 0; i < targets->n; i++)
-		if (targets->targets[i].kind == TARGET_TRACEPOINT &&
-		    strncmp(targets->targets[i].name, "irq_vectors:", 12) == 0)
-			return true;
-	return false;
+	return ret;
 }
 
 bool probing_hits_report(const struct run *r)
 {
 	return patterns_have_user_places(r->opt) ||
-	       n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
+	       facts_of(&r->targets).n_kernel > MANY_KERNEL_EVENTS;
 }
 
 int probing_load(struct run *r, struct error *e)
 {
+	const struct event_facts facts = facts_of(&r->targets);
 	struct object_options options;
 	int err = host_possible_cpus(&r->n_cpus, e);
 
@@ -448,8 +441,8 @@ int probing_load(struct run *r, struct error *e)
 	options.config.target_by = r->target_by;
 	if (r->counts_hits)
 		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
-	options.config.anywhere = may_be_anywhere(&r->targets);
-	if (n_kernel_events(&r->targets) && !r->opt->kernel_by_helper)
+	options.config.anywhere = facts.anywhere;
+	if (facts.n_kernel && !r->opt->kernel_by_helper)
 		kernel_stacks_set_up(&r->kernel_stacks, r->opt->avoid & AVOID_TRUST, &options);
 	err = setup_following(r, &options, e);
 	if (err)
@@ -459,8 +452,8 @@ int probing_load(struct run *r, struct error *e)
 	 * off.
 	 */
 	options.config.anywhere |= host_is_preempt_rt();
-	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
-	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
+	options.config.paces_tasks = facts.n_kernel > MANY_KERNEL_EVENTS;
+	options.config.asks_with_care = facts.has_vectors && !options.config.hardirq_mask;
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
 	err = object_load(&options, &r->features, &r->object, e);
