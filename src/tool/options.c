@@ -55,24 +55,28 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 
 #define AUTO (ARCH_HAS_TABLES ? UNWIND_AUTO : UNWIND_FP)
 
+/* Is @word one of @words, which have blanks between? */
+static bool is_one_of_words(const char *words, const char *word)
+{
+	const size_t n = strcspn(word, " ");
+
+	for (const char *at = words; n && !word[n] && (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
 static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
 {
-	static const char *const names[] = {
-		[UNWIND_FP] = "fp", [UNWIND_AUTO] = "auto", [UNWIND_DWARF] = "dwarf"
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret = i == UNWIND_AUTO ? AUTO : (enum unwind_mode)i;
-			if (i == UNWIND_DWARF && !ARCH_HAS_TABLES)
-				return error_set(e, -EINVAL,
-						 "--unwind dwarf: no unwind tables on %s yet, "
-						 "only frame pointers (fp)",
-						 ARCH_NAME);
-			return 0;
-		}
-	}
-	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
+	if (!is_one_of_words(option_ways, text))
+		return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
+	*ret = text[0] == 'f' ? UNWIND_FP : text[0] == 'd' ? UNWIND_DWARF : AUTO;
+	if (*ret == UNWIND_DWARF && !ARCH_HAS_TABLES)
+		return error_set(
+			e, -EINVAL,
+			"--unwind dwarf: no unwind tables on %s yet, only frame pointers (fp)",
+			ARCH_NAME);
+	return 0;
 }
 
 /* --- the name profile: stackcount of e:cpu-clock, with options and layout of bcc's tool --- */
@@ -80,8 +84,7 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 #define PROFILE_PATTERN "e:cpu-clock"
 #define PROFILE_FREQUENCY 49
 
-/* Complete parsed options. Errors: -EINVAL, options that exclude each other or are not supported.
- */
+/* Complete parsed options. Errors: -EINVAL, an option that is not supported. */
 static int cpu_profile_complete(struct options *opt, struct error *e)
 {
 	static char pattern[] = PROFILE_PATTERN;
@@ -93,11 +96,6 @@ static int cpu_profile_complete(struct options *opt, struct error *e)
 		return error_set(e, -EINVAL,
 				 "--%s: not supported; -p, -L and a command choose what to profile",
 				 opt->unsupported);
-	if (opt->frequency && opt->period)
-		return error_set(e, -EINVAL, "-F and -c exclude each other");
-	if (opt->tids.n && (opt->pids.n || opt->command))
-		return error_set(e, -EINVAL, "-L and %s exclude each other",
-				 opt->pids.n ? "-p" : "a command");
 	opt->patterns = patterns;
 	opt->n_patterns = 1;
 	opt->per_process = true;
@@ -164,16 +162,6 @@ static int push_name(const char *what, const char *value, const char **names, si
 		return error_set(e, -E2BIG, "%s: too many files (at most %zu)", what, most);
 	names[(*n)++] = value;
 	return 0;
-}
-
-static bool is_one_of_words(const char *words, const char *word)
-{
-	const size_t n = strlen(word);
-
-	for (const char *at = words; n && (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-			return true;
-	return false;
 }
 
 static int parse_percent(const char *what, const char *value, double *ret, struct error *e)
@@ -257,7 +245,7 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 		return parse_unwind(value, &o->unwind, e);
 	case OPTION_KERNEL_UNWIND:
 		o->kernel_by_helper = strcmp(value, "helper") == 0;
-		if (o->kernel_by_helper || strcmp(value, "auto") == 0)
+		if (is_one_of_words(option_walkers, value))
 			return 0;
 		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
 				 value);
@@ -369,7 +357,11 @@ static int check_combinations(const struct options *o, struct error *e)
 		{ !o->n_patterns, "no PATTERN given (see --help)" },
 		{ o->kernel_only && o->user_only, "-K and -U exclude each other" },
 		{ o->folded && o->json, "-f and --json exclude each other" },
-		{ o->frequency && o->period, "--frequency and --period exclude each other" },
+		{ o->frequency && o->period,
+		  o->tool == TOOL_PROFILE ? "-F and -c exclude each other"
+					  : "--frequency and --period exclude each other" },
+		{ o->tids.n && o->pids.n, "-L and -p exclude each other" },
+		{ o->tids.n && o->command, "-L and a command exclude each other" },
 		{ o->command && o->pids.n, "-p and a command exclude each other" },
 		{ o->max_memory < 1U << 20, "--max-memory must be at least 1M" },
 		{ o->read && o->command, "--read and a command exclude each other" },
