@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/deferral.h"
+#include "tool/run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "tool/run.h"
+#include "tables/late_job.h"
 
 /* A walk that takes longer is given up: the table's file may hang. */
 #define PATIENCE_NS (2 * NS_PER_S)
@@ -28,6 +28,16 @@
 /* A walk did not help: hits of the process are cut for so long. It doubles. */
 #define LEAST_PAUSE_MS 2
 #define MOST_PAUSE_MS 1000
+
+/* A hit on its way. */
+struct late_hit {
+	struct late_job job;
+	uint64_t since; /* ns: when it was taken from the ring */
+	uint32_t turn;
+	uint32_t tgid;
+	bool is_lent;  /* the thread has the job */
+	bool is_given; /* the tool has it; only the thread still uses it */
+};
 
 void deferral_begin(struct run *r)
 {
