@@ -89,7 +89,7 @@ static void files_fini(struct files *f)
 /* --- values --- */
 
 /* The number of @value among those of @p; p->n_values: it is not there. */
-static size_t find_value(const struct profile *p, const struct profile_value *value)
+static size_t index_of_value(const struct profile *p, const struct profile_value *value)
 {
 	size_t i = 0;
 
@@ -102,7 +102,7 @@ static size_t find_value(const struct profile *p, const struct profile_value *va
 static bool has_values_of(const struct profile *p, const struct profile *other)
 {
 	for (size_t i = 0; i < other->n_values; i++)
-		if (find_value(p, &other->values[i]) == p->n_values)
+		if (index_of_value(p, &other->values[i]) == p->n_values)
 			return false;
 	return true;
 }
@@ -169,7 +169,7 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 /* Sums and differences are of the first values, and files may have them in another order. */
 static void align_first_value(struct profile *p, const struct profile *other)
 {
-	profile_put_value_first(p, find_value(p, &other->values[0]));
+	profile_put_value_first(p, index_of_value(p, &other->values[0]));
 }
 
 /* --- several files --- */
