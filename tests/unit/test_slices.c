@@ -4,7 +4,6 @@
  */
 #include "test.h"
 
-#include "bpf/user_step.h"
 #include "tool/slices.h"
 
 #define N 50

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "bpf/abi.h"
-#include "bpf/walk.h"
+#include "bpf/user_step.h"
 #include "reader/mappings.h"
 #include "remote.h"
 #include "symbolize/machinery.h"
