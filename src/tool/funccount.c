@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "match/target_names.h"
 #include "report/render_calls.h"
-#include "tool/run.h"
 
 #define MIB (1ULL << 20)
 

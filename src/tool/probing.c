@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "kernel/kernel_types.h"
 #include "tool/patterns.h"
-#include "tool/run.h"
 
 /* --- the settings that programs are loaded with --- */
 

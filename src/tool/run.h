@@ -15,9 +15,9 @@
 
 #include "attach/attach.h"
 #include "base/error.h"
+#include "bpf/deferred.h"
 #include "bpf/kernel_tables.h"
 #include "bpf/object.h"
-#include "bpf/deferred.h"
 #include "helper/client.h"
 #include "kernel/host.h"
 #include "match/target.h"

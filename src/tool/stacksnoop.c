@@ -22,7 +22,6 @@
 #include "report/event.h"
 #include "store/stream.h"
 #include "symbolize/stack.h"
-#include "tool/run.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
 #define READ_MS 2

@@ -367,8 +367,9 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
  * With --elapsed: the targets begin pairs, but for returns, which end them. Append the events that
  * end the others, and number all. User functions without returns are removed.
  *
- * Errors: -ENOENT  no function is left; an event is not there, or nobody knows what ends a
- * beginning -EINVAL  an event would end itself -E2BIG   too many groups or pairs those of matching
+ * Errors: -ENOENT, no function is left, an event is not there, or nobody knows what ends a
+ * beginning; -EINVAL, an event would end itself; -E2BIG, too many groups or pairs; those of
+ * matching.
  */
 static int pairs_choose(struct pairs *p, const struct options *opt, struct host *host,
 			struct target_list *targets, struct error *e)
