@@ -331,7 +331,7 @@ int read_files_try_minus(const struct options *opt, struct error *e)
 		return err;
 	err = aside_read(&aside, &verdict, sizeof(verdict));
 	if (err)
-		return aside_explain(&aside, err, "the files of --minus", e);
+		return aside_explain(&aside, err, "a file of --minus", e);
 	verdict.text[sizeof(verdict.text) - 1] = '\0';
 	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
 }
