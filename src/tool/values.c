@@ -350,7 +350,7 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
 			      : is_switch                                ? SWITCHES
 			      : strcmp(t->category, "raw_syscalls") == 0 ? NATURAL_RAW
 									 : NATURAL;
-	bool is_new;
+	bool is_new = false;
 	const int err = number_pair(c, word, is_natural, number, &is_new);
 
 	if (err)
