@@ -2,6 +2,7 @@
 """Signals that come before counting has begun: to the tool, and by Ctrl-C to its whole group."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -49,7 +50,6 @@ def test_the_duration_begins_when_the_tables_are_there(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTSTP], ids=lambda n: n.name)
 def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number):
-    """It would stop a command that is traced for good."""
     env = preloaded(tmp_path, WAITING_EXEC)
     with Tool(["-f", "-U", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "7", "0"], env=env,
               start_new_session=True) as tool:
@@ -58,7 +58,7 @@ def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number)
         (tmp_path / "go").touch()
         os.killpg(tool.process.pid, signal.SIGCONT)
         result = tool.wait().ok()
-    if number == signal.SIGINT:
-        assert "was ended by signal 2" in result.err, result
+    if number == signal.SIGINT:  # of the command, too: it may be dying while the tool says how it is
+        assert re.search(r"syscalls' (was ended by signal 2|is still running)", result.err), result
     else:
         assert "exited with status 0" in result.err and "hit 7" in result.out, result
