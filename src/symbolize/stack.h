@@ -26,8 +26,8 @@ uint64_t stack_cut(const struct raw_stack *stack);
 
 /*
  * @cuts are counts of hits by stack_cut(). If more than 1 % of the hits have a stack that is cut,
- * write how many, the most frequent reason, and what to do. @is_bounded: the user wants no more
- * depth.
+ * write how many, the most frequent reason, and what to do. @is_bounded: the user has bounded the
+ * depth, so stacks that are cut there do not count.
  */
 void stack_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to);
 

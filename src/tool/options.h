@@ -142,7 +142,7 @@ void cpu_profile_put_header(const struct options *opt, struct strbuf *to);
 
 /* --- the table of options --- */
 
-/* What an option takes, and what is done with it. */
+/* The type of an option's value, and of the member that takes it. */
 enum option_key {
 	OPTION_FLAG, /* takes no value: sets a bool */
 	OPTION_NUMBER,
