@@ -244,13 +244,18 @@ def has_fuse():
     return "fuse" in _file_systems()
 
 
+OVERLAY = Path("/tests/modules/overlay.ko")
+
+
 def has_overlay():
     """That of this machine, or of a guest's module."""
-    module = Path("/tests/modules/overlay.ko")
-    if "overlay" not in _file_systems() and module.exists():
-        with open(module, "rb") as file:
+    return has_fuse() and ("overlay" in _file_systems() or OVERLAY.exists())
+
+
+def load_overlay():
+    if "overlay" not in _file_systems():
+        with open(OVERLAY, "rb") as file:
             ctypes.CDLL(None).syscall(NUMBERS["finit_module"], file.fileno(), b"", 0)
-    return has_fuse() and "overlay" in _file_systems()
 
 
 def _file_systems():

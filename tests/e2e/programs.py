@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs as distributions build them, at work without an end: started, and asked nothing."""
 
+import signal
 import socket
 import subprocess
 import threading
@@ -12,6 +13,7 @@ from processes import cpu_time_s
 
 # Servers, whose installation would start them, are unpacked here: see scripts/deps.
 UNPACKED = BUILD / "programs"
+POSTGRES = max((UNPACKED / "usr/lib/postgresql").glob("*/bin"), default=UNPACKED)
 
 
 def wait_at_work(pid, for_s):
@@ -177,3 +179,40 @@ def nginx(folder):
         client.start()
         wait_at_work(process.pid, 0.1)
         yield process.pid
+
+
+# It refuses to be root, and so is somebody else in a user name space: a user that each system has.
+AS_SOMEBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
+
+SQL = """
+create table if not exists t (a int, b text);
+insert into t select 1, 'abc' || generate_series(1, 20);
+select count(*) from t where b like '%9';
+select md5(string_agg(b, ',' order by b)) from t;
+truncate t;
+"""
+
+
+@contextmanager
+def postgres(folder):
+    """The process behind one connection."""
+    data, script = folder / "data", folder / "script"
+    script.write_text(SQL)
+    subprocess.run([*AS_SOMEBODY, POSTGRES / "initdb", "-D", data, "-A", "trust", "-U", "root", "-N"], check=True, stdout=subprocess.DEVNULL)
+    options = ["-c", "listen_addresses=", "-c", "fsync=off", "-k", folder]
+    with running([*AS_SOMEBODY, POSTGRES / "postgres", "-D", data, *options], 0) as server:
+        state, found = data / "postmaster.pid", []
+
+        def is_at_work():
+            for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split():
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    if b"[local]" in Path(f"/proc/{child}/cmdline").read_bytes() and cpu_time_s(child) >= 0.1:
+                        found.append(int(child))
+            return found
+
+        wait_until(lambda: state.exists() and "ready" in state.read_text())
+        with running([POSTGRES / "pgbench", "-n", "-T", PATIENCE_S, "-f", script, "-h", folder, "postgres"], 0):
+            wait_until(is_at_work)
+            yield found[0]
+        server.send_signal(signal.SIGQUIT)
+        server.wait(PATIENCE_S)

@@ -14,6 +14,7 @@ import unicodedata
 from pathlib import Path
 
 import hostile_elf
+import kernel
 import pytest
 from attacks import AS_USER, Grounds, Run, Stranger, USER, frames_of, lines_about
 from hostile_elf import Elf, named
@@ -106,6 +107,8 @@ def mortal(grounds, how):
     os.mknod(grounds / "device", 0o20666, os.makedev(10, 229))
     (grounds / "device").chmod(0o666)
     wrap = AS_USER if how == "overlay" else []
+    if how == "overlay":
+        kernel.load_overlay()
     server = [*wrap, sys.executable, "-B", grounds / "mortal_fuse.py", how, grounds / "device", grounds.folder]
     return Stranger([*server, grounds / "source", grounds / "stranger", "--wait", "map", "50", "{}"])
 

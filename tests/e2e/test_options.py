@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, Tool, Workload, chains, check_refused, ending, read_folded
-from tool import stackcount, trace, workload_path
+from tool import GETPPID, PATIENCE_S, Live, Tool, Workload, chains, check_account, check_refused, ending, read_folded
+from tool import stackcount, trace, wait_until, workload_path
 
 CALLS = workload_path("calls")
 
@@ -140,8 +140,8 @@ def test_perpid_names_the_process(workload):
     work = workload("syscalls", "getppid", 20, 1, cpus=[0, 1], options=["--rename"])
     result, _ = trace(work, "-P", "-U", GETPPID)
     ours = [entry for entry in parse_text(result.ok().out).entries if entry.pid == work.pid]
-    assert sorted(entry.count for entry in ours) == [2, 40]
-    assert {entry.comm for entry in ours} == {"syscalls"}
+    check_account(result, 42, sum(entry.count for entry in ours), most=42 + result.lost)
+    assert len(ours) == 2 and {entry.comm for entry in ours} == {"syscalls"}, result
 
 
 def test_several_pids_are_told_apart(workload):
@@ -161,15 +161,15 @@ def test_signal_ends_with_the_report(workload, number):
         work.run()
         result = tool.end(number).ok()
     text = parse_text(result.out)
-    assert [entry.count for entry in text.entries] == [2, 40], result
-    assert text.detached
+    check_account(result, 42, sum(entry.count for entry in text.entries))
+    assert text.detached and len(text.entries) == 2, result
 
 
 def test_reports_are_flushed_when_piped(workload):
     work = workload("syscalls", "getppid", 40, 2)
     with Live(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
         work.run()
-        tool.wait_for("stdout", rb"^    40$")
+        wait_until(lambda: sum(entry.count for entry in parse_text(tool.so_far().out).entries) == 42, "not all hits come")
         tool.end().ok()
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pprof
 import pytest
 from text import parse_text
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, Workload, chains, check_refused, read_folded, stackcount
-from tool import wait_until, workload_path
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, Workload, chains, check_account, check_refused, read_folded
+from tool import stackcount, wait_until, workload_path
 
 NOBODY = 65534
 
@@ -199,10 +199,11 @@ def test_intervals(workload, tmp_path):
     total = sum(expected.values())
     files = sorted(tmp_path.glob("run-*"))
     assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.folded", path.name) for path in files), files
-    assert sum(map(lines, files), Counter()).total() == total
-    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == total
-    assert sum(count for _, count in read_folded(folded.read_text())) == total
-    assert sum(count_lines(read_well(kept, "-f")).values()) == total
+    in_files = sum(map(lines, files), Counter()).total()
+    check_account(result, total, in_files)
+    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == in_files
+    assert sum(count for _, count in read_folded(folded.read_text())) == in_files
+    assert sum(count_lines(read_well(kept, "-f")).values()) == in_files
     reports, found = parse_text(result.out).reports, slices(kept)
     assert len(reports) == len(found) >= 4 and sum(report.total for report in reports) == total
     assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:])), "slices have gaps"

@@ -50,6 +50,7 @@ PROGRAMS = {
     programs.clang: {SYSCALL: 20, MALLOC: 2000},
     programs.fd: SEVERAL,
     programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
+    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{programs.POSTGRES / 'postgres'}:transaction__start": 500},
 }
 # Their compilers map code as they run.
 JIT = (programs.node, programs.node_with_a_map, programs.java)

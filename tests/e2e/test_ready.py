@@ -7,7 +7,7 @@ import subprocess
 from contextlib import suppress
 
 import pytest
-from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, chains, check_own, own_copy, read_folded
+from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, chains, check_account, check_own, own_copy, read_folded
 
 N = 300
 USAGE = 2
@@ -39,9 +39,8 @@ def test_what_follows_the_header_is_counted(workload, form):
         tool.wait_for_header()
         work.run()
         result = tool.end().ok()
-    assert result.lost == 0, result
     found = re.findall(pattern, result.out, re.M)
-    assert (sum(map(int, found)) if "(" in pattern else len(found)) == N, result
+    check_account(result, N, sum(map(int, found)) if "(" in pattern else len(found))
 
 
 @pytest.mark.parametrize("event", [GETPPID, "u:/bin/true:none"], ids=["ready", "never"])

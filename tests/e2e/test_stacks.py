@@ -82,6 +82,7 @@ def test_max_depth_of_one_at_a_function(workload):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
 
 
+@pytest.mark.core
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
     paths = {}

@@ -5,10 +5,14 @@
  * The target aborts where its property does not hold; the file is then the last
  * one named.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sanitizer/common_interface_defs.h>
 
 #include "base/array.h"
 
@@ -50,11 +54,19 @@ static int replay(const struct target *target, const char *path)
 	return 0;
 }
 
+static void show_where(int signal)
+{
+	(void)signal;
+	__sanitizer_print_stack_trace();
+	_exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	size_t at = 0;
 	int failed = argc < 3;
 
+	(void)signal(SIGQUIT, show_where);
 	while (at < ARRAY_SIZE(targets) && (argc < 2 || strcmp(targets[at].name, argv[1]) != 0))
 		at++;
 	if (at == ARRAY_SIZE(targets))

@@ -97,7 +97,7 @@ def inside(suite, lower=None):
 
 def builds_without_a_warning(suite):
     with inside(suite) as here:
-        done = here.run("make", "-s", "-C", "/src", "-j2", *(NO_ERRORS if suite == MOVING else []), *GOALS, timeout=900)
+        done = here.run("make", "-s", "-C", "/src", "-j2", *(NO_ERRORS if suite == MOVING else []), *GOALS, timeout=LIMIT_S)
     said = done.stdout + done.stderr
     check(done.returncode == 0 and (said == "" or suite == MOVING), f"make ends with status {done.returncode}", said[-6000:])
     if said:
@@ -249,7 +249,7 @@ def packages(suite):
 
 def makes_packages(suite):
     with inside(suite) as here:
-        done = here.run("make", "-s", "-C", "/src", "deb", timeout=900)
+        done = here.run("make", "-s", "-C", "/src", "deb", timeout=LIMIT_S)
     check(done.returncode == 0, f"make deb ends with status {done.returncode}", (done.stdout + done.stderr)[-6000:])
     said = subprocess.run(["lintian", "--allow-root", *packages(suite)], capture_output=True, text=True, timeout=PATIENCE_S * 5)
     check(said.returncode == 0 and not re.search("^[EW]:", said.stdout, re.M), "lintian complains", said.stdout, said.stderr)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A program of several files of tests. It runs the file by whose name it was called, with the
- * arguments, and of its tests only $UNIT_TEST, if that is set. On SIGQUIT it shows where it is.
+ * arguments: of its tests only $UNIT_TEST, all but $UNIT_SKIP. On SIGQUIT it shows where it is.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -52,6 +52,7 @@ int main(int argc, char **argv)
 	(void)signal(SIGQUIT, show_where);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	cmocka_set_skip_filter(getenv("UNIT_SKIP"));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (strcmp(files[i].name, name ? name + 1 : argv[0]) == 0)
 			return files[i].run(argc, argv);

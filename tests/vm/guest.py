@@ -228,7 +228,7 @@ class Guest:
             args += ["-device", f"nvme-ns,drive=d{i},bus=nvme,nsid={i}"]
         return args
 
-    def run(self, command, timeout_s, sink, is_silence_bounded=False):
+    def run(self, command, timeout_s, sink):
         """Boot, run @command (bash) and pass each line it prints to @sink. Its exit status, or
         None when there was none: the guest hung, ended before, or its clock was wrong."""
         self._make_disks(command)
@@ -246,7 +246,7 @@ class Guest:
         running.add(self.qemu)
         os.close(write_end)
         try:
-            self._follow(read_end, timeout_s, sink, is_silence_bounded)
+            self._follow(read_end, timeout_s, sink)
         finally:
             os.close(read_end)
             self.qemu.kill()
@@ -256,8 +256,8 @@ class Guest:
             self.why = "the guest ended without a status"
         return self.status
 
-    def _follow(self, fd, timeout_s, sink, is_silence_bounded):
-        """Until the guest ends, or is to be ended."""
+    def _follow(self, fd, timeout_s, sink):
+        """Until the guest ends, or is to be ended: after @timeout_s or, if that is None, when it is silent for long."""
         text, n_console = b"", 0
         while not self.why and self.status is None:
             now = time.monotonic()
@@ -273,9 +273,9 @@ class Guest:
             elif not self.is_up and len(self.console()) > n_console:
                 n_console, self.heard = len(self.console()), now
             silent_s = SILENT_S if self.is_up else SILENT_BOOT_S
-            if is_silence_bounded and now - self.heard > silent_s:
+            if timeout_s is None and now - self.heard > silent_s:
                 self.why = f"the guest printed nothing for {silent_s} s" + ("" if self.is_up else " while it booted")
-            if now - self.begin > timeout_s:
+            if timeout_s is not None and now - self.begin > timeout_s:
                 self.why = f"the guest did not end in {timeout_s:.0f} s"
 
     def _take(self, line, sink):

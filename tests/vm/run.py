@@ -58,6 +58,7 @@ BUILDS = {
     "arm64": ("aarch64", "make CROSS=aarch64 all static workload", [*PROGRAMS, "static/stackcount"]),
 }
 
+COMMAND_S = 3000
 MOST_BOOTS = 2
 MOST_FAILURES = 8  # of tests marked "core": the rest is not run then
 NOTHING_RUN = 5  # pytest's exit status
@@ -175,7 +176,7 @@ class Run:
                     print(f"{self.kernel}: {text.rstrip()}", flush=True)
 
             command = self.args.command or test_command(self.kernel, self.args)
-            status = guest.run(command, self.args.timeout, sink, not self.args.command)
+            status = guest.run(command, COMMAND_S if self.args.command else None, sink)
             if guest.rest:
                 sink(guest.rest + "\n")
         with open(self.out / "console.txt", "a") as console:
@@ -257,7 +258,6 @@ def parse_arguments(argv):
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     parser.add_argument("--core", action="store_true")
     parser.add_argument("--command")
-    parser.add_argument("--timeout", type=float, default=3000, help="seconds per boot")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", "--verbose", action="store_true")
     pytest = []
