@@ -112,11 +112,15 @@ def test_the_end_of_the_log_names_every_failure():
 
 
 def test_the_end_of_the_log_is_short_and_names_each_failure():
-    n = 900
-    names = [f"case_{i % 50}_holds" for i in range(n)]
-    _, text = judge([failure(f"{name}[{i}]", words="x" * 900, stderr="y" * 900) for i, name in enumerate(names)], 1)
-    assert len(text.encode()) <= results.MOST_BYTES and text.endswith(f"\n2 passed, {n - 1} failed"), text
-    assert text.count("\nFAILED e2e tests/e2e/") > 1 and not [name for name in names[1:] if name not in text], text
+    """80 failures of 40 files by their names, and more by their files."""
+    for n in (80, 900):
+        found = [failure(f"case_{i}_holds_whatever_comes[{i}]", words="x" * 900, stderr="y" * 900) for i in range(n)]
+        for i, result in enumerate(found):
+            result["test"] = result["test"].replace("test_a.py", f"test_of_file_{i % 40}.py")
+        _, text = judge(found, 1)
+        assert len(text.encode()) <= results.MOST_BYTES and text.endswith(f"\n2 passed, {n - 1} failed"), text
+        assert not [i for i in range(40) if f"test_of_file_{i}" not in text], text
+        assert n > 80 or not [i for i in range(1, n) if f"case_{i}_" not in text], text
 
 
 def test_a_test_that_died_with_its_suite_has_failed(tmp_path):
