@@ -1,21 +1,16 @@
 /* rooms: base attach arch; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * On the running kernel, as root: probes on this program's own functions, and programs of
- * a few instructions that count their hits. What a kernel does not have is not left out but
- * must be refused in words.
+ * On the running kernel, as root: probes on this program's own functions, and programs of a few
+ * instructions that count their hits. tests/e2e tells targets apart, by each backend.
  */
 #include "test.h"
 
 #include <linux/bpf.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include "attach/backend.h"
 #include "base/log.h"
 #include "bpf/syscall.h"
-#include "unit/counting.h"
 
 /* --- places in this program --- */
 
@@ -39,17 +34,13 @@ __attribute__((noinline)) static void third(void)
 #if defined(__x86_64__)
 void locked(int *n);
 void halting(void);
-void vector(void);
 __asm__(".text\n"
-	".globl locked, halting, vector\n"
+	".globl locked, halting\n"
 	".type locked, @function\n"
 	".type halting, @function\n"
-	".type vector, @function\n"
 	"locked: lock incl (%rdi)\n"
 	"	ret\n"
 	"halting: hlt\n"
-	"	ret\n"
-	"vector: vmovaps %xmm0, %xmm0\n"
 	"	ret\n");
 #else
 #error "which instructions do uprobes refuse here?"
@@ -80,6 +71,72 @@ static uint64_t file_offset(const void *p)
 
 /* --- one attachment, and what it is made from --- */
 
+/* Stands in for bpf/object.h: programs of a few instructions that count in the map's one value. */
+struct object {
+	int programs[PROGRAM_N];
+	int map;
+};
+
+int object_program_fd(const struct object *object, enum object_program program)
+{
+	return object->programs[program];
+}
+
+/* A program for user functions that counts hits of @tgid, or of any with 0. */
+static int load_counter(const struct object *o, enum object_program program, uint32_t tgid)
+{
+	const bool is_multi = program == PROGRAM_UPROBE_MULTI || program == PROGRAM_USDT_MULTI;
+	const struct bpf_insn insns[] = {
+		CALL(BPF_FUNC_get_current_pid_tgid),
+		INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
+		INSN(BPF_JMP | (tgid ? BPF_JNE : BPF_JSET) | BPF_K, BPF_REG_0, 0, 4, (int)tgid),
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, o->map),
+		INSN(0, 0, 0, 0, 0),
+		MOVE_IMM(BPF_REG_2, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+
+	return instructions_load(BPF_PROG_TYPE_KPROBE, is_multi ? ABI_TRACE_UPROBE_MULTI : 0, insns,
+				 ARRAY_SIZE(insns));
+}
+
+static void object_open(struct object *o, unsigned programs, uint32_t tgid)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1
+	};
+
+	o->map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+	assert_true(o->map >= 0);
+	for (int p = 0; p < PROGRAM_N; p++) {
+		if (!(programs & 1u << p))
+			continue;
+		o->programs[p] = load_counter(o, (enum object_program)p, tgid);
+		assert_true(o->programs[p] >= 0);
+	}
+}
+
+static void object_close(struct object *o)
+{
+	for (int p = 0; p < PROGRAM_N; p++)
+		cleanup_close_fd(&o->programs[p]);
+	cleanup_close_fd(&o->map);
+}
+
+static uint64_t hits(const struct object *o)
+{
+	const uint32_t zero = 0;
+	uint64_t n = 0;
+	union bpf_attr attr = { .map_fd = (unsigned)o->map,
+				.key = (uintptr_t)&zero,
+				.value = (uintptr_t)&n };
+
+	assert_int_equal(sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)), 0);
+	return n;
+}
+
 struct tracing {
 	struct features features;
 	struct object object;
@@ -87,33 +144,20 @@ struct tracing {
 	struct attachment *attachment;
 };
 
-static uint32_t pmu_type(const char *path)
-{
-	cleanup_fclose FILE *f = fopen(path, "r");
-	unsigned type = 0;
-
-	return f && fscanf(f, "%u", &type) == 1 ? type : 0;
-}
-
-/* The links that a kernel does not know, it declines with another code. */
+/* The link that a kernel does not know, it declines with another code. */
 static void find_features(struct features *f)
 {
 	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
-	cleanup_close int kernel =
-		instructions_load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
 	cleanup_close int user =
 		instructions_load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
+	cleanup_fclose FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
 	const uint64_t offset = 0;
-	const struct link_places nowhere = { .places = (const uint64_t *)8 /* unreadable */,
-					     .n = 1 };
 	const struct link_places no_file = { .places = &offset, .n = 1 };
 
 	*f = (struct features){
-		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
-		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
-		.kprobe_multi = link_kprobe_multi(kernel, &nowhere, false) == -EFAULT,
 		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
 	};
+	assert_true(!type || fscanf(type, "%u", &f->uprobe_pmu) == 1);
 }
 
 static void expect_refusal(const struct error *e, const char *begin)
@@ -128,7 +172,7 @@ static int start(struct tracing *t, struct target *targets, size_t n, unsigned a
 	const struct attach_scope here = scope ? *scope : (struct attach_scope){};
 	struct target_list list = { .targets = targets, .n = n };
 
-	*t = (struct tracing){ .object.map = -1, .object.target_by = here.target_by };
+	*t = (struct tracing){ .object.map = -1 };
 	memset(t->object.programs, -1, sizeof(t->object.programs));
 	find_features(&t->features);
 	int err = plan_make(&list, &t->features, avoid, &t->plan, e);
@@ -150,36 +194,6 @@ static void stop(struct tracing *t)
 static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI };
 
 /* --- tests --- */
-
-/* One of them is refused, so that batches are divided; a vector instruction is linked apart. */
-TEST(each_target_is_told_apart)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
-		struct target targets[] = { USER(first),   USER(locked), USER(vector),
-					    USER(halting), USER(second), USER(third) };
-		const uint64_t n_vector = __builtin_cpu_supports("avx") ? 4 : 0;
-		struct attach_scope scope = { .target_by = TARGET_BY_COOKIE };
-		uint64_t counters[PROGRAM_N];
-		struct tracing t;
-		struct error e = {};
-
-		assert_ok(start(&t, targets, ARRAY_SIZE(targets), avoided[i], &scope, &e), e);
-		first();
-		for (int n = 0; n < 2; n++)
-			second();
-		for (int n = 0; n < 3; n++)
-			third();
-		for (uint64_t n = 0; n < n_vector; n++)
-			vector();
-		read_counters(&t.object, counters);
-		assert_int_equal(counters[0], 1);
-		assert_int_equal(counters[2], n_vector);
-		assert_int_equal(counters[4], 2);
-		assert_int_equal(counters[5], 3);
-		assert_int_equal(hits(&t.object), 6 + n_vector);
-		stop(&t);
-	}
-}
 
 /*
  * A lock prefix is looked for in advance; halting is a surprise. A file may have been changed since
@@ -307,65 +321,6 @@ TEST(who_puts_probes_into_distant_files_has_no_others)
 	}
 }
 
-static uint64_t tracepoint_id(const char *category, const char *event)
-{
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/%s/id", category, event);
-	uint32_t id = pmu_type(path);
-	assert_true(id > 0);
-	return id;
-}
-
-/* tracefs, for this program alone, as it may not be mounted. */
-static int mount_tracefs(void **state)
-{
-	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return -1;
-	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) < 0 && errno != EBUSY)
-		return -1;
-	return 0;
-}
-
-/* On every kernel: where kprobes are lacking, in the words of a refusal. */
-TEST(what_the_kernel_does_not_have_is_refused_in_words)
-{
-	static const unsigned avoid[] = { 0, 1u << BACKEND_KPROBE_MULTI };
-
-	for (size_t i = 0; i < ARRAY_SIZE(avoid); i++) {
-		struct target targets[] = {
-			{ .kind = TARGET_TRACEPOINT, .name = "no:such", .tracepoint_id = 0xffffff },
-			{ .kind = TARGET_TRACEPOINT,
-			  .name = "syscalls:sys_enter_getppid",
-			  .tracepoint_id = tracepoint_id("syscalls", "sys_enter_getppid") },
-			{ .kind = TARGET_KERNEL_FUNCTION, .name = "g", .symbol = "no_such_thing" },
-			{ .kind = TARGET_KERNEL_FUNCTION, .name = "f", .symbol = "ksys_read" },
-		};
-		struct tracing t;
-		struct error e = {};
-
-		assert_ok(start(&t, targets, 2, 0, NULL, &e), e);
-		assert_non_null(
-			strstr(attachment_refused(t.attachment, 0)->reason, "no such tracepoint"));
-		(void)getppid();
-		assert_int_equal(hits(&t.object), 1);
-		stop(&t);
-
-		const int err = start(&t, targets + 2, 2, avoid[i], NULL, &e);
-
-		if (!t.features.kprobe_pmu && !t.features.kprobe_multi) {
-			assert_int_equal(err, -EOPNOTSUPP);
-			assert_non_null(strstr(e.text, "this kernel has no kprobes"));
-		} else {
-			assert_int_equal(err, 0);
-			assert_int_equal(attachment_n_attached(t.attachment), 1);
-			assert_string_equal(attachment_refused(t.attachment, 0)->reason,
-					    "no such function in this kernel");
-		}
-		stop(&t);
-	}
-}
-
 static bool does_stop;
 
 /* Stands in for libc's, in the process that closes links last. */
@@ -406,24 +361,4 @@ TEST(what_takes_the_kernel_long_is_left_to_another_process)
 	assert_true(WIFEXITED(status));
 }
 
-/* A hit of 10 us, and 5 us of interrupt: a quarter of a CPU is 10,000 of them in a second. */
-TEST(a_clock_gets_what_takes_a_quarter_of_a_cpu)
-{
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
-					.size = sizeof(attr),
-					.sample_period = FIRST_PERIOD_NS,
-					.read_format = 3 };
-	const struct sampling how = { .period = FIRST_PERIOD_NS, .wanted = 50000 };
-	const int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
-	struct samples s = {};
-
-	assert_true(fd >= 0);
-	samples_add(&s, fd, 0, 0, &how);
-	(void)usleep(10000);
-	assert_true(samples_read(&s).n_slowed > 0);
-	assert_int_equal(samples_pace(&s, 10000)->period, 100000);
-	assert_null(samples_pace(&s, 1000)); /* the wanted one */
-	samples_fini(&s);
-}
-
-TEST_MAIN(mount_tracefs, NULL)
+TEST_MAIN(NULL, NULL)
