@@ -26,7 +26,9 @@ left_out, MAPS = Counter(), set(Path("/tmp").glob("perf-*.map"))
 
 def pytest_sessionfinish(session):
     """Programs that were killed leave their perf maps. Another user's process of that number could not write its own."""
-    for path in set(Path("/tmp").glob("perf-*.map")) - MAPS if session.testscollected and not session.config.option.collectonly else ():
+    if session.config.option.collectonly:
+        return
+    for path in set(Path("/tmp").glob("perf-*.map")) - MAPS:
         if not Path(f"/proc/{path.name[5:-4]}").exists():
             path.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import threads
 import tool
 
 LIMIT_S = 150
@@ -31,32 +32,9 @@ class LimitExceeded(Exception):
     pass
 
 
-def _describe_processes():
-    """What the tests' own processes, and theirs, wait for."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text()
-        except OSError:
-            continue
-        parents.setdefault(int(text.rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
-    todo = list(parents.get(os.getpid(), []))
-    while todo:
-        pid = todo.pop(0)
-        todo += parents.get(pid, [])
-        for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
-            words = []
-            for name in ("comm", "wchan", "syscall", "stack"):
-                try:
-                    words.append((task / name).read_text().strip())
-                except OSError:
-                    words.append("-")
-            print(f"process {pid}, thread {task.name}:", *words, file=sys.stderr)
-
-
 def _on_alarm(*_):
     faulthandler.dump_traceback(file=sys.__stderr__)
-    _describe_processes()
+    print(*threads.describe(os.getpid()), sep="\n", file=sys.stderr)
     raise LimitExceeded(f"the test did not end in {LIMIT_S} s")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, wait_for_ends
-from tool import GETPPID, Live, check_own, read_folded, user_chain, wait_until, workload_path
+from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
@@ -36,7 +36,7 @@ def check_hits(result, name, expected):
     for parts, n in read_folded(result.ok().out):
         if parts[0] == name:
             found[user_chain(parts)] += n
-    check_own(result, found, expected)
+    assert found == expected, result
 
 
 def expect_whole_again(tool, workload, path):
@@ -91,7 +91,7 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
         n = sum(work.run().values())
         tool.wait_for("stdout", rb"^fresh;")
         result = tool.end().ok()
-    check_own(result, {"all": count(result, "fresh")}, {"all": n})
+    assert count(result, "fresh") == n, result
 
 
 @needs_unwinding
@@ -107,7 +107,7 @@ def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, worklo
         result = tool.end().ok()
     # For tables, for what processes have mapped, and for names if any file was found.
     assert result.err.count("no helper") in (2, 3), result
-    check_own(result, {"all": count(result, "fresh")}, {"all": n})
+    assert count(result, "fresh") == n, result
 
 
 def is_handle(link):

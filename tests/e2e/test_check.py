@@ -120,6 +120,7 @@ def test_the_end_of_the_log_is_short_and_names_each_failure():
         _, text = judge(found, 1)
         assert len(text.encode()) <= results.MOST_BYTES and text.endswith(f"\n2 passed, {n - 1} failed"), text
         assert not [i for i in range(40) if f"test_of_file_{i}" not in text], text
+        assert n == 80 or text.count("\nFAILED e2e tests/e2e/") > 1, text
         assert n > 80 or not [i for i in range(1, n) if f"case_{i}_" not in text], text
 
 

@@ -201,9 +201,10 @@ def test_intervals(workload, tmp_path):
     assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.folded", path.name) for path in files), files
     in_files = sum(map(lines, files), Counter()).total()
     check_account(result, total, in_files)
-    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == in_files
-    assert sum(count for _, count in read_folded(folded.read_text())) == in_files
-    assert sum(count_lines(read_well(kept, "-f")).values()) == in_files
+    assert in_files == total, result
+    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == total
+    assert sum(count for _, count in read_folded(folded.read_text())) == total
+    assert sum(count_lines(read_well(kept, "-f")).values()) == total
     reports, found = parse_text(result.out).reports, slices(kept)
     assert len(reports) == len(found) >= 4 and sum(report.total for report in reports) == total
     assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:])), "slices have gaps"

@@ -41,6 +41,7 @@ def test_what_follows_the_header_is_counted(workload, form):
         result = tool.end().ok()
     found = re.findall(pattern, result.out, re.M)
     check_account(result, N, sum(map(int, found)) if "(" in pattern else len(found))
+    assert result.lost == 0, result
 
 
 @pytest.mark.parametrize("event", [GETPPID, "u:/bin/true:none"], ids=["ready", "never"])

@@ -5,15 +5,12 @@
  * The target aborts where its property does not hold; the file is then the last
  * one named.
  */
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <sanitizer/common_interface_defs.h>
-
+#include "../unit/where.h"
 #include "base/array.h"
 
 /*
@@ -52,13 +49,6 @@ static int replay(const struct target *target, const char *path)
 	target->run(data, (size_t)size);
 	free(data);
 	return 0;
-}
-
-static void show_where(int signal)
-{
-	(void)signal;
-	__sanitizer_print_stack_trace();
-	_exit(1);
 }
 
 int main(int argc, char **argv)

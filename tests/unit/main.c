@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A program of several files of tests. It runs the file by whose name it was called, with the
- * arguments: of its tests only $UNIT_TEST, all but $UNIT_SKIP. On SIGQUIT it shows where it is.
+ * arguments: all tests but $UNIT_SKIP, or $UNIT_TEST alone. On SIGQUIT it shows where it is.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -11,12 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-#include <sanitizer/common_interface_defs.h>
 
 #include "base/array.h"
+#include "where.h"
 
 /*
  * scripts/unit.mk defines EACH_FILE(DO) as DO(test_one) DO(test_two) ..., and changes the name of
@@ -36,13 +35,6 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1";
-}
-
-static void show_where(int signal)
-{
-	(void)signal;
-	__sanitizer_print_stack_trace();
-	_exit(1);
 }
 
 int main(int argc, char **argv)

@@ -53,7 +53,7 @@ def main():
         for name in names:
             try:
                 fetch(name)
-            except Problem as why:
+            except (Problem, OSError, subprocess.SubprocessError) as why:
                 print(f"{name} is left out: {why}")
                 continue
             files.append(Path(tmp) / f"vmlinux-{name}")
@@ -62,7 +62,7 @@ def main():
         done = subprocess.run([BUILD / "unit" / "test_orc", *files], stdout=subprocess.PIPE, text=True)
     print(done.stdout.replace(f"{tmp}/", ""), end="")
     empty = [line for line in done.stdout.splitlines() if line.endswith(": 0 entries")]
-    return done.returncode or len(empty) > 0 or len(done.stdout.splitlines()) != len(files)
+    return done.returncode or not files or len(empty) > 0 or len(done.stdout.splitlines()) != len(files)
 
 
 if __name__ == "__main__":
