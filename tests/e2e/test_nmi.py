@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool import GETPPID, Live, ending, read_folded, user_chain, workload_path
+from tool import GETPPID, Live, Unaccounted, ending, read_folded, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("guest", "newest kernel", "unwinding")
 
@@ -31,7 +31,8 @@ def ask_for_nmis(n):
 @pytest.mark.core
 @pytest.mark.walk("dwarf")
 def test_hits_in_nmis_and_below_them_are_exact(workload):
-    """Linux 7.2 has one stack of a program for each CPU. A hit in an NMI wrote over that of the hit below: a crash."""
+    """Linux 7.2 has one stack of a program for each CPU. A hit in an NMI wrote over that of the hit below: a crash. An NMI may
+    cost the hit below, if that is told."""
     works = [
         workload("syscalls-nofp", "getppid", GETPPIDS, GETPPIDS, cpus=[0]),
         workload("calls-nofp", CALLS, 2 * CALLS, 0, cpus=[0]),
@@ -55,6 +56,9 @@ def test_hits_in_nmis_and_below_them_are_exact(workload):
             on_programs += n if any(part.startswith("bpf_prog_") for part in parts) else 0
         elif user_chain(parts):
             found[user_chain(parts)] += n
-    assert found == ending(expected, "hit", "leaf"), result
-    assert least <= in_nmis + result.lost <= most, result
+    missing = Counter(ending(expected, "hit", "leaf"))
+    missing.subtract(found)
+    n_missing = missing.total()
+    if min(missing.values()) < 0 or not least <= in_nmis + result.lost - n_missing <= most or n_missing > min(result.lost, most):
+        raise Unaccounted(f"{missing} missing, {in_nmis} in NMIs, {result.lost} lost, {least} to {most} made: {result!r}")
     assert on_programs > 0, result
