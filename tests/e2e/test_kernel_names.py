@@ -32,7 +32,7 @@ def lines(result):
 
 
 def test_events_have_the_program_that_was_there(workload):
-    """Each program waits until its last event is printed, so that each can be known."""
+    """Each program waits until its last event is printed, and stays: in the place of one that has gone, none is sure."""
     work = workload("programs", N, "slowly")
     with Live(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
         for i in range(N):

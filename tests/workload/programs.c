@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * programs N - for each I below N: load a BPF program late_I, take its name, run it I + 1 times,
- * and unload it; with "slowly" a line on standard input before that. The last one is kept.
+ * and unload it. The last one is kept. With "slowly" all are kept, and each waits for a line on
+ * standard input.
  *
  * A run makes one hit of bpf_trace:bpf_trace_printk. The programs are the same but for their names,
- * so that each is likely to lie where the one before it was.
+ * so that each is likely to lie where an unloaded one was.
  */
 #include <linux/bpf.h>
 #include <linux/membarrier.h>
@@ -80,7 +81,7 @@ FRAME static void run(void)
 		(void)fflush(stdout);
 		if (is_slow)
 			work_pause();
-		if (i + 1 < n)
+		if (!is_slow && i + 1 < n)
 			unload(program);
 	}
 }
