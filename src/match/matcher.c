@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The process sends:
+ * The process sends messages, each behind a struct head with its code:
  *
- *	FILE	n	"/usr/lib/libc.so.6"		it is going to read this
- *	RESULT	n	struct result, targets
+ *	FILE_BEGINS	"/usr/lib/libc.so.6"	it is going to read this
+ *	0		targets			the result
+ *	-ENOENT, ...	"no function ..."	the result is this error
  *
- * Whoever takes the process over can send anything, so the main process checks it all.
+ * Whoever takes the process over can send anything, so the main process checks it all. Both run on
+ * one machine, so structures are sent as they are.
  */
 #include "match/matcher.h"
 
@@ -13,10 +15,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/aside.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/strbuf.h"
+#include "base/strtab.h"
 #include "elf/image.h"
 #include "helper/sandbox.h"
 
@@ -24,22 +27,162 @@
 static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };
 
 #define MOST_ERRNO 4095 /* the kernel's own limit */
-#define MOST_FILE_BYTES 8192
-#define MOST_RESULT_BYTES (256U << 20)
-
-enum { FILE_BEGINS, RESULT };
+#define MOST_BYTES (256U << 20)
+#define FILE_BEGINS 1
 
 struct head {
-	uint32_t what, n_bytes;
+	int32_t code;
+	uint32_t n_bytes;
 };
 
-/* If @err is 0, targets follow (match/target.h). */
-struct result {
-	int32_t err;
-	char text[sizeof(((struct error *)0)->text)];
+/* --- targets as bytes --- */
+
+/* Begins the result. The targets follow, then the aliases. */
+struct sent_numbers {
+	uint32_t n_targets, n_aliases;
 };
 
-/* -- In the process. -- */
+/* Three texts follow: name, path, and a function's symbol or a probe's arguments. */
+struct sent_target {
+	uint64_t vaddr, offset, semaphore, place;
+	uint8_t kind, obstacle, is_distant, is_jump, is_32_bit, zero[3];
+};
+
+/* Its name follows. */
+struct sent_alias {
+	uint64_t target;
+};
+
+static void put_sent_text(struct strbuf *to, const char *text)
+{
+	strbuf_put(to, text, strlen(text) + 1);
+}
+
+void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to)
+{
+	const struct sent_numbers numbers = { (uint32_t)(list->n - first),
+					      (uint32_t)(list->n_aliases - first_alias) };
+
+	strbuf_put(to, (const char *)&numbers, sizeof(numbers));
+	for (size_t i = first; i < list->n; i++) {
+		const struct target *t = &list->targets[i];
+		const struct sent_target sent = {
+			.vaddr = t->vaddr,
+			.offset = t->offset,
+			.semaphore = t->semaphore,
+			.place = t->place,
+			.kind = (uint8_t)t->kind,
+			.obstacle = (uint8_t)t->obstacle,
+			.is_distant = t->is_distant,
+			.is_jump = t->is_jump,
+			.is_32_bit = t->is_32_bit,
+		};
+
+		strbuf_put(to, (const char *)&sent, sizeof(sent));
+		put_sent_text(to, t->name);
+		put_sent_text(to, t->path);
+		put_sent_text(to, t->kind == TARGET_USDT ? t->arguments : t->symbol);
+	}
+	for (size_t i = first_alias; i < list->n_aliases; i++) {
+		const struct sent_alias sent = { list->aliases[i].target };
+
+		strbuf_put(to, (const char *)&sent, sizeof(sent));
+		put_sent_text(to, list->aliases[i].name);
+	}
+}
+
+struct taking {
+	const char *at;
+	size_t left;
+	struct target_list *out;
+};
+
+static bool take_sent_bytes(struct taking *from, void *to, size_t n)
+{
+	if (from->left < n)
+		return false;
+	memcpy(to, from->at, n);
+	from->at += n;
+	from->left -= n;
+	return true;
+}
+
+static bool take_sent_text(struct taking *from, const char **ret)
+{
+	const char *end = memchr(from->at, '\0', from->left);
+
+	if (!end)
+		return false;
+	*ret = strtab_add(from->out->strings, from->at);
+	from->left -= (size_t)(end + 1 - from->at);
+	from->at = end + 1;
+	return true;
+}
+
+static bool take_sent_target(struct taking *from)
+{
+	struct target t = {};
+	struct sent_target sent;
+
+	if (!take_sent_bytes(from, &sent, sizeof(sent)) || sent.obstacle > OBSTACLE_OVERWRITES ||
+	    (sent.kind != TARGET_USER_FUNCTION && sent.kind != TARGET_USER_RETURN &&
+	     sent.kind != TARGET_USDT))
+		return false;
+	t = (struct target){
+		.kind = (enum target_kind)sent.kind,
+		.vaddr = sent.vaddr,
+		.offset = sent.offset,
+		.semaphore = sent.semaphore,
+		.place = sent.place,
+		.obstacle = (enum target_obstacle)sent.obstacle,
+		.is_distant = sent.is_distant,
+		.is_jump = sent.is_jump,
+		.is_32_bit = sent.is_32_bit,
+	};
+	if (!take_sent_text(from, &t.name) || !take_sent_text(from, &t.path) ||
+	    !take_sent_text(from, t.kind == TARGET_USDT ? &t.arguments : &t.symbol))
+		return false;
+	array_push(from->out->targets, from->out->n, from->out->capacity, t);
+	return true;
+}
+
+static bool take_sent_alias(struct taking *from)
+{
+	struct target_list *out = from->out;
+	struct target_alias alias = {};
+	struct sent_alias sent;
+
+	if (!take_sent_bytes(from, &sent, sizeof(sent)) || sent.target >= out->n ||
+	    !take_sent_text(from, &alias.name))
+		return false;
+	alias.target = (uint32_t)sent.target;
+	array_push(out->aliases, out->n_aliases, out->aliases_capacity, alias);
+	return true;
+}
+
+bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out)
+{
+	const size_t n_targets = out->n, n_aliases = out->n_aliases;
+	struct taking from = { .at = bytes, .left = n, .out = out };
+	struct sent_numbers numbers;
+	bool is_sound;
+
+	if (!out->strings)
+		out->strings = strtab_new();
+	is_sound = take_sent_bytes(&from, &numbers, sizeof(numbers)) && out->n <= most &&
+		   numbers.n_targets <= most - out->n;
+	for (uint32_t i = 0; is_sound && i < numbers.n_targets; i++)
+		is_sound = take_sent_target(&from);
+	for (uint32_t i = 0; is_sound && i < numbers.n_aliases; i++)
+		is_sound = take_sent_alias(&from);
+	if (is_sound && !from.left)
+		return true;
+	out->n = n_targets;
+	out->n_aliases = n_aliases;
+	return false;
+}
+
+/* --- in the process --- */
 
 struct work {
 	const struct probe_spec *specs;
@@ -49,9 +192,9 @@ struct work {
 	int channel;
 };
 
-static void send_message(int channel, uint32_t what, const void *bytes, size_t n)
+static void send_message(int channel, int code, const char *bytes, size_t n)
 {
-	const struct head head = { what, n <= MOST_RESULT_BYTES ? (uint32_t)n : UINT32_MAX };
+	const struct head head = { code, n <= MOST_BYTES ? (uint32_t)n : UINT32_MAX };
 
 	if (aside_write(channel, &head, sizeof(head)))
 		(void)aside_write(channel, bytes, n);
@@ -61,7 +204,7 @@ static void send_file_name(void *context, const char *name)
 {
 	const struct work *w = context;
 
-	send_message(w->channel, FILE_BEGINS, name, strnlen(name, MOST_FILE_BYTES));
+	send_message(w->channel, FILE_BEGINS, name, strlen(name));
 }
 
 static void match_in_process(void *argument, int channel)
@@ -69,82 +212,24 @@ static void match_in_process(void *argument, int channel)
 	struct work *w = argument;
 	const size_t n_targets = w->out->n, n_aliases = w->out->n_aliases;
 	cleanup_strbuf struct strbuf bytes = {};
-	struct result result = {};
 	struct error e = {};
 	uint32_t layers;
+	int err;
 
 	aside_close_others(&channel);
 	guard_begin();
 	w->channel = channel;
-	result.err = sandbox_enter(SANDBOX_MATCHER, &layers, &e);
-	for (size_t i = 0; i < w->n && !result.err; i++)
-		result.err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
-	if (result.err)
-		(void)snprintf(result.text, sizeof(result.text), "%s", e.text);
-	strbuf_put(&bytes, (const char *)&result, sizeof(result));
-	if (!result.err)
-		sent_put(w->out, n_targets, n_aliases, &bytes);
-	send_message(channel, RESULT, bytes.text, bytes.n);
-}
-
-/* -- The main process. -- */
-
-static int read_file_name(struct aside *a, size_t n, char **file)
-{
-	cleanup_free char *name = xcalloc(n + 1, 1);
-	const int err = n > MOST_FILE_BYTES ? -EPIPE : aside_read(a, name, n);
-
+	err = sandbox_enter(SANDBOX_MATCHER, &layers, &e);
+	for (size_t i = 0; i < w->n && !err; i++)
+		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
 	if (err)
-		return err;
-	cleanup_free_p(file);
-	*file = TAKE(name);
-	aside_begin(a);
-	return 0;
+		strbuf_puts(&bytes, e.text);
+	else
+		sent_put(w->out, n_targets, n_aliases, &bytes);
+	send_message(channel, err, bytes.text, bytes.n);
 }
 
-/* Read messages up to the result, which the caller frees. */
-static int read_matched(struct aside *a, char **file, char **ret, size_t *ret_n)
-{
-	struct head head;
-
-	for (;;) {
-		int err = aside_read(a, &head, sizeof(head));
-
-		if (!err && head.what == FILE_BEGINS) {
-			err = read_file_name(a, head.n_bytes, file);
-			if (!err)
-				continue;
-		}
-		if (err)
-			return err;
-		if (head.what != RESULT || head.n_bytes > MOST_RESULT_BYTES)
-			return -E2BIG;
-		*ret_n = head.n_bytes;
-		*ret = xcalloc(*ret_n + 1, 1);
-		return aside_read(a, *ret, *ret_n);
-	}
-}
-
-static int refuse_answer(struct error *e)
-{
-	return error_set(e, -EBADMSG, "the matcher process sent an invalid answer");
-}
-
-static int parse_result(const char *bytes, size_t n, size_t limit, struct target_list *out,
-			struct error *e)
-{
-	struct result result;
-
-	if (!bytes || n < sizeof(result)) /* the static analyser sees a NULL in some of its runs */
-		return refuse_answer(e);
-	memcpy(&result, bytes, sizeof(result));
-	result.text[sizeof(result.text) - 1] = '\0';
-	if (result.err < 0 && result.err >= -MOST_ERRNO)
-		return error_set(e, result.err, "%s", result.text);
-	if (result.err || !sent_take(bytes + sizeof(result), n - sizeof(result), limit, out))
-		return refuse_answer(e);
-	return 0;
-}
+/* --- the main process --- */
 
 int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
 		  const struct match_scope *scope, struct target_list *out, struct error *e)
@@ -158,17 +243,46 @@ int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
 	return aside_start(&m->aside, &bounds, match_in_process, &w, e);
 }
 
+/* Read messages up to the result, whose bytes have a NUL behind them. The caller frees these. */
+static int read_result(struct matcher *m, struct head *head, char **ret)
+{
+	for (;;) {
+		cleanup_free char *bytes = NULL;
+		int err = aside_read(&m->aside, head, sizeof(*head));
+
+		if (!err && head->n_bytes > MOST_BYTES)
+			err = -E2BIG;
+		if (err)
+			return err;
+		bytes = xcalloc(head->n_bytes + 1, 1);
+		err = aside_read(&m->aside, bytes, head->n_bytes);
+		if (err)
+			return err;
+		if (head->code != FILE_BEGINS) {
+			*ret = TAKE(bytes);
+			return 0;
+		}
+		free(m->file);
+		m->file = TAKE(bytes);
+		aside_begin(&m->aside);
+	}
+}
+
 int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, struct error *e)
 {
-	cleanup_free char *result = NULL;
-	size_t n_bytes = 0;
-	const int err = read_matched(&m->aside, &m->file, &result, &n_bytes);
+	cleanup_free char *bytes = NULL;
+	struct head head;
+	const int err = read_result(m, &head, &bytes);
 
 	if (err == -E2BIG)
 		return error_set(e, err, "%s: the names of its matches are too long", m->file);
 	if (err)
 		return aside_explain(&m->aside, err, m->file, e);
-	return parse_result(result, n_bytes, limit, out, e);
+	if (head.code < 0 && head.code >= -MOST_ERRNO)
+		return error_set(e, head.code, "%s", bytes);
+	if (head.code || !sent_take(bytes, head.n_bytes, limit, out))
+		return error_set(e, -EBADMSG, "the matcher process sent an invalid answer");
+	return 0;
 }
 
 void matcher_end(struct matcher *m)

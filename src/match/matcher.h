@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/aside.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "match/match.h"
 #include "match/spec.h"
 
@@ -47,3 +49,12 @@ must_check int matcher_begin(struct matcher *m, const struct probe_spec *specs, 
 must_check int matcher_finish(struct matcher *m, size_t limit, struct target_list *out,
 			      struct error *e);
 void matcher_end(struct matcher *m);
+
+/*
+ * Targets as bytes. sent_put() appends the targets of @list from @first on, which are in files, and
+ * the aliases from @first_alias on. sent_take() checks @n bytes, which may be an attacker's, and
+ * appends their targets and aliases to @out, which may have @most targets. False: the bytes are
+ * malformed, and @out is unchanged.
+ */
+void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to);
+bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out);

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct strbuf;
 struct strtab;
 
 enum target_kind {
@@ -90,14 +89,3 @@ struct target_list {
 };
 
 void target_list_fini(struct target_list *list);
-
-/*
- * Targets as bytes, sent by the process that has found them (matcher.h). An attacker in
- * control of that process can send anything.
- *
- * sent_put() appends the targets of @list from @first on, which are in files, and the aliases from
- * @first_alias on. sent_take() checks the @n bytes, and appends their targets and aliases to @out,
- * which may have @most targets. False: the bytes are malformed, and @out is unchanged.
- */
-void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to);
-bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out);

@@ -5,8 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "base/strbuf.h"
-#include "match/target.h"
+#include "match/matcher.h"
 
 #define MOST 100
 
