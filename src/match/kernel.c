@@ -83,7 +83,7 @@ static int add_kernel_function(struct matching *m, const char *name, const char 
 		.addr = addr,
 	};
 
-	return matching_add(m, &t, place_of_kernel_function(&t), NULL, e);
+	return matching_add(m, &t, NULL, e);
 }
 
 /*
@@ -209,7 +209,7 @@ static int add_unchecked_function(struct matching *m, const char *name, struct e
 		.is_unchecked = true,
 	};
 
-	return matching_add(m, &t, place_of_kernel_function(&t), NULL, e);
+	return matching_add(m, &t, NULL, e);
 }
 
 /* Does exactly one function have this name? *@ret is its symbol. */

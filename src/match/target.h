@@ -52,9 +52,12 @@ struct target {
 	uint64_t offset;        /* user: the instruction's place in the file */
 	const char *arguments;  /* USDT: see match/values.h */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter; 0: none */
-	uint64_t place;         /* user: file and entry as one number (match/private.h). The exits
-				   of a function share it */
-	bool is_distant;        /* user: opening or reading the file may hang */
+	/*
+	 * All that tells places apart, as one number: the exits of a function share it. Two places
+	 * have the same number once in 2^64 pairs. One of them is left out then.
+	 */
+	uint64_t place;
+	bool is_distant; /* user: opening or reading the file may hang */
 	enum target_obstacle obstacle;
 	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
 	uint64_t perf_config, perf_config1, perf_config2;
@@ -64,6 +67,11 @@ struct target {
 	uint8_t role;     /* enum target_role, set by tool/values.c */
 	uint32_t pattern; /* of the kernel: the number of the pattern that it matched first */
 };
+
+static inline bool target_is_kernel_function(const struct target *t)
+{
+	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+}
 
 /* Is @t a further exit of the function of @before, the target before it in the list? */
 static inline bool target_is_further_exit(const struct target *before, const struct target *t)

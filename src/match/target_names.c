@@ -76,7 +76,7 @@ enum difference { BY_MODULE, BY_PATH, BY_ADDRESS, DIFFERENCES };
 /* A text by which a target differs from its namesakes, or NULL. Equal texts may be two pointers. */
 static const char *difference_of(const struct making *m, const struct target *t, int by)
 {
-	const bool is_kernel = t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+	const bool is_kernel = target_is_kernel_function(t);
 	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
 	char text[32];
 

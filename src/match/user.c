@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/strbuf.h"
 #include "base/strtab.h"
 #include "elf/image.h"
 #include "match/names.h"
@@ -99,20 +99,107 @@ static void indirect_fini(struct indirect *in)
 	*in = (struct indirect){};
 }
 
-/* --- functions: the symbols of one file --- */
+/* --- which file --- */
 
-struct function_walk {
+/*
+ * Is this part of a path safe from others than root? In a folder with the sticky bit (/tmp), others
+ * cannot replace root's files. Links occur only in paths of processes (/proc/7/root,
+ * /proc/7/map_files/400000-401000), and these lead to anything.
+ */
+static bool is_part_roots_alone(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode))
+		return false;
+	return !(st.st_mode & (S_IWGRP | S_IWOTH)) || (S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX);
+}
+
+/* May only root change the file, and every folder and link of its path? */
+static bool is_roots_alone(const char *path)
+{
+	cleanup_free char *at = xstrdup(path);
+
+	if (path[0] != '/' || !is_part_roots_alone("/"))
+		return false;
+	for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (!is_part_roots_alone(at))
+			return false;
+		*slash = '/';
+	}
+	return is_part_roots_alone(path);
+}
+
+/*
+ * Is the file on one of these file systems? Their pages come from the kernel alone. Layers of
+ * overlayfs may lie anywhere, so it is left out.
+ */
+static bool is_on_local_file_system(const char *path)
+{
+	static const unsigned magics[] = {
+		0x0000EF53, /* ext2 to ext4 */
+		0x58465342, /* XFS */
+		0x9123683E, /* btrfs */
+		0x01021994, /* tmpfs */
+		0x858458F6, /* ramfs */
+		0xF2F52010, /* F2FS */
+		0xCA451A4E, /* bcachefs */
+		0x2FC12FC1, /* ZFS */
+		0x73717368, /* squashfs */
+		0xE0F5E1E2, /* EROFS */
+		0x00009660, /* ISO 9660 */
+		0x00004D44, /* FAT */
+	};
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if ((unsigned)fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+/* The file as a number: its device and inode, or its path. */
+static uint64_t number_of_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? hash_mix(st.st_dev) ^ st.st_ino
+				    : hash_bytes(path, strlen(path));
+}
+
+/* --- functions and USDT probes of one file --- */
+
+struct file_walk {
 	struct matching *m;
 	struct image *image;
 	const char *path;
-	struct file_place file;
-	size_t n;
+	uint64_t number; /* number_of_file() */
+	bool is_distant;
+	size_t n; /* matches, new or listed before */
 	struct name_pattern name;
 	struct indirect implementations;
 	size_t n_indirect;  /* functions of which only the resolver is known */
 	char indirect[128]; /* the last of them */
+	size_t n_mistaken;  /* probes: see image_usdt */
 	struct error *e;
 };
+
+/*
+ * List @t, of which kind, names and offset are set. If a function begins with a USDT probe, there
+ * are two places, and one has a semaphore. The place is a function's entry, wherever its probe is.
+ */
+static int add_in_file(struct file_walk *walk, struct target *t, struct target **ret)
+{
+	t->path = walk->path;
+	t->is_distant = walk->is_distant;
+	t->is_32_bit = !image_has_64_bit_code(walk->image);
+	t->place = hash_mix(hash_mix(walk->number + t->kind) ^ t->offset);
+	walk->n++;
+	return matching_add(walk->m, t, ret, walk->e);
+}
 
 /* Old programs need these to start: glibc keeps them in libpthread.so.0 and others. */
 static bool is_placeholder(const char *symbol)
@@ -126,19 +213,32 @@ static bool is_cold_part(const char *symbol)
 	return strstr(symbol, ".cold");
 }
 
+/* Is @name, as @written, better than that by which this call has listed @listed: __libc_malloc? */
+static void take_better_name(struct matching *m, struct target *listed, const char *name,
+			     const char *written)
+{
+	const char *before = listed->name;
+
+	if (!names_is_better(name, listed->symbol))
+		return;
+	listed->symbol = strtab_add(m->out->strings, name);
+	listed->name = strtab_add(m->out->strings, written);
+	matching_add_alias(m, listed, before);
+}
+
 static int match_symbol(void *context, const struct image_symbol *s)
 {
-	struct function_walk *walk = context;
+	struct file_walk *walk = context;
+	struct matching *m = walk->m;
+	const size_t n_before = m->out->n;
 	struct target t = {
-		.kind = walk->m->spec->is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
+		.kind = m->spec->is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
 		.symbol = s->name,
-		.path = walk->path,
-		.is_distant = walk->file.is_distant,
-		.is_32_bit = !image_has_64_bit_code(walk->image),
 	};
+	struct target *listed;
 
 	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||
-	    (t.kind == TARGET_USER_RETURN && is_cold_part(s->name)))
+	    (m->spec->is_return && is_cold_part(s->name)))
 		return 0;
 	if (s->is_indirect && !indirect_offset(&walk->implementations, s->name, &t.offset)) {
 		(void)snprintf(walk->indirect, sizeof(walk->indirect), "%s", s->name);
@@ -147,119 +247,118 @@ static int match_symbol(void *context, const struct image_symbol *s)
 	}
 	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
 		return 0;
-
 	/* For an implementation chosen at run time, only the offset is known. */
 	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
 		t.vaddr = s->vaddr;
 
-	cleanup_free char *written = names_written(s->name, walk->m->scope->raw_names);
-	struct target_list *list = walk->m->out;
-	struct target *listed;
-	size_t n_before = list->n;
+	cleanup_free char *written = names_written(s->name, m->scope->raw_names);
 
 	t.name = written;
 
-	int err = matching_add(walk->m, &t, place_in_file(&walk->file, t.kind, t.offset), &listed,
-			       walk->e);
+	const int err = add_in_file(walk, &t, &listed);
 
-	if (err)
-		return err;
-	walk->n++;
-	/* This call has listed the place by a worse name: __libc_malloc, not malloc. */
-	if (list->n == n_before && (size_t)(listed - list->targets) >= walk->m->n_before &&
-	    names_is_better(s->name, listed->symbol)) {
-		const char *before = listed->name;
+	if (!err && m->out->n == n_before && (size_t)(listed - m->out->targets) >= m->n_before)
+		take_better_name(m, listed, s->name, written);
+	return err;
+}
 
-		listed->symbol = strtab_add(list->strings, s->name);
-		listed->name = strtab_add(list->strings, written);
-		matching_add_alias(walk->m, listed, before);
-	}
+/* A probe may be at many places, and each place is a target. */
+static int match_usdt_probe(void *context, const struct image_usdt *p)
+{
+	struct file_walk *walk = context;
+	const struct probe_spec *spec = walk->m->spec;
+	char name[512];
+	struct target t = {
+		.kind = TARGET_USDT,
+		.name = name,
+		.offset = p->offset,
+		.semaphore = p->semaphore,
+		.arguments = p->arguments,
+	};
+
+	if (!pattern_matches(spec->name, p->name) ||
+	    (spec->provider && !pattern_matches(spec->provider, p->provider)))
+		return 0;
+	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
+	walk->n_mistaken += p->is_mistaken;
+	return add_in_file(walk, &t, NULL);
+}
+
+static int match_probes(struct file_walk *walk)
+{
+	const int err = image_each_usdt(walk->image, match_usdt_probe, walk, walk->e);
+
+	if (walk->n_mistaken)
+		log_warn("%s: %zu of its probes have a semaphore in a page that two writable "
+			 "segments share: in a process that starts later, the kernel raises a "
+			 "copy of it, and the program does not see that it is traced (-p of one "
+			 "that runs is right; so are programs linked with -z norelro)",
+			 walk->path, walk->n_mistaken);
+	return err == -ENOENT ? 0 : err; /* the file has no probes; another one may have them */
+}
+
+static int match_functions(struct file_walk *walk)
+{
+	int err;
+
+	name_pattern_init(&walk->name, walk->m->spec->name);
+	err = image_each_function(walk->image, match_symbol, walk);
+	indirect_fini(&walk->implementations);
+	return err;
+}
+
+/* Some functions are IFUNCs, of which only the resolver is known. Have others matched? */
+static int judge_indirect(const struct file_walk *walk)
+{
+	const struct probe_spec *spec = walk->m->spec;
+
+	/* An old version of the name may be a plain function, but hardly anything calls it. */
+	if (!walk->n || pattern_literal(spec->name))
+		return error_set(
+			walk->e, -EOPNOTSUPP,
+			"%s of %s is an IFUNC: the loader picks an implementation for this "
+			"CPU; trace these, which -l '%s:*%s_*' lists",
+			walk->indirect, walk->path, spec->library,
+			walk->indirect + strspn(walk->indirect, "_"));
+	log_debug("left out %zu functions of %s: the loader picks their implementation (IFUNC)",
+		  walk->n_indirect, walk->path);
 	return 0;
 }
 
-/* The search for an IFUNC's implementations: "__memcpy_avx_unaligned" for memcpy. */
-struct implementations {
-	const char *of;
-	struct strbuf names;
-	size_t n;
-};
-
-static int add_implementation(void *context, const struct image_symbol *s)
+/* Match what is in one file. *@ret_n grows by the number of matches, new or listed before. */
+static int match_file(struct matching *m, const char *path, size_t *ret_n, struct error *e)
 {
-	struct implementations *found = context;
-	const char *name = s->name + strspn(s->name, "_");
-	size_t n = strlen(found->of);
-
-	if (s->is_indirect || s->name[0] != '_' || strncmp(name, found->of, n) != 0 ||
-	    name[n] != '_' || found->n >= 6)
-		return 0;
-	/* .symtab and .dynsym may both have it. */
-	if (found->names.text && strstr(found->names.text, s->name))
-		return 0;
-	strbuf_printf(&found->names, "%s%s", found->n++ ? ", " : "", s->name);
-	return 0;
-}
-
-static int explain_indirect(struct function_walk *walk)
-{
-	struct implementations found = { .of = walk->indirect + strspn(walk->indirect, "_") };
-	const char *names = "their names are not in its symbol table";
-	int code;
-
-	(void)image_each_function(walk->image, add_implementation, &found);
-	if (found.n)
-		names = found.names.text;
-	code = error_set(walk->e, -EOPNOTSUPP,
-			 "%s of %s is an IFUNC: the loader picks an implementation for this CPU; "
-			 "trace one of these (%s)",
-			 walk->indirect, walk->path, names);
-	strbuf_fini(&found.names);
-	return code;
-}
-
-/*
- * Match the functions of one file. *@ret_n grows by the number of matches, new or listed before.
- */
-static int match_functions(struct matching *m, const char *path, size_t *ret_n, struct error *e)
-{
+	const size_t first = m->out->n, first_alias = m->out->n_aliases;
 	cleanup_image struct image *image = NULL;
 	int err = image_open(path, &image, e);
 
 	if (err)
 		return err;
 
-	struct function_walk walk = {
+	struct file_walk walk = {
 		.m = m,
 		.image = image,
 		.path = path,
+		.number = number_of_file(path),
+		.is_distant = !is_on_local_file_system(path) || !is_roots_alone(path),
 		.implementations.path = path,
 		.e = e,
 	};
 
-	const size_t first = m->out->n, first_alias = m->out->n_aliases;
-
-	file_place_of(path, &walk.file);
-	name_pattern_init(&walk.name, m->spec->name);
-	err = image_each_function(image, match_symbol, &walk);
-	indirect_fini(&walk.implementations);
+	err = m->spec->kind == PROBE_USDT ? match_probes(&walk) : match_functions(&walk);
 	if (err)
 		return err;
 	if (m->spec->is_return)
 		err = place_returns(m, first, first_alias, image, e);
 	else
 		place_probes(m, first, image);
-	if (err)
-		return err;
-	/* An old version of the name may be a plain function, but hardly anything calls it. */
-	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
-		return explain_indirect(&walk);
-	if (walk.n_indirect)
-		log_debug("left out %zu functions of %s: the loader picks their implementation "
-			  "(IFUNC)",
-			  walk.n_indirect, path);
+	if (!err && walk.n_indirect)
+		err = judge_indirect(&walk);
 	*ret_n += walk.n;
-	return 0;
+	return err;
 }
+
+/* --- near names --- */
 
 static int offer_function(void *context, const struct image_symbol *s)
 {
@@ -268,81 +367,6 @@ static int offer_function(void *context, const struct image_symbol *s)
 	if (!s->is_indirect)
 		near_offer(context, name);
 	return 0;
-}
-
-/* Offer the names of a file's functions to @near. An unreadable file offers nothing. */
-static void near_functions(const char *path, struct near *near)
-{
-	cleanup_image struct image *image = NULL;
-
-	if (image_open(path, &image, NULL) == 0)
-		(void)image_each_function(image, offer_function, near);
-}
-
-/* --- USDT probes of one file --- */
-
-/* A probe may be at many places, and each place is a target. */
-
-struct usdt_walk {
-	struct matching *m;
-	const char *path;
-	struct file_place file;
-	bool is_32_bit;
-	size_t n, n_mistaken;
-	struct error *e;
-};
-
-static int match_usdt_probe(void *context, const struct image_usdt *p)
-{
-	struct usdt_walk *walk = context;
-	const struct probe_spec *spec = walk->m->spec;
-	char name[512];
-	const struct target t = {
-		.kind = TARGET_USDT,
-		.name = name,
-		.path = walk->path,
-		.is_distant = walk->file.is_distant,
-		.offset = p->offset,
-		.semaphore = p->semaphore,
-		.arguments = p->arguments,
-		.is_32_bit = walk->is_32_bit,
-	};
-
-	if (!pattern_matches(spec->name, p->name) ||
-	    (spec->provider && !pattern_matches(spec->provider, p->provider)))
-		return 0;
-	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
-	walk->n++;
-	walk->n_mistaken += p->is_mistaken;
-	return matching_add(walk->m, &t, place_in_file(&walk->file, t.kind, t.offset), NULL,
-			    walk->e);
-}
-
-/* Likewise, for probes. */
-static int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error *e)
-{
-	cleanup_image struct image *image = NULL;
-	int err = image_open(path, &image, e);
-
-	if (err)
-		return err;
-
-	struct usdt_walk walk = { .m = m, .path = path, .e = e };
-	walk.is_32_bit = !image_has_64_bit_code(image);
-	size_t first = m->out->n;
-
-	file_place_of(path, &walk.file);
-	err = image_each_usdt(image, match_usdt_probe, &walk, e);
-	if (!err)
-		place_probes(m, first, image);
-	if (walk.n_mistaken)
-		log_warn("%s: %zu of its probes have a semaphore in a page that two writable "
-			 "segments share: in a process that starts later, the kernel raises a "
-			 "copy of it, and the program does not see that it is traced (-p of one "
-			 "that runs is right; so are programs linked with -z norelro)",
-			 path, walk.n_mistaken);
-	*ret_n += walk.n;
-	return err == -ENOENT ? 0 : err; /* the file has no probes; another one may have them */
 }
 
 struct usdt_offer {
@@ -360,14 +384,21 @@ static int offer_usdt_probe(void *context, const struct image_usdt *p)
 	return 0;
 }
 
-/* Offer the names of a file's USDT probes, "provider:name" or "name". False: it has none. */
-static bool near_usdt(const char *path, bool with_provider, struct near *near)
+/*
+ * Offer the functions of a file, or its USDT probes as "provider:name" or "name". False: it cannot
+ * be read, or has no probes.
+ */
+static bool offer_names(const struct probe_spec *spec, const char *path, struct near *near)
 {
 	cleanup_image struct image *image = NULL;
-	struct usdt_offer to = { near, with_provider };
+	struct usdt_offer to = { near, spec->provider };
 
-	return image_open(path, &image, NULL) == 0 &&
-	       image_each_usdt(image, offer_usdt_probe, &to, NULL) == 0;
+	if (image_open(path, &image, NULL) != 0)
+		return false;
+	if (spec->kind == PROBE_USDT)
+		return image_each_usdt(image, offer_usdt_probe, &to, NULL) == 0;
+	(void)image_each_function(image, offer_function, near);
+	return true;
 }
 
 /* --- files --- */
@@ -464,10 +495,7 @@ static int match_files(struct matching *m, const struct file_list *files, size_t
 
 	for (size_t i = 0; i < files->n && !err; i++) {
 		begin_matched_file(m, files->paths[i]);
-		if (m->spec->kind == PROBE_USDT)
-			err = match_usdt(m, files->paths[i], ret_n, e);
-		else
-			err = match_functions(m, files->paths[i], ret_n, e);
+		err = match_file(m, files->paths[i], ret_n, e);
 	}
 	return err;
 }
@@ -505,18 +533,14 @@ static int explain_no_place_in_files(const struct matching *m, const struct file
 			? xasprintf("%s:%s", pattern_text(spec->provider), pattern_text(spec->name))
 			: xstrdup(pattern_text(spec->name));
 	char hint[NEAR_HINT];
-	bool has_probes = false;
+	bool has_names = false;
 	struct near near;
 
 	near_init(&near, wanted);
-	for (size_t i = 0; i < files->n; i++) {
-		if (is_usdt)
-			has_probes |= near_usdt(files->paths[i], spec->provider, &near);
-		else
-			near_functions(files->paths[i], &near);
-	}
+	for (size_t i = 0; i < files->n; i++)
+		has_names |= offer_names(spec, files->paths[i], &near);
 	near_text(&near, hint, sizeof(hint));
-	if (is_usdt && !has_probes)
+	if (is_usdt && !has_names)
 		return error_set(e, -ENOENT, "no USDT probe matches '%s': %s has none", spec->text,
 				 files->paths[0]);
 	return error_set(e, -ENOENT, "no %s of %s matches '%s'%s",

@@ -530,11 +530,11 @@ TEST(a_call_that_fails_notes_no_names)
 	expect_aliases(&m, "work:");
 }
 
-TEST(a_function_chosen_at_run_time_names_its_implementations)
+TEST(a_function_chosen_at_run_time_tells_how_to_list_its_implementations)
 {
 	expect_error("with", "%/program:fast", -EOPNOTSUPP,
 		     "fast of %/program is an IFUNC: the loader picks an implementation for this "
-		     "CPU; trace one of these (__fast_avx)");
+		     "CPU; trace these, which -l '%/program:*fast_*' lists");
 	expect("with", "%/program:*fast*", "__fast_avx");
 }
 

@@ -3,12 +3,14 @@
 /* Which places of a file's functions and probes are traced: see match/places.c. */
 #include "test.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include "scratch.h"
 
 #include "arch/arch.h"
 #include "elf/image.h"
 #include "match/match.h"
-#include "match/private.h"
 
 /* --- verdicts --- */
 
@@ -329,42 +331,36 @@ TEST(of_32_bit_code_none_is_moved)
 
 /* --- who may change what a path leads to --- */
 
-static void make_others(const char *path)
+static void expect_distant(bool is_distant)
 {
-	assert_int_equal(chown(path, 65534, 65534), 0);
+	cleanup(target_list_fini) struct target_list list = {};
+
+	match_file("folder/file", "plain", &list);
+	assert_int_equal(list.n, 1);
+	assert_int_equal(list.targets[0].is_distant, is_distant);
 }
 
-/* As root, for others' files. */
-TEST(a_path_that_others_may_change_is_told)
+/* As root, for others' files, and on a file system that is none of layers. */
+TEST(a_file_that_others_may_change_is_distant)
 {
-	cleanup_free char *own = scratch_path("own"), *folder = scratch_path("folder");
-	cleanup_free char *file = scratch_path("folder/file"), *link = scratch_path("link");
-	cleanup_free char *by_link = scratch_path("link/file");
-	cleanup_free char *by_root = xasprintf("/proc/%d/root%s", (int)getpid(), own);
+	cleanup_free char *folder = scratch_path("folder"), *file = scratch_path("folder/file");
+	struct statfs fs;
 
-	assert_false(is_roots_alone("own"));
-	assert_false(is_roots_alone("/nonexistent/file"));
-	if (geteuid() != 0)
+	scratch_run("mkdir folder && cp f folder/file");
+	assert_int_equal(statfs(file, &fs), 0);
+	if (geteuid() != 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		return;
-	scratch_write("own", "");
-	scratch_write("folder/file", "");
-	assert_int_equal(symlink(folder, link), 0);
-	assert_true(is_roots_alone(own));
-	assert_true(is_roots_alone(file));
-	assert_true(is_roots_alone("/"));
-	assert_false(is_roots_alone(by_root));
-	assert_false(is_roots_alone(by_link));
-	assert_int_equal(chmod(own, 0620), 0);
-	assert_false(is_roots_alone(own));
-	assert_int_equal(chmod(folder, 0777), 0);
-	assert_false(is_roots_alone(file));
+	expect_distant(false);
+	assert_int_equal(chmod(file, 0620), 0);
+	expect_distant(true);
+	assert_int_equal(chmod(file, 0600) | chmod(folder, 0777), 0);
+	expect_distant(true);
 	assert_int_equal(chmod(folder, 01777), 0);
-	assert_true(is_roots_alone(file));
-	make_others(file);
-	assert_false(is_roots_alone(file));
-	assert_int_equal(chmod(folder, 0755) | chown(file, 0, 0), 0);
-	make_others(folder);
-	assert_false(is_roots_alone(file));
+	expect_distant(false);
+	assert_int_equal(chown(file, 65534, 65534), 0);
+	expect_distant(true);
+	assert_int_equal(chmod(folder, 0755) | chown(file, 0, 0) | chown(folder, 65534, 65534), 0);
+	expect_distant(true);
 }
 
 TEST_MAIN(make_files, scratch_remove)
