@@ -32,22 +32,30 @@ static int add_tracepoint(struct matching *m, const char *category, const char *
 	return matching_add(m, &t, NULL, e);
 }
 
-struct tracepoint_walk {
+/* A walk of the names of events. */
+struct event_walk {
 	struct matching *m;
 	struct error *e;
 	size_t n;
+	struct near *near; /* NULL: add those that match */
 };
 
-static int match_one_tracepoint(void *context, const char *category, const char *event)
+static int visit_tracepoint(void *context, const char *category, const char *event)
 {
-	struct tracepoint_walk *walk = context;
+	struct event_walk *walk = context;
 	const struct probe_spec *spec = walk->m->spec;
+	char name[512];
+	int err;
 
+	if (walk->near) {
+		(void)snprintf(name, sizeof(name), "t:%s:%s", category, event);
+		if (spec->kind != PROBE_KERNEL_FUNCTION || pattern_matches(spec->name, event))
+			near_offer(walk->near, name);
+		return 0;
+	}
 	if (!pattern_matches(spec->category, category) || !pattern_matches(spec->name, event))
 		return 0;
-
-	int err = add_tracepoint(walk->m, category, event, walk->e);
-
+	err = add_tracepoint(walk->m, category, event, walk->e);
 	if (err == -ENOENT) {
 		/* perf cannot use it. */
 		log_debug("left out tracepoint %s:%s: it has no id", category, event);
@@ -57,62 +65,43 @@ static int match_one_tracepoint(void *context, const char *category, const char 
 	return err;
 }
 
-struct tracepoint_offers {
-	const struct pattern *event; /* NULL: offer every tracepoint */
-	struct near near;
-};
-
-static int offer_tracepoint(void *context, const char *category, const char *event)
-{
-	struct tracepoint_offers *offers = context;
-	char name[512];
-
-	(void)snprintf(name, sizeof(name), "t:%s:%s", category, event);
-	if (!offers->event || pattern_matches(offers->event, event))
-		near_offer(&offers->near, name);
-	return 0;
-}
-
-void match_near_tracepoints(const struct probe_spec *spec, struct host *host, char hint[NEAR_HINT])
+void match_near_tracepoints(const struct probe_spec *spec, struct host *host, struct near *ret)
 {
 	const bool is_event = spec->kind == PROBE_KERNEL_FUNCTION;
-	struct tracepoint_offers offers = { .event = is_event ? spec->name : NULL };
+	struct matching m = { .spec = spec };
+	struct event_walk walk = { .m = &m, .near = ret };
 	cleanup_free char *wanted =
 		xasprintf("%s%s", is_event || spec->kind == PROBE_TRACEPOINT ? "" : "t:",
 			  is_event ? pattern_text(spec->name) : spec->text);
 	struct error none;
 
-	near_init(&offers.near, wanted);
-	(void)!host_each_tracepoint(host, offer_tracepoint, &offers, &none);
-	near_text(&offers.near, hint, NEAR_HINT);
+	near_init(ret, wanted);
+	(void)!host_each_tracepoint(host, visit_tracepoint, &walk, &none);
 }
 
 static int explain_no_tracepoint(struct matching *m, struct error *e)
 {
-	char hint[NEAR_HINT];
+	struct near near;
 
-	match_near_tracepoints(m->spec, m->host, hint);
-	return error_set(e, -ENOENT, "no tracepoint matches '%s'%s", m->spec->text, hint);
+	match_near_tracepoints(m->spec, m->host, &near);
+	return error_set(e, -ENOENT, "no tracepoint matches '%s'%s", m->spec->text,
+			 near_text(&near));
 }
 
 int match_tracepoints(struct matching *m, struct error *e)
 {
 	const char *category = pattern_literal(m->spec->category);
 	const char *event = pattern_literal(m->spec->name);
+	struct event_walk walk = { .m = m, .e = e };
+	int err;
 
 	/* The list is long, but one tracepoint is one file. */
 	if (category && event) {
-		int err = add_tracepoint(m, category, event, e);
-
+		err = add_tracepoint(m, category, event, e);
 		return err == -ENOENT ? explain_no_tracepoint(m, e) : err;
 	}
-
-	struct tracepoint_walk walk = { .m = m, .e = e };
-	int err = host_each_tracepoint(m->host, match_one_tracepoint, &walk, e);
-
-	if (err || walk.n)
-		return err;
-	return explain_no_tracepoint(m, e);
+	err = host_each_tracepoint(m->host, visit_tracepoint, &walk, e);
+	return err || walk.n ? err : explain_no_tracepoint(m, e);
 }
 
 /* --- perf events --- */
@@ -223,22 +212,15 @@ static bool is_raw_event(const char *name, struct perf_code *ret)
 	return name[0] == 'r' && take_hex(&at, &ret->config) && *at == '\0';
 }
 
-struct perf_walk {
-	struct matching *m;
-	struct error *e;
-	size_t n;
-	struct near *near; /* NULL: add those that match */
-};
-
 /* Is the event @name to be listed, if this machine has it? */
-static bool is_event_wanted(const struct perf_walk *walk, const char *name)
+static bool is_event_wanted(const struct event_walk *walk, const char *name)
 {
 	if (walk->near)
 		near_offer(walk->near, name);
 	return !walk->near && pattern_matches(walk->m->spec->name, name);
 }
 
-static int add_if_works(struct perf_walk *walk, const char *name, const struct perf_code *code)
+static int add_if_works(struct event_walk *walk, const char *name, const struct perf_code *code)
 {
 	if (code->type != PERF_TYPE_SOFTWARE && !perf_code_works(code))
 		return 0;
@@ -258,7 +240,7 @@ static int visit_name(void *context, const char *pmu, const char *event)
 	return add_if_works(context, name, &code);
 }
 
-static int visit_all(struct perf_walk *walk)
+static int visit_all(struct event_walk *walk)
 {
 	int err = 0;
 
@@ -274,9 +256,8 @@ static int visit_all(struct perf_walk *walk)
 
 static int explain_no_event(struct matching *m, struct error *e)
 {
-	char hint[NEAR_HINT];
 	struct near near;
-	struct perf_walk walk = { .m = m, .e = e, .near = &near };
+	struct event_walk walk = { .m = m, .e = e, .near = &near };
 
 	near_init(&near, pattern_text(m->spec->name));
 
@@ -284,11 +265,10 @@ static int explain_no_event(struct matching *m, struct error *e)
 
 	if (err)
 		return err;
-	near_text(&near, hint, sizeof(hint));
 	return error_set(e, -ENOENT,
 			 "no perf event matches '%s'%s; -l 'e:*' lists them (a program e is "
 			 "written as a path, ./e:FUNCTION)",
-			 m->spec->text, hint);
+			 m->spec->text, near_text(&near));
 }
 
 /* An event that the user names in full may be refused later, with the reason. */
@@ -296,7 +276,7 @@ int match_perf_events(struct matching *m, struct error *e)
 {
 	const char *name = pattern_literal(m->spec->name);
 	const struct named_event *named = name ? find_named(name) : NULL;
-	struct perf_walk walk = { .m = m, .e = e };
+	struct event_walk walk = { .m = m, .e = e };
 	struct perf_code code;
 	int err;
 

@@ -160,17 +160,15 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 static int explain_no_kernel_function(const struct matching *m, const struct kallsyms *k,
 				      struct error *e)
 {
-	char hint[NEAR_HINT];
 	struct kernel_symbol s;
-	struct near near;
+	struct near near, tracepoints;
 
 	near_init(&near, pattern_text(m->spec->name));
 	for (size_t i = 0; k && next_kernel_function(k, &i, &s);)
 		near_offer(&near, s.name);
-	match_near_tracepoints(m->spec, m->host, hint);
-	if (!hint[0])
-		near_text(&near, hint, sizeof(hint));
-	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", m->spec->text, hint);
+	match_near_tracepoints(m->spec, m->host, &tracepoints);
+	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", m->spec->text,
+			 near_text(tracepoints.n ? &tracepoints : &near));
 }
 
 static int match_by_kallsyms(struct matching *m, struct error *e)

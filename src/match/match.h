@@ -77,7 +77,7 @@ must_check int match_explain_unknown(const struct probe_spec *spec, struct host 
 				     struct error *e);
 
 /*
- * Write near_text() of the tracepoints that the user may have meant by @spec: a kernel function of
+ * Search for the tracepoints that the user may have meant by @spec: a kernel function of
  * an event's name, a user function CATEGORY:EVENT, or a tracepoint.
  */
-void match_near_tracepoints(const struct probe_spec *spec, struct host *host, char hint[NEAR_HINT]);
+void match_near_tracepoints(const struct probe_spec *spec, struct host *host, struct near *ret);

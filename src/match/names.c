@@ -326,13 +326,14 @@ void near_offer(struct near *near, const char *name)
 	near->best[at] = offer;
 }
 
-void near_text(const struct near *near, char *to, size_t size)
+const char *near_text(struct near *near)
 {
 	size_t used = 0;
 
-	to[0] = '\0';
-	for (size_t i = 0; i < near->n && used < size; i++)
-		used += (size_t)snprintf(to + used, size - used, "%s%s%s",
+	near->text[0] = '\0';
+	for (size_t i = 0; i < near->n; i++)
+		used += (size_t)snprintf(near->text + used, sizeof(near->text) - used, "%s%s%s",
 					 i ? ", " : " (did you mean ", near->best[i].name,
 					 i + 1 == near->n ? "?)" : "");
+	return near->text;
 }

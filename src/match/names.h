@@ -44,7 +44,7 @@ bool names_is_better(const char *a, const char *b);
 
 /* --- "did you mean": the names nearest to the one that the user wrote --- */
 
-enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128, NEAR_HINT = NEAR_MAX * NEAR_NAME_BYTES + 64 };
+enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128 };
 
 struct near_name {
 	char name[NEAR_NAME_BYTES];
@@ -57,6 +57,7 @@ struct near {
 	bool is_free_before, is_free_behind; /* a wildcard stood there */
 	struct near_name best[NEAR_MAX];     /* nearest first */
 	size_t n;
+	char text[NEAR_MAX * NEAR_NAME_BYTES + 64]; /* near_text() */
 };
 
 /* Start a search for names near @wanted, which is a name, a glob or a regular expression. */
@@ -65,5 +66,5 @@ void near_init(struct near *near, const char *wanted);
 /* Keep @name if it is near, and nearer than a kept one. */
 void near_offer(struct near *near, const char *name);
 
-/* Write " (did you mean vfs_read, vfs_readv?)", or "" if nothing is near. */
-void near_text(const struct near *near, char *to, size_t size);
+/* " (did you mean vfs_read, vfs_readv?)", or "" if nothing is near. Lent by @near. */
+const char *near_text(struct near *near);

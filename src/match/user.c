@@ -532,19 +532,18 @@ static int explain_no_place_in_files(const struct matching *m, const struct file
 		spec->provider
 			? xasprintf("%s:%s", pattern_text(spec->provider), pattern_text(spec->name))
 			: xstrdup(pattern_text(spec->name));
-	char hint[NEAR_HINT];
 	bool has_names = false;
 	struct near near;
 
 	near_init(&near, wanted);
 	for (size_t i = 0; i < files->n; i++)
 		has_names |= offer_names(spec, files->paths[i], &near);
-	near_text(&near, hint, sizeof(hint));
 	if (is_usdt && !has_names)
 		return error_set(e, -ENOENT, "no USDT probe matches '%s': %s has none", spec->text,
 				 files->paths[0]);
 	return error_set(e, -ENOENT, "no %s of %s matches '%s'%s",
-			 is_usdt ? "USDT probe" : "function", files->paths[0], spec->text, hint);
+			 is_usdt ? "USDT probe" : "function", files->paths[0], spec->text,
+			 near_text(&near));
 }
 
 int match_user(struct matching *m, struct error *e)

@@ -233,13 +233,10 @@ struct lookup {
 	struct number_kind kind;
 };
 
-static int refuse_name(const struct resolving *r, const char *what, const struct lookup *lookup)
+static int refuse_name(const struct resolving *r, const char *what, struct lookup *lookup)
 {
-	char hint[NEAR_HINT];
-
-	near_text(&lookup->near, hint, sizeof(hint));
 	return error_set(r->e, -ENOENT, "%s has no %s '%s'%s", r->target->name, what, lookup->name,
-			 hint);
+			 near_text(&lookup->near));
 }
 
 static int look_at_field(void *context, const struct tracepoint_field *field)

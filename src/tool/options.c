@@ -309,7 +309,7 @@ static int refuse_name(enum tool tool, const char *text, struct error *e)
 	const int n_name = (int)strcspn(text, "=");
 	size_t n;
 	const struct option_row *rows = option_rows(&n);
-	char name[NEAR_NAME_BYTES], hint[NEAR_HINT];
+	char name[NEAR_NAME_BYTES];
 	struct near near;
 
 	(void)snprintf(name, sizeof(name), "%.*s", n_name, text);
@@ -319,9 +319,8 @@ static int refuse_name(enum tool tool, const char *text, struct error *e)
 		if (option_is_of(&rows[i], tool))
 			near_offer(&near, name);
 	}
-	near_text(&near, hint, sizeof(hint));
 	return error_set(e, -EINVAL, "no option %.*s%s", n_name, text,
-			 hint[0] ? hint : " (see --help)");
+			 near.n ? near_text(&near) : " (see --help)");
 }
 
 static int refuse_option(enum tool tool, int what, char *const *argv, struct error *e)

@@ -161,11 +161,11 @@ static int hint_at_tracepoints(const struct probe_spec *specs, size_t n, struct 
 			       struct error *e)
 {
 	const struct error found = *e;
-	char hint[NEAR_HINT] = "";
+	struct near near = {};
 
-	for (size_t i = 0; i < n && !hint[0]; i++)
-		match_near_tracepoints(&specs[i], host, hint);
-	return error_set(e, found.code, "%s%s", found.text, hint);
+	for (size_t i = 0; i < n && !near.n; i++)
+		match_near_tracepoints(&specs[i], host, &near);
+	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
 }
 
 int matching_finish(struct matching *m, struct host *host, struct target_list *targets,

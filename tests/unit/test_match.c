@@ -409,12 +409,12 @@ TEST(a_library_of_a_tracepoints_category_offers_it)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
-		char hint[NEAR_HINT];
+		struct near near;
 		struct error e;
 
 		assert_ok(probe_spec_parse(rows[i][0], false, &spec, &e), e);
-		match_near_tracepoints(&spec, host, hint);
-		assert_string_equal(hint, rows[i][1]);
+		match_near_tracepoints(&spec, host, &near);
+		assert_string_equal(near_text(&near), rows[i][1]);
 	}
 }
 
