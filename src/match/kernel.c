@@ -22,17 +22,11 @@
 #include "match/names.h"
 #include "match/private.h"
 
-struct function {
-	const char *name;   /* lent by the list's strtab */
-	const char *module; /* likewise; NULL: the kernel itself */
-	uint64_t site;      /* where ftrace patches it; 0: unknown */
-};
-
 /* The matching part of ftrace's list. */
 struct function_list {
 	const struct pattern *pattern;
-	struct strtab *strings;
-	struct function *functions;
+	struct strtab *strings;          /* lends names and modules */
+	struct kernel_symbol *functions; /* .addr: where ftrace patches it; 0: unknown */
 	size_t n, capacity;
 	size_t n_all;           /* all entries, whether they match or not */
 	struct u64_map by_name; /* the name's address in @strings -> how many functions */
@@ -54,10 +48,10 @@ static int collect_traceable(void *context, const char *name, const char *module
 	if (!names_match_symbol(list->pattern, name))
 		return 0;
 
-	struct function f = {
+	const struct kernel_symbol f = {
 		.name = strtab_add(list->strings, name),
 		.module = *module ? strtab_add(list->strings, module) : NULL,
-		.site = site,
+		.addr = site,
 	};
 
 	if ((*u64_map_put(&list->by_name, (uintptr_t)f.name, 0, NULL))++)
@@ -66,21 +60,17 @@ static int collect_traceable(void *context, const char *name, const char *module
 	return 0;
 }
 
-static enum target_kind kind_of_kernel_function(const struct matching *m)
+static int add_kernel_function(struct matching *m, const struct kernel_symbol *s, bool is_unchecked,
+			       struct error *e)
 {
-	return m->spec->is_return ? TARGET_KERNEL_RETURN : TARGET_KERNEL_FUNCTION;
-}
-
-static int add_kernel_function(struct matching *m, const char *name, const char *module,
-			       uint64_t addr, struct error *e)
-{
-	cleanup_free char *written = names_written(name, true);
+	cleanup_free char *written = names_written(s->name, true);
 	const struct target t = {
-		.kind = kind_of_kernel_function(m),
+		.kind = m->spec->is_return ? TARGET_KERNEL_RETURN : TARGET_KERNEL_FUNCTION,
 		.name = written,
-		.symbol = name,
-		.module = module,
-		.addr = addr,
+		.symbol = s->name,
+		.module = s->module,
+		.addr = s->addr,
+		.is_unchecked = is_unchecked,
 	};
 
 	return matching_add(m, &t, NULL, e);
@@ -116,58 +106,46 @@ static int match_kallsyms(struct matching *m, const struct kallsyms *k,
 		    (list &&
 		     !u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name))))
 			continue;
-		err = add_kernel_function(m, s.name, s.module, s.addr, e);
+		err = add_kernel_function(m, &s, false, e);
 		++*ret_n;
-	}
-	return err;
-}
-
-/* Before Linux 6.5 there are no sites. So add all functions that have a name of the list. */
-static int add_functions_by_address(struct matching *m, const struct function_list *list,
-				    const struct kallsyms *k, struct error *e)
-{
-	size_t n;
-	int err = list->functions[0].site ? 0 : match_kallsyms(m, k, list, &n, e);
-
-	for (size_t i = 0; i < list->n && !err; i++) {
-		const struct function *f = &list->functions[i];
-		struct kernel_symbol s = {};
-
-		if (f->site && !kallsyms_at(k, f->site, &s))
-			s.addr = 0;
-		err = add_kernel_function(m, f->name, f->module, s.addr, e);
 	}
 	return err;
 }
 
 static int add_traceable(struct matching *m, const struct function_list *list, struct error *e)
 {
-	const struct kallsyms *k;
+	const struct kallsyms *k = NULL;
 	struct error why;
 	int err = 0;
+	size_t n;
 
-	if (list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) {
-		if (host_kallsyms(m->host, &k, &why) == 0)
-			return add_functions_by_address(m, list, k, e);
+	if ((list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) &&
+	    host_kallsyms(m->host, &k, &why) != 0)
 		log_debug("cannot tell functions of one name apart: %s", why.text);
+	/* Before Linux 6.5 there are no sites: add all functions that have a name of the list. */
+	if (k && !list->functions[0].addr)
+		err = match_kallsyms(m, k, list, &n, e);
+	for (size_t i = 0; i < list->n && !err; i++) {
+		struct kernel_symbol f = list->functions[i], s;
+
+		f.addr = k && f.addr && kallsyms_at(k, f.addr, &s) ? s.addr : 0;
+		err = add_kernel_function(m, &f, false, e);
 	}
-	for (size_t i = 0; i < list->n && !err; i++)
-		err = add_kernel_function(m, list->functions[i].name, list->functions[i].module, 0,
-					  e);
 	return err;
 }
 
-static int explain_no_kernel_function(const struct matching *m, const struct kallsyms *k,
-				      struct error *e)
+/* @k may be NULL. */
+static int explain_no_kernel_function(const struct probe_spec *spec, struct host *host,
+				      const struct kallsyms *k, struct error *e)
 {
 	struct kernel_symbol s;
 	struct near near, tracepoints;
 
-	near_init(&near, pattern_text(m->spec->name));
+	near_init(&near, pattern_text(spec->name));
 	for (size_t i = 0; k && next_kernel_function(k, &i, &s);)
 		near_offer(&near, s.name);
-	match_near_tracepoints(m->spec, m->host, &tracepoints);
-	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", m->spec->text,
+	match_near_tracepoints(spec, host, &tracepoints);
+	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", spec->text,
 			 near_text(tracepoints.n ? &tracepoints : &near));
 }
 
@@ -183,7 +161,7 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 	err = match_kallsyms(m, k, NULL, &n, e);
 	if (err || n)
 		return err;
-	return explain_no_kernel_function(m, k, e);
+	return explain_no_kernel_function(m->spec, m->host, k, e);
 }
 
 static int list_traceable(const struct matching *m, struct function_list *list, struct error *e)
@@ -196,18 +174,6 @@ static int list_traceable(const struct matching *m, struct function_list *list, 
 	list->n = 0;
 	u64_map_clear(&list->by_name);
 	return host_each_traceable(m->host, true, collect_traceable, list, e);
-}
-
-static int add_unchecked_function(struct matching *m, const char *name, struct error *e)
-{
-	const struct target t = {
-		.kind = kind_of_kernel_function(m),
-		.name = name,
-		.symbol = name,
-		.is_unchecked = true,
-	};
-
-	return matching_add(m, &t, NULL, e);
 }
 
 /* Does exactly one function have this name? *@ret is its symbol. */
@@ -227,21 +193,24 @@ static bool is_name_unique(const struct kallsyms *k, const char *name, struct ke
 
 static int match_full_name(struct matching *m, const char *name, struct error *e)
 {
+	const struct kernel_symbol by_name = { .name = name };
 	struct kernel_symbol s;
 	const struct kallsyms *k;
 	struct error why;
 
 	if (m->scope->depth == MATCH_PATTERNS)
-		return add_unchecked_function(m, name, e);
+		return add_kernel_function(m, &by_name, true, e);
 	if (m->scope->depth == MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) != 0) {
 			log_warn("only one function named %s is traced, even if there are several: "
 				 "%s",
 				 name, why.text);
-			return add_unchecked_function(m, name, e);
+			return add_kernel_function(m, &by_name, true, e);
 		}
-		if (is_name_unique(k, name, &s))
-			return add_kernel_function(m, name, s.module, 0, e);
+		if (is_name_unique(k, name, &s)) {
+			s.addr = 0;
+			return add_kernel_function(m, &s, false, e);
+		}
 	}
 	return match_by_kallsyms(m, e);
 }
@@ -274,12 +243,11 @@ int match_kernel(struct matching *m, struct error *e)
 
 int match_explain_unknown(const struct probe_spec *spec, struct host *host, struct error *e)
 {
-	const struct matching m = { .spec = spec, .host = host };
 	const struct kallsyms *k;
 	struct error none;
 
 	if (host_kallsyms(host, &k, &none) != 0)
-		return explain_no_kernel_function(&m, NULL, e);
+		return explain_no_kernel_function(spec, host, NULL, e);
 	for (size_t i = 0; i < kallsyms_n(k); i++) {
 		struct kernel_symbol s;
 
@@ -290,5 +258,5 @@ int match_explain_unknown(const struct probe_spec *spec, struct host *host, stru
 					 "probe there (notrace or protected)",
 					 s.name);
 	}
-	return explain_no_kernel_function(&m, k, e);
+	return explain_no_kernel_function(spec, host, k, e);
 }
