@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Operations wait on a stack until one comes that binds less tightly (Dijkstra's shunting yard). So
- * nodes come in postfix order, and nothing recurs. A '(' begins a cast if only words of a type
- * stand between it and its ')'. So a field that has the name of a type is written without
- * parentheses.
+ * nodes come in postfix order, and nothing recurs. A '(' begins a cast if a type stands
+ * between it and its ')'. So a field that has the name of a type is written without parentheses.
  */
 #include "match/expression.h"
 
@@ -47,9 +46,14 @@ static int refuse_expression(const struct expression_parser *p, size_t at, const
 	return caret_refuse_at(p->x->text, at, reason, p->e);
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static char next_character(struct expression_parser *p)
 {
-	while (p->x->text[p->at] == ' ' || p->x->text[p->at] == '\t')
+	while (is_blank(p->x->text[p->at]))
 		p->at++;
 	return p->x->text[p->at];
 }
@@ -86,81 +90,51 @@ static bool is_word(const char *at, size_t n, const char *word)
 	return strlen(word) == n && memcmp(at, word, n) == 0;
 }
 
-/* Types of one word. */
 static const struct {
-	const char *name;
 	struct value_type type;
-} whole_types[] = {
-	{ "u8", { 1, false } },       { "u16", { 2, false } },      { "u32", { 4, false } },
-	{ "u64", { 8, false } },      { "s8", { 1, true } },        { "s16", { 2, true } },
-	{ "s32", { 4, true } },       { "s64", { 8, true } },       { "uint8_t", { 1, false } },
-	{ "uint16_t", { 2, false } }, { "uint32_t", { 4, false } }, { "uint64_t", { 8, false } },
-	{ "int8_t", { 1, true } },    { "int16_t", { 2, true } },   { "int32_t", { 4, true } },
-	{ "int64_t", { 8, true } },   { "size_t", { 8, false } },   { "ssize_t", { 8, true } },
+	const char *names;
+} types[] = {
+	{ { 1, true }, "char,s8,int8_t" },
+	{ { 1, false }, "unsigned char,u8,uint8_t" },
+	{ { 2, true }, "short,s16,int16_t" },
+	{ { 2, false }, "unsigned short,u16,uint16_t,umode_t" },
+	{ { 4, true },
+	  "int,s32,int32_t,__s32,pid_t,clockid_t,timer_t,mqd_t,key_t,key_serial_t,rwf_t" },
+	{ { 4, false }, "unsigned int,unsigned,u32,uint32_t,__u32,uid_t,gid_t,qid_t" },
+	{ { 8, true }, "long,long long,s64,int64_t,ssize_t,off_t,loff_t" },
+	{ { 8, false }, "unsigned long,unsigned long long,u64,uint64_t,size_t" },
 };
 
-enum type_word { WORD_SIGNED, WORD_UNSIGNED, WORD_CHAR, WORD_SHORT, WORD_INT, WORD_LONG, WORDS };
-
-static const char *const type_words[WORDS] = {
-	"signed", "unsigned", "char", "short", "int", "long"
-};
-
-/* C's types of several words, from how often each word occurs. False: there is no such type. */
-static bool type_of_words(const unsigned n[WORDS], struct value_type *ret)
+bool value_type_named(const char *name, size_t n, struct value_type *ret)
 {
-	if (n[WORD_SIGNED] + n[WORD_UNSIGNED] > 1 || n[WORD_CHAR] > 1 || n[WORD_SHORT] > 1 ||
-	    n[WORD_INT] > 1 || n[WORD_LONG] > 2)
-		return false;
-	if ((n[WORD_CHAR] > 0) + (n[WORD_SHORT] > 0) + (n[WORD_LONG] > 0) > 1 ||
-	    (n[WORD_CHAR] && n[WORD_INT]))
-		return false;
-	*ret = (struct value_type){ .bytes = 4, .is_signed = !n[WORD_UNSIGNED] };
-	if (n[WORD_CHAR])
-		ret->bytes = 1;
-	else if (n[WORD_SHORT])
-		ret->bytes = 2;
-	else if (n[WORD_LONG])
-		ret->bytes = 8;
-	return true;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		const char *at = types[i].names;
 
-/* Count a word of a type. False: it is none. */
-static bool count_type_word(const char *at, size_t n, unsigned counts[WORDS])
-{
-	for (size_t w = 0; w < WORDS; w++)
-		if (is_word(at, n, type_words[w])) {
-			counts[w]++;
-			return true;
-		}
+		for (size_t length; (length = strcspn(at, ",")) != 0; at += length + !!at[length])
+			if (length == n && memcmp(at, name, n) == 0) {
+				*ret = types[i].type;
+				return true;
+			}
+	}
 	return false;
 }
 
 /*
- * The text at @at is behind a '('. If words of a type and the ')' follow, returns the bytes up to
- * behind the ')'. Else 0. A type that does not exist has 0 bytes.
+ * The text at @at is behind a '('. If a type and the ')' follow, returns the bytes up to behind the
+ * ')'. Else 0.
  */
 static size_t type_length(const char *at, struct value_type *ret)
 {
-	unsigned counts[WORDS] = {};
-	size_t i = strspn(at, " \t"), n = name_length(at + i), n_words = 0;
+	char name[32];
+	size_t n = 0, i;
 
-	*ret = (struct value_type){};
-	for (size_t t = 0; t < ARRAY_SIZE(whole_types); t++)
-		if (is_word(at + i, n, whole_types[t].name)) {
-			*ret = whole_types[t].type;
-			i += n;
-			i += strspn(at + i, " \t");
-			return at[i] == ')' ? i + 1 : 0;
-		}
-	for (; n && count_type_word(at + i, n, counts); n = name_length(at + i)) {
-		n_words++;
-		i += n;
-		i += strspn(at + i, " \t");
-	}
-	if (!n_words || at[i] != ')')
-		return 0;
-	(void)type_of_words(counts, ret);
-	return i + 1;
+	for (i = 0; at[i] && at[i] != ')' && n < sizeof(name); i++)
+		if (!is_blank(at[i]))
+			name[n++] = at[i];
+		else if (n && name[n - 1] != ' ')
+			name[n++] = ' ';
+	n -= n && name[n - 1] == ' ';
+	return at[i] == ')' && value_type_named(name, n, ret) ? i + 1 : 0;
 }
 
 /* --- leaves --- */
@@ -273,8 +247,6 @@ static int open_parenthesis(struct expression_parser *p)
 	struct expression_node node = { .op = EXPRESSION_CAST };
 	const size_t n = type_length(p->x->text + p->at + 1, &node.type);
 
-	if (n && !node.type.bytes)
-		return refuse_expression(p, p->at, "there is no such type");
 	return n ? let_wait(p, node, BINDS_UNARY, n + 1) : let_wait(p, node, 0, 1);
 }
 

@@ -28,6 +28,9 @@ struct value_type {
 	bool is_signed;
 };
 
+/* The type of @name, of @n bytes: "unsigned int", "u32", "pid_t". False: it is not known. */
+bool value_type_named(const char *name, size_t n, struct value_type *ret);
+
 enum expression_op {
 	/* Leaves, as typed. */
 	EXPRESSION_NUMBER,   /* .number, .type */

@@ -54,36 +54,16 @@ static bool field_is_common(const struct tracepoint_field *field)
  * A system call's arguments are recorded as unsigned long, whatever their types are. The upper half
  * of an int is what the caller left in the register. An enum is rare, and needs a cast.
  */
-static const struct {
-	const char *name;
-	struct value_type type;
-} argument_types[] = {
-	{ "int", { 4, true } },          { "unsigned int", { 4, false } },
-	{ "unsigned", { 4, false } },    { "long", { 8, true } },
-	{ "s32", { 4, true } },          { "__s32", { 4, true } },
-	{ "u32", { 4, false } },         { "__u32", { 4, false } },
-	{ "pid_t", { 4, true } },        { "uid_t", { 4, false } },
-	{ "gid_t", { 4, false } },       { "umode_t", { 2, false } },
-	{ "clockid_t", { 4, true } },    { "timer_t", { 4, true } },
-	{ "mqd_t", { 4, true } },        { "key_t", { 4, true } },
-	{ "key_serial_t", { 4, true } }, { "qid_t", { 4, false } },
-	{ "rwf_t", { 4, true } },        { "off_t", { 8, true } },
-	{ "loff_t", { 8, true } },       { "ssize_t", { 8, true } },
-};
-
 static struct value_type type_of_field(const struct tracepoint_field *field)
 {
 	struct value_type type = { (uint8_t)field->bytes, field->is_signed };
 	const size_t before = begins_with(field, "const ") ? strlen("const ") : 0;
-	const char *name = field->type + before;
 	size_t n = field->n_type - before;
 
-	while (n && name[n - 1] == ' ')
+	while (n && field->type[before + n - 1] == ' ')
 		n--;
-	for (size_t i = 0; i < ARRAY_SIZE(argument_types) && type.bytes == 8; i++)
-		if (strlen(argument_types[i].name) == n &&
-		    memcmp(argument_types[i].name, name, n) == 0)
-			type = argument_types[i].type;
+	if (type.bytes == 8)
+		(void)value_type_named(field->type + before, n, &type);
 	return type;
 }
 

@@ -90,7 +90,8 @@ TEST(casts_are_types_in_parentheses)
 		{ "( unsigned  char )a+1", "a (u8) 1 +" },
 		{ "(long long)a", "a (s64)" },
 		{ "(unsigned)a", "a (u32)" },
-		{ "(short int)a", "a (s16)" },
+		{ "(short)a", "a (s16)" },
+		{ "(pid_t)a", "a (s32)" },
 		{ "(u32)(s8)a", "a (s8) (u32)" },
 		{ "(size_t)-a", "a neg (u64)" },
 		{ "(int32_t)(a)", "a (s32)" },
@@ -134,7 +135,7 @@ TEST(mistakes_get_a_caret)
 		{ "08", 1, "this is no number" },
 		{ "1.5", 1, "this is no number" },
 		{ "99999999999999999999", 0, "the number has more than 64 bits" },
-		{ "(char long)a", 0, "there is no such type" },
+		{ "(char long)a", 6, "an operator belongs here" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
