@@ -102,22 +102,12 @@ int parse_count(const char *what, const char *text, uint64_t min, uint64_t max, 
 /* The suffix as a shift of the number, or -1 if it is none. */
 static int suffix_shift(const char *suffix)
 {
+	static const char letters[] = "kKmMgG";
+	const char *at = strchr(letters, *suffix);
+
 	if (!*suffix)
 		return 0;
-	if (suffix[1])
-		return -1;
-	switch (*suffix) {
-	case 'k':
-	case 'K':
-		return 10;
-	case 'm':
-	case 'M':
-		return 20;
-	case 'g':
-	case 'G':
-		return 30;
-	}
-	return -1;
+	return at && !suffix[1] ? 10 * (1 + (int)(at - letters) / 2) : -1;
 }
 
 int parse_bytes(const char *what, const char *text, uint64_t *ret, struct error *e)
@@ -143,11 +133,6 @@ void number_list_fini(struct number_list *list)
 {
 	free(list->numbers);
 	*list = (struct number_list){};
-}
-
-static void append_number(struct number_list *list, uint32_t number)
-{
-	array_push(list->numbers, list->n, list->capacity, number);
 }
 
 /* Read "7" or "0-3" at *@at, and move *@at past it. False: it is neither, or out of bounds. */
@@ -203,14 +188,14 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,
 					 MAX_LIST);
 		for (uint64_t n = range[0]; n <= range[1]; n++)
-			append_number(&more, (uint32_t)n);
+			array_push(more.numbers, more.n, more.capacity, (uint32_t)n);
 		if (!*at)
 			break;
 		at++;
 	}
 
 	for (size_t i = 0; i < more.n; i++)
-		append_number(list, more.numbers[i]);
+		array_push(list->numbers, list->n, list->capacity, more.numbers[i]);
 	sort_once_each(list);
 	return 0;
 }

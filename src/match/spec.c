@@ -5,7 +5,7 @@
  *	c:malloc                  separates once
  *	prog:ns::Class::f         the first separates, the pairs are C++'s
  *	prog:::f                  the first separates, "::" is the global scope
- *	'c:(?:a|b)'               -r: the second belongs to the group
+ *	'c:(a::b|c)'              -r: the others belong to the group
  *	'vfs_[[:alpha:]]*'        none separates
  *	'/opt/a\:b/prog:main'     the backslash makes the first a part of the path
  *
@@ -91,7 +91,6 @@ void probe_spec_fini(struct probe_spec *spec)
 {
 	free(spec->text);
 	free(spec->library);
-	free(spec->event);
 	pattern_free(spec->category);
 	pattern_free(spec->provider);
 	pattern_free(spec->name);
@@ -209,37 +208,10 @@ static int parse_library(struct parse *p, size_t at, size_t n)
 	return 0;
 }
 
-/*
- * Python and Perl write "(?:a|b)" for a group without a capture. We never use captures,
- * so "(a|b)" is the same, and regcomp() knows that form only.
- */
-static void simplify_groups(char *regexp)
-{
-	char *to = regexp;
-	const char *from = regexp;
-
-	while (*from) {
-		size_t n = 1;
-
-		if (from[0] == '\\' && from[1])
-			n = 2;
-		else if (from[0] == '[' && bracket_end(from, 0))
-			n = bracket_end(from, 0);
-		memmove(to, from, n);
-		to += n;
-		from += n;
-		if (n == 1 && to[-1] == '(' && from[0] == '?' && from[1] == ':')
-			from += 2;
-	}
-	*to = '\0';
-}
-
 static int compile_part(struct parse *p, size_t at, size_t n, struct pattern **ret)
 {
 	cleanup_free char *text = xstrndup(p->text + at, n);
 
-	if (p->is_regexp)
-		simplify_groups(text);
 	return pattern_compile(text, p->is_regexp, ret, p->e);
 }
 
@@ -413,7 +385,6 @@ static int parse_e(struct parse *p, size_t at)
 	if (end == at || (modifiers > end && !p->text[modifiers]))
 		return refuse_spec(p, form);
 	p->spec->kind = PROBE_PERF_EVENT;
-	p->spec->event = xstrdup(p->text + at);
 
 	const int err = parse_modifiers(p, modifiers);
 

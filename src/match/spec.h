@@ -14,8 +14,8 @@
  *	e:event           perf event             e:page-faults, e:cycles:u, e:r003c
  *	e:pmu/terms/                             e:cpu/event=0x3c/
  *
- * A ':' within a name (C++'s ns::f, or (?: in a regular expression) does not
- * separate if the grammar leaves no doubt. spec.c has the rules.
+ * A ':' within a name (C++'s ns::f) does not separate if the grammar leaves no doubt. spec.c has
+ *the rules.
  */
 #pragma once
 
@@ -42,7 +42,6 @@ struct probe_spec {
 	struct pattern *category; /* tracepoint; else NULL */
 	struct pattern *provider; /* USDT; NULL: any provider */
 	struct pattern *name;     /* function, event or probe */
-	char *event;              /* perf event: all behind "e:", "cycles:u"; else NULL */
 	bool exclude_user;        /* perf event with the modifier k alone */
 	bool exclude_kernel;      /* likewise u */
 };

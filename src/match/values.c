@@ -314,30 +314,35 @@ static int find_value(const struct resolving *r, struct lookup *lookup)
 				   lookup, r->e);
 }
 
-/* Give the leaf the type of the value, whose register may have more bits. */
-static int narrow_leaf(const struct resolving *r, const char *what, const struct number_kind *kind,
-		       struct expression_node *node)
+/*
+ * The leaf is an argument of a kernel function, or its result (@argument is NULL). It gets the type
+ * of the value, whose register may have more bits. @is_cast: the user tells its type.
+ */
+static int resolve_kernel_value(struct resolving *r, const char *argument, bool is_cast,
+				struct expression_node *node)
 {
-	if (kind->lack)
-		return refuse_leaf(r, what, kind->lack);
-	node->type = kind->type;
-	r->ret->unit = kind->unit;
-	return 0;
-}
-
-static int resolve_kernel_argument(struct resolving *r, const char *name,
-				   struct expression_node *node)
-{
-	struct lookup lookup = { .name = name };
+	const char *what = argument ? argument : "retval";
+	struct lookup lookup = { .name = argument };
 	const int found = find_value(r, &lookup);
 
+	if (!argument)
+		place_result(node);
+	if (found < 0 && !argument && is_cast)
+		return 0;
 	if (found < 0)
-		return error_within(r->e, "%s", name);
+		return error_within(r->e, "%s",
+				    argument ? argument
+					     : "the type of retval is not known, so write a cast, "
+					       "as (int)retval");
 	if (!found)
 		return refuse_name(r, "argument", &lookup);
-	if (lookup.place) /* else it lacks one */
+	if (lookup.kind.lack)
+		return refuse_leaf(r, what, lookup.kind.lack);
+	if (argument)
 		place_argument(r, lookup.place, node);
-	return narrow_leaf(r, name, &lookup.kind, node);
+	node->type = lookup.kind.type;
+	r->ret->unit = lookup.kind.unit;
+	return 0;
 }
 
 static int resolve_entry(struct resolving *r, const char *name, struct expression_node *node)
@@ -352,22 +357,7 @@ static int resolve_entry(struct resolving *r, const char *name, struct expressio
 		return refuse_leaf(r, name, "returns have it, as r:FUNC");
 	if (r->target->kind == TARGET_USER_FUNCTION)
 		return refuse_leaf(r, name, "arguments of user functions are arg1, arg2 ...");
-	return resolve_kernel_argument(r, name, node);
-}
-
-/* @is_cast: the user tells its type. */
-static int resolve_kernel_result(struct resolving *r, bool is_cast, struct expression_node *node)
-{
-	struct lookup lookup = { .name = NULL };
-	const int found = find_value(r, &lookup);
-
-	place_result(node);
-	if (found < 0 && is_cast)
-		return 0;
-	if (found < 0)
-		return error_within(r->e, "the type of retval is not known, so write a cast, as "
-					  "(int)retval");
-	return narrow_leaf(r, "retval", &lookup.kind, node);
+	return resolve_kernel_value(r, name, false, node);
 }
 
 static int resolve_return(struct resolving *r, const char *name, bool is_cast,
@@ -377,7 +367,7 @@ static int resolve_return(struct resolving *r, const char *name, bool is_cast,
 		return refuse_leaf(r, name,
 				   "when a function returns, retval is known, and no argument");
 	if (r->target->kind == TARGET_KERNEL_RETURN)
-		return resolve_kernel_result(r, is_cast, node);
+		return resolve_kernel_value(r, NULL, is_cast, node);
 	place_result(node);
 	if (r->target->is_jump)
 		node->op = EXPRESSION_UNKNOWN;
@@ -477,8 +467,6 @@ struct value_listing {
 	void *context;
 };
 
-static const struct value_type none;
-
 /* "char prev_comm[16]" has the type "char[16]". */
 static void put_field_type(const struct tracepoint_field *field, char to[MOST_TEXT])
 {
@@ -493,12 +481,12 @@ static void put_field_type(const struct tracepoint_field *field, char to[MOST_TE
 static void visit_number(const struct value_listing *l, const char *name, const char *type,
 			 const struct number_kind *kind)
 {
-	const char *unit = kind->unit ? kind->unit : "";
-	const struct named_value value = { .name = name,
-					   .type = type,
-					   .as = kind->lack ? none : kind->type,
-					   .remark = kind->lack ? kind->lack : unit };
+	struct named_value value = { .name = name, .type = type, .remark = kind->lack };
 
+	if (!kind->lack) {
+		value.as = kind->type;
+		value.remark = kind->unit ? kind->unit : "";
+	}
 	l->visit(l->context, &value);
 }
 
@@ -514,11 +502,10 @@ static int list_field(void *context, const struct tracepoint_field *field)
 	return 0;
 }
 
-static void visit_words(const struct value_listing *l, const char *name, const char *remark)
+/* A value whose type the user has to know. */
+static void visit_word(const struct value_listing *l, const char *name, const char *hint)
 {
-	const struct named_value value = { .name = name, .type = "", .as = word, .remark = remark };
-
-	l->visit(l->context, &value);
+	visit_number(l, name, "", &(struct number_kind){ .type = word, .unit = hint });
 }
 
 /* The result is shown at the entry, too, where it has no value yet. */
@@ -565,22 +552,19 @@ static void list_kernel_function(struct value_listing *l, struct host *host)
 		err = function_types_each(types, l->target->symbol, l->target->module,
 					  list_function_value, l, &why);
 	if (err)
-		visit_words(l, is_return ? "retval" : NAMED_ARGUMENTS, why.text);
+		visit_word(l, is_return ? "retval" : NAMED_ARGUMENTS, why.text);
 }
 
 static void list_user_function(const struct value_listing *l)
 {
-	const struct named_value unread = { .name = NAMED_ARGUMENTS,
-					    .type = "",
-					    .remark =
-						    "arguments of 32-bit functions are not read" };
+	const struct number_kind unread = { .lack = "arguments of 32-bit functions are not read" };
 
 	if (l->target->kind == TARGET_USER_RETURN)
-		visit_words(l, "retval", "cast it, as (int)retval");
+		visit_word(l, "retval", "cast it, as (int)retval");
 	else if (l->target->is_32_bit)
-		l->visit(l->context, &unread);
+		visit_number(l, NAMED_ARGUMENTS, "", &unread);
 	else
-		visit_words(l, NAMED_ARGUMENTS, "cast them, as (int)arg1");
+		visit_word(l, NAMED_ARGUMENTS, "cast them, as (int)arg1");
 }
 
 static void list_probe(const struct value_listing *l)

@@ -17,7 +17,6 @@ static void check_spec(const char *text, const struct probe_spec *spec)
 	require(!spec->library == !has_library);
 	require(!has_library || spec->library[0]);
 	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
-	require(!spec->event == (spec->kind != PROBE_PERF_EVENT));
 	require(!(spec->exclude_user && spec->exclude_kernel));
 	require(!spec->is_return || spec->kind == PROBE_USER_FUNCTION ||
 		spec->kind == PROBE_KERNEL_FUNCTION);
