@@ -119,11 +119,11 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)
 {
 	const char *text = pattern_text(pattern);
 
-	*np = (struct name_pattern){ .pattern = pattern };
+	*np = (struct name_pattern){ .pattern = pattern, .needle = text };
 	/* In a regular expression, a written word need not occur in the name. */
 	if (strpbrk(text, "[\\^$|+{") || strstr(text, ")*") || strstr(text, ")?"))
 		return;
-	while (*text && np->n_needles < NAME_NEEDLES) {
+	while (*text) {
 		size_t n = 0;
 
 		while (isalnum((unsigned char)text[n]) || text[n] == '_')
@@ -133,23 +133,13 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)
 		size_t n_sure = n - is_last_optional;
 
 		/* Only the written form may have a number's suffix: 5u. */
-		if (n_sure && !isdigit((unsigned char)*text) && !is_builtin(text, n_sure)) {
-			np->needles[np->n_needles].text = text;
-			np->needles[np->n_needles].n = n_sure;
-			np->n_needles++;
+		if (n_sure > np->n_needle && !isdigit((unsigned char)*text) &&
+		    !is_builtin(text, n_sure)) {
+			np->needle = text;
+			np->n_needle = n_sure;
 		}
 		text += n ? n : 1;
 	}
-}
-
-static bool may_match(const struct name_pattern *np, const char *symbol)
-{
-	size_t n = strlen(symbol);
-
-	for (size_t i = 0; i < np->n_needles; i++)
-		if (!memmem(symbol, n, np->needles[i].text, np->needles[i].n))
-			return false;
-	return true;
 }
 
 bool names_match_symbol(const struct pattern *pattern, const char *symbol)
@@ -165,7 +155,7 @@ bool names_match(const struct name_pattern *np, const char *symbol)
 
 	if (names_match_symbol(pattern, symbol))
 		return true;
-	if (!is_mangled(symbol) || !may_match(np, symbol))
+	if (!is_mangled(symbol) || !memmem(symbol, strlen(symbol), np->needle, np->n_needle))
 		return false;
 
 	cleanup_free char *name = demangle(symbol);

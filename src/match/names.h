@@ -7,19 +7,14 @@
 
 #include "base/pattern.h"
 
-enum { NAME_NEEDLES = 8 };
-
 /*
- * A pattern, and texts that every matching mangled name contains. A name without them need not be
+ * A pattern, and a text that every matching mangled name contains. A name without it need not be
  * demangled. Plain value.
  */
 struct name_pattern {
-	const struct pattern *pattern; /* borrowed; owns the texts of the needles */
-	struct {
-		const char *text;
-		size_t n;
-	} needles[NAME_NEEDLES];
-	size_t n_needles;
+	const struct pattern *pattern; /* borrowed; owns the needle's text */
+	const char *needle;
+	size_t n_needle; /* 0: there is none */
 };
 
 void name_pattern_init(struct name_pattern *np, const struct pattern *pattern);

@@ -8,13 +8,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -25,7 +25,6 @@
 #include "match/names.h"
 #include "match/private.h"
 #include "reader/libraries.h"
-#include "reader/mappings.h"
 
 #define cleanup_image cleanup(image_freep)
 
@@ -38,65 +37,44 @@
  * machine that map the same file, apart from GLIBC_TUNABLES.
  */
 
-/* The implementations of one file. A zeroed one is empty; the first question fills it. */
-struct indirect {
-	const char *path; /* borrowed */
-	bool is_asked;
-	struct mapping_list own; /* the mappings of this program */
-	const struct mapping *file;
-	void *library; /* from dlopen() */
+static bool is_same_inode(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_ino == sb.st_ino &&
+	       sa.st_dev == sb.st_dev;
+}
+
+/* The library of this program whose file is at @path, if there is one. */
+struct own_library {
+	const char *path;
+	void *handle;  /* of dlopen(); NULL: there is none */
+	uint64_t base; /* its addresses are by so much higher than as linked */
 };
 
-static bool is_mapping_of_file(const struct mapping *m, const struct stat *st)
+static int visit_own_library(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct stat own;
+	struct own_library *own = context;
 
-	return m->inode == st->st_ino && m->path[0] == '/' && stat(m->path, &own) == 0 &&
-	       own.st_ino == st->st_ino && own.st_dev == st->st_dev;
+	(void)size;
+	if (!is_same_inode(info->dlpi_name, own->path))
+		return 0;
+	own->path = info->dlpi_name;
+	own->base = info->dlpi_addr;
+	return 1;
 }
 
-static void find_own_library(struct indirect *in)
+static void own_library_find(const char *path, struct own_library *ret)
 {
-	struct stat st;
-
-	in->is_asked = true;
-	if (stat(in->path, &st) < 0 || mapping_list_read((uint32_t)getpid(), &in->own, NULL) != 0)
-		return;
-	for (size_t i = 0; i < in->own.n && !in->file; i++)
-		if (is_mapping_of_file(&in->own.mappings[i], &st))
-			in->file = &in->own.mappings[i];
-	if (in->file)
-		in->library = dlopen(in->file->path, RTLD_LAZY | RTLD_NOLOAD);
+	*ret = (struct own_library){ .path = path };
+	if (dl_iterate_phdr(visit_own_library, ret))
+		ret->handle = dlopen(ret->path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/*
- * Put the file offset of the implementation for IFUNC symbol @name into *@ret_offset. False:
- * unknown, because the file is not a library of this program. Then only the symbol's resolver
- * knows.
- */
-static bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset)
+static void own_library_fini(struct own_library *own)
 {
-	if (!in->is_asked)
-		find_own_library(in);
-	if (!in->library)
-		return false;
-
-	uint64_t addr = (uintptr_t)dlsym(in->library, name);
-	const struct mapping *m = mapping_list_at(&in->own, addr);
-
-	/* gettimeofday and time lead into the vdso. */
-	if (!m || m->inode != in->file->inode || m->dev != in->file->dev)
-		return false;
-	*ret_offset = addr - m->start + m->offset;
-	return true;
-}
-
-static void indirect_fini(struct indirect *in)
-{
-	if (in->library)
-		(void)dlclose(in->library);
-	mapping_list_fini(&in->own);
-	*in = (struct indirect){};
+	if (own->handle)
+		(void)dlclose(own->handle);
 }
 
 /* --- which file --- */
@@ -180,7 +158,7 @@ struct file_walk {
 	bool is_distant;
 	size_t n; /* matches, new or listed before */
 	struct name_pattern name;
-	struct indirect implementations;
+	struct own_library own;
 	size_t n_indirect;  /* functions of which only the resolver is known */
 	char indirect[128]; /* the last of them */
 	size_t n_mistaken;  /* probes: see image_usdt */
@@ -226,6 +204,19 @@ static void take_better_name(struct matching *m, struct target *listed, const ch
 	matching_add_alias(m, listed, before);
 }
 
+/*
+ * Find the implementation of IFUNC symbol @name in the file. False: unknown, because the file is
+ * not a library of this program. Then only the symbol's resolver knows.
+ */
+static bool find_implementation(struct file_walk *walk, const char *name, struct target *t)
+{
+	if (!walk->own.handle)
+		return false;
+	/* gettimeofday and time lead into the vdso. */
+	t->vaddr = (uintptr_t)dlsym(walk->own.handle, name) - walk->own.base;
+	return image_vaddr_to_offset(walk->image, t->vaddr, &t->offset);
+}
+
 static int match_symbol(void *context, const struct image_symbol *s)
 {
 	struct file_walk *walk = context;
@@ -234,22 +225,20 @@ static int match_symbol(void *context, const struct image_symbol *s)
 	struct target t = {
 		.kind = m->spec->is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
 		.symbol = s->name,
+		.vaddr = s->vaddr,
 	};
 	struct target *listed;
 
 	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||
 	    (m->spec->is_return && is_cold_part(s->name)))
 		return 0;
-	if (s->is_indirect && !indirect_offset(&walk->implementations, s->name, &t.offset)) {
+	if (s->is_indirect && !find_implementation(walk, s->name, &t)) {
 		(void)snprintf(walk->indirect, sizeof(walk->indirect), "%s", s->name);
 		walk->n_indirect++;
 		return 0;
 	}
 	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
 		return 0;
-	/* For an implementation chosen at run time, only the offset is known. */
-	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
-		t.vaddr = s->vaddr;
 
 	cleanup_free char *written = names_written(s->name, m->scope->raw_names);
 
@@ -302,8 +291,9 @@ static int match_functions(struct file_walk *walk)
 	int err;
 
 	name_pattern_init(&walk->name, walk->m->spec->name);
+	own_library_find(walk->path, &walk->own);
 	err = image_each_function(walk->image, match_symbol, walk);
-	indirect_fini(&walk->implementations);
+	own_library_fini(&walk->own);
 	return err;
 }
 
@@ -341,7 +331,6 @@ static int match_file(struct matching *m, const char *path, size_t *ret_n, struc
 		.path = path,
 		.number = number_of_file(path),
 		.is_distant = !is_on_local_file_system(path) || !is_roots_alone(path),
-		.implementations.path = path,
 		.e = e,
 	};
 
@@ -414,14 +403,6 @@ static void file_list_fini(struct file_list *files)
 		free(files->paths[i]);
 	free(files->paths);
 	*files = (struct file_list){};
-}
-
-static bool is_same_inode(const char *a, const char *b)
-{
-	struct stat sa, sb;
-
-	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_ino == sb.st_ino &&
-	       sa.st_dev == sb.st_dev;
 }
 
 /*
