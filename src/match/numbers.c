@@ -38,51 +38,27 @@ static bool read_digits(const char **at, uint64_t *ret)
 	return fits;
 }
 
-/* Is @text made of digits, at least one, and at most one point? */
-static bool is_decimal(const char *text)
-{
-	size_t n_digits = 0;
-	size_t n_points = 0;
-
-	for (; *text; text++) {
-		n_digits += is_digit(*text);
-		n_points += *text == '.';
-		if (!is_digit(*text) && *text != '.')
-			return false;
-	}
-	return n_digits > 0 && n_points <= 1;
-}
-
-/* ".25" is 250,000,000. Drops digits below a nanosecond. */
-static uint64_t read_fraction_ns(const char *point)
-{
-	uint64_t ns = 0;
-	uint64_t unit = NS_PER_S / 10;
-
-	for (const char *p = point + 1; is_digit(*p) && unit; p++, unit /= 10)
-		ns += (uint64_t)(*p - '0') * unit;
-	return ns;
-}
-
 int parse_seconds_ns(const char *what, const char *text, uint64_t *ret, struct error *e)
 {
-	const char *at = text;
-	uint64_t seconds = 0;
+	const bool is_negative = text[0] == '-';
+	const char *begin = text + is_negative, *at = begin;
+	uint64_t seconds, ns = 0;
+	const bool fits = read_digits(&at, &seconds) && seconds <= MAX_SECONDS;
+	const bool is_whole = at > begin;
+	size_t n_digits = is_whole;
 
-	if (text[0] == '-' && is_decimal(text + 1))
-		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
-	if (!is_decimal(text))
+	if (*at == '.') /* digits below a nanosecond are dropped */
+		for (uint64_t unit = NS_PER_S / 10; is_digit(*++at); unit /= 10, n_digits++)
+			ns += (uint64_t)(*at - '0') * unit;
+	if (*at || !n_digits)
 		return error_set(e, -EINVAL,
 				 "%s: '%s' is not a number of seconds (for example 1 or 0.25)",
 				 what, text);
-	if (*at != '.' && (!read_digits(&at, &seconds) || seconds > MAX_SECONDS))
+	if (is_whole && !fits && !is_negative)
 		return error_set(e, -EINVAL, "%s: '%s' is too long a time", what, text);
-
-	uint64_t ns = seconds * NS_PER_S + (*at == '.' ? read_fraction_ns(at) : 0);
-
-	if (ns == 0)
+	if (is_negative || !(seconds || ns))
 		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
-	*ret = ns;
+	*ret = seconds * NS_PER_S + ns;
 	return 0;
 }
 
