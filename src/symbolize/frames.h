@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* symbolize/frames.h - the table of frames. Two addresses with equal keys are one frame. */
+/*
+ * symbolize/frames.h - the table of frames, and a cache that leads to it. Two addresses with equal
+ * keys are one frame.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "base/strtab.h"
 #include "profile/frame.h"
 
 /* Identifies a frame. Keys are compared word by word, never by a hash alone. */
@@ -19,13 +23,43 @@ struct frame_key {
 	uint64_t line;
 };
 
+/* An address in a process, from a stack. */
+struct user_pc {
+	uint64_t process; /* process_key() */
+	uint64_t time;    /* of the hit; 0: not known */
+	uint64_t addr;
+	bool is_exact;  /* not a return address */
+	uint64_t epoch; /* processes_epoch() of this process and time; 0 is right but slower */
+};
+
+/*
+ * The cache: the frames of an address. Stacks of a report share most addresses, so nobody has to
+ * search mappings and symbols for them again. The key has the epoch in place of the process: where
+ * two epochs are equal, addresses mean the same. A zeroed one is empty.
+ */
+struct seen_addresses {
+	struct seen_address *slots; /* by a hash; a new address may replace another one */
+	size_t n, n_slots;          /* @n_slots: power of two, or 0 */
+	uint32_t *frames;           /* of addresses with several */
+	size_t n_frames, cap_frames;
+	uint64_t version; /* images_version() of all entries */
+};
+
 struct frames {
 	struct frame_table table;
+	struct strtab *strings; /* of @table */
 	struct frame_key *keys; /* by frame number */
 	size_t n_keys, cap_keys;
 	struct u64_map numbers; /* by hash of the key */
+	/* Numbers of images in @table. Of modules by the address of the name, 0 is the kernel; of
+	 * files and memory by their number (processes/processes.h) and mapping, see user_image().
+	 */
+	struct u64_map kernel_images, user_images;
+	struct seen_addresses seen;
+	struct u64_map kernel_seen[2]; /* lasting names by address; [1]: of exact addresses */
 };
 
+void frames_init(struct frames *f);
 void frames_fini(struct frames *f);
 
 /* Memory held, in bytes. */
@@ -33,3 +67,17 @@ size_t frames_bytes(const struct frames *f);
 
 /* The number of @key's frame. If *@is_new, the caller must fill in the frame. */
 uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_new);
+
+/* Add an image with the mapping of @image, and a build ID of @n bytes. Returns its number. */
+uint32_t frames_add_image(struct frames *f, const char *path, const uint8_t *id, size_t n,
+			  struct frame_image image);
+
+/* The *@ret_n frames of @pc, innermost first. NULL: not known. Lent until the next change. */
+const uint32_t *seen_get(const struct seen_addresses *seen, uint64_t version,
+			 const struct user_pc *pc, size_t *ret_n);
+void seen_put(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
+	      const uint32_t *frames, size_t n);
+
+/* Note that somebody looks at @pc in @pass. False: it has frames, or was noted in this pass. */
+bool seen_note(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
+	       uint32_t pass);

@@ -241,27 +241,17 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 	return k->is_asked;
 }
 
-char *image_names_about(struct image_names *f, uint32_t image, struct image_build *build)
+void image_names_build(struct image_names *f, uint32_t image, struct image_build *ret)
 {
-	cleanup(image_about_fini) struct image_about about = {};
-	const bool opens = f->has_none && !images_is_memory(f->images, image);
-
-	*build = (struct image_build){};
-	if (!images_about(f->images, image, &about))
-		return NULL;
-	if (about.kind == IMAGE_FILE)
-		symbol_files_build(f->symbols, image, opens, build);
-	return xstrdup(about.path[0] ? about.path : about.module);
+	*ret = (struct image_build){};
+	if (images_kind(f->images, image) == IMAGE_FILE)
+		symbol_files_build(f->symbols, image,
+				   f->has_none && !images_is_memory(f->images, image), ret);
 }
 
 bool image_names_may_be_made(const struct image_names *f, uint32_t image)
 {
 	return images_is_memory(f->images, image) && !symbol_files_has(f->symbols, image);
-}
-
-bool image_names_has_places(const struct image_names *f, uint32_t image)
-{
-	return images_kind(f->images, image) != IMAGE_NO_FILE;
 }
 
 bool image_names_is_file(const struct image_names *f, uint32_t image)

@@ -67,14 +67,8 @@ bool image_names_fetch(struct image_names *f);
  */
 bool image_names_may_be_made(const struct image_names *f, uint32_t image);
 
-/* Does an offset in the image mean the same code in every process? */
-bool image_names_has_places(const struct image_names *f, uint32_t image);
-
-/*
- * The path of the image's file, as its process sees it, or the name of the memory. The caller frees
- * it. NULL: the image was forgotten. @build: of the file.
- */
-char *image_names_about(struct image_names *f, uint32_t image, struct image_build *build);
+/* The build of the image's file, see symbol_files_build(). Unknown if it is no file. */
+void image_names_build(struct image_names *f, uint32_t image, struct image_build *ret);
 
 /* Is it a file? False for files of memory without symbols. */
 bool image_names_is_file(const struct image_names *f, uint32_t image);

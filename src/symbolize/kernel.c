@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The source of each kind of kernel name, and the time for which the name is certain:
+ * Addresses in the kernel to frames. The source of each kind of name, and the time for which the
+ * name is certain, because modules and BPF programs come and go:
  *
  *	the kernel itself     kallsyms   always
  *	a module              kallsyms   always; in another's place: since we saw it first
@@ -10,14 +11,18 @@
  *
  * An address without a certain name has none.
  */
-#include "symbolize/kernel.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/text.h"
+#include "elf/demangle.h"
+#include "symbolize/state.h"
 
 #define SYMBOLS "/proc/kallsyms"
 #define MODULES "/proc/modules"
@@ -50,6 +55,15 @@ void kernel_names_refresh(struct kernel_names *k)
 	k->is_checked = false;
 	k->is_reread = false;
 }
+
+/* --- names at a time --- */
+
+struct kernel_answer {
+	bool is_found;
+	struct kernel_symbol symbol; /* with @is_found; lent until the next question */
+	bool is_lasting;             /* the answer is the same at any time */
+	uint64_t from, until;        /* else it is the same for hits in this time */
+};
 
 static bool is_of_bpf(const struct kernel_symbol *symbol)
 {
@@ -104,7 +118,8 @@ static void read_kernel_names_again(struct kernel_names *k)
 	k->symbols = fresh;
 }
 
-void kernel_names_update(struct kernel_names *k)
+/* Read symbols that are new or have changed. */
+static void update_kernel_names(struct kernel_names *k)
 {
 	if (k->is_checked)
 		return;
@@ -152,8 +167,12 @@ static void judge_symbol(const struct kernel_names *k, uint64_t time, struct ker
 	ret->until = ret->is_found ? time + MODULE_NS : time;
 }
 
-void kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time,
-		     struct kernel_answer *ret)
+/*
+ * The function that was at @addr from @time (ns of CLOCK_MONOTONIC) on. If there is none, reads the
+ * symbols once more, at most once per refresh.
+ */
+static void find_kernel_name(struct kernel_names *k, uint64_t addr, uint64_t time,
+			     struct kernel_answer *ret)
 {
 	bool is_listed;
 
@@ -169,4 +188,148 @@ void kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time,
 	}
 	if (is_listed)
 		judge_symbol(k, time, ret);
+}
+
+/* --- machinery --- */
+
+/*
+ * The frames above the traced function depend on the backend and on the kernel's version:
+ *
+ *	bpf_get_stack_raw_tp           bpf_prog_6deef7357e7b4530_on_hit
+ *	bpf_prog_6deef7357e7b4530...   kprobe_multi_link_prog_run.isra.0
+ *	bpf_trace_run2                 kprobe_multi_link_handler
+ *	__traceiter_sched_switch       fprobe_handler
+ *	__schedule                     ftrace_trampoline
+ *	                               vfs_read
+ *
+ * A fixed number of frames to skip would be wrong sooner or later, so their names are known here:
+ * each, or the begin of several before '*'. A compiler's suffix (".isra.0", ".part.1") is ignored.
+ */
+static const char *const machinery[] = {
+	/* tracepoints */
+	"__traceiter_*", "perf_trace_*", "trace_event_raw_event_*", "perf_syscall_enter",
+	"perf_syscall_exit", "perf_call_bpf_enter*", "perf_call_bpf_exit*", "trace_call_bpf*",
+	"bpf_trace_run*", "__bpf_trace_*",
+	/* programs, and the helper that walks the stack */
+	"__bpf_prog_*", "bpf_get_stack*", "__bpf_get_stack*", "bpf_get_task_stack*",
+	"__bpf_get_task_stack*",
+	/* fprobe, ftrace */
+	"fprobe_handler*", "fprobe_ftrace_entry", "fprobe_entry", "kprobe_multi_link_*",
+	"ftrace_caller*", "ftrace_regs_caller*", "ftrace_trampoline*", "ftrace_ops_*",
+	"arch_ftrace_ops_list_func",
+	/* kprobes: by ftrace, by a jump; arch_trap_functions: by a trap */
+	"kprobe_ftrace_handler", "kprobe_perf_func", "kprobe_dispatcher", "aggr_pre_handler",
+	"opt_pre_handler", "optimized_callback", "optprobe_template_*"
+};
+
+static bool is_called(const char *name, const char *pattern)
+{
+	const size_t n = strcspn(pattern, "*");
+
+	return strncmp(name, pattern, n) == 0 && (pattern[n] || !name[n] || name[n] == '.');
+}
+
+/*
+ * The kernel has functions such as bpf_prog_load and bpf_trampoline_link_prog, which the user may
+ * trace. Of BPF's own symbols, only our programs trace here, and only ours have lasting names.
+ */
+static bool is_machinery(const struct kernel_answer *answer)
+{
+	const struct kernel_symbol *symbol = &answer->symbol;
+
+	if (is_of_bpf(symbol) && (text_begins_with(symbol->name, "bpf_trampoline_") ||
+				  (is_bpf_program_symbol(symbol) && answer->is_lasting)))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(machinery); i++)
+		if (is_called(symbol->name, machinery[i]))
+			return true;
+	for (size_t i = 0; arch_trap_functions[i]; i++)
+		if (is_called(symbol->name, arch_trap_functions[i]))
+			return true;
+	return false;
+}
+
+/* --- frames --- */
+
+/* The number of the kernel's image, or of @module, which s->frames.strings lends. */
+static uint32_t kernel_image(struct symbolizer *s, const char *module)
+{
+	const uint32_t *known = u64_map_get(&s->frames.kernel_images, (uintptr_t)module);
+	uint8_t id[MOST_BUILD_ID_BYTES];
+	char path[80];
+	uint32_t number;
+
+	if (known)
+		return *known;
+	(void)snprintf(path, sizeof(path), "[%s]", module ? module : "kernel");
+	number = frames_add_image(&s->frames, path, id, kernel_build_id(module, id, sizeof(id)),
+				  (struct frame_image){});
+	(void)u64_map_put(&s->frames.kernel_images, (uintptr_t)module, number, NULL);
+	return number;
+}
+
+static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
+			     const struct kernel_answer *answer)
+{
+	const struct kernel_symbol *symbol = answer->is_found ? &answer->symbol : NULL;
+	struct frame_key key = { .kind = FRAME_KERNEL, .place = addr };
+	struct frame frame = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .addr = addr };
+	bool is_new;
+
+	if (symbol) {
+		cleanup_free char *plain = name_without_number(symbol->name);
+
+		frame.name = strtab_add(s->frames.strings, plain ? plain : symbol->name);
+		frame.module = strtab_add_or_null(s->frames.strings, symbol->module);
+		frame.offset = addr - symbol->addr;
+		key.kind |= KEY_NAMED;
+		key.file = (uintptr_t)frame.name; /* a module may be loaded where another was */
+		key.place = symbol->addr;
+		key.detail = detail_of(s, frame.offset, addr, addr);
+	}
+
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new) {
+		if (symbol)
+			frame.image = kernel_image(s, frame.module);
+		frame.is_machinery = symbol && is_machinery(answer);
+		s->frames.table.frames[number] = frame;
+	}
+	return number;
+}
+
+struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s)
+{
+	const struct kernel_validity all = s->kernel_validity;
+
+	s->kernel_validity = (struct kernel_validity){ .until = UINT64_MAX };
+	return all;
+}
+
+static void narrow_validity(struct kernel_validity *v, const struct kernel_answer *answer)
+{
+	if (answer->from > v->from)
+		v->from = answer->from;
+	if (answer->until < v->until)
+		v->until = answer->until;
+}
+
+uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exact, uint64_t time)
+{
+	struct u64_map *seen = &s->frames.kernel_seen[is_exact];
+	const uint32_t *known = u64_map_get(seen, addr);
+	struct kernel_answer answer;
+	uint32_t number;
+
+	update_kernel_names(&s->kernel);
+	if (known)
+		return *known;
+	find_kernel_name(&s->kernel, place_look_up_at(addr, is_exact), time, &answer);
+	number = kernel_frame(s, addr, &answer);
+	if (answer.is_lasting)
+		*u64_map_put(seen, addr, number, NULL) = number;
+	else
+		narrow_validity(&s->kernel_validity, &answer);
+	return number;
 }

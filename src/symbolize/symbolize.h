@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/symbolize.h - addresses to frames.
+ * symbolize/symbolize.h - from a stack's words, as BPF stored them, to numbers of named frames.
  *
  * The look-up of a return address is at minus one (place_look_up_at()), because a call may be the
  * last instruction of its function. The report shows the offset and address of the return address
@@ -9,9 +9,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/strbuf.h"
+#include "bpf/abi.h"
 #include "kernel/host.h"
 #include "processes/processes.h"
 #include "profile/frame.h"
@@ -44,7 +46,6 @@ struct symbolizer_options {
 struct symbolizer *symbolizer_new(struct host *host, struct processes *processes,
 				  const struct symbolizer_options *options);
 void symbolizer_free(struct symbolizer *s);
-void symbolizer_freep(struct symbolizer **s);
 
 /*
  * A report begins, after processes_refresh(). The first questions of the report look for changes of
@@ -70,65 +71,69 @@ void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time);
  * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
-/* processes_epoch() of the model. */
-uint64_t symbolizer_epoch(const struct symbolizer *s, uint64_t process, uint64_t time);
-
 /* While this number is the same, JIT code of the process has the same names. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
 
-/* An address in the kernel, from a stack. */
-struct kernel_pc {
-	uint64_t addr;
-	uint64_t time; /* of its first hit, ns of CLOCK_MONOTONIC */
-	bool is_exact; /* not a return address */
+/* --- stacks --- */
+
+/* A stack as BPF stored it: @n @words (bpf/abi.h), innermost first. The caller lends them. */
+struct raw_stack {
+	const uint64_t *words;
+	size_t n;
+	uint32_t flags; /* KEY_*: the kind of its first address */
+	uint32_t tgid;  /* a user stack's process */
+	uint64_t time;  /* of the first hit, ns of CLOCK_MONOTONIC */
 };
 
+/* The reason that cut the stack: a mark's STACK_MARK_CUT_BITS, 0 for a stack that is whole. */
+uint64_t stack_cut(const struct raw_stack *stack);
+
+#define CUTS (STACK_MARK_CUT_BITS + 1)
+
 /*
- * The number of the frame at @pc. Never fails: the frame has no name if no function is known that
- * was there all the time.
+ * @cuts are counts of hits by stack_cut(). If more than 1 % of the hits have a stack that is cut,
+ * write how many, the most frequent reason, and what to do. @is_bounded: the user has bounded the
+ * depth, so stacks that are cut there do not count.
  */
-uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc);
+void stack_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to);
+
+/* Bound of a user stack's frames, since inlined functions are frames, too. */
+#define USER_FRAMES (4 * STACK_WORDS)
+
+/*
+ * Name the frames of @stack, without machinery. If @max_depth is not 0, it bounds their number, and
+ * a mark stands behind them if the stack had more. Returns the number of @frames, with the mark. A
+ * frame has no name if no function is known that was there all the time. With options.lines,
+ * inlined functions stand before the function itself.
+ */
+uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			   uint32_t frames[STACK_WORDS]);
+uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			 uint32_t frames[USER_FRAMES]);
+
+/*
+ * After symbolizer_defer(), the two functions below put off unknown names of files.
+ * symbolizer_fetch() asks for all of them at once. Repeat naming and fetching until it returns
+ * false: no name was put off, and none will be. symbolizer_defer() may forget names that no frame
+ * has yet.
+ */
+void symbolizer_defer(struct symbolizer *s);
+bool symbolizer_fetch(struct symbolizer *s);
+
+/* As name_user_stack(). If *@is_whole is false, frames are missing whose names were put off. */
+uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
+			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole);
+
+/* Only put off the unknown names of @stack. Returns the number of names that are put off by now. */
+size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack);
 
 /* A time in which answers are the same for all hits. */
 struct kernel_validity {
 	uint64_t from, until;
 };
 
-/* The common validity of all answers of symbolize_kernel() since the last call. */
+/* The common validity of all names of name_kernel_stack() since the last call. */
 struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s);
-
-/* An address in a process, from a stack. */
-struct user_pc {
-	uint64_t process; /* process_key() */
-	uint64_t time;    /* of the hit; 0: not known */
-	uint64_t addr;
-	bool is_exact;  /* not a return address */
-	uint64_t epoch; /* symbolizer_epoch() of this process and time; 0 is right but slower */
-};
-
-/*
- * The numbers of the frames at @pc, innermost first. With options.lines, inlined functions stand
- * before the function itself. Returns their number, from 1 to @most, which must not be 0. After
- * symbolizer_defer() it returns 0 if the name is put off.
- */
-size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most);
-
-/*
- * After symbolizer_defer(), symbolize_user() puts off unknown names of files. symbolizer_fetch()
- * asks for all of them at once. Repeat naming and fetching until it returns false: no name was put
- * off, and none will be. symbolizer_defer() may forget names that no frame has yet.
- */
-void symbolizer_defer(struct symbolizer *s);
-bool symbolizer_fetch(struct symbolizer *s);
-
-/* After symbolizer_defer(), put off the name at @pc if it is not known. Makes no frame. */
-void symbolizer_want(struct symbolizer *s, const struct user_pc *pc);
-
-/* The number of names that are put off. */
-size_t symbolizer_n_put_off(const struct symbolizer *s);
-
-/* The number of a mark: @kind is FRAME_CUT or FRAME_UNVERIFIED. */
-uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason);
 
 /* @s lends the table. Every call above may add frames. */
 const struct frame_table *symbolizer_frames(const struct symbolizer *s);

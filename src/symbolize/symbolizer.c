@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "symbolize/symbolize.h"
-
+/*
+ * From an address of a process to the number of its frame:
+ *
+ *	address --seen?--> number                                      nearly always
+ *	address --region--> image + offset --symbols--> function --key--> number
+ *	                    no file --perf map--> function --key--> number
+ *
+ * Addresses with one key are one frame. Code of a file without a symbol is the function that
+ * .eh_frame gives, or, without one, all such code of the file. Code outside of any file (JIT code
+ * without a map, addresses of a broken stack) has no place that two processes could share. It is
+ * one frame unless the report shows addresses or places: its lines all read "[unknown]", and random
+ * addresses would split equal stacks.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/user_step.h"
 #include "reader/debuginfod.h"
 #include "symbolize/state.h"
+
+/* --- a symbolizer --- */
 
 struct symbolizer *symbolizer_new(struct host *host, struct processes *processes,
 				  const struct symbolizer_options *options)
@@ -16,7 +32,7 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
 	s->options = *options;
-	s->strings = strtab_new();
+	frames_init(&s->frames);
 	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
@@ -36,17 +52,6 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 	return s;
 }
 
-/* Free frames, their names, and the cache that leads to them. */
-static void free_names(struct symbolizer *s)
-{
-	u64_map_fini(&s->kernel_seen[0]);
-	u64_map_fini(&s->kernel_seen[1]);
-	seen_fini(&s->seen);
-	frames_fini(&s->frames);
-	frame_images_fini(&s->frame_images);
-	strtab_free(s->strings);
-}
-
 void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
@@ -55,32 +60,20 @@ void symbolizer_free(struct symbolizer *s)
 	jit_free(s->jit);
 	image_names_free(s->image_names);
 	kernel_names_fini(&s->kernel);
-	free_names(s);
+	frames_fini(&s->frames);
 	strtab_free(s->process_strings);
 	free(s);
 }
 
-void symbolizer_freep(struct symbolizer **s)
-{
-	symbolizer_free(*s);
-	*s = NULL;
-}
-
-/* The bound of frame_bytes() between two reports: some 50,000 functions. */
+/* The bound of frames between two reports: some 50,000 functions. */
 #define MOST_FRAME_BYTES ((size_t)10 << 20)
-
-static size_t frame_bytes(const struct symbolizer *s)
-{
-	return frames_bytes(&s->frames) + strtab_bytes(s->strings) + seen_bytes(&s->seen);
-}
 
 void symbolizer_trim(struct symbolizer *s)
 {
-	if (frame_bytes(s) <= MOST_FRAME_BYTES)
+	if (frames_bytes(&s->frames) <= MOST_FRAME_BYTES)
 		return;
-	free_names(s);
-	s->kernel_seen[0] = s->kernel_seen[1] = (struct u64_map){};
-	s->strings = strtab_new();
+	frames_fini(&s->frames);
+	frames_init(&s->frames);
 }
 
 void symbolizer_refresh(struct symbolizer *s)
@@ -109,11 +102,6 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 	return strtab_add(s->process_strings, comm);
 }
 
-uint64_t symbolizer_epoch(const struct symbolizer *s, uint64_t process, uint64_t time)
-{
-	return processes_epoch(s->processes, process, time);
-}
-
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)
 {
 	struct program_run program;
@@ -130,4 +118,536 @@ const struct frame_table *symbolizer_frames(const struct symbolizer *s)
 const char *symbolizer_kernel_trouble(const struct symbolizer *s)
 {
 	return s->kernel.trouble;
+}
+
+/* --- places --- */
+
+/* An address of a process, with its place and its function. */
+struct user_place {
+	bool is_mapped; /* else where.image is IMAGE_NONE, and the rest of @where is not valid */
+	struct place where;
+	uint64_t addr;
+	uint64_t at;             /* the address that was looked up, from place_look_up_at() */
+	bool has_places;         /* an offset in the image means the same code in every process */
+	bool is_put_off;         /* the name is put off: image_names_defer() */
+	struct file_place place; /* from the file's symbols */
+	struct jit_function
+		made; /* from a perf map, if it has a name; @place has no function then */
+};
+
+static void find_place_at(struct symbolizer *s, const struct user_pc *pc, uint64_t at,
+			  struct user_place *ret)
+{
+	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
+	ret->is_mapped = processes_at(s->processes, pc->process, pc->time, at, &ret->where);
+	ret->has_places =
+		ret->is_mapped && images_kind(s->images, ret->where.image) != IMAGE_NO_FILE;
+	if (ret->has_places)
+		ret->is_put_off = !image_names_look_up(s->image_names, ret->where.image,
+						       ret->where.offset, &ret->place);
+}
+
+/*
+ * Is the address the first byte of a function that nobody called? @exact is the answer for the
+ * address itself. A signal's handler returns to __restore_rt, makecontext() puts the address of
+ * __start_context on the stack, and a new program stands at _start. The byte before belongs to
+ * another function, or to none.
+ */
+static bool is_pushed(const struct user_place *exact)
+{
+	return exact->place.function && exact->place.start == exact->place.vaddr &&
+	       !exact->place.is_behind_call;
+}
+
+/* Names are lent until the next image_names_defer(). */
+static void find_place(struct symbolizer *s, const struct user_pc *pc, struct user_place *ret)
+{
+	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
+
+	find_place_at(s, pc, at, ret);
+	if (at == pc->addr || ret->is_put_off || (ret->place.function && !ret->place.is_last))
+		return;
+	find_place_at(s, pc, pc->addr, ret);
+	if (!ret->is_put_off && !is_pushed(ret))
+		find_place_at(s, pc, at, ret);
+}
+
+/* --- frames --- */
+
+/* If more functions are inlined at one place, the outermost of these are left out. */
+#define MOST_CALLS 64
+
+/* The last part of the source's path, lent by the strtab. Adds path and line to @key. */
+static const char *source_of_call(struct symbolizer *s, const struct image_call *call,
+				  struct frame_key *key)
+{
+	if (!call->file)
+		return NULL;
+
+	const char *path = strtab_add(s->frames.strings, call->file);
+	const char *slash = strrchr(path, '/');
+
+	key->source = (uintptr_t)path;
+	key->line = call->line;
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * The place that was looked up: of a return address, it is in the call before. Other programs ask
+ * for the name of exactly this place.
+ */
+static uint64_t user_place_offset(const struct user_place *p)
+{
+	return p->has_places ? p->where.offset : p->addr;
+}
+
+/*
+ * The number of the image at @p. Code in no file has no place that two processes share: its mapping
+ * says nothing. NO_IMAGE: the image was forgotten. *@is_go: it is a Go program.
+ */
+static uint32_t user_image(struct symbolizer *s, const struct user_place *p, bool *is_go)
+{
+	const struct place *at = &p->where;
+	cleanup(image_about_fini) struct image_about about = {};
+	struct frame_image image = {};
+	struct image_build build;
+
+	if (p->has_places)
+		image = (struct frame_image){ .start = at->start,
+					      .limit = at->limit,
+					      .offset = at->offset - (p->at - at->start) };
+
+	const uint64_t key = (uint64_t)at->image << 32 ^ hash_mix(image.offset);
+	const uint32_t *known = u64_map_get(&s->frames.user_images, key);
+
+	if (!known && images_about(s->images, at->image, &about)) {
+		const char *path = about.path[0] ? about.path : about.module;
+
+		image_names_build(s->image_names, at->image, &build);
+
+		const uint32_t number =
+			frames_add_image(&s->frames, path, build.id, build.n, image);
+
+		known = u64_map_put(&s->frames.user_images, key, 2 * number + build.is_go, NULL);
+	}
+	*is_go = known && *known & 1;
+	return known ? *known / 2 : NO_IMAGE;
+}
+
+/* The number of the frame at @p with @key. If it is new, it is @frame, with its image. */
+static uint32_t put_frame(struct symbolizer *s, const struct user_place *p,
+			  const struct frame_key *key, struct frame *frame)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	bool is_new, is_go = false;
+	const uint32_t number = frames_number(&s->frames, key, &is_new);
+
+	if (!is_new)
+		return number;
+	frame->kind = FRAME_USER;
+	frame->addr = p->addr;
+	frame->image = p->is_mapped ? user_image(s, p, &is_go) : NO_IMAGE;
+	if (p->has_places)
+		frame->file_offset = user_place_offset(p);
+	if (is_go)
+		frame->code = CODE_GO;
+	else if (p->is_mapped && image_names_may_be_made(s->image_names, p->where.image))
+		frame->code = CODE_JIT;
+	if (!frame->module && images_about(s->images, p->where.image, &about))
+		frame->module = strtab_add(s->frames.strings, about.module);
+	s->frames.table.frames[number] = *frame;
+	return number;
+}
+
+/*
+ * The frame of JIT code. A compiler may put one function at several addresses, so its name
+ * identifies it, in all processes. The perf map has addresses in place of file offsets.
+ */
+static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
+{
+	const uint64_t offset = p->addr - p->made.start;
+	struct frame frame = { .code = CODE_JIT,
+			       .name = strtab_add(s->frames.strings, p->made.name),
+			       .module = p->made.module,
+			       .offset = offset,
+			       .module_offset = p->addr };
+	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_MADE,
+				 .place = (uintptr_t)frame.name,
+				 .detail = detail_of(s, offset, offset, p->addr) };
+
+	if (s->options.identity == IDENTITY_ADDRESS)
+		key.file = (uintptr_t)frame.module; /* the report shows it */
+	return put_frame(s, p, &key, &frame);
+}
+
+/* Set offset and key of a frame without a name, at frame->module_offset. */
+static void set_unnamed(const struct symbolizer *s, const struct user_place *p, struct frame *frame,
+			struct frame_key *key)
+{
+	const bool is_vdso = images_kind(s->images, p->where.image) == IMAGE_VDSO;
+
+	frame->has_start = (frame->is_in_file || is_vdso) && p->place.has_start;
+	if (frame->has_start) {
+		frame->offset = frame->module_offset - p->place.start;
+		key->kind |= KEY_BEGUN;
+		key->place = p->place.start;
+	} else if (p->has_places && !frame->is_in_file && !is_vdso) {
+		key->place = frame->module_offset;
+	}
+	if (s->options.places)
+		key->place = frame->module_offset;
+}
+
+static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
+			   const struct image_call *call)
+{
+	const uint32_t image = p->where.image;
+	struct frame frame = { .is_in_file = image_names_is_file(s->image_names, image),
+			       .name = strtab_add_or_null(s->frames.strings, p->place.function),
+			       .line = call->line };
+	struct frame_key key = { .kind = FRAME_USER, .file = image };
+
+	if (p->has_places)
+		frame.module_offset = p->place.vaddr + (p->addr - p->at);
+	else if (p->is_mapped)
+		frame.module_offset = p->addr - p->where.start;
+	if (frame.name) {
+		frame.offset = frame.module_offset - p->place.start;
+		key.kind |= KEY_NAMED;
+		key.place = p->place.start;
+	} else {
+		set_unnamed(s, p, &frame, &key);
+	}
+	key.detail = detail_of(s, frame.offset, user_place_offset(p), p->addr);
+	frame.file = source_of_call(s, call, &key);
+	return put_frame(s, p, &key, &frame);
+}
+
+/* An inlined function is one frame of its file, wherever it was inlined. */
+static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
+			      const struct image_call *call)
+{
+	const uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
+	struct frame frame = { .is_inlined = true,
+			       .is_in_file = image_names_is_file(s->image_names, p->where.image),
+			       .name = strtab_add(s->frames.strings, call->name),
+			       .module_offset = module_offset,
+			       .line = call->line };
+	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
+				 .file = p->where.image,
+				 .place = (uintptr_t)frame.name,
+				 .detail = detail_of(s, module_offset, user_place_offset(p),
+						     p->addr) };
+
+	frame.file = source_of_call(s, call, &key);
+	return put_frame(s, p, &key, &frame);
+}
+
+/* Write the numbers of the frames at @p, innermost first. Returns how many there are. */
+static size_t frames_of_place(struct symbolizer *s, const struct user_place *p,
+			      uint32_t numbers[MOST_CALLS])
+{
+	const struct image_call itself = {}; /* the function itself; its source is not known */
+	const struct image_call *calls = p->place.calls;
+	size_t n = p->place.n_calls < MOST_CALLS ? p->place.n_calls : MOST_CALLS;
+
+	if (p->made.name) {
+		numbers[0] = made_frame(s, p);
+		return 1;
+	}
+	if (!n) {
+		n = 1;
+		calls = &itself;
+	}
+	for (size_t i = 0; i + 1 < n; i++)
+		numbers[i] = inlined_frame(s, p, &calls[i]);
+	numbers[n - 1] = user_frame(s, p, &calls[n - 1]);
+	return n;
+}
+
+/*
+ * JIT code is in no file, or in one of memory without symbols: look for its name in the perf map.
+ */
+static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct user_place *place)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	struct program_run program;
+
+	if (!place->is_mapped || place->place.function ||
+	    !image_names_may_be_made(s->image_names, place->where.image))
+		return;
+	processes_program(s->processes, pc->process, pc->time, &program);
+	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
+	if (!place->made.name &&
+	    images_about(s->images,
+			 processes_copied(s->processes, pc->process, pc->time, place->at), &about))
+		log_few(&s->copied,
+			"frames in anonymous memory, where the code of %s was mapped, have no "
+			"names (was it copied to huge pages?)",
+			about.module);
+}
+
+/*
+ * Does the address have the same frames as long as its epoch is the same? A process may write other
+ * code to memory, and a later report may read a file that nobody could read. A look beside the
+ * region may find another one there.
+ */
+static bool are_frames_lasting(const struct symbolizer *s, const struct user_pc *pc,
+			       const struct user_place *p)
+{
+	return p->is_mapped && !p->place.is_missed &&
+	       images_kind(s->images, p->where.image) != IMAGE_NO_FILE &&
+	       !image_names_may_be_made(s->image_names, p->where.image) &&
+	       (pc->is_exact || (pc->addr > p->where.start && pc->addr < p->where.limit));
+}
+
+/*
+ * The numbers of the frames at @pc, innermost first. Returns their number, from 1 to @most; 0: the
+ * name is put off.
+ */
+static size_t name_address(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
+			   size_t most)
+{
+	uint32_t made[MOST_CALLS];
+	size_t n;
+	const uint32_t *numbers = seen_get(&s->frames.seen, images_version(s->images), pc, &n);
+
+	if (!numbers) {
+		struct user_place place;
+
+		find_place(s, pc, &place);
+		if (place.is_put_off)
+			return 0;
+		ask_process(s, pc, &place);
+		n = frames_of_place(s, &place, made);
+		if (are_frames_lasting(s, pc, &place))
+			seen_put(&s->frames.seen, images_version(s->images), pc, made, n);
+		numbers = made;
+	}
+
+	const size_t n_shown = n < most ? n : most;
+
+	memcpy(to, numbers + n - n_shown, n_shown * sizeof(*to));
+	return n_shown;
+}
+
+/* --- stacks --- */
+
+#define WALK(end) [STACK_MARK_WALK + UNWIND_END_##end]
+
+static const char early[] = "begin the run before new programs, or give them by -p or --";
+
+static const struct {
+	const char *words, *advice;
+} marks[] = {
+	[STACK_MARK_DEPTH] = { "depth", NULL },
+	[STACK_MARK_UNREADABLE] = { "unreadable page", NULL },
+	[STACK_MARK_FAILED] = { "not given by this kernel", NULL },
+	[STACK_MARK_TORN] = { "forgotten", "try more --max-memory" },
+	WALK(NO_MAPPING) = { "no mapping", early },
+	WALK(NO_TABLE_YET) = { "no table yet", early },
+	WALK(RING_FULL) = { "too many waited", early },
+	WALK(NO_TABLE) = { "no table", "try more --unwind-memory" },
+	WALK(NO_ROW) = { "no row", NULL },
+	WALK(UNFIT) = { "rule not representable", NULL },
+	WALK(UNREADABLE) = { "unreadable page", NULL },
+	WALK(NOT_ADVANCING) = { "not advancing", NULL },
+	WALK(CHAIN) = { "no frame pointer", "have JIT compilers keep frame pointers" },
+	WALK(PROBED) = { "return probe of another tool", NULL },
+	WALK(DEPTH) = { "depth", NULL },
+	WALK(NOT_RECORDED) = { "stack not recorded", NULL },
+};
+
+static const char *mark_text(uint64_t cut)
+{
+	return cut < ARRAY_SIZE(marks) && marks[cut].words ? marks[cut].words : "depth";
+}
+
+void stack_put_cuts(const uint64_t cuts[CUTS], bool is_bounded, struct strbuf *to)
+{
+	const char *advice;
+	uint64_t total = 0, cut = 0;
+	size_t most = 0;
+
+	for (size_t i = 0; i < CUTS; i++) {
+		total += cuts[i];
+		if (!i || (is_bounded && strcmp(mark_text(i), "depth") == 0))
+			continue;
+		cut += cuts[i];
+		most = cuts[i] > (most ? cuts[most] : 0) ? i : most;
+	}
+	if (cut <= total / 100)
+		return;
+	advice = most < ARRAY_SIZE(marks) ? marks[most].advice : NULL;
+	strbuf_printf(to, "%.1f%% of the hits have a cut stack, most often [cut: %s] (%s)",
+		      100 * (double)cut / (double)total, mark_text(most),
+		      advice ? advice : "stackcount(8) explains the mark");
+}
+
+/*
+ * Drop the tracing's own frames at the top of a kernel stack: those before the first other frame.
+ * BPF may have put the traced function in front of them (bpf/stackcount.bpf.c): then those behind
+ * it. Returns the number of frames that are left.
+ */
+static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames, uint32_t n)
+{
+	uint32_t first = 0, kept = 0, next;
+
+	while (first < n && table->frames[frames[first]].is_machinery)
+		first++;
+	if (first == n)
+		return n; /* show these if there are no others */
+	frames[kept++] = frames[first];
+	next = first + 1;
+	while (first == 0 && next < n && table->frames[frames[next]].is_machinery)
+		next++;
+	while (next < n)
+		frames[kept++] = frames[next++];
+	return kept;
+}
+
+#define MOST_MARKS 3 /* of a stack */
+
+/* The last word, if it is a mark; else 0. */
+static uint64_t mark_of_stack(const struct raw_stack *stack)
+{
+	uint64_t last = stack->n ? stack->words[stack->n - 1] : 0;
+
+	return last < STACK_MARK_END ? last : 0;
+}
+
+uint64_t stack_cut(const struct raw_stack *stack)
+{
+	return mark_of_stack(stack) & STACK_MARK_CUT_BITS;
+}
+
+static uint32_t mark_frame(struct symbolizer *s, enum frame_kind kind, const char *reason)
+{
+	const char *name = strtab_add(s->frames.strings, reason);
+	struct frame_key key = { .kind = kind, .file = (uintptr_t)name };
+	bool is_new;
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new)
+		s->frames.table.frames[number] =
+			(struct frame){ .kind = kind, .image = NO_IMAGE, .name = name };
+	return number;
+}
+
+/*
+ * Keep the @max_depth innermost of the @n @frames, if it is not 0, and add the stack's marks. A
+ * mark for unverified frames stays, because the innermost ones may be wrong, too. Returns the
+ * number of frames.
+ */
+static uint32_t put_stack_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth,
+				uint32_t *frames, uint32_t n)
+{
+	const uint64_t cut = mark & STACK_MARK_CUT_BITS;
+	const bool is_deeper = max_depth && n > max_depth;
+
+	if (is_deeper)
+		n = (uint32_t)max_depth;
+	if (mark & STACK_MARK_UNVERIFIED)
+		frames[n++] = mark_frame(s, FRAME_UNVERIFIED, "frame pointers");
+	if (mark & STACK_MARK_32_BIT)
+		frames[n++] = mark_frame(s, FRAME_UNVERIFIED, "32-bit program");
+	if (is_deeper || cut)
+		frames[n++] = mark_frame(s, FRAME_CUT, is_deeper ? "depth" : mark_text(cut));
+	return n;
+}
+
+uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			   uint32_t frames[STACK_WORDS])
+{
+	const uint64_t mark = mark_of_stack(stack);
+	const uint32_t n = (uint32_t)stack->n - !!mark;
+
+	for (size_t i = 0; i < n; i++)
+		frames[i] = kernel_frame_at(s, stack->words[i],
+					    i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT),
+					    stack->time);
+	return put_stack_marks(s, mark, max_depth, frames,
+			       trim_machinery(&s->frames.table, frames, n));
+}
+
+/* The process and time of a user stack. */
+static struct user_pc begin_user_stack(struct symbolizer *s, const struct raw_stack *stack)
+{
+	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
+			      .time = stack->time };
+
+	pc.epoch = processes_epoch(s->processes, pc.process, pc.time);
+	return pc;
+}
+
+static void set_user_address(const struct raw_stack *stack, size_t i, struct user_pc *ret)
+{
+	ret->addr = stack->words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
+	ret->is_exact =
+		i == 0 ? stack->flags & KEY_USER_PC_EXACT : stack->words[i] & STACK_WORD_EXACT;
+}
+
+void symbolizer_defer(struct symbolizer *s)
+{
+	image_names_defer(s->image_names);
+}
+
+bool symbolizer_fetch(struct symbolizer *s)
+{
+	s->n_fetches++; /* an address may put off another name when it has the first one */
+	return image_names_fetch(s->image_names);
+}
+
+size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack)
+{
+	const size_t n_words = stack->n - !!mark_of_stack(stack);
+	struct user_place place;
+	struct user_pc pc = {};
+
+	if (n_words)
+		pc = begin_user_stack(s, stack);
+	for (size_t i = 0; i < n_words; i++) {
+		set_user_address(stack, i, &pc);
+		if (seen_note(&s->frames.seen, images_version(s->images), &pc, s->n_fetches))
+			find_place(s, &pc, &place);
+	}
+	return image_names_n_put_off(s->image_names);
+}
+
+uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
+			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole)
+{
+	const uint64_t mark = mark_of_stack(stack);
+	const size_t n_words = stack->n - !!mark;
+	const uint32_t most = USER_FRAMES - MOST_MARKS;
+	struct user_pc pc = {};
+	uint32_t n = 0;
+
+	if (n_words)
+		pc = begin_user_stack(s, stack);
+	*is_whole = true;
+	for (size_t i = 0; i < n_words; i++) {
+		set_user_address(stack, i, &pc);
+		if (n == most)
+			return put_stack_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
+
+		const size_t n_of_word = name_address(s, &pc, frames + n, most - n);
+
+		*is_whole = *is_whole && n_of_word;
+		n += (uint32_t)n_of_word;
+	}
+	return put_stack_marks(s, mark, max_depth, frames, n);
+}
+
+uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			 uint32_t frames[USER_FRAMES])
+{
+	bool is_whole;
+	uint32_t n;
+
+	symbolizer_defer(s);
+	do
+		n = name_known_user_stack(s, stack, max_depth, frames, &is_whole);
+	while (symbolizer_fetch(s));
+	return n;
 }

@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "profile/merge.h"
 #include "store/store.h"
-#include "symbolize/stack.h"
 #include "tool/live.h"
 #include "tool/slices.h"
 
@@ -206,11 +205,11 @@ static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
 		if (n_named != deferred_at)
 			symbolizer_defer(s);
 		deferred_at = n_named;
-		for (size_t i = n_named; i < n && symbolizer_n_put_off(s) < NAMES_AT_ONCE; i++) {
+		for (size_t i = n_named, n_put_off = 0; i < n && n_put_off < NAMES_AT_ONCE; i++) {
 			uint64_t words[STACK_WORDS];
 			const struct raw_stack raw = read_user_stack(r->own, &rows[i], words);
 
-			want_user_stack(s, &raw);
+			n_put_off = want_user_stack(s, &raw);
 			serve_sometimes(r, i);
 		}
 		(void)symbolizer_fetch(s);

@@ -21,7 +21,6 @@
 #include "base/text.h"
 #include "report/event.h"
 #include "store/stream.h"
-#include "symbolize/stack.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
 #define READ_MS 2
@@ -253,9 +252,9 @@ static uint64_t template_key(const struct run *r, const struct stream_event *eve
 	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
 
 	if (event->user_stack)
-		epoch = symbolizer_epoch(r->symbolizer,
-					 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
-					 event->time);
+		epoch = processes_epoch(r->processes,
+					process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+					event->time);
 	return hash_mix(event->kernel_stack ^
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }

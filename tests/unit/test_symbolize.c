@@ -17,9 +17,7 @@
 #include "bpf/user_step.h"
 #include "reader/mappings.h"
 #include "remote.h"
-#include "symbolize/machinery.h"
-#include "symbolize/seen.h"
-#include "symbolize/stack.h"
+#include "scratch.h"
 #include "symbolize/symbolize.h"
 
 #define COPY TEST_BUILD "/unit/symbolize_copy"
@@ -120,7 +118,7 @@ static int tear_down(void **state)
 {
 	struct symbolizer *s = *state;
 
-	symbolizer_freep(&s);
+	symbolizer_free(s);
 	processes_free(processes);
 	host_free(fixture_host);
 	return 0;
@@ -136,16 +134,18 @@ static const struct frame *frame_at(struct symbolizer *s, uint32_t number)
 	return &frames->frames[number];
 }
 
+/* A stack of one address; the mark tells an address near 0 from a mark. */
 static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool is_exact)
 {
-	const struct user_pc pc = { .process = (uint32_t)pid,
-				    .addr = addr,
-				    .is_exact = is_exact,
-				    .epoch = symbolizer_epoch(s, (uint32_t)pid, 0) };
-	uint32_t number;
+	const uint64_t words[] = { addr, STACK_MARK_DEPTH };
+	const struct raw_stack raw = { .words = words,
+				       .n = ARRAY_SIZE(words),
+				       .flags = is_exact ? KEY_USER_PC_EXACT : 0,
+				       .tgid = (uint32_t)pid };
+	uint32_t frames[USER_FRAMES];
 
-	assert_int_equal(symbolize_user(s, &pc, &number, 1), 1);
-	return number;
+	assert_int_equal(name_user_stack(s, &raw, 0, frames), ARRAY_SIZE(words));
+	return frames[0];
 }
 
 /* The frame of @addr in process @pid. Lent by @s until the next. */
@@ -344,8 +344,7 @@ TEST_OF(with_addresses_unnamed_code_is_told_apart, struct symbolizer *s, set_up_
 TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 {
 	const struct symbolizer_options options = { .names = helpers_files(), .places = true };
-	cleanup(symbolizer_freep) struct symbolizer *own =
-		symbolizer_new(fixture_host, processes, &options);
+	struct symbolizer *own = symbolizer_new(fixture_host, processes, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
 
@@ -356,6 +355,7 @@ TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
 	assert_int_not_equal(number_at(own, getpid(), addr + 32, true), number);
 	assert_int_equal(number_at(own, getpid(), addr + 16, true), number);
 	assert_int_equal(number_at(own, getpid(), 16, true), number_at(own, getpid(), 32, true));
+	symbolizer_free(own);
 	munmap(a, 4096);
 }
 
@@ -640,16 +640,25 @@ TEST_WITH_NAMES(the_name_of_a_process_is_its_own_else_the_given_one_else_empty)
 	assert_null(user(s, child.pid, 0x1234, false)->name);
 }
 
+static uint32_t mark_number(struct symbolizer *s, uint64_t mark)
+{
+	const struct raw_stack raw = { .words = &mark, .n = 1, .tgid = (uint32_t)getpid() };
+	uint32_t frames[USER_FRAMES];
+
+	assert_int_equal(name_user_stack(s, &raw, 0, frames), 1);
+	return frames[0];
+}
+
 TEST_WITH_NAMES(a_mark_of_one_reason_is_one_frame)
 {
-	char depth[] = "depth";
-	uint32_t number = symbolize_mark(s, FRAME_CUT, "depth");
+	uint32_t number = mark_number(s, STACK_MARK_DEPTH);
 
 	assert_int_equal(frame_at(s, number)->kind, FRAME_CUT);
 	expect_name(frame_at(s, number), "depth");
-	assert_int_equal(symbolize_mark(s, FRAME_CUT, depth), number);
-	assert_int_not_equal(symbolize_mark(s, FRAME_CUT, "page not resident"), number);
-	assert_int_not_equal(symbolize_mark(s, FRAME_UNVERIFIED, "depth"), number);
+	assert_int_equal(mark_number(s, STACK_MARK_WALK + UNWIND_END_DEPTH), number);
+	assert_int_not_equal(mark_number(s, STACK_MARK_UNREADABLE), number);
+	assert_int_equal(frame_at(s, mark_number(s, STACK_MARK_UNVERIFIED))->kind,
+			 FRAME_UNVERIFIED);
 }
 
 /* Where the kernel's function @name is, 0 if the kernel does not tell. */
@@ -670,10 +679,15 @@ static uint64_t kernel_address(const char *name)
 
 static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exact)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const struct kernel_pc pc = { addr, now, is_exact };
+	const struct raw_stack raw = { .words = &addr,
+				       .n = 1,
+				       .flags = is_exact ? KEY_KERNEL_PC_EXACT : 0,
+				       /* behind the first reading of symbols */
+				       .time = clock_ns(CLOCK_MONOTONIC) + NS_PER_S };
+	uint32_t frames[STACK_WORDS];
 
-	return symbolize_kernel(s, &pc);
+	assert_int_equal(name_kernel_stack(s, &raw, 0, frames), 1);
+	return frames[0];
 }
 
 TEST_WITH_NAMES(a_kernel_function_has_its_name_or_there_is_a_reason)
@@ -709,6 +723,35 @@ TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 	}
 }
 
+/* Are the functions @names machinery, in a kernel that has them? */
+static void expect_machinery(const char *const *names, size_t n, const char *module,
+			     bool is_machinery)
+{
+	cleanup_free char *path = scratch_path("kallsyms");
+	struct host *host;
+	struct symbolizer *s;
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i <= n; i++)
+		assert_true(fprintf(f, "%zx t %s%s\n", 0xffffffff81000000 + 16 * i,
+				    i < n ? names[i] : "_etext", module) > 0);
+	assert_int_equal(fclose(f), 0);
+	host = host_new_at(&(struct host_paths){ .kallsyms = path });
+	s = symbolizer_new(host, processes,
+			   &(struct symbolizer_options){ .names = helpers_files() });
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *frame =
+			frame_at(s, kernel_frame_at(s, 0xffffffff81000004 + 16 * i, false));
+
+		expect_name(frame, names[i]);
+		if (frame->is_machinery != is_machinery)
+			fail_msg("%s", names[i]);
+	}
+	symbolizer_free(s);
+	host_free(host);
+}
+
 TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
 {
 	/* clang-format off */
@@ -726,11 +769,10 @@ TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
 		"kprobe_int3_handler",
 	};
 	/* clang-format on */
+	static const char *const trampolines[] = { "bpf_trampoline_6442541234" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(machinery); i++)
-		assert_true(machinery_is(machinery[i], NULL));
-	assert_true(machinery_is("bpf_prog_6deef7357e7b4530_on_hit", "bpf"));
-	assert_true(machinery_is("bpf_trampoline_6442541234", "bpf"));
+	expect_machinery(machinery, ARRAY_SIZE(machinery), "", true);
+	expect_machinery(trampolines, ARRAY_SIZE(trampolines), "\t[bpf]", true);
 }
 
 TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
@@ -738,12 +780,10 @@ TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
 	static const char *const others[] = {
 		"vfs_read",           "do_int3_user_thing",       "perf_syscall",
 		"bpf_prog_load",      "bpf_trampoline_link_prog", "exc_int3x",
-		"kprobe_dispatcher2", "asm_exc_page_fault",       "",
+		"kprobe_dispatcher2", "asm_exc_page_fault",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(machinery_is(others[i], NULL));
-	assert_false(machinery_is("bpf_prog_load", "ext4"));
+	expect_machinery(others, ARRAY_SIZE(others), "", false);
 }
 
 /* Takes hours where addresses cost more, the more of them were looked up. */
@@ -779,77 +819,29 @@ TEST_OF(frames_take_bounded_memory_from_report_to_report, struct symbolizer *s, 
 	assert_in_range(n_cleared, 2, 20);
 }
 
-TEST(an_address_has_its_frames_in_one_epoch)
-{
-	cleanup(seen_fini) struct seen_addresses seen = {};
-	static const uint32_t frames[] = { 7, 8, 9 };
-	struct user_pc pc = { .addr = 0x1000, .epoch = 5 };
-	size_t n;
-
-	assert_null(seen_get(&seen, 1, &pc, &n));
-	assert_true(seen_note(&seen, 1, &pc, 3));
-	assert_false(seen_note(&seen, 1, &pc, 3));
-	assert_true(seen_note(&seen, 1, &pc, 4));
-	assert_null(seen_get(&seen, 1, &pc, &n));
-	seen_put(&seen, 1, &pc, frames, 3);
-	assert_false(seen_note(&seen, 1, &pc, 5));
-	assert_memory_equal(seen_get(&seen, 1, &pc, &n), frames, sizeof(frames));
-	assert_int_equal(n, 3);
-	assert_null(seen_get(&seen, 2, &pc, &n)); /* a file has changed */
-	pc.is_exact = true;
-	assert_null(seen_get(&seen, 1, &pc, &n));
-	seen_put(&seen, 1, &pc, frames, 1);
-	assert_int_equal(*seen_get(&seen, 1, &pc, &n), 7);
-	assert_int_equal(n, 1);
-	pc.epoch = 6;
-	assert_null(seen_get(&seen, 1, &pc, &n));
-	pc.epoch = 0; /* not known */
-	seen_put(&seen, 1, &pc, frames, 1);
-	assert_null(seen_get(&seen, 1, &pc, &n));
-	assert_true(seen_note(&seen, 1, &pc, 3) && seen_note(&seen, 1, &pc, 3));
-}
-
-TEST(frames_of_addresses_take_bounded_memory)
-{
-	cleanup(seen_fini) struct seen_addresses seen = {};
-	struct user_pc pc = { .epoch = 5 };
-	size_t n, n_kept = 0;
-
-	for (uint32_t i = 0; i < 1U << 20; i++) {
-		const uint32_t frames[] = { i, i + 1 };
-
-		pc.addr = i;
-		seen_put(&seen, 1, &pc, frames, 1 + i % 2);
-		assert_int_equal(*seen_get(&seen, 1, &pc, &n), i);
-	}
-	for (pc.addr = 0; pc.addr < 1U << 20; pc.addr++) {
-		const uint32_t *frames = seen_get(&seen, 1, &pc, &n);
-
-		n_kept += frames != NULL;
-		assert_true(!frames || (frames[0] == pc.addr && n == 1 + pc.addr % 2));
-	}
-	assert_true(n_kept > 50000 && seen_bytes(&seen) < 16U << 20);
-}
-
 TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 {
-	const uint64_t process = (uint64_t)getpid();
-	struct user_pc pc = { .process = process, .is_exact = true };
-	uint32_t number;
+	uint64_t words[] = { (uintptr_t)own_file_name, (uintptr_t)marked_function };
+	struct raw_stack raw = { .words = words,
+				 .flags = KEY_USER_PC_EXACT,
+				 .tgid = (uint32_t)getpid() };
+	uint32_t frames[USER_FRAMES];
+	bool is_whole;
 
+	words[1] |= STACK_WORD_EXACT;
 	symbolizer_defer(s);
-	pc.epoch = symbolizer_epoch(s, process, 0);
-	assert_int_not_equal(pc.epoch, 0);
 	for (int i = 0; i < 4; i++) {
-		pc.addr = i % 2 ? (uintptr_t)marked_function : (uintptr_t)own_file_name;
-		symbolizer_want(s, &pc);
-		assert_int_equal(symbolizer_n_put_off(s), i ? 2 : 1);
+		raw.n = i ? 2 : 1;
+		assert_int_equal(want_user_stack(s, &raw), raw.n);
 	}
-	assert_int_equal(symbolize_user(s, &pc, &number, 1), 0);
+	assert_int_equal(name_known_user_stack(s, &raw, 0, frames, &is_whole), 0);
+	assert_false(is_whole);
 	assert_true(symbolizer_fetch(s));
-	assert_int_equal(symbolizer_n_put_off(s), 0);
-	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
-	expect_name(user(s, getpid(), (uintptr_t)own_file_name, true), "own_file_name");
+	assert_int_equal(want_user_stack(s, &raw), 0);
+	assert_int_equal(name_known_user_stack(s, &raw, 0, frames, &is_whole), 2);
+	assert_true(is_whole);
+	expect_name(frame_at(s, frames[0]), "own_file_name");
+	expect_name(frame_at(s, frames[1]), "marked_function");
 	assert_false(symbolizer_fetch(s));
 }
 
@@ -882,5 +874,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "child") == 0)
 		run_as_child();
-	return run_all_tests(NULL, NULL);
+	return run_all_tests(scratch_make, scratch_remove);
 }
