@@ -142,22 +142,15 @@ static void bound_perf_maps(struct jit *j, const struct jit_map *keep)
  */
 #define MOST_LAG_NS (NS_PER_S / 10)
 
-/* How far one clock is ahead of another: bounds, because we may be interrupted between readings. */
-struct ahead {
-	uint64_t least, most;
-};
-
-static struct ahead clock_lead(clockid_t a, clockid_t b)
+/*
+ * How far clock @a is ahead of clock @b. It is less if we are interrupted between the readings, so
+ * each use of it takes a little more files for the process's own.
+ */
+static uint64_t clock_lead(clockid_t a, clockid_t b)
 {
-	struct ahead best = {};
+	const uint64_t now = clock_ns(a);
 
-	for (int i = 0; i < 5; i++) {
-		const uint64_t before = clock_ns(b), now = clock_ns(a), behind = clock_ns(b);
-
-		if (i == 0 || behind - before < best.most - best.least)
-			best = (struct ahead){ now - behind, now - before };
-	}
-	return best;
+	return now - clock_ns(b);
 }
 
 static bool is_read(const struct jit_map *g, const struct perf_fact *file)
@@ -179,7 +172,7 @@ static bool is_too_old(const struct jit *j, const struct jit_map *g, const struc
 static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 {
 	return g->process.end != UINT64_MAX &&
-	       file->changed_ns > g->process.end + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
+	       file->changed_ns > g->process.end - clock_lead(CLOCK_MONOTONIC, CLOCK_REALTIME);
 }
 
 /* --- the file --- */
@@ -328,7 +321,7 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	if (root >= 0)
 		g->process.root = root;
 	if (!g->begin_real && now.started)
-		g->begin_real = now.started + clock_lead(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
+		g->begin_real = now.started + clock_lead(CLOCK_REALTIME, CLOCK_BOOTTIME);
 	return true;
 }
 
@@ -378,7 +371,7 @@ static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 	g->process = *p;
 	g->used = ++j->clock;
 	if (p->begin)
-		g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
+		g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC);
 	array_push(j->maps, j->n, j->capacity, g);
 	bound_perf_maps(j, g);
 	return g;
@@ -425,7 +418,7 @@ uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time)
 /* We learn of an end late. Forget the answers that may be about the next program. */
 static void forget_next_program(struct jit *j, struct jit_map *g)
 {
-	const uint64_t end_boot = g->process.end + clock_lead(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
+	const uint64_t end_boot = g->process.end - clock_lead(CLOCK_MONOTONIC, CLOCK_BOOTTIME);
 	const bool is_next = g->identified && g->identity.started > end_boot;
 
 	if (is_next)
