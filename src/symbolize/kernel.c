@@ -94,7 +94,6 @@ static void read_kernel_names_first(struct kernel_names *k)
 {
 	struct error e;
 
-	k->is_read = true;
 	bpf_programs_look(&k->programs); /* some end while we read symbols */
 	if (host_kallsyms(k->host, &k->first, &e) == 0)
 		k->symbols = k->first;
@@ -125,7 +124,7 @@ static void update_kernel_names(struct kernel_names *k)
 		return;
 	k->is_checked = true;
 	modules_look(&k->modules, MODULES);
-	if (!k->is_read)
+	if (!k->first && !k->trouble)
 		read_kernel_names_first(k);
 	if (k->symbols && k->modules.now != kallsyms_modules(k->symbols))
 		read_kernel_names_again(k);

@@ -26,7 +26,6 @@ struct kernel_names {
 	struct kallsyms *own;           /* a newer reading, after the host's became old */
 	struct modules modules;
 	struct bpf_programs programs;
-	bool is_read;
 	bool is_checked; /* looked for changes since the last refresh */
 	bool is_reread;  /* read kallsyms again since the last refresh */
 	char *trouble;   /* why there are no names; NULL: there are */

@@ -15,7 +15,6 @@
 #include "reader/debug_symbols.h"
 #include "reader/spending.h"
 
-#define MOST_NAMED 3 /* files that warnings name */
 #define USER_NOBODY 65534U
 
 /* A parser opens so many files in search of one of the same build. */
@@ -59,7 +58,7 @@ struct symbol_files {
 	struct file *list;
 	size_t n, capacity;
 	struct u64_map by_image; /* index in @list */
-	size_t n_failed;         /* files at which a parser failed */
+	struct log_few failed;   /* at these files, a parser failed */
 	struct log_few changed;
 };
 
@@ -82,9 +81,7 @@ void symbol_files_free(struct symbol_files *sf)
 {
 	if (!sf)
 		return;
-	if (sf->n_failed > MOST_NAMED)
-		log_warn("no symbols for %zu more files: their readers failed",
-			 sf->n_failed - MOST_NAMED);
+	log_few_end(&sf->failed, "files whose readers failed");
 	log_few_end(&sf->changed, "files that were changed");
 	spending_fini(&sf->spending);
 	for (size_t i = 0; i < sf->n; i++)
@@ -149,7 +146,19 @@ static void unlock_parsers(const struct symbol_files *sf)
 		client_unlock(sf->asking->client);
 }
 
-/* A parser failed at @file, which is called @name. Warns about the first MOST_NAMED files. */
+/* The parser of @role now, as asking_address(). */
+static int find_parser(const struct symbol_files *sf, unsigned role, uint32_t *files,
+		       int32_t *parser, struct error *e)
+{
+	lock_parsers(sf);
+
+	const int err = asking_address(sf->asking, role, files, parser, e);
+
+	unlock_parsers(sf);
+	return err;
+}
+
+/* A parser failed at @file, which is called @name. */
 static void note_failed(struct symbol_files *sf, struct file *file, const char *name,
 			const struct lane_event *event)
 {
@@ -157,8 +166,7 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 
 	file->is_bad = true;
 	client_explain(event, why, sizeof(why));
-	if (sf->n_failed++ < MOST_NAMED)
-		log_warn("no symbols for %s: %s", name, why);
+	log_few(&sf->failed, "no symbols for %s: %s", name, why);
 }
 
 /* @name was written over or cut short. Its symbols may belong to other code than the mapped one. */
@@ -265,11 +273,9 @@ static int open_in_parser(struct symbol_files *sf, struct file *file, const char
 	file->dev = handle->dev;
 	if (spending_check(&sf->spending, file->owner))
 		return -EDQUOT;
-	lock_parsers(sf);
 
-	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
+	int err = find_parser(sf, file->role, &files, &parser, &e);
 
-	unlock_parsers(sf);
 	if (!err)
 		err = send_to_parser(sf, file, handle, files, parser, &e);
 	if (err) {
@@ -294,11 +300,9 @@ static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_
 	file->role = ROLE_PARSER;
 	if (!vdso)
 		return -ENOENT;
-	lock_parsers(sf);
 
-	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
+	int err = find_parser(sf, file->role, &files, &parser, &e);
 
-	unlock_parsers(sf);
 	if (!err)
 		err = ask_parser_to_open(sf, file, "[vdso]", &what, vdso, ret);
 	if (!err)
@@ -470,14 +474,8 @@ static bool has_living_parser(struct symbol_files *sf, const struct file *file)
 	int32_t parser = 0;
 	struct error e;
 
-	if (!file->parser)
-		return false;
-	lock_parsers(sf);
-
-	const int err = asking_address(sf->asking, file->role, &files, &parser, &e);
-
-	unlock_parsers(sf);
-	return !err && parser == file->parser;
+	return file->parser && find_parser(sf, file->role, &files, &parser, &e) == 0 &&
+	       parser == file->parser;
 }
 
 /* -- Names. -- */
