@@ -307,7 +307,7 @@ static int judge_indirect(const struct file_walk *walk)
 		return error_set(
 			walk->e, -EOPNOTSUPP,
 			"%s of %s is an IFUNC: the loader picks an implementation for this "
-			"CPU; trace these, which -l '%s:*%s_*' lists",
+			"CPU; trace those that -l '%s:*%s_*' lists, if any",
 			walk->indirect, walk->path, spec->library,
 			walk->indirect + strspn(walk->indirect, "_"));
 	log_debug("left out %zu functions of %s: the loader picks their implementation (IFUNC)",

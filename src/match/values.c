@@ -15,12 +15,6 @@
 
 /* --- which fields and arguments are numbers --- */
 
-struct number_kind {
-	struct value_type type;
-	const char *unit; /* "bytes", "nanoseconds"; NULL: none is known. A constant */
-	const char *lack; /* why it is no number that can be read; NULL: it is one. A constant */
-};
-
 /* The unit that a name or a type tells; NULL: none. */
 static const char *unit_of(const char *name, const char *type, size_t n_type)
 {
@@ -42,8 +36,8 @@ static bool begins_with(const struct tracepoint_field *field, const char *word)
 }
 
 /*
- * Is it one of the fields that all tracepoints have? The program's context has a pointer in the
- * first 8 bytes, where the record has these fields.
+ * The fields that all tracepoints have: the program's context has a pointer in the first 8 bytes,
+ * where the record has these fields.
  */
 static bool field_is_common(const struct tracepoint_field *field)
 {
@@ -80,37 +74,10 @@ static const char *lack_of_field(const struct tracepoint_field *field)
 		       : "it is no number";
 }
 
-static struct number_kind field_kind(const struct tracepoint_field *field)
-{
-	return (struct number_kind){ .type = type_of_field(field),
-				     .unit = unit_of(field->name, field->type, field->n_type),
-				     .lack = lack_of_field(field) };
-}
-
-static const char *lack_of_argument(const struct function_value *value)
-{
-	const bool is_result = value->number == 0;
-
-	if (!value->bytes)
-		return is_result ? "it returns no number" : "the argument is no number";
-	return is_result || value->position ? NULL : "its place behind a structure is not known";
-}
-
-/* Of a kernel function's argument or result. */
-static struct number_kind argument_kind(const struct function_value *value)
-{
-	return (struct number_kind){
-		.type = { (uint8_t)value->bytes, value->is_signed },
-		.unit = unit_of(value->name, "size_t", value->is_size ? strlen("size_t") : 0),
-		.lack = lack_of_argument(value),
-	};
-}
-
 /* --- arguments in the notes of USDT probes --- */
 
-/* Arguments have blanks between them. One that is memory may have blanks within its brackets. */
-
-/* The bytes up to the argument's end. */
+/* The bytes up to the argument's end, a blank. There may be blanks within the brackets of memory.
+ */
 static size_t argument_length(const char *at)
 {
 	size_t n = 0;
@@ -168,7 +135,8 @@ static void place_operand(const struct arch_operand *operand, struct value_type 
 static const char *parse_argument(struct usdt_argument *ret)
 {
 	struct arch_operand operand;
-	const char *behind = parse_size(ret->text, &ret->type);
+	struct value_type type;
+	const char *behind = parse_size(ret->text, &type);
 
 	if (!behind)
 		return strchr(ret->text, 'f') && strchr(ret->text, '@')
@@ -176,7 +144,7 @@ static const char *parse_argument(struct usdt_argument *ret)
 			       : "its size is not known";
 	if (!arch_parse_operand(behind, &operand))
 		return "its place has another form";
-	place_operand(&operand, ret->type, &ret->node);
+	place_operand(&operand, type, &ret->node);
 	return NULL;
 }
 
@@ -194,75 +162,17 @@ bool usdt_argument_next(const char **at, struct usdt_argument *ret)
 	return true;
 }
 
-/* --- from a name to its place --- */
+/* --- values and their places --- */
 
-#define MOST_NAME 128
-
-struct resolving {
-	const struct target *target;
-	struct host *host;
-	struct resolved_value *ret;
-	struct error *e;
-};
-
-/* A search for a field, an argument or the result. */
-struct lookup {
-	const char *name; /* NULL: the result */
-	struct near near;
-	uint32_t place; /* a field's offset, an argument's position */
-	struct number_kind kind;
-};
-
-static int refuse_name(const struct resolving *r, const char *what, struct lookup *lookup)
-{
-	return error_set(r->e, -ENOENT, "%s has no %s '%s'%s", r->target->name, what, lookup->name,
-			 near_text(&lookup->near));
-}
-
-static int look_at_field(void *context, const struct tracepoint_field *field)
-{
-	struct lookup *lookup = context;
-
-	if (strcmp(field->name, lookup->name) != 0) {
-		if (!field_is_common(field))
-			near_offer(&lookup->near, field->name);
-		return 0;
-	}
-	lookup->place = field->offset;
-	lookup->kind = field_kind(field);
-	return 1;
-}
-
-static int resolve_field(struct resolving *r, const char *name, struct expression_node *node)
-{
-	struct lookup lookup = { .name = name };
-	int found;
-
-	near_init(&lookup.near, name);
-	found = host_each_field(r->host, r->target->category, r->target->event, look_at_field,
-				&lookup, r->e);
-	if (found <= 0)
-		return found ? found : refuse_name(r, "field", &lookup);
-	if (lookup.kind.lack)
-		return error_set(r->e, -EOPNOTSUPP, "the field '%s' of %s has no value to add: %s",
-				 name, r->target->name, lookup.kind.lack);
-	node->op = EXPRESSION_CONTEXT;
-	node->number = lookup.place;
-	node->type = lookup.kind.type;
-	r->ret->unit = lookup.kind.unit;
-	return 0;
-}
+#define MOST_TEXT 256
+#define MOST_REMARK 384
 
 static const int32_t argument_offsets[] = ARCH_ARGUMENTS;
 static const struct value_type word = { .bytes = 8, .is_signed = true };
 
-static int refuse_leaf(const struct resolving *r, const char *what, const char *why)
-{
-	return error_set(r->e, -EOPNOTSUPP, "%s has no %s: %s", r->target->name, what, why);
-}
-
-/* The leaf is argument @number, from 1 on, of a function at its entry. */
-static void place_argument(const struct resolving *r, uint32_t number, struct expression_node *node)
+/* The node becomes argument @number, from 1 on, of @function at its entry. */
+static void place_argument(const struct target *function, uint32_t number,
+			   struct expression_node *node)
 {
 	const uint32_t n_registers = ARRAY_SIZE(argument_offsets);
 
@@ -272,8 +182,8 @@ static void place_argument(const struct resolving *r, uint32_t number, struct ex
 		node->number = argument_offsets[number - 1];
 		return;
 	}
-	node->op = r->target->kind == TARGET_USER_FUNCTION ? EXPRESSION_USER_MEMORY
-							   : EXPRESSION_KERNEL_MEMORY;
+	node->op = function->kind == TARGET_USER_FUNCTION ? EXPRESSION_USER_MEMORY
+							  : EXPRESSION_KERNEL_MEMORY;
 	node->number = ARCH_STACK_ARGUMENTS + 8LL * (number - n_registers - 1);
 	node->base = ARCH_STACK_POINTER;
 }
@@ -285,63 +195,201 @@ static void place_result(struct expression_node *node)
 	node->type = word;
 }
 
-static int look_at_value(void *context, const struct function_value *value)
-{
-	struct lookup *lookup = context;
-	const bool is_result = value->number == 0;
+/* A walk of the values of a target. */
+struct value_walk {
+	const struct target *target;
+	named_value_visit *visit;
+	void *context;
+	bool is_list; /* for people: with types, and not what no program can read */
+};
 
-	if (is_result == !lookup->name && (is_result || strcmp(value->name, lookup->name) == 0)) {
-		lookup->place = value->position;
-		lookup->kind = argument_kind(value);
-		return 1;
-	}
-	if (!is_result && value->name[0] && lookup->name)
-		near_offer(&lookup->near, value->name);
+/*
+ * Visit @v, whose place is set. @lack: why it is no number that can be read; NULL: it is one, with
+ * the unit or hint @unit (NULL: none).
+ */
+static void visit_value(const struct value_walk *w, struct named_value *v, const char *lack,
+			const char *unit)
+{
+	v->remark = lack ? lack : unit ? unit : "";
+	v->as = lack ? (struct value_type){} : v->place.type;
+	w->visit(w->context, v);
+}
+
+static int visit_field(void *context, const struct tracepoint_field *field)
+{
+	const struct value_walk *w = context;
+	size_t n = field->n_type;
+	char type[MOST_TEXT];
+	struct named_value v = { .name = field->name,
+				 .type = type,
+				 .place = { .op = EXPRESSION_CONTEXT,
+					    .number = field->offset,
+					    .type = type_of_field(field) } };
+
+	if (w->is_list && field_is_common(field))
+		return 0;
+	/* "char prev_comm[16]" has the type "char[16]". */
+	while (n && field->type[n - 1] == ' ')
+		n--;
+	(void)snprintf(type, sizeof(type), "%.*s%.*s", (int)n, field->type, (int)field->n_bounds,
+		       field->bounds);
+	visit_value(w, &v, lack_of_field(field), unit_of(field->name, field->type, field->n_type));
 	return 0;
 }
 
-/* Find an argument or the result in the kernel's BTF. Returns 1, 0 if there is none, or an error.
- */
-static int find_value(const struct resolving *r, struct lookup *lookup)
+static const char *lack_of_argument(const struct function_value *value)
+{
+	const bool is_result = value->number == 0;
+
+	if (!value->bytes)
+		return is_result ? "it returns no number" : "the argument is no number";
+	return is_result || value->position ? NULL : "its place behind a structure is not known";
+}
+
+/* The result is listed at the entry, too, where it has no value yet. */
+static int visit_function_value(void *context, const struct function_value *value)
+{
+	const struct value_walk *w = context;
+	const bool is_result = value->number == 0;
+	const bool is_return = w->target->kind == TARGET_KERNEL_RETURN;
+	const char *lack = lack_of_argument(value);
+	char number[sizeof("arg4294967295")], remark[MOST_REMARK];
+	struct named_value v = { .name = value->name };
+
+	if (is_result != is_return && !(is_result && w->is_list && value->type))
+		return 0;
+	if (is_result) {
+		v.name = "retval";
+		place_result(&v.place);
+	} else if (value->position) {
+		place_argument(w->target, value->position, &v.place);
+	}
+	if (!v.name[0]) {
+		(void)snprintf(number, sizeof(number), "arg%u", value->number);
+		v.name = number;
+	}
+	if (is_result && !is_return) {
+		(void)snprintf(remark, sizeof(remark), "at r:%s", w->target->name);
+		lack = remark;
+	}
+	/* Its register may have more bits. */
+	v.place.type = (struct value_type){ (uint8_t)value->bytes, value->is_signed };
+	v.type = w->is_list ? function_types_text(value) : "";
+	visit_value(w, &v, lack,
+		    unit_of(value->name, "size_t", value->is_size ? strlen("size_t") : 0));
+	return 0;
+}
+
+/* Visit what the kernel's BTF has of a kernel function. */
+static int visit_function(struct value_walk *w, struct host *host, struct error *e)
 {
 	struct function_types *types;
-	const int err = host_function_types(r->host, &types, r->e);
+	const int err = host_function_types(host, &types, e);
+
+	return err ? err
+		   : function_types_each(types, w->target->symbol, w->target->module,
+					 visit_function_value, w, e);
+}
+
+/* --- from a name to its place --- */
+
+#define MOST_NAME 128
+
+struct resolving {
+	const struct target *target;
+	struct host *host;
+	struct resolved_value *ret;
+	struct error *e;
+};
+
+/* A search for a value by its name. */
+struct search {
+	const char *name;
+	struct near near;
+	struct named_value found; /* .name NULL: none. .type is not valid */
+};
+
+static void find_named(void *context, const struct named_value *v)
+{
+	struct search *search = context;
+
+	if (strcmp(v->name, search->name) != 0 && v->as.bytes) {
+		near_offer(&search->near, v->name);
+	} else if (strcmp(v->name, search->name) == 0 && !search->found.name) {
+		search->found = *v;
+		search->found.name = search->name;
+	}
+}
+
+static struct value_walk begin_search(const struct resolving *r, const char *name,
+				      struct search *ret)
+{
+	*ret = (struct search){ .name = name };
+	near_init(&ret->near, name);
+	return (struct value_walk){ .target = r->target, .visit = find_named, .context = ret };
+}
+
+static void take_found(struct resolving *r, const struct search *search,
+		       struct expression_node *node)
+{
+	*node = search->found.place;
+	r->ret->unit = search->found.remark[0] ? search->found.remark : NULL;
+}
+
+static int refuse_name(const struct resolving *r, const char *what, struct search *search)
+{
+	return error_set(r->e, -ENOENT, "%s has no %s '%s'%s", r->target->name, what, search->name,
+			 near_text(&search->near));
+}
+
+static int refuse_leaf(const struct resolving *r, const char *what, const char *why)
+{
+	return error_set(r->e, -EOPNOTSUPP, "%s has no %s: %s", r->target->name, what, why);
+}
+
+static int resolve_tracepoint(struct resolving *r, const char *name, struct expression_node *node)
+{
+	struct search search;
+	struct value_walk w = begin_search(r, name, &search);
+	const int err = host_each_field(r->host, r->target->category, r->target->event, visit_field,
+					&w, r->e);
 
 	if (err)
 		return err;
-	near_init(&lookup->near, lookup->name ? lookup->name : "");
-	return function_types_each(types, r->target->symbol, r->target->module, look_at_value,
-				   lookup, r->e);
+	if (!search.found.name) /* a field may be called arg1 */
+		return node->op == EXPRESSION_NAME
+			       ? refuse_name(r, "field", &search)
+			       : refuse_leaf(r, name, "a tracepoint has fields");
+	if (!search.found.as.bytes)
+		return error_set(r->e, -EOPNOTSUPP, "the field '%s' of %s has no value to add: %s",
+				 name, r->target->name, search.found.remark);
+	take_found(r, &search, node);
+	return 0;
 }
 
-/*
- * The leaf is an argument of a kernel function, or its result (@argument is NULL). It gets the type
- * of the value, whose register may have more bits. @is_cast: the user tells its type.
- */
-static int resolve_kernel_value(struct resolving *r, const char *argument, bool is_cast,
+/* The leaf is an argument or the result of a kernel function. @is_cast: the user tells its type. */
+static int resolve_kernel_value(struct resolving *r, const char *name, bool is_cast,
 				struct expression_node *node)
 {
-	const char *what = argument ? argument : "retval";
-	struct lookup lookup = { .name = argument };
-	const int found = find_value(r, &lookup);
+	const bool is_result = node->op == EXPRESSION_RETVAL;
+	struct search search;
+	struct value_walk w = begin_search(r, name, &search);
+	const int err = visit_function(&w, r->host, r->e);
 
-	if (!argument)
+	if (err && is_result && is_cast) {
 		place_result(node);
-	if (found < 0 && !argument && is_cast)
 		return 0;
-	if (found < 0)
+	}
+	if (err)
 		return error_within(r->e, "%s",
-				    argument ? argument
-					     : "the type of retval is not known, so write a cast, "
-					       "as (int)retval");
-	if (!found)
-		return refuse_name(r, "argument", &lookup);
-	if (lookup.kind.lack)
-		return refuse_leaf(r, what, lookup.kind.lack);
-	if (argument)
-		place_argument(r, lookup.place, node);
-	node->type = lookup.kind.type;
-	r->ret->unit = lookup.kind.unit;
+				    is_result ? "the type of retval is not known, so write a cast, "
+						"as (int)retval"
+					      : name);
+	if (!search.found.name)
+		return refuse_name(r, "argument", &search);
+	if (!search.found.as.bytes)
+		return refuse_leaf(r, name, search.found.remark);
+	take_found(r, &search, node);
 	return 0;
 }
 
@@ -350,7 +398,7 @@ static int resolve_entry(struct resolving *r, const char *name, struct expressio
 	if (r->target->is_32_bit)
 		return refuse_leaf(r, name, "arguments of 32-bit functions are not read");
 	if (node->op == EXPRESSION_ARGUMENT) {
-		place_argument(r, (uint32_t)node->number, node);
+		place_argument(r->target, (uint32_t)node->number, node);
 		return 0;
 	}
 	if (node->op == EXPRESSION_RETVAL)
@@ -367,7 +415,7 @@ static int resolve_return(struct resolving *r, const char *name, bool is_cast,
 		return refuse_leaf(r, name,
 				   "when a function returns, retval is known, and no argument");
 	if (r->target->kind == TARGET_KERNEL_RETURN)
-		return resolve_kernel_value(r, NULL, is_cast, node);
+		return resolve_kernel_value(r, name, is_cast, node);
 	place_result(node);
 	if (r->target->is_jump)
 		node->op = EXPRESSION_UNKNOWN;
@@ -395,15 +443,6 @@ static int resolve_probe(struct resolving *r, const char *name, struct expressio
 				 r->target->name, argument.text, argument.unknown);
 	*node = argument.node;
 	return 0;
-}
-
-static int resolve_tracepoint(struct resolving *r, const char *name, struct expression_node *node)
-{
-	const bool is_name = node->op == EXPRESSION_NAME;
-	const int err = resolve_field(r, name, node);
-
-	/* A field may be called arg1. */
-	return err == -ENOENT && !is_name ? refuse_leaf(r, name, "a tracepoint has fields") : err;
 }
 
 /* Replace the leaf number @i. */
@@ -458,152 +497,76 @@ int value_resolve(const struct expression *x, const struct target *target, struc
 
 /* --- the list of values --- */
 
-#define MOST_TEXT 256
-#define MOST_REMARK 384
-
-struct value_listing {
-	const struct target *target;
-	named_value_visit *visit;
-	void *context;
-};
-
-/* "char prev_comm[16]" has the type "char[16]". */
-static void put_field_type(const struct tracepoint_field *field, char to[MOST_TEXT])
-{
-	size_t n = field->n_type;
-
-	while (n && field->type[n - 1] == ' ')
-		n--;
-	(void)snprintf(to, MOST_TEXT, "%.*s%.*s", (int)n, field->type, (int)field->n_bounds,
-		       field->bounds);
-}
-
-static void visit_number(const struct value_listing *l, const char *name, const char *type,
-			 const struct number_kind *kind)
-{
-	struct named_value value = { .name = name, .type = type, .remark = kind->lack };
-
-	if (!kind->lack) {
-		value.as = kind->type;
-		value.remark = kind->unit ? kind->unit : "";
-	}
-	l->visit(l->context, &value);
-}
-
-static int list_field(void *context, const struct tracepoint_field *field)
-{
-	const struct number_kind kind = field_kind(field);
-	char type[MOST_TEXT];
-
-	if (field_is_common(field))
-		return 0;
-	put_field_type(field, type);
-	visit_number(context, field->name, type, &kind);
-	return 0;
-}
-
 /* A value whose type the user has to know. */
-static void visit_word(const struct value_listing *l, const char *name, const char *hint)
+static void visit_word(const struct value_walk *w, const char *name, const char *hint)
 {
-	visit_number(l, name, "", &(struct number_kind){ .type = word, .unit = hint });
+	struct named_value v = { .name = name, .type = "", .place.type = word };
+
+	visit_value(w, &v, NULL, hint);
 }
 
-/* The result is shown at the entry, too, where it has no value yet. */
-static void list_result(const struct value_listing *l, const struct function_value *result)
+static void list_kernel_function(struct value_walk *w, struct host *host)
 {
-	const bool is_entry = l->target->kind == TARGET_KERNEL_FUNCTION;
-	struct number_kind kind = argument_kind(result);
-	char remark[MOST_REMARK];
-
-	if (is_entry && !result->type)
-		return;
-	if (is_entry) {
-		(void)snprintf(remark, sizeof(remark), "at r:%s", l->target->name);
-		kind.lack = remark;
-	}
-	visit_number(l, "retval", function_types_text(result), &kind);
-}
-
-static int list_function_value(void *context, const struct function_value *value)
-{
-	const struct value_listing *l = context;
-	const struct number_kind kind = argument_kind(value);
-	char name[sizeof("arg4294967295")];
-
-	if (value->number == 0) {
-		list_result(l, value);
-		return 0;
-	}
-	if (l->target->kind == TARGET_KERNEL_RETURN)
-		return 0;
-	(void)snprintf(name, sizeof(name), "arg%u", value->number);
-	visit_number(l, value->name[0] ? value->name : name, function_types_text(value), &kind);
-	return 0;
-}
-
-static void list_kernel_function(struct value_listing *l, struct host *host)
-{
-	const bool is_return = l->target->kind == TARGET_KERNEL_RETURN;
-	struct function_types *types;
+	const bool is_return = w->target->kind == TARGET_KERNEL_RETURN;
 	struct error why;
-	int err = host_function_types(host, &types, &why);
 
-	if (!err)
-		err = function_types_each(types, l->target->symbol, l->target->module,
-					  list_function_value, l, &why);
-	if (err)
-		visit_word(l, is_return ? "retval" : NAMED_ARGUMENTS, why.text);
+	if (visit_function(w, host, &why))
+		visit_word(w, is_return ? "retval" : NAMED_ARGUMENTS, why.text);
 }
 
-static void list_user_function(const struct value_listing *l)
+static void list_user_function(const struct value_walk *w)
 {
-	const struct number_kind unread = { .lack = "arguments of 32-bit functions are not read" };
+	struct named_value unread = { .name = NAMED_ARGUMENTS, .type = "" };
 
-	if (l->target->kind == TARGET_USER_RETURN)
-		visit_word(l, "retval", "cast it, as (int)retval");
-	else if (l->target->is_32_bit)
-		visit_number(l, NAMED_ARGUMENTS, "", &unread);
+	if (w->target->kind == TARGET_USER_RETURN)
+		visit_word(w, "retval", "cast it, as (int)retval");
+	else if (w->target->is_32_bit)
+		visit_value(w, &unread, "arguments of 32-bit functions are not read", NULL);
 	else
-		visit_word(l, NAMED_ARGUMENTS, "cast them, as (int)arg1");
+		visit_word(w, NAMED_ARGUMENTS, "cast them, as (int)arg1");
 }
 
-static void list_probe(const struct value_listing *l)
+static void list_probe(const struct value_walk *w)
 {
-	const char *at = l->target->arguments ? l->target->arguments : "";
+	const char *at = w->target->arguments ? w->target->arguments : "";
 	struct usdt_argument argument;
 
 	for (unsigned i = 1; usdt_argument_next(&at, &argument); i++) {
 		const char *place = strchr(argument.text, '@');
-		const char *lack = l->target->is_32_bit
-					   ? "arguments of 32-bit programs are not read"
-					   : argument.unknown;
-		struct number_kind kind = { .type = argument.type, .lack = lack };
 		char name[sizeof("arg4294967295")];
+		struct named_value v = { .name = name,
+					 .type = place && !argument.unknown ? place + 1
+									    : argument.text,
+					 .place = argument.node };
 
 		(void)snprintf(name, sizeof(name), "arg%u", i);
-		visit_number(l, name, place && !argument.unknown ? place + 1 : argument.text,
-			     &kind);
+		visit_value(w, &v,
+			    w->target->is_32_bit ? "arguments of 32-bit programs are not read"
+						 : argument.unknown,
+			    NULL);
 	}
 }
 
 int value_list_each(const struct target *target, struct host *host, named_value_visit *visit,
 		    void *context, struct error *e)
 {
-	struct value_listing l = { .target = target, .visit = visit, .context = context };
+	struct value_walk w = {
+		.target = target, .visit = visit, .context = context, .is_list = true
+	};
 
 	switch (target->kind) {
 	case TARGET_TRACEPOINT:
-		return host_each_field(host, target->category, target->event, list_field, &l, e);
+		return host_each_field(host, target->category, target->event, visit_field, &w, e);
 	case TARGET_KERNEL_FUNCTION:
 	case TARGET_KERNEL_RETURN:
-		list_kernel_function(&l, host);
+		list_kernel_function(&w, host);
 		return 0;
 	case TARGET_USER_FUNCTION:
 	case TARGET_USER_RETURN:
-		list_user_function(&l);
+		list_user_function(&w);
 		return 0;
 	case TARGET_USDT:
-		list_probe(&l);
+		list_probe(&w);
 		return 0;
 	default:
 		return 0;

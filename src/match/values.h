@@ -33,6 +33,7 @@ struct named_value {
 	const char *type;     /* as declared; of a USDT probe its place; "" */
 	struct value_type as; /* the number that it is in an expression; .bytes 0: it is none */
 	const char *remark;   /* its unit, why it is no number, a hint; "" */
+	struct expression_node place; /* of the number, if the list tells it */
 };
 
 #define NAMED_ARGUMENTS "arg1, arg2 ..."
@@ -55,7 +56,6 @@ must_check int value_list_each(const struct target *target, struct host *host,
 struct usdt_argument {
 	char text[USDT_ARGUMENT_BYTES];
 	const char *unknown;         /* why it has no value; NULL: it has */
-	struct value_type type;      /* .bytes 0: unknown */
 	struct expression_node node; /* its number or place */
 };
 

@@ -534,7 +534,7 @@ TEST(a_function_chosen_at_run_time_tells_how_to_list_its_implementations)
 {
 	expect_error("with", "%/program:fast", -EOPNOTSUPP,
 		     "fast of %/program is an IFUNC: the loader picks an implementation for this "
-		     "CPU; trace these, which -l '%/program:*fast_*' lists");
+		     "CPU; trace those that -l '%/program:*fast_*' lists, if any");
 	expect("with", "%/program:*fast*", "__fast_avx");
 }
 
