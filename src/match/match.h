@@ -43,12 +43,11 @@ struct match_scope {
  *         -E2BIG   more than @scope->limit targets
  * A call that fails appends nothing.
  *
- * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a kernel
- * function with its full name is not looked up. It is listed as unchecked, and the kernel finds it
- * when it is attached. If the kernel returns ENOENT, match_explain_unknown() makes the message. If
- * several functions have the name (EADDRNOTAVAIL), MATCH_ADDRESSES lists each of them. Some kernels
- * take the first of several without an error: use MATCH_NAMESAKES there from the start. If kallsyms
- * shows no addresses, it warns and lists names.
+ * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a full
+ * name is listed as unchecked, and the kernel looks for it when it is attached. If it returns
+ * ENOENT, match_explain_unknown() makes the message. If several functions have the name
+ * (EADDRNOTAVAIL), MATCH_ADDRESSES lists each. Some kernels take the first of several without an
+ * error: use MATCH_NAMESAKES there. If kallsyms shows no addresses, it warns and lists names.
  *
  * Wildcards, and full names with MATCH_NAMES, match functions that ftrace can trace. If ftrace's
  * list is empty or not readable (lockdown), they match all functions of kallsyms. Functions have an
@@ -60,7 +59,7 @@ struct match_scope {
  * An IFUNC (memcpy, strlen) has implementations for several CPUs. Under its name there is only a
  * resolver, which runs once. In a library that this program has mapped itself (libc), the
  * implementation chosen for this machine is listed. In others, wildcards leave it out. Its full
- * name is an error that offers the implementations.
+ * name is an error.
  *
  * Since glibc 2.34 pthread, dl, rt, util and anl are part of libc. If one of them has no match, or
  * a process has not mapped it, libc is searched.

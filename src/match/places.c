@@ -42,43 +42,11 @@ struct move {
 
 struct placing {
 	const struct matching *m;
-	struct target_list *list;
 	struct image *image;
 	struct move *moves;
 	size_t n_moves, moves_capacity;
 	struct middles middles; /* jumps to the skipped instructions, and right behind them */
 };
-
-static void placing_fini(struct placing *p)
-{
-	free(p->moves);
-	middles_fini(&p->middles);
-}
-
-/* Note where the probe can go instead of @entry, if anywhere. */
-static void plan_move(struct placing *p, size_t target, uint64_t entry, const uint8_t *code,
-		      size_t n)
-{
-	const bool is_entry = p->list->targets[target].kind == TARGET_USER_FUNCTION;
-	struct move move = { .target = target, .entry = entry };
-
-	move.n_ends = arch_skippable(code, n, is_entry, move.ends);
-	if (move.n_ends)
-		array_push(p->moves, p->n_moves, p->moves_capacity, move);
-}
-
-static void find_middles_of_moves(struct placing *p)
-{
-	cleanup_free struct code_range *skipped = xcalloc(p->n_moves + 1, sizeof(*skipped));
-
-	for (size_t i = 0; i < p->n_moves; i++) {
-		const struct move *how = &p->moves[i];
-
-		skipped[i] = (struct code_range){ how->entry,
-						  how->entry + how->ends[how->n_ends - 1] + 1 };
-	}
-	middles_find(p->image, skipped, p->n_moves, true, &p->middles);
-}
 
 /* Does a jump lead to @vaddr, or does a function begin there? */
 static bool is_entered(const struct placing *p, uint64_t vaddr)
@@ -108,37 +76,36 @@ static bool is_overwritten(const struct placing *p, const struct target *t, cons
 static enum target_obstacle obstacle_at(const struct placing *p, const struct target *t,
 					const uint8_t *code, size_t n, bool is_64_bit)
 {
-	switch (arch_uprobe_verdict(code, n, is_64_bit)) {
-	case UPROBE_MISTAKEN:
-		return OBSTACLE_MISTAKEN;
-	case UPROBE_REFUSED:
-		return OBSTACLE_REFUSED;
-	default:
-		return is_64_bit && is_overwritten(p, t, code, n) ? OBSTACLE_OVERWRITES
-								  : OBSTACLE_NONE;
-	}
+	const enum uprobe_verdict verdict = arch_uprobe_verdict(code, n, is_64_bit);
+
+	if (verdict != UPROBE_FINE)
+		return verdict == UPROBE_MISTAKEN ? OBSTACLE_MISTAKEN : OBSTACLE_REFUSED;
+	return is_64_bit && is_overwritten(p, t, code, n) ? OBSTACLE_OVERWRITES : OBSTACLE_NONE;
 }
 
+/* Set the obstacle of target @i. Note where its probe can go instead, if anywhere. */
 static void judge_entry(struct placing *p, size_t i)
 {
-	struct target *t = &p->list->targets[i];
+	struct target *t = &p->m->out->targets[i];
 	bool is_64_bit = image_has_64_bit_code(p->image);
+	struct move move = { .target = i };
 	uint8_t code[CODE_BYTES];
-	uint64_t vaddr;
 
-	if (!image_offset_to_vaddr(p->image, t->offset, &vaddr))
+	if (!image_offset_to_vaddr(p->image, t->offset, &move.entry))
 		return;
 
-	size_t n = image_code_at(p->image, vaddr, code, sizeof(code));
+	size_t n = image_code_at(p->image, move.entry, code, sizeof(code));
 
 	t->obstacle = n ? obstacle_at(p, t, code, n, is_64_bit) : OBSTACLE_NONE;
 	if (t->obstacle && t->kind != TARGET_USER_RETURN && is_64_bit)
-		plan_move(p, i, vaddr, code, n);
+		move.n_ends = arch_skippable(code, n, t->kind == TARGET_USER_FUNCTION, move.ends);
+	if (move.n_ends)
+		array_push(p->moves, p->n_moves, p->moves_capacity, move);
 }
 
 static void move_probe(const struct placing *p, const struct move *how)
 {
-	struct target *t = &p->list->targets[how->target];
+	struct target *t = &p->m->out->targets[how->target];
 	const size_t skipped = how->ends[how->n_ends - 1];
 
 	for (size_t i = 0; i < how->n_ends; i++)
@@ -153,14 +120,24 @@ static void move_probe(const struct placing *p, const struct move *how)
 
 void place_probes(const struct matching *m, size_t first, struct image *image)
 {
-	struct target_list *list = m->out;
-	cleanup(placing_fini) struct placing p = { .m = m, .list = list, .image = image };
+	struct placing p = { .m = m, .image = image };
+	struct code_range *skipped;
 
-	for (size_t i = first; i < list->n; i++)
+	for (size_t i = first; i < m->out->n; i++)
 		judge_entry(&p, i);
-	find_middles_of_moves(&p);
+	skipped = xcalloc(p.n_moves + 1, sizeof(*skipped));
+	for (size_t i = 0; i < p.n_moves; i++) {
+		const struct move *how = &p.moves[i];
+
+		skipped[i] = (struct code_range){ how->entry,
+						  how->entry + how->ends[how->n_ends - 1] + 1 };
+	}
+	middles_find(image, skipped, p.n_moves, true, &p.middles);
 	for (size_t i = 0; i < p.n_moves; i++)
 		move_probe(&p, &p.moves[i]);
+	free(skipped);
+	free(p.moves);
+	middles_fini(&p.middles);
 }
 
 /* --- returns --- */
