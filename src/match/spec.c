@@ -307,50 +307,42 @@ static int parse_r(struct parse *p, size_t at)
 	return p->text[next_colon(p, at)] ? parse_p(p, at) : parse_kernel_function(p, at);
 }
 
-static int parse_t(struct parse *p, size_t at)
+/* BEFORE:NAME, the end of an event of @form. */
+static int parse_pair(struct parse *p, size_t at, const char *form, struct pattern **before)
 {
-	static const char form[] = "a tracepoint is t:CATEGORY:EVENT";
-	size_t colon = next_colon(p, at);
+	const size_t colon = next_colon(p, at);
 
 	if (colon == at || !p->text[colon] || !p->text[colon + 1])
 		return refuse_spec(p, form);
 	if (p->text[next_colon(p, colon + 1)])
 		return refuse_at(p, next_colon(p, colon + 1), form);
 
+	const int err = compile_part(p, at, colon - at, before);
+
+	return err ? err : compile_rest(p, colon + 1, &p->spec->name);
+}
+
+static int parse_t(struct parse *p, size_t at)
+{
 	p->spec->kind = PROBE_TRACEPOINT;
-	int err = compile_part(p, at, colon - at, &p->spec->category);
-	if (err)
-		return err;
-	return compile_rest(p, colon + 1, &p->spec->name);
+	return parse_pair(p, at, "a tracepoint is t:CATEGORY:EVENT", &p->spec->category);
 }
 
 static int parse_u(struct parse *p, size_t at)
 {
 	static const char form[] = "a USDT probe is u:LIB:PROBE or u:LIB:PROVIDER:PROBE";
-	size_t colon = library_end(p->text, at);
+	const size_t colon = library_end(p->text, at), name = colon + 1;
 
-	if (colon == at || !p->text[colon] || !p->text[colon + 1])
+	if (colon == at || !p->text[colon] || !p->text[name])
 		return refuse_spec(p, form);
-
 	p->spec->kind = PROBE_USDT;
-	int err = parse_library(p, at, colon - at);
+
+	const int err = parse_library(p, at, colon - at);
+
 	if (err)
 		return err;
-
-	size_t name = colon + 1;
-
-	colon = next_colon(p, name);
-	if (p->text[colon]) {
-		if (colon == name || !p->text[colon + 1])
-			return refuse_spec(p, form);
-		if (p->text[next_colon(p, colon + 1)])
-			return refuse_at(p, next_colon(p, colon + 1), form);
-		err = compile_part(p, name, colon - name, &p->spec->provider);
-		if (err)
-			return err;
-		name = colon + 1;
-	}
-	return compile_rest(p, name, &p->spec->name);
+	return p->text[next_colon(p, name)] ? parse_pair(p, name, form, &p->spec->provider)
+					    : compile_rest(p, name, &p->spec->name);
 }
 
 /* The letters behind the event. perf has more of them, which choose other registers and rings. */

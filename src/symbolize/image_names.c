@@ -41,15 +41,15 @@ struct image_names {
 	bool is_deferring;
 };
 
-struct image_names *image_names_new(struct images *images,
-				    const struct image_names_options *options)
+struct image_names *image_names_new(struct images *images, struct remote_files *files,
+				    struct debuginfod *servers, uint64_t flags, bool has_none)
 {
 	struct image_names *f = xcalloc(1, sizeof(*f));
 
 	f->images = images;
-	f->symbols = symbol_files_new(images, options->files, options->servers);
-	f->flags = options->flags;
-	f->has_none = options->has_none;
+	f->symbols = symbol_files_new(images, files, servers);
+	f->flags = flags;
+	f->has_none = has_none;
 	f->strings = strtab_new();
 	return f;
 }

@@ -17,17 +17,12 @@
 struct debuginfod;
 struct image_names;
 
-struct image_names_options {
-	struct remote_files *files; /* borrowed: parsers, and openers that send them files */
-	struct debuginfod *servers; /* for symbols that this machine does not have, or NULL.
-				       image_names_free() frees it */
-	uint64_t flags;             /* enum names_flag */
-	bool has_none;              /* do without the names of files */
-};
-
-/* @images is borrowed. */
-struct image_names *image_names_new(struct images *images,
-				    const struct image_names_options *options);
+/*
+ * @images and @files are borrowed. image_names_free() frees @servers, which may be NULL. @flags:
+ * enum names_flag. @has_none: do without the names of files.
+ */
+struct image_names *image_names_new(struct images *images, struct remote_files *files,
+				    struct debuginfod *servers, uint64_t flags, bool has_none);
 void image_names_free(struct image_names *f);
 
 /* A report begins. Forgets all answers, so strings and calls of look-ups are not valid any more. */

@@ -39,15 +39,10 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 	s->processes = processes;
 	s->images = processes_images(processes);
 
-	const struct image_names_options names = {
-		.files = options->names,
-		.servers = options->no_debuginfod ? NULL : debuginfod_new(&servers),
-		.has_none = options->no_names,
-		.flags =
-			(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
-	};
-
-	s->image_names = image_names_new(s->images, &names);
+	s->image_names = image_names_new(
+		s->images, options->names, options->no_debuginfod ? NULL : debuginfod_new(&servers),
+		(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
+		options->no_names);
 	s->jit = jit_new(s->images, s->process_strings);
 	return s;
 }

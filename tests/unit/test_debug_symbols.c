@@ -46,7 +46,6 @@ struct named {
 
 static struct named open_named(const char *name)
 {
-	const struct image_names_options options = { .files = helpers_files() };
 	struct named n = { .processes = processes_new(helpers_files(), SIZE_MAX, true) };
 	cleanup_free char *path = in_folder(name);
 	struct process_event event = { .type = PROCESS_MAP,
@@ -59,7 +58,7 @@ static struct named open_named(const char *name)
 	assert_int_equal(stat(path, &st), 0);
 	event.map.dev = st.st_dev;
 	event.map.inode = st.st_ino;
-	n.names = image_names_new(processes_images(n.processes), &options);
+	n.names = image_names_new(processes_images(n.processes), helpers_files(), NULL, 0, false);
 	(void)processes_event(n.processes, &event);
 	n.image = images_newest(processes_images(n.processes));
 	/* This looks up the root that the path belongs to. */
