@@ -29,7 +29,7 @@ static int add_tracepoint(struct matching *m, const char *category, const char *
 	if (err)
 		return err;
 	(void)snprintf(name, sizeof(name), "%s:%s", category, event);
-	return matching_add(m, &t, NULL, e);
+	return matching_add(m, &t, e);
 }
 
 /* A walk of the names of events. */
@@ -179,7 +179,7 @@ static int add_perf_event(struct matching *m, const char *name, const struct per
 		.exclude_kernel = spec->exclude_kernel,
 	};
 
-	return matching_add(m, &t, NULL, e);
+	return matching_add(m, &t, e);
 }
 
 static const struct named_event *find_named(const char *name)

@@ -73,7 +73,7 @@ static int add_kernel_function(struct matching *m, const struct kernel_symbol *s
 		.is_unchecked = is_unchecked,
 	};
 
-	return matching_add(m, &t, NULL, e);
+	return matching_add(m, &t, e);
 }
 
 /*

@@ -91,52 +91,58 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-void matching_add_alias(struct matching *m, const struct target *listed, const char *name)
+/* Note @name as a further name of @listed. The list's strtab lends it. */
+static void add_alias(struct target_list *list, const struct target *listed, const char *name)
 {
-	struct target_list *list = m->out;
+	const struct target_alias alias = { (uint32_t)(listed - list->targets), name };
 
-	if (strcmp(listed->name, name) == 0)
-		return;
-
-	const struct target_alias alias = {
-		.target = (uint32_t)(listed - list->targets),
-		.name = strtab_add_or_null(list->strings, name),
-	};
-
-	array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
+	if (strcmp(listed->name, name) != 0)
+		array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
 }
 
-int matching_add(struct matching *m, const struct target *t, struct target **ret, struct error *e)
+/* @t is the place of @listed. Of two functions that this call lists, the better name is kept. */
+static void add_name(struct matching *m, struct target *listed, const struct target *t)
+{
+	struct target_list *list = m->out;
+	const char *name = strtab_add(list->strings, t->name), *before = listed->name;
+
+	if ((size_t)(listed - list->targets) < m->n_before || !t->path || !t->symbol ||
+	    !names_is_better(t->symbol, listed->symbol)) {
+		add_alias(list, listed, name);
+		return;
+	}
+	listed->symbol = strtab_add(list->strings, t->symbol);
+	listed->name = name;
+	add_alias(list, listed, before);
+}
+
+int matching_add(struct matching *m, const struct target *t, struct error *e)
 {
 	struct target_list *list = m->out;
 	const uint64_t place = place_of_target(t);
 	const uint32_t *listed = find_listed(m, t, place);
-	size_t i = listed ? *listed : list->n;
 
-	if (!listed) {
-		if (list->n >= m->scope->limit || list->n >= UINT32_MAX)
-			return error_set(e, -E2BIG, "'%s' %s more than %zu places", m->spec->text,
-					 m->n_before ? "and the patterns before it match"
-						     : "matches",
-					 m->scope->limit);
-
-		struct target copy = *t;
-
-		copy.name = strtab_add_or_null(list->strings, t->name);
-		copy.symbol = strtab_add_or_null(list->strings, t->symbol);
-		copy.module = strtab_add_or_null(list->strings, t->module);
-		copy.category = strtab_add_or_null(list->strings, t->category);
-		copy.event = strtab_add_or_null(list->strings, t->event);
-		copy.path = strtab_add_or_null(list->strings, t->path);
-		copy.arguments = strtab_add_or_null(list->strings, t->arguments);
-		copy.place = place;
-		array_push(list->targets, list->n, list->capacity, copy);
-		note_place(m, i);
-	} else {
-		matching_add_alias(m, &list->targets[i], t->name);
+	if (listed) {
+		add_name(m, &list->targets[*listed], t);
+		return 0;
 	}
-	if (ret)
-		*ret = &list->targets[i];
+	if (list->n >= m->scope->limit || list->n >= UINT32_MAX)
+		return error_set(e, -E2BIG, "'%s' %s more than %zu places", m->spec->text,
+				 m->n_before ? "and the patterns before it match" : "matches",
+				 m->scope->limit);
+
+	struct target copy = *t;
+
+	copy.name = strtab_add_or_null(list->strings, t->name);
+	copy.symbol = strtab_add_or_null(list->strings, t->symbol);
+	copy.module = strtab_add_or_null(list->strings, t->module);
+	copy.category = strtab_add_or_null(list->strings, t->category);
+	copy.event = strtab_add_or_null(list->strings, t->event);
+	copy.path = strtab_add_or_null(list->strings, t->path);
+	copy.arguments = strtab_add_or_null(list->strings, t->arguments);
+	copy.place = place;
+	array_push(list->targets, list->n, list->capacity, copy);
+	note_place(m, list->n - 1);
 	return 0;
 }
 

@@ -22,14 +22,9 @@ void matching_renumber(struct matching *m);
 
 /*
  * List @t, whose place is set if it is in a file, unless a target is listed at its place. Then that
- * target gets @t's name as an alias. @t's strings are copied. *@ret (may be NULL) is the target
- * there, lent until the next call. Errors: -E2BIG.
+ * target gets @t's name as an alias. @t's strings are copied. Errors: -E2BIG.
  */
-must_check int matching_add(struct matching *m, const struct target *t, struct target **ret,
-			    struct error *e);
-
-/* Note @name as a further name of @listed, a target of the list. The name is copied. */
-void matching_add_alias(struct matching *m, const struct target *listed, const char *name);
+must_check int matching_add(struct matching *m, const struct target *t, struct error *e);
 
 /* Match the specs of one kind. On success, targets are added or were listed before. */
 must_check int match_kernel(struct matching *m, struct error *e);

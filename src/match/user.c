@@ -20,7 +20,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/strtab.h"
 #include "elf/image.h"
 #include "match/names.h"
 #include "match/private.h"
@@ -169,14 +168,14 @@ struct file_walk {
  * List @t, of which kind, names and offset are set. If a function begins with a USDT probe, there
  * are two places, and one has a semaphore. The place is a function's entry, wherever its probe is.
  */
-static int add_in_file(struct file_walk *walk, struct target *t, struct target **ret)
+static int add_in_file(struct file_walk *walk, struct target *t)
 {
 	t->path = walk->path;
 	t->is_distant = walk->is_distant;
 	t->is_32_bit = !image_has_64_bit_code(walk->image);
 	t->place = hash_mix(hash_mix(walk->number + t->kind) ^ t->offset);
 	walk->n++;
-	return matching_add(walk->m, t, ret, walk->e);
+	return matching_add(walk->m, t, walk->e);
 }
 
 /* Old programs need these to start: glibc keeps them in libpthread.so.0 and others. */
@@ -189,19 +188,6 @@ static bool is_placeholder(const char *symbol)
 static bool is_cold_part(const char *symbol)
 {
 	return strstr(symbol, ".cold");
-}
-
-/* Is @name, as @written, better than that by which this call has listed @listed: __libc_malloc? */
-static void take_better_name(struct matching *m, struct target *listed, const char *name,
-			     const char *written)
-{
-	const char *before = listed->name;
-
-	if (!names_is_better(name, listed->symbol))
-		return;
-	listed->symbol = strtab_add(m->out->strings, name);
-	listed->name = strtab_add(m->out->strings, written);
-	matching_add_alias(m, listed, before);
 }
 
 /*
@@ -220,17 +206,15 @@ static bool find_implementation(struct file_walk *walk, const char *name, struct
 static int match_symbol(void *context, const struct image_symbol *s)
 {
 	struct file_walk *walk = context;
-	struct matching *m = walk->m;
-	const size_t n_before = m->out->n;
+	const bool is_return = walk->m->spec->is_return;
 	struct target t = {
-		.kind = m->spec->is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
+		.kind = is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
 		.symbol = s->name,
 		.vaddr = s->vaddr,
 	};
-	struct target *listed;
 
 	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||
-	    (m->spec->is_return && is_cold_part(s->name)))
+	    (is_return && is_cold_part(s->name)))
 		return 0;
 	if (s->is_indirect && !find_implementation(walk, s->name, &t)) {
 		(void)snprintf(walk->indirect, sizeof(walk->indirect), "%s", s->name);
@@ -240,15 +224,10 @@ static int match_symbol(void *context, const struct image_symbol *s)
 	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
 		return 0;
 
-	cleanup_free char *written = names_written(s->name, m->scope->raw_names);
+	cleanup_free char *written = names_written(s->name, walk->m->scope->raw_names);
 
 	t.name = written;
-
-	const int err = add_in_file(walk, &t, &listed);
-
-	if (!err && m->out->n == n_before && (size_t)(listed - m->out->targets) >= m->n_before)
-		take_better_name(m, listed, s->name, written);
-	return err;
+	return add_in_file(walk, &t);
 }
 
 /* A probe may be at many places, and each place is a target. */
@@ -270,7 +249,7 @@ static int match_usdt_probe(void *context, const struct image_usdt *p)
 		return 0;
 	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
 	walk->n_mistaken += p->is_mistaken;
-	return add_in_file(walk, &t, NULL);
+	return add_in_file(walk, &t);
 }
 
 static int match_probes(struct file_walk *walk)
