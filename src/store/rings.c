@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 
 static void notices_closep(struct notices **n)
@@ -47,11 +46,6 @@ void notices_close(struct notices *n)
 	if (n->producer)
 		(void)munmap((void *)n->producer, n->page + 2 * WAKE_BYTES);
 	free(n);
-}
-
-int notices_fd(const struct notices *n)
-{
-	return n->fd;
 }
 
 /* Bytes of a record whose data has @n bytes. */
@@ -105,12 +99,6 @@ void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
 		(void)madvise(d->pieces, DEFERRED_PIECES * sizeof(*d->pieces), MADV_DONTDUMP);
 }
 
-void deferred_close(struct deferred_reader *d)
-{
-	free(d->taken);
-	d->taken = NULL;
-}
-
 bool deferred_begin(struct deferred_reader *d)
 {
 	if (!d->pieces)
@@ -127,11 +115,7 @@ bool deferred_take(struct deferred_reader *d, struct recorded *ret)
 	*ret = recorded_at(d->pieces, d->next);
 	if (__atomic_load_n(&ret->hit->number, __ATOMIC_ACQUIRE) != d->next + 1)
 		return false;
-
-	const struct deferred_taken taken = { d->next, ret->hit->n_pieces, false };
-
-	array_push(d->taken, d->n, d->capacity, taken);
-	d->next += taken.n_pieces;
+	d->next += ret->hit->n_pieces;
 	return true;
 }
 
@@ -140,34 +124,26 @@ uint64_t deferred_end(const struct deferred_reader *d)
 	return d->ring ? __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Free the places of the first hits that are done. */
-static void free_first_hits(struct deferred_reader *d)
+static struct deferred_hit *hit_at(const struct deferred_reader *d, uint64_t first)
 {
-	uint64_t tail = d->ring->tail;
-
-	for (; d->n_freed < d->n && d->taken[d->n_freed].is_done; d->n_freed++)
-		tail += d->taken[d->n_freed].n_pieces;
-	__atomic_store_n(&d->ring->tail, tail, __ATOMIC_RELEASE);
-	if (d->n_freed < d->n / 2 || !d->n_freed)
-		return;
-	d->n -= d->n_freed;
-	memmove(d->taken, d->taken + d->n_freed, d->n * sizeof(*d->taken));
-	d->n_freed = 0;
+	return (void *)&d->pieces[first % DEFERRED_PIECES];
 }
 
+/* Until its place is free, a cleared hit keeps the number of its pieces. */
 void deferred_done(struct deferred_reader *d, const struct recorded *hit)
 {
 	const uint64_t first = hit->hit->number - 1;
-	size_t i = d->n_freed;
+	uint64_t tail = d->ring->tail;
+	uint32_t n = hit->hit->n_pieces;
 
-	while (i < d->n && d->taken[i].first != first)
-		i++;
-	if (i == d->n)
-		return;
-	for (uint64_t piece = first; piece < first + d->taken[i].n_pieces; piece++)
+	for (uint64_t piece = first; piece < first + n; piece++)
 		memset(&d->pieces[piece % DEFERRED_PIECES], 0, sizeof(*d->pieces));
-	d->taken[i].is_done = true;
-	free_first_hits(d);
+	hit_at(d, first)->n_pieces = n;
+	for (; tail < d->next && !hit_at(d, tail)->number; tail += n) {
+		n = hit_at(d, tail)->n_pieces;
+		hit_at(d, tail)->n_pieces = 0;
+	}
+	__atomic_store_n(&d->ring->tail, tail, __ATOMIC_RELEASE);
 }
 
 void deferred_pause(struct deferred_reader *d, uint32_t tgid, uint64_t until)

@@ -21,7 +21,7 @@
  * header of 8 bytes, the data, and padding to a multiple of 8.
  */
 struct notices {
-	int fd; /* the object's */
+	int fd; /* the object's. For epoll: readable while a notice waits */
 	size_t page;
 	uint64_t *consumer;       /* position of the first record that is not read; ours */
 	const uint64_t *producer; /* position behind the last record; the kernel's */
@@ -35,9 +35,6 @@ typedef bool notice_take(void *context, const struct notice *notice);
 /* Map the ring of notices. @object must outlive the result. Errors: from mapping. */
 must_check int notices_open(const struct object *object, struct notices **ret, struct error *e);
 void notices_close(struct notices *n);
-
-/* A descriptor for epoll, readable while a notice waits. Lent by the object. */
-int notices_fd(const struct notices *n);
 
 /*
  * Call @take for the notices that are in the ring now. Those that come meanwhile wait for the next
@@ -57,25 +54,15 @@ size_t notices_n_waiting(const struct notices *n);
 
 /* --- deferred hits --- */
 
-/* A hit that was taken and is not freed. */
-struct deferred_taken {
-	uint64_t first; /* its first piece, counted from 0 */
-	uint32_t n_pieces;
-	bool is_done;
-};
-
 struct deferred_reader {
 	struct deferred_piece *pieces; /* NULL: these programs defer no hits */
 	struct deferred_ring *ring;
-	uint64_t next;                /* the first piece of the next hit */
-	struct deferred_taken *taken; /* in the ring's order; the first ones are freed */
-	size_t n_freed, n, capacity;
+	uint64_t next; /* the first piece of the next hit */
 };
 
 /* As object_deferred() and object_deferred_ring() give them; both must outlive the reader. */
 void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
 		   struct deferred_ring *ring);
-void deferred_close(struct deferred_reader *d);
 
 /* From now on the programs defer hits. False: they cannot. */
 bool deferred_begin(struct deferred_reader *d);

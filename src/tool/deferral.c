@@ -297,5 +297,4 @@ void deferral_close(struct run *r, bool is_free)
 	}
 	if (is_free)
 		free(d->hits);
-	deferred_close(&d->reader);
 }

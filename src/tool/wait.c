@@ -165,7 +165,7 @@ int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_
 int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 		 const struct notices *notices, struct command *command, struct error *e)
 {
-	int err = watch_descriptor(w, notices_fd(notices), EPOLLIN, OCCASION_NOTICE, e);
+	int err = watch_descriptor(w, notices->fd, EPOLLIN, OCCASION_NOTICE, e);
 
 	w->command = command;
 	if (!err)

