@@ -131,7 +131,6 @@ static size_t path_words(const struct stack_set *set, uint32_t number, uint64_t 
 	return n;
 }
 
-/* NO_STACK also for a stack that is only wanted. */
 static uint32_t number_in(const struct stack_set *set, uint64_t hash)
 {
 	const uint32_t *number = u64_map_get(&set->known, hash);
@@ -159,9 +158,19 @@ size_t stacks_bytes(const struct stacks *s)
 	return stack_set_bytes(&s->now) + stack_set_bytes(&s->old);
 }
 
+bool stacks_is_over(const struct stacks *s)
+{
+	return s->is_over && s->is_over(s->context);
+}
+
 bool stacks_has(const struct stacks *s, uint64_t hash)
 {
 	return number_in(&s->now, hash) || number_in(&s->old, hash);
+}
+
+bool stacks_is_new(const struct stacks *s, uint64_t hash)
+{
+	return hash && !IS_LATE_STACK(hash) && !stacks_has(s, hash);
 }
 
 uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n)
@@ -253,7 +262,7 @@ static bool drop_chunk(const struct stacks *s, uint64_t key)
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	if (!hash || IS_LATE_STACK(hash) || stacks_has(s, hash))
+	if (!stacks_is_new(s, hash))
 		return;
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
 		;
@@ -312,24 +321,10 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 
 /* --- many at once --- */
 
-bool stacks_want(struct stacks *s, uint64_t hash)
-{
-	bool is_new = false;
-
-	if (hash && !IS_LATE_STACK(hash) && !number_in(&s->old, hash))
-		(void)u64_map_put(&s->now.known, hash, NO_STACK, &is_new);
-	return is_new;
-}
-
-static bool may_make_room(const struct stacks *s)
-{
-	return !s->is_over || !s->is_over(s->context);
-}
-
 struct reading {
 	struct stacks *stacks;
 	size_t most_bytes;
-	bool is_of_all; /* else only wanted ones */
+	bool may_end;
 };
 
 /* Leave an incomplete stack to stacks_find(): a program may be about to store its last pieces. */
@@ -352,22 +347,16 @@ static bool keep_each_chunk(struct batch *b, uint32_t n)
 	const uint64_t *keys = b->keys;
 	const struct stack_chunk *chunks = b->values;
 
-	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++) {
-		const uint32_t *number;
-
-		if (keys[i] & CHUNK_NUMBERS)
-			continue;
-		number = u64_map_get(&r->stacks->now.known, keys[i]);
-		if (number ? *number == NO_STACK : r->is_of_all)
+	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++)
+		if (!(keys[i] & CHUNK_NUMBERS) && !number_in(&r->stacks->now, keys[i]))
 			keep_whole(r->stacks, keys[i], &chunks[i]);
-	}
 	return stacks_bytes(r->stacks) <= r->most_bytes &&
-	       (!r->is_of_all || may_make_room(r->stacks));
+	       !(r->may_end && stacks_is_over(r->stacks));
 }
 
-int stacks_copy(struct stacks *s, size_t most_bytes, bool all, struct error *e)
+int stacks_copy(struct stacks *s, size_t most_bytes, bool may_end, struct error *e)
 {
-	struct reading r = { s, most_bytes, all };
+	struct reading r = { s, most_bytes, may_end };
 
 	return each_chunk(s, 0, keep_each_chunk, &r, e);
 }
@@ -378,10 +367,12 @@ bool stacks_are_many(const struct stacks *s)
 	       s->max_chunks / 2;
 }
 
-bool stacks_spare_is_used(const struct stacks *s)
+bool stacks_must_forget(const struct stacks *s)
 {
-	return __atomic_load_n(&object_state(s->object)->n_spare, __ATOMIC_RELAXED) >=
-	       SPARE_TO_NOTICE;
+	const uint64_t n_spare =
+		__atomic_load_n(&object_state(s->object)->n_spare, __ATOMIC_RELAXED);
+
+	return stacks_are_many(s) || n_spare >= SPARE_TO_NOTICE;
 }
 
 /* Delete the pieces of known stacks. */
@@ -395,7 +386,7 @@ static bool forget_known(struct batch *b, uint32_t n)
 		if (number_in(&s->now, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
 	(void)delete_chunks(s, b->fd, keys, n_known);
-	return may_make_room(s);
+	return !stacks_is_over(s);
 }
 
 int stacks_forget(struct stacks *s, struct error *e)

@@ -58,14 +58,13 @@ struct stack_set {
 	size_t n, capacity;
 	uint32_t *slots; /* node numbers by (parent, word); open addressing; 0 is free */
 	size_t n_slots;
-	struct u64_map known; /* hash -> number; 0: wanted, not read yet */
+	struct u64_map known; /* hash -> number */
 };
 
 /* Begin with { .object, .max_chunks }; the functions below set the rest. */
 struct stacks {
 	const struct object *object;
-	/* True: stacks_copy() of all and stacks_forget() return early. May be NULL. */
-	bool (*is_over)(void *context);
+	bool (*is_over)(void *context); /* for stacks_is_over(); may be NULL */
 	void *context;
 	uint32_t max_chunks; /* pieces that fit into the kernel's maps */
 	struct stack_set now;
@@ -73,6 +72,9 @@ struct stacks {
 };
 
 void stacks_fini(struct stacks *s);
+
+/* Does nobody need room in the kernel any more? stacks_forget() returns early then. */
+bool stacks_is_over(const struct stacks *s);
 
 /* Memory of the copies in user space, in bytes. */
 size_t stacks_bytes(const struct stacks *s);
@@ -90,21 +92,18 @@ uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n);
 /* The same, and let stacks_find() find it by @hash. */
 void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n);
 
-/* Is the stack with @hash known here? */
+/* Is the stack with @hash known here? If not, is it in the kernel (stack 0 and late ones are not)?
+ */
 bool stacks_has(const struct stacks *s, uint64_t hash);
+bool stacks_is_new(const struct stacks *s, uint64_t hash);
 
 /*
- * These copy many stacks with few system calls. Call stacks_want() for each stack, then
- * stacks_copy(), then stacks_find(). The second one stops at @most_bytes of stacks_bytes(). Stacks
- * that do not fit are read by stacks_find(), one by one. For a stack that is already known or
- * wanted, stacks_want() returns false.
- *
- * With @all, stacks_copy() copies the kernel's other stacks, too. A lost row leaves stacks in the
- * kernel that no row refers to. Once they are known, stacks_forget() deletes them. Errors: from
- * reading the maps.
+ * Copy the stacks that are new here with few system calls, up to @most_bytes of stacks_bytes().
+ * stacks_find() reads others, one by one. A lost row leaves stacks in the kernel that no row refers
+ * to. Once they are known, stacks_forget() deletes them. @may_end: when stacks_is_over(). Errors:
+ * from reading the maps.
  */
-bool stacks_want(struct stacks *s, uint64_t hash);
-must_check int stacks_copy(struct stacks *s, size_t most_bytes, bool all, struct error *e);
+must_check int stacks_copy(struct stacks *s, size_t most_bytes, bool may_end, struct error *e);
 
 /* Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many. */
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS]);
@@ -133,8 +132,8 @@ void stacks_drop_old(struct stacks *s);
 /* Are the kernel's maps half full? */
 bool stacks_are_many(const struct stacks *s);
 
-/* Is a quarter of the spare map in use? */
-bool stacks_spare_is_used(const struct stacks *s);
+/* Are they, or is a quarter of the spare map in use? */
+bool stacks_must_forget(const struct stacks *s);
 
 /*
  * Delete the known stacks from the kernel: from all maps if they are half full, else from the map

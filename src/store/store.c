@@ -78,8 +78,6 @@ struct store {
 	uint32_t n_cpus; /* possible CPUs */
 	uint32_t turn;   /* as in struct trace_state, but never TURN_OFF */
 	bool is_stopped;
-	bool (*is_over)(void *context); /* store_set_end(); NULL: never */
-	void *context;
 
 	/* Pending rows. settle_rows() adds them to @rows: it may wait, emptying may not. */
 	struct raw_row *raw;
@@ -169,14 +167,13 @@ static uint32_t *index_slot(struct store *s, const struct store_row *row)
 	return &s->index[i];
 }
 
-static void clear_index(struct store *s)
+/* Of all rows, with room for as many again. */
+static void make_index(struct store *s)
 {
-	if (s->index)
-		memset(s->index, 0, s->n_index * sizeof(*s->index));
-}
-
-static void fill_index(struct store *s)
-{
+	free(s->index);
+	for (s->n_index = 1024; s->n_index <= 2 * s->rows.n;)
+		s->n_index *= 2;
+	s->index = xcalloc(s->n_index, sizeof(*s->index));
 	for (size_t i = 0; i < s->rows.n; i++)
 		*index_slot(s, &s->rows.of[i]) = i + 1;
 }
@@ -184,12 +181,8 @@ static void fill_index(struct store *s)
 /* False if the row is new and there is no room for it. */
 static bool add_store_row(struct store *s, const struct store_row *row)
 {
-	if (s->rows.n * 2 >= s->n_index) {
-		free(s->index);
-		s->n_index = s->n_index ? s->n_index * 2 : 1024;
-		s->index = xcalloc(s->n_index, sizeof(*s->index));
-		fill_index(s);
-	}
+	if (s->rows.n * 2 >= s->n_index)
+		make_index(s);
 
 	uint32_t *slot = index_slot(s, row);
 
@@ -405,13 +398,12 @@ static int read_new_stacks(struct store *s, struct error *e)
 	const struct trace_state *state = object_state(s->object);
 	size_t n_new = 0, room;
 
-	if (s->n_raw - s->n_settled < MANY_ROWS)
+	if (s->n_raw - s->n_settled < MANY_ROWS || is_over_budget(s))
 		return 0;
-	for (size_t i = s->n_settled; i < s->n_raw && !is_over_budget(s); i++)
-		n_new += stacks_want(&s->stacks, s->raw[i].key.kernel_stack) +
-			 stacks_want(&s->stacks, s->raw[i].key.user_stack);
-	if (is_over_budget(s) ||
-	    n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
+	for (size_t i = s->n_settled; i < s->n_raw; i++)
+		n_new += stacks_is_new(&s->stacks, s->raw[i].key.kernel_stack) +
+			 stacks_is_new(&s->stacks, s->raw[i].key.user_stack);
+	if (n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
 		return 0;
 	room = (s->budget.user_bytes - settled_bytes(s)) / 2; /* the rows take memory, too */
 	return stacks_copy(&s->stacks, stacks_bytes(&s->stacks) + room, false, e);
@@ -498,11 +490,6 @@ static int settle_rows(struct store *s, size_t n, struct error *e)
 	return err;
 }
 
-static bool must_forget(const struct store *s)
-{
-	return stacks_are_many(&s->stacks) || stacks_spare_is_used(&s->stacks);
-}
-
 /*
  * If the maps stay half full, rows of many stacks were lost. Reading those stacks may take half of
  * our memory.
@@ -521,24 +508,19 @@ static int make_map_room(struct store *s, struct error *e)
 
 void store_set_end(struct store *s, bool (*is_over)(void *context), void *context)
 {
-	s->is_over = s->stacks.is_over = is_over;
-	s->context = s->stacks.context = context;
-}
-
-static bool is_over(const struct store *s)
-{
-	return s->is_over && s->is_over(s->context);
+	s->stacks.is_over = is_over;
+	s->stacks.context = context;
 }
 
 int store_rotate(struct store *s, struct error *e)
 {
 	int err = is_behind(s) ? 0 : switch_generation(s, e);
 
-	if (err || is_over(s))
+	if (err || stacks_is_over(&s->stacks))
 		return err;
-	if (must_forget(s) || has_many_pending(s) || is_behind(s))
+	if (stacks_must_forget(&s->stacks) || has_many_pending(s) || is_behind(s))
 		err = settle_rows(s, SETTLED_AT_ONCE, e);
-	if (!err && must_forget(s) && !is_over(s))
+	if (!err && stacks_must_forget(&s->stacks) && !stacks_is_over(&s->stacks))
 		err = make_map_room(s, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;
@@ -580,7 +562,7 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 		s->lent = s->rows;
 		s->rows = (struct row_list){};
 		s->is_lent = true;
-		clear_index(s);
+		make_index(s);
 	}
 	*n = s->lent.n;
 	return s->lent.of;
@@ -627,13 +609,10 @@ static void renew_stacks(struct store *s)
 		row->kernel_stack = stacks_renew(&s->stacks, row->kernel_stack);
 		row->user_stack = stacks_renew(&s->stacks, row->user_stack);
 	}
-	clear_index(s);
-	fill_index(s);
+	make_index(s);
 }
 
 /*
- * The memory of the lent rows is used again, unless new rows have memory already.
- *
  * Stacks stay known, because most come again. If too many are idle, as processes end and others
  * begin, the store forgets those that have no hit in the next interval.
  */
@@ -641,20 +620,10 @@ void store_clear(struct store *s)
 {
 	struct error none; /* if it lasts, store_rotate() returns it */
 
-	if (s->rows.of)
-		free(s->lent.of);
-	else
-		s->rows = (struct row_list){ .of = s->lent.of, .capacity = s->lent.capacity };
+	free(s->lent.of);
 	s->lent = (struct row_list){};
 	s->is_lent = false;
 	losses_reported(&s->losses);
-	if (!s->rows.n && settled_bytes(s) > s->budget.user_bytes / 2) {
-		free(s->rows.of);
-		s->rows = (struct row_list){};
-		free(s->index);
-		s->index = NULL;
-		s->n_index = 0;
-	}
 	if (!s->is_stopped && !stacks_has_old(&s->stacks) && are_stacks_many(s) &&
 	    stacks_age(&s->stacks, &none) == 0) {
 		renew_stacks(s);
@@ -671,8 +640,7 @@ void store_keep(struct store *s)
 	s->lent = (struct row_list){};
 	s->is_lent = false;
 	losses_reported(&s->losses);
-	clear_index(s);
-	fill_index(s);
+	make_index(s);
 	for (size_t i = 0; i < news.n; i++)
 		if (!add_store_row(s, &news.of[i]))
 			s->losses.n_over_budget += news.of[i].count;
