@@ -46,15 +46,13 @@ struct merger {
 	struct strtab *strings;      /* so that equal texts of several profiles have one address */
 	struct u64_map text_keys[2]; /* of a difference: hashes of the keys of labels with texts */
 	struct profile_builder *builder;
-	struct profile_value values[PROFILE_MOST_VALUES];
-	size_t n_values;
 	const struct profile_about **runs; /* of all profiles, then those of before their changes */
 	bool is_before; /* the values of profiles are those before a change, from now on */
 	/* Of one profile: its numbers of things are indices. */
 	const struct profile *from;
 	uint32_t *frames;
 	uint32_t *labels;
-	size_t places[PROFILE_MOST_VALUES]; /* of values in the result; n_values: none */
+	size_t places[PROFILE_MOST_VALUES]; /* of its values in the result; one more: none */
 	uint32_t *row;                      /* of frame numbers */
 	size_t row_capacity;
 };
@@ -209,17 +207,18 @@ static bool is_same_value(const struct profile_value *a, const struct profile_va
 }
 
 /* Of @from's value @i. The second one of a name has the place of the second one. */
-static size_t place_of_value(const struct merger *m, const struct profile *from, size_t i)
+static size_t place_of_value(const struct merger *m, size_t i)
 {
-	const struct profile_value *value = &from->values[i];
-	size_t n_before = 0;
+	const struct profile *first = m->sides->of[0];
+	const struct profile_value *value = &m->from->values[i];
+	size_t n_before = 0, place;
 
 	for (size_t k = 0; k < i; k++)
-		n_before += is_same_value(&from->values[k], value);
-	for (size_t place = 0; place < m->n_values; place++)
-		if (is_same_value(&m->values[place], value) && n_before-- == 0)
-			return place;
-	return m->n_values;
+		n_before += is_same_value(&m->from->values[k], value);
+	for (place = 0; place < first->n_values; place++)
+		if (is_same_value(&first->values[place], value) && n_before-- == 0)
+			break;
+	return place;
 }
 
 static int64_t value_at(int64_t first, const int64_t *more, size_t i)
@@ -384,7 +383,7 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	size_t part = 0;
 
 	for (size_t i = 0; i < from->n_values; i++)
-		m->places[i] = place_of_value(m, from, i);
+		m->places[i] = place_of_value(m, i);
 	m->frames = merge_frames(m);
 	m->labels = xcalloc(from->n_labels + 1, sizeof(*m->labels));
 	for (size_t i = 1; i < from->n_labels && m->keep & KEEP_LABELS; i++)
@@ -429,39 +428,30 @@ static void merge_losses(struct profile *to, const struct profile *from, bool is
 
 /* --- profile_about --- */
 
-static const char *text_about_run(const struct profile_about *about, size_t at)
-{
-	return *(const char *const *)((const char *)about + at);
-}
-
-/* Has one of the profiles before number @k the same text? */
-static bool is_about_repeated(const struct profile_about *const *from, size_t k, size_t at)
-{
-	for (size_t i = 0; i < k; i++)
-		if (text_is_same(text_about_run(from[i], at), text_about_run(from[k], at)))
-			return true;
-	return false;
-}
-
 #define MOST_JOINED 8
 
 /* The texts of member @at of each, once, with @between between them. */
 static const char *join_texts(struct strtab *strings, const struct profile_about *const *from,
 			      size_t n, size_t at, const char *between)
 {
+	const char *seen[MOST_JOINED + 1];
 	cleanup_strbuf struct strbuf joined = {};
 	size_t n_joined = 0;
 
 	for (size_t k = 0; k < n && n_joined <= MOST_JOINED; k++) {
-		const char *text = text_about_run(from[k], at);
+		const char *text = strtab_add_or_null(
+			strings, *(const char *const *)((const char *)from[k] + at));
+		size_t i = 0;
 
-		if (!text || is_about_repeated(from, k, at))
+		while (i < n_joined && seen[i] != text)
+			i++;
+		if (!text || i < n_joined)
 			continue;
-		if (n_joined++)
-			strbuf_puts(&joined, between);
-		strbuf_puts(&joined, n_joined > MOST_JOINED ? "..." : text);
+		seen[n_joined++] = text;
+		strbuf_puts(&joined, i ? between : "");
+		strbuf_puts(&joined, i == MOST_JOINED ? "..." : text);
 	}
-	return n_joined ? strtab_add_n(strings, joined.text ? joined.text : "", joined.n) : NULL;
+	return n_joined ? strtab_add(strings, joined.text) : NULL;
 }
 
 /* The mean of costs that were measured, by hits. */
@@ -547,19 +537,11 @@ static void merge_sums(struct profile *to, const struct merger *m, const struct 
 /* Everything but the stacks. */
 static void finish_merge(struct profile *to, const struct merger *m)
 {
-	for (size_t i = 0; i < m->n_values; i++)
-		to->values[i] = keep_value(to, &m->values[i]);
+	for (size_t i = 0; i < to->n_values; i++)
+		to->values[i] = keep_value(to, &m->sides->of[0]->values[i]);
 	merge_about(to, m);
-	for (size_t k = 0; k < m->sides->n; k++) {
-		const struct profile *from = m->sides->of[k];
-
-		merge_sums(to, m, from, k >= m->sides->n_after);
-		for (size_t i = 0; i < from->n_values; i++)
-			if (place_of_value(m, from, i) == m->n_values)
-				profile_add_loss(to,
-						 "a value beyond those that a profile has room for",
-						 from->n_stacks);
-	}
+	for (size_t k = 0; k < m->sides->n; k++)
+		merge_sums(to, m, m->sides->of[k], k >= m->sides->n_after);
 }
 
 /* What has to be known of all profiles before the first one is added. */
@@ -573,12 +555,8 @@ static void begin_merge(struct merger *m)
 		m->runs[k] = &sides->of[k]->about;
 		m->runs[sides->n + k] = &sides->of[k]->about_before;
 		note_text_keys(m, sides->of[k], k >= sides->n_after);
-		for (size_t i = 0; i < sides->of[k]->n_values; i++)
-			if (place_of_value(m, sides->of[k], i) == m->n_values &&
-			    m->n_values < PROFILE_MOST_VALUES)
-				m->values[m->n_values++] = sides->of[k]->values[i];
 	}
-	m->builder = profile_builder_new(m->n_values);
+	m->builder = profile_builder_new(sides->of[0]->n_values);
 }
 
 static struct profile *merge_sides(const struct profile_sides *sides, unsigned keep)
