@@ -42,9 +42,8 @@ struct merger {
 	struct frame_table table; /* strings are lent by the profiles */
 	struct numbered_key *keys;
 	size_t n_keys, key_capacity;
-	struct u64_map key_places;   /* in @keys, by hash */
-	struct strtab *strings;      /* so that equal texts of several profiles have one address */
-	struct u64_map text_keys[2]; /* of a difference: hashes of the keys of labels with texts */
+	struct u64_map key_places; /* in @keys, by hash */
+	struct strtab *strings;    /* so that equal texts of several profiles have one address */
 	struct profile_builder *builder;
 	const struct profile_about **runs; /* of all profiles, then those of before their changes */
 	bool is_before; /* the values of profiles are those before a change, from now on */
@@ -69,8 +68,6 @@ static void merger_fini(struct merger *m)
 	free(m->keys);
 	free(m->runs);
 	u64_map_fini(&m->key_places);
-	u64_map_fini(&m->text_keys[0]);
-	u64_map_fini(&m->text_keys[1]);
 	strtab_free(m->strings);
 	profile_builder_free(m->builder);
 	free(m->row);
@@ -278,34 +275,6 @@ static uint32_t merge_stack(struct merger *m, const struct profile_stack *stack)
 	return profile_builder_add(m->builder, &merged);
 }
 
-static uint64_t hash_of_key(const struct profile_label *label)
-{
-	return hash_bytes(label->key, strlen(label->key));
-}
-
-static void note_text_keys(struct merger *m, const struct profile *p, bool is_before)
-{
-	for (size_t set = 1; set < p->n_labels && m->keep & KEEP_LABELS; set++)
-		for (size_t i = 0; i < p->labels[set].n; i++)
-			if (p->labels[set].of[i].text)
-				(void)u64_map_put(&m->text_keys[is_before],
-						  hash_of_key(&p->labels[set].of[i]), 0, NULL);
-}
-
-/* Of a difference, only text labels that both sides have: threads have other numbers each time. */
-static uint32_t merge_label_set(struct merger *m, const struct profile_labels *set)
-{
-	cleanup_free struct profile_label *kept = xcalloc(set->n + 1, sizeof(*kept));
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->n; i++)
-		if (!has_two_sides(m) ||
-		    (set->of[i].text &&
-		     u64_map_get(&m->text_keys[!m->is_before], hash_of_key(&set->of[i]))))
-			kept[n++] = set->of[i];
-	return profile_builder_labels(m->builder, kept, n);
-}
-
 /* --- slices --- */
 
 static uint64_t earliest_begin(const struct profile_about *const *from, size_t n)
@@ -387,7 +356,8 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	m->frames = merge_frames(m);
 	m->labels = xcalloc(from->n_labels + 1, sizeof(*m->labels));
 	for (size_t i = 1; i < from->n_labels && m->keep & KEEP_LABELS; i++)
-		m->labels[i] = merge_label_set(m, &from->labels[i]);
+		m->labels[i] =
+			profile_builder_labels(m->builder, from->labels[i].of, from->labels[i].n);
 	for (size_t i = 0; i < from->n_stacks; i++) {
 		const uint32_t number = merge_stack(m, &from->stacks[i]);
 
@@ -554,7 +524,6 @@ static void begin_merge(struct merger *m)
 	for (size_t k = 0; k < sides->n; k++) {
 		m->runs[k] = &sides->of[k]->about;
 		m->runs[sides->n + k] = &sides->of[k]->about_before;
-		note_text_keys(m, sides->of[k], k >= sides->n_after);
 	}
 	m->builder = profile_builder_new(sides->of[0]->n_values);
 }

@@ -46,10 +46,9 @@ struct profile_sides {
  * no profile before the change, the profiles are differences, and this is their sum.
  *
  * Builds and processes differ before and after a change. So stacks are equal if their functions
- * have the same names, modules and kinds, in the same order. With KEEP_COMMS and KEEP_LABELS in
- * @keep, the name of the process and the text labels must be the same, too. Names of processes
- * count if both sides have them, and a label counts if both have its key. Stacks of one side have
- * 0 on the other: they are new or gone.
+ * have the same names, modules and kinds, in the same order. With KEEP_COMMS in @keep, the names of
+ * their processes must be the same, too, if both sides have such names. Stacks of one side have 0
+ * on the other: they are new or gone. (Of the other flags, only KEEP_SLICES is for differences.)
  *
  * Slices after the change come first, and a profile without slices is one. profile_about is that of
  * the profiles after the change. Losses before the change are reasons of their own: "before the

@@ -227,7 +227,7 @@ static int read_and_subtract(const struct options *opt, struct profile *const *a
 		align_first_value(files.of[i], after[0]);
 		all[n + i] = files.of[i];
 	}
-	ret->profile = profile_difference(&sides, KEEP_COMMS | KEEP_LABELS, opt->normalize);
+	ret->profile = profile_difference(&sides, KEEP_COMMS, opt->normalize);
 	ret->changes = changes_new(&sides, opt->normalize);
 	return 0;
 }

@@ -36,7 +36,7 @@ static inline struct profile *difference_of(const struct profile *after,
 	const struct profile *both[] = { after, before };
 	const struct profile_sides sides = { .of = both, .n = 2, .n_after = 1 };
 
-	return profile_difference(&sides, KEEP_COMMS | KEEP_LABELS, normalize);
+	return profile_difference(&sides, KEEP_COMMS, normalize);
 }
 
 static inline int to_strbuf(void *context, const char *bytes, size_t n)

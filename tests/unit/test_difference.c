@@ -172,20 +172,18 @@ TEST(huge_counts_are_saturated)
 	assert_int_equal(subtract_saturated(INT64_MAX, -1), INT64_MAX);
 }
 
-/* Two stacks that differ in their pids, and in two labels. */
-static struct profile *labelled(uint32_t pid, const char *comm, const char *second_key)
+/* Two stacks that differ in their pids and labels. */
+static struct profile *labelled(uint32_t pid, const char *comm)
 {
 	struct profile_builder *b = profile_builder_new(2);
-	const struct profile_label labels[] = { { .key = "cgroup", .text = "/x" },
-						{ .key = second_key, .text = "y" },
-						{ .key = "tid", .number = pid } };
 	const uint32_t frame = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {
+		const struct profile_label label = { .key = "tid", .number = pid + i };
 		const int64_t more = 100;
 
 		ADD(b, .count = 1, .more = &more, .frames = &frame, .n_user = 1, .pid = pid + i,
-		    .comm = comm, .labels = profile_builder_labels(b, labels, 3));
+		    .comm = comm, .labels = profile_builder_labels(b, &label, 1));
 	}
 
 	struct profile *p = finish_table(b, &old_table);
@@ -196,18 +194,17 @@ static struct profile *labelled(uint32_t pid, const char *comm, const char *seco
 	return p;
 }
 
-TEST(processes_are_paired_by_name_and_by_common_text_labels)
+TEST(processes_are_paired_by_name)
 {
-	cleanup_profile struct profile *after = labelled(10, "tar", "zone");
-	cleanup_profile struct profile *before = labelled(20, "tar", "other");
-	cleanup_profile struct profile *nameless = labelled(30, NULL, "zone");
+	cleanup_profile struct profile *after = labelled(10, "tar");
+	cleanup_profile struct profile *before = labelled(20, "tar");
+	cleanup_profile struct profile *nameless = labelled(30, NULL);
 	struct profile *p = difference_of(after, before, false);
 
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].pid, 0);
 	assert_string_equal(p->stacks[0].comm, "tar");
-	assert_int_equal(p->labels[p->stacks[0].labels].n, 1);
-	assert_string_equal(p->labels[p->stacks[0].labels].of[0].key, "cgroup");
+	assert_int_equal(p->stacks[0].labels, 0);
 	assert_int_equal(p->stacks[0].more[0], 200);
 	assert_int_equal(p->stacks[0].more_before[0], 200);
 	assert_string_equal(p->values[1].name, "time");
