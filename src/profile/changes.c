@@ -115,9 +115,7 @@ static int compare_slices(const void *left, const void *right)
 {
 	const struct profile_part *a = left, *b = right;
 
-	if (a->slice != b->slice)
-		return a->slice < b->slice ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+	return a->slice < b->slice ? -1 : a->slice > b->slice;
 }
 
 static void add_up_parts(struct work *w)
@@ -200,18 +198,16 @@ static void make_claims(struct changes *c, struct work *w)
 
 /* --- the table --- */
 
-static int64_t size_of_change(const struct changed_value *v)
+static uint64_t size_of_change(const struct changed_value *v)
 {
-	const int64_t change = subtract_saturated(v->after, v->before);
-
-	return change < 0 ? subtract_saturated(0, change) : change;
+	return count_magnitude(subtract_saturated(v->after, v->before));
 }
 
 static int compare_changes(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
-	const int64_t self_a = size_of_change(&a->self), self_b = size_of_change(&b->self);
-	const int64_t total_a = size_of_change(&a->total), total_b = size_of_change(&b->total);
+	const uint64_t self_a = size_of_change(&a->self), self_b = size_of_change(&b->self);
+	const uint64_t total_a = size_of_change(&a->total), total_b = size_of_change(&b->total);
 
 	if (self_a != self_b)
 		return self_a > self_b ? -1 : 1;

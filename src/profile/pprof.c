@@ -181,35 +181,21 @@ static bool take_comment(struct profile *p, const char *text)
 
 /* --- fields of messages --- */
 
-#define MOST_VARINT 10 /* bytes */
-
-/* Write @value at @to. Returns the end. */
-static char *put_varint(char *to, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*to++ = (char)(value | 0x80);
-	*to++ = (char)value;
-	return to;
-}
-
-static void put_two(struct strbuf *m, uint64_t first, uint64_t second)
-{
-	char bytes[2 * MOST_VARINT];
-	const char *end = put_varint(put_varint(bytes, first), second);
-
-	strbuf_put(m, bytes, (size_t)(end - bytes));
-}
-
 void proto_varint(struct strbuf *m, uint64_t value)
 {
-	char bytes[MOST_VARINT];
+	char bytes[10];
+	size_t n = 0;
 
-	strbuf_put(m, bytes, (size_t)(put_varint(bytes, value) - bytes));
+	for (; value >= 0x80; value >>= 7)
+		bytes[n++] = (char)(value | 0x80);
+	bytes[n++] = (char)value;
+	strbuf_put(m, bytes, n);
 }
 
 void proto_any_number(struct strbuf *m, unsigned field, uint64_t value)
 {
-	put_two(m, field << 3 | WIRE_VARINT, value);
+	proto_varint(m, field << 3 | WIRE_VARINT);
+	proto_varint(m, value);
 }
 
 void proto_number(struct strbuf *m, unsigned field, uint64_t value)
@@ -220,7 +206,8 @@ void proto_number(struct strbuf *m, unsigned field, uint64_t value)
 
 void proto_bytes(struct strbuf *m, unsigned field, const void *bytes, size_t n)
 {
-	put_two(m, field << 3 | WIRE_BYTES, n);
+	proto_varint(m, field << 3 | WIRE_BYTES);
+	proto_varint(m, n);
 	if (n)
 		strbuf_put(m, bytes, n);
 }
@@ -249,7 +236,7 @@ struct wire_field {
 	unsigned number;
 	unsigned type;
 	uint64_t value;    /* of WIRE_VARINT, else 0 */
-	struct wire bytes; /* of others */
+	struct wire bytes; /* of these, as those of a single packed number; of WIRE_BYTES */
 };
 
 static inline size_t wire_n(const struct wire *w)
@@ -292,6 +279,7 @@ static bool take_bytes(struct wire *w, uint64_t n, struct wire *ret)
  */
 static int wire_next(struct wire *w, struct wire_field *ret)
 {
+	struct wire skipped;
 	uint64_t tag, n;
 	bool is_whole;
 
@@ -299,17 +287,20 @@ static int wire_next(struct wire *w, struct wire_field *ret)
 		return 0;
 	if (!take_varint(w, &tag) || tag >> 3 == 0 || tag >> 3 > MOST_FIELD)
 		return -1;
-	*ret = (struct wire_field){ .number = (unsigned)(tag >> 3), .type = tag & 7 };
+	*ret = (struct wire_field){ .number = (unsigned)(tag >> 3),
+				    .type = tag & 7,
+				    .bytes = { w->at, w->at } };
 	switch (ret->type) {
 	case WIRE_VARINT:
 		is_whole = take_varint(w, &ret->value);
+		ret->bytes.end = w->at;
 		break;
 	case WIRE_BYTES:
 		is_whole = take_varint(w, &n) && take_bytes(w, n, &ret->bytes);
 		break;
 	default:
-		is_whole = (ret->type == WIRE_FIXED64 && take_bytes(w, 8, &ret->bytes)) ||
-			   (ret->type == WIRE_FIXED32 && take_bytes(w, 4, &ret->bytes));
+		is_whole = (ret->type == WIRE_FIXED64 && take_bytes(w, 8, &skipped)) ||
+			   (ret->type == WIRE_FIXED32 && take_bytes(w, 4, &skipped));
 	}
 	return is_whole ? 1 : -1;
 }
@@ -395,22 +386,12 @@ static bool next_field(struct reader *r, struct wire *w, struct wire_field *fiel
 	return more > 0;
 }
 
-/*
- * Read the next number of a repeated field: from its bytes if packed, else the field itself.
- * *@is_begun is false before the first call.
- */
-static bool next_number(struct reader *r, struct wire_field *field, bool *is_begun, uint64_t *ret,
-			const char *what)
+/* Read the next number of a repeated field, packed or not. */
+static bool next_number(struct reader *r, struct wire_field *field, uint64_t *ret, const char *what)
 {
-	const bool is_first = !*is_begun, is_packed = field->type == WIRE_BYTES;
-
-	*is_begun = true;
-	if (r->err || (is_packed && field->bytes.at == field->bytes.end))
+	if (r->err || field->bytes.at == field->bytes.end)
 		return false;
-	*ret = field->value;
-	if (field->type == WIRE_VARINT)
-		return is_first;
-	if (!is_packed || !take_varint(&field->bytes, ret))
+	if (!take_varint(&field->bytes, ret))
 		fail(r, -EBADMSG, "%s are cut off", what);
 	return !r->err;
 }
@@ -472,10 +453,9 @@ static struct row *row_of_id(const struct table *t, uint64_t id)
 
 static void take_comments(struct reader *r, struct wire_field *field)
 {
-	bool is_begun = false;
 	uint64_t number;
 
-	while (next_number(r, field, &is_begun, &number, "its comments")) {
+	while (next_number(r, field, &number, "its comments")) {
 		charge(r, 2 * sizeof(number));
 		array_push(r->comments, r->n_comments, r->comment_capacity, number);
 	}
@@ -789,10 +769,9 @@ static void read_location(struct reader *r, struct row *location)
 
 static void take_locations(struct reader *r, struct wire_field *field, struct profile_stack *stack)
 {
-	bool is_begun = false;
 	uint64_t id;
 
-	while (next_number(r, field, &is_begun, &id, "the locations of a sample")) {
+	while (next_number(r, field, &id, "the locations of a sample")) {
 		const struct row *location = row_of_id(&r->locations, id);
 
 		if (!location)
@@ -814,10 +793,9 @@ static void take_locations(struct reader *r, struct wire_field *field, struct pr
 /* Values may be below zero, and sums of them must fit. */
 static size_t take_values(struct reader *r, struct wire_field *field, int64_t *to, size_t n)
 {
-	bool is_begun = false;
 	uint64_t value;
 
-	while (next_number(r, field, &is_begun, &value, "the values of a sample")) {
+	while (next_number(r, field, &value, "the values of a sample")) {
 		if (n == r->n_types) {
 			fail(r, -EBADMSG, "a sample has more than its %zu values", r->n_types);
 			break;
