@@ -141,20 +141,6 @@ void profile_put_value_first(struct profile *p, size_t i);
  */
 void profile_choose(struct profile *p, uint64_t min, size_t top);
 
-/*
- * Prefetch the frames of a stack that comes soon after stack @i: sorted stacks have their frames
- * anywhere in memory. The function is always inlined, because gcc drops calls of one that only
- * prefetches.
- */
-static inline __attribute__((__always_inline__)) void profile_fetch_ahead(const struct profile *p,
-									  size_t i)
-{
-	enum { AHEAD = 8 };
-
-	if (i + AHEAD < p->n_stacks)
-		__builtin_prefetch(p->stacks[i + AHEAD].frames);
-}
-
 static inline uint64_t count_magnitude(int64_t n)
 {
 	return n < 0 ? -(uint64_t)n : (uint64_t)n;

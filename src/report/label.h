@@ -59,19 +59,5 @@ void labels_fini(struct labels *l);
 /* The label of frame @number: *@n bytes without a NUL. Lent by @l until the next call. */
 const char *labels_get(struct labels *l, uint32_t number, size_t *n);
 
-/* Fetch into the cache what labels_get() needs: first the label's place, later its text. */
-static inline void labels_fetch_place(const struct labels *l, uint32_t number)
-{
-	__builtin_prefetch(&l->places[number]);
-}
-
-static inline void labels_fetch_text(const struct labels *l, uint32_t number)
-{
-	if (l->places[number].n)
-		__builtin_prefetch(l->text.text + l->places[number].at);
-	else
-		__builtin_prefetch(&l->frames->frames[number]);
-}
-
 /* Append the name of a process, or "[unknown]" if @comm is NULL or empty. */
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form);

@@ -341,10 +341,8 @@ int render_json(const struct profile *p, const struct render_style *style, rende
 	put_images(w, &p->frames);
 	put_frames(w, &p->frames);
 	writer_puts(w, ",\"stacks\":[");
-	for (size_t i = 0; i < p->n_stacks && !w->result; i++) {
-		profile_fetch_ahead(p, i);
+	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
 		put_json_stack(w, p, i, &part);
-	}
 	writer_puts(w, "]");
 	if (p->is_difference && !w->result) {
 		writer_puts(w, ",\"changes\":");

@@ -543,10 +543,8 @@ int render_pprof(const struct profile *p, const struct render_style *style, rend
 	w.alone = xcalloc(2 * p->frames.n + 1, sizeof(*w.alone));
 	for (size_t i = 0; i < p->n_values; i++)
 		put_pprof_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
-	for (size_t i = 0; i < p->n_stacks; i++) {
-		profile_fetch_ahead(p, i);
+	for (size_t i = 0; i < p->n_stacks; i++)
 		put_pprof_stack(&w, i);
-	}
 	put_rest(&w);
 	return write_packed(&w.file, write, context);
 }

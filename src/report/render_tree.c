@@ -182,13 +182,10 @@ static void add_tree_sums(struct tree_sums *to, const struct tree_sums *from)
 /* Do all stacks of @node take the same step? Finds the step of each. */
 static bool take_steps(struct tree *t, const struct tree_node *node)
 {
-	enum { AHEAD = 16 };
 	struct tree_item *items = t->items + node->first;
 	bool is_one = true;
 
 	for (size_t i = 0; i < node->n; i++) {
-		if (i + AHEAD < node->n) /* most of the time goes to cache misses */
-			__builtin_prefetch(items[i + AHEAD].frames);
 		items[i].step = step_of_stack(t, &items[i], node->depth);
 		is_one = is_one && items[i].step == items[0].step;
 	}
@@ -305,17 +302,6 @@ static bool tree_follow(struct tree *t, struct tree_node *node, uint32_t *ret)
 	*ret = t->items[node->first].step;
 	node->depth += *ret != STEP_END;
 	return true;
-}
-
-/*
- * The first item of the node that comes @n nodes after the next one, so that its frames can be
- * fetched into the cache. NULL: there is none.
- */
-static const struct tree_item *tree_ahead(const struct tree *t, size_t n)
-{
-	const struct tree_node *node = n < t->n_nodes ? &t->nodes[t->n_nodes - 1 - n] : NULL;
-
-	return node && node->step < STEP_HIDDEN ? &t->items[node->first] : NULL;
 }
 
 /* --- the whole --- */
@@ -669,26 +655,6 @@ static void put_tail(struct drawing *t)
 	writer_put_scratch(t->w);
 }
 
-/*
- * Prefetch frames, then labels, of nodes that come soon: those of a large profile are anywhere in
- * memory, and waiting for them takes most of the time. The function is always inlined, because gcc
- * drops calls of one that only prefetches.
- */
-static inline __attribute__((__always_inline__)) void fetch_ahead(const struct drawing *t)
-{
-	enum { MOST = 16 };
-	const struct tree_item *stack = tree_ahead(&t->tree, 12);
-
-	if (stack)
-		__builtin_prefetch(stack->frames);
-	stack = tree_ahead(&t->tree, 8);
-	for (uint32_t i = 0; stack && i < stack->n_kernel + stack->n_user && i < MOST; i++)
-		labels_fetch_place(&t->labels, stack->frames[i]);
-	stack = tree_ahead(&t->tree, 4);
-	for (uint32_t i = 0; stack && i < stack->n_kernel + stack->n_user && i < MOST; i++)
-		labels_fetch_text(&t->labels, stack->frames[i]);
-}
-
 int render_tree(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
@@ -705,7 +671,6 @@ int render_tree(const struct profile *p, const struct render_style *style, rende
 	put_head(&t, &node);
 	while (!w->result && t.tree.n_nodes) { /* parents before children */
 		node = t.tree.nodes[--t.tree.n_nodes];
-		fetch_ahead(&t);
 		draw_node(&t, node);
 	}
 	put_tail(&t);
