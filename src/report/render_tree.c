@@ -78,9 +78,17 @@ struct tree_item {
 	struct tree_sums sums;
 };
 
+struct glyphs {
+	const char *child, *last_child, *line, *no_line;
+};
+
 struct tree {
 	const struct profile *p;
 	const struct render_style *style;
+	const struct glyphs *glyphs;
+	struct writer *w;
+	struct labels labels;
+	struct strbuf indentation;
 	struct tree_item *items, *sorted; /* of all stacks; @sorted is scratch memory */
 	struct tree_node *nodes;          /* to come, last one first */
 	size_t n_nodes, node_capacity;
@@ -95,36 +103,26 @@ struct tree {
 static void number_processes(struct tree *t)
 {
 	cleanup(u64_map_fini) struct u64_map numbers = {};
-	cleanup(strtab_freep) struct strtab *texts = strtab_new();
-	cleanup_strbuf struct strbuf text = {};
 
-	if (!t->style->per_process)
-		return;
 	t->processes = xcalloc(t->p->n_stacks + 1, sizeof(*t->processes));
 	for (size_t i = 0; i < t->p->n_stacks; i++) {
 		const struct profile_stack *stack = &t->p->stacks[i];
+		/* Equal names have one address. */
+		const uintptr_t process[] = { stack->pid,
+					      has_text(stack->comm) ? (uintptr_t)stack->comm : 0 };
 		bool is_new;
 
-		strbuf_clear(&text);
-		strbuf_printf(&text, "%" PRIu32 " %s", stack->pid, stack->comm ? stack->comm : "");
-		t->processes[i] = *u64_map_put(&numbers, (uintptr_t)strtab_add(texts, text.text),
+		t->processes[i] = *u64_map_put(&numbers, hash_bytes(process, sizeof(process)),
 					       (uint32_t)t->n_processes, &is_new);
 		if (is_new)
 			array_push(t->process_stacks, t->n_processes, t->process_capacity, stack);
 	}
 }
 
-/* The step of frame @i of @n, in the order of the tree. */
-static uint32_t step_of_frame(const struct tree *t, const uint32_t *frames, size_t n, size_t i)
-{
-	return STEP_FRAMES + frames[t->style->invert ? i : n - 1 - i];
-}
-
 static uint32_t step_of_stack(const struct tree *t, const struct tree_item *stack, size_t depth)
 {
-	const size_t n_kernel = stack->n_kernel, n_user = stack->n_user;
-	const size_t n_first = t->style->invert ? n_kernel : n_user;
-	const size_t n_delimiters = t->style->delimited ? 1 : 0;
+	const size_t n = (size_t)stack->n_kernel + stack->n_user;
+	const size_t delimiter = t->style->invert ? stack->n_kernel : stack->n_user;
 
 	if (t->processes) {
 		if (depth == 0)
@@ -132,16 +130,14 @@ static uint32_t step_of_stack(const struct tree *t, const struct tree_item *stac
 			       t->processes[stack->stack];
 		depth--;
 	}
-	if (depth >= n_kernel + n_user + n_delimiters)
+	if (t->style->delimited && depth >= delimiter) {
+		if (depth == delimiter)
+			return STEP_DELIMITER;
+		depth--;
+	}
+	if (depth >= n)
 		return STEP_END;
-	if (depth < n_first)
-		return t->style->invert ? step_of_frame(t, stack->frames, n_kernel, depth)
-					: step_of_frame(t, stack->frames + n_kernel, n_user, depth);
-	if (n_delimiters && depth == n_first)
-		return STEP_DELIMITER;
-	depth -= n_first + n_delimiters;
-	return t->style->invert ? step_of_frame(t, stack->frames + n_kernel, n_user, depth)
-				: step_of_frame(t, stack->frames, n_kernel, depth);
+	return STEP_FRAMES + stack->frames[t->style->invert ? depth : n - 1 - depth];
 }
 
 /* --- numbers --- */
@@ -306,10 +302,12 @@ static bool tree_follow(struct tree *t, struct tree_node *node, uint32_t *ret)
 
 /* --- the whole --- */
 
-/* Keeps @p and @style. */
-static void tree_init(struct tree *t, const struct profile *p, const struct render_style *style)
+static void tree_init(struct tree *t)
 {
-	*t = (struct tree){ .p = p, .style = style };
+	const struct profile *p = t->p;
+
+	labels_init(&t->labels, &p->frames, t->style, LABEL_TREE);
+	strbuf_puts(&t->indentation, "");
 	t->items = xcalloc(p->n_stacks + 1, sizeof(*t->items));
 	t->sorted = xcalloc(p->n_stacks + 1, sizeof(*t->sorted));
 	for (size_t i = 0; i < p->n_stacks; i++) {
@@ -321,12 +319,15 @@ static void tree_init(struct tree *t, const struct profile *p, const struct rend
 						  .n_user = stack->n_user,
 						  .sums = { stack->count, stack->count_before } };
 	}
-	number_processes(t);
+	if (t->style->per_process)
+		number_processes(t);
 	t->places = xcalloc(STEP_FRAMES + p->frames.n + t->n_processes, sizeof(*t->places));
 }
 
-static void tree_end(struct tree *t)
+static void tree_fini(struct tree *t)
 {
+	labels_fini(&t->labels);
+	strbuf_fini(&t->indentation);
 	free(t->items);
 	free(t->sorted);
 	free(t->nodes);
@@ -364,29 +365,8 @@ static struct tree_node tree_root(struct tree *t)
 #define MOST_LEVELS 60
 #define MOST_CHANGES 20
 
-struct glyphs {
-	const char *child, *last_child, *line, *no_line;
-};
-
 static const struct glyphs drawn = { "├─ ", "└─ ", "│  ", "   " };
 static const struct glyphs ascii = { "|- ", "`- ", "|  ", "   " };
-
-struct drawing {
-	const struct profile *p;
-	const struct render_style *style;
-	const struct glyphs *glyphs;
-	struct writer *w;
-	struct tree tree;
-	struct labels labels;
-	struct strbuf indentation;
-};
-
-static void drawing_fini(struct drawing *t)
-{
-	tree_end(&t->tree);
-	labels_fini(&t->labels);
-	strbuf_fini(&t->indentation);
-}
 
 /* --- numbers --- */
 
@@ -400,26 +380,21 @@ static void drawing_fini(struct drawing *t)
 #define CYAN "\x1b[36m"
 
 /* @sgr: one of these; NULL: none. */
-static void begin_colour(struct drawing *t, const char *sgr)
+static void put_coloured_bytes(struct tree *t, const char *sgr, const char *text, size_t n)
 {
-	if (t->style->colours && sgr)
-		writer_puts(t->w, sgr);
+	const bool has_colour = t->style->colours && sgr;
+
+	writer_puts(t->w, has_colour ? sgr : "");
+	writer_put(t->w, text, n);
+	writer_puts(t->w, has_colour ? "\x1b[0m" : "");
 }
 
-static void end_colour(struct drawing *t, const char *sgr)
+static void put_coloured(struct tree *t, const char *sgr, const char *text)
 {
-	if (t->style->colours && sgr)
-		writer_puts(t->w, "\x1b[0m");
+	put_coloured_bytes(t, sgr, text, strlen(text));
 }
 
-static void put_coloured(struct drawing *t, const char *sgr, const char *text)
-{
-	begin_colour(t, sgr);
-	writer_puts(t->w, text);
-	end_colour(t, sgr);
-}
-
-static void put_number(struct drawing *t, int64_t number)
+static void put_number(struct tree *t, int64_t number)
 {
 	char text[COLUMN_SIZE + 1];
 	const size_t n = column_number(text, 12, number, false);
@@ -428,7 +403,7 @@ static void put_number(struct drawing *t, int64_t number)
 	writer_put(t->w, text, n + 1);
 }
 
-static void put_plain_numbers(struct drawing *t, const struct tree_node *node, bool is_root)
+static void put_plain_numbers(struct tree *t, const struct tree_node *node, bool is_root)
 {
 	const double of_all = tree_share(node->sums.now, t->p->total);
 	char text[COLUMN_SIZE];
@@ -446,7 +421,7 @@ static void put_plain_numbers(struct drawing *t, const struct tree_node *node, b
 	writer_put(t->w, "  ", 2);
 }
 
-static void put_changed_numbers(struct drawing *t, const struct tree_node *node)
+static void put_changed_numbers(struct tree *t, const struct tree_node *node)
 {
 	const struct tree_sums *sums = &node->sums;
 	const int64_t change = tree_change(sums);
@@ -467,7 +442,7 @@ static void put_changed_numbers(struct drawing *t, const struct tree_node *node)
 	writer_puts(t->w, "  ");
 }
 
-static void put_numbers(struct drawing *t, const struct tree_node *node, bool is_root)
+static void put_numbers(struct tree *t, const struct tree_node *node, bool is_root)
 {
 	if (t->p->is_difference)
 		put_changed_numbers(t, node);
@@ -488,7 +463,7 @@ static const char *frame_colour(const struct frame *frame)
 	return frame->code == CODE_JIT ? GREEN : frame->code == CODE_GO ? CYAN : NULL;
 }
 
-static void put_process_label(struct drawing *t, const struct profile_stack *stack)
+static void put_process_label(struct tree *t, const struct profile_stack *stack)
 {
 	struct strbuf *text = writer_scratch(t->w);
 
@@ -498,20 +473,18 @@ static void put_process_label(struct drawing *t, const struct profile_stack *sta
 	put_coloured(t, BOLD, text->text);
 }
 
-static void put_frame_label(struct drawing *t, uint32_t number)
+static void put_frame_label(struct tree *t, uint32_t number)
 {
 	/* The frame itself may be far away in memory, so only colours look at it. */
 	const char *sgr = t->style->colours ? frame_colour(&t->p->frames.frames[number]) : NULL;
 	size_t n;
 	const char *label = labels_get(&t->labels, number, &n);
 
-	begin_colour(t, sgr);
-	writer_put(t->w, label, n);
-	end_colour(t, sgr);
+	put_coloured_bytes(t, sgr, label, n);
 }
 
 /* Nodes that are no code. Names that look like these are escaped (escape.h). */
-static void put_other_label(struct drawing *t, const struct tree_node *node, uint32_t step)
+static void put_other_label(struct tree *t, const struct tree_node *node, uint32_t step)
 {
 	const size_t n_before =
 		t->style->per_process ? 1 : 0; /* steps before a stack's first frame */
@@ -533,7 +506,7 @@ static void put_other_label(struct drawing *t, const struct tree_node *node, uin
 	put_coloured(t, step == STEP_DELIMITER ? NULL : DIM, text);
 }
 
-static void put_step_label(struct drawing *t, const struct tree_node *node, uint32_t step)
+static void put_step_label(struct tree *t, const struct tree_node *node, uint32_t step)
 {
 	const size_t n_frames = t->p->frames.n;
 
@@ -542,27 +515,28 @@ static void put_step_label(struct drawing *t, const struct tree_node *node, uint
 	else if (step - STEP_FRAMES < n_frames)
 		put_frame_label(t, step - STEP_FRAMES);
 	else
-		put_process_label(t, t->tree.process_stacks[step - STEP_FRAMES - n_frames]);
+		put_process_label(t, t->process_stacks[step - STEP_FRAMES - n_frames]);
 	writer_puts(t->w, "\n");
 }
 
 /* --- lines --- */
 
-static void put_indentation(struct drawing *t, const char *glyph)
+/* The indentation, with @glyph behind it. */
+static void put_indentation(struct tree *t, const char *glyph)
 {
-	begin_colour(t, DIM);
-	writer_put(t->w, t->indentation.text, t->indentation.n);
-	writer_puts(t->w, glyph);
-	end_colour(t, DIM);
+	const size_t n = t->indentation.n;
+
+	strbuf_puts(&t->indentation, glyph);
+	put_coloured_bytes(t, DIM, t->indentation.text, t->indentation.n);
+	t->indentation.n = n;
 }
 
 /* The node's line. Leaves the indentation of the lines below it. */
-static void put_node(struct drawing *t, const struct tree_node *node)
+static void put_node(struct tree *t, const struct tree_node *node)
 {
 	char level[32];
 
 	t->indentation.n = node->indentation;
-	t->indentation.text[node->indentation] = '\0';
 	put_numbers(t, node, false);
 	put_indentation(t, node->is_last ? t->glyphs->last_child : t->glyphs->child);
 	if (node->level > MOST_LEVELS) {
@@ -575,7 +549,7 @@ static void put_node(struct drawing *t, const struct tree_node *node)
 }
 
 /* A line without numbers: they are those of the one above. */
-static void put_chained(struct drawing *t, const struct tree_node *node, uint32_t step)
+static void put_chained(struct tree *t, const struct tree_node *node, uint32_t step)
 {
 	static const char blanks[] = "                                                           ";
 
@@ -585,7 +559,7 @@ static void put_chained(struct drawing *t, const struct tree_node *node, uint32_
 }
 
 /* Draw the node and all below it that have the same hits. Its children are to come. */
-static void draw_node(struct drawing *t, struct tree_node node)
+static void draw_node(struct tree *t, struct tree_node node)
 {
 	const size_t n_before = t->style->per_process ? 1 : 0; /* steps before the first frame */
 	uint32_t step;
@@ -594,9 +568,9 @@ static void draw_node(struct drawing *t, struct tree_node node)
 	if (node.step == STEP_END || node.step == STEP_MORE || node.step == STEP_HIDDEN)
 		return;
 	while (!t->w->result) {
-		if (!tree_follow(&t->tree, &node, &step)) {
+		if (!tree_follow(t, &node, &step)) {
 			node.indentation = t->indentation.n;
-			tree_push(&t->tree, &node);
+			tree_push(t, &node);
 			return;
 		}
 		if (step != STEP_END || node.depth == n_before)
@@ -607,7 +581,7 @@ static void draw_node(struct drawing *t, struct tree_node node)
 }
 
 /* "HITS" */
-static void put_value_name(const struct drawing *t, char *to, size_t size)
+static void put_value_name(const struct tree *t, char *to, size_t size)
 {
 	const char *name = t->p->values[0].name ? t->p->values[0].name : "";
 	size_t n = 0;
@@ -621,7 +595,7 @@ static void put_value_name(const struct drawing *t, char *to, size_t size)
 		(void)snprintf(to, size, "VALUE");
 }
 
-static void put_head(struct drawing *t, const struct tree_node *root)
+static void put_head(struct tree *t, const struct tree_node *root)
 {
 	char text[128], name[14]; /* "ALLOC_OBJECTS" */
 
@@ -642,7 +616,7 @@ static void put_head(struct drawing *t, const struct tree_node *root)
 	writer_puts(t->w, "all\n");
 }
 
-static void put_tail(struct drawing *t)
+static void put_tail(struct tree *t)
 {
 	struct strbuf *text = writer_scratch(t->w);
 
@@ -659,20 +633,16 @@ int render_tree(const struct profile *p, const struct render_style *style, rende
 		void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
-	cleanup(drawing_fini) struct drawing t = {
+	cleanup(tree_fini) struct tree t = {
 		.p = p, .style = style, .glyphs = style->ascii ? &ascii : &drawn, .w = w
 	};
-	struct tree_node node;
+	struct tree_node root;
 
-	tree_init(&t.tree, p, style);
-	labels_init(&t.labels, &p->frames, style, LABEL_TREE);
-	strbuf_puts(&t.indentation, "");
-	node = tree_root(&t.tree);
-	put_head(&t, &node);
-	while (!w->result && t.tree.n_nodes) { /* parents before children */
-		node = t.tree.nodes[--t.tree.n_nodes];
-		draw_node(&t, node);
-	}
+	tree_init(&t);
+	root = tree_root(&t);
+	put_head(&t, &root);
+	while (!w->result && t.n_nodes) /* parents before children */
+		draw_node(&t, t.nodes[--t.n_nodes]);
 	put_tail(&t);
 	return writer_flush(w);
 }
