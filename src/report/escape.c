@@ -98,26 +98,13 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* The letter that stands for @c after a '\', or 0 if @c has none. */
-static char short_form(uint32_t c)
+/* The letter that stands for @c after a '\', or 0 if it has none. */
+static char short_form(unsigned char c)
 {
-	switch (c) {
-	case '"':
-	case '\\':
-		return (char)c;
-	case '\n':
-		return 'n';
-	case '\t':
-		return 't';
-	case '\r':
-		return 'r';
-	case '\b':
-		return 'b';
-	case '\f':
-		return 'f';
-	default:
-		return '\0';
-	}
+	static const char of[] = "\"\\\n\t\r\b\f", letters[] = "\"\\ntrbf";
+	const char *found = strchr(of, c);
+
+	return found ? letters[found - of] : '\0';
 }
 
 void json_put_string(struct strbuf *to, const char *text)
@@ -136,8 +123,8 @@ void json_put_string(struct strbuf *to, const char *text)
 		n = utf8_at(at, &c);
 		if (n == 0)
 			strbuf_puts(to, REPLACEMENT);
-		else if (short_form(c))
-			strbuf_printf(to, "\\%c", short_form(c));
+		else if (short_form(*at))
+			strbuf_printf(to, "\\%c", short_form(*at));
 		else if (utf8_is_active(c) && c < 0x10000)
 			strbuf_printf(to, "\\u%04x", (unsigned)c);
 		else if (utf8_is_active(c)) /* as UTF-16 */

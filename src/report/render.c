@@ -22,20 +22,15 @@ const struct renderer *renderer_find(const char *name)
 
 const struct renderer *renderer_of_file(const char *file)
 {
-	const struct renderer *best = NULL;
 	const size_t n = strlen(file);
-	size_t n_best = 0;
 
 	for (const struct renderer *r = renderers; r->name; r++) {
 		const size_t n_ending = strlen(r->ending);
 
-		if (n > n_ending && n_ending > n_best &&
-		    strcmp(file + n - n_ending, r->ending) == 0) {
-			best = r;
-			n_best = n_ending;
-		}
+		if (n > n_ending && strcmp(file + n - n_ending, r->ending) == 0)
+			return r;
 	}
-	return best;
+	return NULL;
 }
 
 /* --- losses --- */

@@ -69,7 +69,7 @@ extern const struct renderer renderers[];
 /* NULL: no form has that name. */
 const struct renderer *renderer_find(const char *name);
 
-/* The form whose ending @file has; the longest one wins. NULL: none. */
+/* The form whose ending @file has. NULL: none. */
 const struct renderer *renderer_of_file(const char *file);
 
 /* Each has its sample in its file: render_text() in render_text.c. */

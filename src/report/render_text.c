@@ -300,59 +300,55 @@ int render_text(const struct profile *p, const struct render_style *style, rende
  * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
  * and the time do not fit this format.
  */
-/* A line that is being written. */
-struct line {
-	struct writer *w;
-	struct labels *labels;
-	bool is_begun;
-};
 
-static void put_folded_part(struct line *line, const char *text, size_t n)
+/*
+ * Stacks are stored innermost first, as they were walked. @between: what stands before the first
+ * frame. Returns what stands before a further part.
+ */
+static const char *put_folded_frames(struct writer *w, struct labels *labels,
+				     const uint32_t *frames, size_t n, const char *behind,
+				     const char *between)
 {
-	if (line->is_begun)
-		writer_put(line->w, ";", 1);
-	line->is_begun = true;
-	writer_put(line->w, text, n);
-}
-
-/* Stacks are stored innermost first, as they were walked. */
-static void put_folded_frames(struct line *line, const uint32_t *frames, size_t n,
-			      bool is_annotated)
-{
-	for (size_t i = n; i-- > 0;) {
+	for (size_t i = n; i-- > 0; between = ";") {
 		size_t length;
-		const char *label = labels_get(line->labels, frames[i], &length);
+		const char *label = labels_get(labels, frames[i], &length);
 
-		put_folded_part(line, label, length);
-		if (is_annotated)
-			writer_puts(line->w, "_[k]");
+		writer_puts(w, between);
+		writer_put(w, label, length);
+		writer_puts(w, behind);
 	}
+	return between;
 }
 
-static void put_folded_stack(struct line *line, const struct profile_stack *stack,
-			     const struct render_style *style, bool is_difference)
+static void put_folded_stack(struct writer *w, struct labels *labels,
+			     const struct profile_stack *stack, const struct render_style *style,
+			     bool is_difference)
 {
-	line->is_begun = false;
-	if (style->per_process) {
-		struct strbuf *scratch = writer_scratch(line->w);
+	const char *between = "";
 
-		label_put_comm(scratch, stack->comm, LABEL_FOLDED);
-		put_folded_part(line, scratch->text, scratch->n);
+	if (style->per_process) {
+		label_put_comm(writer_scratch(w), stack->comm, LABEL_FOLDED);
+		writer_put_scratch(w);
+		between = ";";
 	}
-	if (stack->n_user)
-		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user, false);
-	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel)))
-		put_folded_part(line, "-", 1);
-	put_folded_frames(line, stack->frames, stack->n_kernel, style->annotated);
-	if (!line->is_begun)
-		writer_puts(line->w, "[no stack]");
-	writer_put(line->w, " ", 1);
+	between = put_folded_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "",
+				    between);
+	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel))) {
+		writer_puts(w, between);
+		writer_puts(w, "-");
+		between = ";";
+	}
+	between = put_folded_frames(w, labels, stack->frames, stack->n_kernel,
+				    style->annotated ? "_[k]" : "", between);
+	if (!*between)
+		writer_puts(w, "[no stack]");
+	writer_put(w, " ", 1);
 	if (is_difference) {
-		writer_put_i64(line->w, stack->count_before);
-		writer_put(line->w, " ", 1);
+		writer_put_i64(w, stack->count_before);
+		writer_put(w, " ", 1);
 	}
-	writer_put_i64(line->w, stack->count);
-	writer_put(line->w, "\n", 1);
+	writer_put_i64(w, stack->count);
+	writer_put(w, "\n", 1);
 }
 
 int render_folded(const struct profile *p, const struct render_style *style, render_write *write,
@@ -362,10 +358,7 @@ int render_folded(const struct profile *p, const struct render_style *style, ren
 	cleanup(labels_fini) struct labels labels;
 
 	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
-
-	struct line line = { .w = w, .labels = &labels };
-
 	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
-		put_folded_stack(&line, &p->stacks[i], style, p->is_difference);
+		put_folded_stack(w, &labels, &p->stacks[i], style, p->is_difference);
 	return writer_flush(w);
 }
