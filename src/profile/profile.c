@@ -17,9 +17,7 @@ void profile_free(struct profile *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->n_blocks; i++)
-		free(p->blocks[i].frames);
-	free(p->blocks);
+	free(p->rows);
 	for (size_t i = 0; i < p->n_labels; i++)
 		free((void *)p->labels[i].of);
 	free(p->labels);
@@ -184,12 +182,12 @@ void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 
 /* --- making a profile --- */
 
-#define BLOCK_FRAMES 65536
-
 struct profile_builder {
 	struct profile *p; /* so far; frame numbers are those of the caller's table */
-	size_t stack_capacity, block_capacity, label_capacity, slice_capacity, part_capacity;
-	size_t block_size;                 /* frames that the last block has room for */
+	size_t stack_capacity, label_capacity, slice_capacity, part_capacity;
+	size_t row_capacity;
+	size_t *starts; /* by stack: where its frames are in p->rows, which may move */
+	size_t n_starts, start_capacity;
 	size_t n_numbers, number_capacity; /* of p->numbers */
 	struct u64_map stack_numbers;      /* by hash_stack() */
 	struct u64_map label_numbers;      /* by hash of the set */
@@ -204,6 +202,7 @@ struct profile_builder *profile_builder_new(size_t n_values)
 	b->p->n_values = n_values;
 	b->p->values[0] = (struct profile_value){ "hits", "count" };
 	b->p->strings = strtab_new();
+	array_reserve(b->p->rows, 0, b->row_capacity);
 	array_push(b->p->labels, b->p->n_labels, b->label_capacity, (struct profile_labels){});
 	return b;
 }
@@ -213,6 +212,7 @@ void profile_builder_free(struct profile_builder *b)
 	if (!b)
 		return;
 	profile_free(b->p);
+	free(b->starts);
 	u64_map_fini(&b->stack_numbers);
 	u64_map_fini(&b->label_numbers);
 	free(b);
@@ -249,37 +249,17 @@ static bool is_same_process(const struct profile_stack *a, const struct profile_
 	return strcmp(a->comm, b->comm) == 0;
 }
 
-static bool is_same_stack(const struct profile_stack *a, const struct profile_stack *b)
+static bool is_same_stack(const struct profile_builder *b, uint32_t number,
+			  const struct profile_stack *stack)
 {
-	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user ||
-	    a->labels != b->labels)
+	const struct profile_stack *of = &b->p->stacks[number];
+	const size_t n = n_frames_of(stack);
+
+	if (!is_same_process(of, stack) || of->n_kernel != stack->n_kernel ||
+	    of->n_user != stack->n_user || of->labels != stack->labels)
 		return false;
-
-	size_t n = n_frames_of(a);
-
-	return n == 0 || memcmp(a->frames, b->frames, n * sizeof(*a->frames)) == 0;
-}
-
-/* Copy the frames to an address that does not change. */
-static const uint32_t *keep_frames(struct profile_builder *b, const uint32_t *frames, size_t n)
-{
-	struct profile_block *last = b->p->n_blocks ? &b->p->blocks[b->p->n_blocks - 1] : NULL;
-
-	if (n == 0)
-		return NULL;
-	if (!last || b->block_size - last->n < n) {
-		b->block_size = n > BLOCK_FRAMES ? n : BLOCK_FRAMES;
-		array_push(b->p->blocks, b->p->n_blocks, b->block_capacity,
-			   ((struct profile_block){ .frames = xreallocarray(NULL, b->block_size,
-									    sizeof(*frames)) }));
-		last = &b->p->blocks[b->p->n_blocks - 1];
-	}
-
-	uint32_t *copy = last->frames + last->n;
-
-	memcpy(copy, frames, n * sizeof(*frames));
-	last->n += n;
-	return copy;
+	return n == 0 || memcmp(b->p->rows + b->starts[number], stack->frames,
+				n * sizeof(*stack->frames)) == 0;
 }
 
 /*
@@ -303,10 +283,13 @@ static void append_stack(struct profile_builder *b, const struct profile_stack *
 {
 	struct profile_stack copy = *stack;
 
-	copy.frames = keep_frames(b, stack->frames, n_frames_of(stack));
+	copy.frames = NULL; /* until no further stack comes */
 	copy.count = copy.count_before = 0;
 	copy.more = copy.more_before = NULL;
 	array_push(b->p->stacks, b->p->n_stacks, b->stack_capacity, copy);
+	array_push(b->starts, b->n_starts, b->start_capacity, b->p->n_rows);
+	for (size_t i = 0; i < n_frames_of(stack); i++)
+		array_push(b->p->rows, b->p->n_rows, b->row_capacity, stack->frames[i]);
 	for (size_t i = 0; i < 2 * (b->p->n_values - 1); i++)
 		array_push(b->p->numbers, b->n_numbers, b->number_capacity, 0);
 }
@@ -324,7 +307,7 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 
 	do
 		number = *u64_map_put(&b->stack_numbers, hash++, (uint32_t)p->n_stacks, &is_new);
-	while (!is_new && !is_same_stack(&p->stacks[number], stack));
+	while (!is_new && !is_same_stack(b, number, stack));
 	if (is_new)
 		append_stack(b, stack);
 	if (!p->stacks[number].comm)
@@ -417,18 +400,17 @@ static void copy_frames(struct profile *p, const struct frame_table *from)
 {
 	uint32_t *numbers = xcalloc(from->n + 1, sizeof(*numbers)); /* new ones plus 1; 0: none */
 
-	for (size_t k = 0; k < p->n_blocks; k++)
-		for (size_t i = 0; i < p->blocks[k].n; i++) {
-			uint32_t *frame = &p->blocks[k].frames[i];
+	for (size_t i = 0; i < p->n_rows; i++) {
+		uint32_t *frame = &p->rows[i];
 
-			assert(*frame < from->n);
-			if (!numbers[*frame]) {
-				array_push(p->frames.frames, p->frames.n, p->frames.capacity,
-					   from->frames[*frame]);
-				numbers[*frame] = (uint32_t)p->frames.n;
-			}
-			*frame = numbers[*frame] - 1;
+		assert(*frame < from->n);
+		if (!numbers[*frame]) {
+			array_push(p->frames.frames, p->frames.n, p->frames.capacity,
+				   from->frames[*frame]);
+			numbers[*frame] = (uint32_t)p->frames.n;
 		}
+		*frame = numbers[*frame] - 1;
+	}
 	free(numbers);
 }
 
@@ -473,13 +455,14 @@ static void copy_texts(struct profile *p)
 		p->stacks[i].comm = strtab_add_or_null(p->strings, p->stacks[i].comm);
 }
 
-static void point_at_numbers(struct profile *p)
+static void set_pointers(struct profile *p, const size_t *starts)
 {
 	const size_t n = p->n_values - 1;
 
-	for (size_t i = 0; i < p->n_stacks && n; i++) {
-		p->stacks[i].more = p->numbers + 2 * n * i;
-		p->stacks[i].more_before = p->numbers + 2 * n * i + n;
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		p->stacks[i].frames = p->rows + starts[i];
+		p->stacks[i].more = n ? p->numbers + 2 * n * i : NULL;
+		p->stacks[i].more_before = n ? p->numbers + 2 * n * i + n : NULL;
 	}
 }
 
@@ -506,8 +489,9 @@ struct profile *profile_builder_finish(struct profile_builder *b, const struct f
 	copy_frames(p, frames);
 	copy_images(p, frames);
 	copy_texts(p);
-	point_at_numbers(p);
+	set_pointers(p, b->starts);
 	merge_parts(p);
+	free(b->starts);
 	u64_map_fini(&b->stack_numbers);
 	u64_map_fini(&b->label_numbers);
 	*b = (struct profile_builder){};

@@ -88,12 +88,6 @@ struct profile_about {
 	int64_t period; /* how many of it there are for each sample; 0: not known, or varies */
 };
 
-/* Memory of frame numbers, which does not move. */
-struct profile_block {
-	uint32_t *frames;
-	size_t n;
-};
-
 struct profile {
 	struct profile_about about;
 	struct profile_about about_before; /* of a difference: without cost and period */
@@ -119,8 +113,8 @@ struct profile {
 	int64_t total_before, hidden_before; /* differences only: the same before the change */
 
 	/* Memory of the members above. */
-	struct profile_block *blocks;
-	size_t n_blocks;
+	uint32_t *rows; /* of frame numbers, stack by stack */
+	size_t n_rows;
 	int64_t *numbers; /* of the members more and more_before */
 	struct strtab *strings;
 };

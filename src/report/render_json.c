@@ -252,8 +252,7 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 		put_stack_values(w, ",\"before\":[", stack->count_before, stack->more_before,
 				 p->n_values - 1);
 	put_frame_numbers(w, ",\"kernel\":[", stack->frames, stack->n_kernel);
-	put_frame_numbers(w, ",\"user\":[", stack->n_user ? stack->frames + stack->n_kernel : NULL,
-			  stack->n_user);
+	put_frame_numbers(w, ",\"user\":[", stack->frames + stack->n_kernel, stack->n_user);
 	if (stack->pid)
 		put_u64(w, ",\"pid\":", stack->pid);
 	put_json_member(w, ",\"comm\":", stack->comm);

@@ -167,9 +167,7 @@ static void put_text_stack(struct writer *w, struct labels *labels, const struct
 	put_text_frames(w, labels, stack->frames, stack->n_kernel, "", "\n");
 	if (style->delimited)
 		writer_puts(w, "    --\n");
-	if (stack->n_user)
-		put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "",
-				"\n");
+	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "", "\n");
 	if (style->per_process) {
 		writer_puts(w, "    ");
 		put_comm(w, stack);

@@ -150,7 +150,7 @@ TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 	}
 }
 
-TEST_WITH_BUILDER(a_row_longer_than_a_block_of_the_pool_is_kept_whole)
+TEST_WITH_BUILDER(a_long_row_is_kept_whole)
 {
 	enum { N = 100000 };
 	uint32_t *frames = calloc(N, sizeof(*frames));
