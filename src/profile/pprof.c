@@ -382,7 +382,7 @@ static bool next_field(struct reader *r, struct wire *w, struct wire_field *fiel
 	const int more = r->err ? 0 : wire_next(w, field);
 
 	if (more < 0)
-		fail(r, -EBADMSG, "%s is cut off", what);
+		fail(r, -EBADMSG, "a %s is cut off", what);
 	return more > 0;
 }
 
@@ -402,13 +402,10 @@ static void read_numbers(struct reader *r, const struct wire_field *field, uint6
 {
 	struct wire message = field->bytes;
 	struct wire_field inner;
-	int more;
 
-	while ((more = wire_next(&message, &inner)) > 0)
+	while (next_field(r, &message, &inner, what))
 		if (inner.number < n)
 			ret[inner.number] = inner.value;
-	if (more < 0)
-		fail(r, -EBADMSG, "a %s is cut off", what);
 }
 
 /* Text @number, lent by @r. NULL if it is empty. */
@@ -740,7 +737,7 @@ static void read_location(struct reader *r, struct row *location)
 
 	location->is_kernel = place.kind == FRAME_KERNEL;
 	location->first = (uint32_t)r->frames.n;
-	while (next_field(r, &bytes, &field, "a location")) {
+	while (next_field(r, &bytes, &field, "location")) {
 		uint64_t line[LINE_NUMBER + 1] = {};
 		struct frame frame = place;
 
@@ -896,7 +893,7 @@ static void read_sample(struct reader *r, struct wire bytes)
 	r->n_row = r->n_labels = 0;
 	r->slice = NO_SLICE;
 	r->is_base = false;
-	while (next_field(r, &bytes, &field, "a sample")) {
+	while (next_field(r, &bytes, &field, "sample")) {
 		if (field.number == SAMPLE_LOCATION)
 			take_locations(r, &field, &stack);
 		else if (field.number == SAMPLE_VALUE)

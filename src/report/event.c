@@ -169,37 +169,23 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 	}
 }
 
-/* Blanks up to @width columns, and one more. */
-static void end_column(struct strbuf *to, size_t begin, size_t width)
-{
-	while (to->n - begin < width)
-		strbuf_putc(to, ' ');
-	strbuf_putc(to, ' ');
-}
-
 /* Left-aligned: like "%-*s ". */
 static void put_text_column(struct strbuf *to, const char *text, size_t width)
 {
-	const size_t begin = to->n;
+	const size_t end = to->n + width;
 
 	escape_put_name(to, text, false);
-	end_column(to, begin, width);
+	do
+		strbuf_putc(to, ' ');
+	while (to->n <= end);
 }
 
-static void put_number(struct strbuf *to, uint32_t number)
+#define DIGITS_SIZE 11
+
+static const char *digits_of(uint32_t number, char to[DIGITS_SIZE])
 {
-	char digits[10], *end = digits + sizeof(digits);
-	const char *at = put_decimal(end, number);
-
-	strbuf_put(to, at, (size_t)(end - at));
-}
-
-static void put_number_column(struct strbuf *to, uint32_t number, size_t width)
-{
-	const size_t begin = to->n;
-
-	put_number(to, number);
-	end_column(to, begin, width);
+	to[DIGITS_SIZE - 1] = '\0';
+	return put_decimal(to + DIGITS_SIZE - 1, number);
 }
 
 static void render_lines(struct writer *w, const struct strbuf *columns, const char *lines,
@@ -221,11 +207,13 @@ static void render_lines(struct writer *w, const struct strbuf *columns, const c
 static void put_columns(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
+	char digits[DIGITS_SIZE];
+
 	put_text_column(to, head->time, 18);
 	if (style->verbose) {
 		put_text_column(to, head->comm, 12);
-		put_number_column(to, head->pid, 6);
-		put_number_column(to, head->cpu, 3);
+		put_text_column(to, digits_of(head->pid, digits), 6);
+		put_text_column(to, digits_of(head->cpu, digits), 3);
 	}
 	if (style->value_columns)
 		put_text_column(to, head->value ? head->value : "-", style->value_columns);
@@ -244,16 +232,18 @@ static void put_value_member(struct strbuf *to, const struct event_style *style,
 
 static void put_members(struct strbuf *to, const struct event_head *head)
 {
+	char digits[DIGITS_SIZE];
+
 	strbuf_puts(to, "{\"time\":");
 	strbuf_puts(to, head->time);
 	strbuf_puts(to, ",\"comm\":");
 	json_put_string(to, head->comm);
 	strbuf_puts(to, ",\"pid\":");
-	put_number(to, head->pid);
+	strbuf_puts(to, digits_of(head->pid, digits));
 	strbuf_puts(to, ",\"tid\":");
-	put_number(to, head->tid);
+	strbuf_puts(to, digits_of(head->tid, digits));
 	strbuf_puts(to, ",\"cpu\":");
-	put_number(to, head->cpu);
+	strbuf_puts(to, digits_of(head->cpu, digits));
 }
 
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
