@@ -13,14 +13,8 @@
 
 /* --- reading a map in batches --- */
 
+/* No bucket has so many: maps have as many buckets as elements. */
 #define BATCH 4096
-
-static void resize_batch(struct batch *b, uint32_t size)
-{
-	b->size = size;
-	b->keys = xreallocarray(b->keys, size, b->key_size);
-	b->values = xreallocarray(b->values, size, b->value_size);
-}
 
 static void empty_batch(struct batch **b)
 {
@@ -41,16 +35,13 @@ int batch_each(struct batch *b, int fd, struct error *e)
 	cleanup(empty_batch) struct batch *emptied = b;
 
 	b->fd = fd;
-	resize_batch(b, BATCH);
+	b->keys = xreallocarray(NULL, BATCH, b->key_size);
+	b->values = xreallocarray(NULL, BATCH, b->value_size);
 	for (;;) {
-		uint32_t n = b->size;
+		uint32_t n = BATCH;
 		int err = read_batch(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n,
 				     NULL);
 
-		if (err && errno == ENOSPC) { /* a single bucket has more elements */
-			resize_batch(b, 2 * b->size);
-			continue;
-		}
 		if (err && errno != ENOENT)
 			return error_errno(e, "read the counts");
 		if (!b->take(b, n) || err)

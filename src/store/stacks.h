@@ -31,7 +31,6 @@ struct batch {
 	void *context; /* of @take */
 	bool deletes;  /* the elements that it reads */
 	int fd;
-	uint32_t size; /* elements that there is memory for */
 	void *keys;
 	void *values;
 };
