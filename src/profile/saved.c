@@ -33,16 +33,10 @@ static void end_stream(z_stream *stream)
 	inflateEnd(stream);
 }
 
-/* A file may have several parts, each packed by itself. Padding of zeros may follow. */
-static bool is_gunzip_over(const z_stream *stream)
-{
-	for (size_t i = 0; i < stream->avail_in; i++)
-		if (stream->next_in[i])
-			return false;
-	return true;
-}
-
-/* Unpack the @n @bytes of file @name, and append the result, at most @most bytes. */
+/*
+ * Unpack the @n @bytes of file @name, and append the result, at most @most bytes. A file may have
+ * several parts, each packed by itself.
+ */
 static int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct strbuf *to,
 		  struct error *e)
 {
@@ -66,7 +60,7 @@ static int gunzip(const void *bytes, size_t n, size_t most, const char *name, st
 					 most >> 20);
 		strbuf_put(to, (const char *)piece, PIECE - stream.avail_out);
 		if (result == Z_STREAM_END) {
-			if (is_gunzip_over(&stream))
+			if (!stream.avail_in)
 				return 0;
 			inflateReset(&stream);
 		} else if (result == Z_BUF_ERROR || (result == Z_OK && stream.avail_out)) {
