@@ -2,7 +2,6 @@
 #include "store/stream.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -50,7 +49,6 @@ struct stream {
 	uint32_t turn;
 	uint64_t looked_at; /* when the heads were read the last time */
 	bool is_stopped;
-	uint64_t seed;     /* of stream_keep(); random, odd */
 	stream_find *find; /* NULL: no event is deferred */
 	void *find_context;
 	struct stacks stacks;
@@ -89,9 +87,6 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->budget = *budget;
 	s->n_cpus = n_cpus;
 	s->turn = FIRST_TURN;
-	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
-		s->seed = clock_ns(CLOCK_MONOTONIC);
-	s->seed |= 1;
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
@@ -313,17 +308,11 @@ bool stream_sleep(struct stream *s)
 
 /* --- stacks --- */
 
-/*
- * Nobody can prepare two stacks with one hash, because the seed is random. As the programs' hashes,
- * it has zeros for the numbers of pieces.
- */
+/* As the programs' hashes, it has a random seed, and zeros for the numbers of pieces. */
 uint64_t stream_keep(struct stream *s, const uint64_t *words, size_t n)
 {
-	uint64_t hash = s->seed;
+	const uint64_t hash = STACK_HASH(hash_bytes(words, n * sizeof(*words)));
 
-	for (size_t i = 0; i < n; i++)
-		hash = hash_mix((hash ^ words[i]) * s->seed);
-	hash = STACK_HASH(hash);
 	stacks_keep(&s->stacks, hash, words, n);
 	return hash;
 }
