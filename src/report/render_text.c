@@ -27,6 +27,7 @@
  *	    7 -> 0 (-7, gone)
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/saturated.h"
@@ -118,22 +119,18 @@ static void put_comm(struct writer *w, const struct profile_stack *stack)
 static void put_text_change(struct writer *w, const struct profile_stack *stack)
 {
 	const int64_t change = subtract_saturated(stack->count, stack->count_before);
-	char text[COLUMN_SIZE];
+	struct strbuf *to = writer_scratch(w);
+	char share[COLUMN_SIZE];
 
-	writer_put_i64(w, stack->count_before);
-	writer_puts(w, " -> ");
-	writer_put_i64(w, stack->count);
-	(void)column_number(text, 0, change, true);
-	writer_puts(w, " (");
-	writer_puts(w, text);
+	strbuf_printf(to, "%" PRId64 " -> %" PRId64 " (%+" PRId64 ", ", stack->count_before,
+		      stack->count, change);
 	if (stack->count_before && stack->count)
-		(void)column_share(text, 0, 100 * (double)change / (double)stack->count_before,
+		(void)column_share(share, 0, 100 * (double)change / (double)stack->count_before,
 				   true);
 	else
-		(void)column_text(text, 0, stack->count ? "new" : "gone");
-	writer_puts(w, ", ");
-	writer_puts(w, text);
-	writer_puts(w, ")");
+		(void)snprintf(share, sizeof(share), "%s", stack->count ? "new" : "gone");
+	strbuf_printf(to, "%s)", share);
+	writer_put_scratch(w);
 }
 
 /* Stacks rise by it (profile_choose()). */

@@ -414,7 +414,7 @@ static void put_plain_numbers(struct tree *t, const struct tree_node *node, bool
 	/* The limits are those of perf report. */
 	put_coloured(t, of_all >= 5 ? RED : of_all >= 0.5 ? GREEN : NULL, text);
 	if (is_root)
-		n = column_text(text, 11, "");
+		n = (size_t)snprintf(text, sizeof(text), "%11s", "");
 	else
 		n = column_share(text, 11, tree_share(node->sums.now, node->parent.now), false);
 	writer_put(t->w, text, n);
@@ -433,7 +433,10 @@ static void put_changed_numbers(struct tree *t, const struct tree_node *node)
 	(void)column_number(text, 12, change, true);
 	put_coloured(t, change > 0 ? RED : change < 0 ? BLUE : NULL, text);
 	if (sums->before == 0 || sums->now == 0)
-		(void)column_text(text, 10, sums->now ? "new" : sums->before ? "gone" : "");
+		(void)snprintf(text, sizeof(text), "%10s",
+			       sums->now      ? "new"
+			       : sums->before ? "gone"
+					      : "");
 	else
 		(void)column_share(text, 10, tree_share(change, sums->before), true);
 	writer_puts(t->w, text);

@@ -84,11 +84,6 @@ static size_t put_right_aligned(char *to, size_t width, const char *text, const 
 	return blanks + n;
 }
 
-size_t column_text(char *to, size_t width, const char *text)
-{
-	return put_right_aligned(to, width, text, text + strlen(text));
-}
-
 size_t column_number(char *to, size_t width, int64_t number, bool has_sign)
 {
 	char text[COLUMN_SIZE], *end = text + sizeof(text);

@@ -87,9 +87,6 @@ size_t column_number(char *to, size_t width, int64_t number, bool has_sign);
 /* " 42.0%". Shares beyond any use are cut at 1e12 %. */
 size_t column_share(char *to, size_t width, double percent, bool has_sign);
 
-/* Any text of at most 30 bytes. */
-size_t column_text(char *to, size_t width, const char *text);
-
 /* --- amounts: a sum of values with its unit, for people --- */
 
 #define AMOUNT_SIZE 64
