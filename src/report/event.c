@@ -101,32 +101,36 @@ static void put_label_parts(struct strbuf *to, const struct event_style *style,
 
 /* --- JSON --- */
 
+/* Nothing without a text. */
+static void put_json_text(struct strbuf *to, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	strbuf_puts(to, key);
+	json_put_string(to, text);
+}
+
 static void put_json_frame(struct strbuf *to, const struct frame *frame)
 {
+	const char *name = has_text(frame->name) ? frame->name : NULL;
+	const char *module = has_text(frame->module) ? frame->module : NULL;
+
 	if (frame_is_mark(frame)) {
-		strbuf_puts(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":");
-		json_put_string(to, has_text(frame->name) ? frame->name : "unknown");
+		put_json_text(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":",
+			      name ? name : "unknown");
 		strbuf_putc(to, '}');
 		return;
 	}
 	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
-	if (has_text(frame->name)) {
-		strbuf_puts(to, ",\"name\":");
-		json_put_string(to, frame->name);
-	}
-	if ((has_text(frame->name) && !frame->is_inlined) || frame->has_start)
+	put_json_text(to, ",\"name\":", name);
+	if ((name && !frame->is_inlined) || frame->has_start)
 		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
-	if (has_text(frame->module)) {
-		strbuf_puts(to, ",\"module\":");
-		json_put_string(to, frame->module);
-	}
-	if (has_text(frame->module) && !has_text(frame->name))
+	put_json_text(to, ",\"module\":", module);
+	if (module && !name)
 		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
-	if (frame->file) {
-		strbuf_puts(to, ",\"file\":");
-		json_put_string(to, frame->file);
+	put_json_text(to, ",\"file\":", frame->file);
+	if (frame->file)
 		strbuf_printf(to, ",\"line\":%" PRIu32, frame->line);
-	}
 	if (frame->is_inlined)
 		strbuf_puts(to, ",\"inlined\":true");
 	strbuf_putc(to, '}');
@@ -219,31 +223,25 @@ static void put_columns(struct strbuf *to, const struct event_style *style,
 		put_text_column(to, head->value ? head->value : "-", style->value_columns);
 }
 
-static void put_value_member(struct strbuf *to, const struct event_style *style,
-			     const struct event_head *head)
-{
-	strbuf_puts(to, ",\"value\":");
-	strbuf_puts(to, head->value ? head->value : "null");
-	if (!style->unit)
-		return;
-	strbuf_puts(to, ",\"unit\":");
-	json_put_string(to, style->unit);
-}
-
-static void put_members(struct strbuf *to, const struct event_head *head)
+static void put_members(struct strbuf *to, const struct event_style *style,
+			const struct event_head *head)
 {
 	char digits[DIGITS_SIZE];
 
 	strbuf_puts(to, "{\"time\":");
 	strbuf_puts(to, head->time);
-	strbuf_puts(to, ",\"comm\":");
-	json_put_string(to, head->comm);
+	put_json_text(to, ",\"comm\":", head->comm);
 	strbuf_puts(to, ",\"pid\":");
 	strbuf_puts(to, digits_of(head->pid, digits));
 	strbuf_puts(to, ",\"tid\":");
 	strbuf_puts(to, digits_of(head->tid, digits));
 	strbuf_puts(to, ",\"cpu\":");
 	strbuf_puts(to, digits_of(head->cpu, digits));
+	if (!style->value_columns)
+		return;
+	strbuf_puts(to, ",\"value\":");
+	strbuf_puts(to, head->value ? head->value : "null");
+	put_json_text(to, ",\"unit\":", style->unit);
 }
 
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
@@ -256,9 +254,7 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 		label_put_comm(own, head->comm, LABEL_FOLDED);
 		break;
 	case EVENT_JSON:
-		put_members(own, head);
-		if (style->value_columns)
-			put_value_member(own, style, head);
+		put_members(own, style, head);
 		break;
 	default:
 		put_columns(own, style, head);

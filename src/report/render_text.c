@@ -150,12 +150,10 @@ static void put_text_count(struct writer *w, const struct profile *p,
 		writer_put_i64(w, stack->count);
 		return;
 	}
-	writer_put(w, text, amount_put(text, stack->count, p->values[0].unit, largest_amount(p)));
-	writer_puts(w, " (");
-	writer_put_i64(w, stack->more[hits - 1]);
-	writer_puts(w, " hit");
-	writer_puts(w, text_plural((uint64_t)stack->more[hits - 1]));
-	writer_puts(w, ")");
+	(void)amount_put(text, stack->count, p->values[0].unit, largest_amount(p));
+	strbuf_printf(writer_scratch(w), "%s (%" PRId64 " hit%s)", text, stack->more[hits - 1],
+		      text_plural((uint64_t)stack->more[hits - 1]));
+	writer_put_scratch(w);
 }
 
 static void put_text_stack(struct writer *w, struct labels *labels, const struct profile *p,
