@@ -109,17 +109,10 @@ static void put_text_frames(struct writer *w, struct labels *labels, const uint3
 	}
 }
 
-static void put_comm(struct writer *w, const struct profile_stack *stack)
-{
-	label_put_comm(writer_scratch(w), stack->comm, LABEL_TEXT);
-	writer_put_scratch(w);
-}
-
 /* "30 -> 10 (-20, -66.7%)" */
-static void put_text_change(struct writer *w, const struct profile_stack *stack)
+static void put_text_change(struct strbuf *to, const struct profile_stack *stack)
 {
 	const int64_t change = subtract_saturated(stack->count, stack->count_before);
-	struct strbuf *to = writer_scratch(w);
 	char share[COLUMN_SIZE];
 
 	strbuf_printf(to, "%" PRId64 " -> %" PRId64 " (%+" PRId64 ", ", stack->count_before,
@@ -130,7 +123,6 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 	else
 		(void)snprintf(share, sizeof(share), "%s", stack->count ? "new" : "gone");
 	strbuf_printf(to, "%s)", share);
-	writer_put_scratch(w);
 }
 
 /* Stacks rise by it (profile_choose()). */
@@ -140,42 +132,42 @@ static uint64_t largest_amount(const struct profile *p)
 }
 
 /* The count; or the sum of values, and the count behind it. */
-static void put_text_count(struct writer *w, const struct profile *p,
+static void put_text_count(struct strbuf *to, const struct profile *p,
 			   const struct profile_stack *stack)
 {
 	const size_t hits = profile_hits_value(p);
 	char text[AMOUNT_SIZE];
 
 	if (!hits || !stack->more) {
-		writer_put_i64(w, stack->count);
+		strbuf_put(to, text, column_number(text, 0, stack->count, false));
 		return;
 	}
 	(void)amount_put(text, stack->count, p->values[0].unit, largest_amount(p));
-	strbuf_printf(writer_scratch(w), "%s (%" PRId64 " hit%s)", text, stack->more[hits - 1],
+	strbuf_printf(to, "%s (%" PRId64 " hit%s)", text, stack->more[hits - 1],
 		      text_plural((uint64_t)stack->more[hits - 1]));
-	writer_put_scratch(w);
 }
 
 static void put_text_stack(struct writer *w, struct labels *labels, const struct profile *p,
 			   const struct profile_stack *stack, const struct render_style *style)
 {
+	struct strbuf *tail = writer_scratch(w);
+
 	put_text_frames(w, labels, stack->frames, stack->n_kernel, "", "\n");
 	if (style->delimited)
 		writer_puts(w, "    --\n");
 	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "", "\n");
 	if (style->per_process) {
-		writer_puts(w, "    ");
-		put_comm(w, stack);
-		writer_puts(w, " [");
-		writer_put_u64(w, stack->pid);
-		writer_puts(w, "]\n");
+		strbuf_puts(tail, "    ");
+		label_put_comm(tail, stack->comm, LABEL_TEXT);
+		strbuf_printf(tail, " [%" PRIu32 "]\n", stack->pid);
 	}
-	writer_puts(w, "    ");
+	strbuf_puts(tail, "    ");
 	if (p->is_difference)
-		put_text_change(w, stack);
+		put_text_change(tail, stack);
 	else
-		put_text_count(w, p, stack);
-	writer_puts(w, "\n\n");
+		put_text_count(tail, p, stack);
+	strbuf_puts(tail, "\n\n");
+	writer_put_scratch(w);
 }
 
 /*
@@ -192,19 +184,18 @@ static void put_text_stack(struct writer *w, struct labels *labels, const struct
 static void put_profile_stack(struct writer *w, struct labels *labels,
 			      const struct profile_stack *stack, const struct render_style *style)
 {
+	struct strbuf *tail = writer_scratch(w);
+
 	/* Two blanks are in the line already. */
 	put_text_frames(w, labels, stack->frames, stack->n_kernel, "  ",
 			style->annotated ? "_[k]\n" : "\n");
 	if (style->delimited && stack->n_kernel && stack->n_user)
 		writer_puts(w, "    --\n");
 	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "  ", "\n");
-	writer_puts(w, "    -                ");
-	put_comm(w, stack);
-	writer_puts(w, " (");
-	writer_put_u64(w, stack->pid);
-	writer_puts(w, ")\n        ");
-	writer_put_i64(w, stack->count);
-	writer_puts(w, "\n\n");
+	strbuf_puts(tail, "    -                ");
+	label_put_comm(tail, stack->comm, LABEL_TEXT);
+	strbuf_printf(tail, " (%" PRIu32 ")\n        %" PRId64 "\n\n", stack->pid, stack->count);
+	writer_put_scratch(w);
 }
 
 static void put_amount(struct strbuf *to, const struct profile *p, int64_t amount)
