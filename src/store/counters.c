@@ -78,8 +78,8 @@ struct calls {
 	const struct object *object;
 	size_t n_targets;
 	uint32_t n_cpus;
-	uint64_t *before; /* of each target: all its hits up to the last calls_clear() */
-	uint64_t *since;  /* those since then, up to the last reading */
+	uint64_t *before; /* of each target: all its hits up to the last reading */
+	uint64_t *since;  /* those since the reading before it */
 	struct losses losses;
 };
 
@@ -138,15 +138,9 @@ const uint64_t *calls_read(struct calls *c)
 		for (size_t i = 0; i < c->n_targets; i++)
 			c->since[i] += __atomic_load_n(&own[i], __ATOMIC_RELAXED);
 	}
-	return c->since;
-}
-
-void calls_clear(struct calls *c)
-{
 	for (size_t i = 0; i < c->n_targets; i++)
 		c->before[i] += c->since[i];
-	memset(c->since, 0, c->n_targets * sizeof(*c->since));
-	losses_reported(&c->losses);
+	return c->since;
 }
 
 struct losses *calls_losses(struct calls *c)

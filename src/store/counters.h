@@ -95,13 +95,9 @@ void calls_start(struct calls *c);
 must_check int calls_stop(struct calls *c, struct error *e);
 
 /*
- * Returns the hits of each target since the last calls_clear(), indexed by target number. @c lends
- * the array until its next call.
+ * Returns the hits of each target since the last call, indexed by target number. @c lends the array
+ * until the next one.
  */
 const uint64_t *calls_read(struct calls *c);
 
-/* Mark the hits of the last calls_read() as reported. The next reading has only later ones. */
-void calls_clear(struct calls *c);
-
-/* Lent by @c. calls_clear() marks these losses as reported, too. */
-struct losses *calls_losses(struct calls *c);
+struct losses *calls_losses(struct calls *c); /* lent by @c */

@@ -75,7 +75,7 @@ static int funccount_print_report(struct run *r, struct error *e)
 	report.rows = rows;
 	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
 	losses = run_losses(r, calls_losses(t->calls));
-	calls_clear(t->calls);
+	losses_reported(calls_losses(t->calls));
 	return funccount_render(r, &report, &losses, e);
 }
 

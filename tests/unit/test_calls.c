@@ -69,16 +69,12 @@ TEST_WITH_OBJECT(intervals_are_differences)
 	assert_int_equal(losses[LOSS_RECURSION], 7);
 	hit(0, 9, 5);
 	assert_int_equal(calls_read(c)[9], 5);
-	/* Between reading and clearing: for the next report. */
 	hit(1, 9, 2);
-	calls_clear(c);
+	losses_reported(calls_losses(c));
 	losses_read(calls_losses(c), losses);
 	assert_int_equal(losses[LOSS_RECURSION], 0);
 	hit(2, 9, 4);
 	assert_int_equal(calls_read(c)[9], 6);
-	/* What was not cleared is there again. */
-	assert_int_equal(calls_read(c)[9], 6);
-	calls_clear(c);
 	assert_int_equal(calls_read(c)[9], 0);
 	calls_free(c);
 }
@@ -89,7 +85,6 @@ TEST_WITH_OBJECT(a_counter_that_turns_over_loses_nothing)
 
 	hit(0, 3, UINT64_MAX);
 	(void)calls_read(c);
-	calls_clear(c);
 	hit(0, 3, 10);
 	assert_int_equal(calls_read(c)[3], 10);
 	calls_free(c);
