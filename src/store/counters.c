@@ -9,20 +9,20 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-const char *loss_text(enum loss loss)
+const char *loss_text(unsigned loss)
 {
 	static const char *const texts[LOSS_N] = {
-		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
-		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
-		[LOSS_COUNTS_FULL] = "no room in the kernel for a new row (see --max-memory)",
-		[LOSS_NO_MEMORY] = "the kernel had no memory at hand",
-		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
-		[LOSS_RING_FULL] = "came faster than they could be printed",
-		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
-		[LOSS_AT_REST] = "while the CPU rested from tracing",
-		[LOSS_IN_USE] = "came in an NMI while their row was being changed",
-		[LOSS_NO_VALUE] = "their value cannot be read, or is not known there",
-		[LOSS_BEGUN_FULL] = "no room for a beginning (see --max-memory)",
+		[LOST_NO_SCRATCH] = "nested too deep on one CPU",
+		[LOST_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
+		[LOST_COUNTS_FULL] = "no room in the kernel for a new row (see --max-memory)",
+		[LOST_NO_MEMORY] = "the kernel had no memory at hand",
+		[LOST_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
+		[LOST_RING_FULL] = "came faster than they could be printed",
+		[LOST_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
+		[LOST_AT_REST] = "while the CPU rested from tracing",
+		[LOST_IN_USE] = "came in an NMI while their row was being changed",
+		[LOST_NO_VALUE] = "their value cannot be read, or is not known there",
+		[LOST_BEGUN_FULL] = "no room for a beginning (see --max-memory)",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
@@ -50,10 +50,6 @@ uint64_t losses_counter(const struct object *object, uint32_t n_cpus, __u32 coun
 		sum += values[cpu];
 	return sum;
 }
-
-_Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,
-	       "enum loss begins as enum lost_reason");
-_Static_assert((int)LOSS_BUDGET == (int)LOST_IN_KERNEL, "enum loss begins as enum lost_reason");
 
 void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 {

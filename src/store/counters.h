@@ -12,20 +12,12 @@
 #include "base/error.h"
 #include "bpf/object.h"
 
-/* The reason why a hit is not counted. Reports list the reasons in this order. */
+/*
+ * Reasons why a hit is not counted. Those of the programs (enum lost_reason of bpf/abi.h) come
+ * first. Reports list the reasons in this order.
+ */
 enum loss {
-	LOSS_NO_SCRATCH,
-	LOSS_STACKS_FULL,
-	LOSS_COUNTS_FULL,
-	LOSS_NO_MEMORY,
-	LOSS_NOT_FOLLOWED,
-	LOSS_RING_FULL,
-	LOSS_IN_PAUSE,
-	LOSS_AT_REST,
-	LOSS_IN_USE,
-	LOSS_NO_VALUE, /* no value to add to the sum */
-	LOSS_BEGUN_FULL,
-	LOSS_BUDGET,                   /* our own memory, --max-memory */
+	LOSS_BUDGET = LOST_IN_KERNEL,  /* our own memory, --max-memory */
 	LOSS_UNPRINTED,                /* when a signal asked for the end */
 	LOSS_RECURSION,                /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,                   /* the kernel missed the probe */
@@ -38,10 +30,10 @@ enum loss {
 };
 
 /*
- * The reason in words, such as "no room in the kernel for a new row (see --max-memory)". A
+ * A reason in words, such as "no room in the kernel for a new row (see --max-memory)". A
  * constant.
  */
-const char *loss_text(enum loss loss);
+const char *loss_text(unsigned loss);
 
 /*
  * Losses of a run. Owns no memory. Begin with { .object, .n_cpus }; the functions below set the

@@ -52,7 +52,6 @@ struct stack_set {
 	struct stack_node {
 		uint64_t word; /* address or mark, see bpf/abi.h */
 		uint32_t parent;
-		uint32_t pad;
 	} * nodes; /* [0] is the root, the empty stack */
 	size_t n, capacity;
 	uint32_t *slots; /* node numbers by (parent, word); open addressing; 0 is free */

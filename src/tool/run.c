@@ -190,7 +190,7 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	counts[LOSS_SKIPPED] = skipped - a->skipped_before;
 	counts[LOSS_SLOWED] = slowed - a->slowed_before;
 	for (int i = 0; i < LOSS_N; i++)
-		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
+		ret.of[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
 	a->missed_before = missed;
 	a->skipped_before = skipped;
 	a->slowed_before = slowed;

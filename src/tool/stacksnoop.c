@@ -395,7 +395,7 @@ static void warn_of_losses(void *context)
 	t->told = now;
 	losses_read(stream_losses(t->stream), losses);
 	for (int i = 0; i < LOSS_N; i++)
-		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
+		n += i == LOST_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
 	if (n != t->n_told)
 		log_warn("lost %" PRIu64 " hit%s so far", n, text_plural(n));
 	t->n_told = n;
