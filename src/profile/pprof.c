@@ -212,19 +212,6 @@ void proto_bytes(struct strbuf *m, unsigned field, const void *bytes, size_t n)
 		strbuf_put(m, bytes, n);
 }
 
-/* --- the reader --- */
-
-/* For tables and stacks, above the file itself. 200,000 stacks of ours take 40 MiB. */
-#define MOST_MEMORY ((size_t)1 << 30)
-
-/* Of all samples together. A location may have many frames, so a small file may name billions. */
-#define MOST_FRAMES ((size_t)1 << 28)
-
-/* Addresses of user space are below. */
-#define KERNEL_HALF (1ULL << 63)
-
-#define NO_SLICE UINT32_MAX
-
 /* --- protobuf --- */
 
 /* Bytes that are not read yet. */
@@ -306,6 +293,17 @@ static int wire_next(struct wire *w, struct wire_field *ret)
 }
 
 /* --- the reader --- */
+
+/* For tables and stacks, above the file itself. 200,000 stacks of ours take 40 MiB. */
+#define MOST_MEMORY ((size_t)1 << 30)
+
+/* Of all samples together. A location may have many frames, so a small file may name billions. */
+#define MOST_FRAMES ((size_t)1 << 28)
+
+/* Addresses of user space are below. */
+#define KERNEL_HALF (1ULL << 63)
+
+#define NO_SLICE UINT32_MAX
 
 /* A mapping, a function or a location. */
 struct row {
