@@ -50,7 +50,6 @@ struct merger {
 	/* Of one profile: its numbers of things are indices. */
 	const struct profile *from;
 	uint32_t *frames;
-	uint32_t *labels;
 	size_t places[PROFILE_MOST_VALUES]; /* of its values in the result; one more: none */
 	uint32_t *row;                      /* of frame numbers */
 	size_t row_capacity;
@@ -269,7 +268,6 @@ static uint32_t merge_stack(struct merger *m, const struct profile_stack *stack)
 		.more_before = has_two_sides(m) || m->from->is_difference ? before + 1 : NULL,
 		.pid = m->keep & KEEP_PIDS ? stack->pid : 0,
 		.comm = m->keep & KEEP_COMMS ? stack->comm : NULL,
-		.labels = m->labels[stack->labels],
 	};
 
 	return profile_builder_add(m->builder, &merged);
@@ -354,10 +352,6 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	for (size_t i = 0; i < from->n_values; i++)
 		m->places[i] = place_of_value(m, i);
 	m->frames = merge_frames(m);
-	m->labels = xcalloc(from->n_labels + 1, sizeof(*m->labels));
-	for (size_t i = 1; i < from->n_labels && m->keep & KEEP_LABELS; i++)
-		m->labels[i] =
-			profile_builder_labels(m->builder, from->labels[i].of, from->labels[i].n);
 	for (size_t i = 0; i < from->n_stacks; i++) {
 		const uint32_t number = merge_stack(m, &from->stacks[i]);
 
@@ -368,7 +362,6 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 			profile_builder_part(m->builder, number, slices[0], from->stacks[i].count);
 	}
 	free(m->frames);
-	free(m->labels);
 }
 
 static void merge_loss(struct profile *to, const char *reason, uint64_t n)

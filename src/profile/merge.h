@@ -11,12 +11,11 @@ enum {
 	KEEP_LINES = 1 << 2,     /* source file and line of frames */
 	KEEP_PIDS = 1 << 3,
 	KEEP_COMMS = 1 << 4,
-	KEEP_LABELS = 1 << 5,
-	KEEP_SLICES = 1 << 6, /* slices of time, and the parts of stacks in them */
-	KEEP_ALL = (1 << 7) - 1,
+	KEEP_SLICES = 1 << 5, /* slices of time, and the parts of stacks in them */
+	KEEP_ALL = (1 << 6) - 1,
 	/* Functions are equal by name, module and kind alone, whatever build they come from.
 	   Without a name, code of different builds is never equal. */
-	MERGE_BUILDS = 1 << 7,
+	MERGE_BUILDS = 1 << 6,
 };
 
 /*

@@ -343,12 +343,10 @@ struct reader {
 	bool is_difference;
 	/* Of all samples: */
 	uint64_t sums[PROFILE_MOST_VALUES]; /* of values without their signs */
-	size_t n_frames, n_stacks, n_sets;  /* of stacks and sets, those with memory */
+	size_t n_frames, n_stacks;          /* of stacks, those with memory */
 	/* Of one sample, with memory for the next one: */
 	uint32_t *row;
 	size_t n_row, row_capacity;
-	struct profile_label *labels;
-	size_t n_labels, label_capacity;
 	uint32_t slice;
 	bool is_base; /* its values are negative, and those before a change */
 };
@@ -806,50 +804,26 @@ static size_t take_values(struct reader *r, struct wire_field *field, int64_t *t
 	return n;
 }
 
-/* Does the label say what struct profile_stack has a member for? */
-static bool take_known_label(struct reader *r, struct profile_stack *stack,
-			     const struct profile_label *label)
-{
-	if (!label->text && strcmp(label->key, PPROF_LABEL_PID) == 0 && !stack->pid &&
-	    label->number > 0 && label->number <= UINT32_MAX)
-		stack->pid = (uint32_t)label->number;
-	else if (label->text && strcmp(label->key, PPROF_LABEL_COMM) == 0 && !stack->comm)
-		stack->comm = label->text;
-	else if (!label->text && strcmp(label->key, PPROF_LABEL_SLICE) == 0 &&
-		 r->slice == NO_SLICE && label->number >= 0 &&
-		 (uint64_t)label->number < r->n_slices)
-		r->slice = (uint32_t)label->number;
-	else if (label->text && strcmp(label->key, PPROF_LABEL_BASE) == 0 &&
-		 strcmp(label->text, "true") == 0)
-		r->is_base = true;
-	else
-		return false;
-	return true;
-}
-
+/* Labels of other programs are left out. */
 static void take_label(struct reader *r, const struct wire_field *field,
 		       struct profile_stack *stack)
 {
-	uint64_t of[LABEL_UNIT + 1] = {};
+	uint64_t of[LABEL_NUMBER + 1] = {};
 
 	read_numbers(r, field, of, ARRAY_SIZE(of), "label");
 
-	struct profile_label label = { .key = text_at(r, of[LABEL_KEY]),
-				       .text = text_at(r, of[LABEL_STRING]) };
+	const char *key = text_at(r, of[LABEL_KEY]), *text = text_at(r, of[LABEL_STRING]);
+	const int64_t number = text ? -1 : (int64_t)of[LABEL_NUMBER];
 
-	if (!label.key)
-		label.key = "";
-	if (!label.text && of[LABEL_STRING])
-		label.text = "";
-	if (!label.text) {
-		label.number = (int64_t)of[LABEL_NUMBER];
-		label.unit = text_at(r, of[LABEL_UNIT]);
-	}
-	if (take_known_label(r, stack, &label))
-		return;
-	if (r->n_labels == r->label_capacity)
-		charge(r, (r->n_labels + 16) * sizeof(label));
-	array_push(r->labels, r->n_labels, r->label_capacity, label);
+	if (text_is_same(key, PPROF_LABEL_PID) && !stack->pid && number > 0 && number <= UINT32_MAX)
+		stack->pid = (uint32_t)number;
+	else if (text_is_same(key, PPROF_LABEL_COMM) && !stack->comm)
+		stack->comm = text;
+	else if (text_is_same(key, PPROF_LABEL_SLICE) && r->slice == NO_SLICE && number >= 0 &&
+		 (uint64_t)number < r->n_slices)
+		r->slice = (uint32_t)number;
+	else if (text_is_same(key, PPROF_LABEL_BASE) && text_is_same(text, "true"))
+		r->is_base = true;
 }
 
 static void add_sample(struct reader *r, struct profile_stack *stack, const int64_t *values)
@@ -863,11 +837,6 @@ static void add_sample(struct reader *r, struct profile_stack *stack, const int6
 	if (r->n_types > 1)
 		*(r->is_base ? &stack->more_before : &stack->more) = ordered + 1;
 	r->is_difference |= r->is_base;
-	stack->labels = profile_builder_labels(r->builder, r->labels, r->n_labels);
-	if (stack->labels > r->n_sets) {
-		r->n_sets = stack->labels;
-		charge(r, (r->n_labels + 2) * sizeof(*r->labels));
-	}
 
 	const uint32_t number = profile_builder_add(r->builder, stack);
 
@@ -888,7 +857,7 @@ static void read_sample(struct reader *r, struct wire bytes)
 	struct wire_field field;
 	size_t n_values = 0;
 
-	r->n_row = r->n_labels = 0;
+	r->n_row = 0;
 	r->slice = NO_SLICE;
 	r->is_base = false;
 	while (next_field(r, &bytes, &field, "sample")) {
@@ -964,7 +933,6 @@ static void reader_fini(struct reader *r)
 	free(r->frames.frames);
 	free(r->frames.images);
 	free(r->row);
-	free(r->labels);
 	profile_builder_free(r->builder);
 }
 

@@ -18,9 +18,6 @@ void profile_free(struct profile *p)
 	if (!p)
 		return;
 	free(p->rows);
-	for (size_t i = 0; i < p->n_labels; i++)
-		free((void *)p->labels[i].of);
-	free(p->labels);
 	free(p->frames.frames);
 	free(p->frames.images);
 	free(p->stacks);
@@ -184,13 +181,12 @@ void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 
 struct profile_builder {
 	struct profile *p; /* so far; frame numbers are those of the caller's table */
-	size_t stack_capacity, label_capacity, slice_capacity, part_capacity;
+	size_t stack_capacity, slice_capacity, part_capacity;
 	size_t row_capacity;
 	size_t *starts; /* by stack: where its frames are in p->rows, which may move */
 	size_t n_starts, start_capacity;
 	size_t n_numbers, number_capacity; /* of p->numbers */
 	struct u64_map stack_numbers;      /* by hash_stack() */
-	struct u64_map label_numbers;      /* by hash of the set */
 };
 
 struct profile_builder *profile_builder_new(size_t n_values)
@@ -203,7 +199,6 @@ struct profile_builder *profile_builder_new(size_t n_values)
 	b->p->values[0] = (struct profile_value){ "hits", "count" };
 	b->p->strings = strtab_new();
 	array_reserve(b->p->rows, 0, b->row_capacity);
-	array_push(b->p->labels, b->p->n_labels, b->label_capacity, (struct profile_labels){});
 	return b;
 }
 
@@ -214,7 +209,6 @@ void profile_builder_free(struct profile_builder *b)
 	profile_free(b->p);
 	free(b->starts);
 	u64_map_fini(&b->stack_numbers);
-	u64_map_fini(&b->label_numbers);
 	free(b);
 }
 
@@ -236,8 +230,7 @@ static uint64_t hash_stack(const struct profile_stack *stack)
 
 	if (stack->pid == 0 && stack->comm)
 		h = hash_mix(h) ^ hash_bytes(stack->comm, strlen(stack->comm));
-	h = hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
-	return stack->labels ? hash_mix(h ^ stack->labels) : h;
+	return hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
 }
 
 static bool is_same_process(const struct profile_stack *a, const struct profile_stack *b)
@@ -256,7 +249,7 @@ static bool is_same_stack(const struct profile_builder *b, uint32_t number,
 	const size_t n = n_frames_of(stack);
 
 	if (!is_same_process(of, stack) || of->n_kernel != stack->n_kernel ||
-	    of->n_user != stack->n_user || of->labels != stack->labels)
+	    of->n_user != stack->n_user)
 		return false;
 	return n == 0 || memcmp(b->p->rows + b->starts[number], stack->frames,
 				n * sizeof(*stack->frames)) == 0;
@@ -314,71 +307,6 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 		p->stacks[number].comm = stack->comm;
 	add_values(b, number, stack);
 	return number;
-}
-
-/* Equal texts of one table have one address, so equal sets have equal bytes. */
-static struct profile_label *keep_labels(struct profile_builder *b,
-					 const struct profile_label *labels, size_t n)
-{
-	struct profile_label *copy = xcalloc(n, sizeof(*copy));
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = (struct profile_label){
-			.key = strtab_add_or_null(b->p->strings, labels[i].key),
-			.text = strtab_add_or_null(b->p->strings, labels[i].text),
-			.number = labels[i].number,
-			.unit = strtab_add_or_null(b->p->strings, labels[i].unit)
-		};
-	return copy;
-}
-
-/* Texts of one table: equal ones have one address. NULL comes first. */
-static int compare_kept_texts(const char *a, const char *b)
-{
-	if (a == b)
-		return 0;
-	if (!a || !b)
-		return a ? 1 : -1;
-	return strcmp(a, b);
-}
-
-static int compare_labels(const void *left, const void *right)
-{
-	const struct profile_label *a = left, *b = right;
-	int order = compare_kept_texts(a->key, b->key);
-
-	if (!order)
-		order = compare_kept_texts(a->text, b->text);
-	if (!order)
-		order = (a->number > b->number) - (a->number < b->number);
-	return order ? order : compare_kept_texts(a->unit, b->unit);
-}
-
-uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
-				size_t n)
-{
-	if (n == 0)
-		return 0;
-
-	cleanup_free struct profile_label *copy = keep_labels(b, labels, n);
-
-	/* Go's runtime writes labels in the order of a hash table, another one each time. */
-	qsort(copy, n, sizeof(*copy), compare_labels);
-	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
-		bool is_new;
-		const uint32_t number =
-			*u64_map_put(&b->label_numbers, hash, (uint32_t)b->p->n_labels, &is_new);
-
-		if (is_new) {
-			const struct profile_labels set = { .of = TAKE(copy), .n = n };
-
-			array_push(b->p->labels, b->p->n_labels, b->label_capacity, set);
-			return number;
-		}
-		if (b->p->labels[number].n == n &&
-		    memcmp(b->p->labels[number].of, copy, n * sizeof(*copy)) == 0)
-			return number;
-	}
 }
 
 uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns)
@@ -493,7 +421,6 @@ struct profile *profile_builder_finish(struct profile_builder *b, const struct f
 	merge_parts(p);
 	free(b->starts);
 	u64_map_fini(&b->stack_numbers);
-	u64_map_fini(&b->label_numbers);
 	*b = (struct profile_builder){};
 	return p;
 }

@@ -24,21 +24,6 @@ struct profile_value {
 
 #define PROFILE_MOST_VALUES 8
 
-/* A further property of a stack, as "cgroup". A process's number and name have members of their
- * own in struct profile_stack. */
-struct profile_label {
-	const char *key;
-	const char *text; /* NULL: the label is @number */
-	int64_t number;
-	const char *unit; /* of @number; NULL: none */
-};
-
-/* Labels that stacks share. Stacks with equal labels have the same set. Set 0 is empty. */
-struct profile_labels {
-	const struct profile_label *of;
-	size_t n;
-};
-
 /*
  * A stack. Frame numbers are innermost first, kernel frames before user frames. In a difference
  * (profile.is_difference), @count and @more are after the change, and those with _before before it.
@@ -52,7 +37,6 @@ struct profile_stack {
 	uint32_t n_kernel;
 	uint32_t n_user;
 	uint32_t pid;     /* 0 unless per process; 0 with @comm: per name of processes */
-	uint32_t labels;  /* number of a set */
 	const char *comm; /* NULL unless per process, or not known */
 };
 
@@ -96,8 +80,6 @@ struct profile {
 	struct frame_table frames; /* each is in a stack */
 	struct profile_stack *stacks;
 	size_t n_stacks;
-	struct profile_labels *labels; /* set 0 is empty */
-	size_t n_labels;
 	struct profile_loss *losses; /* in a fixed order, with n above 0 */
 	size_t n_losses;
 	struct profile_slice *slices; /* in the order of time; none unless recorded */
@@ -160,19 +142,12 @@ void profile_builder_free(struct profile_builder *b);
 void profile_builder_freep(struct profile_builder **b);
 
 /*
- * Add @stack's values to the stack with equal frames, pid, comm and labels, or append a new one.
+ * Add @stack's values to the stack with equal frames, pid and comm, or append a new one.
  * With a pid, a comm that is NULL equals any. Frame numbers are those of the table that
  * profile_builder_finish() gets. Copies frames and values; keeps @stack->comm until then. Returns
  * the number of the stack in the profile.
  */
 uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack);
-
-/*
- * The number of the set of @n @labels, for profile_stack.labels. Equal sets have one number,
- * whatever their order. Copies the strings.
- */
-uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
-				size_t n);
 
 /* Append a slice of time; returns its number. */
 uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns);

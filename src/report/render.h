@@ -57,8 +57,8 @@ struct renderer {
 	bool begins_inverted; /* for render_style.invert */
 	bool leaves_out;      /* for render_style.min_percent */
 	bool wants_places;    /* frames differ by their addresses in files */
-	/* Stacks have their labels, and their process even without -P. With intervals, one file
-	   can have the run, with slices of time. */
+	/* Stacks have their process even without -P. With intervals, one file can have the run,
+	   with slices of time. */
 	bool is_whole;
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };

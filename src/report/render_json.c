@@ -15,7 +15,7 @@
  *	 "frames":[{"kind":"user","name":"main","module":"x","image":0,"addr":4198710},
  *	  {"kind":"cut","name":"depth"}],
  *	 "stacks":[{"values":[12],"kernel":[],"user":[0,1],"pid":7,"comm":"x",
- *	  "labels":[{"key":"cgroup","text":"/a"},{"key":"cpu","number":3}],"slices":[[0,12]]}]}
+ *	  "slices":[[0,12]]}]}
  *
  * Stacks have numbers of frames, innermost first, and are the least frequent first, as in the other
  * forms. Members of frames and stacks that are not known are left out. Names are complete; bytes
@@ -211,23 +211,6 @@ static void put_frame_numbers(struct writer *w, const char *key, const uint32_t 
 	writer_put(w, "]", 1);
 }
 
-static void put_json_labels(struct writer *w, const struct profile_labels *set)
-{
-	writer_puts(w, ",\"labels\":[");
-	for (size_t i = 0; i < set->n; i++) {
-		const struct profile_label *label = &set->of[i];
-
-		put_text_or_null(w, i ? ",{\"key\":" : "{\"key\":", label->key);
-		if (label->text)
-			put_json_member(w, ",\"text\":", label->text);
-		else
-			put_i64(w, ",\"number\":", label->number);
-		put_json_member(w, ",\"unit\":", label->unit);
-		writer_puts(w, "}");
-	}
-	writer_puts(w, "]");
-}
-
 /* Puts the parts of stack @number from *@part on. */
 static void put_stack_slices(struct writer *w, const struct profile *p, size_t number, size_t *part)
 {
@@ -256,8 +239,6 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 	if (stack->pid)
 		put_u64(w, ",\"pid\":", stack->pid);
 	put_json_member(w, ",\"comm\":", stack->comm);
-	if (stack->labels)
-		put_json_labels(w, &p->labels[stack->labels]);
 	put_stack_slices(w, p, number, part);
 	writer_puts(w, "}");
 }

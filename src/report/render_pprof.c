@@ -338,52 +338,45 @@ static size_t number_of_program(const struct pprof *w)
 
 /* --- samples --- */
 
-/* pprof takes an empty text for the number 0. */
-static void put_pprof_label(struct pprof *w, const struct profile_label *label)
+static void put_number_label(struct pprof *w, const char *key, uint64_t number, const char *unit)
 {
-	if (label->text && !label->text[0])
-		return;
-	proto_number(&w->inner, LABEL_KEY, pprof_text(w, label->key));
-	if (label->text) {
-		proto_number(&w->inner, LABEL_STRING, pprof_text(w, label->text));
-	} else {
-		proto_any_number(&w->inner, LABEL_NUMBER, (uint64_t)label->number);
-		proto_number(&w->inner, LABEL_UNIT, pprof_text(w, label->unit));
-	}
+	proto_number(&w->inner, LABEL_KEY, pprof_text(w, key));
+	proto_any_number(&w->inner, LABEL_NUMBER, number);
+	proto_number(&w->inner, LABEL_UNIT, pprof_text(w, unit));
 	put_inner(w, SAMPLE_LABEL);
 }
 
-static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
+/* pprof takes an empty text for the number 0. */
+static void put_text_label(struct pprof *w, const char *key, const char *text)
 {
-	const struct profile_labels *set = &w->p->labels[stack->labels];
-	const struct profile_label pid = { .key = PPROF_LABEL_PID, .number = stack->pid };
-	const struct profile_label comm = { .key = PPROF_LABEL_COMM, .text = stack->comm };
-
-	if (stack->pid)
-		put_pprof_label(w, &pid);
-	if (stack->comm)
-		put_pprof_label(w, &comm);
-	for (size_t i = 0; stack->labels && i < set->n; i++)
-		put_pprof_label(w, &set->of[i]);
+	if (!has_text(text))
+		return;
+	proto_number(&w->inner, LABEL_KEY, pprof_text(w, key));
+	proto_number(&w->inner, LABEL_STRING, pprof_text(w, text));
+	put_inner(w, SAMPLE_LABEL);
 }
 
-/* @further: values from number 1 on, or NULL: zeros. @label: one more, or NULL. */
-static void put_pprof_sample(struct pprof *w, const struct profile_stack *stack, int64_t count,
-			     const int64_t *further, const struct profile_label *label)
-{
-	const bool is_negative = label && label->text;
+#define NO_SLICE UINT32_MAX
 
+/* @further: values from number 1 on, or NULL: zeros. @is_base: the values are before a change. */
+static void put_pprof_sample(struct pprof *w, const struct profile_stack *stack, int64_t count,
+			     const int64_t *further, uint32_t slice, bool is_base)
+{
 	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.text, w->ids.n);
-	proto_varint(&w->inner, is_negative ? -(uint64_t)count : (uint64_t)count);
+	proto_varint(&w->inner, is_base ? -(uint64_t)count : (uint64_t)count);
 	for (size_t i = 0; i + 1 < w->p->n_values; i++) {
 		const uint64_t value = further ? (uint64_t)further[i] : 0;
 
-		proto_varint(&w->inner, is_negative ? -value : value);
+		proto_varint(&w->inner, is_base ? -value : value);
 	}
 	put_inner(w, SAMPLE_VALUE);
-	if (label) /* first: of two slices, the reader takes the first one */
-		put_pprof_label(w, label);
-	put_pprof_labels(w, stack);
+	if (slice != NO_SLICE) /* with a unit: pprof drops a label that is 0 and has none */
+		put_number_label(w, PPROF_LABEL_SLICE, slice, "index");
+	if (is_base)
+		put_text_label(w, PPROF_LABEL_BASE, "true");
+	if (stack->pid)
+		put_number_label(w, PPROF_LABEL_PID, stack->pid, NULL);
+	put_text_label(w, PPROF_LABEL_COMM, stack->comm);
 	put_message(w, PPROF_SAMPLE);
 }
 
@@ -398,18 +391,14 @@ static void put_slices(struct pprof *w, size_t number)
 
 	for (; w->part < p->n_parts && p->parts[w->part].stack == number; w->part++) {
 		const struct profile_part *part = &p->parts[w->part];
-		/* A unit, because pprof drops a label that is 0 and has none. */
-		const struct profile_label slice = { .key = PPROF_LABEL_SLICE,
-						     .number = part->slice,
-						     .unit = "index" };
 
-		put_pprof_sample(w, stack, part->count, further, &slice);
+		put_pprof_sample(w, stack, part->count, further, part->slice, false);
 		rest -= (uint64_t)part->count;
 		further = NULL;
 		has_slice = true;
 	}
 	if (rest || !has_slice)
-		put_pprof_sample(w, stack, (int64_t)rest, further, NULL);
+		put_pprof_sample(w, stack, (int64_t)rest, further, NO_SLICE, false);
 }
 
 static bool has_stack_values(const struct profile *p, int64_t count, const int64_t *further)
@@ -423,7 +412,6 @@ static bool has_stack_values(const struct profile *p, int64_t count, const int64
 
 static void put_pprof_stack(struct pprof *w, size_t number)
 {
-	static const struct profile_label base = { .key = PPROF_LABEL_BASE, .text = "true" };
 	const struct profile_stack *stack = &w->p->stacks[number];
 	const bool was_there = w->p->is_difference &&
 			       has_stack_values(w->p, stack->count_before, stack->more_before);
@@ -434,7 +422,7 @@ static void put_pprof_stack(struct pprof *w, size_t number)
 	if (!was_there || has_stack_values(w->p, stack->count, stack->more))
 		put_slices(w, number);
 	if (was_there)
-		put_pprof_sample(w, stack, stack->count_before, stack->more_before, &base);
+		put_pprof_sample(w, stack, stack->count_before, stack->more_before, NO_SLICE, true);
 }
 
 /* --- the rest --- */

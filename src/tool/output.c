@@ -327,7 +327,7 @@ static bool is_per_process(const struct options *opt)
  */
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
-	unsigned keeps = form->is_whole ? KEEP_LABELS | KEEP_SLICES : 0;
+	unsigned keeps = form->is_whole ? KEEP_SLICES : 0;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))
 		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;

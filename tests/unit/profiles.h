@@ -78,18 +78,6 @@ static inline void profiles_same_frame(const struct profile *a, uint32_t frame_a
 		assert_int_equal(f->file_offset, g->file_offset);
 }
 
-static inline void profiles_same_labels(const struct profile_labels *a,
-					const struct profile_labels *b)
-{
-	assert_int_equal(a->n, b->n);
-	for (size_t i = 0; i < a->n; i++) {
-		SAME_TEXT(a->of[i].key, b->of[i].key);
-		SAME_TEXT(a->of[i].text, b->of[i].text);
-		SAME_TEXT(a->of[i].unit, b->of[i].unit);
-		assert_int_equal(a->of[i].number, b->of[i].number);
-	}
-}
-
 static inline void profiles_same_stack(const struct profile *a, const struct profile *b, size_t i)
 {
 	const struct profile_stack *s = &a->stacks[i], *t = &b->stacks[i];
@@ -106,7 +94,6 @@ static inline void profiles_same_stack(const struct profile *a, const struct pro
 		profiles_same_frame(a, s->frames[f], b, t->frames[f]);
 	assert_int_equal(s->pid, t->pid);
 	SAME_TEXT(s->comm, t->comm);
-	profiles_same_labels(&a->labels[s->labels], &b->labels[t->labels]);
 }
 
 static inline void profiles_same_about(const struct profile_about *a, const struct profile_about *b)
@@ -249,10 +236,6 @@ static inline struct profile *profiles_full(void)
 	static const uint32_t inlined[] = { 12, 14, 13, 14, 12, 14 };
 	static const uint32_t only_mark[] = { 7 };
 	static const int64_t more[] = { 5000, -7 };
-	const struct profile_label labels[] = { { .key = "cgroup", .text = "/a;b" },
-						{ .key = "cpu", .number = 3 },
-						{ .key = "size", .number = -4, .unit = "bytes" },
-						{ .key = "zero" } };
 	struct profile_builder *b = profile_builder_new(3);
 	struct profile_stack stack = { .count = 42,
 				       .more = more,
@@ -262,7 +245,6 @@ static inline struct profile *profiles_full(void)
 				       .pid = 7,
 				       .comm = "tar\xc3\xa4" };
 
-	stack.labels = profile_builder_labels(b, labels, ARRAY_SIZE(labels));
 	profile_builder_slice(b, 0, 1000000000);
 	profile_builder_slice(b, 1000000000, 2500000000);
 

@@ -172,18 +172,17 @@ TEST(huge_counts_are_saturated)
 	assert_int_equal(subtract_saturated(INT64_MAX, -1), INT64_MAX);
 }
 
-/* Two stacks that differ in their pids and labels. */
-static struct profile *labelled(uint32_t pid, const char *comm)
+/* Two stacks that differ in their pids. */
+static struct profile *two_processes(uint32_t pid, const char *comm)
 {
 	struct profile_builder *b = profile_builder_new(2);
 	const uint32_t frame = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct profile_label label = { .key = "tid", .number = pid + i };
 		const int64_t more = 100;
 
 		ADD(b, .count = 1, .more = &more, .frames = &frame, .n_user = 1, .pid = pid + i,
-		    .comm = comm, .labels = profile_builder_labels(b, &label, 1));
+		    .comm = comm);
 	}
 
 	struct profile *p = finish_table(b, &old_table);
@@ -196,15 +195,14 @@ static struct profile *labelled(uint32_t pid, const char *comm)
 
 TEST(processes_are_paired_by_name)
 {
-	cleanup_profile struct profile *after = labelled(10, "tar");
-	cleanup_profile struct profile *before = labelled(20, "tar");
-	cleanup_profile struct profile *nameless = labelled(30, NULL);
+	cleanup_profile struct profile *after = two_processes(10, "tar");
+	cleanup_profile struct profile *before = two_processes(20, "tar");
+	cleanup_profile struct profile *nameless = two_processes(30, NULL);
 	struct profile *p = difference_of(after, before, false);
 
 	assert_int_equal(p->n_stacks, 1);
 	assert_int_equal(p->stacks[0].pid, 0);
 	assert_string_equal(p->stacks[0].comm, "tar");
-	assert_int_equal(p->stacks[0].labels, 0);
 	assert_int_equal(p->stacks[0].more[0], 200);
 	assert_int_equal(p->stacks[0].more_before[0], 200);
 	assert_string_equal(p->values[1].name, "time");

@@ -36,8 +36,6 @@ static const struct frame_table full_table = {
 /* A report with everything that a document can show. */
 static struct profile *full_report(int64_t factor)
 {
-	const struct profile_label labels[] = { { .key = "cgroup", .text = "/a\nb" },
-						{ .key = "cpu", .number = -3, .unit = "id" } };
 	static const uint32_t row[] = { 0, 1, 2, 3, 4, 5 };
 	const int64_t more[] = { 1000 * factor, -5 };
 	struct profile_builder *b = profile_builder_new(3);
@@ -53,7 +51,6 @@ static struct profile *full_report(int64_t factor)
 			.n_user = i ? i - 1 : 0,
 			.pid = i,
 			.comm = i % 2 ? "t\"a\\r" : NULL,
-			.labels = profile_builder_labels(b, labels, i % 3),
 		};
 		const uint32_t number = profile_builder_add(b, &stack);
 

@@ -113,26 +113,22 @@ TEST(addresses_belong_to_the_mapping_of_their_image)
 	profile_builder_free(two);
 }
 
-/* Two processes, two labels, two slices: eight stacks of one frame. */
-static struct profile *labelled(uint64_t begin_ns, int64_t unit)
+/* Eight processes of two names, in two slices by turns: eight stacks of one frame. */
+static struct profile *eight_stacks(uint64_t begin_ns, int64_t unit)
 {
-	static const char *const comms[] = { "tar", "tar", "sh", "sh" };
 	struct profile_builder *b = profile_builder_new(N_VALUES);
-	const struct profile_label label = { .key = "cpu", .number = 3, .unit = "id" };
 	const uint32_t frame = 0;
 
 	for (uint32_t s = 0; s < 2; s++)
 		profile_builder_slice(b, (uint64_t)s * 100, (uint64_t)s * 100 + 100);
-	for (uint32_t pid = 1; pid <= 4; pid++)
-		for (uint32_t set = 0; set < 2; set++) {
-			const int64_t more = 10 * unit;
-			const uint32_t number =
-				ADD(b, .count = unit, .more = &more, .frames = &frame, .n_user = 1,
-				    .pid = pid, .comm = comms[pid - 1],
-				    .labels = profile_builder_labels(b, &label, set));
+	for (uint32_t pid = 1; pid <= 8; pid++) {
+		const int64_t more = 10 * unit;
+		const uint32_t number =
+			ADD(b, .count = unit, .more = &more, .frames = &frame, .n_user = 1,
+			    .pid = pid, .comm = pid <= 4 ? "tar" : "sh");
 
-			profile_builder_part(b, number, set, unit);
-		}
+		profile_builder_part(b, number, (pid - 1) % 2, unit);
+	}
 
 	struct profile *p = finish_table(b, &table);
 
@@ -154,14 +150,11 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 		size_t n_stacks;
 	} rows[] = {
 		{ 0, 1 },
-		{ KEEP_LABELS, 2 },
 		{ KEEP_COMMS, 2 },
-		{ KEEP_COMMS | KEEP_LABELS, 4 },
-		{ KEEP_PIDS, 4 },
-		{ KEEP_PIDS | KEEP_COMMS, 4 },
-		{ KEEP_PIDS | KEEP_COMMS | KEEP_LABELS, 8 },
+		{ KEEP_PIDS, 8 },
+		{ KEEP_PIDS | KEEP_COMMS, 8 },
 	};
-	cleanup_profile struct profile *from = labelled(1000, 1);
+	cleanup_profile struct profile *from = eight_stacks(1000, 1);
 	const struct profile *list[] = { from };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -182,7 +175,7 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 TEST(profiles_are_added_up)
 {
 	/* The second one began first, so its slices are first. */
-	struct profile *ps[] = { labelled(1050, 1), labelled(1000, 2), labelled(0, 2) };
+	struct profile *ps[] = { eight_stacks(1050, 1), eight_stacks(1000, 2), eight_stacks(0, 2) };
 	struct profile *p;
 
 	profile_choose(ps[1], 0, 2); /* hides 6 stacks, of 2 hits each */
@@ -230,7 +223,8 @@ static void expect_period(struct profile *const *from, size_t n, const char *nam
 /* "go tool pprof" takes the longest one. It does not merge periods of different types at all. */
 TEST(the_longest_period_stays_if_all_are_of_one_type)
 {
-	struct profile *ps[] = { labelled(0, 1), labelled(0, 1), labelled(0, 1), labelled(0, 1) };
+	struct profile *ps[] = { eight_stacks(0, 1), eight_stacks(0, 1), eight_stacks(0, 1),
+				 eight_stacks(0, 1) };
 
 	ps[1]->about.period_type = (struct profile_value){ "cpu", "nanoseconds" };
 	ps[1]->about.period = 10000000;
@@ -248,7 +242,7 @@ TEST(the_longest_period_stays_if_all_are_of_one_type)
 
 TEST(values_are_paired_by_name_and_unit)
 {
-	struct profile *ps[] = { labelled(1, 1), labelled(1, 1) };
+	struct profile *ps[] = { eight_stacks(1, 1), eight_stacks(1, 1) };
 	struct profile *p;
 
 	ps[1]->values[0] = (struct profile_value){ "time", "nanoseconds" };

@@ -250,42 +250,6 @@ TEST_WITH_BUILDER(losses_keep_their_order_and_those_of_0_are_left_out)
 	assert_int_equal(p->losses[1].n, 1);
 }
 
-TEST_WITH_BUILDER(equal_sets_of_labels_have_one_number)
-{
-	const struct profile_label a[] = { { .key = "cgroup", .text = "/x" },
-					   { .key = "cpu", .number = 3 } };
-	const struct profile_label c[] = { { .key = "cgroup", .text = "/y" },
-					   { .key = "cpu", .number = 3 } };
-	char copy[] = "/x";
-	struct profile_label again[] = { { .key = "cgroup", .text = copy },
-					 { .key = "cpu", .number = 3 } };
-	const struct profile_label other_way[] = { a[1], a[0] };
-	uint32_t frames[] = { 4, 9 };
-
-	assert_int_equal(profile_builder_labels(b, NULL, 0), 0);
-	assert_int_equal(profile_builder_labels(b, a, 2), 1);
-	assert_int_equal(profile_builder_labels(b, c, 2), 2);
-	assert_int_equal(profile_builder_labels(b, again, 2), 1);
-	assert_int_equal(profile_builder_labels(b, other_way, 2), 1);
-	assert_int_equal(profile_builder_labels(b, a, 1), 3);
-	for (uint32_t set = 0; set < 3; set++) {
-		struct profile_stack stack = {
-			.count = 1, .frames = frames, .n_user = 2, .labels = set
-		};
-
-		assert_int_equal(profile_builder_add(b, &stack), set);
-		assert_int_equal(profile_builder_add(b, &stack), set);
-	}
-
-	cleanup_profile struct profile *p = finish(b, 0, 0);
-
-	assert_int_equal(p->n_stacks, 3);
-	assert_int_equal(p->n_labels, 4);
-	assert_int_equal(p->stacks[1].count, 2);
-	assert_string_equal(p->labels[2].of[0].text, "/y");
-	assert_int_equal(p->labels[2].of[1].number, 3);
-}
-
 TEST(further_values_are_added_up_after_and_before_a_change)
 {
 	struct profile_builder *b = profile_builder_new(3);

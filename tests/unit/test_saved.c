@@ -228,10 +228,6 @@ static void expect_foreign(struct profile *p)
 	assert_int_equal(stack->n_kernel, 1);
 	assert_int_equal(stack->n_user, 3);
 	assert_int_equal(stack->pid, 77);
-	assert_int_equal(p->labels[stack->labels].n, 2);
-	assert_string_equal(p->labels[stack->labels].of[0].key, "thread");
-	assert_string_equal(p->labels[stack->labels].of[0].text, "main thread");
-	assert_int_equal(p->labels[stack->labels].of[1].number, -1);
 	for (size_t i = 0; i < 4; i++)
 		frames[i] = &p->frames.frames[stack->frames[i]];
 	assert_int_equal(frames[0]->kind, FRAME_KERNEL);
@@ -281,7 +277,6 @@ TEST(of_two_slices_the_first_one_stays)
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(p->n_parts, 1);
 		assert_int_equal(p->parts[0].slice, 1);
-		assert_int_equal(p->labels[p->stacks[0].labels].n, 1);
 		profiles_write(p, &bytes[i]);
 		profile_free(p);
 		p = read_bytes(&bytes[i]);
