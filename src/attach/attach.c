@@ -6,7 +6,6 @@
 #include "attach/attach.h"
 
 #include <assert.h>
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/files.h"
-#include "base/log.h"
 #include "bpf/syscall.h"
 
 /*
@@ -34,20 +32,15 @@ void attachment_detach(struct attachment *a)
 	a->n_links = 0;
 }
 
-void attachment_free(struct attachment *a)
-{
-	if (!a)
-		return;
-	attachment_detach(a);
-	free(a->links);
-	free(a->refusals);
-	free(a);
-}
-
 void attachment_freep(struct attachment **a)
 {
-	attachment_free(*a);
-	*a = NULL;
+	if (!*a)
+		return;
+	attachment_detach(*a);
+	free((*a)->outcomes);
+	free((*a)->links);
+	free((*a)->refusals);
+	cleanup_free_p(a);
 }
 
 void selection_fini(struct selection *s)
@@ -56,77 +49,13 @@ void selection_fini(struct selection *s)
 	*s = (struct selection){};
 }
 
-void attaching_note(struct attaching *at, uint32_t target, int code)
+void attachment_note(struct attachment *a, uint32_t target, int code)
 {
-	if (code < 0)
-		at->outcomes[target].code = code;
-	else
-		at->outcomes[target].is_placed = true;
+	if (a->outcomes[target] != PLACED)
+		a->outcomes[target] = code ? code : PLACED;
 }
 
-int attaching_add_link(struct attaching *at, int link_fd)
-{
-	struct attachment *a = at->attachment;
-
-	if (link_fd < 0)
-		return link_fd;
-	array_push(a->links, a->n_links, a->links_capacity, link_fd);
-	return 0;
-}
-
-uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n)
-{
-	if (at->target_by != TARGET_BY_COOKIE)
-		return NULL;
-
-	uint64_t *cookies = xcalloc(n, sizeof(*cookies));
-
-	for (size_t i = 0; i < n; i++)
-		cookies[i] = attaching_number(at, targets[i]);
-	return cookies;
-}
-
-/* Have the event, or its refusal, run @program. Returns 0 or the refusal. */
-static int run_by_event(struct attaching *at, int event, enum object_program program,
-			uint32_t target)
-{
-	const uint64_t cookie =
-		at->target_by == TARGET_BY_COOKIE ? attaching_number(at, target) : 0;
-
-	if (event < 0)
-		return event;
-	return attaching_add_link(
-		at, link_to_event(event, object_program_fd(at->object, program), cookie));
-}
-
-int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum object_program program, uint32_t target)
-{
-	cleanup_close int event = link_open_event(attr, pid);
-
-	return run_by_event(at, event, program, target);
-}
-
-int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
-			  const struct sampling *how, uint32_t target)
-{
-	cleanup_close int event = link_open_event_on(attr, cpu);
-	const int err = run_by_event(at, event, PROGRAM_PERF_EVENT, target);
-
-	if (!err)
-		samples_add(&at->attachment->samples, TAKE_FD(event), target, cpu, how);
-	return err;
-}
-
-size_t attaching_pids(const struct attaching *at, const uint32_t **pids)
-{
-	size_t n = at->scope->n_pids;
-
-	*pids = at->scope->pids;
-	return n <= MAX_PIDS ? n : 0;
-}
-
-static void (*const backends[BACKEND_N])(struct attaching *at, const struct selection *chosen) = {
+static backend_attach *const backends[BACKEND_N] = {
 	[BACKEND_TRACEPOINT] = tracepoint_attach,
 	[BACKEND_KPROBE_MULTI] = kprobe_multi_attach,
 	[BACKEND_KPROBE] = kprobe_attach,
@@ -141,7 +70,7 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
  * Refuse targets at which the kernel would break the program, or which it would refuse later
  * without an error.
  */
-static void refuse_in_advance(struct attaching *at)
+static void refuse_in_advance(struct attachment *a)
 {
 	static const int codes[] = {
 		[OBSTACLE_NONE] = 0,
@@ -150,66 +79,42 @@ static void refuse_in_advance(struct attaching *at)
 		[OBSTACLE_OVERWRITES] = -EOVERFLOW,
 	};
 
-	for (size_t i = 0; i < at->plan->n; i++)
-		at->outcomes[i].code = codes[at->targets[i].obstacle];
+	for (size_t i = 0; i < a->plan->n; i++)
+		a->outcomes[i] = codes[a->targets[i].obstacle];
 }
 
-/* The number of perf events to open. */
-static size_t count_events(const struct attaching *at)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < at->plan->n; i++) {
-		enum backend backend = at->plan->backends[i];
-
-		if (backend == BACKEND_UPROBE)
-			n += at->scope->n_pids ? at->scope->n_pids : 1;
-		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE ||
-			 backend == BACKEND_KRETPROBE)
-			n++;
-		else if (backend == BACKEND_PERF_EVENT)
-			n += at->scope->n_possible_cpus;
-	}
-	return n;
-}
-
-static int attach_planned(struct attaching *at, struct error *e)
+static int attach_planned(struct attachment *a, struct error *e)
 {
 	int err = 0;
 
 	for (enum backend backend = 0; backend < BACKEND_N && !err; backend++) {
 		cleanup(selection_fini) struct selection chosen = {};
 
-		for (size_t i = 0; i < at->plan->n; i++)
-			if (at->plan->backends[i] == backend && !at->outcomes[i].code)
+		for (size_t i = 0; i < a->plan->n; i++)
+			if (a->plan->backends[i] == backend && !a->outcomes[i])
 				array_push(chosen.items, chosen.n, chosen.capacity, (uint32_t)i);
 		if (!chosen.n)
 			continue;
 		if (backend == BACKEND_UPROBE_MULTI || backend == BACKEND_UPROBE)
-			err = distant_attach(at, backends[backend], &chosen, e);
+			err = distant_attach(a, backends[backend], &chosen, e);
 		else
-			backends[backend](at, &chosen);
+			backends[backend](a, &chosen);
 	}
 	return err;
 }
 
 /* Sum up the outcomes. */
-static int collect_outcomes(const struct attaching *at, struct error *e)
+static int collect_outcomes(struct attachment *a, struct error *e)
 {
-	struct attachment *a = at->attachment;
-
-	for (size_t i = 0; i < at->plan->n; i++) {
-		const struct target *target = &at->targets[i];
-
-		if (at->outcomes[i].is_placed) {
-			a->n_attached += target->role != ROLE_END &&
-					 (!i || !target_is_further_exit(target - 1, target));
-			continue;
-		}
-
-		int code = at->outcomes[i].code;
+	for (size_t i = 0; i < a->plan->n; i++) {
+		const struct target *target = &a->targets[i];
+		const int code = a->outcomes[i];
 		const struct refusal refusal = { target, code, refusal_words(target->kind, code) };
-		array_push(a->refusals, a->n_refused, a->refusals_capacity, refusal);
+
+		if (code != PLACED)
+			array_push(a->refusals, a->n_refused, a->refusals_capacity, refusal);
+		else if (target->role != ROLE_END)
+			a->n_attached += !i || !target_is_further_exit(target - 1, target);
 	}
 	if (a->n_attached > 0 || a->n_refused == 0)
 		return 0;
@@ -232,55 +137,27 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 {
 	assert(plan->n == targets->n);
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-	cleanup_free struct outcome *outcomes = xcalloc(plan->n, sizeof(*outcomes));
-	struct attaching at = {
-		.targets = targets->targets,
-		.plan = plan,
-		.object = object,
-		.scope = scope,
-		.attachment = a,
-		.outcomes = outcomes,
-		.target_by = scope->target_by,
-	};
 	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
-	const size_t n_held = count_events(&at) > 1 ? files_hold(held, scope->n_files) : 0;
+	const size_t n_held = files_hold(held, scope->n_files);
 
-	refuse_in_advance(&at);
+	*a = (struct attachment){ .targets = targets->targets,
+				  .plan = plan,
+				  .object = object,
+				  .scope = *scope,
+				  .outcomes = xcalloc(plan->n, sizeof(int)) };
+	if (scope->n_pids > MAX_PIDS)
+		a->scope.n_pids = 0;
+	refuse_in_advance(a);
 
-	int err = attach_planned(&at, e);
+	int err = attach_planned(a, e);
 
 	files_release(held, n_held);
 	if (!err)
-		err = collect_outcomes(&at, e);
+		err = collect_outcomes(a, e);
 	if (err)
 		return err;
 	*ret = TAKE(a);
 	return 0;
-}
-
-uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets,
-			 const struct plan *plan, const struct object *object,
-			 const struct attach_scope *scope)
-{
-	struct attaching at = {
-		.targets = targets->targets,
-		.plan = plan,
-		.object = object,
-		.scope = scope,
-		.attachment = a,
-		.target_by = scope->target_by,
-	};
-	uint32_t n = 0;
-
-	if (!a->samples.n)
-		return 0;
-	samples_look(&a->samples);
-	for (size_t i = 0; i < plan->n; i++)
-		if (plan->backends[i] == BACKEND_PERF_EVENT)
-			n += perf_event_add_cpus(&at, (uint32_t)i).n_placed;
-	if (n)
-		samples_enable(&a->samples);
-	return n;
 }
 
 int attach_following(const struct object *object, struct attachment **ret, struct error *e)
@@ -293,18 +170,12 @@ int attach_following(const struct object *object, struct attachment **ret, struc
 		       { "sched_process_exit", PROGRAM_EXIT },
 		       { "vm_unmapped_area", PROGRAM_RESERVED } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-	struct attaching at = { .object = object, .attachment = a };
 
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		int prog_fd = object_program_fd(object, events[i].program);
-		int link = prog_fd < 0 ? -1 : bpf_raw_tracepoint_open(events[i].event, prog_fd);
-
-		if (prog_fd < 0)
-			continue;
-		if (link < 0)
+	a->object = object;
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		if (object_program_fd(object, events[i].program) >= 0 &&
+		    link_raw_tracepoint(a, events[i].event, events[i].program) < 0)
 			return error_errno(e, "follow processes: %s", events[i].event);
-		(void)attaching_add_link(&at, link);
-	}
 	*ret = TAKE(a);
 	return 0;
 }
@@ -332,16 +203,6 @@ uint64_t attachment_missed(const struct attachment *a)
 	for (size_t i = 0; i < a->n_links; i++)
 		n += link_missed(a->links[i]);
 	return n;
-}
-
-const struct sampling *attachment_pace(struct attachment *a, uint64_t price_ns)
-{
-	return samples_pace(&a->samples, price_ns);
-}
-
-const struct samples *attachment_samples(const struct attachment *a)
-{
-	return &a->samples;
 }
 
 /* --- the words of refusals --- */

@@ -27,42 +27,6 @@ struct samples {
 	size_t n, capacity;
 };
 
-/* How an event is sampled: once in so many events, or so often in a second. */
-struct sampling {
-	uint64_t period;
-	uint64_t frequency; /* used if @period is 0 */
-	uint64_t slack;     /* the event's last so many counts may not have led to a run yet */
-	uint64_t wanted;    /* of a clock that begins with a longer period: the user's. Else 0 */
-	bool is_partial;    /* the event counts on where it is not sampled */
-};
-
-/* The timer of a clock may be this late when an event ends. */
-#define TIMER_SLACK_NS 1000000ULL
-
-static inline uint64_t samples_slack(uint64_t period)
-{
-	return period / 2 < TIMER_SLACK_NS ? period / 2 : TIMER_SLACK_NS;
-}
-
-/* A clock begins with this period at least, until the price of a hit is known. */
-#define FIRST_PERIOD_NS 1000000ULL
-
-/* Keep @target's event on @cpu. Owns @fd. */
-void samples_add(struct samples *s, int fd, uint32_t target, uint32_t cpu,
-		 const struct sampling *how);
-void samples_fini(struct samples *s);
-
-/* See which events have ended since the last call, which was a while ago. They are enabled. */
-void samples_look(struct samples *s);
-bool samples_has(const struct samples *s, uint32_t target, uint32_t cpu);
-
-/*
- * A clock's timer takes the CPU whatever else is to be done. Give those with a wanted period one so
- * long that hits, of @price_ns each, take a quarter of a CPU at most. Returns how one is sampled
- * that has a longer period than the user wanted; NULL: none has.
- */
-const struct sampling *samples_pace(struct samples *s, uint64_t price_ns);
-
 /* Have all events count, or no longer. */
 void samples_enable(const struct samples *s);
 void samples_disable(const struct samples *s);
@@ -84,7 +48,7 @@ struct attachment;
 #define SAMPLES_PER_S 99 /* not 100, which would be in step with timers */
 
 struct attach_scope {
-	const uint32_t *pids; /* put user probes into these processes; none: into all */
+	const uint32_t *pids; /* put user probes into these processes; none, or many: into all */
 	size_t n_pids;
 	enum target_by target_by; /* as in the loaded programs */
 	const uint32_t *numbers;  /* by target, the number that its program gets. NULL: its index */
@@ -102,21 +66,18 @@ struct attach_scope {
  *
  * Errors: if every target was refused, the code and message of the first refusal; and those of
  *         distant_attach().
- * Ownership: the attachment owns its descriptors. Its refusals point into @targets, which must
- *            outlive it.
+ * Ownership: the attachment owns its descriptors. It borrows all arguments, and the arrays of
+ *            @scope, until it is freed.
  */
 must_check int attach_all(const struct target_list *targets, const struct plan *plan,
 			  const struct object *object, const struct attach_scope *scope,
 			  struct attachment **ret, struct error *e);
 
 /*
- * Open the perf events of @a that a CPU lacks: it has come online, maybe again. The other arguments
- * are those of attach_all(). Returns the number of new events. Call it while they are enabled, and
- * not more often than once in 100 ms.
+ * Open the perf events of @a that a CPU lacks: it has come online, maybe again. Returns the number
+ * of new events. Call it while they are enabled, and not more often than once in 100 ms.
  */
-uint32_t attach_new_cpus(struct attachment *a, const struct target_list *targets,
-			 const struct plan *plan, const struct object *object,
-			 const struct attach_scope *scope);
+uint32_t attach_new_cpus(struct attachment *a);
 
 /*
  * Attach the loaded ones of the programs that follow new tasks, exec, exit and mappings of all
@@ -131,8 +92,7 @@ must_check int attach_following(const struct object *object, struct attachment *
  * and then ends. Until then their programs run, so switch counting off (TURN_OFF) before.
  */
 void attachment_detach(struct attachment *a);
-void attachment_free(struct attachment *a); /* detach and free; NULL is allowed */
-void attachment_freep(struct attachment **a);
+void attachment_freep(struct attachment **a); /* detach and free; NULL is allowed */
 
 /* Functions, tracepoints and USDT probes; a function with several exits is one. */
 size_t attachment_n_attached(const struct attachment *a);
@@ -159,8 +119,14 @@ uint64_t attachment_missed(const struct attachment *a);
  * attachment_detach().
  */
 const struct samples *attachment_samples(const struct attachment *a);
-/* samples_pace() of these. Lent until the next call of attach_new_cpus(). */
-const struct sampling *attachment_pace(struct attachment *a, uint64_t price_ns);
+
+/*
+ * A clock's timer takes the CPU whatever else is to be done. Give those with a short period one so
+ * long that hits, of @price_ns each, take a quarter of a CPU at most. True: a clock has a longer
+ * period, *@ret_ns, than *@ret_wanted_ns, the user's.
+ */
+bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
+		     uint64_t *ret_wanted_ns);
 
 /* --- The first uprobe: take the kernel's wait for it while we do other things. --- */
 

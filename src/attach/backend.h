@@ -9,8 +9,20 @@
 
 #include "attach/attach.h"
 
+#define PLACED 1
+
 /* See attach/attach.h. */
 struct attachment {
+	/* What attach_all() was called with. Lent. */
+	const struct target *targets;
+	const struct plan *plan;
+	const struct object *object;
+	struct attach_scope scope; /* without pids if probes are system-wide */
+	/*
+	 * For each target, 0 at first, then PLACED, in one process at least, or the last refusal,
+	 * a negative errno.
+	 */
+	int *outcomes;
 	int *links; /* they keep their perf events */
 	size_t n_links, links_capacity;
 	struct refusal *refusals;
@@ -29,78 +41,15 @@ struct selection {
 
 void selection_fini(struct selection *s);
 
-struct outcome {
-	int code;       /* of the last refusal, a negative errno */
-	bool is_placed; /* in at least one process */
-};
-
-/* The state of one call of attach_all(). A backend borrows all of it, for the call. */
-struct attaching {
-	const struct target *targets;
-	const struct plan *plan;
-	const struct object *object;
-	const struct attach_scope *scope;
-	struct attachment *attachment;
-	struct outcome *outcomes; /* one for each target */
-	enum target_by target_by;
-};
-
 /* Note that @target is placed, or refused if @code is a negative errno. */
-void attaching_note(struct attaching *at, uint32_t target, int code);
-
-/* Hand a link over to the attachment, and return 0. If @link_fd is a negative errno, return it. */
-int attaching_add_link(struct attaching *at, int link_fd);
-
-/*
- * Open a perf event for @pid (-1: for all processes), and have it run @program, with @target as its
- * number. Returns 0 or the kernel's negative errno. The caller notes a refusal; collect_outcomes()
- * finds its words later.
- */
-int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum object_program program, uint32_t target);
-
-/*
- * As attaching_add_event(), for a perf event on one CPU. The attachment keeps it among its samples,
- * disabled.
- */
-int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
-			  const struct sampling *how, uint32_t target);
-
-/* The number by which programs know @target. */
-static inline uint32_t attaching_number(const struct attaching *at, uint32_t target)
-{
-	return at->scope && at->scope->numbers ? at->scope->numbers[target] : target;
-}
-
-/*
- * For multi links: the targets' numbers as cookies, which the caller frees. NULL: cookies are not
- * used.
- */
-uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
-
-/*
- * The processes that get user probes: returns their number, and lends *@pids from the scope. 0: the
- * probe is system-wide, and the program filters processes.
- */
-size_t attaching_pids(const struct attaching *at, const uint32_t **pids);
+void attachment_note(struct attachment *a, uint32_t target, int code);
 
 /* The backends: each puts probes at these targets, and notes each as placed or refused. */
-void tracepoint_attach(struct attaching *at, const struct selection *chosen);
-void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
-void kprobe_attach(struct attaching *at, const struct selection *chosen);
-void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
-void uprobe_attach(struct attaching *at, const struct selection *chosen);
-void perf_event_attach(struct attaching *at, const struct selection *chosen);
+typedef void backend_attach(struct attachment *a, const struct selection *chosen);
+backend_attach tracepoint_attach, kprobe_multi_attach, kprobe_attach, uprobe_multi_attach,
+	uprobe_attach, perf_event_attach;
 
-/*
- * Open the event of @target on each CPU of the scope that has none. A CPU that is offline gets
- * none.
- */
-struct perf_event_cpus {
-	uint32_t n_placed, n_refused;
-	int code; /* of a refusal, a negative errno; -ENODEV if there is none */
-};
-struct perf_event_cpus perf_event_add_cpus(struct attaching *at, uint32_t target);
+void samples_fini(struct samples *s);
 
 /* The words for refusal @code (negative errno) of the kernel. Static text. */
 const char *refusal_words(enum target_kind kind, int code);
@@ -108,61 +57,57 @@ const char *refusal_words(enum target_kind kind, int code);
 /*
  * --- The system calls that attach (links.c). ---
  *
- * They return a descriptor or the kernel's negative errno. attach_all() finds the words for it.
+ * They return the kernel's negative errno if it refuses. The caller notes that, and attach_all()
+ * finds the words for it.
  */
 
-/* Open a perf event for process @pid; -1: for all processes. */
-must_check int link_open_event(const struct perf_event_attr *attr, int pid);
-/* Likewise, for all processes on one CPU. */
-must_check int link_open_event_on(const struct perf_event_attr *attr, uint32_t cpu);
+/*
+ * Open a perf event for process @pid, or on CPU @cpu for all processes (-1). Returns a descriptor.
+ */
+must_check int link_open_event(const struct perf_event_attr *attr, int pid, int cpu);
 
-/* Have @event_fd run the program, with a cookie (0: none). */
-must_check int link_to_event(int event_fd, int prog_fd, uint64_t cookie);
+/*
+ * The attachment gets a link, by which @event runs @program, with the number of @target. If @event
+ * is the refusal to open it, returns that.
+ */
+must_check int link_event(struct attachment *a, int event, enum object_program program,
+			  uint32_t target);
 
-/* The places of a multi link: parallel arrays of @n. */
-struct link_places {
-	const uint64_t *places;     /* addresses, or offsets in the file; NULL: use @symbols */
-	const char *const *symbols; /* NULL: use @places */
-	const uint64_t *semaphores; /* may be NULL */
-	const uint64_t *cookies;    /* may be NULL */
-	size_t n;
-};
-
-/* @is_return: the program runs at the functions' returns, not at their entries. */
-must_check int link_kprobe_multi(int prog_fd, const struct link_places *to, bool is_return);
-
-/* @pid 0: every process. */
-must_check int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to,
-				 uint32_t pid);
+/* Likewise, at each hit of the kernel's tracepoint @name. */
+must_check int link_raw_tracepoint(struct attachment *a, const char *name,
+				   enum object_program program);
 
 /* Hits missed at a link, as far as the kernel counts them; else 0. */
 uint64_t link_missed(int link_fd);
 
 /* --- Attach many places by one link, except those that the kernel refuses (links.c). --- */
 
-/* A batch for one call; the caller lends all. The arrays run in parallel, and some may be NULL. */
 struct batch {
-	struct attaching *at;
-	const uint32_t *targets;
-	const uint64_t *places; /* addresses or offsets */
-	const uint64_t *semaphores;
-	const uint64_t *cookies;
-	const char *const *symbols;
-	const char *path;
-	uint32_t pid;
+	struct attachment *a;
 	enum object_program program;
-	/* Attach places [first, first + n) as one. Returns 0 or the kernel's refusal. */
-	int (*link)(const struct batch *b, size_t first, size_t n);
+	const char *path; /* NULL: functions of the kernel. Lent */
+	uint32_t pid;     /* with @path; 0: every process */
+	bool by_symbol;   /* without @path: by the functions' names, not by their addresses */
+	/* The arrays run in parallel. */
+	size_t n;
+	uint32_t *targets;
+	uint64_t *places; /* addresses, or offsets in the file */
+	const char **symbols;
+	uint64_t *semaphores;
+	uint64_t *cookies; /* the targets' numbers */
 };
 
-/* The places [first, first + n), for link(). */
-struct link_places batch_range(const struct batch *b, size_t first, size_t n);
+/* An empty batch with room for @capacity targets. */
+struct batch batch_make(struct attachment *a, enum object_program program, const char *path,
+			size_t capacity);
+void batch_fini(struct batch *b);
+void batch_add(struct batch *b, uint32_t target);
 
-/* Attach places [0, n) by as few links as possible. Notes each target as placed or refused. */
-void batch_attach(const struct batch *b, size_t n);
+/* Attach by as few links as possible. Notes each target as placed or refused. */
+void batch_attach(const struct batch *b);
 
-/* Attach them by one link. False: the kernel refuses, and no target has an outcome. */
-bool batch_attach_whole(const struct batch *b, size_t n);
+/* Attach by one link. False: the kernel refuses, and no target has an outcome. */
+bool batch_attach_whole(const struct batch *b);
 
 /*
  * --- Put probes into files that others may hold up (user_probes.c). ---
@@ -171,15 +116,13 @@ bool batch_attach_whole(const struct batch *b, size_t n);
  * probes, and hands them over.
  */
 
-typedef void attach_by(struct attaching *at, const struct selection *chosen);
-
 /*
  * Have @attach attach the @chosen targets, which all are places in files. Each distant file has a
  * process of its own; all others are attached here.
  * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; else the process
  *         could not be made.
  */
-must_check int distant_attach(struct attaching *at, attach_by *attach,
+must_check int distant_attach(struct attachment *a, backend_attach *attach,
 			      const struct selection *chosen, struct error *e);
 
 /* --- Close many probes quickly (detach.c). --- */

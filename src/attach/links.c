@@ -5,26 +5,39 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/array.h"
 #include "bpf/features.h"
 #include "bpf/syscall.h"
 
 /* --- system calls --- */
 
-static int bpf_or_errno(enum bpf_cmd cmd, const void *attr, unsigned size)
+/* Make a link, and hand it over to the attachment. */
+static int add_link(struct attachment *a, enum bpf_cmd cmd, const void *attr, unsigned size)
 {
-	int fd = (int)syscall(SYS_bpf, cmd, attr, size);
+	const int link = sys_bpf(cmd, attr, size);
 
-	return fd < 0 ? -errno : fd;
+	if (link < 0)
+		return -errno;
+	array_push(a->links, a->n_links, a->links_capacity, link);
+	return 0;
+}
+
+/* The number by which programs know @target. */
+static uint64_t number_of(const struct attachment *a, uint32_t target)
+{
+	return a->scope.numbers ? a->scope.numbers[target] : target;
 }
 
 /*
  * EINTR is also the answer, each time, for a uprobe event that ftrace has enabled
  * (probe_event_enable()).
  */
-static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
+int link_open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd = -1;
 
@@ -34,65 +47,31 @@ static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A probe's event for all processes belongs to one CPU. Its BPF program runs on all CPUs.
- */
-int link_open_event(const struct perf_event_attr *attr, int pid)
+int link_event(struct attachment *a, int event, enum object_program program, uint32_t target)
 {
-	return open_event(attr, pid, pid < 0 ? 0 : -1);
-}
-
-int link_open_event_on(const struct perf_event_attr *attr, uint32_t cpu)
-{
-	return open_event(attr, -1, (int)cpu);
-}
-
-int link_to_event(int event_fd, int prog_fd, uint64_t cookie)
-{
+	const bool has_cookie = a->scope.target_by == TARGET_BY_COOKIE;
 	const union bpf_attr attr = {
 		.link_create = {
-			.prog_fd = (unsigned)prog_fd,
-			.target_fd = (unsigned)event_fd,
+			.prog_fd = (unsigned)object_program_fd(a->object, program),
+			.target_fd = (unsigned)event,
 			.attach_type = BPF_PERF_EVENT,
-			.perf_event = { .bpf_cookie = cookie },
+			.perf_event = { .bpf_cookie = has_cookie ? number_of(a, target) : 0 },
 		},
 	};
 
-	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return event < 0 ? event : add_link(a, BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-int link_kprobe_multi(int prog_fd, const struct link_places *to, bool is_return)
+int link_raw_tracepoint(struct attachment *a, const char *name, enum object_program program)
 {
 	const union bpf_attr attr = {
-		.link_create = {
-			.prog_fd = (unsigned)prog_fd,
-			.attach_type = BPF_TRACE_KPROBE_MULTI,
-			.kprobe_multi = {
-				.flags = is_return ? UAPI_KPROBE_MULTI_RETURN : 0,
-				.cnt = (unsigned)to->n,
-				.addrs = (uintptr_t)to->places,
-				.syms = (uintptr_t)to->symbols,
-				.cookies = (uintptr_t)to->cookies,
-			},
+		.raw_tracepoint = {
+			.name = (uintptr_t)name,
+			.prog_fd = (unsigned)object_program_fd(a->object, program),
 		},
 	};
 
-	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
-}
-
-int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to, uint32_t pid)
-{
-	const struct uapi_uprobe_multi attr = {
-		.prog_fd = (unsigned)prog_fd,
-		.attach_type = ABI_TRACE_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)to->places,
-		.ref_counter_offsets = (uintptr_t)to->semaphores,
-		.cookies = (uintptr_t)to->cookies,
-		.cnt = (unsigned)to->n,
-		.pid = pid,
-	};
-
-	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return add_link(a, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 }
 
 uint64_t link_missed(int link_fd)
@@ -106,7 +85,7 @@ uint64_t link_missed(int link_fd)
 		},
 	};
 
-	if (bpf_or_errno(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
+	if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
 		return 0;
 	if (info.type == BPF_LINK_TYPE_KPROBE_MULTI)
 		return info.kprobe_multi.missed;
@@ -137,51 +116,101 @@ static bool is_about_whole_batch(int code)
 	       code == -EBADF || code == -ENOMEM || code == -EFAULT;
 }
 
-struct link_places batch_range(const struct batch *b, size_t first, size_t n)
+struct batch batch_make(struct attachment *a, enum object_program program, const char *path,
+			size_t capacity)
 {
-	return (struct link_places){
-		.places = b->places ? b->places + first : NULL,
-		.symbols = b->symbols ? b->symbols + first : NULL,
-		.semaphores = b->semaphores ? b->semaphores + first : NULL,
-		.cookies = b->cookies ? b->cookies + first : NULL,
-		.n = n,
+	return (struct batch){
+		.a = a,
+		.program = program,
+		.path = path,
+		.targets = xcalloc(capacity, sizeof(uint32_t)),
+		.places = xcalloc(capacity, sizeof(uint64_t)),
+		.symbols = xcalloc(capacity, sizeof(const char *)),
+		.semaphores = xcalloc(capacity, sizeof(uint64_t)),
+		.cookies = xcalloc(capacity, sizeof(uint64_t)),
 	};
 }
 
-/* Attach [first, first + n) by one link. Returns 0 or the refusal. */
-static int try_link_of_range(const struct batch *b, size_t first, size_t n)
+void batch_fini(struct batch *b)
 {
-	int code = b->link(b, first, n);
-
-	if (code < 0)
-		return code;
-	for (size_t i = 0; i < n; i++)
-		attaching_note(b->at, b->targets[first + i], 0);
-	return 0;
+	free(b->targets);
+	free(b->places);
+	free(b->symbols);
+	free(b->semaphores);
+	free(b->cookies);
 }
 
-bool batch_attach_whole(const struct batch *b, size_t n)
+void batch_add(struct batch *b, uint32_t target)
 {
-	return try_link_of_range(b, 0, n) == 0;
+	const struct target *t = &b->a->targets[target];
+
+	b->targets[b->n] = target;
+	b->places[b->n] = b->path ? t->offset : t->addr;
+	b->symbols[b->n] = t->symbol;
+	b->semaphores[b->n] = t->semaphore;
+	b->cookies[b->n] = number_of(b->a, target);
+	b->n++;
 }
 
-void batch_attach(const struct batch *b, size_t n)
+/* Attach places [first, first + n) by one link. Returns 0 or the refusal. */
+static int link_range(const struct batch *b, size_t first, size_t n)
+{
+	const bool has_cookies = b->a->scope.target_by == TARGET_BY_COOKIE;
+	const uint64_t cookies = has_cookies ? (uintptr_t)(b->cookies + first) : 0;
+	const unsigned prog_fd = (unsigned)object_program_fd(b->a->object, b->program);
+	const struct uapi_uprobe_multi in_file = {
+		.prog_fd = prog_fd,
+		.attach_type = ABI_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)b->path,
+		.offsets = (uintptr_t)(b->places + first),
+		.ref_counter_offsets = (uintptr_t)(b->semaphores + first),
+		.cookies = cookies,
+		.cnt = (unsigned)n,
+		.pid = b->pid,
+	};
+	const union bpf_attr in_kernel = {
+		.link_create = {
+			.prog_fd = prog_fd,
+			.attach_type = BPF_TRACE_KPROBE_MULTI,
+			.kprobe_multi = {
+				.flags = b->program == PROGRAM_KRETURN_MULTI ? UAPI_KPROBE_MULTI_RETURN : 0,
+				.cnt = (unsigned)n,
+				.addrs = b->by_symbol ? 0 : (uintptr_t)(b->places + first),
+				.syms = b->by_symbol ? (uintptr_t)(b->symbols + first) : 0,
+				.cookies = cookies,
+			},
+		},
+	};
+	const int code = b->path ? add_link(b->a, BPF_LINK_CREATE, &in_file, sizeof(in_file))
+				 : add_link(b->a, BPF_LINK_CREATE, &in_kernel, sizeof(in_kernel));
+
+	for (size_t i = 0; i < n && !code; i++)
+		attachment_note(b->a, b->targets[first + i], 0);
+	return code;
+}
+
+bool batch_attach_whole(const struct batch *b)
+{
+	return link_range(b, 0, b->n) == 0;
+}
+
+void batch_attach(const struct batch *b)
 {
 	struct range {
 		size_t first;
 		size_t n;
-	} waiting[MAX_DEPTH] = { { 0, n } };
-	size_t n_waiting = n ? 1 : 0;
+	} waiting[MAX_DEPTH] = { { 0, b->n } };
+	size_t n_waiting = b->n ? 1 : 0;
 
 	while (n_waiting) {
 		struct range r = waiting[--n_waiting];
-		int code = try_link_of_range(b, r.first, r.n);
+		int code = link_range(b, r.first, r.n);
 
 		if (code == 0)
 			continue;
 		if (r.n == 1 || is_about_whole_batch(code)) {
 			for (size_t i = 0; i < r.n; i++)
-				attaching_note(b->at, b->targets[r.first + i], code);
+				attachment_note(b->a, b->targets[r.first + i], code);
 			continue;
 		}
 		assert(n_waiting + 2 <= MAX_DEPTH);

@@ -28,36 +28,38 @@
 /* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on all kernels. */
 #define REF_COUNTER_SHIFT 32
 
-static int attach_single_uprobe(struct attaching *at, uint32_t number, int pid)
+static int attach_single_uprobe(struct attachment *a, uint32_t number, int pid)
 {
-	const struct target *target = &at->targets[number];
+	const struct target *target = &a->targets[number];
 
 	/* The PMU has 32 bits for it. A truncated offset would count in some other memory. */
 	if (target->semaphore > UINT32_MAX)
 		return -EFBIG;
 
 	const struct perf_event_attr attr = {
-		.type = at->plan->features.uprobe_pmu,
+		.type = a->plan->features.uprobe_pmu,
 		.size = sizeof(attr),
 		.config = target->semaphore << REF_COUNTER_SHIFT,
 		.uprobe_path = (uintptr_t)target->path,
 		.probe_offset = target->offset,
 	};
-	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target), number);
+	cleanup_close int event = link_open_event(&attr, pid, pid < 0 ? 0 : -1);
+
+	return link_event(a, event, plan_program(BACKEND_UPROBE, target), number);
 }
 
-void uprobe_attach(struct attaching *at, const struct selection *chosen)
+void uprobe_attach(struct attachment *a, const struct selection *chosen)
 {
-	const uint32_t *pids;
-	size_t n_pids = attaching_pids(at, &pids);
+	const struct attach_scope *scope = &a->scope;
 
 	for (size_t i = 0; i < chosen->n; i++) {
-		for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
-			int code = attach_single_uprobe(at, chosen->items[i],
-							n_pids ? (int)pids[p] : -1);
+		const uint32_t number = chosen->items[i];
 
-			attaching_note(at, chosen->items[i], code);
-		}
+		if (!scope->n_pids)
+			attachment_note(a, number, attach_single_uprobe(a, number, -1));
+		for (size_t p = 0; p < scope->n_pids; p++)
+			attachment_note(a, number,
+					attach_single_uprobe(a, number, (int)scope->pids[p]));
 	}
 }
 
@@ -70,18 +72,6 @@ void uprobe_attach(struct attaching *at, const struct selection *chosen)
  * halving takes eight times as long as the link. So we read the instructions first, and link
  * suspicious ones separately.
  */
-
-/* The places of one file and program. Suspicious ones come last. */
-struct group {
-	const char *path;
-	enum object_program program;
-	uint32_t *targets;
-	uint64_t *offsets;
-	uint64_t *semaphores;
-	size_t n;
-	size_t n_sound;
-	bool has_semaphores;
-};
 
 static int compare_targets(const void *a, const void *b, void *data)
 {
@@ -101,14 +91,6 @@ static int compare_targets(const void *a, const void *b, void *data)
 static bool is_same_group(const struct target *a, const struct target *b)
 {
 	return a->kind == b->kind && (a->path == b->path || strcmp(a->path, b->path) == 0);
-}
-
-static int link_places_of_file(const struct batch *b, size_t first, size_t n)
-{
-	const struct link_places range = batch_range(b, first, n);
-	const int prog_fd = object_program_fd(b->at->object, b->program);
-
-	return attaching_add_link(b->at, link_uprobe_multi(prog_fd, b->path, &range, b->pid));
 }
 
 /*
@@ -132,81 +114,37 @@ static bool may_be_refused(int fd, uint64_t offset)
 	return n >= 0 && arch_may_refuse_uprobe(bytes, (size_t)n);
 }
 
-/* Spread the sorted targets over the group's arrays, with suspicious ones at the end. */
-static void fill_group(struct group *g, const struct target *targets, const uint32_t *items)
+/* Attach @n targets, which have one file and program. */
+static void attach_group(struct attachment *a, const uint32_t *items, size_t n)
 {
-	cleanup_close int fd = open_instructions(g->path);
-	size_t end = g->n;
+	const struct target *first = &a->targets[items[0]];
+	const enum object_program program = plan_program(BACKEND_UPROBE_MULTI, first);
+	cleanup_close int fd = open_instructions(first->path);
+	cleanup(batch_fini) struct batch sound = batch_make(a, program, first->path, n);
+	cleanup(batch_fini) struct batch suspicious = batch_make(a, program, first->path, n);
 
-	for (size_t i = 0; i < g->n; i++) {
-		const struct target *target = &targets[items[i]];
-		size_t at = may_be_refused(fd, target->offset) ? --end : g->n_sound++;
-
-		g->targets[at] = items[i];
-		g->offsets[at] = target->offset;
-		g->semaphores[at] = target->semaphore;
-		g->has_semaphores |= target->semaphore != 0;
+	for (size_t i = 0; i < n; i++)
+		batch_add(may_be_refused(fd, a->targets[items[i]].offset) ? &suspicious : &sound,
+			  items[i]);
+	for (size_t p = 0; p == 0 || p < a->scope.n_pids; p++) {
+		sound.pid = suspicious.pid = a->scope.n_pids ? a->scope.pids[p] : 0;
+		batch_attach(&sound);
+		batch_attach(&suspicious);
 	}
 }
 
-static void attach_group(struct attaching *at, const struct group *g)
-{
-	cleanup_free uint64_t *cookies = attaching_cookies(at, g->targets, g->n);
-	const uint32_t *pids;
-	size_t n_pids = attaching_pids(at, &pids);
-
-	for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
-		struct batch b = {
-			.at = at,
-			.targets = g->targets,
-			.places = g->offsets,
-			.semaphores = g->has_semaphores ? g->semaphores : NULL,
-			.cookies = cookies,
-			.path = g->path,
-			.pid = n_pids ? pids[p] : 0,
-			.program = g->program,
-			.link = link_places_of_file,
-		};
-
-		batch_attach(&b, g->n_sound);
-		b.targets += g->n_sound;
-		b.places += g->n_sound;
-		if (b.semaphores)
-			b.semaphores += g->n_sound;
-		if (b.cookies)
-			b.cookies += g->n_sound;
-		batch_attach(&b, g->n - g->n_sound);
-	}
-}
-
-void uprobe_multi_attach(struct attaching *at, const struct selection *chosen)
+void uprobe_multi_attach(struct attachment *a, const struct selection *chosen)
 {
 	cleanup_free uint32_t *items = xcalloc(chosen->n, sizeof(*items));
-	cleanup_free uint32_t *targets = xcalloc(chosen->n, sizeof(*targets));
-	cleanup_free uint64_t *offsets = xcalloc(chosen->n, sizeof(*offsets));
-	cleanup_free uint64_t *semaphores = xcalloc(chosen->n, sizeof(*semaphores));
 
 	memcpy(items, chosen->items, chosen->n * sizeof(*items));
-	qsort_r(items, chosen->n, sizeof(*items), compare_targets, (void *)at->targets);
-
+	qsort_r(items, chosen->n, sizeof(*items), compare_targets, (void *)a->targets);
 	for (size_t i = 0, n; i < chosen->n; i += n) {
-		const struct target *first = &at->targets[items[i]];
-
-		for (n = 1; i + n < chosen->n; n++) {
-			if (!is_same_group(first, &at->targets[items[i + n]]))
-				break;
-		}
-
-		struct group g = {
-			.path = first->path,
-			.program = plan_program(BACKEND_UPROBE_MULTI, first),
-			.targets = targets,
-			.offsets = offsets,
-			.semaphores = semaphores,
-			.n = n,
-		};
-		fill_group(&g, at->targets, items + i);
-		attach_group(at, &g);
+		n = 1;
+		while (i + n < chosen->n &&
+		       is_same_group(&a->targets[items[i]], &a->targets[items[i + n]]))
+			n++;
+		attach_group(a, &items[i], n);
 	}
 }
 
@@ -222,21 +160,21 @@ void uprobe_multi_attach(struct attaching *at, const struct selection *chosen)
 static const struct aside_bounds bounds = { .looks = 50 };
 
 struct work {
-	struct attaching *at;
-	attach_by *attach;
+	struct attachment *a;
+	backend_attach *attach;
 	const struct selection *chosen; /* places in one file */
 };
 
 /* -- In the other process. -- */
 
-static void close_other_descriptors(const struct attaching *at, int channel)
+static void close_other_descriptors(const struct attachment *a, int channel)
 {
 	int kept[4 + PROGRAM_N] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel };
 	size_t n = 4;
 
 	for (int p = 0; p < PROGRAM_N; p++)
-		if (at->plan->programs & 1U << p)
-			kept[n++] = object_program_fd(at->object, (enum object_program)p);
+		if (a->plan->programs & 1U << p)
+			kept[n++] = object_program_fd(a->object, (enum object_program)p);
 	files_close_but(kept, n);
 }
 
@@ -244,56 +182,52 @@ static void close_other_descriptors(const struct attaching *at, int channel)
 static void attach_in_child(void *argument, int channel)
 {
 	const struct work *w = argument;
-	struct attaching *at = w->at;
-	const size_t n_before = at->attachment->n_links;
+	struct attachment *a = w->a;
 	bool is_read;
 
-	close_other_descriptors(at, channel);
-	w->attach(at, w->chosen);
-
-	const int *links = at->attachment->links + n_before;
-	const size_t n = at->attachment->n_links - n_before;
-
-	is_read = aside_write(channel, &n, sizeof(n));
+	close_other_descriptors(a, channel);
+	a->n_links = 0;
+	w->attach(a, w->chosen);
+	is_read = aside_write(channel, &a->n_links, sizeof(a->n_links));
 	for (size_t i = 0; i < w->chosen->n && is_read; i++)
-		is_read = aside_write(channel, &at->outcomes[w->chosen->items[i]],
-				      sizeof(at->outcomes[0]));
-	for (size_t i = 0; i < n && is_read; i++)
-		is_read = aside_pass(channel, links[i]);
+		is_read = aside_write(channel, &a->outcomes[w->chosen->items[i]],
+				      sizeof(a->outcomes[0]));
+	for (size_t i = 0; i < a->n_links && is_read; i++)
+		is_read = aside_pass(channel, a->links[i]);
 }
 
 /* -- The main process. -- */
 
-static int read_results(struct attaching *at, struct aside *a, const struct selection *chosen)
+static int read_results(struct attachment *a, struct aside *from, const struct selection *chosen)
 {
 	size_t n;
-	int link, err = aside_read(a, &n, sizeof(n));
+	int link, err = aside_read(from, &n, sizeof(n));
 
 	for (size_t i = 0; i < chosen->n && !err; i++)
-		err = aside_read(a, &at->outcomes[chosen->items[i]], sizeof(at->outcomes[0]));
-	for (size_t i = 0; !err && i < n; i++) {
-		err = aside_take(a, &link);
+		err = aside_read(from, &a->outcomes[chosen->items[i]], sizeof(a->outcomes[0]));
+	for (size_t i = 0; i < n && !err; i++) {
+		err = aside_take(from, &link);
 		if (!err)
-			err = attaching_add_link(at, link);
+			array_push(a->links, a->n_links, a->links_capacity, link);
 	}
 	return err;
 }
 
-static int attach_file(struct attaching *at, attach_by *attach, const struct selection *chosen,
+static int attach_file(struct attachment *a, backend_attach *attach, const struct selection *chosen,
 		       struct error *e)
 {
-	const char *path = at->targets[chosen->items[0]].path;
-	struct work w = { at, attach, chosen };
-	cleanup(aside_end) struct aside a = ASIDE_NONE;
+	const char *path = a->targets[chosen->items[0]].path;
+	struct work w = { a, attach, chosen };
+	cleanup(aside_end) struct aside aside = ASIDE_NONE;
 
 	log_debug("%s: this file may hang, so another process attaches its probes", path);
 
-	int err = aside_start(&a, &bounds, attach_in_child, &w, e);
+	int err = aside_start(&aside, &bounds, attach_in_child, &w, e);
 
 	if (err)
 		return err;
-	err = read_results(at, &a, chosen);
-	if (err && aside_explain(&a, err, path, e))
+	err = read_results(a, &aside, chosen);
+	if (err && aside_explain(&aside, err, path, e))
 		return error_within(e, "attach");
 	return 0;
 }
@@ -316,7 +250,7 @@ static void split_off_file(const struct target *targets, struct selection *rest,
 	rest->n = n;
 }
 
-int distant_attach(struct attaching *at, attach_by *attach, const struct selection *chosen,
+int distant_attach(struct attachment *a, backend_attach *attach, const struct selection *chosen,
 		   struct error *e)
 {
 	cleanup(selection_fini) struct selection near = {}, distant = {};
@@ -325,18 +259,18 @@ int distant_attach(struct attaching *at, attach_by *attach, const struct selecti
 	for (size_t i = 0; i < chosen->n; i++) {
 		const uint32_t item = chosen->items[i];
 
-		if (at->targets[item].is_distant)
+		if (a->targets[item].is_distant)
 			array_push(distant.items, distant.n, distant.capacity, item);
 		else
 			array_push(near.items, near.n, near.capacity, item);
 	}
 	if (near.n)
-		attach(at, &near);
+		attach(a, &near);
 	while (distant.n && !err) {
 		cleanup(selection_fini) struct selection file = {};
 
-		split_off_file(at->targets, &distant, &file);
-		err = attach_file(at, attach, &file, e);
+		split_off_file(a->targets, &distant, &file);
+		err = attach_file(a, attach, &file, e);
 	}
 	return err;
 }
@@ -368,7 +302,7 @@ static void *place_and_remove_uprobe(void *argument)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	attr.config1 = (uintptr_t)path;
 
-	cleanup_close int event = link_open_event(&attr, -1);
+	cleanup_close int event = link_open_event(&attr, -1, 0);
 
 	while (sem_wait(&is_warm) != 0)
 		;

@@ -551,9 +551,9 @@ static bool is_ambiguous(const struct run *r, int err)
 	return false;
 }
 
-static struct attach_scope scope_of(const struct run *r)
+static int attach_targets(struct run *r, struct error *e)
 {
-	return (struct attach_scope){
+	const struct attach_scope scope = {
 		.pids = r->opt->pids.numbers,
 		.n_pids = r->opt->pids.n,
 		.target_by = r->target_by,
@@ -565,11 +565,6 @@ static struct attach_scope scope_of(const struct run *r)
 		.n_possible_cpus = r->n_cpus,
 		.n_files = FILES_OF_REST + FILES_OF_START,
 	};
-}
-
-static int attach_targets(struct run *r, struct error *e)
-{
-	const struct attach_scope scope = scope_of(r);
 
 	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
 }
@@ -641,7 +636,7 @@ static void pace_samples(struct run *r)
 {
 	struct pacing *p = &r->pacing;
 	const double price = hits_cost_ns(r, &p->cost_seen);
-	const struct sampling *slowed;
+	uint64_t period_ns, wanted_ns;
 
 	if (price > 0)
 		p->price_ns = price;
@@ -652,18 +647,17 @@ static void pace_samples(struct run *r)
 		p->price_ns = ASSUMED_PRICE_NS;
 	}
 	p->has_price = true;
-	slowed = attachment_pace(r->attachment, (uint64_t)p->price_ns);
-	if (!slowed || p->is_slowness_told)
+	if (!attachment_pace(r->attachment, (uint64_t)p->price_ns, &period_ns, &wanted_ns) ||
+	    p->is_slowness_told)
 		return;
 	log_warn("%llu samples a second would take more than a quarter of a CPU: there are %llu, "
 		 "and the others count as lost",
-		 NS_PER_S / slowed->wanted, NS_PER_S / slowed->period);
+		 NS_PER_S / wanted_ns, NS_PER_S / period_ns);
 	p->is_slowness_told = true;
 }
 
 int probing_watch_samples(struct run *r)
 {
-	const struct attach_scope scope = scope_of(r);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const int every_ms = r->pacing.has_price ? SAMPLES_MS : FIRST_SAMPLES_MS;
 	const int left_ms = every_ms - (int)((now - r->pacing.looked_at) / NS_PER_MS);
@@ -676,7 +670,7 @@ int probing_watch_samples(struct run *r)
 	/* Not at the first call, when they have just begun. */
 	if (r->pacing.looked_at) {
 		pace_samples(r);
-		n = attach_new_cpus(r->attachment, &r->targets, &r->plan, r->object, &scope);
+		n = attach_new_cpus(r->attachment);
 		if (n)
 			log_warn("CPUs have come online, or the machine was suspended: they are "
 				 "sampled from now on, a second late at most (%u perf events)",

@@ -518,8 +518,8 @@ static void run_fini(struct run *r)
 		helpers_fini(&r->helpers);
 	follower_close(r->follow);
 	notices_close(r->notices);
-	attachment_free(r->attachment);
-	attachment_free(r->following);
+	attachment_freep(&r->attachment);
+	attachment_freep(&r->following);
 	command_fini(&r->command);
 	if (is_free)
 		object_free(r->object);

@@ -6,9 +6,11 @@
  */
 #include "test.h"
 
+#include <dirent.h>
 #include <linux/bpf.h>
+#include <sys/mman.h>
 
-#include "attach/backend.h"
+#include "attach/attach.h"
 #include "base/log.h"
 #include "bpf/syscall.h"
 
@@ -71,14 +73,47 @@ static uint64_t file_offset(const void *p)
 
 /* --- one attachment, and what it is made from --- */
 
+/* How many links and perf events this process has open. */
+static size_t n_links_open(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(d);
+	while ((entry = readdir(d))) {
+		char target[64] = "";
+
+		(void)!readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
+		n += strstr(target, "bpf_link") || strstr(target, "[perf_event]");
+	}
+	(void)closedir(d);
+	return n;
+}
+
 /* Stands in for bpf/object.h: programs of a few instructions that count in the map's one value. */
 struct object {
 	int programs[PROGRAM_N];
 	int map;
 };
 
+static pid_t own_pid;
+
+/* What another process had open when it asked for a program last. Shared with it. */
+static size_t *n_links_elsewhere;
+
+static int share_memory(void **state)
+{
+	own_pid = getpid();
+	n_links_elsewhere = mmap(NULL, sizeof(size_t), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return n_links_elsewhere == MAP_FAILED;
+}
+
 int object_program_fd(const struct object *object, enum object_program program)
 {
+	if (getpid() != own_pid)
+		*n_links_elsewhere = n_links_open();
 	return object->programs[program];
 }
 
@@ -152,10 +187,17 @@ static void find_features(struct features *f)
 		instructions_load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
 	cleanup_fclose FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
 	const uint64_t offset = 0;
-	const struct link_places no_file = { .places = &offset, .n = 1 };
+	const struct uapi_uprobe_multi no_file = {
+		.prog_fd = (unsigned)user,
+		.attach_type = ABI_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t) "/",
+		.offsets = (uintptr_t)&offset,
+		.cnt = 1,
+	};
 
 	*f = (struct features){
-		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
+		.uprobe_multi =
+			sys_bpf(BPF_LINK_CREATE, &no_file, sizeof(no_file)) < 0 && errno == EBADF,
 	};
 	assert_true(!type || fscanf(type, "%u", &f->uprobe_pmu) == 1);
 }
@@ -279,44 +321,24 @@ TEST(when_every_place_is_refused_the_first_one_says_why)
 	}
 }
 
-/* Stands in for a backend, in the other process: is anything open there that was made before? */
-static void look_for_what_was_made(struct attaching *at, const struct selection *chosen)
-{
-	const struct attachment *a = at->attachment;
-	bool is_open = false;
-
-	for (size_t i = 0; i < a->n_links; i++)
-		is_open |= fcntl(a->links[i], F_GETFD) >= 0;
-	attaching_note(at, chosen->items[0], is_open ? -EEXIST : 0);
-}
-
-/* It would outlive us there, if that process hangs. */
+/* They would outlive us there, if that process hangs. */
 TEST(who_puts_probes_into_distant_files_has_no_others)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
-		struct target target = USER(first);
-		uint32_t item = 0;
-		const struct selection chosen = { .items = &item, .n = 1 };
-		const struct attach_scope scope = {};
-		struct outcome outcome = {};
+		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
 		struct error e = {};
 
-		assert_ok(start(&t, &target, 1, avoided[i], NULL, &e), e);
-
-		struct attaching at = { .targets = &target,
-					.plan = &t.plan,
-					.object = &t.object,
-					.scope = &scope,
-					.attachment = t.attachment,
-					.outcomes = &outcome };
-
-		target.is_distant = true;
-		assert_ok(distant_attach(&at, look_for_what_was_made, &chosen, &e), e);
-		assert_int_equal(outcome.code, 0);
-		assert_true(outcome.is_placed);
+		targets[1].is_distant = true;
+		*n_links_elsewhere = SIZE_MAX;
+		assert_ok(start(&t, targets, 2, avoided[i], NULL, &e), e);
+		assert_int_equal(attachment_n_attached(t.attachment), 2);
+		assert_int_equal(n_links_open(), 2);
+		/* The event that becomes a link now. */
+		assert_int_equal(*n_links_elsewhere, t.plan.backends[1] == BACKEND_UPROBE ? 1 : 0);
 		first();
-		assert_int_equal(hits(&t.object), 1);
+		second();
+		assert_int_equal(hits(&t.object), 2);
 		stop(&t);
 	}
 }
@@ -334,21 +356,22 @@ pid_t setsid(void)
 /* As if the kernel took long: the process stops, and so closes nothing. */
 TEST(what_takes_the_kernel_long_is_left_to_another_process)
 {
+	struct target targets[] = { USER(first), USER(second), USER(third), USER(first) };
 	struct strbuf held = {};
-	int links[4], status, n_left = 0;
+	struct tracing t;
+	struct error e = {};
+	int status, n_left = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		links[i] = open("/", O_PATH | O_CLOEXEC);
+	assert_ok(start(&t, targets, 4, 1u << BACKEND_UPROBE_MULTI, NULL, &e), e);
 	log_hold(&held);
 	does_stop = true;
-	detach_links(links, ARRAY_SIZE(links));
+	attachment_detach(t.attachment);
 	does_stop = false;
 	if (held.n)
 		(void)sscanf(held.text, "%*s %d probes no longer count", &n_left);
 	log_release();
-	assert_int_equal(n_left, ARRAY_SIZE(links));
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		assert_int_equal(fcntl(links[i], F_GETFD), -1);
+	assert_int_equal(n_left, 4);
+	assert_int_equal(n_links_open(), 0);
 
 	pid_t last;
 
@@ -359,6 +382,7 @@ TEST(what_takes_the_kernel_long_is_left_to_another_process)
 	assert_int_equal(kill(last, SIGCONT), 0);
 	assert_int_equal(waitpid(last, &status, 0), last);
 	assert_true(WIFEXITED(status));
+	stop(&t);
 }
 
-TEST_MAIN(NULL, NULL)
+TEST_MAIN(share_memory, NULL)
