@@ -242,11 +242,8 @@ static const struct {
 	{ EILSEQ, KERNEL, "no instruction begins there, says the kernel" },
 	{ EBUSY, KERNEL, "another user of kernel patching holds its entry" },
 	{ EOPNOTSUPP, KERNEL, "the kernel cannot probe it" },
-	{ UAPI_ENOTSUPP, KERNEL, "the kernel cannot probe it" },
 
-	{ UAPI_ENOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
 	{ EOPNOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
-	{ UAPI_ENOTSUPP, USDT | RETURN, "the kernel cannot probe the instruction there" },
 	{ EOPNOTSUPP, USDT | RETURN, "the kernel cannot probe the instruction there" },
 	{ EILSEQ, FUNCTION, "the kernel would mistake its first instruction for another one" },
 	{ EILSEQ, USDT | RETURN, "the kernel would mistake the instruction there for another one" },
@@ -292,6 +289,8 @@ void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES])
 
 const char *refusal_words(enum target_kind kind, int code)
 {
+	if (code == -UAPI_ENOTSUPP)
+		code = -EOPNOTSUPP;
 	if (code == -EPERM || code == -EACCES)
 		return "Operation not permitted (by kernel lockdown, a security module or missing "
 		       "capabilities)";

@@ -34,12 +34,6 @@
 
 #define MOST_MS 600 /* to wait for the kernel */
 
-/* A process, and the pipe that ends when it may exit. */
-struct last_holder {
-	pid_t pid;
-	int may_exit;
-};
-
 /* In the process: exit when it is the last to hold the @n - 1 links in front of the pipe. */
 __attribute__((noreturn)) static void hold_links(int *kept, size_t n)
 {
@@ -53,15 +47,16 @@ __attribute__((noreturn)) static void hold_links(int *kept, size_t n)
 	_exit(0);
 }
 
-/* False: there is no such process, and this one is the last. */
-static bool start_last_holder(const int *links, size_t n, struct last_holder *ret)
+/* Returns the process, which may exit when *@ret_may_exit is closed; -1: there is none. */
+static pid_t start_last_holder(const int *links, size_t n, int *ret_may_exit)
 {
 	cleanup_free int *kept = xcalloc(n + 1, sizeof(*kept));
 	sigset_t all, before;
 	int pipe_fds[2];
+	pid_t pid;
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return false;
+		return -1;
 
 	cleanup_close int reader = pipe_fds[0];
 	cleanup_close int writer = pipe_fds[1];
@@ -71,14 +66,13 @@ static bool start_last_holder(const int *links, size_t n, struct last_holder *re
 	/* Ctrl-C goes to the whole group, so no signal comes until the process has left it. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
-	ret->pid = fork();
-	if (ret->pid == 0)
+	pid = fork();
+	if (pid == 0)
 		hold_links(kept, n + 1);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret->pid < 0)
-		return false;
-	ret->may_exit = TAKE_FD(writer);
-	return true;
+	if (pid > 0)
+		*ret_may_exit = TAKE_FD(writer);
+	return pid;
 }
 
 /* waitpid() tells of a process after the kernel has closed what that held. */
@@ -94,14 +88,14 @@ static bool wait_for_end(pid_t holder)
 
 void detach_links(const int *links, size_t n)
 {
-	struct last_holder holder = {};
-	const bool is_held = n && start_last_holder(links, n, &holder);
+	int may_exit = -1;
+	const pid_t holder = n ? start_last_holder(links, n, &may_exit) : -1;
 
 	for (size_t i = 0; i < n; i++)
 		close(links[i]);
-	if (!is_held)
+	if (holder < 0)
 		return;
-	close(holder.may_exit);
-	if (!wait_for_end(holder.pid))
+	close(may_exit);
+	if (!wait_for_end(holder))
 		log_warn("%zu probes no longer count, but the kernel is still removing them", n);
 }
