@@ -3,25 +3,18 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/btf.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 
 #define MOST_MEMBERS 32
 #define MOST_NAME 62
-
-/*
- * Before Linux 6.16 the file cannot be mapped. Then we read it in pieces, since each new page of
- * memory costs a page fault. No type is larger.
- */
-#define PIECE_BYTES (128UL << 10)
 
 /* From include/uapi/linux/btf.h of Linux 6.0, newer than the distribution's headers. */
 #define ABI_BTF_KIND_ENUM64 19
@@ -38,21 +31,15 @@ static const struct {
 	[BTF_KIND_DECL_TAG] = { 4, 0 }, [ABI_BTF_KIND_ENUM64] = { 0, 12 },
 };
 
-/* Types refer to a name by its offset in the strings, which contain each name once. */
-struct name {
-	const char *text; /* NULL: there is none */
-	uint32_t offset;  /* NO_MEMBER: not found yet */
-};
-
 struct reader {
-	FILE *f;
-	char *memory;         /* PIECE_BYTES; or, with @n_mapped, the whole file */
-	size_t n_mapped;      /* bytes */
-	const char *at, *end; /* the part of the file that is read: its bytes in memory, */
-	size_t left;          /* and how many follow */
-	/* The things that no type has been so far. */
+	char *bytes; /* the whole file */
+	size_t n_bytes;
+	/*
+	 * The things that no type has been so far. Types refer to a name by its offset in the
+	 * strings, which contain each name once.
+	 */
 	struct wanted {
-		struct name name, member; /* of the type; of the member in it */
+		uint32_t name, member; /* of the type; of the member in it, 0: none */
 		bool is_structure;
 		uint32_t *ret;
 	} wanted[MOST_MEMBERS];
@@ -61,90 +48,62 @@ struct reader {
 
 static void btf_reader_fini(struct reader *r)
 {
-	cleanup_fclose_p(&r->f);
-	if (r->n_mapped)
-		(void)munmap(r->memory, r->n_mapped);
-	else
-		free(r->memory);
-}
-
-/* Begin to read a part of the file. */
-static void begin_part(struct reader *r, size_t offset, size_t bytes)
-{
-	const bool is_mapped = r->n_mapped;
-
-	r->at = r->memory + (is_mapped ? offset : 0);
-	r->end = r->at + (is_mapped ? bytes : 0);
-	r->left = is_mapped ? 0 : bytes;
-	(void)fseeko(r->f, (off_t)offset, SEEK_SET);
-}
-
-/* Have more bytes behind those in memory. False: there are none. */
-static bool read_more(struct reader *r)
-{
-	const size_t n = (size_t)(r->end - r->at), room = PIECE_BYTES - n;
-	size_t got;
-
-	if (!r->left)
-		return false;
-	memmove(r->memory, r->at, n);
-	got = fread(r->memory + n, 1, r->left < room ? r->left : room, r->f);
-	r->left -= got;
-	r->at = r->memory;
-	r->end = r->memory + n + got;
-	return got;
-}
-
-/* Take the next @bytes. NULL: there are not so many. Lent until the next call. */
-static inline const void *take(struct reader *r, size_t bytes)
-{
-	if ((size_t)(r->end - r->at) < bytes)
-		(void)read_more(r);
-	if ((size_t)(r->end - r->at) < bytes)
-		return NULL;
-	r->at += bytes;
-	return r->at - bytes;
-}
-
-/* Look for a name in the strings in memory, which begin at @offset. 1: it is known now; 0: not. */
-static unsigned find_name(const struct reader *r, size_t offset, struct name *name)
-{
-	char whole[MOST_NAME + 2] = ""; /* between the ends of two strings */
-	const char *found;
-	size_t n;
-
-	if (name->offset != NO_MEMBER)
-		return 1;
-	n = strnlen(name->text, MOST_NAME);
-	memcpy(whole + 1, name->text, n);
-	found = memmem(r->at, (size_t)(r->end - r->at), whole, n + 2);
-	if (found)
-		name->offset = (uint32_t)(offset + (size_t)(found + 1 - r->at));
-	return found != NULL;
+	(void)munmap(r->bytes, r->n_bytes);
 }
 
 /*
- * Find the names in the strings, of @bytes. Drop what has a name that is not there. To compare the
- * texts of all types' names instead took 1.6 ms more.
+ * Map the file. Before Linux 6.16 the kernel's cannot be mapped, so read it, a page for each call,
+ * into memory that is there at once: a fault for each page would take longer.
  */
-static void find_names(struct reader *r, size_t bytes)
+static void read_file(struct reader *r, int fd, size_t n)
 {
-	size_t n_known;
+	size_t n_read = 0;
+	ssize_t got;
 
-	do {
-		const size_t offset = bytes - r->left - (size_t)(r->end - r->at);
+	r->bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (r->bytes == MAP_FAILED) {
+		r->bytes = mmap(NULL, n, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		while (r->bytes != MAP_FAILED &&
+		       (got = read(fd, r->bytes + n_read, n - n_read)) > 0)
+			n_read += (size_t)got;
+	}
+	r->n_bytes = r->bytes == MAP_FAILED ? 0 : n;
+}
 
-		n_known = 0;
-		for (size_t i = 0; i < r->n; i++)
-			n_known += find_name(r, offset, &r->wanted[i].name) &
-				   find_name(r, offset, &r->wanted[i].member);
-		if (r->end - r->at > MOST_NAME + 1)
-			r->at = r->end - (MOST_NAME + 1); /* a name may be in two pieces */
-	} while (n_known < r->n && read_more(r));
-	for (size_t i = r->n; i-- > 0;)
-		if (r->wanted[i].name.offset == NO_MEMBER ||
-		    r->wanted[i].member.offset == NO_MEMBER)
-			r->wanted[i] = r->wanted[--r->n];
+/* The offset of @text in the strings; NO_MEMBER: it is not there. */
+static uint32_t find_name(const char *strings, size_t n_bytes, const char *text)
+{
+	char whole[MOST_NAME + 2] = ""; /* between the ends of two strings */
+	const size_t n = strnlen(text, MOST_NAME);
+	const char *found;
+
+	if (!n)
+		return 0;
+	memcpy(whole + 1, text, n);
+	found = memmem(strings, n_bytes, whole, n + 2);
+	return found ? (uint32_t)(found + 1 - strings) : NO_MEMBER;
+}
+
+/*
+ * Note what can be found: that whose names are among the strings. To compare the texts of all
+ * types' names instead took 1.6 ms more.
+ */
+static void find_names(struct reader *r, const char *strings, size_t n_bytes,
+		       const struct kernel_member *members, size_t n, uint32_t *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *type = members[i].type, *name = members[i].name;
+		const char *first = type ? type : name, *member = type && name ? name : "";
+		const struct wanted w = { .name = first ? find_name(strings, n_bytes, first)
+							: NO_MEMBER,
+					  .member = find_name(strings, n_bytes, member),
+					  .is_structure = type != NULL,
+					  .ret = &ret[i] };
+
+		if (w.name != NO_MEMBER && w.member != NO_MEMBER)
+			r->wanted[r->n++] = w;
+	}
 }
 
 /* The byte offset of the member whose name is at @name. */
@@ -168,10 +127,10 @@ static void read_type(struct reader *r, const struct btf_type *type,
 		struct wanted *w = &r->wanted[i];
 		uint32_t at = id;
 
-		if (w->name.offset != type->name_off || w->is_structure != (members != NULL))
+		if (w->name != type->name_off || w->is_structure != (members != NULL))
 			continue;
-		if (members && w->member.text)
-			at = find_member(type, members, w->member.offset);
+		if (w->member)
+			at = find_member(type, members, w->member);
 		if (at == NO_MEMBER && !type->name_off)
 			continue; /* another structure without a name may have it */
 		*w->ret = at;
@@ -180,23 +139,27 @@ static void read_type(struct reader *r, const struct btf_type *type,
 }
 
 /* Read types until all that is wanted has been found. False: they make no sense. */
-static bool read_types(struct reader *r)
+static bool read_types(struct reader *r, const char *at, size_t n_bytes)
 {
-	const struct btf_type *head;
+	const char *end = at + n_bytes;
 
-	for (uint32_t id = 1; r->n && (head = take(r, sizeof(*head))); id++) {
-		const struct btf_type type = *head;
-		const uint32_t kind = BTF_INFO_KIND(type.info);
-		const void *rest;
+	for (uint32_t id = 1; r->n && (size_t)(end - at) >= sizeof(struct btf_type); id++) {
+		const struct btf_type *type = (const void *)at;
+		const uint32_t kind = BTF_INFO_KIND(type->info);
+		const struct btf_member *rest = (const void *)(type + 1);
 
 		if (kind >= ABI_BTF_KINDS)
 			return false;
-		rest = take(r,
-			    sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type.info));
-		if (!rest)
+		at += sizeof(*type);
+
+		const size_t n =
+			sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type->info);
+
+		if ((size_t)(end - at) < n)
 			return false;
+		at += n;
 		if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_VAR || kind == BTF_KIND_FUNC)
-			read_type(r, &type, kind == BTF_KIND_STRUCT ? rest : NULL, id);
+			read_type(r, type, kind == BTF_KIND_STRUCT ? rest : NULL, id);
 	}
 	return true;
 }
@@ -204,59 +167,36 @@ static bool read_types(struct reader *r)
 /* Newer headers declare more members than a kernel's BTF may have. */
 #define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(__u32))
 
-/*
- * Map the file if it is the kernel's own, which cannot shrink. Else get memory for a piece. False:
- * the file does not contain the parts that @h locates.
- */
-static bool has_parts(struct reader *r, const char *path, const struct btf_header *h)
+/* Copy the header. False: the file is no BTF, or does not contain the parts that it locates. */
+static bool read_header(const struct reader *r, struct btf_header *ret)
 {
-	const uint64_t types = (uint64_t)h->hdr_len + h->type_off + h->type_len;
-	const uint64_t strings = (uint64_t)h->hdr_len + h->str_off + h->str_len;
-	struct stat st;
-	void *all;
-
-	if (fstat(fileno(r->f), &st) < 0 || types > (uint64_t)st.st_size ||
-	    strings > (uint64_t)st.st_size)
+	*ret = (struct btf_header){};
+	if (r->n_bytes < HEADER_BYTES)
 		return false;
-	all = strcmp(path, KERNEL_BTF) != 0
-		      ? MAP_FAILED
-		      : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fileno(r->f), 0);
-	r->n_mapped = all == MAP_FAILED ? 0 : (size_t)st.st_size;
-	r->memory = r->n_mapped ? all : xmalloc(PIECE_BYTES);
-	return true;
-}
-
-static struct name name_of(const char *text)
-{
-	return (struct name){ text, text && *text ? NO_MEMBER : 0 };
+	memcpy(ret, r->bytes, HEADER_BYTES);
+	return ret->magic == BTF_MAGIC && ret->version == BTF_VERSION && ret->hdr_len % 4 == 0 &&
+	       ret->type_off % 4 == 0 &&
+	       (uint64_t)ret->hdr_len + ret->type_off + ret->type_len <= r->n_bytes &&
+	       (uint64_t)ret->hdr_len + ret->str_off + ret->str_len <= r->n_bytes;
 }
 
 int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 		      uint32_t *ret, struct error *e)
 {
-	cleanup(btf_reader_fini) struct reader r = { .f = fopen(path, "re") };
-	struct btf_header h = {};
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(btf_reader_fini) struct reader r = {};
+	struct btf_header h;
+	struct stat st;
 
-	if (!r.f)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(e, "open '%s'", path);
 	assert(n <= MOST_MEMBERS);
-	for (size_t i = 0; i < n; i++) {
-		const char *type = members[i].type, *name = members[i].name;
-
-		ret[i] = NO_MEMBER;
-		if (type || name)
-			r.wanted[r.n++] = (struct wanted){ .name = name_of(type ? type : name),
-							   .member = name_of(type ? name : NULL),
-							   .is_structure = type != NULL,
-							   .ret = &ret[i] };
-	}
-	if (fread(&h, 1, HEADER_BYTES, r.f) != HEADER_BYTES || h.magic != BTF_MAGIC ||
-	    h.version != BTF_VERSION || h.hdr_len % 4 || h.type_off % 4 || !has_parts(&r, path, &h))
+	memset(ret, 0xff, n * sizeof(*ret)); /* NO_MEMBER */
+	read_file(&r, fd, (size_t)st.st_size);
+	if (!read_header(&r, &h))
 		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
-	begin_part(&r, (size_t)h.hdr_len + h.str_off, h.str_len);
-	find_names(&r, h.str_len);
-	begin_part(&r, (size_t)h.hdr_len + h.type_off, h.type_len);
-	if (!read_types(&r))
+	find_names(&r, r.bytes + h.hdr_len + h.str_off, h.str_len, members, n, ret);
+	if (!read_types(&r, r.bytes + h.hdr_len + h.type_off, h.type_len))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
 				 path);
 	return 0;
