@@ -15,19 +15,15 @@
 
 /* --- modules --- */
 
-/* With more modules than this, the oldest ones that have gone are forgotten. */
-#define MOST_SEEN 4096
-
 struct module_seen {
 	uint64_t name; /* its hash */
 	uint64_t start, end;
 	uint64_t since;
-	bool is_present;
 };
 
 void modules_fini(struct modules *m)
 {
-	free(m->seen);
+	free(m->present);
 	*m = (struct modules){};
 }
 
@@ -62,102 +58,68 @@ static uint64_t module_line_hash(uint64_t before, const struct module_line *line
 	return hash_mix(hash_mix(before ^ hash_bytes(line->name, line->n)) ^ line->start);
 }
 
-static bool modules_overlap(const struct module_seen *a, const struct module_seen *b)
+static const struct module_seen *find_module(const struct modules *m,
+					     const struct module_seen *module)
 {
-	return a->start < b->end && b->start < a->end;
-}
-
-/* Was the module there at the last look? */
-static bool was_module_seen(struct modules *m, const struct module_seen *module)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		struct module_seen *old = &m->seen[i];
-
-		if (old->name == module->name && old->start == module->start &&
-		    old->end == module->end && old->since != UINT64_MAX) {
-			old->is_present = true;
-			return true;
-		}
-	}
-	return false;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->present[i].name == module->name && m->present[i].start == module->start &&
+		    m->present[i].end == module->end)
+			return &m->present[i];
+	return NULL;
 }
 
 /*
- * If another module had its place before, the module may have come at any time since the last look.
+ * A module that was not there at the last look came after it. But if another one was, and has gone
+ * from this place, hits until now may be of that.
  */
-static uint64_t first_seen(const struct modules *m, const struct module_seen *module, uint64_t now)
+static uint64_t module_since(const struct modules *before, const struct modules *next,
+			     const struct module_seen *module)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (!m->seen[i].is_present && modules_overlap(&m->seen[i], module))
-			return now;
-	return 0;
-}
+	const struct module_seen *old = find_module(before, module);
 
-static void forget_old_modules(struct modules *m)
-{
-	size_t n_kept = 0;
-
-	if (m->n < MOST_SEEN)
-		return;
-	for (size_t i = 0; i < m->n; i++)
-		if (m->seen[i].is_present || i >= m->n / 2)
-			m->seen[n_kept++] = m->seen[i];
-	m->n = n_kept;
-}
-
-/* If a module that is missing now comes again, it is another one. */
-static void close_gone_modules(struct modules *m)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (!m->seen[i].is_present)
-			m->seen[i].since = UINT64_MAX;
-}
-
-static void add_new_modules(struct modules *m, struct module_seen *fresh, size_t n, uint64_t now)
-{
-	for (size_t i = 0; i < n; i++)
-		fresh[i].since = first_seen(m, &fresh[i], now);
-	for (size_t i = 0; i < n; i++)
-		array_push(m->seen, m->n, m->capacity, fresh[i]);
+	if (old)
+		return old->since;
+	for (size_t i = 0; i < before->n; i++) {
+		old = &before->present[i];
+		if (old->start < module->end && module->start < old->end && !find_module(next, old))
+			return next->looked;
+	}
+	return before->looked;
 }
 
 void modules_look(struct modules *m, const char *path)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	cleanup_fclose FILE *f = fopen(path, "re");
 	cleanup_free char *line = NULL;
-	cleanup_free struct module_seen *fresh = NULL;
-	size_t n_fresh = 0, cap_fresh = 0, capacity = 0;
+	struct modules next = {};
 	struct module_line parsed;
+	size_t capacity = 0;
 
-	forget_old_modules(m);
-	m->now = 0;
-	for (size_t i = 0; i < m->n; i++)
-		m->seen[i].is_present = false;
 	while (f && getline(&line, &capacity, f) > 0) {
 		if (!module_line_parse(line, &parsed))
 			continue;
 
 		const struct module_seen module = { .name = hash_bytes(parsed.name, parsed.n),
 						    .start = parsed.start,
-						    .end = parsed.end,
-						    .is_present = true };
+						    .end = parsed.end };
 
-		m->now = module_line_hash(m->now, &parsed);
-		if (!was_module_seen(m, &module))
-			array_push(fresh, n_fresh, cap_fresh, module);
+		next.now = module_line_hash(next.now, &parsed);
+		array_push(next.present, next.n, next.capacity, module);
 	}
-	add_new_modules(m, fresh, n_fresh, now);
-	close_gone_modules(m);
+	next.looked = clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < next.n; i++)
+		next.present[i].since = module_since(m, &next, &next.present[i]);
+	modules_fini(m);
+	*m = next;
 }
 
 uint64_t modules_since(const struct modules *m, const char *name)
 {
 	const uint64_t hash = hash_bytes(name, strlen(name));
 
-	for (size_t i = m->n; i-- > 0;)
-		if (m->seen[i].is_present && m->seen[i].name == hash)
-			return m->seen[i].since;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->present[i].name == hash)
+			return m->present[i].since;
 	return 0;
 }
 
@@ -404,23 +366,21 @@ static int read_modules(struct kallsyms *k, const char *path, struct error *e)
 	return more;
 }
 
-static int compare_addr(const void *va, const void *vb)
-{
-	const struct symbol *a = va, *b = vb;
-
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
-
 static int compare_sizes(size_t a, size_t b)
 {
 	return (a > b) - (a < b);
 }
 
-/* Order names of one address: first the one that a user would rather write, boundaries last. */
-static int compare_alias(const void *va, const void *vb, void *names)
+/*
+ * Order by address. Of several names of one address, first the one that a user would rather write;
+ * boundaries last.
+ */
+static int compare_symbols(const void *va, const void *vb, void *names)
 {
 	const struct symbol *a = va, *b = vb;
 
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
 	if (a->name == NO_NAME || b->name == NO_NAME)
 		return (a->name == NO_NAME) - (b->name == NO_NAME);
 	if (a->is_global != b->is_global)
@@ -455,22 +415,6 @@ static size_t first_above(const struct symbol *s, size_t n, uint64_t addr)
 	return low;
 }
 
-/* Most lines are sorted. Sort the rest, and the part that it mixes with. */
-static void sort_symbols(struct kallsyms *k)
-{
-	struct symbol *s = k->symbols;
-	size_t sorted = 1, from;
-
-	while (sorted < k->n && s[sorted - 1].addr <= s[sorted].addr)
-		sorted++;
-	if (sorted == k->n)
-		return;
-	qsort(s + sorted, k->n - sorted, sizeof(*s), compare_addr);
-	from = first_above(s, sorted, s[sorted].addr);
-	if (from < sorted)
-		qsort(s + from, k->n - from, sizeof(*s), compare_addr);
-}
-
 /* @next is the first symbol behind @s; NULL: there is none. */
 static uint32_t function_size(const struct kallsyms *k, const struct symbol *s,
 			      const struct symbol *next)
@@ -494,13 +438,11 @@ static void finish_symbols(struct kallsyms *k)
 	struct symbol *s = k->symbols;
 	size_t n_kept = 0, next;
 
-	sort_symbols(k);
+	qsort_r(s, k->n, sizeof(*s), compare_symbols, k->names);
 	for (size_t i = 0; i < k->n; i = next) {
 		next = i + 1;
 		while (next < k->n && s[next].addr == s[i].addr)
 			next++;
-		if (next > i + 1)
-			qsort_r(s + i, next - i, sizeof(*s), compare_alias, k->names);
 
 		const struct symbol *behind = next < k->n ? &s[next] : NULL;
 

@@ -66,9 +66,10 @@ bool module_line_parse(const char *line, struct module_line *ret);
 
 /* A zeroed one has seen no module. */
 struct modules {
-	struct module_seen *seen; /* all modules so far, by the time when they were first seen */
+	struct module_seen *present; /* at the last look */
 	size_t n, capacity;
-	uint64_t now; /* the present modules as one number */
+	uint64_t now;    /* these as one number */
+	uint64_t looked; /* when, ns of CLOCK_MONOTONIC */
 };
 
 void modules_fini(struct modules *m);
@@ -78,6 +79,6 @@ void modules_look(struct modules *m, const char *path);
 
 /*
  * Since when (ns of CLOCK_MONOTONIC) do the addresses of module @name belong to it for sure? 0:
- * from the start, as no other module was ever seen there.
+ * from the start; no hit can be older. A module that came and went between two looks is not seen.
  */
 uint64_t modules_since(const struct modules *m, const char *name);
