@@ -60,7 +60,7 @@ void host_free(struct host *host)
 	if (!host)
 		return;
 	cleanup_close_fd(&host->tracefs_fd);
-	kallsyms_free(host->kallsyms);
+	kallsyms_freep(&host->kallsyms);
 	function_types_free(host->types);
 	free(host->kallsyms_path);
 	free(host->modules_path);

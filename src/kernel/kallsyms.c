@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/read.h"
+#include "base/strbuf.h"
 
 /* --- modules --- */
 
@@ -113,14 +114,21 @@ void modules_look(struct modules *m, const char *path)
 	*m = next;
 }
 
-uint64_t modules_since(const struct modules *m, const char *name)
+static const struct module_seen *find_module_named(const struct modules *m, const char *name)
 {
 	const uint64_t hash = hash_bytes(name, strlen(name));
 
 	for (size_t i = 0; i < m->n; i++)
 		if (m->present[i].name == hash)
-			return m->present[i].since;
-	return 0;
+			return &m->present[i];
+	return NULL;
+}
+
+uint64_t modules_since(const struct modules *m, const char *name)
+{
+	const struct module_seen *module = find_module_named(m, name);
+
+	return module ? module->since : 0;
 }
 
 /* --- symbols --- */
@@ -169,86 +177,72 @@ struct module {
 struct kallsyms {
 	struct symbol *symbols; /* also boundaries while reading; then functions only */
 	size_t n, capacity;
-	char *names;
-	size_t n_names, cap_names;
+	struct strbuf names;    /* each with its NUL */
 	struct module *modules; /* [0] is the kernel itself */
 	size_t n_modules, cap_modules;
-	uint64_t modules_hash, read_at;
+	uint16_t last_module; /* of the lines so far */
+	struct modules loaded;
+	uint64_t read_at;
 };
-
-void kallsyms_free(struct kallsyms *k)
-{
-	if (!k)
-		return;
-	free(k->symbols);
-	free(k->names);
-	free(k->modules);
-	free(k);
-}
 
 void kallsyms_freep(struct kallsyms **k)
 {
-	kallsyms_free(*k);
-	*k = NULL;
+	if (!*k)
+		return;
+	free((*k)->symbols);
+	strbuf_fini(&(*k)->names);
+	free((*k)->modules);
+	modules_fini(&(*k)->loaded);
+	cleanup_free_p(k);
 }
 
-static uint32_t add_symbol_name(struct kallsyms *k, const char *name, size_t n)
+static uint32_t add_symbol_name(struct kallsyms *k, const char *name)
 {
-	if (k->n_names + n + 1 >= NO_NAME)
+	const size_t at = k->names.n, n = strlen(name) + 1;
+
+	if (at + n >= NO_NAME)
 		return NO_NAME;
-	if (k->n_names + n + 1 > k->cap_names) {
-		k->cap_names = (k->n_names + n + 1) * 2;
-		k->names = xreallocarray(k->names, k->cap_names, 1);
+	strbuf_put(&k->names, name, n);
+	return (uint32_t)at;
+}
+
+/* Lines of one module follow each other, so try the last one first. */
+static uint16_t module_number(struct kallsyms *k, const char *name)
+{
+	const struct module_seen *loaded;
+	struct module m = { .is_program = strcmp(name, "bpf") == 0 ||
+					  strncmp(name, "__builtin__", 11) == 0 };
+
+	for (size_t i = 0; i < k->n_modules; i++) {
+		const size_t at = (k->last_module + i) % k->n_modules;
+
+		if (strcmp(k->names.text + k->modules[at].name, name) == 0)
+			return (uint16_t)at;
 	}
-
-	uint32_t at = (uint32_t)k->n_names;
-
-	memcpy(k->names + at, name, n);
-	k->names[at + n] = '\0';
-	k->n_names += n + 1;
-	return at;
-}
-
-static bool is_module_named(const struct kallsyms *k, uint16_t module, const char *name, size_t n)
-{
-	const char *is = k->names + k->modules[module].name;
-
-	return strncmp(is, name, n) == 0 && is[n] == '\0';
-}
-
-/* The number of module @name. Lines of one module follow each other: try @last first. */
-static uint16_t module_number(struct kallsyms *k, uint16_t last, const char *name, size_t n)
-{
-	if (last != NO_MODULE && is_module_named(k, last, name, n))
-		return last;
-	for (size_t i = 1; i < k->n_modules; i++)
-		if (is_module_named(k, (uint16_t)i, name, n))
-			return (uint16_t)i;
-	if (k->n_modules > UINT16_MAX)
+	m.name = add_symbol_name(k, name);
+	if (k->n_modules > UINT16_MAX || m.name == NO_NAME)
 		return NO_MODULE;
-
-	struct module m = { .name = add_symbol_name(k, name, n) };
-
-	if (m.name == NO_NAME)
-		return NO_MODULE;
-	m.is_program =
-		(n == 3 && memcmp(name, "bpf", 3) == 0) || strncmp(name, "__builtin__", 11) == 0;
+	loaded = find_module_named(&k->loaded, name);
+	if (loaded) {
+		m.start = loaded->start;
+		m.end = loaded->end;
+	}
 	array_push(k->modules, k->n_modules, k->cap_modules, m);
 	return (uint16_t)(k->n_modules - 1);
 }
 
-static bool has_suffix(const char *name, size_t n, const char *suffix)
+static bool has_suffix(const char *name, const char *suffix)
 {
-	size_t length = strlen(suffix);
+	const size_t n = strlen(name), length = strlen(suffix);
 
-	return n >= length && memcmp(name + n - length, suffix, length) == 0;
+	return n >= length && strcmp(name + n - length, suffix) == 0;
 }
 
 /*
  * Is this no function, although its type says so? Marks of sections would make a function of the
  * padding behind a section. The padding before functions is never executed.
  */
-static bool is_section_mark(const char *name, size_t n)
+static bool is_section_mark(const char *name)
 {
 	static const char *const marks[] = { "_text", "_stext", "_etext", "_sinittext",
 					     "_einittext" };
@@ -258,44 +252,38 @@ static bool is_section_mark(const char *name, size_t n)
 	if (strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (strlen(marks[i]) == n && memcmp(name, marks[i], n) == 0)
+		if (strcmp(marks[i], name) == 0)
 			return true;
-	return name[1] == '_' &&
-	       (has_suffix(name, n, "_text_start") || has_suffix(name, n, "_text_end"));
+	return name[1] == '_' && (has_suffix(name, "_text_start") || has_suffix(name, "_text_end"));
 }
 
-/* Add a line's symbol. False: the line is malformed. */
-static bool add_symbol_line(struct kallsyms *k, const char *line, size_t length,
-			    uint16_t *last_module)
+/* Add a line's symbol. Writes to the line. False: it is malformed. */
+static bool add_symbol_line(struct kallsyms *k, char *line)
 {
-	const char *end = line + length;
 	struct symbol s = { .name = NO_NAME };
+	const char *at = line;
 
-	if (!take_hex(&line, &s.addr) || line[0] != ' ' || line[1] == '\0' || line[2] != ' ')
+	if (!take_hex(&at, &s.addr) || at[0] != ' ' || at[1] == '\0' || at[2] != ' ')
 		return false;
 
-	char type = line[1];
-	const char *name = line + 3;
-	const char *tab = memchr(name, '\t', (size_t)(end - name));
-	size_t n = (size_t)((tab ? tab : end) - name);
+	const char type = at[1], kind = (char)(type | 0x20);
+	char *name = line + (at + 3 - line), *tab = strchr(name, '\t');
 
-	if (n == 0)
+	if (tab)
+		*tab = '\0';
+	if (!*name)
 		return false;
 	/* 'A': a number, not an address. 0: hidden, or an offset in a per-CPU area. */
-	if (s.addr == 0 || (type | 0x20) == 'a')
+	if (s.addr == 0 || kind == 'a')
 		return true;
-
 	if (tab && tab[1] == '[') {
-		*last_module = module_number(k, *last_module, tab + 2, strcspn(tab + 2, "]"));
-		s.module = *last_module;
+		tab[2 + strcspn(tab + 2, "]")] = '\0';
+		s.module = k->last_module = module_number(k, tab + 2);
 	}
-
-	char kind = (char)(type | 0x20);
-
 	s.is_global = type == 'T';
 	s.is_code = kind == 't' || kind == 'w';
-	if (s.is_code && !is_section_mark(name, n))
-		s.name = add_symbol_name(k, name, n);
+	if (s.is_code && !is_section_mark(name))
+		s.name = add_symbol_name(k, name);
 	array_push(k->symbols, k->n, k->capacity, s);
 	return true;
 }
@@ -309,14 +297,12 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, path);
 
-	size_t n_lines = 0;
-	uint16_t last_module = NO_MODULE;
-	size_t length;
+	size_t n_lines = 0, length;
 	char *line;
 	int more;
 
 	while ((more = lines_next(&lines, &line, &length, e)) > 0)
-		n_lines += add_symbol_line(k, line, length, &last_module);
+		n_lines += add_symbol_line(k, line);
 	if (more < 0)
 		return more;
 	if (n_lines == 0)
@@ -327,43 +313,6 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 				 "kernel.kptr_restrict below 2)",
 				 path);
 	return 0;
-}
-
-static void add_module_line(struct kallsyms *k, const char *line)
-{
-	struct module_line m;
-
-	if (!module_line_parse(line, &m))
-		return;
-	k->modules_hash = module_line_hash(k->modules_hash, &m);
-
-	uint16_t module = module_number(k, NO_MODULE, m.name, m.n);
-
-	if (module != NO_MODULE) {
-		k->modules[module].start = m.start;
-		k->modules[module].end = m.end;
-	}
-}
-
-/* A kernel without modules has no such file. Then the ends of modules are unknown. */
-static int read_modules(struct kallsyms *k, const char *path, struct error *e)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0)
-		return error_errno(e, "open %s", path);
-
-	cleanup_lines struct lines lines;
-	lines_init(&lines, fd, path);
-
-	size_t n;
-	char *line;
-	int more;
-
-	while ((more = lines_next(&lines, &line, &n, e)) > 0)
-		add_module_line(k, line);
-	return more;
 }
 
 static int compare_sizes(size_t a, size_t b)
@@ -438,7 +387,7 @@ static void finish_symbols(struct kallsyms *k)
 	struct symbol *s = k->symbols;
 	size_t n_kept = 0, next;
 
-	qsort_r(s, k->n, sizeof(*s), compare_symbols, k->names);
+	qsort_r(s, k->n, sizeof(*s), compare_symbols, k->names.text);
 	for (size_t i = 0; i < k->n; i = next) {
 		next = i + 1;
 		while (next < k->n && s[next].addr == s[i].addr)
@@ -455,22 +404,23 @@ static void finish_symbols(struct kallsyms *k)
 	k->n = n_kept;
 	k->capacity = n_kept;
 	k->symbols = xreallocarray(s, n_kept, sizeof(*s));
-	k->names = xreallocarray(k->names, k->n_names, 1);
 }
 
 int kallsyms_read(const char *symbols_path, const char *modules_path, struct kallsyms **ret,
 		  struct error *e)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = xcalloc(1, sizeof(*k));
-	struct module kernel = { .name = add_symbol_name(k, "", 0) };
-	int err;
+	const struct module kernel = { .name = add_symbol_name(k, "") };
 
 	array_push(k->modules, k->n_modules, k->cap_modules, kernel);
-	/* Modules first: the next look then finds a module that is loaded in between. */
-	err = read_modules(k, modules_path, e);
-	if (err)
-		return err;
-	err = read_symbols(k, symbols_path, e);
+	/*
+	 * Modules first: the next look then finds a module that is loaded in between. A kernel
+	 * without modules has no such file.
+	 */
+	modules_look(&k->loaded, modules_path);
+
+	const int err = read_symbols(k, symbols_path, e);
+
 	if (err)
 		return err;
 	finish_symbols(k);
@@ -486,7 +436,7 @@ uint64_t kallsyms_read_at(const struct kallsyms *k)
 
 uint64_t kallsyms_modules(const struct kallsyms *k)
 {
-	return k->modules_hash;
+	return k->loaded.now;
 }
 
 size_t kallsyms_n(const struct kallsyms *k)
@@ -499,8 +449,8 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 	const struct symbol *s = &k->symbols[i];
 
 	*ret = (struct kernel_symbol){
-		.name = k->names + s->name,
-		.module = s->module ? k->names + k->modules[s->module].name : NULL,
+		.name = k->names.text + s->name,
+		.module = s->module ? k->names.text + k->modules[s->module].name : NULL,
 		.addr = s->addr,
 		.size = s->size,
 	};

@@ -36,7 +36,6 @@ struct kernel_symbol {
  */
 must_check int kallsyms_read(const char *symbols_path, const char *modules_path,
 			     struct kallsyms **ret, struct error *e);
-void kallsyms_free(struct kallsyms *k);
 void kallsyms_freep(struct kallsyms **k);
 
 /* Find the function that contains @addr. Of several names, the one that a user would write. */

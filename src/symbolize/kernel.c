@@ -43,7 +43,7 @@ void kernel_names_init(struct kernel_names *k, struct host *host)
 
 void kernel_names_fini(struct kernel_names *k)
 {
-	kallsyms_free(k->own);
+	kallsyms_freep(&k->own);
 	modules_fini(&k->modules);
 	bpf_programs_fini(&k->programs);
 	free(k->trouble);
@@ -112,7 +112,7 @@ static void read_kernel_names_again(struct kernel_names *k)
 		log_debug("names of newly loaded modules are missing: %s", e.text);
 		return;
 	}
-	kallsyms_free(k->own);
+	kallsyms_freep(&k->own);
 	k->own = fresh;
 	k->symbols = fresh;
 }

@@ -239,7 +239,7 @@ TEST(a_kernel_without_modules_has_symbols_all_the_same)
 	scratch_write("kallsyms", "ffffffff81000000 T first\n");
 	assert_works(kallsyms_read(path, "/nonexistent", &k, &e));
 	assert_int_equal(kallsyms_n(k), 1);
-	kallsyms_free(k);
+	kallsyms_freep(&k);
 }
 
 TEST(many_modules_are_told_apart)
