@@ -25,28 +25,17 @@
 #include "kernel/kallsyms.h"
 
 struct host {
-	/* NULL: the running system's */
-	char *kallsyms_path;
-	char *modules_path;
-	char *tracefs_path;
+	struct host_paths paths;
 	int tracefs_fd; /* -1: not opened yet */
 	struct kallsyms *kallsyms;
 	struct function_types *types; /* NULL: not read yet */
 };
 
-static char *copy_or_null(const char *text)
-{
-	return text ? xstrdup(text) : NULL;
-}
-
 struct host *host_new_at(const struct host_paths *paths)
 {
 	struct host *host = xcalloc(1, sizeof(*host));
 
-	host->tracefs_fd = -1;
-	host->kallsyms_path = copy_or_null(paths->kallsyms);
-	host->modules_path = copy_or_null(paths->modules);
-	host->tracefs_path = copy_or_null(paths->tracefs);
+	*host = (struct host){ .paths = *paths, .tracefs_fd = -1 };
 	return host;
 }
 
@@ -55,23 +44,14 @@ struct host *host_new(void)
 	return host_new_at(&(struct host_paths){});
 }
 
-void host_free(struct host *host)
-{
-	if (!host)
-		return;
-	cleanup_close_fd(&host->tracefs_fd);
-	kallsyms_freep(&host->kallsyms);
-	function_types_free(host->types);
-	free(host->kallsyms_path);
-	free(host->modules_path);
-	free(host->tracefs_path);
-	free(host);
-}
-
 void host_freep(struct host **host)
 {
-	host_free(*host);
-	*host = NULL;
+	if (!*host)
+		return;
+	cleanup_close_fd(&(*host)->tracefs_fd);
+	kallsyms_freep(&(*host)->kallsyms);
+	function_types_free((*host)->types);
+	cleanup_free_p(host);
 }
 
 /* --- tracefs --- */
@@ -136,10 +116,10 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool is_refused = false;
 
-	if (host->tracefs_fd < 0 && host->tracefs_path) {
-		host->tracefs_fd = open_mounted(host->tracefs_path);
+	if (host->tracefs_fd < 0 && host->paths.tracefs) {
+		host->tracefs_fd = open_mounted(host->paths.tracefs);
 		if (host->tracefs_fd < 0)
-			return error_errno(e, "open %s", host->tracefs_path);
+			return error_errno(e, "open %s", host->paths.tracefs);
 	}
 	for (size_t i = 0; host->tracefs_fd < 0 && i < 2; i++) {
 		host->tracefs_fd = open_mounted(places[i]);
@@ -185,18 +165,14 @@ static bool parse_traceable(char *line, bool has_addr, char **ret_name, const ch
 	if (has_addr && (!take_hex(&at, ret_addr) || *at++ != ' '))
 		return false;
 
-	char *name = line + (at - line);
-	char *space = strchr(name, ' ');
+	char *name = line + (at - line), *space = strchr(name, ' '), *end = NULL;
 
 	*ret_name = name;
 	*ret_module = "";
 	if (space) {
 		*space = '\0';
-		if (space[1] != '[')
-			return false;
-
-		char *end = strchr(space + 2, ']');
-
+		if (space[1] == '[')
+			end = strchr(space + 1, ']');
 		if (!end)
 			return false;
 		*end = '\0';
@@ -492,8 +468,9 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e)
 {
 	if (!host->kallsyms) {
-		const char *symbols = host->kallsyms_path ? host->kallsyms_path : "/proc/kallsyms";
-		const char *modules = host->modules_path ? host->modules_path : "/proc/modules";
+		const struct host_paths *paths = &host->paths;
+		const char *symbols = paths->kallsyms ? paths->kallsyms : "/proc/kallsyms";
+		const char *modules = paths->modules ? paths->modules : "/proc/modules";
 		int err = kallsyms_read(symbols, modules, &host->kallsyms, e);
 
 		if (err)
@@ -511,71 +488,46 @@ int host_function_types(struct host *host, struct function_types **ret, struct e
 	return err;
 }
 
+/* The file begins with a number. */
+static bool read_number(const char *path, uint32_t *ret)
+{
+	char text[32];
+	const char *at = text;
+	uint64_t number;
+
+	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !take_decimal(&at, &number) ||
+	    number > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)number;
+	return true;
+}
+
 int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e)
 {
-	char path[128], text[32];
-	const char *at = text;
-	uint64_t type;
+	char path[128];
 
 	(void)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
-	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !take_decimal(&at, &type) ||
-	    type > UINT32_MAX)
+	if (!read_number(path, ret))
 		return error_set(e, -EOPNOTSUPP, "this kernel has no %ss (no %s)", pmu, path);
-	*ret = (uint32_t)type;
 	return 0;
 }
 
-/* Parse "0-3,8": the number of CPUs, and whether @cpu is among them. False: it is malformed. */
-static bool count_cpus(const char *at, uint32_t cpu, uint32_t *ret_n, bool *ret_has)
-{
-	uint64_t n = 0;
-
-	*ret_has = false;
-	for (;;) {
-		uint64_t first, last;
-
-		if (!take_decimal(&at, &first))
-			return false;
-		last = first;
-		if (*at == '-' && (at++, !take_decimal(&at, &last)))
-			return false;
-		if (last < first || last >= UINT32_MAX)
-			return false;
-		n += last - first + 1;
-		*ret_has |= cpu >= first && cpu <= last;
-		if (*at != ',')
-			break;
-		at++;
-	}
-	*ret_n = (uint32_t)n;
-	return *at == '\0' && n <= UINT32_MAX;
-}
-
-static bool possible_cpus(uint32_t cpu, uint32_t *ret_n, bool *ret_has)
-{
-	char text[4096];
-
-	return read_small(AT_FDCWD, "/sys/devices/system/cpu/possible", text, sizeof(text)) >= 0 &&
-	       count_cpus(text, cpu, ret_n, ret_has);
-}
-
+/* "0-3": programs and maps number CPUs up to the last one. */
 int host_possible_cpus(uint32_t *ret, struct error *e)
 {
-	bool has;
+	static const char path[] = "/sys/devices/system/cpu/possible";
+	char text[4096] = "";
+	const char *at = text;
+	uint64_t last;
 
-	if (!possible_cpus(0, ret, &has))
-		return error_set(e, -EIO, "cannot tell the number of CPUs from %s%s",
-				 "/sys/devices/system/cpu/possible",
+	(void)read_small(AT_FDCWD, path, text, sizeof(text));
+	while (strpbrk(at, "-,"))
+		at = strpbrk(at, "-,") + 1;
+	if (!take_decimal(&at, &last) || *at || last >= UINT32_MAX)
+		return error_set(e, -EIO, "cannot tell the number of CPUs from %s%s", path,
 				 access("/sys/devices", F_OK) ? ": is /sys mounted?" : "");
+	*ret = (uint32_t)last + 1;
 	return 0;
-}
-
-bool host_cpu_is_possible(uint32_t cpu)
-{
-	uint32_t n;
-	bool has;
-
-	return possible_cpus(cpu, &n, &has) && has;
 }
 
 bool host_is_preempt_rt(void)
@@ -587,14 +539,9 @@ bool host_is_preempt_rt(void)
 
 uint32_t host_max_stack(void)
 {
-	char text[32];
-	const char *at = text;
-	uint64_t depth;
+	uint32_t depth;
 
-	if (read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) < 0 ||
-	    !take_decimal(&at, &depth) || depth > UINT32_MAX)
-		return 127;
-	return (uint32_t)depth;
+	return read_number("/proc/sys/kernel/perf_event_max_stack", &depth) ? depth : 127;
 }
 
 /* "none [integrity] confidentiality": the one in brackets is active. */
@@ -669,14 +616,11 @@ static bool may_open_event(uint32_t type, uint64_t config)
  */
 const char *host_no_perf_events(void)
 {
-	char text[32] = "";
-	const char *at = text;
-	uint64_t level;
+	uint32_t level;
 
 	if (is_administrator() || may_open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY))
 		return NULL;
-	if (read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0 &&
-	    take_decimal(&at, &level) && level > 2)
+	if (read_number("/proc/sys/kernel/perf_event_paranoid", &level) && level > 2)
 		return "sysctl kernel.perf_event_paranoid above 2 leaves perf events to "
 		       "CAP_SYS_ADMIN";
 	return "this user may open no perf events (a security module or a system call filter)";
@@ -748,25 +692,12 @@ bool host_tid_exists(uint32_t tid)
 	return tid != 0 && tid <= INT32_MAX && (kill((pid_t)tid, 0) == 0 || errno == EPERM);
 }
 
-/* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
+/* Unlike kill(2) and /proc, pidfd_open(2) accepts no number of another thread than the first. */
 bool host_pid_exists(uint32_t pid)
 {
-	char path[64], text[4096];
+	cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (!host_tid_exists(pid))
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return errno != ENOENT && errno != ESRCH;
-
-	/* The first line has the name, which cannot contain a newline: the kernel escapes it. */
-	const char *at = strstr(text, "\nTgid:\t");
-	uint64_t tgid;
-
-	if (!at)
-		return true;
-	at += strlen("\nTgid:\t");
-	return !take_decimal(&at, &tgid) || tgid == pid;
+	return fd >= 0 || (errno != ESRCH && errno != EINVAL && errno != ENOENT);
 }
 
 void host_pid_comm(uint32_t pid, char *to, size_t size)
@@ -818,21 +749,19 @@ static size_t find_build_id(const uint8_t *bytes, size_t n, uint8_t *to, size_t 
 
 	for (size_t at = 0; n - at >= sizeof(head);) {
 		memcpy(&head, bytes + at, sizeof(head));
-		at += sizeof(head);
 
-		const size_t name_bytes = ALIGNED((size_t)head.n_name);
-		const size_t n_left = n - at;
+		const size_t name = at + sizeof(head), id = name + ALIGNED((size_t)head.n_name);
 
-		if (name_bytes > n_left || head.n_bytes > n_left - name_bytes)
+		at = id + ALIGNED((size_t)head.n_bytes);
+		if (id > n || head.n_bytes > n - id)
 			return 0;
 		if (head.type == BUILD_ID_NOTE && head.n_name == 4 &&
-		    memcmp(bytes + at, "GNU", 4) == 0 && head.n_bytes <= size) {
-			memcpy(to, bytes + at + name_bytes, head.n_bytes);
+		    memcmp(bytes + name, "GNU", 4) == 0 && head.n_bytes <= size) {
+			memcpy(to, bytes + id, head.n_bytes);
 			return head.n_bytes;
 		}
-		if (ALIGNED((size_t)head.n_bytes) > n_left - name_bytes)
+		if (at > n)
 			return 0;
-		at += name_bytes + ALIGNED((size_t)head.n_bytes);
 	}
 	return 0;
 }

@@ -18,14 +18,13 @@ struct kallsyms;
 
 struct host *host_new(void);
 
-/* For tests: other files and another directory than the system's. NULL: the system's. */
+/* For tests: other files and another directory than the system's. NULL: the system's. Lent. */
 struct host_paths {
 	const char *kallsyms;
 	const char *modules;
 	const char *tracefs; /* a directory with tracefs' layout */
 };
 struct host *host_new_at(const struct host_paths *paths);
-void host_free(struct host *host);
 void host_freep(struct host **host);
 
 /*
@@ -101,9 +100,11 @@ bool host_tid_exists(uint32_t tid);
 /* The name of process @pid (its first thread's comm); "" if it has ended. @size is at least 17. */
 void host_pid_comm(uint32_t pid, char *to, size_t size);
 
-/* The number of CPUs that the kernel may ever bring up (/sys/devices/system/cpu/possible). */
+/*
+ * The number of CPUs that the kernel may ever bring up (/sys/devices/system/cpu/possible): they
+ * have the numbers below.
+ */
 must_check int host_possible_cpus(uint32_t *ret, struct error *e);
-bool host_cpu_is_possible(uint32_t cpu);
 
 /*
  * Is our PID namespace the initial one? If not, *@dev and *@ino identify it for

@@ -24,6 +24,8 @@
 int probing_check(const struct options *opt, struct error *e)
 {
 	uint64_t dev, ino;
+	uint32_t n_cpus = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < opt->pids.n; i++)
 		if (!host_pid_exists(opt->pids.numbers[i]))
@@ -36,11 +38,13 @@ int probing_check(const struct options *opt, struct error *e)
 			e, -EOPNOTSUPP,
 			"-L: a container's numbers of threads are not known to the kernel; "
 			"choose the process with -p");
-	for (size_t i = 0; i < opt->cpus.n; i++)
-		if (!host_cpu_is_possible(opt->cpus.numbers[i]))
-			return error_set(e, -ENXIO, "-c: this machine has no CPU %u",
-					 opt->cpus.numbers[i]);
-	return 0;
+	if (opt->cpus.n)
+		err = host_possible_cpus(&n_cpus, e);
+	for (size_t i = 0; i < opt->cpus.n && !err; i++)
+		if (opt->cpus.numbers[i] >= n_cpus)
+			err = error_set(e, -ENXIO, "-c: this machine has no CPU %u",
+					opt->cpus.numbers[i]);
+	return err;
 }
 
 /* With depth 0, programs take no such stack. */

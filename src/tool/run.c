@@ -526,7 +526,7 @@ static void run_fini(struct run *r)
 	plan_fini(&r->plan);
 	values_fini(&r->values);
 	target_list_fini(&r->targets);
-	host_free(r->host);
+	host_freep(&r->host);
 }
 
 static void put_usual_header(const struct run *r, struct strbuf *text)

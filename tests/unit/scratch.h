@@ -24,6 +24,17 @@ static inline char *scratch_path(const char *name)
 	return xasprintf("%s/%s", scratch, name);
 }
 
+/* The path of @name in the folder, lent until the 16th further call. */
+static inline const char *scratch_lent(const char *name)
+{
+	static char paths[16][128];
+	static size_t n;
+	char *path = paths[n++ % ARRAY_SIZE(paths)];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", scratch, name);
+	return path;
+}
+
 /* Write @text to @name in the folder, whose folders are made. */
 static inline void scratch_write(const char *name, const char *text)
 {

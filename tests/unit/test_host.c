@@ -13,9 +13,7 @@
 
 static int make_host(void **state)
 {
-	cleanup_free char *tracefs = scratch_path("tracefs");
-
-	*state = host_new_at(&(struct host_paths){ .tracefs = tracefs });
+	*state = host_new_at(&(struct host_paths){ .tracefs = scratch_lent("tracefs") });
 	return 0;
 }
 
@@ -267,8 +265,6 @@ TEST(the_possible_cpus_are_those_of_the_c_library)
 
 	assert_works(host_possible_cpus(&n, &e));
 	assert_int_equal(n, get_nprocs_conf());
-	assert_true(host_cpu_is_possible(0));
-	assert_false(host_cpu_is_possible(n + 100000));
 }
 
 TEST(perfs_pmus_have_numbers)

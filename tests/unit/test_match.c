@@ -82,10 +82,8 @@ static int make_files(void **state)
 
 static struct host *make_host(const char *kind)
 {
-	cleanup_free char *symbols = scratch_path("kallsyms"), *modules = scratch_path("modules");
-	cleanup_free char *tracefs = scratch_path(kind);
-
-	return host_new_at(&(struct host_paths){ symbols, modules, tracefs });
+	return host_new_at(&(struct host_paths){ scratch_lent("kallsyms"), scratch_lent("modules"),
+						 scratch_lent(kind) });
 }
 
 /* --- what is matched, as text: "name@addr[module] name ..." --- */
@@ -305,7 +303,7 @@ TEST(unmatched_kernel_functions_offer_near_names)
 
 TEST(hidden_addresses_are_named_as_the_reason)
 {
-	cleanup_free char *symbols = scratch_path("hidden"), *tracefs = scratch_path("without");
+	const char *symbols = scratch_lent("hidden"), *tracefs = scratch_lent("without");
 	cleanup(host_freep) struct host *host =
 		host_new_at(&(struct host_paths){ symbols, symbols, tracefs });
 	cleanup(probe_spec_fini) struct probe_spec spec = {};

@@ -120,7 +120,7 @@ static int tear_down(void **state)
 
 	symbolizer_free(s);
 	processes_free(processes);
-	host_free(fixture_host);
+	host_freep(&fixture_host);
 	return 0;
 }
 

@@ -36,9 +36,7 @@ TEST(arguments_are_where_the_abi_has_them)
 
 static struct host *host_with_event(void)
 {
-	cleanup_free char *tracefs = scratch_path("tracefs");
-
-	return host_new_at(&(struct host_paths){ .tracefs = tracefs });
+	return host_new_at(&(struct host_paths){ .tracefs = scratch_lent("tracefs") });
 }
 
 static int make_event(void **state)
