@@ -2,6 +2,7 @@
 /* base/cleanup.h - scope guards: release a resource at the end of the scope that acquired it. */
 #pragma once
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,6 +48,14 @@ static inline void cleanup_fclose_p(FILE **f)
 	*f = NULL;
 }
 
+static inline void cleanup_closedir_p(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+}
+
 #define cleanup_close cleanup(cleanup_close_fd)
 #define cleanup_free cleanup(cleanup_free_p)
 #define cleanup_fclose cleanup(cleanup_fclose_p)
+#define cleanup_closedir cleanup(cleanup_closedir_p)

@@ -7,7 +7,6 @@
  */
 #include "kernel/bpf_programs.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -118,7 +117,7 @@ static void add_program(struct bpf_programs *p, int fd, bool is_own)
 /* Reading one's own programs needs no permission. */
 static void add_own_programs(struct bpf_programs *p)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	cleanup_closedir DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
 	char target[64];
 
@@ -129,8 +128,6 @@ static void add_own_programs(struct bpf_programs *p)
 		if (strstr(target, "bpf-prog"))
 			add_program(p, atoi(entry->d_name), true);
 	}
-	if (dir)
-		(void)closedir(dir);
 }
 
 static bool is_there(const struct program_function *f)

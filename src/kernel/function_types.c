@@ -5,7 +5,6 @@
  */
 #include "kernel/function_types.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 
 #define FILES "/sys/kernel/btf"
@@ -33,17 +33,17 @@ struct type_file {
 };
 
 struct function_types {
-	struct type_file *vmlinux;
-	struct type_file **modules; /* as far as callers wanted them */
+	struct type_file **files; /* [0] is the kernel's; modules as far as callers wanted them */
 	size_t n, capacity;
 };
 
-static struct type_file *new_type_file(const char *name, struct btf *btf)
+static struct type_file *add_type_file(struct function_types *t, const char *name, struct btf *btf)
 {
 	struct type_file *f = xcalloc(1, sizeof(*f));
 
 	f->name = xstrdup(name);
 	f->btf = btf;
+	array_push(t->files, t->n, t->capacity, f);
 	return f;
 }
 
@@ -64,7 +64,7 @@ int function_types_read(struct function_types **ret, struct error *e)
 		return error_set(e, -ENOENT, "this kernel's BTF cannot be read: %s",
 				 error_words(-errno));
 	*ret = xcalloc(1, sizeof(**ret));
-	(*ret)->vmlinux = new_type_file("vmlinux", btf);
+	(void)add_type_file(*ret, "vmlinux", btf);
 	return 0;
 }
 
@@ -72,23 +72,18 @@ void function_types_free(struct function_types *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n; i++)
-		free_type_file(t->modules[i]);
-	free(t->modules);
-	free_type_file(t->vmlinux); /* the modules' types refer to these */
+	while (t->n) /* the modules' types refer to the kernel's */
+		free_type_file(t->files[--t->n]);
+	free(t->files);
 	free(t);
 }
 
 static struct type_file *module_file(struct function_types *t, const char *name)
 {
-	struct btf *btf;
-
-	for (size_t i = 0; i < t->n; i++)
-		if (strcmp(t->modules[i]->name, name) == 0)
-			return t->modules[i];
-	btf = btf__load_module_btf(name, t->vmlinux->btf);
-	array_push(t->modules, t->n, t->capacity, new_type_file(name, btf));
-	return t->modules[t->n - 1];
+	for (size_t i = 1; i < t->n; i++)
+		if (strcmp(t->files[i]->name, name) == 0)
+			return t->files[i];
+	return add_type_file(t, name, btf__load_module_btf(name, t->files[0]->btf));
 }
 
 /* --- functions --- */
@@ -123,13 +118,17 @@ static const struct btf_type *find_prototype(struct type_file *f, const char *fu
 	return prototype && btf_is_func_proto(prototype) ? prototype : NULL;
 }
 
-/* Find the function in any module. */
-static const struct btf_type *find_in_modules(struct function_types *t, const char *function,
-					      struct type_file **ret)
+/* Find the function in @module; NULL: in the kernel, or else in any module. */
+static const struct btf_type *find_described(struct function_types *t, const char *function,
+					     const char *module, struct type_file **ret)
 {
-	const struct btf_type *found = NULL;
+	const struct btf_type *found;
 	const struct dirent *entry;
-	DIR *d = opendir(FILES);
+
+	*ret = module ? module_file(t, module) : t->files[0];
+	found = find_prototype(*ret, function);
+
+	cleanup_closedir DIR *d = found || module ? NULL : opendir(FILES);
 
 	while (d && !found && (entry = readdir(d))) {
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "vmlinux") == 0)
@@ -137,19 +136,7 @@ static const struct btf_type *find_in_modules(struct function_types *t, const ch
 		*ret = module_file(t, entry->d_name);
 		found = find_prototype(*ret, function);
 	}
-	if (d)
-		closedir(d);
 	return found;
-}
-
-static const struct btf_type *find_described(struct function_types *t, const char *function,
-					     const char *module, struct type_file **ret)
-{
-	const struct btf_type *found;
-
-	*ret = module ? module_file(t, module) : t->vmlinux;
-	found = find_prototype(*ret, function);
-	return found || module ? found : find_in_modules(t, function, ret);
 }
 
 /* --- types --- */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "kernel/host.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -233,15 +232,6 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
  * available_events has the same list, but under lockdown it cannot be opened. Directories, IDs and
  * formats can be read.
  */
-static void close_tracefs_directory(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-	*d = NULL;
-}
-
-#define cleanup_directory cleanup(close_tracefs_directory)
-
 /* Is @name one part of a path, which does not lead out of it? */
 static bool is_plain_name(const char *name)
 {
@@ -430,7 +420,7 @@ static bool is_defined(const struct strbuf *definitions, const char *category, c
 int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 			 struct error *e)
 {
-	cleanup_directory DIR *categories = NULL;
+	cleanup_closedir DIR *categories = NULL;
 	cleanup_strbuf struct strbuf definitions = {};
 	int dir = -1, err = host_tracefs(host, &dir, e);
 	const char *category, *event;
@@ -442,7 +432,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 	if (!categories)
 		return err;
 	while ((category = next_tracefs_directory(categories))) {
-		cleanup_directory DIR *events = NULL;
+		cleanup_closedir DIR *events = NULL;
 
 		/* ftrace's own records have IDs, but no program can attach to them. */
 		if (strcmp(category, "ftrace") == 0)

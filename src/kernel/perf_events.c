@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "kernel/perf_events.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -168,18 +167,12 @@ int perf_code_parse(const char *sources, const char *pmu, const char *terms, str
 	return put_terms(&p, text, put_named);
 }
 
-static void close_dir(DIR **dir)
-{
-	if (*dir)
-		(void)closedir(*dir);
-}
-
 /* "mem-loads.scale" and ".unit" are about the event "mem-loads". */
 static int each_name_of(const char *sources, const char *pmu, perf_name_visit *visit, void *context)
 {
 	char path[PATH_MAX];
 	const int n = snprintf(path, sizeof(path), "%s/%s/events", sources, pmu);
-	cleanup(close_dir) DIR *dir = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
+	cleanup_closedir DIR *dir = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
 	int err = 0;
 
 	for (const struct dirent *d; dir && !err && (d = readdir(dir));)
@@ -190,7 +183,7 @@ static int each_name_of(const char *sources, const char *pmu, perf_name_visit *v
 
 int perf_each_name(const char *sources, perf_name_visit *visit, void *context)
 {
-	cleanup(close_dir) DIR *dir = opendir(sources);
+	cleanup_closedir DIR *dir = opendir(sources);
 	int err = 0;
 
 	for (const struct dirent *d; dir && !err && (d = readdir(dir));)
