@@ -37,24 +37,36 @@ static bool has_backend(enum backend backend, const struct features *f)
 	}
 }
 
-/* Best first. The first row of the target's kind whose backend the kernel has is used. */
+#define UPROBES(multi)                                                                \
+	[ROLE_HIT] = PROGRAM_UPROBE##multi, [ROLE_BEGIN] = PROGRAM_BEGIN_USER##multi, \
+	[ROLE_END] = PROGRAM_UNTIL_USER##multi
+
+/*
+ * Best first. The first row of the target's kind whose backend the kernel has is used. Programs are
+ * by the target's role; where there is none, as that of hits.
+ */
 static const struct {
 	enum target_kind kind;
 	enum backend backend;
-	enum object_program program;
+	enum object_program programs[ROLE_SWITCH + 1];
 } preference[] = {
-	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE },
-	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI },
-	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT },
-	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE },
+	{ TARGET_TRACEPOINT,
+	  BACKEND_TRACEPOINT,
+	  { [ROLE_HIT] = PROGRAM_TRACEPOINT,
+	    [ROLE_BEGIN] = PROGRAM_BEGIN,
+	    [ROLE_END] = PROGRAM_UNTIL,
+	    [ROLE_SWITCH] = PROGRAM_SWITCH } },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, { PROGRAM_KPROBE_MULTI } },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, { PROGRAM_KPROBE } },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, { UPROBES(_MULTI) } },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, { UPROBES() } },
+	{ TARGET_USDT, BACKEND_UPROBE_MULTI, { PROGRAM_USDT_MULTI } },
+	{ TARGET_USDT, BACKEND_UPROBE, { PROGRAM_USDT } },
+	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, { PROGRAM_PERF_EVENT } },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, { PROGRAM_KRETURN_MULTI } },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, { PROGRAM_KRETURN } },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, { UPROBES(_MULTI) } },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE, { UPROBES() } },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -96,33 +108,13 @@ const char *backend_name(enum backend backend)
 	return backend_names[backend];
 }
 
-/* The programs of pairs, by that of hits. */
-static const struct {
-	enum target_role role;
-	enum object_program of_hits, of_pairs;
-} paired[] = {
-	{ ROLE_BEGIN, PROGRAM_TRACEPOINT, PROGRAM_BEGIN },
-	{ ROLE_END, PROGRAM_TRACEPOINT, PROGRAM_UNTIL },
-	{ ROLE_SWITCH, PROGRAM_TRACEPOINT, PROGRAM_SWITCH },
-	{ ROLE_BEGIN, PROGRAM_UPROBE, PROGRAM_BEGIN_USER },
-	{ ROLE_END, PROGRAM_UPROBE, PROGRAM_UNTIL_USER },
-	{ ROLE_BEGIN, PROGRAM_UPROBE_MULTI, PROGRAM_BEGIN_USER_MULTI },
-	{ ROLE_END, PROGRAM_UPROBE_MULTI, PROGRAM_UNTIL_USER_MULTI },
-};
-
-static enum object_program program_of_role(enum object_program of_hits, enum target_role role)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(paired); i++)
-		if (paired[i].role == role && paired[i].of_hits == of_hits)
-			return paired[i].of_pairs;
-	return of_hits;
-}
-
 enum object_program plan_program(enum backend backend, const struct target *target)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
+		const enum object_program *programs = preference[i].programs;
+
 		if (preference[i].kind == target->kind && preference[i].backend == backend)
-			return program_of_role(preference[i].program, target->role);
+			return programs[programs[target->role] ? target->role : ROLE_HIT];
 	}
 	return PROGRAM_N;
 }

@@ -73,24 +73,22 @@ void uprobe_attach(struct attachment *a, const struct selection *chosen)
  * suspicious ones separately.
  */
 
+/* 0: they have one file and program. */
+static int compare_groups(const struct target *a, const struct target *b)
+{
+	/* Equal paths are mostly one string. */
+	const int order = a->path == b->path ? 0 : strcmp(a->path, b->path);
+
+	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
+}
+
 static int compare_targets(const void *a, const void *b, void *data)
 {
 	const struct target *targets = data;
-	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	const struct target *ta = &targets[ia], *tb = &targets[ib];
-	/* Equal paths are mostly one string. */
-	int order = ta->path == tb->path ? 0 : strcmp(ta->path, tb->path);
+	const uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const int order = compare_groups(&targets[ia], &targets[ib]);
 
-	if (order)
-		return order;
-	if (ta->kind != tb->kind)
-		return ta->kind < tb->kind ? -1 : 1;
-	return ia < ib ? -1 : ia > ib;
-}
-
-static bool is_same_group(const struct target *a, const struct target *b)
-{
-	return a->kind == b->kind && (a->path == b->path || strcmp(a->path, b->path) == 0);
+	return order ? order : (ia > ib) - (ia < ib);
 }
 
 /*
@@ -142,7 +140,7 @@ void uprobe_multi_attach(struct attachment *a, const struct selection *chosen)
 	for (size_t i = 0, n; i < chosen->n; i += n) {
 		n = 1;
 		while (i + n < chosen->n &&
-		       is_same_group(&a->targets[items[i]], &a->targets[items[i + n]]))
+		       compare_groups(&a->targets[items[i]], &a->targets[items[i + n]]) == 0)
 			n++;
 		attach_group(a, &items[i], n);
 	}
