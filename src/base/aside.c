@@ -188,42 +188,18 @@ static int wait_for_input(struct aside *a)
 	}
 }
 
-/* Returns the number of received bytes, or a negative errno. *@ret_fd: the descriptor, or -1. */
-static ssize_t receive_part(struct aside *a, void *to, size_t n, int *ret_fd)
-{
-	union control control = {};
-	struct iovec part = { .iov_base = to, .iov_len = n };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
-	const int err = wait_for_input(a);
-
-	*ret_fd = -1;
-	if (err)
-		return err;
-
-	const ssize_t got = recvmsg(a->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	const struct cmsghdr *head = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	a->n_still = 0;
-	return got > 0 ? got : -EPIPE;
-}
-
+/* A descriptor that comes with the bytes is closed. */
 int aside_read(struct aside *a, void *to, size_t n)
 {
-	char *at = to;
+	for (char *at = to; n;) {
+		const int err = wait_for_input(a);
+		const ssize_t got = err ? 0 : recv(a->channel, at, n, MSG_DONTWAIT);
 
-	while (n) {
-		cleanup_close int unwanted = -1;
-		const ssize_t got = receive_part(a, at, n, &unwanted);
-
-		if (got < 0)
-			return (int)got;
+		if (err)
+			return err;
+		if (got <= 0)
+			return -EPIPE;
+		a->n_still = 0;
 		at += got;
 		n -= (size_t)got;
 	}
@@ -232,15 +208,26 @@ int aside_read(struct aside *a, void *to, size_t n)
 
 int aside_take(struct aside *a, int *ret_fd)
 {
+	union control control = {};
 	char byte;
-	ssize_t got;
+	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
+				  .msg_controllen = sizeof(control.bytes) };
+	const int err = wait_for_input(a);
 
-	do
-		got = receive_part(a, &byte, 1, ret_fd);
-	while (got == 0);
-	if (got < 0)
-		return (int)got;
-	return *ret_fd < 0 ? -EPIPE : 0;
+	if (err)
+		return err;
+
+	const ssize_t got = recvmsg(a->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *head = got <= 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+		return -EPIPE;
+	memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
+	a->n_still = 0;
+	return 0;
 }
 
 int aside_explain(const struct aside *a, int code, const char *name, struct error *e)

@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* vsnprintf(), but a text that does not fit ends in "...". */
-static void format_text(char *to, size_t size, const char *format, va_list args)
+/* A text that does not fit ends in "...". */
+static void set_text(struct error *e, const char *format, va_list args)
 {
-	int n = vsnprintf(to, size, format, args);
+	const int n = vsnprintf(e->text, sizeof(e->text), format, args);
 
+	e->has_lines = false;
 	if (n < 0)
-		to[0] = '\0';
-	else if ((size_t)n >= size && size > 4)
-		memcpy(to + size - 4, "...", 4);
+		e->text[0] = '\0';
+	else if ((size_t)n >= sizeof(e->text))
+		memcpy(e->text + sizeof(e->text) - 4, "...", 4);
 }
 
 /* Append ": " and @more. A text that does not fit ends in "...". */
@@ -35,9 +36,8 @@ int error_set(struct error *e, int code, const char *format, ...)
 	if (!e)
 		return code;
 	e->code = code;
-	e->has_lines = false;
 	va_start(args, format);
-	format_text(e->text, sizeof(e->text), format, args);
+	set_text(e, format, args);
 	va_end(args);
 	return code;
 }
@@ -65,9 +65,8 @@ int error_errno(struct error *e, const char *format, ...)
 	if (!e)
 		return code;
 	e->code = code;
-	e->has_lines = false;
 	va_start(args, format);
-	format_text(e->text, sizeof(e->text), format, args);
+	set_text(e, format, args);
 	va_end(args);
 
 	append_reason(e, error_words(code));
@@ -82,9 +81,8 @@ int error_within(struct error *e, const char *format, ...)
 	if (!e)
 		return -EIO;
 	inner = *e;
-	e->has_lines = false;
 	va_start(args, format);
-	format_text(e->text, sizeof(e->text), format, args);
+	set_text(e, format, args);
 	va_end(args);
 
 	append_reason(e, inner.text);

@@ -20,20 +20,14 @@ struct pattern {
 	bool is_literal;
 };
 
-void pattern_free(struct pattern *p)
-{
-	if (!p)
-		return;
-	if (p->is_regexp)
-		regfree(&p->regexp);
-	free(p->text);
-	free(p);
-}
-
 void pattern_freep(struct pattern **p)
 {
-	pattern_free(*p);
-	*p = NULL;
+	if (!*p)
+		return;
+	if ((*p)->is_regexp)
+		regfree(&(*p)->regexp);
+	free((*p)->text);
+	cleanup_free_p(p);
 }
 
 static int compile_regexp(struct pattern *p, struct error *e)

@@ -19,7 +19,6 @@ struct pattern;
  */
 must_check int pattern_compile(const char *text, bool is_regexp, struct pattern **ret,
 			       struct error *e);
-void pattern_free(struct pattern *p);
 void pattern_freep(struct pattern **p);
 
 bool pattern_matches(const struct pattern *p, const char *name);

@@ -91,9 +91,9 @@ void probe_spec_fini(struct probe_spec *spec)
 {
 	free(spec->text);
 	free(spec->library);
-	pattern_free(spec->category);
-	pattern_free(spec->provider);
-	pattern_free(spec->name);
+	pattern_freep(&spec->category);
+	pattern_freep(&spec->provider);
+	pattern_freep(&spec->name);
 	*spec = (struct probe_spec){};
 }
 

@@ -371,7 +371,6 @@ TEST(only_a_glob_without_wildcards_is_a_literal)
 		pattern_freep(&p);
 		assert_null(p);
 	}
-	pattern_free(NULL);
 }
 
 /* log */
