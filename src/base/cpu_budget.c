@@ -28,15 +28,6 @@ static bool is_signal_overdue(uint64_t now)
 	return asked_ns && now - asked_ns > AFTER_SIGNAL_NS;
 }
 
-static void charge_cpu_time(struct cpu_budget *b)
-{
-	const uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	const uint64_t spent = now - b->since_ns;
-
-	b->left_ns -= spent < b->left_ns ? spent : b->left_ns;
-	b->since_ns = now;
-}
-
 void cpu_budget_resume(struct cpu_budget *b)
 {
 	b->since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -44,7 +35,11 @@ void cpu_budget_resume(struct cpu_budget *b)
 
 void cpu_budget_pause(struct cpu_budget *b)
 {
-	charge_cpu_time(b);
+	const uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t spent = now - b->since_ns;
+
+	b->left_ns -= spent < b->left_ns ? spent : b->left_ns;
+	b->since_ns = now;
 }
 
 /* Reading the coarse clock takes no system call. Reading the CPU time does. */
@@ -54,7 +49,7 @@ bool cpu_budget_is_spent(struct cpu_budget *b)
 
 	if (b->left_ns && now - b->looked_ns >= LOOK_NS) {
 		b->looked_ns = now;
-		charge_cpu_time(b);
+		cpu_budget_pause(b);
 		b->has_signal = is_signal_overdue(b->since_ns);
 		if (b->has_signal)
 			b->left_ns = 0;

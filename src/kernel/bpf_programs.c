@@ -79,17 +79,12 @@ static char *function_name(const struct program_info *info, const struct btf *bt
 			 own);
 }
 
-/* False: program @id is not known yet. */
-static bool mark_known(struct bpf_programs *p, uint32_t id, bool is_own)
+static bool is_known(const struct bpf_programs *p, uint32_t id)
 {
-	bool is_known = false;
-
 	for (size_t i = 0; i < p->n; i++)
-		if (p->functions[i].id == id) {
-			p->functions[i].is_own |= is_own;
-			is_known = true;
-		}
-	return is_known;
+		if (p->functions[i].id == id)
+			return true;
+	return false;
 }
 
 static void add_program(struct bpf_programs *p, int fd, bool is_own)
@@ -98,7 +93,7 @@ static void add_program(struct bpf_programs *p, int fd, bool is_own)
 	struct program_function f = { .is_own = is_own };
 	struct btf *btf;
 
-	if (!read_info(fd, info) || mark_known(p, info->is.id, is_own))
+	if (!read_info(fd, info) || is_known(p, info->is.id))
 		return;
 	btf = info->is.btf_id ? btf__load_from_kernel_by_id(info->is.btf_id) : NULL;
 	f.id = info->is.id;
@@ -159,13 +154,13 @@ void bpf_programs_look(struct bpf_programs *p)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const size_t n_known = p->n;
 
+	add_own_programs(p);
 	while (bpf_prog_get_next_id(p->newest, &p->newest) == 0) {
 		cleanup_close int fd = bpf_prog_get_fd_by_id(p->newest);
 
 		if (fd >= 0)
 			add_program(p, fd, false);
 	}
-	add_own_programs(p);
 	/* In the place of a known one, it may have come at any time until now. */
 	for (size_t i = n_known; i < p->n; i++)
 		for (size_t k = 0; k < n_known; k++)

@@ -56,7 +56,7 @@ void host_freep(struct host **host)
 /* --- tracefs --- */
 
 /*
- * tracefs. It lists tracepoints (events/) and traceable functions.
+ * It lists tracepoints (events/) and traceable functions.
  *
  * On a minimal machine, in a container or early after boot it may not be mounted. A normal mount
  * would change the machine. So we make a mount without a place, and reach its files through the
@@ -110,7 +110,8 @@ static must_check int tracefs_unreadable(struct error *e)
 			 "this user may not read tracefs (needs root or CAP_DAC_READ_SEARCH)");
 }
 
-int host_tracefs(struct host *host, int *ret_fd, struct error *e)
+/* A directory descriptor of tracefs, lent by @host. */
+static int open_tracefs(struct host *host, int *ret_fd, struct error *e)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool is_refused = false;
@@ -145,7 +146,7 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
 /* --- functions that ftrace can trace --- */
 
 /*
- * Functions that ftrace can trace: those that were compiled with a place to patch.
+ * Those that were compiled with a place to patch.
  *
  *	available_filter_functions          available_filter_functions_addrs (Linux 6.5)
  *	vfs_read                            ffffffff8162fb94 vfs_read
@@ -153,8 +154,9 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
  *
  * The address is that of the patched place. It may lie behind the function's first instruction, a
  * landing pad of indirect branches.
+ *
+ * Parse a line in place. False: it names no function.
  */
-/* Parse a line in place. False: it names no function. */
 static bool parse_traceable(char *line, bool has_addr, char **ret_name, const char **ret_module,
 			    uint64_t *ret_addr)
 {
@@ -185,7 +187,7 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 			void *context, struct error *e)
 {
 	const char *file = "available_filter_functions_addrs";
-	int dir, err = host_tracefs(host, &dir, e);
+	int dir, err = open_tracefs(host, &dir, e);
 
 	if (err)
 		return err;
@@ -224,7 +226,7 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 /* --- tracepoints --- */
 
 /*
- * Tracepoints. Each has a directory, below the directory of its category.
+ * Each has a directory, below the directory of its category.
  *
  *	events/sched/sched_switch/id        372
  *	events/sched/sched_switch/format    see read_field()
@@ -232,6 +234,7 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
  * available_events has the same list, but under lockdown it cannot be opened. Directories, IDs and
  * formats can be read.
  */
+
 /* Is @name one part of a path, which does not lead out of it? */
 static bool is_plain_name(const char *name)
 {
@@ -242,7 +245,7 @@ static int open_event_file(struct host *host, const char *category, const char *
 			   const char *file, int *ret_fd, struct error *e)
 {
 	char path[512];
-	int dir, err = host_tracefs(host, &dir, e);
+	int dir, err = open_tracefs(host, &dir, e);
 
 	if (err)
 		return err;
@@ -422,7 +425,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 {
 	cleanup_closedir DIR *categories = NULL;
 	cleanup_strbuf struct strbuf definitions = {};
-	int dir = -1, err = host_tracefs(host, &dir, e);
+	int dir = -1, err = open_tracefs(host, &dir, e);
 	const char *category, *event;
 
 	if (!err)

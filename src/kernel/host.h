@@ -28,13 +28,14 @@ struct host *host_new_at(const struct host_paths *paths);
 void host_freep(struct host **host);
 
 /*
- * A directory descriptor of tracefs. If tracefs is not mounted, this makes a detached mount that
- * nobody else sees and that ends with us (fsopen(2), Linux 5.2). Lent by @host.
- * Errors: -EACCES/-EPERM/-ENODEV; the message says how to mount it.
+ * --- tracefs. ---
+ *
+ * If it is not mounted, the first question makes a detached mount that nobody else sees and that
+ * ends with us (fsopen(2), Linux 5.2). Errors of each question: -EACCES/-EPERM/-ENODEV; the message
+ * says how to mount it.
  */
-must_check int host_tracefs(struct host *host, int *ret_fd, struct error *e);
 
-/* The ID of a tracepoint (events/CATEGORY/EVENT/id). Errors: -ENOENT; those of host_tracefs(). */
+/* The ID of a tracepoint (events/CATEGORY/EVENT/id). Errors: -ENOENT. */
 must_check int host_tracepoint_id(struct host *host, const char *category, const char *event,
 				  uint64_t *ret, struct error *e);
 
@@ -53,7 +54,7 @@ struct tracepoint_field {
 
 /*
  * Call @visit for every field of a tracepoint, in their order. A result other than 0 ends the walk
- * and is returned. Errors: -ENOENT; those of host_tracefs().
+ * and is returned. Errors: -ENOENT.
  */
 typedef int host_field_visit(void *context, const struct tracepoint_field *field);
 must_check int host_each_field(struct host *host, const char *category, const char *event,
