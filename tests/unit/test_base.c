@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include <sys/resource.h>
+
+#include "base/cpu_budget.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/pattern.h"
@@ -486,6 +490,113 @@ TEST(messages_wait_while_the_terminal_is_taken)
 	assert_string_equal(said, "picture\ntool: first\ntool: second\\x1b\ntool: third\n");
 	assert_int_equal(in_child(say_too_much_while_held, said, sizeof(said)), 0);
 	assert_non_null(strstr(said, " more messages are left out\n"));
+}
+
+/* cpu_budget */
+
+#define MUCH_NS (3600 * NS_PER_S)
+
+/* Work until there is nothing left. Returns the CPU time that it took. */
+static uint64_t spend(struct cpu_budget *b)
+{
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	cpu_budget_resume(b);
+	while (!cpu_budget_is_spent(b))
+		;
+	cpu_budget_pause(b);
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+}
+
+TEST(it_is_spent_by_work_between_resume_and_pause)
+{
+	struct cpu_budget b = { .left_ns = NS_PER_S / 10 }, other = { .left_ns = NS_PER_S / 2 };
+	uint64_t left;
+
+	cpu_budget_resume(&b);
+	cpu_budget_pause(&b);
+	left = b.left_ns;
+	assert_true(spend(&other) >= NS_PER_S / 2);
+	assert_int_equal(b.left_ns, left);
+	assert_true(spend(&b) >= left);
+	assert_true(cpu_budget_is_spent(&b));
+	assert_string_equal(cpu_budget_reason(&b), "it takes too long");
+}
+
+TEST(a_signal_leaves_all_work_half_a_second)
+{
+	struct cpu_budget b = { .left_ns = MUCH_NS }, next = { .left_ns = MUCH_NS };
+	struct cpu_budget after = { .left_ns = NS_PER_S };
+	sigset_t set;
+	int number;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	assert_int_equal(raise(SIGINT), 0);
+	assert_true(spend(&b) >= NS_PER_S / 2);
+	assert_string_equal(cpu_budget_reason(&b), "interrupted by a signal");
+	cpu_budget_resume(&next);
+	assert_true(cpu_budget_is_spent(&next));
+	assert_int_equal(sigwait(&set, &number), 0);
+
+	/* It has been read: what comes now has its own time. */
+	assert_true(spend(&after) >= NS_PER_S);
+	assert_string_equal(cpu_budget_reason(&after), "it takes too long");
+}
+
+/* files */
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* In a process of its own, whose status names the first descriptor that is wrong. */
+TEST(all_but_a_few_are_closed)
+{
+	int kept[] = { 90, -1, STDERR_FILENO, 70, 90, -1 };
+	int status = 1;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		for (int fd = 69; fd <= 91; fd++)
+			if (dup2(STDERR_FILENO, fd) != fd)
+				_exit(100);
+		files_close_but(kept, 6);
+		for (int fd = 0; fd < 200; fd++)
+			if (is_open(fd) != (fd == STDERR_FILENO || fd == 70 || fd == 90))
+				_exit(fd + 1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+TEST(counts_what_is_free_and_gives_it_back)
+{
+	const int lowest = dup(STDIN_FILENO);
+	struct rlimit before;
+	int held[16];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+
+	const struct rlimit few = { (rlim_t)lowest + 16, before.rlim_max };
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+
+	const size_t n = files_free(16);
+
+	assert_in_range(n, 8, 15);
+	assert_int_equal(files_free(5), 5);
+	assert_int_equal(files_hold(held, 4), 4);
+	assert_int_equal(files_free(16), n - 4);
+	assert_int_equal(files_hold(held + 4, 12), n - 4);
+	assert_int_equal(dup(STDIN_FILENO), -1);
+	files_release(held, n);
+	assert_int_equal(files_free(16), n);
+	close(lowest);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_MAIN(NULL, NULL)
