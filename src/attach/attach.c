@@ -144,7 +144,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 				  .plan = plan,
 				  .object = object,
 				  .scope = *scope,
-				  .outcomes = xcalloc(plan->n, sizeof(int)) };
+				  .outcomes = xcalloc(plan->n, sizeof(*a->outcomes)) };
 	if (scope->n_pids > MAX_PIDS)
 		a->scope.n_pids = 0;
 	refuse_in_advance(a);

@@ -119,16 +119,14 @@ static bool is_about_whole_batch(int code)
 struct batch batch_make(struct attachment *a, enum object_program program, const char *path,
 			size_t capacity)
 {
-	return (struct batch){
-		.a = a,
-		.program = program,
-		.path = path,
-		.targets = xcalloc(capacity, sizeof(uint32_t)),
-		.places = xcalloc(capacity, sizeof(uint64_t)),
-		.symbols = xcalloc(capacity, sizeof(const char *)),
-		.semaphores = xcalloc(capacity, sizeof(uint64_t)),
-		.cookies = xcalloc(capacity, sizeof(uint64_t)),
-	};
+	struct batch b = { .a = a, .program = program, .path = path };
+
+	b.targets = xcalloc(capacity, sizeof(*b.targets));
+	b.places = xcalloc(capacity, sizeof(*b.places));
+	b.symbols = xcalloc(capacity, sizeof(*b.symbols));
+	b.semaphores = xcalloc(capacity, sizeof(*b.semaphores));
+	b.cookies = xcalloc(capacity, sizeof(*b.cookies));
+	return b;
 }
 
 void batch_fini(struct batch *b)

@@ -48,44 +48,29 @@ static int fill_lines(struct lines *l, struct error *e)
 	return 0;
 }
 
-/* Consume @used bytes, and give the first @n as a line. False: the rest of a line that was too
- * long. */
-static bool consume_line(struct lines *l, size_t n, size_t used, char **ret, size_t *ret_n)
-{
-	char *line = l->text + l->at;
-	bool is_whole = !l->is_skipping;
-
-	line[n] = '\0';
-	l->at += used;
-	l->is_skipping = false;
-	*ret = line;
-	*ret_n = n;
-	return is_whole;
-}
-
-int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e)
+int lines_next(struct lines *l, char **ret, struct error *e)
 {
 	for (;;) {
-		char *from = l->text + l->at;
-		char *newline = memchr(from, '\n', l->end - l->at);
+		char *line = l->text + l->at, *end = memchr(line, '\n', l->end - l->at);
+		const bool is_whole = !l->is_skipping;
 
-		if (newline) {
-			size_t n = (size_t)(newline - from);
+		if (!end && !l->is_over) {
+			const int err = fill_lines(l, e);
 
-			if (consume_line(l, n, n + 1, ret, ret_n))
-				return 1;
+			if (err)
+				return err;
 			continue;
 		}
-		if (l->is_over) {
-			size_t n = l->end - l->at;
-
-			return n && consume_line(l, n, n, ret, ret_n) ? 1 : 0;
-		}
-
-		int err = fill_lines(l, e);
-
-		if (err)
-			return err;
+		if (l->at == l->end)
+			return 0;
+		if (!end)
+			end = l->text + l->end;
+		l->at = (size_t)(end - l->text) + (end < l->text + l->end);
+		l->is_skipping = false;
+		*end = '\0';
+		*ret = line;
+		if (is_whole)
+			return 1;
 	}
 }
 

@@ -27,7 +27,7 @@ void lines_fini(struct lines *l);
  * may write to it; it is valid until the next call. Skips lines of 64 KiB or more.
  * Returns 1, 0 at the end, or a negative errno.
  */
-must_check int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e);
+must_check int lines_next(struct lines *l, char **ret, struct error *e);
 
 /*
  * Read at most @size - 1 bytes of a small file into @to, NUL-terminated, without a

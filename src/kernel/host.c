@@ -210,10 +210,9 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 	char *line, *name;
 	const char *module;
 	uint64_t addr;
-	size_t n;
 	int more;
 
-	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+	while ((more = lines_next(&lines, &line, e)) > 0) {
 		if (!parse_traceable(line, has_addr, &name, &module, &addr))
 			continue;
 		err = visit(context, name, module, addr);
@@ -359,10 +358,9 @@ int host_each_field(struct host *host, const char *category, const char *event,
 
 	struct tracepoint_field field;
 	char *line;
-	size_t n;
 	int more;
 
-	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+	while ((more = lines_next(&lines, &line, e)) > 0) {
 		err = read_field(line, &field) ? visit(context, &field) : 0;
 		if (err)
 			return err;

@@ -297,11 +297,11 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, path);
 
-	size_t n_lines = 0, length;
+	size_t n_lines = 0;
 	char *line;
 	int more;
 
-	while ((more = lines_next(&lines, &line, &length, e)) > 0)
+	while ((more = lines_next(&lines, &line, e)) > 0)
 		n_lines += add_symbol_line(k, line);
 	if (more < 0)
 		return more;

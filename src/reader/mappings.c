@@ -126,10 +126,9 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 
 	struct mapping m;
 	char *line;
-	size_t n;
 	int more = 0;
 
-	while (!is_list_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
+	while (!is_list_full(&list) && (more = lines_next(&lines, &line, e)) > 0) {
 		/* The process runs while the kernel makes the list. Keep only mappings in order. */
 		if (mapping_parse(line, list.strings, &m) &&
 		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))

@@ -271,10 +271,9 @@ static void list_modules(struct module_reader *r)
 	struct module_line line;
 	struct error none;
 	char *text;
-	size_t n;
 
 	lines_init(&lines, fd, "/proc/modules");
-	while (fd >= 0 && lines_next(&lines, &text, &n, &none) == 1)
+	while (fd >= 0 && lines_next(&lines, &text, &none) == 1)
 		if (module_line_parse(text, &line))
 			add_module(r, &line);
 }

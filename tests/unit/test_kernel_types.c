@@ -103,6 +103,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 		errno = ENODEV;
 		return MAP_FAILED;
 	}
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the answer of a system call */
 	return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
 }
 
