@@ -216,8 +216,9 @@ struct event_count {
 static uint64_t slowed_since(const struct sample_event *event, uint64_t count)
 {
 	const uint64_t n = count - event->counted;
+	const bool is_slowed = event->wanted && event->period && !event->is_partial;
 
-	return event->wanted && !event->is_partial ? n / event->wanted - n / event->period : 0;
+	return is_slowed ? n / event->wanted - n / event->period : 0;
 }
 
 static void set_sample_period(struct sample_event *event, uint64_t period)

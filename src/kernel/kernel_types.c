@@ -129,7 +129,7 @@ static void read_type(struct reader *r, const struct btf_type *type,
 
 		if (w->name != type->name_off || w->is_structure != (members != NULL))
 			continue;
-		if (w->member)
+		if (members && w->member)
 			at = find_member(type, members, w->member);
 		if (at == NO_MEMBER && !type->name_off)
 			continue; /* another structure without a name may have it */
