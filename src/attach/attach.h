@@ -33,7 +33,7 @@ void samples_disable(const struct samples *s);
 
 struct samples_state {
 	uint64_t n_due;    /* periods that have ended, by the events' own counts */
-	uint64_t n_slowed; /* wanted ones that samples_pace() has left out */
+	uint64_t n_slowed; /* wanted ones that attachment_pace() has left out */
 	bool is_counted;   /* @n_due is known: no event is sampled by frequency */
 	double least_time; /* of an event: the part of the time in which it had a counter, up to 1
 			    */

@@ -22,7 +22,7 @@ enum loss {
 	LOSS_RECURSION,                /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,                   /* the kernel missed the probe */
 	LOSS_SKIPPED,                  /* the kernel counted the event, but ran no program */
-	LOSS_SLOWED,                   /* see samples_pace() */
+	LOSS_SLOWED,                   /* see attachment_pace() */
 	LOSS_HITS_N,                   /* number of the reasons above. Those below lose no hit: */
 	LOSS_UNFINISHED = LOSS_HITS_N, /* pairs that have begun and not ended */
 	LOSS_ENDED_ALONE,              /* ends without a beginning */

@@ -105,7 +105,7 @@ struct pacing {
 struct loss_accounts {
 	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
 	struct samples_state samples; /* of the run's perf events, once they are over */
-	/* Samples that the kernel, or samples_pace(), left out, up to the last report. */
+	/* Samples that the kernel, or attachment_pace(), left out, up to the last report. */
 	uint64_t skipped_before, slowed_before;
 	bool is_sampled, is_over;
 };
