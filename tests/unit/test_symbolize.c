@@ -749,7 +749,7 @@ static void expect_machinery(const char *const *names, size_t n, const char *mod
 			fail_msg("%s", names[i]);
 	}
 	symbolizer_free(s);
-	host_free(host);
+	host_freep(&host);
 }
 
 TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
