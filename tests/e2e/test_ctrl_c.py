@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-Ctrl-C ends a run, though hits, processes, programs or mappings come faster than the tool works on them: some runs
+Ctrl-C ends a run, though hits, programs or mappings come faster than the tool works on them: some runs
 never ended. How soon, is no verdict on a machine that is kept busy: it is printed.
 """
 
@@ -68,9 +68,8 @@ def end_in_flood(tool, flood):
     return result, n_over
 
 
-# Two processes' floods, which others' hits are among, or one's, of which each hit is printed or lost. The report of many
-# stacks takes its time, so there is little room for them.
-@pytest.mark.parametrize("what, n_workers", [("stacks", 1), ("files", 1), ("processes", 2), ("programs", 2)])
+# Two processes' floods, which others' hits are among, or one's, of which each hit is printed or lost.
+@pytest.mark.parametrize("what, n_workers", [("files", 1), ("programs", 2)])
 def test_a_flood_does_not_hold_up_the_end(tmp_path, what, n_workers):
     with Flood(tmp_path, what, n_workers) as flood:
         own = ["-p", flood.process.pid] if n_workers == 1 else []

@@ -9,8 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool import PATIENCE_S, STACKSNOOP, WAITING_PARSER, Live, Tool, Unaccounted, chains, check_account, preloaded
-from tool import read_folded, stackcount, user_chain, wait_for_file, workload_path
+from tool import PATIENCE_S, STACKSNOOP, Live, Unaccounted, chains, check_account, read_folded, stackcount, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 DWARF = ("--unwind", "dwarf")

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hostile_elf import named
 from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, in_tracefs, with_mounts
 from names import run
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, WAITING_PARSER, Live, Tool, chains, check_refused, preloaded
@@ -262,10 +263,11 @@ def test_standard_error_that_is_closed_costs_no_report():
     assert done.returncode == 0 and done.stdout.endswith(b"Detaching...\n"), done
 
 
-def test_foreign_names_are_made_visible_in_lists_and_messages():
-    listed = stackcount("-l", f"{workload_path('odd')}:odd*").ok()
+def test_foreign_names_are_made_visible_in_lists_and_messages(tmp_path):
+    pattern = f"{named(tmp_path / 'odd.so', 'odd' + chr(27) + '[31m')}:odd*"
+    listed = stackcount("-l", pattern).ok()
     told = stackcount("-D", "0.1", "c:\x1b[31m")
-    traced = stackcount("--debug", "-D", "0.1", f"{workload_path('odd')}:odd*").ok()
+    traced = stackcount("--debug", "-D", "0.1", pattern).ok()
     assert "\\x1b" in listed.out and "\\x1b" in told.err and "\\x1b" in traced.err
     assert "\x1b" not in listed.out + told.err + traced.err + traced.out
 

@@ -65,9 +65,14 @@ def test_a_function_of_a_map(jit):
 @pytest.mark.needs("path of its own")
 @pytest.mark.walk("fp")
 def test_code_in_a_memfd(jit):
+    """And what has no name has its place with -v."""
     work = jit("m", "=0:made", "@0:30")
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
+    work = jit("@0:20", "m", "@0:10")
+    result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
+    tops = {re.sub(r"\+0x[0-9a-f]+$", "", parts[-1]): n for parts, n in read_folded(result.ok().out)}
+    assert tops == {"[unknown] [anon]": 20, "[unknown] memfd:made": 10}, result
 
 
 ODD_NAMES = {

@@ -16,7 +16,7 @@ from processes import few_files
 from snoop import live_snoop, read_json
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, check_refused, ending
-from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import own_copy, read_folded, scaled, stackcount, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -230,16 +230,7 @@ def test_a_root_of_its_own_at_a_tracepoint(other_program):
 # --- mappings that come and go ---
 
 
-LATE, FAR = workload_path("liblate.so"), workload_path("libfar.so")
-
-
-def test_libraries_that_replace_each_other_within_microseconds(workload):
-    """The first hit in each is told apart from what was mapped just before and just behind."""
-    with workload("flip", LATE, FAR, 300) as work, Live(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
-        work.go()
-        expected = work.finish()
-        result = tool.end().ok()
-    assert chains(result) == expected and len(expected) == 2, result
+LATE = workload_path("liblate.so")
 
 
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, tmp_path):
@@ -251,20 +242,6 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, 
         work.close()
         result = tool.end().ok()
     check_own(result, chains(result, own.name), expected)
-
-
-def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload, tmp_path):
-    own = own_copy("sharer", tmp_path)
-    with workload(own, LATE, 10) as work, Live(["-U", "-P", "-f", GETPPID]) as tool:
-        work.go().wait_for("made")
-        tool.drain()
-        work.go()
-        expected = work.finish()
-        work.close()
-        result = tool.end().ok()
-    ours = [(parts, n) for parts, n in read_folded(result.out) if parts[0] == own.name and "child" in parts]
-    assert len(expected) == 1
-    check_own(result, {";".join(parts[parts.index("child") :]): n for parts, n in ours}, expected)
 
 
 @pytest.mark.parametrize("change, when", [("delete", "before"), ("replace", "after")])
@@ -342,16 +319,6 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
         if parts[0] == PROGRAM:
             found[parts[-1]] += n
     check_own(result, found, {"one_hit" if known_by else f"[{PROGRAM}]": 7})
-
-
-def test_code_that_is_in_no_file(workload):
-    work = workload("nofile", 10)
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == expected, result
-    work = workload("nofile", 10)
-    result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
-    tops = sorted(parts[-1] for parts, _ in read_folded(result.ok().out))
-    assert len(tops) == 2 and all(re.search(r" (\[anon\]|memfd:code)\+0x[0-9a-f]+$", top) for top in tops), result
 
 
 # --- merging ---

@@ -53,14 +53,6 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     assert {chain: found.get(chain) for chain in expected_known} == expected_known
 
 
-@pytest.mark.needs("unwinding")  # its workload needs gcc
-def test_the_last_call_of_a_function_names_that_function(workload):
-    """What it calls does not return, so the return address is the next function's."""
-    work = workload("noreturn", 20)
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == expected, result
-
-
 def test_max_depth_of_a_stack_that_is_no_deeper(workload):
     """Nothing is cut, and no mark says so; one frame less, and it does."""
     whole = None

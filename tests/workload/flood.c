@@ -3,8 +3,6 @@
  * flood WHAT WORKERS FOLDER [LIBRARY] - hits without end, from WORKERS processes at once, until
  * the process is killed. A hit is getppid(2).
  *
- *	stacks     each hit has a stack of its own
- *	processes  each hit is of a new process
  *	programs   each hit is of a new program: a new file in FOLDER, with a build ID of its own
  *	files      each hit is in a new file: a copy of LIBRARY (liblate.so), loaded and unloaded
  *
@@ -20,8 +18,6 @@
 #include <sys/wait.h>
 
 #include "work.h"
-
-enum { LEVELS = 24 };
 
 static struct counts {
 	uint64_t n_begun, n_over;
@@ -62,32 +58,6 @@ FRAME static void ask(void)
 {
 	GETPPID();
 	STAY();
-}
-
-/* --- stacks --- */
-
-static void descend(uint64_t bits, int level);
-
-FRAME static void zero(uint64_t bits, int level)
-{
-	descend(bits, level);
-	STAY();
-}
-
-FRAME static void one(uint64_t bits, int level)
-{
-	descend(bits, level);
-	STAY();
-}
-
-__attribute__((always_inline)) static inline void descend(uint64_t bits, int level)
-{
-	if (level == LEVELS)
-		hit(ask);
-	else if (bits & 1)
-		one(bits >> 1, level + 1);
-	else
-		zero(bits >> 1, level + 1);
 }
 
 /* --- new files --- */
@@ -138,41 +108,21 @@ static void write_new(struct file *f, uint64_t number, char path[4096])
 
 static struct file file; /* to copy */
 
-static void hit_by_stack(uint64_t number)
-{
-	descend(number, 0);
-}
-
-/* The child of @path, if it is not NULL, or of this program. */
-static void run_child(char *path)
-{
-	char *const arguments[] = { path, "hit", "1", (char *)folder, NULL };
-	const pid_t pid = fork();
-	int status = 1;
-
-	if (pid == 0) {
-		if (path)
-			(void)execv(path, arguments);
-		else
-			hit(ask);
-		_exit(path != NULL);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		fail(path ? path : "a child");
-}
-
-static void hit_by_process(uint64_t number)
-{
-	(void)number;
-	run_child(NULL);
-}
-
 static void hit_by_program(uint64_t number)
 {
 	char path[4096];
+	char *const arguments[] = { path, "hit", "1", (char *)folder, NULL };
+	int status = 1;
+	pid_t pid;
 
 	write_new(&file, number, path);
-	run_child(path);
+	pid = fork();
+	if (pid == 0) {
+		(void)execv(path, arguments);
+		_exit(1);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		fail(path);
 	(void)unlink(path);
 }
 
@@ -192,26 +142,16 @@ static void hit_by_file(uint64_t number)
 	(void)unlink(path);
 }
 
-static const struct kind {
-	const char *name;
-	void (*hit)(uint64_t number);
-} kinds[] = {
-	{ "stacks", hit_by_stack },
-	{ "processes", hit_by_process },
-	{ "programs", hit_by_program },
-	{ "files", hit_by_file },
-};
-
 /* Until the first process ends. */
-static void work(const struct kind *kind, uint64_t worker, uint64_t n_workers)
+static void work(void (*hit_once)(uint64_t number), uint64_t worker, uint64_t n_workers)
 {
 	for (uint64_t i = worker;; i += n_workers)
-		kind->hit(i);
+		hit_once(i);
 }
 
 int main(int argc, char **argv)
 {
-	const struct kind *kind = NULL;
+	void (*hit_once)(uint64_t number);
 	uint64_t n_workers;
 
 	argv = work_begin(argc, argv, 3, "WHAT WORKERS FOLDER [LIBRARY]");
@@ -222,13 +162,8 @@ int main(int argc, char **argv)
 		hit(ask);
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(argv[0], kinds[i].name) == 0)
-			kind = &kinds[i];
-	if (!kind)
-		return 2;
-	if (kind->hit == hit_by_program || kind->hit == hit_by_file)
-		file = read_file(argv[3] ? argv[3] : "/proc/self/exe");
+	hit_once = strcmp(argv[0], "programs") == 0 ? hit_by_program : hit_by_file;
+	file = read_file(argv[3] ? argv[3] : "/proc/self/exe");
 	for (uint64_t i = 1; i < n_workers; i++) {
 		const pid_t pid = fork();
 
@@ -237,7 +172,7 @@ int main(int argc, char **argv)
 		if (pid > 0)
 			continue;
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		work(kind, i, n_workers);
+		work(hit_once, i, n_workers);
 	}
-	work(kind, 0, n_workers);
+	work(hit_once, 0, n_workers);
 }

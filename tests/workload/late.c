@@ -7,14 +7,6 @@
 #define ROOM 8
 #endif
 
-#ifdef FAR
-FRAME void in_front(void)
-{
-	__asm__ volatile(".skip 1024, 0x90");
-	STAY();
-}
-#endif
-
 FRAME static void late_hit(void)
 {
 	char room[ROOM];

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt distinct spawn dl noreturn odd cxx \
-	vector strings names inlined swap flip nofile signals leader wild jit sharer ladder programs uring \
-	made unrowed samples returns values places elapsed flood
+WORKLOADS    := calls syscalls usdt distinct dl cxx vector strings names inlined swap signals leader wild jit ladder \
+	programs uring made unrowed samples returns values places elapsed flood
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -19,7 +18,7 @@ else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
-	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
+	$(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers values) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
@@ -72,11 +71,6 @@ $(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -fuse-ld=lld -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
-# The same at other places.
-$(WORKLOAD_DIR)/libfar.so: tests/workload/late.c tests/workload/work.h
-	@mkdir -p $(@D)
-	$(WORK_CC) -DFAR -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
-
 $(WORKLOAD_DIR)/libbare.so: tests/workload/bare.S
 	@mkdir -p $(@D)
 	$(CC) -nostdlib -shared -o $@ $<
@@ -105,13 +99,6 @@ $(WORKLOAD_DIR)/helpers: tests/workload/helpers.c \
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o
 	$(WORK_CC) -DPREFIX=$* -no-pie -o $@ $^ -pthread
-
-# What an ELF file may call a function: no compiler writes these, so rename.
-$(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o
-	$(CC) -no-pie -o $@.plain $^ -pthread
-	objcopy --redefine-sym "odd_semicolon=odd;semi colon" \
-		--redefine-sym "$$(printf 'odd_bytes=odd\033\377bytes')" $@.plain $@
-	rm $@.plain
 
 # Without a dynamic linker, at fixed addresses or at any; and with another libc.
 $(WORKLOAD_DIR)/%-static: tests/workload/%.c tests/workload/work.c tests/workload/work.h
