@@ -4,7 +4,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ class Grounds:
     def __init__(self):
         where = "/disk" if kernel.has_disk() else "/tmp"
         self.folder = Path(tempfile.mkdtemp(prefix="stackcount-attack-", dir=where))
-        for name in ("stranger.py", "mortal_fuse.py", "dead_fuse.py"):
+        for name in ("stranger.py", "mortal_fuse.py"):
             shutil.copy(HERE / name, self.folder)
         shutil.copy(workload_path("stranger"), self.folder)
         self.folder.chmod(0o755)
@@ -60,12 +59,7 @@ class Grounds:
 
 class Stranger(Workload):
     def __init__(self, command):
-        self.process = subprocess.Popen(
-            [*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd="/"
-        )
-        self._buffer = b""
-        self.said = []
-        self._wait_for("ready")
+        self.start(command, cwd="/")
 
     def place(self):
         """Until its mappings, or children, are there."""

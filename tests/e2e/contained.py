@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Workloads with a root file system and name spaces of their own."""
 
-import subprocess
 from pathlib import Path
 
 from tool import Workload, workload_path
@@ -25,22 +24,16 @@ class Contained(Workload):
     """Has its own PID name space, too, with @own_pids: there it has number 1."""
 
     def __init__(self, name, root, *args, own_pids=False):
-        source = workload_path(name)
         command = ["unshare", "-m", "--propagation", "private"]
         command += ["-p", "--fork", "--kill-child"] if own_pids else []
-        command += ["sh", "-ec", OWN_ROOT, "sh", str(root), source, str(root), "--wait", *map(str, args)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._buffer = b""
-        self.said = []
-        self._wait_for("ready ")
+        command += ["sh", "-ec", OWN_ROOT, "sh", str(root), workload_path(name), str(root), "--wait", *map(str, args)]
+        self.start(command)
         self.own_pids = own_pids
 
     @property
     def pid(self):
-        if not self.own_pids:
-            return self.process.pid
         pid = self.process.pid
-        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text()) if self.own_pids else pid
 
 
 # The program is on an overlay, which nothing outside of this mount name space can see.
@@ -59,8 +52,5 @@ class Overlaid(Workload):
     def __init__(self, name, folder, *args):
         command = ["unshare", "-m", "--propagation", "private", "sh", "-ec", OWN_OVERLAY, "sh", str(folder)]
         command += [workload_path(name), "--wait", *map(str, args)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._buffer = b""
-        self.said = []
+        self.start(command)
         self.program = Path(folder) / "over" / "program"
-        self._wait_for("ready ")

@@ -4,19 +4,18 @@
 import contextlib
 import subprocess
 import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 from attacks import HERE, Stranger
 from tool import PATIENCE_S
 
+SERVER = [sys.executable, "-B", HERE / "mortal_fuse.py"]
 
-@contextmanager
-def dead_fuse(folder, *command, options=()):
+
+@contextlib.contextmanager
+def dead_fuse(folder, *command, how="dead"):
     """Run @command where @folder/file is on a file system that does not answer."""
-    script = Path(__file__).with_name("dead_fuse.py")
     with subprocess.Popen(
-        [sys.executable, script, *options, folder, *map(str, command)],
+        [*SERVER, how, "/dev/fuse", folder, "-", *map(str, command)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as server:
         try:
@@ -36,6 +35,5 @@ def status_of(server):
 @contextlib.contextmanager
 def mortal_fuse(folder, source, command=("sh", "-c", "echo ready; exec cat"), how="root"):
     """@folder/fuse/file is like @source until die(). Only its process sees it (mount namespace)."""
-    server = [sys.executable, "-B", HERE / "mortal_fuse.py", how, "/dev/fuse", folder, source]
-    with contextlib.closing(Stranger([*server, *command])) as one:
+    with contextlib.closing(Stranger([*SERVER, how, "/dev/fuse", folder, source, *command])) as one:
         yield one

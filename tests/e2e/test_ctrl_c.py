@@ -8,13 +8,12 @@ import os
 import re
 import signal
 import struct
-import subprocess
 import time
 from contextlib import contextmanager, suppress
 
 import pytest
 from processes import helpers
-from tool import GETPPID, PATIENCE_S, Live, check_account, read_folded, workload_path
+from tool import GETPPID, Live, Workload, check_account, read_folded, wait_until, workload_path
 
 pytestmark = [pytest.mark.thorough, pytest.mark.needs("unwinding")]
 
@@ -23,24 +22,16 @@ MANY = 300  # hits before the signal
 NO_MOST = float("inf")  # others hit, too
 
 
-class Flood:
+class Flood(Workload):
     """Hits without end (tests/workload/flood.c)."""
 
     def __init__(self, folder, what, n_workers=2):
         self.folder = folder
-        copied = [workload_path("liblate.so")] if what == "files" else []
-        command = [workload_path("flood"), "--wait", what, str(n_workers), folder, *copied]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout.readline().startswith(b"ready ")
+        super().__init__("flood", what, n_workers, folder, *[workload_path("liblate.so")] * (what == "files"))
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self.process.kill()  # and so are its children
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        super().close()
 
     def counts(self):
         """Of hits: (begun, over)"""
@@ -49,12 +40,8 @@ class Flood:
         return 0, 0
 
     def begin(self):
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-        deadline = time.monotonic() + PATIENCE_S
-        while self.counts()[1] < MANY:
-            assert time.monotonic() < deadline, "no flood"
-            time.sleep(0.05)
+        self.go()
+        wait_until(lambda: self.counts()[1] >= MANY, "no flood")
         time.sleep(1)  # the tool may be at its limits now
 
 

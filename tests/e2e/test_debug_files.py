@@ -269,7 +269,7 @@ def test_a_cache_that_does_not_answer_does_not_hold_up_the_report(workload, stri
     variables = [f"{name}={environment[name]}" for name in ("DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH")]
     work = workload(str(stripped[0]), "getppid", 200, 100)
     command = ["env", *variables, STACKCOUNT, "-U", "-f", "-p", work.pid, GETPPID]
-    with dead_fuse(folder, *command, options=["--lookup"]) as fuse:
+    with dead_fuse(folder, *command, how="lookup") as fuse:
         said = iter(fuse.stderr)
         assert any("Tracing" in line for line in said)
         tool = children(fuse.pid)["stackcount"]

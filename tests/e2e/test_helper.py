@@ -5,12 +5,11 @@ role must not do it tries, and says how it went. What it holds, /proc says.
 """
 
 import os
-import select
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
+from processes import wait_for_ends
+from silent import dead_fuse
 from tool import PATIENCE_S, workload_path
 
 # What ends the process: no library of ours makes these calls.
@@ -125,10 +124,7 @@ def test_no_helper_outlives_a_main_process_that_is_killed():
     with Staying(PROGRAM) as staying:
         handles = [os.pidfd_open(pid) for pid in staying.pids.values()]
         staying.process.kill()
-        for handle in handles:
-            # Readable when the process has ended, whoever waits for it.
-            assert select.select([handle], [], [], PATIENCE_S)[0]
-            os.close(handle)
+        wait_for_ends(handles)
 
 
 def state_of(pid):
@@ -141,25 +137,16 @@ def state_of(pid):
 
 
 def test_helpers_in_a_file_system_that_does_not_answer_are_left_behind(tmp_path):
-    server = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("dead_fuse.py"), tmp_path, PROGRAM, "stuck", tmp_path / "file"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
     lines = []
-    # The program ends, though its helpers cannot.
-    while not (lines and lines[-1].startswith("exited")):
-        lines.append(server.stdout.readline().rstrip("\n"))
-        assert lines[-1], lines
-    waiting = [int(line.split()[1]) for line in lines if line.startswith("stuck")]
-    waiting = {pid: os.pidfd_open(pid) for pid in waiting if state_of(pid) == "D"}
-    parsers = [line for line in lines if line.startswith("parser")]
-    server.stdin.close()
-    server.wait(PATIENCE_S)
-    for handle in waiting.values():
-        assert select.select([handle], [], [], PATIENCE_S)[0]
-        os.close(handle)
+    with dead_fuse(tmp_path, PROGRAM, "stuck", tmp_path / "file") as server:
+        # The program ends, though its helpers cannot.
+        while not (lines and lines[-1].startswith("exited")):
+            lines.append(server.stdout.readline().rstrip("\n"))
+            assert lines[-1], lines
+        waiting = [int(line.split()[1]) for line in lines if line.startswith("stuck")]
+        waiting = [os.pidfd_open(pid) for pid in waiting if state_of(pid) == "D"]
+        parsers = [line for line in lines if line.startswith("parser")]
+    wait_for_ends(waiting)
     assert lines[-2:] == ["unable too many wait for file systems that do not answer", "exited 0"]
     assert len(waiting) == 4
     # Each opener that hung had a file open, and no parser that was made then had to close it.

@@ -17,20 +17,20 @@ from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_un
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unanswered, command", [([], ["u:{}/file:probe"]), (["--lookup"], ["-l", "{}/file:func"])], ids=["read", "lookup"])
-def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, command):
-    with dead_fuse(tmp_path, STACKCOUNT, *(word.format(tmp_path) for word in command), options=unanswered) as server:
+@pytest.mark.parametrize("how, command", [("dead", ["u:{}/file:probe"]), ("lookup", ["-l", "{}/file:func"])], ids=["read", "lookup"])
+def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, how, command):
+    with dead_fuse(tmp_path, STACKCOUNT, *(word.format(tmp_path) for word in command), how=how) as server:
         assert status_of(server) == 1
         server.stdin.close()
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unanswered, by_path", [([], True), (["--lookup"], False)], ids=["read", "lookup"])
-def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, by_path):
+@pytest.mark.parametrize("how, by_path", [("dead", True), ("lookup", False)], ids=["read", "lookup"])
+def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, how, by_path):
     name = f"{tmp_path}/file" if by_path else "file"
     command = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", STACKCOUNT, GETPPID, "--", name]
-    with dead_fuse(tmp_path, *command, options=unanswered) as server:
+    with dead_fuse(tmp_path, *command, how=how) as server:
         assert status_of(server) == 1
         server.stdin.close()
         assert server.stderr.read() == f"stackcount: command '{name}': its file system does not answer\n"
@@ -53,7 +53,7 @@ def end_by(number, tool, server, began):
 
 def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
     began = time.monotonic()
-    with dead_fuse(tmp_path, STACKCOUNT, GETPPID, "--", f"{tmp_path}/file", options=["--lookup"]) as server:
+    with dead_fuse(tmp_path, STACKCOUNT, GETPPID, "--", f"{tmp_path}/file", how="lookup") as server:
         wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
         tool = children(server.pid)["stackcount"]
         wait_until(lambda: "stackcount" in children(tool), "nobody looks for the command")

@@ -410,12 +410,13 @@ class Workload:
         command = [workload_path(name), "--wait", *options]
         if cpus:
             command += ["--cpus", ",".join(map(str, cpus))]
-        self.process = subprocess.Popen(
-            [*command, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        self.start([*command, *args])
+
+    def start(self, command, **popen):
+        self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **popen)
         self._buffer = b""
         self.said = []
-        self._wait_for("ready ")
+        self.wait_for("ready")
 
     def __enter__(self):
         return self
@@ -439,8 +440,8 @@ class Workload:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "surrogateescape")
 
-    def _wait_for(self, what, timeout_s=PATIENCE_S):
-        deadline = time.monotonic() + timeout_s
+    def wait_for(self, what):
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             line = self._read_line(deadline)
             assert line is not None, f"workload ended before '{what}'"
@@ -453,12 +454,9 @@ class Workload:
         self.process.stdin.write(b"\n")
         return self
 
-    def wait_for(self, what):
-        self._wait_for(what)
-
     def finish(self):
         """Until the work is done. Returns {chain: count} as the workload says it."""
-        self._wait_for("done")
+        self.wait_for("done")
         return {
             line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
             for line in self.said
