@@ -18,7 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "e2e"))
 
 from test_deferred import DWARF, PRIORITY, Strangers, deferred  # noqa: E402
-from tool import WAITING_PARSER, Tool, preloaded, wait_for_file  # noqa: E402
+from tool import Tool  # noqa: E402
+from waiting import go_on, wait_until_it_waits, waiting  # noqa: E402
 
 SWITCH = Path("/proc/sys/kernel/bpf_stats_enabled")
 TRACEPOINT = "prog_type:\t5"
@@ -48,14 +49,14 @@ def one_round():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         programs = [Strangers(folder / str(i), 1) for i in range(3)]
-        with Tool(["--debug", *DWARF, "-f", PRIORITY], env=preloaded(folder, WAITING_PARSER)) as tool:
+        with Tool(["--debug", *DWARF, "-f", PRIORITY], env=waiting(folder, "parser")) as tool:
             tool.wait_for_header()
-            wait_for_file(folder / "waits")
+            wait_until_it_waits(folder)
             time.sleep(0.5)
             late = per_hit(tool, programs[0], 1000)
             per_hit(tool, programs[1], 4000)
             cut = per_hit(tool, programs[2], 4000)
-            (folder / "go").touch()
+            go_on(folder)
             walked, _, given_up, full = deferred(tool.end().ok())
     return (late, cut) if walked + given_up >= 1000 and full >= 4000 else None
 

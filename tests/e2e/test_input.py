@@ -19,8 +19,8 @@ import pytest
 from hostile_elf import named
 from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, in_tracefs, with_mounts
 from names import run
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, WAITING_PARSER, Live, Tool, chains, check_refused, preloaded
-from tool import read_folded, stackcount, trace, unread, wait_for_file, wait_until, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, chains, check_refused, read_folded, stackcount, trace, unread
+from tool import wait_until, workload_path
 
 FAILED, USAGE = 1, 2
 CALLS = workload_path("calls")
@@ -270,21 +270,6 @@ def test_foreign_names_are_made_visible_in_lists_and_messages(tmp_path):
     traced = stackcount("--debug", "-D", "0.1", pattern).ok()
     assert "\\x1b" in listed.out and "\\x1b" in told.err and "\\x1b" in traced.err
     assert "\x1b" not in listed.out + told.err + traced.err + traced.out
-
-
-@pytest.mark.needs("unwinding")
-def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path):
-    process = subprocess.Popen([workload_path("syscalls"), "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE)
-    try:
-        args = ["--unwind", "dwarf", "-p", process.pid, GETPPID]
-        with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
-            wait_for_file(tmp_path / "waits")
-            tool.send(signal.SIGTERM)
-            result = tool.wait()
-    finally:
-        process.kill()
-        process.communicate()
-    assert result.status == -signal.SIGTERM and "Tracing" not in result.out, result
 
 
 def probe_events(pid):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs that the kernel refuses, and kernels that lack what all programs need."""
 
-import os
 import re
-import subprocess
 
-import pytest
+from kernel import with_mounts
 from tool import GETPPID, check_refused, stackcount
+from waiting import preloaded
 
-# Says EACCES in the kernel's place to each load of the program NAME. As on an older kernel, helper number UNKNOWN is
-# none. Nobody can read NO_FILE.
+# Says EACCES in the kernel's place to each load of the program NAME. As on an older kernel, helper number UNKNOWN is none.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,16 +27,6 @@ static void forget_helper(union bpf_attr *attr, int helper)
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == helper)
 			insns[i].imm = 1 << 20;
 	attr->insns = (unsigned long)insns;
-}
-
-int access(const char *path, int how)
-{
-	int (*next)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
-
-	if (!getenv("NO_FILE") || strcmp(path, getenv("NO_FILE")) != 0)
-		return next(path, how);
-	errno = ENOENT;
-	return -1;
 }
 
 long syscall(long number, ...)
@@ -63,42 +51,22 @@ long syscall(long number, ...)
 """
 
 
-@pytest.fixture(scope="module")
-def refuse(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("refuse")
-    (folder / "refuse.c").write_text(SOURCE)
-    make = ["gcc", "-shared", "-fPIC", "-o", folder / "refuse.so", folder / "refuse.c", "-ldl"]
-    subprocess.run(make, check=True, timeout=60)
-
-    def environment(**how):
-        return {**os.environ, "LD_PRELOAD": str(folder / "refuse.so"), **how}
-
-    return environment
-
-
-def test_a_program_that_is_refused_is_named(refuse):
+def test_a_program_that_is_refused_is_named(tmp_path):
     name = "on_tracepoint"
-    result = stackcount("-D", 0.1, GETPPID, env=refuse(NAME=name))
+    result = stackcount("-D", 0.1, GETPPID, env=preloaded(tmp_path, SOURCE, NAME=name))
     assert result.status == 1, result
     assert f"Permission denied: prog '{name}': BPF program load failed: Permission denied" in result.err, result
 
 
-LACKS = [
-    pytest.param({"UNKNOWN": "181"}, "bpf_loop() (Linux 5.17 or later is needed)", id="bpf_loop"),
-    pytest.param(
-        {"NO_FILE": "/sys/kernel/btf/vmlinux"},
-        "BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)",
-        id="BTF",
-    ),
-]
+def test_a_kernel_that_lacks_what_all_programs_need_is_told_so_once(tmp_path):
+    result = stackcount(GETPPID, env=preloaded(tmp_path, SOURCE, UNKNOWN="181"))
+    check_refused(result, 1, re.escape("this kernel has no bpf_loop() (Linux 5.17 or later is needed)") + "$")
+    result = stackcount(GETPPID, wrap=with_mounts("mount -t tmpfs none /sys/kernel/btf || exit 99\n"))
+    lacks = "this kernel has no BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)"
+    check_refused(result, 1, re.escape(lacks) + "$")
 
 
-@pytest.mark.parametrize("how, what", LACKS)
-def test_a_kernel_that_lacks_what_all_programs_need_is_told_so_once(refuse, how, what):
-    check_refused(stackcount(GETPPID, env=refuse(**how)), 1, re.escape(f"this kernel has no {what}") + "$")
-
-
-def test_a_refused_trial_is_no_lack(refuse):
+def test_a_refused_trial_is_no_lack(tmp_path):
     """Programs without a name are those that try what the kernel can."""
-    result = stackcount("-D", 0.1, GETPPID, env=refuse(NAME=""))
+    result = stackcount("-D", 0.1, GETPPID, env=preloaded(tmp_path, SOURCE, NAME=""))
     assert "this kernel has no" not in result.err, result

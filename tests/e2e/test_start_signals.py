@@ -4,58 +4,68 @@
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
-from tool import GETPPID, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
-from waiting import WAITING_EXEC
+from tool import GETPPID, Tool, workload_path
+from waiting import go_on, wait_until_it_waits, waiting
+
+unwinding = pytest.mark.needs("unwinding")
 
 
-@pytest.mark.needs("unwinding")
-def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp_path):
+@pytest.fixture
+def start(tmp_path, workload):
+    """start(OPTION...): a run that waits for the tables of a process."""
+    work = workload("syscalls", "getppid", 1, 0)
+    environment = waiting(tmp_path, "parser")
+    return lambda *options: Tool(["--unwind", "dwarf", "-p", work.pid, *options, GETPPID], env=environment)
+
+
+@unwinding
+def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, start):
+    with start() as tool:
+        wait_until_it_waits(tmp_path)
+        tool.send(signal.SIGTERM)
+        result = tool.wait()
+    assert result.status == -signal.SIGTERM and "Tracing" not in result.out, result
+
+
+@unwinding
+def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp_path, start):
     """As shells do for what they start with "&"."""
-    program = workload_path("syscalls")
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with subprocess.Popen([program, "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE) as process:
-        try:
-            tool = Tool(["--unwind", "dwarf", "-p", process.pid, GETPPID], env=preloaded(tmp_path, WAITING_PARSER))
-            signal.signal(signal.SIGINT, before)
-            with tool:
-                wait_for_file(tmp_path / "waits")
-                tool.send(signal.SIGINT)
-                (tmp_path / "go").touch()
-                result = tool.wait().ok()
-        finally:
-            signal.signal(signal.SIGINT, before)
-            process.kill()
+    try:
+        tool = start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with tool:
+        wait_until_it_waits(tmp_path)
+        tool.send(signal.SIGINT)
+        go_on(tmp_path)
+        result = tool.wait().ok()
     assert "Tracing 1 functions" in result.out, result
 
 
 @pytest.mark.thorough
-@pytest.mark.needs("unwinding")
-def test_the_duration_begins_when_the_tables_are_there(tmp_path):
-    with subprocess.Popen(["sleep", "60"]) as process:
-        args = ["--unwind", "dwarf", "-p", process.pid, "-D", "1", GETPPID]
-        with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
-            wait_for_file(tmp_path / "waits")
-            time.sleep(1.5)
-            (tmp_path / "go").touch()
-            began = time.monotonic()
-            tool.wait().ok()
-            took = time.monotonic() - began
-        process.kill()
+@unwinding
+def test_the_duration_begins_when_the_tables_are_there(tmp_path, start):
+    with start("-D", "1") as tool:
+        wait_until_it_waits(tmp_path)
+        time.sleep(1.5)
+        go_on(tmp_path)
+        began = time.monotonic()
+        tool.wait().ok()
+        took = time.monotonic() - began
     assert took >= 1, tool.so_far()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTSTP], ids=lambda n: n.name)
 def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number):
-    env = preloaded(tmp_path, WAITING_EXEC)
-    with Tool(["-f", "-U", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "7", "0"], env=env,
-              start_new_session=True) as tool:
-        tool.wait_for("stderr", b"^waits$")
+    command = [workload_path("syscalls"), "--quiet", "getppid", "7", "0"]
+    with Tool(["-f", "-U", GETPPID, "--", *command], env=waiting(tmp_path, "command"), start_new_session=True) as tool:
+        wait_until_it_waits(tmp_path)
         os.killpg(tool.process.pid, number)
-        (tmp_path / "go").touch()
+        go_on(tmp_path)
         os.killpg(tool.process.pid, signal.SIGCONT)
         result = tool.wait().ok()
     if number == signal.SIGINT:  # of the command, too: it may be dying while the tool says how it is

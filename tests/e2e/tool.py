@@ -103,58 +103,6 @@ class Result:
         return sum(int(n) for line in lines for n in re.findall(rf"(\d+) {re.escape(reason)}", line))
 
 
-def preloaded(folder, source):
-    """An environment in which the tool runs with the C source @source in place of libc's functions."""
-    (folder / "instead.c").write_text(source)
-    make = ["gcc", "-shared", "-fPIC", "-o", folder / "instead.so", folder / "instead.c"]
-    subprocess.run(make, check=True, timeout=PATIENCE_S)
-    return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), "MARK": str(folder)}
-
-
-# The helper that makes tables (src/reader) does not begin: it makes MARK/waits, and waits for MARK/go.
-# It is in no sandbox yet.
-WAITING_PARSER = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static void wait_here(void)
-{
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/waits", getenv("MARK"));
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	snprintf(path, sizeof(path), "%s/go", getenv("MARK"));
-	while (access(path, F_OK) < 0)
-		usleep(10000);
-}
-
-int prctl(int option, ...)
-{
-	unsigned long a[4];
-	va_list list;
-
-	va_start(list, option);
-	for (int i = 0; i < 4; i++)
-		a[i] = va_arg(list, unsigned long);
-	va_end(list);
-	if (option == PR_SET_NAME && strcmp((const char *)a[0], "tables-parser") == 0)
-		wait_here();
-	return syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
-}
-"""
-
-
-def wait_for_file(path):
-    wait_until(path.exists, f"no {path}")
-
-
 ended = []  # the results of the tools that a test has run
 
 
