@@ -35,21 +35,13 @@ def has_kprobe_multi():
     return has_kprobes() and has_function("register_fprobe_ips")
 
 
-def has_kernel_returns():
-    """Since Linux 6.7 the kernel tells how many it missed."""
-    return has_kprobes() and version() >= (6, 7)
-
-
 def has_uprobe_multi():
     return has_function("bpf_uprobe_multi_link_attach")
 
 
-def has_no_kprobes():
-    return not has_kprobes()
-
-
-def has_no_kprobe_multi():
-    return not has_kprobe_multi()
+def has_kernel_returns():
+    """Since Linux 6.7 the kernel tells how many it missed."""
+    return has_kprobes() and version() >= (6, 7)
 
 
 MOUNT = """
@@ -90,34 +82,14 @@ def has_uprobe_events():
     return has_uprobes() and in_tracefs("true >>uprobe_events").returncode == 0
 
 
-def has_sites():
-    """ftrace's list of what can be traced has addresses, since Linux 6.5."""
-    return Path("/sys/kernel/tracing/available_filter_functions_addrs").exists()
-
-
 def has_disk():
     """A scratch ext4 of its own, as the guests have."""
     return os.path.ismount("/disk")
 
 
-def has_modules():
-    """Kernel modules of this kernel to load, as the guests have."""
-    return Path("/tests/modules/loop.ko").exists()
-
-
 def is_preempted():
     """Nearly anywhere, by PREEMPT_RT."""
     return "PREEMPT_RT" in os.uname().version
-
-
-def has_undisturbed_maps():
-    """Who reads maps is not preempted amid that: until it goes on, the kernel skips that CPU's programs."""
-    return not is_preempted()
-
-
-def has_mappings_where_interrupts_are_off():
-    """PREEMPT_RT's bpf_find_vma() tells none there."""
-    return has_unwinding() and not is_preempted()
 
 
 def has_context():
@@ -126,23 +98,14 @@ def has_context():
     return is_known and Path("/sys/kernel/btf/vmlinux").exists()
 
 
-def has_prepared_exec():
-    """Linux commit c82389947d90 ("tracing: Add sched_prepare_exec tracepoint") (in v6.10)."""
-    return version() >= (6, 10)
-
-
 def is_guest():
-    return not is_machine()
-
-
-def is_machine():
-    return "STACKCOUNT_GUEST" not in os.environ
+    return "STACKCOUNT_GUEST" in os.environ
 
 
 def is_first_of_its_processor():
     """The machine, or the guest of another processor than that of the other guests: what no kernel makes a
     difference to is tested once for each."""
-    return is_machine() or is_aarch64()
+    return not is_guest() or is_aarch64()
 
 
 def is_newest():
@@ -197,11 +160,6 @@ def has_unwinding():
     return not is_aarch64()
 
 
-def has_kernel_tables():
-    """Unwind tables of its own, which aarch64's has not."""
-    return has_function("__start_orc_unwind")
-
-
 def has_registers_at_system_calls():
     """The kernel's, at their tracepoints. 6.1 gives the user's; 6.12 is the next one that was tried."""
     return version() >= (6, 12)
@@ -235,21 +193,7 @@ def opens_perf_uprobes(wrap=()):
     return opens_perf_events(wrap) and _may_open(wrap, (DEVICES / "uprobe/type").read_text().strip(), 0)
 
 
-def has_strict_perf_events():
-    """kernel.perf_event_paranoid 3 is a level of its own, by a patch of Debian's. To try it would be to write to it."""
-    return "Debian" in os.uname().version
-
-
-def has_fuse():
-    return "fuse" in _file_systems()
-
-
 OVERLAY = Path("/tests/modules/overlay.ko")
-
-
-def has_overlay():
-    """That of this machine, or of a guest's module."""
-    return has_fuse() and ("overlay" in _file_systems() or OVERLAY.exists())
 
 
 def load_overlay():
@@ -262,10 +206,6 @@ def _file_systems():
     return Path("/proc/filesystems").read_text().split()
 
 
-def has_node():
-    return shutil.which("node") is not None
-
-
 # To what needs one of these, or is marked core, a kernel makes a difference: guests run it.
 DIFFERENCES = {
     "path of its own", "way to kernel functions", "newest kernel", "guest", "kprobes", "kprobe.multi", "no kprobes", "no kprobe.multi",
@@ -276,7 +216,7 @@ DIFFERENCES = {
 NEEDS = {
     "kernel returns": has_kernel_returns,
     "uncounted returns": lambda: has_kprobes() and not has_kernel_returns(),
-    "kernel tables": has_kernel_tables,
+    "kernel tables": lambda: has_function("__start_orc_unwind"),  # which aarch64's has not
     "aarch64": is_aarch64,
     "machine": is_first_of_its_processor,
     "newest kernel": is_newest,
@@ -285,23 +225,29 @@ NEEDS = {
     "guest": is_guest,
     "locked list": has_locked_list,
     "kprobes": has_kprobes,
-    "no kprobes": has_no_kprobes,
+    "no kprobes": lambda: not has_kprobes(),
     "kprobe.multi": has_kprobe_multi,
-    "no kprobe.multi": has_no_kprobe_multi,
+    "no kprobe.multi": lambda: not has_kprobe_multi(),
     "uprobes": has_uprobes,
     "uprobe.multi": has_uprobe_multi,
     "uprobe events": has_uprobe_events,
-    "site addresses": has_sites,
-    "modules": has_modules,
-    "strict perf events": has_strict_perf_events,
+    # ftrace's list of what can be traced has addresses, since Linux 6.5.
+    "site addresses": Path("/sys/kernel/tracing/available_filter_functions_addrs").exists,
+    "modules": Path("/tests/modules/loop.ko").exists,  # of this kernel, to load, as the guests have them
+    # kernel.perf_event_paranoid 3 is a level of its own, by a patch of Debian's. To try it would be to write to it.
+    "strict perf events": lambda: "Debian" in os.uname().version,
     "unwinding": has_unwinding,
-    "node": has_node,
-    "fuse": has_fuse,
-    "overlay": has_overlay,
+    "node": lambda: shutil.which("node") is not None,
+    "fuse": lambda: "fuse" in _file_systems(),
+    # That of this machine, or of a guest's module.
+    "overlay": lambda: "fuse" in _file_systems() and ("overlay" in _file_systems() or OVERLAY.exists()),
     "context": has_context,
-    "mappings where interrupts are off": has_mappings_where_interrupts_are_off,
-    "prepared exec": has_prepared_exec,
-    "undisturbed maps": has_undisturbed_maps,
+    # PREEMPT_RT's bpf_find_vma() tells none there.
+    "mappings where interrupts are off": lambda: has_unwinding() and not is_preempted(),
+    # Linux commit c82389947d90 ("tracing: Add sched_prepare_exec tracepoint") (in v6.10).
+    "prepared exec": lambda: version() >= (6, 10),
+    # Who reads maps is not preempted amid that: until it goes on, the kernel skips that CPU's programs.
+    "undisturbed maps": lambda: not is_preempted(),
     "32-bit programs": has_32_bit_programs,
 }
 

@@ -43,7 +43,7 @@ def many(program, *ways):
     """Events of several kinds in one run, as far as this kernel has them."""
     tracepoints = SWITCH if program == STACKCOUNT else [GETPPID]
     tables = ["--unwind", "auto"] if kernel.has_unwinding() and program != FUNCCOUNT else []
-    kernels = [] if kernel.has_no_kprobes() else ["vfs_read", *RETURNS]
+    kernels = ["vfs_read", *RETURNS] if kernel.has_kprobes() else []
     users = [CALLS, USDT] if kernel.has_uprobes() else []
     return [*tables, *(word for way in ways for word in ("--without", way)), *tracepoints, *kernels, *users]
 
