@@ -13,34 +13,24 @@ from pathlib import Path
 import pytest
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_account, check_refused, ending, read_folded
-from tool import stackcount, trace, wait_until, workload_path
+from tool import stackcount, trace, workload_path
 
 CALLS = workload_path("calls")
 
 
-def test_pid(workload):
-    ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))
-    with Live(["-U", "-f", "-p", ours.pid, GETPPID]) as tool:
-        other.run()
-        expected = ours.run()
-        result = tool.end().ok()
-    assert chains(result) == expected, result
-    assert sum(count for _, count in read_folded(result.out)) == 800
-
-
 @pytest.mark.needs("uprobes")
-def test_pid_holds_for_user_functions_and_usdt(workload):
-    for program, probe in (
-        ("calls", f"{workload_path('calls')}:leaf"),
-        ("usdt", f"u:{workload_path('usdt')}:alpha:tick"),
-    ):
-        arguments = (100, 0, 0) if program == "calls" else (100,)
-        ours, other = (workload(program, *arguments) for _ in range(2))
-        with Live(["-f", "-p", ours.pid, probe]) as tool:
-            other.run()
-            ours.run()
-            result = tool.end().ok()
-        assert sum(count for _, count in read_folded(result.out)) == 100, result
+@pytest.mark.parametrize("program,event", [
+    (("syscalls", "getppid", 100, 0), GETPPID),
+    (("calls", 100, 0, 0), f"{CALLS}:leaf"),
+    pytest.param(("usdt", 100), f"u:{workload_path('usdt')}:alpha:tick", marks=pytest.mark.thorough),
+], ids=["tracepoint", "user function", "USDT"])
+def test_pid(workload, program, event):
+    ours, other = (workload(*program) for _ in range(2))
+    with Live(["-f", "-p", ours.pid, event]) as tool:
+        other.run()
+        ours.run()
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 100, result
 
 
 def test_pid_does_not_hold_for_children():
@@ -73,13 +63,6 @@ def test_cpu(workload, event):
     assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items() if count}, result
 
 
-def test_interval():
-    result = stackcount("-i", "0.4", "-D", "1", "-T", GETPPID).ok()
-    reports = parse_text(result.out).reports
-    assert 1 <= len(reports) <= 3, result  # one that is late is one with the next
-    assert all(report.time for report in reports)
-
-
 def test_regexp(workload):
     work = workload("calls", 10, 20, 30)
     result, expected = trace(work, "-f", "-r", "-p", work.pid, f"{CALLS}:^leaf(_bare)?$")
@@ -103,16 +86,6 @@ def test_list_prints_what_matches_and_attaches_nothing():
     check_refused(stackcount("-l", "t:sched:no_such_event*"), 1)
 
 
-def test_debug_tells_how_it_is_done(workload):
-    work = workload("syscalls", "getppid", 10, 10)
-    result, expected = trace(work, "--debug", "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == expected, "--debug changed standard output"
-    assert "sys_enter_getppid" in result.err
-    assert re.search(r"tracepoint", result.err)
-    for word in ("map", "program"):
-        assert word in result.err, f"--debug says nothing about any {word}: {result.err}"
-
-
 @pytest.mark.needs("kprobes", "way to kernel functions")
 def test_debug_names_the_backend_of_a_kernel_function(kernel):
     result = stackcount("--debug", "-D", "0.2", "vfs_re*").ok()
@@ -133,10 +106,9 @@ def test_command_is_counted_alone(workload):
     assert 4000 <= sum(count for _, count in read_folded(result.out)) <= 4001, result
 
 
-@pytest.mark.parametrize("script,told", [("exit 3", "'sh' exited with status 3"), ("kill -TERM $$", r"'sh' was ended by signal 15 \(Terminated\)")])
-def test_the_end_of_the_command_is_in_the_report(script, told):
-    result = stackcount("-f", GETPPID, "--", "sh", "-c", script).ok()
-    assert re.search(told, result.err), result
+def test_the_signal_that_ended_the_command_is_in_the_report():
+    result = stackcount("-f", GETPPID, "--", "sh", "-c", "kill -TERM $$").ok()
+    assert "'sh' was ended by signal 15 (Terminated)" in result.err, result
 
 
 def test_perpid_names_the_process(workload):
@@ -149,17 +121,7 @@ def test_perpid_names_the_process(workload):
     assert {entry.comm for entry in ours} == {"syscalls"}
 
 
-def test_several_pids_are_told_apart(workload):
-    works = [workload("syscalls", "getppid", n, 0) for n in (10, 20)]
-    with Live(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
-        for work in works:
-            work.run()
-        result = tool.end().ok()
-    found = {entry.pid: entry.count for entry in parse_text(result.out).entries}
-    assert found == {works[0].pid: 10, works[1].pid: 20}, result
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)])
 def test_signal_ends_with_the_report(workload, number):
     work = workload("syscalls", "getppid", 40, 2)
     with Live(["-U", "-p", work.pid, GETPPID]) as tool:
@@ -169,14 +131,6 @@ def test_signal_ends_with_the_report(workload, number):
     check_account(result, 42, sum(entry.count for entry in text.entries))
     assert [entry.count for entry in text.entries] == [2, 40], result
     assert text.detached
-
-
-def test_reports_are_flushed_when_piped(workload):
-    work = workload("syscalls", "getppid", 40, 2)
-    with Live(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
-        work.run()
-        wait_until(lambda: sum(map(int, re.findall(rb"^    (\d+)\n", tool.bytes("stdout"), re.M))) == 42, "not all hits come")
-        tool.end().ok()
 
 
 def links_of(pid):
