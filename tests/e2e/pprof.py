@@ -7,7 +7,6 @@ two kinds of values, locations outside their mapping, strings that nothing names
 """
 
 import gzip
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,14 +102,11 @@ class Profile:
         lines = self.locations[location]["lines"]
         return [self.functions[line["function"]]["name"] for line in lines] or [None]
 
-    def stack(self, locations):
-        return tuple(name for location in locations for name in self.names(location))
-
-    def sums(self, number=0):
-        """{names of the stack, innermost first: sum}. Samples of slices add up."""
+    def sums(self):
+        """{names of the stack, innermost first: sum of the first value}. Samples of slices add up."""
         found = Counter()
         for locations, values, _ in self.samples:
-            found[self.stack(locations)] += values[number]
+            found[tuple(name for location in locations for name in self.names(location))] += values[0]
         return found
 
     def own(self, key):
@@ -123,6 +119,8 @@ PROFILE = {1: "types*", 2: "samples*", 3: "mappings*", 4: "locations*", 5: "func
            8: "keep", 9: "time", 10: "duration", 11: "period_type", 12: "period", 13: "comments*", 14: "default"}
 MAPPING = {1: "id", 2: "start", 3: "limit", 4: "offset", 5: "file", 6: "build_id", 7: "has_functions",
            8: "has_filenames", 9: "has_line_numbers", 10: "has_inline_frames"}
+LOCATION = {1: "id", 2: "mapping", 3: "address", 4: "lines*", 5: "folded"}
+FUNCTION = {1: "id", 2: "name", 3: "system_name", 4: "file", 5: "line"}
 
 
 class _Strings:
@@ -137,95 +135,72 @@ class _Strings:
         self.used.add(number)
         return self.texts[number]
 
+    def type(self, row):
+        found = message(row, {1: "name", 2: "unit"}, "type")
+        return self(found["name"]), self(found["unit"])
 
-def _table(rows, names, what):
-    found = {}
-    for row in rows:
-        members = message(row, names, what)
-        need(members["id"] > 0, f"a {what} has the id 0")
-        need(members["id"] not in found, f"two {what}s have the id {members['id']}")
-        found[members["id"]] = members
-    return found
+    def table(self, rows, names, what, *of_text):
+        """{id: members}, with the strings of the members @of_text."""
+        found = {}
+        for row in rows:
+            members = message(row, names, what)
+            need(members["id"] > 0 and members["id"] not in found, f"no {what} can have the id {members['id']}")
+            found[members["id"]] = {**members, **{name: self(members[name]) for name in of_text}}
+        return found
 
-
-def _labels(rows, strings):
-    labels = []
-    for row in rows:
-        label = message(row, {1: "key", 2: "text", 3: "number", 4: "unit"}, "label")
-        need(label["key"], "a label has no key")
-        need(not (label["text"] and (label["number"] or label["unit"])), "a label is text and number")
-        value = strings(label["text"]) if label["text"] else signed(label["number"])
-        labels.append((strings(label["key"]), value, strings(label["unit"])))
-    return labels
-
-
-def _read_mapping(mapping, strings):
-    mapping["file"], mapping["build_id"] = strings(mapping["file"]), strings(mapping["build_id"])
-    need(mapping["start"] <= mapping["limit"], f"mapping {mapping['id']} ends before it begins")
-    need(all(c in "0123456789abcdef" for c in mapping["build_id"]), "a build ID is not in hex digits")
+    def labels(self, rows):
+        for row in rows:
+            label = message(row, {1: "key", 2: "text", 3: "number", 4: "unit"}, "label")
+            need(label["key"], "a label has no key")
+            need(not (label["text"] and (label["number"] or label["unit"])), "a label is text and number")
+            yield self(label["key"]), self(label["text"]) if label["text"] else signed(label["number"]), self(label["unit"])
 
 
-def _read_location(location, p, strings):
-    location["lines"] = [message(line, {1: "function", 2: "line"}, "line") for line in location["lines"]]
-    for line in location["lines"]:
-        need(line["function"] in p.functions, f"function {line['function']} is not there")
-    if location["mapping"]:
-        need(location["mapping"] in p.mappings, f"mapping {location['mapping']} is not there")
-        mapping = p.mappings[location["mapping"]]
-        if mapping["has_functions"]:
-            need(all(p.functions[line["function"]]["name"] for line in location["lines"]) and location["lines"],
-                 f"mapping {mapping['id']} has a location without a name")
-
-
-def _read_tables(p, members, strings):
-    p.mappings = _table(members["mappings"], MAPPING, "mapping")
+def _check_tables(p):
     for mapping in p.mappings.values():
-        _read_mapping(mapping, strings)
-    p.functions = _table(members["functions"], {1: "id", 2: "name", 3: "system_name", 4: "file", 5: "line"}, "function")
-    for function in p.functions.values():
-        for name in ("name", "system_name", "file"):
-            function[name] = strings(function[name])
-    p.locations = _table(members["locations"], {1: "id", 2: "mapping", 3: "address", 4: "lines*", 5: "folded"}, "location")
+        need(mapping["start"] <= mapping["limit"], f"mapping {mapping['id']} ends before it begins")
+        need(all(c in "0123456789abcdef" for c in mapping["build_id"]), "a build ID is not in hex digits")
     for location in p.locations.values():
-        _read_location(location, p, strings)
+        location["lines"] = [message(line, {1: "function", 2: "line"}, "line") for line in location["lines"]]
+        need(all(line["function"] in p.functions for line in location["lines"]), "a function is not there")
+        if mapping := p.mappings.get(location["mapping"]):
+            is_named = location["lines"] and all(p.functions[line["function"]]["name"] for line in location["lines"])
+            need(is_named or not mapping["has_functions"], f"mapping {mapping['id']} has a location without a name")
+    functions = {line["function"] for location in p.locations.values() for line in location["lines"]}
+    need(functions == set(p.functions), "a function is in no location")
+    mappings = {location["mapping"] for location in p.locations.values()} - {0}
+    need(mappings == set(p.mappings), "a mapping is in no location, or not there")
 
 
-def _read_samples(p, members, strings):
+def _read_samples(p, rows, strings):
     used = set()
-    for row in members["samples"]:
+    for row in rows:
         sample = message(row, {1: "locations*", 2: "values*", 3: "labels*"}, "sample")
         locations = [one for value in sample["locations"] for one in numbers(value)]
         values = [signed(one) for value in sample["values"] for one in numbers(value)]
         need(len(values) == len(p.types), f"a sample has {len(values)} values of {len(p.types)}")
-        need(all(one in p.locations for one in locations), "a location is not there")
         used |= set(locations)
-        p.samples.append((locations, values, _labels(sample["labels"], strings)))
-    need(used == set(p.locations), "a location is in no sample")
-    functions = {line["function"] for location in p.locations.values() for line in location["lines"]}
-    need(functions == set(p.functions), "a function is in no location")
-    mappings = {location["mapping"] for location in p.locations.values()} - {0}
-    need(mappings == set(p.mappings), "a mapping is in no location")
+        p.samples.append((locations, values, list(strings.labels(sample["labels"]))))
+    need(used == set(p.locations), "a location is in no sample, or not there")
 
 
 def parse(data):
     members = message(data, PROFILE, "profile")
     strings = _Strings(members["strings"])
-
-    def value_type(row):
-        found = message(row, {1: "name", 2: "unit"}, "type")
-        return strings(found["name"]), strings(found["unit"])
-
-    p = Profile([value_type(row) for row in members["types"]])
+    p = Profile([strings.type(row) for row in members["types"]])
     need(p.types and len(set(p.types)) == len(p.types), "no types of values, or one twice")
-    _read_tables(p, members, strings)
-    _read_samples(p, members, strings)
+    p.mappings = strings.table(members["mappings"], MAPPING, "mapping", "file", "build_id")
+    p.functions = strings.table(members["functions"], FUNCTION, "function", "name", "system_name", "file")
+    p.locations = strings.table(members["locations"], LOCATION, "location")
+    _check_tables(p)
+    _read_samples(p, members["samples"], strings)
     p.comments = [strings(one) for value in members["comments"] for one in numbers(value)]
     p.time_ns, p.duration_ns, p.period = signed(members["time"]), signed(members["duration"]), members["period"]
     need(p.time_ns >= 0 and p.duration_ns >= 0, "a time below zero")
     p.default_type = strings(members["default"])
     need(p.default_type in [name for name, _ in p.types], "the default type is none of the types")
     if members["period_type"]:
-        p.period_type = value_type(members["period_type"])
+        p.period_type = strings.type(members["period_type"])
     need(strings.used == set(range(len(strings.texts))), "a string that nothing names")
     return p
 
@@ -236,10 +211,3 @@ def read(path):
     need(data[:2] == b"\x1f\x8b", "not packed by gzip")
     need(data[4:8] == b"\0\0\0\0", "its header has a time, so equal profiles would differ")
     return parse(gzip.decompress(data))
-
-
-def go_pprof():
-    """Go's pprof, which scripts/deps unpacks."""
-    build = Path(os.environ.get("BUILD") or Path(__file__).resolve().parents[2] / "build").resolve()
-    (path,) = build.glob("programs/usr/lib/go-*/pkg/tool/*/pprof")
-    return str(path)

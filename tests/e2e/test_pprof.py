@@ -26,8 +26,10 @@ def files(tmp_path_factory):
 
 
 def run_go(*args, symbolize="none"):
+    """Go's pprof, which scripts/deps unpacks."""
+    (program,) = BUILD.glob("programs/usr/lib/go-*/pkg/tool/*/pprof")
     environ = {**os.environ, "HOME": "/nonexistent", "PPROF_TMPDIR": "/nonexistent", "DEBUGINFOD_URLS": ""}
-    command = [pprof.go_pprof(), f"-symbolize={symbolize}", *map(str, args)]
+    command = [program, f"-symbolize={symbolize}", *map(str, args)]
     run = subprocess.run(command, check=False, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
     assert run.returncode == 0, run.stderr
     return run.stdout
