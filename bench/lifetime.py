@@ -139,7 +139,7 @@ def idle_wakeups(setup):
 def distinct_run(setup, n):
     """@n distinct stacks: seconds to end, stacks and hits printed, peak memory in MiB."""
     out = setup.tmp / "distinct.txt"
-    with Process(setup.build / "workload/distinct", "--wait", n, 1) as work:
+    with Process(setup.build / "workload/ladder", "--wait", 18, n, 1) as work:
         with Tracer([str(setup.stackcount), "-p", str(work.pid), GETPPID], out=str(out)) as tracer:
             work.go()
             maps = 0

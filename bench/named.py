@@ -152,7 +152,7 @@ def peers():
 @contextlib.contextmanager
 def long_running(setup):
     """A process with stacks of 18 levels, which lives on."""
-    with Process(setup.build / "workload/distinct", "--wait", N_DISTINCT, N_EACH) as process:
+    with Process(setup.build / "workload/ladder", "--wait", 18, N_DISTINCT, N_EACH) as process:
         def work():
             process.go()
             while not process.has_said(1):
@@ -197,7 +197,7 @@ def add_peer(table, name, runs):
 
 
 def named(setup, table):
-    add_named(setup, table, f"{N_DISTINCT * N_EACH} events of a process that lives on", "distinct",
+    add_named(setup, table, f"{N_DISTINCT * N_EACH} events of a process that lives on", "ladder",
               lambda: long_running(setup))
     lives = setup.build / "workload/lives-one"
     add_named(setup, table, f"{N_SHORT_EACH} events each of {N_SHORT} short-lived processes",

@@ -20,21 +20,25 @@ def _start(n, called):
     return code + b"\xb8\x3c\0\0\0\x31\xff\x0f\x05"  # exit(0)
 
 
-def _symbols(n):
+def _symbols(functions):
     """(symbol table, string table)"""
-    names = [name(i) + "\0" for i in range(n)]
-    at, table = 1, [bytes(24)]
-    for i, text in enumerate(names):
-        address = BASE + TEXT + i * FUNCTION_BYTES
-        table.append(struct.pack("<IBBHQQ", at, 0x12, 0, 1, address, FUNCTION_BYTES))
-        at += len(text)
-    return b"".join(table), b"\0" + "".join(names).encode()
+    at, table, strings = 1, [bytes(24)], [""]
+    for i, names in enumerate(functions):
+        for text in names.split("="):
+            table.append(struct.pack("<IBBHQQ", at, 0x12, 0, 1, BASE + TEXT + i * FUNCTION_BYTES, FUNCTION_BYTES))
+            strings.append(text)
+            at += len(text) + 1
+    return b"".join(table), "\0".join([*strings, ""]).encode()
 
 
-def write_program(path, n, called=()):
-    """An executable at @path with @n functions, name(0) and so on; it calls those of @called."""
+def write_program(path, n, called=(), functions=None):
+    """
+    An executable at @path with @n functions, name(0) and so on, or those of @functions, "one=uno" if it has two names;
+    it calls those of @called.
+    """
+    functions = functions or [name(i) for i in range(n)]
     text = FUNCTION * n + _start(n, called)
-    symbols, strings = _symbols(n)
+    symbols, strings = _symbols(functions)
     section_names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
     contents = [text, symbols, strings, section_names]
     places, at = [], TEXT

@@ -5,7 +5,7 @@ from collections import Counter
 
 from tool import GETPPID, read_folded, trace
 
-LEVELS = 16  # of tests/workload/ladder.c that tell its stacks apart
+LEVELS = 18  # of tests/workload/ladder.c that tell its stacks apart
 MASK = (1 << 64) - 1
 MOST = 1024
 CUT = "[cut: depth]"
@@ -31,8 +31,11 @@ def frames_of(depth, number=0):
     return [*OWN, *reversed(inner + OUTER[: depth - LEVELS]), "hit"]
 
 
-def number_of(parts):
-    inner = parts[-1 - LEVELS : -1]
+def number_of(parts, depth=None):
+    """Which of the stacks this is, of so many levels."""
+    at = parts.index("hit")
+    inner = parts[at - LEVELS : at]
+    assert set(inner) <= {"zero", "one"} and (depth is None or parts[at - depth - 1] == "run"), parts
     return sum(1 << level for level, name in enumerate(reversed(inner)) if name == "one")
 
 

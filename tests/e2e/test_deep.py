@@ -147,7 +147,7 @@ def test_deep_stacks_with_interrupts_off_have_memory():
     """More pieces at a time than the kernel's allocator has at hand; fewer than are there from the
     beginning. Some sleep may end before the program has left the CPU: it makes no hit. A preemptible
     kernel skips a hit while another program runs on the CPU."""
-    command = [workload_path("ladder"), "1000", "200", "1"]
+    command = [workload_path("ladder"), "--quiet", "1000", "200", "1"]
     arguments = ["--unwind", "fp", "-U", "-f", "t:sched:sched_switch", "--", *command]
     result = stackcount(*arguments, env={**os.environ, "LADDER_SLEEPS": "1"})
     stacks = [stack for stack, _ in read_folded(result.ok().out) if stack[-1] == "hit"]

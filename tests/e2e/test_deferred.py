@@ -163,9 +163,9 @@ GETPPID = "t:syscalls:sys_enter_getppid"
 
 
 def test_without_memory_hits_are_losses(tmp_path):
-    strangers = Strangers(tmp_path, 20, "distinct")
+    strangers = Strangers(tmp_path, 20, "ladder")
     with Live([*DWARF, "-d", "-P", "-f", "--max-memory", "1M", GETPPID]) as tool:
-        strangers.run(5000, 1)
+        strangers.run(18, 5000, 1)
         result = tool.end().ok()
     assert result.lost > 0, result
     check_hits(result, strangers.stacks(result), 20 * 5000)

@@ -145,8 +145,8 @@ def links_of(pid):
 @pytest.mark.needs("uprobe.multi")
 def test_probes_in_user_code_are_gone_before_the_report(workload):
     """Or it runs into each that is in a library of its own. The report does not fit into the pipe."""
-    work = workload("distinct", 2000, 1)
-    probe = f"{workload_path('distinct')}:hit"
+    work = workload("ladder", 18, 2000, 1)
+    probe = f"{workload_path('ladder')}:hit"
     with Tool(["-f", "-p", work.pid, probe], reads_later=True) as tool:
         fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         tool.wait_live()

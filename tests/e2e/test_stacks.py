@@ -6,7 +6,7 @@ import signal
 from collections import Counter
 
 import pytest
-from distinct import stack_number
+from ladder import LEVELS, number_of
 from text import parse_text
 from tool import GETPPID, Live, chains, check_account, own_copy, read_folded, scaled, trace, workload_path
 
@@ -14,13 +14,13 @@ from tool import GETPPID, Live, chains, check_account, own_copy, read_folded, sc
 @pytest.mark.thorough
 def test_200_000_distinct_stacks_each_counted(workload):
     n, times = scaled(200_000), 3
-    work = workload("distinct", n, times)
+    work = workload("ladder", LEVELS, n, times)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert result.ok().lost == 0, result.err
     lines = read_folded(result.out)
     counts = Counter()
     for parts, count in lines:
-        counts[stack_number(parts)] += count
+        counts[number_of(parts, LEVELS)] += count
     assert len(lines) == n, "stacks merged or split"
     assert counts == dict.fromkeys(range(n), times)
     assert sum(counts.values()) == sum(expected.values())
@@ -28,12 +28,12 @@ def test_200_000_distinct_stacks_each_counted(workload):
 
 def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
     n, times = scaled(5_000), 4
-    work = workload("distinct", n, times, cpus=[0, 1])
+    work = workload("ladder", LEVELS, n, times, cpus=[0, 1])
     result, _ = trace(work, "-d", "-f", "-i", "0.05", "-p", work.pid, GETPPID)
     assert result.ok().lost == 0, result.err
     counts = Counter()
     for parts, count in read_folded(result.out):
-        counts[stack_number(parts)] += count
+        counts[number_of(parts, LEVELS)] += count
     assert counts == dict.fromkeys(range(n), 2 * times)
 
 
@@ -41,7 +41,7 @@ def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     """One more stack, known from before, is still counted when nothing new fits."""
     n = 120_000
     known = workload("syscalls", "getppid", 1000, 1000)
-    many = workload("distinct", n, 1)
+    many = workload("ladder", LEVELS, n, 1)
     with Live(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
         expected_known = known.run()
         expected_many = many.run()

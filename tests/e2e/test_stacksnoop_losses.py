@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 
 import pytest
-from distinct import stack_number
+from ladder import LEVELS, number_of
 from snoop import check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, trace
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_account, read_folded, scaled, wait_until_full
 from tool import wait_until_taken
@@ -18,7 +18,7 @@ def stacks_printed(out):
     sums = Counter()
     for line, n in Counter(out.split("\n")[:-1]).items():
         ((parts, _),) = read_folded(line + "\n")
-        sums[stack_number(parts)] += n
+        sums[number_of(parts, LEVELS)] += n
     return sums
 
 
@@ -107,7 +107,7 @@ def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
 
 def test_many_stacks_at_full_speed(workload):
     n_stacks = scaled(60_000, least=2_000)
-    work = workload("distinct", n_stacks, 2)
+    work = workload("ladder", LEVELS, n_stacks, 2)
     result, _ = trace(work, "-U", "-f", "--max-memory", "1M", "-p", work.pid, GETPPID)
     check_stacks(result, n_stacks, 2)
 
@@ -119,7 +119,7 @@ MOST_PIECES = 4096
 @pytest.mark.needs("uprobes")
 def test_more_stacks_than_the_kernel_has_room_for(workload):
     """What was read is forgotten there, in time. One after the other is printed: rings and maps have room."""
-    works = [workload("distinct", 900, 1) for _ in range(6)]
+    works = [workload("ladder", LEVELS, 900, 1) for _ in range(6)]
     pids = ",".join(str(work.pid) for work in works)
     with Live(["-f", f"{STACKCOUNT}:stream_make_room"]) as spy:
         with live_snoop("-U", "-f", "--max-memory", "4M", "-p", pids, GETPPID) as tool:

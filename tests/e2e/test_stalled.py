@@ -23,7 +23,7 @@ SMALLEST_PIPE = 4096
 
 @pytest.fixture
 def distinct(workload, tmp_path):
-    return workload(own_copy("distinct", tmp_path, "dis"), 2000, 1)
+    return workload(own_copy("ladder", tmp_path, "dis"), 18, 2000, 1)
 
 
 def run_programs(folder):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * ladder DEPTH D T - getppid() below DEPTH frames, through D distinct stacks (at most 2^16), T
- * times each. Level 0 is the innermost. On the 16 lowest levels the bits of a stack's number choose
+ * ladder DEPTH D T - getppid() below DEPTH frames, through D distinct stacks (at most 2^18), T
+ * times each. Level 0 is the innermost. On the 18 lowest levels the bits of a stack's number choose
  * between zero() and one(). On the others random-looking bits of the level's number do.
  * With LADDER_SLEEPS in the environment each hit sleeps for a moment, too.
  * So a reader can tell which stack it is, and each part of it that is missing, twice there or in
@@ -11,7 +11,7 @@
 
 #include "work.h"
 
-enum { LEVELS = 16, DEEPEST = 10000 };
+enum { LEVELS = 18, DEEPEST = 10000 };
 
 static uint64_t depth, n_stacks, n_times;
 static int sleeps; /* with LADDER_SLEEPS in the environment: hit() leaves the CPU, too */

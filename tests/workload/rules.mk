@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt distinct dl cxx vector strings names inlined swap signals leader wild jit ladder \
-	programs uring made unrowed samples returns values places elapsed flood
+WORKLOADS    := calls syscalls usdt dl cxx vector strings inlined swap signals leader wild jit ladder programs made \
+	unrowed samples returns values places elapsed flood
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -13,7 +13,7 @@ PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branc
 .PHONY: workload
 ifdef CROSS
 # What its guest's tests need: SELECTIONS in tests/vm/run.py.
-workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx distinct syscalls wild)
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx ladder syscalls wild)
 else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
@@ -34,7 +34,6 @@ $(WORKLOAD_DIR)/%: $(WORKLOAD_DIR)/%.o $(WORKLOAD_DIR)/work.o
 	$(CC) -no-pie -rdynamic -o $@ $^ -pthread -ldl
 
 $(WORKLOAD_DIR)/usdt: $(WORKLOAD_DIR)/usdt_gated.o
-$(WORKLOAD_DIR)/names: $(WORKLOAD_DIR)/names_other.o
 
 $(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
 	$(CXX) -std=gnu++17 $(WORK_FLAGS) -no-pie -o $@ $^ -pthread
