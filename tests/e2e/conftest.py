@@ -64,13 +64,13 @@ def pytest_ignore_collect(collection_path):
     return True
 
 
-def _are_of_kernels(marks):
+def _are_of_kernels(marks, is_core_alone=False):
     """Does a kernel make a difference to what has these marks, or to any of a function's parameters?"""
     for mark in marks:
-        if mark.name == "core" or (mark.name == "needs" and kernel_module.DIFFERENCES & set(mark.args)):
+        if mark.name == "core" or (not is_core_alone and mark.name == "needs" and kernel_module.DIFFERENCES & set(mark.args)):
             return True
         values = mark.args[1] if mark.name == "parametrize" else ()
-        if any(_are_of_kernels(value.marks) for value in values if hasattr(value, "marks")):
+        if any(_are_of_kernels(value.marks, is_core_alone) for value in values if hasattr(value, "marks")):
             return True
     return False
 
@@ -80,7 +80,8 @@ def pytest_pycollect_makeitem(collector, name, obj):
     """What is not for a guest at all is passed over before its cases are made: emulated, that takes 15 s."""
     if not name.startswith("test_") or kernel_module.is_first_of_its_processor():
         return None
-    if not _are_of_kernels([*getattr(obj, "pytestmark", ()), *collector.iter_markers()]):
+    is_core_alone = collector.config.option.markexpr == "core"
+    if not _are_of_kernels([*getattr(obj, "pytestmark", ()), *collector.iter_markers()], is_core_alone):
         left_out["machine"] += 1
         return []
     return None

@@ -12,6 +12,7 @@ sys.path.append(str(TOP / "tests"))
 import results  # noqa: E402
 
 SAMPLE = """
+import signal
 import time
 from pathlib import Path
 import reporting
@@ -40,12 +41,13 @@ def test_that_is_known():
     assert False
 
 def test_that_hangs():
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= reporting.LIMIT_S
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
     time.sleep(100)
 """
 CONFTEST = """
 from pathlib import Path
 import reporting
-reporting.LIMIT_S = 1
 reporting.KNOWN = Path(__file__).parent / "known.txt"
 """
 
@@ -69,7 +71,7 @@ def test_each_test_leaves_a_line(tmp_path):
         "whose_program_crashed": "failed", "that_is_known": "known", "that_hangs": "failed",
     }
     fails = found["that_fails"]
-    assert (fails["words"], fails["place"], fails["kind"]) == ("assert (1 + 1) == 3", "test_sample.py:15", ""), fails
+    assert (fails["words"], fails["place"], fails["kind"]) == ("assert (1 + 1) == 3", "test_sample.py:16", ""), fails
     assert fails["stderr"] == "Lost 3 hits: the ring was full"
     assert found["without_an_account"]["kind"] == found["whose_sum_differs"]["kind"] == "account"
     assert (found["that_hangs"]["kind"], found["whose_program_crashed"]["kind"]) == ("limit", "crash"), found

@@ -9,7 +9,7 @@ import time
 
 from tool import GETPPID, Live
 
-CALLS = 300_000
+CALLS = 100_000
 EVERY = 1024  # of a CPU's hits, one is measured
 LEAST_NS = 10
 

@@ -123,13 +123,12 @@ def test_deep_stacks_without_end_are_counted_or_lost(workload, below):
     check_account(result, n, sum(counts.values()))
 
 
-@pytest.mark.core
 @needs_deep
-@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("walk", [pytest.param(FP, id="fp"), pytest.param(DWARF, id="dwarf", marks=pytest.mark.core)])
 def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
     """The tool does not run meanwhile. 8,192 pieces of 16 words are 130 of these stacks."""
     outer = frames_below(below, workload, walk)
-    n = 1000
+    n = 400
     work = workload(walk[0], 1000, n, 1)
     with Live([*walk[1:], "--max-memory", "4M", "-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.send(signal.SIGSTOP)
@@ -138,7 +137,7 @@ def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
         result = tool.end().ok()
     counts = check_each(read_folded(result.out), outer, 1000)
     assert counts == dict.fromkeys(range(130), 1), result.err
-    assert re.search(rf"Lost {n - 130} hits \(87.0%\): {n - 130} no room in the kernel", result.err), result.err
+    assert re.search(rf"Lost {n - 130} hits \(67.5%\): {n - 130} no room in the kernel", result.err), result.err
 
 
 @pytest.mark.needs("path of its own")

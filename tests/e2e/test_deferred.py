@@ -108,12 +108,12 @@ def test_a_command_behind_a_shell(event):
 
 def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     """So fast that the ring is full at times."""
-    strangers = Strangers(tmp_path, 20)
+    strangers = Strangers(tmp_path, 10)
     with Live(["--debug", *DWARF, "-d", "-P", "-f", PRIORITY]) as tool:
         strangers.run("priority", 20_000, 0)
         result = tool.end().ok()
     stacks = strangers.stacks(result)
-    check_hits(result, stacks, 20 * 20_000)
+    check_hits(result, stacks, 10 * 20_000)
     walked, _, _, full = deferred(result)
     crowded = sum(count for parts, count in stacks if "[cut: too many waited]" in parts)
     assert walked > 0 and crowded <= full, result
@@ -163,12 +163,12 @@ GETPPID = "t:syscalls:sys_enter_getppid"
 
 
 def test_without_memory_hits_are_losses(tmp_path):
-    strangers = Strangers(tmp_path, 20, "ladder")
+    strangers = Strangers(tmp_path, 8, "ladder")
     with Live([*DWARF, "-d", "-P", "-f", "--max-memory", "1M", GETPPID]) as tool:
         strangers.run(18, 5000, 1)
         result = tool.end().ok()
     assert result.lost > 0, result
-    check_hits(result, strangers.stacks(result), 20 * 5000)
+    check_hits(result, strangers.stacks(result), 8 * 5000)
 
 
 @pytest.mark.thorough

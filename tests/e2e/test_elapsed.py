@@ -42,10 +42,10 @@ def not_paired(result):
 
 OWN_PATH, BOTH = pytest.mark.needs("path of its own"), [0, 1]
 CALLS = [
-    pytest.param("sleep", scaled(2_000, 100), BOTH, [NANOSLEEP], id="system calls that sleep", marks=OWN_PATH),
+    pytest.param("sleep", scaled(500, 100), BOTH, [NANOSLEEP], id="system calls that sleep", marks=OWN_PATH),
     pytest.param("ppid", scaled(50_000), BOTH, [GETPPID], id="short system calls", marks=OWN_PATH),
     pytest.param("sleep", 500, None, [NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep"], id="--until names the end"),
-    pytest.param("sleep", scaled(2_000, 100), BOTH, [WORK], id="functions that sleep", marks=OWN_PATH),
+    pytest.param("sleep", scaled(500, 100), BOTH, [WORK], id="functions that sleep", marks=OWN_PATH),
     pytest.param("ppid", scaled(2_000, 100), BOTH, ["--without", "uprobe.multi", WORK], id="functions, uprobes one by one",
                  marks=[pytest.mark.needs("path of its own", "uprobe.multi"), pytest.mark.thorough]),
 ]

@@ -203,7 +203,7 @@ def test_a_proc_that_does_not_show_us_is_told():
 
 @pytest.mark.needs("path of its own")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
-    result = stackcount("-D", "0.5", "t:sched:sched_switch", wrap=with_mounts(UNMOUNT))
+    result = stackcount("-D", "0.1", "t:sched:sched_switch", wrap=with_mounts(UNMOUNT))
     if result.status != 0:
         check_refused(result, FAILED, "mount", "tracefs")
     else:
@@ -232,7 +232,7 @@ def test_lowered_max_stack(workload, sysctl):
 
 def test_kptr_restrict(sysctl):
     sysctl("kernel.kptr_restrict", 2)
-    result = stackcount("-K", "-f", "-D", "0.5", "t:sched:sched_switch").ok()
+    result = stackcount("-K", "-f", "-D", "0.2", "t:sched:sched_switch").ok()
     assert "kptr_restrict" in result.err, result
     assert "[unknown]" in result.out and "schedule" not in result.out
 
@@ -307,9 +307,8 @@ def bpf_ids(command):
     return ids
 
 
-@pytest.mark.core
 @pytest.mark.needs("path of its own")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), pytest.param(signal.SIGKILL, marks=pytest.mark.core)])
 def test_nothing_is_left_behind(number):
     with Live(["t:sched:sched_switch", f"{CALLS}:leaf"]) as tool:
         made = ids_of(tool.pid)

@@ -88,6 +88,7 @@ def rows():
                 is_best = backend == next(iter(event.backends))
                 is_core = name in CORE[tool] and (is_best or tool == "stackcount")
                 marks = [pytest.mark.core if is_core else pytest.mark.needs("path of its own")]
+                marks += [] if is_best or tool == "stackcount" else [pytest.mark.thorough]
                 marks.append(pytest.mark.needs(*event.needs, *filter(None, [NEEDS.get(backend)])))
                 yield pytest.param(tool, name, backend, marks=marks, id="-".join(filter(None, (tool, name.replace(" ", "_"), backend))))
 
@@ -177,7 +178,7 @@ def test_programs_of_other_kinds(workload, program):
 def test_intervals_of_millions_of_hits_add_up(workload, tool):
     """No hit twice and none between, while maps are swapped under full load on both CPUs."""
     n = scaled(375_000)
-    one, two = (workload("syscalls", "getppid", n, n, 0 if not IN_GUEST else 4, cpus=[0, 1]) for _ in range(2))
+    one, two = (workload("syscalls", "getppid", n, n, 0 if not IN_GUEST else 1, cpus=[0, 1]) for _ in range(2))
     options = ["-U"] if tool == "stackcount" else []
     with Live([*options, "-i", "0.05", "-p", f"{one.pid},{two.pid}", GETPPID], program=TOOLS[tool]) as run:
         made = sum(one.run().values())

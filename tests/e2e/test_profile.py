@@ -37,7 +37,7 @@ def test_headers_are_bcc_s():
 
 @pytest.fixture
 def work(workload):
-    return workload("samples", 0, 0, 800, 800)
+    return workload("samples", 0, 0, 300, 300)
 
 
 def test_text_is_bcc_s(work):

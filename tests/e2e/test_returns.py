@@ -92,7 +92,8 @@ THREADS = r"""
 
 #define FRAME __attribute__((noipa))
 
-FRAME void parked(void) { for (;;) pause(); }
+static int n_parked;
+FRAME void parked(void) { __atomic_add_fetch(&n_parked, 1, __ATOMIC_SEQ_CST); for (;;) pause(); }
 FRAME int brief(int i) { __asm__ volatile(""); return i + 1; }
 static void *park(void *p) { for (int i = 0; i < 100; i++) brief(i); parked(); return p; }
 static void *leave(void *p) { brief(1); pthread_exit(p); }
@@ -113,7 +114,8 @@ int main(void)
 		usleep(1000);
 		brief(i);
 	}
-	sleep(1);
+	while (__atomic_load_n(&n_parked, __ATOMIC_SEQ_CST) < 10)
+		usleep(1000);
 	_exit(3);
 }
 """

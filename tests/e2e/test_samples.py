@@ -66,7 +66,7 @@ def test_each_switch_is_counted(workload):
 @pytest.mark.needs("path of its own", "unwinding")
 def test_cpu_time_is_sampled(workload):
     """Samples that are due are there, or told as lost. Each stack is whole."""
-    work = workload("samples-nofp", 0, 0, 1500, 0)
+    work = workload("samples-nofp", 0, 0, 500, 0)
     result, _ = trace(work, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
     check_accounts(result.ok())
     samples = counted(result, "spin")
@@ -77,7 +77,7 @@ def test_cpu_time_is_sampled(workload):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "events", [["--frequency", "500", "e:cpu-clock"], pytest.param(["e:context-switches", "e:page-faults"], marks=pytest.mark.core)], ids=" ".join
+    "events", [["--frequency", "500", "e:cpu-clock"], pytest.param(["e:context-switches", "e:page-faults"], marks=pytest.mark.needs("path of its own"))], ids=" ".join
 )
 @pytest.mark.needs("kernel tables")
 def test_kernel_tables_agree_with_the_kernel(workload, events):
@@ -104,9 +104,9 @@ def test_machine_without_counters_says_so():
 @pytest.mark.core
 @pytest.mark.needs("guest")
 def test_a_cpu_that_went_and_came_back_is_sampled_again():
-    """Its perf events have ended. An interval has about 99 samples, idle or not."""
+    """Its perf events have ended. An interval has about 20 samples, idle or not."""
     online = Path("/sys/devices/system/cpu/cpu1/online")
-    with Tool(["-f", "-K", "-c", "1", "-i", "1", "e:cpu-clock"]) as tool:
+    with Tool(["-f", "-K", "-c", "1", "-i", "0.2", "e:cpu-clock"]) as tool:
         tool.wait_for("stdout", rb" \d+$")
         online.write_text("0")
         online.write_text("1")
@@ -114,7 +114,7 @@ def test_a_cpu_that_went_and_came_back_is_sampled_again():
         before = len(tool.bytes("stdout"))
 
         def is_sampled():
-            return sum(map(int, re.findall(rb" (\d+)$", tool.bytes("stdout")[before:], re.M))) > 500
+            return sum(map(int, re.findall(rb" (\d+)$", tool.bytes("stdout")[before:], re.M))) > 200
 
         wait_until(is_sampled, "no samples after the CPU came back")
         result = tool.end(timeout_s=PATIENCE_S).ok()

@@ -74,7 +74,7 @@ def test_max_depth_of_one_at_a_function(workload):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
 
 
-@pytest.mark.core
+@pytest.mark.needs("path of its own")
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
     paths = {}
@@ -112,7 +112,7 @@ MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fpro
 
 
 def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
-    with Live(["-K", "-f", "-D", "0.5", "t:sched:sched_switch"]) as tool:
+    with Live(["-K", "-f", "-D", "0.2", "t:sched:sched_switch"]) as tool:
         result = tool.wait().ok()
     lines = read_folded(result.out)
     assert lines

@@ -37,7 +37,7 @@ MORE_THAN_FITS = 40_000  # into pipe, buffer and rings of 4 MiB in all
 
 def test_slow_reader_loses_events_and_is_told(workload):
     """The times of the others stay right."""
-    work = workload("syscalls", "getppid", MORE_THAN_FITS, 0, cpus=[0, 1])
+    work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("--json", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
     with live_snoop(*args, reads_later=True) as tool:
         before = now_ns()
@@ -89,6 +89,7 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     check_account(result, n, result.out.count("\n") + unprinted, most=n + 65536 // 20)
 
 
+@pytest.mark.thorough
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     """Or the tool reports them as lost. The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)

@@ -119,7 +119,7 @@ def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, d
         tool.wait_live()
         distinct.run()
         stall(tool)
-        for _ in range(20):
+        for _ in range(10):
             with workload(str(program), "getppid", 100, 50) as one:
                 tool.drain()
                 expected = one.run()

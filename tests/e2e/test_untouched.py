@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from tool import GETPPID, PATIENCE_S, Tool, chains, stackcount, workload_path
+from tool import GETPPID, PATIENCE_S, Live, chains, stackcount, workload_path
 
 # Its first thread has ended, and another one waits for longer than the tool waits for anything.
 WAITS = r"""
@@ -56,7 +56,7 @@ def test_no_process_but_helpers_is_signalled_or_written_to(workload, tmp_path, i
         stackcount("-U", "-f", GETPPID, "--", path, "--quiet", "getppid", 100, 0, wrap=strace).ok()
     else:
         work = workload("syscalls", "getppid", 100, 0)
-        with Tool(["-U", "-f", "-D", 1, "-p", work.pid, GETPPID], wrap=strace) as tool:
+        with Live(["-U", "-f", "-n", 100, "-p", work.pid, GETPPID], wrap=strace) as tool:
             work.run()
             tool.wait().ok()
     lines = [line.split(maxsplit=1) for line in log.read_text(errors="replace").splitlines()]

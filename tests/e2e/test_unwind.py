@@ -34,7 +34,6 @@ def test_a_system_call_when_each_rule_is_looked_up(workload):
     assert check_whole(result) == expected
 
 
-@pytest.mark.core
 @needs_unwinding
 @pytest.mark.needs("path of its own")
 def test_a_system_call_with_its_kernel_stack(workload):
