@@ -207,6 +207,7 @@ def test_no_room_for_beginnings():
     assert "700 pairs have begun" in result.err, result
 
 
+@pytest.mark.thorough
 def test_at_most_so_many_pairs(workload):
     """The rest is not finished for this run."""
     n = 200

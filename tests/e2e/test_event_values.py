@@ -7,7 +7,7 @@ import re
 import pytest
 from snoop import TIME, live_snoop, read_text, trace
 from sums import A, B
-from tool import ROOTS, scaled, stacksnoop, workload_path
+from tool import ROOTS, scaled
 
 pytestmark = pytest.mark.needs("uprobes")
 WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
@@ -76,35 +76,6 @@ def test_the_column_of_text(workload):
     events = read_text(plain)
     assert set(values) >= {str(i) for i in range(n)} | {"-9"}
     assert values.count("-9") == n * (1 + next(len(event.user) for event in events if "branch_a" in event.user))
-
-
-def test_a_given_unit():
-    unit, title, name = "us", "VALUE(us)", "microseconds"
-    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16", "count=1"]
-    text = stacksnoop("-U", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
-    _, values = without_column(text, title, max(12, len(title)))
-    assert "16" in values
-    lines = stacksnoop("-U", "--json", "--value", "count", "--unit", unit, WRITE, "--", *command).ok().out
-    assert {json.loads(line)["unit"] for line in lines.splitlines()} == {name}
-
-
-@pytest.mark.thorough
-def test_an_event_without_its_value_is_shown(workload):
-    """A function that ends in a jump to another one has no result of its own there."""
-    n = 120
-    tail, exits = (f"r:{workload_path('returns')}:{name}" for name in ("tail", "exits"))
-
-    def run(*form):
-        work = workload("returns", n)
-        result, _ = trace(work, "-U", *form, "-p", work.pid, "--value", "retval", tail, exits)
-        assert result.lost == 0
-        assert re.search(rf"^stacksnoop: {n} events have no value: it cannot be read, or is not known there$", result.ok().err, re.M), result.err
-        return result.out
-
-    values = [json.loads(line)["value"] for line in run("--json").splitlines()]
-    assert len(values) == 2 * n and values.count(None) == n
-    assert len([line for line in run("-f").splitlines() if line.endswith(" 0")]) >= n
-    assert without_column(run(), "VALUE", 12)[1].count("-") >= 2 * n
 
 
 def test_the_last_of_a_number_of_events(workload):

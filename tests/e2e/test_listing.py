@@ -61,15 +61,6 @@ def test_places_of_a_usdt_probe():
 
 
 @pytest.mark.thorough
-def test_what_is_listed_as_a_number_is_taken():
-    for event in ("t:sched:sched_switch", "t:syscalls:sys_exit_read", "t:sched:sched_process_exec"):
-        for name, _, number, remark in listed(event)[event]:
-            result = stackcount("-l", "--sum", name, event)
-            assert (result.status == 0) == (number != "-"), result
-            assert number != "-" or remark in result.err, result
-
-
-@pytest.mark.thorough
 def test_every_function_of_the_kernel_has_its_arguments_or_the_reason():
     rows = listed("*")
     described = [row for row in rows.values() if row and row[0][0] != "arg1, arg2 ..."]

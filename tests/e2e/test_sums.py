@@ -13,7 +13,6 @@ from tool import PATIENCE_S, STACKCOUNT, Result, check_refused, read_folded, sca
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
-own_path = pytest.mark.needs("path of its own")
 WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
 
 
@@ -67,12 +66,11 @@ def test_arguments_of_system_calls_have_their_types():
     assert document["total"] == -10 and result.lost == 0, result
 
 
-@pytest.mark.parametrize("names", [["munmap"], ["munmap", "mmap"]], ids="+".join)
-def test_unit_that_some_events_have_is_unknown(names):
+def test_unit_that_some_events_have_is_unknown():
     """Both have the field at one place. One has the type size_t."""
-    events = [f"t:syscalls:sys_enter_{name}" for name in names]
+    events = [f"t:syscalls:sys_enter_{name}" for name in ("munmap", "mmap")]
     result = stackcount("--format", "json", "--sum", "len", *events, "--", "true").ok()
-    assert json.loads(result.out)["values"][0] == {"name": "len", "unit": "bytes" if names == ["munmap"] else None}
+    assert json.loads(result.out)["values"][0] == {"name": "len", "unit": None}
 
 
 def test_two_tracepoints_with_values_at_different_places(workload):
@@ -149,20 +147,13 @@ def series(n):
     return n * (n - 1) // 2
 
 
-# What the workload passes to many(), by the two paths. The first argument and those on the stack are in test_matrix.py.
-ARGUMENTS = {
-    "arg3 - 2 * arg2 + (signed char)arg4": lambda n: (series(n) - n, series(n) - n),
-    "(short)arg5 * 3 + arg6": lambda n: (-n, -n),
-}
-
-
-@pytest.mark.parametrize("expression", ARGUMENTS)
-def test_arguments_of_user_functions(workload, expression):
-    n = 500
+def test_arguments_of_user_functions(workload):
+    """The first one and those on the stack are in test_matrix.py."""
+    n, expression = 500, "arg3 - 2 * arg2 + (signed char)arg4"
     work = workload("values", "call", n)
     sums, counts, name, expected = sums_of(work, "-p", work.pid, "--sum", expression, MANY)
     assert name == (expression, None)
-    assert sums == below(";many", ARGUMENTS[expression](n))
+    assert sums == below(";many", (series(n) - n, series(n) - n))
     assert counts == {f"{chain};many": count for chain, count in expected.items()}
 
 
@@ -191,18 +182,15 @@ def test_a_result_that_another_function_returns_is_lost(workload):
 
 HIT = f"u:{workload_path('places')}:places:hit"
 
-ALL_OF_PROBE = "arg3 * 2 - arg2 + arg4"
-
 # Sums of N hits. The first argument is at two places, where the second one is a 7.
 OF_PROBE = {
     "arg1": lambda n: 7 * n - series(n),
-    "arg5 + arg6": lambda n: 144 * n,
-    ALL_OF_PROBE: lambda n: 2 * (series(n) - 5 * n) + 3 * n + sum(i % 4 for i in range(n)),
+    "arg3 * 2 - arg2 + arg4 + arg5 + arg6": lambda n: 2 * (series(n) - 5 * n) + 3 * n + sum(i % 4 for i in range(n)) + 144 * n,
 }
 
 
-# In guests, those that need each way to a value: two places, and all kinds of memory.
-@pytest.mark.parametrize("expression", [pytest.param(name, marks=own_path if name in ("arg1", ALL_OF_PROBE) else []) for name in OF_PROBE])
+@pytest.mark.needs("path of its own")
+@pytest.mark.parametrize("expression", OF_PROBE)
 def test_arguments_of_usdt_probes(workload, expression):
     """Each kind of place in the notes: registers, numbers, memory, and memory by an index."""
     n = 100
