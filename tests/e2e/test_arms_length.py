@@ -17,6 +17,7 @@ from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, w
 from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
+pytestmark = needs_unwinding
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
 
 
@@ -45,7 +46,6 @@ def expect_whole_again(tool, workload, path):
     return work.run()
 
 
-@needs_unwinding
 @pytest.mark.parametrize("name", [OPENER, PARSER])
 def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
@@ -58,7 +58,6 @@ def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
     assert "unwind table" not in result.err
 
 
-@needs_unwinding
 def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
     """A library that a process loads while the parser is stopped."""
     n = 1000
@@ -82,7 +81,6 @@ def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
     assert sum(count for (parts, count), cut in zip(stacks, is_cut) if not cut and parts[-1] == "hit") == n, result
 
 
-@needs_unwinding
 @pytest.mark.parametrize("name", [OPENER, PARSER])
 def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workload, name):
     with Live([*SYSTEM_WIDE, "-P", "-i", "0.2"]) as tool:
@@ -94,7 +92,6 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
     assert count(result, "fresh") == n, result
 
 
-@needs_unwinding
 def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
         all_of_them = helpers(tool.pid)
@@ -116,7 +113,6 @@ def is_handle(link):
     return bool(int(flags, 8) & os.O_PATH)
 
 
-@needs_unwinding
 def test_helpers_hold_nothing_of_ours_and_end_with_us():
     with Live(SYSTEM_WIDE) as tool:
         all_of_them = helpers(tool.pid)
@@ -202,7 +198,6 @@ def public_folder():
     shutil.rmtree(folder)
 
 
-@needs_unwinding
 @pytest.mark.needs("uprobes")
 def test_a_user_sees_programs_that_have_his_capabilities(public_folder):
     """As a command has them that he gives by ambient ones."""

@@ -15,7 +15,7 @@ from silent import mortal_fuse
 from tool import GETPPID, PATIENCE_S, Tool, read_folded, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, needs_unwinding]
 
 EXECVE = "59"
 
@@ -29,7 +29,6 @@ def calls_of_children(pid):
     return found
 
 
-@needs_unwinding
 def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
     """The linker is a file of a server that has stopped."""
     program, source = tmp_path / "program", tmp_path / "program.c"
@@ -54,7 +53,6 @@ def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
 CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os.getpgrp() for _ in range(1000)]; print('done', flush=True)"
 
 
-@needs_unwinding
 def test_a_slow_file_system_does_not_hold_up_the_start(tmp_path):
     """The program's file takes 3 s for each piece that a parser reads. Nothing of other processes is lost meanwhile."""
     with mortal_fuse(tmp_path, os.path.realpath(sys.executable), ["{}", "-c", CALLER]) as work:

@@ -16,17 +16,17 @@ from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, chains, check_own,
 from tool import stackcount, trace, workload_path
 from unwinding import DWARF, check_whole, needs_unwinding
 
+pytestmark = needs_unwinding
+
 
 @pytest.mark.core
-@needs_unwinding
 def test_a_system_call(workload):
-    n = scaled(200_000)
+    n = scaled(50_000)
     work = workload("syscalls-nofp", "getppid", n, n // 2, cpus=[0, 1])
     result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID)
     assert check_whole(result) == expected
 
 
-@needs_unwinding
 def test_a_system_call_when_each_rule_is_looked_up(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
     looked_up = ("--without", "rules.recent")
@@ -34,16 +34,7 @@ def test_a_system_call_when_each_rule_is_looked_up(workload):
     assert check_whole(result) == expected
 
 
-@needs_unwinding
-@pytest.mark.needs("path of its own")
-def test_a_system_call_with_its_kernel_stack(workload):
-    work = workload("syscalls-nofp", "getppid", 1000, 500)
-    result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, GETPPID)
-    assert check_whole(result) == expected
-
-
 @pytest.mark.core
-@needs_unwinding
 @pytest.mark.needs("uprobes")
 def test_a_user_function(workload):
     n = scaled(20_000)
@@ -54,7 +45,6 @@ def test_a_user_function(workload):
 
 
 @pytest.mark.core
-@needs_unwinding
 @pytest.mark.needs("kprobes", "way to kernel functions")
 def test_a_kernel_function(workload):
     work = workload("syscalls-nofp", "priority", 1000, 500)
@@ -63,7 +53,6 @@ def test_a_kernel_function(workload):
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_events(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500)
     result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID, program=STACKSNOOP)
@@ -71,7 +60,6 @@ def test_events(workload):
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_through_the_frames_of_signals(workload):
     """Also from another stack, that may lie above the one that was interrupted."""
     work = workload("signals-nofp", 100, 50)
@@ -82,7 +70,6 @@ def test_through_the_frames_of_signals(workload):
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_a_command_from_its_first_instruction_of_its_own():
     command = [workload_path("calls-nofp"), "--quiet", "5", "3", "2"]
     result = stackcount(*DWARF, "-f", f"{command[0]}:leaf*", "--", *command)
@@ -90,7 +77,6 @@ def test_a_command_from_its_first_instruction_of_its_own():
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_a_process_that_was_there_before_is_known(workload, tmp_path):
     """Without -p all processes are looked at, in the background. Nothing is guessed."""
     own = own_copy("syscalls-nofp", tmp_path)
@@ -106,7 +92,6 @@ WHOLE = r"true\d+;(?!\[cut).*;_[eE]xit 1"
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_programs_that_end_at_once_are_whole_when_their_file_is_known(tmp_path):
     """By the kernel's own mappings: the tool is too late to look at any of them."""
     n = scaled(200, least=50)
@@ -151,7 +136,6 @@ def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_a_program_that_is_being_started_has_no_user_stack():
     """When it is given its name, the memory is its own, and the registers are those of its maker's call."""
     script = "for i in $(seq 20); do /bin/true; done; :"
@@ -163,7 +147,6 @@ def test_a_program_that_is_being_started_has_no_user_stack():
 
 
 @pytest.mark.needs("prepared exec")
-@needs_unwinding
 def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
     script = "for i in $(seq 20); do /bin/true; done; :"
     result = stackcount(*DWARF, "-U", "-P", "-f", "t:sched:sched_prepare_exec", "--", "sh", "-c", script).ok()
@@ -175,7 +158,6 @@ def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
 
 
 @pytest.mark.needs("path of its own")
-@needs_unwinding
 def test_constructors_of_libraries():
     """They run before the program's own first instruction, and what they are walked by is there."""
     result = stackcount(*DWARF, "-U", "-f", GETPPID, "--", workload_path("first")).ok()
@@ -185,17 +167,6 @@ def test_constructors_of_libraries():
     assert len(parts) >= 4 and not parts[0].startswith("[cut"), result  # the dynamic linker's, below
 
 
-@pytest.mark.thorough
-def test_tables_for_which_there_is_no_memory_are_told_of():
-    """clang's libraries take more than the one slab that there is at least."""
-    command = ["--", "sh", "-c", "exec clang --version >/dev/null"]
-    result = stackcount(*DWARF, "--unwind-memory", "1M", "-U", "-f", "t:syscalls:sys_enter_mmap", *command).ok()
-    assert re.search("^stackcount: .* and others have no unwind table: .*--unwind-memory", result.err, re.M), result
-    ends = {parts[0] for parts, _ in read_folded(result.out)}  # a hit whose walk comes later may find room for its table
-    assert ends <= {"_start", "[cut: no table]", "[cut: no table yet]"}, result
-
-
-@needs_unwinding
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     """Names need most of them: these come behind tables. Hits wait for no table, which a busy machine may make too late."""
     code = "import ctypes, os\nos.getppid()\nos.write(2, b'ready\\n')\ninput()\nfor _ in range(200): os.getppid()"

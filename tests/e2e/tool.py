@@ -426,12 +426,6 @@ class Workload:
         self.process.stdout.close()
 
 
-def wait_for_large_maps(tool):
-    """Until the threads that make the maps' second level have ended: as the main one, they have the tool's name."""
-    tasks = Path(f"/proc/{tool.pid}/task")
-    wait_until(lambda: [path.read_text() for path in tasks.glob("*/comm")].count(f"{tool.name}\n") == 1)
-
-
 def read_folded(text):
     """[(parts, count)] of folded output, line by line; nothing but stack lines may be there."""
     assert text == "" or text.endswith("\n"), f"the last line is cut: {text[-80:]!r}"
