@@ -48,7 +48,7 @@ def check_ways(how, expected):
     assert result.lost == 0 and ways(result) == expected, result
 
 
-@pytest.mark.parametrize("how", ["nofp", "static", pytest.param("static-pie", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("how", ["nofp", "static"])
 def test_each_way(how):
     """Its root is behind three frames of libc's; of a stack of its own, behind one."""
     expected = {(3, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
@@ -99,10 +99,9 @@ MAKERS = ("by_thread", "by_popen", "by_system", "by_spawn", "by_fork")
 MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:task_newtask", "t:sched:sched_process_fork")
 
 
-@pytest.mark.parametrize("how", ["nofp", pytest.param("static", marks=pytest.mark.thorough)])
-def test_who_makes_threads_and_processes(how):
+def test_who_makes_threads_and_processes():
     """No entry of glibc's is about its clone() behind the system call: parent and child stand there."""
-    result = stackcount(*DWARF, *MAKING, "--", workload_path(f"makers-{how}"), "--quiet", 20).ok()
+    result = stackcount(*DWARF, *MAKING, "--", workload_path("makers-nofp"), "--quiet", 20).ok()
     found = Counter()
     for parts, n in read_folded(result.out):
         at = parts.index("run")
@@ -185,7 +184,7 @@ def test_a_library_in_the_place_of_another(workload):
     assert sum(n for _, n in lines) == 200, result
 
 
-@pytest.mark.parametrize("who", ["self", "child"])
+@pytest.mark.parametrize("who", [pytest.param("self", marks=pytest.mark.thorough), "child"])
 def test_libraries_that_take_turns_at_one_place(workload, who):
     """However fast: none is walked by the table of the one before. Once both are known, all are whole."""
     work = workload("swap-nofp", LATE, NEXT, 5, 1000, who)

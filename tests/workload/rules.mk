@@ -21,7 +21,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers values) \
-	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
+	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
 	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers
 endif
@@ -99,13 +99,10 @@ $(WORKLOAD_DIR)/helpers: tests/workload/helpers.c \
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o
 	$(WORK_CC) -DPREFIX=$* -no-pie -o $@ $^ -pthread
 
-# Without a dynamic linker, at fixed addresses or at any; and with another libc.
+# Without a dynamic linker; and with another libc.
 $(WORKLOAD_DIR)/%-static: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
-$(WORKLOAD_DIR)/%-static-pie: tests/workload/%.c tests/workload/work.c tests/workload/work.h
-	@mkdir -p $(@D)
-	$(WORK_CC) $(NOFP) -fPIE -static-pie -o $@ $< tests/workload/work.c -pthread
 $(WORKLOAD_DIR)/%-musl: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
