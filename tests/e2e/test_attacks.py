@@ -404,12 +404,6 @@ def test_odd_names_on_a_terminal(grounds, tmp_path):
     assert sum(int(count) for text, count in lines if "work_run;map;visit" in text) == 3 * n, result
 
 
-def test_odd_names_of_events_on_a_terminal(grounds):
-    result, _ = run_odd(grounds, "-v", program=STACKSNOOP)
-    check_passive(result.stdout)
-    check_passive(result.stderr)
-
-
 # --- too many of anything ---
 
 

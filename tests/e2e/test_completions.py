@@ -73,7 +73,8 @@ def test_bash_offers_nothing_odd_as_a_value():
                 assert offered == [], option
 
 
-def test_bash_completes_the_rest_of_an_option():
+def test_bash_completes_options_and_the_command():
+    assert "lsblk" in tab("t:sched:sched_switch -- lsb") and tab("t:sched:sched_switch -- ls --he") == []
     assert tab("--du") == ["--duration"]
     assert tab("t:sched:sched_switch --ti") == ["--timestamp"]
     assert tab("--du", "funccount") == ["--duration"]
@@ -123,19 +124,12 @@ def test_bash_completes_names_of_values():
     assert tab("--sum ") == [] and tab("t:no:such_event --sum c") == []
 
 
-def test_bash_completes_arguments():
+def test_bash_completes_functions_their_arguments_and_paths():
+    assert tab(f"{workload_path('calls')}:leaf") == ["leaf", "leaf_bare", "leafy"] and "malloc" in tab("c:mallo")
+    assert workload_path("calls") in tab(f"{workload_path('call')}")
     assert tab(f"{workload_path('calls')}:leaf --sum arg") == [f"arg{i}" for i in range(1, 7)]
     assert tab(f"r:{workload_path('calls')}:leaf --sum ") == ["retval"]
     assert tab(f"u:{workload_path('places')}:places:hit --sum ") == [f"arg{i}" for i in range(1, 7)]
-
-
-def test_bash_completes_user_functions():
-    assert tab(f"{workload_path('calls')}:leaf") == ["leaf", "leaf_bare", "leafy"]
-    assert "malloc" in tab("c:mallo")
-
-
-def test_bash_completes_paths():
-    assert workload_path("calls") in tab(f"{workload_path('call')}")
 
 
 def test_bash_leaves_alone_what_it_would_have_to_quote():
@@ -143,22 +137,13 @@ def test_bash_leaves_alone_what_it_would_have_to_quote():
         assert tab(word) == [], word
 
 
-def test_bash_runs_nothing_of_a_name(tmp_path):
+def test_bash_runs_nothing_of_a_name(tmp_path, monkeypatch):
     """compgen -W expands its words."""
     (tmp_path / "a$(touch ran)").touch()
     (tmp_path / "a`touch ran`").touch()
-    at = os.getcwd()
-    os.chdir(tmp_path)
-    try:
-        assert len(tab("./a")) == 2
-        assert sorted(os.listdir()) == ["a$(touch ran)", "a`touch ran`"]
-    finally:
-        os.chdir(at)
-
-
-def test_bash_completes_the_command():
-    assert "lsblk" in tab("t:sched:sched_switch -- lsb")
-    assert tab("t:sched:sched_switch -- ls --he") == []
+    monkeypatch.chdir(tmp_path)
+    assert len(tab("./a")) == 2
+    assert sorted(os.listdir()) == ["a$(touch ran)", "a`touch ran`"]
 
 
 # The text of the others is checked, since the shells are large.

@@ -14,20 +14,8 @@ USAGE = 2
 
 FORMS = {
     "text": (STACKCOUNT, (), r"^    (\d+)$"),
-    "events, folded": (STACKSNOOP, ("-f",), r" \d+$"),
     "calls, JSON": (FUNCCOUNT, ("--json",), r'"count":(\d+)'),
 }
-
-
-def started(*args):
-    """What is written to --ready-fd until it is closed, and the run's end."""
-    ready, write_end = os.pipe()
-    command = [STACKCOUNT, "--ready-fd", str(write_end), *args]
-    process = subprocess.Popen(command, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.close(write_end)
-    with os.fdopen(ready, "rb") as said:
-        out, err = process.communicate(timeout=PATIENCE_S)
-        return said.read(), process.returncode, out, err
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -39,32 +27,22 @@ def test_what_follows_the_header_is_counted(workload, form):
         tool.wait_for_header()
         work.run()
         result = tool.end().ok()
-    found = re.findall(pattern, result.out, re.M)
-    check_account(result, N, sum(map(int, found)) if "(" in pattern else len(found))
+    check_account(result, N, sum(map(int, re.findall(pattern, result.out, re.M))))
     assert result.lost == 0, result
 
 
 @pytest.mark.parametrize("event", [GETPPID, "u:/bin/true:none"], ids=["ready", "never"])
 def test_a_newline_says_that_all_is_ready(event):
     """And the end of the file alone that it never was; the command begins behind it and has none of it."""
-    script = 'for fd in /proc/self/fd/*; do readlink "$fd"; done'
-    said, status, out, err = started(event, "--", "sh", "-c", script)
-    if event == GETPPID:
-        assert (said, status) == (b"\n", 0), (out, err)
-    else:
-        assert said == b"" and status == 1, (out, err)
-
-
-def test_the_command_inherits_no_descriptor():
     ready, write_end = os.pipe()
-    with os.fdopen(ready), os.fdopen(write_end):
-        inode = os.fstat(write_end).st_ino
-        script = "ls -l /proc/self/fd"
-        done = subprocess.run(
-            [STACKCOUNT, "--ready-fd", str(write_end), GETPPID, "--", "sh", "-c", script],
-            pass_fds=[write_end], capture_output=True, text=True, timeout=PATIENCE_S,
-        )
-        assert done.returncode == 0 and "/proc/" in done.stdout and f"[{inode}]" not in done.stdout, done
+    inode = os.fstat(write_end).st_ino
+    command = [STACKCOUNT, "--ready-fd", str(write_end), event, "--", "sh", "-c", "ls -l /proc/self/fd"]
+    with subprocess.Popen(command, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        os.close(write_end)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    with os.fdopen(ready, "rb") as said:
+        assert (said.read(), process.returncode) == ((b"\n", 0) if event == GETPPID else (b"", 1)), (out, err)
+    assert ("/proc/" in out) == (event == GETPPID) and f"[{inode}]" not in out, out
 
 
 def test_nobody_needs_to_read_it():
