@@ -5,7 +5,7 @@
  * that to folded in the same round. Memory is the most that the form takes above the profile.
  *
  * The profile is made up: STACKS distinct ones (200,000) of DEPTH frames (5), from 27,000
- * functions, as those that tests/e2e/test_page.py draws. Files are in memory.
+ * functions. Files are in memory.
  */
 #include <errno.h>
 #include <malloc.h>

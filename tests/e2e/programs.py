@@ -107,31 +107,10 @@ def node(folder):
     return alone(["node", "-e", NODE], 1)
 
 
-@contextmanager
-def node_with_a_map(folder):
-    with alone(["node", "--perf-basic-prof", "-e", NODE], 1, cwd=folder) as pid:
-        try:
-            yield pid
-        finally:
-            Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
-
-
 def java(folder):
     (folder / "Work.java").write_text(JAVA)
     subprocess.run(["javac", "Work.java"], cwd=folder, check=True)
     return alone(["java", "-XX:+UseSerialGC", "Work"], 1, cwd=folder)
-
-
-def c_source(folder):
-    """That takes a compiler long."""
-    lines = [f"int f{i}(int n) {{ int s = {i}; for (int i = 0; i < n; i++) s += i * {i} ^ n; return s; }}\n"
-             for i in range(40_000)]
-    (folder / "long.c").write_text("".join(lines))
-    return folder / "long.c"
-
-
-def clang(folder):
-    return alone(["clang", "-cc1", "-O2", "-emit-obj", c_source(folder), "-o", "/dev/null"], 0.5)
 
 
 def fd(folder):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Several files in one report: what --read adds up, what --minus subtracts, and what neither does."""
 
-import json
 import os
 import re
 import stat
@@ -10,7 +9,7 @@ import subprocess
 import pprof
 import pytest
 from pprof_file import PprofFile
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, Live, stackcount
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, stackcount
 
 
 def read(*args):
@@ -81,16 +80,6 @@ def test_a_file_s_own_default_is_shown_or_its_last_value(tmp_path, default, coun
     assert read("-f", tmp_path / "b.pb.gz").stdout == f"main;f {count}\n"
 
 
-def test_files_with_other_defaults_are_compared_by_the_value_of_the_first(tmp_path):
-    """Go's profiles "heap" and "allocs" have the same values, and another default."""
-    a, b = write_three(tmp_path / "a.pb.gz", "cpu", n=3), write_three(tmp_path / "b.pb.gz", "alloc_objects")
-    report = json.loads(read("--format", "json", a, "--minus", b).stdout)
-    function = next(row for row in report["changes"]["functions"] if row["name"] == "f")
-    assert [function["self"][side] for side in ("before", "after")] == [100, 300]
-    assert (report["total_before"], report["total"]) == (100, 300)
-    assert read("-f", a, b).stdout == "main;f 400\n"
-
-
 @pytest.mark.parametrize("name,count", [("alloc_space", 4096), ("cpu/nanoseconds", 100)])
 def test_a_value_is_chosen_by_its_name(tmp_path, name, count):
     """As go tool pprof -sample_index does; of all files, and in each form."""
@@ -113,17 +102,6 @@ def test_a_value_that_there_is_not(tmp_path, name):
     assert (done.returncode, done.stdout) == (1, "") and not out.exists(), done
     assert done.stderr.endswith(f"a.pb.gz has no such value; there are: {there}\n"), done
     assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_the_sum_of_a_run_or_its_hits(tmp_path):
-    path = tmp_path / "a.pb.gz"
-    work = [str(BUILD / "workload" / "syscalls"), "--quiet", "getppid", "6", "0"]
-    stackcount("-U", "--sum", "2", "-o", path, GETPPID, "--", *work).ok()
-    document = json.loads(read("--format", "json", path).stdout)
-    assert document["total"] == 12
-    by_hits = json.loads(read("--value", "hits", "--format", "json", path).stdout)
-    assert by_hits["total"] == 6 and by_hits["values"] == document["values"][::-1]
-    assert re.search(r"^    6$", read("--value", "hits", path).stdout, re.M)
 
 
 def test_text_says_what_it_leaves_out(tmp_path):

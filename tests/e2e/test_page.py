@@ -473,11 +473,3 @@ def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
     far = share_that_differs(page, picture, path.read_bytes())
     assert far < 0.02, f"{far:.1%} of the picture differ from {path}"
     page.events.clear()
-
-
-# -- Size. --
-
-
-def test_two_hundred_thousand_stacks_are_shown(open_page, files):
-    assert files("large_run").stat().st_size <= 8 << 20
-    assert open_page("large_run").do("page.tree().children(0).length > 0")

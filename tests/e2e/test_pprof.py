@@ -4,7 +4,6 @@
 The files are those that tests/unit/test_pprof.c makes, with one of everything that a profile can have.
 """
 
-import gzip
 import os
 import re
 import subprocess
@@ -144,14 +143,3 @@ def test_go_reads_the_same_sums(files):
     for function, value in expected.items():
         if function and " " not in function and value:
             assert flat[function] == value, function
-
-
-@pytest.mark.thorough
-def test_go_writes_a_file_that_is_still_one(files, tmp_path):
-    again = tmp_path / "again.pb.gz"
-    run_go("-proto", f"-output={again}", files["full"])
-    theirs = pprof.parse(gzip.decompress(again.read_bytes()))
-    ours = pprof.read(files["full"])
-    without_empty = {stack: n for stack, n in ours.sums().items() if stack}
-    assert {stack: n for stack, n in theirs.sums().items() if stack} == without_empty
-    assert theirs.comments == ours.comments

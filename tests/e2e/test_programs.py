@@ -25,10 +25,6 @@ LIBC = ctypes.CDLL(None)
 DWARF = ("--unwind", "dwarf")
 LEAST_WHOLE = 0.999
 
-# LLVM's CFI is wrong for some instructions of LLVM: what it moved in between "add $8, %rsp" and the
-# row that tells of it.
-LEAST_OF_CLANG = 0.99
-
 # With -v what has no name says where it lies: the _start of a program without symbols, and what
 # libc starts a thread with, where its debug file is not installed.
 UNNAMED = r"\[[^ ;]+\] [^ ;]+\+0x[0-9a-f]+"
@@ -39,21 +35,19 @@ CUT = re.compile(r"\[cut: (.*?)\]")
 SYSCALL, SWITCH, MALLOC = "t:raw_syscalls:sys_enter", "t:sched:sched_switch", "c:malloc"
 JAVA_NATIVE = f"{os.path.realpath('/usr/bin/java').rpartition('/bin/')[0]}/lib/libnio.so:*access0"
 
-# The program, and what it comes to again and again; compilers do not call the system often.
+# The program, and what it comes to again and again.
 SEVERAL = {SYSCALL: 2000, MALLOC: 2000}
 PROGRAMS = {
     programs.bash: SEVERAL,
     programs.python3: SEVERAL,
     programs.node: SEVERAL,
-    programs.node_with_a_map: SEVERAL,
     programs.java: {SYSCALL: 2000, JAVA_NATIVE: 2000},
-    programs.clang: {SYSCALL: 20, MALLOC: 2000},
     programs.fd: SEVERAL,
     programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
     programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{programs.POSTGRES / 'postgres'}:transaction__start": 500},
 }
 # Their compilers map code as they run.
-JIT = (programs.node, programs.node_with_a_map, programs.java)
+JIT = (programs.node, programs.java)
 
 # Java's own code, without -XX:+PreserveFramePointer: its caller is found by the function's set-up, and the
 # stack is marked, or there is nothing to find it by.
@@ -116,7 +110,6 @@ def check_event(program, event, n):
     what, pid = program
     result = stackcount(*DWARF, "-U", "-f", "-v", "-n", n, "-p", pid, event)
     ends = how_they_end(result)
-    least = LEAST_OF_CLANG if what == programs.clang else LEAST_WHOLE
     print(f"{what.__name__}: {event}: {dict(ends)}")
     # A preemptible kernel skips hits while another program runs on the CPU, and that is said.
     skipped = re.search(r"(\d+) another BPF program was running", result.err)
@@ -125,7 +118,7 @@ def check_event(program, event, n):
     reasons = ["no table yet", "too many waited"] + ["no mapping"] * (what in JIT)
     late = sum(n for end, n in ends.items() if end.startswith(tuple(reasons)))
     without = sum(ends[end] for end in NO_FRAME_POINTERS.get(what, []))
-    assert ends["root"] + without > 0 and ends["root"] + without + late >= least * n, f"{dict(ends)}: {result}"
+    assert ends["root"] + without > 0 and ends["root"] + without + late >= LEAST_WHOLE * n, f"{dict(ends)}: {result}"
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
 
 
