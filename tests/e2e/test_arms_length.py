@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, wait_for_ends
+from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, statuses, wait_for_ends
 from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
@@ -113,14 +113,25 @@ def is_handle(link):
     return bool(int(flags, 8) & os.O_PATH)
 
 
-def test_helpers_hold_nothing_of_ours_and_end_with_us():
-    with Live(SYSTEM_WIDE) as tool:
+OPENERS_MAY = 1 << 19 | 1 << 2 | 1 << 40  # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
+
+
+def test_helpers_hold_nothing_of_ours_may_what_they_need_and_end_with_us(tmp_path):
+    """Nor of who started the run: a file is open there."""
+    (tmp_path / "secret").touch()
+    with Live(SYSTEM_WIDE, wrap=["sh", "-c", 'exec 9<"$0"; exec "$@"', tmp_path / "secret"]) as tool:
+        assert "secret" in os.readlink(f"/proc/{tool.pid}/fd/9")
         all_of_them = helpers(tool.pid)
         assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
         for name, pid in all_of_them.items():
+            (status,) = statuses(pid)
+            masks = {int(status[kind], 16) for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb")}
+            assert not [mask for mask in masks if mask & ~(0 if name.endswith("parser") else OPENERS_MAY)], (name, status)
+            assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "0" if name == WARDEN else "2"), (name, status)
             links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if not is_handle(link)}
             own = {link for link in links if link.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:"))}
             assert links == own, name
+        assert int(statuses(all_of_them[OPENER])[0]["CapEff"], 16) == OPENERS_MAY
         handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
         tool.process.kill()
         wait_for_ends(handles)
@@ -200,13 +211,15 @@ def public_folder():
 
 @pytest.mark.needs("uprobes")
 def test_a_user_sees_programs_that_have_his_capabilities(public_folder):
-    """As a command has them that he gives by ambient ones."""
+    """As a command has them that he gives by ambient ones. Without SYS_PTRACE the kernel compares an opener's with its."""
     more = "+bpf,+perfmon"
     as_user = ("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps", more, "--ambient-caps", more)
     path = shutil.copy(workload_path("calls-nofp"), public_folder)
     with subprocess.Popen([*as_user, path, "--wait", "5", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work:
         assert work.stdout.readline().startswith(b"ready ")
         with Live([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
+            may = {name: int(statuses(pid)[0]["CapPrm"], 16) for name, pid in helpers(tool.pid).items()}
+            assert (may[PARSER], may[OPENER]) == (0, 0xC0 << 32), may
             work.stdin.write(b"\n")
             work.stdin.flush()
             while not work.stdout.readline().startswith(b"done"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The helpers of src/helper, without sanitizers: what they can do, and what they have. */
+/* The helpers of src/helper, without sanitizers: what they can do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -186,22 +186,6 @@ static void try_all(struct lane *l)
 		}
 }
 
-/* Until standard input ends: "opener 4711 layers 1". */
-static void stay(const struct warden *w, struct lane *l)
-{
-	struct lane_event event;
-	char byte;
-
-	printf("warden %d layers 0\n", w->pid);
-	for (unsigned role = 0; role < ARRAY_SIZE(roles); role++) {
-		get(l, role, ECHO, &event);
-		printf("%s %u layers %u\n", roles[role].name, event.answer.n, event.layers);
-	}
-	fflush(stdout);
-	while (read(STDIN_FILENO, &byte, 1) > 0)
-		;
-}
-
 /*
  * Openers read @path until none can be made any more: "stuck 4711 left 0". Between them a parser is
  * made: it begins while an opener that hangs has a file open.
@@ -237,7 +221,6 @@ static void be_stuck(struct lane *l, const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *mode = argc > 1 ? argv[1] : "";
 	struct warden w;
 	struct error e;
 
@@ -248,12 +231,10 @@ int main(int argc, char **argv)
 
 	struct lane *l = lane_new(warden_take_control(&w, 0), roles, ARRAY_SIZE(roles));
 
-	if (strcmp(mode, "stuck") == 0 && argc > 2)
+	if (argc > 2)
 		be_stuck(l, argv[2]);
-	else if (strcmp(mode, "try") == 0)
-		try_all(l);
 	else
-		stay(&w, l);
+		try_all(l);
 	lane_free(l);
 	warden_fini(&w);
 	return 0;
