@@ -94,16 +94,14 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
         assert whole == total(stacks) - cuts(stacks), result
 
 
-@pytest.mark.parametrize("event", [PRIORITY, "t:sched:sched_switch"])
-def test_a_command_behind_a_shell(event):
+def test_a_command_behind_a_shell():
     work = f"exec {workload_path('syscalls-nofp')} priority 2000 0 0.1 >/dev/null"
-    result = stackcount("--debug", *DWARF, "-d", "-f", event, "--", "sh", "-c", work).ok()
+    result = stackcount("--debug", *DWARF, "-d", "-f", PRIORITY, "--", "sh", "-c", work).ok()
     stacks = read_folded(result.out)
     check_walked(result, stacks)
-    if event == PRIORITY:
-        check_account(result, 2000)
-        whole = sum(n for chain, n in chains(result).items() if chain.endswith(";hit"))
-        assert whole == total(stacks) - cuts(stacks), result
+    check_account(result, 2000)
+    whole = sum(n for chain, n in chains(result).items() if chain.endswith(";hit"))
+    assert whole == total(stacks) - cuts(stacks), result
 
 
 def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):

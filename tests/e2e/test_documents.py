@@ -8,22 +8,11 @@ import pytest
 from tool import GETPPID, Live
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-FULL = GOLDEN / "document.json"
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("document*.json")), ids=lambda path: path.name)
 def test_documents_follow_the_schema(path):
     document.parse(path.read_bytes())
-
-
-def test_names_are_complete():
-    full = document.parse(FULL.read_bytes())
-    assert full["about"]["command_line"] == "stackcount -p 7 'a\"b\\c\nd'"
-    assert full["about"]["host"] == "h\ufffd"
-    assert full["frames"][1]["file"] == 'p"a\\r\x1bse.c'
-    assert full["frames"][2]["name"] == "</script>\ufffd\u200b"
-    assert full["frames"][0]["addr"] == 2**64 - 1
-    assert full["losses"][1] == {"reason": 'o"d\\d\n', "count": 2**64 - 1}
 
 
 def test_a_run_writes_a_document(workload, tmp_path):

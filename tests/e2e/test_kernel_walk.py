@@ -60,7 +60,7 @@ def do_all(tmp_path):
 
 
 # Each kernel has tables of its own: from system calls, switches and interrupts, each walks by them. Other code has
-# rows like theirs, so one kernel's are enough. More groups are in the million below.
+# rows like theirs, so one kernel's are enough.
 GROUPS = [pytest.param(group, marks=pytest.mark.core) for group in ("syscalls", "sched")]
 GROUPS += [pytest.param("irq_vectors", marks=pytest.mark.needs("path of its own")), pytest.param("block ext4", marks=newest)]
 GROUPS += [pytest.param("exceptions", marks=pytest.mark.needs("machine"))]
@@ -104,15 +104,6 @@ def test_functions_by_one_link(patterns, tmp_path):
 @pytest.mark.parametrize("functions", ["vfs_read", pytest.param("schedule try_to_wake_up", marks=newest)])
 def test_a_function_by_a_kprobe(functions, tmp_path):
     compare(lambda: do_all(tmp_path), "--without", "kprobe.multi", *functions.split()).check()
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("machine")
-def test_a_million_stacks():
-    walks = compare(lambda: [(call(40000), send(4000), fork(20), sleep(500)) for _ in range(8)],
-                    "t:syscalls:*", "t:sched:*", "t:irq_vectors:*", "t:kmem:*", "t:net:*")
-    walks.check()
-    assert walks.compared >= 1_000_000, walks.result
 
 
 def test_each_hit_counts_once_while_the_walks_begin():

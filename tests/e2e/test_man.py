@@ -136,10 +136,3 @@ def test_install_puts_everything_in_its_place(tmp_path):
     for name in NAMES:
         installed = tmp_path / "usr/sbin" / name
         assert run(name, "--version", program=str(installed)).ok().out.startswith(f"{name} ")
-
-
-def test_profile_says_which_program_reads_files():
-    """profile has no --read of its own."""
-    for text in (man("profile")[0], help_of("profile")):
-        mentions = re.findall(r"(\S+)\s+--read\b", text)
-        assert mentions and set(mentions) == {"stackcount"}, mentions

@@ -76,15 +76,6 @@ def test_functions_that_do_not_return_are_refused_by_name():
     check_refused(stackcount("r:c:exit"), 1, words)
 
 
-def test_a_listed_function_has_its_exits_with_v():
-    assert stackcount("-l", f"r:{RETURNS}:exits").ok().out == f"r:{RETURNS}:exits\n"
-    places = stackcount("-lv", f"r:{RETURNS}:exits").ok()
-    *lines, value = places.out.splitlines()
-    assert len(lines) >= 2 and len(set(lines)) == len(lines), places
-    assert all(re.fullmatch(rf"r:{re.escape(RETURNS)}:exits at 0x[0-9a-f]+(, a jump to another function: no retval)?", line) for line in lines), places
-    assert value == "    retval  s64  cast it, as (int)retval", places
-
-
 THREADS = r"""
 #include <pthread.h>
 #include <stdlib.h>

@@ -53,7 +53,7 @@ def build_leaf(folder, site):
     return program
 
 
-@pytest.mark.parametrize("site", [NOP5, ".byte 0x2e, 0x0f, 0x1f, 0x40, 0", pytest.param("nop", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("site", [NOP5, ".byte 0x2e, 0x0f, 0x1f, 0x40, 0"])
 def test_the_program_keeps_its_variables_and_each_hit_counts(tmp_path, site):
     """Linux 6.18 to 7.1 make a call of a NOP of five bytes. The kernel sets no probe on an instruction with a prefix."""
     program = build_leaf(tmp_path, site)
@@ -88,12 +88,9 @@ int main(void)
 """ % N
 
 
-@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["shared", "alone"])
-def test_a_semaphore_that_the_kernel_mistakes_is_told(tmp_path, is_shared):
+def test_a_semaphore_that_the_kernel_mistakes_is_told(tmp_path):
     """lld puts read-only data after relocation and other data into one page of the file."""
-    program, options = tmp_path / "app", [] if is_shared else ["-Wl,-z,norelro"]
-    subprocess.run(["clang", "-O2", "-fuse-ld=lld", *options, "-o", program, "-xc", "-"], input=SEMAPHORE, text=True, check=True, timeout=PATIENCE_S)
+    program = tmp_path / "app"
+    subprocess.run(["clang", "-O2", "-fuse-ld=lld", "-o", program, "-xc", "-"], input=SEMAPHORE, text=True, check=True, timeout=PATIENCE_S)
     result = stackcount("-f", "-U", f"u:{program}:hit", "--", program).ok()
-    is_told = "have a semaphore in a page that two writable segments share" in result.err
-    assert is_told == is_shared, result
-    assert is_shared or sum(chains(result).values()) == N, result
+    assert "have a semaphore in a page that two writable segments share" in result.err, result

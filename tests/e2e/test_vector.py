@@ -48,16 +48,6 @@ def test_a_loop_behind_it_is_no_call(function, why, command):
     assert "1 of 2 could not be traced" in several.err
 
 
-@pytest.mark.needs("machine")
-def test_a_bad_prefix_is_refused_though_no_process_has_the_file_mapped():
-    """The kernel takes such a probe, and never sets it."""
-    function = "locked"
-    result = stackcount("-D", "1", f"{VECTOR}:{function}")
-    assert result.status == 1 and result.stdout == b"", result
-    why = "the kernel cannot probe its first instruction"
-    assert re.fullmatch(rf"stackcount: attach {function}: {why} \({VECTOR}\+0x[0-9a-f]+\)\n", result.err), result
-
-
 LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset", "memcpy"]
 
 

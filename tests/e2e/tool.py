@@ -333,24 +333,6 @@ def wait_until_taken(pid):
     wait_until(is_so, "a signal is not taken")
 
 
-@contextlib.contextmanager
-def unread(*args, program=STACKCOUNT):
-    """A run whose standard output nobody reads yet: (process, the pipe's other end)."""
-    read_end, write_end = os.pipe()
-    process = subprocess.Popen(
-        [program, *map(str, args)], stdin=subprocess.DEVNULL, stdout=write_end, stderr=subprocess.PIPE
-    )
-    os.close(write_end)
-    with open(read_end, "rb", buffering=0) as reader:
-        try:
-            yield process, reader
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            process.stderr.close()
-
-
 class Workload:
     """A program that waits to be told to go, works, says what it did, and waits again."""
 

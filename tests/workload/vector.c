@@ -4,9 +4,8 @@
  * be right: a probe on one must not keep it from taking place. Each is there twice. call() calls
  * v_NAME_vex (or _evex) if the CPU has such instructions, else v_NAME_sse, which check() calls to
  * know the answer. v_loop_vex and v_clear_vex cannot be traced, and their calls are not said:
- * where their first instruction ends, a loop begins. Nobody calls locked(), in_segment() and
- * to_ss(), whose first instructions the kernel does not probe. stackcount leaves to_ss() to the
- * kernel, and refuses the others in advance.
+ * where their first instruction ends, a loop begins. Nobody calls to_ss(), whose first instruction
+ * the kernel does not probe, and which stackcount leaves to the kernel.
  */
 #include "work.h"
 
@@ -60,8 +59,6 @@ FUNCTION(v_clear_vex,  "vpxor %xmm2, %xmm2, %xmm2\n"
 		       "1: dec %rdi; jns 1b; vmovq %xmm2, %rax; ret");
 FUNCTION(v_clear_sse,  "pxor %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(v_loop_sse,   "pcmpeqb %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
-FUNCTION(locked,       "lock decl (%rdi); ret");
-FUNCTION(in_segment,   "cs movl (%rdi), %eax; ret");
 FUNCTION(to_ss,        "mov %eax, %ss; ret");
 /* clang-format on */
 
