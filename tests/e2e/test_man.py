@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The manual pages: they render without a warning and tell of every option; and make install."""
+"""The manual pages: they render without a warning and tell of every option; make install; and each name's own help."""
 
 import functools
 import os
@@ -7,8 +7,8 @@ import re
 import subprocess
 
 import pytest
-from names import NAMES, help_of, run
-from tool import BUILD, PATIENCE_S, TOP
+from names import NAMES, help_of, help_rows, run
+from tool import BUILD, PATIENCE_S, TOP, workload_path
 
 SECTIONS = (
     "NAME SYNOPSIS DESCRIPTION PATTERNS OPTIONS OUTPUT EXAMPLES OVERHEAD FILES ENVIRONMENT"
@@ -136,3 +136,24 @@ def test_install_puts_everything_in_its_place(tmp_path):
     for name in NAMES:
         installed = tmp_path / "usr/sbin" / name
         assert run(name, "--version", program=str(installed)).ok().out.startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_is_of_the_tool_itself(name):
+    said = help_of(name)
+    usage = said.partition("\n\n")[0]
+    assert usage.startswith(f"usage: {name} ")
+    rows = help_rows(name)
+    bundle, *others = re.findall(r"\[-(-?\w[\w-]*)", usage)
+    assert sorted(bundle) == sorted(letter[1] for letter, _, value in rows if letter and not value)
+    assert {f"-{other}" for other in others} <= {option for row in rows for option in row[:2]}
+    examples = said.partition("\nexamples:\n")[2].splitlines()
+    assert len(examples) >= 8
+    assert all(re.match(rf"  {name} ", line) for line in examples), examples
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "profile"])
+def test_every_name_lists(name):
+    result = run(name, "-l", "--no-demangle", "t:sched:sched_swit*", f"{workload_path('cxx')}:shop::price").ok()
+    names = [line.rpartition(":")[2] for line in result.out.splitlines()]
+    assert sorted(names) == ["_ZN4shop5priceEd", "_ZN4shop5priceEi", "sched_switch"], result

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * makers N - in five functions, N times each: a thread by pthread_create(), processes by popen(),
- * system(), posix_spawn() and fork().
+ * makers N - in three functions, N times each: a thread by pthread_create(), processes by
+ * posix_spawn(), as popen() and system() make them, and by fork().
  */
 #include <pthread.h>
 #include <spawn.h>
@@ -32,20 +32,6 @@ FRAME static void by_thread(void)
 	STAY();
 }
 
-FRAME static void by_popen(void)
-{
-	FILE *f = popen("exit 0", "r");
-
-	require(f && pclose(f) == 0);
-	STAY();
-}
-
-FRAME static void by_system(void)
-{
-	require(system("exit 0") == 0);
-	STAY();
-}
-
 FRAME static void by_spawn(void)
 {
 	char *const arguments[] = { "sh", "-c", "exit 0", NULL };
@@ -72,8 +58,6 @@ FRAME static void run(void)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		by_thread();
-		by_popen();
-		by_system();
 		by_spawn();
 		by_fork();
 	}
@@ -86,8 +70,6 @@ int main(int argc, char **argv)
 	n = work_number(argv[0]);
 	work_run(run);
 	work_expect("by_thread", n);
-	work_expect("by_popen", n);
-	work_expect("by_system", n);
 	work_expect("by_spawn", n);
 	work_expect("by_fork", n);
 	return 0;
