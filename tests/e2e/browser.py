@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A headless Chromium, driven by its debugging protocol over a pair of pipes."""
 
-import base64
 import itertools
 import json
 import os
@@ -127,9 +126,6 @@ class Browser:
 
     def prefer(self, theme):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-
-    def picture(self):
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def complaints(self):
         """What the console and the log have said since open()."""
