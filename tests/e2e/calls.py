@@ -10,7 +10,6 @@
     Detaching...
 """
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ HEADER = re.compile(r'Tracing (\d+) functions for (.*)\.\.\. Hit Ctrl-C to end\.
 LINE_HEAD = "FUNC                                    COUNT"
 TIME = re.compile(r"\d\d:\d\d:\d\d")
 ROW = re.compile(r"(.*\S) +(\d+)")
-LOST = re.compile(r"Lost (\d+) hits?(?: \([\d.]+%\))?: .*")
+LOST = re.compile(r"Lost \d+ hits?(?: \([\d.]+%\))?: .*")
 
 
 @dataclass
@@ -29,7 +28,6 @@ class Report:
     time: str = None
     rows: list = field(default_factory=list)  # (name, count), as printed
     total: int = None
-    lost: int = 0
 
 
 @dataclass
@@ -61,8 +59,7 @@ def _read_report(lines):
             report.total = count
             break
         report.rows.append((name, count))
-    if lines and (found := LOST.fullmatch(lines[0])):
-        report.lost = int(found[1])
+    if lines and LOST.fullmatch(lines[0]):
         lines.pop(0)
     counts = [count for _, count in report.rows]
     assert counts == sorted(counts), "not least frequent first"
@@ -80,11 +77,6 @@ def parse_calls(text):
     while lines:
         reports.append(_read_report(lines))
     return Text(int(found[1]), found[2], reports)
-
-
-def parse_json(text):
-    """[report, ...], one a line."""
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def funccount(*args, **options):

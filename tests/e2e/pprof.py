@@ -7,7 +7,6 @@ two kinds of values, locations outside their mapping, strings that nothing names
 """
 
 import gzip
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,13 +100,6 @@ class Profile:
         """Names at a location, innermost first."""
         lines = self.locations[location]["lines"]
         return [self.functions[line["function"]]["name"] for line in lines] or [None]
-
-    def sums(self):
-        """{names of the stack, innermost first: sum of the first value}. Samples of slices add up."""
-        found = Counter()
-        for locations, values, _ in self.samples:
-            found[tuple(name for location in locations for name in self.names(location))] += values[0]
-        return found
 
     def own(self, key):
         """Values of comments stackcount:KEY=VALUE."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """funccount: every call is counted, once, at the function that was called."""
 
+import json
 import os
 import re
 import time
@@ -8,9 +9,9 @@ from pathlib import Path
 
 import elf
 import pytest
-from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
+from calls import FUNCCOUNT, count_calls, funccount, parse_calls
 from elf import write_program
-from tool import Live, Tool, workload_path
+from tool import Live, Tool, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -115,10 +116,8 @@ def test_top_shows_the_most_frequent(workload):
 def test_json_is_a_line_per_report(workload):
     work = workload("calls", 30, 20, 10)
     before = time.time()
-    with Live(["--json", "-p", work.pid, f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
-        work.run()
-        result = tool.end().ok()
-    (report,) = parse_json(result.out)
+    result, _ = trace(work, "--json", "-p", work.pid, f"{CALLS}:leaf*", program=FUNCCOUNT)
+    report = json.loads(result.out)
     assert report["counts"] == [
         {"function": "leafy", "count": 1},
         {"function": "leaf_bare", "count": 10},

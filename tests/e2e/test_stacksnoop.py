@@ -6,8 +6,7 @@ import signal
 import subprocess
 import time
 
-import pytest
-from snoop import check_all, folded_chains, live_snoop, now_ns, read_json, read_text, snoop, trace
+from snoop import check_all, folded_chains, live_snoop, now_ns, read_json, read_text, trace
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, check_account, own_copy, read_folded, scaled, stacksnoop
 from tool import user_chain, wait_until, workload_path
 
@@ -156,29 +155,6 @@ def test_folded_lines_are_command_user_kernel(workload):
         at = parts.index("hit")
         assert parts[0] == "syscalls" and user_chain(parts[: at + 1]).endswith("branch_a;hit")
         assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
-
-
-@pytest.mark.thorough
-def test_all_forms_say_the_same(workload):
-    """Of the same events, at the same time."""
-    work = workload("syscalls", "getppid", 30, 20)
-    args = ("-p", work.pid, GETPPID)
-    with snoop("-v", *args) as text, snoop("--json", *args) as json, snoop("-f", *args) as folded:
-        for tool in (text, json, folded):
-            tool.wait_live()
-        work.run()
-        text, json, folded = (tool.end().ok() for tool in (text, json, folded))
-    lines = read_text(text.out, is_verbose=True)
-    objects = read_json(json.out)
-    stacks = [parts for parts, _ in read_folded(folded.out)]
-    assert len(lines) == len(objects) == len(stacks) == 50
-    for line, members, parts in zip(lines, objects, stacks):
-        for name in ("comm", "pid", "cpu"):
-            assert getattr(line, name) == getattr(members, name)
-        strip = [re.sub(r" \S+\+0x[0-9a-f]+$", "", label) for label in line.user]
-        assert all(label != name for label, name in zip(line.user, strip)), "each has its place"
-        assert (line.kernel, strip) == (members.kernel, members.user)
-        assert parts == [members.comm, *members.user[::-1], *members.kernel[::-1]]
 
 
 def wakeups(pid):
