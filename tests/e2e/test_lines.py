@@ -4,7 +4,7 @@
 import json
 import re
 
-from tool import BUILD, GETPPID, TOP, Live, read_folded, trace
+from tool import GETPPID, STACKSNOOP, TOP, read_folded, trace
 from text import parse_text
 
 SOURCES = TOP / "tests" / "workload"
@@ -56,10 +56,8 @@ def test_max_depth_counts_them(workload):
 
 def test_events_have_them_as_members(workload):
     work = workload("inlined", 1)
-    options = ["--lines", "-U", "--json", "-n", "1", "-p", work.pid, GETPPID]
-    with Live(options, program=str(BUILD / "stacksnoop")) as tool:
-        work.run()
-        event = json.loads(tool.wait().ok().out)
+    result, _ = trace(work, "--lines", "-U", "--json", "-n", "1", "-p", work.pid, GETPPID, end=False, program=STACKSNOOP)
+    event = json.loads(result.ok().out)
     frames = event["user"][:4]
     for frame, (name, place) in zip(frames, expected()):
         assert frame["name"] == name.partition(" ")[0]

@@ -55,8 +55,6 @@ def is_complete(result):
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
 
 
-
-
 # --- many that live a few milliseconds ---
 
 
@@ -74,16 +72,6 @@ def test_many_short_programs_at_a_tracepoint(tmp_path):
 
 
 # --- one process, several programs ---
-
-
-def test_programs_that_follow_each_other_in_one_process():
-    """Equal addresses are other functions in the next program."""
-    with Live(["-U", "-P", GETPPID]) as tool:
-        process = subprocess.Popen([ONE, "3", TWO, "5", ONE, "7"])
-        assert process.wait(PATIENCE_S) == 0
-        result = tool.end().ok()
-    found = {key: n for key, n in by_process(result).items() if key[1] == process.pid}
-    check_own(result, by_program(found), {ONE_HIT: 10, TWO_HIT: 5})
 
 
 def test_programs_that_follow_each_other_as_events():

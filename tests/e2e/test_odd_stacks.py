@@ -18,7 +18,7 @@ import programs
 import pytest
 from kernel import DEVICES
 from snoop import live_snoop
-from tool import GETPPID, PATIENCE_S, Live, Tool, Workload, chains, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, Workload, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 
@@ -82,17 +82,6 @@ def test_behind_a_call_that_never_returns_no_function_begins():
     ], result
 
 
-def test_code_that_nothing_is_said_of_is_no_root(workload):
-    """Though rbp is 0 in it, as in the outermost frame."""
-    work = workload("dl", workload_path("libbare.so"), 5)
-    with Live([*DWARF, "-p", work.pid, GETPPID]) as tool:
-        work.go().go()
-        work.finish()
-        result = tool.end().ok()
-    bare = [(parts, n) for parts, n in read_folded(result.out) if parts[-1] == "late_hit"]
-    assert sum(n for _, n in bare) == 5 and all(parts[0].startswith("[cut: no ") for parts, _ in bare), result
-
-
 # --- creation of threads and processes ---
 
 MAKERS = ("by_thread", "by_spawn", "by_fork")
@@ -143,19 +132,16 @@ def test_threads_of_the_kernels_own_have_no_user_stack():
 def test_a_part_of_a_function_that_is_jumped_to(workload):
     """Its frame was made before: what lies on top of the stack is no return address."""
     work = workload("entries-nofp", 20)
-    with Live([*DWARF, "-p", work.pid, f"{workload_path('entries-nofp')}:cold_part"]) as tool:
-        work.run()
-        ((parts, n),) = read_folded(tool.end().ok().out)
+    result, _ = trace(work, *DWARF, "-p", work.pid, f"{workload_path('entries-nofp')}:cold_part")
+    ((parts, n),) = read_folded(result.ok().out)
     assert n == 20 and parts[0] == "_start" and parts[-4:] == ["main", "work_run", "run", "cold_part"], parts
 
 
 def test_a_signal_at_the_end_of_a_system_call(workload):
     """The second of two finds the program at the first one's handler, which has not begun."""
     work = workload("entries-nofp", 20)
-    with live_snoop(*DWARF, "-p", work.pid, "t:signal:signal_deliver") as tool:
-        work.run()
-        result = tool.end().ok()
-    lines = [parts[1:] for parts, n in read_folded(result.out) for _ in range(n)]
+    result, _ = trace(work, *DWARF, "-p", work.pid, "t:signal:signal_deliver", program=STACKSNOOP)
+    lines = [parts[1:] for parts, n in read_folded(result.ok().out) for _ in range(n)]
     first = [parts for parts in lines if "on_signal" not in parts]
     second = [parts for parts in lines if parts[-1] == "on_signal"]
     assert len(first) == len(second) == 20 and len(lines) == 40, result

@@ -71,10 +71,8 @@ def test_regexp(workload):
 
 def test_events_ends_after_so_many_hits(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
-    with Live(["-U", "-f", "-n", "700", "-p", work.pid, GETPPID]) as tool:
-        work.run()
-        result = tool.wait().ok()
-    assert sum(count for _, count in read_folded(result.out)) == 700, result
+    result, _ = trace(work, "-U", "-f", "-n", "700", "-p", work.pid, GETPPID, end=False)
+    assert sum(count for _, count in read_folded(result.ok().out)) == 700, result
 
 
 @pytest.mark.needs("uprobes")

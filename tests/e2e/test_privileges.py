@@ -21,9 +21,11 @@ def has_few_privileges(status):
             and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2")
 
 
-@pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
-def test_every_thread_has_few_privileges_while_it_counts(program):
-    with Live([GETPPID], program=program) as tool:
+@pytest.mark.parametrize("program, command", [
+    (STACKCOUNT, []), (STACKSNOOP, []), (FUNCCOUNT, []), pytest.param(STACKCOUNT, ["--", "sleep", "1000"], marks=pytest.mark.thorough),
+])
+def test_every_thread_has_few_privileges_while_it_counts(program, command):
+    with Live([GETPPID, *command], program=program) as tool:
         wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
         tool.end().ok()
 
@@ -34,13 +36,6 @@ def test_a_command_has_all_privileges():
     command = dict(re.findall(r"^(\w+):\s*(.*)$", result.out, re.M))
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
         assert command[name] == own[name], name
-
-
-@pytest.mark.thorough
-def test_it_has_few_privileges_while_a_command_runs():
-    with Live(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
-        wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
-        tool.end().ok()
 
 
 @pytest.mark.needs("uprobes", "path of its own")

@@ -7,7 +7,7 @@ import subprocess
 from contextlib import suppress
 
 import pytest
-from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, chains, check_account, check_own, own_copy, read_folded
+from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Live, Tool, chains, check_account, check_own, own_copy, read_folded, trace
 
 N = 300
 USAGE = 2
@@ -70,9 +70,7 @@ def test_what_runs_then_has_its_tables(workload, tmp_path):
     """A process that was there before and that nobody named: its first stack is whole."""
     own = own_copy("syscalls-nofp", tmp_path)
     work = workload(own, "getppid", 1, 0)
-    with Live(["--unwind", "dwarf", "-U", "-P", "-f", GETPPID]) as tool:
-        work.run()
-        result = tool.end().ok()
+    result, _ = trace(work, "--unwind", "dwarf", "-U", "-P", "-f", GETPPID)
     (stack,) = [line for line in result.out.splitlines() if line.startswith(f"{own.name};")]
     assert stack.startswith(f"{own.name};_start;__libc_start_main;") and stack.endswith("hit 1"), result
 

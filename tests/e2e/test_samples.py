@@ -4,7 +4,6 @@
 import re
 from pathlib import Path
 
-import kernel
 import pytest
 from kernel_walks import compare
 from tool import PATIENCE_S, Tool, read_folded, scaled, stackcount, trace, wait_until

@@ -2,7 +2,6 @@
 """Any number of distinct stacks, however deep; the right first and second frame."""
 
 import re
-import signal
 from collections import Counter
 
 import pytest

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from contained import Contained, Overlaid
+from contained import Contained
 from kernel import WITH_TRACEFS
 from processes import children, open_files, statuses
 from silent import dead_fuse, status_of
-from tool import GETPPID, STACKCOUNT, Live, chains, ending, read_folded, wait_until
+from tool import GETPPID, STACKCOUNT, Live, read_folded, wait_until
 
 
 @pytest.mark.thorough
@@ -69,19 +69,6 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path):
         server.stdin.close()
         gave_up = "its file system does not answer" in server.stderr.read()
     assert (status, gave_up) == (-signal.SIGTERM, False) or (is_late and (status, gave_up) == (1, True))
-
-
-@pytest.mark.needs("uprobes")  # the guests have no overlayfs
-@pytest.mark.parametrize("options", [[], pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.thorough)], ids=["any", "single"])
-def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, options):
-    with Overlaid("calls", tmp_path, 1000, 300, 0) as work:
-        into = ("nsenter", "-t", str(work.pid), "-m")
-        with Live(["-f", "-U", "--debug", *options, "-p", work.pid, f"{work.program}:leaf"], wrap=into) as tool:
-            expected = work.run()
-            result = tool.end().ok()
-    assert result.lost == 0
-    assert chains(result) == ending(expected, "leaf"), result
-    assert re.search(f"over/program: {ASIDE}", result.err)
 
 
 @pytest.mark.needs("path of its own", "uprobes")

@@ -2,45 +2,9 @@
 """A run changes nothing of the programs that it traces but their time: doc/security.md, "What a run does to the machine"."""
 
 import re
-import subprocess
 
 import pytest
-from tool import GETPPID, PATIENCE_S, Live, chains, stackcount, workload_path
-
-# Its first thread has ended, and another one waits for longer than the tool waits for anything.
-WAITS = r"""
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-
-static void *work_thread(void *unused)
-{
-	struct epoll_event event;
-	int result = epoll_wait(epoll_create1(0), &event, 1, 1500);
-
-	for (int i = 0; i < 250; i++)
-		(void)getppid();
-	exit(result != 0); /* -1: interrupted */
-}
-
-int main(void)
-{
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, work_thread, NULL);
-	pthread_exit(NULL);
-}
-"""
-
-
-def test_a_command_is_neither_stopped_nor_interrupted(tmp_path):
-    program = tmp_path / "waits"
-    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, "-xc", "-"], input=WAITS, text=True, check=True, timeout=PATIENCE_S)
-    result = stackcount("-U", "-f", GETPPID, "--", program).ok()
-    assert "'waits' exited with status 0" in result.err.replace(f"{tmp_path}/", ""), result
-    assert chains(result) == {"work_thread;getppid": 250}, result
-
+from tool import GETPPID, Live, stackcount, workload_path
 
 SIGNALS = "kill|tkill|tgkill|pidfd_send_signal|rt_sigqueueinfo|rt_tgsigqueueinfo"
 FOREIGN = "ptrace|process_vm_writev|process_madvise|pidfd_getfd"

@@ -81,10 +81,8 @@ def test_a_process_that_was_there_before_is_known(workload, tmp_path):
     """Without -p all processes are looked at, in the background. Nothing is guessed."""
     own = own_copy("syscalls-nofp", tmp_path)
     work = workload(own, "getppid", 1000, 500)
-    with Live([*DWARF, "-U", "-P", "-f", GETPPID]) as tool:
-        expected = work.run()
-        result = tool.end().ok()
-    check_own(result, chains(result, own.name), expected)
+    result, expected = trace(work, *DWARF, "-U", "-P", "-f", GETPPID)
+    check_own(result, chains(result.ok(), own.name), expected)
 
 
 EXIT_GROUP = "t:syscalls:sys_enter_exit_group"

@@ -129,14 +129,12 @@ class Apt:
         return sorted(archives.glob("*.deb"))
 
 
-def unpack(deb, to, only=None):
+def unpack(deb, to):
     """Put the files of package @deb below @to; links to directories there stay links."""
     tar = ["tar", "-x", "--keep-directory-symlink", "--no-same-owner", "-C", str(to)]
-    if only:
-        tar += ["--wildcards", *only]
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as feed:
         done = subprocess.run(tar, stdin=feed.stdout, capture_output=True, text=True)
-    if done.returncode != 0 and not only:
+    if done.returncode != 0:
         raise Problem(f"unpack {Path(deb).name}: {done.stderr.strip()}")
 
 

@@ -20,7 +20,6 @@ import shutil
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import initramfs
 from cache import Apt, Problem, cache_dir, host_suite, is_to_be_fetched, make_ext4, replace_dir, tree_megabytes, unpack

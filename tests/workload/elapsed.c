@@ -5,7 +5,6 @@
  * KIND    branch_a;hit;work           branch_b;middle;hit;work
  *  sleep  nanosleep(200 us)           nanosleep(50 us)
  *  ppid   getppid()                   getppid()
- *  die    a child calls nanosleep(1000 s) and is killed there (branch_a alone)
  *
  * It says two lines more, "time PATH LEAST MOST": the nanoseconds of all calls by a path. They took
  * at least what was asked for, and at most what the clock says around the calls of work(). A third
@@ -13,14 +12,12 @@
  * and how often its threads left the CPU.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "work.h"
 
-static enum { KIND_SLEEP, KIND_PPID, KIND_DIE } kind;
+static enum { KIND_SLEEP, KIND_PPID } kind;
 static uint64_t n_calls;
 
 /* By path, a then b. */
@@ -39,10 +36,8 @@ void work(int path);
 
 FRAME void work(int path)
 {
-	struct timespec ask = { .tv_nsec = asked_ns[path] };
+	const struct timespec ask = { .tv_nsec = asked_ns[path] };
 
-	if (kind == KIND_DIE)
-		ask = (struct timespec){ .tv_sec = 1000 };
 	if (kind == KIND_PPID)
 		GETPPID();
 	else
@@ -77,38 +72,6 @@ FRAME static void branch_b(void)
 	STAY();
 }
 
-/* The child is in its system call when its state is S. */
-static void wait_asleep(pid_t pid)
-{
-	char path[64], line[256];
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	for (;;) {
-		FILE *file = fopen(path, "r");
-		int number = -1;
-
-		if (file && fgets(line, sizeof(line), file))
-			number = atoi(line);
-		if (file)
-			fclose(file);
-		if (number == SYS_nanosleep)
-			return;
-		usleep(1000);
-	}
-}
-
-FRAME static void make_child(void)
-{
-	const pid_t pid = fork();
-
-	if (pid == 0)
-		for (;;)
-			branch_a();
-	wait_asleep(pid);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* Of all threads together, while they ran. */
 static uint64_t wall_ns, cpu_ns, n_switches;
 
@@ -141,10 +104,6 @@ FRAME static void run(void)
 	const struct life before = life_now();
 
 	for (uint64_t i = 0; i < n_calls; i++) {
-		if (kind == KIND_DIE) {
-			make_child();
-			continue;
-		}
 		branch_a();
 		branch_b();
 	}
@@ -154,16 +113,10 @@ FRAME static void run(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "sleep", "ppid", "die" };
-
 	argv = work_begin(argc, argv, 2, "KIND N");
-	while (strcmp(argv[0], names[kind]) != 0)
-		if (++kind > KIND_DIE)
-			exit(2);
+	kind = strcmp(argv[0], "ppid") == 0;
 	n_calls = work_number(argv[1]);
 	work_run(run);
-	if (kind == KIND_DIE)
-		return 0;
 	work_expect("branch_a;hit;work", n_calls);
 	work_expect("branch_b;middle;hit;work", n_calls);
 	for (int path = 0; path < 2; path++)

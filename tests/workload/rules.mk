@@ -18,7 +18,6 @@ else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
-	$(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers values) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals) \
@@ -69,10 +68,6 @@ $(WORKLOAD_DIR)/liblate-nofp.so: tests/workload/late.c tests/workload/work.h
 $(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -fuse-ld=lld -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
-
-$(WORKLOAD_DIR)/libbare.so: tests/workload/bare.S
-	@mkdir -p $(@D)
-	$(CC) -nostdlib -shared -o $@ $<
 
 # As distributions build theirs: optimized, without frame pointers.
 NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS

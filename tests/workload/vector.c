@@ -21,25 +21,13 @@ typedef uint64_t function(double x, double y, uint64_t n);
 		".size " #name ", . - " #name "\n")
 
 /* clang-format off */
-/* 74, 75, 70, e8, eb: jumps and a call, were they plain opcodes. */
+/* 74: a jump, were it a plain opcode. Others are in tests/unit/test_place.c. */
 FUNCTION(v_equal_vex,  "vpcmpeqb %xmm1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
 FUNCTION(v_equal_sse,  "pcmpeqb %xmm1, %xmm0; movq %xmm0, %rax; ret");
-FUNCTION(v_words_vex,  "vpcmpeqw %xmm1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
-FUNCTION(v_words_sse,  "pcmpeqw %xmm1, %xmm0; movq %xmm0, %rax; ret");
-FUNCTION(v_swap_vex,   "vpshufd $0xe1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
-FUNCTION(v_swap_sse,   "pshufd $0xe1, %xmm0, %xmm2; movq %xmm2, %rax; ret");
-FUNCTION(v_minus_vex,  "vpsubsb %xmm1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
-FUNCTION(v_minus_sse,  "psubsb %xmm1, %xmm0; movq %xmm0, %rax; ret");
-FUNCTION(v_or_vex,     "vpor %xmm1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
-FUNCTION(v_or_sse,     "por %xmm1, %xmm0; movq %xmm0, %rax; ret");
-/* c2: ret; 9d: popf; 7e: jle */
+/* c2: ret */
 FUNCTION(v_less_vex,   "vcmpltpd %xmm1, %xmm0, %xmm2; jmp 1f; .skip 200, 0xcc\n"
 		       "1: vmovq %xmm2, %rax; ret");
 FUNCTION(v_less_sse,   "cmpltpd %xmm1, %xmm0; movq %xmm0, %rax; ret");
-FUNCTION(v_square_vex, "vfnmadd132sd %xmm0, %xmm1, %xmm0; mov %edi, %eax; vmovq %xmm0, %rax; ret");
-FUNCTION(v_square_sse, "mulsd %xmm0, %xmm0; subsd %xmm0, %xmm1; movq %xmm1, %rax; ret");
-FUNCTION(v_bits_vex,   "vmovq %xmm0, %rcx; mov %rcx, %rax; ret");
-FUNCTION(v_bits_sse,   "movq %xmm0, %rax; ret");
 /* ef: out, which is refused; and four in a row, the last one relative to ip. */
 FUNCTION(v_xor_vex,    "vpxor %xmm1, %xmm0, %xmm2; mov %edi, %eax; vmovq %xmm2, %rax; ret");
 FUNCTION(v_xor_sse,    "pxor %xmm1, %xmm0; movq %xmm0, %rax; ret");
@@ -67,11 +55,6 @@ static bool has_avx(void)
 	return __builtin_cpu_supports("avx");
 }
 
-static bool has_fma(void)
-{
-	return __builtin_cpu_supports("fma");
-}
-
 static bool has_avx512(void)
 {
 	return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
@@ -87,10 +70,8 @@ static const struct kind {
 	function *vector, *sse;
 	bool (*has)(void);
 } kinds[] = {
-	KIND(equal, _vex, has_avx),      KIND(words, _vex, has_avx), KIND(swap, _vex, has_avx),
-	KIND(minus, _vex, has_avx),      KIND(or, _vex, has_avx),    KIND(less, _vex, has_avx),
-	KIND(square, _vex, has_fma),     KIND(bits, _vex, has_avx),  KIND(xor, _vex, has_avx),
-	KIND(four, _vex, has_avx),       KIND(loop, _vex, has_avx),  KIND(clear, _vex, has_avx),
+	KIND(equal, _vex, has_avx), KIND(less, _vex, has_avx),      KIND(xor, _vex, has_avx),
+	KIND(four, _vex, has_avx),  KIND(loop, _vex, has_avx),      KIND(clear, _vex, has_avx),
 	KIND(spread, _evex, has_avx512),
 };
 
