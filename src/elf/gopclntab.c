@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The format of .gopclntab, little endian, for pointers of 8 bytes. Sources in Go:
+ * The format of .gopclntab from Go 1.18 on, little endian, for pointers of 8 bytes. Sources in Go:
  * src/runtime/symtab.go (pcHeader, functab), runtime2.go (_func), cmd/link/internal/ld/pcln.go.
- * From Go 1.18 on:
  *
  *	uint32 magic  uint8 0, 0, q, 8   uint64 n  uint64 files  uint64 text
  *	uint64 names  uint64 units  uint64 files  uint64 steps  uint64 functions     offsets
@@ -11,10 +10,7 @@
  *	            uint32 sp, file and line steps  ...  uint8 id, flags
  *	steps:      { difference of the value, zigzag;  difference of the address, in units of q } 0
  *
- *	1.2    0xfffffffb   addresses and offsets of 8 bytes, offsets from the table's beginning
- *	1.16   0xfffffffa   the header has the offsets; addresses are whole, 8 bytes each.
- *	                    Flags came with 1.17
- *	1.18   0xfffffff0   as above, with GO_ASM
+ *	1.18   0xfffffff0
  *	1.20   0xfffffff1   a record has startLine before its id. Since 1.26 "text" is 0, and
  *	                    runtime.firstmoduledata (section .go.module) has it, after 22 words
  *
@@ -30,33 +26,24 @@
 #include "base/array.h"
 #include "elf/internal.h"
 
-#define HEAD_BYTES 8
-#define MOST_HEADER_BYTES 72
-#define TABLE_ALIGNMENT 16
+/* Offsets in the header, in the entry of a function, and in a record. */
+#define N_AT 8
+#define TEXT_AT 24
+#define NAMES_AT 32
+#define STEPS_AT 56
+#define FUNCTIONS_AT 64
+#define HEADER_BYTES 72
+#define ENTRY_BYTES 8
+#define NAME_AT 4
+#define FIRST_STEP_AT 16
 #define MODULE_TEXT 176 /* the offset of "text" in moduledata */
+#define TABLE_ALIGNMENT 16
 
 /*
  * The steps of all functions, at most. Go's own compiler has 250,000. All functions of a hostile
  * file may share the same steps, without any code.
  */
 #define MOST_STEPS (16U << 20)
-
-struct go_format {
-	uint32_t magic;
-	uint8_t word;    /* bytes of an address, or of the offset in its place */
-	uint8_t name_at; /* offsets in a record */
-	uint8_t steps_at;
-	uint8_t flags_at; /* 0: it has none */
-	uint8_t header; /* words of 8 bytes between the head and the offset of names; 0: no offsets
-			 */
-};
-
-static const struct go_format formats[] = {
-	{ 0xfffffffb, 8, 8, 20, 0, 0 },
-	{ 0xfffffffa, 8, 8, 20, 41, 2 },
-	{ 0xfffffff0, 4, 4, 16, 37, 3 },
-	{ 0xfffffff1, 4, 4, 16, 41, 3 },
-};
 
 static uint64_t go_number_at(const uint8_t *at, size_t bytes)
 {
@@ -73,16 +60,21 @@ static struct slice bytes_from_offset(struct slice of, uint64_t offset)
 	return (struct slice){ of.data + offset, of.size - offset };
 }
 
-static const struct go_format *go_format_of(struct slice table)
+/* The offset of the flags in records of the table's format. 0: the format is unknown. */
+static uint8_t flags_place(struct slice table)
 {
 	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
-	if (table.size < MOST_HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
-		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (go_number_at(table.data, 4) == formats[i].magic)
-			return &formats[i];
-	return NULL;
+	if (table.size < HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
+		return 0;
+	switch (go_number_at(table.data, 4)) {
+	case 0xfffffff0:
+		return 37;
+	case 0xfffffff1:
+		return 41;
+	default:
+		return 0;
+	}
 }
 
 /* Find a table in section @s, from its head to the end of the section. No bytes: there is none. */
@@ -93,7 +85,7 @@ static struct slice search_table(const struct section *s, struct slice bytes, ui
 	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
 		const struct slice table = { bytes.data + at, bytes.size - at };
 
-		if (!go_format_of(table))
+		if (!flags_place(table))
 			continue;
 		*ret_vaddr = s->vaddr + at;
 		return table;
@@ -148,7 +140,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 /* The start of Go's code, which may follow C code. 0: the file does not have it. */
 static uint64_t go_text_start(const struct image *im, uint64_t table_vaddr)
 {
-	const uint64_t told = pointer_at(im, table_vaddr + HEAD_BYTES + 16);
+	const uint64_t told = pointer_at(im, table_vaddr + TEXT_AT);
 	const struct section *module = section_named(im, ".go.module");
 
 	if (told || !module || pointer_at(im, module->vaddr) != table_vaddr)
@@ -158,9 +150,7 @@ static uint64_t go_text_start(const struct image *im, uint64_t table_vaddr)
 
 uint64_t go_function_start(const struct go_table *t, uint32_t i)
 {
-	const size_t word = t->format->word;
-
-	return t->text + go_number_at(t->functions.data + (size_t)i * 2 * word, word);
+	return t->text + go_number_at(t->functions.data + (size_t)i * ENTRY_BYTES, 4);
 }
 
 /* Do functions have ascending addresses, in one segment of code? */
@@ -182,20 +172,11 @@ static bool is_in_order(const struct image *im, const struct go_table *t)
 /* The record of function @i; NULL: the table does not hold all members that we read. */
 static const uint8_t *go_function_record(const struct go_table *t, uint32_t i)
 {
-	const size_t word = t->format->word;
-	const uint64_t offset = go_number_at(t->functions.data + ((size_t)i * 2 + 1) * word, word);
-	const size_t least = t->format->flags_at ? t->format->flags_at + 1U : 24;
+	const uint64_t offset = go_number_at(t->functions.data + (size_t)i * ENTRY_BYTES + 4, 4);
 
-	if (offset > t->records.size || t->records.size - offset < least)
+	if (offset > t->functions.size || t->functions.size - offset <= t->flags_at)
 		return NULL;
-	return t->records.data + offset;
-}
-
-static uint8_t go_function_flags(const struct go_table *t, uint32_t i)
-{
-	const uint8_t *record = go_function_record(t, i);
-
-	return record && t->format->flags_at ? record[t->format->flags_at] : 0;
+	return t->functions.data + offset;
 }
 
 /* The offset of the steps of function @i; 0: there are none. */
@@ -203,32 +184,7 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 {
 	const uint8_t *record = go_function_record(t, i);
 
-	return record ? (uint32_t)go_number_at(record + t->format->steps_at, 4) : 0;
-}
-
-/* Go 1.16 has 0 in the place of flags. Every later program has functions at the top of stacks. */
-static bool has_flags(const struct go_table *t)
-{
-	for (uint32_t i = 0; i < t->n; i++)
-		if (go_function_flags(t, i) & GO_TOP_FRAME)
-			return true;
-	return false;
-}
-
-/* Find the parts of the table, by its header. */
-static void find_table_parts(struct go_table *t, struct slice table)
-{
-	const uint8_t *words = table.data + HEAD_BYTES + (size_t)t->format->header * 8;
-
-	if (!t->format->header) {
-		t->functions = bytes_from_offset(table, HEAD_BYTES + 8);
-		t->records = t->steps = table;
-		t->names = whole_strings(table);
-		return;
-	}
-	t->names = whole_strings(bytes_from_offset(table, go_number_at(words, 8)));
-	t->steps = bytes_from_offset(table, go_number_at(words + 24, 8));
-	t->functions = t->records = bytes_from_offset(table, go_number_at(words + 32, 8));
+	return record ? (uint32_t)go_number_at(record + FIRST_STEP_AT, 4) : 0;
 }
 
 static struct go_steps steps_of_number(const struct go_table *t, uint32_t i)
@@ -264,31 +220,28 @@ static bool has_few_steps(const struct go_table *t)
 bool image_is_go(const struct image *im)
 {
 	uint64_t vaddr;
-	const struct slice table = find_go_table(im, &vaddr);
 
-	return table.data && go_format_of(table);
+	return find_go_table(im, &vaddr).size;
 }
 
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;
 	const struct slice table = find_go_table(im, &vaddr);
-	struct go_table t = { .format = go_format_of(table) };
+	struct go_table t = { .flags_at = flags_place(table) };
 
-	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
+	if (!t.flags_at || !im->is_64_bit || !im->has_64_bit_code)
 		return false;
-	n = go_number_at(table.data + HEAD_BYTES, 8);
-	find_table_parts(&t, table);
-	if (!n || n > MOST_SYMBOLS || t.functions.size < (2 * n + 1) * t.format->word)
+	n = go_number_at(table.data + N_AT, 8);
+	t.names = whole_strings(bytes_from_offset(table, go_number_at(table.data + NAMES_AT, 8)));
+	t.steps = bytes_from_offset(table, go_number_at(table.data + STEPS_AT, 8));
+	t.functions = bytes_from_offset(table, go_number_at(table.data + FUNCTIONS_AT, 8));
+	if (!n || n > MOST_SYMBOLS || t.functions.size < n * ENTRY_BYTES + 4)
 		return false;
 	t.n = (uint32_t)n;
-	t.text = t.format->word == 4 ? go_text_start(im, vaddr) : 0;
-	if ((t.format->word == 4 && !t.text) || !is_in_order(im, &t))
+	t.text = go_text_start(im, vaddr);
+	if (!t.text || !is_in_order(im, &t) || !has_few_steps(&t))
 		return false;
-	if (!has_few_steps(&t))
-		return false;
-	t.has_flags = has_flags(&t);
-	t.has_asm = t.format->word == 4;
 	*ret = t;
 	return true;
 }
@@ -303,12 +256,12 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 	if (!record || ret->start == next)
 		return false;
 
-	const uint64_t name = go_number_at(record + t->format->name_at, 4);
+	const uint64_t name = go_number_at(record + NAME_AT, 4);
 
 	if (name < t->names.size)
 		ret->name = (const char *)t->names.data + name;
 	ret->steps = first_step_of(t, i);
-	ret->flags = t->has_flags ? go_function_flags(t, i) : 0;
+	ret->flags = record[t->flags_at];
 	steps = go_steps_of(t, ret);
 	while (go_next_step(&steps))
 		ret->end = steps.end;

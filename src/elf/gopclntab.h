@@ -8,25 +8,22 @@
 #include "elf/cursor.h"
 
 struct image;
-struct go_format;
 
 /* The parts of a table. The image lends all of it. */
 struct go_table {
-	const struct go_format *format;
-	struct slice functions; /* n pairs: start of a function, offset of its record; the end */
-	struct slice records;
+	struct slice functions; /* n pairs: start of a function, offset of its record from here;
+				   the end of the last one; records */
 	struct slice names;
 	struct slice steps;
 	uint64_t text; /* to be added to starts of functions */
 	uint32_t n;
-	bool has_flags; /* Go 1.17 and later */
-	bool has_asm;   /* the flags include GO_ASM: Go 1.18 and later */
+	uint8_t flags_at; /* the offset of the flags in a record */
 };
 
-/* Does @im have a table, as far as its head shows? */
+/* Does @im have a table, in whatever format? */
 bool image_is_go(const struct image *im);
 
-/* False: @im has no table, or it makes no sense, or its format is unknown. */
+/* False: @im has no table, or it makes no sense, or its format is unknown (before Go 1.18). */
 bool go_table_of(const struct image *im, struct go_table *ret);
 
 /* Flags of a function, for the runtime's walks. */
@@ -41,7 +38,7 @@ struct go_function {
 	const char *name; /* "main.(*T).method"; "" if there is none. Lent by the image */
 	uint64_t start;
 	uint64_t end;   /* the end of its last instruction, without padding */
-	uint8_t flags;  /* enum go_flag; 0 if the table has none */
+	uint8_t flags;  /* enum go_flag */
 	uint32_t steps; /* offset of its steps; 0: none, as for C code that Go's own linker added */
 };
 

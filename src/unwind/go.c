@@ -36,7 +36,6 @@ bool go_rows_of(const struct image *im, struct go_rows *ret)
 /* Functions of Go's runtime that are known by name. */
 enum special {
 	NOT_SPECIAL,
-	IS_FIRST,          /* of a stack. From Go 1.17 on, the table tells */
 	IS_SIGNAL_HANDLER, /* the kernel calls it, from a signal frame; for Go it is outermost */
 	/*
 	 * Signal handlers return to it, with the stack pointer at the kernel's frame. Nobody calls
@@ -58,19 +57,11 @@ static enum special special_of(const struct go_function *f)
 		const char *name;
 		enum special is;
 	} specials[] = {
-		{ "goexit", IS_FIRST },
-		{ "mstart", IS_FIRST },
-		{ "rt0_go", IS_FIRST },
-		{ "sigtramp", IS_SIGNAL_HANDLER },
-		{ "cgoSigtramp", IS_SIGNAL_HANDLER },
-		{ "sigreturn", IS_SIGNAL_RETURN },
-		{ "sigreturn__sigaction", IS_SIGNAL_RETURN },
-		{ "asyncPreempt", IS_PUSHED },
-		{ "sigpanic", IS_PUSHED },
-		{ "sigpanic0", IS_PUSHED },
-		{ "mcall", SWITCHES_STACK },
-		{ "morestack", SWITCHES_STACK },
-		{ "clone", IS_CLONE },
+		{ "sigtramp", IS_SIGNAL_HANDLER }, { "cgoSigtramp", IS_SIGNAL_HANDLER },
+		{ "sigreturn", IS_SIGNAL_RETURN }, { "sigreturn__sigaction", IS_SIGNAL_RETURN },
+		{ "asyncPreempt", IS_PUSHED },     { "sigpanic", IS_PUSHED },
+		{ "sigpanic0", IS_PUSHED },        { "mcall", SWITCHES_STACK },
+		{ "morestack", SWITCHES_STACK },   { "clone", IS_CLONE },
 	};
 
 	if (strncmp(f->name, "runtime.", 8) == 0)
@@ -82,10 +73,8 @@ static enum special special_of(const struct go_function *f)
 
 static bool is_first_of_go(const struct go_rows *r, const struct go_function *f)
 {
-	if (f->start == image_entry(r->im) || strcmp(f->name, ARCH_GO_START) == 0)
-		return true;
-	return r->table.has_flags ? f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER
-				  : special_of(f) == IS_FIRST;
+	return f->start == image_entry(r->im) || strcmp(f->name, ARCH_GO_START) == 0 ||
+	       (f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER);
 }
 
 /* The address where @f switches to another stack for good. 0: it does not. */
@@ -165,7 +154,7 @@ static bool saves_fp(const struct image *im, uint64_t vaddr)
 
 static int visit_step_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
-	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
+	const bool is_compiled = !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&r->table, f);
 	bool is_framed = is_compiled, is_moved = false;
 	const bool is_signal = special_of(f) == IS_PUSHED;
@@ -207,7 +196,6 @@ static int visit_go_rows(const struct go_rows *r, const struct go_function *f, s
 	const uint64_t leaves = leaves_at(r->im, f);
 	const enum special is = special_of(f);
 	struct cfi_row row = { .vaddr = f->start, .kind = CFI_FRAMES };
-	bool writes_sp = f->flags & GO_SP_WRITE;
 
 	if (leaves)
 		return visit_leaver_rows(r, f, leaves, g);
@@ -215,9 +203,7 @@ static int visit_go_rows(const struct go_rows *r, const struct go_function *f, s
 		row = arch_go_signal_row(f->start - 1);
 	else if (is_first_of_go(r, f))
 		row = first_row_at(f->start);
-	else if (!r->table.has_flags) /* all functions of the runtime may, before Go 1.17 */
-		writes_sp = strncmp(f->name, "runtime.", 8) == 0;
-	return row.kind == CFI_FRAMES && (!writes_sp || is == IS_PUSHED)
+	return row.kind == CFI_FRAMES && (!(f->flags & GO_SP_WRITE) || is == IS_PUSHED)
 		       ? visit_step_rows(r, f, g)
 		       : visit_previous_row(g, &row);
 }

@@ -100,9 +100,8 @@ static void table_maker_end(struct table_maker *m)
 
 struct maker {
 	struct table_maker is;
-	struct unwind_rule gap_rule; /* the rule of code without CFI */
-	struct go_rows go;           /* the table of a Go program */
-	struct cfi_row go_before;    /* the last row, which we have not taken yet */
+	struct go_rows go;        /* the table of a Go program */
+	struct cfi_row go_before; /* the last row, which we have not taken yet */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -140,28 +139,8 @@ static int add_table_row(void *context, const struct cfi_row *row)
 
 	if (!table_maker_page(&m->is, row->vaddr))
 		return 0;
-	table_maker_put(&m->is, row->vaddr,
-			number_of_rule(m, row->kind == CFI_GAP ? m->gap_rule : arch_rule_of(row)));
+	table_maker_put(&m->is, row->vaddr, number_of_rule(m, arch_rule_of(row)));
 	return check_size(m);
-}
-
-/* Is @im a Go program? Sets *@ret to its segment of code. */
-static bool is_go_program(struct maker *m, const struct image *im, struct code_range *ret)
-{
-	struct code_range ranges[MAX_RANGES];
-	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
-	struct image_section section, text;
-
-	if (!image_section(im, ".text", &text) ||
-	    (!go_rows_of(im, &m->go) && !image_section(im, ".gopclntab", &section) &&
-	     !image_section(im, ".data.rel.ro.gopclntab", &section)))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		*ret = ranges[i];
-		if (text.vaddr >= ret->start && text.vaddr < ret->end)
-			return true;
-	}
-	return false;
 }
 
 /* Take the row before @row, because only @row gives its end. */
@@ -171,9 +150,7 @@ static int add_go_row(void *context, const struct cfi_row *row)
 	const struct cfi_row before = m->go_before;
 
 	m->go_before = *row;
-	if (m->go.table.n)
-		return go_rows_between(&m->go, &before, row->vaddr, add_table_row, m);
-	return before.vaddr < row->vaddr ? add_table_row(m, &before) : 0;
+	return go_rows_between(&m->go, &before, row->vaddr, add_table_row, m);
 }
 
 static int is_of_v8(void *context, const struct image_symbol *symbol)
@@ -208,40 +185,53 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 		}
 }
 
-/*
- * Code of Go's own compiler has frame pointers. C code in such a file mostly has none, and no
- * entries if Go's linker added it. Go's table tells the two apart. Without the table, all code
- * without entries counts as Go's own.
- */
-static int add_go_rows(struct maker *m, struct image *im, const struct code_range *code)
+/* The segment that has .text. */
+static bool find_go_code(const struct image *im, struct code_range *ret)
 {
-	const struct cfi_row end = { .vaddr = code->end, .kind = CFI_GAP };
+	struct code_range ranges[MAX_RANGES];
+	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
+	struct image_section text;
+
+	if (!image_section(im, ".text", &text))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		*ret = ranges[i];
+		if (text.vaddr >= ret->start && text.vaddr < ret->end)
+			return true;
+	}
+	return false;
+}
+
+/* CFI would be wrong for functions that switch stacks, so without Go's table there are no rows. */
+static int add_go_rows(struct maker *m, struct image *im)
+{
+	struct cfi_row end = { .kind = CFI_GAP };
+	struct code_range code;
 	int err;
 
-	if (!m->go.table.n)
-		m->gap_rule = UNWIND_FRAME_POINTERS;
-	m->go_before = (struct cfi_row){ .vaddr = code->start, .kind = CFI_GAP };
+	if (!go_rows_of(im, &m->go) || !find_go_code(im, &code))
+		return error_set(m->e, -ENOENT, "its table of Go functions cannot be used");
+	m->go_before = (struct cfi_row){ .vaddr = code.start, .kind = CFI_GAP };
+	end.vaddr = code.end;
 	err = cfi_each_row(im, &m->go.table, add_go_row, m, m->e);
 	if (!err || err == -ENOENT)
 		err = add_go_row(m, &end);
 	if (err)
 		return err;
-	(void)table_maker_page(&m->is, code->end - 1); /* the last row is valid up to the end */
+	(void)table_maker_page(&m->is, code.end - 1); /* the last row is valid up to the end */
 	return check_size(m);
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)
 {
 	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
-	struct code_range code;
 	int err;
 
 	*ret = (struct unwind_table){};
 	if (getentropy(&m.is.seed, sizeof(m.is.seed)) != 0)
 		return error_errno(e, "get random numbers");
 	table_maker_begin(&m.is);
-	err = is_go_program(&m, im, &code) ? add_go_rows(&m, im, &code)
-					   : cfi_each_row(im, NULL, add_table_row, &m, e);
+	err = image_is_go(im) ? add_go_rows(&m, im) : cfi_each_row(im, NULL, add_table_row, &m, e);
 	if (err)
 		return err;
 	table_maker_end(&m.is);

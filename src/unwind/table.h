@@ -39,12 +39,12 @@ struct unwind_table {
 /*
  * Make @im's table, of at most @max_bytes. The caller owns *@ret.
  *
- * Code without rows has UNWIND_NO_ROW, with three exceptions. Go programs whose own table
- * (unwind/go.c) we cannot use have UNWIND_FRAME_POINTERS. Large gaps of programs with V8 have it,
- * too. Files without .eh_frame and .debug_frame have UNWIND_MADE_FRAMES.
+ * Code without rows has UNWIND_NO_ROW, except large gaps of programs with V8. These have
+ * UNWIND_FRAME_POINTERS.
  *
  * Errors: those of cfi_each_row()
- *         -E2BIG  the table would be larger
+ *         -ENOENT  it is a Go program whose own table (unwind/go.c) we cannot use
+ *         -E2BIG   the table would be larger
  * After an error *@ret is empty.
  */
 must_check int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret,

@@ -85,10 +85,11 @@ static void check_rows(struct image *im, size_t file_bytes)
 	struct rows all = { .next = MADE_VADDR, .table = &table };
 	struct go_rows rows;
 	struct error e;
+	const int err = unwind_table_make(im, 1UL << 20, &table, &e);
 
-	require(unwind_table_make(im, 1UL << 20, &table, &e) == 0);
 	if (!go_rows_of(im, &rows))
 		return;
+	require(err == 0);
 	check_parts(&rows);
 	require(go_rows_of(im, &rows));
 	require(go_rows_between(&rows, &before, MADE_VADDR + file_bytes, take_row, &all) == 0);

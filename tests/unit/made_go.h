@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/made_go.h - a Go program of a few functions, made in memory: .text, and the table of
- * its functions in any of the formats (elf/gopclntab.c).
+ * its functions in either format (elf/gopclntab.c).
  */
 #pragma once
 
@@ -18,11 +18,12 @@
 #define GO_TABLE_BYTES 0x1000
 #define GO_FUNCTION_BYTES 0x20 /* each begins so far behind the one before */
 #define GO_STEPS_AT 0x600
-#define GO_FUNCTIONS_AT 0x800 /* but in the first format, where they follow the header */
+#define GO_NAMES_AT 0x400
+#define GO_FUNCTIONS_AT 0x800
 #define GO_RECORDS_AT 0xa00
 #define GO_RECORD_BYTES 48
 
-enum { GO_1_2, GO_1_16, GO_1_18, GO_1_20, GO_FORMATS };
+enum { GO_1_18, GO_1_20, GO_FORMATS };
 
 struct made_function {
 	const char *name;
@@ -69,55 +70,33 @@ static inline void make_go_text(uint8_t to[GO_TEXT_BYTES])
 		       strlen(made_functions[i].code));
 }
 
-static inline void make_go_header(uint8_t *to, int format, uint64_t text)
-{
-	static const uint32_t magics[] = { 0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1 };
-	size_t at = 24;
-
-	put_at(to, 0, magics[format], 4);
-	put_at(to, 6, 0x0801, 2);
-	put_at(to, 8, GO_N, 8);
-	if (format == GO_1_2)
-		return;
-	if (format >= GO_1_18)
-		put_at(to, at, text, 8);
-	at += format >= GO_1_18 ? 8 : 0;
-	put_at(to, at, 0x400, 8);
-	put_at(to, at + 24, GO_STEPS_AT, 8);
-	put_at(to, at + 32, GO_FUNCTIONS_AT, 8);
-}
-
-static inline size_t made_entry_at(int format, size_t i)
-{
-	return format == GO_1_2 ? 16 + 16 * i : GO_FUNCTIONS_AT + (format == GO_1_16 ? 16 : 8) * i;
-}
-
-/* @text is what the header says of it, where it does. */
+/* @text is what the header says of it. */
 static inline void make_go_table(uint8_t to[GO_TABLE_BYTES], int format, uint64_t text)
 {
-	const size_t word = format >= GO_1_18 ? 4 : 8;
-	const size_t base = format == GO_1_2 ? 0 : GO_FUNCTIONS_AT;
-	const uint64_t first = format >= GO_1_18 ? 0 : GO_TEXT;
-	size_t name = 0x400, steps = GO_STEPS_AT + 1;
+	size_t name = GO_NAMES_AT, steps = GO_STEPS_AT + 1;
 
 	memset(to, 0, GO_TABLE_BYTES);
-	make_go_header(to, format, text);
+	put_at(to, 0, format == GO_1_18 ? 0xfffffff0 : 0xfffffff1, 4);
+	put_at(to, 6, 0x0801, 2);
+	put_at(to, 8, GO_N, 8);
+	put_at(to, 24, text, 8);
+	put_at(to, 32, GO_NAMES_AT, 8);
+	put_at(to, 56, GO_STEPS_AT, 8);
+	put_at(to, 64, GO_FUNCTIONS_AT, 8);
 	for (size_t i = 0; i < GO_N; i++) {
 		const struct made_function *f = &made_functions[i];
 		const size_t record = GO_RECORDS_AT + i * GO_RECORD_BYTES;
 		const size_t n = f->steps[0] ? strlen(f->steps) + 1 : 0;
 
-		put_at(to, made_entry_at(format, i), first + i * GO_FUNCTION_BYTES, word);
-		put_at(to, made_entry_at(format, i) + word, record - base, word);
-		put_at(to, record + word, name - (base ? 0x400 : 0), 4);
-		put_at(to, record + word + 12, n ? steps - (base ? GO_STEPS_AT : 0) : 0, 4);
-		if (format != GO_1_2)
-			to[record + (format == GO_1_18 ? 37 : 41)] =
-				format == GO_1_16 ? f->flags & ~GO_ASM : f->flags;
+		put_at(to, GO_FUNCTIONS_AT + 8 * i, i * GO_FUNCTION_BYTES, 4);
+		put_at(to, GO_FUNCTIONS_AT + 8 * i + 4, record - GO_FUNCTIONS_AT, 4);
+		put_at(to, record + 4, name - GO_NAMES_AT, 4);
+		put_at(to, record + 16, n ? steps - GO_STEPS_AT : 0, 4);
+		to[record + (format == GO_1_18 ? 37 : 41)] = f->flags;
 		memcpy(to + name, f->name, strlen(f->name));
 		memcpy(to + steps, f->steps, n);
 		name += strlen(f->name) + 1;
 		steps += n;
 	}
-	put_at(to, made_entry_at(format, GO_N), first + GO_N * GO_FUNCTION_BYTES, word);
+	put_at(to, GO_FUNCTIONS_AT + 8 * GO_N, GO_N * GO_FUNCTION_BYTES, 4);
 }

@@ -616,27 +616,6 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 	expect_offset(&t, at + 96, 0);
 }
 
-TEST_OF_CFI(gos_code_has_frame_pointers)
-{
-	static const uint8_t text[0x30000];
-	cleanup(unwind_table_fini) struct unwind_table without = {};
-	const uint64_t at = MADE_VADDR + MADE_HEAD;
-
-	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
-
-	const struct made_section sections[] = { { ".text", text, sizeof(text) },
-						 { ".gopclntab", "", 1 },
-						 { ".eh_frame", s.data, s.n } };
-
-	make_table_of(sections, 3, &t);
-	make_table_of(sections, 2, &without);
-	expect_rule(&t, at, UNWIND_FRAME_POINTERS, "Go");
-	expect_offset(&t, CODE, 16);
-	expect_rule(&t, CODE + 0x10, UNWIND_FRAME_POINTERS, "Go");
-	expect_rule(&t, at + sizeof(text) - 1, UNWIND_FRAME_POINTERS, "Go");
-	expect_rule(&without, CODE, UNWIND_FRAME_POINTERS, "Go without C");
-}
-
 /*
  * The table of 512 bytes of code with @n bytes of @code at @where, of which an entry is about
  * @n_covered from @covered on.
