@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * .eh_frame_hdr is a table of the functions that have an FDE in .eh_frame, with or without a
- * symbol, sorted by their start:
- *
- *	version 1, 0x1b, 0x03, 0x3b         the encodings of the rest, which all linkers use
- *	int32 .eh_frame  uint32 n
- *	n * { int32 start, int32 entry }    rows, relative to the header's own address
- *
- * Static programs have no .eh_frame_hdr. For these we read all entries, and make the rows.
+ * .eh_frame has functions with and without a symbol. We read all of its entries. .eh_frame_hdr has
+ * them sorted, but static programs do without it.
  *
  * A function of C++ or Rust has a table of its calls in .gcc_except_table (LSDA). Its FDE has the
  * table's address in the augmentation data, if the CIE's letters ("zPLR") contain an 'L':
@@ -229,37 +223,74 @@ bool fde_read(const struct fde_section *s, const struct fde_entry *entry, const 
 	return !c.is_spent && !__builtin_add_overflow(ret->start, bytes, &ret->end);
 }
 
-/* --- rows --- */
+/* --- functions by address --- */
 
-static uint32_t read_u32(const uint8_t *at)
+static struct cursor cursor_at(const struct fde_section *s, uint64_t offset)
 {
-	uint32_t value;
+	struct cursor c = { .at = s->bytes.data, .end = s->bytes.data + s->bytes.size };
 
-	memcpy(&value, at, sizeof(value));
-	return value;
+	(void)cursor_skip(&c, offset);
+	return c;
 }
 
-struct frames frames_of(const struct image *im)
+static bool entry_at(const struct fde_section *s, uint64_t offset, struct fde_entry *ret)
 {
-	static const uint8_t usual[] = { 1, PE_RELATIVE | PE_SDATA4, PE_UDATA4, 0x3b };
-	struct image_section header;
-	struct frames t = {};
+	struct cursor c = cursor_at(s, offset), length = c;
 
-	if (!image_section(im, ".eh_frame_hdr", &header) || header.size < 12 ||
-	    memcmp(header.data, usual, sizeof(usual)) != 0 ||
-	    read_u32(header.data + 8) > (header.size - 12) / 8)
-		return t;
-	(void)fde_section_of(im, false, &t.section);
-	t.vaddr = header.vaddr;
-	t.rows = header.data + 12;
-	t.n = read_u32(header.data + 8);
-	return t;
+	return cursor_uint(&length, 4) && fde_next_entry(s, &c, ret);
 }
 
-/* The address in column 0 or 4 (bytes) of row @i. */
-static uint64_t row_value(const struct frames *t, uint32_t i, size_t column)
+static bool frame_of_entry(const struct fde_section *s, const struct fde_entry *entry,
+			   struct image_frame *ret)
 {
-	return t->vaddr + (uint64_t)(int32_t)read_u32(t->rows + 8 * (size_t)i + column);
+	struct fde_entry of;
+	struct cie cie;
+
+	return !entry->is_cie && entry_at(s, entry->cie, &of) && of.is_cie &&
+	       cie_read(s, &of, &cie) && fde_read(s, entry, &cie, ret) && ret->end > ret->start;
+}
+
+/* Of equal starts, the file's first entry comes last, so that look-ups find it. */
+static int compare_frame_rows(const void *a, const void *b)
+{
+	const struct frame_row *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->entry < y->entry) - (x->entry > y->entry);
+}
+
+void frames_read(const struct image *im, struct frames *ret)
+{
+	size_t n = 0, capacity = 0;
+	struct fde_entry entry;
+	struct image_frame frame;
+
+	*ret = (struct frames){};
+	if (!fde_section_of(im, false, &ret->section))
+		return;
+
+	struct cursor c = cursor_at(&ret->section, 0);
+
+	while (fde_next_entry(&ret->section, &c, &entry)) {
+		if (!frame_of_entry(&ret->section, &entry, &frame))
+			continue;
+
+		const int64_t start = (int64_t)(frame.start - ret->section.bytes.vaddr);
+		const struct frame_row row = { (int32_t)start, (uint32_t)entry.offset };
+
+		/* Is it near enough for 32 bits? */
+		if (row.start == start && row.entry == entry.offset)
+			array_push(ret->rows, n, capacity, row);
+	}
+	if (n)
+		qsort(ret->rows, n, sizeof(*ret->rows), compare_frame_rows);
+	ret->n = (uint32_t)n;
+}
+
+static uint64_t start_of_row(const struct frames *t, uint32_t i)
+{
+	return t->section.bytes.vaddr + (uint64_t)(int64_t)t->rows[i].start;
 }
 
 /* The number of functions that begin at @vaddr or before. */
@@ -270,7 +301,7 @@ static uint32_t count_until(const struct frames *t, uint64_t vaddr)
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (row_value(t, middle, 0) <= vaddr)
+		if (start_of_row(t, middle) <= vaddr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -278,32 +309,14 @@ static uint32_t count_until(const struct frames *t, uint64_t vaddr)
 	return low;
 }
 
-static bool entry_at(const struct fde_section *s, uint64_t offset, struct fde_entry *ret)
-{
-	struct cursor c = { .at = s->bytes.data, .end = s->bytes.data + s->bytes.size };
-
-	return cursor_skip(&c, offset) && cursor_left(&c) >= 4 && read_u32(c.at) &&
-	       fde_next_entry(s, &c, ret);
-}
-
-static bool fde_at(const struct fde_section *s, uint64_t offset, struct image_frame *ret)
-{
-	struct fde_entry entry, of;
-	struct cie cie;
-
-	return entry_at(s, offset, &entry) && !entry.is_cie && entry_at(s, entry.cie, &of) &&
-	       of.is_cie && cie_read(s, &of, &cie) && fde_read(s, &entry, &cie, ret);
-}
-
 struct image_frame frames_nth(const struct frames *t, uint32_t i)
 {
-	const uint64_t start = row_value(t, i, 0);
-	struct image_frame frame;
+	struct image_frame frame = {};
+	struct fde_entry entry;
 
-	if (fde_at(&t->section, row_value(t, i, 4) - t->section.bytes.vaddr, &frame) &&
-	    frame.start == start && frame.end > start)
-		return frame;
-	return (struct image_frame){ .start = start, .end = start, .is_uncertain = true };
+	if (entry_at(&t->section, t->rows[i].entry, &entry))
+		(void)frame_of_entry(&t->section, &entry, &frame);
+	return frame;
 }
 
 bool frames_last(const struct frames *t, uint64_t vaddr, struct image_frame *ret)
@@ -311,16 +324,16 @@ bool frames_last(const struct frames *t, uint64_t vaddr, struct image_frame *ret
 	const uint32_t n = count_until(t, vaddr);
 
 	*ret = n ? frames_nth(t, n - 1) : (struct image_frame){};
-	return n && ret->start <= vaddr; /* the rows of a foreign file need not be sorted */
+	return n;
 }
 
 uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end)
 {
 	const uint32_t n = count_until(t, vaddr);
 	const uint64_t own_end = n ? frames_nth(t, n - 1).end : 0;
-	const uint64_t next = n < t->n ? row_value(t, n, 0) : end;
+	const uint64_t next = n < t->n ? start_of_row(t, n) : end;
 
-	if (next > vaddr && next < end)
+	if (next < end)
 		end = next;
 	return own_end > vaddr && own_end < end ? own_end : end;
 }
@@ -329,105 +342,7 @@ uint64_t frame_end_of(const struct frames *t, uint64_t vaddr)
 {
 	struct image_frame frame;
 
-	return frames_last(t, vaddr, &frame) && frame.start == vaddr && frame.end > vaddr
-		       ? frame.end
-		       : 0;
-}
-
-/* Like a row of .eh_frame_hdr, but relative to the start of .eh_frame. */
-struct row {
-	int32_t start, entry;
-};
-
-static int compare_frame_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-void *frames_make_rows(const struct image *im, struct frames *ret)
-{
-	struct row *rows = NULL;
-	size_t n = 0, capacity = 0;
-	struct fde_entry entry;
-	struct image_frame frame;
-
-	*ret = (struct frames){};
-	if (!fde_section_of(im, false, &ret->section))
-		return NULL;
-
-	const struct image_section *s = &ret->section.bytes;
-	struct cursor c = { .at = s->data, .end = s->data + s->size };
-
-	while (fde_next_entry(&ret->section, &c, &entry)) {
-		if (entry.is_cie || !fde_at(&ret->section, entry.offset, &frame))
-			continue;
-
-		const struct row row = { (int32_t)(frame.start - s->vaddr), (int32_t)entry.offset };
-
-		/* Is it near enough for 32 bits? */
-		if (s->vaddr + (uint64_t)row.start == frame.start &&
-		    (uint64_t)row.entry == entry.offset)
-			array_push(rows, n, capacity, row);
-	}
-	if (n)
-		qsort(rows, n, sizeof(*rows), compare_frame_rows);
-	ret->vaddr = s->vaddr;
-	ret->rows = (const uint8_t *)rows;
-	ret->n = (uint32_t)n;
-	return rows;
-}
-
-/* --- files without section headers --- */
-
-/* The size of .eh_frame at @vaddr, of which @frames are all bytes to the segment's end. It ends
- * with the last entry that .eh_frame_hdr has. 0: it makes no sense. */
-static size_t count_bytes(const struct frames *t, struct slice frames, uint64_t vaddr)
-{
-	uint64_t last = vaddr, length;
-
-	for (uint32_t i = 0; i < t->n; i++)
-		if (row_value(t, i, 4) > last)
-			last = row_value(t, i, 4);
-	if (last - vaddr > frames.size || frames.size - (last - vaddr) < 4)
-		return 0;
-	length = read_u32(frames.data + (last - vaddr));
-	last += 4;
-	return length > frames.size - (last - vaddr) ? 0 : last - vaddr + length;
-}
-
-static void find_entries(struct image *im, const struct frames *t)
-{
-	const struct segment *h = &im->frame_header;
-	const uint64_t vaddr = h->vaddr + 4 + (uint64_t)(int32_t)read_u32(im->data + h->offset + 4);
-	const struct slice bytes = image_bytes_from(im, vaddr);
-
-	if (!bytes.size)
-		return;
-	im->frames[1] = (struct section){ .name = ".eh_frame",
-					  .vaddr = vaddr,
-					  .offset = (uint64_t)(bytes.data - im->data),
-					  .size = count_bytes(t, bytes, vaddr),
-					  .type = SHT_PROGBITS };
-}
-
-void frames_find_sections(struct image *im)
-{
-	const struct segment *h = &im->frame_header;
-	const struct section *own = section_named(im, ".eh_frame");
-	struct frames found;
-
-	if ((own && section_bytes(im, own).size) || !h->file_bytes)
-		return;
-	im->frames[0] = (struct section){ .name = ".eh_frame_hdr",
-					  .vaddr = h->vaddr,
-					  .offset = h->offset,
-					  .size = h->file_bytes,
-					  .type = SHT_PROGBITS };
-	found = frames_of(im);
-	if (found.rows)
-		find_entries(im, &found);
+	return frames_last(t, vaddr, &frame) && frame.start == vaddr ? frame.end : 0;
 }
 
 /* --- landing pads --- */

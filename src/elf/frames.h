@@ -69,10 +69,7 @@ struct image_frame {
 bool fde_read(const struct fde_section *s, const struct fde_entry *entry, const struct cie *cie,
 	      struct image_frame *ret);
 
-/*
- * The FDE of .eh_frame that @vaddr lies in. One that cannot be read has one byte, and is uncertain.
- * False: .eh_frame has none.
- */
+/* The FDE of .eh_frame that @vaddr lies in. False: there is none that can be read. */
 bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret);
 
 /* An exception that a call in [from, to) throws comes to @pad. */

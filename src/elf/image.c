@@ -170,10 +170,7 @@ static void add_load_segment(struct image *im, const GElf_Phdr *h)
 
 static void add_other_segment(struct image *im, const GElf_Phdr *h)
 {
-	uint64_t end;
-
-	if (h->p_offset > im->size || h->p_filesz > im->size - h->p_offset ||
-	    __builtin_add_overflow(h->p_vaddr, h->p_filesz, &end))
+	if (h->p_offset > im->size || h->p_filesz > im->size - h->p_offset)
 		return;
 
 	const struct slice bytes = { im->data + h->p_offset, h->p_filesz };
@@ -184,10 +181,6 @@ static void add_other_segment(struct image *im, const GElf_Phdr *h)
 		im->dynamic = bytes;
 	else if (h->p_type == PT_INTERP)
 		im->linker = bytes;
-	else if (h->p_type == PT_GNU_EH_FRAME)
-		im->frame_header = (struct segment){ .offset = h->p_offset,
-						     .vaddr = h->p_vaddr,
-						     .file_bytes = h->p_filesz };
 }
 
 static void read_segments(struct image *im, Elf *elf)
@@ -293,16 +286,12 @@ static must_check int read_headers(struct image *im, struct error *e)
 	im->entry = header.e_entry;
 	read_segments(im, elf);
 	read_sections(im, elf);
-	frames_find_sections(im);
 	warn_of_unread_tables(im);
 	return 0;
 }
 
 const struct section *section_named(const struct image *im, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(im->frames); i++)
-		if (im->frames[i].name && strcmp(im->frames[i].name, name) == 0)
-			return &im->frames[i];
 	for (size_t i = 0; i < im->n_sections; i++)
 		if (strcmp(im->sections[i].name, name) == 0)
 			return &im->sections[i];

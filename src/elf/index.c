@@ -381,8 +381,6 @@ struct symbol_index {
 	uint32_t *outer;
 	size_t n;
 	struct frames frames;
-	struct frames all_frames; /* @frames, or of @own_rows without .eh_frame_hdr */
-	void *own_rows;
 	struct entry_points entry;
 	struct plt plt; /* empty until the first look-up of an address in a PLT */
 	bool has_all;   /* the tables seem to have every function */
@@ -394,7 +392,7 @@ void symbol_index_free(struct symbol_index *index)
 		return;
 	free(index->ranges);
 	free(index->outer);
-	free(index->own_rows);
+	free(index->frames.rows);
 	free(index->plt.stubs);
 	free(index);
 }
@@ -404,7 +402,7 @@ size_t symbol_index_bytes(const struct symbol_index *index)
 	if (!index)
 		return 0;
 	return sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer)) +
-	       (index->own_rows ? index->all_frames.n * FRAMES_ROW_BYTES : 0) +
+	       index->frames.n * sizeof(*index->frames.rows) +
 	       index->plt.n * sizeof(*index->plt.stubs);
 }
 
@@ -670,17 +668,16 @@ static bool has_symbols_of_frames(const struct image *im, const struct symbol_in
 
 	for (uint32_t i = 0; i < index->frames.n; i++) {
 		const struct image_frame frame = frames_nth(&index->frames, i);
-		const uint64_t start = frame.start, end = frame.end + (frame.end == start);
 
-		for (; at < index->n && index->ranges[at].start < end; at++) {
+		for (; at < index->n && index->ranges[at].start < frame.end; at++) {
 			const struct range *r = &index->ranges[at];
 			const uint64_t behind = r->start + (r->size ? r->size : 1);
 
 			furthest = behind > furthest ? behind : furthest;
 		}
-		if (furthest > start)
+		if (furthest > frame.start)
 			continue;
-		if (++n_stubs > MOST_STUB_FRAMES || !plt_holds(im, start))
+		if (++n_stubs > MOST_STUB_FRAMES || !plt_holds(im, frame.start))
 			return false;
 	}
 	return true;
@@ -691,11 +688,8 @@ static struct symbol_index *build_index(const struct image *im)
 	struct symbol_index *index = xcalloc(1, sizeof(*index));
 
 	index->tables = tables_find(im);
-	index->frames = frames_of(im);
-	index->all_frames = index->frames;
-	if (!index->frames.rows)
-		index->own_rows = frames_make_rows(im, &index->all_frames);
-	index->entry = entry_points_of(im, &index->all_frames);
+	frames_read(im, &index->frames);
+	index->entry = entry_points_of(im, &index->frames);
 	collect_ranges(index);
 	merge_aliases(index);
 	find_untyped(im, index);
@@ -733,7 +727,7 @@ bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 {
 	struct image_frame frame;
 
-	if (!frames_last(&symbol_index_of(im)->all_frames, vaddr, &frame) || vaddr >= frame.end)
+	if (!image_frame_at(im, vaddr, &frame))
 		return false;
 	*ret_start = frame.start;
 	return true;
@@ -741,10 +735,7 @@ bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 
 bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 {
-	const bool is_found = frames_last(&symbol_index_of(im)->all_frames, vaddr, ret);
-
-	ret->end += ret->end == ret->start;
-	return is_found && vaddr < ret->end;
+	return frames_last(&symbol_index_of(im)->frames, vaddr, ret) && vaddr < ret->end;
 }
 
 /* The function at @vaddr in the symbol table, or that of the entry point. */

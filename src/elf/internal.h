@@ -68,15 +68,13 @@ struct image {
 	size_t n_sections;
 	struct slice *notes; /* segments of notes, PT_NOTE */
 	size_t n_notes;
-	struct segment frame_header; /* PT_GNU_EH_FRAME; no bytes if there is none */
-	struct section frames[2];    /* .eh_frame_hdr, .eh_frame by that, if not in sections */
-	struct slice dynamic;        /* PT_DYNAMIC; empty if there is none */
-	struct slice linker;         /* PT_INTERP; empty if there is none */
-	struct symbol_index *index;  /* NULL until the first look-up */
-	struct lines *lines;         /* NULL until the first question about source lines */
-	struct image *debug;         /* the debug file, whose .symtab we use, too; NULL: none */
-	struct shift *shifts;        /* one for each section of @debug */
-	struct strtab *short_names;  /* names without their "@VERSION"; NULL until needed */
+	struct slice dynamic;       /* PT_DYNAMIC; empty if there is none */
+	struct slice linker;        /* PT_INTERP; empty if there is none */
+	struct symbol_index *index; /* NULL until the first look-up */
+	struct lines *lines;        /* NULL until the first question about source lines */
+	struct image *debug;        /* the debug file, whose .symtab we use, too; NULL: none */
+	struct shift *shifts;       /* one for each section of @debug */
+	struct strtab *short_names; /* names without their "@VERSION"; NULL until needed */
 };
 
 /*
@@ -85,7 +83,7 @@ struct image {
  */
 bool image_unlock_headers(const struct image *im);
 
-/* The first section of that name, or of image.frames; NULL: there is none. */
+/* The first section of that name; NULL: there is none. */
 const struct section *section_named(const struct image *im, const char *name);
 
 /* Is the file a position-independent program? Linkers set DF_1_PIE in these since 2015. */
@@ -140,29 +138,19 @@ size_t symbol_index_bytes(const struct symbol_index *index);
 /* @name without "@VERSION", or with @suffix in its place. Lent by @im. */
 const char *image_cut_version(struct image *im, const char *name, const char *suffix);
 
-/* The functions in .eh_frame_hdr and .eh_frame. No rows if there are none. Lent by the image. */
+/* The functions in .eh_frame. A zeroed one has none. Whoever has it read frees @rows. */
 struct frames {
-	uint64_t vaddr;      /* of .eh_frame_hdr */
-	const uint8_t *rows; /* of .eh_frame_hdr: see frames.c */
+	struct fde_section section; /* lent by the image */
+	struct frame_row {
+		int32_t start;  /* relative to the section's address */
+		uint32_t entry; /* its offset in the section */
+	} * rows;               /* by ascending start */
 	uint32_t n;
-	struct fde_section section; /* .eh_frame */
 };
 
-#define FRAMES_ROW_BYTES ((size_t)8)
+void frames_read(const struct image *im, struct frames *ret);
 
-struct frames frames_of(const struct image *im);
-
-/*
- * Make rows of .eh_frame, for a file without .eh_frame_hdr. @ret borrows the returned memory, which
- * the caller frees.
- */
-void *frames_make_rows(const struct image *im, struct frames *ret);
-
-/* Set image.frames by PT_GNU_EH_FRAME, for a file without section headers. */
-void frames_find_sections(struct image *im);
-
-/* Function @i, in ascending order. If its FDE cannot be read, it is uncertain, and its end is its
- * start. */
+/* Function @i, in ascending order. */
 struct image_frame frames_nth(const struct frames *t, uint32_t i);
 
 /* The last function that begins at @vaddr or before. False: none does. */

@@ -312,58 +312,6 @@ TEST(every_row_of_the_vdso_is_as_libdw_says)
 	image_close(im);
 }
 
-enum missing { ALL_HEADERS, THEIR_PLACE, THEIR_NAMES, MISSING };
-
-static struct image *open_without_sections(const char *path, enum missing missing)
-{
-	static uint8_t data[16 << 20];
-	Elf64_Ehdr *head = (Elf64_Ehdr *)data;
-	struct image *im = NULL;
-	FILE *f = fopen(path, "r");
-	size_t n = f ? fread(data, 1, sizeof(data), f) : 0;
-
-	assert_in_range(n, sizeof(*head), sizeof(data) - 1);
-	fclose(f);
-	if (missing == ALL_HEADERS)
-		head->e_shnum = 0;
-	if (missing != THEIR_NAMES)
-		head->e_shoff = 0;
-	head->e_shstrndx = 0;
-	assert_int_equal(image_open_memory(data, n, path, &im, NULL), 0);
-	return im;
-}
-
-/* Of stubs of PLTs some have no CFI: they are found by their sections. */
-static void expect_the_same_rules(const char *path, struct image *whole, struct image *bare)
-{
-	const struct compared c = { .name = path, .im = whole };
-	struct unwind_table table, same;
-	struct code_range code[8];
-	size_t n = image_code_ranges(whole, code, ARRAY_SIZE(code));
-
-	assert_int_equal(unwind_table_make(whole, BUDGET, &table, NULL), 0);
-	assert_int_equal(unwind_table_make(bare, BUDGET, &same, NULL), 0);
-	for (size_t i = 0; i < n; i++)
-		for (uint64_t at = code[i].start; at < code[i].end; at++)
-			if (!same_rule(unwind_table_at(&table, at), unwind_table_at(&same, at)) &&
-			    !is_stub(&c, at) && !may_be_derived(&c, at))
-				fail_msg("%s: at %#lx another rule", path, at);
-	unwind_table_fini(&table);
-	unwind_table_fini(&same);
-}
-
-TEST(where_section_headers_do_not_a_segment_says_where_rows_are)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
-		struct image *bare = open_without_sections(usual[i], i % MISSING), *whole = NULL;
-
-		assert_int_equal(image_open(usual[i], &whole, NULL), 0);
-		expect_the_same_rules(usual[i], whole, bare);
-		image_close(whole);
-		image_close(bare);
-	}
-}
-
 /* What the budgets of speed and memory are reckoned with. */
 TEST(libc_takes_less_than_256_KiB)
 {
