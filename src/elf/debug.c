@@ -109,15 +109,6 @@ size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 	return n;
 }
 
-/* Do @im and @debug have the same build ID? */
-static bool image_is_same_build(const struct image *im, const struct image *debug)
-{
-	const uint8_t *a, *b;
-	size_t n = image_build_id(im, &a);
-
-	return n && image_build_id(debug, &b) == n && memcmp(a, b, n) == 0;
-}
-
 /* --- debug files --- */
 
 /*
@@ -219,6 +210,43 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
 	}
 }
 
+/* Do both have a build ID? Then *@ret_is_same tells whether it is the same. */
+static bool have_build_ids(const struct image *im, const struct image *debug, bool *ret_is_same)
+{
+	const uint8_t *a, *b;
+	const size_t n = image_build_id(im, &a), n_debug = image_build_id(debug, &b);
+
+	*ret_is_same = n && n == n_debug && memcmp(a, b, n) == 0;
+	return n && n_debug;
+}
+
+static bool has_section_of(const struct image *im, const struct section *s)
+{
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *own = &im->sections[i];
+
+		if (own->vaddr == s->vaddr && own->size == s->size && own->flags & SHF_EXECINSTR &&
+		    strcmp(own->name, s->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does @im have each code section of @debug? Not if prelink(8) has moved it since. */
+static bool has_code_of(const struct image *im, const struct image *debug)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < debug->n_sections; i++) {
+		const struct section *s = &debug->sections[i];
+
+		if (s->flags & SHF_EXECINSTR && s->size &&
+		    (++n > MOST_SECTIONS || !has_section_of(im, s)))
+			return false;
+	}
+	return true;
+}
+
 /* Many files may name one debug file: the last checksum is kept. */
 static uint32_t checksum_of(const struct image *debug, int fd)
 {
@@ -238,10 +266,10 @@ static uint32_t checksum_of(const struct image *debug, int fd)
 /* The checksum comes last, because it reads the whole file. */
 static bool is_debug_file_of(const struct image *im, const struct image *debug, int fd)
 {
-	const uint8_t *id;
+	bool is_same;
 
-	if (image_build_id(im, &id) && image_build_id(debug, &id))
-		return image_is_same_build(im, debug);
+	if (have_build_ids(im, debug, &is_same))
+		return is_same;
 
 	const struct link link = debug_link_of(im);
 
@@ -261,84 +289,22 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	if (!is_debug_file_of(im, debug, fd))
 		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
 				 im->name);
+	if (!has_code_of(im, debug))
+		return error_set(e, -ENOENT, "%s: its debug file has other code sections",
+				 im->name);
 	*ret = TAKE(debug);
 	return 0;
 }
 
-/* --- matching the sections of both files --- */
-
-static bool is_code_section(const struct section *s)
-{
-	return s->flags & SHF_EXECINSTR && s->size;
-}
-
-/* For a file without section headers. We cannot tell whether such a file has been moved. */
-static bool is_in_code_segment(const struct image *im, const struct section *s)
-{
-	for (size_t i = 0; i < im->n_segments; i++) {
-		const struct segment *segment = &im->segments[i];
-
-		if (segment->is_executable && s->vaddr >= segment->vaddr &&
-		    s->vaddr + s->size <= segment->vaddr + segment->file_bytes)
-			return true;
-	}
-	return false;
-}
-
-static struct shift find_shift(const struct image *im, const struct section *s)
-{
-	struct shift found = {};
-
-	if (im->n_sections <= 1)
-		return (struct shift){ .is_known = is_in_code_segment(im, s) };
-	for (size_t i = 0; i < im->n_sections; i++) {
-		const struct section *own = &im->sections[i];
-
-		if (!is_code_section(own) || own->size != s->size ||
-		    strcmp(own->name, s->name) != 0)
-			continue;
-		if (own->vaddr == s->vaddr)
-			return (struct shift){ .is_known = true };
-		if (found.is_known)
-			return (struct shift){}; /* ambiguous */
-		found = (struct shift){ .by = own->vaddr - s->vaddr, .is_known = true };
-	}
-	return found;
-}
-
-/* Does @im have each code section of @debug, by name and size? */
-static bool image_has_code_of(const struct image *im, const struct image *debug)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < debug->n_sections; i++) {
-		const struct section *s = &debug->sections[i];
-
-		if (is_code_section(s) && (++n > MOST_SECTIONS || !find_shift(im, s).is_known))
-			return false;
-	}
-	return true;
-}
-
 void image_set_debug(struct image *im, struct image *debug)
 {
-	size_t n = 0;
-
 	assert(!debug->debug); /* look-ups would ignore a second one */
 	symbol_index_free(im->index);
 	im->index = NULL;
 	lines_free(im->lines);
 	im->lines = NULL;
 	image_close(im->debug);
-	free(im->shifts);
 	im->debug = debug;
-	im->shifts = xcalloc(debug->n_sections, sizeof(*im->shifts));
-	for (size_t i = 0; i < debug->n_sections && n < MOST_SECTIONS; i++) {
-		if (!is_code_section(&debug->sections[i]))
-			continue;
-		im->shifts[i] = find_shift(im, &debug->sections[i]);
-		n++;
-	}
 }
 
 /* --- .gnu_debugdata --- */
@@ -386,24 +352,18 @@ static int unpack_xz(const struct image *im, const struct image_section *in, lzm
 	return code == LZMA_STREAM_END ? 0 : explain_xz(im, code, e);
 }
 
-/*
- * Somebody may have copied the section from another file. If the symbols have no build ID, the code
- * sections of both files must be the same by name and size.
- */
+/* Somebody may have copied the section from another file. The symbols may have no build ID. */
 static int check_build(const struct image *im, const struct image *debug, struct error *e)
 {
-	const uint8_t *id;
+	bool is_same;
 
-	if (image_build_id(im, &id) && image_build_id(debug, &id)) {
-		if (!image_is_same_build(im, debug))
-			return error_set(e, -EBADMSG, "%s: " SECTION " belongs to another build",
-					 im->name);
-	} else if (!image_has_code_of(im, debug)) {
+	if (have_build_ids(im, debug, &is_same) && !is_same)
+		return error_set(e, -EBADMSG, "%s: " SECTION " belongs to another build", im->name);
+	if (!has_code_of(im, debug))
 		return error_set(e, -EBADMSG,
 				 "%s: " SECTION
 				 " belongs to another file: its code sections differ",
 				 im->name);
-	}
 	return 0;
 }
 

@@ -66,13 +66,10 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
 
 /*
  * Open @fd (borrowed) as the debug file of @im. The caller owns *@ret.
- * Errors: -ENOENT  it has no symbols, or is of another build
+ * Errors: -ENOENT  it has no symbols, is of another build, or has its code elsewhere
  *         those of image_open_fd()
  */
 must_check int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e);
 
-/*
- * Let @im use the .symtab of @debug, too. Hands @debug over to @im. A section of @debug stands for
- * the one of @im with the same name and size, even if that has been moved.
- */
+/* Let @im use the .symtab of @debug, too. Hands @debug over to @im. */
 void image_set_debug(struct image *im, struct image *debug);

@@ -461,7 +461,6 @@ static void release_image(struct image *im)
 	else
 		free(im->memory);
 	symbol_index_free(im->index);
-	free(im->shifts);
 	strtab_free(im->short_names);
 	free(im->segments);
 	free(im->sections);
@@ -625,9 +624,5 @@ static size_t own_bytes(const struct image *im)
 
 size_t image_bytes(const struct image *im)
 {
-	size_t bytes = own_bytes(im);
-
-	if (im->debug)
-		bytes += own_bytes(im->debug) + im->debug->n_sections * sizeof(*im->shifts);
-	return bytes;
+	return own_bytes(im) + (im->debug ? own_bytes(im->debug) : 0);
 }

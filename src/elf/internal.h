@@ -73,7 +73,6 @@ struct image {
 	struct symbol_index *index; /* NULL until the first look-up */
 	struct lines *lines;        /* NULL until the first question about source lines */
 	struct image *debug;        /* the debug file, whose .symtab we use, too; NULL: none */
-	struct shift *shifts;       /* one for each section of @debug */
 	struct strtab *short_names; /* names without their "@VERSION"; NULL until needed */
 };
 
@@ -126,12 +125,6 @@ const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
  */
 struct slice image_bytes_from(const struct image *im, uint64_t vaddr);
 
-/* The difference between addresses in a section of an image and of its debug file. */
-struct shift {
-	uint64_t by;   /* add it to addresses of the debug file */
-	bool is_known; /* false: the image has no such section */
-};
-
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);
 
@@ -178,7 +171,6 @@ void lines_free(struct lines *lines);
 /* A symbol table. Lent by its image. */
 struct table {
 	const struct image *of;
-	const struct shift *shifts; /* one for each section; NULL: addresses need none */
 	struct slice symbols;
 	struct slice strings;
 	uint32_t n;

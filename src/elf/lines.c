@@ -529,23 +529,6 @@ static struct lines *open_lines(const struct image *im)
 	return l;
 }
 
-/* Convert @vaddr to an address of the debug file, because the file may have been moved since. */
-static bool to_debug_address(const struct image *im, uint64_t vaddr, uint64_t *ret)
-{
-	*ret = vaddr;
-	if (!im->debug || !has_dwarf(im->debug))
-		return true;
-	for (size_t i = 0; i < im->debug->n_sections; i++) {
-		const struct section *s = &im->debug->sections[i];
-		uint64_t at = vaddr - im->shifts[i].by;
-
-		*ret = at;
-		if (im->shifts[i].is_known && at >= s->vaddr && at - s->vaddr < s->size)
-			return true;
-	}
-	return false;
-}
-
 /* The length in the header of the table of lines at @at; 0: there is none. */
 static uint64_t lines_length(const Elf_Data *programs, uint64_t at)
 {
@@ -629,20 +612,17 @@ static struct image_call line_of_address(Dwarf_Die *unit, uint64_t vaddr)
 size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
 {
 	cleanup(scope_list_fini) struct scope_list scopes = {};
-	uint64_t at;
 
 	if (!im->lines)
 		im->lines = open_lines(im);
-	if (!most || !to_debug_address(im, vaddr, &at))
-		return 0;
 
-	const struct die_range *unit = find_die_range(&im->lines->units, at);
+	const struct die_range *unit = find_die_range(&im->lines->units, vaddr);
 	Dwarf_Die die;
 
-	if (!unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))
+	if (!most || !unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))
 		return 0;
 
-	const char *why = scopes_at(&im->lines->scopes, &die, at, &scopes);
+	const char *why = scopes_at(&im->lines->scopes, &die, vaddr, &scopes);
 
 	if (why) {
 		log_warn_once("%s: no source lines for one unit: %s", im->lines->name, why);
@@ -650,7 +630,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	}
 
 	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
-	struct image_call call = line_of_address(lines, at);
+	struct image_call call = line_of_address(lines, vaddr);
 	size_t n = 0;
 
 	for (size_t i = 0; i + 1 < scopes.n && n + 1 < most; i++) {

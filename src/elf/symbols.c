@@ -122,10 +122,8 @@ struct tables tables_find(const struct image *im)
 				   [TABLE_DYNSYM] = table_find(im, SHT_DYNSYM) } };
 
 	tables.all[TABLE_DYNSYM].is_by_address = true;
-	if (im->debug) {
+	if (im->debug)
 		tables.all[TABLE_DEBUG] = table_find(im->debug, SHT_SYMTAB);
-		tables.all[TABLE_DEBUG].shifts = im->shifts;
-	}
 	tables.all[TABLE_GO].of = im;
 	if (go_table_of(im, &tables.all[TABLE_GO].go))
 		tables.all[TABLE_GO].n = tables.all[TABLE_GO].go.n;
@@ -173,9 +171,8 @@ static bool is_function_or_label(unsigned type, const char *name)
 	       (type == STT_NOTYPE && name[0] != '$' && name[0] != '.');
 }
 
-/* Find the end of the section of code that @entry is in, and the shift of its addresses. */
-static bool find_section(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end,
-			 uint64_t *ret_shift)
+/* Find the end of the section of code that @entry is in. */
+static bool find_section(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
 {
 	const struct image *im = table->of;
 
@@ -183,13 +180,10 @@ static bool find_section(const struct table *table, const Elf64_Sym *entry, uint
 		return false;
 
 	const struct section *section = &im->sections[entry->st_shndx];
-	const struct shift none = { .is_known = true };
-	const struct shift *shift = table->shifts ? &table->shifts[entry->st_shndx] : &none;
 
 	*ret_end = section->vaddr + section->size;
-	*ret_shift = shift->by;
 	return (section->flags & SHF_EXECINSTR) && entry->st_value >= section->vaddr &&
-	       entry->st_value < *ret_end && shift->is_known;
+	       entry->st_value < *ret_end;
 }
 
 /* Find the end of the segment of code that @entry's address is in. */
@@ -235,13 +229,11 @@ static bool measure_function(const struct table *table, uint32_t i, struct funct
 
 	Elf64_Sym entry = table_entry(table, i);
 	unsigned type = ELF64_ST_TYPE(entry.st_info);
-	uint64_t end, shift;
+	uint64_t end;
 
-	if (!find_section(table, &entry, &end, &shift)) {
-		shift = 0;
-		if (!table->is_by_address || !find_segment(table, &entry, &end))
-			return false;
-	}
+	if (!find_section(table, &entry, &end) &&
+	    (!table->is_by_address || !find_segment(table, &entry, &end)))
+		return false;
 
 	const char *name = table_name(table, &entry, bytes);
 	uint64_t most = end - entry.st_value;
@@ -249,10 +241,10 @@ static bool measure_function(const struct table *table, uint32_t i, struct funct
 	if (!name || !is_function_or_label(type, name))
 		return false;
 	ret->is_label = type == STT_NOTYPE;
-	ret->section_end = end + shift;
+	ret->section_end = end;
 	ret->symbol = (struct image_symbol){
 		.name = name,
-		.vaddr = entry.st_value + shift,
+		.vaddr = entry.st_value,
 		.size = entry.st_size < most ? entry.st_size : most,
 		.is_indirect = type == STT_GNU_IFUNC,
 		.is_global = ELF64_ST_BIND(entry.st_info) != STB_LOCAL,
