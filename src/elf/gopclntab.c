@@ -230,7 +230,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 	const struct slice table = find_go_table(im, &vaddr);
 	struct go_table t = { .flags_at = flags_place(table) };
 
-	if (!t.flags_at || !im->is_64_bit || !im->has_64_bit_code)
+	if (!t.flags_at || !im->is_64_bit)
 		return false;
 	n = go_number_at(table.data + N_AT, 8);
 	t.names = whole_strings(bytes_from_offset(table, go_number_at(table.data + NAMES_AT, 8)));

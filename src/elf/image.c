@@ -143,7 +143,8 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 				 header->e_type == ET_REL    ? " (an object file)"
 				 : header->e_type == ET_CORE ? " (a core dump)"
 							     : "");
-	if (header->e_machine != ARCH_MACHINE && header->e_machine != ARCH_MACHINE_32)
+	/* Neither x32: code of 64 bits in a file of 32. */
+	if (header->e_machine != (im->is_64_bit ? ARCH_MACHINE : ARCH_MACHINE_32))
 		return error_set(e, -ENOEXEC, "%s: built for another processor (machine %u)",
 				 im->name, header->e_machine);
 	return 0;
@@ -265,6 +266,7 @@ static must_check int read_headers(struct image *im, struct error *e)
 	int err = check_start(im, e);
 	if (err)
 		return err;
+	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return error_set(e, -ENOEXEC, "%s: libelf is too old", im->name);
 
@@ -280,8 +282,6 @@ static must_check int read_headers(struct image *im, struct error *e)
 	if (err)
 		return err;
 
-	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
-	im->has_64_bit_code = header.e_machine == ARCH_MACHINE;
 	im->is_fixed = header.e_type == ET_EXEC;
 	im->entry = header.e_entry;
 	read_segments(im, elf);
@@ -606,11 +606,6 @@ uint64_t image_entry(const struct image *im)
 bool image_is_64_bit(const struct image *im)
 {
 	return im->is_64_bit;
-}
-
-bool image_has_64_bit_code(const struct image *im)
-{
-	return im->has_64_bit_code;
 }
 
 /* Does not count mapped pages, which belong to the page cache. */

@@ -159,12 +159,8 @@ struct code_range {
 /* The first @max executable segments. Returns their number. */
 size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max);
 
-/* Is the file of ELFCLASS64? */
+/* Is the file of ELFCLASS64? Else its code is for the machine's 32-bit mode. */
 bool image_is_64_bit(const struct image *im);
-
-/* Does its code run in the machine's 64-bit mode? That of x32 does, although its files are of
- * ELFCLASS32. */
-bool image_has_64_bit_code(const struct image *im);
 
 /* Bytes of memory that the image holds, for budgets. */
 size_t image_bytes(const struct image *im);

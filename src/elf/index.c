@@ -58,14 +58,6 @@ struct plt {
 	size_t n;
 };
 
-/* A relocation of any of the four forms. */
-struct relocation {
-	uint64_t slot;
-	uint64_t addend;
-	uint32_t symbol;
-	uint32_t type;
-};
-
 struct slots {
 	struct slot {
 		uint64_t vaddr;
@@ -84,33 +76,29 @@ static bool is_plt_section(const struct section *s)
 	       (s->name[4] == '\0' || s->name[4] == '.');
 }
 
-/* There are four forms: for each class of files, with and without explicit addends. */
-static size_t relocation_bytes(const struct image *im, uint32_t type)
-{
-	if (im->is_64_bit)
-		return type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-	return type == SHT_RELA ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel);
-}
-
-static struct relocation read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
+/* A relocation of any of the four forms: for each class of files, with and without an addend. */
+static Elf64_Rela read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
 {
 	Elf64_Rela wide = {};
 	Elf32_Rela narrow = {};
 
 	if (im->is_64_bit) {
 		memcpy(&wide, at, bytes);
-		return (struct relocation){ wide.r_offset, (uint64_t)wide.r_addend,
-					    ELF64_R_SYM(wide.r_info), ELF64_R_TYPE(wide.r_info) };
+		return wide;
 	}
 	memcpy(&narrow, at, bytes);
-	return (struct relocation){ narrow.r_offset, (uint32_t)narrow.r_addend,
-				    ELF32_R_SYM(narrow.r_info), ELF32_R_TYPE(narrow.r_info) };
+	return (Elf64_Rela){
+		.r_offset = narrow.r_offset,
+		.r_info = ELF64_R_INFO((uint64_t)ELF32_R_SYM(narrow.r_info),
+				       ELF32_R_TYPE(narrow.r_info)),
+		.r_addend = (uint32_t)narrow.r_addend,
+	};
 }
 
 static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
 {
 	struct slice bytes = section_bytes(im, s);
-	size_t size = relocation_bytes(im, s->type);
+	const size_t word = im->is_64_bit ? 8 : 4, size = s->type == SHT_RELA ? 3 * word : 2 * word;
 	struct table table = {};
 
 	if (s->link < im->n_sections)
@@ -119,13 +107,14 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 		return;
 	slots->left -= bytes.size;
 	for (size_t at = 0; bytes.size - at >= size; at += size) {
-		struct relocation r = read_relocation(im, bytes.data + at, size);
-		struct slot slot = { .vaddr = r.slot, .resolver = r.addend };
+		const Elf64_Rela r = read_relocation(im, bytes.data + at, size);
+		const uint32_t symbol = (uint32_t)ELF64_R_SYM(r.r_info);
+		struct slot slot = { .vaddr = r.r_offset, .resolver = (uint64_t)r.r_addend };
 
-		if (!arch_fills_slot(r.type, im->has_64_bit_code))
+		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info), im->is_64_bit))
 			continue;
-		if (r.symbol && r.symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
-			Elf64_Sym entry = table_entry(&table, r.symbol);
+		if (symbol && symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
+			Elf64_Sym entry = table_entry(&table, symbol);
 
 			slot.name = table_name(&table, &entry, &slots->name_bytes);
 		}
@@ -133,12 +122,12 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 	}
 }
 
-static int compare_plt_slots(const void *a, const void *b)
+/* Compare stubs or slots, which begin with their address. */
+static int by_vaddr(const void *a, const void *b)
 {
-	const struct slot *x = a;
-	const struct slot *y = b;
+	const uint64_t *x = a, *y = b;
 
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+	return (*x > *y) - (*x < *y);
 }
 
 static void find_slots(const struct image *im, struct slots *ret)
@@ -147,7 +136,7 @@ static void find_slots(const struct image *im, struct slots *ret)
 		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
 			read_slots(im, &im->sections[i], ret);
 	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), compare_plt_slots);
+		qsort(ret->list, ret->n, sizeof(*ret->list), by_vaddr);
 }
 
 /* The base of slots' addresses in position-independent 32-bit code. */
@@ -163,7 +152,7 @@ static void read_stubs(const struct image *im, const struct section *s, struct p
 		       size_t *capacity)
 {
 	struct slice code = section_bytes(im, s);
-	const uint64_t got = im->has_64_bit_code ? 0 : global_table(im);
+	const uint64_t got = im->is_64_bit ? 0 : global_table(im);
 	struct stub *last = NULL;
 
 	for (size_t at = 0; at < code.size; at += STUB_STEP) {
@@ -172,7 +161,7 @@ static void read_stubs(const struct image *im, const struct section *s, struct p
 
 		if (left > ARCH_STUB_BYTES)
 			left = ARCH_STUB_BYTES;
-		if (!arch_stub_slot(code.data + at, left, stub.vaddr, im->has_64_bit_code, got,
+		if (!arch_stub_slot(code.data + at, left, stub.vaddr, im->is_64_bit, got,
 				    &stub.slot))
 			continue;
 		stub.size = (uint8_t)left;
@@ -181,14 +170,6 @@ static void read_stubs(const struct image *im, const struct section *s, struct p
 		array_push(plt->stubs, plt->n, *capacity, stub);
 		last = &plt->stubs[plt->n - 1];
 	}
-}
-
-static int by_stub_address(const void *a, const void *b)
-{
-	const struct stub *x = a;
-	const struct stub *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
 static void read_plt(const struct image *im, struct plt *plt)
@@ -202,14 +183,13 @@ static void read_plt(const struct image *im, struct plt *plt)
 		if (is_plt_section(&im->sections[i]))
 			read_stubs(im, &im->sections[i], plt, &capacity);
 	if (plt->n) {
-		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_stub_address);
+		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_vaddr);
 		find_slots(im, &slots);
 	}
 	for (size_t i = 0; i < plt->n && slots.n; i++) {
 		struct stub *stub = &plt->stubs[i];
-		struct slot wanted = { .vaddr = stub->slot };
-		const struct slot *slot = bsearch(&wanted, slots.list, slots.n, sizeof(*slots.list),
-						  compare_plt_slots);
+		const struct slot *slot =
+			bsearch(&stub->slot, slots.list, slots.n, sizeof(*slots.list), by_vaddr);
 
 		stub->name = slot ? slot->name : NULL;
 		stub->resolver = slot && !slot->name ? slot->resolver : 0;
@@ -291,7 +271,7 @@ static uint64_t end_of_linkers_start(const struct image *im)
 {
 	uint8_t code[ARCH_LINKER_START_BYTES];
 	const size_t n = image_code_at(im, im->entry, code, sizeof(code));
-	const size_t bytes = im->has_64_bit_code ? arch_linker_start(code, n) : 0;
+	const size_t bytes = im->is_64_bit ? arch_linker_start(code, n) : 0;
 
 	return bytes ? im->entry + bytes : 0;
 }
@@ -316,8 +296,7 @@ static struct entry_points entry_points_of(const struct image *im, const struct 
 
 	if (!image_code_at(im, im->entry, &byte, 1))
 		return found;
-	if (!im->has_64_bit_code || !follow_start_code(im, &s) || !s.has_cleared ||
-	    !s.has_aligned) {
+	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
 		find_other_start(im, frames, &found);
 		return found;
 	}

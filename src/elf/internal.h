@@ -60,8 +60,7 @@ struct image {
 	uint32_t guard; /* number of its guard, see image.c */
 	bool is_64_bit;
 	uint64_t entry; /* vaddr of the entry point, from the header */
-	bool has_64_bit_code;
-	bool is_fixed; /* ET_EXEC: a program that is mapped where it was linked */
+	bool is_fixed;  /* ET_EXEC: a program that is mapped where it was linked */
 	struct segment *segments;
 	size_t n_segments;
 	struct section *sections;

@@ -87,7 +87,7 @@ static enum target_obstacle obstacle_at(const struct placing *p, const struct ta
 static void judge_entry(struct placing *p, size_t i)
 {
 	struct target *t = &p->m->out->targets[i];
-	bool is_64_bit = image_has_64_bit_code(p->image);
+	bool is_64_bit = image_is_64_bit(p->image);
 	struct move move = { .target = i };
 	uint8_t code[CODE_BYTES];
 

@@ -172,7 +172,7 @@ static int add_in_file(struct file_walk *walk, struct target *t)
 {
 	t->path = walk->path;
 	t->is_distant = walk->is_distant;
-	t->is_32_bit = !image_has_64_bit_code(walk->image);
+	t->is_32_bit = !image_is_64_bit(walk->image);
 	t->place = hash_mix(hash_mix(walk->number + t->kind) ^ t->offset);
 	walk->n++;
 	return matching_add(walk->m, t, walk->e);

@@ -791,7 +791,7 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 	size_t n_roots;
 	int err;
 
-	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
+	if (!image_is_64_bit(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
 	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
 	err = collect_section(&r, false, e);
