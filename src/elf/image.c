@@ -28,26 +28,19 @@
 
 /*
  * Anyone who may write to a file can truncate it while we read it. A read past the new end causes
- * SIGBUS, which would end the program. The guard's handler maps zeros there, and notes that the
- * file was damaged.
+ * SIGBUS, which would end the program. The handler maps zeros there, and notes that the file was
+ * damaged. One thread of a process opens and reads images, so the list needs no lock.
  */
-#define MOST_FILES 2048 /* that are guarded */
-#define GUARD_NONE UINT32_MAX
-
-/* The guarded files have an @end other than 0. No lock, because a signal handler reads these. */
-static struct {
-	_Atomic uintptr_t start, end;
-	atomic_bool is_taken, is_hit;
-} files[MOST_FILES];
+static struct image *mapped_images;
 
 static uintptr_t page_bytes;
 
-static bool note_hit(uintptr_t at)
+static bool note_damage(uintptr_t at)
 {
-	for (size_t i = 0; i < MOST_FILES; i++) {
-		if (at < atomic_load(&files[i].start) || at >= atomic_load(&files[i].end))
+	for (struct image *im = mapped_images; im; im = im->next_mapped) {
+		if (at - (uintptr_t)im->memory >= im->size)
 			continue;
-		atomic_store(&files[i].is_hit, true);
+		im->is_damaged = true;
 		return true;
 	}
 	return false;
@@ -60,7 +53,7 @@ static void on_missing(int number, siginfo_t *info, void *context)
 	const int before = errno;
 
 	(void)context;
-	if (!note_hit(at) ||
+	if (!note_damage(at) ||
 	    mmap((char *)info->si_addr - at % page_bytes, page_bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		(void)signal(number, SIG_DFL);
@@ -74,35 +67,6 @@ void guard_begin(void)
 	page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGBUS, &action, NULL);
-}
-
-/* Guard a file that is mapped at @at. GUARD_NONE: too many files, this one is not guarded. */
-static uint32_t guard_add(const void *at, size_t bytes)
-{
-	for (uint32_t i = 0; i < MOST_FILES; i++) {
-		if (atomic_exchange(&files[i].is_taken, true))
-			continue;
-		atomic_store(&files[i].is_hit, false);
-		atomic_store(&files[i].start, (uintptr_t)at);
-		atomic_store(&files[i].end, (uintptr_t)at + bytes);
-		return i;
-	}
-	return GUARD_NONE;
-}
-
-/* End a guard, before the file is unmapped. Accepts GUARD_NONE. */
-static void guard_remove(uint32_t guard)
-{
-	if (guard == GUARD_NONE)
-		return;
-	atomic_store(&files[guard].end, 0);
-	atomic_store(&files[guard].is_taken, false);
-}
-
-/* Was any part of the file missing when we read it? */
-static bool guard_is_hit(uint32_t guard)
-{
-	return guard != GUARD_NONE && atomic_load(&files[guard].is_hit);
 }
 
 /* --- headers --- */
@@ -388,7 +352,6 @@ static struct image *image_new(const char *name)
 	struct image *im = xcalloc(1, sizeof(*im));
 
 	im->name = xstrdup(name);
-	im->guard = GUARD_NONE;
 	return im;
 }
 
@@ -421,7 +384,9 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	im->data = im->memory = data;
 	im->size = (size_t)st.st_size;
 	im->is_mapped = true;
-	im->guard = guard_add(data, im->size);
+	im->next_mapped = mapped_images;
+	mapped_images = im;
+	atomic_signal_fence(memory_order_seq_cst); /* the handler looks for it from here on */
 
 	int err = read_headers(im, e);
 	if (err)
@@ -450,14 +415,23 @@ int image_open_memory(const void *data, size_t size, const char *name, struct im
 
 bool image_is_damaged(const struct image *im)
 {
-	return guard_is_hit(im->guard) || (im->debug && guard_is_hit(im->debug->guard));
+	return im->is_damaged || (im->debug && im->debug->is_damaged);
+}
+
+static void unmap_image(const struct image *im)
+{
+	struct image **at = &mapped_images;
+
+	while (*at != im)
+		at = &(*at)->next_mapped;
+	*at = im->next_mapped;
+	(void)munmap(im->memory, im->size);
 }
 
 static void release_image(struct image *im)
 {
-	guard_remove(im->guard);
 	if (im->is_mapped)
-		(void)munmap(im->memory, im->size);
+		unmap_image(im);
 	else
 		free(im->memory);
 	symbol_index_free(im->index);

@@ -3,7 +3,7 @@
  * elf/image.h - an open ELF file, and the questions that other rooms ask about it.
  *
  * Files may be hostile. The functions check sizes and offsets against the file's
- * size, and refuse or leave out wrong ones.
+ * size, and refuse or leave out wrong ones. Only one thread of a process may use images.
  */
 #pragma once
 

@@ -57,7 +57,8 @@ struct image {
 	size_t size;
 	void *memory;   /* the same as @data, to release it */
 	bool is_mapped; /* else it is on the heap */
-	uint32_t guard; /* number of its guard, see image.c */
+	struct image *next_mapped;
+	volatile bool is_damaged; /* a part was missing when we read it; a signal handler sets it */
 	bool is_64_bit;
 	uint64_t entry; /* vaddr of the entry point, from the header */
 	bool is_fixed;  /* ET_EXEC: a program that is mapped where it was linked */

@@ -59,18 +59,6 @@ TEST(the_next_one_is_not_damaged)
 	assert_false(image_is_damaged(im));
 }
 
-TEST(files_beyond_those_that_are_guarded_are_read_all_the_same)
-{
-	enum { MANY = 2100 };
-	static struct image *images[MANY];
-
-	for (size_t i = 0; i < MANY; i++)
-		assert_int_equal(image_open(LIBM, &images[i], NULL), 0);
-	the_next_one_is_not_damaged(state);
-	for (size_t i = 0; i < MANY; i++)
-		image_close(images[i]);
-}
-
 static int make_path(void **state)
 {
 	const int fd = mkstemp(path);
