@@ -133,10 +133,10 @@ struct cfi_state {
 
 /* The common part of FDEs. */
 struct cfi_cie {
-	uint64_t code_factor;
-	int64_t data_factor;
-	bool is_signal;
-	bool is_cloned;
+	size_t offset; /* in its section */
+	struct cie is;
+	bool is_bad;    /* we cannot read its FDEs */
+	bool is_cloned; /* of an entry of ours: behind the system call of clone() */
 	struct cfi_state initial;
 };
 
@@ -168,11 +168,6 @@ static struct cfi_value *value_of_column(struct cfi_state *s, uint64_t reg)
 	}
 }
 
-static int64_t multiply_wrapping(uint64_t n, int64_t factor)
-{
-	return (int64_t)(n * (uint64_t)factor);
-}
-
 static struct cfi_value cfi_value_of(enum cfi_how how, uint64_t reg, int64_t offset)
 {
 	if (reg >= CFI_N_REGISTERS)
@@ -180,16 +175,21 @@ static struct cfi_value cfi_value_of(enum cfi_how how, uint64_t reg, int64_t off
 	return (struct cfi_value){ .how = (uint8_t)how, .reg = (uint8_t)reg, .offset = offset };
 }
 
-static void set_register(struct machine *m, uint64_t reg, enum cfi_how how, int64_t offset)
+static struct cfi_value read_expression(struct cursor *c, bool is_address)
 {
-	*value_of_column(&m->state, reg) = cfi_value_of(how, 0, offset);
+	uint64_t size = cursor_uleb(c);
+	const uint8_t *code = cursor_skip(c, size);
+
+	return code ? cfi_expression(code, size, is_address)
+		    : (struct cfi_value){ .how = CFI_OTHER };
 }
 
-static void restore_register(struct machine *m, uint64_t reg)
+/* Read a number that counts in units of the CIE's factor. */
+static int64_t read_factored(struct machine *m, bool is_signed)
 {
-	struct cfi_state initial = m->cie->initial;
+	const uint64_t n = is_signed ? (uint64_t)cursor_sleb(&m->code) : cursor_uleb(&m->code);
 
-	*value_of_column(&m->state, reg) = *value_of_column(&initial, reg);
+	return (int64_t)(n * (uint64_t)m->cie->is.data_factor);
 }
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
@@ -206,22 +206,12 @@ static void set_cfa_offset(struct machine *m, int64_t offset)
 	set_cfa(m, m->state.cfa.reg, offset);
 }
 
-static struct cfi_value read_expression(struct cursor *c, bool is_address)
-{
-	uint64_t size = cursor_uleb(c);
-	const uint8_t *code = cursor_skip(c, size);
-
-	return code ? cfi_expression(code, size, is_address)
-		    : (struct cfi_value){ .how = CFI_OTHER };
-}
-
 /*
  * Do an operation on the CFA. False: @op is none. If DEF_CFA_REGISTER follows an expression, it
  * means the last offset (in libgcrypt's SHA-512; libgcc reads it so, too).
  */
 static bool do_cfa(struct machine *m, uint8_t op)
 {
-	int64_t factor = m->cie->data_factor;
 	struct cursor *c = &m->code;
 	uint64_t reg;
 
@@ -232,7 +222,7 @@ static bool do_cfa(struct machine *m, uint8_t op)
 		return true;
 	case CFA_DEF_CFA_SF:
 		reg = cursor_uleb(c);
-		set_cfa(m, reg, multiply_wrapping((uint64_t)cursor_sleb(c), factor));
+		set_cfa(m, reg, read_factored(m, true));
 		return true;
 	case CFA_DEF_CFA_REGISTER:
 		set_cfa(m, cursor_uleb(c), m->state.cfa_offset);
@@ -241,7 +231,7 @@ static bool do_cfa(struct machine *m, uint8_t op)
 		set_cfa_offset(m, (int64_t)cursor_uleb(c));
 		return true;
 	case CFA_DEF_CFA_OFFSET_SF:
-		set_cfa_offset(m, multiply_wrapping((uint64_t)cursor_sleb(c), factor));
+		set_cfa_offset(m, read_factored(m, true));
 		return true;
 	case CFA_DEF_CFA_EXPRESSION:
 		m->state.cfa = read_expression(c, false);
@@ -251,75 +241,78 @@ static bool do_cfa(struct machine *m, uint8_t op)
 	}
 }
 
-/* Do an operation on a register. False: @op is none. */
+/* Do an operation on register @reg. False: @op is none. */
 static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 {
-	int64_t factor = m->cie->data_factor;
-	struct cursor *c = &m->code;
+	struct cfi_value *value = value_of_column(&m->state, reg);
+	struct cfi_state initial;
 
 	switch (op) {
+	case CFA_OFFSET:
 	case CFA_OFFSET_EXTENDED:
-		set_register(m, reg, CFI_AT_CFA, multiply_wrapping(cursor_uleb(c), factor));
-		return true;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_register(m, reg, CFI_AT_CFA,
-			     multiply_wrapping((uint64_t)cursor_sleb(c), factor));
+		*value =
+			cfi_value_of(CFI_AT_CFA, 0, read_factored(m, op == CFA_OFFSET_EXTENDED_SF));
 		return true;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		set_register(m, reg, CFI_AT_CFA, multiply_wrapping(0 - cursor_uleb(c), factor));
+		*value = cfi_value_of(CFI_AT_CFA, 0,
+				      (int64_t)(0 - (uint64_t)read_factored(m, false)));
 		return true;
 	case CFA_VAL_OFFSET:
-		set_register(m, reg, CFI_IS_CFA, multiply_wrapping(cursor_uleb(c), factor));
-		return true;
 	case CFA_VAL_OFFSET_SF:
-		set_register(m, reg, CFI_IS_CFA,
-			     multiply_wrapping((uint64_t)cursor_sleb(c), factor));
+		*value = cfi_value_of(CFI_IS_CFA, 0, read_factored(m, op == CFA_VAL_OFFSET_SF));
 		return true;
+	case CFA_RESTORE:
 	case CFA_RESTORE_EXTENDED:
-		restore_register(m, reg);
+		initial = m->cie->initial;
+		*value = *value_of_column(&initial, reg);
 		return true;
 	case CFA_UNDEFINED:
-		set_register(m, reg, CFI_UNDEFINED, 0);
+		*value = cfi_value_of(CFI_UNDEFINED, 0, 0);
 		return true;
 	case CFA_SAME_VALUE:
-		set_register(m, reg, CFI_SAME, 0);
+		*value = cfi_value_of(CFI_SAME, 0, 0);
 		return true;
 	case CFA_REGISTER:
-		*value_of_column(&m->state, reg) = cfi_value_of(CFI_IN, cursor_uleb(c), 0);
+		*value = cfi_value_of(CFI_IN, cursor_uleb(&m->code), 0);
 		return true;
 	case CFA_EXPRESSION:
 	case CFA_VAL_EXPRESSION:
-		*value_of_column(&m->state, reg) = read_expression(c, op == CFA_EXPRESSION);
+		*value = read_expression(&m->code, op == CFA_EXPRESSION);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void do_operation(struct machine *m, uint8_t op)
+/* Do an operation that does not advance. */
+static void do_state(struct machine *m, uint8_t op)
 {
+	bool is_known = true;
+
 	switch (op) {
 	case CFA_NOP:
-		return;
+		break;
 	case CFA_REMEMBER_STATE:
-		if (m->n_remembered == MAX_REMEMBERED)
-			m->is_bad = true;
-		else
+		is_known = m->n_remembered < MAX_REMEMBERED;
+		if (is_known)
 			m->remembered[m->n_remembered++] = m->state;
-		return;
+		break;
 	case CFA_RESTORE_STATE:
-		if (!m->n_remembered)
-			m->is_bad = true;
-		else
+		is_known = m->n_remembered;
+		if (is_known)
 			m->state = m->remembered[--m->n_remembered];
-		return;
+		break;
 	case CFA_GNU_ARGS_SIZE:
 		(void)cursor_uleb(&m->code);
-		return;
+		break;
 	default:
-		if (!do_cfa(m, op) && !do_register(m, op, cursor_uleb(&m->code)))
-			m->is_bad = true;
+		if (op & CFA_HIGH_BITS) /* OFFSET or RESTORE */
+			is_known = do_register(m, op & CFA_HIGH_BITS, op & ~CFA_HIGH_BITS);
+		else
+			is_known = do_cfa(m, op) || do_register(m, op, cursor_uleb(&m->code));
 	}
+	m->is_bad |= !is_known || m->code.is_spent;
 }
 
 /* Advance the address. False: @op does not advance. */
@@ -337,24 +330,10 @@ static bool do_advance(struct machine *m, uint8_t op)
 		by = cursor_uint(&m->code, 4);
 	else
 		return false;
-	if (__builtin_mul_overflow(by, m->cie->code_factor, &by) ||
+	if (__builtin_mul_overflow(by, m->cie->is.code_factor, &by) ||
 	    __builtin_add_overflow(m->pc, by, &m->pc))
 		m->pc = UINT64_MAX;
 	return true;
-}
-
-/* Do an operation that does not advance. */
-static void do_state(struct machine *m, uint8_t op)
-{
-	if ((op & CFA_HIGH_BITS) == CFA_OFFSET)
-		set_register(m, op & ~CFA_HIGH_BITS, CFI_AT_CFA,
-			     multiply_wrapping(cursor_uleb(&m->code), m->cie->data_factor));
-	else if ((op & CFA_HIGH_BITS) == CFA_RESTORE)
-		restore_register(m, op & ~CFA_HIGH_BITS);
-	else
-		do_operation(m, op);
-	if (m->code.is_spent)
-		m->is_bad = true;
 }
 
 static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit,
@@ -363,7 +342,7 @@ static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit 
 	const struct cfi_row row = {
 		.vaddr = vaddr,
 		.kind = m->is_bad ? CFI_BAD : CFI_ROW,
-		.is_signal = m->cie->is_signal,
+		.is_signal = m->cie->is.is_signal,
 		.is_cloned = m->cie->is_cloned,
 		.cfa = m->state.cfa,
 		.third = m->state.third,
@@ -375,20 +354,19 @@ static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit 
 	return visit(context, &row);
 }
 
-static void start_machine(struct machine *m, const struct cfi_cie *cie, const uint8_t *code,
-			  size_t size)
+static void start_machine(struct machine *m, const struct cfi_cie *cie, struct cursor code)
 {
 	m->cie = cie;
-	m->code = (struct cursor){ .at = code, .end = code + size };
+	m->code = code;
 	m->state = cie->initial;
 	m->n_remembered = 0;
 	m->is_bad = false;
 	m->pc = 0;
 }
 
-/* Run a CIE's program, and set the state at a function's first instruction. False: it makes no
+/* Run the CIE's program, and set the state at a function's first instruction. False: it makes no
  * sense. */
-static bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size)
+static bool cfi_run_initial(struct cfi_cie *cie)
 {
 	struct machine m;
 
@@ -401,7 +379,7 @@ static bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t 
 		.pc.how = ARCH_RETURN_HOW,
 		.sp.how = CFI_IS_CFA,
 	};
-	start_machine(&m, cie, program, size);
+	start_machine(&m, cie, cie->is.program);
 	while (m.code.at < m.code.end && !m.is_bad) {
 		uint8_t op = *m.code.at++;
 
@@ -422,7 +400,9 @@ static int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_
 {
 	struct machine m;
 
-	start_machine(&m, cie, fde->program, fde->program_bytes);
+	start_machine(
+		&m, cie,
+		(struct cursor){ .at = fde->program, .end = fde->program + fde->program_bytes });
 	m.pc = fde->start;
 	while (m.code.at < m.code.end && !m.is_bad && m.pc < end) {
 		uint8_t op = *m.code.at++;
@@ -447,19 +427,11 @@ static int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_
 #define MAX_CIES (1U << 18)
 #define MAX_RANGES 16
 
-/* A CIE, for reading its FDEs. */
-struct common {
-	size_t offset; /* in its section */
-	struct cie is;
-	struct cfi_cie cie;
-	bool is_bad; /* we cannot read its FDEs */
-};
-
 struct reader {
 	struct image *im;
 	struct fde_section section;
 	bool is_any; /* the file has one of the two sections */
-	struct common *cies;
+	struct cfi_cie *cies;
 	size_t n_cies, cies_capacity;
 	size_t first_cie; /* the first one of this section, by ascending offset */
 	struct cfi_fde *fdes;
@@ -474,17 +446,6 @@ static void cfi_reader_fini(struct reader *r)
 	free(r->cies);
 	free(r->fdes);
 	derived_freep(&r->derived);
-}
-
-static bool read_common(const struct reader *r, const struct fde_entry *entry, struct common *ret)
-{
-	if (!cie_read(&r->section, entry, &ret->is) ||
-	    ret->is.return_register != CFI_RETURN_ADDRESS)
-		return false;
-	ret->cie.code_factor = ret->is.code_factor;
-	ret->cie.data_factor = ret->is.data_factor;
-	ret->cie.is_signal = ret->is.is_signal;
-	return cfi_run_initial(&ret->cie, ret->is.program.at, cursor_left(&ret->is.program));
 }
 
 static struct cursor section_cursor(const struct reader *r)
@@ -505,12 +466,13 @@ static void collect_cies(struct reader *r)
 
 	r->first_cie = r->n_cies;
 	while (r->n_cies < MAX_CIES && fde_next_entry(&r->section, &c, &entry)) {
-		struct common common = { .offset = entry.offset };
+		struct cfi_cie cie = { .offset = entry.offset };
 
 		if (!entry.is_cie)
 			continue;
-		common.is_bad = !read_common(r, &entry, &common);
-		array_push(r->cies, r->n_cies, r->cies_capacity, common);
+		cie.is_bad = !cie_read(&r->section, &entry, &cie.is) ||
+			     cie.is.return_register != CFI_RETURN_ADDRESS || !cfi_run_initial(&cie);
+		array_push(r->cies, r->n_cies, r->cies_capacity, cie);
 	}
 }
 
@@ -609,7 +571,7 @@ static void sort_fdes(struct reader *r)
 }
 
 /* Does any entry cover a part of these stubs? */
-static bool have_stubs_entry(const struct reader *r, const struct cfi_stubs *stubs)
+static bool have_stubs_entry(const struct reader *r, const struct cfi_fde *stubs)
 {
 	for (size_t i = 0; i < r->n_fdes; i++)
 		if (r->fdes[i].start < stubs->end && r->fdes[i].end > stubs->start)
@@ -620,48 +582,39 @@ static bool have_stubs_entry(const struct reader *r, const struct cfi_stubs *stu
 /* The CIE of code without entries. CFI_OWN_CLONE: behind the system call of clone(). */
 enum cfi_own { CFI_OWN_STUBS, CFI_OWN_ROOT, CFI_OWN_CLONE, CFI_OWN_SIGNAL };
 
-static struct cfi_cie cfi_own_cie(enum cfi_own kind)
+static void add_own_cie(struct reader *r, enum cfi_own kind)
 {
 	const struct arch_bytes *program = kind == CFI_OWN_ROOT     ? &arch_cfi_of_root
 					   : kind == CFI_OWN_SIGNAL ? &arch_cfi_of_signal
 								    : &arch_cfi_of_entry;
-	struct cfi_cie cie = { .code_factor = 1,
-			       .data_factor = -8,
-			       .is_signal = kind == CFI_OWN_SIGNAL,
+	struct cfi_cie cie = { .is = { .code_factor = 1,
+				       .data_factor = -8,
+				       .is_signal = kind == CFI_OWN_SIGNAL,
+				       .program = { .at = program->data,
+						    .end = program->data + program->size } },
 			       .is_cloned = kind == CFI_OWN_CLONE };
 
-	(void)cfi_run_initial(&cie, program->data, program->size);
-	return cie;
+	(void)cfi_run_initial(&cie);
+	array_push(r->cies, r->n_cies, r->cies_capacity, cie);
 }
 
-static void add_own_cie(struct reader *r, enum cfi_own kind)
+/* Add an entry for code without one, with the last CIE. Not if the file has no code there. */
+static void add_entry_for(struct reader *r, struct cfi_fde place)
 {
-	const struct common common = { .cie = cfi_own_cie(kind) };
-
-	array_push(r->cies, r->n_cies, r->cies_capacity, common);
-}
-
-/* Add an entry for code without one, with the last CIE. False: the file has no code there. */
-static bool add_entry_for(struct reader *r, const struct cfi_stubs *place)
-{
-	struct cfi_fde fde = { place->start, place->end, place->program, place->program_bytes,
-			       (uint32_t)r->n_cies - 1 };
-
-	if (!cut_to_code(r, &fde))
-		return false;
-	array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
-	return true;
+	place.cie = (uint32_t)r->n_cies - 1;
+	if (cut_to_code(r, &place))
+		array_push(r->fdes, r->n_fdes, r->fdes_capacity, place);
 }
 
 static void add_stubs(struct reader *r)
 {
-	struct cfi_stubs stubs[CFI_MAX_STUBS];
+	struct cfi_fde stubs[CFI_MAX_STUBS];
 	size_t n = cfi_find_stubs(r->im, stubs);
 
 	add_own_cie(r, CFI_OWN_STUBS);
 	for (size_t i = 0; i < n; i++)
 		if (!have_stubs_entry(r, &stubs[i]))
-			(void)add_entry_for(r, &stubs[i]);
+			add_entry_for(r, stubs[i]);
 }
 
 /* Is the code of @fde a root, where the walk ends? */
@@ -669,7 +622,7 @@ static bool is_cfi_root(const struct reader *r, const struct cfi_fde *fde)
 {
 	static const uint8_t undefined[] = { 0x07, CFI_RETURN_ADDRESS };
 
-	return r->cies[fde->cie].cie.initial.pc.how == CFI_UNDEFINED ||
+	return r->cies[fde->cie].initial.pc.how == CFI_UNDEFINED ||
 	       (fde->program_bytes >= sizeof(undefined) &&
 		memcmp(fde->program, undefined, sizeof(undefined)) == 0);
 }
@@ -677,32 +630,32 @@ static bool is_cfi_root(const struct reader *r, const struct cfi_fde *fde)
 static void add_clones(struct reader *r)
 {
 	const size_t n = r->n_fdes;
-	struct cfi_stubs place;
+	struct cfi_fde place;
 
 	add_own_cie(r, CFI_OWN_CLONE);
 	for (size_t i = 0; i < n; i++)
 		if (is_cfi_root(r, &r->fdes[i]) &&
 		    cfi_find_clone(r->im, i ? r->fdes[i - 1].end : 0, r->fdes[i].start, &place))
-			(void)add_entry_for(r, &place);
+			add_entry_for(r, place);
 }
 
 /* Add entries for roots, clone() and signal returns. Entries are sorted, before and after. Returns
  * the number of roots. */
 static size_t add_missing_entries(struct reader *r)
 {
-	struct cfi_stubs places[CFI_MAX_ROOTS];
+	struct cfi_fde places[CFI_MAX_ROOTS];
 	size_t n = cfi_find_roots(r->im, r->fdes, r->n_fdes, places);
 
 	add_own_cie(r, CFI_OWN_ROOT);
 	for (size_t i = 0; i < n; i++)
-		(void)add_entry_for(r, &places[i]);
+		add_entry_for(r, places[i]);
 	sort_fdes(r);
 	add_clones(r);
 	sort_fdes(r);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return n;
 	add_own_cie(r, CFI_OWN_SIGNAL);
-	(void)add_entry_for(r, places);
+	add_entry_for(r, places[0]);
 	sort_fdes(r);
 	return n;
 }
@@ -722,7 +675,7 @@ static bool is_one_row(const struct reader *r, const struct cfi_fde *fde, uint64
 
 	if (end < fde->start + LEAST_ASSEMBLY_BYTES)
 		return false;
-	(void)cfi_run(&r->cies[fde->cie].cie, fde, end, count_to_two, &n);
+	(void)cfi_run(&r->cies[fde->cie], fde, end, count_to_two, &n);
 	return n == 1;
 }
 
@@ -768,7 +721,7 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 		next_start = next < r->n_fdes ? r->fdes[next].start : UINT64_MAX;
 		if (next_start < end)
 			end = next_start;
-		err = cfi_run(&r->cies[fde->cie].cie, fde, end, visit, context);
+		err = cfi_run(&r->cies[fde->cie], fde, end, visit, context);
 		if (!err && (next == r->n_fdes || next_start != end))
 			err = visit_gap(r, end, next_start, visit, context);
 	}

@@ -148,7 +148,7 @@ static void follow_all_functions(struct derived *d)
 /* Does an entry begin at @vaddr, or is it in a section of stubs? */
 static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 {
-	struct cfi_stubs stubs[CFI_MAX_STUBS];
+	struct cfi_fde stubs[CFI_MAX_STUBS];
 	const size_t n = cfi_find_stubs(d->flow.im, stubs);
 	size_t low = 0, high = d->n_fdes;
 

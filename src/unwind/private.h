@@ -12,7 +12,10 @@
 
 /* --- entries, and roots.c --- */
 
-/* The entry of code [@start, @end). */
+/*
+ * The entry of code [@start, @end). The program is empty if the CIE's state holds for all of it.
+ * roots.c makes entries for code without one, such as sections of stubs, and cfi.c their CIEs.
+ */
 struct cfi_fde {
 	uint64_t start;
 	uint64_t end;
@@ -21,41 +24,30 @@ struct cfi_fde {
 	uint32_t cie; /* the number of its CIE */
 };
 
-/*
- * Code that gets an entry of ours: [@start, @end), such as a section of stubs. The program is empty
- * if the CIE's state holds for all of it.
- */
-struct cfi_stubs {
-	uint64_t start;
-	uint64_t end;
-	const uint8_t *program;
-	uint32_t program_bytes;
-};
-
 #define CFI_MAX_STUBS 6
 
 /* Find the sections of stubs, _init and _fini. Returns their number. */
-size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS]);
+size_t cfi_find_stubs(const struct image *im, struct cfi_fde ret[CFI_MAX_STUBS]);
 
 /*
  * Find the code where signal handlers return, in gaps between the sorted entries @fdes. False: it
  * is not there.
  */
 bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
-			    struct cfi_stubs *ret);
+			    struct cfi_fde *ret);
 
 #define CFI_MAX_ROOTS 3
 
 /* Find the first code of a program, a thread and a fiber, if no entry covers it. Returns the number
  * of places. */
 size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
-		      struct cfi_stubs ret[CFI_MAX_ROOTS]);
+		      struct cfi_fde ret[CFI_MAX_ROOTS]);
 
 /*
  * Find the system call that makes the thread whose first code is at @root. It is shortly before
  * @root, in code without entries from @gap on. False: it is not there.
  */
-bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret);
+bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_fde *ret);
 
 /* Where does the row of code [@start, @end), which has one, begin to be wrong? @end: nowhere. */
 uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end);

@@ -26,7 +26,7 @@
 #include "elf/image.h"
 #include "unwind/private.h"
 
-size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS])
+size_t cfi_find_stubs(const struct image *im, struct cfi_fde ret[CFI_MAX_STUBS])
 {
 	static const char *const names[CFI_MAX_STUBS] = { ".plt",  ".plt.sec", ".plt.got",
 							  ".iplt", ".init",    ".fini" };
@@ -42,8 +42,10 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS
 		program = is_crt ? arch_cfi_of_crt(section.data, section.size)
 				 : arch_cfi_of_stubs(section.data, section.size);
 		if (program.size || !is_crt)
-			ret[n++] = (struct cfi_stubs){ section.vaddr, section.vaddr + section.size,
-						       program.data, (uint32_t)program.size };
+			ret[n++] = (struct cfi_fde){ .start = section.vaddr,
+						     .end = section.vaddr + section.size,
+						     .program = program.data,
+						     .program_bytes = (uint32_t)program.size };
 	}
 	return n;
 }
@@ -60,7 +62,7 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS
  * before, so that byte counts as a part of it. C libraries have a nop or padding there.
  */
 static bool find_code_in(const struct image_section *text, uint64_t start, uint64_t end,
-			 const struct arch_bytes *code, struct cfi_stubs *ret)
+			 const struct arch_bytes *code, struct cfi_fde *ret)
 {
 	const uint8_t *at;
 
@@ -70,13 +72,13 @@ static bool find_code_in(const struct image_section *text, uint64_t start, uint6
 		    code->size);
 	if (!at)
 		return false;
-	ret->start = text->vaddr + (uint64_t)(at - text->data) - 1;
+	*ret = (struct cfi_fde){ .start = text->vaddr + (uint64_t)(at - text->data) - 1 };
 	ret->end = ret->start + 1 + code->size;
 	return true;
 }
 
 static bool find_in_gaps(const struct image *im, const struct cfi_fde *fdes, size_t n,
-			 const struct arch_bytes *code, struct cfi_stubs *ret)
+			 const struct arch_bytes *code, struct cfi_fde *ret)
 {
 	struct image_section text;
 	uint64_t at, end;
@@ -96,9 +98,8 @@ static bool find_in_gaps(const struct image *im, const struct cfi_fde *fdes, siz
 }
 
 bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
-			    struct cfi_stubs *ret)
+			    struct cfi_fde *ret)
 {
-	*ret = (struct cfi_stubs){ .program = arch_cfi_of_signal.data };
 	return find_in_gaps(im, fdes, n, &arch_signal_return, ret);
 }
 
@@ -113,16 +114,15 @@ bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, 
  *
  * We follow the code in a straight line, up to an instruction that execution does not pass. A
  * symbol or the target of a call may end it before. So does the first call or system call, because
- * it may not return, and another function may follow. There are two exceptions: the entry point's
- * symbol has a size, or this is the dynamic linker, which calls constructors there.
+ * it may not return, and another function may follow. But the dynamic linker calls constructors
+ * there.
  */
 #define MAX_ENTRY_BYTES 256 /* of code from the entry point on */
+#define MAX_START_BYTES 8   /* of it that must look like a program's */
 
 struct start {
 	uint64_t entry;
 	uint64_t limit; /* other code begins here */
-	bool is_sized;  /* @limit is by a symbol's size */
-	bool is_linkers;
 };
 
 static void limit_start_to(struct start *s, uint64_t vaddr)
@@ -133,29 +133,21 @@ static void limit_start_to(struct start *s, uint64_t vaddr)
 
 static int limit_by_symbol(void *context, const struct image_symbol *symbol)
 {
-	struct start *s = context;
-	const uint64_t end = symbol->vaddr + symbol->size;
-
-	limit_start_to(s, symbol->vaddr);
-	if (symbol->vaddr > s->entry || end <= s->entry)
-		return 0;
-	s->is_sized = true;
-	limit_start_to(s, end);
+	limit_start_to(context, symbol->vaddr);
 	return 0;
 }
 
-/* Follow the straight line. Returns its end. */
-static uint64_t follow_entry_code(const struct image *im, struct start *s)
+/* Follow the straight line. Returns its end, which may lie past s->limit. */
+static uint64_t follow_entry_code(const struct image *im, struct start *s, bool is_linkers)
 {
 	uint64_t at = s->entry, call_end = 0; /* of the first call */
 
 	while (at < s->limit) {
-		bool may_not_return = false;
 		uint8_t code[ARCH_INSTRUCTION_BYTES] = {};
 		const struct instruction i =
 			instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
 
-		if (at == call_end && (!s->is_linkers || i.kind != INSTRUCTION_MOVE))
+		if (at == call_end && (!is_linkers || i.kind != INSTRUCTION_MOVE))
 			return at;
 		at += i.length;
 		switch (i.kind) {
@@ -168,58 +160,44 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 			return call_end ? call_end : at;
 		case INSTRUCTION_CALL:
 			limit_start_to(s, i.target);
-			may_not_return = true;
+			call_end = call_end ? call_end : at;
 			break;
 		case INSTRUCTION_CALL_POINTER:
 		case INSTRUCTION_SYSTEM_CALL:
-			may_not_return = true;
+			call_end = call_end ? call_end : at;
 			break;
 		default:
 			break;
 		}
-		if (may_not_return && !s->is_sized && !call_end)
-			call_end = at;
 	}
 	return call_end ? call_end : s->limit;
 }
 
-static bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret)
-{
-	struct start s = { .entry = image_entry(im), .limit = image_entry(im) + MAX_ENTRY_BYTES };
-	uint8_t code[ARCH_LINKER_START_BYTES];
-	uint64_t end;
-
-	limit_start_to(&s, limit);
-	(void)image_each_function(im, limit_by_symbol, &s);
-	s.is_linkers = arch_linker_start(code, image_code_at(im, s.entry, code, sizeof(code))) != 0;
-	end = follow_entry_code(im, &s);
-	if (end > s.limit)
-		end = s.limit;
-	*ret = (struct cfi_stubs){ .start = s.entry, .end = end };
-	return end > s.entry;
-}
-
 /* Find the code of the entry point, up to the next entry at most. False: an entry covers it. */
 static bool find_entry_code(struct image *im, const struct cfi_fde *fdes, size_t n,
-			    struct cfi_stubs *ret)
+			    struct cfi_fde *ret)
 {
 	const uint64_t entry = image_entry(im);
-	uint64_t next = UINT64_MAX;
-	uint8_t code[8];
+	struct start s = { .entry = entry, .limit = entry + MAX_ENTRY_BYTES };
+	uint8_t code[ARCH_LINKER_START_BYTES];
+	const size_t n_code = image_code_at(im, entry, code, sizeof(code));
+	uint64_t end;
 
-	if (!arch_may_be_start(code, image_code_at(im, entry, code, sizeof(code))))
+	if (!arch_may_be_start(code, n_code < MAX_START_BYTES ? n_code : MAX_START_BYTES))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (fdes[i].start <= entry && fdes[i].end > entry)
 			return false;
-		if (fdes[i].start > entry && fdes[i].start < next)
-			next = fdes[i].start;
+		limit_start_to(&s, fdes[i].start);
 	}
-	return cfi_find_entry(im, next, ret);
+	(void)image_each_function(im, limit_by_symbol, &s);
+	end = follow_entry_code(im, &s, arch_linker_start(code, n_code) != 0);
+	*ret = (struct cfi_fde){ .start = entry, .end = end < s.limit ? end : s.limit };
+	return end > entry;
 }
 
 size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
-		      struct cfi_stubs ret[CFI_MAX_ROOTS])
+		      struct cfi_fde ret[CFI_MAX_ROOTS])
 {
 	size_t n_found = 0;
 	uint8_t code[16];
@@ -232,16 +210,12 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 			arch_exit_bytes(code, image_code_at(im, end, code, sizeof(code)));
 	}
 	n_found += find_in_gaps(im, fdes, n, &arch_fiber_root, &ret[n_found]);
-	for (size_t i = 0; i < n_found; i++) {
-		ret[i].program = arch_cfi_of_root.data;
-		ret[i].program_bytes = 0;
-	}
 	return n_found;
 }
 
 #define MAX_CLONE_BYTES 16 /* from the system call to the code of the child alone */
 
-bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret)
+bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_fde *ret)
 {
 	const uint64_t start = root - gap > MAX_CLONE_BYTES ? root - MAX_CLONE_BYTES : gap;
 	uint8_t bytes[MAX_CLONE_BYTES];
@@ -256,7 +230,7 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 
 		if (!at)
 			continue;
-		*ret = (struct cfi_stubs){ .start = start + (uint64_t)(at - bytes), .end = root };
+		*ret = (struct cfi_fde){ .start = start + (uint64_t)(at - bytes), .end = root };
 		return true;
 	}
 	return false;

@@ -49,14 +49,8 @@ static const struct start starts[] = {
 	  "xor %ebp,%ebp; nop; root: " FUNCTION("leaf") "mov $1,%eax; hlt", STRIPPED },
 	{ "its own size",
 	  "xor %ebp,%ebp; call far; root: .size _start, . - _start; mov $1,%eax; hlt", "true" },
-	{ "its own size, and calls within",
-	  "xor %ebp,%ebp; call far; nop; 1: call far; jmp 1b; root: .size _start, . - _start; hlt",
-	  "true" },
 	{ "its own size, and its callee within",
 	  "xor %ebp,%ebp; call root; root: mov $1,%eax; hlt; .size _start, . - _start", "true" },
-	{ "a size that is said of too much",
-	  "xor %ebp,%ebp; call far; hlt; root: mov $1,%eax; hlt; .size _start, . - _start",
-	  "true" },
 };
 
 static const char far_code[] = "; .skip 300, 0x90; far: ret\n"
