@@ -9,7 +9,6 @@
 #include "unwind/flow.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -276,7 +275,6 @@ struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 
 /* --- execution --- */
 
-#define MAX_FRAMES 0xffffU
 #define MAX_FUNCTIONS 0xffffU
 #define MAX_PASSES 100 /* over waiting calls, whose callees may wait, too */
 #define VISITS 8       /* of a place on average, at most */
@@ -292,7 +290,6 @@ void flow_init(struct flow *f)
 	f->owner_of = xcalloc(f->n_places + 1, sizeof(*f->owner_of));
 	f->flags = xcalloc(f->n_places + 1, sizeof(*f->flags));
 	f->budget = VISITS * f->n_places;
-	f->is_over = getentropy(&f->seed, sizeof(f->seed)) != 0;
 }
 
 void flow_fini(struct flow *f)
@@ -302,7 +299,6 @@ void flow_fini(struct flow *f)
 	free(f->owner_of);
 	free(f->flags);
 	free(f->frames);
-	u64_map_fini(&f->numbers);
 	free(f->functions);
 	free(f->items);
 	free(f->waits);
@@ -374,39 +370,9 @@ static void unite_groups(struct flow *f, uint32_t a, uint32_t b)
 	into->has_call |= from->has_call;
 }
 
-static uint64_t flow_key_of(const struct flow *f, const struct frame *frame)
-{
-	uint64_t key = f->seed;
-
-	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->depth << 32 | (uint32_t)frame->fp_depth));
-	key = hash_mix(key ^
-		       ((uint64_t)(uint32_t)frame->fp_saved << 32 | (uint32_t)frame->third_saved));
-	key = hash_mix(key ^
-		       ((uint64_t)(uint32_t)frame->end_depth << 32 | (uint32_t)frame->fp << 24 |
-			(uint32_t)frame->third << 16 | frame->end_reg));
-	return key;
-}
-
-static uint16_t flow_number_of(struct flow *f, const struct frame *frame)
-{
-	bool is_new;
-	const uint32_t number =
-		*u64_map_put(&f->numbers, flow_key_of(f, frame), (uint32_t)f->n_frames, &is_new);
-
-	if (f->n_frames == MAX_FRAMES) {
-		f->is_over = true;
-		return 0;
-	}
-	if (is_new)
-		array_push(f->frames, f->n_frames, f->frames_capacity, *frame);
-	else if (!frame_is_same(&f->frames[number], frame))
-		f->is_over = true; /* two frames have the same key */
-	return (uint16_t)number;
-}
-
 void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
 {
-	const struct flow_item item = { vaddr, owner, flow_number_of(f, frame) };
+	const struct flow_item item = { vaddr, owner, *frame };
 
 	array_push(f->items, f->n_items, f->items_capacity, item);
 }
@@ -442,15 +408,16 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct frame *frame,
 			    bool is_start)
 {
-	const struct frame *was = &f->frames[f->frame_of[place]];
-	struct frame merged;
+	struct frame *was, merged;
 
 	if (!(f->flags[place] & FLOW_VISITED)) {
 		f->flags[place] |= FLOW_VISITED;
 		f->owner_of[place] = (uint16_t)owner;
-		f->frame_of[place] = flow_number_of(f, frame);
+		f->frame_of[place] = (uint32_t)f->n_frames;
+		array_push(f->frames, f->n_frames, f->frames_capacity, *frame);
 		return true;
 	}
+	was = &f->frames[f->frame_of[place]];
 	if (f->is_weak && flow_group(f, owner) != flow_group(f, f->owner_of[place]) &&
 	    !frame_is_same(was, frame)) {
 		flow_group(f, owner)->is_bad = true;
@@ -462,8 +429,7 @@ static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct
 	merged = frame_merge(was, frame);
 	if (frame_is_same(&merged, was))
 		return false;
-	*frame = merged;
-	f->frame_of[place] = flow_number_of(f, frame);
+	*frame = *was = merged;
 	return true;
 }
 
@@ -525,7 +491,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 		   ((struct flow_edge){ r->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
 		return true;
-	wait.frame = flow_number_of(f, &r->frame);
+	wait.frame = r->frame;
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
 }
@@ -580,10 +546,12 @@ static void note_address(struct flow *f, const struct instruction *i)
 
 static void follow_item(struct flow *f, const struct flow_item *item)
 {
-	struct run r = { .vaddr = item->vaddr, .owner = item->owner, .compared = REGISTER_NONE };
+	struct run r = { .vaddr = item->vaddr,
+			 .owner = item->owner,
+			 .frame = item->frame,
+			 .compared = REGISTER_NONE };
 	bool is_first = true;
 
-	r.frame = f->frames[item->frame];
 	r.span = flow_span_of(f, r.vaddr);
 	while (r.span && r.vaddr < r.span->end && !f->is_over) {
 		const size_t place = r.span->first + (r.vaddr - r.span->start);
@@ -627,7 +595,7 @@ static bool wake_waiting_calls(struct flow *f)
 		if (!flow_group(f, w.callee)->may_return)
 			f->waits[n++] = w;
 		else if (w.vaddr)
-			flow_enter(f, w.vaddr, w.owner, &f->frames[w.frame]);
+			flow_enter(f, w.vaddr, w.owner, &w.frame);
 		else
 			flow_group(f, w.owner)->may_return = true;
 	}
@@ -651,7 +619,7 @@ void flow_again(struct flow *f)
 
 	f->functions = NULL;
 	f->n_functions = f->functions_capacity = 0;
-	f->n_items = f->n_waits = f->n_edges = 0;
+	f->n_frames = f->n_items = f->n_waits = f->n_edges = 0;
 	f->is_weak = f->is_late = false;
 	f->budget = VISITS * f->n_places;
 	for (size_t i = 0; i < n; i++) {

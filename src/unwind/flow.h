@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
-#include "base/hash.h"
 #include "unwind/cfi.h"
 
 /* --- frames --- */
@@ -94,14 +93,14 @@ struct flow_wait {
 	uint64_t vaddr; /* the address after the call; 0: a jump */
 	uint32_t callee;
 	uint32_t owner;
-	uint16_t frame;
+	struct frame frame;
 };
 
 /* A place from where to follow execution. */
 struct flow_item {
 	uint64_t vaddr;
 	uint32_t owner;
-	uint16_t frame;
+	struct frame frame;
 };
 
 struct flow {
@@ -109,13 +108,11 @@ struct flow {
 	struct flow_span *spans;
 	size_t n_spans, spans_capacity;
 	size_t n_places;
-	uint16_t *frame_of; /* for each place, the number of its frame */
+	uint32_t *frame_of; /* for each visited place, the number of its frame */
 	uint16_t *owner_of; /* for each place, the number of a function */
 	uint8_t *flags;     /* for each place, enum flow_flag */
 	struct frame *frames;
 	size_t n_frames, frames_capacity;
-	struct u64_map numbers; /* from a hash of a frame to its number */
-	uint64_t seed;
 	struct flow_function *functions;
 	size_t n_functions, functions_capacity;
 	struct flow_item *items;
