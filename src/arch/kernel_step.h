@@ -14,7 +14,6 @@
  *	KERNEL_HAS_TABLES            0: nothing here is ever used
  *	kernel_step()                step to the caller by a rule
  *	kernel_quickly()             the same for nearly all frames
- *	kernel_word_of()             where the step will read
  *	kernel_is_entry()            does the step end at the user's registers?
  *	kernel_leave_tracing()       from a tracepoint's registers to the traced function's
  */

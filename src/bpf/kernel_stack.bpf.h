@@ -89,8 +89,8 @@ static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind
  * The walk begins at the event's registers. bpf_get_stack() begins in its own frame, and has to
  * walk out of BPF and perf first. That takes longer than most stacks do.
  *
- * The walk reads the kernel's memory by bpf_probe_read_kernel(), or by loads that give 0 where they
- * would fault (load_kernel()). So no register and no rule can do harm. A walk counts only if it
+ * The walk reads the kernel's memory by loads that give 0 where they would fault (load_kernel()),
+ * or by bpf_probe_read_kernel(). So no register and no rule can do harm. A walk counts only if it
  * comes to where the kernel was entered, or a thread began. Else the stack is thrown away, and the
  * kernel's helper walks.
  */
@@ -222,53 +222,10 @@ static __always_inline __u64 kernel_rule_at(__u64 at)
 	return rule;
 }
 
-/* Read @most bytes at @at, or up to a multiple of @unit. False: they cannot be read. */
-static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at, __u64 most,
-					      __u64 unit)
-{
-	__u64 bytes = (at | (unit - 1)) + 1 - at;
-
-	if (bytes > most)
-		bytes = most;
-	if (bytes > WINDOW_BYTES)
-		return false;
-	w->base = at;
-	w->n_valid = bytes > 7 ? bytes - 7 : 0;
-	return bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0;
-}
-
 /*
- * Read the stack at @at, @most bytes. Behind its end may be nothing. A task's stack is aligned;
- * those of interrupts and exceptions may end with any page. Returns 0 if it cannot be read. A
- * global function.
+ * How a walk reads a word: by a load, or by a helper where programs may not load
+ * (config.loads_kernel). Functions have the code for both, and the verifier removes one.
  */
-__noinline int move_kernel_window(struct scratch_slot *slot, __u64 at, __u64 most)
-{
-	if (!slot)
-		return 0;
-	if (read_kernel_stack(&slot->window, at, most, KERNEL_STACK_BYTES) ||
-	    read_kernel_stack(&slot->window, at, most, 1UL << PAGE_SHIFT))
-		return 1;
-	slot->window.n_valid = 0;
-	return 0;
-}
-
-/* Put the word at @at into slot->word, by another window if need be. A global function. */
-__noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
-{
-	struct unwind_window *w;
-
-	if (!slot)
-		return 0;
-	w = &slot->window;
-	if (unwind_in_window(w, at, &slot->word))
-		return 1;
-	if (move_kernel_window(slot, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES) &&
-	    unwind_in_window(w, at, &slot->word))
-		return 1;
-	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
-}
-
 static _Bool read_by_load(void *from, __u64 at, __u64 *ret)
 {
 	(void)from;
@@ -276,51 +233,19 @@ static _Bool read_by_load(void *from, __u64 at, __u64 *ret)
 	return 1;
 }
 
-static _Bool read_in_window(void *from, __u64 at, __u64 *ret)
+static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
 {
-	return unwind_in_window(from, at, ret);
+	(void)from;
+	return bpf_probe_read_kernel(ret, sizeof(*ret), (void *)at) == 0;
 }
 
-static _Bool read_kernel_word(void *from, __u64 at, __u64 *ret)
-{
-	struct scratch_slot *slot = from;
-
-	if (!load_kernel_word(slot, at))
-		return 0;
-	*ret = slot->word;
-	return 1;
-}
-
-/*
- * A step that needs more than the window: move the window first. Returns enum kernel_end. A global
- * function.
- */
+/* A step of any kind. Returns enum kernel_end. A global function. */
 __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 {
-	struct kernel_regs *regs;
-	struct unwind_window *w;
-	__u64 at;
-
 	if (!slot)
 		return KERNEL_END_NO_ROW;
-	regs = &slot->kernel;
-	w = &slot->window;
-	at = kernel_word_of(regs, rule);
-	if (at && at - w->base >= w->n_valid)
-		move_kernel_window(slot, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
-	if (kernel_quickly(regs, rule, read_in_window, w))
-		return KERNEL_GOES_ON;
-	if (kernel_is_entry(regs, rule, read_in_window, w))
-		return KERNEL_END_ROOT;
-	return (int)kernel_step(regs, rule, read_kernel_word, slot);
-}
-
-/* The same by loads. A global function. */
-__noinline int step_kernel_by_loads(struct scratch_slot *slot, __u64 rule)
-{
-	if (!slot || !config.loads_kernel)
-		return KERNEL_END_NO_ROW;
-	return (int)kernel_step(&slot->kernel, rule, read_by_load, NULL);
+	return config.loads_kernel ? (int)kernel_step(&slot->kernel, rule, read_by_load, NULL)
+				   : (int)kernel_step(&slot->kernel, rule, read_by_helper, NULL);
 }
 
 #define KERNEL_STEPS 4 /* of a call */
@@ -328,9 +253,8 @@ __noinline int step_kernel_by_loads(struct scratch_slot *slot, __u64 rule)
 /*
  * Note the frame, and go to its caller: some times. Returns enum kernel_end.
  */
-static __always_inline int make_kernel_steps(struct scratch_slot *slot, bool by_loads)
+static __always_inline int make_kernel_steps(struct scratch_slot *slot, unwind_read *read)
 {
-	struct unwind_window *w = &slot->window;
 	struct kernel_regs regs = slot->kernel;
 	__u64 *words = &words_of_side(slot, SIDE_KERNEL)[1];
 	__u32 n = slot->walked[SIDE_KERNEL].n;
@@ -349,15 +273,14 @@ static __always_inline int make_kernel_steps(struct scratch_slot *slot, bool by_
 		words[at & (SHORT_WORDS - 1)] = regs.pc;
 		n++;
 		rule = kernel_rule_at(kernel_look_up_at(&regs));
-		if (by_loads ? kernel_quickly(&regs, rule, read_by_load, NULL)
-			     : kernel_quickly(&regs, rule, read_in_window, w))
+		if (kernel_quickly(&regs, rule, read, NULL))
 			continue;
-		if (by_loads && kernel_is_entry(&regs, rule, read_by_load, NULL)) {
+		if (kernel_is_entry(&regs, rule, read, NULL)) {
 			end = KERNEL_END_ROOT;
 			goto out;
 		}
 		slot->kernel = regs;
-		end = by_loads ? step_kernel_by_loads(slot, rule) : step_kernel_slowly(slot, rule);
+		end = step_kernel_slowly(slot, rule);
 		if (end)
 			goto out;
 		regs = slot->kernel;
@@ -368,15 +291,13 @@ out:
 	return end;
 }
 
-/* Global functions, so the verifier checks each once. */
+/* A global function, so the verifier checks it once. */
 __noinline int step_kernel(struct scratch_slot *slot)
 {
-	return slot && !config.loads_kernel ? make_kernel_steps(slot, false) : KERNEL_END_NO_ROW;
-}
-
-__noinline int load_kernel_frames(struct scratch_slot *slot)
-{
-	return slot && config.loads_kernel ? make_kernel_steps(slot, true) : KERNEL_END_NO_ROW;
+	if (!slot)
+		return KERNEL_END_NO_ROW;
+	return config.loads_kernel ? make_kernel_steps(slot, read_by_load)
+				   : make_kernel_steps(slot, read_by_helper);
 }
 
 struct kernel_stepping {
@@ -387,7 +308,7 @@ struct kernel_stepping {
 static long step_kernel_callback(__u64 step, struct kernel_stepping *s)
 {
 	(void)step;
-	s->end = config.loads_kernel ? load_kernel_frames(s->slot) : step_kernel(s->slot);
+	s->end = step_kernel(s->slot);
 	return s->end != KERNEL_GOES_ON;
 }
 
@@ -428,38 +349,21 @@ static __always_inline void note_fallen(struct fallen_start *start, __u64 key)
 	*(volatile __u64 *)&start->n = 1;
 }
 
-/* Reads a word that is not in the window. */
-static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
-{
-	(void)from;
-	return bpf_probe_read_kernel(ret, sizeof(*ret), (void *)at) == 0;
-}
-
 /* The registers at the event. False: they are of no use for a walk. */
 static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
-					      struct scratch_slot *slot)
+					      struct kernel_regs *regs, unwind_read *read)
 {
-	struct kernel_regs *regs = &slot->kernel;
+	const struct pt_regs *at = ctx;
 
 	if (is_kernel_pc_exact(ctx, kind)) {
-		const struct pt_regs *at = ctx;
-
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
-		return config.loads_kernel ||
-		       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
+		return true;
 	}
-	if (kind == HIT_SAMPLE) {
-		const struct pt_regs *at = ctx;
-
+	if (kind == HIT_SAMPLE)
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 0 };
-	} else if (config.loads_kernel ? !regs_read_caller(ctx, regs, read_by_load, NULL)
-				       : !regs_read_caller(ctx, regs, read_by_helper, NULL)) {
+	else if (!regs_read_caller(ctx, regs, read, NULL))
 		return false;
-	}
-	if (config.loads_kernel)
-		return kernel_leave_tracing(regs, read_by_load, NULL);
-	return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES) &&
-	       kernel_leave_tracing(regs, read_in_window, &slot->window);
+	return kernel_leave_tracing(regs, read, NULL);
 }
 
 /*
@@ -505,7 +409,8 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 {
 	if (!*(volatile __u32 *)&kernel_walks.is_on)
 		return false;
-	if (!start_kernel_walk(ctx, kind, slot)) {
+	if (!(config.loads_kernel ? start_kernel_walk(ctx, kind, &slot->kernel, read_by_load)
+				  : start_kernel_walk(ctx, kind, &slot->kernel, read_by_helper))) {
 		++slot->counts.kernel.n[KERNEL_END_START];
 		return false;
 	}

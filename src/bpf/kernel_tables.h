@@ -31,15 +31,6 @@ struct kernel_image {
 };
 _Static_assert(sizeof(struct kernel_image) == 32, "abi");
 
-/*
- * A program reads a window of the stack at once. If it lacks a word, the next window begins
- * KERNEL_WINDOW_BEFORE bytes before that word. The first window is smaller: system calls have a
- * random gap of up to 1 KiB in their stacks.
- */
-#define KERNEL_FIRST_BYTES 192U
-#define KERNEL_WINDOW_BYTES 1024U
-#define KERNEL_WINDOW_BEFORE 64U
-
 /* Rules that were found lately. See struct recent_rule, whose check works in the same way. */
 #define RECENT_KERNEL_BITS 12
 #define RECENT_KERNEL_RULES (1U << RECENT_KERNEL_BITS)

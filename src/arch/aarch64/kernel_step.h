@@ -30,11 +30,6 @@ static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u
 	return 0;
 }
 
-static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
-{
-	return 0;
-}
-
 static __always_inline _Bool kernel_leave_tracing(struct kernel_regs *regs, unwind_read *read,
 						  void *from)
 {

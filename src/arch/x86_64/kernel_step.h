@@ -237,18 +237,6 @@ static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u
 	       cs & ORC_USER_BITS;
 }
 
-/* The address of a word that the step will read, for a window around it. 0: not known. */
-static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
-{
-	const __u64 cfa = (rule & ORC_BY_FP ? regs->fp : regs->sp) + orc_rule_offset(rule);
-
-	if (rule & ORC_BY_FP && !orc_is_fp_likely(regs))
-		return 0;
-	if (rule & ORC_QUICK)
-		return cfa - sizeof(cfa);
-	return (rule >> 4 & 15) == ORC_REGS ? cfa + ORC_REGS_IRET + ORC_IRET_CS : 0;
-}
-
 /*
  * At a tracepoint, and at some software events, the stack pointer is that of a function of the
  * tracing code, which has a frame pointer. Step out of it.
