@@ -18,7 +18,6 @@
  *	regs_copy()                 the registers for a walk by tables
  *	regs_read_caller()          at a tracepoint: its caller's registers, as far as the kernel
  *	                            notes them. False: they cannot be read, or are the user's
- *	KERNEL_STACK_BYTES          a kernel stack ends at a multiple of this
  *	PAGE_SHIFT                  the kernel's pages have 1 << PAGE_SHIFT bytes
  *	struct user_frame           what a function with a frame pointer leaves at the place to
  *	                            which the frame pointer points: the caller's, the return address

@@ -97,7 +97,6 @@ static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind
 
 struct kernel_walks kernel_walks;
 struct recent_kernel_rule recent_kernel[RECENT_KERNEL_RULES];
-struct fallen_start fallen[FALLEN_STARTS];
 
 /* Index: enum kernel_image_number. User space adds the images, and knows their size then. */
 struct kernel_image_map {
@@ -324,31 +323,6 @@ __noinline int step_kernel_to_end(struct scratch_slot *slot)
 	return s.end ? s.end : KERNEL_END_DEPTH;
 }
 
-static __always_inline struct fallen_start *fallen_start_of(const struct kernel_regs *regs,
-							    __u64 *ret_key)
-{
-	*ret_key = regs->pc ^ (regs->sp & (KERNEL_STACK_BYTES - 1)) << 32;
-	return &fallen[*ret_key * 0x9e3779b97f4a7c15ULL >> 56];
-}
-
-/* Does this start always fall back to the helper? A walk is tried again now and then. */
-static __always_inline bool is_fallen(struct fallen_start *start, __u64 key)
-{
-	if (*(volatile __u64 *)&start->key != key || *(volatile __u64 *)&start->n < FALLEN_TO_SKIP)
-		return false;
-	return ++*(volatile __u64 *)&start->n % FALLEN_TO_TRY;
-}
-
-static __always_inline void note_fallen(struct fallen_start *start, __u64 key)
-{
-	if (*(volatile __u64 *)&start->key == key) {
-		++*(volatile __u64 *)&start->n;
-		return;
-	}
-	*(volatile __u64 *)&start->key = key;
-	*(volatile __u64 *)&start->n = 1;
-}
-
 /* The registers at the event. False: they are of no use for a walk. */
 static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 					      struct kernel_regs *regs, unwind_read *read)
@@ -372,20 +346,13 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
  */
 __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 {
-	struct fallen_start *start;
 	struct walked *walked;
 	int end;
-	__u64 key;
 
 	if (!slot)
 		return 0;
 	walked = &slot->walked[SIDE_KERNEL];
 	*walked = (struct walked){};
-	start = fallen_start_of(&slot->kernel, &key);
-	if (is_fallen(start, key)) {
-		++slot->counts.kernel.n_skipped;
-		return 0;
-	}
 	end = step_kernel_to_end(slot);
 	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
 		end = KERNEL_END_ROOT;
@@ -393,11 +360,8 @@ __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 	if (end != KERNEL_END_ROOT) {
 		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
 			slot->kernel.pc;
-		note_fallen(start, key);
 		return 0;
 	}
-	if (*(volatile __u64 *)&start->n && *(volatile __u64 *)&start->key == key)
-		*(volatile __u64 *)&start->n = 0;
 	finish_walk(slot, SIDE_KERNEL, 1, walked->n, STACK_MARK_NONE);
 	clear_tail(&words_of_side(slot, SIDE_KERNEL)[1], n_words(walked), HASH_GROUP);
 	return 1;

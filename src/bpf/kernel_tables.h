@@ -47,19 +47,6 @@ static __always_inline __u64 check_of_kernel_rule(__u64 rule)
 }
 
 /*
- * Starts that fell back to the helper the last few times: the next hits there do not walk first.
- * There is no lock, and any value is valid.
- */
-#define FALLEN_STARTS 256U
-#define FALLEN_TO_SKIP 16U /* falls in a row */
-#define FALLEN_TO_TRY 64U  /* hits after which a walk is tried again */
-
-struct fallen_start {
-	__u64 key;
-	__u64 n; /* falls in a row, and hits since */
-};
-
-/*
  * The kernel's helper also walks the first CHECKED_FIRST hits of each slot, and one in
  * CHECKED_EVERY after them.
  */
@@ -92,7 +79,6 @@ struct kernel_walks {
 /* The counts of a slot, by enum kernel_end. KERNEL_END_ROOT: whole stacks. */
 struct kernel_counts {
 	__u64 n[KERNEL_END_SLOTS];
-	__u64 n_skipped; /* see struct fallen_start */
 	__u64 n_checked;
 	__u64 n_wrong;
 };

@@ -818,7 +818,6 @@ static void add_counts(struct slot_counts *to, const struct slot_counts *from)
 {
 	for (int i = 0; i < KERNEL_END_SLOTS; i++)
 		to->kernel.n[i] += from->kernel.n[i];
-	to->kernel.n_skipped += from->kernel.n_skipped;
 	to->kernel.n_checked += from->kernel.n_checked;
 	to->kernel.n_wrong += from->kernel.n_wrong;
 	to->cost.n_hits += from->cost.n_hits;

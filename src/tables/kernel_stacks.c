@@ -519,9 +519,6 @@ void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 			log_debug("kernel stacks: %llu %s (last at %#llx)",
 				  (unsigned long long)counts->n[i], end_words[i],
 				  (unsigned long long)walks->fell_at[i]);
-	if (counts->n_skipped)
-		log_debug("kernel stacks: %llu helper: such a start fell back before",
-			  (unsigned long long)counts->n_skipped);
 	log_debug("kernel stacks: %llu compared with the helper's, %llu different",
 		  (unsigned long long)counts->n_checked, (unsigned long long)counts->n_wrong);
 }

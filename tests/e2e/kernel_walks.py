@@ -10,8 +10,8 @@ COMPARE = ["--debug", "-K", "--self", "--without", "trust.kernel", "--top", "1"]
 BY_TABLES = rb"kernel stacks: by tables from now on"
 
 # Where another tracer is at work, stacks lead through its programs, which have no rows, and through return addresses
-# that it has replaced. A start that fell back for any reason may be left to the helper from then on.
-BY_OTHERS = {"helper: code without a row", "helper: a return address replaced by tracing", "helper: such a start fell back before"}
+# that it has replaced.
+BY_OTHERS = {"helper: code without a row", "helper: a return address replaced by tracing"}
 
 
 class Walks:

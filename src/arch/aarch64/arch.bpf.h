@@ -116,7 +116,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->n_turns = 0;
 }
 
-#define KERNEL_STACK_BYTES 16384
 #define PAGE_SHIFT 12 /* Debian's kernels; others may have 14 or 16 */
 
 struct user_frame {

@@ -127,7 +127,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->known = UNWIND_ALL_KNOWN;
 }
 
-#define KERNEL_STACK_BYTES 16384
 #define PAGE_SHIFT 12
 
 struct user_frame {
