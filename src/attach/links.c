@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "bpf/features.h"
 #include "bpf/syscall.h"
 
 /* --- system calls --- */

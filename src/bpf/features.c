@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,48 +34,22 @@ static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 }
 
 /*
- * Since Linux commit e6f2dd0f8067 ("bpf: Add bpf_loop helper") (in v5.17). All kernels refuse a
- * call without a callback. Where the helper does not exist, the verifier names the function as
- * unknown. If the kernel refuses the program before the verifier looks at it, that tells nothing
- * here, and the load of the tool's own programs will tell why.
- */
-static bool lacks_loop(void)
-{
-	const struct bpf_insn insns[] = { CALL(BPF_FUNC_loop), EXIT };
-	char said[512] = "";
-	const union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = ARRAY_SIZE(insns),
-		.license = (uintptr_t) "GPL",
-		.log_buf = (uintptr_t)said,
-		.log_size = sizeof(said),
-		.log_level = 1,
-	};
-	cleanup_close int fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
-
-	return strstr(said, "invalid func") || strstr(said, "unknown func");
-}
-
-/*
  * Since Linux commit 34dd3bad1a6f ("bpf: Relax the requirement to use preallocated hash maps in
  * tracing progs.") (in v6.1). Before that, such maps could deadlock tracing programs in the
- * allocator, but the kernel refused them to perf event programs only. So this tries a perf event
- * program, and its result holds for all.
+ * allocator, but the verifier refused them to perf event programs only. So this tries one of those.
+ * A kernel with such maps has all else that every run needs, bpf_loop() among it. If it refuses the
+ * trial for another reason, the load of the tool's own programs will tell why.
  */
-static bool has_on_demand_maps(void)
+static bool lacks_on_demand_maps(void)
 {
-	union bpf_attr attr = {
+	const union bpf_attr create = {
 		.map_type = BPF_MAP_TYPE_HASH,
 		.key_size = 4,
 		.value_size = 4,
 		.max_entries = 1,
 		.map_flags = BPF_F_NO_PREALLOC,
 	};
-	cleanup_close int map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
-	if (map < 0)
-		return false;
-
+	cleanup_close int map = sys_bpf(BPF_MAP_CREATE, &create, sizeof(create));
 	const struct bpf_insn insns[] = {
 		INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, 0),
 		MOVE_REG(BPF_REG_2, BPF_REG_10),
@@ -87,10 +60,19 @@ static bool has_on_demand_maps(void)
 		MOVE_IMM(BPF_REG_0, 0),
 		EXIT,
 	};
-	cleanup_close int fd =
-		instructions_load(BPF_PROG_TYPE_PERF_EVENT, 0, insns, ARRAY_SIZE(insns));
+	char said[512] = "";
+	const union bpf_attr load = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = ARRAY_SIZE(insns),
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)said,
+		.log_size = sizeof(said),
+		.log_level = 1,
+	};
+	cleanup_close int fd = sys_bpf(BPF_PROG_LOAD, &load, sizeof(load));
 
-	return fd >= 0;
+	return fd < 0 && strstr(said, "preallocated");
 }
 
 /*
@@ -189,17 +171,6 @@ static bool has_missed_counts(void)
 	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof(ask)) == 0;
 }
 
-static const struct {
-	unsigned group;
-	size_t flag; /* offset in struct features */
-	bool (*probe)(void);
-} probes[] = {
-	{ FEATURES_ALWAYS, offsetof(struct features, on_demand_maps), has_on_demand_maps },
-	{ FEATURES_KERNEL_FUNCTION, offsetof(struct features, kprobe_multi), has_kprobe_multi },
-	{ FEATURES_USER, offsetof(struct features, uprobe_multi), has_uprobe_multi },
-	{ FEATURES_KERNEL_RETURN, offsetof(struct features, counts_missed), has_missed_counts },
-};
-
 /*
  * A look-up in no map allocates nothing, so no memory limit refuses it. System call filters mostly
  * return EPERM, which libbpf takes for too little locked memory.
@@ -221,8 +192,8 @@ int features_require(struct error *e)
 {
 	const char *what = NULL;
 
-	if (lacks_loop())
-		what = "bpf_loop() (Linux 5.17 or later is needed)";
+	if (lacks_on_demand_maps())
+		what = "hash maps that grow on demand (Linux 6.1 or later is needed)";
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
 		what = "BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)";
 	return what ? error_set(e, -EOPNOTSUPP, "this kernel has no %s", what) : 0;
@@ -230,10 +201,12 @@ int features_require(struct error *e)
 
 void features_probe(struct features *features, unsigned groups)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
-		if (groups & probes[i].group)
-			*(bool *)((char *)features + probes[i].flag) = probes[i].probe();
-	}
+	if (groups & FEATURES_KERNEL_FUNCTION)
+		features->kprobe_multi = has_kprobe_multi();
+	if (groups & FEATURES_USER)
+		features->uprobe_multi = has_uprobe_multi();
+	if (groups & FEATURES_KERNEL_RETURN)
+		features->counts_missed = has_missed_counts();
 }
 
 bool features_has_variable(uint32_t btf_id, uint32_t offset)

@@ -12,9 +12,6 @@
 
 #include "base/error.h"
 
-/* From include/uapi/linux/bpf.h of Linux 6.6, newer than the distribution's headers. */
-#define ABI_TRACE_UPROBE_MULTI 48
-
 struct features {
 	uint32_t kprobe_pmu;    /* type of perf's kprobes, 0: the kernel has none */
 	uint32_t uprobe_pmu;    /* likewise */
@@ -25,15 +22,13 @@ struct features {
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool counts_missed;     /* links tell how many hits the kernel missed, Linux 6.7 */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
-	bool on_demand_maps;    /* tracing needs no pre-allocated hash maps, Linux 6.1 */
 };
 
 enum feature_group {
-	FEATURES_ALWAYS = 1, /* on_demand_maps */
-	FEATURES_KERNEL_FUNCTION = 2,
-	FEATURES_USER = 4,
-	FEATURES_KERNEL_RETURN = 8,
-	FEATURES_ALL = 15,
+	FEATURES_KERNEL_FUNCTION = 1,
+	FEATURES_USER = 2,
+	FEATURES_KERNEL_RETURN = 4,
+	FEATURES_ALL = 7,
 };
 
 /*

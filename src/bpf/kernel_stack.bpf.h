@@ -101,18 +101,12 @@ struct recent_kernel_rule recent_kernel[RECENT_KERNEL_RULES];
 /* Index: enum kernel_image_number. User space adds the images, and knows their size then. */
 struct kernel_image_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(map_flags, MAPPED | BPF_F_INNER_MAP);
 	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u64));
 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, KERNEL_IMAGES);
-	__type(key, __u32);
-	__array(values, struct kernel_image_map);
-} kernel_images SEC(".maps");
+MAP_OF_MAPS(kernel_images, KERNEL_IMAGES, struct kernel_image_map);
 
 /* The eight bytes around @place of an image. NULL: nothing is there. */
 static __always_inline const __u64 *image_word(void *map, __u32 place)

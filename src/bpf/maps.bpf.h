@@ -272,13 +272,30 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
 
 /* --- maps --- */
 
+#define ON_DEMAND BPF_F_NO_PREALLOC /* the kernel allocates each entry when it is added */
+#define MAPPED BPF_F_MMAPABLE       /* user space maps the array */
+#define SET_LATER 1                 /* entries: user space sets their number before loading */
+
+/* With sizes, not types: user space changes some of them (size_rows() of bpf/object.c). */
+#define MAP(name, kind, flags, n, key, value)      \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_##kind); \
+		__uint(map_flags, flags);          \
+		__uint(max_entries, n);            \
+		__uint(key_size, sizeof(key));     \
+		__uint(value_size, sizeof(value)); \
+	} name SEC(".maps")
+
+#define MAP_OF_MAPS(name, n, inner)                       \
+	struct {                                          \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+		__uint(max_entries, n);                   \
+		__uint(key_size, sizeof(__u32));          \
+		__array(values, typeof(inner));           \
+	} name SEC(".maps")
+
 /* One entry for each slot. All are alike for the verifier. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCH_SLOTS);
-	__type(key, __u32);
-	__type(value, struct scratch_slot);
-} scratch SEC(".maps");
+MAP(scratch, PERCPU_ARRAY, 0, SCRATCH_SLOTS, __u32, struct scratch_slot);
 
 /*
  * Rows, in two generations. These are no per-CPU hash maps: each of their elements is an allocation
@@ -289,89 +306,35 @@ struct {
  * takes longer than the rest of the start. So there are two levels: small maps, and large ones that
  * user space adds once counting has begun.
  */
-struct counts_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__uint(key_size, sizeof(struct stack_key));
-	__uint(value_size, sizeof(struct stack_row)); /* or of a summed one: set before loading */
-} counts0 SEC(".maps"), counts1 SEC(".maps");
+MAP(counts0, HASH, ON_DEMAND, SET_LATER, struct stack_key, struct stack_row);
+MAP(counts1, HASH, ON_DEMAND, SET_LATER, struct stack_key, struct stack_row);
+MAP_OF_MAPS(more_counts, 2, counts0);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__array(values, struct counts_map);
-} more_counts SEC(".maps");
-
-/* Index: hot_index(). User space maps it and adds up the counters. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u64)); /* twice that with sums: set before loading */
-} hot SEC(".maps");
+/* Index: hot_index(). User space adds up the counters. */
+MAP(hot, ARRAY, MAPPED, SET_LATER, __u32, __u64);
 
 /* Stacks of both generations, so a known stack is stored once. */
-struct stacks_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u64);
-	__type(value, struct stack_chunk);
-} stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__array(values, struct stacks_map);
-} more_stacks SEC(".maps");
+MAP(stacks, HASH, ON_DEMAND, SET_LATER, __u64, struct stack_chunk);
+MAP_OF_MAPS(more_stacks, 1, stacks);
 
 /*
  * Pieces that exist from the start. With interrupts off, the kernel's allocator has 32 to 96
  * elements at hand on a CPU, and a deep stack has 65 pieces. The map has one entry if
  * config.anywhere is not set.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u64);
-	__type(value, struct stack_chunk);
-} spare SEC(".maps");
+MAP(spare, HASH, 0, SET_LATER, __u64, struct stack_chunk);
 
 /*
  * Beginnings that wait for their ends. Not allocated on demand: beginnings come where the
  * scheduler's locks are held, too.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, struct begun_key);
-	__type(value, struct beginning);
-} begun SEC(".maps");
+MAP(begun, HASH, 0, SET_LATER, struct begun_key, struct beginning);
 
-/* Index: call_index(). User space maps it and adds up the counters. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, __u64);
-} calls SEC(".maps");
+/* Index: call_index(). User space adds up the counters. */
+MAP(calls, ARRAY, MAPPED, SET_LATER, __u32, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, COUNTED_IN_KERNEL);
-	__type(key, __u32);
-	__type(value, __u64);
-} lost SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cpu_pace);
-} pace SEC(".maps");
+MAP(lost, PERCPU_ARRAY, 0, COUNTED_IN_KERNEL, __u32, __u64);
+MAP(pace, PERCPU_ARRAY, 0, 1, __u32, struct cpu_pace);
 
 /*
  * Processes that were announced to user space lately: process_key(). Index: its hash. Two processes
@@ -380,134 +343,42 @@ struct {
  */
 #define SEEN_BITS 12
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << SEEN_BITS);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
+MAP(seen, ARRAY, 0, 1 << SEEN_BITS, __u32, __u64);
 
-/* Index: the low bits of a process's number in the initial PID namespace. User space maps it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct life_count);
-} lives SEC(".maps");
+/* Index: the low bits of a process's number in the initial PID namespace. */
+MAP(lives, ARRAY, MAPPED, SET_LATER, __u32, struct life_count);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, WAKE_BYTES);
 } wake SEC(".maps");
 
-/*
- * See struct event_ring. User space maps both arrays. With config.has_sum, the value of 'events' is
- * struct valued_event: set before loading.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct event_ring);
-} rings SEC(".maps");
+/* See struct event_ring. */
+MAP(rings, ARRAY, MAPPED, SET_LATER, __u32, struct event_ring);
+MAP(events, ARRAY, MAPPED, SET_LATER, __u32, struct stream_event);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct stream_event));
-} events SEC(".maps");
+/* See bpf/deferred.h. */
+MAP(deferred, ARRAY, MAPPED, SET_LATER, __u32, struct deferred_piece);
+MAP(deferred_ring, ARRAY, MAPPED, 1, __u32, struct deferred_ring);
 
-/* See bpf/deferred.h. User space maps both arrays. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct deferred_piece);
-} deferred SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct deferred_ring);
-} deferred_ring SEC(".maps");
-
-/* See bpf/tables.h. User space maps the slabs. */
-struct slab_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SLAB_CHUNKS);
-	__type(key, __u32);
-	__type(value, struct table_chunk);
-} slab0 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, MOST_SLABS);
-	__type(key, __u32);
-	__array(values, struct slab_map);
-} slabs SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct unwind_space);
-} spaces SEC(".maps");
+/* See bpf/tables.h. */
+MAP(slab0, ARRAY, MAPPED, SLAB_CHUNKS, __u32, struct table_chunk);
+MAP_OF_MAPS(slabs, MOST_SLABS, slab0);
+MAP(spaces, HASH, ON_DEMAND, SET_LATER, __u32, struct unwind_space);
+MAP(files, HASH, ON_DEMAND, SET_LATER, struct unwind_file_key, struct unwind_file);
 
 /* Processes that share their memory: the number of one gives the other's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 512);
-	__type(key, __u32);
-	__type(value, __u32);
-} sharers SEC(".maps");
+MAP(sharers, LRU_HASH, 0, 512, __u32, __u32);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, struct unwind_file_key);
-	__type(value, struct unwind_file);
-} files SEC(".maps");
-
-/*
- * User space does not map this array. BPF_F_MMAPABLE aligns it to a page, so each set lies in one
- * cache line.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, struct recent_set);
-} recent_rules SEC(".maps");
+/* User space does not map this one. The flag aligns it to a page, so a set lies in a cache line. */
+MAP(recent_rules, ARRAY, MAPPED, SET_LATER, __u32, struct recent_set);
 
 /* See keep_own_stack(). Each is for programs of one type: kprobes, tracepoints. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} no_programs SEC(".maps"), no_tracepoints SEC(".maps");
+MAP(no_programs, PROG_ARRAY, 0, 1, __u32, __u32);
+MAP(no_tracepoints, PROG_ARRAY, 0, 1, __u32, __u32);
 
 /* With several -p: the processes to count. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, __u32);
-} tgids SEC(".maps");
+MAP(tgids, HASH, ON_DEMAND, SET_LATER, __u32, __u32);
 
 /* With a command: its threads, by their numbers in the initial PID namespace. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u32);
-	__type(value, __u32);
-} tasks SEC(".maps");
+MAP(tasks, HASH, ON_DEMAND, SET_LATER, __u32, __u32);

@@ -77,10 +77,9 @@ struct mapped {
  */
 struct level_map {
 	const struct bpf_map *like; /* the first level */
-	struct bpf_map *outer;
+	const struct bpf_map *outer;
 	uint32_t at;      /* index of the second level in @outer */
 	uint32_t n;       /* entries of the second level; 0: it is not wanted */
-	int inner_fd;     /* while programs are loaded, the model of @outer's inner maps; else -1 */
 	int fd;           /* the second level; -1: it does not exist yet */
 	pthread_t thread; /* makes the second level; 0: none */
 };
@@ -91,7 +90,6 @@ struct object {
 	struct stackcount_bpf *skeleton;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct level_map levels[LEVEL_MAPS];
-	bool has_begun_levels;
 	struct mapped arrays[ARRAYS];
 	void *slabs[MOST_SLABS];
 	uint32_t n_slabs;
@@ -283,15 +281,7 @@ static void choose_programs(struct object *o, const struct object_options *optio
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-/* Its entries are allocated on demand if they can be. */
-static void size_map(struct bpf_map *map, uint32_t n, const struct features *features)
-{
-	(void)bpf_map__set_max_entries(map, n ? n : 1);
-	if (n > 1 && features->on_demand_maps)
-		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
-}
-
-static void size_array(struct bpf_map *map, uint32_t n)
+static void size_map(struct bpf_map *map, uint32_t n)
 {
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
 }
@@ -308,51 +298,48 @@ static void size_rows(const struct stackcount_bpf *s, bool has_sum)
 		(void)bpf_map__set_value_size(s->maps.events, sizeof(struct valued_event));
 }
 
-static void size_maps(struct object *o, const struct object_options *options,
-		      const struct features *features)
+static void size_maps(struct object *o, const struct object_options *options)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 	const uint32_t most_rows = options->max_rows, most_chunks = options->max_chunks;
 	const uint32_t rows = most_rows < FIRST_ROWS ? most_rows : FIRST_ROWS;
 	const uint32_t chunks = most_chunks < FIRST_CHUNKS ? most_chunks : FIRST_CHUNKS;
-	/* Only maps without pre-allocation need them. */
-	const bool wants_spare =
-		features->on_demand_maps && options->config.anywhere && most_chunks > 1;
+	const bool wants_spare = options->config.anywhere && most_chunks > 1;
 
-	o->levels[LEVEL_STACKS].n = options->max_chunks - chunks;
-	o->levels[LEVEL_COUNTS0].n = o->levels[LEVEL_COUNTS1].n = options->max_rows - rows;
-	size_map(s->maps.counts0, rows, features);
-	size_map(s->maps.counts1, rows, features);
-	size_map(s->maps.stacks, chunks, features);
-	size_array(s->maps.spare, wants_spare ? SPARE_CHUNKS : 1);
+	o->levels[LEVEL_STACKS] = (struct level_map){ .like = s->maps.stacks,
+						      .outer = s->maps.more_stacks,
+						      .n = most_chunks - chunks,
+						      .fd = -1 };
+	o->levels[LEVEL_COUNTS0] = (struct level_map){ .like = s->maps.counts0,
+						       .outer = s->maps.more_counts,
+						       .n = most_rows - rows,
+						       .fd = -1 };
+	o->levels[LEVEL_COUNTS1] = o->levels[LEVEL_COUNTS0];
+	o->levels[LEVEL_COUNTS1].like = s->maps.counts1;
+	o->levels[LEVEL_COUNTS1].at = 1;
+	size_map(s->maps.counts0, rows);
+	size_map(s->maps.counts1, rows);
+	size_map(s->maps.stacks, chunks);
+	size_map(s->maps.spare, wants_spare ? SPARE_CHUNKS : 1);
 	size_rows(s, options->config.has_sum);
-	size_array(s->maps.begun, options->max_begun);
-	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
-	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
+	size_map(s->maps.begun, options->max_begun);
+	size_map(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
+	size_map(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
 	if (options->config.mode == MODE_CALLS)
-		size_array(s->maps.scratch, 1);
-	(void)bpf_map__set_max_entries(s->maps.rings, options->n_cpus);
-	(void)bpf_map__set_max_entries(s->maps.events,
-				       options->config.ring_events * options->n_cpus + 1);
-	size_map(s->maps.tgids, options->max_tgids, features);
-	(void)bpf_map__set_max_entries(s->maps.lives, options->config.max_user_frames ? LIVES : 1);
-	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
-	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
-	size_map(s->maps.files, options->config.unwind ? MOST_FILES : 0, features);
-	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
-	size_array(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
-	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
+		size_map(s->maps.scratch, 1);
+	size_map(s->maps.rings, options->n_cpus);
+	size_map(s->maps.events, options->config.ring_events * options->n_cpus + 1);
+	size_map(s->maps.tgids, options->max_tgids);
+	size_map(s->maps.lives, options->config.max_user_frames ? LIVES : 1);
+	size_map(s->maps.tasks, options->config.follow ? 65536 : 0);
+	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0);
+	size_map(s->maps.files, options->config.unwind ? MOST_FILES : 0);
+	size_map(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
+	size_map(s->maps.deferred, options->config.unwind ? DEFERRED_PIECES : 1);
+	size_map(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }
 
 /* --- levels --- */
-
-/* @like and @outer are lent. size_maps() sets .n. */
-static struct level_map level_map_of(const struct bpf_map *like, struct bpf_map *outer, uint32_t at)
-{
-	return (struct level_map){
-		.like = like, .outer = outer, .at = at, .inner_fd = -1, .fd = -1
-	};
-}
 
 /* The descriptor of the map of @level, 0 or 1. -1: it does not exist. */
 static int level_map_fd(const struct level_map *m, unsigned level)
@@ -377,24 +364,6 @@ static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
 	return fd;
 }
 
-/*
- * The outer map accepts only maps with the flags of its first inner map. We make that one, too:
- * since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own inner map is a SIGSEGV. If this fails,
- * loading fails next, and libbpf reports the reason.
- */
-static void give_inner_levels(struct object *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
-		struct level_map *m = &o->levels[i];
-
-		if (m->at) /* its outer map has got one */
-			continue;
-		m->inner_fd = create_map("inner", m->like, 1);
-		if (m->inner_fd >= 0)
-			(void)bpf_map__set_inner_map_fd(m->outer, m->inner_fd);
-	}
-}
-
 /* User space learns of a map before the programs do, so it reads all that they put into it. */
 static void *make_second_level(void *argument)
 {
@@ -414,24 +383,13 @@ static void *make_second_level(void *argument)
  */
 void object_begin_level(struct object *o)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels) && !o->has_begun_levels; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
 		struct level_map *m = &o->levels[i];
 
 		if (!m->n || pthread_create(&m->thread, NULL, make_second_level, m) == 0)
 			continue;
 		m->thread = 0;
 		(void)make_second_level(m);
-	}
-	o->has_begun_levels = true;
-}
-
-void object_add_level(struct object *o)
-{
-	object_begin_level(o);
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
-		if (o->levels[i].thread)
-			(void)pthread_join(o->levels[i].thread, NULL);
-		o->levels[i].thread = 0;
 	}
 }
 
@@ -588,20 +546,22 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 /* Make the maps and load the programs. Returns libbpf's result. */
 static int load_skeleton(struct object *o)
 {
+	const struct stackcount_bpf *s = o->skeleton;
+	/* Rows may be larger than their type, and libbpf 1.4 crashes if its own inner map is
+	 * changed. */
+	cleanup_close int inner = create_map("inner", s->maps.counts0, 1);
 	int err;
 
-	give_inner_levels(o);
+	if (inner >= 0) /* else libbpf fails, too, and reports the reason */
+		(void)bpf_map__set_inner_map_fd(s->maps.more_counts, inner);
 	give_first_slab(o);
 	err = stackcount_bpf__load(o->skeleton);
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		cleanup_close_fd(&o->levels[i].inner_fd);
 	free(loading.functions);
 	loading.functions = NULL;
 	return err;
 }
 
-int object_load(const struct object_options *options, const struct features *features,
-		struct object **ret, struct error *e)
+int object_load(const struct object_options *options, struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 	int err = register_sections(e);
@@ -616,14 +576,11 @@ int object_load(const struct object_options *options, const struct features *fea
 
 	const struct stackcount_bpf *s = o->skeleton;
 
-	o->levels[LEVEL_STACKS] = level_map_of(s->maps.stacks, s->maps.more_stacks, 0);
-	o->levels[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
-	o->levels[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 	memcpy((void *)&s->rodata->config, &options->config, sizeof(options->config));
 	loading.ids = options->btf_ids;
 	loading.value = options->value;
 	choose_programs(o, options);
-	size_maps(o, options, features);
+	size_maps(o, options);
 
 	err = load_skeleton(o);
 	if (err)
@@ -639,11 +596,12 @@ void object_free(struct object *o)
 {
 	if (!o)
 		return;
-	if (o->has_begun_levels)
-		object_add_level(o);
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
+		if (o->levels[i].thread)
+			(void)pthread_join(o->levels[i].thread, NULL);
 		if (o->levels[i].like)
 			cleanup_close_fd(&o->levels[i].fd);
+	}
 	for (size_t i = 0; i < ARRAYS; i++)
 		if (o->arrays[i].at)
 			(void)munmap(o->arrays[i].at, o->arrays[i].bytes);

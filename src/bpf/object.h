@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "bpf/abi.h"
-#include "bpf/features.h"
 #include "bpf/kernel_tables.h"
 
 enum object_program {
@@ -71,8 +70,8 @@ struct unwind_space;
  * Load the programs of @options and make the maps. On success *@ret is the caller's.
  * Errors: the kernel's or libbpf's code, with libbpf's first message as the reason.
  */
-must_check int object_load(const struct object_options *options, const struct features *features,
-			   struct object **ret, struct error *e);
+must_check int object_load(const struct object_options *options, struct object **ret,
+			   struct error *e);
 void object_free(struct object *object);
 void object_freep(struct object **object);
 
@@ -87,14 +86,11 @@ int object_counts_fd(const struct object *object, unsigned generation, unsigned 
 int object_stacks_fd(const struct object *object, unsigned level);
 
 /*
- * Begin to add the second level to the maps, unless it exists or is not needed. This waits for RCU,
- * some milliseconds, in threads. Without the second level the maps have less room, so only --debug
- * reports a failure.
+ * Begin to add the second level to the maps, where it is needed. This waits for RCU, some
+ * milliseconds, in threads. Without the second level the maps have less room, so only --debug
+ * reports a failure. Call it once.
  */
 void object_begin_level(struct object *object);
-
-/* The same, and wait until the second level exists. */
-void object_add_level(struct object *object);
 
 /* The map 'hot': HOT_WORDS() words for each hot_index(). Lent by @object. */
 uint64_t *object_hot(const struct object *object);

@@ -19,7 +19,9 @@
  * that they know, which are the first ones.
  */
 
-/* For BPF_LINK_CREATE with ABI_TRACE_UPROBE_MULTI, Linux 6.6. */
+#define ABI_TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
+
+/* For BPF_LINK_CREATE with it. */
 struct uapi_uprobe_multi {
 	__u32 prog_fd;
 	__u32 target_fd;

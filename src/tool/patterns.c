@@ -84,7 +84,7 @@ int patterns_parse(struct options *opt, struct error *e)
 
 unsigned patterns_need_features(const struct options *opt)
 {
-	unsigned groups = FEATURES_ALWAYS;
+	unsigned groups = 0;
 
 	for (size_t i = 0; i < opt->n_specs; i++) {
 		const struct probe_spec *spec = &opt->specs[i];

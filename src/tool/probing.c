@@ -459,7 +459,7 @@ int probing_load(struct run *r, struct error *e)
 	options.config.asks_with_care = facts.has_vectors && !options.config.hardirq_mask;
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
-	err = object_load(&options, &r->features, &r->object, e);
+	err = object_load(&options, &r->object, e);
 	if (err)
 		return setup_explain_load(r, e);
 	if (r->opt->tids.n)

@@ -938,7 +938,7 @@ static int start_run(struct run *r, struct error *e)
 	samples_enable(attachment_samples(r->attachment)); /* their programs count already */
 	err = r->tool->put_header(r, e);
 	warm_end();
-	if (!err && r->features.on_demand_maps)
+	if (!err)
 		object_begin_level(r->object);
 	if (!err)
 		kernel_stacks_begin(&r->kernel_stacks, r->object);

@@ -468,15 +468,8 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	return err;
 }
 
-/*
- * If the kernel allocates maps as a whole (before Linux 6.1), the second level comes at this many
- * rows.
- */
-#define EARLY_ROWS 8192
-
 /* Divide @bytes into @budget, for budget->has_sum, and set the sizes of the maps of @o. */
-static void row_setup(uint64_t bytes, const struct features *features, struct store_budget *budget,
-		      struct object_options *o)
+static void row_setup(uint64_t bytes, struct store_budget *budget, struct object_options *o)
 {
 	struct trace_config *config = &o->config;
 
@@ -486,8 +479,6 @@ static void row_setup(uint64_t bytes, const struct features *features, struct st
 	config->has_sum = budget->has_sum;
 	config->n_hot_rows = budget->n_hot_rows;
 	config->rows_to_notice = budget->max_rows / 8;
-	if (!features->on_demand_maps && config->rows_to_notice > EARLY_ROWS)
-		config->rows_to_notice = EARLY_ROWS;
 	config->max_chunks = budget->max_chunks;
 	config->chunks_to_notice = budget->max_chunks / 2;
 }
@@ -501,7 +492,7 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 	o->config.per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
 	t->budget.has_sum = r->opt->sum || r->opt->elapsed;
 	t->budget.has_pairs = r->opt->elapsed;
-	row_setup(bytes, &r->features, &t->budget, o);
+	row_setup(bytes, &t->budget, o);
 	return err;
 }
 
@@ -551,7 +542,6 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 
 	if (t->is_filling) {
 		t->is_filling = false;
-		object_add_level(r->object);
 		return store_rotate(t->store, e);
 	}
 	if (progress_patience_ms(&t->progress, now) == 0)

@@ -477,10 +477,8 @@ static int make_room_for_stacks(struct run *r, struct error *e)
 	bool has_room = stream_bytes(t->stream) + template_bytes(t) <= t->budget.user_bytes;
 	int err = 0;
 
-	if (has_room && t->is_filling) {
-		object_add_level(r->object);
+	if (has_room && t->is_filling)
 		err = stream_make_room(t->stream, &has_room, e);
-	}
 	t->is_filling = false;
 	if (!err && !has_room)
 		err = forget_all_stacks(r, e);

@@ -7,7 +7,8 @@ from kernel import with_mounts
 from tool import GETPPID, check_refused, stackcount
 from waiting import preloaded
 
-# Says EACCES in the kernel's place to each load of the program NAME. As on an older kernel, helper number UNKNOWN is none.
+# Says EACCES in the kernel's place to each load of the program NAME. To trials that want words, it says REFUSAL, as an
+# older kernel's verifier.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,17 +18,6 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-static void forget_helper(union bpf_attr *attr, int helper)
-{
-	struct bpf_insn *insns = malloc(attr->insn_cnt * sizeof(*insns)); /* of the tool's life */
-
-	memcpy(insns, (void *)attr->insns, attr->insn_cnt * sizeof(*insns));
-	for (unsigned i = 0; i < attr->insn_cnt; i++)
-		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == helper)
-			insns[i].imm = 1 << 20;
-	attr->insns = (unsigned long)insns;
-}
 
 long syscall(long number, ...)
 {
@@ -44,8 +34,11 @@ long syscall(long number, ...)
 		errno = EACCES;
 		return -1;
 	}
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("UNKNOWN"))
-		forget_helper((union bpf_attr *)a[1], atoi(getenv("UNKNOWN")));
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("REFUSAL") && ((union bpf_attr *)a[1])->log_buf) {
+		strcpy((char *)((union bpf_attr *)a[1])->log_buf, getenv("REFUSAL"));
+		errno = EINVAL;
+		return -1;
+	}
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 """
@@ -59,8 +52,10 @@ def test_a_program_that_is_refused_is_named(tmp_path):
 
 
 def test_a_kernel_that_lacks_what_all_programs_need_is_told_so_once(tmp_path):
-    result = stackcount(GETPPID, env=preloaded(tmp_path, SOURCE, UNKNOWN="181"))
-    check_refused(result, 1, re.escape("this kernel has no bpf_loop() (Linux 5.17 or later is needed)") + "$")
+    refusal = "perf_event programs can only use preallocated hash map"
+    result = stackcount(GETPPID, env=preloaded(tmp_path, SOURCE, REFUSAL=refusal))
+    lacks = "this kernel has no hash maps that grow on demand (Linux 6.1 or later is needed)"
+    check_refused(result, 1, re.escape(lacks) + "$")
     result = stackcount(GETPPID, wrap=with_mounts("mount -t tmpfs none /sys/kernel/btf || exit 99\n"))
     lacks = "this kernel has no BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)"
     check_refused(result, 1, re.escape(lacks) + "$")
