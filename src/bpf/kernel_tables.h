@@ -98,7 +98,7 @@ struct hit_cost {
 	__u64 ns; /* of these, without the clock */
 };
 
-/* A slot begins with these; user space adds them up. */
+/* A slot begins with these; user space adds them up, as words of 8 bytes. */
 struct slot_counts {
 	struct hit_cost cost;
 	struct kernel_counts kernel;

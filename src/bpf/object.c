@@ -63,13 +63,13 @@ static const struct {
 	{ "raw_tp/count", BPF_PROG_TYPE_RAW_TRACEPOINT },
 };
 
-/* Arrays of the programs that are mapped into this process. */
-enum { HOT, RINGS, EVENTS, CALLS, LIFE_COUNTS, DEFERRED, DEFERRED_RING, ARRAYS };
-
+/* An array of the programs that is mapped into this process. */
 struct mapped {
-	void *at; /* NULL: not mapped */
+	void *at;
 	size_t bytes;
 };
+
+#define MOST_MAPPED 7 /* members of struct object_memory */
 
 /*
  * A map for rows or stacks has two levels. The second one is larger, and made while the first one
@@ -90,7 +90,9 @@ struct object {
 	struct stackcount_bpf *skeleton;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct level_map levels[LEVEL_MAPS];
-	struct mapped arrays[ARRAYS];
+	struct object_memory memory;
+	struct mapped mapped[MOST_MAPPED];
+	size_t n_mapped;
 	void *slabs[MOST_SLABS];
 	uint32_t n_slabs;
 };
@@ -395,15 +397,16 @@ void object_begin_level(struct object *o)
 
 /* --- memory --- */
 
-/* Map all of @map, for reading and writing. */
-static int map_array(const struct bpf_map *map, struct mapped *ret, struct error *e)
+/* Map all of @map, for reading and writing, and put its address into the pointer at @ret. */
+static int map_array(struct object *o, const struct bpf_map *map, void *ret, struct error *e)
 {
 	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (at == MAP_FAILED)
 		return error_errno(e, "map the kernel's '%s'", bpf_map__name(map));
-	*ret = (struct mapped){ at, bytes };
+	o->mapped[o->n_mapped++] = (struct mapped){ at, bytes };
+	memcpy(ret, &at, sizeof(at));
 	return 0;
 }
 
@@ -526,20 +529,21 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 	const struct {
 		bool is_wanted;
 		const struct bpf_map *map;
-	} all[ARRAYS] = {
-		[HOT] = { config->mode == MODE_STACKS, s->maps.hot },
-		[RINGS] = { config->mode == MODE_EVENTS, s->maps.rings },
-		[EVENTS] = { config->mode == MODE_EVENTS, s->maps.events },
-		[CALLS] = { config->calls_per_cpu, s->maps.calls },
-		[LIFE_COUNTS] = { config->max_user_frames, s->maps.lives },
-		[DEFERRED] = { config->unwind, s->maps.deferred },
-		[DEFERRED_RING] = { config->unwind, s->maps.deferred_ring },
+		void *ret;
+	} all[MOST_MAPPED] = {
+		{ config->mode == MODE_STACKS, s->maps.hot, &o->memory.hot },
+		{ config->mode == MODE_EVENTS, s->maps.rings, &o->memory.rings },
+		{ config->mode == MODE_EVENTS, s->maps.events, &o->memory.events },
+		{ config->calls_per_cpu, s->maps.calls, &o->memory.calls },
+		{ config->max_user_frames, s->maps.lives, &o->memory.lives },
+		{ config->unwind, s->maps.deferred, &o->memory.deferred },
+		{ config->unwind, s->maps.deferred_ring, &o->memory.deferred_ring },
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < ARRAYS && !err; i++)
+	for (size_t i = 0; i < MOST_MAPPED && !err; i++)
 		if (all[i].is_wanted)
-			err = map_array(all[i].map, &o->arrays[i], e);
+			err = map_array(o, all[i].map, all[i].ret, e);
 	return err || !config->unwind ? err : map_slab(o, bpf_map__fd(s->maps.slab0), e);
 }
 
@@ -592,8 +596,10 @@ int object_load(const struct object_options *options, struct object **ret, struc
 	return 0;
 }
 
-void object_free(struct object *o)
+void object_freep(struct object **o_ptr)
 {
+	struct object *o = TAKE(*o_ptr);
+
 	if (!o)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
@@ -602,19 +608,12 @@ void object_free(struct object *o)
 		if (o->levels[i].like)
 			cleanup_close_fd(&o->levels[i].fd);
 	}
-	for (size_t i = 0; i < ARRAYS; i++)
-		if (o->arrays[i].at)
-			(void)munmap(o->arrays[i].at, o->arrays[i].bytes);
+	for (size_t i = 0; i < o->n_mapped; i++)
+		(void)munmap(o->mapped[i].at, o->mapped[i].bytes);
 	for (uint32_t i = 0; i < o->n_slabs; i++)
 		(void)munmap(o->slabs[i], SLAB_BYTES);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
-}
-
-void object_freep(struct object **o)
-{
-	object_free(*o);
-	*o = NULL;
 }
 
 int object_program_fd(const struct object *o, enum object_program program)
@@ -634,39 +633,9 @@ int object_stacks_fd(const struct object *o, unsigned level)
 	return level_map_fd(&o->levels[LEVEL_STACKS], level);
 }
 
-uint64_t *object_hot(const struct object *o)
+const struct object_memory *object_memory(const struct object *o)
 {
-	return o->arrays[HOT].at;
-}
-
-struct deferred_piece *object_deferred(const struct object *o)
-{
-	return o->arrays[DEFERRED].at;
-}
-
-struct deferred_ring *object_deferred_ring(const struct object *o)
-{
-	return o->arrays[DEFERRED_RING].at;
-}
-
-struct event_ring *object_rings(const struct object *o)
-{
-	return o->arrays[RINGS].at;
-}
-
-const struct stream_event *object_events(const struct object *o)
-{
-	return o->arrays[EVENTS].at;
-}
-
-const uint64_t *object_calls(const struct object *o)
-{
-	return o->arrays[CALLS].at;
-}
-
-struct life_count *object_lives(const struct object *o)
-{
-	return o->arrays[LIFE_COUNTS].at;
+	return &o->memory;
 }
 
 int object_lost_fd(const struct object *o)
@@ -772,21 +741,11 @@ int object_watch_modules(const struct object *o)
 	return program < 0 ? -1 : sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 }
 
-static void add_counts(struct slot_counts *to, const struct slot_counts *from)
-{
-	for (int i = 0; i < KERNEL_END_SLOTS; i++)
-		to->kernel.n[i] += from->kernel.n[i];
-	to->kernel.n_checked += from->kernel.n_checked;
-	to->kernel.n_wrong += from->kernel.n_wrong;
-	to->cost.n_hits += from->cost.n_hits;
-	to->cost.n_measured += from->cost.n_measured;
-	to->cost.ns += from->cost.ns;
-}
-
 bool object_slot_counts(const struct object *o, uint32_t n_cpus, struct slot_counts *ret)
 {
 	const struct bpf_map *scratch = o->skeleton->maps.scratch;
 	const size_t slot_bytes = ((size_t)bpf_map__value_size(scratch) + 7) / 8 * 8;
+	__u64 *sums = (__u64 *)ret;
 	cleanup_free char *slots = xcalloc(n_cpus, slot_bytes);
 
 	*ret = (struct slot_counts){};
@@ -794,7 +753,8 @@ bool object_slot_counts(const struct object *o, uint32_t n_cpus, struct slot_cou
 		if (bpf_map_lookup_elem(bpf_map__fd(scratch), &i, slots))
 			return false;
 		for (uint32_t cpu = 0; cpu < n_cpus; cpu++)
-			add_counts(ret, (const void *)(slots + cpu * slot_bytes));
+			for (size_t j = 0; j < sizeof(*ret) / sizeof(*sums); j++)
+				sums[j] += ((const __u64 *)(slots + cpu * slot_bytes))[j];
 	}
 	return true;
 }
@@ -817,61 +777,21 @@ uint64_t object_recursion_misses(const struct object *o)
 	return sum;
 }
 
-/* A number from /proc/self/fdinfo: "memlock:\t4096". */
-static uint64_t fdinfo_number(int fd, const char *field)
-{
-	char path[64], line[128];
-	uint64_t n = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-
-	cleanup_fclose FILE *f = fopen(path, "re");
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, strlen(field)))
-			n = strtoull(line + strlen(field), NULL, 10);
-	return n;
-}
-
-/* Log the size of the program, and the verifier's steps. */
-static void describe_program(int fd)
-{
-	struct bpf_prog_info info = {};
-	__u32 size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &size))
-		return;
-	log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
-		  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)), info.jited_prog_len);
-	log_debug("program %s: verified in %u steps", info.name, info.verified_insns);
-}
-
-/* Log all maps, with their current memory. */
-static void describe_maps(const struct bpf_object *object)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map(map, object)
-	{
-		log_debug("map %s: %u entries, key %u bytes, value %u bytes, %llu bytes now",
-			  bpf_map__name(map), bpf_map__max_entries(map), bpf_map__key_size(map),
-			  bpf_map__value_size(map),
-			  (unsigned long long)fdinfo_number(bpf_map__fd(map), "memlock:"));
-	}
-}
-
 void object_describe(const struct object *o)
 {
-	for (int i = 0; i < PROGRAM_N; i++)
-		if (o->programs[i])
-			describe_program(object_program_fd(o, (enum object_program)i));
-	describe_maps(o->skeleton->obj);
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
-		if (level_map_fd(&o->levels[i], 1) >= 0)
-			log_debug("map %s, second level: %u entries",
-				  bpf_map__name(o->levels[i].like), o->levels[i].n);
+	for (int i = 0; i < PROGRAM_N; i++) {
+		struct bpf_prog_info info = {};
+		__u32 size = sizeof(info);
+
+		if (!o->programs[i] ||
+		    bpf_obj_get_info_by_fd(object_program_fd(o, (enum object_program)i), &info,
+					   &size))
+			continue;
+		log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
+			  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),
+			  info.jited_prog_len);
+		log_debug("program %s: verified in %u steps", info.name, info.verified_insns);
+	}
 }
 
 /*

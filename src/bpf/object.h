@@ -72,7 +72,6 @@ struct unwind_space;
  */
 must_check int object_load(const struct object_options *options, struct object **ret,
 			   struct error *e);
-void object_free(struct object *object);
 void object_freep(struct object **object);
 
 int object_program_fd(const struct object *object, enum object_program program);
@@ -92,28 +91,24 @@ int object_stacks_fd(const struct object *object, unsigned level);
  */
 void object_begin_level(struct object *object);
 
-/* The map 'hot': HOT_WORDS() words for each hot_index(). Lent by @object. */
-uint64_t *object_hot(const struct object *object);
+/* The maps that are memory here, too. NULL: the run has none of the kind. */
+struct object_memory {
+	/* MODE_STACKS: HOT_WORDS() words for each hot_index(). */
+	uint64_t *hot;
+	/* MODE_EVENTS: one for each possible CPU, and all their places. */
+	struct event_ring *rings;
+	const struct stream_event *events; /* struct valued_event with config.has_sum */
+	/* With config.calls_per_cpu: the hits of each target, by call_index(). */
+	uint64_t *calls;
+	/* With user stacks: LIVES entries. */
+	struct life_count *lives;
+	/* With config.unwind: all pieces of deferred hits, and the state of their ring. */
+	struct deferred_piece *deferred;
+	struct deferred_ring *deferred_ring;
+};
 
-/*
- * MODE_EVENTS: the rings, one for each possible CPU, and all their places, which are of struct
- * valued_event with trace_config.has_sum. Lent by @object.
- */
-struct event_ring *object_rings(const struct object *object);
-const struct stream_event *object_events(const struct object *object);
-
-/*
- * Deferred hits (bpf/deferred.h): all pieces, and the state of their ring. NULL: config.unwind is
- * not set, so programs defer none. Lent by @object.
- */
-struct deferred_piece *object_deferred(const struct object *object);
-struct deferred_ring *object_deferred_ring(const struct object *object);
-
-/* The hits of each target, by call_index(), if config.calls_per_cpu is not 0. Lent by @object. */
-const uint64_t *object_calls(const struct object *object);
-
-/* The map 'lives', with LIVES entries. NULL: there are no user stacks. Lent by @object. */
-struct life_count *object_lives(const struct object *object);
+/* Lent by @object. */
+const struct object_memory *object_memory(const struct object *object);
 
 /*
  * Slab @number of the memory for unwinding (bpf/tables.h). NULL: there are not so many. The first
@@ -191,7 +186,7 @@ bool object_slot_counts(const struct object *object, uint32_t n_cpus, struct slo
  */
 uint64_t object_recursion_misses(const struct object *object);
 
-/* Log a line for each program and map, for --debug. */
+/* Log the size of each program, and the verifier's steps, for --debug. */
 void object_describe(const struct object *object);
 
 /*

@@ -123,7 +123,7 @@ int calls_stop(struct calls *c, struct error *e)
 /* Adds up one CPU after the other, because a CPU's counters are contiguous. */
 const uint64_t *calls_read(struct calls *c)
 {
-	const uint64_t *counters = object_calls(c->object);
+	const uint64_t *counters = object_memory(c->object)->calls;
 	const uint32_t per_cpu = calls_per_cpu((uint32_t)c->n_targets);
 
 	for (size_t i = 0; i < c->n_targets; i++)

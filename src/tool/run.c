@@ -522,7 +522,7 @@ static void run_fini(struct run *r)
 	attachment_freep(&r->following);
 	command_fini(&r->command);
 	if (is_free)
-		object_free(r->object);
+		object_freep(&r->object);
 	plan_fini(&r->plan);
 	values_fini(&r->values);
 	target_list_fini(&r->targets);

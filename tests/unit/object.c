@@ -17,9 +17,9 @@ int object_stacks_fd(const struct object *o, unsigned level)
 	return o->stacks[level];
 }
 
-uint64_t *object_hot(const struct object *o)
+const struct object_memory *object_memory(const struct object *o)
 {
-	return o->hot;
+	return &o->memory;
 }
 
 int object_lost_fd(const struct object *o)
@@ -35,21 +35,6 @@ int object_begun_fd(const struct object *o)
 int object_wake_fd(const struct object *o)
 {
 	return -1;
-}
-
-const uint64_t *object_calls(const struct object *o)
-{
-	return o->calls;
-}
-
-struct event_ring *object_rings(const struct object *o)
-{
-	return o->rings;
-}
-
-const struct stream_event *object_events(const struct object *o)
-{
-	return o->events;
 }
 
 uint64_t object_recursion_misses(const struct object *o)

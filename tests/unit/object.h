@@ -14,9 +14,8 @@
 struct object {
 	struct trace_state state;
 	int counts[2][LEVELS], stacks[STACK_LEVELS], lost, begun;
-	uint64_t *hot, *calls, recursion_misses;
-	struct event_ring *rings;
-	const struct stream_event *events;
+	struct object_memory memory;
+	uint64_t recursion_misses;
 	int n_waits;
 	int n_asked[LEVELS]; /* for counts of that level */
 	void (*on_wait)(struct object *);

@@ -41,7 +41,7 @@ static int make_object(void **state)
 	static uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
 
 	memset(hot, 0, sizeof(hot));
-	o = (struct object){ .hot = hot, .recursion_misses = 7 };
+	o = (struct object){ .memory.hot = hot, .recursion_misses = 7 };
 	for (unsigned level = 0; level < LEVELS; level++) {
 		uint32_t n = level ? 4096 : FIRST;
 
@@ -174,8 +174,9 @@ TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
 		put_row(0, put_stack(i, i), i, i <= N_HOT ? i : 0);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
-			o.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
-			o.hot[hot_index(cpu, 1, hot, N_HOT)] = 5; /* the other generation's */
+			o.memory.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
+			o.memory.hot[hot_index(cpu, 1, hot, N_HOT)] =
+				5; /* the other generation's */
 		}
 	rotate();
 	assert_int_equal(o.n_waits, 1);
@@ -185,8 +186,8 @@ TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
 				 i <= N_HOT ? i + N_CPUS * 100 * i : i);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
-			assert_int_equal(o.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
-			assert_int_equal(o.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
+			assert_int_equal(o.memory.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
+			assert_int_equal(o.memory.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
 		}
 }
 
@@ -211,7 +212,7 @@ TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 			put(o.counts[g], &key, &row);
 			o.state.n_rows[g]++;
 			for (uint32_t cpu = 0; cpu < N_CPUS; cpu++) {
-				uint64_t *own = &o.hot[2 * hot_index(cpu, g, i, N_HOT)];
+				uint64_t *own = &o.memory.hot[2 * hot_index(cpu, g, i, N_HOT)];
 
 				own[0] = i;
 				own[1] = (uint64_t)-5;
@@ -220,7 +221,7 @@ TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 		o.state.n_hot[g] = 2;
 		rotate();
 		for (uint32_t i = 1; i <= 2; i++)
-			assert_int_equal(o.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
+			assert_int_equal(o.memory.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
 	}
 
 	const struct store_hit hit = { .key.tgid = 2, .value = INT64_MAX };
