@@ -108,7 +108,7 @@ __noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
 
 /*
  * Record code @i of the hit that begins with piece @first: the bytes before the return address of
- * the frame at slot->chain_at, in the chain of frame pointers. Returns 1 at its end.
+ * the frame at slot->chain_fp, in the chain of frame pointers. Returns 1 at its end.
  */
 __noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
 {
@@ -120,10 +120,10 @@ __noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
 
 	if (!slot || !hit || i >= DEFERRED_CODES)
 		return 1;
-	at = slot->chain_at;
+	at = slot->chain_fp;
 	if (bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
 		return 1;
-	slot->chain_at = frame.fp;
+	slot->chain_fp = frame.fp;
 	if (bpf_probe_read_user(&slot->word, sizeof(slot->word),
 				(void *)(frame.pc - sizeof(slot->word))) == 0)
 		hit->codes[i] = (struct deferred_code){ frame.pc - sizeof(slot->word), slot->word };
@@ -214,7 +214,7 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
 	struct recording r = { .slot = slot, .first = number - 1, .n_kernel = n_kernel };
 
 	bpf_loop(n_blocks, record_block_callback, &r, 0);
-	slot->chain_at = slot->regs.of[UNWIND_REG_FP];
+	slot->chain_fp = slot->regs.of[UNWIND_REG_FP];
 	bpf_loop(DEFERRED_CODES, record_code_callback, &r, 0);
 	r.first += deferred_word_pieces(n_blocks);
 	r.at = hit->stack_from;
@@ -261,6 +261,9 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	slot->file.is_asked = 1; /* no published list covers its code */
 	note_row(slot);
 	announce_process(process_key(hit->key.tgid, hit->key.flags >> KEY_LIFE_SHIFT));
+	/* What is stored or counted from here on has the kernel's stack alone. */
+	slot->walked[SIDE_USER].n = 0;
+	slot->key.user_stack = 0;
 	slot->deferred = number;
 	barrier();
 	*(volatile __u64 *)&hit->number = number;

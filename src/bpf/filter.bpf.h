@@ -63,28 +63,21 @@ static __always_inline int send_notice(__u32 type, __u64 process)
 
 /* --- wanted tasks --- */
 
-/* The current process's number in our PID namespace; 0 if it has none there. */
-static __always_inline __u32 current_tgid(void)
+/* As bpf_get_current_pid_tgid(), but in our PID namespace; 0 if the process has no number there. */
+static __always_inline __u64 current_ids(void)
 {
 	struct bpf_pidns_info ids = {};
 
 	if (!config.has_pidns)
-		return bpf_get_current_pid_tgid() >> 32;
+		return bpf_get_current_pid_tgid();
 	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &ids, sizeof(ids)))
 		return 0;
-	return ids.tgid;
+	return (__u64)ids.tgid << 32 | ids.pid;
 }
 
-/* Likewise for the current thread. */
-static __always_inline __u32 current_tid(void)
+static __always_inline __u32 current_tgid(void)
 {
-	struct bpf_pidns_info ids = {};
-
-	if (!config.has_pidns)
-		return (__u32)bpf_get_current_pid_tgid();
-	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &ids, sizeof(ids)))
-		return 0;
-	return ids.pid;
+	return current_ids() >> 32;
 }
 
 static __always_inline bool is_wanted_task(__u32 tgid)
@@ -275,12 +268,6 @@ static __always_inline void begin_cost(struct scratch_slot *slot, enum hit_kind 
 	begin_measured(slot);
 }
 
-static __always_inline void end_cost(struct scratch_slot *slot)
-{
-	if (slot->timed_ns)
-		end_measured(slot);
-}
-
 /*
  * May bpf_find_vma() be called? Not with interrupts off. For a kernel function, the backend may
  * leave out the flags; then the program cannot tell.
@@ -399,4 +386,14 @@ static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind)
 static __always_inline void release_scratch(struct scratch_slot *slot)
 {
 	*(volatile __u64 *)&slot->busy = 0;
+}
+
+/* The end of a hit whose price and pace are measured. */
+static __always_inline void end_hit(struct scratch_slot *slot, enum hit_kind kind)
+{
+	if (!is_user_hit(kind) && slot->paced_ns)
+		end_paced(slot);
+	if (slot->timed_ns)
+		end_measured(slot);
+	release_scratch(slot);
 }

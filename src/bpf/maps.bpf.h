@@ -143,12 +143,6 @@ struct walked {
 #define CODE_WORDS 64U /* that find_made() reads at once */
 #define CODE_BYTES (CODE_WORDS * 8U)
 
-/* The state of a walk along frame pointers. */
-struct chain {
-	__u64 sp; /* the stack pointer at the hit */
-	__u64 fp; /* the frame pointer of the next frame */
-};
-
 /*
  * Hot rows that this CPU has counted in lately. A hit on one of them finds its counter without the
  * row. An entry is valid in its turn only.
@@ -192,7 +186,8 @@ struct scratch_slot {
 	__u64 lacks_value;
 	struct stack_key key;
 	struct walked walked[SIDES];
-	struct chain chain;
+	__u64 chain_sp; /* of a walk along frame pointers: the stack pointer at the hit */
+	__u64 chain_fp; /* the frame pointer of the next frame; for record_code(), too */
 	struct unwind_window window;
 	/* For walks by tables: the current frame's space, file, rule and registers. */
 	struct unwind_space space;
@@ -211,7 +206,6 @@ struct scratch_slot {
 	struct unwind_regs regs;
 	__u64 code[CODE_WORDS + 1]; /* for find_made(), and the address for which it searches */
 	__u64 made_at;
-	__u64 chain_at; /* for record_code(): the next frame */
 	struct recent_row recent[RECENT_ROWS];
 	/* The kernel's stack, then the user's. Last, because few stacks are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];

@@ -61,10 +61,6 @@ static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 tur
 	const bool was_deferred = is_deferred(slot, turn);
 	struct stack_key *key = &slot->key;
 
-	if (was_deferred) {
-		slot->walked[SIDE_USER].n = 0;
-		key->user_stack = 0;
-	}
 	if (store_event_stacks(slot, turn))
 		return true;
 	if (was_deferred) {
@@ -102,10 +98,7 @@ static __always_inline int on_begin(void *ctx, enum hit_kind kind, __u32 pair, _
 		if (!store_beginning(slot, turn))
 			keep_beginning(ctx, kind, slot, pair, since);
 	}
-	if (!is_user_hit(kind) && slot->paced_ns)
-		end_paced(slot);
-	end_cost(slot);
-	release_scratch(slot);
+	end_hit(slot, kind);
 	return 0;
 }
 
@@ -113,19 +106,11 @@ static __always_inline int on_begin(void *ctx, enum hit_kind kind, __u32 pair, _
 static __always_inline void count_pair(const struct scratch_slot *slot, __u64 first, __u32 g)
 {
 	struct stack_row *row = find_row(&slot->key, g);
-	int err;
 
-	if (!row) {
-		err = insert_row(slot, first, g);
-		if (!err)
-			return;
-		row = find_row(&slot->key, g); /* another CPU may have been quicker */
-		if (!row) {
-			note_lost(loss_of_error(err, LOST_COUNTS_FULL));
-			return;
-		}
-	}
-	count_in(row, slot, g, true);
+	if (!row)
+		row = insert_row(slot, first, g);
+	if (row)
+		count_in(row, slot, g, true);
 }
 
 /*

@@ -362,14 +362,16 @@ static __always_inline struct stack_row *find_row(const struct stack_key *key, _
 }
 
 /*
- * Add a row that contains this hit, whose code was there at @first. Returns 0 or an error; -EEXIST:
- * another CPU was quicker.
+ * Add a row that contains this hit, whose code was there at @first. Returns another CPU's row that
+ * came first; NULL: the hit is counted, or lost.
  */
-static __always_inline int insert_row(const struct scratch_slot *slot, __u64 first, __u32 g)
+static __always_inline struct stack_row *insert_row(const struct scratch_slot *slot, __u64 first,
+						    __u32 g)
 {
 	void *more = bpf_map_lookup_elem(&more_counts, &g);
 	const struct stack_key *key = &slot->key;
 	struct summed_row new_row;
+	struct stack_row *row;
 	int err;
 
 	new_row.row = (struct stack_row){ .count = 1,
@@ -380,11 +382,15 @@ static __always_inline int insert_row(const struct scratch_slot *slot, __u64 fir
 	err = g ? add_to_map(&counts1, key, &new_row) : add_to_map(&counts0, key, &new_row);
 	if (err == -E2BIG && more)
 		err = add_to_map(more, key, &new_row);
-	if (err)
-		return err;
-	add_atomically(&trace_state.n_rows[g & 1], 1);
-	notify_if_filling(g);
-	return 0;
+	if (!err) {
+		add_atomically(&trace_state.n_rows[g & 1], 1);
+		notify_if_filling(g);
+		return NULL;
+	}
+	row = find_row(key, g);
+	if (!row)
+		note_lost(loss_of_error(err, LOST_COUNTS_FULL));
+	return row;
 }
 
 /*
@@ -394,17 +400,13 @@ static __always_inline int insert_row(const struct scratch_slot *slot, __u64 fir
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-	struct stack_row *row = NULL;
-	const struct stack_key *key;
-	void *more;
+	void *more = bpf_map_lookup_elem(&more_counts, &g);
+	struct stack_row *row;
 	int err;
 
 	if (!slot)
 		return 0;
-	key = &slot->key;
-	more = bpf_map_lookup_elem(&more_counts, &g);
-	if (more)
-		row = bpf_map_lookup_elem(more, key);
+	row = more ? bpf_map_lookup_elem(more, &slot->key) : NULL;
 	if (row) {
 		count_in(row, slot, g, true);
 		return 0;
@@ -415,17 +417,11 @@ __noinline int create_row(__u32 slot_number, __u32 g)
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return 0;
 	}
-	err = insert_row(slot, bpf_ktime_get_ns(), g);
-	if (!err) {
-		announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
-		note_row(slot);
-		return 0;
-	}
-	row = find_row(key, g);
+	row = insert_row(slot, bpf_ktime_get_ns(), g);
 	if (row)
 		count_in(row, slot, g, true);
-	else
-		note_lost(loss_of_error(err, LOST_COUNTS_FULL));
+	announce_process(process_key(slot->key.tgid, slot->key.flags >> KEY_LIFE_SHIFT));
+	note_row(slot);
 	return 0;
 }
 
@@ -503,7 +499,7 @@ static __always_inline void write_event(struct stream_event *event, struct scrat
 	event->kernel_stack = key->kernel_stack;
 	event->user_stack = key->user_stack;
 	event->tgid = tgid;
-	event->tid = current_tid();
+	event->tid = (__u32)current_ids();
 	event->flags = key->flags;
 	if (config.has_sum) {
 		event->state |= slot->lacks_value ? EVENT_NO_VALUE : 0;

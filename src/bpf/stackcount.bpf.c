@@ -110,10 +110,6 @@ static __always_inline void stream_hit(void *ctx, enum hit_kind kind, __u32 turn
 	}
 	walk_stacks(ctx, kind, tgid, slot);
 	was_deferred = is_deferred(slot, turn);
-	if (was_deferred) {
-		slot->walked[SIDE_USER].n = 0;
-		slot->key.user_stack = 0;
-	}
 	event->state = store_event_stacks(slot, turn) ? EVENT_LOST : 0;
 	if (was_deferred) {
 		event->state |= EVENT_DEFERRED;
@@ -170,10 +166,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind)
 		if (!is_deferred(slot, turn))
 			count_hit(kind, turn, slot);
 	}
-	if (!is_user_hit(kind) && slot->paced_ns)
-		end_paced(slot);
-	end_cost(slot);
-	release_scratch(slot);
+	end_hit(slot, kind);
 	return 0;
 }
 

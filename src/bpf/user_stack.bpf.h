@@ -68,13 +68,13 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 	__u64 *words = words_of_side(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	struct unwind_window *w = &slot->window;
-	__u64 fp = slot->chain.fp;
+	__u64 fp = slot->chain_fp;
 	__u32 n = walked->n;
 
 	if (!fp || fp % sizeof(__u64))
 		return 1;
 	if (fp - w->base >= w->n_valid && !read_window(w, fp)) {
-		if (fp - slot->chain.sp < LIKELY_STACK_BYTES)
+		if (fp - slot->chain_sp < LIKELY_STACK_BYTES)
 			walked->mark = STACK_MARK_UNREADABLE;
 		return 1;
 	}
@@ -100,7 +100,7 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 			return 1;
 		fp = frame->next;
 	}
-	slot->chain.fp = fp;
+	slot->chain_fp = fp;
 	return 0;
 }
 
@@ -126,13 +126,13 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __
 	words = words_of_side(slot, SIDE_USER);
 	*walked = (struct walked){ .n = 1 };
 	words[0] = first_word_of(pc);
-	slot->chain.sp = sp;
-	slot->chain.fp = fp < sp ? 0 : fp;
+	slot->chain_sp = sp;
+	slot->chain_fp = fp < sp ? 0 : fp;
 	slot->window.n_valid = 0;
 	if (at_entry) {
 		if (config.max_user_frames == 1) {
 			walked->mark = STACK_MARK_DEPTH;
-			slot->chain.fp = 0;
+			slot->chain_fp = 0;
 		} else if (RETURN_IS_IN_REGISTER || read_window(&slot->window, sp)) {
 			words[1] = RETURN_IS_IN_REGISTER
 					   ? user_address_of(slot->regs.of[UNWIND_REG_THIRD])
@@ -140,7 +140,7 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __
 			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
 			walked->mark = STACK_MARK_UNREADABLE;
-			slot->chain.fp = 0;
+			slot->chain_fp = 0;
 		}
 	}
 	if (!follow_frames(slot, FIRST_STEPS))
