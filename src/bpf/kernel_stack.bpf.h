@@ -350,7 +350,7 @@ __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 	end = step_kernel_to_end(slot);
 	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
 		end = KERNEL_END_ROOT;
-	++slot->counts.kernel.n[end & (KERNEL_END_SLOTS - 1)];
+	++slot->counts.ends[end & (KERNEL_END_SLOTS - 1)];
 	if (end != KERNEL_END_ROOT) {
 		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
 			slot->kernel.pc;
@@ -369,7 +369,7 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 		return false;
 	if (!(config.loads_kernel ? start_kernel_walk(ctx, kind, &slot->kernel, read_by_load)
 				  : start_kernel_walk(ctx, kind, &slot->kernel, read_by_helper))) {
-		++slot->counts.kernel.n[KERNEL_END_START];
+		++slot->counts.ends[KERNEL_END_START];
 		return false;
 	}
 	return walk_kernel_from_start(slot);
@@ -378,11 +378,11 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 /* Is the helper to walk this stack, too? */
 static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 {
-	const __u64 n = slot->counts.kernel.n[KERNEL_END_ROOT];
+	const __u64 n = slot->counts.ends[KERNEL_END_ROOT];
 
 	if (!config.checks_kernel && n > CHECKED_FIRST && n % CHECKED_EVERY)
 		return false;
-	++slot->counts.kernel.n_checked;
+	++slot->counts.n_checked;
 	return true;
 }
 
@@ -390,7 +390,7 @@ static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 static __always_inline void refuse_kernel_walks(struct scratch_slot *slot)
 {
 	*(volatile __u64 *)&kernel_walks.is_wrong = words_of_side(slot, SIDE_KERNEL)[1];
-	++slot->counts.kernel.n_wrong;
+	++slot->counts.n_wrong;
 	if (!config.checks_kernel)
 		*(volatile __u32 *)&kernel_walks.is_on = 0;
 }

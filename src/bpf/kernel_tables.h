@@ -76,13 +76,6 @@ struct kernel_walks {
 	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */
 };
 
-/* The counts of a slot, by enum kernel_end. KERNEL_END_ROOT: whole stacks. */
-struct kernel_counts {
-	__u64 n[KERNEL_END_SLOTS];
-	__u64 n_checked;
-	__u64 n_wrong;
-};
-
 /*
  * The price of a slot's hits, from its slot's claim to its release. One hit in COST_EVERY is
  * measured, and not the first: that one makes rows.
@@ -101,5 +94,7 @@ struct hit_cost {
 /* A slot begins with these; user space adds them up, as words of 8 bytes. */
 struct slot_counts {
 	struct hit_cost cost;
-	struct kernel_counts kernel;
+	__u64 ends[KERNEL_END_SLOTS]; /* of kernel stacks; KERNEL_END_ROOT: whole ones */
+	__u64 n_checked;
+	__u64 n_wrong;
 };

@@ -69,7 +69,7 @@ struct mapped {
 	size_t bytes;
 };
 
-#define MOST_MAPPED 7 /* members of struct object_memory */
+#define MOST_MAPPED 7 /* pointers of struct object_maps */
 
 /*
  * A map for rows or stacks has two levels. The second one is larger, and made while the first one
@@ -90,7 +90,7 @@ struct object {
 	struct stackcount_bpf *skeleton;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct level_map levels[LEVEL_MAPS];
-	struct object_memory memory;
+	struct object_maps maps;
 	struct mapped mapped[MOST_MAPPED];
 	size_t n_mapped;
 	void *slabs[MOST_SLABS];
@@ -150,9 +150,8 @@ static int refuse_load(int err, struct error *e)
 
 /* For prepare_program(), which libbpf calls. */
 static struct {
-	struct btf_ids ids;
-	const struct value_code *value;  /* lent; NULL: hits have no value */
-	struct bpf_func_info *functions; /* of the program that libbpf loads now */
+	const struct object_options *options; /* lent */
+	struct bpf_func_info *functions;      /* of the program that libbpf loads now */
 } loading;
 
 /*
@@ -193,7 +192,7 @@ static void add_function(struct bpf_prog_load_opts *opts, size_t at, size_t like
  */
 static int add_value_code(struct bpf_program *prog, struct bpf_prog_load_opts *opts, size_t call)
 {
-	const struct value_code *value = loading.value;
+	const struct value_code *value = loading.options->value;
 	const size_t n = bpf_program__insn_cnt(prog);
 	cleanup_free struct bpf_insn *insns = xcalloc(n + value->n, sizeof(*insns));
 
@@ -207,21 +206,21 @@ static int add_value_code(struct bpf_program *prog, struct bpf_prog_load_opts *o
 
 static void put_btf_id(struct bpf_insn *insn)
 {
-	const struct bpf_insn call =
-		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int)loading.ids.cast_call);
+	const struct bpf_insn call = INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0,
+					  (int)loading.options->cast_call);
 	const struct bpf_insn no_call = MOVE_IMM(BPF_REG_0, 0);
 
 	if (insn->src_reg)
 		return;
 	if (insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->imm == PREEMPT_COUNT_ID &&
-	    loading.ids.preempt_count) {
+	    loading.options->preempt_count) {
 		insn[0].src_reg = BPF_PSEUDO_BTF_ID;
-		insn[0].imm = (int)loading.ids.preempt_count;
+		insn[0].imm = (int)loading.options->preempt_count;
 		insn[1].imm = 0; /* in the kernel's own BTF, not a module's */
 	} else if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == CAST_CALL) {
-		*insn = loading.ids.cast_call ? call : no_call;
+		*insn = loading.options->cast_call ? call : no_call;
 	} else if (insn->code == (BPF_ALU64 | BPF_MOV | BPF_K) && insn->imm == CAST_TYPE) {
-		insn->imm = (int)loading.ids.cast_type;
+		insn->imm = (int)loading.options->cast_type;
 	}
 }
 
@@ -239,7 +238,7 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 	for (size_t i = 0; i < n; i++) {
 		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].imm != VALUE_CALL)
 			continue;
-		if (loading.value)
+		if (loading.options->value)
 			return add_value_code(prog, opts, i);
 		insns[i] = no_value;
 	}
@@ -523,7 +522,7 @@ int object_set_file(const struct object *o, const struct unwind_file_key *key,
 
 /* --- the whole --- */
 
-static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
+static int open_maps(struct object *o, const struct trace_config *config, struct error *e)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 	const struct {
@@ -531,16 +530,19 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		const struct bpf_map *map;
 		void *ret;
 	} all[MOST_MAPPED] = {
-		{ config->mode == MODE_STACKS, s->maps.hot, &o->memory.hot },
-		{ config->mode == MODE_EVENTS, s->maps.rings, &o->memory.rings },
-		{ config->mode == MODE_EVENTS, s->maps.events, &o->memory.events },
-		{ config->calls_per_cpu, s->maps.calls, &o->memory.calls },
-		{ config->max_user_frames, s->maps.lives, &o->memory.lives },
-		{ config->unwind, s->maps.deferred, &o->memory.deferred },
-		{ config->unwind, s->maps.deferred_ring, &o->memory.deferred_ring },
+		{ config->mode == MODE_STACKS, s->maps.hot, &o->maps.hot },
+		{ config->mode == MODE_EVENTS, s->maps.rings, &o->maps.rings },
+		{ config->mode == MODE_EVENTS, s->maps.events, &o->maps.events },
+		{ config->calls_per_cpu, s->maps.calls, &o->maps.calls },
+		{ config->max_user_frames, s->maps.lives, &o->maps.lives },
+		{ config->unwind, s->maps.deferred, &o->maps.deferred },
+		{ config->unwind, s->maps.deferred_ring, &o->maps.deferred_ring },
 	};
 	int err = 0;
 
+	o->maps.lost_fd = bpf_map__fd(s->maps.lost);
+	o->maps.begun_fd = bpf_map__fd(s->maps.begun);
+	o->maps.wake_fd = bpf_map__fd(s->maps.wake);
 	for (size_t i = 0; i < MOST_MAPPED && !err; i++)
 		if (all[i].is_wanted)
 			err = map_array(o, all[i].map, all[i].ret, e);
@@ -581,15 +583,14 @@ int object_load(const struct object_options *options, struct object **ret, struc
 	const struct stackcount_bpf *s = o->skeleton;
 
 	memcpy((void *)&s->rodata->config, &options->config, sizeof(options->config));
-	loading.ids = options->btf_ids;
-	loading.value = options->value;
+	loading.options = options;
 	choose_programs(o, options);
 	size_maps(o, options);
 
 	err = load_skeleton(o);
 	if (err)
 		return refuse_load(err, e);
-	err = map_all_memory(o, &options->config, e);
+	err = open_maps(o, &options->config, e);
 	if (err)
 		return err;
 	*ret = TAKE(o);
@@ -633,24 +634,9 @@ int object_stacks_fd(const struct object *o, unsigned level)
 	return level_map_fd(&o->levels[LEVEL_STACKS], level);
 }
 
-const struct object_memory *object_memory(const struct object *o)
+const struct object_maps *object_maps(const struct object *o)
 {
-	return &o->memory;
-}
-
-int object_lost_fd(const struct object *o)
-{
-	return bpf_map__fd(o->skeleton->maps.lost);
-}
-
-int object_begun_fd(const struct object *o)
-{
-	return bpf_map__fd(o->skeleton->maps.begun);
-}
-
-int object_wake_fd(const struct object *o)
-{
-	return bpf_map__fd(o->skeleton->maps.wake);
+	return &o->maps;
 }
 
 /* Add @n @numbers, which are of a @what, to a map that is a set of numbers. */

@@ -37,25 +37,21 @@ enum object_program {
 
 struct value_code;
 
-/*
- * BTF IDs. The programs have placeholders for them (bpf/abi.h). They are no __ksym of libbpf, which
- * would make an index of all of the kernel's BTF.
- */
-struct btf_ids {
-	uint32_t preempt_count; /* of the per-CPU variable that contains it; 0: do not put it */
-	uint32_t cast_call;     /* of bpf_rdonly_cast(); 0: the programs call nothing there */
-	uint32_t cast_type;     /* of a structure that begins with a word */
-};
-
 struct object_options {
 	struct trace_config config;
-	unsigned programs;      /* 1 << enum object_program, an OR */
-	uint32_t n_cpus;        /* possible CPUs */
-	uint32_t max_rows;      /* of one generation; config.n_hot_rows of them may get counters */
-	uint32_t max_chunks;    /* of both generations together */
-	uint32_t max_tgids;     /* entries in the map 'tgids' */
-	uint32_t max_begun;     /* with config.n_groups: pairs that have begun and not ended */
-	struct btf_ids btf_ids; /* the programs use these */
+	unsigned programs;   /* 1 << enum object_program, an OR */
+	uint32_t n_cpus;     /* possible CPUs */
+	uint32_t max_rows;   /* of one generation; config.n_hot_rows of them may get counters */
+	uint32_t max_chunks; /* of both generations together */
+	uint32_t max_tgids;  /* entries in the map 'tgids' */
+	uint32_t max_begun;  /* with config.n_groups: pairs that have begun and not ended */
+	/*
+	 * BTF IDs, for which the programs have placeholders (bpf/abi.h). They are no __ksym of
+	 * libbpf, which would make an index of all of the kernel's BTF.
+	 */
+	uint32_t preempt_count; /* the per-CPU variable that contains it; 0: do not put it */
+	uint32_t cast_call;     /* bpf_rdonly_cast(); 0: the programs call nothing there */
+	uint32_t cast_type;     /* a structure that begins with a word */
 	const struct value_code *value; /* with config.has_sum; lent during object_load() */
 };
 
@@ -91,8 +87,8 @@ int object_stacks_fd(const struct object *object, unsigned level);
  */
 void object_begin_level(struct object *object);
 
-/* The maps that are memory here, too. NULL: the run has none of the kind. */
-struct object_memory {
+/* Maps that user space reads. NULL: the run has none of the kind. */
+struct object_maps {
 	/* MODE_STACKS: HOT_WORDS() words for each hot_index(). */
 	uint64_t *hot;
 	/* MODE_EVENTS: one for each possible CPU, and all their places. */
@@ -105,10 +101,13 @@ struct object_memory {
 	/* With config.unwind: all pieces of deferred hits, and the state of their ring. */
 	struct deferred_piece *deferred;
 	struct deferred_ring *deferred_ring;
+	int lost_fd;  /* by enum lost_reason */
+	int begun_fd; /* by struct begun_key */
+	int wake_fd;  /* the ring buffer of notices */
 };
 
 /* Lent by @object. */
-const struct object_memory *object_memory(const struct object *object);
+const struct object_maps *object_maps(const struct object *object);
 
 /*
  * Slab @number of the memory for unwinding (bpf/tables.h). NULL: there are not so many. The first
@@ -140,11 +139,6 @@ bool object_replace_space(const struct object *object, uint32_t tgid, uint32_t n
 /* Publish how to walk the code of a file, for all processes that map it. NULL: withdraw it. */
 must_check int object_set_file(const struct object *object, const struct unwind_file_key *key,
 			       const struct unwind_file *file, struct error *e);
-
-int object_lost_fd(const struct object *object);
-/* The map 'begun' (struct begun_key). */
-int object_begun_fd(const struct object *object);
-int object_wake_fd(const struct object *object);
 
 /* With several -p: the processes to count. Errors: the kernel's, from writing the map. */
 must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,

@@ -44,7 +44,7 @@ uint64_t losses_counter(const struct object *object, uint32_t n_cpus, __u32 coun
 	cleanup_free uint64_t *values = xcalloc(n_cpus, sizeof(*values));
 	uint64_t sum = 0;
 
-	if (bpf_map_lookup_elem(object_lost_fd(object), &counter, values))
+	if (bpf_map_lookup_elem(object_maps(object)->lost_fd, &counter, values))
 		return 0;
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++)
 		sum += values[cpu];
@@ -123,7 +123,7 @@ int calls_stop(struct calls *c, struct error *e)
 /* Adds up one CPU after the other, because a CPU's counters are contiguous. */
 const uint64_t *calls_read(struct calls *c)
 {
-	const uint64_t *counters = object_memory(c->object)->calls;
+	const uint64_t *counters = object_maps(c->object)->calls;
 	const uint32_t per_cpu = calls_per_cpu((uint32_t)c->n_targets);
 
 	for (size_t i = 0; i < c->n_targets; i++)

@@ -20,7 +20,7 @@ int notices_open(const struct object *object, struct notices **ret, struct error
 	cleanup(notices_closep) struct notices *n = xcalloc(1, sizeof(*n));
 	void *memory;
 
-	n->fd = object_wake_fd(object);
+	n->fd = object_maps(object)->wake_fd;
 	n->page = (size_t)sysconf(_SC_PAGESIZE);
 	n->mask = WAKE_BYTES - 1;
 	memory = mmap(NULL, n->page, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);

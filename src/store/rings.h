@@ -60,7 +60,7 @@ struct deferred_reader {
 	uint64_t next; /* the first piece of the next hit */
 };
 
-/* As object_memory() gives them; both must outlive the reader. */
+/* As object_maps() gives them; both must outlive the reader. */
 void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
 		   struct deferred_ring *ring);
 

@@ -217,7 +217,7 @@ void store_start(struct store *s)
 /* Add a hot row's counters on all CPUs. Nothing if @hot is 0: the row is not hot. */
 static void add_hot_counters(const struct store *s, uint32_t hot, struct raw_row *to)
 {
-	const uint64_t *counters = object_memory(s->object)->hot;
+	const uint64_t *counters = object_maps(s->object)->hot;
 
 	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++) {
 		const uint32_t i = hot_index(cpu, s->generation, hot, s->budget.n_hot_rows);
@@ -258,7 +258,7 @@ static void clear_hot_counters(const struct store *s, unsigned g)
 	const uint64_t asked = state->n_hot[g];
 	const size_t n_words = HOT_WORDS(s->budget.has_sum);
 	uint32_t n = asked < s->budget.n_hot_rows ? asked : s->budget.n_hot_rows;
-	uint64_t *counters = object_memory(s->object)->hot;
+	uint64_t *counters = object_maps(s->object)->hot;
 
 	for (uint32_t cpu = 0; cpu < s->n_cpus && n; cpu++)
 		memset(&counters[(size_t)hot_index(cpu, g, 1, s->budget.n_hot_rows) * n_words], 0,
@@ -330,7 +330,7 @@ static bool read_beginnings(struct store *s)
 			   .take = take_beginnings,
 			   .context = s };
 	struct error e;
-	const int err = batch_each(&b, object_begun_fd(s->object), &e);
+	const int err = batch_each(&b, object_maps(s->object)->begun_fd, &e);
 
 	if (err)
 		log_warn("cannot read the pairs that have not ended: %s", e.text);

@@ -90,8 +90,8 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
-		s->readers[cpu].ring = &object_memory(object)->rings[cpu];
-		s->readers[cpu].events = (const char *)object_memory(object)->events +
+		s->readers[cpu].ring = &object_maps(object)->rings[cpu];
+		s->readers[cpu].events = (const char *)object_maps(object)->events +
 					 (size_t)cpu * budget->ring_events * event_bytes(budget);
 	}
 	return s;

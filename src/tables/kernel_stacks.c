@@ -500,8 +500,7 @@ static const char *const end_words[KERNEL_ENDS] = {
 
 void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 {
-	struct slot_counts all;
-	const struct kernel_counts *counts = &all.kernel;
+	struct slot_counts counts;
 
 	if (!k->object)
 		return;
@@ -512,13 +511,13 @@ void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 		log_warn("a kernel stack that begins at %#llx differs from that of the kernel's "
 			 "helper, which has walked all later ones (--kernel-unwind helper)",
 			 (unsigned long long)walks->is_wrong);
-	if (log_level() < LOG_DEBUG || !object_slot_counts(k->object, n_cpus, &all))
+	if (log_level() < LOG_DEBUG || !object_slot_counts(k->object, n_cpus, &counts))
 		return;
 	for (int i = 0; i < KERNEL_ENDS; i++)
-		if (counts->n[i] && end_words[i])
+		if (counts.ends[i] && end_words[i])
 			log_debug("kernel stacks: %llu %s (last at %#llx)",
-				  (unsigned long long)counts->n[i], end_words[i],
+				  (unsigned long long)counts.ends[i], end_words[i],
 				  (unsigned long long)walks->fell_at[i]);
 	log_debug("kernel stacks: %llu compared with the helper's, %llu different",
-		  (unsigned long long)counts->n_checked, (unsigned long long)counts->n_wrong);
+		  (unsigned long long)counts.n_checked, (unsigned long long)counts.n_wrong);
 }

@@ -45,8 +45,8 @@ void deferral_begin(struct run *r)
 
 	if (!d->patience_ns)
 		d->patience_ns = PATIENCE_NS;
-	deferred_open(&d->reader, object_memory(r->object)->deferred,
-		      object_memory(r->object)->deferred_ring);
+	deferred_open(&d->reader, object_maps(r->object)->deferred,
+		      object_maps(r->object)->deferred_ring);
 	d->is_on = r->unwinder && r->follow && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 

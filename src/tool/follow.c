@@ -56,7 +56,7 @@ int follower_open(struct run *r, struct error *e)
 	/* A command and its children begin later. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
-		f->lives = object_memory(r->object)->lives;
+		f->lives = object_maps(r->object)->lives;
 	r->follow = f;
 	return waiter_watch(&r->waiter, sideband_fd(f->sideband), OCCASION_PROCESSES, e);
 }

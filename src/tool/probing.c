@@ -155,7 +155,7 @@ static void use_preempt_count(const uint32_t at[N_WANTED], struct object_options
 			  "preempt_count");
 		return;
 	}
-	o->btf_ids.preempt_count = id;
+	o->preempt_count = id;
 	o->config.preempt_offset = offset;
 	o->config.hardirq_mask = is_moved ? 0x0f000000 : 0x000f0000;
 	o->config.nmi_mask = is_moved ? 0x10000000 : 0x00f00000;
@@ -168,8 +168,8 @@ static void use_cast(const uint32_t at[N_WANTED], struct object_options *o)
 
 	if (call == NO_MEMBER || type == NO_MEMBER || !features_has_cast(call, type))
 		return;
-	o->btf_ids.cast_call = call;
-	o->btf_ids.cast_type = type;
+	o->cast_call = call;
+	o->cast_type = type;
 	o->config.loads_kernel = 1;
 }
 

@@ -17,24 +17,9 @@ int object_stacks_fd(const struct object *o, unsigned level)
 	return o->stacks[level];
 }
 
-const struct object_memory *object_memory(const struct object *o)
+const struct object_maps *object_maps(const struct object *o)
 {
-	return &o->memory;
-}
-
-int object_lost_fd(const struct object *o)
-{
-	return o->lost;
-}
-
-int object_begun_fd(const struct object *o)
-{
-	return o->begun;
-}
-
-int object_wake_fd(const struct object *o)
-{
-	return -1;
+	return &o->maps;
 }
 
 uint64_t object_recursion_misses(const struct object *o)

@@ -13,8 +13,8 @@
 
 struct object {
 	struct trace_state state;
-	int counts[2][LEVELS], stacks[STACK_LEVELS], lost, begun;
-	struct object_memory memory;
+	int counts[2][LEVELS], stacks[STACK_LEVELS];
+	struct object_maps maps;
 	uint64_t recursion_misses;
 	int n_waits;
 	int n_asked[LEVELS]; /* for counts of that level */

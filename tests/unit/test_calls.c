@@ -21,9 +21,10 @@ static void note_turn(struct object *unused)
 static int make_object(void **state)
 {
 	memset(counters, 0, sizeof(counters));
-	o = (struct object){
-		.memory.calls = counters, .lost = -1, .begun = -1, .on_wait = note_turn
-	};
+	o = (struct object){ .maps.calls = counters,
+			     .maps.lost_fd = -1,
+			     .maps.begun_fd = -1,
+			     .on_wait = note_turn };
 	return 0;
 }
 
@@ -31,7 +32,7 @@ static int make_object(void **state)
 
 static void hit(uint32_t cpu, uint32_t target, uint64_t n)
 {
-	o.memory.calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
+	o.maps.calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
 }
 
 TEST(each_cpu_has_lines_of_its_own)

@@ -41,7 +41,7 @@ static int make_object(void **state)
 	static uint64_t hot[2 * 2 * N_CPUS * N_HOT]; /* twice: with sums */
 
 	memset(hot, 0, sizeof(hot));
-	o = (struct object){ .memory.hot = hot, .recursion_misses = 7 };
+	o = (struct object){ .maps.hot = hot, .recursion_misses = 7 };
 	for (unsigned level = 0; level < LEVELS; level++) {
 		uint32_t n = level ? 4096 : FIRST;
 
@@ -53,8 +53,8 @@ static int make_object(void **state)
 	}
 	o.stacks[SPARE_LEVEL] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
 					 sizeof(struct stack_chunk), SPARE_CHUNKS);
-	o.lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
-	o.begun =
+	o.maps.lost_fd = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+	o.maps.begun_fd =
 		make_map(BPF_MAP_TYPE_HASH, sizeof(struct begun_key), sizeof(struct beginning), 8);
 	return 0;
 }
@@ -69,8 +69,8 @@ static int close_object(void **state)
 		cleanup_close_fd(&o.stacks[level]);
 	}
 	cleanup_close_fd(&o.stacks[SPARE_LEVEL]);
-	cleanup_close_fd(&o.lost);
-	cleanup_close_fd(&o.begun);
+	cleanup_close_fd(&o.maps.lost_fd);
+	cleanup_close_fd(&o.maps.begun_fd);
 	return 0;
 }
 
@@ -174,9 +174,8 @@ TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
 		put_row(0, put_stack(i, i), i, i <= N_HOT ? i : 0);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
-			o.memory.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
-			o.memory.hot[hot_index(cpu, 1, hot, N_HOT)] =
-				5; /* the other generation's */
+			o.maps.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
+			o.maps.hot[hot_index(cpu, 1, hot, N_HOT)] = 5; /* the other generation's */
 		}
 	rotate();
 	assert_int_equal(o.n_waits, 1);
@@ -186,8 +185,8 @@ TEST_WITH_OBJECT(rows_of_both_levels_and_all_counters_are_added_up)
 				 i <= N_HOT ? i + N_CPUS * 100 * i : i);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
 		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
-			assert_int_equal(o.memory.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
-			assert_int_equal(o.memory.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
+			assert_int_equal(o.maps.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
+			assert_int_equal(o.maps.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
 		}
 }
 
@@ -212,7 +211,7 @@ TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 			put(o.counts[g], &key, &row);
 			o.state.n_rows[g]++;
 			for (uint32_t cpu = 0; cpu < N_CPUS; cpu++) {
-				uint64_t *own = &o.memory.hot[2 * hot_index(cpu, g, i, N_HOT)];
+				uint64_t *own = &o.maps.hot[2 * hot_index(cpu, g, i, N_HOT)];
 
 				own[0] = i;
 				own[1] = (uint64_t)-5;
@@ -221,7 +220,7 @@ TEST_WITH_OBJECT(sums_are_added_up_with_the_counts)
 		o.state.n_hot[g] = 2;
 		rotate();
 		for (uint32_t i = 1; i <= 2; i++)
-			assert_int_equal(o.memory.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
+			assert_int_equal(o.maps.hot[2 * hot_index(0, g, i, N_HOT) + 1], 0);
 	}
 
 	const struct store_hit hit = { .key.tgid = 2, .value = INT64_MAX };
@@ -437,7 +436,7 @@ static void begin_pair(uint32_t thread, uint64_t kernel, uint64_t user)
 	const struct begun_key at = { .thread = thread };
 	const struct beginning b = { .key = { .kernel_stack = kernel, .user_stack = user } };
 
-	assert_int_equal(bpf_map_update_elem(o.begun, &at, &b, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(o.maps.begun_fd, &at, &b, BPF_ANY), 0);
 }
 
 /* Programs come and go until old stacks were forgotten many times. Then a call of before ends. */
@@ -775,7 +774,7 @@ TEST_WITH_OBJECT(losses_are_told_once)
 	const uint32_t reason = LOST_COUNTS_FULL;
 	s = store_new(&o, &ample, N_CPUS);
 
-	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(o.maps.lost_fd, &reason, values, BPF_ANY), 0);
 	assert_int_equal(n_lost(LOST_COUNTS_FULL), 5);
 	assert_int_equal(n_lost(LOSS_RECURSION), 7);
 	assert_int_equal(n_lost(LOST_STACKS_FULL), 0);

@@ -37,11 +37,11 @@ static int make_stream(void **state)
 	memset(rings, 0, sizeof(rings));
 	memset(events, 0, sizeof(events));
 	g = (struct given){};
-	o = (struct object){ .memory.rings = rings, .memory.events = events, .begun = -1 };
+	o = (struct object){ .maps.rings = rings, .maps.events = events, .maps.begun_fd = -1 };
 	o.stacks[0] =
 		make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct stack_chunk), FIRST);
 	o.stacks[1] = o.stacks[SPARE_LEVEL] = -1;
-	o.lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+	o.maps.lost_fd = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
 	start(&ample);
 	return 0;
 }
@@ -51,7 +51,7 @@ static int free_stream(void **state)
 	stream_free(s);
 	s = NULL;
 	cleanup_close_fd(&o.stacks[0]);
-	cleanup_close_fd(&o.lost);
+	cleanup_close_fd(&o.maps.lost_fd);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void let_time_pass(void)
 /* What a program does first. */
 static struct stream_event *take_place(uint32_t cpu)
 {
-	struct event_ring *ring = &o.memory.rings[cpu];
+	struct event_ring *ring = &o.maps.rings[cpu];
 	struct stream_event *event = &events[cpu * N_EVENTS + ring->head % N_EVENTS];
 
 	assert_true(ring->head - ring->tail < N_EVENTS);
@@ -88,7 +88,7 @@ static void write_event(struct stream_event *event, uint32_t name)
 {
 	size_t cpu = (size_t)(event - events) / N_EVENTS;
 	uint64_t place = (size_t)(event - events) % N_EVENTS;
-	uint64_t n = o.memory.rings[cpu].head;
+	uint64_t n = o.maps.rings[cpu].head;
 
 	event->tid = name;
 	do
@@ -145,7 +145,7 @@ TEST_WITH_STREAM(events_of_all_cpus_come_in_the_order_of_their_time)
 	expect(7, order);
 	assert_int_equal(g.cpus[3], 2);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
-		assert_int_equal(o.memory.rings[cpu].tail, o.memory.rings[cpu].head);
+		assert_int_equal(o.maps.rings[cpu].tail, o.maps.rings[cpu].head);
 }
 
 TEST_WITH_STREAM(what_is_later_waits_for_an_event_that_is_being_written)
@@ -410,11 +410,11 @@ TEST_WITH_STREAM(an_event_brings_its_value)
 	struct stream_budget budget = ample;
 
 	budget.has_value = true;
-	o.memory.events = &valued->event;
+	o.maps.events = &valued->event;
 	start(&budget);
 	for (uint32_t i = 0; i < 4; i++) {
 		const uint32_t cpu = i % 2 ? 2 : 0;
-		struct event_ring *ring = &o.memory.rings[cpu];
+		struct event_ring *ring = &o.maps.rings[cpu];
 		struct valued_event *event = &valued[cpu * N_EVENTS + ring->head++];
 
 		event->event.time = now_ns();
