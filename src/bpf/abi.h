@@ -13,13 +13,9 @@
 #include <linux/types.h>
 #endif
 
-/*
- * A flag of words in user stacks: a signal interrupted execution there, so this is no return
- * address.
- */
-#define STACK_WORD_EXACT (1ULL << 63)
-/* Likewise: this word is an address, although it is small enough for a mark. */
-#define STACK_WORD_PLAIN (1ULL << 62)
+/* Flags of words in user stacks. */
+#define STACK_WORD_EXACT (1ULL << 63) /* a signal interrupted here: no return address */
+#define STACK_WORD_PLAIN (1ULL << 62) /* an address, although it is small enough for a mark */
 
 #define LEAST_CODE 4096 /* no code is mapped below, so marks are numbers there */
 
@@ -79,8 +75,8 @@ enum lost_reason {
 
 /*
  * The value of the 'counts' maps. After HITS_TO_HOT hits a row gets a counter on each CPU, in entry
- * hot_index() of the map 'hot'. The row's count is then the sum of @count and these counters. So a
- * stack that is hot on several CPUs does not bounce a cache line between them.
+ * hot_index() of the map 'hot', so that a hot stack bounces no cache line. The row's count is then
+ * the sum of @count and these counters.
  */
 struct stack_row {
 	__u64 count;
@@ -123,13 +119,10 @@ struct stack_key {
 	__u32 tgid;         /* set with a user stack or with per_process; else 0 */
 	__u32 flags;        /* KEY_* */
 };
-#ifndef __cplusplus
 _Static_assert(sizeof(struct stack_key) == 24, "abi");
-#endif
 
-/* Execution stands at the first user address: it is no return address. */
+/* Execution stands at the first address: it is no return address. */
 #define KEY_USER_PC_EXACT 1
-/* The same for the first kernel address. */
 #define KEY_KERNEL_PC_EXACT 2
 /*
  * With a tgid, the bits above contain the process's life. A process begins another life at exec, at
@@ -236,8 +229,7 @@ struct stack_chunk {
 };
 _Static_assert(sizeof(struct stack_chunk) == 8UL * CHUNK_WORDS, "abi");
 
-/* Size of the ring buffer 'wake'. */
-#define WAKE_BYTES 65536UL
+#define WAKE_BYTES 65536UL /* of the ring buffer 'wake' */
 
 /* The messages in it. */
 enum notice_type {
@@ -305,10 +297,10 @@ struct valued_event {
 _Static_assert(sizeof(struct valued_event) == 72, "abi");
 
 /*
- * Our helper processes. The programs leave out their hits, as they do those of
- * trace_config.own_tgid. Bit tgid % 64 of a mask is set for each helper, so a hit of most other
- * processes costs one test. User space hears of a new helper when the helper may already run. So
- * on_new_task() notes it before that, in one of the MOST_BORN places at the end.
+ * Our helper processes. The programs leave out their hits, as those of trace_config.own_tgid. Bit
+ * tgid % 64 of a mask is set for each, so a hit of most other processes costs one test. A new
+ * helper may run before user space hears of it, so on_new_task() notes it in one of the MOST_BORN
+ * places at the end.
  */
 #define MOST_OWN 16
 #define MOST_BORN 4
@@ -355,10 +347,10 @@ _Static_assert(sizeof(struct trace_state) == 384, "abi");
 #define MAX_CPUS 4096
 
 /*
- * The CPU time that hits take (MODE_STACKS, MODE_EVENTS). Hits in hardware interrupts are measured;
- * with trace_config.paces_tasks, so are all other hits of kernel events. If they take more than
- * half of a window, the CPU rests, and hits are lost. Each further rest is twice as long. Without
- * rests, a hit could raise an interrupt whose functions are hit in turn, without end.
+ * The CPU time that hits take in hardware interrupts; with trace_config.paces_tasks, those of all
+ * kernel events. If they take more than half of a window, the CPU rests, and hits are lost. Each
+ * further rest is twice as long. Without rests, a hit could raise an interrupt whose functions are
+ * hit in turn, without end.
  */
 struct cpu_pace {
 	__u64 since;   /* start of the window, ns of CLOCK_MONOTONIC */
@@ -381,22 +373,13 @@ enum target_by {
 	TARGET_BY_COOKIE, /* by the attach cookie */
 };
 
-/*
- * A placeholder in the programs. User space replaces it by the BTF ID of the kernel's per-CPU
- * variable that contains preempt_count.
- */
-#define PREEMPT_COUNT_ID 0x7a26e702
-#define SERVING_SOFTIRQ 0x100 /* the bit's value in all kernels (include/linux/preempt.h) */
-
-/*
- * Likewise for a call of bpf_rdonly_cast(), and for its second argument, the BTF ID of a structure
- * that begins with a word. See load_kernel().
- */
-#define CAST_CALL 0x7a26e703
+/* Placeholders in the programs. User space replaces them: see prepare_program(). */
+#define PREEMPT_COUNT_ID 0x7a26e702 /* object_options.preempt_count */
+#define CAST_CALL 0x7a26e703        /* likewise: see load_kernel() */
 #define CAST_TYPE 0x7a26e704
+#define VALUE_CALL 0x7a26e705 /* a call of the code of a hit's value: see value_of_hit() */
 
-/* Likewise for a call of the code of a hit's value (bpf/value_code.h). See value_of_hit(). */
-#define VALUE_CALL 0x7a26e705
+#define SERVING_SOFTIRQ 0x100 /* the bit's value in all kernels (include/linux/preempt.h) */
 
 /*
  * The map 'calls' has a counter for each CPU and target. The counters of one CPU lie together and
@@ -415,9 +398,8 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 }
 
 /*
- * Members of the kernel's structures that the programs read. User space reads their byte offsets
- * from the kernel's BTF, since they differ between versions. The structure without a name is the
- * one that struct mm_struct begins with.
+ * Members of the kernel's structures that the programs read, at byte offsets that user space reads
+ * from the kernel's BTF. The structure without a name is the one that struct mm_struct begins with.
  */
 #define KERNEL_MEMBERS(X)               \
 	X(vm_area_struct, vm_page_prot) \
@@ -443,10 +425,7 @@ struct member_offsets {
 	KERNEL_MEMBERS(MEMBER_OFFSET)
 };
 
-/*
- * The configuration. User space sets it once, before it loads the programs. The verifier prunes
- * code that depends on a member that is zero.
- */
+/* Set once, before loading. The verifier prunes code that depends on a member that is zero. */
 struct trace_config {
 	__u64 hash_seed[2];   /* random, odd */
 	__u64 max_events;     /* 0: no limit */

@@ -118,14 +118,9 @@ static __always_inline bool is_below_limit(void)
 /* --- the context of a hit --- */
 
 /*
- * Programs leave out hits of our own processes. Hits in hardware interrupts, or of very many
- * functions, are lost if the CPU does nothing else.
- */
-
-/*
- * The kernel's preempt_count on this CPU; 0 if programs cannot read it. User space replaces the
- * constant by the BTF ID of a variable, so the verifier knows its type. The read needs no helper
- * for kernel memory, which lockdown may refuse.
+ * The kernel's preempt_count on this CPU; 0 if programs cannot read it. By the variable's BTF ID
+ * the verifier knows its type, so this needs no helper for kernel memory, which lockdown may
+ * refuse.
  */
 static __always_inline __u32 preempt_count(void)
 {
@@ -159,10 +154,7 @@ static __always_inline bool is_helper(__u32 tgid)
 	return false;
 }
 
-/*
- * Does the hit belong to our own process or to a helper? A hit in an interrupt on top of one does
- * not.
- */
+/* Is it a hit of our own process or of a helper? One in an interrupt on top of these is not. */
 static __always_inline bool is_own_hit(__u32 tgid, enum hit_kind kind)
 {
 	if (!config.own_tgid || !tgid)
@@ -227,10 +219,7 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-/*
- * Note when a measured hit began. The clock's own time is left out of the hit's. A global function,
- * as the next one.
- */
+/* Note when a measured hit began, without the clock's own time. A global function, as the next. */
 __noinline int begin_measured(struct scratch_slot *slot)
 {
 	const __u64 before = bpf_ktime_get_ns();
@@ -303,17 +292,13 @@ static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enu
 
 /* --- counts of targets --- */
 
-/*
- * One addition to the CPU's own counter, without a stack or a hash. MODE_CALLS does nothing else.
- */
-
 /* Returns the number of the target. */
 static __always_inline __u32 hit_target(void *ctx)
 {
 	return config.target_by == TARGET_BY_COOKIE ? bpf_get_attach_cookie(ctx) : 0;
 }
 
-/* Atomic where programs can preempt each other, as in count_hot(). */
+/* All that MODE_CALLS does. Atomic where programs can preempt each other, as in count_hot(). */
 static __always_inline void count_call(void *ctx, bool is_preemptible)
 {
 	__u32 index = call_index(bpf_get_smp_processor_id(), hit_target(ctx), config.calls_per_cpu);
@@ -331,9 +316,8 @@ static __always_inline void count_call(void *ctx, bool is_preemptible)
 
 /*
  * Put the hit's value into *@value. @number: of its code. Returns 0, or 1 if there is no value.
- * User space adds the code of the expression to the program, as a function of this one's type
- * (bpf/value_code.h). They are no global functions, because these cannot have the context of any
- * kind of program as an argument.
+ * User space adds the code to the program, as a function of this one's type (bpf/value_code.h). A
+ * global function cannot have the context of any kind of program as an argument.
  */
 static __attribute__((noinline)) int value_of_hit(void *ctx, __s64 *value, __u32 number)
 {

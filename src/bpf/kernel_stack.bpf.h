@@ -2,9 +2,6 @@
 /*
  * bpf/kernel_stack.bpf.h - walk the kernel's stack: by the kernel's helper, or by the kernel's own
  * tables (bpf/kernel_tables.h).
- *
- * The verifier checks a global function once for all callers, and the body of a bpf_loop() once for
- * all turns. This makes loading quick.
  */
 #pragma once
 
@@ -203,7 +200,7 @@ __noinline __u64 look_up_kernel_rule(__u64 at)
 	return rule;
 }
 
-/* The rule for the address @at, among the recent ones or in the images. 0: there is none. */
+/* Likewise, but among the recent ones first. */
 static __always_inline __u64 kernel_rule_at(__u64 at)
 {
 	const struct recent_kernel_rule *recent = recent_kernel_rule_of(at);
@@ -243,9 +240,7 @@ __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 
 #define KERNEL_STEPS 4 /* of a call */
 
-/*
- * Note the frame, and go to its caller: some times. Returns enum kernel_end.
- */
+/* Note the frame, and go to its caller: some times. Returns enum kernel_end. */
 static __always_inline int make_kernel_steps(struct scratch_slot *slot, unwind_read *read)
 {
 	struct kernel_regs regs = slot->kernel;
@@ -310,10 +305,8 @@ __noinline int step_kernel_to_end(struct scratch_slot *slot)
 {
 	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
 
-	step_kernel_callback(0, &s);
-	if (s.end)
-		return s.end;
-	bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
+	if (!step_kernel_callback(0, &s))
+		bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
 	return s.end ? s.end : KERNEL_END_DEPTH;
 }
 

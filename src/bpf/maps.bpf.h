@@ -59,7 +59,7 @@ struct vm_unmapped_area_info {
 /*
  * A word of the kernel's memory, by a load; 0 if nothing is there. bpf_rdonly_cast() gives a number
  * the type of a pointer, which costs nothing at run time. The kernel's compiler of programs adds a
- * test that the address is the kernel's, and the load may fault. User space replaces the constants.
+ * test that the address is the kernel's, and the load may fault.
  */
 static __always_inline __u64 load_kernel(__u64 at)
 {
@@ -96,10 +96,7 @@ static __always_inline __u32 task_member(__u64 task, __u32 offset)
 
 /* --- the working memory of a hit --- */
 
-/*
- * The kind of an event. It gives the type of the probe's context, and the place where execution
- * stands. Each entry point knows its own.
- */
+/* The kind of an event, which tells the type of the context. Each entry point knows its own. */
 enum hit_kind {
 	HIT_TRACEPOINT,
 	HIT_KERNEL_FUNCTION, /* ctx: the kernel's registers at the function's entry */
@@ -144,8 +141,8 @@ struct walked {
 #define CODE_BYTES (CODE_WORDS * 8U)
 
 /*
- * Hot rows that this CPU has counted in lately. A hit on one of them finds its counter without the
- * row. An entry is valid in its turn only.
+ * Hot rows that this slot has counted in lately, whose counters are found without the row. An entry
+ * is valid in its turn only.
  */
 #define RECENT_ROWS 32
 
@@ -220,10 +217,7 @@ static __always_inline __u64 *words_of_side(struct scratch_slot *slot, __u32 sid
 	return &slot->words[(side & 1) * KERNEL_ROOM];
 }
 
-/*
- * The number of a stack's words. The bound is in assembler, as in stack_piece_of(). The likely case
- * comes first.
- */
+/* The number of a stack's words. The bound is in assembler, as in stack_piece_of(). */
 static __always_inline __u64 n_words(const struct walked *w)
 {
 	__u64 n = *(const volatile __u32 *)&w->n;
@@ -236,11 +230,9 @@ static __always_inline __u64 n_words(const struct walked *w)
 	return n;
 }
 
-/*
- * Write zeros behind the @n words: HASH_GROUP of them for hashing, CHUNK_WORDS for storing a piece.
- */
 #define HASH_GROUP 4
 
+/* Write zeros behind the @n words: HASH_GROUP for hashing, CHUNK_WORDS for storing a piece. */
 static __always_inline void clear_tail(__u64 *words, __u64 n, int n_zeros)
 {
 	words += n;

@@ -247,10 +247,7 @@ static __always_inline void announce_process(__u64 process)
 		*(volatile __u64 *)seen_there = process;
 }
 
-/*
- * Add to the sum at @to the value of the hit. Its count is added, too, and both are read when no
- * program uses the row any more.
- */
+/* Add the hit's value to the sum at @to. */
 static __always_inline void add_value(__s64 *to, const struct scratch_slot *slot,
 				      bool is_preemptible)
 {
@@ -334,10 +331,7 @@ static __always_inline void notify_if_filling(__u32 g)
 	}
 }
 
-/*
- * Note which space covers the new row's code (struct life_count). If other code comes to these
- * addresses, later hits count in another row.
- */
+/* Note which space covers the new row's code: see struct life_count. */
 static __always_inline void note_row(const struct scratch_slot *slot)
 {
 	const __u32 number = slot->file.is_asked ? LIFE_UNTOLD_ROWS : slot->space.number;
@@ -425,13 +419,7 @@ __noinline int create_row(__u32 slot_number, __u32 g)
 	return 0;
 }
 
-/* --- events --- */
-
-/*
- * A hit as an event in its CPU's ring (struct event_ring of bpf/abi.h). An event costs one atomic
- * addition and a cache line. It needs no lock, and a helper only to wake a sleeping reader. Its
- * stacks are stored once in the map 'stacks', as for counting.
- */
+/* --- events: see struct event_ring --- */
 
 /*
  * Take the next place in the ring, and set its time and slot->event. Returns NULL if the ring is

@@ -39,7 +39,7 @@ static __always_inline void count_hit(enum hit_kind kind, __u32 turn, struct scr
 	}
 }
 
-/* A global function. */
+/* A global function, so the verifier checks it once for all callers; likewise many others. */
 __noinline __u64 hash_kernel_stack(struct scratch_slot *slot)
 {
 	return slot ? hash_walked_stack(slot, SIDE_KERNEL) : 0;
