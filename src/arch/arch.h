@@ -73,21 +73,16 @@ bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bi
  */
 bool arch_is_behind_call(const uint8_t *end, size_t n);
 
-struct arch_code {
-	const uint8_t *data;
-	size_t size;
-	uint64_t vaddr;
-};
-
 /* Execution may go from code at @from to @to. */
 typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
 
 /*
- * Call @take for each jump or call with a displacement that the code may have. It finds all, and
- * also bytes that mean something else. An architecture may find none if arch_skippable() never
- * skips.
+ * Call @take for each jump or call with a displacement that the code at @vaddr may have. It finds
+ * all, and also bytes that mean something else. An architecture may find none if arch_skippable()
+ * never skips.
  */
-void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context);
+void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
+		    void *context);
 
 /* The state of following a program's first code, before the instruction at @vaddr. */
 struct arch_start {
@@ -329,13 +324,10 @@ extern const struct arch_bytes arch_go_switch, arch_go_system_call;
 /* --- The kernel's unwind tables --- */
 
 /*
- * Entries of the kernel's unwind tables (ORC), and the rules of arch/kernel_step.h
- * that they mean.
- *
+ * Entries of the kernel's unwind tables (ORC), and the rules of arch/kernel_step.h that they mean.
  * An entry says, from its address on, where a frame's caller is. Its layout differs between
  * kernels, and so do its numbers of registers. Since Linux 6.4 the kernel's header of its tables
- * has a hash of the declarations. Only that tells the layout for sure, so an unknown hash means no
- * rules at all.
+ * has a hash of the declarations, so an unknown hash means no rules at all.
  */
 #define ORC_ENTRY_BYTES 6
 #define ORC_HEADER_BYTES 20
@@ -354,10 +346,5 @@ enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]);
 /* The layout of a kernel without a header, by members that its struct orc_entry has. */
 enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end);
 
-/*
- * The rule for an entry. 0: the layout is unknown.
- */
+/* The rule for an entry. 0: the layout is unknown. */
 uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES]);
-
-/* The rule for a return address that the kernel's tracing has put in place of the caller's. */
-uint64_t orc_rule_of_replaced(void);

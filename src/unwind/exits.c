@@ -140,13 +140,12 @@ static void note_jump(void *context, uint64_t from, uint64_t to)
 static void search_range(struct search *s, const struct code_range *range)
 {
 	cleanup_free uint8_t *bytes = xmalloc(CHUNK_BYTES);
-	struct arch_code code = { .data = bytes, .size = CHUNK_BYTES };
+	size_t n = CHUNK_BYTES;
 
-	for (uint64_t at = range->start; at < range->end && code.size == CHUNK_BYTES;
+	for (uint64_t at = range->start; at < range->end && n == CHUNK_BYTES;
 	     at += CHUNK_BYTES - MAX_JUMP_BYTES) {
-		code.vaddr = at;
-		code.size = image_code_at(s->im, at, bytes, CHUNK_BYTES);
-		arch_each_jump(&code, note_jump, s);
+		n = image_code_at(s->im, at, bytes, CHUNK_BYTES);
+		arch_each_jump(bytes, n, at, note_jump, s);
 	}
 }
 

@@ -312,7 +312,7 @@ static bool put_replaced_marks(struct kernel_table *t, uint64_t addr)
 	while (t->n_marked < t->n_replaced && t->replaced[t->n_marked] < addr) {
 		const uint64_t at = t->replaced[t->n_marked++];
 
-		if (!put_entry(t, at, orc_rule_of_replaced()) || !put_entry(t, at + 1, t->rule))
+		if (!put_entry(t, at, KERNEL_RULE_REPLACED) || !put_entry(t, at + 1, t->rule))
 			return false;
 	}
 	return true;

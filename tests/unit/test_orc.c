@@ -378,7 +378,7 @@ TEST(a_table_gives_the_last_row_before_an_address)
 
 		for (size_t i = 0; i < ARRAY_SIZE(replaced); i++)
 			if (addr == replaced[i] - 1)
-				expected = orc_rule_of_replaced();
+				expected = KERNEL_RULE_REPLACED;
 		if (kernel_table_find(&t, addr) != expected)
 			fail_msg("at %llx", (unsigned long long)addr);
 	}

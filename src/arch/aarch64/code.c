@@ -181,7 +181,8 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 }
 
 /* No probe is moved (arch_skippable()), so nobody needs to know what jumps behind a first one. */
-void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)
+void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
+		    void *context)
 {
 }
 
@@ -202,11 +203,6 @@ enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_e
 }
 
 uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
-{
-	return 0;
-}
-
-uint64_t orc_rule_of_replaced(void)
 {
 	return 0;
 }

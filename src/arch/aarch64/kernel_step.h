@@ -11,6 +11,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define KERNEL_HAS_TABLES 0
+#define KERNEL_RULE_REPLACED 0
 
 static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u64 rule,
 						   unwind_read *read, void *from)

@@ -166,25 +166,19 @@ static bool is_saved_by_bp(const struct cfi_value *v)
 	return v->how == CFI_AT && v->reg == CFI_RBP;
 }
 
+static bool is_same_value(const struct cfi_value *a, const struct cfi_value *b)
+{
+	return a->how == b->how && a->reg == b->reg && a->offset == b->offset;
+}
+
 /* Is it the row of the kernel's signal frame? All values lie relative to rsp, at the ucontext. */
 static bool is_linux_signal(const struct cfi_row *row)
 {
-	const struct {
-		const struct cfi_value *value;
-		int64_t offset;
-	} wanted[] = { { &row->cfa, 160 },
-		       { &row->sp, 160 },
-		       { &row->pc, 168 },
-		       { &row->fp, 120 },
-		       { &row->third, 128 } };
+	const struct cfi_row is = arch_go_signal_row(0);
 
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		const struct cfi_value *v = wanted[i].value;
-
-		if (v->how != CFI_AT || v->reg != CFI_RSP || v->offset != wanted[i].offset)
-			return false;
-	}
-	return true;
+	return is_same_value(&row->cfa, &is.cfa) && is_same_value(&row->sp, &is.sp) &&
+	       is_same_value(&row->pc, &is.pc) && is_same_value(&row->fp, &is.fp) &&
+	       is_same_value(&row->third, &is.third);
 }
 
 /* The kind of rule for a CFA; UNWIND_NO_ROW: there is none. */
@@ -303,7 +297,6 @@ struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
 	return row;
 }
 
-/* The row of the kernel's signal frame, which is_linux_signal() recognizes. */
 struct cfi_row arch_go_signal_row(uint64_t vaddr)
 {
 	return (struct cfi_row){

@@ -308,11 +308,9 @@ static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
 	return instruction_at(code + at - 1, n - (at - 1), 0).is_vector;
 }
 
-void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)
+void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
+		    void *context)
 {
-	const uint8_t *code = of->data;
-	const size_t n = of->size;
-
 	for (size_t i = 0; i < n; i++) {
 		size_t opcode;
 		size_t size;
@@ -332,8 +330,7 @@ void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *cont
 			memcpy(&near, code + i + opcode, sizeof(near));
 			displacement = near;
 		}
-		take(context, of->vaddr + i,
-		     of->vaddr + i + opcode + size + (uint64_t)displacement);
+		take(context, vaddr + i, vaddr + i + opcode + size + (uint64_t)displacement);
 	}
 }
 

@@ -44,6 +44,7 @@ enum orc_fp {
 	ORC_FP_UNFIT,
 };
 
+#define KERNEL_RULE_REPLACED (ORC_REPLACED << 4)
 #define ORC_QUICK 1
 #define ORC_BY_FP 2
 #define ORC_FP_SAVED 4

@@ -163,8 +163,3 @@ uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES
 	return rule | ORC_QUICK | (base == ORC_BASE_FP ? ORC_BY_FP : 0) |
 	       (fp == ORC_FP_AT_CFA ? ORC_FP_SAVED : 0);
 }
-
-uint64_t orc_rule_of_replaced(void)
-{
-	return put_kind(ORC_REPLACED);
-}
