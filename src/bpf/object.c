@@ -229,19 +229,19 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 	const struct bpf_insn no_value = MOVE_IMM(BPF_REG_0, 1);
 	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
 	const size_t n = bpf_program__insn_cnt(prog);
+	size_t call = n; /* that of value_of_hit() */
 
 	(void)cookie;
 	for (size_t i = 0; i < n; i++) {
 		put_helper_back(&insns[i]);
 		put_btf_id(&insns[i]);
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].imm == VALUE_CALL)
+			call = i;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].imm != VALUE_CALL)
-			continue;
-		if (loading.options->value)
-			return add_value_code(prog, opts, i);
-		insns[i] = no_value;
-	}
+	if (call < n && loading.options->value)
+		return add_value_code(prog, opts, call);
+	if (call < n)
+		insns[call] = no_value;
 	return 0;
 }
 

@@ -449,14 +449,6 @@ static __always_inline struct stream_event *reserve_event(struct scratch_slot *s
 	return event;
 }
 
-/* A global function; by number as store_piece(). */
-__noinline int keep_new_stacks(__u32 slot_number)
-{
-	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-
-	return slot ? store_stacks(slot) : 0;
-}
-
 /*
  * Store both stacks, unless the key is a recent row's, whose stacks are stored. Returns true if
  * they are lost.
@@ -468,7 +460,7 @@ static __always_inline bool store_event_stacks(struct scratch_slot *slot, __u32 
 
 	if (is_recent(recent, &slot->key, turn))
 		return false;
-	err = keep_new_stacks(slot->number);
+	err = store_stacks(slot);
 	if (err) {
 		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return true;
