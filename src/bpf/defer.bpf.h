@@ -191,7 +191,7 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
 
 /*
  * Defer the hit in the slot, whose walk has ended. Returns 1, with its number in slot->deferred; or
- * 0 if the hit must be counted as it is. A global function; by number as store_piece().
+ * 0 if the hit must be counted as it is. By number as store_piece().
  */
 __noinline int defer_hit(__u32 slot_number, __u32 turn)
 {

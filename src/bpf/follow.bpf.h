@@ -9,11 +9,10 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/rule.bpf.h"
 
-/* --- the processes of a command --- */
-
 /*
- * Follow the processes of a command (config.command_tgid), by thread. A parent notes its new thread
- * or process before that runs. A thread is removed in its own exit.
+ * --- the processes of a command (config.command_tgid), by thread ---
+ *
+ * A parent notes its new thread or process before that runs. A thread is removed in its own exit.
  */
 
 static __always_inline void follow_task(__u32 tid)

@@ -137,10 +137,7 @@ static __always_inline void end_pair(const struct begun_key *at, const struct be
 		release_scratch(slot);
 }
 
-/*
- * The end of pair number @pair at @at. @is_told: it counts if it has no beginning. One function for
- * all programs, which makes the object smaller.
- */
+/* The end of pair number @pair at @at. @is_told: it counts if it has no beginning. */
 static __attribute__((noinline)) int on_until(const struct begun_key *at, __u32 pair, bool is_told)
 {
 	const __u64 now = bpf_ktime_get_ns();

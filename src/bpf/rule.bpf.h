@@ -11,10 +11,7 @@
 
 /* --- code of JIT compilers --- */
 
-/*
- * The last frame set-up before the address gives the rule (arch/user_step.h). Rules are kept, so
- * the search runs once for each address.
- */
+/* The last frame set-up before the address gives the rule (arch/user_step.h), which is kept. */
 
 #define MADE_WORDS 512 /* words of code before the address that are searched */
 
@@ -96,10 +93,7 @@ static __always_inline struct table_chunk *find_chunk(__u32 place)
 	return slab ? bpf_map_lookup_elem(slab, &i) : NULL;
 }
 
-/*
- * Put the eight bytes around @place into slot->word. False: nothing is there, and the word is 0. A
- * global function, so the verifier does not follow its paths for each caller.
- */
+/* Put the eight bytes around @place into slot->word. False: nothing is there; the word is 0. */
 __noinline int load_word(struct scratch_slot *slot, __u32 place)
 {
 	const struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
@@ -120,10 +114,7 @@ static __always_inline __u32 table_number_at(struct scratch_slot *slot, __u32 pl
 #define PLACE(at, type, i, member) \
 	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
 
-/*
- * The number of mappings of the slot's space that begin at @addr or before it. All begin with a
- * page. This function and the next ones are global, because each has a loop.
- */
+/* The number of the space's mappings that begin at @addr or before it. All begin with a page. */
 __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
 {
 	struct unwind_search s = {};
@@ -161,8 +152,8 @@ __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64
 
 /*
  * Search @n entries that begin at place @first, sorted by the addresses in their lower halves.
- * Returns the place of the first entry behind the address @low. One step halves the chunks. The
- * last steps search the chunk that is left, which is looked up once.
+ * Returns the place of the first entry behind the address @low. First find the chunk, then search
+ * in it, which is looked up once.
  */
 __noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
@@ -264,9 +255,9 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 }
 
 /*
- * Put how to walk the code of slot->file into slot->file.found. False: the file is not known. A
- * function of its own for the key: the maps of 6.1 accept none from a pointer argument, and nested
- * calls may have 512 bytes of stack together.
+ * Put how to walk the code of slot->file into slot->file.found. False: the file is not known. The
+ * key is copied, as the maps of 6.1 accept none from a pointer argument, in a function of its own,
+ * as nested calls may have 512 bytes of stack together.
  */
 __noinline int find_file_table(struct scratch_slot *slot)
 {
@@ -309,10 +300,7 @@ static long ignore_vma(struct task_struct *task, struct vm_area_struct *vma, voi
 	return 0;
 }
 
-/*
- * Called after bpf_find_vma() has answered. If it raised an interrupt, a second call returns
- * -EBUSY.
- */
+/* After bpf_find_vma() has answered. If it raised an interrupt, a second call returns -EBUSY. */
 __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 zero = 0;
@@ -352,10 +340,7 @@ static __always_inline int find_kernel_mapping(struct scratch_slot *slot, __u64 
 	return err;
 }
 
-/*
- * Put the rule at @addr into slot->rule, for code without a table. All code of a file without a
- * table counts as a gap between entries.
- */
+/* Put the rule at @addr, in code without a table, into slot->rule. Such a file is one gap. */
 static __always_inline int find_without_table(struct scratch_slot *slot, __u64 addr, __u32 how)
 {
 	if (how == UNWIND_MADE_CODE)

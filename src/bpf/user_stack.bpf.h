@@ -40,18 +40,13 @@ static __always_inline __u64 first_word_of(__u64 pc)
  *
  * The chain ends well at a value that cannot be a frame pointer. That is 0 in _start, or anything
  * below the stack pointer in code that uses the register for other things. If a likely one cannot
- * be read, the stack is cut: page faults are off. Alternate signal stacks may lead back down, but
- * not again and again.
+ * be read, the stack is cut: page faults are off.
  */
-#define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
 #define FIRST_STEPS 8 /* inlined; most stacks have no more frames */
 #define MORE_STEPS 4  /* frames in a turn of bpf_loop() */
 
-/*
- * Does the chain go on from @fp to @next? Frame pointers lead up the stack. Alternate signal stacks
- * may lead back down, a few times.
- */
+/* Does the chain go on to @next? Alternate signal stacks may lead back down, a few times. */
 static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 fp, __u64 next)
 {
 	if (next > fp)
@@ -74,7 +69,7 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 	if (!fp || fp % sizeof(__u64))
 		return 1;
 	if (fp - w->base >= w->n_valid && !read_window(w, fp)) {
-		if (fp - slot->chain_sp < LIKELY_STACK_BYTES)
+		if (fp - slot->chain_sp < UNWIND_LIKELY_STACK_BYTES)
 			walked->mark = STACK_MARK_UNREADABLE;
 		return 1;
 	}
@@ -110,10 +105,7 @@ static long follow_frames_callback(__u64 step, struct scratch_slot **slot)
 	return follow_frames(*slot, MORE_STEPS);
 }
 
-/*
- * If a register has the return address at a function's entry, the caller has put it into the slot.
- * A global function.
- */
+/* A return address that is in a register at a function's entry is in slot->regs. */
 __noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __u64 fp,
 			       __u32 at_entry)
 {
@@ -307,10 +299,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
 }
 
-/*
- * Step to the caller by a checked step. unwind_frame()'s caller calls this, because calls may be 8
- * deep.
- */
+/* Step to the caller by a checked step. Not called by unwind_frame(): calls may be 8 deep. */
 __noinline int unwind_checked(struct scratch_slot *slot)
 {
 	struct walked *walked;
@@ -344,7 +333,7 @@ static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 	return 0;
 }
 
-/* Send NOTICE_UNMAPPED, unless one is on its way: user space then looks at all changes. */
+/* Send NOTICE_UNMAPPED, unless one is on its way, at which user space looks at all changes. */
 __noinline int notify_unmapped(__u32 tgid, __u32 is_walked)
 {
 	struct notice notice = { .type = NOTICE_UNMAPPED, .tgid = tgid, .is_walked = is_walked };
@@ -358,12 +347,11 @@ __noinline int notify_unmapped(__u32 tgid, __u32 is_walked)
 	return 0;
 }
 
-/* frames with the kernel's mapping, until user space is notified of the process */
 #define LOOK_AFTER 64
 
 /*
- * Is a notice due? Yes if the walk lacked a mapping. If the kernel's own mappings served, only
- * after LOOK_AFTER frames: then the process lives long enough for its list to be read.
+ * Yes if the walk lacked a mapping. If the kernel's own served, only after LOOK_AFTER frames: then
+ * the process lives long enough for its list to be read.
  */
 static __always_inline bool is_notice_due(struct scratch_slot *slot, bool is_walked)
 {
@@ -430,8 +418,6 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
  * Does the thread have memory with a program in it? An exec installs the new memory first. Then it
  * maps a part of a stack and, piece by piece, the new program. When all is there, the kernel sets
  * mm->end_code. Last, it replaces the registers. In between they belong to the old program.
- *
- * In a global function, so the verifier checks it once.
  */
 __noinline int has_program(void)
 {
