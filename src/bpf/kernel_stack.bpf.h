@@ -300,16 +300,6 @@ static long step_kernel_callback(__u64 step, struct kernel_stepping *s)
 	return s->end != KERNEL_GOES_ON;
 }
 
-/* Walk from slot->kernel on. Returns enum kernel_end. A global function. */
-__noinline int step_kernel_to_end(struct scratch_slot *slot)
-{
-	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
-
-	if (!step_kernel_callback(0, &s))
-		bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
-	return s.end ? s.end : KERNEL_END_DEPTH;
-}
-
 /* The registers at the event. False: they are of no use for a walk. */
 static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 					      struct kernel_regs *regs, unwind_read *read)
@@ -333,6 +323,7 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
  */
 __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 {
+	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
 	struct walked *walked;
 	int end;
 
@@ -340,7 +331,9 @@ __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 		return 0;
 	walked = &slot->walked[SIDE_KERNEL];
 	*walked = (struct walked){};
-	end = step_kernel_to_end(slot);
+	if (!step_kernel_callback(0, &s))
+		bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
+	end = s.end ? s.end : KERNEL_END_DEPTH;
 	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
 		end = KERNEL_END_ROOT;
 	++slot->counts.ends[end & (KERNEL_END_SLOTS - 1)];

@@ -411,19 +411,6 @@ static int map_array(struct object *o, const struct bpf_map *map, void *ret, str
 
 /* --- mappings and unwind tables: slabs of memory, and two hash maps --- */
 
-/*
- * The outer map needs an inner map as a model. libbpf would make one of 4 MiB and close it, so we
- * give it the first slab. Runs without tables have a small one.
- */
-static void give_first_slab(struct object *o)
-{
-	struct bpf_map *first = o->skeleton->maps.slab0;
-	cleanup_close int fd = create_map("slab0", first, bpf_map__max_entries(first));
-
-	if (fd >= 0 && bpf_map__reuse_fd(first, fd) == 0)
-		(void)bpf_map__set_inner_map_fd(o->skeleton->maps.slabs, bpf_map__fd(first));
-}
-
 static int map_slab(struct object *o, int fd, struct error *e)
 {
 	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -549,18 +536,25 @@ static int open_maps(struct object *o, const struct trace_config *config, struct
 	return err || !config->unwind ? err : map_slab(o, bpf_map__fd(s->maps.slab0), e);
 }
 
-/* Make the maps and load the programs. Returns libbpf's result. */
+/*
+ * Make the maps and load the programs. Returns libbpf's result.
+ *
+ * Two outer maps get their model of an inner map here. Rows may be larger than their type, and
+ * libbpf 1.4 crashes if its own inner map is changed. Of slabs, libbpf would make one of 4 MiB and
+ * close it, so this gives it the first one. If one is missing, libbpf reports the reason.
+ */
 static int load_skeleton(struct object *o)
 {
 	const struct stackcount_bpf *s = o->skeleton;
-	/* Rows may be larger than their type, and libbpf 1.4 crashes if its own inner map is
-	 * changed. */
-	cleanup_close int inner = create_map("inner", s->maps.counts0, 1);
+	cleanup_close int rows = create_map("inner", s->maps.counts0, 1);
+	cleanup_close int slab =
+		create_map("slab0", s->maps.slab0, bpf_map__max_entries(s->maps.slab0));
 	int err;
 
-	if (inner >= 0) /* else libbpf fails, too, and reports the reason */
-		(void)bpf_map__set_inner_map_fd(s->maps.more_counts, inner);
-	give_first_slab(o);
+	if (rows >= 0)
+		(void)bpf_map__set_inner_map_fd(s->maps.more_counts, rows);
+	if (slab >= 0 && bpf_map__reuse_fd(s->maps.slab0, slab) == 0)
+		(void)bpf_map__set_inner_map_fd(s->maps.slabs, bpf_map__fd(s->maps.slab0));
 	err = stackcount_bpf__load(o->skeleton);
 	free(loading.functions);
 	loading.functions = NULL;
