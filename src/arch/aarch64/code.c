@@ -121,34 +121,34 @@ const struct arch_bytes arch_clones[2];
 const struct arch_bytes arch_trace_exit;
 const struct arch_bytes arch_go_switch, arch_go_system_call;
 
+#define NO_ANSWER(type, function)   \
+	type function               \
+	{                           \
+		return (type){ 0 }; \
+	}
+
+NO_ANSWER(struct arch_bytes, arch_cfi_of_stubs(const uint8_t *code, size_t n))
+NO_ANSWER(struct arch_bytes, arch_cfi_of_crt(const uint8_t *code, size_t n))
+NO_ANSWER(bool, arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret))
+NO_ANSWER(size_t, arch_exit_bytes(const uint8_t *code, size_t n))
+NO_ANSWER(bool, arch_may_be_start(const uint8_t *code, size_t n))
+NO_ANSWER(bool, arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]))
+NO_ANSWER(bool, arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row))
+NO_ANSWER(enum arch_start_step,
+	  arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n))
+
+/* The kernel has no unwind tables here. */
+NO_ANSWER(enum orc_layout, orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]))
+NO_ANSWER(enum orc_layout, orc_layout_by_members(bool has_type, bool has_signal, bool has_end))
+NO_ANSWER(uint64_t, orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES]))
+
+/* No compiler begins functions with what has no probe, so none is moved. */
+NO_ANSWER(size_t, arch_skippable(const uint8_t *code, size_t n, bool is_entry,
+				 size_t ends[ARCH_MOST_SKIPPED]))
+
 struct unwind_rule arch_rule_of(const struct cfi_row *row)
 {
 	return (struct unwind_rule){ .how = UNWIND_UNFIT };
-}
-
-struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
-{
-	return (struct arch_bytes){};
-}
-
-struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n)
-{
-	return (struct arch_bytes){};
-}
-
-bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret)
-{
-	return false;
-}
-
-size_t arch_exit_bytes(const uint8_t *code, size_t n)
-{
-	return 0;
-}
-
-bool arch_may_be_start(const uint8_t *code, size_t n)
-{
-	return false;
 }
 
 struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
@@ -159,16 +159,6 @@ struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
 struct cfi_row arch_go_signal_row(uint64_t vaddr)
 {
 	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_BAD };
-}
-
-bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES])
-{
-	return false;
-}
-
-bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row)
-{
-	return false;
 }
 
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
@@ -184,25 +174,4 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
 		    void *context)
 {
-}
-
-enum arch_start_step arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n)
-{
-	return ARCH_START_UNKNOWN;
-}
-
-/* The kernel has no unwind tables here. */
-enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES])
-{
-	return ORC_UNKNOWN;
-}
-
-enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end)
-{
-	return ORC_UNKNOWN;
-}
-
-uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
-{
-	return 0;
 }

@@ -76,16 +76,6 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 		       : UPROBE_FINE;
 }
 
-/* No compiler begins functions with what has no probe, so none is moved. */
-size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED])
-{
-	(void)code;
-	(void)n;
-	(void)is_entry;
-	(void)ends;
-	return 0;
-}
-
 /* arch_uprobe_verdict() knows all that the kernel refuses. */
 bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
 {
