@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/arch.h - what an architecture provides. All that knows the machine is behind these headers:
- *
- *	arch/arch.h          constants and functions for user space. The build has one folder's
- *	arch/registers.h     the registers that other rooms may name
- *	arch/user_step.h     the step from a user frame to its caller, for both sides
- *	arch/kernel_step.h   the same step for frames of the kernel, for both sides
- *	arch/arch.bpf.h      the kernel's registers, for BPF programs
- *
- * The functions are pure: they see bytes, registers and plain structs, and open no file.
- * doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
+ * arch/arch.h - what an architecture provides for user space, in functions that open no file. The
+ * other headers of arch/ are for both sides, or for BPF. doc/HOWTO_ADD_ARCHITECTURE.md has the
+ * order to write them in.
  *
  * An architecture's own arch.h has the constants:
  *
@@ -90,7 +83,6 @@ struct arch_start {
 	uint64_t argument;    /* the first one of the function that is called next; 0: not known */
 	uint64_t argument_at; /* if not 0: the word at this address is the argument */
 	uint64_t target;      /* ARCH_START_LEAVES: the function; 0: not known */
-	uint64_t scratch;     /* the architecture's own */
 	bool argument_is_stack;
 	bool has_cleared; /* the frame pointer is 0: this is the outermost frame */
 	bool has_aligned; /* the stack pointer, or the ABI guarantees that it is aligned */
@@ -120,10 +112,7 @@ enum uprobe_verdict {
 	UPROBE_MISTAKEN, /* another instruction would be executed: never probe it */
 };
 
-/*
- * The verdict on the instruction at the beginning of @bytes. If they do not hold it as a whole, the
- * verdict is UPROBE_MISTAKEN.
- */
+/* On the instruction at the beginning of @bytes. UPROBE_MISTAKEN if they do not hold all of it. */
 enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit);
 
 #define ARCH_MOST_SKIPPED 4 /* instructions */
@@ -135,10 +124,7 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
  */
 size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED]);
 
-/*
- * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves
- * time: a wrong "no" costs attempts, a wrong "yes" a link.
- */
+/* May the kernel refuse a probe there? A wrong "no" costs attempts, a wrong "yes" a link. */
 bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n);
 
 /* The kernel's functions between a breakpoint's trap and the kprobes there. NULL ends them. */
@@ -161,10 +147,9 @@ bool arch_parse_operand(const char *text, struct arch_operand *ret);
 /* --- Instructions --- */
 
 /*
- * The effect of an instruction on the stack and on the registers that calls preserve. For the
- * analysis of compiled code (unwind/derive.c), and for the extent of a program's first code
- * (unwind/roots.c). The analysis expects that a call pushes the return address, so it does not run
- * without ARCH_CALL_PUSHES.
+ * The effect of an instruction on the stack and on the registers that calls preserve. The analysis
+ * of compiled code (unwind/derive.c) expects that a call pushes the return address, so it does not
+ * run without ARCH_CALL_PUSHES.
  */
 enum instruction_kind {
 	INSTRUCTION_OTHER,        /* writes the registers in @writes, and maybe memory */
@@ -207,12 +192,7 @@ struct instruction {
 /* Decode the instruction at @code, whose address is @vaddr, from at most @n bytes. */
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr);
 
-/* --- Rows of CFI --- */
-
-/*
- * A row of call frame information: how to find the caller's registers. unwind/cfi.h makes rows from
- * a file, and the architecture turns each into a rule.
- */
+/* --- Rows of CFI: unwind/cfi.h makes them, and the architecture turns each into a rule --- */
 
 /* How to find the caller's value of a register, or the CFA. */
 enum cfi_how {
@@ -261,8 +241,8 @@ struct cfi_row {
 struct unwind_rule arch_rule_of(const struct cfi_row *row);
 
 /*
- * Initial programs of CFI: at a function's first instruction; in the code where signal handlers
- * return; in code that nobody called. Their data factor is -8.
+ * Programs of CFI: at a function's first instruction; in the code where signal handlers return; in
+ * code that nobody called. Their data factor is -8.
  */
 extern const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_of_root;
 
@@ -278,19 +258,12 @@ struct arch_bytes arch_cfi_of_crt(const uint8_t *code, size_t n);
  */
 bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret);
 
-/*
- * Code of libraries that has no CFI:
- *
- *	arch_signal_return    where signal handlers return, in musl and Go
- *	arch_thread_root      a thread's first code, in musl
- *	arch_fiber_root       a fiber's first code, in boost
- *	arch_clones           the system calls of clone(), in glibc and musl
- *
- * And arch_trace_exit begins the code in LuaJIT's interpreter from which on its row is wrong.
- */
-extern const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
-extern const struct arch_bytes arch_clones[2];
-extern const struct arch_bytes arch_trace_exit;
+/* Code of libraries that has no CFI, or a wrong row. */
+extern const struct arch_bytes arch_signal_return; /* from signal handlers, in musl and Go */
+extern const struct arch_bytes arch_thread_root;   /* a thread's first code, in musl */
+extern const struct arch_bytes arch_fiber_root;    /* a fiber's first code, in boost */
+extern const struct arch_bytes arch_clones[2];     /* clone()'s system call, in glibc and musl */
+extern const struct arch_bytes arch_trace_exit;    /* LuaJIT's interpreter: wrong from here on */
 
 /* The bytes of musl's exit(2), if it is at @code, behind arch_thread_root. Else 0. */
 size_t arch_exit_bytes(const uint8_t *code, size_t n);
@@ -340,10 +313,8 @@ enum orc_layout {
 	ORC_OF_7_1, /* as ORC_OF_6_4, with other numbers of registers */
 };
 
-/* The layout by the kernel's header. */
+/* By the kernel's header; without one, by members that its struct orc_entry has. */
 enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]);
-
-/* The layout of a kernel without a header, by members that its struct orc_entry has. */
 enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end);
 
 /* The rule for an entry. 0: the layout is unknown. */

@@ -61,26 +61,21 @@
 
 /* In CFI. */
 enum cfi_register {
-	CFI_RBX = 3,
 	CFI_RBP = 6,
 	CFI_RSP = 7,
 	CFI_N_REGISTERS = 16, /* general registers */
 	CFI_RETURN_ADDRESS = 16,
 	CFI_SP = CFI_RSP,
 	CFI_FP = CFI_RBP,
-	CFI_THIRD = CFI_RBX,
+	CFI_THIRD = 3, /* rbx */
 };
 
 /* In instructions. */
 enum machine_register {
-	REGISTER_RAX = 0,
-	REGISTER_RCX = 1,
-	REGISTER_RDX = 2,
-	REGISTER_RBX = 3,
 	REGISTER_RSP = 4,
 	REGISTER_RBP = 5,
 	REGISTER_NONE = 16,
 	REGISTER_SP = REGISTER_RSP,
 	REGISTER_FP = REGISTER_RBP,
-	REGISTER_THIRD = REGISTER_RBX,
+	REGISTER_THIRD = 3, /* rbx */
 };
