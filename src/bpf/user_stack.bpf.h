@@ -292,7 +292,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!end && unwind_quickly(&slot->regs, slot->rule, &slot->window))
 		return put_caller(slot, 0); /* most frames: no further test */
 	if (!end) {
-		if ((slot->rule.how & 15) == UNWIND_MADE_BARE)
+		if (unwind_kind_of(slot->rule) == UNWIND_MADE_BARE)
 			walked->mark |= STACK_MARK_UNVERIFIED;
 		end = unwind_by_rule(slot);
 	}

@@ -102,7 +102,7 @@ static __always_inline _Bool unwind_is_by_frames(struct unwind_rule rule)
  */
 static __always_inline enum unwind_end unwind_end_of_chain(struct unwind_rule rule)
 {
-	return (rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT : UNWIND_END_CHAIN;
+	return unwind_kind_of(rule) == UNWIND_FRAMES ? UNWIND_END_ROOT : UNWIND_END_CHAIN;
 }
 
 /* Do the frame's registers end the walk before the step? */
@@ -111,7 +111,7 @@ static __always_inline enum unwind_end unwind_end_before(const struct unwind_reg
 {
 	const __u64 fp = regs->of[UNWIND_REG_FP];
 
-	switch (rule.how & 15) {
+	switch (unwind_kind_of(rule)) {
 	case UNWIND_FRAMES:
 	case UNWIND_MADE_FRAMES:
 		if (unwind_is_known(regs, UNWIND_REG_FP) && !fp)
@@ -134,7 +134,7 @@ static __always_inline enum unwind_end unwind_end_before(const struct unwind_reg
 static __always_inline enum unwind_end unwind_end_behind(struct unwind_rule rule,
 							 enum unwind_end end, _Bool is_far)
 {
-	const __u32 kind = rule.how & 15;
+	const __u32 kind = unwind_kind_of(rule);
 	const _Bool is_by_frames = kind == UNWIND_FRAMES || kind == UNWIND_MADE_FRAMES;
 
 	if (end == UNWIND_END_ROOT && (is_by_frames || kind == UNWIND_MADE_BARE))
@@ -160,28 +160,17 @@ unwind_to_caller(struct unwind_regs *regs, struct unwind_rule rule, unwind_read 
 static __always_inline enum unwind_end
 unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
-	switch (rule.how & 15) {
+	switch (unwind_kind_of(rule)) {
 	case UNWIND_NO_ROW:
 		return UNWIND_END_NO_ROW;
+	case UNWIND_UNFIT:
+		return UNWIND_END_UNFIT;
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
-	case UNWIND_FRAMES:
-	case UNWIND_MADE_FRAMES:
-	case UNWIND_MADE_BARE:
-	case UNWIND_CLONED:
-	case UNWIND_IS:
-	case UNWIND_IS_BY_FP:
-	case UNWIND_AT:
-	case UNWIND_AT_BY_FP:
-	case UNWIND_AT_8:
-	case UNWIND_PLT:
-	case UNWIND_PC_IN:
-	case UNWIND_PUSHED:
+	default: /* all others of the 16 that there are */
 		return unwind_to_caller(regs, rule, read, from);
-	default:
-		return UNWIND_END_UNFIT;
 	}
 }
 
