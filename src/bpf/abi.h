@@ -103,10 +103,7 @@ _Static_assert(sizeof(struct summed_row) == 24, "abi");
 
 #define ROW_TIME_MASK ((1ULL << 48) - 1)
 
-/*
- * The index in 'hot' of a row's counter. The counters of one CPU lie together, so no cache line
- * belongs to two CPUs. @hot counts from 1.
- */
+/* The counters of one CPU lie together, so no cache line belongs to two. @hot counts from 1. */
 static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_hot_rows)
 {
 	return (cpu * 2 + generation) * n_hot_rows + hot - 1;
@@ -163,8 +160,7 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 
 /*
  * Values of life_count.rows: the number of the published space (struct unwind_space) that covers
- * the code of all rows with user stacks. If several spaces cover it, or none does, the value is
- * LIFE_UNTOLD_ROWS.
+ * the code of all rows with user stacks. LIFE_UNTOLD_ROWS: several do, or none.
  */
 #define LIFE_NO_ROWS 0U
 #define LIFE_UNTOLD_ROWS 0xffffffffU
@@ -180,10 +176,7 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
 _Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* room for the mark and a zero */
 
-/*
- * In the place of a user stack's hash: a stack that user space walks, by the number of its struct
- * deferred_hit. No hash has these low bits.
- */
+/* In place of the hash of a user stack that user space walks. No hash has these low bits. */
 #define LATE_STACK(number) ((number) << 7 | 1)
 #define IS_LATE_STACK(hash) (((hash)&CHUNK_NUMBERS) != 0)
 
@@ -381,10 +374,7 @@ enum target_by {
 
 #define SERVING_SOFTIRQ 0x100 /* the bit's value in all kernels (include/linux/preempt.h) */
 
-/*
- * The map 'calls' has a counter for each CPU and target. The counters of one CPU lie together and
- * begin with a cache line, so no line belongs to two CPUs.
- */
+/* The map 'calls' has a counter for each CPU and target. A CPU's begin with a cache line. */
 #define CALLS_PER_LINE 8U
 
 static inline __u32 calls_per_cpu(__u32 n_targets)

@@ -49,9 +49,7 @@ struct deferred_ring {
 	__u64 is_on;
 	__u64 n_full; /* hits that found no room: their stacks are cut */
 	__u64 pad1[5];
-	/* Hits of such processes are not deferred: ns of CLOCK_MONOTONIC, by deferred_pause_of().
-	 */
-	__u64 pause_until[DEFERRED_PAUSES];
+	__u64 pause_until[DEFERRED_PAUSES]; /* defer no hit before, ns; by deferred_pause_of() */
 };
 _Static_assert(sizeof(struct deferred_ring) == 128 + 8 * DEFERRED_PAUSES, "abi");
 
@@ -104,12 +102,9 @@ static inline __u32 deferred_stack_pieces(__u64 from, __u32 bytes)
 		       DEFERRED_PIECE_BYTES);
 }
 
-/* --- how user space reads a hit in the ring --- */
-
 #ifndef __bpf__
 
-/* Its stack has bytes of the traced process, which may be anything. */
-
+/* How user space reads a hit in the ring. The stack is the traced process's: it may be anything. */
 struct recorded {
 	const struct deferred_piece *pieces; /* of the whole ring */
 	const struct deferred_hit *hit;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * bpf/features.h - features of this kernel, found by trying each one, not by its version.
- *
- * Callers name the groups of features that they need: each feature costs a system call or two, and
- * a plain tracepoint needs few.
- */
+/* bpf/features.h - features of this kernel, found by trying each one, not by its version. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,8 +39,8 @@ must_check int features_check_bpf(struct error *e);
 must_check int features_require(struct error *e);
 
 /*
- * Try the features of @groups, an OR of enum feature_group. The caller fills in the PMUs, no_* and
- * refuses_namesakes.
+ * Try the features of @groups, an OR of enum feature_group; each costs some system calls. The
+ * caller fills in the PMUs, no_* and refuses_namesakes.
  */
 void features_probe(struct features *features, unsigned groups);
 

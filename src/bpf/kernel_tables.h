@@ -69,16 +69,15 @@ struct kernel_walks {
 	 */
 	__u32 generation;
 	__u32 modules_generation; /* the modules' image is valid in this one alone */
-	__u32 n_unknown; /* programs: addresses outside of the kernel without a row; may lose some
-			  */
+	__u32 n_unknown;          /* programs: rows missed outside of the kernel; may lose some */
 	struct kernel_image images[KERNEL_IMAGES];
 	__u64 is_wrong; /* programs: a walk differed from the helper's, at this address */
 	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */
 };
 
 /*
- * The price of a slot's hits, from its slot's claim to its release. One hit in COST_EVERY is
- * measured, and not the first: that one makes rows.
+ * The price of a slot's hits, from its claim to its release. One hit in COST_EVERY is measured, and
+ * not the first: that one makes rows.
  */
 #define COST_EVERY 1024U
 #define COST_EVERY_SAMPLE 16U /* which decide on the next ones: see attachment_pace() */

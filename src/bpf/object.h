@@ -81,9 +81,8 @@ int object_counts_fd(const struct object *object, unsigned generation, unsigned 
 int object_stacks_fd(const struct object *object, unsigned level);
 
 /*
- * Begin to add the second level to the maps, where it is needed. This waits for RCU, some
- * milliseconds, in threads. Without the second level the maps have less room, so only --debug
- * reports a failure. Call it once.
+ * Begin to add the second level to the maps, in threads that wait for RCU, some milliseconds.
+ * Without it the maps have less room, so only --debug reports a failure. Call it once.
  */
 void object_begin_level(struct object *object);
 
@@ -115,10 +114,7 @@ const struct object_maps *object_maps(const struct object *object);
  */
 void *object_slab(const struct object *object, uint32_t number);
 
-/*
- * Add a slab. This waits for RCU, some milliseconds. Errors: -E2BIG for more than MOST_SLABS; else
- * the kernel's.
- */
+/* Waits for RCU, some ms. Errors: -E2BIG for more than MOST_SLABS; else the kernel's. */
 must_check int object_add_slab(struct object *object, struct error *e);
 
 /*
@@ -140,11 +136,12 @@ bool object_replace_space(const struct object *object, uint32_t tgid, uint32_t n
 must_check int object_set_file(const struct object *object, const struct unwind_file_key *key,
 			       const struct unwind_file *file, struct error *e);
 
-/* With several -p: the processes to count. Errors: the kernel's, from writing the map. */
+/*
+ * With several -p: the processes to count. With config.follow: threads, by their numbers in the
+ * initial PID namespace. Errors: the kernel's, from writing the map.
+ */
 must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,
 				struct error *e);
-
-/* Likewise with config.follow: threads, by their numbers in the initial PID namespace. */
 must_check int object_set_tasks(const struct object *object, const uint32_t *tids, size_t n,
 				struct error *e);
 
@@ -158,8 +155,8 @@ struct kernel_walks *object_kernel_walks(const struct object *object);
 typedef void kernel_image_fill(void *context, void *to);
 
 /*
- * Give the programs image @number, of @bytes. They do not use it before object_kernel_walks() says
- * so. This waits for RCU, some milliseconds. Errors: the kernel's.
+ * Give the programs image @number, of @bytes. They use it when object_kernel_walks() says so. Waits
+ * for RCU, some ms. Errors: the kernel's.
  */
 must_check int object_add_kernel_image(const struct object *object, enum kernel_image_number number,
 				       size_t bytes, kernel_image_fill *fill, void *context,

@@ -12,11 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- newer parts of the interface --- */
-
 /*
- * Newer than Linux 6.1, from include/uapi/linux/bpf.h. Older kernels take or fill in the members
- * that they know, which are the first ones.
+ * --- newer than Linux 6.1, from include/uapi/linux/bpf.h ---
+ *
+ * Older kernels take or fill in the members that they know, which are the first ones.
  */
 
 #define ABI_TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
@@ -74,9 +73,7 @@ static_assert(sizeof(struct uapi_link_info) == 56, "uapi");
 /* The kernel's own ENOTSUPP, which user space gets if an instruction cannot be probed. */
 #define UAPI_ENOTSUPP 524
 
-/* --- programs of a few instructions --- */
-
-/* Build and load them: to try features, and for tests. */
+/* --- programs of a few instructions: to try features, and for tests --- */
 
 #define INSN(c, dst, src, offset, value)                                                         \
 	{                                                                                        \

@@ -118,9 +118,8 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 #define MOST_FILES 32768
 
 /*
- * Rules that were found lately: the return addresses of stacks recur. All CPUs share them, in sets
- * of one cache line, the newest first. There is no lock: each entry is checked against its rule, so
- * an entry that two programs have mixed up matches no key.
+ * Rules that were found lately, in sets of one cache line, the newest first. All CPUs share them
+ * without a lock: an entry that two programs have mixed up matches no key.
  */
 #define RECENT_SET_BITS 13
 #define RECENT_SETS (1U << RECENT_SET_BITS)
