@@ -9,7 +9,6 @@
 #include "bpf/features.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -134,29 +133,15 @@ static bool has_uprobe_multi(void)
  * Since Linux commits e2b2cd592a9d ("bpf: Add missed value to kprobe_multi link info") and
  * 3acf8ace6823 ("bpf: Add missed value to kprobe perf link info") (in v6.7). The second one made
  * the answer larger. A kernel refuses a larger answer than its own whose last byte is not 0
- * (E2BIG). The link is that of an event of this thread that never happens.
+ * (E2BIG). The link is that of a rare tracepoint.
  */
 static bool has_missed_counts(void)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
-					.size = sizeof(attr),
-					.config = PERF_COUNT_SW_DUMMY,
-					.disabled = 1,
-					.exclude_kernel = 1 };
-	cleanup_close int event =
-		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	cleanup_close int prog = load_empty(BPF_PROG_TYPE_PERF_EVENT, 0);
-	if (event < 0 || prog < 0)
-		return false;
-
-	const union bpf_attr create = {
-		.link_create = {
-			.prog_fd = (unsigned)prog,
-			.target_fd = (unsigned)event,
-			.attach_type = BPF_PERF_EVENT,
-		},
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_RAW_TRACEPOINT, 0);
+	const union bpf_attr open = {
+		.raw_tracepoint = { .name = (uintptr_t) "task_rename", .prog_fd = (uint32_t)prog },
 	};
-	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &create, sizeof(create));
+	cleanup_close int link = sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, sizeof(open));
 	if (link < 0)
 		return false;
 

@@ -347,6 +347,15 @@ __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 	return 1;
 }
 
+/* module_free(module): before the code is unmapped. See struct kernel_walks. */
+SEC("?raw_tp")
+int on_module_gone(void *ctx __attribute__((unused)))
+{
+	if (*(volatile __u32 *)&kernel_walks.generation < LAST_GENERATION)
+		add_atomically(&kernel_walks.generation, 1);
+	return 0;
+}
+
 /* Walk the stack by tables. False: it is not whole. */
 static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 						  struct scratch_slot *slot)

@@ -50,6 +50,7 @@ static const struct {
 	[PROGRAM_EXEC] = { "on_program", 0 },
 	[PROGRAM_EXIT] = { "on_end", 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", 0 },
+	[PROGRAM_MODULE_GONE] = { "on_module_gone", 0 },
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */
@@ -693,32 +694,9 @@ int object_add_kernel_image(const struct object *o, enum kernel_image_number num
 	return 0;
 }
 
-/* See struct kernel_walks. The tracepoint comes before the code is unmapped. */
 int object_watch_modules(const struct object *o)
 {
-	const int at = (int)(offsetof(typeof(*o->skeleton->bss), kernel_walks) +
-			     offsetof(struct kernel_walks, generation));
-	const struct bpf_insn insns[] = {
-		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0,
-		     bpf_map__fd(o->skeleton->maps.bss)),
-		INSN(0, 0, 0, 0, at),
-		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0),
-		INSN(BPF_JMP | BPF_JGE | BPF_K, BPF_REG_2, 0, 2, (int)LAST_GENERATION),
-		MOVE_IMM(BPF_REG_3, 1),
-		INSN(BPF_STX | BPF_ATOMIC | BPF_W, BPF_REG_1, BPF_REG_3, 0, BPF_ADD),
-		MOVE_IMM(BPF_REG_0, 0),
-		EXIT,
-	};
-	cleanup_close int program =
-		instructions_load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, insns, ARRAY_SIZE(insns));
-	const union bpf_attr attr = {
-		.raw_tracepoint = {
-			.name = (uintptr_t) "module_free",
-			.prog_fd = (uint32_t)program,
-		},
-	};
-
-	return program < 0 ? -1 : sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+	return bpf_raw_tracepoint_open("module_free", object_program_fd(o, PROGRAM_MODULE_GONE));
 }
 
 bool object_slot_counts(const struct object *o, uint32_t n_cpus, struct slot_counts *ret)

@@ -28,10 +28,11 @@ enum object_program {
 	PROGRAM_UNTIL_USER,
 	PROGRAM_BEGIN_USER_MULTI,
 	PROGRAM_UNTIL_USER_MULTI,
-	PROGRAM_NEW_TASK, /* a command is followed, or a child inherits its parent's mappings */
-	PROGRAM_EXEC,     /* likewise; and lives are raised */
-	PROGRAM_EXIT,     /* likewise; and pairs that a thread has begun have no end */
-	PROGRAM_RESERVED, /* mmap() has found a place for a mapping */
+	PROGRAM_NEW_TASK,    /* a command is followed, or a child inherits its parent's mappings */
+	PROGRAM_EXEC,        /* likewise; and lives are raised */
+	PROGRAM_EXIT,        /* likewise; and pairs that a thread has begun have no end */
+	PROGRAM_RESERVED,    /* mmap() has found a place for a mapping */
+	PROGRAM_MODULE_GONE, /* with config.kernel_tables: see object_watch_modules() */
 	PROGRAM_N,
 };
 
@@ -164,7 +165,7 @@ must_check int object_add_kernel_image(const struct object *object, enum kernel_
 
 /*
  * Have a program count in kernel_walks.generation when modules go. Returns a descriptor, the
- * caller's, which ends that when it is closed; -1: the kernel has no modules, or refuses it.
+ * caller's, which ends that when it is closed. Below 0: the kernel has no modules, or refuses it.
  */
 int object_watch_modules(const struct object *object);
 

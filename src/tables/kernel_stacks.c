@@ -333,6 +333,7 @@ void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_op
 					? config->max_kernel_frames
 					: config->kernel_limit;
 	config->checks_kernel = checks;
+	o->programs |= 1U << PROGRAM_MODULE_GONE;
 	k->is_wanted = true;
 }
 
