@@ -2,8 +2,6 @@
 /*
  * bpf/defer.bpf.h - defer a hit: record the registers and the stack of a walk that lacks a mapping
  * or a table (bpf/deferred.h). Other hits run none of this.
- *
- * Functions with loops or several callers are global, so the verifier checks each of them once.
  */
 #pragma once
 
@@ -28,12 +26,7 @@ static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
 /* The first thread's stack has arguments and environment above this address. 0: not known. */
 __noinline __u64 first_stack_start(void)
 {
-	const void *mm;
-
-	if (!config.unwind || !config.at.start_stack)
-		return 0;
-	mm = LOAD_MEMBER(void *, bpf_get_current_task_btf(), config.at.mm);
-	return mm ? LOAD_MEMBER(__u64, mm, config.at.start_stack) : 0;
+	return config.unwind ? memory_member(config.at.start_stack) : 0;
 }
 
 /*

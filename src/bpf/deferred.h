@@ -126,18 +126,6 @@ static inline uint32_t least_number(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static inline uint32_t n_kernel_words(const struct deferred_hit *hit)
-{
-	return least_number(hit->n_kernel, SHORT_WORDS);
-}
-
-static inline uint32_t n_user_words(const struct deferred_hit *hit)
-{
-	const uint32_t n = least_number(hit->n_user, STACK_MAX_FRAMES);
-
-	return n ? n : 1;
-}
-
 /* The first byte of the stack is the first of its piece. */
 static inline const uint8_t *stack_byte(const struct recorded *r, uint64_t offset)
 {
@@ -178,8 +166,10 @@ static inline void copy_words(const struct recorded *r, uint32_t first_block, ui
 /* Copy the words of the kernel's stack. Returns how many, at most SHORT_WORDS. */
 static inline size_t recorded_kernel_words(const struct recorded *r, uint64_t *to)
 {
-	copy_words(r, 0, n_kernel_words(r->hit), to);
-	return n_kernel_words(r->hit);
+	const uint32_t n = least_number(r->hit->n_kernel, SHORT_WORDS);
+
+	copy_words(r, 0, n, to);
+	return n;
 }
 
 /*
@@ -190,14 +180,15 @@ static inline size_t recorded_kernel_words(const struct recorded *r, uint64_t *t
 static inline size_t recorded_user_words(const struct recorded *r, uint64_t *to)
 {
 	const struct deferred_hit *hit = r->hit;
-	const uint32_t n = n_user_words(hit);
+	const uint32_t n = least_number(hit->n_user, STACK_MAX_FRAMES);
 	const uint64_t pc = hit->regs.pc;
 
-	copy_words(r, deferred_blocks(hit->n_kernel), n - 1, to);
-	if (n == 1)
+	if (n <= 1) {
 		to[0] = pc < LEAST_CODE ? pc | STACK_WORD_PLAIN : pc;
-	else
-		to[n - 1] = pc | (hit->regs.is_exact ? STACK_WORD_EXACT : 0);
+		return 1;
+	}
+	copy_words(r, deferred_blocks(hit->n_kernel), n - 1, to);
+	to[n - 1] = pc | (hit->regs.is_exact ? STACK_WORD_EXACT : 0);
 	return n;
 }
 

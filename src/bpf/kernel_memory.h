@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/kernel_memory.h - read the kernel's memory, by programs of a few instructions that the kernel
- * runs at request (BPF_PROG_TEST_RUN). They read by bpf_probe_read_kernel(), which fails where
- * nothing is mapped. So no address can do harm.
- *
- * Lockdown for confidentiality refuses it. This needs programs of type SYSCALL.
+ * bpf/kernel_memory.h - read the kernel's memory, by programs of type SYSCALL that the kernel runs
+ * at request (BPF_PROG_TEST_RUN). bpf_probe_read_kernel() fails where nothing is mapped, so no
+ * address can do harm. Lockdown for confidentiality refuses it.
  */
 #pragma once
 

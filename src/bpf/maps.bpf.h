@@ -85,6 +85,17 @@ static __always_inline __u64 load_kernel(__u64 at)
 	(config.loads_kernel ? (type)load_kernel((__u64)(of) + (offset)) \
 			     : *(const type *)((const void *)(of) + (offset)))
 
+/* The word at @offset of the current task's struct mm_struct. 0: there is none, or it is unknown.
+ */
+static __always_inline __u64 memory_member(__u32 offset)
+{
+	const void *mm = NULL;
+
+	if (offset)
+		mm = LOAD_MEMBER(void *, bpf_get_current_task_btf(), config.at.mm);
+	return mm ? LOAD_MEMBER(__u64, mm, offset) : 0;
+}
+
 /* A member of a task that the verifier knows as a number. */
 static __always_inline __u32 task_member(__u64 task, __u32 offset)
 {

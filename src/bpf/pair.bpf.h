@@ -107,10 +107,12 @@ static __always_inline void count_pair(const struct scratch_slot *slot, __u64 fi
 {
 	struct stack_row *row = find_row(&slot->key, g);
 
-	if (!row)
+	if (!row) {
 		row = insert_row(slot, first, g);
-	if (row)
-		count_in(row, slot, g, true);
+		if (!row)
+			return;
+	}
+	count_in(row, slot, g, true);
 }
 
 /*

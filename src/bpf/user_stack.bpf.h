@@ -421,12 +421,9 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
  */
 __noinline int has_program(void)
 {
-	const void *mm;
+	const __u32 at = config.at.end_code;
 
-	if (!config.anywhere || !config.at.end_code)
-		return 1;
-	mm = LOAD_MEMBER(void *, bpf_get_current_task_btf(), config.at.mm);
-	return mm && LOAD_MEMBER(__u64, mm, config.at.end_code);
+	return !config.anywhere || !at || memory_member(at);
 }
 
 /*
