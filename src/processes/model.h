@@ -209,7 +209,6 @@ struct program {
 	bool is_forgotten;  /* marked: it will be freed soon */
 	bool is_whole;      /* @space is complete, and events report all changes */
 	bool is_seen;       /* it was hit */
-	bool is_late;       /* the last try of a look brought no list in time */
 	bool is_named;      /* an event reported @comm */
 	uint64_t begin;     /* 0: before the run */
 	uint64_t began;     /* the same, though a loss has cut it into several */

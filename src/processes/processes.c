@@ -31,14 +31,6 @@
 /* At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
 
-/*
- * A list of mappings is late if it did not come in time. It may come soon, because a helper was
- * busy with another one. Records wait during a try, so all lists that are late again take 1/10 of
- * the time, at most.
- */
-#define LATE_PAUSE_NS (NS_PER_S / 100)
-#define LATE_SHARE 10
-
 /* A process by its key, as rows of hits have it. */
 struct keyed {
 	uint64_t key;
@@ -59,9 +51,8 @@ struct processes {
 	size_t n_keys, cap_keys;
 	uint64_t n_unnamed;  /* forgotten keys that had the only name of their process */
 	struct u64_map made; /* tid -> the process that it made last */
-	uint64_t late_due;   /* when to try a late list again; UINT64_MAX: none is late */
-	size_t late_at;      /* index in programs.heads: where to look for one first */
-	size_t hit_at;       /* the same, for processes_read_hit() */
+	bool is_any_late;    /* a list did not come in time: see processes_settle() */
+	size_t hit_at;       /* index in programs.heads, for processes_read_hit() */
 	size_t n_unread;     /* heads from there on that it has not looked at in this period */
 };
 
@@ -74,7 +65,6 @@ struct processes *processes_new(struct remote_files *files, size_t most_roots, b
 	ps->programs.spaces.images = ps->images;
 	ps->programs.period = 1;
 	ps->is_followed = is_followed;
-	ps->late_due = UINT64_MAX;
 	return ps;
 }
 
@@ -150,37 +140,22 @@ static void add_list(struct processes *ps, struct program *program, const struct
 		images_release(ps->images, held[i]);
 }
 
-/* The list of @tgid, asked for at @begin, is late. */
-static void note_late(struct processes *ps, uint32_t tgid, uint64_t begin)
-{
-	struct program *program = programs_current(&ps->programs, tgid);
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const uint64_t rest = program->is_late ? (LATE_SHARE - 1) * (now - begin) : 0;
-	const uint64_t due = now + later_time(rest, LATE_PAUSE_NS);
-
-	ps->late_due = ps->late_due == UINT64_MAX ? due : later_time(ps->late_due, due);
-}
-
 static void read_mappings(struct processes *ps, uint32_t tgid)
 {
 	cleanup(remote_list_fini) struct remote_list read = {};
-	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	struct program *program;
 	struct error e;
 	const int err = remote_list(ps->images->files, tgid, &read, &e);
-	const bool is_late = err == -ETIME || err == -EIO;
 
+	ps->is_any_late = ps->is_any_late || err == -ETIME || err == -EIO;
 	images_note_error(ps->images, err);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
-	if (is_late)
-		note_late(ps, tgid, begin);
 	program = !err && read.list.n ? programs_current(&ps->programs, tgid)
 				      : programs_newest(&ps->programs, tgid);
 	if (!program)
 		return;
 	program->looked_in = ps->programs.period;
-	program->is_late = is_late;
 	/* A kernel thread, or a process that ends, has no mappings. */
 	program->is_whole =
 		program->is_whole || (ps->is_followed && (err == -ESRCH || (!err && !read.list.n)));
@@ -197,12 +172,12 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Read the mappings of @tgid unless they are complete. Only processes_look_late() retries. */
+/* Read the mappings of @tgid unless they are complete. */
 static void look_unless_known(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
-	if (!program || (!program->is_late && !program_is_all_known(program)))
+	if (!program || !program_is_all_known(program))
 		read_mappings(ps, tgid);
 }
 
@@ -217,45 +192,14 @@ void processes_look(struct processes *ps, uint32_t tgid)
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
-uint32_t processes_look_late(struct processes *ps)
-{
-	const struct programs *all = &ps->programs;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-	if (now < ps->late_due)
-		return 0;
-	ps->late_due = UINT64_MAX;
-	for (size_t i = 0; i < all->n_heads; i++) {
-		const size_t at = (ps->late_at + i) % all->n_heads;
-		const struct program *program = all->heads[at];
-		const uint32_t tgid = program->tgid;
-
-		if (!program->is_late || !program_runs(program))
-			continue;
-		ps->late_at = at + 1;
-		ps->late_due = now; /* there may be others */
-		read_mappings(ps, tgid);
-		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-		return tgid;
-	}
-	return 0;
-}
-
-uint64_t processes_late_due(const struct processes *ps)
-{
-	return ps->late_due;
-}
-
-/* @is_late: read one whose list is late, or else one of the others. False: none is left. */
-static bool read_next_hit(struct processes *ps, bool is_late)
+bool processes_read_hit(struct processes *ps)
 {
 	const struct programs *all = &ps->programs;
 
 	for (; ps->n_unread && all->n_heads; ps->n_unread--) {
 		const struct program *program = all->heads[ps->hit_at++ % all->n_heads];
 
-		if (program->is_seen && program_runs(program) && !program_is_all_known(program) &&
-		    program->is_late == is_late) {
+		if (program->is_seen && program_runs(program) && !program_is_all_known(program)) {
 			ps->n_unread--;
 			read_mappings(ps, program->tgid);
 			return true;
@@ -264,24 +208,14 @@ static bool read_next_hit(struct processes *ps, bool is_late)
 	return false;
 }
 
-bool processes_read_hit(struct processes *ps)
-{
-	return read_next_hit(ps, false);
-}
-
 void processes_settle(struct processes *ps, uint64_t until)
 {
-	bool is_read = true;
-
-	ps->n_unread = ps->programs.n_heads;
-	while (clock_ns(CLOCK_MONOTONIC) < until && read_next_hit(ps, false))
-		;
-	while (is_read) {
+	do {
+		ps->is_any_late = false;
 		ps->n_unread = ps->programs.n_heads;
-		is_read = false;
-		while (clock_ns(CLOCK_MONOTONIC) < until && read_next_hit(ps, true))
-			is_read = true;
-	}
+		while (clock_ns(CLOCK_MONOTONIC) < until && processes_read_hit(ps))
+			;
+	} while (ps->is_any_late && clock_ns(CLOCK_MONOTONIC) < until);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -295,7 +229,6 @@ void processes_refresh(struct processes *ps)
 	for (size_t i = 0; i < ps->programs.n_heads && !ps->is_followed; i++) {
 		struct program *program = ps->programs.heads[i];
 
-		program->is_late = false;
 		if (program_runs(program) && !host_pid_exists(program->tgid))
 			program->exited = now;
 	}

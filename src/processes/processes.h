@@ -69,14 +69,9 @@ uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
 void processes_look(struct processes *ps, uint32_t tgid);
 
 /*
- * Try to read one process again whose list was late, if it is time. Returns its number; 0: none was
- * tried. processes_late_due() is the time of the next try; UINT64_MAX: no process is late.
+ * The run ends: read the processes that were hit and are incomplete. Until @until, asks again for
+ * lists that do not come in time.
  */
-uint32_t processes_look_late(struct processes *ps);
-uint64_t processes_late_due(const struct processes *ps);
-
-/* The run ends: read the processes that were hit and are incomplete. Retries late lists until
- * @until. */
 void processes_settle(struct processes *ps, uint64_t until);
 
 /* The first hit of a life, as a notice reports it. */

@@ -180,9 +180,7 @@ bool follower_look(struct run *r)
 {
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	struct follower *f = r->follow;
-	struct program_run program;
 	const struct dirent *entry;
-	uint32_t late;
 
 	if (!f)
 		return false;
@@ -195,23 +193,9 @@ bool follower_look(struct run *r)
 			read_mappings_of(r, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
-	late = processes_look_late(r->processes); /* one late list again, if one is due */
-	if (late && processes_hit(r->processes, late, &program))
-		symbolizer_watch(r->symbolizer, &program);
 	if (r->unwinder)
 		unwinder_begin(r->unwinder);
 	return f->proc != NULL;
-}
-
-int follower_patience_ms(const struct run *r)
-{
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC), ms = NS_PER_S / 1000;
-	const uint64_t due = r->follow ? processes_late_due(r->processes) : 0;
-	const uint64_t left = due > now ? due - now : 0;
-
-	if (!r->follow)
-		return -1;
-	return left < FOLLOW_MS * ms ? (int)(left / ms) + 1 : FOLLOW_MS;
 }
 
 void follower_tell_losses(struct run *r)

@@ -720,7 +720,7 @@ static int run_patience_ms(struct run *r)
 	ready_tell(&r->ready, r->unwinder);
 	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
 		return 0;
-	return sooner_ms(ms, follower_patience_ms(r));
+	return sooner_ms(ms, r->follow ? FOLLOW_MS : -1);
 }
 
 /* Wait for occasions once, and handle them. *@is_over: the run ends. */

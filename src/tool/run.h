@@ -402,10 +402,9 @@ void follower_drop(struct run *r, size_t n_notices);
 bool follower_look(struct run *r);
 
 /*
- * The time until the follower has work to do: FOLLOW_MS at most; -1: there is none. So it opens
- * files while they can be found, and another file at the same addresses soon begins another life.
+ * The follower has work to do each FOLLOW_MS: it opens files while they can be found, and another
+ * file at the same addresses soon begins another life.
  */
-int follower_patience_ms(const struct run *r);
 #define FOLLOW_MS 250
 
 /* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */

@@ -1037,50 +1037,6 @@ static void hold_up(bool is_held_up)
 	assert_int_equal(kill(held_up, is_held_up ? SIGSTOP : SIGCONT), 0);
 }
 
-static void wait_until_read(struct past *p, uint32_t pid)
-{
-	uint32_t read;
-
-	for (int i = 0; (read = processes_look_late(p->processes)) == 0; i++) {
-		assert_true(i < 30000);
-		(void)usleep(1000);
-	}
-	assert_int_equal(read, pid);
-}
-
-static void wait_until_none_is_late(struct past *p)
-{
-	for (int i = 0; processes_late_due(p->processes) != UINT64_MAX; i++) {
-		assert_true(i < 30000);
-		(void)processes_look_late(p->processes);
-		(void)usleep(1000);
-	}
-}
-
-/* No hit asks for it once more. */
-TEST_WITH_PAST(a_list_that_was_late_is_read_soon)
-{
-	const pid_t pid = start_child();
-	const uint32_t child = (uint32_t)pid;
-	uint64_t due;
-
-	assert_true(processes_late_due(p->processes) == UINT64_MAX);
-	lose_at(p, clock_ns(CLOCK_MONOTONIC));
-	hold_up(true);
-	processes_look(p->processes, child);
-	due = processes_late_due(p->processes);
-	assert_in_range(due, clock_ns(CLOCK_MONOTONIC) - 100 * NS_PER_S,
-			clock_ns(CLOCK_MONOTONIC) + NS_PER_S / 50);
-	assert_string_equal(module_at(p, child, here(), 0), "");
-	assert_true(processes_late_due(p->processes) == due);
-	wait_until_read(p, child);
-	assert_true(processes_late_due(p->processes) > due);
-	hold_up(false);
-	wait_until_none_is_late(p);
-	assert_string_equal(module_at(p, child, here(), 0), "test_processes");
-	end_child(pid);
-}
-
 /* Nobody had asked for it before. */
 TEST_WITH_PAST(what_a_process_has_after_a_loss_is_read_at_the_end)
 {
@@ -1095,7 +1051,7 @@ TEST_WITH_PAST(what_a_process_has_after_a_loss_is_read_at_the_end)
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now + 3), "test_processes");
 }
 
-/* Only that of a process that was hit is waited for. With two openers, the other may read it. */
+/* Only that of a process that was hit is waited for. */
 TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 {
 	const pid_t pid = start_child(), other = start_child();
@@ -1106,6 +1062,7 @@ TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 	hold_up(true);
 	(void)comm_of_hit(p, (uint32_t)pid, now, UINT64_MAX);
 	processes_look(p->processes, (uint32_t)other);
+	/* With two openers, the other one may have read it. */
 	const bool is_late = !*module_at(p, (uint32_t)other, here(), 0);
 	processes_settle(p->processes, now + 1);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
@@ -1113,22 +1070,10 @@ TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 	processes_settle(p->processes, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "test_processes");
 	assert_true(!is_late || !*module_at(p, (uint32_t)other, here(), 0));
-	wait_until_none_is_late(p);
+	(void)comm_of_hit(p, (uint32_t)other, now, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
 	end_child(pid);
 	end_child(other);
-}
-
-TEST_WITH_PAST(one_that_was_late_and_has_gone_is_not_asked_for_without_end)
-{
-	const pid_t pid = start_child();
-
-	hold_up(true);
-	processes_look(p->processes, (uint32_t)pid);
-	hold_up(false);
-	end_child(pid);
-	wait_until_read(p, (uint32_t)pid);
-	wait_until_none_is_late(p);
 }
 
 /* The record of the loss comes when the process was looked at already, and its hit named. */
