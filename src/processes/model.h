@@ -194,12 +194,6 @@ void space_note_hit(const struct images *images, const struct space *s);
 
 /* --- programs (programs.c): those of each process, one after the other --- */
 
-/* A name that a program had. */
-struct former_comm {
-	uint64_t until; /* exclusive */
-	char text[COMM_BYTES];
-};
-
 /* One run of one program in one process. It begins with fork or exec, and ends with exec or exit.
  */
 struct program {
@@ -218,11 +212,7 @@ struct program {
 	uint64_t looked_in; /* period of the last try of a look; 0: none */
 	uint64_t kept;      /* period of the last question about it; 0: none */
 	uint64_t walked;    /* when processes_walk() was called last; 0: never */
-	char comm[COMM_BYTES];      /* the last name; empty: not known, unless @is_named */
-	uint64_t named_at;          /* when /proc gave a name; 0: never */
-	struct former_comm *former; /* the names before @comm, by rising time */
-	size_t n_former, cap_former;
-	uint64_t former_from;  /* earlier names are not known */
+	char comm[COMM_BYTES]; /* the last name; empty: not known, unless @is_named */
 	struct program *older; /* the former program of this number */
 	struct space *space;   /* one user of it is this program */
 	struct mapper mapper;
@@ -290,17 +280,8 @@ bool program_is_all_known(const struct program *program);
 /* The time of its end; UINT64_MAX: it runs. */
 uint64_t program_over_at(const struct program *program);
 
-/*
- * A COMM event at @time. A name that /proc gave later may be @comm or a later name, so it does not
- * become a former one.
- */
-void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time);
-
 /* Read its name from /proc. */
 void program_read_comm(struct program *program);
 
 void program_set_comm(struct program *program, const char *comm);
 bool program_has_comm(const struct program *program);
-
-/* Its name at @time (0: the last); NULL: not known. @program lends it until its name changes. */
-const char *program_comm(const struct program *program, uint64_t time);

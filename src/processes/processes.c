@@ -325,9 +325,13 @@ static void on_lost_event(struct processes *ps, const struct process_event *even
 /* A process has the name of its first thread. */
 static void on_comm_event(struct processes *ps, const struct process_event *event)
 {
-	if (event->pid == event->tid)
-		program_rename(&ps->programs, programs_current(&ps->programs, event->pid),
-			       event->comm, event->time);
+	struct program *program;
+
+	if (event->pid != event->tid)
+		return;
+	program = programs_current(&ps->programs, event->pid);
+	program_set_comm(program, event->comm);
+	program->is_named = true;
 }
 
 static void on_end_event(struct processes *ps, const struct process_event *event)
@@ -550,15 +554,15 @@ uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
 void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES])
 {
 	const struct program *program;
-	const char *comm;
 
 	if (!tgid_of_key(key) && life_of_key(key)) { /* an idle task: see KEY_LIFE_SHIFT */
 		(void)snprintf(ret, COMM_BYTES, "swapper/%u", (uint16_t)(life_of_key(key) - 1));
 		return;
 	}
 	program = program_of(ps, key, time);
-	comm = program ? program_comm(program, time) : NULL;
-	(void)snprintf(ret, COMM_BYTES, "%s", comm ? comm : keyed_of(ps, key)->comm);
+	(void)snprintf(ret, COMM_BYTES, "%s",
+		       program && program_has_comm(program) ? program->comm
+							    : keyed_of(ps, key)->comm);
 }
 
 static void describe_run(const struct processes *ps, const struct program *program,

@@ -131,7 +131,8 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct re
  */
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
 
-/* The name of @key's first thread at @time; else the name with its first hit; else "". */
+/* The last name of the first thread of @key's program; else the name with its first hit; else "".
+ */
 void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES]);
 
 /* One program of one process. */

@@ -27,16 +27,10 @@
 /* Hundreds of regions; few programs have so many of their own. */
 #define LARGE_BYTES ((size_t)16 << 10)
 
-static size_t former_bytes(const struct program *program)
-{
-	return program->cap_former * sizeof(*program->former);
-}
-
 static void program_free(struct programs *all, struct program *program)
 {
 	all->n--;
-	all->bytes -= sizeof(*program) + former_bytes(program);
-	free(program->former);
+	all->bytes -= sizeof(*program);
 	if (program->space)
 		space_drop(&all->spaces, program->space);
 	free(program);
@@ -93,7 +87,6 @@ static void forget_look(struct programs *all, struct program *program)
 	program->looked_at = 0;
 	program->is_whole = false;
 	program->comm[0] = '\0';
-	program->named_at = 0;
 	space_drop(&all->spaces, program->space);
 	program->space = space_new(&all->spaces);
 }
@@ -221,17 +214,11 @@ struct candidate {
 			  without a hit first */
 };
 
-/* Bytes that forgetting @p frees at least. */
-static size_t bytes_held_by(const struct program *p)
-{
-	return space_bytes(p->space) + former_bytes(p);
-}
-
 /* If a program that ended before @before was hit, its notice has come. */
 static struct candidate candidate_of(const struct programs *all, struct program *p, uint64_t before)
 {
 	const bool runs = program_runs(p), is_hit = is_program_kept(all, p) || (runs && p->is_seen);
-	const uint64_t over_at = program_over_at(p), bytes = bytes_held_by(p);
+	const uint64_t over_at = program_over_at(p), bytes = space_bytes(p->space);
 	const uint64_t by_size = (is_hit ? UINT64_MAX : UINT64_MAX / 2) - bytes;
 
 	if (!is_hit && over_at < before)
@@ -264,17 +251,12 @@ static size_t forget_over(struct programs *all, struct program *program)
 	space_drop(&all->spaces, program->space);
 	program->space = NULL;
 	program->is_forgotten = true;
-	return sizeof(*program) + former_bytes(program);
+	return sizeof(*program);
 }
 
 /* The next hit reads its mappings again. */
 static void forget_running(struct programs *all, struct program *program, uint64_t now)
 {
-	all->bytes -= former_bytes(program);
-	free(program->former);
-	program->former = NULL;
-	program->n_former = program->cap_former = 0;
-	program->former_from = now;
 	space_forget(&all->spaces, program->space, now);
 	program->looked_in = 0;
 }
@@ -288,7 +270,7 @@ static void forget_least(struct programs *all, uint64_t now, bool is_full)
 
 	for (size_t i = 0; i < all->n_heads; i++)
 		for (struct program *p = all->heads[i]; p; p = p->older)
-			if (!program_runs(p) || bytes_held_by(p))
+			if (!program_runs(p) || space_bytes(p->space))
 				array_push(list, n, capacity, candidate_of(all, p, before));
 	if (n)
 		qsort(list, n, sizeof(*list), compare_program_worth);
@@ -343,49 +325,7 @@ void program_read_comm(struct program *program)
 {
 	char comm[32] = "";
 
-	program->named_at = clock_ns(CLOCK_MONOTONIC);
 	host_pid_comm(program->tgid, comm, sizeof(comm));
 	if (comm[0])
 		program_set_comm(program, comm);
-}
-
-/* Some programs show their state in their name, and change it again and again. */
-#define MOST_FORMER 64
-
-static void add_former(struct programs *all, struct program *program, uint64_t until)
-{
-	struct former_comm one = { .until = until };
-
-	if (program->n_former == MOST_FORMER) {
-		program->former_from = program->former[0].until;
-		program->n_former--;
-		memmove(program->former, program->former + 1,
-			program->n_former * sizeof(*program->former));
-	}
-	memcpy(one.text, program->comm, sizeof(one.text));
-	all->bytes -= former_bytes(program);
-	array_push(program->former, program->n_former, program->cap_former, one);
-	all->bytes += former_bytes(program);
-}
-
-void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time)
-{
-	if (program_has_comm(program) && program->named_at < time) {
-		add_former(all, program, time);
-	} else {
-		program->n_former = 0;
-		program->former_from = time;
-	}
-	program_set_comm(program, comm);
-	program->is_named = true;
-}
-
-const char *program_comm(const struct program *program, uint64_t time)
-{
-	if (time && time < program->former_from)
-		return NULL;
-	for (size_t i = 0; time && i < program->n_former; i++)
-		if (time < program->former[i].until)
-			return program->former[i].text;
-	return program_has_comm(program) ? program->comm : NULL;
 }

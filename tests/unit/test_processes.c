@@ -829,47 +829,17 @@ TEST_WITH_PAST(what_is_of_no_process_of_ours_is_not_kept)
 	assert_string_equal(module_at(p, 0, 0x1000, 0), "");
 }
 
-TEST_WITH_PAST(a_process_has_the_name_that_it_had_then)
+TEST_WITH_PAST(a_program_has_its_last_name)
 {
 	exec_at(p, 10, PID, "program");
-	named_at(p, PROCESS_COMM, 20, PID, "a;b");
 	named_at(p, PROCESS_COMM, 30, PID, "");
 	fork_at(p, 35, PID, PID + 1);
 	named_at(p, PROCESS_COMM, 40, PID, "last");
-	assert_string_equal(comm_at(p, PID, 19), "program");
-	assert_string_equal(comm_at(p, PID, 20), "a;b");
-	assert_string_equal(comm_at(p, PID, 29), "a;b");
-	assert_string_equal(comm_at(p, PID, 39), "");
-	assert_string_equal(comm_at(p, PID, 40), "last");
-	assert_string_equal(comm_at(p, PID, 0), "last");
-	assert_string_equal(comm_of_hit(p, PID, 35, UINT64_MAX), "");
-	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
+	assert_string_equal(comm_at(p, PID, 19), "last");
+	assert_string_equal(comm_of_hit(p, PID, 35, UINT64_MAX), "last");
 	assert_string_equal(comm_at(p, PID + 1, 49), "");
+	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
 	assert_string_equal(comm_at(p, PID + 1, 50), "child");
-
-	/* Which name it had before it is known to be called so is not known. */
-	named_at(p, PROCESS_COMM, 20, PID + 2, "known");
-	assert_string_equal(comm_of_hit(p, PID + 2, 19, UINT64_MAX), NOT_KNOWN);
-	assert_string_equal(comm_at(p, PID + 2, 20), "known");
-}
-
-TEST_WITH_PAST(names_that_follow_each_other_without_end_are_bounded)
-{
-	const uint64_t n = 1000;
-	size_t bytes;
-
-	exec_at(p, 10, PID, "0");
-	bytes = processes_bytes(p->processes);
-	for (uint64_t i = 1; i <= n; i++) {
-		char name[16];
-
-		(void)snprintf(name, sizeof(name), "%d", (int)i);
-		named_at(p, PROCESS_COMM, 10 + 10 * i, PID, name);
-	}
-	assert_true(processes_bytes(p->processes) - bytes < 4096);
-	assert_string_equal(comm_at(p, PID, 10 * n + 5), "999");
-	assert_string_equal(comm_at(p, PID, 10 * n - 300), "969");
-	assert_string_equal(comm_of_hit(p, PID, 500, UINT64_MAX), NOT_KNOWN);
 }
 
 TEST_WITH_PAST(threads_begin_no_program_and_end_none)
