@@ -4,7 +4,7 @@
  *
  * - The tool reads events in batches. So a look at /proc may already show the next program, before
  *   its event has come. Then forget_look() takes it back.
- * - BPF counts an exec at its end, but the kernel changes the name in the midst: programs_at().
+ * - BPF counts an exec at its end, but the kernel changes the name in the midst: program_at().
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
  *   on_lost_event().
  */
@@ -31,30 +31,346 @@
 /* At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
 
+/* Ended programs are forgotten when all are 1.5 * n_last plus MANY_PROGRAMS, */
+#define MANY_PROGRAMS 4096
+/* but not before a notice of their first hit must have come. */
+#define FORGET_NS (5 * NS_PER_S)
+
+/*
+ * The bound of model_bytes(). Beyond it, programs and mappings are forgotten until FIT_BYTES are
+ * left. Running programs always stay, so more may be left. The next try then comes after another
+ * STEP_BYTES.
+ */
+#define MOST_BYTES ((size_t)24 << 20)
+#define FIT_BYTES (MOST_BYTES / 4 * 3)
+#define STEP_BYTES (MOST_BYTES / 8)
+
+/* Hundreds of regions; few programs have so many of their own. */
+#define LARGE_BYTES ((size_t)16 << 10)
+
+/* One run of one program in one process. It begins with fork or exec, and ends with exec or exit.
+ */
+struct program {
+	uint32_t tgid;
+	uint32_t user;      /* the real user at the hit; or USER_UNKNOWN */
+	bool is_exec;       /* it began with exec */
+	bool is_whole;      /* @space is complete, and events report all changes */
+	bool is_seen;       /* it was hit */
+	uint64_t begin;     /* 0: before the run */
+	uint64_t began;     /* the same, though a loss has cut it into several */
+	uint64_t end;       /* when the next program of this number began; UINT64_MAX: none has */
+	uint64_t exited;    /* when its first thread ended; UINT64_MAX: it has not */
+	uint64_t looked_at; /* time of the last look at /proc; 0: never */
+	uint64_t looked_in; /* period of the last try of a look; 0: none */
+	uint64_t kept;      /* period of the last question about it; 0: none */
+	uint64_t walked;    /* when processes_walk() was called last; 0: never */
+	char comm[COMM_BYTES]; /* the last name; "": not known */
+	struct program *older; /* the former program of this number */
+	struct space *space;   /* one user of it is this program; NULL: see forget_marked() */
+	struct mapper mapper;
+};
+
 /* A process by its key, as rows of hits have it. */
 struct keyed {
 	uint64_t key;
 	uint64_t first;          /* its first hit; 0: not known */
-	uint64_t since;          /* see programs_at() */
-	struct program *program; /* that of @first, if @version is programs.version */
+	uint64_t since;          /* see program_at() */
+	struct program *program; /* that of @first, if @version is processes.version */
 	uint64_t version;
-	uint64_t used_in;      /* programs.period of the last question */
+	uint64_t used_in;      /* processes.period of the last question */
 	char comm[COMM_BYTES]; /* at the first hit; "": not known */
 };
 
 struct processes {
-	struct programs programs;
 	struct images *images;
-	bool is_followed;      /* events report all changes */
+	struct spaces spaces;
+	bool is_followed; /* events report all changes */
+	uint64_t period;  /* the number of the present period; the first is 1 */
+
+	/* Programs of all processes. */
+	struct u64_map newest;  /* tgid -> index in @heads */
+	struct program **heads; /* the newest program of each process */
+	size_t n_heads, cap_heads;
+	uint64_t version;          /* changes when program_at() may have other answers */
+	size_t n_programs, n_last; /* now, and after some were forgotten last */
+	uint64_t n_dropped; /* programs that the bound of memory took, though reports need them */
+	size_t bytes;       /* of programs, without spaces */
+	size_t least;       /* lowest model_bytes() since fit_memory() forgot some */
+
 	struct u64_map by_key; /* index in @keys */
 	struct keyed *keys;
 	size_t n_keys, cap_keys;
 	uint64_t n_unnamed;  /* forgotten keys that had the only name of their process */
 	struct u64_map made; /* tid -> the process that it made last */
 	bool is_any_late;    /* a list did not come in time: see processes_settle() */
-	size_t hit_at;       /* index in programs.heads, for processes_read_hit() */
+	size_t hit_at;       /* index in @heads, for processes_read_hit() */
 	size_t n_unread;     /* heads from there on that it has not looked at in this period */
 };
+
+/* --- programs of each process, one after the other --- */
+
+/* The newest program of process @tgid; NULL: not known. */
+static struct program *newest_program(const struct processes *ps, uint32_t tgid)
+{
+	const uint32_t *at = u64_map_get(&ps->newest, tgid);
+
+	return at ? ps->heads[*at] : NULL;
+}
+
+/*
+ * The program of process @tgid at @time (0: the newest). NULL: not known. @since is the time of the
+ * last exec that BPF had counted at @time; 0 if there was none, UINT64_MAX if not known. If the
+ * program began with a later exec, that exec was not over at @time, and the result is the program
+ * before.
+ */
+static struct program *program_at(const struct processes *ps, uint32_t tgid, uint64_t time,
+				  uint64_t since)
+{
+	struct program *program = newest_program(ps, tgid);
+
+	while (program && time && program->begin > time)
+		program = program->older;
+	if (program && program->is_exec && program->begin > since && program->older)
+		program = program->older;
+	return program;
+}
+
+/*
+ * Take back a look at @program that came after its end: it saw the next program. The look made the
+ * space the program's own. What events had told before is lost with it.
+ */
+static void forget_look(struct processes *ps, struct program *program)
+{
+	if (program->looked_at < program->end)
+		return;
+	program->looked_at = 0;
+	program->is_whole = false;
+	program->comm[0] = '\0';
+	space_drop(&ps->spaces, program->space);
+	program->space = space_new(&ps->spaces);
+}
+
+/* A program begins at @time, and the former one ends. The program owns one use of @space. */
+static struct program *begin_program(struct processes *ps, uint32_t tgid, uint64_t time,
+				     struct space *space)
+{
+	struct program *program = xcalloc(1, sizeof(*program)), **link;
+	bool is_new;
+	const uint32_t i = *u64_map_put(&ps->newest, tgid, (uint32_t)ps->n_heads, &is_new);
+
+	if (is_new)
+		array_push(ps->heads, ps->n_heads, ps->cap_heads, NULL);
+	*program = (struct program){
+		.tgid = tgid,
+		.begin = time,
+		.began = time,
+		.end = UINT64_MAX,
+		.exited = UINT64_MAX,
+		.user = USER_UNKNOWN,
+		.mapper = { .pid = tgid, .root = -1 },
+		.space = space,
+	};
+	for (link = &ps->heads[i]; *link && (*link)->begin > time; link = &(*link)->older)
+		program->end = (*link)->begin;
+	program->older = *link;
+	*link = program;
+	ps->version++;
+	ps->n_programs++;
+	ps->bytes += sizeof(*program);
+	if (program->older) {
+		if (program->older->walked > time) /* processes_walk() meant this one */
+			program->walked = program->older->walked;
+		program->older->end = time;
+		forget_look(ps, program->older);
+	}
+	return program;
+}
+
+/* The newest program of @tgid. If it is not known: an empty one that was there before the run. */
+static struct program *current_program(struct processes *ps, uint32_t tgid)
+{
+	struct program *program = newest_program(ps, tgid);
+
+	return program ? program : begin_program(ps, tgid, 0, space_new(&ps->spaces));
+}
+
+/* The time of its end; UINT64_MAX: it runs. */
+static uint64_t program_over_at(const struct program *program)
+{
+	return earlier_time(program->end, program->exited);
+}
+
+/* No end of it is known. */
+static bool program_runs(const struct program *program)
+{
+	return program_over_at(program) == UINT64_MAX;
+}
+
+/* Is its space complete, without a part that was forgotten since the last look? */
+static bool program_is_all_known(const struct program *program)
+{
+	return program->is_whole && !program->space->is_forgotten;
+}
+
+static void set_comm(struct program *program, const char *comm)
+{
+	(void)snprintf(program->comm, sizeof(program->comm), "%.15s", comm);
+}
+
+static void read_comm(struct program *program)
+{
+	char comm[32] = "";
+
+	host_pid_comm(program->tgid, comm, sizeof(comm));
+	if (comm[0])
+		set_comm(program, comm);
+}
+
+/* --- bounds --- */
+
+/* With that of held images. */
+static size_t model_bytes(const struct processes *ps)
+{
+	return ps->bytes + ps->spaces.bytes + ps->images->held_bytes +
+	       ps->cap_heads * sizeof(*ps->heads) + ps->newest.n_slots * sizeof(*ps->newest.slots);
+}
+
+static bool is_program_kept(const struct processes *ps, const struct program *program)
+{
+	return program->kept && program->kept + 2 > ps->period;
+}
+
+/* Mark @program for forget_marked(). */
+static void forget_over(struct processes *ps, struct program *program)
+{
+	ps->n_dropped += is_program_kept(ps, program);
+	space_drop(&ps->spaces, program->space);
+	program->space = NULL;
+	ps->bytes -= sizeof(*program);
+	ps->n_programs--;
+}
+
+/* Free the programs without a space. */
+static void forget_marked(struct processes *ps)
+{
+	size_t n = 0;
+
+	ps->version++;
+	u64_map_clear(&ps->newest);
+	for (size_t i = 0; i < ps->n_heads; i++) {
+		struct program *head = ps->heads[i], **link = &head;
+
+		for (struct program *p = head; p; p = *link) {
+			if (p->space) {
+				link = &p->older;
+				continue;
+			}
+			*link = p->older;
+			free(p);
+		}
+		if (!head)
+			continue;
+		*u64_map_put(&ps->newest, head->tgid, 0, NULL) = (uint32_t)n;
+		ps->heads[n++] = head;
+	}
+	ps->n_heads = n;
+}
+
+/*
+ * The order in which programs are forgotten: the lowest rank first. A rank is the time of an end,
+ * or an inverse size plus one of these.
+ *
+ * What ended some seconds ago without a known hit goes first, then what IS_LARGE without one.
+ * IS_OVER was hit, or ended just now, so that a notice may still come. Nobody can read its mappings
+ * again.
+ */
+#define IS_LARGE (1ULL << 61)
+#define IS_OVER (2ULL << 61)
+#define RUNS (3ULL << 61)
+#define RUNS_HIT (4ULL << 61)
+
+struct candidate {
+	struct program *program;
+	uint64_t rank;
+};
+
+/* If a program that ended before @before was hit, its notice has come. */
+static uint64_t rank_of(const struct processes *ps, const struct program *p, uint64_t before)
+{
+	const bool runs = program_runs(p), is_hit = is_program_kept(ps, p) || (runs && p->is_seen);
+	const uint64_t over_at = program_over_at(p), bytes = space_bytes(p->space);
+	const uint64_t by_size = IS_LARGE - 1 - bytes;
+
+	if (!is_hit && over_at < before)
+		return over_at;
+	if (!is_hit && bytes >= LARGE_BYTES)
+		return IS_LARGE + by_size;
+	if (!runs)
+		return IS_OVER + over_at;
+	return (is_hit ? RUNS_HIT : RUNS) + by_size;
+}
+
+/* Of the same size, the newest goes first: children that come later copy their parent's regions. */
+static int compare_ranks(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->program->begin > b->program->begin ? -1 : a->program->begin < b->program->begin;
+}
+
+/* Forget all that is long over, and with @is_full as much of the rest as the bound demands. */
+static void forget_least(struct processes *ps, uint64_t now, bool is_full)
+{
+	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
+	struct candidate *list = NULL;
+	size_t n = 0, capacity = 0;
+
+	for (size_t i = 0; i < ps->n_heads; i++)
+		for (struct program *p = ps->heads[i]; p; p = p->older)
+			if (!program_runs(p) || space_bytes(p->space))
+				array_push(list, n, capacity,
+					   ((struct candidate){ p, rank_of(ps, p, before) }));
+	if (n)
+		qsort(list, n, sizeof(*list), compare_ranks);
+	for (size_t i = 0;
+	     i < n && (list[i].rank < IS_LARGE || (is_full && model_bytes(ps) > FIT_BYTES)); i++) {
+		struct program *program = list[i].program;
+
+		if (program_runs(program)) { /* the next hit reads its mappings again */
+			space_forget(&ps->spaces, program->space, now);
+			program->looked_in = 0;
+		} else {
+			forget_over(ps, program);
+		}
+	}
+	free(list);
+	forget_marked(ps);
+}
+
+/*
+ * Forget ended programs without a question, if there are many. Forget programs and mappings if all
+ * take more than 24 MiB: ended programs without a question go first, live programs that were hit
+ * last. Frees programs. A live program stays, but its space may be forgotten (space->is_forgotten).
+ */
+static void fit_memory(struct processes *ps, uint64_t now)
+{
+	const size_t bytes = model_bytes(ps);
+	const bool are_many = ps->n_programs >= ps->n_last + ps->n_last / 2 + MANY_PROGRAMS;
+	const bool is_full = bytes > MOST_BYTES && bytes >= ps->least + STEP_BYTES;
+
+	if (bytes < ps->least)
+		ps->least = bytes;
+	if (!are_many && !is_full)
+		return;
+	forget_least(ps, now, is_full);
+	if (is_full)
+		ps->least = model_bytes(ps);
+	ps->n_last = ps->n_programs;
+}
+
+/* --- the model --- */
 
 struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed)
 {
@@ -62,8 +378,8 @@ struct processes *processes_new(struct remote_files *files, size_t most_roots, b
 
 	ps->images = images_new(files);
 	roots_bound(ps->images->roots, most_roots);
-	ps->programs.spaces.images = ps->images;
-	ps->programs.period = 1;
+	ps->spaces.images = ps->images;
+	ps->period = 1;
 	ps->is_followed = is_followed;
 	return ps;
 }
@@ -72,7 +388,15 @@ void processes_free(struct processes *ps)
 {
 	if (!ps)
 		return;
-	programs_fini(&ps->programs);
+	for (size_t i = 0; i < ps->n_heads; i++) {
+		for (struct program *program = ps->heads[i], *older; program; program = older) {
+			older = program->older;
+			space_drop(&ps->spaces, program->space);
+			free(program);
+		}
+	}
+	free(ps->heads);
+	u64_map_fini(&ps->newest);
 	images_free(ps->images);
 	u64_map_fini(&ps->by_key);
 	free(ps->keys);
@@ -87,13 +411,12 @@ struct images *processes_images(const struct processes *ps)
 
 struct forgotten processes_forgotten(const struct processes *ps)
 {
-	return (struct forgotten){ ps->programs.n_dropped + ps->n_unnamed,
-				   ps->programs.spaces.n_forgotten };
+	return (struct forgotten){ ps->n_dropped + ps->n_unnamed, ps->spaces.n_forgotten };
 }
 
 size_t processes_bytes(const struct processes *ps)
 {
-	return programs_bytes(&ps->programs) + ps->cap_keys * sizeof(*ps->keys) +
+	return model_bytes(ps) + ps->cap_keys * sizeof(*ps->keys) +
 	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
 }
 
@@ -111,7 +434,7 @@ size_t processes_bytes(const struct processes *ps)
  */
 static void add_list(struct processes *ps, struct program *program, const struct mapping_list *list)
 {
-	struct spaces *spaces = &ps->programs.spaces;
+	struct spaces *spaces = &ps->spaces;
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
 	cleanup_free struct image_entry **held = xcalloc(list->n, sizeof(struct image_entry *));
 	struct space *former = program->space;
@@ -146,16 +469,17 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	struct program *program;
 	struct error e;
 	const int err = remote_list(ps->images->files, tgid, &read, &e);
+	const bool is_late = err == -ETIME || err == -EIO;
 
-	ps->is_any_late = ps->is_any_late || err == -ETIME || err == -EIO;
+	ps->is_any_late = ps->is_any_late || is_late;
 	images_note_error(ps->images, err);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
-	program = !err && read.list.n ? programs_current(&ps->programs, tgid)
-				      : programs_newest(&ps->programs, tgid);
+	program = is_late || (!err && read.list.n) ? current_program(ps, tgid)
+						   : newest_program(ps, tgid);
 	if (!program)
 		return;
-	program->looked_in = ps->programs.period;
+	program->looked_in = ps->period;
 	/* A kernel thread, or a process that ends, has no mappings. */
 	program->is_whole =
 		program->is_whole || (ps->is_followed && (err == -ESRCH || (!err && !read.list.n)));
@@ -166,8 +490,8 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	add_list(ps, program, &read.list);
 	if (program->is_seen)
 		space_note_hit(ps->images, program->space);
-	if (!ps->is_followed || !program_has_comm(program))
-		program_read_comm(program);
+	if (!ps->is_followed || !program->comm[0])
+		read_comm(program);
 	program->is_whole = ps->is_followed;
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
@@ -175,7 +499,7 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 /* Read the mappings of @tgid unless they are complete. */
 static void look_unless_known(struct processes *ps, uint32_t tgid)
 {
-	const struct program *program = programs_newest(&ps->programs, tgid);
+	const struct program *program = newest_program(ps, tgid);
 
 	if (!program || !program_is_all_known(program))
 		read_mappings(ps, tgid);
@@ -184,20 +508,18 @@ static void look_unless_known(struct processes *ps, uint32_t tgid)
 /* Mappings that were forgotten for their size are read again after a hit, or for a report. */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
-	const struct program *program = programs_newest(&ps->programs, tgid);
+	const struct program *program = newest_program(ps, tgid);
 
-	if (program && (program->space->is_forgotten || program->looked_in == ps->programs.period))
+	if (program && (program->space->is_forgotten || program->looked_in == ps->period))
 		return;
 	look_unless_known(ps, tgid);
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	fit_memory(ps, clock_ns(CLOCK_MONOTONIC));
 }
 
 bool processes_read_hit(struct processes *ps)
 {
-	const struct programs *all = &ps->programs;
-
-	for (; ps->n_unread && all->n_heads; ps->n_unread--) {
-		const struct program *program = all->heads[ps->hit_at++ % all->n_heads];
+	for (; ps->n_unread && ps->n_heads; ps->n_unread--) {
+		const struct program *program = ps->heads[ps->hit_at++ % ps->n_heads];
 
 		if (program->is_seen && program_runs(program) && !program_is_all_known(program)) {
 			ps->n_unread--;
@@ -212,11 +534,11 @@ void processes_settle(struct processes *ps, uint64_t until)
 {
 	do {
 		ps->is_any_late = false;
-		ps->n_unread = ps->programs.n_heads;
+		ps->n_unread = ps->n_heads;
 		while (clock_ns(CLOCK_MONOTONIC) < until && processes_read_hit(ps))
 			;
 	} while (ps->is_any_late && clock_ns(CLOCK_MONOTONIC) < until);
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	fit_memory(ps, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* The report is about the period that ends here, so programs used in it are kept. */
@@ -224,16 +546,16 @@ void processes_refresh(struct processes *ps)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	ps->programs.period++;
+	ps->period++;
 	images_refresh(ps->images);
-	for (size_t i = 0; i < ps->programs.n_heads && !ps->is_followed; i++) {
-		struct program *program = ps->programs.heads[i];
+	for (size_t i = 0; i < ps->n_heads && !ps->is_followed; i++) {
+		struct program *program = ps->heads[i];
 
 		if (program_runs(program) && !host_pid_exists(program->tgid))
 			program->exited = now;
 	}
-	ps->n_unread = ps->programs.n_heads;
-	programs_fit(&ps->programs, now);
+	ps->n_unread = ps->n_heads;
+	fit_memory(ps, now);
 }
 
 /* --- events --- */
@@ -242,12 +564,12 @@ void processes_refresh(struct processes *ps)
 static void on_share_event(struct processes *ps, const struct process_event *event)
 {
 	const uint32_t *made = u64_map_get(&ps->made, event->tid);
-	struct program *child = made ? programs_newest(&ps->programs, *made) : NULL;
+	struct program *child = made ? newest_program(ps, *made) : NULL;
 
 	if (!child || child->is_exec)
 		return;
-	space_drop(&ps->programs.spaces, child->space);
-	child->space = programs_current(&ps->programs, event->pid)->space;
+	space_drop(&ps->spaces, child->space);
+	child->space = current_program(ps, event->pid)->space;
 	child->space->n_users++;
 }
 
@@ -257,9 +579,9 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 		return; /* a new thread */
 	processes_look(ps, event->parent_pid);
 
-	struct program *parent = programs_current(&ps->programs, event->parent_pid);
-	struct program *child = programs_begin(&ps->programs, event->pid, event->time,
-					       space_copy(&ps->programs.spaces, parent->space));
+	struct program *parent = current_program(ps, event->parent_pid);
+	struct program *child =
+		begin_program(ps, event->pid, event->time, space_copy(&ps->spaces, parent->space));
 
 	if (parent->mapper.root < 0)
 		images_find_root(ps->images, &parent->mapper);
@@ -267,10 +589,8 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 	child->is_whole = parent->is_whole;
 	if (parent->walked && !child->walked)
 		child->walked = event->time;
-	if (event->parent_tid == event->parent_pid) { /* else its name is another thread's */
-		memcpy(child->comm, parent->comm, sizeof(child->comm));
-		child->is_named = parent->is_named;
-	}
+	if (event->parent_tid == event->parent_pid) /* else its name is another thread's */
+		set_comm(child, parent->comm);
 	/* For on_share_event(): a SHARE comes right after its FORK, or never. */
 	if (ps->made.n >= MANY_MAKERS)
 		u64_map_clear(&ps->made);
@@ -279,13 +599,12 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 
 static void on_exec_event(struct processes *ps, const struct process_event *event)
 {
-	const int root = programs_current(&ps->programs, event->pid)->mapper.root;
-	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
-						 space_new(&ps->programs.spaces));
+	const int root = current_program(ps, event->pid)->mapper.root;
+	struct program *program =
+		begin_program(ps, event->pid, event->time, space_new(&ps->spaces));
 
 	program->mapper.root = root; /* unless it has entered another one: images_find_root() */
-	program_set_comm(program, event->comm);
-	program->is_named = true;
+	set_comm(program, event->comm);
 	program->is_exec = true;
 	program->is_whole = true;
 }
@@ -293,7 +612,7 @@ static void on_exec_event(struct processes *ps, const struct process_event *even
 static void on_map_event(struct processes *ps, const struct process_event *event,
 			 struct process_news *news)
 {
-	struct program *program = programs_current(&ps->programs, event->pid);
+	struct program *program = current_program(ps, event->pid);
 	const uint32_t newest = ps->images->n_made;
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
@@ -308,36 +627,53 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region, event->time);
+	news->is_replaced = space_map(&ps->spaces, program->space, &region, event->time);
 	news->is_new_file = region.image->number > newest && region.image->kind == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
 		images_note_hit(ps->images, region.image);
 }
 
-/* Keys may have wrong programs: a hit after the loss may have been reported before the loss was. */
+/*
+ * After a loss, a process may run another program, or its number may belong to another process. A
+ * program that began after @event->since may have mapped more than its events report. Keys may have
+ * wrong programs: a hit after the loss may have been reported before the loss was.
+ */
 static void on_lost_event(struct processes *ps, const struct process_event *event)
 {
+	const uint64_t since = event->since;
+
 	u64_map_clear(&ps->made);
-	programs_lose(&ps->programs, event->since);
+	for (size_t i = 0; i < ps->n_heads; i++) {
+		struct program *former = ps->heads[i], *program;
+
+		if (former->begin > since) {
+			former->is_whole = false;
+			continue;
+		}
+		if (former->exited != UINT64_MAX ||
+		    (!former->is_whole && !former->space->content->now.n))
+			continue;
+		program = begin_program(ps, former->tgid, since, space_new(&ps->spaces));
+		program->began = former->began;
+		program->mapper.root = former->mapper.root;
+		program->walked = former->walked;
+		program->is_seen = former->is_seen; /* the same program gives no second notice */
+		program->user = former->user;
+	}
 }
 
 /* A process has the name of its first thread. */
 static void on_comm_event(struct processes *ps, const struct process_event *event)
 {
-	struct program *program;
-
-	if (event->pid != event->tid)
-		return;
-	program = programs_current(&ps->programs, event->pid);
-	program_set_comm(program, event->comm);
-	program->is_named = true;
+	if (event->pid == event->tid)
+		set_comm(current_program(ps, event->pid), event->comm);
 }
 
 static void on_end_event(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->tid)
-		programs_current(&ps->programs, event->pid)->exited = event->time;
+		current_program(ps, event->pid)->exited = event->time;
 }
 
 struct process_news processes_event(struct processes *ps, const struct process_event *event)
@@ -354,23 +690,23 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 		return news;
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
-		news.is_over = programs_current(&ps->programs, event->pid)->walked;
+		news.is_over = current_program(ps, event->pid)->walked;
 	if (event->type == PROCESS_MAP)
 		on_map_event(ps, event, &news);
 	else
 		on_event[event->type](ps, event);
-	programs_fit(&ps->programs, event->time);
+	fit_memory(ps, event->time);
 	return news;
 }
 
 uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
 {
-	const struct program *program = programs_newest(&ps->programs, tgid);
+	const struct program *program = newest_program(ps, tgid);
 
 	if (!program || program->space->n_users == 1)
 		return 0;
-	while (*at < ps->programs.n_heads) {
-		const struct program *other = ps->programs.heads[(*at)++];
+	while (*at < ps->n_heads) {
+		const struct program *other = ps->heads[(*at)++];
 
 		if (other != program && other->space == program->space)
 			return other->tgid;
@@ -380,12 +716,12 @@ uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
 
 void processes_walk(struct processes *ps, uint32_t tgid)
 {
-	programs_current(&ps->programs, tgid)->walked = clock_ns(CLOCK_MONOTONIC);
+	current_program(ps, tgid)->walked = clock_ns(CLOCK_MONOTONIC);
 }
 
 bool processes_is_walked(const struct processes *ps, uint32_t tgid)
 {
-	const struct program *program = programs_newest(&ps->programs, tgid);
+	const struct program *program = newest_program(ps, tgid);
 
 	return program && program->walked;
 }
@@ -401,9 +737,8 @@ static void forget_oldest_keys(struct processes *ps)
 	const size_t n = ps->n_keys / 2;
 
 	for (size_t i = 0; i < n; i++)
-		ps->n_unnamed += ps->keys[i].comm[0] &&
-				 ps->keys[i].used_in + 1 >= ps->programs.period &&
-				 !programs_newest(&ps->programs, tgid_of_key(ps->keys[i].key));
+		ps->n_unnamed += ps->keys[i].comm[0] && ps->keys[i].used_in + 1 >= ps->period &&
+				 !newest_program(ps, tgid_of_key(ps->keys[i].key));
 	ps->n_keys -= n;
 	memmove(ps->keys, ps->keys + n, ps->n_keys * sizeof(*ps->keys));
 	u64_map_clear(&ps->by_key);
@@ -425,7 +760,7 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 			   ((struct keyed){ .key = key, .since = UINT64_MAX }));
 	}
 	k = at ? &ps->keys[*at] : &ps->keys[ps->n_keys - 1];
-	k->used_in = ps->programs.period;
+	k->used_in = ps->period;
 	return k;
 }
 
@@ -437,13 +772,12 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 {
 	struct keyed *k = keyed_of(ps, key);
 
-	if (!k->program || !k->first || k->version != ps->programs.version) {
-		k->program = programs_at(&ps->programs, tgid_of_key(key),
-					 k->first ? k->first : time, k->since);
-		k->version = ps->programs.version;
+	if (!k->program || !k->first || k->version != ps->version) {
+		k->program = program_at(ps, tgid_of_key(key), k->first ? k->first : time, k->since);
+		k->version = ps->version;
 	}
-	if (k->program && k->program->kept != ps->programs.period) {
-		k->program->kept = ps->programs.period;
+	if (k->program && k->program->kept != ps->period) {
+		k->program->kept = ps->period;
 		if (k->program->is_seen)
 			space_note_hit(ps->images, k->program->space);
 	}
@@ -452,12 +786,12 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 
 /* Without events: a program begins at @since, an exec that BPF has counted, unless one is as new.
  */
-static void begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
+static void begin_counted(struct processes *ps, uint32_t tgid, uint64_t since)
 {
-	const struct program *newest = programs_newest(all, tgid);
+	const struct program *newest = newest_program(ps, tgid);
 
 	if (!newest || newest->begin < since)
-		programs_begin(all, tgid, since, space_new(&all->spaces))->is_exec = true;
+		begin_program(ps, tgid, since, space_new(&ps->spaces))->is_exec = true;
 }
 
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
@@ -473,7 +807,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX)
-		begin_counted(&ps->programs, tgid_of_key(key), seen->since);
+		begin_counted(ps, tgid_of_key(key), seen->since);
 	look_unless_known(ps, tgid_of_key(key));
 	program = program_of(ps, key, 0);
 	if (!program)
@@ -481,13 +815,13 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	program->user = seen->user;
 	if (program_runs(program)) {
 		images_find_root(ps->images, &program->mapper);
-		if (!program_has_comm(program))
-			program_read_comm(program);
+		if (!program->comm[0])
+			read_comm(program);
 	}
 	if (!program->is_seen)
 		space_note_hit(ps->images, program->space);
 	program->is_seen = true; /* from here on, on_map_event() notes hits of its images */
-	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	fit_memory(ps, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* --- questions --- */
@@ -561,8 +895,7 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 	}
 	program = program_of(ps, key, time);
 	(void)snprintf(ret, COMM_BYTES, "%s",
-		       program && program_has_comm(program) ? program->comm
-							    : keyed_of(ps, key)->comm);
+		       program && program->comm[0] ? program->comm : keyed_of(ps, key)->comm);
 }
 
 static void describe_run(const struct processes *ps, const struct program *program,
@@ -592,7 +925,7 @@ void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct
 
 bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret)
 {
-	const struct program *program = programs_newest(&ps->programs, tgid);
+	const struct program *program = newest_program(ps, tgid);
 
 	if (!program || !program->is_seen)
 		return false;
