@@ -20,154 +20,6 @@
 #define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
 #define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
 
-/* --- the segments of a file, and its entries in the map 'files' (bpf/tables.h) --- */
-
-#define PAGE_LAST 0xfffU
-#define MOST_ANCHORS 16U
-/* Further segments are published when a process maps them. */
-#define SEGMENTS_AT_ONCE 8U
-
-/* Leads from a mapping's address to its bias: a file offset, and the bias there. */
-struct anchor {
-	uint64_t offset;
-	uint64_t bias; /* of a mapping of @offset at address 0 */
-};
-
-/* The segments of one file. */
-struct segments {
-	const struct object *object; /* borrowed */
-	struct unwind_file_key key;  /* without the offset; inode 0: has no entries in 'files' */
-	struct range_fact *ranges;   /* the ranges of code, from the last table */
-	size_t n_ranges;
-	struct anchor *anchors; /* with an entry in 'files' */
-	size_t n_anchors, capacity;
-};
-
-static void segments_init(struct segments *s, const struct object *object,
-			  const struct file_state *file)
-{
-	*s = (struct segments){
-		.object = object,
-		.key = { .inode = file->inode,
-			 .size = file->fact.size,
-			 .changed = file->fact.changed,
-			 .changed_ns = file->fact.changed_ns,
-			 .dev = FILE_DEV(major(file->dev), minor(file->dev)) },
-	};
-}
-
-static void segments_fini(struct segments *s)
-{
-	free(s->ranges);
-	free(s->anchors);
-}
-
-/* Take the ranges of code from @table, if it has any. */
-static void segments_read(struct segments *s, const struct table_view *table)
-{
-	if (!table->n_ranges)
-		return;
-	free(s->ranges);
-	s->n_ranges = table->n_ranges;
-	s->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
-	memcpy(s->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
-}
-
-/*
- * Does @m map the segment of @bytes at @offset of the file?
- *
- * With @is_whole: from its first page on. Other segments may have parts of that page, too.
- * Otherwise: any part of it, because mprotect(2) may have split the mapping.
- */
-static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
-{
-	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
-			: m->offset >= offset && m->offset - offset < bytes;
-}
-
-static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
-{
-	return (struct anchor){ offset, range->offset - offset - range->vaddr };
-}
-
-/* The anchor of @m, a mapping of the file. False: @m maps none of the file's code. */
-static bool segments_find(const struct segments *s, const struct mapping *m, struct anchor *ret)
-{
-	for (size_t i = 0; i < 2 * s->n_ranges; i++) {
-		const struct range_fact *range = &s->ranges[i % s->n_ranges];
-
-		if (!is_mapped_by(m, range->offset, range->n_bytes, i < s->n_ranges))
-			continue;
-		*ret = anchor_of(range, m->offset);
-		return true;
-	}
-	return false;
-}
-
-/* Set the entry of @offset in the map 'files'. NULL: remove it. */
-static void set_file_entry(const struct segments *s, uint64_t offset,
-			   const struct unwind_file *file)
-{
-	struct unwind_file_key key = s->key;
-	struct error e;
-
-	key.offset = offset;
-	if (object_set_file(s->object, &key, file, &e))
-		log_debug("%s", e.text);
-}
-
-static bool has_anchor(const struct segments *s, uint64_t offset)
-{
-	for (size_t i = 0; i < s->n_anchors; i++)
-		if (s->anchors[i].offset == offset)
-			return true;
-	return false;
-}
-
-/*
- * Add an entry for @anchor: BPF walks mappings of this offset by @how, with the image at @place.
- * *@n_keys counts the entries of the map. Nothing happens if the offset has an entry, if the file
- * has MOST_ANCHORS of them, or if the map is full.
- */
-static void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how,
-			     uint32_t place, size_t *n_keys)
-{
-	if (!s->key.inode || s->n_anchors == MOST_ANCHORS || *n_keys == MOST_FILES ||
-	    has_anchor(s, anchor.offset))
-		return;
-	array_push(s->anchors, s->n_anchors, s->capacity, anchor);
-	++*n_keys;
-	set_file_entry(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
-}
-
-/*
- * Change the entries of all anchors so far, and add those of the first segments, as loaders map
- * them.
- */
-static void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place,
-				 size_t *n_keys)
-{
-	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file_entry(s, s->anchors[i].offset,
-			       &(struct unwind_file){ s->anchors[i].bias, place, how });
-	for (size_t i = 0; i < s->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
-		const uint64_t offset = s->ranges[i].offset & ~(uint64_t)PAGE_LAST;
-
-		segments_publish(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
-	}
-}
-
-/* Remove all entries of the file. */
-static void segments_forget(struct segments *s, size_t *n_keys)
-{
-	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file_entry(s, s->anchors[i].offset, NULL);
-	*n_keys -= s->n_anchors;
-	s->n_anchors = 0;
-}
-
-/* --- tables --- */
-
 /* Part of a table, in the memory that the programs see. */
 struct part {
 	uint32_t place;
@@ -175,6 +27,12 @@ struct part {
 };
 
 enum { PAGES, ENTRIES, RULES, PARTS };
+
+/* Leads from a mapping's address to its bias: a file offset, and the bias there. */
+struct anchor {
+	uint64_t offset;
+	uint64_t bias; /* of a mapping of @offset at address 0 */
+};
 
 struct entry {
 	bool is_vdso;
@@ -184,8 +42,11 @@ struct entry {
 	struct part parts[PARTS];
 	size_t n_rows;
 	enum unwind_how how;
-	uint32_t refused; /* the turn when there was no room for its table; 0: there was */
-	struct segments segments;
+	uint32_t refused;          /* the turn when there was no room for its table; 0: there was */
+	struct range_fact *ranges; /* the ranges of code, from the last table */
+	size_t n_ranges;
+	struct anchor *anchors; /* with an entry in the map 'files' */
+	size_t n_anchors, cap_anchors;
 };
 
 #define NONE UINT32_MAX
@@ -225,36 +86,129 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	return t;
 }
 
+static void entry_fini(struct entry *entry)
+{
+	free(entry->ranges);
+	free(entry->anchors);
+}
+
 void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->n; i++)
-		segments_fini(&t->entries[i].segments);
+		entry_fini(&t->entries[i]);
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
 }
 
-static uint64_t hash_of_entry(const struct entry *entry)
+/* --- the segments of a file, and its entries in the map 'files' (bpf/tables.h) --- */
+
+#define PAGE_LAST 0xfffU
+#define MOST_ANCHORS 16U
+/* Further segments are published when a process maps them. */
+#define SEGMENTS_AT_ONCE 8U
+
+/* Take the ranges of code from @table, if it has any. */
+static void read_ranges(struct entry *entry, const struct table_view *table)
 {
-	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
+	if (!table->n_ranges)
+		return;
+	free(entry->ranges);
+	entry->n_ranges = table->n_ranges;
+	entry->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
+	memcpy(entry->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
 }
 
-/* The entry of the file, or the vdso, of @wanted. NONE: there is none. */
-static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struct entry *wanted)
+/*
+ * Does @m map the segment of @bytes at @offset of the file?
+ *
+ * With @is_whole: from its first page on. Other segments may have parts of that page, too.
+ * Otherwise: any part of it, because mprotect(2) may have split the mapping.
+ */
+static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
 {
-	const uint32_t *newest = u64_map_get(&t->newest, hash);
-	uint32_t i = newest ? *newest : NONE;
+	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
+			: m->offset >= offset && m->offset - offset < bytes;
+}
 
-	for (; i != NONE; i = t->entries[i].older) {
-		const struct entry *e = &t->entries[i];
+static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
+{
+	return (struct anchor){ offset, range->offset - offset - range->vaddr };
+}
 
-		if (e->is_vdso == wanted->is_vdso && file_state_is_equal(&e->file, &wanted->file))
-			break;
+/* The anchor of @m, a mapping of the file. False: @m maps none of the file's code. */
+static bool find_anchor(const struct entry *entry, const struct mapping *m, struct anchor *ret)
+{
+	for (size_t i = 0; i < 2 * entry->n_ranges; i++) {
+		const struct range_fact *range = &entry->ranges[i % entry->n_ranges];
+
+		if (!is_mapped_by(m, range->offset, range->n_bytes, i < entry->n_ranges))
+			continue;
+		*ret = anchor_of(range, m->offset);
+		return true;
 	}
-	return i;
+	return false;
 }
+
+/* Set the file's entry of @offset in the map 'files'. NULL: remove it. */
+static void set_file_entry(const struct table_set *t, const struct file_state *file,
+			   uint64_t offset, const struct unwind_file *to)
+{
+	const struct unwind_file_key key = {
+		.inode = file->inode,
+		.size = file->fact.size,
+		.changed = file->fact.changed,
+		.changed_ns = file->fact.changed_ns,
+		.offset = offset,
+		.dev = FILE_DEV(major(file->dev), minor(file->dev)),
+	};
+	struct error e;
+
+	if (object_set_file(t->object, &key, to, &e))
+		log_debug("%s", e.text);
+}
+
+/* BPF walks mappings of @anchor's offset as those of @entry. */
+static void publish_anchor(const struct table_set *t, const struct entry *entry,
+			   const struct anchor *anchor)
+{
+	set_file_entry(t, &entry->file, anchor->offset,
+		       &(struct unwind_file){ anchor->bias, entry->place, entry->how });
+}
+
+/*
+ * Add an entry for @anchor to the map 'files'. Nothing happens if the offset has one, if the file
+ * has MOST_ANCHORS of them, or if the map is full.
+ */
+static void add_anchor(struct table_set *t, struct entry *entry, struct anchor anchor)
+{
+	if (!entry->file.inode || entry->n_anchors == MOST_ANCHORS || t->n_keys == MOST_FILES)
+		return;
+	for (size_t i = 0; i < entry->n_anchors; i++)
+		if (entry->anchors[i].offset == anchor.offset)
+			return;
+	array_push(entry->anchors, entry->n_anchors, entry->cap_anchors, anchor);
+	t->n_keys++;
+	publish_anchor(t, entry, &anchor);
+}
+
+/*
+ * Change the entries of all anchors so far, and add those of the first segments, as loaders map
+ * them.
+ */
+static void publish_file(struct table_set *t, struct entry *entry)
+{
+	for (size_t i = 0; i < entry->n_anchors; i++)
+		publish_anchor(t, entry, &entry->anchors[i]);
+	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++)
+		add_anchor(t, entry,
+			   anchor_of(&entry->ranges[i],
+				     entry->ranges[i].offset & ~(uint64_t)PAGE_LAST));
+}
+
+/* --- tables --- */
 
 static uint32_t *image_number(const struct table_set *t, const struct entry *entry, size_t member)
 {
@@ -309,10 +263,10 @@ bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists)
 	return true;
 }
 
-static int put_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
+static int put_part(struct table_set *t, bool is_used, const void *data, size_t bytes,
 		    struct part *ret, struct error *e)
 {
-	const bool may_fit = may_give_up && bytes <= unwind_memory_most(t->memory);
+	const bool may_fit = is_used && bytes <= unwind_memory_most(t->memory);
 	int err;
 
 	do
@@ -322,7 +276,7 @@ static int put_part(struct table_set *t, bool may_give_up, const void *data, siz
 	return err;
 }
 
-static int put_parts(struct table_set *t, bool may_give_up, const struct table_view *table,
+static int put_parts(struct table_set *t, bool is_used, const struct table_view *table,
 		     struct entry *entry, struct error *e)
 {
 	const struct {
@@ -336,7 +290,7 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct table_v
 	int err = 0;
 
 	for (int i = 0; i < PARTS && !err; i++)
-		err = put_part(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
+		err = put_part(t, is_used, parts[i].data, parts[i].bytes, &entry->parts[i], e);
 	return err;
 }
 
@@ -386,18 +340,6 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 	return err;
 }
 
-static int put_table_in_set(struct table_set *t, bool may_give_up, const struct table_view *table,
-			    struct entry *entry, struct error *e)
-{
-	int err = put_parts(t, may_give_up, table, entry, e);
-
-	if (!err)
-		err = put_image(t, table, may_give_up, entry, e);
-	if (err)
-		drop_parts(t, entry);
-	return err;
-}
-
 static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
 {
 	if (err == -E2BIG && !t->has_warned_full)
@@ -411,15 +353,19 @@ static void warn_refused(struct table_set *t, const char *name, int err, const s
 static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
 			     struct entry *entry, struct error *e)
 {
-	const int err = put_table_in_set(t, is_used, table, entry, e);
+	int err = put_parts(t, is_used, table, entry, e);
 
-	entry->n_rows = table->n_entries;
+	if (!err)
+		err = put_image(t, table, is_used, entry, e);
+	if (err)
+		drop_parts(t, entry);
 	if (err == -E2BIG && !is_used) {
 		entry->how = UNWIND_NOT_YET;
 		return 0;
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
 	entry->refused = err == -E2BIG ? turn_of_tables(t) : 0;
+	entry->n_rows = table->n_entries;
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
 }
@@ -440,9 +386,9 @@ static enum unwind_how kind_after_error(int err)
 	}
 }
 
-/* Make the table of @entry, which process @pid maps as @m. */
-static void make_entry_table(struct table_set *t, uint32_t pid, const struct mapping *m,
-			     bool is_used, struct entry *entry)
+/* Make the table of @entry, which process @pid maps as @m, and publish it. */
+static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
+			   struct entry *entry)
 {
 	struct remote_table table;
 	struct error e;
@@ -450,24 +396,22 @@ static void make_entry_table(struct table_set *t, uint32_t pid, const struct map
 				 : remote_table_make(t->remote, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
-	segments_read(&entry->segments, &table.view);
+	read_ranges(entry, &table.view);
 	if (!err)
 		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
 	if (err)
 		warn_refused(t, m->path, err, &e);
-}
-
-/* Make the table of @entry, and publish its state in the map 'files'. */
-static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
-			   struct entry *entry)
-{
-	make_entry_table(t, pid, m, is_used, entry);
 	if (entry->how != UNWIND_NOT_YET)
-		segments_publish_all(&entry->segments, entry->how, entry->place, &t->n_keys);
+		publish_file(t, entry);
 }
 
 /* --- entries come and go --- */
+
+static uint64_t hash_of_entry(const struct entry *entry)
+{
+	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
+}
 
 static void link_table_entry(struct table_set *t, uint32_t i)
 {
@@ -478,25 +422,24 @@ static void link_table_entry(struct table_set *t, uint32_t i)
 	*u64_map_put(&t->newest, hash, i, NULL) = i;
 }
 
-/* The entry of @wanted, new if necessary. NULL: there are too many. */
+/* The entry of the file, or the vdso, of @wanted; new if necessary. NULL: there are too many. */
 static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 {
-	uint32_t i = find_entry(t, hash_of_entry(wanted), wanted);
+	const uint32_t *newest = u64_map_get(&t->newest, hash_of_entry(wanted));
 
-	if (i == NONE && t->n >= MOST_ENTRIES) {
+	for (uint32_t i = newest ? *newest : NONE; i != NONE; i = t->entries[i].older)
+		if (t->entries[i].is_vdso == wanted->is_vdso &&
+		    file_state_is_equal(&t->entries[i].file, &wanted->file))
+			return &t->entries[i];
+	if (t->n >= MOST_ENTRIES) {
 		log_warn_once("processes have mapped more than %u files at once: user stacks in "
 			      "some of these are cut",
 			      MOST_ENTRIES);
 		return NULL;
 	}
-	if (i == NONE) {
-		i = (uint32_t)t->n;
-		array_push(t->entries, t->n, t->capacity, *wanted);
-		t->entries[i].how = UNWIND_NOT_YET;
-		segments_init(&t->entries[i].segments, t->object, &wanted->file);
-		link_table_entry(t, i);
-	}
-	return &t->entries[i];
+	array_push(t->entries, t->n, t->capacity, *wanted);
+	link_table_entry(t, (uint32_t)t->n - 1);
+	return &t->entries[t->n - 1];
 }
 
 /*
@@ -505,10 +448,12 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
  */
 static void forget_entry(struct table_set *t, struct entry *entry)
 {
-	segments_forget(&entry->segments, &t->n_keys);
+	for (size_t i = 0; i < entry->n_anchors; i++)
+		set_file_entry(t, &entry->file, entry->anchors[i].offset, NULL);
+	t->n_keys -= entry->n_anchors;
 	if (entry->how == UNWIND_BY_TABLE)
 		evict_table(t, entry);
-	segments_fini(&entry->segments);
+	entry_fini(entry);
 	t->n_forgotten++;
 }
 
@@ -549,8 +494,9 @@ static void forgive_refused(struct table_set *t)
 		if (!entry->refused || turn_of_tables(t) - entry->refused <= TURNS_IN_USE)
 			continue;
 		entry->refused = 0;
+		entry->how = UNWIND_BY_TABLE;
+		publish_file(t, entry);
 		entry->how = UNWIND_NOT_YET;
-		segments_publish_all(&entry->segments, UNWIND_BY_TABLE, entry->place, &t->n_keys);
 	}
 }
 
@@ -583,7 +529,7 @@ static enum unwind_how how_without_file(const struct mapping *m)
 static bool identify_mapped(const struct table_set *t, uint32_t pid, const struct mapping *m,
 			    const struct file_state *file, struct entry *ret)
 {
-	*ret = (struct entry){ .is_vdso = !m->inode };
+	*ret = (struct entry){ .is_vdso = !m->inode, .how = UNWIND_NOT_YET };
 	if (!m->inode)
 		return true;
 	if (!file)
@@ -597,13 +543,13 @@ static void answer_mapping(struct table_set *t, struct entry *entry, const struc
 			   struct unwind_mapping *ret)
 {
 	struct anchor anchor = { .offset = m->offset };
-	const bool is_code = segments_find(&entry->segments, m, &anchor);
+	const bool is_code = find_anchor(entry, m, &anchor);
 
 	ret->how = entry->how;
 	if (ret->how == UNWIND_BY_TABLE && !is_code)
 		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
 	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		segments_publish(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
+		add_anchor(t, entry, anchor);
 	ret->image = entry->place;
 	ret->bias = is_code ? m->start + anchor.bias : 0;
 }
