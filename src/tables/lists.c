@@ -102,16 +102,12 @@ bool lists_may_read(const struct lists *l, uint32_t tgid, uint64_t now)
 	return !i || l->listed[*i].paid <= now + READING_CREDIT_NS;
 }
 
-void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now)
-{
-	listed_of(l, tgid)->looked = now;
-}
-
-void lists_pay(struct lists *l, uint32_t tgid, uint64_t now, uint64_t cost)
+void lists_pay(struct lists *l, uint32_t tgid, uint64_t began, uint64_t cost)
 {
 	struct listed *listed = listed_of(l, tgid);
 
-	listed->paid = later_time(listed->paid, now) + READING_SHARE * cost;
+	listed->looked = began;
+	listed->paid = later_time(listed->paid, began) + READING_SHARE * cost;
 }
 
 void lists_forget(struct lists *l, uint32_t tgid)

@@ -46,11 +46,8 @@ void lists_fini(struct lists *l);
 /* May the mappings of process @tgid be read at @now, ns of CLOCK_MONOTONIC? */
 bool lists_may_read(const struct lists *l, uint32_t tgid, uint64_t now);
 
-/* They were read at @now. */
-void lists_note_reading(struct lists *l, uint32_t tgid, uint64_t now);
-
-/* What came of that reading took @cost ns of CPU time until @now. */
-void lists_pay(struct lists *l, uint32_t tgid, uint64_t now, uint64_t cost);
+/* They were read at @began. All that came of it took @cost ns of CPU time. */
+void lists_pay(struct lists *l, uint32_t tgid, uint64_t began, uint64_t cost);
 
 /*
  * Publish the @n mappings at @list for process @tgid. After an error, it still has its former list.

@@ -29,7 +29,6 @@ struct unwind_memory {
 	struct pieces free;    /* by place, adjacent ones joined */
 	struct pieces dropped; /* programs may still read them */
 	uint32_t n_slabs, max_slabs;
-	bool is_reclaimed; /* reclaim_dropped() has run for the present allocate_piece() */
 	uint64_t used;
 };
 
@@ -140,18 +139,18 @@ static int reclaim_dropped(struct unwind_memory *m, struct error *e)
 		else
 			add_free(&m->free, piece);
 	}
-	m->is_reclaimed = true;
 	return 0;
 }
 
 static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
 {
+	bool is_reclaimed = false;
 	int err = 0;
 
-	m->is_reclaimed = false;
 	while (!err && !take_free_piece(m, bytes, ret)) {
-		if (m->dropped.n && !m->is_reclaimed) {
+		if (m->dropped.n && !is_reclaimed) {
 			err = reclaim_dropped(m, e);
+			is_reclaimed = true;
 		} else if (m->n_slabs < m->max_slabs) {
 			err = object_add_slab(m->object, e);
 			if (!err)
@@ -163,16 +162,18 @@ static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret
 	return err;
 }
 
-static void write_slab_at(const struct unwind_memory *m, uint32_t place, const uint8_t *data,
-			  size_t bytes)
+void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
+			 size_t bytes)
 {
+	const uint8_t *from = data;
+
 	while (bytes) {
-		uint32_t offset = place % SLAB_BYTES;
-		size_t n = SLAB_BYTES - offset < bytes ? SLAB_BYTES - offset : bytes;
+		const uint32_t offset = place % SLAB_BYTES;
+		const size_t n = SLAB_BYTES - offset < bytes ? SLAB_BYTES - offset : bytes;
 		uint8_t *slab = object_slab(m->object, place / SLAB_BYTES);
 
-		memcpy(slab + offset, data, n);
-		data += n;
+		memcpy(slab + offset, from, n);
+		from += n;
 		bytes -= n;
 		place += (uint32_t)n;
 	}
@@ -205,14 +206,8 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 		return error_set(e, -E2BIG, "unwind-table memory is full");
 	err = allocate_piece(m, whole_pieces(bytes), ret, e);
 	if (!err)
-		write_slab_at(m, *ret, data, bytes);
+		unwind_memory_write(m, *ret, data, bytes);
 	return err;
-}
-
-void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
-			 size_t bytes)
-{
-	write_slab_at(m, place, data, bytes);
 }
 
 uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place)

@@ -116,14 +116,12 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
 				     struct remote_list *list, struct error *e)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int result = remote_mappings(u->remote, tgid, list, e);
 
 	if (result || !list->list.n) {
 		lists_forget(&u->lists, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
-	lists_note_reading(&u->lists, tgid, now);
 	result = publish_list(u, tgid, list, TABLE_AS_IS, e);
 	if (!result)
 		result = publish_list(u, tgid, list, wish, e);
@@ -134,12 +132,13 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
-	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	const int err = read_and_publish_mappings(u, tgid, wish, &list, e);
-	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 
 	if (err != -ESRCH)
-		lists_pay(&u->lists, tgid, clock_ns(CLOCK_MONOTONIC), own + list.cost);
+		lists_pay(&u->lists, tgid, began, own + list.cost);
 	return err;
 }
 
