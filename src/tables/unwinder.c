@@ -13,7 +13,10 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "bpf/tables.h"
+#include "bpf/user_step.h"
+#include "tables/late.h"
 #include "tables/lists.h"
+#include "tables/memory.h"
 #include "tables/table_set.h"
 
 #define DESCRIBE_NS (5 * NS_PER_S) /* to wait for the last tables before --debug describes them */
@@ -41,16 +44,13 @@ struct wish {
 	struct late_job *job; /* WALK: lent */
 };
 
-/* The look at a process that already waits. It serves all later wishes for that look. */
-enum look_asked { NOT_ASKED, ASKED_CHANGED, ASKED_NOW };
-
 struct unwinder {
 	/* The wishes. @mutex guards them. */
 	pthread_mutex_t mutex;
 	pthread_cond_t is_changed;
 	struct wish *urgent, *others;
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
-	struct u64_map asked; /* tgid -> enum look_asked, of the urgent wishes */
+	struct u64_map asked; /* look_key() -> does such an urgent wish wait? */
 	size_t n_others, others_capacity;
 	size_t n_files_asked;       /* among the urgent ones */
 	uint64_t n_pushed, n_taken; /* urgent wishes so far */
@@ -68,6 +68,172 @@ struct unwinder {
 	struct lists lists;
 	bool has_told_full; /* that there is no room for lists */
 };
+
+/* --- deferred hits --- */
+
+/* The requests for a missing table, of all hits of a space together. */
+#define MOST_TRIES 2
+
+struct late_space *late_space_new(struct remote_list *list)
+{
+	struct late_space *space = xcalloc(1, sizeof(*space));
+
+	space->n_users = 1;
+	space->list = *list;
+	*list = (struct remote_list){};
+	space->found = xcalloc(space->list.list.n + 1, sizeof(*space->found));
+	space->n_tries = xcalloc(space->list.list.n + 1, 1);
+	for (size_t i = 0; i < space->list.list.n; i++)
+		space->found[i].how = UNWIND_NOT_YET;
+	return space;
+}
+
+void late_space_drop(struct late_space *space)
+{
+	if (!space || --space->n_users)
+		return;
+	remote_list_fini(&space->list);
+	free(space->found);
+	free(space->n_tries);
+	free(space);
+}
+
+bool late_job_is_done(const struct late_job *job)
+{
+	return __atomic_load_n(&job->is_done, __ATOMIC_ACQUIRE);
+}
+
+void late_job_fini(struct late_job *job)
+{
+	free(job->words);
+	job->words = NULL;
+	late_space_drop(job->space);
+	job->space = NULL;
+}
+
+struct entries {
+	const struct unwind_memory *memory;
+	uint32_t place;
+};
+
+/* Copy @bytes, a multiple of 4, from @place. False: they are not all there. */
+static bool read_words(const struct unwind_memory *m, uint32_t place, void *to, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+		uint32_t word;
+
+		if (!unwind_memory_read(m, place + (uint32_t)i, &word))
+			return false;
+		memcpy((uint8_t *)to + i, &word, sizeof(word));
+	}
+	return true;
+}
+
+static _Bool read_entry_at(void *from, __u32 i, struct unwind_entry *ret)
+{
+	const struct entries *e = from;
+
+	return read_words(e->memory, e->place + i * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
+}
+
+/*
+ * Look up an address in a published table, as the programs do. Puts the rule for @vaddr of the
+ * image at @place into *@ret: UNWIND_NO_ROW if no row covers it. Returns UNWIND_GOES_ON, or
+ * UNWIND_END_NO_TABLE_YET if the image's table was given up.
+ */
+static enum unwind_end table_row(const struct unwind_memory *m, uint32_t place, uint64_t vaddr,
+				 struct unwind_rule *ret)
+{
+	struct unwind_image image = {};
+	uint32_t first, last, page;
+	uint16_t number;
+
+	*ret = (struct unwind_rule){};
+	if (!read_words(m, place, &image, sizeof(image)) || !image.n_pages)
+		return UNWIND_END_NO_TABLE_YET;
+	vaddr -= image.base;
+	if (vaddr >> UNWIND_PAGE_BITS >= image.n_pages)
+		return UNWIND_GOES_ON;
+	page = image.pages + (uint32_t)(vaddr >> UNWIND_PAGE_BITS) * 4;
+	if (!unwind_memory_read(m, page, &first) || !unwind_memory_read(m, page + 4, &last) ||
+	    !unwind_find(first, last, (uint16_t)vaddr, read_entry_at,
+			 &(struct entries){ m, image.entries }, &number) ||
+	    number >= image.n_rules)
+		return UNWIND_GOES_ON;
+	(void)read_words(m, image.rules + number * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
+	return UNWIND_GOES_ON;
+}
+
+/* A walk in progress. */
+struct walking {
+	struct unwinder *unwinder;
+	struct late_space *space;
+	uint32_t tgid;
+};
+
+/* How to walk mapping @i. A table that is missing is made now. */
+static const struct unwind_mapping *how_to_walk(const struct walking *w, size_t i)
+{
+	struct late_space *space = w->space;
+	const struct file_state *state = &space->list.states[i];
+	struct unwind_mapping *found = &space->found[i];
+
+	if (found->how != UNWIND_NOT_YET || space->n_tries[i] == MOST_TRIES)
+		return found;
+	space->n_tries[i]++;
+	table_set_find(w->unwinder->tables, w->tgid, &space->list.list.mappings[i],
+		       state->fact.is_there ? state : NULL, TABLE_IN_USE, found);
+	return found;
+}
+
+static int find_late_rule(void *from, __u64 addr, struct unwind_rule *ret)
+{
+	const struct walking *w = from;
+	const struct unwind_memory *memory = w->unwinder->memory;
+	const struct mapping *m = mapping_list_at(&w->space->list.list, addr);
+	const size_t i = m ? (size_t)(m - w->space->list.list.mappings) : 0;
+	const struct unwind_mapping *found;
+	enum unwind_end end;
+
+	if (!m)
+		return UNWIND_END_NO_MAPPING;
+	found = how_to_walk(w, i);
+	switch ((enum unwind_how)found->how) {
+	case UNWIND_BY_TABLE:
+		end = table_row(memory, found->image, addr - found->bias, ret);
+		if (end) { /* it was evicted: the next hit may ask for it once more */
+			w->space->found[i].how = UNWIND_NOT_YET;
+			end = how_to_walk(w, i)->how == UNWIND_BY_TABLE
+				      ? table_row(memory, found->image, addr - found->bias, ret)
+				      : UNWIND_END_NO_TABLE_YET;
+		}
+		return end;
+	case UNWIND_MADE_CODE:
+		*ret = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+		return UNWIND_GOES_ON;
+	case UNWIND_BY_FRAME_POINTERS:
+		*ret = (struct unwind_rule){};
+		return UNWIND_GOES_ON;
+	case UNWIND_PROBED:
+		return UNWIND_END_PROBED;
+	case UNWIND_NOT_AT_ALL:
+		return UNWIND_END_NO_TABLE;
+	default:
+		return UNWIND_END_NO_TABLE_YET;
+	}
+}
+
+static void run_late_job(struct unwinder *u, struct late_job *job)
+{
+	struct walking w = { u, job->space, job->recorded.hit->key.tgid };
+	uint64_t words[STACK_WORDS];
+
+	job->n_words =
+		(uint32_t)late_walk(&job->recorded, job->most_frames, find_late_rule, &w, words);
+	job->words = xcalloc(job->n_words, sizeof(*words));
+	memcpy(job->words, words, job->n_words * sizeof(*words));
+	__atomic_store_n(&job->is_done, true, __ATOMIC_RELEASE);
+}
 
 /* --- in the thread --- */
 
@@ -142,15 +308,21 @@ static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wi
 	return err;
 }
 
+/* A wish for a look serves all later ones of its kind for that process, until it is taken. */
+static uint64_t look_key(const struct wish *wish)
+{
+	return (uint64_t)wish->kind << 32 | wish->tgid;
+}
+
 static struct wish next_urgent(struct unwinder *u)
 {
 	struct wish wish = u->urgent[u->first_urgent++];
-	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
+	uint32_t *asked = u64_map_get(&u->asked, look_key(&wish));
 
 	u->n_taken++;
 	u->n_files_asked -= wish.kind == WISH_FILE;
-	if (asked && wish.kind <= WISH_LOOK_CHANGED)
-		*asked = NOT_ASKED;
+	if (asked)
+		*asked = false;
 	if (u->first_urgent == u->n_urgent) {
 		u->first_urgent = u->n_urgent = 0;
 		u64_map_clear(&u->asked);
@@ -245,7 +417,7 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		free(wish->file);
 		break;
 	case WISH_WALK:
-		late_job_run(wish->job, u->tables, u->memory);
+		run_late_job(u, wish->job);
 		break;
 	}
 }
@@ -288,23 +460,13 @@ static void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t monotonic;
-
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(condition, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
-}
-
 int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
 		   struct unwinder **ret, struct error *e)
 {
 	struct unwinder *u = xcalloc(1, sizeof(*u));
 
 	(void)pthread_mutex_init(&u->mutex, NULL);
-	init_condition(&u->is_changed);
+	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->remote = remote;
 	lists_init(&u->lists, object, u->memory);
@@ -385,24 +547,18 @@ static struct mapping *copy_mapping(const struct mapping *m)
 	return ret;
 }
 
-/* Count one more wish for a file. False: too many wait already. */
-static bool count_file_wish(struct unwinder *u)
+void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 
 	const bool may = u->n_files_asked < MOST_FILES_ASKED;
 
 	u->n_files_asked += may;
+	if (may)
+		push_urgent(u, &(struct wish){
+				       .kind = WISH_FILE, .tgid = tgid, .file = copy_mapping(m) });
 	(void)pthread_mutex_unlock(&u->mutex);
-	return may;
-}
-
-void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
-{
-	if (count_file_wish(u))
-		add_wish(u, &(struct wish){
-				    .kind = WISH_FILE, .tgid = tgid, .file = copy_mapping(m) });
-	else
+	if (!may)
 		log_warn_once("processes map new files faster than unwind tables are made: user "
 			      "stacks in some of these may be cut");
 }
@@ -412,30 +568,21 @@ void unwinder_walk(struct unwinder *u, struct late_job *job)
 	add_wish(u, &(struct wish){ .kind = WISH_WALK, .job = job });
 }
 
-/* Does a waiting wish serve as well? If not, note that @wish does. */
-static bool is_asked(struct unwinder *u, const struct wish *wish)
-{
-	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_CHANGED;
-	uint32_t *asked = u64_map_put(&u->asked, wish->tgid, NOT_ASKED, NULL);
-	const bool is = *asked >= wanted;
-
-	if (!is)
-		*asked = wanted;
-	return is;
-}
-
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 {
 	static const enum wish_kind kinds[] = { [UNWINDER_NOW] = WISH_LOOK,
 						[UNWINDER_SOMETIME] = WISH_LOOK_AHEAD,
 						[UNWINDER_CHANGED] = WISH_LOOK_CHANGED };
 	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
+	uint32_t *asked;
 
 	(void)pthread_mutex_lock(&u->mutex);
-	if (how == UNWINDER_SOMETIME)
+	if (how == UNWINDER_SOMETIME) {
 		array_push(u->others, u->n_others, u->others_capacity, wish);
-	else if (!is_asked(u, &wish))
+	} else if (!*(asked = u64_map_put(&u->asked, look_key(&wish), false, NULL))) {
+		*asked = true;
 		push_urgent(u, &wish);
+	}
 	if (how != UNWINDER_CHANGED)
 		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
@@ -451,7 +598,8 @@ bool unwinder_wait(struct unwinder *u, uint64_t until)
 	(void)pthread_mutex_lock(&u->mutex);
 	do
 		is_done = !u->is_busy && (u->is_over || (!u->n_urgent && !u->n_others));
-	while (!is_done && pthread_cond_timedwait(&u->is_changed, &u->mutex, &at) == 0);
+	while (!is_done &&
+	       pthread_cond_clockwait(&u->is_changed, &u->mutex, CLOCK_MONOTONIC, &at) == 0);
 	(void)pthread_mutex_unlock(&u->mutex);
 	return is_done;
 }

@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "bpf/deferred.h"
 #include "bpf/object.h"
 #include "reader/mappings.h"
-#include "tables/late_job.h"
+#include "reader/remote_files.h"
 
+struct remote;
 struct unwinder;
 
 /*
@@ -67,12 +69,6 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m);
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
 
 /*
- * Walk the stack of a deferred hit. @job is lent until it is done, or unwinder_stop() has returned
- * true.
- */
-void unwinder_walk(struct unwinder *u, struct late_job *job);
-
-/*
  * Wait until all wishes are fulfilled, but at most until @until (CLOCK_MONOTONIC, ns): a foreign
  * file may take long. During the end of the run, only until the wish at work is fulfilled. Returns
  * whether all are.
@@ -84,6 +80,44 @@ bool unwinder_wait(struct unwinder *u, uint64_t until);
  * later wishes, nor for UNWINDER_SOMETIME. Only one call can be pending.
  */
 void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *context), void *context);
+
+/* --- deferred hits --- */
+
+/* The mappings of a process at the time of some hits. */
+struct late_space {
+	uint32_t n_users;             /* counted by the main thread */
+	struct remote_list list;      /* files without fact.is_there are not identified yet */
+	struct unwind_mapping *found; /* the thread's, for each mapping */
+	uint8_t *n_tries;             /* likewise */
+};
+
+/* Takes over @list. The caller is its first user. */
+struct late_space *late_space_new(struct remote_list *list);
+
+/* One user less. The last one frees it. May be NULL. */
+void late_space_drop(struct late_space *space);
+
+/* A deferred hit on its way through the thread, which makes missing tables while it walks. */
+struct late_job {
+	struct recorded recorded;
+	struct late_space *space; /* the job is a user of it */
+	uint32_t most_frames;
+	uint32_t n_words;
+	uint64_t *words; /* the thread allocates them; late_job_fini() frees them */
+	bool is_done;    /* atomic */
+};
+
+/*
+ * Walk the stack of a deferred hit. @job is lent until it is done, or unwinder_stop() has returned
+ * true.
+ */
+void unwinder_walk(struct unwinder *u, struct late_job *job);
+
+/* Is it done, so that the thread no longer uses it? */
+bool late_job_is_done(const struct late_job *job);
+
+/* Clear and free the words, and drop the space. */
+void late_job_fini(struct late_job *job);
 
 /* Print images, tables and their memory to standard error, for --debug. Nothing if @u is NULL. */
 void unwinder_describe(struct unwinder *u);

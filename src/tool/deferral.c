@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "tables/late_job.h"
 
 /* A walk that takes longer is given up: the table's file may hang. */
 #define PATIENCE_NS (2 * NS_PER_S)
