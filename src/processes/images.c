@@ -128,12 +128,10 @@ static bool is_limit_reached(int err)
 /* Frames lose their names because of the bound of open files. Warns the user once. */
 static void warn_of_limit(struct images *im)
 {
-	if (im->has_warned_of_limit)
-		return;
-	im->has_warned_of_limit = true;
-	log_warn("only %zu files are kept open%s: some frames have no name, because their files "
-		 "have gone",
-		 im->n_kept, im->most_opened < MOST_FILES ? " (see ulimit -Hn)" : "");
+	log_warn_once(
+		"only %zu files are kept open%s: some frames have no name, because their files "
+		"have gone",
+		im->n_kept, im->most_opened < MOST_FILES ? " (see ulimit -Hn)" : "");
 }
 
 void images_note_error(struct images *im, int err)

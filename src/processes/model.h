@@ -63,7 +63,6 @@ struct images {
 	size_t held_bytes;      /* memory of the images that somebody holds */
 	size_t most_opened;     /* ulimit -n may make it lower than we wish */
 	size_t n_kept; /* open files when one first made room for another; 0: none did yet */
-	bool has_warned_of_limit;
 	struct log_few refused;
 };
 

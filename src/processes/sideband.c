@@ -259,34 +259,27 @@ static void copy_from_ring(const struct sideband_ring *ring, uint64_t at, void *
 	memcpy((uint8_t *)to + first, data, n - first);
 }
 
-/* The size of the record at the tail; if none can be there, the number of the bytes left. */
-static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
+/* The size of the record at the tail; 0: none can be there. */
+static uint64_t record_size(const struct sideband_ring *ring)
 {
 	const uint64_t left = ring->head - ring->tail;
 	struct perf_event_header header;
+	const size_t least = sizeof(header) + sizeof(struct record_trailer);
 
-	*is_record = false;
-	if (left < sizeof(header) + sizeof(struct record_trailer))
-		return left;
+	if (left < least)
+		return 0;
 	copy_from_ring(ring, ring->tail, &header, sizeof(header));
-	*is_record = header.size >= sizeof(header) + sizeof(struct record_trailer) &&
-		     header.size % 8 == 0 && header.size <= left;
-	return *is_record ? header.size : left;
+	return header.size >= least && header.size % 8 == 0 && header.size <= left ? header.size
+										   : 0;
 }
 
 static void find_next_record(struct sideband_ring *ring)
 {
+	const uint64_t size = record_size(ring);
 	struct record_trailer trailer;
-	bool is_record;
 
-	ring->next = NONE;
-	if (ring->tail == ring->head)
-		return;
-
-	uint64_t size = record_size(ring, &is_record);
-
-	ring->next = ring->last;
-	if (!is_record)
+	ring->next = ring->tail == ring->head ? NONE : ring->last;
+	if (!size)
 		return;
 	copy_from_ring(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
 	ring->next = trailer.time < NONE ? trailer.time : NONE - 1;
@@ -300,11 +293,11 @@ void sideband_ring_look(struct sideband_ring *ring)
 	find_next_record(ring);
 }
 
-/* Move the tail, so that the kernel may write there again. */
+/* Move the tail, so that the kernel may write there again. @size: record_size() */
 static void pass_record(struct sideband_ring *ring, uint64_t size)
 {
 	ring->last = ring->next;
-	ring->tail += size;
+	ring->tail = size ? ring->tail + size : ring->head;
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 	find_next_record(ring);
 }
@@ -329,12 +322,10 @@ static void add_build_id(struct sideband_ring *ring, struct process_event *event
 
 bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct process_event *ret)
 {
-	const uint64_t since = ring->last;
+	const uint64_t since = ring->last, size = record_size(ring);
 	enum record_meaning meaning = RECORD_MALFORMED;
-	bool is_record;
-	uint64_t size = record_size(ring, &is_record);
 
-	if (is_record) {
+	if (size) {
 		copy_from_ring(ring, ring->tail, buffer, size);
 		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
 	}
@@ -359,10 +350,9 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 uint64_t sideband_ring_drop(struct sideband_ring *ring)
 {
 	uint64_t n = 0;
-	bool is_record;
 
 	for (sideband_ring_look(ring); ring->tail != ring->head; n++)
-		pass_record(ring, record_size(ring, &is_record));
+		pass_record(ring, record_size(ring));
 	ring->noted.n_build_id = 0;
 	return n;
 }
@@ -374,7 +364,6 @@ struct sideband_cpu {
 	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
 	size_t n_bytes;                /* of the mapped ring, with its first page */
 	uint64_t enabled_ns;           /* at the last check */
-	bool has_gone;                 /* the CPU has gone offline, and the events have ended */
 	struct sideband_ring ring;
 };
 
@@ -533,7 +522,7 @@ static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 static bool is_cpu_followed(const struct sideband *s, uint32_t cpu)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->cpus[i]->cpu == cpu && !s->cpus[i]->has_gone)
+		if (s->cpus[i]->cpu == cpu)
 			return true;
 	return false;
 }
@@ -623,18 +612,17 @@ void sideband_close(struct sideband *s)
 
 /* --- CPUs that come and go --- */
 
-/* The ring of a CPU that has gone offline is still read to its end. */
+/* The events of a CPU that has gone offline since the last check have ended, and all are read. */
 static void leave_offline(struct sideband *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sideband_cpu *c = s->cpus[i];
-		const uint64_t enabled_ns = read_enabled_ns(c->fd);
+		const uint64_t before = c->enabled_ns;
 
-		c->has_gone |= enabled_ns == c->enabled_ns;
-		c->enabled_ns = enabled_ns;
-		if (c->has_gone && c->ring.next == NONE)
+		c->enabled_ns = read_enabled_ns(c->fd);
+		if (c->enabled_ns == before)
 			cpu_free(c);
 		else
 			s->cpus[n++] = c;
