@@ -152,30 +152,24 @@ static bool find_anchor(const struct entry *entry, const struct mapping *m, stru
 	return false;
 }
 
-/* Set the file's entry of @offset in the map 'files'. NULL: remove it. */
-static void set_file_entry(const struct table_set *t, const struct file_state *file,
-			   uint64_t offset, const struct unwind_file *to)
+/* BPF walks mappings of @anchor's offset as those of @entry; or it does not any more. */
+static void publish_anchor(const struct table_set *t, const struct entry *entry,
+			   const struct anchor *anchor, bool is_there)
 {
+	const struct file_state *file = &entry->file;
 	const struct unwind_file_key key = {
 		.inode = file->inode,
 		.size = file->fact.size,
 		.changed = file->fact.changed,
 		.changed_ns = file->fact.changed_ns,
-		.offset = offset,
+		.offset = anchor->offset,
 		.dev = FILE_DEV(major(file->dev), minor(file->dev)),
 	};
+	const struct unwind_file to = { anchor->bias, entry->place, entry->how };
 	struct error e;
 
-	if (object_set_file(t->object, &key, to, &e))
+	if (object_set_file(t->object, &key, is_there ? &to : NULL, &e))
 		log_debug("%s", e.text);
-}
-
-/* BPF walks mappings of @anchor's offset as those of @entry. */
-static void publish_anchor(const struct table_set *t, const struct entry *entry,
-			   const struct anchor *anchor)
-{
-	set_file_entry(t, &entry->file, anchor->offset,
-		       &(struct unwind_file){ anchor->bias, entry->place, entry->how });
 }
 
 /*
@@ -191,7 +185,7 @@ static void add_anchor(struct table_set *t, struct entry *entry, struct anchor a
 			return;
 	array_push(entry->anchors, entry->n_anchors, entry->cap_anchors, anchor);
 	t->n_keys++;
-	publish_anchor(t, entry, &anchor);
+	publish_anchor(t, entry, &anchor, true);
 }
 
 /*
@@ -201,7 +195,7 @@ static void add_anchor(struct table_set *t, struct entry *entry, struct anchor a
 static void publish_file(struct table_set *t, struct entry *entry)
 {
 	for (size_t i = 0; i < entry->n_anchors; i++)
-		publish_anchor(t, entry, &entry->anchors[i]);
+		publish_anchor(t, entry, &entry->anchors[i], true);
 	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++)
 		add_anchor(t, entry,
 			   anchor_of(&entry->ranges[i],
@@ -263,19 +257,6 @@ bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists)
 	return true;
 }
 
-static int put_part(struct table_set *t, bool is_used, const void *data, size_t bytes,
-		    struct part *ret, struct error *e)
-{
-	const bool may_fit = is_used && bytes <= unwind_memory_most(t->memory);
-	int err;
-
-	do
-		err = unwind_memory_put(t->memory, data, bytes, &ret->place, e);
-	while (err == -E2BIG && may_fit && table_set_make_room(t, e->text, false));
-	ret->bytes = err ? 0 : bytes;
-	return err;
-}
-
 static int put_parts(struct table_set *t, bool is_used, const struct table_view *table,
 		     struct entry *entry, struct error *e)
 {
@@ -289,8 +270,15 @@ static int put_parts(struct table_set *t, bool is_used, const struct table_view 
 	};
 	int err = 0;
 
-	for (int i = 0; i < PARTS && !err; i++)
-		err = put_part(t, is_used, parts[i].data, parts[i].bytes, &entry->parts[i], e);
+	for (int i = 0; i < PARTS && !err; i++) {
+		const bool may_fit = is_used && parts[i].bytes <= unwind_memory_most(t->memory);
+
+		do
+			err = unwind_memory_put(t->memory, parts[i].data, parts[i].bytes,
+						&entry->parts[i].place, e);
+		while (err == -E2BIG && may_fit && table_set_make_room(t, e->text, false));
+		entry->parts[i].bytes = err ? 0 : parts[i].bytes;
+	}
 	return err;
 }
 
@@ -449,7 +437,7 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 static void forget_entry(struct table_set *t, struct entry *entry)
 {
 	for (size_t i = 0; i < entry->n_anchors; i++)
-		set_file_entry(t, &entry->file, entry->anchors[i].offset, NULL);
+		publish_anchor(t, entry, &entry->anchors[i], false);
 	t->n_keys -= entry->n_anchors;
 	if (entry->how == UNWIND_BY_TABLE)
 		evict_table(t, entry);

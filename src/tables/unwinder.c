@@ -434,17 +434,6 @@ static void *run_unwinder(void *argument)
 
 /* --- wishes from other threads --- */
 
-static int start_unwinder_thread(struct unwinder *u, struct error *e)
-{
-	const int err = thread_start(&u->thread, run_unwinder, u);
-
-	if (!err)
-		(void)pthread_setname_np(u->thread, "unwind tables");
-	return err ? error_set(e, err, "start a thread for unwind tables: %s",
-			       error_start_words(err))
-		   : 0;
-}
-
 static void unwinder_free(struct unwinder *u)
 {
 	lists_fini(&u->lists);
@@ -472,13 +461,16 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	lists_init(&u->lists, object, u->memory);
 	u->tables = table_set_new(u->memory, object, remote, &u->lists);
 
-	int err = start_unwinder_thread(u, e);
+	const int err = thread_start(&u->thread, run_unwinder, u);
 
-	if (err)
+	if (err) {
 		unwinder_free(u);
-	else
-		*ret = u;
-	return err;
+		return error_set(e, err, "start a thread for unwind tables: %s",
+				 error_start_words(err));
+	}
+	(void)pthread_setname_np(u->thread, "unwind tables");
+	*ret = u;
+	return 0;
 }
 
 void unwinder_last(struct unwinder *u)
