@@ -28,11 +28,7 @@ struct part {
 
 enum { PAGES, ENTRIES, RULES, PARTS };
 
-/* Leads from a mapping's address to its bias: a file offset, and the bias there. */
-struct anchor {
-	uint64_t offset;
-	uint64_t bias; /* of a mapping of @offset at address 0 */
-};
+#define MOST_OFFSETS 16U
 
 struct entry {
 	bool is_vdso;
@@ -45,8 +41,8 @@ struct entry {
 	uint32_t refused;          /* the turn when there was no room for its table; 0: there was */
 	struct range_fact *ranges; /* the ranges of code, from the last table */
 	size_t n_ranges;
-	struct anchor *anchors; /* with an entry in the map 'files' */
-	size_t n_anchors, cap_anchors;
+	uint64_t offsets[MOST_OFFSETS]; /* those with an entry in the map 'files' */
+	size_t n_offsets;
 };
 
 #define NONE UINT32_MAX
@@ -86,18 +82,12 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	return t;
 }
 
-static void entry_fini(struct entry *entry)
-{
-	free(entry->ranges);
-	free(entry->anchors);
-}
-
 void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->n; i++)
-		entry_fini(&t->entries[i]);
+		free(t->entries[i].ranges);
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
@@ -106,7 +96,6 @@ void table_set_free(struct table_set *t)
 /* --- the segments of a file, and its entries in the map 'files' (bpf/tables.h) --- */
 
 #define PAGE_LAST 0xfffU
-#define MOST_ANCHORS 16U
 /* Further segments are published when a process maps them. */
 #define SEGMENTS_AT_ONCE 8U
 
@@ -122,39 +111,30 @@ static void read_ranges(struct entry *entry, const struct table_view *table)
 }
 
 /*
- * Does @m map the segment of @bytes at @offset of the file?
+ * The bias of a mapping of @offset at address 0. False: it maps none of the file's code.
  *
- * With @is_whole: from its first page on. Other segments may have parts of that page, too.
- * Otherwise: any part of it, because mprotect(2) may have split the mapping.
+ * Segments that begin in its first page come first: others may have parts of that page, too. But
+ * mprotect(2) may have split a mapping, so any part of a segment serves.
  */
-static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
+static bool find_bias(const struct entry *entry, uint64_t offset, uint64_t *ret)
 {
-	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
-			: m->offset >= offset && m->offset - offset < bytes;
-}
-
-static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
-{
-	return (struct anchor){ offset, range->offset - offset - range->vaddr };
-}
-
-/* The anchor of @m, a mapping of the file. False: @m maps none of the file's code. */
-static bool find_anchor(const struct entry *entry, const struct mapping *m, struct anchor *ret)
-{
+	*ret = 0;
 	for (size_t i = 0; i < 2 * entry->n_ranges; i++) {
 		const struct range_fact *range = &entry->ranges[i % entry->n_ranges];
 
-		if (!is_mapped_by(m, range->offset, range->n_bytes, i < entry->n_ranges))
-			continue;
-		*ret = anchor_of(range, m->offset);
-		return true;
+		if (i < entry->n_ranges
+			    ? (range->offset ^ offset) <= PAGE_LAST
+			    : offset >= range->offset && offset - range->offset < range->n_bytes) {
+			*ret = range->offset - offset - range->vaddr;
+			return true;
+		}
 	}
 	return false;
 }
 
-/* BPF walks mappings of @anchor's offset as those of @entry; or it does not any more. */
-static void publish_anchor(const struct table_set *t, const struct entry *entry,
-			   const struct anchor *anchor, bool is_there)
+/* BPF walks mappings of @offset as those of @entry; or it does not any more. */
+static void publish_offset(const struct table_set *t, const struct entry *entry, uint64_t offset,
+			   bool is_there)
 {
 	const struct file_state *file = &entry->file;
 	const struct unwind_file_key key = {
@@ -162,44 +142,42 @@ static void publish_anchor(const struct table_set *t, const struct entry *entry,
 		.size = file->fact.size,
 		.changed = file->fact.changed,
 		.changed_ns = file->fact.changed_ns,
-		.offset = anchor->offset,
+		.offset = offset,
 		.dev = FILE_DEV(major(file->dev), minor(file->dev)),
 	};
-	const struct unwind_file to = { anchor->bias, entry->place, entry->how };
+	struct unwind_file to = { .image = entry->place, .how = entry->how };
 	struct error e;
+	uint64_t bias;
 
+	(void)find_bias(entry, offset, &bias);
+	to.bias = bias;
 	if (object_set_file(t->object, &key, is_there ? &to : NULL, &e))
 		log_debug("%s", e.text);
 }
 
 /*
- * Add an entry for @anchor to the map 'files'. Nothing happens if the offset has one, if the file
- * has MOST_ANCHORS of them, or if the map is full.
+ * Add an entry for @offset to the map 'files'. Nothing happens if it has one, if the file has
+ * MOST_OFFSETS of them, or if the map is full.
  */
-static void add_anchor(struct table_set *t, struct entry *entry, struct anchor anchor)
+static void add_offset(struct table_set *t, struct entry *entry, uint64_t offset)
 {
-	if (!entry->file.inode || entry->n_anchors == MOST_ANCHORS || t->n_keys == MOST_FILES)
+	if (!entry->file.inode || entry->n_offsets == MOST_OFFSETS || t->n_keys == MOST_FILES)
 		return;
-	for (size_t i = 0; i < entry->n_anchors; i++)
-		if (entry->anchors[i].offset == anchor.offset)
+	for (size_t i = 0; i < entry->n_offsets; i++)
+		if (entry->offsets[i] == offset)
 			return;
-	array_push(entry->anchors, entry->n_anchors, entry->cap_anchors, anchor);
+	entry->offsets[entry->n_offsets++] = offset;
 	t->n_keys++;
-	publish_anchor(t, entry, &anchor, true);
+	publish_offset(t, entry, offset, true);
 }
 
-/*
- * Change the entries of all anchors so far, and add those of the first segments, as loaders map
- * them.
- */
+/* Change the entries of all offsets so far, and add the first segments, as loaders map them. */
 static void publish_file(struct table_set *t, struct entry *entry)
 {
-	for (size_t i = 0; i < entry->n_anchors; i++)
-		publish_anchor(t, entry, &entry->anchors[i], true);
+	for (size_t i = 0; i < entry->n_offsets; i++)
+		publish_offset(t, entry, entry->offsets[i], true);
 	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++)
-		add_anchor(t, entry,
-			   anchor_of(&entry->ranges[i],
-				     entry->ranges[i].offset & ~(uint64_t)PAGE_LAST));
+		add_offset(t, entry, entry->ranges[i].offset & ~(uint64_t)PAGE_LAST);
 }
 
 /* --- tables --- */
@@ -436,12 +414,12 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
  */
 static void forget_entry(struct table_set *t, struct entry *entry)
 {
-	for (size_t i = 0; i < entry->n_anchors; i++)
-		publish_anchor(t, entry, &entry->anchors[i], false);
-	t->n_keys -= entry->n_anchors;
+	for (size_t i = 0; i < entry->n_offsets; i++)
+		publish_offset(t, entry, entry->offsets[i], false);
+	t->n_keys -= entry->n_offsets;
 	if (entry->how == UNWIND_BY_TABLE)
 		evict_table(t, entry);
-	entry_fini(entry);
+	free(entry->ranges);
 	t->n_forgotten++;
 }
 
@@ -530,16 +508,16 @@ static bool identify_mapped(const struct table_set *t, uint32_t pid, const struc
 static void answer_mapping(struct table_set *t, struct entry *entry, const struct mapping *m,
 			   struct unwind_mapping *ret)
 {
-	struct anchor anchor = { .offset = m->offset };
-	const bool is_code = find_anchor(entry, m, &anchor);
+	uint64_t bias;
+	const bool is_code = find_bias(entry, m->offset, &bias);
 
 	ret->how = entry->how;
 	if (ret->how == UNWIND_BY_TABLE && !is_code)
 		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
 	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		add_anchor(t, entry, anchor);
+		add_offset(t, entry, m->offset);
 	ret->image = entry->place;
-	ret->bias = is_code ? m->start + anchor.bias : 0;
+	ret->bias = is_code ? m->start + bias : 0;
 }
 
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
