@@ -463,11 +463,16 @@ static void add_list(struct processes *ps, struct program *program, const struct
 		images_release(ps->images, held[i]);
 }
 
+/* Read the mappings of @tgid unless they are complete. */
 static void read_mappings(struct processes *ps, uint32_t tgid)
 {
 	cleanup(remote_list_fini) struct remote_list read = {};
-	struct program *program;
+	struct program *program = newest_program(ps, tgid);
 	struct error e;
+
+	if (program && program_is_all_known(program))
+		return;
+
 	const int err = remote_list(ps->images->files, tgid, &read, &e);
 	const bool is_late = err == -ETIME || err == -EIO;
 
@@ -475,8 +480,8 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	images_note_error(ps->images, err);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
-	program = is_late || (!err && read.list.n) ? current_program(ps, tgid)
-						   : newest_program(ps, tgid);
+	if (is_late || (!err && read.list.n))
+		program = current_program(ps, tgid);
 	if (!program)
 		return;
 	program->looked_in = ps->period;
@@ -496,15 +501,6 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Read the mappings of @tgid unless they are complete. */
-static void look_unless_known(struct processes *ps, uint32_t tgid)
-{
-	const struct program *program = newest_program(ps, tgid);
-
-	if (!program || !program_is_all_known(program))
-		read_mappings(ps, tgid);
-}
-
 /* Mappings that were forgotten for their size are read again after a hit, or for a report. */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
@@ -512,7 +508,7 @@ void processes_look(struct processes *ps, uint32_t tgid)
 
 	if (program && (program->space->is_forgotten || program->looked_in == ps->period))
 		return;
-	look_unless_known(ps, tgid);
+	read_mappings(ps, tgid);
 	fit_memory(ps, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -808,7 +804,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX)
 		begin_counted(ps, tgid_of_key(key), seen->since);
-	look_unless_known(ps, tgid_of_key(key));
+	read_mappings(ps, tgid_of_key(key));
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;
