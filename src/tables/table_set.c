@@ -51,7 +51,6 @@ struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
 	struct remote *remote;
-	struct lists *lists;
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
@@ -70,14 +69,13 @@ struct table_set {
 #define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote, struct lists *lists)
+				struct remote *remote)
 {
 	struct table_set *t = xcalloc(1, sizeof(*t));
 
 	t->memory = memory;
 	t->object = object;
 	t->remote = remote;
-	t->lists = lists;
 	object_state(object)->table_turn = TURNS_IN_USE + 1;
 	return t;
 }
@@ -218,14 +216,12 @@ static void evict_table(struct table_set *t, struct entry *entry)
 }
 
 /* More often would gain little, and the processes that are hit would be read all the time. */
-bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists)
+bool table_set_make_room(struct table_set *t, const char *why)
 {
 	if (turn_of_tables(t) - t->made_room <= TURNS_IN_USE)
 		return false;
 	t->made_room = turn_of_tables(t);
 	log_warn_once("%s: dropping what is not in use (see --unwind-memory)", why);
-	if (drops_lists)
-		lists_drop(t->lists);
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->entries[i].how != UNWIND_BY_TABLE || is_in_use(t, &t->entries[i]))
 			continue;
@@ -254,7 +250,7 @@ static int put_parts(struct table_set *t, bool is_used, const struct table_view 
 		do
 			err = unwind_memory_put(t->memory, parts[i].data, parts[i].bytes,
 						&entry->parts[i].place, e);
-		while (err == -E2BIG && may_fit && table_set_make_room(t, e->text, false));
+		while (err == -E2BIG && may_fit && table_set_make_room(t, e->text));
 		entry->parts[i].bytes = err ? 0 : parts[i].bytes;
 	}
 	return err;

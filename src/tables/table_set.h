@@ -5,18 +5,14 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
-#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 
 struct table_set;
 
-/*
- * All are borrowed. @remote makes tables, @memory stores them, @object has the map 'files', and
- * @lists make room.
- */
+/* All are borrowed. @remote makes tables, @memory stores them, @object has the map 'files'. */
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote, struct lists *lists);
+				struct remote *remote);
 void table_set_free(struct table_set *t);
 
 /*
@@ -41,11 +37,10 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    struct unwind_mapping *ret);
 
 /*
- * Something has no room, because of @why. Drop the tables that no program used lately. With
- * @drops_lists, drop all lists, too: the mappings of a process that is hit are read again. Tells
- * the user. False: that was tried a moment ago.
+ * Something has no room, because of @why. Drop the tables that no program used lately. Tells the
+ * user. False: that was tried a moment ago.
  */
-bool table_set_make_room(struct table_set *t, const char *why, bool drops_lists);
+bool table_set_make_room(struct table_set *t, const char *why);
 
 /* Print images and tables to standard error, for --debug. */
 void table_set_describe(const struct table_set *t);

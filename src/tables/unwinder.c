@@ -15,7 +15,6 @@
 #include "bpf/tables.h"
 #include "bpf/user_step.h"
 #include "tables/late.h"
-#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/table_set.h"
 
@@ -44,6 +43,20 @@ struct wish {
 	struct late_job *job; /* WALK: lent */
 };
 
+/*
+ * The list of a process whose mappings were read.
+ *
+ * A list must not be older than the walk that uses it, or a library that has replaced another at
+ * its address is walked by the other's table. So BPF programs withdraw a list when a mapping takes
+ * a place in it, and at exec and exit. Until confirm_list() they do so, but do not walk by it.
+ */
+struct published {
+	uint32_t tgid;
+	uint64_t looked;           /* time of the last reading, ns of CLOCK_MONOTONIC */
+	uint64_t paid;             /* the time when all readings are paid for */
+	struct unwind_space space; /* n 0: no list of its own */
+};
+
 struct unwinder {
 	/* The wishes. @mutex guards them. */
 	pthread_mutex_t mutex;
@@ -62,10 +75,16 @@ struct unwinder {
 	pthread_t thread;
 
 	/* The thread's own. */
-	struct unwind_memory *memory;
+	struct object *object; /* lent, as @remote */
 	struct remote *remote;
+	struct unwind_memory *memory;
 	struct table_set *tables;
-	struct lists lists;
+	struct published *published;
+	size_t n_published, cap_published;
+	size_t n_to_compact;    /* at this many, those without a list are dropped */
+	struct u64_map numbers; /* tgid -> index in @published */
+	uint64_t n_mappings;    /* in all lists */
+	uint32_t last_number;
 	bool has_told_full; /* that there is no room for lists */
 };
 
@@ -235,6 +254,161 @@ static void run_late_job(struct unwinder *u, struct late_job *job)
 	__atomic_store_n(&job->is_done, true, __ATOMIC_RELEASE);
 }
 
+/* --- published lists of mappings --- */
+
+#define LEAST_TO_COMPACT 1024
+
+/* Drop the entries of processes that have no list and owe nothing. */
+static void compact_published(struct unwinder *u)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t n = 0;
+
+	u64_map_clear(&u->numbers);
+	for (size_t i = 0; i < u->n_published; i++) {
+		if (!u->published[i].space.n && u->published[i].paid <= now)
+			continue;
+		u->published[n] = u->published[i];
+		(void)u64_map_put(&u->numbers, u->published[n].tgid, (uint32_t)n, NULL);
+		n++;
+	}
+	u->n_published = n;
+	u->n_to_compact = n < LEAST_TO_COMPACT / 2 ? LEAST_TO_COMPACT : 2 * n;
+}
+
+/* The entry of process @tgid, a new one if necessary. It is valid until the next call. */
+static struct published *published_of(struct unwinder *u, uint32_t tgid)
+{
+	bool is_new;
+	uint32_t i;
+
+	if (u->n_published >= u->n_to_compact)
+		compact_published(u);
+	i = *u64_map_put(&u->numbers, tgid, (uint32_t)u->n_published, &is_new);
+	if (is_new)
+		array_push(u->published, u->n_published, u->cap_published,
+			   (struct published){ .tgid = tgid });
+	return &u->published[i];
+}
+
+static void free_list(struct unwinder *u, const struct unwind_space *space)
+{
+	unwind_memory_drop(u->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
+}
+
+/* BPF has @space of the process from now on. Drop the memory of the former list. */
+static void replace_list(struct unwinder *u, struct published *published, struct unwind_space space)
+{
+	free_list(u, &published->space);
+	u->n_mappings += space.n;
+	u->n_mappings -= published->space.n;
+	published->space = space;
+}
+
+static void withdraw_space(const struct unwinder *u, uint32_t tgid)
+{
+	struct error e;
+
+	if (object_set_space(u->object, tgid, NULL, &e))
+		log_debug("%s", e.text);
+}
+
+/* Withdraw the process's list. The BPF programs ask the kernel from here on. */
+static void retract_list(struct unwinder *u, uint32_t tgid)
+{
+	withdraw_space(u, tgid);
+	replace_list(u, published_of(u, tgid), (struct unwind_space){});
+}
+
+/* The process has gone: withdraw its list, and forgive what it owes. */
+static void forget_list(struct unwinder *u, uint32_t tgid)
+{
+	retract_list(u, tgid);
+	published_of(u, tgid)->paid = 0;
+}
+
+/*
+ * The process's program has ended at @time. Forget it, unless it was read later. Most processes
+ * have no list of their own, because BPF has given them their parent's.
+ */
+static void end_list(struct unwinder *u, uint32_t tgid, uint64_t time)
+{
+	const uint32_t *i = u64_map_get(&u->numbers, tgid);
+
+	if (i && u->published[*i].looked < time)
+		forget_list(u, tgid);
+}
+
+/*
+ * A list has no room, because of @why. Withdraw all lists, also those that children have from their
+ * parents, and drop the tables that are not in use. The mappings of a process that is hit are read
+ * again. False: that was tried a moment ago.
+ */
+static bool drop_lists(struct unwinder *u, const char *why)
+{
+	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
+	cleanup_free uint32_t *tgids = xcalloc(MOST_SPACES, sizeof(*tgids));
+	size_t n;
+
+	if (!table_set_make_room(u->tables, why))
+		return false;
+	n = object_spaces(u->object, tgids, spaces, MOST_SPACES);
+	for (size_t i = 0; i < n; i++)
+		withdraw_space(u, tgids[i]);
+	for (size_t i = 0; i < u->n_published; i++)
+		replace_list(u, &u->published[i], (struct unwind_space){});
+	return true;
+}
+
+/*
+ * Publish the @n mappings at @list for process @tgid. After an error, it still has its former list.
+ * All lists together take at most half of the memory, so that tables have room. Errors: -E2BIG
+ * there is no room for the list, or for another process; others of the kernel.
+ */
+static int set_list(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list, size_t n,
+		    struct error *e)
+{
+	const uint64_t most = unwind_memory_most(u->memory) / 2 / sizeof(*list);
+	struct published *published = published_of(u, tgid);
+	struct unwind_space space = { .n = (uint32_t)n };
+	int err;
+
+	if (u->n_mappings - published->space.n + n > most)
+		return error_set(e, -E2BIG, "mappings take half of the unwind-table memory");
+	err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
+	if (err)
+		return err;
+	err = object_set_space(u->object, tgid, &space, e);
+	if (err)
+		free_list(u, &space);
+	else
+		replace_list(u, published, space);
+	return err == -E2BIG ? error_set(e, err, "very many processes are walked by tables") : err;
+}
+
+/*
+ * Since set_list(), the process's mappings have been read once more, and are the same. Let the BPF
+ * programs walk by its list. False: they have withdrawn it.
+ */
+static bool confirm_list(struct unwinder *u, uint32_t tgid)
+{
+	struct published *published = published_of(u, tgid);
+
+	published->space.number = ++u->last_number;
+	return object_replace_space(u->object, tgid, 0, &published->space);
+}
+
+/* Do the BPF programs walk by exactly this list? */
+static bool have_list(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list,
+		      size_t n)
+{
+	const struct unwind_space *space = &published_of(u, tgid)->space;
+
+	return space->number && space->n == n &&
+	       unwind_memory_has(u->memory, space->mappings, list, n * sizeof(*list)) &&
+	       object_replace_space(u->object, tgid, space->number, space);
+}
+
 /* --- in the thread --- */
 
 /* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
@@ -265,16 +439,16 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 	const bool is_complete = find_all_tables(u, list, n, wish, mappings);
 
 	/* A new list serves no walk for a moment, so one that is right stays. */
-	if (lists_have(&u->lists, tgid, mappings, n))
+	if (have_list(u, tgid, mappings, n))
 		return is_complete;
 
 	int err;
 
 	do
-		err = lists_publish(&u->lists, tgid, mappings, n, e);
-	while (err == -E2BIG && table_set_make_room(u->tables, e->text, true));
-	if (err || !remote_mappings_stay(u->remote, tgid, list) || !lists_confirm(&u->lists, tgid))
-		lists_retract(&u->lists, tgid);
+		err = set_list(u, tgid, mappings, n, e);
+	while (err == -E2BIG && drop_lists(u, e->text));
+	if (err || !remote_mappings_stay(u->remote, tgid, list) || !confirm_list(u, tgid))
+		retract_list(u, tgid);
 	return err ? err : is_complete;
 }
 
@@ -285,7 +459,7 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 	int result = remote_mappings(u->remote, tgid, list, e);
 
 	if (result || !list->list.n) {
-		lists_forget(&u->lists, tgid);
+		forget_list(u, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	result = publish_list(u, tgid, list, TABLE_AS_IS, e);
@@ -294,7 +468,21 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 	return result < 0 ? result : 0;
 }
 
-/* The longer that takes, the longer the process waits for the next reading. */
+/*
+ * Readings of one process take at most 1 / READING_SHARE of wall time, in the long run. It may owe
+ * READING_CREDIT_NS, because a program that starts maps its libraries in a burst.
+ */
+#define READING_SHARE 25ULL
+#define READING_CREDIT_NS 10000000000ULL
+
+/* May the mappings of process @tgid be read now? */
+static bool may_read(const struct unwinder *u, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_get(&u->numbers, tgid);
+
+	return !i || u->published[*i].paid <= clock_ns(CLOCK_MONOTONIC) + READING_CREDIT_NS;
+}
+
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
@@ -302,9 +490,13 @@ static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wi
 	const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	const int err = read_and_publish_mappings(u, tgid, wish, &list, e);
 	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	struct published *published;
 
-	if (err != -ESRCH)
-		lists_pay(&u->lists, tgid, began, own + list.cost);
+	if (err == -ESRCH)
+		return err;
+	published = published_of(u, tgid);
+	published->looked = began;
+	published->paid = later_time(published->paid, began) + READING_SHARE * (own + list.cost);
 	return err;
 }
 
@@ -376,9 +568,9 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 {
 	struct error e;
 
-	if (!lists_may_read(&u->lists, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
+	if (!may_read(u, wish->tgid)) {
 		if (wish->kind == WISH_LOOK_CHANGED)
-			lists_retract(&u->lists, wish->tgid);
+			retract_list(u, wish->tgid);
 		return;
 	}
 
@@ -410,7 +602,7 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		look_in_time(u, wish);
 		break;
 	case WISH_OVER:
-		lists_end(&u->lists, wish->tgid, wish->time);
+		end_list(u, wish->tgid, wish->time);
 		break;
 	case WISH_FILE:
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
@@ -436,7 +628,8 @@ static void *run_unwinder(void *argument)
 
 static void unwinder_free(struct unwinder *u)
 {
-	lists_fini(&u->lists);
+	free(u->published);
+	u64_map_fini(&u->numbers);
 	table_set_free(u->tables);
 	unwind_memory_free(u->memory);
 	for (size_t i = u->first_urgent; i < u->n_urgent; i++)
@@ -457,9 +650,10 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	(void)pthread_mutex_init(&u->mutex, NULL);
 	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->memory = unwind_memory_new(object, max_bytes);
+	u->object = object;
 	u->remote = remote;
-	lists_init(&u->lists, object, u->memory);
-	u->tables = table_set_new(u->memory, object, remote, &u->lists);
+	u->n_to_compact = LEAST_TO_COMPACT;
+	u->tables = table_set_new(u->memory, object, remote);
 
 	const int err = thread_start(&u->thread, run_unwinder, u);
 

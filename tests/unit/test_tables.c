@@ -16,7 +16,6 @@
 #include "bpf/object.h"
 #include "bpf/tables.h"
 #include "reader/mappings.h"
-#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 #include "tables/table_set.h"
@@ -155,7 +154,6 @@ static struct remote *remote;
 /* Made by a test, and freed behind it. */
 static struct unwinder *u;
 static struct unwind_memory *memory;
-static struct lists lists;
 static struct table_set *set;
 static struct mapping_list own_list;
 
@@ -163,8 +161,6 @@ static void end_set(void)
 {
 	if (set)
 		table_set_free(set);
-	lists_fini(&lists);
-	lists = (struct lists){};
 	if (memory)
 		unwind_memory_free(memory);
 	set = NULL;
@@ -175,8 +171,7 @@ static void new_set(struct object *o, unsigned n_slabs)
 {
 	end_set();
 	memory = unwind_memory_new(o, n_slabs * (uint64_t)SLAB_BYTES);
-	lists_init(&lists, o, memory);
-	set = table_set_new(memory, o, remote, &lists);
+	set = table_set_new(memory, o, remote);
 }
 
 static int make_object(void **state)
@@ -374,9 +369,14 @@ static struct unwind_rule rule_here(const struct object *o, const struct unwind_
 	return rule;
 }
 
+static void start_with(struct object *o, unsigned n_slabs)
+{
+	assert_int_equal(unwinder_start(o, n_slabs * (uint64_t)SLAB_BYTES, remote, &u, NULL), 0);
+}
+
 static void start(struct object *o)
 {
-	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, remote, &u, NULL), 0);
+	start_with(o, N_SLABS);
 }
 
 static void wait_for_it(void)
@@ -693,69 +693,53 @@ TEST_WITH_OBJECT(a_process_that_is_dear_to_read_is_read_seldom)
 
 /* --- room for lists --- */
 
-static int tell_list(struct object *o, uint32_t tgid, size_t n)
+/*
+ * Half of 8 MiB has room for 131,072 mappings: those of four processes. The list that a child has
+ * from its parent goes with the others.
+ */
+TEST_WITH_OBJECT(all_lists_go_where_they_take_half_of_the_memory)
 {
-	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
-	const int err = lists_publish(&lists, tgid, list, n, NULL);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 60000;
+	uint8_t *pages = map_pages(page, n);
+	pid_t children[5];
 
-	if (!err)
-		assert_int_equal(told_of(o, tgid)->space.n, n);
-	return err;
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+		children[i] = start_child();
+	start_with(o, 2);
+	for (size_t i = 0; i < 4; i++)
+		look((uint32_t)children[i], UNWINDER_NOW);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(is_known(o, children[i]));
+	*told_of(o, 0) = (struct told){ 99, told_of(o, (uint32_t)children[0])->space };
+	look((uint32_t)children[4], UNWINDER_NOW);
+	for (size_t i = 0; i < 4; i++)
+		assert_false(is_known(o, children[i]));
+	assert_false(is_known(o, 99));
+	assert_true(is_known(o, children[4]));
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+		end_child(children[i]);
+	(void)munmap(pages, n * page);
 }
 
-/* Half of 8 MiB has room for 131,072 mappings. */
-TEST_WITH_OBJECT(lists_take_half_of_the_memory)
+TEST_WITH_OBJECT(all_lists_go_where_there_are_too_many)
 {
-	new_set(o, 2);
-	assert_int_equal(tell_list(o, 1, 60000), 0);
-	assert_int_equal(tell_list(o, 2, 60001), 0);
-	assert_int_equal(tell_list(o, 3, 20000), -E2BIG);
-	assert_true(is_known(o, 1) && is_known(o, 2));
-	assert_int_equal(tell_list(o, 1, 71071), 0); /* in place of its own */
-	lists_retract(&lists, 2);
-	assert_int_equal(tell_list(o, 3, 60002), -E2BIG);
-	assert_int_equal(tell_list(o, 3, 60001), 0);
-	lists_drop(&lists);
-	assert_false(is_known(o, 1) || is_known(o, 3));
-	assert_int_equal(tell_list(o, 4, 131073), -E2BIG);
-	assert_int_equal(tell_list(o, 4, 131072), 0);
+	for (uint32_t i = 0; i < N_SPACES; i++)
+		o->told[i] = (struct told){ INT32_MAX - i, { .n = 1, .number = 1 } };
+	start(o);
+	look((uint32_t)getpid(), UNWINDER_NOW);
+	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
+	for (uint32_t i = 0; i < N_SPACES; i++)
+		assert_false(is_known(o, (pid_t)(INT32_MAX - i)));
 }
 
-TEST_WITH_OBJECT(processes_without_room_are_refused_until_lists_go)
+TEST_WITH_OBJECT(room_is_made_once_in_three_turns)
 {
-	new_set(o, 2);
-	for (uint32_t tgid = 1; tgid <= N_SPACES; tgid++)
-		assert_int_equal(tell_list(o, tgid, 1), 0);
-	assert_int_equal(tell_list(o, N_SPACES + 1, 1), -E2BIG);
-	assert_true(is_known(o, 1));
-	lists_drop(&lists);
-	assert_int_equal(tell_list(o, N_SPACES + 1, 1), 0);
-}
-
-/* Children have the list that their parent had. Room is made once in three turns. */
-TEST_WITH_OBJECT(all_lists_go_where_memory_is_full)
-{
-	const struct told child = { 99, { .n = 1, .number = 1 } };
-	uint32_t list, other;
-
 	new_set(o, 1);
-	assert_int_equal(put(memory, 7, SLAB_BYTES / 2, &list), 0);
-	o->told[0] = child;
-	o->told[0].space.mappings = list;
-	assert_int_equal(tell_list(o, 98, 10), 0);
-	unwind_memory_drop(memory, list, SLAB_BYTES / 2);
-	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), -E2BIG);
-	assert_true(table_set_make_room(set, "no room for a table", false));
-	assert_true(is_known(o, 99) && is_known(o, 98));
-	o->state.table_turn += 3;
-	assert_true(table_set_make_room(set, "memory is full", true));
-	assert_false(is_known(o, 99) || is_known(o, 98));
-	assert_int_equal(put(memory, 8, SLAB_BYTES / 2, &other), 0);
-	assert_int_equal(other, list);
+	assert_true(table_set_make_room(set, "memory is full"));
 	o->state.table_turn += 2;
-	assert_false(table_set_make_room(set, "memory is full", true));
+	assert_false(table_set_make_room(set, "memory is full"));
 	o->state.table_turn++;
-	assert_true(table_set_make_room(set, "memory is full", true));
+	assert_true(table_set_make_room(set, "memory is full"));
 }
 
 /* --- tables --- */
