@@ -240,16 +240,6 @@ static bool is_program_kept(const struct processes *ps, const struct program *pr
 	return program->kept && program->kept + 2 > ps->period;
 }
 
-/* Mark @program for forget_marked(). */
-static void forget_over(struct processes *ps, struct program *program)
-{
-	ps->n_dropped += is_program_kept(ps, program);
-	space_drop(&ps->spaces, program->space);
-	program->space = NULL;
-	ps->bytes -= sizeof(*program);
-	ps->n_programs--;
-}
-
 /* Free the programs without a space. */
 static void forget_marked(struct processes *ps)
 {
@@ -341,8 +331,12 @@ static void forget_least(struct processes *ps, uint64_t now, bool is_full)
 		if (program_runs(program)) { /* the next hit reads its mappings again */
 			space_forget(&ps->spaces, program->space, now);
 			program->looked_in = 0;
-		} else {
-			forget_over(ps, program);
+		} else { /* for forget_marked() */
+			ps->n_dropped += is_program_kept(ps, program);
+			space_drop(&ps->spaces, program->space);
+			program->space = NULL;
+			ps->bytes -= sizeof(*program);
+			ps->n_programs--;
 		}
 	}
 	free(list);
@@ -780,20 +774,11 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return k->program;
 }
 
-/* Without events: a program begins at @since, an exec that BPF has counted, unless one is as new.
- */
-static void begin_counted(struct processes *ps, uint32_t tgid, uint64_t since)
-{
-	const struct program *newest = newest_program(ps, tgid);
-
-	if (!newest || newest->begin < since)
-		begin_program(ps, tgid, since, space_new(&ps->spaces))->is_exec = true;
-}
-
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
 {
+	const uint32_t tgid = tgid_of_key(key);
+	struct program *program = newest_program(ps, tgid);
 	struct keyed *k = keyed_of(ps, key);
-	struct program *program;
 
 	if (seen->time && (!k->first || seen->time < k->first)) {
 		k->first = seen->time;
@@ -802,9 +787,11 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX)
-		begin_counted(ps, tgid_of_key(key), seen->since);
-	read_mappings(ps, tgid_of_key(key));
+	/* Without events, a program begins with an exec that BPF has counted. */
+	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX &&
+	    (!program || program->begin < seen->since))
+		begin_program(ps, tgid, seen->since, space_new(&ps->spaces))->is_exec = true;
+	read_mappings(ps, tgid);
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;

@@ -302,13 +302,6 @@ static void pass_record(struct sideband_ring *ring, uint64_t size)
 	find_next_record(ring);
 }
 
-static void note_build_id(struct sideband_ring *ring, const struct process_event *event)
-{
-	ring->noted = *event;
-	ring->noted.map.path = NULL; /* not ours */
-	memcpy(ring->noted_id, event->build_id, event->n_build_id);
-}
-
 static void add_build_id(struct sideband_ring *ring, struct process_event *event)
 {
 	const struct process_event *noted = &ring->noted;
@@ -330,8 +323,11 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
 	}
 	pass_record(ring, size);
-	if (meaning == RECORD_BUILD_ID)
-		note_build_id(ring, ret);
+	if (meaning == RECORD_BUILD_ID) {
+		ring->noted = *ret;
+		ring->noted.map.path = NULL; /* not ours */
+		memcpy(ring->noted_id, ret->build_id, ret->n_build_id);
+	}
 	if (meaning == RECORD_OTHER || meaning == RECORD_BUILD_ID)
 		return false;
 	if (meaning == RECORD_MALFORMED)
@@ -634,27 +630,20 @@ static void leave_offline(struct sideband *s)
  * The records of a new CPU until now are lost, in unknown number. While a CPU cannot be followed,
  * each check reports a loss and tries again.
  */
-static int follow_new_cpus(struct sideband *s, sideband_visit *visit, void *context)
+static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, void *context)
 {
 	struct process_event lost = { .type = PROCESS_LOST, .since = s->checked_at };
-	const size_t n = s->n;
+	size_t n;
 
+	if (now - s->checked_at < CHECK_CPUS_NS)
+		return 0;
+	s->checked_at = now;
+	leave_offline(s);
+	n = s->n;
 	if (follow_online(s, NULL) == 0 && s->n == n)
 		return 0;
 	lost.time = clock_ns(CLOCK_MONOTONIC);
 	return visit(context, &lost);
-}
-
-static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, void *context)
-{
-	int result;
-
-	if (now - s->checked_at < CHECK_CPUS_NS)
-		return 0;
-	leave_offline(s);
-	result = follow_new_cpus(s, visit, context);
-	s->checked_at = now;
-	return result;
 }
 
 /* --- the stream --- */

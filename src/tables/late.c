@@ -46,12 +46,6 @@ static struct frame_reads late_reads(struct late *l)
 	return (struct frame_reads){ late_find_rule, late_read_word, late_read_code, l };
 }
 
-static _Bool is_rule_of_made(struct unwind_rule rule)
-{
-	return unwind_kind_of(rule) == UNWIND_MADE_FRAMES ||
-	       unwind_kind_of(rule) == UNWIND_MADE_BARE;
-}
-
 static enum unwind_end late_next_rule(struct late *l)
 {
 	struct unwind_rule rule = l->rule;
@@ -74,10 +68,11 @@ static enum unwind_end late_next_rule(struct late *l)
  */
 static enum unwind_end late_step(struct late *l)
 {
+	const uint32_t kind = unwind_kind_of(l->rule);
 	enum unwind_end end;
 
 	l->is_unread = 0;
-	if (is_rule_of_made(l->rule))
+	if (kind == UNWIND_MADE_FRAMES || kind == UNWIND_MADE_BARE)
 		l->mark |= STACK_MARK_UNVERIFIED;
 	end = unwind_step(&l->regs, l->rule, late_read_word, l);
 	return end == UNWIND_END_UNREADABLE && l->is_unread &&

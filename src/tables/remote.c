@@ -161,17 +161,6 @@ static int pass_file_to_parser(struct remote *r, uint32_t pid, const struct mapp
 	return err;
 }
 
-/*
- * The user who pays for reading the file: the one whose process maps it. A file system of a user
- * may give its files any owner. 0 pays nothing.
- */
-static uint32_t payer_of_file(uint32_t pid, const struct file_state *state)
-{
-	const uint32_t user = state->fact.is_roots ? 0 : finding_user_of(pid);
-
-	return user ? user : state->fact.owner;
-}
-
 static int request_table(struct remote *r, uint32_t pid, const struct mapping *m,
 			 const struct file_state *state, struct remote_table *ret, struct error *e)
 {
@@ -186,7 +175,12 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 		.payload = name,
 	};
 
-	const uint32_t payer = payer_of_file(pid, state);
+	/*
+	 * The user whose process maps the file pays: a file system of a user may give its files
+	 * any owner. 0 pays nothing.
+	 */
+	const uint32_t user = state->fact.is_roots ? 0 : finding_user_of(pid);
+	const uint32_t payer = user ? user : state->fact.owner;
 	int err = spending_check(&r->spending, payer);
 
 	if (err)

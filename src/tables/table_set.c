@@ -97,17 +97,6 @@ void table_set_free(struct table_set *t)
 /* Further segments are published when a process maps them. */
 #define SEGMENTS_AT_ONCE 8U
 
-/* Take the ranges of code from @table, if it has any. */
-static void read_ranges(struct entry *entry, const struct table_view *table)
-{
-	if (!table->n_ranges)
-		return;
-	free(entry->ranges);
-	entry->n_ranges = table->n_ranges;
-	entry->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
-	memcpy(entry->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
-}
-
 /*
  * The bias of a mapping of @offset at address 0. False: it maps none of the file's code.
  *
@@ -358,7 +347,12 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 				 : remote_table_make(t->remote, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
-	read_ranges(entry, &table.view);
+	if (table.view.n_ranges) {
+		free(entry->ranges);
+		entry->n_ranges = table.view.n_ranges;
+		entry->ranges = xcalloc(entry->n_ranges, sizeof(*entry->ranges));
+		memcpy(entry->ranges, table.view.ranges, entry->n_ranges * sizeof(*entry->ranges));
+	}
 	if (!err)
 		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
@@ -404,27 +398,15 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 	return &t->entries[t->n - 1];
 }
 
-/*
- * The image stays, without pages. A walk through a list that names it reports a miss. Then user
- * space reads the process's mappings again, and adds the file again.
- */
-static void forget_entry(struct table_set *t, struct entry *entry)
-{
-	for (size_t i = 0; i < entry->n_offsets; i++)
-		publish_offset(t, entry, entry->offsets[i], false);
-	t->n_keys -= entry->n_offsets;
-	if (entry->how == UNWIND_BY_TABLE)
-		evict_table(t, entry);
-	free(entry->ranges);
-	t->n_forgotten++;
-}
-
 static bool are_many_entries(const struct table_set *t)
 {
 	return t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS;
 }
 
 /*
+ * The image stays, without pages. A walk through a list that names it reports a miss. Then user
+ * space reads the process's mappings again, and adds the file again.
+ *
  * The wait at the end is for programs that have looked up a key before we deleted it: the kernel
  * reuses its memory for the next new key.
  */
@@ -435,13 +417,21 @@ static void forget_unused(struct table_set *t)
 
 	u64_map_clear(&t->newest);
 	for (size_t i = 0; i < t->n; i++) {
-		if (!is_in_use(t, &t->entries[i])) {
-			forget_entry(t, &t->entries[i]);
+		struct entry *entry = &t->entries[i];
+
+		if (is_in_use(t, entry)) {
+			t->entries[n] = *entry;
+			link_table_entry(t, (uint32_t)n++);
 			continue;
 		}
-		t->entries[n] = t->entries[i];
-		link_table_entry(t, (uint32_t)n++);
+		for (size_t k = 0; k < entry->n_offsets; k++)
+			publish_offset(t, entry, entry->offsets[k], false);
+		t->n_keys -= entry->n_offsets;
+		if (entry->how == UNWIND_BY_TABLE)
+			evict_table(t, entry);
+		free(entry->ranges);
 	}
+	t->n_forgotten += t->n - n;
 	t->n = n;
 	if (object_wait_for_programs(t->object, &e))
 		log_debug("%s", e.text);
@@ -478,28 +468,6 @@ void table_set_turn(struct table_set *t, uint64_t now)
 
 /* --- finding --- */
 
-/*
- * How to walk a mapping without a file. A function whose return another tool probes returns into
- * "[uprobes]". Only the kernel knows where it would have returned.
- */
-static enum unwind_how how_without_file(const struct mapping *m)
-{
-	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
-}
-
-/* Find the file that @m maps: by @file, or else by a helper. False: no helper can find it. */
-static bool identify_mapped(const struct table_set *t, uint32_t pid, const struct mapping *m,
-			    const struct file_state *file, struct entry *ret)
-{
-	*ret = (struct entry){ .is_vdso = !m->inode, .how = UNWIND_NOT_YET };
-	if (!m->inode)
-		return true;
-	if (!file)
-		return remote_state(remote_files_of(t->remote), pid, m, &ret->file);
-	ret->file = *file;
-	return file->fact.is_there;
-}
-
 /* Fill in @ret: how to walk @m, which maps @entry's file. Also publishes it in the map 'files'. */
 static void answer_mapping(struct table_set *t, struct entry *entry, const struct mapping *m,
 			   struct unwind_mapping *ret)
@@ -519,13 +487,21 @@ static void answer_mapping(struct table_set *t, struct entry *entry, const struc
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *file, enum table_wish wish, struct unwind_mapping *ret)
 {
-	struct entry wanted, *entry;
+	struct entry wanted = { .is_vdso = !m->inode, .how = UNWIND_NOT_YET }, *entry;
 
-	ret->how = how_without_file(m);
+	/*
+	 * A function whose return another tool probes returns into "[uprobes]". Only the kernel
+	 * knows where it would have returned.
+	 */
+	ret->how = strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (!identify_mapped(t, pid, m, file, &wanted))
+	if (m->inode && file)
+		wanted.file = *file;
+	else if (m->inode)
+		(void)remote_state(remote_files_of(t->remote), pid, m, &wanted.file);
+	if (m->inode && !wanted.file.fact.is_there)
 		return; /* its table cannot be made, if it has one */
 	entry = want_entry(t, &wanted);
 	if (!entry)

@@ -328,18 +328,6 @@ static void forget_list(struct unwinder *u, uint32_t tgid)
 }
 
 /*
- * The process's program has ended at @time. Forget it, unless it was read later. Most processes
- * have no list of their own, because BPF has given them their parent's.
- */
-static void end_list(struct unwinder *u, uint32_t tgid, uint64_t time)
-{
-	const uint32_t *i = u64_map_get(&u->numbers, tgid);
-
-	if (i && u->published[*i].looked < time)
-		forget_list(u, tgid);
-}
-
-/*
  * A list has no room, because of @why. Withdraw all lists, also those that children have from their
  * parents, and drop the tables that are not in use. The mappings of a process that is hit are read
  * again. False: that was tried a moment ago.
@@ -475,14 +463,6 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 #define READING_SHARE 25ULL
 #define READING_CREDIT_NS 10000000000ULL
 
-/* May the mappings of process @tgid be read now? */
-static bool may_read(const struct unwinder *u, uint32_t tgid)
-{
-	const uint32_t *i = u64_map_get(&u->numbers, tgid);
-
-	return !i || u->published[*i].paid <= clock_ns(CLOCK_MONOTONIC) + READING_CREDIT_NS;
-}
-
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
@@ -566,9 +546,11 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
  */
 static void look_in_time(struct unwinder *u, const struct wish *wish)
 {
+	const uint32_t *i = u64_map_get(&u->numbers, wish->tgid);
+	const uint64_t credit_until = clock_ns(CLOCK_MONOTONIC) + READING_CREDIT_NS;
 	struct error e;
 
-	if (!may_read(u, wish->tgid)) {
+	if (i && u->published[*i].paid > credit_until) {
 		if (wish->kind == WISH_LOOK_CHANGED)
 			retract_list(u, wish->tgid);
 		return;
@@ -589,6 +571,7 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 {
 	struct unwind_mapping unused = {};
+	const uint32_t *at;
 
 	if (wish->kind != WISH_WALK && __atomic_load_n(&u->is_last, __ATOMIC_RELAXED)) {
 		free(wish->file);
@@ -602,7 +585,10 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		look_in_time(u, wish);
 		break;
 	case WISH_OVER:
-		end_list(u, wish->tgid, wish->time);
+		/* Most processes have no list of their own: BPF gives them their parent's. */
+		at = u64_map_get(&u->numbers, wish->tgid);
+		if (at && u->published[*at].looked < wish->time)
+			forget_list(u, wish->tgid);
 		break;
 	case WISH_FILE:
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
