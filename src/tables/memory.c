@@ -179,24 +179,6 @@ void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const vo
 	}
 }
 
-bool unwind_memory_has(const struct unwind_memory *m, uint32_t place, const void *data,
-		       size_t bytes)
-{
-	const uint8_t *wanted = data;
-
-	while (bytes) {
-		const uint32_t offset = place % SLAB_BYTES;
-		const size_t n = SLAB_BYTES - offset < bytes ? SLAB_BYTES - offset : bytes;
-
-		if (memcmp(object_slab(m->object, place / SLAB_BYTES) + offset, wanted, n) != 0)
-			return false;
-		wanted += n;
-		bytes -= n;
-		place += (uint32_t)n;
-	}
-	return true;
-}
-
 int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, uint32_t *ret,
 		      struct error *e)
 {

@@ -26,9 +26,6 @@ void unwind_memory_free(struct unwind_memory *m);
  */
 must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
 				 uint32_t *ret, struct error *e);
-/* Does the piece at @place have the contents @data? */
-bool unwind_memory_has(const struct unwind_memory *m, uint32_t place, const void *data,
-		       size_t bytes);
 /* Overwrite the piece at @place. Running programs may see a part of the change. */
 void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
 			 size_t bytes);

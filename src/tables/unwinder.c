@@ -54,6 +54,7 @@ struct published {
 	uint32_t tgid;
 	uint64_t looked;           /* time of the last reading, ns of CLOCK_MONOTONIC */
 	uint64_t paid;             /* the time when all readings are paid for */
+	uint64_t hash;             /* of the list */
 	struct unwind_space space; /* n 0: no list of its own */
 };
 
@@ -367,10 +368,12 @@ static int set_list(struct unwinder *u, uint32_t tgid, const struct unwind_mappi
 	if (err)
 		return err;
 	err = object_set_space(u->object, tgid, &space, e);
-	if (err)
+	if (err) {
 		free_list(u, &space);
-	else
+	} else {
 		replace_list(u, published, space);
+		published->hash = hash_bytes(list, n * sizeof(*list));
+	}
 	return err == -E2BIG ? error_set(e, err, "very many processes are walked by tables") : err;
 }
 
@@ -390,10 +393,11 @@ static bool confirm_list(struct unwinder *u, uint32_t tgid)
 static bool have_list(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list,
 		      size_t n)
 {
-	const struct unwind_space *space = &published_of(u, tgid)->space;
+	const struct published *published = published_of(u, tgid);
+	const struct unwind_space *space = &published->space;
 
 	return space->number && space->n == n &&
-	       unwind_memory_has(u->memory, space->mappings, list, n * sizeof(*list)) &&
+	       published->hash == hash_bytes(list, n * sizeof(*list)) &&
 	       object_replace_space(u->object, tgid, space->number, space);
 }
 
