@@ -386,27 +386,6 @@ TEST_WITH_PAST(a_mapping_in_the_place_of_another_counts_from_its_time_on)
 	assert_int_not_equal(epoch_at(p, PID, 19), epoch_at(p, PID, 20));
 }
 
-TEST_WITH_PAST(what_a_mapping_does_not_cover_of_another_stays)
-{
-	struct mapping large = {
-		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
-	};
-	struct place place;
-
-	exec_at(p, 10, PID, "program");
-	map_part(p, 11, PID, &large);
-	assert_true(map_at(p, 20, PID, 0x14000, FILE_B));
-	assert_string_equal(module_at(p, PID, 0x13fff, 30), "a");
-	assert_string_equal(module_at(p, PID, 0x14000, 30), "b");
-	assert_string_equal(module_at(p, PID, 0x14fff, 30), "b");
-	assert_string_equal(module_at(p, PID, 0x15000, 30), "a");
-	assert_string_equal(module_at(p, PID, 0x20000, 30), "");
-	assert_string_equal(module_at(p, PID, 0x14000, 15), "a");
-	assert_true(processes_at(p->processes, key_of(PID), 30, 0x15008, &place));
-	assert_int_equal(place.offset, 0x5008);
-	assert_int_equal(place.start, 0x15000);
-}
-
 /* Of PID at @time: each mapping is where single addresses say. */
 static size_t list_at(struct past *p, uint64_t time)
 {
@@ -586,6 +565,7 @@ static void expect_page(struct past *p, uint64_t key, const struct page *was, ui
 	if (!was->file)
 		return;
 	assert_true(processes_at(p->processes, key, time, addr, &place));
+	assert_in_range(addr, place.start, place.limit - 1);
 	if (!images[was->file])
 		images[was->file] = place.image;
 	assert_int_equal(place.image, images[was->file]);
