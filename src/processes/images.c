@@ -410,18 +410,6 @@ static struct image_entry *add_image_entry(struct images *im, enum image_kind ki
 	return entry;
 }
 
-static void set_place(struct images *im, struct image_entry *entry, const struct mapper *mapper,
-		      const struct mapping *m)
-{
-	if (entry->n_users)
-		im->held_bytes += strlen(m->path) - strlen(entry->path);
-	if (strcmp(entry->path, m->path) != 0)
-		set_entry_path(entry, m->path);
-	entry->where = *m;
-	entry->where.path = entry->path;
-	entry->mapper = *mapper;
-}
-
 static struct image_entry *find_by_hash(const struct images *im, uint64_t hash,
 					enum image_kind kind, const struct mapping *m,
 					const struct file_stamp *stamp, int root)
@@ -452,7 +440,13 @@ static struct image_entry *open_mapped(struct images *im, struct image_entry *en
 		entry = add_image_entry(im, IMAGE_FILE, m, entry->hash);
 		entry->stamp = *stamp;
 	}
-	set_place(im, entry, mapper, m);
+	if (entry->n_users)
+		im->held_bytes += strlen(m->path) - strlen(entry->path);
+	if (strcmp(entry->path, m->path) != 0)
+		set_entry_path(entry, m->path);
+	entry->where = *m;
+	entry->where.path = entry->path;
+	entry->mapper = *mapper;
 	if (is_found && adopt_same(im, entry, &file))
 		entry->last_used = ++im->clock;
 	return entry;

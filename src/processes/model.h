@@ -169,10 +169,7 @@ size_t space_bytes(const struct space *s);
 /* The region of @addr at @time (0: now); NULL: not known. @s lends it until it changes. */
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time);
 
-/*
- * If @addr is in no file at @time: the file's image that lay there before, or lies on both sides as
- * if there was no gap. Programs copy their code to huge pages. NULL: there is none.
- */
+/* As processes_copied(). NULL: there is none. */
 const struct image_entry *space_copied(const struct space *s, uint64_t addr, uint64_t time);
 
 /*
@@ -181,10 +178,7 @@ const struct image_entry *space_copied(const struct space *s, uint64_t addr, uin
  */
 size_t space_regions(const struct space *s, uint64_t time, struct region **ret);
 
-/*
- * A number of the contents at @time; 0: not known. If two answers are equal, an address with a
- * region had the same region at both times. An address without one may have got one since.
- */
+/* As processes_epoch(). */
 uint64_t space_epoch(const struct space *s, uint64_t time);
 
 /* images_note_hit() for the images of its present regions. */

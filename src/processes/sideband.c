@@ -404,8 +404,11 @@ static int open_tasks(uint32_t cpu, uint32_t ring_bytes, bool is_for_build_ids)
 				   });
 }
 
-static void cpu_free(struct sideband_cpu *c)
+static void cpu_freep(struct sideband_cpu **at)
 {
+	struct sideband_cpu *c = *at;
+
+	*at = NULL;
 	if (!c)
 		return;
 	if (c->ring.page)
@@ -414,12 +417,6 @@ static void cpu_free(struct sideband_cpu *c)
 	cleanup_close_fd(&c->build_id_fd);
 	cleanup_close_fd(&c->fd); /* this also removes it from the epoll set */
 	free(c);
-}
-
-static void cpu_freep(struct sideband_cpu **c)
-{
-	cpu_free(*c);
-	*c = NULL;
 }
 
 static int cannot_open(struct error *e)
@@ -550,7 +547,7 @@ static uint32_t default_ring_bytes(void)
 static void leave_all_cpus(struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		cpu_free(s->cpus[i]);
+		cpu_freep(&s->cpus[i]);
 	s->n = 0;
 }
 
@@ -619,7 +616,7 @@ static void leave_offline(struct sideband *s)
 
 		c->enabled_ns = read_enabled_ns(c->fd);
 		if (c->enabled_ns == before)
-			cpu_free(c);
+			cpu_freep(&s->cpus[i]);
 		else
 			s->cpus[n++] = c;
 	}
