@@ -291,15 +291,6 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 	return err;
 }
 
-static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
-{
-	if (err == -E2BIG && !t->has_warned_full)
-		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", name,
-			 e->text);
-	t->has_warned_full = t->has_warned_full || err == -E2BIG;
-	log_debug("%s has no unwind table: %s", name, e->text);
-}
-
 /* Store @table. Others make room only if it is in use; else it waits until there is room. */
 static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
 			     struct entry *entry, struct error *e)
@@ -356,8 +347,13 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 	if (!err)
 		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
+	if (err == -E2BIG && !t->has_warned_full) {
+		t->has_warned_full = true;
+		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", m->path,
+			 e.text);
+	}
 	if (err)
-		warn_refused(t, m->path, err, &e);
+		log_debug("%s has no unwind table: %s", m->path, e.text);
 	if (entry->how != UNWIND_NOT_YET)
 		publish_file(t, entry);
 }
