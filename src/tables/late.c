@@ -94,15 +94,6 @@ static _Bool late_put_caller(struct late *l, enum unwind_end end)
 	return 0;
 }
 
-static _Bool late_unwind_frame(struct late *l)
-{
-	enum unwind_end end = late_next_rule(l);
-
-	if (end)
-		return late_put_caller(l, frame_end_without_rule(end, l->rule, &l->n));
-	return late_put_caller(l, late_step(l));
-}
-
 size_t late_walk(const struct recorded *r, uint32_t most_frames, frame_find *find, void *from,
 		 uint64_t words[STACK_WORDS])
 {
@@ -120,9 +111,16 @@ size_t late_walk(const struct recorded *r, uint32_t most_frames, frame_find *fin
 		.is_at_entry = hit->is_at_entry,
 	};
 
-	for (uint32_t i = 0; i < STACK_WORDS; i++)
-		if (late_unwind_frame(&l))
+	for (uint32_t i = 0; i < STACK_WORDS; i++) {
+		enum unwind_end end = late_next_rule(&l);
+
+		if (end)
+			end = frame_end_without_rule(end, l.rule, &l.n);
+		else
+			end = late_step(&l);
+		if (late_put_caller(&l, end))
 			break;
+	}
 	if (l.mark)
 		words[l.n++] = l.mark;
 	return l.n;

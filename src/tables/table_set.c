@@ -464,22 +464,6 @@ void table_set_turn(struct table_set *t, uint64_t now)
 
 /* --- finding --- */
 
-/* Fill in @ret: how to walk @m, which maps @entry's file. Also publishes it in the map 'files'. */
-static void answer_mapping(struct table_set *t, struct entry *entry, const struct mapping *m,
-			   struct unwind_mapping *ret)
-{
-	uint64_t bias;
-	const bool is_code = find_bias(entry, m->offset, &bias);
-
-	ret->how = entry->how;
-	if (ret->how == UNWIND_BY_TABLE && !is_code)
-		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
-	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		add_offset(t, entry, m->offset);
-	ret->image = entry->place;
-	ret->bias = is_code ? m->start + bias : 0;
-}
-
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *file, enum table_wish wish, struct unwind_mapping *ret)
 {
@@ -504,7 +488,17 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		return;
 	if (wish != TABLE_AS_IS && entry->how == UNWIND_NOT_YET)
 		complete_entry(t, pid, m, wish == TABLE_IN_USE, entry);
-	answer_mapping(t, entry, m, ret);
+
+	uint64_t bias;
+	const bool is_code = find_bias(entry, m->offset, &bias);
+
+	ret->how = entry->how;
+	if (ret->how == UNWIND_BY_TABLE && !is_code)
+		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
+	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
+		add_offset(t, entry, m->offset);
+	ret->image = entry->place;
+	ret->bias = is_code ? m->start + bias : 0;
 }
 
 void table_set_describe(const struct table_set *t)

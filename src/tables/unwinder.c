@@ -26,17 +26,11 @@
  */
 #define MOST_FILES_ASKED 1024U
 
-enum wish_kind {
-	WISH_LOOK, /* it was hit */
-	WISH_LOOK_CHANGED,
-	WISH_LOOK_AHEAD,
-	WISH_OVER,
-	WISH_FILE,
-	WISH_WALK,
-};
+/* What a wish is for, besides the looks of enum unwinder_wish. */
+enum { WISH_OVER = UNWINDER_SOMETIME + 1, WISH_FILE, WISH_WALK };
 
 struct wish {
-	enum wish_kind kind;
+	unsigned kind;
 	uint32_t tgid;
 	uint64_t time;        /* OVER: ns of CLOCK_MONOTONIC */
 	struct mapping *file; /* FILE: as tgid maps it; one allocation with its path, to free() */
@@ -444,22 +438,6 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 	return err ? err : is_complete;
 }
 
-/* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
-static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
-				     struct remote_list *list, struct error *e)
-{
-	int result = remote_mappings(u->remote, tgid, list, e);
-
-	if (result || !list->list.n) {
-		forget_list(u, tgid);
-		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
-	}
-	result = publish_list(u, tgid, list, TABLE_AS_IS, e);
-	if (!result)
-		result = publish_list(u, tgid, list, wish, e);
-	return result < 0 ? result : 0;
-}
-
 /*
  * Readings of one process take at most 1 / READING_SHARE of wall time, in the long run. It may owe
  * READING_CREDIT_NS, because a program that starts maps its libraries in a burst.
@@ -467,21 +445,29 @@ static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum tab
 #define READING_SHARE 25ULL
 #define READING_CREDIT_NS 10000000000ULL
 
+/* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	const int err = read_and_publish_mappings(u, tgid, wish, &list, e);
-	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	struct published *published;
+	int result = remote_mappings(u->remote, tgid, &list, e);
 
-	if (err == -ESRCH)
-		return err;
+	if (result || !list.list.n) {
+		forget_list(u, tgid);
+		if (result != -EIO)
+			return error_set(e, -ESRCH, "it has gone");
+	} else {
+		result = publish_list(u, tgid, &list, TABLE_AS_IS, e);
+		if (!result)
+			result = publish_list(u, tgid, &list, wish, e);
+	}
 	published = published_of(u, tgid);
 	published->looked = began;
-	published->paid = later_time(published->paid, began) + READING_SHARE * (own + list.cost);
-	return err;
+	published->paid = later_time(published->paid, began) +
+			  READING_SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu + list.cost);
+	return result < 0 ? result : 0;
 }
 
 /* A wish for a look serves all later ones of its kind for that process, until it is taken. */
@@ -555,12 +541,12 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 	struct error e;
 
 	if (i && u->published[*i].paid > credit_until) {
-		if (wish->kind == WISH_LOOK_CHANGED)
+		if (wish->kind == UNWINDER_CHANGED)
 			retract_list(u, wish->tgid);
 		return;
 	}
 
-	const enum table_wish tables = wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD;
+	const enum table_wish tables = wish->kind == UNWINDER_NOW ? TABLE_IN_USE : TABLE_AHEAD;
 	const int err = look_at_process(u, wish->tgid, tables, &e);
 
 	if (err == -E2BIG && !u->has_told_full)
@@ -583,11 +569,6 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 	}
 	table_set_turn(u->tables, clock_ns(CLOCK_MONOTONIC));
 	switch (wish->kind) {
-	case WISH_LOOK:
-	case WISH_LOOK_CHANGED:
-	case WISH_LOOK_AHEAD:
-		look_in_time(u, wish);
-		break;
 	case WISH_OVER:
 		/* Most processes have no list of their own: BPF gives them their parent's. */
 		at = u64_map_get(&u->numbers, wish->tgid);
@@ -600,6 +581,9 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		break;
 	case WISH_WALK:
 		run_late_job(u, wish->job);
+		break;
+	default:
+		look_in_time(u, wish);
 		break;
 	}
 }
@@ -746,10 +730,7 @@ void unwinder_walk(struct unwinder *u, struct late_job *job)
 
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 {
-	static const enum wish_kind kinds[] = { [UNWINDER_NOW] = WISH_LOOK,
-						[UNWINDER_SOMETIME] = WISH_LOOK_AHEAD,
-						[UNWINDER_CHANGED] = WISH_LOOK_CHANGED };
-	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
+	const struct wish wish = { .kind = how, .tgid = tgid };
 	uint32_t *asked;
 
 	(void)pthread_mutex_lock(&u->mutex);

@@ -41,9 +41,9 @@ void unwinder_end(struct unwinder *u);
 bool unwinder_stop(struct unwinder *u);
 
 enum unwinder_wish {
-	UNWINDER_NOW,      /* before all others */
-	UNWINDER_SOMETIME, /* after all others */
+	UNWINDER_NOW,      /* it was hit: before all others */
 	UNWINDER_CHANGED,  /* its mappings have changed since the last reading */
+	UNWINDER_SOMETIME, /* after all others */
 };
 
 /*
