@@ -198,6 +198,11 @@ bool follower_look(struct run *r)
 	return f->proc != NULL;
 }
 
+uint64_t follower_due(const struct run *r)
+{
+	return r->follow ? clock_ns(CLOCK_MONOTONIC) + FOLLOW_NS : UINT64_MAX;
+}
+
 void follower_tell_losses(struct run *r)
 {
 	struct follower *f = r->follow;

@@ -19,7 +19,6 @@
 /* --- the line of progress --- */
 
 #define EVERY_NS NS_PER_S
-#define NS_PER_MS (NS_PER_S / 1000)
 
 /* To the begin of the line, and erase it. */
 #define ERASE "\r\033[K"
@@ -31,17 +30,10 @@ void progress_begin(struct progress *p, uint64_t now, bool is_quiet)
 	*p = (struct progress){ .is_on = !is_quiet && isatty(STDERR_FILENO) && terminal &&
 					 strcmp(terminal, "dumb") != 0,
 				.begin_ns = now,
-				.last_ns = now,
-				.due_ns = now + EVERY_NS };
+				.last_ns = now };
+	p->due_ns = p->is_on ? now + EVERY_NS : UINT64_MAX;
 	if (p->is_on)
 		log_begin_with(ERASE);
-}
-
-int progress_patience_ms(const struct progress *p, uint64_t now)
-{
-	if (!p->is_on)
-		return -1;
-	return now >= p->due_ns ? 0 : (int)((p->due_ns - now) / NS_PER_MS) + 1;
 }
 
 /* How long a line may be. One that wraps could not be erased: its first part would stay. */
@@ -72,7 +64,6 @@ void progress_put(struct progress *p, uint64_t now, const struct progress_number
 			       text_plural(numbers->hits), elapsed);
 	p->last_ns = now;
 	p->last_hits = numbers->hits;
-	p->due_ns = now + EVERY_NS;
 }
 
 void progress_say(struct progress *p, const char *text)
@@ -90,6 +81,7 @@ void progress_show(struct progress *p, uint64_t now, const struct progress_numbe
 
 	progress_put(p, now, numbers, room_of_line(), line);
 	progress_say(p, line);
+	p->due_ns = now + EVERY_NS;
 }
 
 void progress_clear(struct progress *p)

@@ -21,7 +21,8 @@
 struct progress {
 	bool is_on;
 	bool is_shown;
-	uint64_t begin_ns, due_ns; /* CLOCK_MONOTONIC */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC, as all times here */
+	uint64_t due_ns;   /* when the line is to be shown; UINT64_MAX: never */
 	uint64_t last_ns, last_hits;
 };
 
@@ -33,14 +34,11 @@ struct progress_numbers {
 /* Begin at @now, if standard error is a terminal, unless @is_quiet. */
 void progress_begin(struct progress *p, uint64_t now, bool is_quiet);
 
-/* The longest sleep until the line is due, in ms; -1: there is none. */
-int progress_patience_ms(const struct progress *p, uint64_t now);
-
 void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers);
 
 #define PROGRESS_SIZE 160
 
-/* Make the line, and begin the next second. It may have more than @room columns: cut it then. */
+/* Make the line. It may have more than @room columns: cut it then. */
 void progress_put(struct progress *p, uint64_t now, const struct progress_numbers *numbers,
 		  int room, char line[PROGRESS_SIZE]);
 

@@ -26,7 +26,6 @@
 
 /* --- writing --- */
 
-#define WAIT_MS 1000
 #define SERVE_MS 20
 
 struct output output_to(const struct output *o, int fd, const char *name)
@@ -50,32 +49,15 @@ void output_init(struct output *o, struct waiter *waiter)
 	o->is_last = !waiter;
 }
 
-static void call_halt(struct output *o)
-{
-	if (o->halt)
-		o->halt(o->context);
-}
-
 /*
  * A reader may be slow (a pager), and still gets the whole report that the first signal asked for.
  * Or it may have stopped reading. Then the second signal ends the run.
  */
 static bool is_second_signal(struct output *o)
 {
-	const bool was_asked = o->must_end;
-	const bool is_one = o->waiter && waiter_take_signals(o->waiter);
+	const bool was_asked = o->waiter->is_asked;
 
-	o->must_end = is_one || o->must_end;
-	if (o->must_end)
-		call_halt(o);
-	return was_asked && is_one; /* @serve may have taken it meanwhile (output_must_end()) */
-}
-
-bool output_must_end(struct output *o)
-{
-	if (!o->must_end)
-		(void)is_second_signal(o);
-	return o->must_end;
+	return waiter_take_signals(o->waiter) && was_asked; /* @serve may have taken it meanwhile */
 }
 
 /*
@@ -85,58 +67,33 @@ bool output_must_end(struct output *o)
 static int wait_for_reader(struct output *o, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = o->fd, .events = POLLOUT },
-				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN },
-				{ .fd = o->waiter ? o->waiter->end : -1, .events = POLLIN } };
+				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN } };
 
 	if (o->is_file)
 		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
-	for (int waited_ms = 0; !fds[0].revents;) {
-		int ready = poll(fds, ARRAY_SIZE(fds), o->serve ? SERVE_MS : WAIT_MS);
-
-		if (ready < 0 && errno != EINTR)
+	for (;;) {
+		if (poll(fds, ARRAY_SIZE(fds), o->serve ? SERVE_MS : -1) < 0 && errno != EINTR)
 			return -errno;
-		if (o->serve && !fds[0].revents)
+		if (fds[0].revents)
+			return 0;
+		if (o->serve)
 			o->serve(o->context);
-		waited_ms = ready ? waited_ms : waited_ms + SERVE_MS;
-		if (waited_ms >= WAIT_MS && o->while_waiting) {
-			o->while_waiting(o->context);
-			waited_ms = 0;
-		}
-		if (ready > 0 && fds[2].revents) {
-			fds[2].fd = -1;
-			call_halt(o);
-		}
-		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
+		if (fds[1].revents && is_second_signal(o))
 			return -EINTR;
 	}
-	return 0;
 }
-
-#define ROOM_MS 500
 
 /* If @err is about a full file system, wait a moment for room. Otherwise return @err. */
 static int wait_for_room(struct output *o, int err)
 {
-	struct pollfd fds[] = { { .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN },
-				{ .fd = o->waiter ? o->waiter->end : -1, .events = POLLIN } };
-
-	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
+	if (!o->is_file || o->is_last || o->waiter->is_asked || (err != -ENOSPC && err != -EDQUOT))
 		return err;
-	if (!o->is_full_told)
-		log_warn("write to %s: %s; still counting, the report waits for room", o->name,
-			 strerror(-err));
-	o->is_full_told = true;
-	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
-		if (poll(fds, ARRAY_SIZE(fds), SERVE_MS) > 0) {
-			o->is_last = true; /* try once more */
-			(void)is_second_signal(o);
-			return 0;
-		}
-		if (o->serve)
-			o->serve(o->context);
-	}
+	log_warn_once("write to %s: %s; still counting, the report waits for room", o->name,
+		      strerror(-err));
+	o->is_last = waiter_must_end(o->waiter); /* try once more */
+	(void)usleep(SERVE_MS * 1000);
 	return 0;
 }
 
@@ -660,7 +617,6 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 		err = result_file_commit(&out->file, e);
 	else if (out->file.is_file && ftruncate(out->file.fd, out->file.n_whole) == 0)
 		(void)lseek(out->file.fd, out->file.n_whole, SEEK_SET); /* it is not whole */
-	o->must_end = to.must_end;
 	if (out->has_time)
 		result_file_close(&out->file);
 	return err;

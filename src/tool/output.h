@@ -27,23 +27,11 @@ struct output {
 	struct waiter *waiter; /* has the signals that come while nobody reads */
 	bool is_file;          /* a regular file, which has no slow reader */
 	bool has_no_reader;    /* the other end of @fd was closed: write nothing more */
-	bool must_end;         /* a signal has asked for the end; the next one stops the output */
 	bool is_last;          /* do not wait for room in a full file system any more */
-	bool is_full_told;     /* we have warned that the file system is full */
 	/* Called every 20 ms while nobody reads, and after each write. May be NULL. */
 	void (*serve)(void *context);
-	/* Called about once a second while nobody reads. May be NULL. Needs @serve. */
-	void (*while_waiting)(void *context);
-	/*
-	 * Called when a signal comes, or --duration is over, while a report is made or waits for
-	 * its reader. May be NULL.
-	 */
-	void (*halt)(void *context);
-	void *context; /* of these three */
+	void *context;
 };
-
-/* Has a signal asked for the end? Renderers that print for long ask this. */
-bool output_must_end(struct output *o);
 
 /* Standard output. @waiter is lent; NULL: no signal waits for anybody. */
 void output_init(struct output *o, struct waiter *waiter);

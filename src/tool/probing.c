@@ -300,12 +300,7 @@ static int setup_explain_load(const struct run *r, struct error *e)
 #define FILES_OF_START 1 /* notices */
 #define MANY_EVENTS 100  /* perf events: see attach/detach.c */
 #define CLOSING_MS 100   /* each takes 70 to 120 */
-#define SAMPLES_MS 1000  /* between two looks at perf events */
-#define FIRST_SAMPLES_MS 100
-#define MOST_UNPRICED 3 /* looks, until a price is assumed */
-#define ASSUMED_PRICE_NS 10000
 #define MOST_DESCRIBED 1000
-#define NS_PER_MS (NS_PER_S / 1000)
 
 /*
  * To walk the stack, a hit calls kernel functions. The more of them are traced, the more it costs.
@@ -636,6 +631,12 @@ void probing_describe(const struct run *r)
 	calls_free(calls);
 }
 
+/* Between two looks at perf events. The first one comes soon. */
+#define SAMPLES_NS NS_PER_S
+#define FIRST_SAMPLES_NS (NS_PER_S / 10)
+/* Of a hit, when none was measured: perhaps nothing that is wanted runs. */
+#define ASSUMED_PRICE_NS 10000
+
 static void pace_samples(struct run *r)
 {
 	struct pacing *p = &r->pacing;
@@ -644,13 +645,8 @@ static void pace_samples(struct run *r)
 
 	if (price > 0)
 		p->price_ns = price;
-	/* Perhaps nothing that is wanted runs, and a hit costs next to nothing. */
-	if (!p->price_ns && !r->tool->counts_targets) {
-		if (++p->n_unpriced < MOST_UNPRICED)
-			return;
+	else if (!p->price_ns && !r->tool->counts_targets)
 		p->price_ns = ASSUMED_PRICE_NS;
-	}
-	p->has_price = true;
 	if (!attachment_pace(r->attachment, (uint64_t)p->price_ns, &period_ns, &wanted_ns) ||
 	    p->is_slowness_told)
 		return;
@@ -660,26 +656,24 @@ static void pace_samples(struct run *r)
 	p->is_slowness_told = true;
 }
 
-int probing_watch_samples(struct run *r)
+uint64_t probing_watch_samples(struct run *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const int every_ms = r->pacing.has_price ? SAMPLES_MS : FIRST_SAMPLES_MS;
-	const int left_ms = every_ms - (int)((now - r->pacing.looked_at) / NS_PER_MS);
+	struct pacing *p = &r->pacing;
 	uint32_t n;
 
 	if (!attachment_samples(r->attachment)->n)
-		return -1;
-	if (r->pacing.looked_at && left_ms > 0)
-		return left_ms;
-	/* Not at the first call, when they have just begun. */
-	if (r->pacing.looked_at) {
-		pace_samples(r);
-		n = attach_new_cpus(r->attachment);
-		if (n)
-			log_warn("CPUs have come online, or the machine was suspended: they are "
-				 "sampled from now on, a second late at most (%u perf events)",
-				 n);
-	}
-	r->pacing.looked_at = now;
-	return every_ms;
+		return UINT64_MAX;
+	if (!p->due) /* they have just begun */
+		p->due = now + FIRST_SAMPLES_NS;
+	if (now < p->due)
+		return p->due;
+	p->due = now + SAMPLES_NS;
+	pace_samples(r);
+	n = attach_new_cpus(r->attachment);
+	if (n)
+		log_warn("CPUs have come online, or the machine was suspended: they are sampled "
+			 "from now on, a second late at most (%u perf events)",
+			 n);
+	return p->due;
 }

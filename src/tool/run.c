@@ -267,7 +267,7 @@ static void ready_tell(struct ready *ready, struct unwinder *u)
 		write_ready_line(ready);
 }
 
-#define READY_MS 1
+#define READY_NS (NS_PER_S / 1000)
 
 /* OCCASION_QUESTION is when the parent asks. Errors: from epoll. */
 static int ready_listen(struct ready *ready, struct waiter *w, struct error *e)
@@ -329,7 +329,7 @@ static void write_answers(void *context)
 /*
  * Read the parent's questions. Answer a question once all from before it is stored. That is records
  * of processes, notices, deferred hits, events, and the unwinder's wishes. True: something is
- * missing yet, so come back after READY_MS at most.
+ * missing yet, so come back after READY_NS at most.
  */
 static bool ready_answer(struct run *r)
 {
@@ -380,7 +380,7 @@ static bool ready_answer(struct run *r)
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
 {
-	if (r->ending.signal_at || !output_must_end(&r->output))
+	if (r->ending.signal_at || !waiter_is_asked(&r->waiter))
 		return;
 	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
 	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -434,7 +434,7 @@ bool ending_is_near(void *run)
 {
 	const struct run *r = run;
 
-	return r->output.must_end || waiter_must_end(&r->waiter);
+	return waiter_must_end(&r->waiter);
 }
 
 bool ending_has_time(struct run *r)
@@ -591,32 +591,20 @@ static void note_unmapped(struct run *r, const struct notice *notice)
 		run_walk(r, notice->tgid, UNWINDER_NOW);
 }
 
-static int sooner_ms(int a, int b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 /*
- * Ask the programs for the next notices, if it is time to. Returns the ms until the next question;
- * -1: no notice has come.
+ * Ask the programs for the next notices, if it is time to. Returns the time of the next question.
  */
-static int ask_unmapped(struct run *r)
+static uint64_t ask_unmapped(struct run *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	int ms = -1;
 
 	for (int i = 0; i < 2; i++) {
-		uint64_t *at = &r->ask_unmapped_at[i];
-
-		if (*at > now) {
-			ms = sooner_ms(ms, (int)((*at - now) / (NS_PER_S / 1000)) + 1);
-		} else if (*at) {
-			*at = 0;
-			__atomic_store_n(&object_state(r->object)->is_unmapped[i], 0,
-					 __ATOMIC_RELAXED);
-		}
+		if (r->ask_unmapped_at[i] > now)
+			continue;
+		r->ask_unmapped_at[i] = UINT64_MAX;
+		__atomic_store_n(&object_state(r->object)->is_unmapped[i], 0, __ATOMIC_RELAXED);
 	}
-	return ms;
+	return earlier_time(r->ask_unmapped_at[0], r->ask_unmapped_at[1]);
 }
 
 void run_warn_nameless(const struct run *r)
@@ -670,23 +658,40 @@ void run_hear(struct run *r)
 	read_notices(r);
 }
 
+/*
+ * Do what is to be done besides reports. Returns when there is more of it, if nothing happens
+ * meanwhile; 0: at once, as mappings of processes from before the run are not read yet.
+ */
+static uint64_t work(struct run *r)
+{
+	uint64_t due;
+	bool is_looking;
+
+	run_hear(r);
+	deferral_serve(r);
+	due = ask_unmapped(r);
+	is_looking = follower_look(r);
+	if (ready_answer(r))
+		due = earlier_time(due, clock_ns(CLOCK_MONOTONIC) + READY_NS);
+	return is_looking ? 0 : earlier_time(due, follower_due(r));
+}
+
 /* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
 #define SERVE_NS (NS_PER_S / 50)
 
 void run_serve(void *run)
 {
 	struct run *r = run;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (r->ending.is_all_read || now - r->served_at < SERVE_NS)
+	if (r->ending.is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < SERVE_NS)
 		return;
-	run_hear(r);
-	(void)ask_unmapped(r);
-	deferral_serve(r);
-	(void)follower_look(r);
+	if (r->is_counting && waiter_must_end(&r->waiter)) { /* however long the report takes */
+		r->is_counting = false;
+		__atomic_store_n(&object_state(r->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
+	}
+	(void)work(r);
 	if (r->is_counting && r->tool->on_serve)
 		r->tool->on_serve(r);
-	(void)ready_answer(r);
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -706,57 +711,52 @@ void run_refresh(struct run *r)
 	symbolizer_refresh(r->symbolizer);
 }
 
-static int run_patience_ms(struct run *r)
-{
-	const int of_tool = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
-	const int ms = sooner_ms(sooner_ms(of_tool, probing_watch_samples(r)), ask_unmapped(r));
-
-	if (ready_answer(r))
-		return READY_MS;
-	if (r->deferral.n)
-		return DEFERRAL_MS;
-	if (follower_look(r))
-		return 0;
-	ready_tell(&r->ready, r->unwinder);
-	if (r->output.must_end) /* it has taken the signal (ending_is_enough()) */
-		return 0;
-	return sooner_ms(ms, r->follow ? FOLLOW_MS : -1);
-}
-
-/* Wait for occasions once, and handle them. *@is_over: the run ends. */
-static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
+/*
+ * Wait for occasions once, and handle them. *@due is the result of work(), or 0. *@is_over: the run
+ * ends.
+ */
+static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
+	uint64_t until = earlier_time(*due, probing_watch_samples(r));
 	unsigned occasions;
-	int err = waiter_wait(&r->waiter, run_patience_ms(r), &occasions, e);
+	int err;
 
+	if (tool->due)
+		until = earlier_time(until, tool->due(r));
+	if (r->deferral.n)
+		until = earlier_time(until, clock_ns(CLOCK_MONOTONIC) + DEFERRAL_NS);
+	if (r->waiter.is_asked) /* it has taken the signal (ending_is_enough()) */
+		until = 0;
+	err = waiter_wait(&r->waiter, until, &occasions, e);
 	if (err)
 		return err;
-	run_follow(r, UINT64_MAX);
-	if (occasions & OCCASION_NOTICE || r->ready.is_pending)
-		read_notices(r);
-	deferral_serve(r);
-	r->output.must_end = r->output.must_end || occasions & OCCASION_SIGNAL;
-	*is_over = r->is_enough || r->output.must_end ||
+	*due = work(r);
+	if (*due)
+		ready_tell(&r->ready, r->unwinder);
+	*is_over = r->is_enough || r->waiter.is_asked ||
 		   occasions & (OCCASION_TIME_IS_UP | OCCASION_COMMAND_ENDED |
 				OCCASION_PROCESSES_ENDED | OCCASION_NO_READER);
 	if (*is_over)
 		return 0;
 	if (tool->on_wake)
 		err = tool->on_wake(r, e);
-	if (!err && occasions & (OCCASION_INTERVAL | OCCASION_REPORT) && tool->on_interval)
+	if (!err && occasions & (OCCASION_INTERVAL | OCCASION_REPORT) && tool->on_interval) {
 		err = tool->on_interval(r, e);
-	*is_over = r->output.must_end || r->output.has_no_reader || r->is_enough;
+		*due = 0; /* it may have taken long */
+	}
+	*is_over = r->waiter.is_asked || r->output.has_no_reader || r->is_enough;
 	return err;
 }
 
 static int work_until_over(struct run *r, struct error *e)
 {
 	bool is_over = waiter_saw_processes_end(&r->waiter);
+	uint64_t due = 0;
 	int err = 0;
 
 	while (!err && !is_over)
-		err = wait_and_handle(r, &is_over, e);
+		err = wait_and_handle(r, &due, &is_over, e);
 	return err ? err : ending_settle(r, e);
 }
 
@@ -786,8 +786,7 @@ static int finish_run(struct run *r, struct error *e)
 {
 	if (probing_hits_report(r))
 		attachment_detach(r->attachment);
-	if (output_must_end(&r->output))
-		(void)waiter_take_signals(&r->waiter);
+	(void)waiter_take_signals(&r->waiter);
 	r->output.is_last = true;
 
 	int err = r->tool->report(r, e);
@@ -835,15 +834,6 @@ static int run_command(struct run *r, struct error *e)
 	return 0;
 }
 
-/* The run has ended: count nothing more, however long the report takes. */
-static void halt_counting(void *context)
-{
-	struct run *r = context;
-
-	r->is_counting = false;
-	__atomic_store_n(&object_state(r->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
-}
-
 static int start_following(struct run *r, struct error *e)
 {
 	int err;
@@ -886,7 +876,7 @@ static void make_first_tables(struct run *r)
 		run_follow(r, UINT64_MAX);
 		now = clock_ns(CLOCK_MONOTONIC);
 		is_done = unwinder_wait(r->unwinder, now + SERVE_NS);
-	} while (!is_done && now < until && !r->output.must_end && !waiter_has_signal(&r->waiter));
+	} while (!is_done && now < until && !waiter_must_end(&r->waiter));
 	if (!is_done && now >= until)
 		log_warn("files of traced processes are slow to read: the first user stacks may be "
 			 "cut");
@@ -905,7 +895,6 @@ static int start_run(struct run *r, struct error *e)
 								 .is_enough = ending_is_enough,
 								 .context = r });
 	r->output.serve = run_serve;
-	r->output.halt = halt_counting;
 	r->output.context = r;
 	err = limits_check_rest(r, e);
 	if (!err)
@@ -923,8 +912,7 @@ static int start_run(struct run *r, struct error *e)
 	command_files_finish(&r->command.files);
 	make_first_tables(r);
 	deferral_begin(r);
-	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
-			   e);
+	err = waiter_start(&r->waiter, r->notices, &r->command, e);
 	if (!err)
 		err = ready_listen(&r->ready, &r->waiter, e);
 	if (err)
@@ -933,6 +921,7 @@ static int start_run(struct run *r, struct error *e)
 	/* Naming may have to execute debuginfod-find. */
 	privileges_seal(r->tool->has_stacks && !opt->no_debuginfod && debuginfod_has_servers());
 	waiter_hold_signals();
+	waiter_begin(&r->waiter, opt->interval_ns, opt->duration_ns);
 	r->tool->start(r);
 	r->is_counting = true;
 	samples_enable(attachment_samples(r->attachment)); /* their programs count already */
@@ -1032,6 +1021,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.waiter = WAITER_NONE,
 		.helpers = HELPERS_NONE,
 		.ready = { .fd = opt->ready_fd },
+		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
 	int err = limits_check(&r, e);
 

@@ -5,7 +5,7 @@
  *	patterns -> targets -> plan -> programs and maps -> links -> counted -> printed
  *	\_____________________ shared _________________________/    \_ struct tool_parts _/
  *
- * struct run owns everything that lives during a run.
+ * struct run owns everything that lives during a run. Times are ns of CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "bpf/deferred.h"
 #include "bpf/kernel_tables.h"
@@ -93,12 +94,10 @@ struct deferral {
 
 /* How samples of perf events are paced. */
 struct pacing {
-	uint64_t looked_at; /* CLOCK_MONOTONIC: see probing_watch_samples() */
-	bool has_price;     /* the price of a hit is known, or assumed */
+	uint64_t due; /* the next look: see probing_watch_samples() */
 	bool is_slowness_told;
-	uint32_t n_unpriced;
 	struct hit_cost cost_seen;
-	double price_ns;
+	double price_ns; /* of a hit, measured or assumed; 0: not yet */
 };
 
 /* What run_losses() keeps. */
@@ -135,8 +134,8 @@ struct tool_parts {
 	void (*start)(struct run *r);
 	/* Print that counting has begun, and set r->tells_end. */
 	int (*put_header)(struct run *r, struct error *e);
-	/* The longest sleep in ms; -1: until something happens. NULL: the same. */
-	int (*patience_ms)(const struct run *r);
+	/* When on_wake() has work to do; UINT64_MAX: when something happens. NULL: the same. */
+	uint64_t (*due)(const struct run *r);
 	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
 	/*
@@ -151,8 +150,8 @@ struct tool_parts {
 	void (*on_deferred)(struct run *r, const struct recorded *hit, const uint64_t *words,
 			    size_t n);
 	/*
-	 * The work of on_wake(), while a report is named, printed, or waits for its reader. Errors
-	 * wait for the next on_wake(). May be NULL.
+	 * The part of on_wake() that cannot wait while something is named, printed, or waits for
+	 * its reader. Errors wait for the next on_wake(). May be NULL.
 	 */
 	void (*on_serve)(struct run *r);
 	/*
@@ -201,7 +200,7 @@ struct run {
 	struct follower *follow;       /* NULL: no events tell @processes of changes */
 	struct unwinder *unwinder;     /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
-	/* When to ask for the next NOTICE_UNMAPPED, in ns, by its is_walked. 0: none has come. */
+	/* When to ask for the next NOTICE_UNMAPPED, by its is_walked. UINT64_MAX: none has come. */
 	uint64_t ask_unmapped_at[2];
 	uint64_t unmapped_pause_ns;
 	struct deferral deferral;
@@ -331,9 +330,9 @@ void probing_describe(const struct run *r);
 
 /*
  * Put perf events on CPUs that have come online, and hold the share of a CPU that samples take.
- * Returns the milliseconds until it wants to be called again; -1: never.
+ * Returns when it wants to be called again; UINT64_MAX: never.
  */
-int probing_watch_samples(struct run *r);
+uint64_t probing_watch_samples(struct run *r);
 
 /* --- deferred hits (tool/deferral.c) --- */
 
@@ -355,7 +354,7 @@ void deferral_begin(struct run *r);
 void deferral_serve(struct run *r);
 
 /* The next call should come within this time if hits are on their way. */
-#define DEFERRAL_MS 1
+#define DEFERRAL_NS (NS_PER_S / 1000)
 
 /*
  * No program runs that has begun a hit of turn @turn or before (struct trace_state). Give all these
@@ -402,10 +401,11 @@ void follower_drop(struct run *r, size_t n_notices);
 bool follower_look(struct run *r);
 
 /*
- * The follower has work to do each FOLLOW_MS: it opens files while they can be found, and another
- * file at the same addresses soon begins another life.
+ * When the follower has work to do: in FOLLOW_NS at most; UINT64_MAX: never. So it opens files
+ * while they can be found, and another file at the same addresses soon begins another life.
  */
-#define FOLLOW_MS 250
+uint64_t follower_due(const struct run *r);
+#define FOLLOW_NS (NS_PER_S / 4)
 
 /* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */
 bool follower_has_read(const struct run *r, uint64_t since);

@@ -102,7 +102,8 @@ void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, ui
 	}
 	array_push(s->slices, s->n, s->capacity,
 		   ((struct profile_slice){ begin, now - s->begin_ns }));
-	s->due_ns = now + s->length_ns;
+	if (s->is_growing)
+		s->due_ns = now + s->length_ns;
 }
 
 struct store_row *slices_last_rows(const struct slices *s, const struct store_row *rows,

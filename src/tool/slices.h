@@ -37,7 +37,7 @@ struct slices {
 	bool is_growing;   /* by time; else by the intervals of -i */
 	uint64_t begin_ns; /* of the run, CLOCK_MONOTONIC; 0: it has not begun */
 	uint64_t length_ns;
-	uint64_t due_ns;   /* the end of the present slice, with @is_growing */
+	uint64_t due_ns;   /* the end of the present slice; UINT64_MAX: not by time */
 	size_t most_bytes; /* of parts */
 	struct profile_slice *slices;
 	size_t n, capacity;

@@ -420,19 +420,11 @@ static int end_slice(struct run *r, bool is_exact, struct error *e)
 	return err;
 }
 
-static int stackcount_patience_ms(const struct run *r)
+static uint64_t stackcount_due(const struct run *r)
 {
 	const struct stackcount *t = r->own;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const int of_progress = progress_patience_ms(&t->progress, now);
 
-	if (!t->has_slices || !t->slices.is_growing)
-		return of_progress;
-
-	const int of_slice =
-		now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
-
-	return of_progress >= 0 && of_progress < of_slice ? of_progress : of_slice;
+	return earlier_time(t->progress.due_ns, t->slices.due_ns);
 }
 
 /* --- progress --- */
@@ -513,7 +505,8 @@ static void stackcount_start(struct run *r)
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
 	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
-	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns, slices_bytes(r));
+	slices_begin(&t->slices, t->begin_ns, t->has_slices && !r->opt->interval_ns,
+		     slices_bytes(r));
 }
 
 static int stackcount_put_header(struct run *r, struct error *e)
@@ -544,9 +537,9 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 		t->is_filling = false;
 		return store_rotate(t->store, e);
 	}
-	if (progress_patience_ms(&t->progress, now) == 0)
+	if (now >= t->progress.due_ns)
 		return show_progress(r, now, e);
-	if (t->has_slices && t->slices.is_growing && now >= t->slices.due_ns)
+	if (now >= t->slices.due_ns)
 		return end_slice(r, false, e);
 	return 0;
 }
@@ -640,7 +633,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.open = open_store,
 		.start = stackcount_start,
 		.put_header = stackcount_put_header,
-		.patience_ms = stackcount_patience_ms,
+		.due = stackcount_due,
 		.on_notice = stackcount_on_notice,
 		.on_wake = stackcount_on_wake,
 		.on_deferred = stackcount_on_deferred,

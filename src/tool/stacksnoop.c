@@ -23,14 +23,10 @@
 #include "store/stream.h"
 
 /* Read events this often while they come. After this many readings without any, sleep. */
-#define READ_MS 2
+#define READ_NS (NS_PER_S / 500)
 #define EMPTY_READS 16
 
-/*
- * Look for a signal after so many events, at most every LOOK_NS. After a signal, print for LAST_NS
- * at most.
- */
-#define LOOK_EACH 64
+/* Look for a signal so often. After one, print for LAST_NS at most. */
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
 
@@ -167,10 +163,8 @@ struct stacksnoop {
 	uint64_t n_told;          /* losses in the last message */
 	uint64_t n_events;        /* printed, or in @writer */
 	uint64_t n_written;       /* printed for certain */
-	unsigned n_unlooked;      /* events since we looked for a signal */
-	uint64_t looked_at;       /* ns: when it was done last */
-	uint64_t end_by;          /* ns: then it is too late; 0: no signal has come */
-	bool is_too_late;         /* drop the events that are not printed yet */
+	uint64_t looked_at;       /* ns: for a signal */
+	uint64_t end_by;          /* ns: then it is too late to print; 0: no signal has come */
 	uint64_t n_unprinted;     /* events dropped because it is too late */
 	unsigned n_empty_reads;
 	bool is_awake;
@@ -189,7 +183,6 @@ static void refresh_names(struct run *r)
 		return;
 	t->refreshed = t->now;
 	run_refresh(r);
-	t->n_unlooked = LOOK_EACH; /* this may have taken long */
 }
 
 static bool are_all_sure(const struct frame_table *table, const uint32_t *frames, uint32_t n)
@@ -287,7 +280,6 @@ static const struct template *find_template(struct run *r, const struct stream_e
 			processes_look(r->processes, event->tgid);
 		make_template(r, event, template);
 		template->growth = template->is_unsure ? growth_at(r, event) : 0;
-		t->n_unlooked = LOOK_EACH; /* naming may have taken long */
 	}
 	return template;
 }
@@ -315,19 +307,13 @@ static void forget_templates(struct stacksnoop *t)
 static bool is_too_late(struct run *r)
 {
 	struct stacksnoop *t = r->own;
-	uint64_t now;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (t->is_too_late || ++t->n_unlooked < LOOK_EACH)
-		return t->is_too_late;
-	t->n_unlooked = 0;
-	now = clock_ns(CLOCK_MONOTONIC);
-	if (t->end_by) {
-		t->is_too_late = now > t->end_by;
-	} else if (r->output.must_end || now > t->looked_at + LOOK_NS) {
+	if (!t->end_by && (r->waiter.is_asked || now > t->looked_at + LOOK_NS)) {
 		t->looked_at = now;
-		t->end_by = output_must_end(&r->output) ? now + LAST_NS : 0;
+		t->end_by = waiter_is_asked(&r->waiter) ? now + LAST_NS : 0;
 	}
-	return t->is_too_late;
+	return t->end_by && now > t->end_by;
 }
 
 /* The digits of the event's value; NULL: it has none. */
@@ -383,9 +369,8 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 	return t->writer->result;
 }
 
-static void warn_of_losses(void *context)
+static void warn_of_losses(struct run *r)
 {
-	struct run *r = context;
 	struct stacksnoop *t = r->own;
 	uint64_t losses[LOSS_N], n = 0;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -568,7 +553,6 @@ static void open_stream(struct run *r)
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
 	measure_clock(&t->clock);
-	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
 }
 
@@ -590,11 +574,11 @@ static int stacksnoop_put_header(struct run *r, struct error *e)
 	return output_put(&r->output, line.text, line.n, e);
 }
 
-static int stacksnoop_patience_ms(const struct run *r)
+static uint64_t stacksnoop_due(const struct run *r)
 {
 	const struct stacksnoop *t = r->own;
 
-	return t->is_awake ? READ_MS : -1;
+	return t->is_awake ? clock_ns(CLOCK_MONOTONIC) + READ_NS : UINT64_MAX;
 }
 
 static void stacksnoop_on_notice(struct run *r, const struct notice *notice)
@@ -610,7 +594,7 @@ static int stacksnoop_on_wake(struct run *r, struct error *e)
 	struct stacksnoop *t = r->own;
 	int err = read_events(r, false, e);
 
-	if (!err && !r->output.must_end)
+	if (!err && !r->waiter.is_asked)
 		err = make_room_for_stacks(r, e);
 	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
 	if (t->is_awake && t->n_empty_reads > EMPTY_READS)
@@ -661,8 +645,9 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.open = open_stream,
 		.start = stacksnoop_start,
 		.put_header = stacksnoop_put_header,
-		.patience_ms = stacksnoop_patience_ms,
+		.due = stacksnoop_due,
 		.on_wake = stacksnoop_on_wake,
+		.on_serve = warn_of_losses,
 		.has_printed = stacksnoop_has_printed,
 		.on_notice = stacksnoop_on_notice,
 		.on_deferred = stacksnoop_on_deferred,

@@ -29,21 +29,20 @@ enum occasion {
 struct waiter {
 	int epoll;
 	int signals;
-	int wishes; /* SIGUSR1 */
-	int interval;
-	int end;
-	int process; /* pidfd of process @n_ended of @pids; -1: not known */
+	bool is_asked; /* a signal has asked for the end, and was taken */
+	int wishes;    /* SIGUSR1 */
+	int process;   /* pidfd of process @n_ended of @pids; -1: not known */
 	size_t n_ended;
 	const struct number_list *pids;
-	uint64_t interval_ns, duration_ns;
-	uint64_t n_intervals; /* intervals that are over */
+	uint64_t interval_ns;
+	uint64_t next_at, end_at; /* ends of this interval, and of the run; UINT64_MAX: none */
 	struct command *command;
 };
 
-#define WAITER_NONE                                                                  \
-	{                                                                            \
-		.epoll = -1, .signals = -1, .wishes = -1, .interval = -1, .end = -1, \
-		.process = -1,                                                       \
+#define WAITER_NONE                                                                             \
+	{                                                                                       \
+		.epoll = -1, .signals = -1, .wishes = -1, .process = -1, .next_at = UINT64_MAX, \
+		.end_at = UINT64_MAX,                                                           \
 	}
 
 /* From now on, SIGUSR1 waits for waiter_wait(). Threads that begin later inherit this. */
@@ -51,22 +50,19 @@ must_check int waiter_open(struct waiter *ret, struct error *e);
 
 /*
  * From now on, SIGINT, SIGTERM and SIGHUP wait for waiter_wait(). Before, they end the program at
- * once, whatever its start waits for. A signal that was ignored when the program began waits from
- * waiter_open() on.
+ * once, whatever its start waits for.
  */
 void waiter_hold_signals(void);
 
-/*
- * Start the timers; 0: no interval, no end. Watch @notices and @command, which are lent, and the
- * reader of standard output.
- */
-must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
-			    const struct notices *notices, struct command *command,
-			    struct error *e);
+/* Watch @notices and @command, which are lent, and the reader of standard output. */
+must_check int waiter_start(struct waiter *w, const struct notices *notices,
+			    struct command *command, struct error *e);
 
-/* Start the timers only. An interval that ends with the duration is OCCASION_TIME_IS_UP alone. */
-must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
-				 struct error *e);
+/*
+ * The time begins; 0: no interval, no end. An interval that ends with the duration is
+ * OCCASION_TIME_IS_UP alone.
+ */
+void waiter_begin(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns);
 
 /*
  * Watch for the end of the processes @pids, which are lent, one at a time. Without a descriptor for
@@ -82,10 +78,10 @@ must_check int waiter_watch(struct waiter *w, int fd, enum occasion occasion, st
 void waiter_leave(struct waiter *w, int fd);
 
 /*
- * Wait for occasions. *@ret is an OR of them, or 0 after @patience_ms (-1: no limit). Errors: from
- * epoll.
+ * Wait for occasions. *@ret is an OR of them, or 0 at @until (ns of CLOCK_MONOTONIC, as all times
+ * here). It is up to 1 ms late. Errors: from epoll.
  */
-must_check int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, struct error *e);
+must_check int waiter_wait(struct waiter *w, uint64_t until, unsigned *ret, struct error *e);
 
 /*
  * Take all signals that have come. Was there one? Code that waits for something else can poll
@@ -93,10 +89,13 @@ must_check int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, str
  */
 bool waiter_take_signals(struct waiter *w);
 
-/* Has a signal come? It stays for waiter_take_signals(). */
+/* Has a signal asked for the end? Takes those that have come. */
+bool waiter_is_asked(struct waiter *w);
+
+/* Has a (further) signal come? It stays for waiter_take_signals(). */
 bool waiter_has_signal(const struct waiter *w);
 
-/* Has a signal come, or is the time up? Both stay for waiter_wait(). */
+/* Has a signal come at any time, or is the time up? Takes none. */
 bool waiter_must_end(const struct waiter *w);
 
 /* From now on, a signal ends the program at once. */

@@ -28,7 +28,7 @@ static void serve(void *context)
 
 	r->n_served++;
 	if (r->takes_signal)
-		(void)output_must_end(&r->output);
+		(void)waiter_is_asked(&r->waiter);
 	if (r->n_served == 3)
 		drain(r);
 }
@@ -70,7 +70,7 @@ TEST_WITH_READER(the_first_signal_lets_the_reader_have_the_report)
 {
 	assert_int_equal(raise(SIGINT), 0);
 	assert_int_equal(output_write(&r->output, "report", 6), 0);
-	assert_true(r->output.must_end);
+	assert_true(r->waiter.is_asked);
 }
 
 TEST_WITH_READER(a_signal_that_is_taken_while_nobody_reads_is_no_second_one)
@@ -78,14 +78,14 @@ TEST_WITH_READER(a_signal_that_is_taken_while_nobody_reads_is_no_second_one)
 	r->takes_signal = true;
 	assert_int_equal(raise(SIGINT), 0);
 	assert_int_equal(output_write(&r->output, "report", 6), 0);
-	assert_true(r->output.must_end);
+	assert_true(r->waiter.is_asked);
 }
 
 TEST_WITH_READER(the_second_signal_ends_the_report)
 {
 	struct error e = {};
 
-	r->output.must_end = true;
+	r->waiter.is_asked = true;
 	assert_int_equal(raise(SIGINT), 0);
 	assert_int_equal(output_put(&r->output, "report", 6, &e), -EINTR);
 	assert_string_equal(e.text, "a second signal ended the report, because nobody read it");
