@@ -8,52 +8,43 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/log.h"
 #include "helper/calls.h"
 #include "helper/sandbox.h"
 
-/* clang-format off */
-static const struct {
-	unsigned capability;
-	const char *reason;
-} kept[] = {
-	{ CAP_BPF, "maps are emptied, and made as they are needed" },
-	{ CAP_PERFMON, "records of CPUs that come online" },
-	{ CAP_IPC_LOCK, "the memory of these records" },
-	{ CAP_SYS_ADMIN, "names of others' BPF programs; records, where CAP_PERFMON is not enough (Debian)" },
-	{ CAP_SYSLOG, "addresses of modules that are loaded later" },
-	{ CAP_SYS_PTRACE, "which root directory a process has" },
-};
-/* clang-format on */
+#define BIT(capability) (UINT64_C(1) << (capability))
 
 /* With sudo, the directory of -o is mostly another user's. */
-#define FILES                                                                   \
-	(UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_DAC_READ_SEARCH | \
-	 UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_FOWNER)
+#define FILES (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHOWN) | BIT(CAP_FOWNER))
+
+/* clang-format off */
+static const uint64_t counting =
+	BIT(CAP_BPF) |        /* maps are emptied, and made as they are needed */
+	BIT(CAP_PERFMON) |    /* records of CPUs that come online */
+	BIT(CAP_IPC_LOCK) |   /* the memory of these records */
+	BIT(CAP_SYS_ADMIN) |  /* names of others' BPF programs; records, where CAP_PERFMON is not enough (Debian) */
+	BIT(CAP_SYSLOG) |     /* addresses of modules that are loaded later */
+	BIT(CAP_SYS_PTRACE);  /* which root directory a process has */
+/* clang-format on */
+
+static void keep(uint64_t capabilities)
+{
+	const int err = capabilities ? sandbox_keep(capabilities) : sandbox_keep_none();
+
+	if (err)
+		log_debug("cannot drop capabilities: %s", error_words(err));
+	if (capabilities & FILES)
+		(void)sandbox_effect(0, FILES);
+}
 
 void privileges_drop(bool writes_files)
 {
-	uint64_t capabilities = writes_files ? FILES : 0;
-	int err;
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		capabilities |= UINT64_C(1) << kept[i].capability;
-	err = sandbox_keep(capabilities);
-	if (err)
-		log_debug("cannot drop capabilities: %s", error_words(err));
-	if (writes_files)
-		(void)sandbox_effect(0, FILES);
+	keep(counting | (writes_files ? FILES : 0));
 }
 
 void privileges_end(bool writes_files)
 {
-	const int err = writes_files ? sandbox_keep(FILES) : sandbox_keep_none();
-
-	if (err)
-		log_debug("cannot drop capabilities: %s", error_words(err));
-	if (writes_files)
-		(void)sandbox_effect(0, FILES);
+	keep(writes_files ? FILES : 0);
 }
 
 uint64_t privileges_lend_files(void)

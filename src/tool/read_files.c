@@ -6,11 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/aside.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -282,58 +280,12 @@ int read_files(const struct options *opt, struct error *e)
 
 /* --- a run's files of --minus --- */
 
-/* A pipe can be read only once, so it is left for the end of the run. */
-static bool is_for_later(const char *name)
+int read_files_check_minus(const struct options *opt, struct error *e)
 {
-	struct stat st;
-
-	return is_standard_input(name) ||
-	       (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
-}
-
-static int try_files(const struct options *opt, struct error *e)
-{
-	cleanup(files_fini) struct files files = {};
-	cleanup_free const char **names = xcalloc(opt->n_minus, sizeof(*names));
-	size_t n = 0;
-
 	for (size_t i = 0; i < opt->n_minus; i++)
-		if (!is_for_later(opt->minus[i]))
-			names[n++] = opt->minus[i];
-	return n ? read_saved_files(names, n, NULL, &files, e) : 0;
-}
-
-/* The files may come from anyone, so no privilege is left. */
-static void try_in_process(void *argument, int channel)
-{
-	const struct options *const *opt = argument;
-	struct error e = {};
-
-	e.code = privileges_leave(&e);
-	if (!e.code) {
-		privileges_seal(false);
-		e.code = try_files(*opt, &e);
-	}
-	(void)aside_write(channel, &e, sizeof(e));
-}
-
-int read_files_try_minus(const struct options *opt, struct error *e)
-{
-	static const struct aside_bounds bounds = { .looks = 50 };
-	cleanup(aside_end) struct aside aside = ASIDE_NONE;
-	struct error verdict;
-	int err;
-
-	if (!opt->n_minus)
-		return 0;
-	err = aside_start(&aside, &bounds, try_in_process, &opt, e);
-	if (err)
-		return err;
-	err = aside_read(&aside, &verdict, sizeof(verdict));
-	if (err)
-		return aside_explain(&aside, err, "a file of --minus", e);
-	verdict.text[sizeof(verdict.text) - 1] = '\0';
-	return verdict.code < 0 ? error_set(e, verdict.code, "%s", verdict.text) : 0;
+		if (!is_standard_input(opt->minus[i]) && access(opt->minus[i], R_OK) < 0)
+			return error_errno(e, "open %s", opt->minus[i]);
+	return 0;
 }
 
 int read_files_report_difference(const struct options *opt, struct profile *result,

@@ -427,13 +427,8 @@ must_check int count_functions(const struct options *opt, struct error *e);
  */
 must_check int read_files(const struct options *opt, struct error *e);
 
-/*
- * Before a run: can its files of --minus be read, and do their values agree? A process without
- * privileges tries, because the files may come from anyone. Call it while there is one thread.
- * Pipes and devices are not tried. Errors: of reading, as above; -ETIMEDOUT, a file system does not
- * answer.
- */
-must_check int read_files_try_minus(const struct options *opt, struct error *e);
+/* Before a run: are its files of --minus there? They are read behind it. Errors: of access(2). */
+must_check int read_files_check_minus(const struct options *opt, struct error *e);
 
 /*
  * Write the difference of a run's @result and the files of --minus to @reports. If there is none,

@@ -644,7 +644,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
-	int err = read_files_try_minus(opt, e);
+	int err = read_files_check_minus(opt, e);
 
 	if (!err)
 		err = run_tool(&tool, &own, opt, e);

@@ -120,13 +120,12 @@ def test_stacks_do_not_differ_by_labels_of_other_programs(tmp_path):
         (0, 7, []), (1, 7, [])]
 
 
-# -- --minus of a run: its files are tried before it traces. --
+# -- --minus of a run: its files are read behind it. --
 
 
-def test_a_file_that_cannot_be_subtracted_ends_a_run_before_it_traces(tmp_path):
+def test_a_file_that_is_not_there_ends_a_run_before_it_traces(tmp_path):
     """Nothing ends this run but its error."""
-    path, words = tmp_path / "old.pb.gz", "no pprof file"
-    path.write_bytes(b"no profile")
+    path, words = tmp_path / "old.pb.gz", "No such file"
     result = stackcount("--minus", path, "-o", tmp_path / "a.folded", GETPPID)
     assert result.status == 1 and result.out == "" and words in result.err, result
     assert str(path) in result.err and not (tmp_path / "a.folded").exists()
@@ -150,7 +149,7 @@ def test_a_run_whose_difference_fails_is_reported_alone(tmp_path):
 
 
 def test_a_run_subtracts_what_a_pipe_says(tmp_path):
-    """A pipe is not tried, because that would empty it."""
+    """Nobody reads it before, because that would empty it."""
     data = PprofFile()
     data.add([("gone", None)], [7])
     ours, its = os.pipe()
