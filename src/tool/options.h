@@ -13,6 +13,7 @@
 
 #include "attach/plan.h"
 #include "base/error.h"
+#include "match/expression.h"
 #include "match/numbers.h"
 
 #ifndef VERSION
@@ -83,11 +84,12 @@ struct options {
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
 	size_t n_outputs;
-	const char *sum;    /* an expression: the value of a hit; NULL: none */
-	const char *unit;   /* of the values; NULL: as far as their names tell */
-	const char *value;  /* of files with several: the one to show; NULL: the file's choice */
-	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
-	const char **minus; /* files whose counts are subtracted */
+	const char *sum;     /* an expression: the value of a hit; NULL: none */
+	struct expression x; /* of @sum, once patterns_parse() has set it */
+	const char *unit;    /* of the values; NULL: as far as their names tell */
+	const char *value;   /* of files with several: the one to show; NULL: the file's choice */
+	const char *format;  /* of standard output, by -f, too; NULL: the usual one, if any */
+	const char **minus;  /* files whose counts are subtracted */
 	size_t n_minus;
 	/* The first option of the command line that --read excludes; NULL: none. */
 	const struct option_row *of_tracing;

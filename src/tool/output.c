@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "profile/changes.h"
 #include "profile/merge.h"
 #include "report/render.h"
 #include "tool/privileges.h"
@@ -475,6 +476,7 @@ void reports_close(struct reports *r)
 		result_file_close(&r->outputs[i].file);
 		free(r->outputs[i].last);
 	}
+	changes_free(r->changes);
 	*r = (struct reports){};
 }
 

@@ -106,9 +106,9 @@ struct reports {
 	const struct options *opt;
 	struct report_output outputs[MOST_OUTPUTS + 1];
 	size_t n;
-	unsigned keeps;                /* of all outputs */
-	bool shows_so_far;             /* any output does */
-	const struct changes *changes; /* of a difference, lent; NULL: none */
+	unsigned keeps;          /* of all outputs */
+	bool shows_so_far;       /* any output does */
+	struct changes *changes; /* of a difference; NULL: none */
 };
 
 /* Is there a form for each file of -o, and one for each option that only some forms look at? */

@@ -65,8 +65,7 @@ static int check_kinds(const struct options *opt, struct error *e)
 
 int patterns_parse(struct options *opt, struct error *e)
 {
-	struct expression sum;
-	int err = opt->sum ? expression_parse(opt->sum, &sum, e) : 0;
+	int err = opt->sum ? expression_parse(opt->sum, &opt->x, e) : 0;
 
 	opt->specs = xcalloc(2 * opt->n_patterns, sizeof(*opt->specs));
 	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
@@ -332,11 +331,9 @@ int list_targets(const struct options *opt, struct error *e)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(target_list_fini) struct target_list targets = {};
-	cleanup(values_fini) struct values values = {};
-	int err = values_parse(&values, opt, e);
+	cleanup(values_fini) struct values values = { .opt = opt };
+	int err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
 
-	if (!err)
-		err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
 	if (!err)
 		err = values_choose(&values, host, &targets, e);
 	return err ? err : print_all(&targets, host, opt->verbose, e);

@@ -13,8 +13,8 @@
 #include "tool/options.h"
 
 /*
- * Set opt->specs. Are the patterns well-formed, and do they fit the options? Errors: -EINVAL,
- * -EOPNOTSUPP. The functions below need its success.
+ * Set opt->specs and opt->x. Are the patterns well-formed, and do they fit the options? Errors:
+ * -EINVAL, -EOPNOTSUPP. The functions below need its success.
  */
 must_check int patterns_parse(struct options *opt, struct error *e);
 

@@ -312,15 +312,15 @@ static int setup_explain_load(const struct run *r, struct error *e)
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
 	const int err = values_choose(&r->values, r->host, &r->targets, e);
+	size_t n_numbers = r->values.n_numbers;
 
 	if (err)
 		return err;
-	r->numbers = values_numbers(&r->values, &r->n_numbers);
-	r->counts_hits = r->opt->debug && !r->n_numbers && !r->tool->counts_targets &&
+	r->counts_hits = r->opt->debug && !n_numbers && !r->tool->counts_targets &&
 			 r->targets.n <= MOST_DESCRIBED;
 	if (r->tool->counts_targets || r->counts_hits)
-		r->n_numbers = r->targets.n;
-	r->target_by = r->n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
+		n_numbers = r->targets.n;
+	r->target_by = n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
 	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 }
 
@@ -556,7 +556,7 @@ static int attach_targets(struct run *r, struct error *e)
 		.pids = r->opt->pids.numbers,
 		.n_pids = r->opt->pids.n,
 		.target_by = r->target_by,
-		.numbers = r->numbers,
+		.numbers = r->values.numbers, /* NULL: a target's index */
 		.period = r->opt->period,
 		.frequency = r->opt->frequency,
 		.cpus = r->opt->cpus.numbers,

@@ -191,21 +191,12 @@ static int read_saved_files(const char *const *names, size_t n, const char *valu
 	return err;
 }
 
-/* A difference, and its changed functions. */
-struct subtracted {
-	struct profile *profile;
-	struct changes *changes;
-};
-
-static void subtracted_fini(struct subtracted *s)
-{
-	profile_free(s->profile);
-	changes_free(s->changes);
-}
-
-/* Subtract the files of --minus from the @n profiles in @after, which stay as they are. */
+/*
+ * Subtract the files of --minus from the @n profiles in @after, which stay as they are. @to gets
+ * the changed functions.
+ */
 static int read_and_subtract(const struct options *opt, struct profile *const *after, size_t n,
-			     struct subtracted *ret, struct error *e)
+			     struct reports *to, struct profile **ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
 	int err = read_saved_files(opt->minus, opt->n_minus, opt->value, &files, e);
@@ -225,44 +216,41 @@ static int read_and_subtract(const struct options *opt, struct profile *const *a
 		align_first_value(files.of[i], after[0]);
 		all[n + i] = files.of[i];
 	}
-	ret->profile = profile_difference(&sides, KEEP_COMMS, opt->normalize);
-	ret->changes = changes_new(&sides, opt->normalize);
+	*ret = profile_difference(&sides, KEEP_COMMS, opt->normalize);
+	to->changes = changes_new(&sides, opt->normalize);
 	return 0;
 }
 
-/* The profile of the files, or its difference from those of --minus. May take a file's away. */
-static int read_or_combine_files(const struct options *opt, struct files *files,
-				 struct subtracted *ret, struct error *e)
+/* @p is made of files, so all of it may be shown. */
+static int write_reports(struct reports *reports, struct profile *p, struct error *e)
 {
-	const struct profile *const *of = (const struct profile *const *)files->of;
+	struct output output;
 
-	if (opt->n_minus)
-		return read_and_subtract(opt, files->of, files->n, ret, e);
-	ret->profile = files->n == 1 ? TAKE(files->of[0]) : profile_merge(of, files->n, KEEP_ALL);
-	if (ret->profile->is_difference)
-		ret->changes = changes_of_difference(ret->profile);
-	return 0;
+	output_init(&output, NULL);
+	reports->keeps = KEEP_ALL;
+	return reports_write(reports, &(struct report_profiles){ .run = p }, NULL, &output, e);
 }
 
 static int report_files(const struct options *opt, struct reports *reports, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	cleanup(subtracted_fini) struct subtracted result = {};
-	struct output output;
+	cleanup(profile_freep) struct profile *result = NULL;
 	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt->value,
 				   &files, e);
 
 	for (size_t i = 0; i < files.n && !err; i++)
 		tell_missing_names(files.of[i], opt->patterns[i]);
-	if (!err)
-		err = read_or_combine_files(opt, &files, &result, e);
+	if (!err && opt->n_minus)
+		err = read_and_subtract(opt, files.of, files.n, reports, &result, e);
 	if (err)
 		return err;
-	output_init(&output, NULL);
-	reports->keeps = KEEP_ALL; /* of the files */
-	reports->changes = result.changes;
-	return reports_write(reports, &(struct report_profiles){ .run = result.profile }, NULL,
-			     &output, e);
+	if (!result)
+		result = files.n == 1 ? TAKE(files.of[0])
+				      : profile_merge((const struct profile *const *)files.of,
+						      files.n, KEEP_ALL);
+	if (!opt->n_minus && result->is_difference)
+		reports->changes = changes_of_difference(result);
+	return write_reports(reports, result, e);
 }
 
 int read_files(const struct options *opt, struct error *e)
@@ -291,23 +279,16 @@ int read_files_check_minus(const struct options *opt, struct error *e)
 int read_files_report_difference(const struct options *opt, struct profile *result,
 				 struct reports *reports, struct error *e)
 {
-	cleanup(subtracted_fini) struct subtracted difference = {};
-	struct output output;
+	cleanup(profile_freep) struct profile *difference = NULL;
 	struct error later;
 	int err;
 
 	privileges_end(reports_have_files(reports));
-	err = read_and_subtract(opt, &result, 1, &difference, e);
-	output_init(&output, NULL);
-	if (err) {
-		log_warn("there is no difference to show, so the reports have this run alone");
-		if (reports_write(reports, &(struct report_profiles){ .run = result }, NULL,
-				  &output, &later))
-			log_warn("%s", later.text);
-		return err;
-	}
-	reports->changes = difference.changes;
-	reports->keeps = KEEP_ALL;
-	return reports_write(reports, &(struct report_profiles){ .run = difference.profile }, NULL,
-			     &output, e);
+	err = read_and_subtract(opt, &result, 1, reports, &difference, e);
+	if (!err)
+		return write_reports(reports, difference, e);
+	log_warn("there is no difference to show, so the reports have this run alone");
+	if (write_reports(reports, result, &later))
+		log_warn("%s", later.text);
+	return err;
 }

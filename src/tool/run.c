@@ -1020,6 +1020,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
 		.helpers = HELPERS_NONE,
+		.values = { .opt = opt },
 		.ready = { .fd = opt->ready_fd },
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
@@ -1029,8 +1030,6 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	run_has_mapped(&r);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
-	if (!err)
-		err = values_parse(&r.values, opt, e);
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

@@ -180,15 +180,9 @@ struct run {
 	struct plan plan;
 	uint32_t n_cpus; /* possible CPUs */
 	struct command command;
-	struct values values; /* of hits: --sum, --value, --elapsed */
-	/*
-	 * How the programs tell targets apart, which have @n_numbers numbers: @numbers by target,
-	 * lent by @values; NULL: its index.
-	 */
-	enum target_by target_by;
-	const uint32_t *numbers;
-	size_t n_numbers;
-	bool counts_hits; /* of each target, for --debug */
+	struct values values;     /* of hits: --sum, --value, --elapsed */
+	enum target_by target_by; /* how the programs tell targets apart */
+	bool counts_hits;         /* of each target, for --debug */
 	struct object *object;
 	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;

@@ -478,7 +478,7 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	struct trace_config *config = &o->config;
 	uint64_t bytes = r->opt->max_memory;
 
-	t->budget.has_value = r->values.is_wanted;
+	t->budget.has_value = r->opt->sum != NULL;
 	stream_divide(bytes, r->n_cpus, &t->budget);
 	o->max_chunks = t->budget.max_chunks;
 	config->mode = MODE_EVENTS;

@@ -41,10 +41,14 @@ _Static_assert(48 + 16 + sizeof(struct begun_key) + sizeof(struct beginning) <= 
 /* The time of a pair, as the value of a profile. */
 static const struct profile_value pairs_value = { "elapsed", "nanoseconds" };
 
-static void pairs_fini(struct pairs *p)
+static void forget_numbers(struct values *v)
 {
-	free(p->numbers);
-	*p = (struct pairs){};
+	free(v->codes);
+	free(v->numbers);
+	v->codes = NULL;
+	v->numbers = NULL;
+	v->n_numbers = v->capacity = v->n_groups = 0;
+	v->has_tracepoint = false;
 }
 
 int pairs_check(const struct options *opt, size_t pattern, struct error *e)
@@ -98,8 +102,7 @@ int pairs_add_returns(struct options *opt, struct error *e)
 /* --- numbers --- */
 
 struct choice {
-	struct pairs *p;
-	const struct options *opt;
+	struct values *v;
 	struct host *host;
 	struct target_list *targets;
 	struct error *e;
@@ -121,19 +124,19 @@ static int number_pair(struct choice *c, uint32_t word, bool is_each, uint32_t *
 {
 	uint32_t group = 0;
 
-	while (group < c->p->n_groups && c->groups[group] != word)
+	while (group < c->v->n_groups && c->groups[group] != word)
 		group++;
 	if (group == MOST_GROUPS)
 		return error_set(c->e, -E2BIG, "--elapsed: more than %d patterns with --until",
 				 MOST_GROUPS);
-	if (group == c->p->n_groups)
-		c->groups[c->p->n_groups++] = word;
+	if (group == c->v->n_groups)
+		c->groups[c->v->n_groups++] = word;
 	*is_new = is_each || !c->n_of_group[group];
 	if (*is_new && c->n_of_group[group] == MOST_PAIRS_OF_GROUP)
 		return error_set(c->e, -E2BIG, "--elapsed: too many events");
 	*ret = PAIR_NUMBER(group, is_each ? c->n_of_group[group] : 0);
 	c->n_of_group[group] += *is_new;
-	c->p->n_numbers += *is_new;
+	c->v->n_numbers += *is_new;
 	return 0;
 }
 
@@ -191,7 +194,7 @@ static int check_ends(const struct choice *c, uint32_t pattern, const struct tar
 			    c->targets->targets[i].pattern == pattern &&
 			    c->targets->targets[i].tracepoint_id == ends->targets[k].tracepoint_id)
 				return error_set(c->e, -EINVAL, "--until %s: %s would end itself",
-						 c->opt->untils[pattern], ends->targets[k].name);
+						 c->v->opt->untils[pattern], ends->targets[k].name);
 	return 0;
 }
 
@@ -201,7 +204,7 @@ static int add_ends(struct choice *c, uint32_t pattern, uint32_t number)
 	const struct match_scope scope = { .limit = MOST_ENDS, .depth = MATCH_NAMES };
 	cleanup(target_list_fini) struct target_list ends = {};
 	cleanup(probe_spec_fini) struct probe_spec spec = {};
-	int err = probe_spec_parse(c->opt->untils[pattern], c->opt->regexp, &spec, c->e);
+	int err = probe_spec_parse(c->v->opt->untils[pattern], c->v->opt->regexp, &spec, c->e);
 
 	if (!err)
 		err = match_targets(&spec, c->host, &scope, &ends, c->e);
@@ -220,64 +223,39 @@ static uint64_t number_of_place(const struct target *t, uint64_t place)
 	return hash_mix(hash_mix((uintptr_t)t->path) ^ place);
 }
 
-/* What is known of the functions among the targets, by number_of_place(). */
-struct functions {
-	struct u64_map with_exits; /* their entries */
-	struct u64_map timed;      /* of these, those that have a time */
-	struct u64_map exits;
-};
-
-static void functions_fini(struct functions *f)
+static bool is_of_function(const struct target *t)
 {
-	u64_map_fini(&f->with_exits);
-	u64_map_fini(&f->timed);
-	u64_map_fini(&f->exits);
+	return t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN;
 }
 
 /*
  * A function whose exits are not known has no end. One that begins with an exit has no time, and
- * the order of both probes there is the kernel's.
+ * the order of both probes there is the kernel's. Finds those that have a time, by their entries.
  */
-static bool has_time(const struct target *t, const struct functions *f)
+static void find_timed(const struct target_list *targets, struct u64_map *timed)
 {
-	if (!u64_map_get(&f->with_exits, number_of_place(t, t->vaddr))) {
-		log_debug("left out: %s: its exits are not known", t->name);
-		return false;
-	}
-	if (u64_map_get(&f->exits, number_of_place(t, t->offset))) {
-		log_debug("left out: %s: it returns at once", t->name);
-		return false;
-	}
-	return true;
-}
-
-/* Returns the number of functions without a time; *@last is one of them. */
-static size_t find_timed(const struct target_list *targets, struct functions *f,
-			 const struct target **last)
-{
-	size_t n = 0;
+	cleanup(u64_map_fini) struct u64_map ends = {}, exits = {};
 
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
 		if (t->kind != TARGET_USER_RETURN)
 			continue;
-		(void)u64_map_put(&f->with_exits, number_of_place(t, t->vaddr), 0, NULL);
-		(void)u64_map_put(&f->exits, number_of_place(t, t->offset), 0, NULL);
+		(void)u64_map_put(&ends, number_of_place(t, t->vaddr), 0, NULL);
+		(void)u64_map_put(&exits, number_of_place(t, t->offset), 0, NULL);
 	}
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
 		if (t->kind != TARGET_USER_FUNCTION)
 			continue;
-		if (has_time(t, f)) {
-			(void)u64_map_put(&f->timed, number_of_place(t, t->vaddr), 0, NULL);
-		} else {
-			*last = t;
-			n++;
-		}
+		if (!u64_map_get(&ends, number_of_place(t, t->vaddr)))
+			log_debug("left out: %s: its exits are not known", t->name);
+		else if (u64_map_get(&exits, number_of_place(t, t->offset)))
+			log_debug("left out: %s: it returns at once", t->name);
+		else
+			(void)u64_map_put(timed, number_of_place(t, t->vaddr), 0, NULL);
 	}
-	return n;
 }
 
 /* Remove the targets that are not @kept, with their aliases and @numbers (NULL: there are none). */
@@ -309,17 +287,20 @@ static void keep_targets(struct target_list *targets, const bool *kept, uint32_t
 /* Remove functions without a time, and their returns. */
 static int remove_timeless(struct choice *c)
 {
-	cleanup(functions_fini) struct functions f = {};
-	const struct target *last = NULL;
-	const size_t n = find_timed(c->targets, &f, &last);
-	const char *name = last ? last->name : "";
+	cleanup(u64_map_fini) struct u64_map timed = {};
 	cleanup_free bool *kept = xcalloc(c->targets->n + 1, sizeof(*kept));
+	const char *name = "";
+	size_t n = 0;
 
+	find_timed(c->targets, &timed);
 	for (size_t i = 0; i < c->targets->n; i++) {
 		const struct target *t = &c->targets->targets[i];
 
-		kept[i] = (t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN) ||
-			  u64_map_get(&f.timed, number_of_place(t, t->vaddr));
+		kept[i] = !is_of_function(t) || u64_map_get(&timed, number_of_place(t, t->vaddr));
+		if (!kept[i] && t->kind == TARGET_USER_FUNCTION) {
+			name = t->name;
+			n++;
+		}
 	}
 	keep_targets(c->targets, kept, NULL);
 	c->n_first = c->targets->n;
@@ -329,7 +310,7 @@ static int remove_timeless(struct choice *c)
 				 "not known",
 				 name);
 	if (n)
-		log_warn("%zu of %zu functions have no time and are not traced%s", n, n + f.timed.n,
+		log_warn("%zu of %zu functions have no time and are not traced%s", n, n + timed.n,
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 	return 0;
 }
@@ -342,7 +323,7 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
 {
 	struct target *t = &c->targets->targets[i];
 	const bool is_point = t->kind == TARGET_TRACEPOINT;
-	const bool is_until = is_point && c->opt->untils[t->pattern];
+	const bool is_until = is_point && c->v->opt->untils[t->pattern];
 	const bool is_switch = is_point && !is_until && strcmp(t->name, "sched:sched_switch") == 0;
 	const bool is_natural = is_point && !is_until && !is_switch;
 	const uint32_t word = !is_point                                  ? FUNCTIONS
@@ -357,7 +338,7 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
 		return err;
 	t->role = t->kind == TARGET_USER_RETURN ? ROLE_END : is_switch ? ROLE_SWITCH : ROLE_BEGIN;
 	if (is_switch)
-		c->p->switch_pair = *number;
+		c->v->switch_pair = *number;
 	if (is_natural)
 		return add_natural_end(c, i, *number);
 	return is_until && is_new ? add_ends(c, t->pattern, *number) : 0;
@@ -371,22 +352,20 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
  * beginning; -EINVAL, an event would end itself; -E2BIG, too many groups or pairs; those of
  * matching.
  */
-static int pairs_choose(struct pairs *p, const struct options *opt, struct host *host,
-			struct target_list *targets, struct error *e)
+static int pairs_choose(struct values *v, struct host *host, struct target_list *targets,
+			struct error *e)
 {
-	struct choice c = { .p = p, .opt = opt, .host = host, .targets = targets, .e = e };
+	struct choice c = { .v = v, .host = host, .targets = targets, .e = e };
 	cleanup_free uint32_t *numbers = xcalloc(targets->n + 1, sizeof(*numbers));
-	int err;
+	int err = remove_timeless(&c);
 
-	pairs_fini(p);
-	err = remove_timeless(&c);
 	for (size_t i = 0; i < c.n_first && !err; i++)
 		err = choose_target(&c, i, &numbers[i]);
 	if (err)
 		return err;
-	p->numbers = xcalloc(targets->n + 1, sizeof(*p->numbers));
+	v->numbers = xcalloc(targets->n + 1, sizeof(*v->numbers));
 	for (size_t i = 0; i < targets->n; i++)
-		p->numbers[i] = i < c.n_first ? numbers[i] : targets->targets[i].pattern;
+		v->numbers[i] = i < c.n_first ? numbers[i] : targets->targets[i].pattern;
 	return 0;
 }
 
@@ -394,15 +373,15 @@ static int pairs_choose(struct pairs *p, const struct options *opt, struct host 
  * Set what the programs need for pairs. Returns how many of @bytes of memory the beginnings take,
  * which is 0 without --elapsed.
  */
-static uint64_t pairs_set_up(const struct pairs *p, uint64_t bytes, struct object_options *o)
+static uint64_t pairs_set_up(const struct values *v, uint64_t bytes, struct object_options *o)
 {
 	uint64_t n = bytes / BEGINNINGS_SHARE / BEGINNING_BYTES;
 
-	if (!p->n_groups)
+	if (!v->n_groups)
 		return 0;
 	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
-	o->config.n_groups = p->n_groups;
-	o->config.switch_pair = p->switch_pair;
+	o->config.n_groups = v->n_groups;
+	o->config.switch_pair = v->switch_pair;
 	o->programs |= 1U << PROGRAM_EXIT;
 	o->max_begun = (uint32_t)n;
 	return n * BEGINNING_BYTES;
@@ -410,35 +389,16 @@ static uint64_t pairs_set_up(const struct pairs *p, uint64_t bytes, struct objec
 
 /* --- values --- */
 
-int values_parse(struct values *v, const struct options *opt, struct error *e)
-{
-	v->opt = opt;
-	if (!opt->sum)
-		return 0;
-	v->is_wanted = true;
-	v->option = opt->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
-	v->value.name = opt->sum;
-	v->unit = opt->unit;
-	return expression_parse(opt->sum, &v->x, e);
-}
-
-static void forget_codes(struct values *v)
-{
-	free(v->codes);
-	free(v->numbers);
-	v->codes = NULL;
-	v->numbers = NULL;
-	v->n = v->capacity = 0;
-	v->has_tracepoint = false;
-	v->value.unit = NULL;
-}
-
 void values_fini(struct values *v)
 {
-	forget_codes(v);
+	forget_numbers(v);
 	value_code_fini(&v->code);
-	pairs_fini(&v->pairs);
-	*v = (struct values){};
+}
+
+/* What the user calls the option. */
+static const char *option_of(const struct values *v)
+{
+	return v->opt->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
 }
 
 static bool is_same_expression(const struct expression *a, const struct expression *b)
@@ -449,9 +409,9 @@ static bool is_same_expression(const struct expression *a, const struct expressi
 /* Without --unit, all targets must have the unit. Targets with one code may differ in it. */
 static void note_unit(struct values *v, const char *unit)
 {
-	if (v->unit)
-		v->value.unit = v->unit;
-	else if (v->n == 0)
+	if (v->opt->unit)
+		v->value.unit = v->opt->unit;
+	else if (v->n_numbers == 0)
 		v->value.unit = unit;
 	else if (!unit || !v->value.unit || strcmp(unit, v->value.unit) != 0)
 		v->value.unit = NULL;
@@ -462,17 +422,14 @@ static int number_of_code(struct values *v, const struct resolved_value *value, 
 			  struct error *e)
 {
 	note_unit(v, value->unit);
-	for (size_t i = 0; i < v->n; i++)
-		if (is_same_expression(&v->codes[i], &value->x)) {
-			*ret = (uint32_t)i;
+	for (*ret = 0; *ret < v->n_numbers; ++*ret)
+		if (is_same_expression(&v->codes[*ret], &value->x))
 			return 0;
-		}
-	if (v->n == VALUES_MOST)
+	if (v->n_numbers == VALUES_MOST)
 		return error_set(e, -E2BIG,
 				 "%s: the targets have more than %d kinds of '%s'; name fewer",
-				 v->option, VALUES_MOST, v->x.text);
-	*ret = (uint32_t)v->n;
-	array_push(v->codes, v->n, v->capacity, value->x);
+				 option_of(v), VALUES_MOST, v->opt->sum);
+	array_push(v->codes, v->n_numbers, v->capacity, value->x);
 	return 0;
 }
 
@@ -494,7 +451,7 @@ static int resolve_all(struct values *v, struct host *host, const struct target_
 	int err = 0;
 
 	for (size_t i = 0; i < targets->n && !err; i++) {
-		err = value_resolve(&v->x, &targets->targets[i], host, value, to);
+		err = value_resolve(&v->opt->x, &targets->targets[i], host, value, to);
 		if (!err)
 			err = number_of_code(v, value, &v->numbers[i], to);
 		kept[i] = !err;
@@ -519,44 +476,40 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	size_t wrong_at = 0;
 	int err;
 
+	forget_numbers(v);
 	if (v->opt->elapsed)
-		return pairs_choose(&v->pairs, v->opt, host, targets, e);
-	if (!v->is_wanted)
+		return pairs_choose(v, host, targets, e);
+	if (!v->opt->sum)
 		return 0;
-	forget_codes(v);
+	v->value.name = v->opt->sum;
 	v->numbers = xcalloc(n + 1, sizeof(*v->numbers));
 	err = resolve_all(v, host, targets, kept, &wrong_at, e);
 	if (err)
 		return err;
 	keep_targets(targets, kept, v->numbers);
-	if (!targets->n && error_within(e, "%s %s", v->option, v->x.text))
-		return caret_add(v->x.text, wrong_at, e);
+	if (!targets->n && error_within(e, "%s %s", option_of(v), v->opt->sum))
+		return caret_add(v->opt->sum, wrong_at, e);
 	if (targets->n < n && !v->was_told)
 		log_warn("%zu of %zu have no value '%s' and are not traced%s", n - targets->n, n,
-			 v->x.text, log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+			 v->opt->sum, log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 	v->was_told = v->was_told || targets->n < n;
 	return 0;
 }
 
-const uint32_t *values_numbers(const struct values *v, size_t *n)
-{
-	*n = v->opt->elapsed ? v->pairs.n_numbers : v->n;
-	return v->opt->elapsed ? v->pairs.numbers : v->numbers;
-}
-
 int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o, struct error *e)
 {
-	*bytes -= pairs_set_up(&v->pairs, *bytes, o);
-	if (!v->is_wanted)
+	*bytes -= pairs_set_up(v, *bytes, o);
+	if (!v->opt->sum)
 		return 0;
 	o->value = &v->code;
 	value_code_fini(&v->code);
-	return value_code_make(v->codes, v->n, v->n > 1 && v->has_tracepoint, &v->code, e);
+	return value_code_make(v->codes, v->n_numbers, v->n_numbers > 1 && v->has_tracepoint,
+			       &v->code, e);
 }
 
 const struct profile_value *values_name(const struct values *v)
 {
 	if (v->opt->elapsed)
 		return &pairs_value;
-	return v->is_wanted ? &v->value : NULL;
+	return v->opt->sum ? &v->value : NULL;
 }

@@ -19,14 +19,6 @@
 
 /* --- pairs, of --elapsed --- */
 
-/* A zeroed one is empty. */
-struct pairs {
-	uint32_t *numbers; /* by target: PAIR_NUMBER(), the same for a beginning and its ends */
-	size_t n_numbers;  /* different ones */
-	uint32_t n_groups;
-	uint32_t switch_pair; /* of sched_switch */
-};
-
 /* Do --elapsed and --until fit pattern number @pattern? Errors: -EINVAL, -EOPNOTSUPP. */
 must_check int pairs_check(const struct options *opt, size_t pattern, struct error *e);
 
@@ -38,25 +30,25 @@ must_check int pairs_add_returns(struct options *opt, struct error *e);
 
 /* --- values --- */
 
-/* A zeroed one is empty: hits have no values. */
+/* Begins with { .opt }. */
 struct values {
-	struct expression x;      /* as typed */
-	struct expression *codes; /* for the targets; all differ */
-	size_t n, capacity;
-	uint32_t *numbers;  /* by target, its index in @codes */
-	struct pairs pairs; /* of --elapsed */
+	const struct options *opt;
+	/*
+	 * How the programs tell the targets apart. By target: the index of its code, or
+	 * PAIR_NUMBER(), which is the same for a beginning and its ends. NULL: hits have no values.
+	 */
+	uint32_t *numbers;
+	size_t n_numbers;         /* different ones */
+	struct expression *codes; /* of --sum, for the targets; all differ */
+	size_t capacity;
 	struct value_code code;
 	struct profile_value value;
-	const char *unit;   /* as given; NULL: targets tell it */
-	const char *option; /* "--sum" or "--value" */
-	const struct options *opt;
-	bool is_wanted; /* that option is given */
 	bool has_tracepoint;
-	bool was_told; /* that targets were left out */
+	bool was_told;        /* that targets were left out */
+	uint32_t n_groups;    /* of pairs */
+	uint32_t switch_pair; /* of sched_switch */
 };
 
-/* Parse --sum, if it is given. Errors: of expression_parse(). @v keeps @opt. */
-must_check int values_parse(struct values *v, const struct options *opt, struct error *e);
 void values_fini(struct values *v);
 
 /*
@@ -66,9 +58,6 @@ void values_fini(struct values *v);
  */
 must_check int values_choose(struct values *v, struct host *host, struct target_list *targets,
 			     struct error *e);
-
-/* How the programs tell the targets apart: see struct run. Lent by @v. */
-const uint32_t *values_numbers(const struct values *v, size_t *n);
 
 /*
  * Set what the programs need for values, which is nothing if hits have none. @v is kept until
