@@ -37,7 +37,7 @@ static struct call_row *add_up_calls(const struct run *r, uint64_t *total)
 }
 
 static int funccount_render(struct run *r, struct call_report *report,
-			    const struct named_losses *losses, struct error *e)
+			    const struct profile_loss losses[LOSS_N], struct error *e)
 {
 	struct timespec now;
 	struct tm local;
@@ -45,7 +45,7 @@ static int funccount_render(struct run *r, struct call_report *report,
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (r->opt->json) {
-		report->losses = losses->of;
+		report->losses = losses;
 		report->n_losses = LOSS_N;
 		report->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 		return output_explain(&r->output,
@@ -58,7 +58,7 @@ static int funccount_render(struct run *r, struct call_report *report,
 	cleanup_strbuf struct strbuf line = {};
 	int err = render_calls_text(report, output_write, &r->output);
 
-	render_losses(losses->of, LOSS_N, report->total, &line);
+	render_losses(losses, LOSS_N, report->total, &line);
 	if (!err && line.n)
 		err = output_write(&r->output, line.text, line.n);
 	return output_explain(&r->output, err, e);
@@ -70,13 +70,13 @@ static int funccount_print_report(struct run *r, struct error *e)
 	struct funccount *t = r->own;
 	struct call_report report = { .has_total = r->opt->verbose };
 	cleanup_free struct call_row *rows = add_up_calls(r, &report.total);
-	struct named_losses losses;
+	struct profile_loss losses[LOSS_N];
 
 	report.rows = rows;
 	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
-	losses = run_losses(r, calls_losses(t->calls));
+	run_losses(r, calls_losses(t->calls), losses);
 	losses_reported(calls_losses(t->calls));
-	return funccount_render(r, &report, &losses, e);
+	return funccount_render(r, &report, losses, e);
 }
 
 /* --- parts of a run --- */

@@ -28,17 +28,15 @@
 /* --- the limit of open files --- */
 
 /*
- * The fewest descriptors of a run: programs, maps, one probe, timers and other sources of wake-ups.
- * User stacks need 12 for more maps and for files of processes, and 28 for helpers: each of three
- * lanes has four, and each helper two (tool/helpers.c). A command needs programs that follow it.
- * When all probes are in place, limits_check_rest() counts how many this kernel really needs.
+ * The fewest descriptors of a run with user stacks and a command: programs, maps, one probe, files
+ * of processes, and 28 for helpers: each of three lanes has four, and each helper two
+ * (tool/helpers.c). When all probes are in place, limits_check_rest() counts how many this kernel
+ * really needs.
  */
-#define FEWEST_FILES 52
-#define MORE_FILES_OF_USER_STACKS 40
-#define MORE_FILES_OF_COMMAND 11
+#define FEWEST_FILES 103
 
-/* More than names ever keep open (processes/images.c), plus the side-band events of 512 CPUs. */
-#define PLENTY_OF_FILES 4096
+/* More than names ever keep open (reader/roots.c). */
+#define MOST_FILES_OF_NAMES 128
 
 static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 {
@@ -47,19 +45,14 @@ static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 			 (unsigned long long)limit, (unsigned long long)least);
 }
 
-/*
- * Call it before the run opens anything. Errors: -EMFILE, the hard limit is too low for a run like
- * @r.
- */
-static int limits_check(const struct run *r, struct error *e)
+/* Call it before the run opens anything. Errors: -EMFILE, the hard limit is too low. */
+static int limits_check(struct error *e)
 {
-	const rlim_t least = FEWEST_FILES + (run_wants_helpers(r) ? MORE_FILES_OF_USER_STACKS : 0) +
-			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0);
 	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FEWEST_FILES)
 		return 0;
-	return refuse_limit(files.rlim_max, least, e);
+	return refuse_limit(files.rlim_max, FEWEST_FILES, e);
 }
 
 /* Raise the soft limit to the hard one. Processes that are forked later inherit it. */
@@ -88,24 +81,6 @@ static int limits_check_rest(const struct run *r, struct error *e)
 	return n < FILES_OF_REST
 		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
 		       : 0;
-}
-
-/*
- * How many descriptors the model of processes may keep open: the free ones less FILES_OF_REST, at
- * least 1. SIZE_MAX: there are plenty.
- */
-static size_t limits_files_of_names(void)
-{
-	struct rlimit files;
-	cleanup_close int lowest = -1;
-	size_t n;
-
-	(void)files_hold(&lowest, 1);
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
-	    (lowest >= 0 && files.rlim_cur >= (rlim_t)lowest + PLENTY_OF_FILES))
-		return SIZE_MAX;
-	n = files_free(PLENTY_OF_FILES);
-	return n > FILES_OF_REST ? n - FILES_OF_REST : 1;
 }
 
 /* --- what the programs note about their own hits --- */
@@ -173,7 +148,7 @@ static uint64_t count_skipped(const struct run *r, const struct samples_state *s
 	return state->n_due > n_seen + before ? state->n_due - n_seen : before;
 }
 
-struct named_losses run_losses(struct run *r, struct losses *losses)
+void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N])
 {
 	struct loss_accounts *a = &r->accounts;
 	const uint64_t missed = attachment_missed(r->attachment);
@@ -183,19 +158,17 @@ struct named_losses run_losses(struct run *r, struct losses *losses)
 	const uint64_t slowed =
 		state.n_slowed > a->slowed_before ? state.n_slowed : a->slowed_before;
 	uint64_t counts[LOSS_N];
-	struct named_losses ret;
 
 	losses_read(losses, counts);
 	counts[LOSS_MISSED] = missed - a->missed_before;
 	counts[LOSS_SKIPPED] = skipped - a->skipped_before;
 	counts[LOSS_SLOWED] = slowed - a->slowed_before;
 	for (int i = 0; i < LOSS_N; i++)
-		ret.of[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
+		ret[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
 	a->missed_before = missed;
 	a->skipped_before = skipped;
 	a->slowed_before = slowed;
 	follower_tell_losses(r);
-	return ret;
 }
 
 /* Warn of samples that nobody could count, and log the hits that are no losses. */
@@ -284,28 +257,26 @@ static void read_questions(struct ready *ready, struct waiter *w)
 	char bytes[64];
 	const ssize_t got = recv((int)ready->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	if (got > 0) {
+	if (got > 0)
 		ready->n_next += (size_t)got;
-	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-		waiter_leave(w, (int)ready->fd);
-		ready->is_left = true;
-	}
+	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		waiter_leave(w, (int)ready->fd); /* the parent asks no more */
 }
 
 /* Questions that come until these are answered are the next ones. */
-static bool begin_answer(struct run *r)
+static void begin_answer(struct run *r)
 {
 	struct ready *ready = &r->ready;
 
 	if (!ready->n_next || !__atomic_load_n(&ready->is_told, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&ready->n, __ATOMIC_ACQUIRE))
-		return false;
+		return;
+	ready->is_pending = true;
 	ready->n = ready->n_next;
 	ready->n_next = 0;
 	ready->since = clock_ns(CLOCK_MONOTONIC);
 	ready->notices = notices_end(r->notices);
 	ready->deferred = deferred_end(&r->deferral.reader);
-	return true;
 }
 
 static bool is_all_stored(const struct run *r)
@@ -337,12 +308,11 @@ static bool ready_answer(struct run *r)
 
 	if (!ready->is_socket)
 		return false;
-	if (!ready->is_left)
-		read_questions(ready, &r->waiter);
+	read_questions(ready, &r->waiter);
 	if (!ready->is_pending)
-		return ready->is_pending = begin_answer(r);
-	if (!is_all_stored(r))
-		return true;
+		begin_answer(r);
+	if (!ready->is_pending || !is_all_stored(r))
+		return ready->is_pending;
 	ready->is_pending = false;
 	if (r->unwinder)
 		unwinder_then(r->unwinder, true, write_answers, ready);
@@ -370,12 +340,9 @@ static bool ready_answer(struct run *r)
 #define LAST_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
-/* After a wait of this time, look whether somebody has stopped the warden. */
-#define STOPPED_NS (NS_PER_S / 20)
 
-/* Look for a signal, and at the time, so often. */
+/* Look for a signal so often. */
 #define LOOK_NS (NS_PER_S / 50)
-#define LOOK_RECORDS 64
 
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
@@ -421,9 +388,7 @@ static bool ending_is_enough(void *run, const struct client_wait *wait)
 		       is_enough_for_others(n, wait);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
-	if (wait->all_ns > STOPPED_NS && !n->has_no_warden)
-		n->has_no_warden = helpers_have_no_warden(&r->helpers);
-	if (wait->is_stopped || n->has_no_warden)
+	if (wait->is_stopped || helpers_have_no_warden(&r->helpers))
 		return true;
 	if (wait->role == ROLE_PARSER || wait->is_roots)
 		return now > n->signal_at + LAST_ROOTS_NS;
@@ -441,10 +406,8 @@ bool ending_has_time(struct run *r)
 {
 	struct ending *n = &r->ending;
 
-	if (n->is_too_late || n->n_records++ % LOOK_RECORDS)
-		return !n->is_too_late;
 	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
-	n->is_too_late = work_since_signal(n) >= LAST_NS;
+	n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
 	return !n->is_too_late;
 }
 
@@ -899,9 +862,13 @@ static int start_run(struct run *r, struct error *e)
 	err = limits_check_rest(r, e);
 	if (!err)
 		err = start_following(r, e);
-	if (r->tool->has_stacks) /* behind the follower, which takes descriptors */
-		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING],
-					     limits_files_of_names(), r->follow != NULL);
+	if (r->tool->has_stacks) { /* behind the follower, which takes descriptors */
+		const size_t n = files_free(FILES_OF_REST + MOST_FILES_OF_NAMES);
+
+		r->processes =
+			processes_new(r->helpers.files[FOR_FOLLOWING],
+				      n > FILES_OF_REST ? n - FILES_OF_REST : 1, r->follow != NULL);
+	}
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slab(r->object, 0))
 		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote,
@@ -1024,7 +991,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.ready = { .fd = opt->ready_fd },
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
-	int err = limits_check(&r, e);
+	int err = limits_check(e);
 
 	helpers_init(&r.helpers);
 	run_has_mapped(&r);

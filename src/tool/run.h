@@ -48,8 +48,7 @@ struct ready {
 	uint64_t fd; /* 0: the option was not given */
 	bool is_asked;
 	bool is_told;     /* the line is written; atomic, as @n */
-	bool is_socket;   /* the parent may ask, */
-	bool is_left;     /* and asks no more */
+	bool is_socket;   /* the parent may ask */
 	bool is_pending;  /* @n questions wait for the main thread, not yet for the unwinder */
 	size_t n, n_next; /* questions to answer at once, and those behind them */
 	uint64_t since;   /* ns: when the @n were there */
@@ -66,8 +65,6 @@ struct ending {
 	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
 	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
 	uint64_t waited_for_others_ns; /* after the end, for helpers (ending_is_enough()) */
-	uint64_t n_records;            /* of processes, that the run has read */
-	bool has_no_warden;            /* helpers_have_no_warden() */
 	bool is_too_late;              /* for records and notices */
 	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
 };
@@ -257,16 +254,11 @@ void run_hear(struct run *r);
 /* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
 
-/* By enum loss, with their reasons, also those of 0. */
-struct named_losses {
-	struct profile_loss of[LOSS_N];
-};
-
 /*
- * The losses since the last report: those of @losses, and hits that the kernel missed at the
- * probes. Warns about lost records of processes.
+ * The losses since the last report, by enum loss, with their reasons, also those of 0: those of
+ * @losses, and hits that the kernel missed at the probes. Warns about lost records of processes.
  */
-struct named_losses run_losses(struct run *r, struct losses *losses);
+void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N]);
 
 /*
  * The descriptors that a run opens after its start. They serve timers, the maps' second level, 3

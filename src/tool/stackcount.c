@@ -101,7 +101,7 @@ static void set_run_period(struct profile *p, const struct options *opt)
  * count of @span_ns, from and to times of CLOCK_MONOTONIC. @p owns copies of the strings.
  */
 static void finish_profile(const struct run *r, struct profile *p,
-			   const struct named_losses *losses, const uint64_t *before,
+			   const struct profile_loss losses[LOSS_N], const uint64_t *before,
 			   const uint64_t span_ns[2])
 {
 	cleanup_strbuf struct strbuf program = {};
@@ -109,8 +109,7 @@ static void finish_profile(const struct run *r, struct profile *p,
 	struct utsname names;
 
 	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(p, losses->of[i].reason,
-				 losses->of[i].n + (before ? before[i] : 0));
+		profile_add_loss(p, losses[i].reason, losses[i].n + (before ? before[i] : 0));
 	p->strings = p->strings ? p->strings : strtab_new();
 	strbuf_printf(&program, "%s %s", tool_name(r->opt->tool), VERSION);
 	p->about.program = strtab_add(p->strings, program.text);
@@ -271,6 +270,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	const bool has_run = (is_last || r->opt->live || t->reports.shows_so_far) &&
 			     reports_want(&t->reports, SPAN_RUN);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct profile_loss losses[LOSS_N];
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
 
@@ -285,15 +285,14 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	if (has_run)
 		ret->run = make_profile(r, rows, n, t->has_slices ? &t->slices : NULL);
 
-	const struct named_losses losses = run_losses(r, store_losses(t->store));
-
+	run_losses(r, store_losses(t->store), losses);
 	if (ret->interval)
-		finish_profile(r, ret->interval, &losses, NULL, (uint64_t[]){ t->report_ns, now });
+		finish_profile(r, ret->interval, losses, NULL, (uint64_t[]){ t->report_ns, now });
 	if (has_run)
-		finish_profile(r, ret->run, &losses, t->losses, (uint64_t[]){ t->begin_ns, now });
+		finish_profile(r, ret->run, losses, t->losses, (uint64_t[]){ t->begin_ns, now });
 	for (int i = 0; i < LOSS_N; i++) {
-		t->losses[i] += losses.of[i].n;
-		t->n_losses += i < LOSS_HITS_N ? losses.of[i].n : 0;
+		t->losses[i] += losses[i].n;
+		t->n_losses += i < LOSS_HITS_N ? losses[i].n : 0;
 	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);

@@ -399,10 +399,11 @@ static int count_event(void *context, const struct valued_event *event, uint32_t
 static void warn_stream_losses(struct run *r)
 {
 	const struct stacksnoop *t = r->own;
-	struct named_losses losses = run_losses(r, stream_losses(t->stream));
+	struct profile_loss losses[LOSS_N];
 
-	losses.of[LOSS_UNPRINTED].n = t->n_unprinted;
-	output_warn_losses(losses.of, LOSS_N, t->n_events);
+	run_losses(r, stream_losses(t->stream), losses);
+	losses[LOSS_UNPRINTED].n = t->n_unprinted;
+	output_warn_losses(losses, LOSS_N, t->n_events);
 	if (t->n_valueless)
 		log_warn("%" PRIu64 " event%s no value: it cannot be read, or is not known there",
 			 t->n_valueless, t->n_valueless == 1 ? " has" : "s have");

@@ -55,6 +55,17 @@ def is_complete(result):
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
 
 
+FEWEST = 103  # descriptors that a run with user stacks and a command needs
+
+
+def test_with_too_few_descriptors_that_is_the_one_thing_said():
+    command = ["-U", GETPPID, "--", "true"]
+    result = stackcount(*command, preexec_fn=few_files(FEWEST - 1))
+    words = rf"^stackcount: the limit of open files is {FEWEST - 1}; this run needs {FEWEST} \(see ulimit -Hn\)\n$"
+    check_refused(result, 1, words)
+    assert "exited with status 0" in stackcount(*command, preexec_fn=few_files(FEWEST)).ok().err
+
+
 # --- many that live a few milliseconds ---
 
 
