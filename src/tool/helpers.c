@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/helpers.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/read.h"
 #include "reader/roles.h"
 
@@ -13,35 +12,7 @@
  */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
-/*
- * Copy the numbers of helpers to where BPF programs read them. Programs ignore numbers that are not
- * in the mask, so the mask goes last.
- */
-static void publish_own_tgids(const struct helpers *h)
-{
-	struct own_processes *to = h->state ? &h->state->own : NULL;
-
-	if (!to)
-		return;
-	for (size_t i = 0; i < MOST_OWN; i++)
-		__atomic_store_n(&to->tgids[i], h->own.tgids[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&to->mask, h->own.mask, __ATOMIC_RELEASE);
-	__atomic_store_n(&to->warden, (uint32_t)h->warden.pid, __ATOMIC_RELAXED);
-}
-
-/* User space knows the helper now, so remove the note that BPF programs made at its birth. */
-static void clear_birth(const struct helpers *h, uint32_t tgid)
-{
-	struct own_processes *to = h->state ? &h->state->own : NULL;
-
-	for (size_t i = 0; to && i < MOST_BORN; i++) {
-		uint32_t born = tgid;
-
-		(void)__atomic_compare_exchange_n(&to->tgids[MOST_OWN + i], &born, 0, false,
-						  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	}
-}
-
+/* Programs ignore numbers that are not in the mask, so the mask goes last. */
 static void replace_own_tgid(struct own_processes *own, uint32_t former, uint32_t tgid)
 {
 	uint64_t mask = 0;
@@ -49,13 +20,24 @@ static void replace_own_tgid(struct own_processes *own, uint32_t former, uint32_
 
 	for (size_t i = 0; i < MOST_OWN; i++) {
 		if (!is_done && own->tgids[i] == former) {
-			own->tgids[i] = tgid;
+			__atomic_store_n(&own->tgids[i], tgid, __ATOMIC_RELAXED);
 			is_done = true;
 		}
 		if (own->tgids[i])
 			mask |= own_mask_of(own->tgids[i]);
 	}
-	own->mask = mask;
+	__atomic_store_n(&own->mask, mask, __ATOMIC_RELEASE);
+}
+
+/* User space knows the helper now, so remove the note that BPF programs made at its birth. */
+static void clear_birth(struct own_processes *own, uint32_t tgid)
+{
+	for (size_t i = MOST_OWN; i < MOST_OWN + MOST_BORN; i++) {
+		uint32_t born = tgid;
+
+		(void)__atomic_compare_exchange_n(&own->tgids[i], &born, 0, false, __ATOMIC_RELAXED,
+						  __ATOMIC_RELAXED);
+	}
 }
 
 static void on_helper_process(void *context, pid_t pid, bool is_there)
@@ -63,15 +45,17 @@ static void on_helper_process(void *context, pid_t pid, bool is_there)
 	struct helpers *h = context;
 
 	(void)pthread_mutex_lock(&h->mutex);
-	if (is_there)
-		replace_own_tgid(&h->own, 0, (uint32_t)pid);
-	else if (pid)
-		replace_own_tgid(&h->own, (uint32_t)pid, 0);
-	else
-		h->own = (struct own_processes){};
-	publish_own_tgids(h);
-	if (is_there)
-		clear_birth(h, (uint32_t)pid);
+
+	struct own_processes *own = h->state ? &h->state->own : &h->own;
+
+	if (is_there) {
+		replace_own_tgid(own, 0, (uint32_t)pid);
+		clear_birth(own, (uint32_t)pid);
+	} else {
+		for (size_t i = 0; i < MOST_OWN; i++)
+			if (!pid || own->tgids[i] == (uint32_t)pid)
+				replace_own_tgid(own, own->tgids[i], 0);
+	}
 	(void)pthread_mutex_unlock(&h->mutex);
 }
 
@@ -109,17 +93,14 @@ static int make_lane(struct helpers *h, unsigned who, struct error *e)
 
 static int make_lanes(struct helpers *h, struct error *e)
 {
-	const struct client_manner capture = { .patience_ns = CAPTURE_PATIENCE_NS };
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < READER_LANES; i++)
 		err = make_lane(h, i, e);
 	warden_fini(&h->warden); /* closes the lane that no reader uses */
-	if (err)
-		return err;
-	client_set_manner(h->clients[FOR_FOLLOWING], &capture);
-	h->remote = remote_new(h->files[FOR_TABLES], MOST_OF_USER_NS);
-	return 0;
+	if (!err)
+		h->remote = remote_new(h->files[FOR_TABLES], MOST_OF_USER_NS);
+	return err;
 }
 
 static void prepare_role(struct helpers *h, unsigned who, unsigned role)
@@ -181,8 +162,12 @@ bool helpers_have_no_warden(const struct helpers *h)
 void helpers_leave_out(struct helpers *h, struct trace_state *state)
 {
 	(void)pthread_mutex_lock(&h->mutex);
+	for (size_t i = 0; state && i < MOST_OWN; i++)
+		if (h->own.tgids[i])
+			replace_own_tgid(&state->own, 0, h->own.tgids[i]);
+	if (state)
+		__atomic_store_n(&state->own.warden, (uint32_t)h->warden.pid, __ATOMIC_RELAXED);
 	h->state = state;
-	publish_own_tgids(h);
 	(void)pthread_mutex_unlock(&h->mutex);
 }
 
