@@ -423,18 +423,24 @@ static struct report_output *add_output(struct reports *r, const char *pattern)
  * A file of a form that keeps slices has all intervals as slices. Others have a report for each, as
  * standard output has.
  */
-static void set_span(struct reports *r, struct report_output *out)
+static void set_wishes(struct reports *r, struct report_output *out)
 {
+	const struct renderer *form = out->renderer;
 	const bool has_all = !r->opt->interval_ns || r->opt->live ||
-			     (out->pattern && !out->has_time && out->renderer->is_whole);
+			     (out->pattern && !out->has_time && form->is_whole);
 
 	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
+	r->wants[out->span] = true;
 	/* Readers of data would count it twice. */
-	out->shows_so_far = !r->opt->interval_ns && !r->opt->n_minus && !out->pattern &&
-			    !out->renderer->is_alone;
+	out->shows_so_far =
+		!r->opt->interval_ns && !r->opt->n_minus && !out->pattern && !form->is_alone;
 	r->shows_so_far |= out->shows_so_far;
-	out->keeps = keeps_of(r->opt, out->renderer);
+	out->keeps = keeps_of(r->opt, form);
 	r->keeps |= out->keeps;
+	if (form->wants_places && r->identity < IDENTITY_PLACE)
+		r->identity = IDENTITY_PLACE;
+	if (form->shows_addresses && r->opt->verbose)
+		r->identity = IDENTITY_ADDRESS;
 }
 
 static int open_report_file(struct reports *r, const char *pattern, struct error *e)
@@ -446,9 +452,11 @@ static int open_report_file(struct reports *r, const char *pattern, struct error
 	err = choose_form(pattern, r->opt, &out->renderer, e);
 	if (!err)
 		err = open_next_file(out, true, e);
-	if (!err)
-		set_span(r, out);
-	return err;
+	if (err)
+		return err;
+	set_wishes(r, out);
+	r->has_files |= out->has_time || out->file.is_file;
+	return 0;
 }
 
 int reports_open(struct reports *r, const struct options *opt, struct error *e)
@@ -461,12 +469,14 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 	if (opt->format) {
 		struct report_output *out = add_output(r, NULL);
 
-		out->renderer = renderer_find(opt->format);
-		set_span(r, out);
+		out->renderer = r->text = renderer_find(opt->format);
+		set_wishes(r, out);
 	}
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
 		if (strcmp(opt->outputs[i], "-") != 0)
 			err = open_report_file(r, opt->outputs[i], e);
+	if (r->keeps & KEEP_OFFSETS && r->identity < IDENTITY_OFFSET)
+		r->identity = IDENTITY_OFFSET;
 	return err;
 }
 
@@ -478,56 +488,6 @@ void reports_close(struct reports *r)
 	}
 	changes_free(r->changes);
 	*r = (struct reports){};
-}
-
-const struct renderer *reports_text(const struct reports *r)
-{
-	return r->n && !r->outputs[0].pattern ? r->outputs[0].renderer : NULL;
-}
-
-bool reports_are_alone(const struct reports *r)
-{
-	const struct renderer *text = reports_text(r);
-
-	return text && text->is_alone;
-}
-
-bool reports_want_places(const struct reports *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].renderer->wants_places)
-			return true;
-	return false;
-}
-
-enum frame_identity reports_identity(const struct reports *r)
-{
-	enum frame_identity ret = IDENTITY_FUNCTION;
-
-	if (r->keeps & KEEP_OFFSETS)
-		ret = IDENTITY_OFFSET;
-	if (reports_want_places(r))
-		ret = IDENTITY_PLACE;
-	for (size_t i = 0; i < r->n && r->opt->verbose; i++)
-		if (r->outputs[i].renderer->shows_addresses)
-			ret = IDENTITY_ADDRESS;
-	return ret;
-}
-
-bool reports_want(const struct reports *r, enum span span)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].span == span)
-			return true;
-	return false;
-}
-
-bool reports_have_files(const struct reports *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].has_time || r->outputs[i].file.is_file)
-			return true;
-	return false;
 }
 
 /* --- writing --- */
@@ -652,12 +612,11 @@ static struct profile *profile_of(const struct report_output *out, const struct 
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
 static void warn_report_losses(const struct reports *r, const struct report_profiles *profiles)
 {
-	const struct renderer *text = reports_text(r);
-	const struct profile *p = text ? profile_of(&r->outputs[0], profiles)
-				  : reports_want(r, SPAN_INTERVAL) ? profiles->interval
-								   : profiles->run;
+	const struct profile *p = r->text                   ? profile_of(&r->outputs[0], profiles)
+				  : r->wants[SPAN_INTERVAL] ? profiles->interval
+							    : profiles->run;
 
-	if (p && !(text && text->shows_losses))
+	if (p && !(r->text && r->text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
 }
 

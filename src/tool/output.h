@@ -87,6 +87,7 @@ struct result_file {
 enum span {
 	SPAN_INTERVAL,
 	SPAN_RUN,
+	SPAN_N,
 };
 
 /* One output. */
@@ -106,8 +107,13 @@ struct reports {
 	const struct options *opt;
 	struct report_output outputs[MOST_OUTPUTS + 1];
 	size_t n;
-	unsigned keeps;          /* of all outputs */
-	bool shows_so_far;       /* any output does */
+	const struct renderer *text; /* the form of standard output; NULL: no report goes there */
+	/* Of all outputs: */
+	unsigned keeps;
+	enum frame_identity identity; /* of the one that tells most addresses apart */
+	bool wants[SPAN_N];           /* any output shows it */
+	bool shows_so_far;
+	bool has_files;          /* regular ones */
 	struct changes *changes; /* of a difference; NULL: none */
 };
 
@@ -121,26 +127,8 @@ must_check int reports_check(const struct options *opt, struct error *e);
 must_check int reports_open(struct reports *r, const struct options *opt, struct error *e);
 void reports_close(struct reports *r);
 
-/* The form of standard output; NULL: no report goes there. */
-const struct renderer *reports_text(const struct reports *r);
-
-/* Is standard output for data alone, so that the header goes to standard error? */
-bool reports_are_alone(const struct reports *r);
-
-/* Does any output need addresses in programs, and not only functions? */
-bool reports_want_places(const struct reports *r);
-
-/* When are two addresses one frame, for the output that tells most apart? */
-enum frame_identity reports_identity(const struct reports *r);
-
-/* Does any output show this span? */
-bool reports_want(const struct reports *r, enum span span);
-
 /* Append @p as a tree for the terminal, without nodes that have less than 1 %. */
 void reports_put_tree(const struct reports *r, const struct profile *p, struct strbuf *to);
-
-/* Is any output a regular file? */
-bool reports_have_files(const struct reports *r);
 
 /* The profiles of a report: of the present interval, and of the run. NULL: none. */
 struct report_profiles {

@@ -283,7 +283,7 @@ int read_files_report_difference(const struct options *opt, struct profile *resu
 	struct error later;
 	int err;
 
-	privileges_end(reports_have_files(reports));
+	privileges_end(reports->has_files);
 	err = read_and_subtract(opt, &result, 1, reports, &difference, e);
 	if (!err)
 		return write_reports(reports, difference, e);

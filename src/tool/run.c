@@ -942,12 +942,12 @@ static int prepare_run(struct run *r, struct error *e)
 	return err;
 }
 
-void run_make_symbolizer(struct run *r, enum frame_identity identity, bool shows_places)
+void run_make_symbolizer(struct run *r, enum frame_identity identity)
 {
 	const struct symbolizer_options options = {
 		.names = r->helpers.files[FOR_NAMES],
 		.identity = identity,
-		.places = shows_places,
+		.places = r->opt->verbose || identity >= IDENTITY_PLACE,
 		.raw_names = r->opt->no_demangle,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,

@@ -236,11 +236,8 @@ must_check int run_tool(const struct tool_parts *tool, void *own, const struct o
 /* Does the run take user stacks, so that it needs helpers? */
 bool run_wants_helpers(const struct run *r);
 
-/*
- * Make r->symbolizer with the user's options, in place of the former one. @shows_places:
- * symbolizer_options.places.
- */
-void run_make_symbolizer(struct run *r, enum frame_identity identity, bool shows_places);
+/* Make r->symbolizer with the user's options, in place of the former one. */
+void run_make_symbolizer(struct run *r, enum frame_identity identity);
 
 /*
  * Print "Tracing 3 functions for ...". With @is_for_data, standard output is for data alone, so the

@@ -244,7 +244,7 @@ static bool keeps_rows(const struct run *r)
 	const struct stackcount *t = r->own;
 
 	return r->opt->live || t->reports.shows_so_far ||
-	       (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
+	       (r->opt->interval_ns && t->reports.wants[SPAN_RUN]);
 }
 
 /* --- reports --- */
@@ -266,9 +266,9 @@ static struct profile *make_interval(struct run *r, const struct store_row *rows
 static void make_counted(struct run *r, bool is_last, struct report_profiles *ret)
 {
 	struct stackcount *t = r->own;
-	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
-	const bool has_run = (is_last || r->opt->live || t->reports.shows_so_far) &&
-			     reports_want(&t->reports, SPAN_RUN);
+	const bool has_interval = t->reports.wants[SPAN_INTERVAL];
+	const bool has_run =
+		(is_last || r->opt->live || t->reports.shows_so_far) && t->reports.wants[SPAN_RUN];
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct profile_loss losses[LOSS_N];
 	size_t n;
@@ -454,8 +454,8 @@ static int stackcount_prepare(struct run *r, struct error *e)
 
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
-	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
-	r->writes_files = reports_have_files(&t->reports);
+	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants[SPAN_RUN];
+	r->writes_files = t->reports.has_files;
 	return err;
 }
 
@@ -493,8 +493,7 @@ static void open_store(struct run *r)
 
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
 	store_set_end(t->store, ending_is_near, r);
-	run_make_symbolizer(r, reports_identity(&t->reports),
-			    r->opt->verbose || reports_want_places(&t->reports));
+	run_make_symbolizer(r, t->reports.identity);
 }
 
 static void stackcount_start(struct run *r)
@@ -511,10 +510,11 @@ static void stackcount_start(struct run *r)
 static int stackcount_put_header(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const bool is_for_data = reports_are_alone(&t->reports);
+	const struct renderer *text = t->reports.text;
+	const bool is_for_data = text && text->is_alone;
 	const int err = run_put_header(r, is_for_data, e);
 
-	r->tells_end = r->opt->tool != TOOL_PROFILE && reports_text(&t->reports) && !is_for_data;
+	r->tells_end = r->opt->tool != TOOL_PROFILE && text && !is_for_data;
 	if (!err && r->opt->live)
 		log_hold(&t->held);
 	return err;
@@ -589,7 +589,7 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 		log_warn("SIGUSR1: only text and trees on standard output show the run so far");
 		return 0;
 	}
-	if (!r->opt->live && r->opt->interval_ns && !reports_want(&t->reports, SPAN_INTERVAL))
+	if (!r->opt->live && r->opt->interval_ns && !t->reports.wants[SPAN_INTERVAL])
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
 	if (err)

@@ -452,7 +452,7 @@ static int forget_all_stacks(struct run *r, struct error *e)
 	if (err && err == t->writer->result)
 		return output_explain(&r->output, err, e);
 	forget_templates(t);
-	run_make_symbolizer(r, IDENTITY_ADDRESS, false);
+	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	return err;
 }
 
@@ -550,7 +550,7 @@ static void open_stream(struct run *r)
 	stream_set_find(t->stream, find_late_stack, r);
 	r->deferral.patience_ns = PATIENCE_NS;
 	t->writer = writer_new(output_write, &r->output);
-	run_make_symbolizer(r, IDENTITY_ADDRESS, false);
+	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
 	measure_clock(&t->clock);
