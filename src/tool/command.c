@@ -7,7 +7,7 @@
  *	                  loads, attaches, makes tables of its files, begins to count
  *	command_exec()    opens the gate                   execs, and runs
  */
-#include "tool/command.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 50 };
 #define LIBRARY_LOOKS 10
 
 #define MOST_ERRNO 4095
-#define MOST_FILES 256
+#define MOST_COMMAND_FILES 256
 #define HEAD_BYTES 256 /* read by the kernel to find a program's format */
 
 /* -- In the process. -- */
@@ -96,7 +96,7 @@ static int find_in_path(const char *name, char found[PATH_MAX])
 }
 
 struct finder {
-	struct mapping files[MOST_FILES];
+	struct mapping files[MOST_COMMAND_FILES];
 	size_t n;
 	char *folder;  /* of the file that is being read: $ORIGIN */
 	char *folders; /* that file's own search path for libraries; NULL: it has none */
@@ -107,7 +107,7 @@ static void add_file(struct finder *f, const char *path)
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
 
-	if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || f->n == MOST_FILES)
+	if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || f->n == MOST_COMMAND_FILES)
 		return;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->files[i].inode == st.st_ino && f->files[i].dev == st.st_dev)
@@ -252,14 +252,14 @@ static void find_files_in_process(void *argument, int channel)
 
 /* -- The main process. Whoever takes the other one over can send anything. -- */
 
-static int read_answer(struct command_files *f, const char *shown, struct error *e)
+static int read_answer(struct command *c, struct error *e)
 {
-	cleanup_free char *called = xasprintf("command '%s'", shown);
+	cleanup_free char *called = xasprintf("command '%s'", c->shown);
 	int why = 0;
-	const int err = aside_read(&f->aside, &why, sizeof(why));
+	const int err = aside_read(&c->aside, &why, sizeof(why));
 
 	if (err)
-		return aside_explain(&f->aside, err, called, e);
+		return aside_explain(&c->aside, err, called, e);
 	if (!why)
 		return 0;
 	errno = why > 0 && why <= MOST_ERRNO ? why : EINVAL;
@@ -268,32 +268,31 @@ static int read_answer(struct command_files *f, const char *shown, struct error 
 
 /*
  * Look for program @name as execvp(3) will, before anything is attached for it, and begin to read.
- * Messages call it @shown. Meanwhile a signal ends the program. @reads_libraries: else only look.
- * Errors: those of execvp(3); -ETIMEDOUT a file system does not answer; no process can be made.
+ * Meanwhile a signal ends the program. @reads_libraries: else only look. Errors: those of
+ * execvp(3); -ETIMEDOUT a file system does not answer; no process can be made.
  */
-static int command_files_begin(struct command_files *f, const char *name, const char *shown,
-			       bool reads_libraries, struct error *e)
+static int find_program(struct command *c, const char *name, bool reads_libraries, struct error *e)
 {
 	struct work work = { name, reads_libraries };
-	int err = aside_start(&f->aside, &bounds, find_files_in_process, &work, e);
+	int err = aside_start(&c->aside, &bounds, find_files_in_process, &work, e);
 
 	if (!err)
-		err = read_answer(f, shown, e);
+		err = read_answer(c, e);
 	if (err || !reads_libraries)
-		aside_end(&f->aside);
+		aside_end(&c->aside);
 	return err;
 }
 
-static bool read_file(struct command_files *f, struct mapping *ret)
+static bool read_file(struct command *c, struct mapping *ret)
 {
 	struct sent_file head;
 
-	if (aside_read(&f->aside, &head, sizeof(head)) || head.n_path >= PATH_MAX)
+	if (aside_read(&c->aside, &head, sizeof(head)) || head.n_path >= PATH_MAX)
 		return false;
 
 	cleanup_free char *path = xcalloc(head.n_path + 1, 1);
 
-	if (aside_read(&f->aside, path, head.n_path) || path[0] != '/')
+	if (aside_read(&c->aside, path, head.n_path) || path[0] != '/')
 		return false;
 	*ret = (struct mapping){
 		.end = 1, .dev = head.dev, .inode = head.inode, .path = TAKE(path)
@@ -301,34 +300,25 @@ static bool read_file(struct command_files *f, struct mapping *ret)
 	return true;
 }
 
-void command_files_finish(struct command_files *f)
+void command_find_files(struct command *c)
 {
 	uint32_t n = 0;
 	struct error e;
 	int err;
 
-	if (!f->aside.pid)
+	if (!c->aside.pid)
 		return;
-	f->aside.bounds.looks = LIBRARY_LOOKS;
-	err = aside_read(&f->aside, &n, sizeof(n));
-	if (err && aside_explain(&f->aside, err, "the command's libraries", &e))
+	c->aside.bounds.looks = LIBRARY_LOOKS;
+	err = aside_read(&c->aside, &n, sizeof(n));
+	if (err && aside_explain(&c->aside, err, "the command's libraries", &e))
 		log_debug("%s", e.text);
-	if (n > MOST_FILES)
+	if (n > MOST_COMMAND_FILES)
 		n = 0;
-	f->files = xcalloc(n, sizeof(*f->files));
-	while (f->n < n && read_file(f, &f->files[f->n]))
-		f->n++;
-	log_debug("the command's program and libraries: %zu files", f->n);
-	aside_end(&f->aside);
-}
-
-static void command_files_fini(struct command_files *f)
-{
-	aside_end(&f->aside);
-	for (size_t i = 0; i < f->n; i++)
-		free((char *)f->files[i].path);
-	cleanup_free_p(&f->files);
-	f->n = 0;
+	c->files = xcalloc(n, sizeof(*c->files));
+	while (c->n_files < n && read_file(c, &c->files[c->n_files]))
+		c->n_files++;
+	log_debug("the command's program and libraries: %zu files", c->n_files);
+	aside_end(&c->aside);
 }
 
 /* --- the command --- */
@@ -357,7 +347,7 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 	strbuf_puts(&shown, "");
 	escape_put(&shown, argv[0], false);
 	ret->shown = shown.text;
-	err = command_files_begin(&ret->files, argv[0], ret->shown, reads_libraries, e);
+	err = find_program(ret, argv[0], reads_libraries, e);
 	if (err)
 		return err;
 	if (pipe2(gate, O_CLOEXEC) < 0)
@@ -372,7 +362,6 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 	cleanup_close int trouble_in = trouble[1];
 
 	ret->trouble = trouble[0];
-	ret->name = argv[0];
 	ret->pid = fork();
 	if (ret->pid < 0) {
 		err = -errno;
@@ -405,33 +394,34 @@ static void kill_command(struct command *c)
  * Wait until the child's end of the pipe is closed, or has an errno. Exec may take long, because
  * PATH may have many slow directories. False: the run must end, and we killed the command.
  */
-static bool wait_for_exec(struct command *c, bool (*must_end)(void *context), void *context)
+static bool wait_for_exec(struct run *r)
 {
-	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
+	struct pollfd fd = { .fd = r->command.trouble, .events = POLLIN };
 	uint64_t enough = 0;
 
 	while (poll(&fd, 1, LOOK_MS) <= 0) {
 		const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-		if (must_end(context) && !enough)
+		run_serve(r);
+		if (!enough && ending_is_near(r))
 			enough = now;
 		if (enough && now - enough > GRACE_NS) {
-			kill_command(c);
+			kill_command(&r->command);
 			return false;
 		}
 	}
 	return true;
 }
 
-int command_exec(struct command *c, bool (*must_end)(void *context), void *context, struct error *e)
+int command_exec(struct run *r, struct error *e)
 {
+	struct command *c = &r->command;
 	int why;
 
 	if (write(c->gate, "", 1) != 1)
 		return error_errno(e, "start '%s'", c->shown);
 	close(TAKE_FD(c->gate));
-	if (!wait_for_exec(c, must_end, context) ||
-	    read(c->trouble, &why, sizeof(why)) != sizeof(why))
+	if (!wait_for_exec(r) || read(c->trouble, &why, sizeof(why)) != sizeof(why))
 		return 0;
 	if (c->pid)
 		(void)waitpid(c->pid, &c->status, 0);
@@ -465,9 +455,11 @@ void command_fini(struct command *c)
 {
 	bool was_held = c->gate >= 0;
 
-	command_files_fini(&c->files);
+	aside_end(&c->aside);
+	for (size_t i = 0; i < c->n_files; i++)
+		free((char *)c->files[i].path);
+	free(c->files);
 	free(c->shown);
-	c->shown = NULL;
 	cleanup_close_fd(&c->gate);
 	cleanup_close_fd(&c->trouble);
 	cleanup_close_fd(&c->pidfd);

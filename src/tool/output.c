@@ -23,7 +23,7 @@
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "report/render.h"
-#include "tool/privileges.h"
+#include "tool/run.h"
 
 /* --- writing --- */
 

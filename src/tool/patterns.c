@@ -17,7 +17,7 @@
 #include "match/values.h"
 #include "report/escape.h"
 #include "report/render.h"
-#include "tool/values.h"
+#include "tool/run.h"
 
 #define MOST_TARGETS 200000
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/privileges.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <linux/capability.h>

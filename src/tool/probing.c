@@ -21,7 +21,7 @@
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
 
-int probing_check(const struct options *opt, struct error *e)
+static int check_choice(const struct options *opt, struct error *e)
 {
 	uint64_t dev, ino;
 	uint32_t n_cpus = 0;
@@ -335,7 +335,7 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 	return err ? err : make_plan(r, avoid, e);
 }
 
-void probing_features(struct run *r)
+static void find_features(struct run *r)
 {
 	struct features *features = &r->features;
 	unsigned groups = patterns_need_features(r->opt);
@@ -367,7 +367,7 @@ static int explain_no_plan(struct run *r, struct error *e)
 	return e->code;
 }
 
-int probing_plan(struct run *r, struct error *e)
+static int make_best_plan(struct run *r, struct error *e)
 {
 	int err = make_plan(r, 0, e);
 
@@ -481,7 +481,7 @@ static void warn_of_refusals(const struct run *r)
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 }
 
-void probing_tell_plan(const struct run *r)
+static void tell_plan(const struct run *r)
 {
 	size_t n[BACKEND_N] = {}, n_events;
 
@@ -504,6 +504,43 @@ void probing_tell_plan(const struct run *r)
 		patterns_put_target(&r->targets.targets[i], &text);
 		log_debug("matched: %s", text.text);
 	}
+}
+
+int probing_prepare(struct run *r, struct error *e)
+{
+	const char *missing = host_missing_capability();
+	struct error none;
+	uint32_t pmu;
+
+	if (missing)
+		return error_set(e, -EPERM,
+				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
+				 missing);
+
+	cleanup(matching_end) struct matching matching = MATCHING_NONE;
+	int err = features_check_bpf(e);
+
+	if (!err)
+		err = check_choice(r->opt, e);
+	if (!err)
+		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
+	if (err)
+		return err;
+	/* Begin the first uprobe now: the kernel takes long for it. */
+	if (patterns_have_user_places(r->opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
+		warm_uprobes(pmu);
+	helpers_prepare(&r->helpers);
+	err = features_require(e);
+	if (err)
+		return err;
+	find_features(r);
+	helpers_prepare(&r->helpers);
+	err = matching_finish(&matching, r->host, &r->targets, e);
+	if (!err)
+		err = make_best_plan(r, e);
+	if (!err)
+		tell_plan(r);
+	return err;
 }
 
 /*

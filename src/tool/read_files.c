@@ -17,7 +17,6 @@
 #include "profile/merge.h"
 #include "profile/saved.h"
 #include "report/escape.h"
-#include "tool/privileges.h"
 
 static bool is_standard_input(const char *name)
 {

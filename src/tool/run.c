@@ -22,8 +22,6 @@
 #include "reader/asks.h"
 #include "reader/debuginfod.h"
 #include "report/escape.h"
-#include "tool/patterns.h"
-#include "tool/privileges.h"
 
 /* --- the limit of open files --- */
 
@@ -772,25 +770,16 @@ static int finish_run(struct run *r, struct error *e)
 	return err;
 }
 
-/* Must the run end while the command's exec hangs? */
-static bool must_run_end(void *context)
-{
-	struct run *r = context;
-
-	run_serve(r);
-	return ending_is_near(r);
-}
-
 static int run_command(struct run *r, struct error *e)
 {
 	struct notice notice = { .type = NOTICE_PROCESS,
 				 .tgid = (uint32_t)r->command.pid,
 				 .since = UINT64_MAX };
-	int err = command_exec(&r->command, must_run_end, r, e);
+	int err = command_exec(r, e);
 
 	if (err)
 		return err;
-	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
+	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", *r->opt->command);
 	handle_notice(r, &notice); /* reads its exec first */
 	run_walk(r, notice.tgid, UNWINDER_NOW);
 	run_has_mapped(r);
@@ -824,7 +813,6 @@ static int start_following(struct run *r, struct error *e)
  */
 static void make_first_tables(struct run *r)
 {
-	const struct command_files *files = &r->command.files;
 	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + FIRST_TABLES_NS;
 	uint64_t now;
 	bool is_done;
@@ -833,8 +821,8 @@ static void make_first_tables(struct run *r)
 		return;
 	for (size_t i = 0; i < r->opt->pids.n; i++)
 		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
-	for (size_t i = 0; i < files->n; i++)
-		unwinder_file(r->unwinder, (uint32_t)r->command.pid, &files->files[i]);
+	for (size_t i = 0; i < r->command.n_files; i++)
+		unwinder_file(r->unwinder, (uint32_t)r->command.pid, &r->command.files[i]);
 	do {
 		run_follow(r, UINT64_MAX);
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -876,7 +864,7 @@ static int start_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	r->tool->open(r);
-	command_files_finish(&r->command.files);
+	command_find_files(&r->command);
 	make_first_tables(r);
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
@@ -902,43 +890,6 @@ static int start_run(struct run *r, struct error *e)
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
 	}
-	return err;
-}
-
-static int prepare_run(struct run *r, struct error *e)
-{
-	const char *missing = host_missing_capability();
-	struct error none;
-	uint32_t pmu;
-
-	if (missing)
-		return error_set(e, -EPERM,
-				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
-				 missing);
-
-	cleanup(matching_end) struct matching matching = MATCHING_NONE;
-	int err = features_check_bpf(e);
-
-	if (!err)
-		err = probing_check(r->opt, e);
-	if (!err)
-		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
-	if (err)
-		return err;
-	/* Begin the first uprobe now: the kernel takes long for it. */
-	if (patterns_have_user_places(r->opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
-		warm_uprobes(pmu);
-	helpers_prepare(&r->helpers);
-	err = features_require(e);
-	if (err)
-		return err;
-	probing_features(r);
-	helpers_prepare(&r->helpers);
-	err = matching_finish(&matching, r->host, &r->targets, e);
-	if (!err)
-		err = probing_plan(r, e);
-	if (!err)
-		probing_tell_plan(r);
 	return err;
 }
 
@@ -1000,7 +951,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)
-		err = prepare_run(&r, e);
+		err = probing_prepare(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, run_wants_helpers(&r) && opt->unwind != UNWIND_FP,
 				   &r.command, e);

@@ -13,19 +13,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "attach/attach.h"
+#include "base/aside.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "bpf/deferred.h"
 #include "bpf/kernel_tables.h"
 #include "bpf/object.h"
+#include "bpf/value_code.h"
 #include "helper/client.h"
 #include "helper/warden.h"
 #include "kernel/host.h"
+#include "match/expression.h"
 #include "match/target.h"
 #include "processes/processes.h"
 #include "profile/profile.h"
+#include "reader/mappings.h"
 #include "reader/remote_files.h"
 #include "store/counters.h"
 #include "store/rings.h"
@@ -33,13 +39,55 @@
 #include "tables/kernel_stacks.h"
 #include "tables/remote.h"
 #include "tables/unwinder.h"
-#include "tool/command.h"
 #include "tool/options.h"
 #include "tool/output.h"
-#include "tool/values.h"
 #include "tool/wait.h"
 
 struct run;
+
+struct command {
+	pid_t pid;      /* 0: none */
+	int gate;       /* a byte lets it exec; closing the gate ends it */
+	int trouble;    /* the child writes exec's errno; end of file: exec succeeded */
+	int pidfd;      /* readable once it has ended; -1: there is none yet */
+	int status;     /* of waitpid(2) */
+	char *shown;    /* the name, escaped */
+	bool is_killed; /* we ended it before its program began */
+	/*
+	 * The files that it is going to map: its program, the dynamic linker, and the libraries
+	 * that it is linked with. Another process reads them, because they may be hostile, and
+	 * $PATH may lead into a file system that does not answer. It goes on while this one loads
+	 * and attaches.
+	 */
+	struct aside aside;
+	struct mapping *files; /* path, dev and inode alone: as if mapped where nothing is */
+	size_t n_files;
+};
+
+#define COMMAND_NONE                                                         \
+	{                                                                    \
+		.gate = -1, .trouble = -1, .pidfd = -1, .aside = ASIDE_NONE, \
+	}
+
+/* The value of a hit, for all targets: of --sum and --value, or the time of --elapsed. Begins with
+ * { .opt }. */
+struct values {
+	const struct options *opt;
+	/*
+	 * How the programs tell the targets apart. By target: the index of its code, or
+	 * PAIR_NUMBER(), which is the same for a beginning and its ends. NULL: hits have no values.
+	 */
+	uint32_t *numbers;
+	size_t n_numbers;         /* different ones */
+	struct expression *codes; /* of --sum, for the targets; all differ */
+	size_t capacity;
+	struct value_code code;
+	struct profile_value value;
+	bool has_tracepoint;
+	bool was_told;        /* that targets were left out */
+	uint32_t n_groups;    /* of pairs */
+	uint32_t switch_pair; /* of sched_switch */
+};
 
 /* The helper processes of a run, which open and read foreign files (helper/warden.h). */
 struct helpers {
@@ -304,6 +352,110 @@ bool ending_has_time(struct run *r);
 /* Has a signal come, or is the time up? What only later hits need can be left out then. */
 bool ending_is_near(void *run);
 
+/* --- the command behind "--" (tool/command.c) --- */
+
+/*
+ * Check that the program exists, and fork the command. It waits before its exec. @reads_libraries:
+ * command_find_files() will follow. Errors: no such program on PATH; fork.
+ */
+must_check int command_hold(char *const *argv, bool reads_libraries, struct command *ret,
+			    struct error *e);
+
+/*
+ * Wait for the files, and end the process. Leaves out what cannot be found or read. Call it before
+ * counting begins, so that the process causes no hits.
+ */
+void command_find_files(struct command *c);
+
+/*
+ * Let the command exec, and wait until it has. It may hang in a file system that does not answer,
+ * so the run is served meanwhile. If the run must end, the command has one second more, and is then
+ * killed. Errors: exec failed; the command has ended then.
+ */
+must_check int command_exec(struct run *r, struct error *e);
+
+/* Has it ended? Fills in c->status. */
+bool command_has_ended(struct command *c);
+
+/*
+ * Append "'ls' exited with status 3", "'ls' was ended by signal 9 (Killed)" or "'ls' still runs".
+ */
+void command_describe(const struct command *c, struct strbuf *to);
+
+/* Close all descriptors. A command that has not begun ends; one that runs goes on. */
+void command_fini(struct command *c);
+
+/* --- values (tool/values.c) --- */
+
+/* Do --elapsed and --until fit pattern number @pattern? Errors: -EINVAL, -EOPNOTSUPP. */
+must_check int pairs_check(const struct options *opt, size_t pattern, struct error *e);
+
+/*
+ * Behind @opt->specs, which are those of the patterns, append the returns of user functions. There
+ * must be room for twice as many. Errors: of probe_spec_parse().
+ */
+must_check int pairs_add_returns(struct options *opt, struct error *e);
+
+void values_fini(struct values *v);
+
+/*
+ * Find the value for each of @targets. Those that have none are removed from the list, with a
+ * warning. With --elapsed, the ends are added: see pairs_choose(). Errors: no target is left; those
+ * of value_resolve() and pairs_choose().
+ */
+must_check int values_choose(struct values *v, struct host *host, struct target_list *targets,
+			     struct error *e);
+
+/*
+ * Set what the programs need for values, which is nothing if hits have none. @v is kept until
+ * object_load() is over. Takes the memory of pairs that have begun from *@bytes. Errors: -E2BIG.
+ */
+must_check int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o,
+			     struct error *e);
+
+/* The value's name in a profile. NULL: hits have none. Lent by @v. */
+const struct profile_value *values_name(const struct values *v);
+
+/* --- privileges (tool/privileges.c) --- */
+
+/*
+ * The main process gives up privileges when everything is attached, because it still reads bytes
+ * that foreign processes control. If it cannot give something up, --debug prints that.
+ */
+
+/*
+ * Give up the capabilities that counting does not need, in this thread and those that it makes
+ * later. A command that is held keeps its own. With @writes_files, those for the
+ * user's files stay permitted, but have no effect except between the next two functions.
+ */
+void privileges_drop(bool writes_files);
+
+/*
+ * Let the capabilities for the user's files (of -o) have effect, in this thread. Returns a number
+ * for privileges_take_back(), which restores the former state.
+ */
+uint64_t privileges_lend_files(void);
+void privileges_take_back(const uint64_t *before);
+
+/*
+ * Tracing is over: give up all capabilities, but those of privileges_lend_files() if it
+ * @writes_files.
+ */
+void privileges_end(bool writes_files);
+
+/*
+ * Give up everything for good: real and effective user, and all capabilities. Call it before
+ * foreign files are read by a run that needs no privilege. A set-user-ID program becomes its user.
+ * Errors: the kernel refuses it.
+ */
+must_check int privileges_leave(struct error *e);
+
+/*
+ * In all threads, gain no privilege by execve(2), and deny system calls that counting does not
+ * need. Deny execve(2) itself, too, unless @executes. Call it when the command runs.
+ */
+void privileges_seal(bool executes);
+
 /* --- helpers (tool/helpers.c) --- */
 
 /* Call it first. Until helpers_start(), all questions to @files fail. */
@@ -354,17 +506,11 @@ void helpers_fini(struct helpers *h);
 
 /* --- probes (tool/probing.c) --- */
 
-/* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
-must_check int probing_check(const struct options *opt, struct error *e);
-
-/* Find the features of this kernel that the patterns' targets depend on. */
-void probing_features(struct run *r);
-
-/* Choose a backend for each target. Errors: a target has none. */
-must_check int probing_plan(struct run *r, struct error *e);
-
-/* Print the plan (--debug). Warn if the kernel will take long to remove the probes. */
-void probing_tell_plan(const struct run *r);
+/*
+ * Check the user's choice and what the kernel lacks, find the targets, and choose a backend for
+ * each. Errors: of these; a target has no backend.
+ */
+must_check int probing_prepare(struct run *r, struct error *e);
 
 /* Load programs and maps. Errors: from the kernel, with the likely reason. */
 must_check int probing_load(struct run *r, struct error *e);

@@ -3,7 +3,7 @@
  * Pairs of one group exclude each other in a thread (struct begun_key of bpf/abi.h). System calls
  * do, so all that end by themselves are one group. Each --until is another.
  */
-#include "tool/values.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "tool/run.h"
 
 static void ending_signals(sigset_t *set)
 {

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "match/numbers.h"
 #include "store/rings.h"
-#include "tool/command.h"
+
+struct command;
 
 enum occasion {
 	OCCASION_NOTICE = 1,

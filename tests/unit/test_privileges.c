@@ -12,7 +12,7 @@
 
 #include "helper/calls.h"
 #include "helper/sandbox.h"
-#include "tool/privileges.h"
+#include "tool/run.h"
 
 static bool is_denied(long result)
 {
