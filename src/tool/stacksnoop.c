@@ -44,51 +44,34 @@ enum event_time_form {
 /* Zeroed, it writes times as EVENT_TIME_MONOTONIC. */
 struct event_clock {
 	enum event_time_form form;
-	uint64_t difference_ns; /* for the other forms: the time of day minus CLOCK_MONOTONIC */
+	uint64_t difference_ns; /* the time of day minus CLOCK_MONOTONIC; 0 if that is shown */
 	time_t second;          /* the time in @clock */
 	char clock[16];
 };
 
-/* A smaller difference is an error of measurement, and no step of the time of day. */
+/* A smaller change of the difference is an error of measurement, and no step of the time of day. */
 #define STEP_NS 1000000
 
-/* The time of day minus the monotonic clock, to within *@error. */
-static uint64_t clock_difference(uint64_t *error)
-{
-	uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	uint64_t realtime = clock_ns(CLOCK_REALTIME);
-
-	*error = clock_ns(CLOCK_MONOTONIC) - before;
-	return realtime - before - *error / 2;
-}
-
-/* Measure the difference of the clocks as exactly as possible. */
-static void measure_clock(struct event_clock *c)
-{
-	uint64_t error, least = UINT64_MAX;
-
-	for (int i = 0; i < 8; i++) {
-		uint64_t between = clock_difference(&error);
-
-		if (error < least)
-			c->difference_ns = between;
-		least = error < least ? error : least;
-	}
-}
-
 /*
- * Measure again if the time of day has made a step.
- *
- * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
- * measurement counted, its error would put events out of order.
+ * Measure the difference of the clocks as exactly as possible. Both run at one rate, so only a step
+ * of the time of day changes it. If each measurement counted, its error would put events out of
+ * order.
  */
 static void follow_clock(struct event_clock *c)
 {
-	uint64_t error;
-	int64_t step = (int64_t)(clock_difference(&error) - c->difference_ns);
+	uint64_t least = UINT64_MAX, found = 0;
 
-	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
-		measure_clock(c);
+	for (int i = 0; i < 8 && c->form != EVENT_TIME_MONOTONIC; i++) {
+		const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+		const uint64_t realtime = clock_ns(CLOCK_REALTIME);
+		const uint64_t error = clock_ns(CLOCK_MONOTONIC) - before;
+
+		if (error < least)
+			found = realtime - before - error / 2;
+		least = earlier_time(error, least);
+	}
+	if (llabs((int64_t)(found - c->difference_ns)) > STEP_NS)
+		c->difference_ns = found;
 }
 
 static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
@@ -110,7 +93,7 @@ static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
 /* Write @ns of CLOCK_MONOTONIC up to the end of @to. Returns its beginning. */
 static const char *event_time_text(struct event_clock *c, uint64_t ns, char to[EVENT_TIME_SIZE])
 {
-	const uint64_t shown = ns + (c->form == EVENT_TIME_MONOTONIC ? 0 : c->difference_ns);
+	const uint64_t shown = ns + c->difference_ns;
 	const time_t second = (time_t)(shown / NS_PER_S);
 	struct tm local;
 
@@ -553,7 +536,6 @@ static void open_stream(struct run *r)
 	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
-	measure_clock(&t->clock);
 	t->is_awake = true;
 }
 
