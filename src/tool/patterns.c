@@ -102,16 +102,6 @@ bool patterns_have_user_places(const struct options *opt)
 	return patterns_need_features(opt) & FEATURES_USER;
 }
 
-/* The number of specs in a row, from @first on, that name places in files. */
-static size_t n_specs_in_files(const struct options *opt, size_t first)
-{
-	size_t n = 0;
-
-	while (first + n < opt->n_specs && is_user_place(&opt->specs[first + n]))
-		n++;
-	return n;
-}
-
 /* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
 static bool kernel_calls_at_nop5(void)
 {
@@ -134,36 +124,26 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .limit = MOST_TARGETS,
 					 .depth = depth,
 					 .raw_names = opt->no_demangle };
-	for (size_t i = 0; i < opt->n_specs && !m->scope.kernel_calls_at_nop5; i++)
-		m->scope.kernel_calls_at_nop5 =
-			opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
-	m->n_begun = n_specs_in_files(opt, 0);
-	return m->n_begun ? matcher_begin(&m->matcher, opt->specs, m->n_begun, &m->scope, &none, e)
-			  : 0;
+	m->in_files = xcalloc(opt->n_specs + 1, sizeof(*m->in_files));
+	for (size_t i = 0; i < opt->n_specs; i++) {
+		if (is_user_place(&opt->specs[i]))
+			m->in_files[m->n_in_files++] = opt->specs[i];
+		if (opt->specs[i].kind == PROBE_USDT && !m->scope.kernel_calls_at_nop5)
+			m->scope.kernel_calls_at_nop5 = kernel_calls_at_nop5();
+	}
+	return m->n_in_files
+		       ? matcher_begin(&m->matcher, m->in_files, m->n_in_files, &m->scope, &none, e)
+		       : 0;
 }
 
-static int match_in_files(struct matching *m, size_t first, size_t n, struct target_list *targets,
-			  struct error *e)
-{
-	int err = 0;
-
-	if (first >= m->n_begun)
-		err = matcher_begin(&m->matcher, m->opt->specs + first, n, &m->scope, targets, e);
-	if (!err)
-		err = matcher_finish(&m->matcher, m->scope.limit, targets, e);
-	matcher_end(&m->matcher);
-	return err;
-}
-
-/* Did the user mean a tracepoint by one of @specs? The process that looked into files has none. */
-static int hint_at_tracepoints(const struct probe_spec *specs, size_t n, struct host *host,
-			       struct error *e)
+/* Did the user mean a tracepoint? The process that looked into files knows none. */
+static int hint_at_tracepoints(const struct matching *m, struct host *host, struct error *e)
 {
 	const struct error found = *e;
 	struct near near = {};
 
-	for (size_t i = 0; i < n && !near.n; i++)
-		match_near_tracepoints(&specs[i], host, &near);
+	for (size_t i = 0; i < m->n_in_files && !near.n; i++)
+		match_near_tracepoints(&m->in_files[i], host, &near);
 	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
 }
 
@@ -173,19 +153,19 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 	const struct options *opt = m->opt;
 	int err = 0;
 
-	for (size_t i = 0, n; i < opt->n_specs && !err; i += n) {
+	if (m->n_in_files)
+		err = matcher_finish(&m->matcher, m->scope.limit, targets, e);
+	matcher_end(&m->matcher);
+	if (err == -ENOENT)
+		return hint_at_tracepoints(m, host, e);
+	for (size_t i = 0; i < opt->n_specs && !err; i++) {
 		const size_t n_before = targets->n;
 
-		n = n_specs_in_files(opt, i);
-		if (n)
-			err = match_in_files(m, i, n, targets, e);
-		if (err == -ENOENT)
-			err = hint_at_tracepoints(opt->specs + i, n, host, e);
-		else if (!n)
-			err = match_targets(&opt->specs[i], host, &m->scope, targets, e);
-		for (size_t k = n_before; k < targets->n && !n; k++)
+		if (is_user_place(&opt->specs[i]))
+			continue;
+		err = match_targets(&opt->specs[i], host, &m->scope, targets, e);
+		for (size_t k = n_before; k < targets->n; k++)
 			targets->targets[k].pattern = (uint32_t)i;
-		n += !n;
 	}
 	return err;
 }
@@ -193,6 +173,7 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 void matching_end(struct matching *m)
 {
 	matcher_end(&m->matcher);
+	free(m->in_files);
 }
 
 int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,

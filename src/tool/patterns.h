@@ -29,9 +29,10 @@ unsigned patterns_need_features(const struct options *opt);
  */
 struct matching {
 	const struct options *opt;
-	size_t n_begun; /* the first specs, which the matcher has begun */
 	struct match_scope scope;
-	struct matcher matcher; /* searches files for these */
+	struct probe_spec *in_files; /* the specs that name places in files; their texts are lent */
+	size_t n_in_files;
+	struct matcher matcher; /* searches for these */
 };
 
 #define MATCHING_NONE                    \
@@ -45,7 +46,8 @@ must_check int matching_begin(struct matching *m, const struct options *opt, enu
 			      struct error *e);
 
 /*
- * Append the targets of all patterns to @targets. Errors: of match_targets() and matcher_finish().
+ * Append the targets of all patterns to @targets, which is empty. Those in files come first.
+ * Errors: of match_targets() and matcher_finish().
  */
 must_check int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
 			       struct error *e);
