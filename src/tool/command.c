@@ -387,7 +387,6 @@ static void kill_command(struct command *c)
 		(void)usleep(1000);
 }
 
-#define LOOK_MS 20
 #define GRACE_NS NS_PER_S /* usually a signal to us goes to the command, too */
 
 /*
@@ -399,7 +398,7 @@ static bool wait_for_exec(struct run *r)
 	struct pollfd fd = { .fd = r->command.trouble, .events = POLLIN };
 	uint64_t enough = 0;
 
-	while (poll(&fd, 1, LOOK_MS) <= 0) {
+	while (poll(&fd, 1, TICK_MS) <= 0) {
 		const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		run_serve(r);

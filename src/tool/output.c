@@ -27,8 +27,6 @@
 
 /* --- writing --- */
 
-#define SERVE_MS 20
-
 struct output output_to(const struct output *o, int fd, const char *name)
 {
 	struct output ret = *o;
@@ -75,7 +73,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
 	for (;;) {
-		if (poll(fds, ARRAY_SIZE(fds), o->serve ? SERVE_MS : -1) < 0 && errno != EINTR)
+		if (poll(fds, ARRAY_SIZE(fds), o->serve ? TICK_MS : -1) < 0 && errno != EINTR)
 			return -errno;
 		if (fds[0].revents)
 			return 0;
@@ -94,7 +92,7 @@ static int wait_for_room(struct output *o, int err)
 	log_warn_once("write to %s: %s; still counting, the report waits for room", o->name,
 		      strerror(-err));
 	o->is_last = waiter_must_end(o->waiter); /* try once more */
-	(void)usleep(SERVE_MS * 1000);
+	(void)usleep(TICK_MS * 1000);
 	return 0;
 }
 

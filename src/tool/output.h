@@ -28,7 +28,7 @@ struct output {
 	bool is_file;          /* a regular file, which has no slow reader */
 	bool has_no_reader;    /* the other end of @fd was closed: write nothing more */
 	bool is_last;          /* do not wait for room in a full file system any more */
-	/* Called every 20 ms while nobody reads, and after each write. May be NULL. */
+	/* Called every TICK_MS while nobody reads, and after each write. May be NULL. */
 	void (*serve)(void *context);
 	void *context;
 };

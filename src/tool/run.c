@@ -238,8 +238,6 @@ static void ready_tell(struct ready *ready, struct unwinder *u)
 		write_ready_line(ready);
 }
 
-#define READY_NS (NS_PER_S / 1000)
-
 /* OCCASION_QUESTION is when the parent asks. Errors: from epoll. */
 static int ready_listen(struct ready *ready, struct waiter *w, struct error *e)
 {
@@ -298,7 +296,7 @@ static void write_answers(void *context)
 /*
  * Read the parent's questions. Answer a question once all from before it is stored. That is records
  * of processes, notices, deferred hits, events, and the unwinder's wishes. True: something is
- * missing yet, so come back after READY_NS at most.
+ * missing yet, so come back after SOON_NS at most.
  */
 static bool ready_answer(struct run *r)
 {
@@ -339,9 +337,6 @@ static bool ready_answer(struct run *r)
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
-/* Look for a signal so often. */
-#define LOOK_NS (NS_PER_S / 50)
-
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
 {
@@ -354,7 +349,7 @@ static void note_signal(struct run *r)
 
 static void look_for_signal(struct run *r, uint64_t now)
 {
-	if (now - r->ending.looked_at < LOOK_NS)
+	if (now - r->ending.looked_at < TICK_NS)
 		return;
 	note_signal(r);
 	r->ending.looked_at = now;
@@ -398,6 +393,12 @@ bool ending_is_near(void *run)
 	const struct run *r = run;
 
 	return waiter_must_end(&r->waiter);
+}
+
+bool ending_has_signal(struct run *r)
+{
+	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
+	return r->ending.signal_at;
 }
 
 bool ending_has_time(struct run *r)
@@ -605,11 +606,9 @@ static bool handle_notice(void *context, const struct notice *notice)
 }
 
 /* Signals, timers and deferred hits wait while notices are read. The other notices come next. */
-#define HEAR_NS (NS_PER_S / 50)
-
 static void read_notices(struct run *r)
 {
-	r->hear_until = clock_ns(CLOCK_MONOTONIC) + HEAR_NS;
+	r->hear_until = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
 	notices_read(r->notices, handle_notice, r);
 }
 
@@ -633,18 +632,15 @@ static uint64_t work(struct run *r)
 	due = ask_unmapped(r);
 	is_looking = follower_look(r);
 	if (ready_answer(r))
-		due = earlier_time(due, clock_ns(CLOCK_MONOTONIC) + READY_NS);
+		due = earlier_time(due, clock_ns(CLOCK_MONOTONIC) + SOON_NS);
 	return is_looking ? 0 : earlier_time(due, follower_due(r));
 }
-
-/* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
-#define SERVE_NS (NS_PER_S / 50)
 
 void run_serve(void *run)
 {
 	struct run *r = run;
 
-	if (r->ending.is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < SERVE_NS)
+	if (r->ending.is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < TICK_NS)
 		return;
 	if (r->is_counting && waiter_must_end(&r->waiter)) { /* however long the report takes */
 		r->is_counting = false;
@@ -686,7 +682,7 @@ static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct e
 	if (tool->due)
 		until = earlier_time(until, tool->due(r));
 	if (r->deferral.n)
-		until = earlier_time(until, clock_ns(CLOCK_MONOTONIC) + DEFERRAL_NS);
+		until = earlier_time(until, clock_ns(CLOCK_MONOTONIC) + SOON_NS);
 	if (r->waiter.is_asked) /* it has taken the signal (ending_is_enough()) */
 		until = 0;
 	err = waiter_wait(&r->waiter, until, &occasions, e);
@@ -826,7 +822,7 @@ static void make_first_tables(struct run *r)
 	do {
 		run_follow(r, UINT64_MAX);
 		now = clock_ns(CLOCK_MONOTONIC);
-		is_done = unwinder_wait(r->unwinder, now + SERVE_NS);
+		is_done = unwinder_wait(r->unwinder, now + TICK_NS);
 	} while (!is_done && now < until && !waiter_must_end(&r->waiter));
 	if (!is_done && now >= until)
 		log_warn("files of traced processes are slow to read: the first user stacks may be "
@@ -917,17 +913,6 @@ bool run_wants_helpers(const struct run *r)
 	return r->tool->has_stacks && !r->opt->kernel_only;
 }
 
-/* Without helpers, the run still counts stacks that are walked by frame pointers. */
-static int start_helpers(struct run *r, struct error *e)
-{
-	const int err = helpers_start(&r->helpers, r->opt->unwind != UNWIND_FP, e);
-
-	if (!err || r->opt->unwind != UNWIND_FP)
-		return err;
-	log_warn("user frames will be [unknown]: %s", e->text);
-	return 0;
-}
-
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
@@ -947,7 +932,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	helpers_init(&r.helpers);
 	run_has_mapped(&r);
 	if (!err && run_wants_helpers(&r))
-		err = start_helpers(&r, e);
+		err = helpers_start(&r.helpers, opt->unwind != UNWIND_FP, e);
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

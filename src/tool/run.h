@@ -43,6 +43,9 @@
 #include "tool/output.h"
 #include "tool/wait.h"
 
+/* When something is on its way: deferred hits, or what an answer to --ready-fd waits for. */
+#define SOON_NS (NS_PER_S / 1000)
+
 struct run;
 
 struct command {
@@ -349,6 +352,9 @@ must_check int ready_check(uint64_t fd, struct error *e);
 /* The end of a run: call it after each record of a process. False: leave the others for the end. */
 bool ending_has_time(struct run *r);
 
+/* Has a signal ended the run? Looks for one each TICK_NS. */
+bool ending_has_signal(struct run *r);
+
 /* Has a signal come, or is the time up? What only later hits need can be left out then. */
 bool ending_is_near(void *run);
 
@@ -551,9 +557,6 @@ void deferral_begin(struct run *r);
  * within itself.
  */
 void deferral_serve(struct run *r);
-
-/* The next call should come within this time if hits are on their way. */
-#define DEFERRAL_NS (NS_PER_S / 1000)
 
 /*
  * No program runs that has begun a hit of turn @turn or before (struct trace_state). Give all these

@@ -26,8 +26,10 @@
 #define READ_NS (NS_PER_S / 500)
 #define EMPTY_READS 16
 
-/* Look for a signal so often. After one, print for LAST_NS at most. */
-#define LOOK_NS (NS_PER_S / 50)
+/*
+ * The pending events may take seconds to print and, with --lines, to read. After a signal, those
+ * are dropped that are not printed in this time.
+ */
 #define LAST_NS (NS_PER_S / 4)
 
 /* --- the time of an event --- */
@@ -146,7 +148,6 @@ struct stacksnoop {
 	uint64_t n_told;          /* losses in the last message */
 	uint64_t n_events;        /* printed, or in @writer */
 	uint64_t n_written;       /* printed for certain */
-	uint64_t looked_at;       /* ns: for a signal */
 	uint64_t end_by;          /* ns: then it is too late to print; 0: no signal has come */
 	uint64_t n_unprinted;     /* events dropped because it is too late */
 	unsigned n_empty_reads;
@@ -283,20 +284,14 @@ static void forget_templates(struct stacksnoop *t)
 
 /* --- events --- */
 
-/*
- * The pending events may take seconds to print and, with --lines, to read. So look for signals in
- * between, and drop the events that are not printed soon after one.
- */
+/* Is it too late to print an event? */
 static bool is_too_late(struct run *r)
 {
 	struct stacksnoop *t = r->own;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!t->end_by && (r->waiter.is_asked || now > t->looked_at + LOOK_NS)) {
-		t->looked_at = now;
-		t->end_by = waiter_is_asked(&r->waiter) ? now + LAST_NS : 0;
-	}
-	return t->end_by && now > t->end_by;
+	if (!t->end_by && ending_has_signal(r))
+		t->end_by = clock_ns(CLOCK_MONOTONIC) + LAST_NS;
+	return t->end_by && clock_ns(CLOCK_MONOTONIC) > t->end_by;
 }
 
 /* The digits of the event's value; NULL: it has none. */

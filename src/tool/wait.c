@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "tool/run.h"
 
 static void ending_signals(sigset_t *set)
