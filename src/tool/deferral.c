@@ -32,10 +32,8 @@
 struct late_hit {
 	struct late_job job;
 	uint64_t since; /* ns: when it was taken from the ring */
-	uint32_t turn;
-	uint32_t tgid;
-	bool is_lent;  /* the thread has the job */
-	bool is_given; /* the tool has it; only the thread still uses it */
+	bool is_lent;   /* the thread has the job */
+	bool is_given;  /* the tool has it; only the thread still uses it */
 };
 
 void deferral_begin(struct run *r)
@@ -80,7 +78,8 @@ static bool lacks_table(const uint64_t *words, size_t n)
 /* A walk is over. If it lacked a table, too, later hits of the process may as well be cut. */
 static void judge_walk(struct deferral *d, const struct late_hit *hit, uint64_t now)
 {
-	struct late_pace *pace = &d->paces[deferred_pause_of(hit->tgid)];
+	const uint32_t tgid = hit->job.recorded.hit->key.tgid;
+	struct late_pace *pace = &d->paces[deferred_pause_of(tgid)];
 
 	d->n_walked++;
 	if (!lacks_table(hit->job.words, hit->job.n_words)) {
@@ -94,22 +93,10 @@ static void judge_walk(struct deferral *d, const struct late_hit *hit, uint64_t 
 	if (pace->pause_ms > MOST_PAUSE_MS)
 		pace->pause_ms = MOST_PAUSE_MS;
 	pace->paused_until = now + pace->pause_ms * (NS_PER_S / 1000);
-	deferred_pause(&d->reader, hit->tgid, pace->paused_until);
+	deferred_pause(&d->reader, tgid, pace->paused_until);
 }
 
 /* --- from the ring to the thread --- */
-
-static struct late_hit *add_hit(struct deferral *d, const struct recorded *recorded, uint64_t now)
-{
-	struct late_hit *hit = xcalloc(1, sizeof(*hit));
-
-	hit->job.recorded = *recorded;
-	hit->since = now;
-	hit->turn = recorded->hit->turn;
-	hit->tgid = recorded->hit->key.tgid;
-	array_push(d->hits, d->n, d->capacity, hit);
-	return hit;
-}
 
 /* The mappings of the last hit. They serve the next one of the same process and epoch, too. */
 struct last_space {
@@ -133,10 +120,10 @@ static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit
 	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
 		late_space_drop(last->space);
 		*last = (struct last_space){ .key = key, .epoch = epoch };
-		processes_look(r->processes, hit->tgid);
+		processes_look(r->processes, of->tgid);
 		if (!processes_list(r->processes, key, time, &list))
 			return NULL;
-		(void)may_walk(&r->deferral, hit->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
+		(void)may_walk(&r->deferral, of->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
 		last->space = late_space_new(&list);
 	}
 	last->space->n_users++;
@@ -145,7 +132,7 @@ static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit
 
 static void begin_walk(struct run *r, struct late_hit *hit, struct last_space *last)
 {
-	if (!may_walk(&r->deferral, hit->tgid, 1, hit->since))
+	if (!may_walk(&r->deferral, hit->job.recorded.hit->key.tgid, 1, hit->since))
 		return;
 	hit->job.space = space_of_hit(r, hit, last);
 	hit->job.most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
@@ -162,8 +149,13 @@ static void take_hits(struct run *r)
 	struct last_space last = {};
 	struct recorded recorded;
 
-	while (deferred_take(&d->reader, &recorded))
-		(void)add_hit(d, &recorded, clock_ns(CLOCK_MONOTONIC));
+	while (deferred_take(&d->reader, &recorded)) {
+		struct late_hit *hit = xcalloc(1, sizeof(*hit));
+
+		hit->job.recorded = recorded;
+		hit->since = clock_ns(CLOCK_MONOTONIC);
+		array_push(d->hits, d->n, d->capacity, hit);
+	}
 	if (d->n == n_before)
 		return;
 	run_hear(r);
@@ -191,7 +183,7 @@ static void give_hit(struct run *r, struct late_hit *hit, bool is_walked)
 
 static bool is_held(const struct deferral *d, const struct late_hit *hit)
 {
-	return d->hold && (int32_t)(hit->turn - d->hold) > 0;
+	return d->hold && (int32_t)(hit->job.recorded.hit->turn - d->hold) > 0;
 }
 
 /* Give the hit if it is ready or late, and free it when nobody uses it. True: it is freed. */
