@@ -36,13 +36,12 @@ struct stackcount {
 	struct strbuf held;   /* --live: the messages */
 	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
 	uint64_t n_hits;      /* of rows that the store no longer has */
-	uint64_t n_losses;    /* up to the last report */
 	uint64_t cuts[CUTS];  /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
-	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
+	uint64_t losses[LOSS_N]; /* up to the last report */
 	struct error failure;    /* of writing an interval's report; it has ended the run */
 	bool is_filling;         /* NOTICE_FILLING has come */
 };
@@ -243,8 +242,7 @@ static bool keeps_rows(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 
-	return r->opt->live || t->reports.shows_so_far ||
-	       (r->opt->interval_ns && t->reports.wants[SPAN_RUN]);
+	return t->reports.shows_so_far || (r->opt->interval_ns && t->reports.wants[SPAN_RUN]);
 }
 
 /* --- reports --- */
@@ -290,10 +288,8 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		finish_profile(r, ret->interval, losses, NULL, (uint64_t[]){ t->report_ns, now });
 	if (has_run)
 		finish_profile(r, ret->run, losses, t->losses, (uint64_t[]){ t->begin_ns, now });
-	for (int i = 0; i < LOSS_N; i++) {
+	for (int i = 0; i < LOSS_N; i++)
 		t->losses[i] += losses[i].n;
-		t->n_losses += i < LOSS_HITS_N ? losses[i].n : 0;
-	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r) && !is_last) {
@@ -308,7 +304,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 /* The numbers of the run so far. */
 static struct progress_numbers count_progress(const struct stackcount *t)
 {
-	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
+	struct progress_numbers numbers = { .hits = t->n_hits };
 	uint64_t losses[LOSS_N];
 	size_t n;
 	const struct store_row *rows = store_look(t->store, &n);
@@ -317,7 +313,7 @@ static struct progress_numbers count_progress(const struct stackcount *t)
 		numbers.hits += rows[i].count;
 	losses_read(store_losses(t->store), losses);
 	for (int i = 0; i < LOSS_HITS_N; i++)
-		numbers.lost += losses[i];
+		numbers.lost += t->losses[i] + losses[i];
 	numbers.rows = n;
 	return numbers;
 }
@@ -403,20 +399,13 @@ static int stackcount_print_report(struct run *r, struct error *e)
 
 /* --- slices --- */
 
-/*
- * Rows of a slice are not named. A deferred hit may belong to the next one, unless the user has
- * asked for intervals (@is_exact).
- */
-static int end_slice(struct run *r, bool is_exact, struct error *e)
+/* Its rows are not named. */
+static void end_slice(struct stackcount *t)
 {
-	struct stackcount *t = r->own;
-	const int err = is_exact ? end_interval(r, e) : store_rotate(t->store, e);
 	size_t n;
 	const struct store_row *rows = store_look(t->store, &n);
 
 	slices_end_one(&t->slices, rows, n, clock_ns(CLOCK_MONOTONIC));
-	r->deferral.hold = 0;
-	return err;
 }
 
 static uint64_t stackcount_due(const struct run *r)
@@ -424,18 +413,6 @@ static uint64_t stackcount_due(const struct run *r)
 	const struct stackcount *t = r->own;
 
 	return earlier_time(t->progress.due_ns, t->slices.due_ns);
-}
-
-/* --- progress --- */
-
-static int show_progress(struct run *r, uint64_t now, struct error *e)
-{
-	struct stackcount *t = r->own;
-	const int err = store_rotate(t->store, e);
-	const struct progress_numbers numbers = count_progress(t);
-
-	progress_show(&t->progress, now, &numbers);
-	return err;
 }
 
 /* --- parts of a run --- */
@@ -531,16 +508,23 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int err;
 
 	if (t->is_filling) {
 		t->is_filling = false;
 		return store_rotate(t->store, e);
 	}
-	if (now >= t->progress.due_ns)
-		return show_progress(r, now, e);
-	if (now >= t->slices.due_ns)
-		return end_slice(r, false, e);
-	return 0;
+	if (now < stackcount_due(r))
+		return 0;
+	err = store_rotate(t->store, e);
+	if (now >= t->slices.due_ns) /* a deferred hit may belong to the next one */
+		end_slice(t);
+	if (now >= t->progress.due_ns) {
+		const struct progress_numbers numbers = count_progress(t);
+
+		progress_show(&t->progress, now, &numbers);
+	}
+	return err;
 }
 
 static void stackcount_on_serve(struct run *r)
@@ -589,9 +573,12 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 		log_warn("SIGUSR1: only text and trees on standard output show the run so far");
 		return 0;
 	}
-	if (!r->opt->live && r->opt->interval_ns && !t->reports.wants[SPAN_INTERVAL])
-		return end_slice(r, true, e);
 	err = end_interval(r, e);
+	if (!r->opt->live && r->opt->interval_ns && !t->reports.wants[SPAN_INTERVAL]) {
+		end_slice(t);
+		r->deferral.hold = 0;
+		return err;
+	}
 	if (err)
 		return err;
 	err = print_reports(r, false, &t->failure);
