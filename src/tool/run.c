@@ -600,8 +600,8 @@ static bool handle_notice(void *context, const struct notice *notice)
 		note_sighting(r, notice);
 	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
-	if (r->tool->on_notice)
-		r->tool->on_notice(r, notice);
+	r->is_filling = r->is_filling || notice->type == NOTICE_FILLING;
+	r->has_events = r->has_events || notice->type == NOTICE_EVENTS;
 	return clock_ns(CLOCK_MONOTONIC) < r->hear_until;
 }
 

@@ -209,11 +209,6 @@ struct tool_parts {
 	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
 	/*
-	 * Called for each notice (bpf/abi.h), after the run has handled its own part of it. May be
-	 * NULL.
-	 */
-	void (*on_notice)(struct run *r, const struct notice *notice);
-	/*
 	 * Count a hit that the programs have deferred. Its user stack has @n @words. NULL: such
 	 * stacks are cut.
 	 */
@@ -276,6 +271,8 @@ struct run {
 	struct ending ending;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
 	bool is_enough;    /* --events hits are counted, or a report could not be written */
+	bool is_filling;   /* NOTICE_FILLING has come, and the tool has not made room */
+	bool has_events;   /* of stacksnoop: NOTICE_EVENTS has come, and there may be more */
 	bool is_counting;  /* from the tool's start() until its stop(), or until a signal */
 	bool tells_end;    /* print a line before the probes are removed */
 };

@@ -43,7 +43,6 @@ struct stackcount {
 	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* up to the last report */
 	struct error failure;    /* of writing an interval's report; it has ended the run */
-	bool is_filling;         /* NOTICE_FILLING has come */
 };
 
 /* --- how and when a profile is made --- */
@@ -291,7 +290,7 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 	for (int i = 0; i < LOSS_N; i++)
 		t->losses[i] += losses[i].n;
 	t->report_ns = now;
-	t->is_filling = t->is_filling || store_awaits_room(t->store);
+	r->is_filling = r->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r) && !is_last) {
 		store_keep(t->store);
 		return;
@@ -497,21 +496,14 @@ static int stackcount_put_header(struct run *r, struct error *e)
 	return err;
 }
 
-static void stackcount_on_notice(struct run *r, const struct notice *notice)
-{
-	struct stackcount *t = r->own;
-
-	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
-}
-
 static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (t->is_filling) {
-		t->is_filling = false;
+	if (r->is_filling) {
+		r->is_filling = false;
 		return store_rotate(t->store, e);
 	}
 	if (now < stackcount_due(r))
@@ -529,11 +521,10 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 
 static void stackcount_on_serve(struct run *r)
 {
-	struct stackcount *t = r->own;
 	struct error e;
 
-	if (t->is_filling && stackcount_on_wake(r, &e) != 0)
-		t->is_filling = true;
+	if (r->is_filling && stackcount_on_wake(r, &e) != 0)
+		r->is_filling = true;
 }
 
 static void stackcount_on_deferred(struct run *r, const struct recorded *recorded,
@@ -620,7 +611,6 @@ int count_stacks(const struct options *opt, struct error *e)
 		.start = stackcount_start,
 		.put_header = stackcount_put_header,
 		.due = stackcount_due,
-		.on_notice = stackcount_on_notice,
 		.on_wake = stackcount_on_wake,
 		.on_deferred = stackcount_on_deferred,
 		.on_serve = stackcount_on_serve,

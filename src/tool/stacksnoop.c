@@ -151,8 +151,6 @@ struct stacksnoop {
 	uint64_t end_by;          /* ns: then it is too late to print; 0: no signal has come */
 	uint64_t n_unprinted;     /* events dropped because it is too late */
 	unsigned n_empty_reads;
-	bool is_awake;
-	bool is_filling;
 	bool was_event;
 };
 
@@ -441,9 +439,9 @@ static int make_room_for_stacks(struct run *r, struct error *e)
 	bool has_room = stream_bytes(t->stream) + template_bytes(t) <= t->budget.user_bytes;
 	int err = 0;
 
-	if (has_room && t->is_filling)
+	if (has_room && r->is_filling)
 		err = stream_make_room(t->stream, &has_room, e);
-	t->is_filling = false;
+	r->is_filling = false;
 	if (!err && !has_room)
 		err = forget_all_stacks(r, e);
 	return err;
@@ -531,7 +529,7 @@ static void open_stream(struct run *r)
 	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
-	t->is_awake = true;
+	r->has_events = true;
 }
 
 static void stacksnoop_start(struct run *r)
@@ -554,17 +552,7 @@ static int stacksnoop_put_header(struct run *r, struct error *e)
 
 static uint64_t stacksnoop_due(const struct run *r)
 {
-	const struct stacksnoop *t = r->own;
-
-	return t->is_awake ? clock_ns(CLOCK_MONOTONIC) + READ_NS : UINT64_MAX;
-}
-
-static void stacksnoop_on_notice(struct run *r, const struct notice *notice)
-{
-	struct stacksnoop *t = r->own;
-
-	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
-	t->is_awake = t->is_awake || notice->type == NOTICE_EVENTS;
+	return r->has_events ? clock_ns(CLOCK_MONOTONIC) + READ_NS : UINT64_MAX;
 }
 
 static int stacksnoop_on_wake(struct run *r, struct error *e)
@@ -575,8 +563,8 @@ static int stacksnoop_on_wake(struct run *r, struct error *e)
 	if (!err && !r->waiter.is_asked)
 		err = make_room_for_stacks(r, e);
 	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
-	if (t->is_awake && t->n_empty_reads > EMPTY_READS)
-		t->is_awake = !stream_sleep(t->stream);
+	if (r->has_events && t->n_empty_reads > EMPTY_READS)
+		r->has_events = !stream_sleep(t->stream);
 	return err;
 }
 
@@ -627,7 +615,6 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.on_wake = stacksnoop_on_wake,
 		.on_serve = warn_of_losses,
 		.has_printed = stacksnoop_has_printed,
-		.on_notice = stacksnoop_on_notice,
 		.on_deferred = stacksnoop_on_deferred,
 		.stop = stacksnoop_stop,
 		.report = stacksnoop_report,
