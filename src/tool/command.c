@@ -379,14 +379,6 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 /* A command that hangs ends when its file system answers or goes, so do not wait for long. */
 #define KILLED_MS 100
 
-static void kill_command(struct command *c)
-{
-	c->is_killed = true;
-	(void)kill(c->pid, SIGKILL);
-	for (int ms = 0; ms < KILLED_MS && !command_has_ended(c); ms++)
-		(void)usleep(1000);
-}
-
 #define GRACE_NS NS_PER_S /* usually a signal to us goes to the command, too */
 
 /*
@@ -395,7 +387,8 @@ static void kill_command(struct command *c)
  */
 static bool wait_for_exec(struct run *r)
 {
-	struct pollfd fd = { .fd = r->command.trouble, .events = POLLIN };
+	struct command *c = &r->command;
+	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
 	uint64_t enough = 0;
 
 	while (poll(&fd, 1, TICK_MS) <= 0) {
@@ -404,10 +397,13 @@ static bool wait_for_exec(struct run *r)
 		run_serve(r);
 		if (!enough && ending_is_near(r))
 			enough = now;
-		if (enough && now - enough > GRACE_NS) {
-			kill_command(&r->command);
-			return false;
-		}
+		if (!enough || now - enough <= GRACE_NS)
+			continue;
+		c->is_killed = true;
+		(void)kill(c->pid, SIGKILL);
+		for (int ms = 0; ms < KILLED_MS && !command_has_ended(c); ms++)
+			(void)usleep(1000);
+		return false;
 	}
 	return true;
 }

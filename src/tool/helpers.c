@@ -29,17 +29,6 @@ static void replace_own_tgid(struct own_processes *own, uint32_t former, uint32_
 	__atomic_store_n(&own->mask, mask, __ATOMIC_RELEASE);
 }
 
-/* User space knows the helper now, so remove the note that BPF programs made at its birth. */
-static void clear_birth(struct own_processes *own, uint32_t tgid)
-{
-	for (size_t i = MOST_OWN; i < MOST_OWN + MOST_BORN; i++) {
-		uint32_t born = tgid;
-
-		(void)__atomic_compare_exchange_n(&own->tgids[i], &born, 0, false, __ATOMIC_RELAXED,
-						  __ATOMIC_RELAXED);
-	}
-}
-
 static void on_helper_process(void *context, pid_t pid, bool is_there)
 {
 	struct helpers *h = context;
@@ -48,13 +37,17 @@ static void on_helper_process(void *context, pid_t pid, bool is_there)
 
 	struct own_processes *own = h->state ? &h->state->own : &h->own;
 
-	if (is_there) {
+	if (is_there)
 		replace_own_tgid(own, 0, (uint32_t)pid);
-		clear_birth(own, (uint32_t)pid);
-	} else {
-		for (size_t i = 0; i < MOST_OWN; i++)
-			if (!pid || own->tgids[i] == (uint32_t)pid)
-				replace_own_tgid(own, own->tgids[i], 0);
+	for (size_t i = 0; i < MOST_OWN && !is_there; i++)
+		if (!pid || own->tgids[i] == (uint32_t)pid)
+			replace_own_tgid(own, own->tgids[i], 0);
+	/* It is known now, so the note goes that BPF programs made at its birth. */
+	for (size_t i = MOST_OWN; i < MOST_OWN + MOST_BORN && is_there; i++) {
+		uint32_t born = (uint32_t)pid;
+
+		(void)__atomic_compare_exchange_n(&own->tgids[i], &born, 0, false, __ATOMIC_RELAXED,
+						  __ATOMIC_RELAXED);
 	}
 	(void)pthread_mutex_unlock(&h->mutex);
 }

@@ -173,17 +173,13 @@ static void use_cast(const uint32_t at[N_WANTED], struct object_options *o)
 	o->config.loads_kernel = 1;
 }
 
-/* May a hit come in an interrupt, and do programs act differently there? */
-static bool wants_context(const struct object_options *o)
-{
-	return o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
-}
-
 /* Find what the programs of @o read of the kernel, in one search of its BTF. */
 static int find_in_kernel(const struct options *opt, struct object_options *o, struct error *e)
 {
 	const bool cast = o->config.kernel_tables && !(opt->avoid & AVOID_LOADS);
-	const bool context = wants_context(o);
+	/* May a hit come in an interrupt, and do programs act differently there? */
+	const bool context =
+		o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
 	const bool members = o->config.max_user_frames ||
 			     o->programs & (1U << PROGRAM_NEW_TASK | 1U << PROGRAM_SWITCH);
 	struct kernel_member wanted[N_WANTED] = {};

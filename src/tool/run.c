@@ -120,17 +120,6 @@ static void hits_describe(const struct run *r)
 /* Warns about events that had a counter for a part of the time only. */
 #define ALL_THE_TIME 0.999
 
-/* Stop perf events, before counting ends: so each of their counts is a sample, or one left out. */
-static void samples_end(struct run *r)
-{
-	const struct samples *samples = attachment_samples(r->attachment);
-
-	samples_disable(samples);
-	r->accounts.samples = samples_read(samples);
-	r->accounts.is_sampled = samples->n > 0;
-	r->accounts.is_over = true;
-}
-
 /*
  * The samples that the kernel left out, up to now. While the events count, more of them come
  * between the two readings: then it is fewer by these.
@@ -236,15 +225,6 @@ static void ready_tell(struct ready *ready, struct unwinder *u)
 		unwinder_then(u, false, write_ready_line, ready);
 	else
 		write_ready_line(ready);
-}
-
-/* OCCASION_QUESTION is when the parent asks. Errors: from epoll. */
-static int ready_listen(struct ready *ready, struct waiter *w, struct error *e)
-{
-	struct stat st;
-
-	ready->is_socket = ready->fd && fstat((int)ready->fd, &st) == 0 && S_ISSOCK(st.st_mode);
-	return ready->is_socket ? waiter_watch(w, (int)ready->fd, OCCASION_QUESTION, e) : 0;
 }
 
 /* The descriptor stays open, as the unwinder's thread may still use it. */
@@ -429,11 +409,16 @@ static void hear_last(struct run *r)
 /* The run is over: stop counting, and do all work that is left before the last report. */
 static int ending_settle(struct run *r, struct error *e)
 {
+	const struct samples *samples = attachment_samples(r->attachment);
 	int err;
 
 	r->is_counting = false;
 	note_signal(r);
-	samples_end(r);
+	/* They end before counting does: so each of their counts is a sample, or one left out. */
+	samples_disable(samples);
+	r->accounts.samples = samples_read(samples);
+	r->accounts.is_sampled = samples->n > 0;
+	r->accounts.is_over = true;
 	err = r->tool->stop(r, e);
 	if (r->unwinder)
 		unwinder_last(r->unwinder);
@@ -606,16 +591,11 @@ static bool handle_notice(void *context, const struct notice *notice)
 }
 
 /* Signals, timers and deferred hits wait while notices are read. The other notices come next. */
-static void read_notices(struct run *r)
-{
-	r->hear_until = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
-	notices_read(r->notices, handle_notice, r);
-}
-
 void run_hear(struct run *r)
 {
 	run_follow(r, UINT64_MAX);
-	read_notices(r);
+	r->hear_until = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
+	notices_read(r->notices, handle_notice, r);
 }
 
 /*
@@ -784,19 +764,23 @@ static int run_command(struct run *r, struct error *e)
 
 static int start_following(struct run *r, struct error *e)
 {
-	int err;
+	const int err = run_wants_helpers(r) ? follower_open(r, e) : 0;
 
-	if (!run_wants_helpers(r))
-		return 0;
-	err = follower_open(r, e);
-	if (!err || r->follow)
+	if (err && r->follow)
 		return err;
 	if (err == -EMFILE || err == -ENFILE)
 		log_warn("cannot follow processes: %s; frames of ended processes will be "
 			 "[unknown], and stacks of new programs may be cut",
 			 e->text);
-	else
+	else if (err)
 		log_debug("cannot follow processes: %s", e->text);
+	if (r->tool->has_stacks) { /* the model has what the follower leaves */
+		const size_t n = files_free(FILES_OF_REST + MOST_FILES_OF_NAMES);
+
+		r->processes =
+			processes_new(r->helpers.files[FOR_FOLLOWING],
+				      n > FILES_OF_REST ? n - FILES_OF_REST : 1, r->follow != NULL);
+	}
 	return 0;
 }
 
@@ -832,6 +816,7 @@ static void make_first_tables(struct run *r)
 static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
+	struct stat st;
 	int err = notices_open(r->object, &r->notices, e);
 
 	if (err)
@@ -846,13 +831,6 @@ static int start_run(struct run *r, struct error *e)
 	err = limits_check_rest(r, e);
 	if (!err)
 		err = start_following(r, e);
-	if (r->tool->has_stacks) { /* behind the follower, which takes descriptors */
-		const size_t n = files_free(FILES_OF_REST + MOST_FILES_OF_NAMES);
-
-		r->processes =
-			processes_new(r->helpers.files[FOR_FOLLOWING],
-				      n > FILES_OF_REST ? n - FILES_OF_REST : 1, r->follow != NULL);
-	}
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slab(r->object, 0))
 		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote,
@@ -864,8 +842,10 @@ static int start_run(struct run *r, struct error *e)
 	make_first_tables(r);
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
-	if (!err)
-		err = ready_listen(&r->ready, &r->waiter, e);
+	r->ready.is_socket =
+		opt->ready_fd && fstat((int)opt->ready_fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	if (!err && r->ready.is_socket)
+		err = waiter_watch(&r->waiter, (int)opt->ready_fd, OCCASION_QUESTION, e);
 	if (err)
 		return err;
 	waiter_watch_processes(&r->waiter, &opt->pids);

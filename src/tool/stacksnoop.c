@@ -266,12 +266,6 @@ static const struct template *find_template(struct run *r, const struct stream_e
 	return template;
 }
 
-static size_t template_bytes(const struct stacksnoop *t)
-{
-	return t->text.capacity + t->template_capacity * sizeof(*t->templates) +
-	       t->known.n_slots * sizeof(*t->known.slots);
-}
-
 static void forget_templates(struct stacksnoop *t)
 {
 	strbuf_fini(&t->text);
@@ -436,7 +430,10 @@ static int forget_all_stacks(struct run *r, struct error *e)
 static int make_room_for_stacks(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
-	bool has_room = stream_bytes(t->stream) + template_bytes(t) <= t->budget.user_bytes;
+	const size_t template_bytes = t->text.capacity +
+				      t->template_capacity * sizeof(*t->templates) +
+				      t->known.n_slots * sizeof(*t->known.slots);
+	bool has_room = stream_bytes(t->stream) + template_bytes <= t->budget.user_bytes;
 	int err = 0;
 
 	if (has_room && r->is_filling)

@@ -223,11 +223,6 @@ static uint64_t number_of_place(const struct target *t, uint64_t place)
 	return hash_mix(hash_mix((uintptr_t)t->path) ^ place);
 }
 
-static bool is_of_function(const struct target *t)
-{
-	return t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN;
-}
-
 /*
  * A function whose exits are not known has no end. One that begins with an exit has no time, and
  * the order of both probes there is the kernel's. Finds those that have a time, by their entries.
@@ -296,7 +291,8 @@ static int remove_timeless(struct choice *c)
 	for (size_t i = 0; i < c->targets->n; i++) {
 		const struct target *t = &c->targets->targets[i];
 
-		kept[i] = !is_of_function(t) || u64_map_get(&timed, number_of_place(t, t->vaddr));
+		kept[i] = (t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN) ||
+			  u64_map_get(&timed, number_of_place(t, t->vaddr));
 		if (!kept[i] && t->kind == TARGET_USER_FUNCTION) {
 			name = t->name;
 			n++;
