@@ -14,9 +14,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +24,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "elf/image.h"
 #include "helper/sandbox.h"

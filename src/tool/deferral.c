@@ -3,11 +3,9 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 /* A walk that takes longer is given up: the table's file may hang. */

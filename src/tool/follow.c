@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "processes/sideband.h"

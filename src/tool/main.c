@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "tool/options.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"

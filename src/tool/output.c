@@ -5,24 +5,19 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/strbuf.h"
 #include "profile/changes.h"
 #include "profile/merge.h"
-#include "report/render.h"
 #include "tool/run.h"
 
 /* --- writing --- */

@@ -9,10 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/strbuf.h"
 #include "kernel/kernel_types.h"
 #include "match/expression.h"
-#include "match/matcher.h"
 #include "match/spec.h"
 #include "match/values.h"
 #include "report/escape.h"

@@ -2,15 +2,12 @@
 #include "tool/run.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"

@@ -13,11 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "profile/merge.h"
 #include "store/store.h"

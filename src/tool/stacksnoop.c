@@ -7,15 +7,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"

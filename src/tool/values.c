@@ -6,7 +6,6 @@
 #include "tool/run.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/text.h"
 #include "match/match.h"
