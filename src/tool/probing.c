@@ -241,11 +241,8 @@ static int setup_following(const struct run *r, struct object_options *o, struct
 	return 0;
 }
 
-/*
- * Fill in @ret: programs, filters and depths. The tool then adds its own settings. Errors: no
- * random numbers.
- */
-static int setup_object(const struct run *r, struct object_options *ret, struct error *e)
+/* Fill in @ret: programs, filters and depths. The tool then adds its own settings. */
+static void setup_object(const struct run *r, struct object_options *ret)
 {
 	const struct options *opt = r->opt;
 	struct trace_config *config = &ret->config;
@@ -262,11 +259,9 @@ static int setup_object(const struct run *r, struct object_options *ret, struct 
 		config->command_tgid = (uint32_t)r->command.pid;
 		ret->programs |= 1U << PROGRAM_NEW_TASK | 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
 	}
-	if (getrandom(config->hash_seed, sizeof(config->hash_seed), 0) != sizeof(config->hash_seed))
-		return error_errno(e, "get random numbers");
+	(void)!getrandom(config->hash_seed, sizeof(config->hash_seed), 0); /* so few never fail */
 	config->hash_seed[0] |= 1;
 	config->hash_seed[1] |= 1;
-	return 0;
 }
 
 /*
@@ -423,10 +418,10 @@ int probing_load(struct run *r, struct error *e)
 	struct object_options options;
 	int err = host_possible_cpus(&r->n_cpus, e);
 
-	if (!err)
-		err = setup_object(r, &options, e);
-	if (!err)
-		err = r->tool->set_up(r, &options, e);
+	if (err)
+		return err;
+	setup_object(r, &options);
+	err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
 	options.config.target_by = r->target_by;

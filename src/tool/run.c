@@ -19,6 +19,12 @@
 #include "reader/debuginfod.h"
 #include "report/escape.h"
 
+/* Does the run take user stacks, so that it needs helpers? */
+static bool run_wants_helpers(const struct run *r)
+{
+	return r->tool->has_stacks && !r->opt->kernel_only;
+}
+
 /* --- the limit of open files --- */
 
 /*
@@ -184,8 +190,7 @@ int ready_check(uint64_t fd, struct error *e)
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		return error_set(e, -EBADF,
 				 "--ready-fd: descriptor %" PRIu64 " is not open for writing", fd);
-	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		return error_errno(e, "--ready-fd");
+	(void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
 	return 0;
 }
 
@@ -882,11 +887,6 @@ void run_make_symbolizer(struct run *r, enum frame_identity identity)
 
 	symbolizer_free(r->symbolizer);
 	r->symbolizer = symbolizer_new(r->host, r->processes, &options);
-}
-
-bool run_wants_helpers(const struct run *r)
-{
-	return r->tool->has_stacks && !r->opt->kernel_only;
 }
 
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)

@@ -281,9 +281,6 @@ struct run {
 must_check int run_tool(const struct tool_parts *tool, void *own, const struct options *opt,
 			struct error *e);
 
-/* Does the run take user stacks, so that it needs helpers? */
-bool run_wants_helpers(const struct run *r);
-
 /* Make r->symbolizer with the user's options, in place of the former one. */
 void run_make_symbolizer(struct run *r, enum frame_identity identity);
 
