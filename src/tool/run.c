@@ -128,35 +128,29 @@ static void hits_describe(const struct run *r)
  */
 static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
 {
-	const uint64_t before = r->accounts.skipped_before;
-	uint64_t n_seen;
+	const uint64_t n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
 
-	if (!state->n_due || !state->is_counted)
-		return before;
-	n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
-	return state->n_due > n_seen + before ? state->n_due - n_seen : before;
+	return state->is_counted && state->n_due > n_seen ? state->n_due - n_seen : 0;
 }
 
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N])
 {
 	struct loss_accounts *a = &r->accounts;
-	const uint64_t missed = attachment_missed(r->attachment);
 	const struct samples_state state =
 		a->is_over ? a->samples : samples_read(attachment_samples(r->attachment));
-	const uint64_t skipped = count_skipped(r, &state);
-	const uint64_t slowed =
-		state.n_slowed > a->slowed_before ? state.n_slowed : a->slowed_before;
+	const uint64_t now[OWN_LOSSES] = { attachment_missed(r->attachment),
+					   count_skipped(r, &state), state.n_slowed };
 	uint64_t counts[LOSS_N];
 
 	losses_read(losses, counts);
-	counts[LOSS_MISSED] = missed - a->missed_before;
-	counts[LOSS_SKIPPED] = skipped - a->skipped_before;
-	counts[LOSS_SLOWED] = slowed - a->slowed_before;
+	for (int i = 0; i < OWN_LOSSES; i++) {
+		const uint64_t before = a->before[i];
+
+		a->before[i] = later_time(before, now[i]);
+		counts[LOSS_MISSED + i] = a->before[i] - before;
+	}
 	for (int i = 0; i < LOSS_N; i++)
 		ret[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
-	a->missed_before = missed;
-	a->skipped_before = skipped;
-	a->slowed_before = slowed;
 	follower_tell_losses(r);
 }
 

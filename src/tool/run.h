@@ -87,7 +87,6 @@ struct values {
 	struct value_code code;
 	struct profile_value value;
 	bool has_tracepoint;
-	bool was_told;        /* that targets were left out */
 	uint32_t n_groups;    /* of pairs */
 	uint32_t switch_pair; /* of sched_switch */
 };
@@ -170,12 +169,14 @@ struct pacing {
 	double price_ns; /* of a hit, measured or assumed; 0: not yet */
 };
 
-/* What run_losses() keeps. */
+/* What run_losses() keeps: the losses that programs do not count. */
+#define OWN_LOSSES 3
+_Static_assert(LOSS_SKIPPED == LOSS_MISSED + 1 && LOSS_SLOWED == LOSS_MISSED + 2, "order");
+
 struct loss_accounts {
-	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
+	/* LOSS_MISSED, LOSS_SKIPPED and LOSS_SLOWED, up to the last report. */
+	uint64_t before[OWN_LOSSES];
 	struct samples_state samples; /* of the run's perf events, once they are over */
-	/* Samples that the kernel, or attachment_pace(), left out, up to the last report. */
-	uint64_t skipped_before, slowed_before;
 	bool is_sampled, is_over;
 };
 
