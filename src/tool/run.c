@@ -322,12 +322,15 @@ static void note_signal(struct run *r)
 	helpers_hurry(&r->helpers);
 }
 
-static void look_for_signal(struct run *r, uint64_t now)
+bool ending_has_signal(struct run *r)
 {
-	if (now - r->ending.looked_at < TICK_NS)
-		return;
-	note_signal(r);
-	r->ending.looked_at = now;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now - r->ending.looked_at >= TICK_NS) {
+		note_signal(r);
+		r->ending.looked_at = now;
+	}
+	return r->ending.signal_at;
 }
 
 /* The main thread's CPU time since the signal; 0 without one. */
@@ -348,10 +351,8 @@ static bool ending_is_enough(void *run, const struct client_wait *wait)
 {
 	struct run *r = run;
 	struct ending *n = &r->ending;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	look_for_signal(r, now);
-	if (!n->signal_at)
+	if (!ending_has_signal(r))
 		return n->is_all_read && wait->role != ROLE_PARSER && !wait->is_roots &&
 		       is_enough_for_others(n, wait);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
@@ -359,7 +360,7 @@ static bool ending_is_enough(void *run, const struct client_wait *wait)
 	if (wait->is_stopped || helpers_have_no_warden(&r->helpers))
 		return true;
 	if (wait->role == ROLE_PARSER || wait->is_roots)
-		return now > n->signal_at + LAST_ROOTS_NS;
+		return clock_ns(CLOCK_MONOTONIC) > n->signal_at + LAST_ROOTS_NS;
 	return is_enough_for_others(n, wait);
 }
 
@@ -370,17 +371,11 @@ bool ending_is_near(void *run)
 	return waiter_must_end(&r->waiter);
 }
 
-bool ending_has_signal(struct run *r)
-{
-	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
-	return r->ending.signal_at;
-}
-
 bool ending_has_time(struct run *r)
 {
 	struct ending *n = &r->ending;
 
-	look_for_signal(r, clock_ns(CLOCK_MONOTONIC));
+	(void)ending_has_signal(r);
 	n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
 	return !n->is_too_late;
 }
