@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "tool/patterns.h"
 #include "tool/run.h"
 
 enum status { STATUS_DONE, STATUS_FAILED, STATUS_USAGE };

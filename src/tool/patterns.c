@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/patterns.h"
+#include "tool/run.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "kernel/kernel_types.h"
-#include "match/expression.h"
 #include "match/spec.h"
 #include "match/values.h"
 #include "report/escape.h"
 #include "report/render.h"
-#include "tool/run.h"
 
 #define MOST_TARGETS 200000
 

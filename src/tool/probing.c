@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
-#include "tool/patterns.h"
 
 /* --- the settings that programs are loaded with --- */
 

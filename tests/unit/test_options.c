@@ -6,9 +6,7 @@
  */
 #include "test.h"
 
-#include "tool/options.h"
-#include "tool/output.h"
-#include "tool/patterns.h"
+#include "tool/run.h"
 
 #define GETPPID "t:syscalls:sys_enter_getppid"
 #define NANOSLEEP "t:syscalls:sys_enter_nanosleep"
