@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "kernel/kernel_types.h"
+#include "match/matcher.h"
 #include "match/spec.h"
 #include "match/values.h"
 #include "report/escape.h"
@@ -107,77 +108,62 @@ static bool kernel_calls_at_nop5(void)
 	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
 }
 
-int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
-		   struct error *e)
-{
-	struct target_list none = {};
-
-	*m = MATCHING_NONE;
-	m->opt = opt;
-	m->scope = (struct match_scope){ .pids = opt->pids.numbers,
-					 .n_pids = opt->pids.n,
-					 .limit = MOST_TARGETS,
-					 .depth = depth,
-					 .raw_names = opt->no_demangle };
-	m->in_files = xcalloc(opt->n_specs + 1, sizeof(*m->in_files));
-	for (size_t i = 0; i < opt->n_specs; i++) {
-		if (is_user_place(&opt->specs[i]))
-			m->in_files[m->n_in_files++] = opt->specs[i];
-		if (opt->specs[i].kind == PROBE_USDT && !m->scope.kernel_calls_at_nop5)
-			m->scope.kernel_calls_at_nop5 = kernel_calls_at_nop5();
-	}
-	return m->n_in_files
-		       ? matcher_begin(&m->matcher, m->in_files, m->n_in_files, &m->scope, &none, e)
-		       : 0;
-}
-
 /* Did the user mean a tracepoint? The process that looked into files knows none. */
-static int hint_at_tracepoints(const struct matching *m, struct host *host, struct error *e)
+static int hint_at_tracepoints(const struct options *opt, struct host *host, struct error *e)
 {
 	const struct error found = *e;
 	struct near near = {};
 
-	for (size_t i = 0; i < m->n_in_files && !near.n; i++)
-		match_near_tracepoints(&m->in_files[i], host, &near);
+	for (size_t i = 0; i < opt->n_specs && !near.n; i++)
+		if (is_user_place(&opt->specs[i]))
+			match_near_tracepoints(&opt->specs[i], host, &near);
 	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
 }
 
-int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
-		    struct error *e)
+/* Files may hang, or be hostile, so another process searches them. */
+static int match_in_files(const struct options *opt, const struct match_scope *scope,
+			  struct target_list *targets, struct error *e)
 {
-	const struct options *opt = m->opt;
-	int err = 0;
+	cleanup(matcher_end) struct matcher matcher = MATCHER_NONE;
+	cleanup_free struct probe_spec *specs = xcalloc(opt->n_specs + 1, sizeof(*specs));
+	size_t n = 0;
+	int err;
 
-	if (m->n_in_files)
-		err = matcher_finish(&m->matcher, m->scope.limit, targets, e);
-	matcher_end(&m->matcher);
-	if (err == -ENOENT)
-		return hint_at_tracepoints(m, host, e);
-	for (size_t i = 0; i < opt->n_specs && !err; i++) {
-		const size_t n_before = targets->n;
-
+	for (size_t i = 0; i < opt->n_specs; i++)
 		if (is_user_place(&opt->specs[i]))
-			continue;
-		err = match_targets(&opt->specs[i], host, &m->scope, targets, e);
-		for (size_t k = n_before; k < targets->n; k++)
-			targets->targets[k].pattern = (uint32_t)i;
-	}
-	return err;
-}
-
-void matching_end(struct matching *m)
-{
-	matcher_end(&m->matcher);
-	free(m->in_files);
+			specs[n++] = opt->specs[i];
+	if (!n)
+		return 0;
+	err = matcher_begin(&matcher, specs, n, scope, targets, e);
+	return err ? err : matcher_finish(&matcher, scope->limit, targets, e);
 }
 
 int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
-	cleanup(matching_end) struct matching m = MATCHING_NONE;
-	int err = matching_begin(&m, opt, depth, e);
+	struct match_scope scope = { .pids = opt->pids.numbers,
+				     .n_pids = opt->pids.n,
+				     .limit = MOST_TARGETS,
+				     .depth = depth,
+				     .raw_names = opt->no_demangle };
+	int err;
 
-	return err ? err : matching_finish(&m, host, targets, e);
+	for (size_t i = 0; i < opt->n_specs && !scope.kernel_calls_at_nop5; i++)
+		scope.kernel_calls_at_nop5 =
+			opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
+	err = match_in_files(opt, &scope, targets, e);
+	if (err == -ENOENT)
+		return hint_at_tracepoints(opt, host, e);
+	for (size_t i = 0; i < opt->n_specs && !err; i++) {
+		const size_t n_before = targets->n;
+
+		if (is_user_place(&opt->specs[i]))
+			continue;
+		err = match_targets(&opt->specs[i], host, &scope, targets, e);
+		for (size_t k = n_before; k < targets->n; k++)
+			targets->targets[k].pattern = (uint32_t)i;
+	}
+	return err;
 }
 
 /* Escape it all, because names come from foreign files. */

@@ -498,19 +498,15 @@ int probing_prepare(struct run *r, struct error *e)
 	const char *missing = host_missing_capability();
 	struct error none;
 	uint32_t pmu;
+	int err;
 
 	if (missing)
 		return error_set(e, -EPERM,
 				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
 				 missing);
-
-	cleanup(matching_end) struct matching matching = MATCHING_NONE;
-	int err = features_check_bpf(e);
-
+	err = features_check_bpf(e);
 	if (!err)
 		err = check_choice(r->opt, e);
-	if (!err)
-		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
 	if (err)
 		return err;
 	/* Begin the first uprobe now: the kernel takes long for it. */
@@ -522,7 +518,7 @@ int probing_prepare(struct run *r, struct error *e)
 		return err;
 	find_features(r);
 	helpers_prepare(&r->helpers);
-	err = matching_finish(&matching, r->host, &r->targets, e);
+	err = patterns_match(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)
 		err = make_best_plan(r, e);
 	if (!err)

@@ -29,7 +29,6 @@
 #include "kernel/host.h"
 #include "match/expression.h"
 #include "match/match.h"
-#include "match/matcher.h"
 #include "match/target.h"
 #include "processes/processes.h"
 #include "profile/profile.h"
@@ -403,35 +402,9 @@ bool patterns_have_user_places(const struct options *opt);
 unsigned patterns_need_features(const struct options *opt);
 
 /*
- * The search for targets of all patterns. A matcher searches files while the main process goes on.
+ * Append the targets of all patterns to @targets, which is empty. Those in files come first: a
+ * process searches these. Errors: of match_targets() and matcher_finish().
  */
-struct matching {
-	const struct options *opt;
-	struct match_scope scope;
-	struct probe_spec *in_files; /* the specs that name places in files; their texts are lent */
-	size_t n_in_files;
-	struct matcher matcher; /* searches for these */
-};
-
-#define MATCHING_NONE                    \
-	(struct matching)                \
-	{                                \
-		.matcher = MATCHER_NONE, \
-	}
-
-/* Begin the search. @opt is kept. Errors: no process can be made. */
-must_check int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
-			      struct error *e);
-
-/*
- * Append the targets of all patterns to @targets, which is empty. Those in files come first.
- * Errors: of match_targets() and matcher_finish().
- */
-must_check int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
-			       struct error *e);
-void matching_end(struct matching *m);
-
-/* Begin, finish and end a search. */
 must_check int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 			      struct target_list *targets, struct error *e);
 
