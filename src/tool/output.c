@@ -364,22 +364,16 @@ int reports_check(const struct options *opt, struct error *e)
 /* Two reports in the time that the pattern can tell: "run-12.txt", "run-12-2.txt". */
 static void make_name_unique(struct report_output *out, char name[PATH_MAX])
 {
-	const size_t n_ending = strlen(out->renderer->ending);
-	const size_t n = strlen(name);
+	const char *ending = out->renderer->ending;
+	const size_t n = strlen(name), n_ending = strlen(ending);
 
 	if (!out->last || strcmp(out->last, name) != 0) {
 		free(out->last);
 		out->last = xstrdup(name);
-		out->n_alike = 1;
-		return;
+		out->n_alike = 0;
 	}
-	out->n_alike++;
-	if (n < n_ending || n + 16 > PATH_MAX)
-		return;
-
-	cleanup_free char *stem = xstrndup(name, n - n_ending);
-
-	(void)snprintf(name, PATH_MAX, "%s-%u%s", stem, out->n_alike, out->renderer->ending);
+	if (++out->n_alike > 1 && n >= n_ending && n + 16 <= PATH_MAX)
+		(void)snprintf(name + n - n_ending, n_ending + 16, "-%u%s", out->n_alike, ending);
 }
 
 /*

@@ -327,8 +327,8 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N]);
 
 /*
- * The descriptors that a run opens after its start. They serve timers, the maps' second level, 3
- * unwind tables at a time, and the file with names. Events and kept files leave these free.
+ * The descriptors that a run opens after its start. They serve the maps' second level, 3 unwind
+ * tables at a time, and the file with names. Events and kept files leave these free.
  */
 #define FILES_OF_REST 16
 
@@ -458,8 +458,8 @@ const struct profile_value *values_name(const struct values *v);
 
 /*
  * Give up the capabilities that counting does not need, in this thread and those that it makes
- * later. A command that is held keeps its own. With @writes_files, those for the
- * user's files stay permitted, but have no effect except between the next two functions.
+ * later. A command that is held keeps its own. With @writes_files, those for the user's files stay
+ * permitted, but have no effect except between the next two functions.
  */
 void privileges_drop(bool writes_files);
 
