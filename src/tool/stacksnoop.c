@@ -353,16 +353,6 @@ static void warn_of_losses(struct run *r)
 	t->n_told = n;
 }
 
-static int count_event(void *context, const struct valued_event *event, uint32_t cpu)
-{
-	uint64_t *n = context;
-
-	(void)event;
-	(void)cpu;
-	++*n;
-	return 0;
-}
-
 static void warn_stream_losses(struct run *r)
 {
 	const struct stacksnoop *t = r->own;
@@ -380,12 +370,15 @@ static void warn_stream_losses(struct run *r)
 static void drop_unread_events(struct run *r)
 {
 	struct stacksnoop *t = r->own;
-	uint64_t n = t->n_events - t->n_written;
+	const uint64_t before = t->n_unprinted;
 	struct error e;
 
+	t->end_by = 1;
 	if (stream_stop(t->stream, &e) == 0)
-		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
-	log_warn("%" PRIu64 " events were not printed, or only in part", n);
+		(void)stream_read(t->stream, UINT64_MAX, print_event, r);
+	log_warn("%" PRIu64 " events were not printed, or only in part",
+		 t->n_events - t->n_written + t->n_unprinted - before);
+	t->n_unprinted = before; /* the others are told */
 	warn_stream_losses(r);
 }
 
