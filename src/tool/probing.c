@@ -285,8 +285,6 @@ static int setup_explain_load(const struct run *r, struct error *e)
 /* --- plan, load, attach --- */
 
 #define FILES_OF_START 1 /* notices */
-#define MANY_EVENTS 100  /* perf events: see attach/detach.c */
-#define CLOSING_MS 100   /* each takes 70 to 120 */
 #define MOST_DESCRIBED 1000
 
 /*
@@ -470,21 +468,13 @@ static void warn_of_refusals(const struct run *r)
 
 static void tell_plan(const struct run *r)
 {
-	size_t n[BACKEND_N] = {}, n_events;
+	size_t n[BACKEND_N] = {};
 
 	for (size_t i = 0; i < r->plan.n; i++)
 		n[r->plan.backends[i]]++;
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
 			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
-	if (r->opt->pids.n)
-		n[BACKEND_UPROBE] *= r->opt->pids.n;
-	n_events = n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
-		   n[BACKEND_TRACEPOINT];
-	if (n_events > MANY_EVENTS)
-		log_warn("%zu probes need one event each: the kernel may take %zu s to remove them "
-			 "at the end",
-			 n_events, n_events * CLOSING_MS / 1000);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 

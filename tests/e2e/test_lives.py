@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from contained import Contained
+from processes import few_files
 from snoop import live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, ending
-from tool import own_copy, read_folded, scaled, trace, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, check_refused, ending
+from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
