@@ -74,6 +74,12 @@ static bool code_begins_with(const uint8_t *code, size_t size, size_t at, const 
 	return size >= at + n && memcmp(code + at, bytes, n) == 0;
 }
 
+/* Returns @at, or the end of @bytes if they are there. */
+static size_t skip_bytes(const uint8_t *code, size_t size, size_t at, const char *bytes, size_t n)
+{
+	return code_begins_with(code, size, at, bytes, n) ? at + n : at;
+}
+
 struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
 {
 	const struct arch_bytes none = { entry, 0 };
@@ -141,9 +147,7 @@ bool arch_may_be_start(const uint8_t *code, size_t n)
 /* mov %eax,%edi;  xor %eax,%eax;  mov $60,%al;  syscall;  hlt */
 size_t arch_exit_bytes(const uint8_t *code, size_t n)
 {
-	static const uint8_t end[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
-
-	return n >= sizeof(end) && memcmp(code, end, sizeof(end)) == 0 ? sizeof(end) : 0;
+	return skip_bytes(code, n, 0, "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4", 9);
 }
 
 /*
@@ -464,15 +468,9 @@ enum arch_start_step arch_follow_start(struct arch_start *s, const uint8_t *code
 
 size_t arch_linker_start(const uint8_t *code, size_t n)
 {
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const uint8_t begin[] = { 0x48, 0x89, 0xe7, 0xe8 };
-	size_t at = 0;
+	const size_t at = skip_bytes(code, n, 0, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
 
-	if (n >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
-		at += sizeof(endbr64);
-	if (n - at < 8 || memcmp(code + at, begin, sizeof(begin)) != 0)
-		return 0;
-	return at + 8;
+	return n - at >= 8 && code_begins_with(code, n, at, "\x48\x89\xe7\xe8", 4) ? at + 8 : 0;
 }
 
 /* --- stubs of PLTs --- */
@@ -493,12 +491,6 @@ bool arch_fills_slot(uint32_t type, bool is_64_bit)
 		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
 		       type == R_X86_64_IRELATIVE;
 	return type == R_386_JMP_SLOT || type == R_386_GLOB_DAT || type == R_386_IRELATIVE;
-}
-
-static size_t skip_bytes(const uint8_t *code, size_t n, size_t at, const char *bytes,
-			 size_t n_bytes)
-{
-	return n - at >= n_bytes && memcmp(code + at, bytes, n_bytes) == 0 ? at + n_bytes : at;
 }
 
 bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bit, uint64_t got,
