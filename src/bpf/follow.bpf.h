@@ -186,9 +186,8 @@ static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 s
 }
 
 /*
- * Other code may come to addresses of process @pid: count its later hits in new rows. Not if all
- * its rows are covered by the space of number @clear, which has nothing at these addresses. 0:
- * there is no such space.
+ * Other code may come to addresses of process @pid: count its later hits in new rows. Not if the
+ * space of number @clear covers all its rows and has nothing at these addresses; 0: there is none.
  */
 static __always_inline void divide_rows(__u32 pid, __u32 clear)
 {
@@ -228,10 +227,7 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 	return is_there ? 0 : number;
 }
 
-/*
- * Note a place that the process with space @tgid gets (reserve_place()). @pid is its number in the
- * initial PID namespace. A global function, so the verifier checks it once for all sharers.
- */
+/* As reserve_place(). @pid: the process's number in the initial PID namespace. */
 __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 {
 	divide_rows(pid, reserve_place(tgid, start, end));

@@ -127,10 +127,7 @@ static __always_inline bool is_valid_image(__u32 number)
 		now != LAST_GENERATION);
 }
 
-/*
- * The rule for the address @at of image @number. A global function, because the verifier follows
- * each turn of its loop. Entry 0 has no row, so there is always an entry before.
- */
+/* The rule for the address @at of image @number. Entry 0 has no row, so one is always before. */
 __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 {
 	const struct kernel_image *image = &kernel_walks.images[number % KERNEL_IMAGES];
@@ -179,10 +176,7 @@ static __always_inline __u64 kernel_key_of(__u64 at)
 	return at ^ (__u64) * (volatile __u32 *)&kernel_walks.generation << 48;
 }
 
-/*
- * Find the rule for the address @at in the images, and keep it. 0: there is none. That is not kept,
- * as a module may come there. A global function, so it adds no paths to its caller.
- */
+/* Find the rule for the address @at, and keep it. 0: there is none; a module may come there. */
 __noinline __u64 look_up_kernel_rule(__u64 at)
 {
 	const __u64 key = kernel_key_of(at);
@@ -229,7 +223,7 @@ static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
 	return bpf_probe_read_kernel(ret, sizeof(*ret), (void *)at) == 0;
 }
 
-/* A step of any kind. Returns enum kernel_end. A global function. */
+/* A step of any kind. Returns enum kernel_end. */
 __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 {
 	if (!slot)
@@ -279,7 +273,6 @@ out:
 	return end;
 }
 
-/* A global function, so the verifier checks it once. */
 __noinline int step_kernel(struct scratch_slot *slot)
 {
 	if (!slot)
@@ -317,10 +310,7 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 	return kernel_leave_tracing(regs, read, NULL);
 }
 
-/*
- * Walk the stack from slot->kernel on. Puts its words where the helper puts them. Returns 0 if it
- * is not whole. A global function.
- */
+/* Walk from slot->kernel on, to where the helper puts words. Returns 0 if it is not whole. */
 __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 {
 	struct kernel_stepping s = { slot, KERNEL_GOES_ON };

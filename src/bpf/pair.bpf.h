@@ -27,10 +27,7 @@ static __always_inline struct begun_key key_of_pair(void *ctx, enum hit_kind kin
 	return at;
 }
 
-/*
- * Keep the beginning in the slot until its end comes. Its time is @since; 0: now. If the thread has
- * begun a pair of the group before, that one has no end.
- */
+/* Keep the beginning in the slot until its end comes. Its time is @since; 0: now. */
 static __always_inline void keep_beginning(void *ctx, enum hit_kind kind,
 					   const struct scratch_slot *slot, __u32 pair, __u64 since)
 {
@@ -39,7 +36,7 @@ static __always_inline void keep_beginning(void *ctx, enum hit_kind kind,
 	struct beginning now = { .key = slot->key, .pair = pair };
 	int err;
 
-	if (before) {
+	if (before) { /* a pair of the same group, which has no end */
 		note_lost(UNFINISHED);
 		before->key = now.key;
 		before->pair = pair;
@@ -52,10 +49,7 @@ static __always_inline void keep_beginning(void *ctx, enum hit_kind kind,
 		note_lost(loss_of_error(err, LOST_BEGUN_FULL));
 }
 
-/*
- * Store the stacks that were walked. A stack that user space walks has its number in place of its
- * hash then. Returns true if the stacks are lost.
- */
+/* Store the walked stacks. One that user space walks is a LATE_STACK(). True: they are lost. */
 static __always_inline bool store_beginning(struct scratch_slot *slot, __u32 turn)
 {
 	const bool was_deferred = is_deferred(slot, turn);

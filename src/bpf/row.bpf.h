@@ -37,8 +37,7 @@ static __always_inline __u64 *stack_piece_of(struct scratch_slot *slot, __u32 si
 /*
  * The hash of one piece of a stack, combined with the hash @before of the pieces before it. It
  * covers whole groups of words, since zeros follow a stack's words. In four lanes, the
- * multiplications overlap. The seeds are random, so nobody can prepare two stacks with one hash. A
- * global function.
+ * multiplications overlap. The seeds are random, so nobody can prepare two stacks with one hash.
  */
 __noinline __u64 hash_piece(struct scratch_slot *slot, __u32 side, __u32 piece, __u64 before)
 {
@@ -82,7 +81,7 @@ static long hash_next(__u64 step, struct hashing *h)
 	return 0;
 }
 
-/* The hash of a user stack of more than SHORT_WORDS words. A global function. */
+/* The hash of a user stack of more than SHORT_WORDS words. */
 __noinline __u64 hash_long(struct scratch_slot *slot)
 {
 	struct hashing h = { slot, config.hash_seed[0] };
@@ -201,8 +200,7 @@ static __always_inline bool has_room_for(__u32 n)
 
 /*
  * Store a stack's frames, unless they are stored. The last piece is written last. So if it exists,
- * all pieces exist, or user space has deleted them. Returns 0 or a negative errno. A global
- * function.
+ * all pieces exist, or user space has deleted them. Returns 0 or a negative errno.
  */
 __noinline int store_side(struct scratch_slot *slot, __u32 side)
 {
@@ -279,9 +277,7 @@ static __always_inline bool count_hot(const struct scratch_slot *slot, __u32 hot
 	return true;
 }
 
-/*
- * Count the slot's hit in its row. Returns the row's number among the hot ones, or 0. The hit
- * number HITS_TO_HOT asks for counters on each CPU, so a row asks once.
+/* Count the slot's hit. Returns the row's number among the hot ones, or 0. A row asks for it once.
  */
 static __always_inline __u32 count_in(struct stack_row *row, const struct scratch_slot *slot,
 				      __u32 g, bool is_preemptible)

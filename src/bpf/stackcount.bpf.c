@@ -206,10 +206,7 @@ int on_tracepoint(void *ctx)
 	return OTHERS_GO_ON;
 }
 
-/*
- * A program for links of one place, and one for links of many: they are loaded with different
- * attach types.
- */
+/* For links of one place, and for links of many, with different attach types. */
 #define FOR_ONE_OR_MANY(one, many, result) \
 	SEC("?kprobe/count")               \
 	int one(struct pt_regs *ctx)       \
