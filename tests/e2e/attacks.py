@@ -6,12 +6,11 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
 import kernel
-from tool import GETPPID, PATIENCE_S, Tool, Unaccounted, Workload, read_folded, scaled, user_chain, workload_path
+from tool import GETPPID, Tool, Unaccounted, Workload, read_folded, scaled, user_chain, wait_until, workload_path
 
 HERE = Path(__file__).parent
 USER = 65534
@@ -102,10 +101,8 @@ class Run:
 
     def wait_for_strangers(self, n):
         """Until so many hits of the attackers are printed or lost."""
-        deadline = time.monotonic() + PATIENCE_S
-        while hits_of(self.tool.so_far(), "stranger") < n - self.tool.so_far().lost:
-            assert self.tool.process.poll() is None and time.monotonic() < deadline, self.tool.so_far()
-            time.sleep(0.1)
+        wait_until(lambda: self.tool.process.poll() is not None or hits_of(self.tool.so_far(), "stranger") >= n - self.tool.so_far().lost,
+                   self.tool.so_far)
 
     def witness(self):
         """The bystander works."""

@@ -5,9 +5,7 @@ import ctypes
 import fcntl
 import os
 import re
-import resource
 import select
-import signal
 import termios
 from contextlib import suppress
 from pathlib import Path
@@ -54,14 +52,6 @@ def wait_for_ends(handles):
         os.close(handle)
 
 
-def kill_at_once(*pids):
-    """Kill these processes, and wait for their ends: on a busy machine they might answer before."""
-    handles = [os.pidfd_open(pid) for pid in pids]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    wait_for_ends(handles)
-
-
 def open_files(pid):
     """What the descriptors of process @pid are, in order."""
     folder = Path(f"/proc/{pid}/fd")
@@ -82,8 +72,3 @@ def statuses(pid):
 def cpu_time_s(pid):
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def few_files(limit):
-    """For a child: so many descriptors."""
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

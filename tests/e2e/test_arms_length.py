@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import OPENER, PARSER, WARDEN, helpers, is_asked, kill_at_once, statuses, wait_for_ends
+from processes import OPENER, PARSER, WARDEN, helpers, is_asked, statuses, wait_for_ends
 from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 
@@ -50,7 +50,9 @@ def expect_whole_again(tool, workload, path):
 def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
         former = helpers(tool.pid)[name]
-        kill_at_once(former)
+        handle = os.pidfd_open(former)
+        os.kill(former, signal.SIGKILL)
+        wait_for_ends([handle])  # on a busy machine it might answer before
         expected = expect_whole_again(tool, workload, new_program(tmp_path))
         wait_until(lambda: helpers(tool.pid).get(name, former) != former, "it is not replaced")
         result = tool.end()

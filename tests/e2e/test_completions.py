@@ -57,22 +57,6 @@ def test_bash_offers_the_options_of_the_help(name):
     assert set(words) == words_of(help_rows(name))
 
 
-@pytest.mark.thorough
-def test_bash_offers_nothing_odd_as_a_value():
-    name = "stackcount"
-    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf", "--kernel-unwind": "helper",
-               "--format": "folded", "--unit": "bytes"}
-    for letter, long, has_value in help_rows(name):
-        for option in filter(None, (letter, long)):
-            offered = tab(f"{option} ", name)
-            if not has_value:
-                assert sorted(offered) == ["e:", "r:", "t:", "u:"], option
-            elif long in choices:
-                assert choices[long] in offered, option
-            else:
-                assert offered == [], option
-
-
 def test_bash_completes_options_and_the_command():
     assert "lsblk" in tab("t:sched:sched_switch -- lsb") and tab("t:sched:sched_switch -- ls --he") == []
     assert tab("--du") == ["--duration"]

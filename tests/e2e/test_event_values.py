@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""stacksnoop --value: each event has the value of its own hit, in every form."""
+"""stacksnoop --value: each event has the value of its own hit. The column of text is in tests/unit/test_event.c."""
 
 import json
-import re
 
 import pytest
-from snoop import TIME, live_snoop, read_text, trace
+from snoop import live_snoop, trace
 from sums import A, B
 from tool import ROOTS, scaled
 
 pytestmark = pytest.mark.needs("uprobes")
-WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
+WRITE = "t:syscalls:sys_enter_write"
 
 
 def below_run(names):
@@ -54,28 +53,6 @@ def test_events_with_the_value_at_different_places(workload):
     found, units = values_of(work, "--value", "count", "vfs_write", WRITE)
     assert found == {A: [i % 1000 + 1 for i in range(n) for _ in range(2)], B: [7] * 2 * n}
     assert units == {"bytes"}
-
-
-def without_column(text, title, width):
-    """(text without the column behind the time, the values of its lines)"""
-    lines, values = [], []
-    for line in text.splitlines():
-        head = re.match(rf"TIME\(s\) +|(?:{TIME}) +", line)[0][:19]
-        assert line[19 + width] == " ", line
-        lines.append(head + line[20 + width :])
-        values.append(line[19 : 19 + width].rstrip())
-    assert values[0] == title
-    return "\n".join(lines) + "\n", values[1:]
-
-
-def test_the_column_of_text(workload):
-    n = 10
-    work = workload("values", "read", n)
-    result, _ = trace(work, "-U", "-p", work.pid, "--value", "ret", READ)
-    plain, values = without_column(result.ok().out, "VALUE", 12)
-    events = read_text(plain)
-    assert set(values) >= {str(i) for i in range(n)} | {"-9"}
-    assert values.count("-9") == n * (1 + next(len(event.user) for event in events if "branch_a" in event.user))
 
 
 def test_the_last_of_a_number_of_events(workload):

@@ -74,14 +74,6 @@ def test_through_signals_of_a_libc_without_unwind_tables(workload):
     assert found == expected, result
 
 
-def test_behind_a_call_that_never_returns_no_function_begins():
-    """Where the next one does, and code that nothing is said of has called: that is not the root."""
-    result = stackcount(*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5).ok()
-    assert [(parts[0], parts[-3:], n) for parts, n in read_folded(result.out)] == [
-        ("[cut: no row]", ["said_nothing_of", "stop", "hit"], 5)
-    ], result
-
-
 # --- creation of threads and processes ---
 
 MAKERS = ("by_thread", "by_spawn", "by_fork")

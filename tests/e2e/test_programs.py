@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Stacks of programs as distributions build them, without frame pointers: 999 of 1,000 go down to
-where the process or thread began, and the others say why not.
+where the process or thread began, and the others say why not. That each step is the one that libdw
+makes is in tests/unit/test_unwind_rows.c.
 """
 
-import ctypes
-import json
 import os
 import re
-import signal
-import subprocess
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
 import programs
 import pytest
-from programs import cpu_time_s, running, wait_at_work
-from tool import STACKSNOOP, Live, read_folded, stackcount, wait_until
+from programs import running
+from tool import read_folded, stackcount
 
 pytestmark = pytest.mark.thorough
 
-LIBC = ctypes.CDLL(None)
 DWARF = ("--unwind", "dwarf")
 LEAST_WHOLE = 0.999
 
@@ -131,67 +127,3 @@ def test_system_calls_and_functions_and_probes(program):
 def test_wherever_it_is_preempted(program, pacer):
     pacer(program[1])
     check_event(program, SWITCH, 1000)
-
-
-# --- what elfutils says of the same thread, stopped where it was counted ---
-
-
-def stacks_by_elfutils(pid):
-    """{thread: (addresses from the innermost on, does it say that they are not all?)}"""
-    environment = {**os.environ, "DEBUGINFOD_URLS": ""}
-    run = subprocess.run(["eu-stack", "-n", "0", "-p", str(pid)], capture_output=True, text=True, env=environment)
-    stacks = {}
-    for part in re.split(r"^TID ", run.stdout, flags=re.M)[1:]:
-        tid = int(part.partition(":")[0])
-        addresses = [int(address, 16) for address in re.findall(r"^#\d+ +0x([0-9a-f]+)", part, re.M)]
-        stacks[tid] = addresses, f"tid {tid} " in run.stderr
-    return stacks
-
-
-def stop(pid, tid):
-    """The signal is delivered to that thread, which stops all."""
-    assert LIBC.tgkill(pid, tid, signal.SIGSTOP) == 0
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        wait_until(lambda: (thread / "stat").read_text().rpartition(")")[2].split()[0] in "Tt")
-
-
-def read_stacks(result):
-    """[(thread, addresses, cut)] of stacksnoop's --json."""
-    stacks = []
-    for line in result.ok().out.splitlines():
-        event = json.loads(line)
-        frames = event["user"]
-        cut = frames.pop()["cut"] if "cut" in frames[-1] else None
-        stacks.append((event["tid"], [int(frame["addr"], 16) for frame in frames], cut))
-    return stacks
-
-
-def stop_some_times(pid, n):
-    """Each time as both say it: [((thread, addresses, cut), the same by elfutils)]."""
-    theirs = []
-    with Live([*DWARF, "-U", "--json", "-p", pid, "t:signal:signal_deliver"], program=STACKSNOOP) as tool:
-        for i in range(n):
-            tids = sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())
-            tid = tids[i % len(tids)]
-            stop(pid, tid)
-            theirs.append((tid, *stacks_by_elfutils(pid)[tid]))
-            os.kill(pid, signal.SIGCONT)
-            if i + 1 < n:
-                wait_at_work(pid, cpu_time_s(pid) + 0.01)
-        result = tool.end()
-    return list(zip(read_stacks(result), theirs, strict=True))
-
-
-def check_agreement(pid, n):
-    for (tid, ours, cut), other in stop_some_times(pid, n):
-        assert (tid, ours, cut is not None) == other, cut
-
-
-# elfutils reads all DWARF that there is: node's takes it more than a second.
-STOPPED = {programs.bash: 5, programs.python3: 5, programs.node: 3, programs.fd: 5}
-
-
-@pytest.mark.parametrize("program", STOPPED, indirect=True, ids=name_of)
-def test_a_thread_stopped_at_work(program):
-    what, pid = program
-    check_agreement(pid, STOPPED[what])

@@ -18,7 +18,6 @@ EACH = 10
 RUN = 'n=$1; while [ $n -gt 0 ]; do n=$((n - 1)); "$2" 3; for i in $(seq $3); do /bin/true; done; done'
 NAME = str(os.getpid())  # which the names of files end with
 DISTINCT = re.compile(r"main;work_run;run;((zero|one);)+hit")
-SMALLEST_PIPE = 4096
 
 
 @pytest.fixture
@@ -80,36 +79,19 @@ def test_intervals_on_a_full_disk(distinct, tmp_path, small_disk):
     check_distinct(result, report.read_text())
 
 
-def stall(tool):
-    """Something is printed, and nobody reads it."""
-    assert select.select([tool.process.stdout], [], [], PATIENCE_S)[0], "nothing was printed"
-
-
-@pytest.mark.thorough
-def test_intervals_that_nobody_reads(distinct, tmp_path):
-    """The report of 2,000 stacks does not fit into the pipe."""
-    with Tool(["-f", "-P", "-U", "-i", "0.1", GETPPID], reads_later=True) as tool:
-        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
-        tool.wait_live()
-        distinct.run()
-        stall(tool)
-        run_programs(tmp_path)
-        tool.read_now()
-        result = tool.end().ok()
-    check_programs(result, result.out)
-    check_distinct(result, result.out)
-
-
 @pytest.mark.needs("unwinding")
 @pytest.mark.walk("dwarf")
 def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, distinct, tmp_path):
-    """Nobody has seen their file before. The first ones may be ahead of its tables, but not all are."""
+    """
+    Nobody has seen their file before. The first ones may be ahead of its tables, but not all are. The report of 2,000 stacks
+    does not fit into the pipe.
+    """
     program = own_copy("syscalls-nofp", tmp_path, "new")
     with Tool(["-f", "-P", "-U", "-i", "0.1", GETPPID], reads_later=True) as tool:
-        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
+        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         tool.wait_live()
         distinct.run()
-        stall(tool)
+        assert select.select([tool.process.stdout], [], [], PATIENCE_S)[0], "nothing was printed"
         for _ in range(10):
             with workload(str(program), "getppid", 100, 50) as one:
                 tool.drain()

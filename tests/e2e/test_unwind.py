@@ -4,13 +4,13 @@ programs have no frame pointers."""
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
 from contextlib import suppress
 
 import pytest
-from processes import few_files
 from snoop import live_snoop
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, chains, check_own, own_copy, read_folded, scaled
 from tool import stackcount, trace, workload_path
@@ -171,7 +171,8 @@ def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     command = ["/usr/bin/python3", "-c", code]
 
     def run(limit):
-        with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command], stdin=subprocess.PIPE, preexec_fn=few_files(limit)) as tool:
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # noqa: E731
+        with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command], stdin=subprocess.PIPE, preexec_fn=few) as tool:
             with suppress(AssertionError):  # it may be refused
                 tool.wait_for("stderr", rb"^ready$")
                 tool.drain()

@@ -188,10 +188,13 @@ class Tool:
 
     def wait_for(self, name, pattern, timeout_s=PATIENCE_S):
         """Until standard output or error, by @name, matches the bytes pattern."""
+        self._wait_until(lambda: re.search(pattern, self.bytes(name), re.M), pattern, timeout_s)
+
+    def _wait_until(self, is_so, what, timeout_s):
         deadline = time.monotonic() + timeout_s
-        while not re.search(pattern, self.bytes(name), re.M):
-            assert time.monotonic() < deadline, f"no {pattern!r} in {timeout_s} s: {self.so_far()!r}"
-            self._check_running(pattern)
+        while not is_so():
+            assert time.monotonic() < deadline, f"no {what!r} in {timeout_s} s: {self.so_far()!r}"
+            self._check_running(what)
             with self._seen:
                 self._seen.wait(0.02)
 
@@ -240,12 +243,7 @@ class Tool:
 
     def wait_for_header(self, timeout_s=PATIENCE_S):
         """Wait until every probe is in place. It may still read running processes."""
-        deadline = time.monotonic() + timeout_s
-        while not LIVE.search(self.bytes("stdout")) and not LIVE.search(self.bytes("stderr")):
-            self._check_running("it was live")
-            assert time.monotonic() < deadline, f"not live in {timeout_s} s: {self.so_far()!r}"
-            with self._seen:
-                self._seen.wait(0.02)
+        self._wait_until(lambda: LIVE.search(self.bytes("stdout")) or LIVE.search(self.bytes("stderr")), "header", timeout_s)
         return self
 
     def n_perf_events(self):

@@ -19,7 +19,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers values) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder entries makers values) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
 	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers
