@@ -70,8 +70,8 @@ static const struct kind {
 	function *vector, *sse;
 	bool (*has)(void);
 } kinds[] = {
-	KIND(equal, _vex, has_avx), KIND(less, _vex, has_avx),      KIND(xor, _vex, has_avx),
-	KIND(four, _vex, has_avx),  KIND(loop, _vex, has_avx),      KIND(clear, _vex, has_avx),
+	KIND(equal, _vex, has_avx),      KIND(less, _vex, has_avx), KIND(xor, _vex, has_avx),
+	KIND(four, _vex, has_avx),       KIND(loop, _vex, has_avx), KIND(clear, _vex, has_avx),
 	KIND(spread, _evex, has_avx512),
 };
 
