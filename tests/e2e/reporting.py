@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import threads
 import tool
 
 LIMIT_S = 150
@@ -31,31 +32,9 @@ class LimitExceeded(Exception):
     pass
 
 
-def _read(path):
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return "-"
-
-
-def threads_of(pid):
-    """Lines: what the threads of the process, and of those that it and they have started, wait for."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        if (text := _read(stat)) != "-":
-            parents.setdefault(int(text.rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
-    todo = [pid]
-    while todo:
-        pid = todo.pop(0)
-        todo += parents.get(pid, [])
-        for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
-            words = [_read(task / name) for name in ("comm", "wchan", "syscall", "stack")]
-            yield " ".join([f"process {pid}, thread {task.name}:", *words])
-
-
 def _on_alarm(*_):
     faulthandler.dump_traceback(file=sys.__stderr__)
-    print(*threads_of(os.getpid()), sep="\n", file=sys.stderr)
+    print(*threads.describe(os.getpid()), sep="\n", file=sys.stderr)
     raise LimitExceeded(f"the test did not end in {LIMIT_S} s")
 
 
