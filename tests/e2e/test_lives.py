@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 from contained import Contained
-from processes import few_files
 from snoop import live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, check_refused, ending
-from tool import own_copy, read_folded, scaled, stackcount, trace, user_chain, workload_path
+from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, ending
+from tool import own_copy, read_folded, scaled, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -54,17 +53,6 @@ def is_complete(result):
 
 
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
-
-
-FEWEST = 103  # descriptors that a run with user stacks and a command needs
-
-
-def test_with_too_few_descriptors_that_is_the_one_thing_said():
-    command = ["-U", GETPPID, "--", "true"]
-    result = stackcount(*command, preexec_fn=few_files(FEWEST - 1))
-    words = rf"^stackcount: the limit of open files is {FEWEST - 1}; this run needs {FEWEST} \(see ulimit -Hn\)\n$"
-    check_refused(result, 1, words)
-    assert "exited with status 0" in stackcount(*command, preexec_fn=few_files(FEWEST)).ok().err
 
 
 # --- many that live a few milliseconds ---
