@@ -14,7 +14,7 @@ void slices_begin(struct slices *s, uint64_t now, bool is_growing, size_t most_b
 	*s = (struct slices){ .is_growing = is_growing,
 			      .begin_ns = now,
 			      .length_ns = FIRST_SLICE_NS,
-			      .due_ns = now + FIRST_SLICE_NS,
+			      .due_ns = is_growing ? now + FIRST_SLICE_NS : UINT64_MAX,
 			      .most_bytes = most_bytes };
 }
 

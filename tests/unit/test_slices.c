@@ -103,6 +103,7 @@ TEST(intervals_are_the_user_s)
 	slices_begin(&s, 1000, false, PLENTY);
 	run_steps(&s, rows, 500);
 	assert_int_equal(s.n, 500);
+	assert_true(s.due_ns == UINT64_MAX);
 	run_steps(&s, rows, 1500);
 	assert_true(s.n > 500 && s.n <= 1024);
 	expect_sums(&s, rows);
