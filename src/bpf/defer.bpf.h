@@ -99,6 +99,30 @@ __noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
 	return bpf_probe_read_user(piece, (__u32)n, (void *)at) ? 0 : (int)n;
 }
 
+/*
+ * Record code @i of the hit that begins with piece @first: the bytes before the return address of
+ * the frame at slot->chain_fp, in the chain of frame pointers. Returns 1 at its end.
+ */
+__noinline int record_code(struct scratch_slot *slot, __u64 first, __u32 i)
+{
+	struct deferred_hit *hit = (void *)deferred_piece_at(first);
+	struct {
+		__u64 fp, pc;
+	} frame;
+	__u64 at;
+
+	if (!slot || !hit || i >= DEFERRED_CODES)
+		return 1;
+	at = slot->chain_fp;
+	if (bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
+		return 1;
+	slot->chain_fp = frame.fp;
+	if (bpf_probe_read_user(&slot->word, sizeof(slot->word),
+				(void *)(frame.pc - sizeof(slot->word))) == 0)
+		hit->codes[i] = (struct deferred_code){ frame.pc - sizeof(slot->word), slot->word };
+	return frame.fp <= at;
+}
+
 struct recording {
 	struct scratch_slot *slot;
 	__u64 first;
@@ -114,6 +138,14 @@ static long record_block_callback(__u64 i, struct recording *r)
 
 	record_block(r->slot, r->first, block, (__u32)i);
 	return 0;
+}
+
+static long record_code_callback(__u64 i, struct recording *r)
+{
+	int is_over = record_code(r->slot, r->first, (__u32)i);
+
+	barrier_var(is_over); /* newer compilers know its values, verifiers do not */
+	return is_over != 0;
 }
 
 static long record_stack_callback(__u64 i, struct recording *r)
@@ -166,7 +198,7 @@ static __always_inline void describe_deferred(const struct scratch_slot *slot,
 		hit->value = slot->value;
 }
 
-/* Record the words of both stacks, and the stack itself. */
+/* Record the words of both stacks, code, and the stack itself. */
 static __always_inline void record_hit(struct scratch_slot *slot, struct deferred_hit *hit,
 				       __u64 number, __u32 bytes)
 {
@@ -175,6 +207,8 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
 	struct recording r = { .slot = slot, .first = number - 1, .n_kernel = n_kernel };
 
 	bpf_loop(n_blocks, record_block_callback, &r, 0);
+	slot->chain_fp = slot->regs.of[UNWIND_REG_FP];
+	bpf_loop(DEFERRED_CODES, record_code_callback, &r, 0);
 	r.first += deferred_word_pieces(n_blocks);
 	r.at = hit->stack_from;
 	r.end = r.at + bytes;

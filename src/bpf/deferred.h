@@ -27,7 +27,8 @@
 #define DEFERRED_PIECE_BYTES 1024U
 #define DEFERRED_PIECES 4096U    /* power of two: 4 MiB */
 #define DEFERRED_MOST_PIECES 64U /* more than any hit takes */
-#define DEFERRED_HEAD_WORDS 32U
+#define DEFERRED_HEAD_WORDS 112U
+#define DEFERRED_CODES 32U
 #define DEFERRED_PAUSES 512U
 #define DEFERRED_STACK_BYTES (16384U + DEFERRED_BELOW_SP) /* of a hit, at most */
 #define DEFERRED_BELOW_SP 128U                            /* of these, below the stack pointer */
@@ -58,6 +59,12 @@ static inline __u32 deferred_pause_of(__u32 tgid)
 	return tgid % DEFERRED_PAUSES;
 }
 
+/* 8 bytes of code, for checked steps (bpf/user_step.h). */
+struct deferred_code {
+	__u64 at; /* 0: nothing is recorded */
+	__u64 bytes;
+};
+
 struct deferred_hit {
 	__u64 number;            /* of its first piece, from 1; written last */
 	__u64 time;              /* ns of CLOCK_MONOTONIC */
@@ -74,6 +81,7 @@ struct deferred_hit {
 	__u32 n_cut;    /* those of them that are right if the stack is cut there, */
 	__u32 cut_mark; /* and the mark behind them */
 	__u32 is_at_entry;
+	struct deferred_code codes[DEFERRED_CODES]; /* see record_code() */
 };
 _Static_assert(sizeof(struct deferred_hit) <= sizeof(__u64) * DEFERRED_HEAD_WORDS, "abi");
 
@@ -150,6 +158,17 @@ static inline bool recorded_read(const struct recorded *r, uint64_t at, uint64_t
 		bytes[i] = *stack_byte(r, offset + i);
 	memcpy(ret, bytes, sizeof(*ret));
 	return true;
+}
+
+/* Read the code at @at. False: it was not recorded. */
+static inline bool recorded_code(const struct recorded *r, uint64_t at, uint64_t *ret)
+{
+	for (size_t i = 0; i < DEFERRED_CODES; i++) {
+		*ret = r->hit->codes[i].bytes;
+		if (at && r->hit->codes[i].at == at)
+			return true;
+	}
+	return false;
 }
 
 static inline void copy_words(const struct recorded *r, uint32_t first_block, uint32_t n,

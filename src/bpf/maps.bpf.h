@@ -195,7 +195,7 @@ struct scratch_slot {
 	struct stack_key key;
 	struct walked walked[SIDES];
 	__u64 chain_sp; /* of a walk along frame pointers: the stack pointer at the hit */
-	__u64 chain_fp; /* the frame pointer of the next frame */
+	__u64 chain_fp; /* the frame pointer of the next frame; for record_code(), too */
 	struct unwind_window window;
 	/* For walks by tables: the current frame's space, file, rule and registers. */
 	struct unwind_space space;

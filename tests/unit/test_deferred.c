@@ -320,6 +320,44 @@ TEST_WITH_RING(steps_through_made_code_are_unverified)
 	assert_true(words[1] == CODE + 0x1010 && words[2] == STACK_MARK_UNVERIFIED);
 }
 
+/* By a frame pointer; the caller's row says nothing of the code that called. */
+TEST_WITH_RING(a_step_from_code_without_rows_needs_a_call_and_a_frame_further_up)
+{
+	static const struct {
+		uint64_t fp;
+		bool has_code, is_taken;
+	} cases[] = {
+		{ STACK, true, true },
+		{ STACK, false, false },
+		{ STACK - 8, true, false },
+		{ STACK + 4, true, false },
+	};
+	const uint64_t stack[] = { 0, CODE + 0x1010, 0, CODE + 0x2010 };
+	const struct code code[8] = { {}, PLAIN, { OUTERMOST, 0 } };
+	const struct made m = MADE(stack);
+	uint64_t words[STACK_WORDS];
+	struct recorded r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct deferred_hit *hit = make_hit(f, &m);
+
+		hit->regs.of[UNWIND_REG_FP] = cases[i].fp;
+		if (cases[i].has_code)
+			hit->codes[3] = (struct deferred_code){ CODE + 0x1008, 0xe8ULL << 24 };
+		commit(f, hit);
+		assert_true(deferred_take(&f->reader, &r));
+		if (cases[i].is_taken) {
+			assert_int_equal(late_walk(&r, 1024, find_code, (void *)code, words), 4);
+			assert_true(words[1] == CODE + 0x1010 && words[2] == CODE + 0x2010);
+			assert_true(words[3] == STACK_MARK_UNVERIFIED);
+		} else {
+			assert_int_equal(late_walk(&r, 1024, find_code, (void *)code, words), 2);
+			assert_true(words[1] == MARK(UNWIND_END_NO_ROW));
+		}
+		deferred_done(&f->reader, &r);
+	}
+}
+
 TEST_WITH_RING(without_a_walk_the_stack_is_cut)
 {
 	uint64_t words[STACK_WORDS];
