@@ -94,7 +94,7 @@ static const struct {
 	struct value_type type;
 	const char *names;
 } types[] = {
-	{ { 1, true }, "char,s8,int8_t" },
+	{ { 1, true }, "char,signed char,s8,int8_t" },
 	{ { 1, false }, "unsigned char,u8,uint8_t" },
 	{ { 2, true }, "short,s16,int16_t" },
 	{ { 2, false }, "unsigned short,u16,uint16_t,umode_t" },

@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 
+import pprof
 import pytest
 from pprof_file import PprofFile
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, stackcount

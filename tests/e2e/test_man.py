@@ -57,7 +57,7 @@ def test_page_is_well_formed(name):
 
 def marks():
     """What a stack may end with, as the source has it, and what else stands in brackets."""
-    naming = (TOP / "src/symbolize/stack.c").read_text()
+    naming = (TOP / "src/symbolize/symbolizer.c").read_text()
     words = re.findall(r'[])] = { "([^"]+)"', naming)
     assert len(words) >= 12
     unverified = re.findall(r'FRAME_UNVERIFIED, "([^"]+)"', naming)
@@ -67,7 +67,7 @@ def marks():
 
 
 def losses():
-    reasons = re.findall(r'\[LOSS_\w+\] = "([^"(]+)', (TOP / "src/store/counters.c").read_text())
+    reasons = re.findall(r'\[LOS[ST]_\w+\] = "([^"(]+)', (TOP / "src/store/counters.c").read_text())
     assert len(reasons) >= 10
     return [reason.strip() for reason in reasons if "new row" not in reason]  # "a new stack / row"
 
