@@ -12,9 +12,10 @@
  * An architecture provides, in its own kernel_step.h:
  *
  *	KERNEL_HAS_TABLES            0: nothing here is ever used
- *	KERNEL_RULE_REPLACED         of a return address that tracing has put in the place of
- *another kernel_step()                step to the caller by a rule kernel_quickly()             the
- *same for nearly all frames kernel_is_entry()            does the step end at the user's registers?
+ *	KERNEL_RULE_REPLACED         the rule of a return address that tracing has replaced
+ *	kernel_step()                step to the caller by a rule
+ *	kernel_quickly()             the same for nearly all frames
+ *	kernel_is_entry()            does the step end at the user's registers?
  *	kernel_leave_tracing()       from a tracepoint's registers to the traced function's
  */
 #pragma once

@@ -69,8 +69,11 @@ struct kernel_walks {
 	 */
 	__u32 generation;
 	__u32 modules_generation; /* the modules' image is valid in this one alone */
-	__u32 n_unknown;          /* programs: rows missed outside of the kernel; may lose some */
+	__u32 pad0;
 	struct kernel_image images[KERNEL_IMAGES];
+	__u64 apart[8];  /* each frame reads what stands above; walks in vain write the rest */
+	__u32 n_unknown; /* programs: rows missed outside of the kernel; may lose some */
+	__u32 pad1;
 	__u64 is_wrong; /* programs: a walk differed from the helper's, at this address */
 	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */
 };

@@ -849,8 +849,9 @@ static int start_run(struct run *r, struct error *e)
 	err = r->tool->put_header(r, e);
 	warm_end();
 	if (!err)
-		if (!err)
-			kernel_stacks_begin(&r->kernel_stacks, r->object);
+		object_begin_level(r->object);
+	if (!err)
+		kernel_stacks_begin(&r->kernel_stacks, r->object);
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
