@@ -385,9 +385,11 @@ static bool next_field(struct reader *r, struct wire *w, struct wire_field *fiel
 /* Read the next number of a repeated field, packed or not. */
 static bool next_number(struct reader *r, struct wire_field *field, uint64_t *ret, const char *what)
 {
-	if (r->err || field->bytes.at == field->bytes.end)
+	const bool is_read = field->type == WIRE_VARINT || field->type == WIRE_BYTES;
+
+	if (r->err || (is_read && field->bytes.at == field->bytes.end))
 		return false;
-	if (!take_varint(&field->bytes, ret))
+	if (!is_read || !take_varint(&field->bytes, ret))
 		fail(r, -EBADMSG, "%s are cut off", what);
 	return !r->err;
 }
