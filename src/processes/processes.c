@@ -779,6 +779,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	const uint32_t tgid = tgid_of_key(key);
 	struct program *program = newest_program(ps, tgid);
 	struct keyed *k = keyed_of(ps, key);
+	const bool is_first = !k->first;
 
 	if (seen->time && (!k->first || seen->time < k->first)) {
 		k->first = seen->time;
@@ -791,7 +792,9 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX &&
 	    (!program || program->begin < seen->since))
 		begin_program(ps, tgid, seen->since, space_new(&ps->spaces))->is_exec = true;
-	read_mappings(ps, tgid);
+	/* A list that was late is asked for with the next life, and for each report. */
+	if (is_first || !program || program->looked_in != ps->period)
+		read_mappings(ps, tgid);
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;

@@ -28,12 +28,13 @@ static bool run_wants_helpers(const struct run *r)
 /* --- the limit of open files --- */
 
 /*
- * The fewest descriptors of a run with user stacks and a command: programs, maps, one probe, files
- * of processes, and 28 for helpers: each of three lanes has four, and each helper two
+ * The fewest descriptors of a run with a command: programs, maps and one probe; with user stacks
+ * also files of processes, and 28 for helpers: each of three lanes has four, and each helper two
  * (tool/helpers.c). When all probes are in place, limits_check_rest() counts how many this kernel
  * really needs.
  */
-#define FEWEST_FILES 103
+#define FEWEST_FILES 63
+#define FEWEST_FILES_OF_USER_STACKS 103
 
 /* More than names ever keep open (reader/roots.c). */
 #define MOST_FILES_OF_NAMES 128
@@ -46,13 +47,14 @@ static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 }
 
 /* Call it before the run opens anything. Errors: -EMFILE, the hard limit is too low. */
-static int limits_check(struct error *e)
+static int limits_check(const struct run *r, struct error *e)
 {
+	const rlim_t least = run_wants_helpers(r) ? FEWEST_FILES_OF_USER_STACKS : FEWEST_FILES;
 	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FEWEST_FILES)
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
 		return 0;
-	return refuse_limit(files.rlim_max, FEWEST_FILES, e);
+	return refuse_limit(files.rlim_max, least, e);
 }
 
 /* Raise the soft limit to the hard one. Processes that are forked later inherit it. */
@@ -645,7 +647,7 @@ void run_refresh(struct run *r)
 static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
-	uint64_t until = earlier_time(*due, probing_watch_samples(r));
+	uint64_t until = earlier_time(*due, probing_watch_samples(r)), served;
 	unsigned occasions;
 	int err;
 
@@ -659,6 +661,7 @@ static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct e
 	if (err)
 		return err;
 	*due = work(r);
+	served = r->served_at;
 	if (*due)
 		ready_tell(&r->ready, r->unwinder);
 	*is_over = r->is_enough || r->waiter.is_asked ||
@@ -668,6 +671,8 @@ static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct e
 		return 0;
 	if (tool->on_wake)
 		err = tool->on_wake(r, e);
+	if (r->served_at != served) /* questions may have come */
+		*due = 0;
 	if (!err && occasions & (OCCASION_INTERVAL | OCCASION_REPORT) && tool->on_interval) {
 		err = tool->on_interval(r, e);
 		*due = 0; /* it may have taken long */
@@ -892,7 +897,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.ready = { .fd = opt->ready_fd },
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
-	int err = limits_check(e);
+	int err = limits_check(&r, e);
 
 	helpers_init(&r.helpers);
 	run_has_mapped(&r);

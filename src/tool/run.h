@@ -88,6 +88,7 @@ struct values {
 	struct value_code code;
 	struct profile_value value;
 	bool has_tracepoint;
+	bool was_told;        /* that some targets have no value */
 	uint32_t n_groups;    /* of pairs */
 	uint32_t switch_pair; /* of sched_switch */
 };

@@ -483,10 +483,10 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	keep_targets(targets, kept, v->numbers);
 	if (!targets->n && error_within(e, "%s %s", option_of(v), v->opt->sum))
 		return caret_add(v->opt->sum, wrong_at, e);
-	if (targets->n < n)
-		log_warn_once("%zu of %zu have no value '%s' and are not traced%s", n - targets->n,
-			      n, v->opt->sum,
-			      log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+	if (targets->n < n && !v->was_told)
+		log_warn("%zu of %zu have no value '%s' and are not traced%s", n - targets->n, n,
+			 v->opt->sum, log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+	v->was_told |= targets->n < n;
 	return 0;
 }
 
