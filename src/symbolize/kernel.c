@@ -4,10 +4,10 @@
  * name is certain, because modules and BPF programs come and go:
  *
  *	the kernel itself     kallsyms   always
- *	a module              kallsyms   since the last look without it, or with another in its
- *place a BPF program         bpf(2)     from the beginning of its loading on, while it is loaded a
- *trampoline of BPF   kallsyms   since our first reading, if that has it, too one of ftrace kallsyms
- *always; its pages are its own
+ *	a module              kallsyms   since the last look without it
+ *	a BPF program         bpf(2)     from the beginning of its loading on, while it is loaded
+ *	a trampoline of BPF   kallsyms   since our first reading, if that has it, too
+ *	one of ftrace         kallsyms   always; its pages are its own
  *
  * An address without a certain name has none.
  */
