@@ -13,7 +13,7 @@
 #include "symbolize/symbol_files.h"
 
 /*
- * With more known places than this, all are forgotten. The symbolizer keeps the frames (seen.h).
+ * With more known places than this, all are forgotten. The symbolizer keeps the frames (frames.h).
  */
 #define MANY_PLACES 131072
 
