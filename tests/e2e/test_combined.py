@@ -104,6 +104,30 @@ def test_a_value_that_there_is_not(tmp_path, name):
     assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_text_says_what_it_leaves_out(tmp_path):
+    """Folded lines are for other programs, and all stacks are bcc's layout: neither says anything."""
+    path, old, sums = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz", tmp_path / "c.pb.gz"
+    for name, values, counts in ((path, [("hits", "count")], (1, 4, 9)), (old, [("hits", "count")], (2, 4, 1)),
+                                 (sums, [("size", "bytes")], (1, 4, 9))):
+        file = PprofFile(values, comments=["stackcount:loss=3 no room"])
+        for n, count in enumerate(counts):
+            file.add([(f"f{n}", None)], count)
+        name.write_bytes(file.bytes())
+
+    def end(*args):
+        done = read(*args)
+        assert done.returncode == 0
+        return re.findall(r"^(?:Left out|Lost) .*", done.stdout, re.M)
+
+    lost = "Lost 3 hits (17.6%): 3 no room"
+    assert end(path) == [lost] == end("--top", "3", path)
+    assert end("--top", "1", path) == ["Left out 2 stacks, 5 hits", lost]
+    assert end("--min", "2", path) == ["Left out 1 stack, 1 hit", lost]
+    assert end("--top", "1", sums) == ["Left out 2 stacks, 5 bytes", "Lost 3 hits: 3 no room"]
+    assert end("--top", "1", path, "--minus", old)[0] == "Left out 2 stacks, 6 -> 5"
+    assert end("--top", "1", "-f", path) == []
+
+
 def test_stacks_do_not_differ_by_labels_of_other_programs(tmp_path):
     """Also stacks without frames, which come with some programs' files."""
     data, path = PprofFile([SAMPLES]), tmp_path / "a.pb.gz"
