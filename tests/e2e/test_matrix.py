@@ -187,7 +187,9 @@ def test_intervals_of_millions_of_hits_add_up(workload, tool):
         result = run.end().ok()
     assert result.lost == 0, result
     if tool == "stackcount":
-        totals = [report.total for report in parse_text(result.out).reports]
+        text = parse_text(result.out)
+        totals = [report.total for report in text.reports]
+        assert {entry.pid for entry in text.entries} == {one.pid, two.pid}, "several -p tell processes apart"
     else:
         totals = [sum(count for _, count in report.rows) for report in parse_calls(result.out).reports]
     assert sum(totals) == made and sum(map(bool, totals)) >= 2, totals
