@@ -110,7 +110,9 @@ def test_counts(workload, tmp_path, tool, name, backend):
     n = scaled(500 if tool == "stacksnoop" or name == "vector functions" else 2_000, least=200)
     work = workload(program, *(n * a if isinstance(a, int) else a for a in event.arguments), cpus=[0, 1])
     options = [] if "PATH" in event.patterns[0] else ["-p", work.pid]
-    if tool != "funccount":
+    if tool == "funccount":
+        options += ["--debug"]
+    else:
         options += ["-f", "-d" if event.kernel and tool == "stackcount" else "-U"]
     if event.backends[backend]:
         options += ["--without", event.backends[backend]]
@@ -123,6 +125,7 @@ def test_counts(workload, tmp_path, tool, name, backend):
             made[one if tool == "funccount" else chain] += hits
     if tool == "funccount":
         found = parse_calls(result.ok().out).counts
+        assert ("another process attaches its probes" in result.err) == ("PATH" in event.patterns[0]), result
     else:
         found = folded_chains(result.ok().out)[0] if tool == "stacksnoop" else chains(result.ok())
     assert len(made) > 0
