@@ -2,11 +2,12 @@
 """stacksnoop --value: each event has the value of its own hit. The column of text is in tests/unit/test_event.c."""
 
 import json
+import re
 
 import pytest
 from snoop import live_snoop, trace
 from sums import A, B
-from tool import ROOTS, scaled
+from tool import ROOTS, scaled, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 WRITE = "t:syscalls:sys_enter_write"
@@ -53,6 +54,20 @@ def test_events_with_the_value_at_different_places(workload):
     found, units = values_of(work, "--value", "count", "vfs_write", WRITE)
     assert found == {A: [i % 1000 + 1 for i in range(n) for _ in range(2)], B: [7] * 2 * n}
     assert units == {"bytes"}
+
+
+@pytest.mark.thorough
+def test_an_event_without_its_value_is_shown(workload):
+    """A function that ends in a jump to another one has no result of its own there."""
+    n = 120
+    work = workload("returns", n)
+    patterns = (f"r:{workload_path('returns')}:{name}" for name in ("tail", "exits"))
+    result, _ = trace(work, "-U", "--json", "-p", work.pid, "--value", "retval", *patterns)
+    assert result.ok().lost == 0, result
+    words = "events have no value: it cannot be read, or is not known there"
+    assert re.search(rf"^stacksnoop: {n} {words}$", result.err, re.M), result
+    values = [json.loads(line)["value"] for line in result.out.splitlines()]
+    assert len(values) == 2 * n and values.count(None) == n
 
 
 def test_the_last_of_a_number_of_events(workload):
