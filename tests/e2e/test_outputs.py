@@ -205,17 +205,20 @@ def test_intervals(workload, tmp_path):
 
 
 def test_a_report_in_between(workload):
-    """SIGUSR1 ends no run. Without intervals, each report has all hits. Folded lines have none in between."""
+    """SIGUSR1 ends no run. Each report has all hits; of intervals, those since the last one. Folded lines have none."""
     one = workload("syscalls", "getppid", 50, 0)
-    with Live(["-p", one.pid, "-U", GETPPID]) as text, Live(["-p", one.pid, "-U", "-f", GETPPID]) as folded:
+    args = ["-p", one.pid, "-U", GETPPID]
+    with Live(args) as whole, Live(["-i", "1000", *args]) as since, Live(["-f", *args]) as folded:
         one.run()
-        for tool in (text, folded):
+        for tool in (whole, since, folded):
             tool.drain()
             tool.send(signal.SIGUSR1)
-        text.wait_for("stdout", rb"\n    50\n")
+        for tool in (whole, since):
+            tool.wait_for("stdout", rb"\n    50\n")
         folded.wait_for("stderr", b"SIGUSR1: only text and trees on standard output")
-        text, folded = text.end().ok(), folded.end().ok()
-    assert re.findall(r"^    (\d+)$", text.out, re.M) == ["50", "50"], text
+        whole, since, folded = whole.end().ok(), since.end().ok(), folded.end().ok()
+    assert re.findall(r"^    (\d+)$", whole.out, re.M) == ["50", "50"], whole
+    assert re.findall(r"^    (\d+)$", since.out, re.M) == ["50"], since
     assert sum(n for _, n in read_folded(folded.out)) == 50, folded
 
 
