@@ -115,14 +115,19 @@ def is_handle(link):
     return bool(int(flags, 8) & os.O_PATH)
 
 
+def numbers(pid):
+    """Of the descriptors of process @pid."""
+    return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+
+
 OPENERS_MAY = 1 << 19 | 1 << 2 | 1 << 40  # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
 
 
 def test_helpers_hold_nothing_of_ours_may_what_they_need_and_end_with_us(tmp_path):
-    """Nor of who started the run: a file is open there."""
+    """Nor of who started the run: a file is open there, also far up."""
     (tmp_path / "secret").touch()
-    with Live(SYSTEM_WIDE, wrap=["sh", "-c", 'exec 9<"$0"; exec "$@"', tmp_path / "secret"]) as tool:
-        assert "secret" in os.readlink(f"/proc/{tool.pid}/fd/9")
+    with Live(SYSTEM_WIDE, wrap=["bash", "-c", 'exec 9<"$0" 200<"$0"; exec "$@"', tmp_path / "secret"]) as tool:
+        assert all("secret" in os.readlink(f"/proc/{tool.pid}/fd/{fd}") for fd in (9, 200))
         all_of_them = helpers(tool.pid)
         assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
         for name, pid in all_of_them.items():
@@ -133,6 +138,10 @@ def test_helpers_hold_nothing_of_ours_may_what_they_need_and_end_with_us(tmp_pat
             links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if not is_handle(link)}
             own = {link for link in links if link.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:"))}
             assert links == own, name
+            if name.endswith("opener"):  # numbers below 64 are ours, so that no file has one
+                assert numbers(pid) >= set(range(64)), name
+            elif name.endswith("parser"):
+                wait_until(lambda: numbers(pid) == set(range(6)), f"an idle {name} holds more")
         assert int(statuses(all_of_them[OPENER])[0]["CapEff"], 16) == OPENERS_MAY
         handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
         tool.process.kill()
