@@ -101,6 +101,8 @@ def test_bash_completes_names_of_values():
     assert tab(f"-n 5 -p {os.getpid()} --sum=co", behind=f" {WRITE}") == ["count"] == tab(f"{WRITE} --sum 'co")
     assert tab(f"'{WRITE}' --sum 8*co") == ["8*count"]
     assert tab(f"{WRITE} t:syscalls:sys_exit_write --sum r") == ["ret"]
+    assert tab(f"-r ^{WRITE}$ --sum co") == [], "sys_enter_write is no kernel function"
+    assert tab(f"-r {WRITE}$ --sum co") == ["count"]
     assert tab("--sum ") == [] and tab("t:no:such_event --sum c") == []
 
 
