@@ -288,9 +288,20 @@ def with_finder(tmp_path, script):
     (None, "the program debuginfod-find cannot be run: symbols are not fetched (its package is debuginfod, or elfutils-debuginfod-client)"),
     pytest.param("exec >&- 2>&-; kill -SEGV $$", "Bad message", marks=pytest.mark.thorough),
     pytest.param("echo /", "debuginfod: / is not taken: /: not a regular file", marks=pytest.mark.thorough),
-], ids=["none", "crash", "folder"])
+    pytest.param("head -c 9000000 /dev/zero; exit 1", "Bad message", marks=pytest.mark.thorough),
+], ids=["none", "crash", "folder", "much"])
 def test_what_the_program_says_may_be_anything(work, server, tmp_path, script, words):
     found, expected, result = trace(work, env=server.environment(tmp_path), wrap=with_finder(tmp_path, script))
     assert expected and set(found).isdisjoint(expected)
     assert sum(found.values()) == sum(expected.values())
     assert result.err.count(words) >= 1, result
+
+
+@pytest.mark.thorough
+def test_a_program_that_never_ends_is_ended(work, server, tmp_path):
+    wrap = with_finder(tmp_path, "exec >&- 2>&-; trap '' INT TERM; while :; do sleep 1; done")
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path), wrap=wrap) as tool:
+        expected = ask_slow_server(tool, work)
+        tool.process.send_signal(signal.SIGINT)
+        result = tool.wait()
+    assert sum(n for _, n in read_folded(result.out)) == sum(expected.values())
