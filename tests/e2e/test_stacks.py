@@ -66,6 +66,14 @@ def test_max_depth_of_a_stack_that_is_no_deeper(workload):
         assert parts == (["[cut: depth]"] + whole[-len(whole) + 1 :] if depth else whole), result
 
 
+@pytest.mark.needs("uprobes")
+def test_max_depth_of_one_at_a_function(workload):
+    work = workload("calls", 100, 100, 100)
+    args = ["--unwind", "auto", "-U", "-f", "--max-depth", 1, "-p", work.pid]
+    result, _ = trace(work, *args, f"{workload_path('calls')}:leaf")
+    assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
+
+
 @pytest.mark.needs("path of its own")
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
