@@ -46,6 +46,8 @@ def test_user_functions_and_returns():
     assert rows.pop(f"{path}:many") == [("arg1, arg2 ...", "", "s64", "cast them, as (int)arg1")]
     assert all(re.fullmatch(rf"r:{re.escape(path)}:many at 0x[0-9a-f]+", event) for event in rows), rows
     assert list(rows.values())[-1] == [("retval", "", "s64", "cast it, as (int)retval")]
+    jumps = list(listed(f"r:{workload_path('returns')}:tail"))
+    assert jumps[-1].endswith(", a jump to another function: no retval"), jumps
     assert listed(f"{workload_path('bits32')}:hit").popitem()[1][0][2:] == ("-", "arguments of 32-bit functions are not read")
 
 
@@ -58,6 +60,15 @@ def test_places_of_a_usdt_probe():
         "arg7": ("-", "it is a floating-point number"), "arg8": ("-", "its place has another form"),
     }
     assert rows[1][0][0] == "arg1" and rows[1][0][2] == "u64"
+
+
+@pytest.mark.thorough
+def test_what_is_listed_as_a_number_is_taken():
+    for event in ("t:sched:sched_switch", "t:syscalls:sys_exit_read", "t:sched:sched_process_exec"):
+        for name, _, number, remark in listed(event)[event]:
+            result = stackcount("-l", "--sum", name, event)
+            assert (result.status == 0) == (number != "-"), result
+            assert number != "-" or remark in result.err, result
 
 
 @pytest.mark.thorough
