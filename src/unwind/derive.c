@@ -134,29 +134,54 @@ static void follow_all_functions(struct flow *f)
 	flow_run(f);
 }
 
-/* Judge a jump of function @owner to @target, which may be another function. */
-static void judge_tail(struct flow *f, uint32_t owner, const struct frame *frame, uint64_t target)
+/* Does an entry begin at @vaddr, or is it in a section of stubs? */
+static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 {
-	const size_t place = flow_place(f, target);
-	const bool is_outside = place == SIZE_MAX; /* it has an entry, or is a stub */
-	struct flow_function *group = flow_group(f, owner);
+	struct cfi_fde stubs[CFI_MAX_STUBS];
+	const size_t n = cfi_find_stubs(d->flow.im, stubs);
+	size_t low = 0, high = d->n_fdes;
 
-	if (!is_outside && !(f->flags[place] & FLOW_ENTRY))
-		return;
-	group->is_open |= is_outside;
-	if (frame->depth == FRAME_NOT_KNOWN)
-		return;
-	if (!frame_is_clean(frame))
-		group->is_bad = true;
-	else if (is_outside)
-		group->is_proven = true;
-	else
-		array_push(f->edges, f->n_edges, f->edges_capacity,
-			   ((struct flow_edge){ f->owner_of[place], owner }));
+	for (size_t i = 0; i < n; i++)
+		if (vaddr >= stubs[i].start && vaddr < stubs[i].end)
+			return true;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (d->fdes[middle].start < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < d->n_fdes && d->fdes[low].start == vaddr;
 }
 
-static void judge_instruction(struct flow *f, const struct flow_span *s, uint64_t vaddr)
+/* Judge a jump of function @owner to @target, which may be another function or other code. */
+static void judge_tail(struct derived *d, uint32_t owner, const struct frame *frame,
+		       uint64_t target)
 {
+	struct flow *f = &d->flow;
+	const size_t place = flow_place(f, target);
+	struct flow_function *group = flow_group(f, owner);
+
+	if (place == SIZE_MAX) {
+		const bool is_function = is_called_elsewhere(d, target);
+
+		group->is_proven |= is_function && frame_is_clean(frame);
+		group->is_bad |=
+			is_function && !frame_is_clean(frame) && frame->depth != FRAME_NOT_KNOWN;
+		group->is_open = true;
+	} else if (f->flags[place] & FLOW_ENTRY && frame->depth != FRAME_NOT_KNOWN) {
+		if (!frame_is_clean(frame))
+			group->is_bad = true;
+		else
+			array_push(f->edges, f->n_edges, f->edges_capacity,
+				   ((struct flow_edge){ f->owner_of[place], owner }));
+	}
+}
+
+static void judge_instruction(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+{
+	struct flow *f = &d->flow;
 	const size_t place = s->first + (vaddr - s->start);
 	const struct instruction i = flow_instruction(s, vaddr);
 	const struct frame frame = f->frames[f->frame_of[place]];
@@ -177,7 +202,7 @@ static void judge_instruction(struct flow *f, const struct flow_span *s, uint64_
 		break;
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
-		judge_tail(f, owner, &frame, i.target);
+		judge_tail(d, owner, &frame, i.target);
 		break;
 	default:
 		break;
@@ -195,8 +220,9 @@ static bool is_believed(const struct flow_function *group)
  * Believe functions that believed code calls. Also believe code that jumps to a believed function,
  * because it returns like that one. (Edges of jumps lead backwards.)
  */
-static void spread_belief(struct flow *f)
+static void spread_belief(struct derived *d)
 {
+	struct flow *f = &d->flow;
 	bool is_new = true;
 
 	for (int pass = 0; pass < MAX_PASSES && is_new; pass++) {
@@ -212,16 +238,18 @@ static void spread_belief(struct flow *f)
 	}
 }
 
-static void judge_all_gaps(struct flow *f)
+static void judge_all_gaps(struct derived *d)
 {
+	struct flow *f = &d->flow;
+
 	for (uint32_t i = 0; i < f->n_functions; i++)
 		if (f->functions[i].is_named)
 			flow_group(f, i)->is_named = true;
 	for (size_t i = 0; i < f->n_spans; i++)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
-				judge_instruction(f, &f->spans[i], at);
-	spread_belief(f);
+				judge_instruction(d, &f->spans[i], at);
+	spread_belief(d);
 }
 
 void derived_freep(struct derived **d)
@@ -297,7 +325,7 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	    is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
 		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im, &text)) {
-			judge_all_gaps(&d->flow);
+			judge_all_gaps(d);
 			return d;
 		}
 	}

@@ -488,8 +488,9 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 		follow_jump(f, r, i->target);
 		return false;
 	case INSTRUCTION_JUMP_POINTER:
-		/* It may be a tail call, to a function that may return. */
-		group->may_return |= frame_is_clean(&r->frame);
+		/* One that leaves is a tail call, to a function that may return. */
+		group->may_return |= frame_is_clean(&r->frame) &&
+				     pointer_jump_of(f, r->vaddr, i) == POINTER_LEAVES;
 		group->is_open = true;
 		return false;
 	case INSTRUCTION_BRANCH:
@@ -602,4 +603,57 @@ void flow_again(struct flow *f)
 		if (!functions[i].is_bad)
 			flow_add(f, functions[i].start, functions[i].is_named, FLOW_ENTRY);
 	free(functions);
+}
+
+/* --- jumps through pointers --- */
+
+#define MAX_BACK 256 /* bytes: files may be made to hold us up */
+
+/*
+ * The value of @reg before @at tells where a jump to it leads. A plain load or move gives a
+ * function; the sum of a table's address and its entry gives a case of a switch.
+ */
+static enum pointer_jump judge_register(const struct flow *flow, uint64_t at, uint8_t reg)
+{
+	const struct flow_span *s = flow_span_of(flow, at);
+	const uint8_t *flags = &flow->flags[s->first];
+
+	for (unsigned n = 0; !(flags[at - s->start] & FLOW_ENTRY) && at-- > s->start; n++) {
+		struct instruction i;
+
+		if (n == MAX_BACK)
+			return POINTER_UNSURE;
+		if (!(flags[at - s->start] & FLOW_VISITED))
+			continue;
+		i = flow_instruction(s, at);
+		switch (i.kind) {
+		case INSTRUCTION_CALL:
+		case INSTRUCTION_CALL_POINTER:
+			return POINTER_LEAVES;
+		case INSTRUCTION_JUMP:
+		case INSTRUCTION_JUMP_POINTER:
+		case INSTRUCTION_RETURN:
+		case INSTRUCTION_STOP:
+			return POINTER_UNSURE;
+		case INSTRUCTION_LOAD:
+		case INSTRUCTION_MOVE:
+		case INSTRUCTION_POP:
+		case INSTRUCTION_ADDRESS:
+			if (i.reg == reg)
+				return POINTER_LEAVES;
+			break;
+		default:
+			if (i.writes >> reg & 1)
+				return POINTER_STAYS;
+		}
+	}
+	return POINTER_LEAVES; /* an argument */
+}
+
+enum pointer_jump pointer_jump_of(const struct flow *f, uint64_t vaddr,
+				  const struct instruction *jump)
+{
+	if (jump->is_indexed)
+		return POINTER_STAYS;
+	return jump->reg == REGISTER_NONE ? POINTER_LEAVES : judge_register(f, vaddr, jump->reg);
 }

@@ -155,3 +155,16 @@ struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
 /* The leader of function @number's group, which has the group's members. */
 struct flow_function *flow_group(struct flow *f, uint32_t number);
+
+/* --- jumps through pointers --- */
+
+/* Where does a jump through a pointer lead, as far as its instructions tell? */
+enum pointer_jump {
+	POINTER_LEAVES, /* to another function */
+	POINTER_STAYS,  /* to a case of a switch, or a label, of the same function */
+	POINTER_UNSURE,
+};
+
+/* The answer for @jump at @vaddr, whose way to there @f has followed. */
+enum pointer_jump pointer_jump_of(const struct flow *f, uint64_t vaddr,
+				  const struct instruction *jump);
