@@ -161,13 +161,15 @@ enum instruction_kind {
 	INSTRUCTION_LEA,          /* reg = base + value */
 	INSTRUCTION_ADDRESS,      /* reg = target, in code or data */
 	INSTRUCTION_LOAD,         /* reg = 8 bytes at base + value */
+	INSTRUCTION_COMPARE_SP,   /* of the stack pointer with @reg */
 	INSTRUCTION_LEAVE,        /* stack pointer = frame pointer, pop the frame pointer */
 	INSTRUCTION_CALL,         /* of @target */
 	INSTRUCTION_CALL_POINTER, /* through a register or memory */
 	INSTRUCTION_JUMP,         /* to @target */
 	INSTRUCTION_JUMP_POINTER, /* through @reg, or through memory */
 	INSTRUCTION_BRANCH,       /* to @target, or not */
-	INSTRUCTION_SYSTEM_CALL,  /* as INSTRUCTION_OTHER; it may not return */
+	INSTRUCTION_BRANCH_UNEQUAL,
+	INSTRUCTION_SYSTEM_CALL, /* as INSTRUCTION_OTHER; it may not return */
 	INSTRUCTION_RETURN,
 	INSTRUCTION_STOP, /* execution does not pass it */
 	INSTRUCTION_BAD,  /* no instruction, or one that moves the stack as no compiler does */

@@ -202,6 +202,7 @@ static void judge_instruction(struct derived *d, const struct flow_span *s, uint
 		break;
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_UNEQUAL:
 		judge_tail(d, owner, &frame, i.target);
 		break;
 	default:

@@ -94,6 +94,7 @@ static bool is_jump_to(const struct instruction *i, uint64_t to)
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_UNEQUAL:
 		return i->target == to;
 	default:
 		return false;
@@ -360,6 +361,11 @@ static void each_visited(struct finding *f, visit_instruction *visit)
 	}
 }
 
+static bool is_branch(const struct instruction *i)
+{
+	return i->kind == INSTRUCTION_BRANCH || i->kind == INSTRUCTION_BRANCH_UNEQUAL;
+}
+
 /* --- landing pads --- */
 
 static void take_landing_pad(void *context, const struct landing_pad *pad)
@@ -444,7 +450,10 @@ static uint64_t find_gap(const struct flow *flow, const struct flow_span *s)
 static bool follow_gap(struct finding *f)
 {
 	uint64_t gap = 0;
-	struct frame frame = { .depth = FRAME_NOT_KNOWN, .fp = FRAME_OTHER, .third = FRAME_OTHER };
+	struct frame frame = { .depth = FRAME_NOT_KNOWN,
+			       .fp = FRAME_OTHER,
+			       .third = FRAME_OTHER,
+			       .end_reg = REGISTER_NONE };
 
 	for (size_t i = 0; i < f->flow.n_spans && !gap; i++)
 		gap = find_gap(&f->flow, &f->flow.spans[i]);
@@ -473,8 +482,8 @@ static bool jumps_back(struct finding *f, const struct image_frame *range)
 		const size_t n = image_code_at(f->im, at, code, sizeof(code));
 		const struct instruction i = instruction_at(code, n, at);
 
-		if ((i.kind == INSTRUCTION_JUMP || i.kind == INSTRUCTION_BRANCH) &&
-		    i.target != f->entry && is_in_parts(f, i.target))
+		if ((i.kind == INSTRUCTION_JUMP || is_branch(&i)) && i.target != f->entry &&
+		    is_in_parts(f, i.target))
 			return true;
 		at += i.length ? i.length : 1;
 	}
@@ -488,8 +497,7 @@ static void find_part(struct finding *f, const struct visited *v)
 	struct image_symbol symbol;
 	struct image_frame frame;
 
-	if ((v->is.kind != INSTRUCTION_JUMP && v->is.kind != INSTRUCTION_BRANCH) ||
-	    is_in_parts(f, to))
+	if ((v->is.kind != INSTRUCTION_JUMP && !is_branch(&v->is)) || is_in_parts(f, to))
 		return;
 	if (image_function_at(f->im, to, &symbol)) {
 		if (strstr(symbol.name, ".cold"))
@@ -618,6 +626,7 @@ static void judge_visited(struct finding *f, const struct visited *v)
 		judge_pointer_jump(f, v);
 		break;
 	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_UNEQUAL:
 		if (!is_in_parts(f, v->is.target))
 			doubt_exits(f, "it jumps to another function by a condition", v->vaddr);
 		break;

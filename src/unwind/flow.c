@@ -19,7 +19,7 @@
 
 struct frame frame_at_entry(void)
 {
-	return (struct frame){ .depth = 8 };
+	return (struct frame){ .depth = 8, .end_reg = REGISTER_NONE };
 }
 
 /* Forget a saved register below the stack pointer, because a signal handler may overwrite it at any
@@ -64,6 +64,8 @@ static void write_register(struct frame *f, uint8_t reg)
 		f->fp = FRAME_OTHER;
 	if (reg == REGISTER_THIRD)
 		f->third = FRAME_OTHER;
+	if (reg == f->end_reg)
+		f->end_reg = REGISTER_NONE;
 }
 
 static bool overlaps_saved(int64_t depth, uint32_t bytes, int32_t saved)
@@ -138,9 +140,14 @@ static bool assign_register(struct frame *f, const struct instruction *i)
 		return true;
 	if (i->reg == REGISTER_SP)
 		return set_depth(f, depth);
-	if (i->reg == REGISTER_FP && depth >= 0) {
+	if (depth < 0)
+		return true;
+	if (i->reg == REGISTER_FP) {
 		f->fp = FRAME_POINTER;
 		f->fp_depth = (int32_t)depth;
+	} else if (i->kind == INSTRUCTION_LEA && i->reg != REGISTER_THIRD) {
+		f->end_reg = i->reg;
+		f->end_depth = (int32_t)depth;
 	}
 	return true;
 }
@@ -193,6 +200,13 @@ static bool frame_step(struct frame *f, const struct instruction *i)
 	}
 }
 
+/* Change @f after a loop that probes the stack: the stack pointer is equal to @end_reg. */
+static void frame_end_probing(struct frame *f)
+{
+	if (f->end_reg != REGISTER_NONE)
+		(void)set_depth(f, f->end_depth);
+}
+
 /* The frame where paths with @a and @b meet. */
 static struct frame frame_merge(const struct frame *a, const struct frame *b)
 {
@@ -208,8 +222,12 @@ static struct frame frame_merge(const struct frame *a, const struct frame *b)
 		f.fp_saved = 0;
 	if (a->third_saved != b->third_saved)
 		f.third_saved = 0;
+	if (a->end_reg != b->end_reg || a->end_depth != b->end_depth)
+		f.end_reg = REGISTER_NONE;
 	if (f.fp != FRAME_POINTER)
 		f.fp_depth = 0;
+	if (f.end_reg == REGISTER_NONE)
+		f.end_depth = 0;
 	return f;
 }
 
@@ -217,7 +235,8 @@ static bool frame_is_same(const struct frame *a, const struct frame *b)
 {
 	return a->depth == b->depth && a->fp == b->fp && a->third == b->third &&
 	       a->fp_saved == b->fp_saved && a->third_saved == b->third_saved &&
-	       (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth);
+	       a->end_reg == b->end_reg && (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth) &&
+	       (a->end_reg == REGISTER_NONE || a->end_depth == b->end_depth);
 }
 
 bool frame_is_clean(const struct frame *f)
@@ -432,6 +451,7 @@ struct run {
 	uint32_t owner;
 	struct frame frame;
 	const struct flow_span *span;
+	uint8_t compared; /* with the stack pointer, by the instruction before; or REGISTER_NONE */
 };
 
 /* A jump to a function's entry is a tail call, which waits until the callee may return. */
@@ -456,6 +476,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 	struct flow_wait wait = { .vaddr = behind, .owner = r->owner };
 
 	flow_group(f, r->owner)->has_call = true;
+	r->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
 		return behind == r->span->end || !(f->flags[flow_place(f, behind)] & FLOW_DEAD);
 	if (i->target == behind) {
@@ -494,7 +515,12 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 		group->is_open = true;
 		return false;
 	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_UNEQUAL:
 		follow_jump(f, r, i->target);
+		/* It may end a loop that probes the stack down to a register. */
+		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && r->compared == r->frame.end_reg &&
+		    r->compared != REGISTER_NONE)
+			frame_end_probing(&r->frame);
 		return true;
 	case INSTRUCTION_RETURN:
 		group->may_return = true;
@@ -520,7 +546,10 @@ static void note_address(struct flow *f, const struct instruction *i)
 
 static void follow_item(struct flow *f, const struct flow_item *item)
 {
-	struct run r = { .vaddr = item->vaddr, .owner = item->owner, .frame = item->frame };
+	struct run r = { .vaddr = item->vaddr,
+			 .owner = item->owner,
+			 .frame = item->frame,
+			 .compared = REGISTER_NONE };
 	bool is_first = true;
 
 	r.span = flow_span_of(f, r.vaddr);
@@ -540,6 +569,7 @@ static void follow_item(struct flow *f, const struct flow_item *item)
 		note_address(f, &i);
 		if (!follow_instruction(f, &r, &i))
 			return;
+		r.compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;
 		r.vaddr += i.length;
 		is_first = false;
 	}

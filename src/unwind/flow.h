@@ -38,7 +38,9 @@ struct frame {
 	int32_t fp_depth;    /* of the frame pointer, if the register is FRAME_POINTER */
 	int32_t fp_saved;    /* of the caller's frame pointer, saved; 0: it is not */
 	int32_t third_saved; /* likewise, for the third register */
+	int32_t end_depth;   /* of @end_reg */
 	uint8_t fp, third;   /* enum frame_holds */
+	uint8_t end_reg;     /* the end of a loop that probes the stack, or REGISTER_NONE */
 };
 
 /* The frame at a function's first instruction. */

@@ -129,6 +129,14 @@ static uint8_t decode_mov(const struct decoded *d, struct instruction *ret)
 	return INSTRUCTION_LOAD;
 }
 
+static uint8_t decode_cmp(const struct decoded *d, struct instruction *ret)
+{
+	ret->reg = whole_register(d, 1);
+	return ret->reg != REGISTER_NONE && whole_register(d, 0) == REGISTER_RSP
+		       ? INSTRUCTION_COMPARE_SP
+		       : INSTRUCTION_OTHER;
+}
+
 /* Returns @direct if the instruction has its target, else @pointer. */
 static uint8_t decode_jump(const struct decoded *d, struct instruction *ret, uint8_t direct,
 			   uint8_t pointer)
@@ -164,6 +172,8 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 		return decode_lea(d, ret);
 	case ZYDIS_MNEMONIC_MOV:
 		return decode_mov(d, ret);
+	case ZYDIS_MNEMONIC_CMP:
+		return decode_cmp(d, ret);
 	case ZYDIS_MNEMONIC_LEAVE:
 		ret->writes = 0;
 		return d->is.operand_width == 64 ? INSTRUCTION_LEAVE : INSTRUCTION_BAD;
@@ -171,6 +181,8 @@ static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 		return decode_jump(d, ret, INSTRUCTION_CALL, INSTRUCTION_CALL_POINTER);
 	case ZYDIS_MNEMONIC_JMP:
 		return decode_jump(d, ret, INSTRUCTION_JUMP, INSTRUCTION_JUMP_POINTER);
+	case ZYDIS_MNEMONIC_JNZ:
+		return decode_jump(d, ret, INSTRUCTION_BRANCH_UNEQUAL, INSTRUCTION_BAD);
 	case ZYDIS_MNEMONIC_RET:
 		return d->is.operand_count_visible ? INSTRUCTION_BAD : INSTRUCTION_RETURN;
 	case ZYDIS_MNEMONIC_HLT:
