@@ -28,7 +28,9 @@
 #define MAX_BYTES (4U << 20) /* of all such gaps; decoding takes 0.2 s then */
 #define LEAST_SPAN 16
 #define MAX_ROUNDS 4
+#define MAX_SEEDS 8 /* rounds of functions whose addresses instructions take */
 #define MAX_PASSES 100
+#define MAX_ROOT_STEPS 16
 #define STACK_ALIGNMENT 16 /* at calls of other code, by the ABI */
 
 struct derived {
@@ -112,9 +114,10 @@ static int add_symbol_function(void *context, const struct image_symbol *symbol)
 	return d->is_v8;
 }
 
-/* Follow the functions at addresses in @s that instructions take. */
-static void follow_pointed(struct flow *f, const struct flow_span *s)
+static void add_pointed(struct derived *d, const struct flow_span *s)
 {
+	struct flow *f = &d->flow;
+
 	for (uint64_t at = s->start; at < s->end && !f->is_over; at++) {
 		const uint8_t flags = f->flags[s->first + (at - s->start)];
 
@@ -125,13 +128,21 @@ static void follow_pointed(struct flow *f, const struct flow_span *s)
 	}
 }
 
-static void follow_all_functions(struct flow *f)
+static void follow_all_functions(struct derived *d)
 {
+	struct flow *f = &d->flow;
+
 	flow_run(f);
 	f->is_weak = true;
-	for (size_t i = 0; i < f->n_spans; i++)
-		follow_pointed(f, &f->spans[i]);
-	flow_run(f);
+	for (int round = 0; round < MAX_SEEDS && !f->is_over; round++) {
+		const size_t n = f->n_functions;
+
+		for (size_t i = 0; i < f->n_spans; i++)
+			add_pointed(d, &f->spans[i]);
+		flow_run(f);
+		if (f->n_functions == n)
+			return;
+	}
 }
 
 /* Does an entry begin at @vaddr, or is it in a section of stubs? */
@@ -262,6 +273,25 @@ void derived_freep(struct derived **d)
 	*d = NULL;
 }
 
+/* Add the function that a program's first code calls. It may have no symbol, and its only caller
+ * may have an entry. */
+static void add_called_by_root(struct derived *d)
+{
+	uint64_t at = image_entry(d->flow.im);
+
+	for (int n = 0; n < MAX_ROOT_STEPS; n++) {
+		uint8_t code[16];
+		const size_t size = image_code_at(d->flow.im, at, code, sizeof(code));
+		const struct instruction i = instruction_at(code, size, at);
+
+		if (i.kind == INSTRUCTION_CALL)
+			flow_add(&d->flow, i.target, true, FLOW_ENTRY);
+		if (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_BAD)
+			return;
+		at += i.length;
+	}
+}
+
 /*
  * Note each address that a plain disassembly of all code calls or takes. It goes on in cases of
  * switches, too, which the analysis does not follow.
@@ -288,12 +318,13 @@ static bool analyse_image(struct derived *d, struct image *im, const struct imag
 
 	flow_init(f);
 	(void)image_each_function(im, add_symbol_function, d);
+	add_called_by_root(d);
 	if (f->n_places > text->size / 2) /* else entries are the rule, and cover the callees */
 		point_at_called(d, text);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
 		if (round)
 			flow_again(f);
-		follow_all_functions(f);
+		follow_all_functions(d);
 		if (!f->is_late)
 			break;
 	}
