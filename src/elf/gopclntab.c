@@ -60,12 +60,19 @@ static struct slice bytes_from_offset(struct slice of, uint64_t offset)
 	return (struct slice){ of.data + offset, of.size - offset };
 }
 
-/* The offset of the flags in records of the table's format. 0: the format is unknown. */
-static uint8_t flags_place(struct slice table)
+/* Does it begin as a table of any version, from 0xfffffff0 (Go 1.18) to 0xfffffffb (Go 1.2)? */
+static bool is_table_head(struct slice table)
 {
 	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
-	if (table.size < HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
+	return table.size >= HEADER_BYTES && memcmp(table.data + 4, rest, sizeof(rest)) == 0 &&
+	       go_number_at(table.data, 4) >= 0xfffffff0;
+}
+
+/* The offset of the flags in records of the table's format. 0: the format is unknown. */
+static uint8_t flags_place(struct slice table)
+{
+	if (!is_table_head(table))
 		return 0;
 	switch (go_number_at(table.data, 4)) {
 	case 0xfffffff0:
@@ -85,7 +92,7 @@ static struct slice search_table(const struct section *s, struct slice bytes, ui
 	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
 		const struct slice table = { bytes.data + at, bytes.size - at };
 
-		if (!flags_place(table))
+		if (!is_table_head(table))
 			continue;
 		*ret_vaddr = s->vaddr + at;
 		return table;

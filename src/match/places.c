@@ -164,6 +164,7 @@ struct placing_returns {
 	size_t n_entries;
 	uint32_t *numbers;      /* of each entry's first exit, or LEFT_OUT */
 	struct u64_map offsets; /* of all exits, to the number of the entry */
+	bool is_old_go;         /* where a recovered panic returns through is not known */
 	size_t n_left_out;
 	size_t n_without; /* functions that never return */
 	const struct target *last;
@@ -209,6 +210,10 @@ static void replace_entry(struct placing_returns *p, size_t entry)
 	struct exits exits;
 
 	p->numbers[entry] = (uint32_t)p->m->out->n;
+	if (p->is_old_go) {
+		leave_out(p, entry, "the format of its Go table is not known", t->vaddr);
+		return;
+	}
 	exits_find(p->image, &p->go, &p->middles, t->vaddr, &exits);
 	if (exits.doubt) {
 		leave_out(p, entry, exits.doubt, exits.doubt_at);
@@ -289,7 +294,7 @@ int place_returns(struct matching *m, size_t first, size_t first_alias, struct i
 	};
 	int err;
 
-	(void)go_table_of(image, &p.go);
+	p.is_old_go = !go_table_of(image, &p.go) && image_is_go(image);
 	for (size_t i = 0; i < p.n_entries; i++)
 		p.entries[i] = list->targets[first + i];
 	list->n = first;

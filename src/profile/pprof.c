@@ -385,13 +385,14 @@ static bool next_field(struct reader *r, struct wire *w, struct wire_field *fiel
 /* Read the next number of a repeated field, packed or not. */
 static bool next_number(struct reader *r, struct wire_field *field, uint64_t *ret, const char *what)
 {
-	const bool is_read = field->type == WIRE_VARINT || field->type == WIRE_BYTES;
-
-	if (r->err || (is_read && field->bytes.at == field->bytes.end))
-		return false;
-	if (!is_read || !take_varint(&field->bytes, ret))
+	if (field->type != WIRE_VARINT && field->type != WIRE_BYTES)
 		fail(r, -EBADMSG, "%s are cut off", what);
-	return !r->err;
+	if (r->err || field->bytes.at == field->bytes.end)
+		return false;
+	if (take_varint(&field->bytes, ret))
+		return true;
+	fail(r, -EBADMSG, "%s are cut off", what);
+	return false;
 }
 
 /* Read the fields that are numbers: field i to @ret[i], if i is below @n. Others stay. */
