@@ -592,9 +592,9 @@ int object_load(const struct object_options *options, struct object **ret, struc
 	return 0;
 }
 
-void object_freep(struct object **o_ptr)
+void object_freep(struct object **object)
 {
-	struct object *o = TAKE(*o_ptr);
+	struct object *o = TAKE(*object);
 
 	if (!o)
 		return;

@@ -397,7 +397,7 @@ static void merge_losses(struct profile *to, const struct profile *from, bool is
 static const char *join_texts(struct strtab *strings, const struct profile_about *const *from,
 			      size_t n, size_t at, const char *between)
 {
-	const char *seen[MOST_JOINED + 1];
+	const char *seen[MOST_JOINED + 1] = {};
 	cleanup_strbuf struct strbuf joined = {};
 	size_t n_joined = 0;
 

@@ -104,7 +104,9 @@ static char short_form(unsigned char c)
 	static const char of[] = "\"\\\n\t\r\b\f", letters[] = "\"\\ntrbf";
 	const char *found = strchr(of, c);
 
-	return found ? letters[found - of] : '\0';
+	if (!found)
+		return '\0';
+	return letters[found - of];
 }
 
 void json_put_string(struct strbuf *to, const char *text)

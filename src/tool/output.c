@@ -74,7 +74,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 			return 0;
 		if (o->serve)
 			o->serve(o->context);
-		if (fds[1].revents && is_second_signal(o))
+		if (o->waiter && fds[1].revents && is_second_signal(o))
 			return -EINTR;
 	}
 }
