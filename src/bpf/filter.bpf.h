@@ -298,18 +298,14 @@ static __always_inline __u32 hit_target(void *ctx)
 	return config.target_by == TARGET_BY_COOKIE ? bpf_get_attach_cookie(ctx) : 0;
 }
 
-/* All that MODE_CALLS does. Atomic where programs can preempt each other, as in count_hot(). */
-static __always_inline void count_call(void *ctx, bool is_preemptible)
+/* All that MODE_CALLS does. */
+static __always_inline void count_call(void *ctx, bool atomic)
 {
 	__u32 index = call_index(bpf_get_smp_processor_id(), hit_target(ctx), config.calls_per_cpu);
 	__u64 *own = bpf_map_lookup_elem(&calls, &index);
 
-	if (!own)
-		return;
-	if (is_preemptible)
-		add_atomically(own, 1);
-	else
-		*own += 1;
+	if (own)
+		add_own(own, 1, atomic);
 }
 
 /* --- the value of a hit --- */
@@ -335,13 +331,13 @@ static __always_inline bool has_no_value(void *ctx, struct scratch_slot *slot)
 /* --- slots of working memory --- */
 
 /*
- * Programs of user probes preempt each other and nest in any order, so they claim atomically. All
- * others run on top of them, one at a time on a CPU, and need no atomic. An NMI may come between
- * the read and the write of a claim. It ends before the write, and then its slot is free again.
+ * Programs that are preemptible nest in any order, so they claim atomically. All others run on top
+ * of them, one at a time on a CPU, and need no atomic. An NMI may come between the read and the
+ * write of a claim. It ends before the write, and then its slot is free again.
  */
 static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind)
 {
-	if (is_user_hit(kind))
+	if (is_preemptible(kind))
 		return !__sync_lock_test_and_set(&slot->busy, 1);
 	if (*(volatile __u64 *)&slot->busy)
 		return false;

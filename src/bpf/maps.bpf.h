@@ -31,6 +31,15 @@ struct trace_state trace_state;
 #define add_atomically(at, n) \
 	((void)__atomic_fetch_add((volatile typeof(*(at)) *)(at), n, __ATOMIC_RELAXED))
 
+/* Add to the CPU's own number. @atomic: for is_preemptible() programs. */
+static __always_inline void add_own(__u64 *own, __u64 n, bool atomic)
+{
+	if (atomic)
+		add_atomically(own, n);
+	else
+		*own += n;
+}
+
 /* --- the kernel's structures --- */
 
 struct task_struct;
@@ -109,8 +118,8 @@ static __always_inline __u32 task_member(__u64 task, __u32 offset)
 
 /* The kind of an event, which tells the type of the context. Each entry point knows its own. */
 enum hit_kind {
-	HIT_TRACEPOINT,
 	HIT_KERNEL_FUNCTION, /* ctx: the kernel's registers at the function's entry */
+	HIT_TRACEPOINT,      /* here: is_preemptible() is one comparison, which keeps loops small */
 	HIT_USER_FUNCTION,   /* ctx: the user's registers at the function's entry */
 	HIT_USER_PLACE,      /* ctx: the user's registers */
 	/*
@@ -125,6 +134,15 @@ enum hit_kind {
 static __always_inline bool is_user_hit(enum hit_kind kind)
 {
 	return kind == HIT_USER_FUNCTION || kind == HIT_USER_PLACE;
+}
+
+/*
+ * May a thread in the event's program be preempted, and run it to the end after others? In a user
+ * probe's program, and in a system call's since Linux 7.2 (trace_call_bpf_faultable()).
+ */
+static __always_inline bool is_preemptible(enum hit_kind kind)
+{
+	return is_user_hit(kind) || kind == HIT_TRACEPOINT;
 }
 
 /* The two stacks of a hit. */

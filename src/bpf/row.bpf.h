@@ -246,47 +246,35 @@ static __always_inline void announce_process(__u64 process)
 }
 
 /* Add the hit's value to the sum at @to. */
-static __always_inline void add_value(__s64 *to, const struct scratch_slot *slot,
-				      bool is_preemptible)
+static __always_inline void add_value(__u64 *to, const struct scratch_slot *slot, bool atomic)
 {
-	if (!config.has_sum)
-		return;
-	if (is_preemptible)
-		add_atomically(to, slot->value);
-	else
-		*to += slot->value;
+	if (config.has_sum)
+		add_own(to, slot->value, atomic);
 }
 
-/*
- * Add to the CPU's own counter of a hot row. Programs of user probes add atomically, since they
- * preempt each other. Of all others, one at a time runs on a CPU. False: the CPU has no counter.
- */
+/* Add to the CPU's own counter of a hot row. False: the CPU has none. */
 static __always_inline bool count_hot(const struct scratch_slot *slot, __u32 hot_row, __u32 g,
-				      bool is_preemptible)
+				      bool atomic)
 {
 	__u32 index = hot_index(bpf_get_smp_processor_id(), g, hot_row, config.n_hot_rows);
 	__u64 *own = bpf_map_lookup_elem(&hot, &index);
 
 	if (!own)
 		return false;
-	if (is_preemptible)
-		add_atomically(own, 1);
-	else
-		*own += 1;
-	add_value((__s64 *)own + 1, slot, is_preemptible);
+	add_own(own, 1, atomic);
+	add_value(own + 1, slot, atomic);
 	return true;
 }
 
-/* Count the slot's hit. Returns the row's number among the hot ones, or 0. A row asks for it once.
- */
+/* Count the slot's hit. Returns the row's number among the hot ones, or 0. A row asks once. */
 static __always_inline __u32 count_in(struct stack_row *row, const struct scratch_slot *slot,
-				      __u32 g, bool is_preemptible)
+				      __u32 g, bool atomic)
 {
 	__u32 hot_row = *(volatile __u16 *)&row->hot;
 
-	if (hot_row && count_hot(slot, hot_row, g, is_preemptible))
+	if (hot_row && count_hot(slot, hot_row, g, atomic))
 		return hot_row;
-	add_value(&((struct summed_row *)row)->sum, slot, true);
+	add_value((__u64 *)&((struct summed_row *)row)->sum, slot, true);
 	if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT) {
 		__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
 

@@ -27,11 +27,11 @@ static __always_inline void count_hit(enum hit_kind kind, __u32 turn, struct scr
 	struct stack_row *row;
 	__u32 hot_row;
 
-	if (is_recent(recent, key, turn) && count_hot(slot, recent->hot, g, is_user_hit(kind)))
+	if (is_recent(recent, key, turn) && count_hot(slot, recent->hot, g, is_preemptible(kind)))
 		return;
 	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
 	if (row) {
-		hot_row = count_in(row, slot, g, is_user_hit(kind));
+		hot_row = count_in(row, slot, g, is_preemptible(kind));
 		if (hot_row)
 			*recent = (struct recent_row){ *key, turn, hot_row };
 	} else {
@@ -142,7 +142,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind)
 	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind) || !is_below_limit())
 		return 0;
 	if (config.calls_per_cpu)
-		count_call(ctx, is_user_hit(kind));
+		count_call(ctx, is_preemptible(kind));
 	if (config.mode == MODE_CALLS)
 		return 0;
 	if (config.mode == MODE_EVENTS && is_pause(turn)) {
@@ -173,11 +173,9 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind)
 /*
  * Keep the kernel from giving this program a private stack, by a tail call that is never made
  * (@never is 0). Since Linux 6.13 (a76ab5731e32), each large stack of a program exists once for
- * each CPU. Two runs at once would mix up their data there, even pointers. Two kinds of programs
- * may run on top of themselves. A thread in a user probe's program may be preempted by another one.
- * A system call's program may, too, and by interrupts and NMIs that hit the same program at other
- * tracepoints (trace_call_bpf_faultable() of Linux 7.2). Programs with tail calls get no private
- * stack. A dead tail call counts, too: the kernel looks for them before it removes dead code.
+ * each CPU. Two runs at once would mix up their data there, even pointers: those of threads that
+ * preempt each other, and of a system call and an NMI on top. Programs with tail calls get no
+ * private stack. Dead ones count, too: the kernel looks for tail calls before it removes dead code.
  * @programs is for programs of this one's type. The kernel refuses two types with one map.
  */
 static __always_inline void keep_own_stack(void *ctx, void *programs)
