@@ -13,7 +13,7 @@
 
 /* See attach/attach.h. */
 struct attachment {
-	/* What attach_all() was called with. Lent. */
+	/* The arguments of attach_all(). Lent. */
 	const struct target *targets;
 	const struct plan *plan;
 	const struct object *object;

@@ -254,7 +254,7 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	slot->file.is_asked = 1; /* no published list covers its code */
 	note_row(slot);
 	announce_process(process_key(hit->key.tgid, hit->key.flags >> KEY_LIFE_SHIFT));
-	/* What is stored or counted from here on has the kernel's stack alone. */
+	/* From here on, the hit is stored and counted with the kernel's stack alone. */
 	slot->walked[SIDE_USER].n = 0;
 	slot->key.user_stack = 0;
 	slot->deferred = number;

@@ -331,9 +331,9 @@ static __always_inline bool has_no_value(void *ctx, struct scratch_slot *slot)
 /* --- slots of working memory --- */
 
 /*
- * Programs that are preemptible nest in any order, so they claim atomically. All others run on top
- * of them, one at a time on a CPU, and need no atomic. An NMI may come between the read and the
- * write of a claim. It ends before the write, and then its slot is free again.
+ * Preemptible programs nest in any order, so they claim atomically. All others run on top of them,
+ * one at a time on a CPU, and need no atomic. An NMI may come between the read and the write of a
+ * claim. It ends before the write, and then its slot is free again.
  */
 static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind)
 {

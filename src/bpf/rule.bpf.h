@@ -256,8 +256,8 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 
 /*
  * Put how to walk the code of slot->file into slot->file.found. False: the file is not known. The
- * key is copied, as the maps of 6.1 accept none from a pointer argument, in a function of its own,
- * as nested calls may have 512 bytes of stack together.
+ * key is a copy, as the maps of 6.1 accept none from a pointer argument. It is made in a function
+ * of its own, as nested calls may have 512 bytes of stack together.
  */
 __noinline int find_file_table(struct scratch_slot *slot)
 {

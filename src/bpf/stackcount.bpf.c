@@ -173,8 +173,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind)
 /*
  * Keep the kernel from giving this program a private stack, by a tail call that is never made
  * (@never is 0). Since Linux 6.13 (a76ab5731e32), each large stack of a program exists once for
- * each CPU. Two runs at once would mix up their data there, even pointers: those of threads that
- * preempt each other, and of a system call and an NMI on top. Programs with tail calls get no
+ * each CPU. Two runs at once would mix up their data there, even pointers. Threads preempt each
+ * other in the program, and an NMI hits on top of a system call. Programs with tail calls get no
  * private stack. Dead ones count, too: the kernel looks for tail calls before it removes dead code.
  * @programs is for programs of this one's type. The kernel refuses two types with one map.
  */

@@ -52,8 +52,8 @@ static void btf_reader_fini(struct reader *r)
 }
 
 /*
- * Map the file. Before Linux 6.16 the kernel's cannot be mapped, so read it, a page for each call,
- * into memory that is there at once: a fault for each page would take longer.
+ * Map the file. Before Linux 6.16 the kernel's cannot be mapped. Then read it, a page for each
+ * call, into memory that is there at once: a fault for each page would take longer.
  */
 static void read_file(struct reader *r, int fd, size_t n)
 {

@@ -137,7 +137,7 @@ static struct program *program_at(const struct processes *ps, uint32_t tgid, uin
 
 /*
  * Take back a look at @program that came after its end: it saw the next program. The look made the
- * space the program's own. What events had told before is lost with it.
+ * space the program's own. To take it back also drops what events had told before.
  */
 static void forget_look(struct processes *ps, struct program *program)
 {
@@ -792,7 +792,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX &&
 	    (!program || program->begin < seen->since))
 		begin_program(ps, tgid, seen->since, space_new(&ps->spaces))->is_exec = true;
-	/* A list that was late is asked for with the next life, and for each report. */
+	/* Ask for a late list again with the next life, and for each report. */
 	if (is_first || !program || program->looked_in != ps->period)
 		read_mappings(ps, tgid);
 	program = program_of(ps, key, 0);

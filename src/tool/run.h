@@ -171,7 +171,7 @@ struct pacing {
 	double price_ns; /* of a hit, measured or assumed; 0: not yet */
 };
 
-/* What run_losses() keeps: the losses that programs do not count. */
+/* The losses that run_losses() keeps, because programs do not count them. */
 #define OWN_LOSSES 3
 _Static_assert(LOSS_SKIPPED == LOSS_MISSED + 1 && LOSS_SLOWED == LOSS_MISSED + 2, "order");
 

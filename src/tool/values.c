@@ -389,7 +389,7 @@ void values_fini(struct values *v)
 	value_code_fini(&v->code);
 }
 
-/* What the user calls the option. */
+/* Returns the option as the user writes it. */
 static const char *option_of(const struct values *v)
 {
 	return v->opt->tool == TOOL_STACKSNOOP ? "--value" : "--sum";

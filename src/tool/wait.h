@@ -16,7 +16,7 @@
 struct command;
 
 /*
- * While something takes long, signals, notices and readers are looked at so often. In this time,
+ * While something takes long, the run looks at signals, notices and readers so often. In this time,
  * the records of 1,000 programs a second fill a tenth of their rings.
  */
 #define TICK_MS 20
