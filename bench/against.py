@@ -67,6 +67,14 @@ def own_processes(pid):
     return found
 
 
+def family_cpu_s(pid):
+    """cpu_s() and the CPU time of children that have ended, in whole ticks."""
+    ticks = 0
+    with suppress(FileNotFoundError, ProcessLookupError):
+        ticks = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]))
+    return cpu_s(pid) + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def memory_kib(pid):
     """(anonymous memory of all its processes, memory of its BPF maps)"""
     anonymous = maps = 0
@@ -144,10 +152,10 @@ def follow(side, options, argv):
     """(us: CPU time of the tool for a process, and the additional time of a process; MiB: then, and after more)"""
     with Tracer([str(side.stackcount), *options]) as tracer:
         time.sleep(0.5)
-        before = {pid: cpu_s(pid) for pid in own_processes(tracer.pid)}
+        before = {pid: family_cpu_s(pid) for pid in own_processes(tracer.pid)}
         us = spawn_all(side, argv)[1]
         time.sleep(0.2)
-        spent = sum(cpu_s(pid) - before.get(pid, 0) for pid in own_processes(tracer.pid))
+        spent = sum(family_cpu_s(pid) - before.get(pid, 0) for pid in own_processes(tracer.pid))
         then = memory_kib(tracer.pid)[0] / 1024
         spawn_all(side, argv, MORE_SECONDS)
         later = memory_kib(tracer.pid)[0] / 1024
