@@ -25,7 +25,7 @@ PYTEST  ?= /usr/bin/python3 -m pytest
 
 # The architecture that is built for, which has a folder of its own: see src/arch/arch.h.
 ARCH     ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-ROOMS    := base arch elf kernel helper reader processes match bpf attach unwind tables store profile symbolize report tool
+ROOMS    := base arch elf kernel files processes match bpf attach unwind tables store profile symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
@@ -66,8 +66,9 @@ DECODER := $(if $(filter x86_64,$(ARCH)),$(patsubst %,$(BUILD)/obj/zydis/%.o,Dec
 OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
 $(OBJS_OF_ZYDIS): | $(ZYDIS)/unpacked
 
+# Children of the zygote should find all functions bound (files/zygote.h).
 $(BUILD)/stackcount: $(OBJS) $(DECODER)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now -o $@ $^ $(LIBS)
 
 # The same objects without shared libraries: one file for machines that have nothing.
 static: $(BUILD)/static/stackcount

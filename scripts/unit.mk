@@ -6,8 +6,8 @@
 # a program has what it needs. So a file that stands in for functions of a room is a program of its own ("alone"), and
 # those that share a stand-in, tests/unit/object.c, are a group ("over object").
 .PHONY: unit-programs fuzz-programs
-UNIT_base      := base arch helper bpf attach
-UNIT_elf       := elf unwind reader
+UNIT_base      := base arch bpf attach
+UNIT_elf       := elf unwind files
 UNIT_processes := kernel processes match symbolize
 UNIT_report    := profile report
 UNIT_tool      := tables store tool
@@ -53,7 +53,7 @@ unit:
 # Fuzz targets: build/fuzz/replay fuzz_X FILE... has all of them, as make check runs them over their corpora. make fuzz
 # (clang) searches, from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(foreach r,base arch elf kernel processes reader unwind helper match profile report,$(call sources_of,$(r))) \
+FUZZ_SRCS := $(foreach r,base arch elf kernel processes files unwind match profile report,$(call sources_of,$(r))) \
 	src/symbolize/perf_map.c src/tables/late.c src/bpf/value_code.c
 FUZZ_LIBS := -lbpf -lelf -ldw -llzma -lz -ldeflate -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "bpf/syscall.h"
 
 /*
@@ -138,7 +138,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 	assert(plan->n == targets->n);
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
-	const size_t n_held = files_hold(held, scope->n_files);
+	const size_t n_held = descriptors_hold(held, scope->n_files);
 
 	*a = (struct attachment){ .targets = targets->targets,
 				  .plan = plan,
@@ -151,7 +151,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 
 	int err = attach_planned(a, e);
 
-	files_release(held, n_held);
+	descriptors_release(held, n_held);
 	if (!err)
 		err = collect_outcomes(a, e);
 	if (err)

@@ -29,7 +29,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 
 #define MOST_MS 600 /* to wait for the kernel */
@@ -42,7 +42,7 @@ __attribute__((noreturn)) static void hold_links(int *kept, size_t n)
 
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "detaching");
-	files_close_but(kept, n);
+	descriptors_close_but(kept, n);
 	(void)!read(may_exit, &byte, 1);
 	_exit(0);
 }

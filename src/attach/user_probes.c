@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "base/aside.h"
 #include "base/cleanup.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/thread.h"
 
@@ -173,7 +173,7 @@ static void close_other_descriptors(const struct attachment *a, int channel)
 	for (int p = 0; p < PROGRAM_N; p++)
 		if (a->plan->programs & 1U << p)
 			kept[n++] = object_program_fd(a->object, (enum object_program)p);
-	files_close_but(kept, n);
+	descriptors_close_but(kept, n);
 }
 
 /* The result: the number of links, the outcomes of the chosen targets, the links. */

@@ -150,7 +150,7 @@ static int check_if_hanging(struct aside *a)
 	a->cpu_ns = cpu_ns;
 	if (a->n_still < a->bounds.looks)
 		return 0;
-	if (!process_is_in_state(a->pid, 'R'))
+	if (process_state(a->pid) != 'R')
 		return -ETIMEDOUT;
 	a->n_still = 0;
 	return 0;

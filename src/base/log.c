@@ -170,14 +170,14 @@ void log_few(struct log_few *few, const char *format, ...)
 	va_start(args, format);
 	hash = make_line(line, format, args);
 	va_end(args);
-	if (is_among(hash, few->told, few->n_told))
+	if (is_among(hash, few->known, few->n_known))
 		return;
-	if (few->n_told == LOG_FEW) {
+	if (few->n_known < LOG_FEW)
+		log_warn("%s", line);
+	else
 		few->n_more++;
-		return;
-	}
-	few->told[few->n_told++] = hash;
-	log_warn("%s", line);
+	if (few->n_known < LOG_KNOWN)
+		few->known[few->n_known++] = hash;
 }
 
 void log_few_end(const struct log_few *few, const char *about)

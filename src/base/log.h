@@ -35,13 +35,14 @@ __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
 /*
  * Foreign files may cause any number of warnings. Of these, log_few() prints the first LOG_FEW
- * texts, each once, and counts the others. At the end, log_few_end() prints the count:
- * "stackcount: 7 more messages about @about are left out".
+ * texts, and counts the others: each of the first LOG_KNOWN texts once. At the end, log_few_end()
+ * prints the count: "stackcount: 7 more messages about @about are left out".
  */
 #define LOG_FEW 8
+#define LOG_KNOWN 256
 struct log_few {
-	uint64_t told[LOG_FEW]; /* hashes of the texts that were printed */
-	size_t n_told, n_more;
+	uint64_t known[LOG_KNOWN]; /* hashes of texts */
+	size_t n_known, n_more;
 };
 __attribute__((format(printf, 2, 3))) void log_few(struct log_few *few, const char *format, ...);
 void log_few_end(const struct log_few *few, const char *about);

@@ -99,16 +99,16 @@ ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)
 }
 
 /* "4711 (name) R ..." */
-bool process_is_in_state(pid_t pid, char state)
+int process_state(pid_t pid)
 {
 	char path[32], stat[256];
 	const char *name_end;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
-		return false;
+		return 0;
 	name_end = strrchr(stat, ')');
-	return name_end && name_end[1] == ' ' && name_end[2] == state;
+	return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
 uint64_t read_enabled_ns(int event_fd)

@@ -35,8 +35,8 @@ must_check int lines_next(struct lines *l, char **ret, struct error *e);
  */
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size);
 
-/* Has process @pid that @state in /proc/PID/stat: 'R', 'D', 'T'? False, too, if it has gone. */
-bool process_is_in_state(pid_t pid, char state);
+/* The state of process @pid in /proc/PID/stat: 'R', 'D', 'T'. 0: it has gone. */
+int process_state(pid_t pid);
 
 /*
  * How long a perf event has been enabled, with PERF_FORMAT_TOTAL_TIME_ENABLED in its read_format.

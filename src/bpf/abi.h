@@ -289,29 +289,6 @@ struct valued_event {
 };
 _Static_assert(sizeof(struct valued_event) == 72, "abi");
 
-/*
- * Our helper processes. The programs leave out their hits, as those of trace_config.own_tgid. Bit
- * tgid % 64 of a mask is set for each, so a hit of most other processes costs one test. A new
- * helper may run before user space hears of it, so on_new_task() notes it in one of the MOST_BORN
- * places at the end.
- */
-#define MOST_OWN 16
-#define MOST_BORN 4
-
-struct own_processes {
-	__u64 mask;
-	__u64 born_mask;
-	__u32 tgids[MOST_OWN + MOST_BORN]; /* 0: none */
-	__u32 warden;                      /* the parent of all helpers; 0: there is none */
-	__u32 n_born;
-};
-_Static_assert(sizeof(struct own_processes) == 104, "abi");
-
-static inline __u64 own_mask_of(__u32 tgid)
-{
-	return 1ULL << (tgid & 63);
-}
-
 /* The value of 'trace_state'. Both sides write it while tracing. */
 #define TURN_OFF 0   /* count nothing */
 #define TURN_PAUSE 1 /* MODE_EVENTS: each hit is a loss */
@@ -322,8 +299,12 @@ struct trace_state {
 	__u32 table_turn;  /* dates the last use of an unwind table: see struct unwind_image */
 	__u32 helper_tgid; /* one more process of ours, whose hits are left out; 0: none */
 	__u32 space_turn;  /* changes after each change of the map 'spaces' */
-	struct own_processes own;
-	__u32 pad0[2];   /* new rows write the members below, each hit reads those above */
+	/*
+	 * The process whose children read foreign files for us (files/zygote.h): its number in our
+	 * PID namespace; 0: there is none. Its hits and theirs are left out.
+	 */
+	__u32 zygote;
+	__u32 pad0[11];  /* new rows write the members below, each hit reads those above */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for hot counters */
 	__u64 n_chunks;
@@ -334,8 +315,14 @@ struct trace_state {
 	__u64 pad1[6];
 	__u64 n_hits; /* counted only with max_events */
 	__u64 pad2[15];
+	/*
+	 * The zygote's children, each at its number in the initial PID namespace % OWN_PLACES, as
+	 * on_new_task() notes them before they run. The last one with a place has it.
+	 */
+#define OWN_PLACES 4096
+	__u32 children[OWN_PLACES];
 };
-_Static_assert(sizeof(struct trace_state) == 384, "abi");
+_Static_assert(sizeof(struct trace_state) == 320 + OWN_PLACES * 4, "abi");
 
 #define MAX_CPUS 4096
 

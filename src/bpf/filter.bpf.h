@@ -143,18 +143,14 @@ static __always_inline bool is_interrupt(__u32 mask)
 
 static __always_inline bool is_helper(__u32 tgid)
 {
-	const struct own_processes *own = &trace_state.own;
-
-	if (!((*(const volatile __u64 *)&own->mask | *(const volatile __u64 *)&own->born_mask) &
-	      own_mask_of(tgid)))
-		return false;
-	for (__u32 i = 0; i < MOST_OWN + MOST_BORN; i++)
-		if (*(const volatile __u32 *)&own->tgids[i] == tgid)
-			return true;
-	return false;
+	if (tgid == *(const volatile __u32 *)&trace_state.zygote)
+		return true;
+	if (config.has_pidns)
+		tgid = bpf_get_current_pid_tgid() >> 32;
+	return *(const volatile __u32 *)&trace_state.children[tgid % OWN_PLACES] == tgid;
 }
 
-/* Is it a hit of our own process or of a helper? One in an interrupt on top of these is not. */
+/* Is it a hit of a process of ours? One in an interrupt on top of these is not. */
 static __always_inline bool is_own_hit(__u32 tgid, enum hit_kind kind)
 {
 	if (!config.own_tgid || !tgid)

@@ -82,24 +82,33 @@ static __always_inline void raise_life(__u64 ids)
 }
 
 /*
+ * Somebody has made task @child. Note a child of the zygote. Its number may be a foreign process's
+ * later on.
+ */
+static __always_inline void note_own_child(__u32 child)
+{
+	volatile __u32 *at = &trace_state.children[child % OWN_PLACES];
+	const __u32 zygote = *(volatile __u32 *)&trace_state.zygote;
+
+	if (zygote && current_tgid() == zygote)
+		*at = child;
+	else if (*at == child)
+		*at = 0;
+}
+
+/*
  * A process has made process @child. The child gets its parent's space: user space would publish
  * one too late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the
- * other. A child of our warden is a helper.
+ * other.
  */
 static __always_inline void inherit_space(__u32 child, bool is_shared)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const struct unwind_space *parents = bpf_map_lookup_elem(&spaces, &tgid);
-	struct own_processes *own = &trace_state.own;
 	struct unwind_space space;
 
 	if (!child || child == tgid)
 		return;
-	if (tgid == *(volatile __u32 *)&own->warden) {
-		*(volatile __u32 *)&own->tgids[MOST_OWN + own->n_born % MOST_BORN] = child;
-		*(volatile __u64 *)&own->born_mask |= own_mask_of(child);
-		own->n_born++;
-	}
 	if (is_shared) {
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
@@ -138,6 +147,8 @@ int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 
 	if (config.command_tgid)
 		follow_child(task_member(child, config.at.pid));
+	if (config.max_user_frames)
+		note_own_child(task_member(child, config.at.tgid));
 	if (config.unwind && !config.has_pidns)
 		inherit_space(task_member(child, config.at.tgid), ctx->args[1] & CLONE_VM);
 	return 0;

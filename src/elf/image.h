@@ -80,6 +80,9 @@ bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *re
  */
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start);
 
+/* Does it seem to have a symbol of every function? */
+bool image_has_all(struct image *im);
+
 /*
  * Does a call or system call end at the return address @vaddr? If not, the kernel or a library has
  * put the address on the stack, as for the return from a signal handler.

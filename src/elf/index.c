@@ -702,6 +702,11 @@ static const struct symbol_index *symbol_index_of(struct image *im)
 	return im->index;
 }
 
+bool image_has_all(struct image *im)
+{
+	return symbol_index_of(im)->has_all;
+}
+
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 {
 	struct image_frame frame;

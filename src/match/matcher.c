@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/strtab.h"
 #include "elf/image.h"
-#include "helper/sandbox.h"
+#include "files/sandbox.h"
 
 /* A large library takes a second, a hostile one all the time that it gets. */
 static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };

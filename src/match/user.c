@@ -21,9 +21,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/image.h"
+#include "files/libraries.h"
 #include "match/names.h"
 #include "match/private.h"
-#include "reader/libraries.h"
 
 #define cleanup_image cleanup(image_freep)
 

@@ -27,9 +27,9 @@
 /* The least time between two looks of images_add() at a file. A report looks at all open files. */
 #define LOOK_NS (NS_PER_S / 100)
 
-struct images *images_new(struct remote_files *files)
+struct images *images_new(struct files *files)
 {
-	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
+	const size_t most = files_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 	struct images *im = xcalloc(1, sizeof(*im));
 
 	im->files = files;
@@ -45,7 +45,7 @@ struct roots *images_roots(struct images *im)
 }
 
 /*
- * If the process has gone and its root is not known, take ours: openers accept a file only if it is
+ * If the process has gone and its root is not known, take ours: finders accept a file only if it is
  * the mapped one.
  */
 void images_find_root(const struct images *im, struct mapper *mapper)
@@ -69,7 +69,7 @@ void images_free(struct images *im)
 	if (!im)
 		return;
 	for (size_t i = 0; i < im->n; i++) {
-		remote_close(im->files, im->entries[i]->file.handle);
+		files_close(im->files, im->entries[i]->file.handle);
 		entry_free(im->entries[i]);
 	}
 	log_few_end(&im->refused, "files that are refused");
@@ -100,7 +100,7 @@ static void close_entry_file(struct images *im, struct image_entry *entry)
 {
 	if (!is_file_open(entry))
 		return;
-	remote_close(im->files, entry->file.handle);
+	files_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
 	im->opened[entry->open_at] = im->opened[--im->n_opened];
 	im->opened[entry->open_at]->open_at = entry->open_at;
@@ -157,8 +157,7 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 }
 
 /* @entry owns @file from here on. */
-static void adopt_file(struct images *im, struct image_entry *entry,
-		       const struct remote_handle *file)
+static void adopt_file(struct images *im, struct image_entry *entry, const struct held_file *file)
 {
 	entry->file = *file;
 	entry->is_opened = true;
@@ -171,7 +170,7 @@ static void adopt_file(struct images *im, struct image_entry *entry,
 
 /* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
 static bool request_file(struct images *im, struct image_entry *entry, const struct mapper *mapper,
-			 const struct mapping *m, struct remote_handle *ret)
+			 const struct mapping *m, struct held_file *ret)
 {
 	const int32_t root = roots_handle(im->roots, mapper->root);
 	struct error e;
@@ -180,7 +179,7 @@ static bool request_file(struct images *im, struct image_entry *entry, const str
 	if (im->n_opened >= im->most_opened)
 		(void)close_least_used(im, entry);
 	do
-		err = remote_open(im->files, mapper->pid, root, m, ret, &e);
+		err = files_open(im->files, mapper->pid, root, m, ret, &e);
 	while (is_limit_reached(err) && close_least_used(im, entry));
 	entry->is_refused = err && (err == -EACCES || entry->is_refused);
 	if (!err)
@@ -202,34 +201,9 @@ static bool stamp_is_before(const struct file_stamp *stamp, const struct file_fa
 	return stamp->mapped_at && !stamp->n && written > clock_ns(CLOCK_REALTIME) - age;
 }
 
-static bool is_other_file(const struct image_entry *entry, const struct remote_handle *file)
+static bool is_other_file(const struct image_entry *entry, const struct held_file *file)
 {
 	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
-}
-
-/* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
-static bool adopt_same(struct images *im, struct image_entry *entry,
-		       const struct remote_handle *file)
-{
-	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
-	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
-		remote_close(im->files, file->handle);
-		return false;
-	}
-	adopt_file(im, entry, file);
-	return true;
-}
-
-/* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
-static bool open_entry_file(struct images *im, struct image_entry *entry)
-{
-	struct remote_handle file;
-
-	if (is_file_open(entry))
-		return true;
-	return !entry->is_bad && entry->kind == IMAGE_FILE &&
-	       request_file(im, entry, &entry->mapper, &entry->where, &file) &&
-	       adopt_same(im, entry, &file);
 }
 
 /* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
@@ -250,13 +224,13 @@ static bool is_written_over(const struct images *im, struct image_entry *entry)
 
 	if (!is_file_open(entry) || entry->stamp.n || !may_look(entry, LOOK_NS))
 		return false;
-	remote_facts(im->files, &entry->file, 1, &now);
+	files_facts(im->files, &entry->file, 1, &now);
 	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
 }
 
 /*
  * Somebody wrote over the file in place. The former contents are lost, and the symbols, which
- * helpers read from the file itself, have changed or gone. The next images_add() makes a new entry.
+ * parsers read from the file itself, have changed or gone. The next images_add() makes a new entry.
  */
 static void give_up_image(struct images *im, struct image_entry *entry)
 {
@@ -265,6 +239,31 @@ static void give_up_image(struct images *im, struct image_entry *entry)
 	entry->is_newer = true;
 	im->version++;
 	close_entry_file(im, entry);
+}
+
+/* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
+static bool adopt_same(struct images *im, struct image_entry *entry, const struct held_file *file)
+{
+	if (!entry->is_bad && stamp_is_before(&entry->stamp, &file->fact))
+		give_up_image(im, entry);
+	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
+		files_close(im->files, file->handle);
+		return false;
+	}
+	adopt_file(im, entry, file);
+	return true;
+}
+
+/* Open the entry's file unless it is open. False: no finder could find it, or it has changed. */
+static bool open_entry_file(struct images *im, struct image_entry *entry)
+{
+	struct held_file file;
+
+	if (is_file_open(entry))
+		return true;
+	return !entry->is_bad && entry->kind == IMAGE_FILE &&
+	       request_file(im, entry, &entry->mapper, &entry->where, &file) &&
+	       adopt_same(im, entry, &file);
 }
 
 /* --- the kind and the name of a mapped object --- */
@@ -433,7 +432,7 @@ static struct image_entry *open_mapped(struct images *im, struct image_entry *en
 				       const struct mapper *mapper, const struct mapping *m,
 				       const struct file_stamp *stamp)
 {
-	struct remote_handle file;
+	struct held_file file;
 	const bool is_found = request_file(im, entry, mapper, m, &file);
 
 	if (is_found && is_other_file(entry, &file)) {
@@ -503,13 +502,13 @@ bool images_is_memory(const struct images *im, uint32_t image)
 void images_refresh(struct images *im)
 {
 	const size_t n = im->n_opened;
-	cleanup_free struct remote_handle *handles = xcalloc(n, sizeof(*handles));
+	cleanup_free struct held_file *handles = xcalloc(n, sizeof(*handles));
 	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
 	im->period++;
 	for (size_t i = 0; i < n; i++)
 		handles[i] = im->opened[i]->file;
-	remote_facts(im->files, handles, n, facts);
+	files_facts(im->files, handles, n, facts);
 	/* A file that is closed leaves its place to the last one. */
 	for (size_t i = n; i-- > 0;)
 		if (facts[i].is_there && !file_fact_is_equal(&im->opened[i]->file.fact, &facts[i]))
@@ -543,7 +542,7 @@ void image_about_fini(struct image_about *about)
 	free(about->path);
 }
 
-bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
+bool images_open(struct images *im, uint32_t image, struct held_file *ret)
 {
 	struct image_entry *entry = entry_of(im, image);
 
@@ -602,26 +601,26 @@ struct image_file images_open_at(const struct images *im, size_t i)
 	return (struct image_file){ entry->number, &entry->stamp, entry->module, entry->file };
 }
 
-bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret)
+bool images_open_ours(struct images *im, uint32_t image, struct held_file *ret)
 {
 	const struct image_entry *entry = entry_of(im, image);
 	struct error e;
 
 	return entry && entry->kind == IMAGE_FILE && entry->stamp.n &&
-	       remote_open_ours(im->files, &entry->where, ret, &e) == 0;
+	       files_open_ours(im->files, &entry->where, ret, &e) == 0;
 }
 
-void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin)
+void images_take_twin(struct images *im, uint32_t image, const struct held_file *twin)
 {
 	struct image_entry *entry = entry_of(im, image);
 
 	if (entry && !is_file_open(entry))
 		adopt_file(im, entry, twin);
 	else
-		remote_close(im->files, twin->handle);
+		files_close(im->files, twin->handle);
 }
 
-struct remote_files *images_files(const struct images *im)
+struct files *images_files(const struct images *im)
 {
 	return im->files;
 }

@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "files/roots.h"
 #include "processes/processes.h"
-#include "reader/roots.h"
 
 /* --- images (images.c) --- */
 
@@ -25,16 +25,16 @@ struct image_entry {
 	uint32_t n_users; /* images_hold() */
 	uint32_t older;   /* number of the next one with the same hash, or IMAGE_NONE */
 	uint64_t hash, dev, inode;
-	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
-	size_t open_at;            /* its index in images.opened then */
-	char *path;                /* as a process has it */
-	const char *module;        /* a part of @path, or a constant */
-	bool is_opened;            /* it was open once: file.fact is known */
-	bool is_closed;            /* it was closed to make room for others */
-	bool is_bad;               /* nobody reads it any more */
-	bool is_missed;            /* images_open() could not open it */
-	bool is_refused;           /* an opener had no permission */
-	bool is_newer;             /* the file was written after the mapping */
+	struct held_file file; /* .handle: HANDLE_NONE if it is not open */
+	size_t open_at;        /* its index in images.opened then */
+	char *path;            /* as a process has it */
+	const char *module;    /* a part of @path, or a constant */
+	bool is_opened;        /* it was open once: file.fact is known */
+	bool is_closed;        /* it was closed to make room for others */
+	bool is_bad;           /* nobody reads it any more */
+	bool is_missed;        /* images_open() could not open it */
+	bool is_refused;       /* a finder had no permission */
+	bool is_newer;         /* the file was written after the mapping */
 	/*
 	 * May the process have written the code? True for anonymous memory, and for files in
 	 * memory: JIT compilers map these twice, for writing and for execution.
@@ -54,7 +54,7 @@ struct images {
 	size_t n, capacity, n_opened, cap_opened;
 	struct u64_map index;  /* number -> index in @entries */
 	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
-	struct remote_files *files;
+	struct files *files;
 	struct roots *roots;
 	uint32_t n_made;        /* the highest number */
 	size_t n_last;          /* entries that were left when unused ones were last forgotten */
@@ -66,7 +66,7 @@ struct images {
 	struct log_few refused;
 };
 
-struct images *images_new(struct remote_files *files);
+struct images *images_new(struct files *files);
 void images_free(struct images *im);
 
 /* A file or list could not be opened: @err. Warns the user once if descriptors ran out. */
@@ -77,7 +77,7 @@ void images_find_root(const struct images *im, struct mapper *mapper);
 
 /*
  * The image that @mapper maps as @m, with @stamp. Opens a file that is not open yet, after
- * images_find_root(). If the process has gone, an opener looks for the file below the process's
+ * images_find_root(). If the process has gone, a finder looks for the file below the process's
  * root. May forget images that nobody holds.
  */
 struct image_entry *images_add(struct images *im, struct mapper *mapper, const struct mapping *m,

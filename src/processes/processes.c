@@ -366,12 +366,11 @@ static void fit_memory(struct processes *ps, uint64_t now)
 
 /* --- the model --- */
 
-struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed)
+struct processes *processes_new(struct files *files, bool is_followed)
 {
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	ps->images = images_new(files);
-	roots_bound(ps->images->roots, most_roots);
 	ps->spaces.images = ps->images;
 	ps->period = 1;
 	ps->is_followed = is_followed;
@@ -460,15 +459,15 @@ static void add_list(struct processes *ps, struct program *program, const struct
 /* Read the mappings of @tgid unless they are complete. */
 static void read_mappings(struct processes *ps, uint32_t tgid)
 {
-	cleanup(remote_list_fini) struct remote_list read = {};
+	cleanup(file_list_fini) struct file_list read = {};
 	struct program *program = newest_program(ps, tgid);
 	struct error e;
 
 	if (program && program_is_all_known(program))
 		return;
 
-	const int err = remote_list(ps->images->files, tgid, &read, &e);
-	const bool is_late = err == -ETIME || err == -EIO;
+	const int err = files_list(ps->images->files, tgid, false, &read, &e);
+	const bool is_late = err == -ETIME || err == -EAGAIN;
 
 	ps->is_any_late = ps->is_any_late || is_late;
 	images_note_error(ps->images, err);
@@ -832,7 +831,7 @@ uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uin
 	return image ? image->number : IMAGE_NONE;
 }
 
-bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
+bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct file_list *ret)
 {
 	const struct program *program = program_of(ps, key, time);
 	cleanup_free struct region *regions = NULL;
@@ -841,7 +840,7 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct re
 	if (!program)
 		return false;
 	n = space_regions(program->space, time, &regions);
-	*ret = (struct remote_list){
+	*ret = (struct file_list){
 		.list = { .strings = strtab_new(),
 			  .mappings = xcalloc(n + 1, sizeof(*ret->list.mappings)),
 			  .n = n,

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "files/files.h"
 #include "processes/sideband.h"
-#include "reader/remote_files.h"
 
 #define COMM_BYTES 16
 #define USER_UNKNOWN UINT32_MAX
@@ -27,11 +27,11 @@
 struct processes;
 
 /*
- * @files is borrowed and must live longer. Keeps at most @most_roots root directories open.
- * @is_followed: the caller passes all events to processes_event(). So answers about a past time are
- * right even if the process has ended or runs another program.
+ * @files is borrowed and must live longer. @is_followed: the caller passes all events to
+ * processes_event(). So answers about a past time are right even if the process has ended or runs
+ * another program.
  */
-struct processes *processes_new(struct remote_files *files, size_t most_roots, bool is_followed);
+struct processes *processes_new(struct files *files, bool is_followed);
 void processes_free(struct processes *ps);
 
 /* --- input --- */
@@ -120,10 +120,10 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 uint32_t processes_copied(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr);
 
 /*
- * The mappings of @key at @time, to be freed with remote_list_fini(). False: the program is not
+ * The mappings of @key at @time, to be freed with file_list_fini(). False: the program is not
  * known.
  */
-bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret);
+bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct file_list *ret);
 
 /*
  * A number of the mappings of @key at @time; 0: not known. If two answers are equal, an address
@@ -173,7 +173,7 @@ size_t processes_bytes(const struct processes *ps);
  * - its build ID, or else the time of the mapping (struct file_stamp);
  * - size and time of change. A file that is written over in place becomes another image.
  *
- * An opener opens a file at its first mapping, because the process may have ended when a report
+ * A finder holds a file from its first mapping on, because the process may have ended when a report
  * needs names. The number of open files is bounded. Beyond the bound, files of processes without a
  * hit are closed first, then the least recently used. A closed file is opened again on demand, if
  * a process still has it.
@@ -188,8 +188,8 @@ enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
 /* The images that processes map. Lent by @ps. */
 struct images *processes_images(const struct processes *ps);
 
-/* The helpers that open their files, and the root directories of all processes. Lent by @im. */
-struct remote_files *images_files(const struct images *im);
+/* Questions about their files, and the root directories of all processes. Lent by @im. */
+struct files *images_files(const struct images *im);
 struct roots *images_roots(struct images *im);
 
 /* False: the image was forgotten, or is IMAGE_NONE. */
@@ -234,9 +234,9 @@ struct image_about {
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
 void image_about_fini(struct image_about *about);
 
-/* The image's file, opened if necessary. False: no opener could open it, or somebody wrote over it.
+/* The image's file, opened if necessary. False: no finder could find it, or somebody wrote over it.
  * @im lends the handle. */
-bool images_open(struct images *im, uint32_t image, struct remote_handle *ret);
+bool images_open(struct images *im, uint32_t image, struct held_file *ret);
 
 /* False: the file must not be read (images_give_up(), images_close()), or the image is forgotten.
  */
@@ -253,7 +253,7 @@ struct image_file {
 	uint32_t image;
 	const struct file_stamp *stamp;
 	const char *module;
-	struct remote_handle file;
+	struct held_file file;
 };
 
 /* The number of open files: a few hundred at most. */
@@ -264,7 +264,7 @@ struct image_file images_open_at(const struct images *im, size_t i);
 
 /* The file at the image's path below our own root. The caller closes the handle. False: no file is
  * there, or the image has no build ID to compare. */
-bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret);
+bool images_open_ours(struct images *im, uint32_t image, struct held_file *ret);
 
 /* @twin has the image's build ID and becomes its file. @im owns the handle from here on. */
-void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin);
+void images_take_twin(struct images *im, uint32_t image, const struct held_file *twin);

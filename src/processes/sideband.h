@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "reader/mappings.h"
+#include "files/mappings.h"
 
 enum process_event_type {
 	PROCESS_FORK,  /* a new process; a new thread of it if @pid is @parent_pid */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "reader/asks.h"
+#include "files/answer.h"
 
 /* --- addresses --- */
 

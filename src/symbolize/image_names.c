@@ -41,7 +41,7 @@ struct image_names {
 	bool is_deferring;
 };
 
-struct image_names *image_names_new(struct images *images, struct remote_files *files,
+struct image_names *image_names_new(struct images *images, struct files *files,
 				    struct debuginfod *servers, uint64_t flags, bool has_none)
 {
 	struct image_names *f = xcalloc(1, sizeof(*f));
@@ -140,7 +140,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 {
 	cleanup_free uint64_t *offsets = xcalloc(n, sizeof(*offsets));
 	const uint32_t image = f->known[numbers[0]].image;
-	struct symbol_answer answer;
+	struct file_names answer;
 	size_t done = 0;
 	int err = 0;
 
@@ -152,7 +152,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 			struct known *k = &f->known[numbers[done + i]];
 
 			add_name_fact(f, &answer.view, &answer.view.facts[i], k);
-			k->place.is_missed = answer.is_missed;
+			k->place.is_missed = answer.fact.is_debug_missed;
 		}
 		done += answer.view.head->n;
 		free(answer.memory);

@@ -21,7 +21,7 @@ struct image_names;
  * @images and @files are borrowed. image_names_free() frees @servers, which may be NULL. @flags:
  * enum names_flag. @has_none: do without the names of files.
  */
-struct image_names *image_names_new(struct images *images, struct remote_files *files,
+struct image_names *image_names_new(struct images *images, struct files *files,
 				    struct debuginfod *servers, uint64_t flags, bool has_none);
 void image_names_free(struct image_names *f);
 
@@ -34,7 +34,7 @@ struct file_place {
 	uint64_t start;       /* the function's vaddr, even without a name; 0: not known */
 	bool has_start;
 	bool is_last;        /* the place is the function's last byte, by its symbol */
-	bool is_missed;      /* no helper could open the file or its debug file; a later report
+	bool is_missed;      /* no parser could open the file or its debug file; a later report
 				tries again */
 	bool is_behind_call; /* for a function's first byte: image_is_behind_call() */
 	/* With NAMES_LINES: see image_calls_at(). */

@@ -3,7 +3,7 @@
  * A stranger may have written /tmp/perf-7.map, or an earlier process with number 7. The tool
  * accepts the file if
  *
- * - it belongs to the process's user or to root (reader/perf_file.h), and
+ * - it belongs to the process's user or to root (files/perf_file.h), and
  * - it changed after the program began, and not after it ended, and
  * - it is not as the process's former program left it.
  *
@@ -24,8 +24,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "reader/perf_file.h"
-#include "reader/roots.h"
+#include "files/perf_file.h"
+#include "files/roots.h"
 #include "symbolize/perf_map.h"
 
 #define MOST_FILE_BYTES (64ULL << 20)
@@ -204,16 +204,16 @@ static int check_file(const struct jit *j, const struct jit_map *g, const struct
 }
 
 /* Read @file, of @file->size bytes when it was looked at, to @text. */
-static int read_text(struct jit *j, struct perf_payload what, const struct perf_fact *file,
+static int read_text(struct jit *j, struct perf_question what, const struct perf_fact *file,
 		     char *text, size_t *ret_n, struct error *e)
 {
-	what.wants_text = 1;
+	what.wants_text = true;
 	for (*ret_n = 0; *ret_n < file->size;) {
-		struct remote_perf_map answer;
+		struct file_perf_map answer;
 
 		what.offset = *ret_n;
 
-		const int err = remote_perf_map(images_files(j->images), &what, &answer, e);
+		const int err = files_perf_map(images_files(j->images), &what, &answer, e);
 		const size_t room = file->size - *ret_n;
 		const size_t n = answer.n < room ? answer.n : room;
 		cleanup_free char *memory = answer.memory;
@@ -232,7 +232,7 @@ static int read_text(struct jit *j, struct perf_payload what, const struct perf_
 }
 
 /* Make the map of @file, in place of the one that was read before. */
-static int read_map_file(struct jit *j, struct jit_map *g, const struct perf_payload *what,
+static int read_map_file(struct jit *j, struct jit_map *g, const struct perf_question *what,
 			 const struct perf_fact *file, struct error *e)
 {
 	cleanup_free char *text = xmalloc(file->size + 1);
@@ -265,16 +265,16 @@ static int read_map_file(struct jit *j, struct jit_map *g, const struct perf_pay
 static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
-	const struct perf_payload what = { .root = roots_handle(images_roots(j->images), root),
-					   .number = number,
-					   .user = user == USER_UNKNOWN ? 0 : user };
-	struct remote_perf_map answer;
+	const struct perf_question what = { .root = roots_handle(images_roots(j->images), root),
+					    .number = number,
+					    .user = user == USER_UNKNOWN ? 0 : user };
+	struct file_perf_map answer;
 	struct error e;
 
 	if (root < 0)
 		return false;
 
-	int err = remote_perf_map(images_files(j->images), &what, &answer, &e);
+	int err = files_perf_map(images_files(j->images), &what, &answer, &e);
 
 	free(answer.memory);
 	if (!err)

@@ -2,7 +2,7 @@
 /*
  * symbolize/jit.h - names of JIT code, from the perf maps of processes.
  *
- * An opener reads a map in a report that has code of its process, and when the process ends. The
+ * A child reads a map in a report that has code of its process, and when the process ends. The
  * names stay known after that.
  */
 #pragma once

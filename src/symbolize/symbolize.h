@@ -29,8 +29,7 @@ enum frame_identity {
 };
 
 struct symbolizer_options {
-	struct remote_files *names; /* borrowed: parsers, and openers that send them files. A client
-				       of its own, if @serve reads events while this one waits */
+	struct files *names; /* borrowed. @serve asks another one while this one waits */
 	enum frame_identity identity;
 	bool places;        /* the report shows addresses of nameless code, even in no file */
 	bool raw_names;     /* names as in the symbol table, not demangled */

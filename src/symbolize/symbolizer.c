@@ -19,7 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/user_step.h"
-#include "reader/debuginfod.h"
+#include "files/debuginfod.h"
 #include "symbolize/state.h"
 
 /* --- a symbolizer --- */

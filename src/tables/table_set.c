@@ -50,7 +50,7 @@ struct entry {
 struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
-	struct remote *remote;
+	struct files *files;
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
@@ -69,13 +69,13 @@ struct table_set {
 #define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote)
+				struct files *files)
 {
 	struct table_set *t = xcalloc(1, sizeof(*t));
 
 	t->memory = memory;
 	t->object = object;
-	t->remote = remote;
+	t->files = files;
 	object_state(object)->table_turn = TURNS_IN_USE + 1;
 	return t;
 }
@@ -322,6 +322,9 @@ static enum unwind_how kind_after_error(int err)
 	case -EAGAIN:
 	case -ENOTCONN:
 	case -ECANCELED:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
 		return UNWIND_NOT_YET;
 	default:
 		return UNWIND_NOT_AT_ALL;
@@ -332,10 +335,10 @@ static enum unwind_how kind_after_error(int err)
 static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
 			   struct entry *entry)
 {
-	struct remote_table table;
+	struct file_table table;
 	struct error e;
-	int err = entry->is_vdso ? remote_table_of_vdso(t->remote, &table, &e)
-				 : remote_table_make(t->remote, pid, m, &entry->file, &table, &e);
+	int err = entry->is_vdso ? files_table_of_vdso(t->files, &table, &e)
+				 : files_table(t->files, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
 	if (table.view.n_ranges) {
@@ -346,7 +349,7 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 	}
 	if (!err)
 		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
-	remote_table_fini(&table);
+	file_table_fini(&table);
 	if (err == -E2BIG && !t->has_warned_full) {
 		t->has_warned_full = true;
 		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", m->path,
@@ -480,7 +483,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (m->inode && file)
 		wanted.file = *file;
 	else if (m->inode)
-		(void)remote_state(remote_files_of(t->remote), pid, m, &wanted.file);
+		(void)files_state(t->files, pid, m, &wanted.file);
 	if (m->inode && !wanted.file.fact.is_there)
 		return; /* its table cannot be made, if it has one */
 	entry = want_entry(t, &wanted);

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
+#include "files/files.h"
 #include "tables/memory.h"
-#include "tables/remote.h"
 
 struct table_set;
 
-/* All are borrowed. @remote makes tables, @memory stores them, @object has the map 'files'. */
+/* All are borrowed. @files makes tables, @memory stores them, @object has the map 'files'. */
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
-				struct remote *remote);
+				struct files *files);
 void table_set_free(struct table_set *t);
 
 /*
@@ -29,7 +29,7 @@ enum table_wish {
 
 /*
  * How to walk code in @m, a mapping of process @pid: fills in the image, bias and how of @ret.
- * @file is the file's state (remote_identify()). If it is NULL, a helper finds the state. Never
+ * @file is the file's state (files_list()). If it is NULL, a child finds the state. Never
  * fails: code without a table is walked by frame pointers.
  */
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,

@@ -70,8 +70,8 @@ struct unwinder {
 	pthread_t thread;
 
 	/* The thread's own. */
-	struct object *object; /* lent, as @remote */
-	struct remote *remote;
+	struct object *object; /* lent, as @files */
+	struct files *files;
 	struct unwind_memory *memory;
 	struct table_set *tables;
 	struct published *published;
@@ -88,13 +88,13 @@ struct unwinder {
 /* The requests for a missing table, of all hits of a space together. */
 #define MOST_TRIES 2
 
-struct late_space *late_space_new(struct remote_list *list)
+struct late_space *late_space_new(struct file_list *list)
 {
 	struct late_space *space = xcalloc(1, sizeof(*space));
 
 	space->n_users = 1;
 	space->list = *list;
-	*list = (struct remote_list){};
+	*list = (struct file_list){};
 	space->found = xcalloc(space->list.list.n + 1, sizeof(*space->found));
 	space->n_tries = xcalloc(space->list.list.n + 1, 1);
 	for (size_t i = 0; i < space->list.list.n; i++)
@@ -106,7 +106,7 @@ void late_space_drop(struct late_space *space)
 {
 	if (!space || --space->n_users)
 		return;
-	remote_list_fini(&space->list);
+	file_list_fini(&space->list);
 	free(space->found);
 	free(space->n_tries);
 	free(space);
@@ -398,7 +398,7 @@ static bool have_list(struct unwinder *u, uint32_t tgid, const struct unwind_map
 /* --- in the thread --- */
 
 /* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
-static bool find_all_tables(struct unwinder *u, const struct remote_list *list, size_t n,
+static bool find_all_tables(struct unwinder *u, const struct file_list *list, size_t n,
 			    enum table_wish wish, struct unwind_mapping *ret)
 {
 	bool is_complete = true;
@@ -413,11 +413,23 @@ static bool find_all_tables(struct unwinder *u, const struct remote_list *list, 
 	return is_complete;
 }
 
+/* Read the mappings of process @tgid again. Are they those of @list? Adds to @list->cost. */
+static bool do_mappings_stay(struct unwinder *u, uint32_t tgid, struct file_list *list)
+{
+	cleanup(file_list_fini) struct file_list now = {};
+	struct error e;
+	const bool is_equal = files_list(u->files, tgid, false, &now, &e) == 0 &&
+			      mapping_list_is_equal(&list->list, &now.list);
+
+	list->cost += now.cost;
+	return is_equal;
+}
+
 /*
  * Publish @list with the tables that @wish allows. Returns 1 if all tables are there, 0 if not, or
  * an error.
  */
-static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+static int publish_list(struct unwinder *u, uint32_t tgid, struct file_list *list,
 			enum table_wish wish, struct error *e)
 {
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
@@ -433,7 +445,7 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 	do
 		err = set_list(u, tgid, mappings, n, e);
 	while (err == -E2BIG && drop_lists(u, e->text));
-	if (err || !remote_mappings_stay(u->remote, tgid, list) || !confirm_list(u, tgid))
+	if (err || !do_mappings_stay(u, tgid, list) || !confirm_list(u, tgid))
 		retract_list(u, tgid);
 	return err ? err : is_complete;
 }
@@ -448,15 +460,15 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 /* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
 static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
-	cleanup(remote_list_fini) struct remote_list list = {};
+	cleanup(file_list_fini) struct file_list list = {};
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct published *published;
-	int result = remote_mappings(u->remote, tgid, &list, e);
+	int result = files_list(u->files, tgid, true, &list, e);
 
 	if (result || !list.list.n) {
 		forget_list(u, tgid);
-		if (result != -EIO)
+		if (!result || result == -ESRCH)
 			return error_set(e, -ESRCH, "it has gone");
 	} else {
 		result = publish_list(u, tgid, &list, TABLE_AS_IS, e);
@@ -616,7 +628,7 @@ static void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
+int unwinder_start(struct object *object, uint64_t max_bytes, struct files *files,
 		   struct unwinder **ret, struct error *e)
 {
 	struct unwinder *u = xcalloc(1, sizeof(*u));
@@ -625,9 +637,9 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->object = object;
-	u->remote = remote;
+	u->files = files;
 	u->n_to_compact = LEAST_TO_COMPACT;
-	u->tables = table_set_new(u->memory, object, remote);
+	u->tables = table_set_new(u->memory, object, files);
 
 	const int err = thread_start(&u->thread, run_unwinder, u);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tables/unwinder.h - the thread "unwind tables": it publishes the mappings of processes and the
- * tables of their files to BPF. Helpers read mappings and make tables (tables/remote.h). It is a
- * thread of its own, so that the main thread never waits for a table.
+ * tables of their files to BPF. Children of the zygote read mappings and make tables
+ * (files/files.h). It is a thread of its own, so that the main thread never waits for a table.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 #include "base/error.h"
 #include "bpf/deferred.h"
 #include "bpf/object.h"
-#include "reader/mappings.h"
-#include "reader/remote_files.h"
+#include "files/files.h"
+#include "files/mappings.h"
 
-struct remote;
+struct files;
 struct unwinder;
 
 /*
- * Tables take at most @max_bytes. @object and @remote are borrowed. Errors: those of starting the
+ * Tables take at most @max_bytes. @object and @files are borrowed. Errors: those of starting the
  * thread.
  */
-must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
+must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct files *files,
 			      struct unwinder **ret, struct error *e);
 
 /*
@@ -36,7 +36,7 @@ void unwinder_end(struct unwinder *u);
 
 /*
  * Drop all wishes and end the thread. False: a wish takes too long (thread_join_soon()). Then
- * nothing is freed, and the object and @remote must stay.
+ * nothing is freed, and the object and @files must stay.
  */
 bool unwinder_stop(struct unwinder *u);
 
@@ -86,13 +86,13 @@ void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *conte
 /* The mappings of a process at the time of some hits. */
 struct late_space {
 	uint32_t n_users;             /* counted by the main thread */
-	struct remote_list list;      /* files without fact.is_there are not identified yet */
+	struct file_list list;        /* files without fact.is_there are not identified yet */
 	struct unwind_mapping *found; /* the thread's, for each mapping */
 	uint8_t *n_tries;             /* likewise */
 };
 
 /* Takes over @list. The caller is its first user. */
-struct late_space *late_space_new(struct remote_list *list);
+struct late_space *late_space_new(struct file_list *list);
 
 /* One user less. The last one frees it. May be NULL. */
 void late_space_drop(struct late_space *space);

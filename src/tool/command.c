@@ -26,8 +26,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/image.h"
-#include "helper/sandbox.h"
-#include "reader/libraries.h"
+#include "files/libraries.h"
+#include "files/sandbox.h"
 #include "report/escape.h"
 
 /* --- the files that it maps --- */

@@ -113,7 +113,7 @@ static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit
 	const uint64_t key = process_key(of->tgid, of->flags >> KEY_LIFE_SHIFT);
 	const uint64_t time = hit->job.recorded.hit->time;
 	const uint64_t epoch = processes_epoch(r->processes, key, time);
-	struct remote_list list;
+	struct file_list list;
 
 	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
 		late_space_drop(last->space);

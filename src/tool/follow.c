@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "processes/sideband.h"
 
@@ -27,10 +27,10 @@ static int open_records(const struct sideband_options *options, struct sideband 
 			struct error *e)
 {
 	int held[FILES_OF_REST];
-	const size_t n = files_hold(held, FILES_OF_REST);
+	const size_t n = descriptors_hold(held, FILES_OF_REST);
 	const int err = sideband_open(options, ret, e);
 
-	files_release(held, n);
+	descriptors_release(held, n);
 	return err;
 }
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "helper/calls.h"
-#include "helper/sandbox.h"
+#include "files/calls.h"
+#include "files/sandbox.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 

@@ -198,31 +198,13 @@ static int find_in_kernel(const struct options *opt, struct object_options *o, s
 }
 
 /*
- * Walk by unwind tables. A child gets its parent's mappings in BPF (PROGRAM_NEW_TASK) if programs
- * know its PID and may read the kernel's memory.
- */
-static void set_unwinding(const struct run *r, struct object_options *o)
-{
-	const char *lockdown = host_lockdown();
-	const bool may_read = !lockdown || strcmp(lockdown, "confidentiality") != 0;
-
-	if (r->opt->unwind == UNWIND_FP)
-		return;
-	o->config.unwind = 1;
-	o->config.no_recent_rules = (r->opt->avoid & AVOID_RECENT_RULES) != 0;
-	if (may_read)
-		o->programs |= 1U << PROGRAM_RESERVED;
-	if (may_read && !o->config.has_pidns)
-		o->programs |= 1U << PROGRAM_NEW_TASK;
-}
-
-/*
  * Add the programs and settings for lives of processes and for unwind tables. Call it after
  * tool_parts.set_up(), which may switch user stacks off. Errors: those of kernel_types_read();
  * -EOPNOTSUPP the kernel lacks a member that programs read.
  */
 static int setup_following(const struct run *r, struct object_options *o, struct error *e)
 {
+	const char *lockdown = host_lockdown();
 	const int err = find_in_kernel(r->opt, o, e);
 
 	if (err)
@@ -236,7 +218,12 @@ static int setup_following(const struct run *r, struct object_options *o, struct
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
 	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
-	set_unwinding(r, o);
+	o->config.unwind = r->opt->unwind != UNWIND_FP;
+	o->config.no_recent_rules = (r->opt->avoid & AVOID_RECENT_RULES) != 0;
+	/* These two read the kernel's memory, which confidentiality denies. */
+	if (!lockdown || strcmp(lockdown, "confidentiality") != 0)
+		o->programs |=
+			1U << PROGRAM_NEW_TASK | (o->config.unwind ? 1U << PROGRAM_RESERVED : 0);
 	return 0;
 }
 
@@ -437,8 +424,6 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = facts.n_kernel > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = facts.has_vectors && !options.config.hardirq_mask;
-	if (options.config.unwind)
-		helpers_prepare(&r->helpers);
 	err = object_load(&options, &r->object, e);
 	if (err)
 		return setup_explain_load(r, e);
@@ -502,12 +487,10 @@ int probing_prepare(struct run *r, struct error *e)
 	/* Begin the first uprobe now: the kernel takes long for it. */
 	if (patterns_have_user_places(r->opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
 		warm_uprobes(pmu);
-	helpers_prepare(&r->helpers);
 	err = features_require(e);
 	if (err)
 		return err;
 	find_features(r);
-	helpers_prepare(&r->helpers);
 	err = patterns_match(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)
 		err = make_best_plan(r, e);

@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "reader/asks.h"
-#include "reader/debuginfod.h"
+#include "files/answer.h"
+#include "files/debuginfod.h"
 #include "report/escape.h"
 
-/* Does the run take user stacks, so that it needs helpers? */
+/* Does the run take user stacks, so that it needs the zygote? */
 static bool run_wants_helpers(const struct run *r)
 {
 	return r->tool->has_stacks && !r->opt->kernel_only;
@@ -29,15 +29,11 @@ static bool run_wants_helpers(const struct run *r)
 
 /*
  * The fewest descriptors of a run with a command: programs, maps and one probe; with user stacks
- * also files of processes, and 28 for helpers: each of three lanes has four, and each helper two
- * (tool/helpers.c). When all probes are in place, limits_check_rest() counts how many this kernel
- * really needs.
+ * also a socket, an eventfd and areas for each purpose (files/files.c). When all probes are in
+ * place, limits_check_rest() counts how many this kernel really needs.
  */
 #define FEWEST_FILES 63
 #define FEWEST_FILES_OF_USER_STACKS 103
-
-/* More than names ever keep open (reader/roots.c). */
-#define MOST_FILES_OF_NAMES 128
 
 static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 {
@@ -79,7 +75,7 @@ static int limits_check_rest(const struct run *r, struct error *e)
 
 	if (!run_wants_helpers(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return 0;
-	n = files_free(FILES_OF_REST);
+	n = descriptors_free(FILES_OF_REST);
 	return n < FILES_OF_REST
 		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
 		       : 0;
@@ -306,12 +302,13 @@ static bool ready_answer(struct run *r)
 
 /*
  * After its last hit, the run does so much work for records and notices. Those of 6,000 programs,
- * which waited while nobody read the output, took less than half of it. It also waits so long for
- * all helpers that work on files of other users, half of it before the last report. Walks of
- * deferred hits and lists of mappings have half of it each.
+ * which waited while nobody read the output, took less than half of it. Walks of deferred hits may
+ * take as long, and lists of mappings half of it.
  */
 #define LAST_NS NS_PER_S
-/* For names in files that only root can change. They are large at most, unless a helper hangs. */
+/* For finders, and for parsers of other users' files. Half of it is for the last report. */
+#define LAST_WAITS_NS (2 * NS_PER_S)
+/* For names in files that only root can change. They are large at most, unless a child hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
 /* Has a signal ended the run? From then on, the user waits for the report. */
@@ -321,7 +318,7 @@ static void note_signal(struct run *r)
 		return;
 	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
 	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	helpers_hurry(&r->helpers);
+	files_hurry(r->helpers.files[FOR_NAMES]);
 }
 
 bool ending_has_signal(struct run *r)
@@ -342,26 +339,26 @@ static uint64_t work_since_signal(const struct ending *n)
 }
 
 /* A call may take half of what is left, so that one file leaves time for others. */
-static bool is_enough_for_others(struct ending *n, const struct client_wait *wait)
+static bool is_enough_for_others(struct ending *n, const struct files_wait *wait)
 {
 	n->waited_for_others_ns += wait->ns;
-	return n->waited_for_others_ns + wait->all_ns >= (n->is_all_read ? LAST_NS : LAST_NS / 2);
+	return n->waited_for_others_ns + wait->all_ns >=
+	       (n->is_all_read ? LAST_WAITS_NS : LAST_WAITS_NS / 2);
 }
 
-/* The is_enough() of struct client_manner. @run is a struct run. */
-static bool ending_is_enough(void *run, const struct client_wait *wait)
+/* The is_enough() of struct files_manner. @run is a struct run. */
+static bool ending_is_enough(void *run, const struct files_wait *wait)
 {
 	struct run *r = run;
 	struct ending *n = &r->ending;
 
 	if (!ending_has_signal(r))
-		return n->is_all_read && wait->role != ROLE_PARSER && !wait->is_roots &&
-		       is_enough_for_others(n, wait);
+		return n->is_all_read && !wait->is_roots && is_enough_for_others(n, wait);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
-	if (wait->is_stopped || helpers_have_no_warden(&r->helpers))
+	if (helpers_are_stopped(&r->helpers))
 		return true;
-	if (wait->role == ROLE_PARSER || wait->is_roots)
+	if (wait->is_roots)
 		return clock_ns(CLOCK_MONOTONIC) > n->signal_at + LAST_ROOTS_NS;
 	return is_enough_for_others(n, wait);
 }
@@ -417,10 +414,10 @@ static int ending_settle(struct run *r, struct error *e)
 	hear_last(r);
 	if (!err && r->processes)
 		processes_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
-	deferral_settle(r, 0, LAST_NS / 2);
+	deferral_settle(r, 0, LAST_NS);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
 		unwinder_end(r->unwinder);
-		helpers_end_tables(&r->helpers);
+		files_end(r->helpers.files[FOR_TABLES]);
 	}
 	r->ending.is_all_read = true;
 	return err;
@@ -769,13 +766,8 @@ static int start_following(struct run *r, struct error *e)
 			 e->text);
 	else if (err)
 		log_debug("cannot follow processes: %s", e->text);
-	if (r->tool->has_stacks) { /* the model has what the follower leaves */
-		const size_t n = files_free(FILES_OF_REST + MOST_FILES_OF_NAMES);
-
-		r->processes =
-			processes_new(r->helpers.files[FOR_FOLLOWING],
-				      n > FILES_OF_REST ? n - FILES_OF_REST : 1, r->follow != NULL);
-	}
+	if (r->tool->has_stacks)
+		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING], r->follow != NULL);
 	return 0;
 }
 
@@ -818,9 +810,9 @@ static int start_run(struct run *r, struct error *e)
 		return err;
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
-	helpers_set_manner(&r->helpers, &(struct client_manner){ .serve = run_serve,
-								 .is_enough = ending_is_enough,
-								 .context = r });
+	helpers_set_manner(&r->helpers, &(struct files_manner){ .serve = run_serve,
+								.is_enough = ending_is_enough,
+								.context = r });
 	r->output.serve = run_serve;
 	r->output.context = r;
 	err = limits_check_rest(r, e);
@@ -828,7 +820,7 @@ static int start_run(struct run *r, struct error *e)
 		err = start_following(r, e);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slab(r->object, 0))
-		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote,
+		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.files[FOR_TABLES],
 				     &r->unwinder, e);
 	if (err)
 		return err;
@@ -902,7 +894,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	helpers_init(&r.helpers);
 	run_has_mapped(&r);
 	if (!err && run_wants_helpers(&r))
-		err = helpers_start(&r.helpers, opt->unwind != UNWIND_FP, e);
+		err = helpers_start(&r.helpers, e);
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

@@ -24,21 +24,19 @@
 #include "bpf/kernel_tables.h"
 #include "bpf/object.h"
 #include "bpf/value_code.h"
-#include "helper/client.h"
-#include "helper/warden.h"
+#include "files/files.h"
+#include "files/mappings.h"
+#include "files/zygote.h"
 #include "kernel/host.h"
 #include "match/expression.h"
 #include "match/match.h"
 #include "match/target.h"
 #include "processes/processes.h"
 #include "profile/profile.h"
-#include "reader/mappings.h"
-#include "reader/remote_files.h"
 #include "store/counters.h"
 #include "store/rings.h"
 #include "symbolize/symbolize.h"
 #include "tables/kernel_stacks.h"
-#include "tables/remote.h"
 #include "tables/unwinder.h"
 #include "tool/options.h"
 #include "tool/output.h"
@@ -93,23 +91,27 @@ struct values {
 	uint32_t switch_pair; /* of sched_switch */
 };
 
-/* The helper processes of a run, which open and read foreign files (helper/warden.h). */
+/* Who asks for foreign files. */
+enum {
+	FOR_TABLES,    /* unwind tables: the thread that makes them */
+	FOR_FOLLOWING, /* mappings and perf maps. Capture waits for a moment at most */
+	FOR_NAMES,     /* symbols and source lines. Capture goes on meanwhile */
+	PURPOSES
+};
+_Static_assert(PURPOSES == ZYGOTE_ASKERS, "a socket for each");
+
+/* The processes of a run that open and read foreign files (files/zygote.h). */
 struct helpers {
-	struct warden warden;
-	struct client *clients[READER_LANES]; /* by lane; NULL: no helpers */
-	struct remote_files *files[READER_LANES];
-	struct remote *remote; /* NULL: there are none */
-	struct devices *devices;
-	bool makes_tables;         /* the helpers of the lane FOR_TABLES start, too */
-	pthread_mutex_t mutex;     /* guards the next two */
-	struct own_processes own;  /* until there are programs, */
-	struct trace_state *state; /* which read them here; NULL: none */
+	struct zygote zygote;
+	struct places *places;
+	struct files *files[PURPOSES];
+	struct trace_state *state; /* of the BPF programs; NULL: there are none */
 };
 
-#define HELPERS_NONE                                                       \
-	(struct helpers)                                                   \
-	{                                                                  \
-		.warden = WARDEN_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER, \
+#define HELPERS_NONE                   \
+	(struct helpers)               \
+	{                              \
+		.zygote = ZYGOTE_NONE, \
 	}
 
 /*
@@ -138,7 +140,7 @@ struct ending {
 	uint64_t signal_at;            /* ns: when a signal ended the run; 0: none has */
 	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
 	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
-	uint64_t waited_for_others_ns; /* after the end, for helpers (ending_is_enough()) */
+	uint64_t waited_for_others_ns; /* after the end, for children (ending_is_enough()) */
 	bool is_too_late;              /* for records and notices */
 	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
 };
@@ -496,46 +498,30 @@ void privileges_seal(bool executes);
 void helpers_init(struct helpers *h);
 
 /*
- * Start the warden and the first helpers. Call it before the run opens anything, and while it has
- * one thread. @h is kept and must not move. @makes_tables: helpers that make unwind tables start,
- * too. Errors: no process can be made; out of descriptors.
+ * Start the zygote. Call it before the run opens anything, and while it has one thread. Errors: no
+ * process can be made; out of descriptors.
  */
-must_check int helpers_start(struct helpers *h, bool makes_tables, struct error *e);
+must_check int helpers_start(struct helpers *h, struct error *e);
 
 /*
- * Make the helpers that the run will need, and let those begin that are made. They start while
- * programs are loaded. Does not wait.
+ * Set what the main thread does while it waits for names, and what ends its waits. Following
+ * processes keeps its own patience, and serves nothing.
  */
-void helpers_prepare(struct helpers *h);
+void helpers_set_manner(struct helpers *h, const struct files_manner *manner);
+
+/* Has somebody stopped the zygote by a signal (SIGSTOP)? Then nobody makes or ends its children. */
+bool helpers_are_stopped(const struct helpers *h);
 
 /*
- * Set what the main thread does while it waits for names, and what ends its waits for helpers.
- * Following processes keeps its own patience, and serves nothing.
- */
-void helpers_set_manner(struct helpers *h, const struct client_manner *manner);
-
-/*
- * The user waits for the last report: have helpers cut short what may take long. May be called
- * while the main thread waits for names.
- */
-void helpers_hurry(struct helpers *h);
-
-/* Has somebody stopped the warden by a signal (SIGSTOP)? Then nobody makes or ends helpers. */
-bool helpers_have_no_warden(const struct helpers *h);
-
-/*
- * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end();
- * NULL: there are no programs any more.
+ * From now on, BPF programs leave out the hits of the zygote and of its children. @state is kept
+ * until helpers_end(); NULL: there are no programs any more.
  */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);
 
-/* No more hits come: end all waiting for helpers that make unwind tables. */
-void helpers_end_tables(struct helpers *h);
-
-/* End all waiting for helpers. Nothing writes to the state of helpers_leave_out() any more. */
+/* End all waits. Nothing writes to the state of helpers_leave_out() any more. */
 void helpers_end(struct helpers *h);
 
-/* Free everything. No thread may use helpers any more. */
+/* Free everything. No thread may ask anything any more. */
 void helpers_fini(struct helpers *h);
 
 /* --- probes (tool/probing.c) --- */

@@ -92,6 +92,13 @@ def named(path, *names, size=None):
     return elf.write(path, size)
 
 
+def with_link(path, debug, crc=0x12345678):
+    """A program without symbols that names a debug file."""
+    elf = Elf()
+    elf.add_link(debug, crc)
+    return elf.write(path)
+
+
 def crc_of(path):
     with open(path, "rb") as file:
         return zlib.crc32(file.read())

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What /proc tells of a tool's process, its threads and its helpers; and ending them."""
 
-import ctypes
-import fcntl
 import os
 import re
 import select
-import termios
 from contextlib import suppress
 from pathlib import Path
 
 from tool import PATIENCE_S
 
-LIBC, PIDFD_GETFD = ctypes.CDLL(None), 438
-WARDEN, OPENER, PARSER = "helper-warden", "tables-opener", "tables-parser"
+ZYGOTE, FINDER, PARSER = "file-zygote", "file-finder", "file-parser"
 
 
 def children(pid):
@@ -26,23 +22,14 @@ def children(pid):
     return found
 
 
-def helpers(pid):
-    """
-    {name: PID} of the helpers of the tool with process @pid, its warden among them. A helper that has just been
-    made still has the warden's name.
-    """
-    warden = children(pid).get(WARDEN)
-    return {**children(warden), WARDEN: warden} if warden else {}
+def helpers(zygote):
+    """PIDs of the zygote's children: one for each question that it is asked now, and those that stay for another one."""
+    return [int(child) for child in Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()]
 
 
-def is_asked(pid):
-    """Does a question lie unread in a socket of the helper @pid, which is stopped?"""
-    for fd in map(int, os.listdir(f"/proc/{pid}/fd")):
-        if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
-            with open(os.pidfd_open(pid)) as handle, open(LIBC.syscall(PIDFD_GETFD, handle.fileno(), fd, 0)) as copy:
-                if fcntl.ioctl(copy, termios.FIONREAD, bytes(4)) != bytes(4):
-                    return True
-    return False
+def zygote_of(tool):
+    """The process that makes helpers of that tool."""
+    return children(tool.pid)[ZYGOTE]
 
 
 def wait_for_ends(handles):

@@ -8,14 +8,16 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import OPENER, PARSER, WARDEN, helpers, is_asked, statuses, wait_for_ends
+from hostile_elf import named, with_link
+from processes import FINDER, PARSER, ZYGOTE, helpers, statuses, wait_for_ends, zygote_of
 from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
+from waiting import go_on, wait_again, wait_until_it_waits, waiting
 
 pytestmark = needs_unwinding
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
@@ -31,62 +33,44 @@ def count(result, name):
     return sum(n for parts, n in read_folded(result.out) if parts[0] == name)
 
 
-def check_hits(result, name, expected):
-    """The program called @name has all of its hits, in whole stacks."""
-    found = Counter()
-    for parts, n in read_folded(result.ok().out):
-        if parts[0] == name:
-            found[user_chain(parts)] += n
-    assert found == expected, result
+@pytest.fixture
+def held(tmp_path):
+    """held(NAME): the environment of a run whose helpers of that name wait from wait_again() on."""
+    go_on(tmp_path)
+    return lambda name: waiting(tmp_path, name)
 
 
-def expect_whole_again(tool, workload, path):
-    work = workload(path, "getppid", 1000, 500)
-    tool.drain()
-    return work.run()
-
-
-@pytest.mark.parametrize("name", [OPENER, PARSER])
-def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
-    with Live([*SYSTEM_WIDE, "-P"]) as tool:
-        former = helpers(tool.pid)[name]
-        handle = os.pidfd_open(former)
-        os.kill(former, signal.SIGKILL)
-        wait_for_ends([handle])  # on a busy machine it might answer before
-        expected = expect_whole_again(tool, workload, new_program(tmp_path))
-        wait_until(lambda: helpers(tool.pid).get(name, former) != former, "it is not replaced")
-        result = tool.end()
-    check_hits(result, "fresh", expected)
-    assert "unwind table" not in result.err
-
-
-def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
-    """A library that a process loads while the parser is stopped."""
-    n = 1000
+@pytest.mark.parametrize("name", [FINDER, PARSER])
+def test_a_helper_that_is_killed_costs_what_it_was_asked_for(tmp_path, workload, held, name):
+    """For a library that a process loads. A finder's question is asked again, because no file ends a finder."""
+    n = 300
     library = shutil.copy(workload_path("liblate-nofp.so"), tmp_path / "lost.so")
     work = workload("dl", library, n)
-    with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
+    with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID], env=held(name)) as tool:
         work.go()
         work.wait_for("loading")
-        parser = helpers(tool.pid)[PARSER]
-        os.kill(parser, signal.SIGSTOP)
+        wait_again(tmp_path)
         work.go()
-        wait_until(lambda: is_asked(parser), "the parser is not asked")
+        os.kill(wait_until_it_waits(tmp_path), signal.SIGKILL)
+        go_on(tmp_path)
         work.finish()
-        os.kill(parser, signal.SIGKILL)
-        tool.wait_for("stderr", rb"^stackcount: lost.so has no unwind table: its reader was ended by signal 9 \(Killed\)$")
+        if name == PARSER:
+            tool.wait_for("stderr", rb"^stackcount: lost.so has no unwind table: its reader was ended by signal 9 \(Killed\)$")
         result = tool.end().ok()
-    assert result.lost == 0 and result.err.count("unwind table") == 1, result
-    stacks = read_folded(result.out)
-    is_cut = [any(part.startswith("[cut") for part in parts) for parts, _ in stacks]
-    assert sum(count for (_, count), cut in zip(stacks, is_cut) if cut) == n, result
-    assert sum(count for (parts, count), cut in zip(stacks, is_cut) if not cut and parts[-1] == "hit") == n, result
+    assert result.lost == 0 and result.err.count("unwind table") == (name == PARSER), result
+    ends = Counter()
+    for parts, count in read_folded(result.out):
+        ends["cut" if any(part.startswith("[cut") for part in parts) else parts[-1]] += count
+    assert ends == {"hit": n, "cut" if name == PARSER else "late_hit": n}, result
 
 
-@pytest.mark.parametrize("name", [OPENER, PARSER])
-def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workload, name):
-    with Live([*SYSTEM_WIDE, "-P", "-i", "0.2"]) as tool:
-        os.kill(helpers(tool.pid)[name], signal.SIGSTOP)
+@pytest.mark.parametrize("name", [ZYGOTE, FINDER, pytest.param(PARSER, marks=pytest.mark.thorough)])
+def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workload, held, name):
+    with Live([*SYSTEM_WIDE, "-P", "-i", "0.2"], env=held(name)) as tool:
+        if name == ZYGOTE:
+            os.kill(zygote_of(tool), signal.SIGSTOP)
+        else:
+            wait_again(tmp_path)
         work = workload(new_program(tmp_path), "getppid", 1000, 500)
         n = sum(work.run().values())
         tool.wait_for("stdout", rb"^fresh;")
@@ -94,12 +78,12 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
     assert count(result, "fresh") == n, result
 
 
-def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
+def test_without_a_zygote_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
     with Live([*SYSTEM_WIDE, "-P"]) as tool:
-        all_of_them = helpers(tool.pid)
-        handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
-        os.kill(all_of_them[WARDEN], signal.SIGKILL)
-        wait_for_ends(handles)  # with the warden; on a busy machine they might answer before
+        zygote = zygote_of(tool)
+        handle = os.pidfd_open(zygote)
+        os.kill(zygote, signal.SIGKILL)
+        wait_for_ends([handle])
         work = workload(new_program(tmp_path), "getppid", 1000, 500)
         n = sum(work.run().values())
         tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
@@ -115,74 +99,93 @@ def is_handle(link):
     return bool(int(flags, 8) & os.O_PATH)
 
 
-def numbers(pid):
-    """Of the descriptors of process @pid."""
-    return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+FINDERS_MAY = 1 << 19 | 1 << 2 | 1 << 40  # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
+OWN = ("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:")
 
 
-OPENERS_MAY = 1 << 19 | 1 << 2 | 1 << 40  # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
+def masks(pid):
+    """The capabilities of process @pid, and how it is kept from having others."""
+    (status,) = statuses(pid)
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2"), status
+    return {int(status[kind], 16) for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb")}
 
 
-def test_helpers_hold_nothing_of_ours_may_what_they_need_and_end_with_us(tmp_path):
+def links_of(pid):
+    """What it has open, but handles."""
+    return {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if not is_handle(link)}
+
+
+def test_helpers_hold_nothing_of_ours_may_what_they_need_and_end_with_us(tmp_path, workload, held):
     """Nor of who started the run: a file is open there, also far up."""
     (tmp_path / "secret").touch()
-    with Live(SYSTEM_WIDE, wrap=["bash", "-c", 'exec 9<"$0" 200<"$0"; exec "$@"', tmp_path / "secret"]) as tool:
+    wrap = ["bash", "-c", 'exec 9<"$0" 200<"$0"; exec "$@"', tmp_path / "secret"]
+    with Live([*SYSTEM_WIDE, "-P", "-i", "0.2"], wrap=wrap, env=held(FINDER)) as tool:
         assert all("secret" in os.readlink(f"/proc/{tool.pid}/fd/{fd}") for fd in (9, 200))
-        all_of_them = helpers(tool.pid)
-        assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
-        for name, pid in all_of_them.items():
-            (status,) = statuses(pid)
-            masks = {int(status[kind], 16) for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb")}
-            assert not [mask for mask in masks if mask & ~(0 if name.endswith("parser") else OPENERS_MAY)], (name, status)
-            assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "0" if name == WARDEN else "2"), (name, status)
-            links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if not is_handle(link)}
-            own = {link for link in links if link.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:"))}
-            assert links == own, name
-            if name.endswith("opener"):  # numbers below 64 are ours, so that no file has one
-                assert numbers(pid) >= set(range(64)), name
-            elif name.endswith("parser"):
-                wait_until(lambda: numbers(pid) == set(range(6)), f"an idle {name} holds more")
-        assert int(statuses(all_of_them[OPENER])[0]["CapEff"], 16) == OPENERS_MAY
-        handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
+        wait_again(tmp_path)
+        work = workload(new_program(tmp_path), "getppid", 1, 0)
+        finder, zygote = wait_until_it_waits(tmp_path), zygote_of(tool)
+        for pid in (finder, zygote):
+            assert masks(pid) == {FINDERS_MAY, 0}
+            assert not [link for link in links_of(pid) if not link.startswith(OWN)]
+        handles = [os.pidfd_open(pid) for pid in (finder, zygote)]
+        work.close()
         tool.process.kill()
         wait_for_ends(handles)
 
 
-NAMES_PARSER = "names-parser"
+def test_a_parser_at_work_holds_its_files_alone_and_may_nothing(tmp_path, workload):
+    program, debug = with_link(tmp_path / "linked", "long.debug"), named(tmp_path / "long.debug", "name", size=1 << 30)
+    work = workload("stranger", "map", 5, program)
+    with Live(["--unwind", "fp", "-U", "-f", "-P", "-i", "0.2", "-p", work.pid, GETPPID]) as tool:
+        work.go()
+        work.wait_for("placed")
+        work.run()
+
+        def reading():
+            """A parser that has given up its rights, and reads the debug file."""
+            for pid in helpers(zygote_of(tool)):
+                with suppress(OSError):
+                    if str(debug) in links_of(pid) and masks(pid) == {0}:
+                        return pid
+            return None
+
+        pid = wait_until(reading, "nobody reads it")
+        with suppress(FileNotFoundError):  # it has ended meanwhile
+            assert links_of(pid) == {"/memfd:area (deleted)", str(debug), str(program)}
+        handle = os.pidfd_open(pid)
+        tool.process.kill()
+        wait_for_ends([handle])
 
 
-def is_naming(pid):
-    """Does the main thread wait for a helper? Otherwise it waits by epoll."""
-    time.sleep(0.01)
-    return Path(f"/proc/{pid}/task/{pid}/syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
-
-
-def test_a_parser_that_crashes_costs_no_names_that_are_known(workload):
-    """And those that are not are read by the next one."""
-    work = workload("syscalls-nofp", "getppid", 1000, 500)
+def test_a_parser_that_ends_between_two_questions_costs_nothing(workload):
+    """It stays, stopped, after the first one. A library that is loaded later is called from another place of its file."""
+    work = workload("dl", workload_path("liblate-nofp.so"), 10)
     with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
-        expected = work.run()
+        work.go()
+        work.wait_for("loading")
         tool.wait_for("stdout", rb";hit \d+$")
-        os.kill(helpers(tool.pid)[NAMES_PARSER], signal.SIGSEGV)
+        for pid in helpers(zygote_of(tool)):
+            os.kill(pid, signal.SIGKILL)
+        work.go()
+        expected = work.finish()
         result = tool.end().ok()
     found = Counter()
     for parts, n in read_folded(result.out):
         found[user_chain(parts)] += n
-    assert found == expected and result.lost == 0 and not re.search(r"no names|unknown", result.err), result
+    assert found == expected and result.lost == 0 and not re.search(r"no symbols|unknown", result.err), result
 
 
-def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload):
-    """It is stopped when the report needs names. The count is there."""
+def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload, held):
+    """The count is there."""
     work = workload(new_program(tmp_path), "getppid", 1000, 500)
     other = workload("syscalls-nofp", "getppid", 10, 0)
-    with Live(["-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"]) as tool:
+    with Live(["--unwind", "fp", "-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"], env=held(PARSER)) as tool:
         other.run()
         tool.wait_for("stdout", rb";hit \d+$")
-        parser = helpers(tool.pid)[NAMES_PARSER]
-        os.kill(parser, signal.SIGSTOP)
+        wait_again(tmp_path)
         n = sum(work.run().values())
-        wait_until(lambda: all(is_naming(tool.pid) for _ in range(5)), "no name is asked for")
-        os.kill(parser, signal.SIGKILL)
+        os.kill(wait_until_it_waits(tmp_path), signal.SIGKILL)
+        go_on(tmp_path)
         tool.wait_for("stderr", rb"^stackcount: no symbols for .*: its reader was ended by signal 9 \(Killed\)$")
         result = tool.end().ok()
     assert sum(count for _, count in read_folded(result.out)) == n + 10 and result.lost == 0, result
@@ -204,7 +207,7 @@ def test_the_main_process_opens_no_file_of_others(tmp_path, workload):
     assert not [name for name in own if name in mapped], mapped
     may_read = rf"/proc/({work.pid}|{jit.pid})/(comm|status|stat)\""
     lines = [line.split(maxsplit=1) for line in log.read_text(errors="replace").splitlines()]
-    helping = {pid for pid, call in lines if re.match(r"prctl\(PR_SET_NAME, \"\w+-(warden|opener|parser)\"", call)}
+    helping = {pid for pid, call in lines if re.match(r"prctl\(PR_SET_NAME, \"file-(zygote|finder|parser)\"", call)}
     opened = [call for pid, call in lines if call.startswith("open") and pid not in helping]
     assert len(opened) > 10 and len(helping) > 2, lines
     assert not [call for call in opened if any(name in call for name in own)], opened
@@ -222,15 +225,14 @@ def public_folder():
 
 @pytest.mark.needs("uprobes")
 def test_a_user_sees_programs_that_have_his_capabilities(public_folder):
-    """As a command has them that he gives by ambient ones. Without SYS_PTRACE the kernel compares an opener's with its."""
+    """As a command has them that he gives by ambient ones. Without SYS_PTRACE the kernel compares a finder's with its."""
     more = "+bpf,+perfmon"
     as_user = ("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps", more, "--ambient-caps", more)
     path = shutil.copy(workload_path("calls-nofp"), public_folder)
     with subprocess.Popen([*as_user, path, "--wait", "5", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work:
         assert work.stdout.readline().startswith(b"ready ")
         with Live([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
-            may = {name: int(statuses(pid)[0]["CapPrm"], 16) for name, pid in helpers(tool.pid).items()}
-            assert (may[PARSER], may[OPENER]) == (0, 0xC0 << 32), may
+            assert masks(zygote_of(tool)) == {0xC0 << 32, 0}
             work.stdin.write(b"\n")
             work.stdin.flush()
             while not work.stdout.readline().startswith(b"done"):

@@ -7,7 +7,6 @@ import json
 import lzma
 import os
 import re
-import signal
 import sys
 import tempfile
 import unicodedata
@@ -17,8 +16,7 @@ import hostile_elf
 import kernel
 import pytest
 from attacks import AS_USER, Grounds, Run, Stranger, USER, frames_of, lines_about
-from hostile_elf import Elf, named
-from processes import helpers
+from hostile_elf import Elf, named, with_link
 from tool import GETPPID, STACKSNOOP, Live
 
 pytestmark = pytest.mark.needs("unwinding")
@@ -129,15 +127,13 @@ def test_a_file_system_that_stops_answering(grounds, how):
 
 
 def test_a_file_that_takes_long_takes_no_names_with_it(grounds):
-    """Its parser is stopped. There is one time for all files of users, and once it is over, that is said once."""
+    """There is one time for all files of users, and once it is over, that is said once."""
     paths = [named(grounds / f"other{i}.so", f"other_code{i}") for i in range(400)]
-    grounds.give(*paths)
+    debug = [named(grounds / f"long{i}.debug", f"long_name{i}", size=1 << 30) for i in range(2)]
+    paths[1:1] = [with_link(grounds / f"linked{i}", f"long{i}.debug") for i in range(2)]
+    grounds.give(*paths, *debug)
     with Run("-i", "0.2") as run:
-        grounds.stranger("map", 2, paths[0]).place().run()
-        run.wait_for_strangers(2)
-        os.kill(helpers(run.tool.pid)["names-others"], signal.SIGSTOP)
-        others = grounds.stranger("map", 2, *paths[1:]).place()
-        others.run()
+        grounds.stranger("map", 2, *paths).place().run()
         run.witness()
         result = run.end(strangers=2 * len(paths))
     assert len([frame for frame in frames_of(result) if "other_code" in frame]) > 1, result
@@ -167,13 +163,6 @@ def test_forty_files_that_are_not_read_to_their_ends(grounds):
 
 
 # --- debug files ---
-
-
-def with_link(path, debug, crc=0x12345678):
-    """A program without symbols that names a debug file."""
-    elf = Elf()
-    elf.add_link(debug, crc)
-    return elf.write(path)
 
 
 @pytest.mark.thorough

@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from processes import helpers
+from processes import zygote_of
 from tool import GETPPID, Live, Workload, check_account, read_folded, wait_until, workload_path
 
 pytestmark = [pytest.mark.thorough, pytest.mark.needs("unwinding")]
@@ -80,10 +80,10 @@ def stopped(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
-def test_helpers_that_are_stopped_do_not_hold_up_the_end_of_a_flood(tmp_path):
-    """The warden, too, so nobody ends them or makes others. The main process waited for root's files."""
+def test_a_zygote_that_is_stopped_does_not_hold_up_the_end_of_a_flood(tmp_path):
+    """So nobody makes helpers. The main process waited for root's files."""
     with Flood(tmp_path, "files") as flood, Live(["--debug", "-f", "--max-memory", "8M", GETPPID]) as tool:
-        with stopped(helpers(tool.pid).values()):
+        with stopped([zygote_of(tool)]):
             flood.begin()
             result, n_over = end_in_flood(tool, flood)
     check_account(result, n_over, most=NO_MOST)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from kernel import with_mounts
-from processes import WARDEN, children, helpers
+from processes import children, zygote_of
 from silent import dead_fuse
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, chains, read_folded, wait_until, workload_path
 
@@ -47,7 +47,7 @@ def work(workload, stripped):
 
 def wait_until_open(tool, name):
     """Until the tool's helpers hold a file of that name: it has seen the process."""
-    folder = Path(f"/proc/{helpers(tool.pid)[WARDEN]}/fd")
+    folder = Path(f"/proc/{zygote_of(tool)}/fd")
     wait_until(lambda: any(os.path.realpath(link).endswith(f"/{name}") for link in folder.iterdir()), f"{name} is not opened")
 
 
@@ -181,7 +181,7 @@ def test_what_a_server_sends_wrongly_is_not_taken(work, stripped, server, tmp_pa
     server.files[name] = Path(workload_path("calls"))
     found, expected, result = trace(work, env=server.environment(tmp_path))
     assert expected and set(found).isdisjoint(expected) and name in server.asked
-    assert result.err.count(f"stackcount: debuginfod: {tmp_path}/cache/{name}/debuginfo is not taken: prog: of another build") == 1
+    assert result.err.count(f"stackcount: debuginfod: {tmp_path}/cache/{name}/debuginfo is not taken: it is no debug file of this build") == 1
 
 
 def bounded_files():
@@ -287,7 +287,7 @@ def with_finder(tmp_path, script):
 @pytest.mark.parametrize("script, words", [
     (None, "the program debuginfod-find cannot be run: symbols are not fetched (its package is debuginfod, or elfutils-debuginfod-client)"),
     pytest.param("exec >&- 2>&-; kill -SEGV $$", "Bad message", marks=pytest.mark.thorough),
-    pytest.param("echo /", "debuginfod: / is not taken: /: not a regular file", marks=pytest.mark.thorough),
+    pytest.param("echo /", "debuginfod: / is not taken: it is no debug file of this build", marks=pytest.mark.thorough),
     pytest.param("head -c 9000000 /dev/zero; exit 1", "Bad message", marks=pytest.mark.thorough),
 ], ids=["none", "crash", "folder", "much"])
 def test_what_the_program_says_may_be_anything(work, server, tmp_path, script, words):

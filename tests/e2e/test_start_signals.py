@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+from processes import PARSER
 from tool import GETPPID, Tool, workload_path
 from waiting import go_on, wait_until_it_waits, waiting
 
@@ -17,7 +18,7 @@ unwinding = pytest.mark.needs("unwinding")
 def start(tmp_path, workload):
     """start(OPTION...): a run that waits for the tables of a process."""
     work = workload("syscalls", "getppid", 1, 0)
-    environment = waiting(tmp_path, "parser")
+    environment = waiting(tmp_path, PARSER)
     return lambda *options: Tool(["--unwind", "dwarf", "-p", work.pid, *options, GETPPID], env=environment)
 
 

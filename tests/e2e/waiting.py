@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A run with C functions of ours in place of libc's, and one that waits until the test goes on."""
+"""A run with C functions of ours in place of libc's, and one whose processes wait until the test goes on."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def preloaded(folder, source, **variables):
     return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), **variables}
 
 
-# It makes MARK/waits, and waits for MARK/go; not for ever. The parser is in no sandbox yet.
+# It makes MARK/waits.PID, and waits for MARK/go; not for ever. A helper can make no file with contents, but an empty one.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static void wait_here(const char *who)
 
 	if (strcmp(getenv("WAITS"), who) != 0)
 		return;
-	snprintf(path, sizeof(path), "%s/waits", getenv("MARK"));
+	snprintf(path, sizeof(path), "%s/waits.%d", getenv("MARK"), getpid());
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	snprintf(path, sizeof(path), "%s/go", getenv("MARK"));
 	for (int i = 0; i < 12000 && access(path, F_OK) < 0; i++)
@@ -49,9 +49,11 @@ int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (option == PR_SET_NAME && strcmp((const char *)a[0], "tables-parser") == 0)
-		wait_here("parser");
-	return syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	long result = syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+
+	if (option == PR_SET_NAME)
+		wait_here((const char *)a[0]);
+	return result;
 }
 
 int execvp(const char *file, char *const argv[])
@@ -64,15 +66,23 @@ int execvp(const char *file, char *const argv[])
 
 def waiting(folder, who):
     """
-    The environment of a run of which @who waits: "parser", the helper that makes tables (src/reader), before it begins,
-    or "command", before its exec.
+    The environment of a run in which these wait: each helper that is called @who (src/files), before it begins, or
+    the "command", before its exec.
     """
     return preloaded(folder, SOURCE, MARK=str(folder), WAITS=who)
 
 
 def wait_until_it_waits(folder):
-    wait_until((folder / "waits").exists, "it does not wait")
+    """Returns its PID."""
+    return int(wait_until(lambda: list(folder.glob("waits.*")), "it does not wait")[0].suffix[1:])
 
 
 def go_on(folder):
     (folder / "go").touch()
+
+
+def wait_again(folder):
+    """From now on. The processes that have waited before count no more."""
+    for mark in folder.glob("waits.*"):
+        mark.unlink()
+    (folder / "go").unlink()

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names. What is
- * taken for one lies within the bytes, and is in order; a list is the same again when it is sent
- * once more.
+ * What a child answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names, 'S' the
+ * fact about a file's symbols and names. What is taken for one lies within the bytes, and is in
+ * order; a list is the same again when it is sent once more.
  */
 #include "fuzz.h"
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "reader/asks.h"
-#include "reader/name_block.h"
+#include "files/answer.h"
+#include "files/name_block.h"
 
 static void check(bool holds)
 {
@@ -23,8 +23,8 @@ static void check_again(const struct mapping_list *list)
 	cleanup_free char *block = NULL;
 	size_t n;
 
-	block = block_make(list->mappings, list->n, list->tid, OPENER_AREA, &n);
-	check(block_read(block, n, false, &again));
+	block = block_make(list->mappings, list->n, list->tid, AREA_BYTES, &n);
+	check(block_read(block, n, &again));
 	check(again.tid == list->tid && mapping_list_is_equal(&again, list));
 }
 
@@ -33,7 +33,7 @@ static void check_list(const uint8_t *bytes, size_t n)
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	uint64_t before = 0;
 
-	if (!block_read(bytes, n, false, &list))
+	if (!block_read(bytes, n, &list))
 		return;
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
@@ -71,23 +71,43 @@ static size_t length(const struct name_view *v, uint32_t at)
 	return text ? strlen(text) : 0;
 }
 
+static void check_view(const struct name_view *v, size_t n, size_t n_asked)
+{
+	check(v->head->n <= n_asked);
+	for (uint32_t i = 0; i < v->head->n; i++) {
+		const struct name_fact *f = &v->facts[i];
+
+		check(length(v, f->function) < n);
+		for (uint32_t j = 0; j < f->n_calls; j++) {
+			const struct call_fact *call = &v->calls[f->call + j];
+
+			check(length(v, call->name) + length(v, call->file) < 2 * n);
+		}
+	}
+}
+
 static void check_names(const uint8_t *bytes, size_t n)
 {
-	const size_t n_asked = n % 7;
 	struct name_view v;
 
-	if (!name_block_read(bytes, n, n_asked, &v))
+	if (name_block_read(bytes, n, n % 7, &v))
+		check_view(&v, n, n % 7);
+}
+
+static void check_symbols(const uint8_t *bytes, size_t n)
+{
+	struct symbols_fact fact;
+	struct name_view v;
+
+	if (!symbols_read(bytes, n, n % 7, &fact, &v))
 		return;
-	check(v.head->n <= n_asked);
-	for (uint32_t i = 0; i < v.head->n; i++) {
-		const struct name_fact *f = &v.facts[i];
+	check_view(&v, n, n % 7);
+	check(n % 7 == 0 || v.head->n > 0);
+	check(fact.n_build_id <= MOST_BUILD_ID_BYTES);
+	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
+		cleanup_free char *path = debug_hint_path(&fact.hint, "/usr/bin/program", i);
 
-		check(length(&v, f->function) < n);
-		for (uint32_t j = 0; j < f->n_calls; j++) {
-			const struct call_fact *call = &v.calls[f->call + j];
-
-			check(length(&v, call->name) + length(&v, call->file) < 2 * n);
-		}
+		check(!path || path[0] == '/');
 	}
 }
 
@@ -106,5 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_table(bytes, size - 1);
 	else if (data[0] == 'N')
 		check_names(bytes, size - 1);
+	else if (data[0] == 'S')
+		check_symbols(bytes, size - 1);
 	return 0;
 }

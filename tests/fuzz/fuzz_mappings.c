@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
-#include "reader/mappings.h"
+#include "files/mappings.h"
 
 static void check(bool holds)
 {

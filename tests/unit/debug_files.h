@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* debug_files.h - the search for a debug file in one process, as an opener and a parser do it. */
+/* debug_files.h - the search for a debug file in one process, as a parser does it. */
 #pragma once
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/cpu_budget.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/pattern.h"
@@ -443,7 +443,7 @@ TEST(foreign_files_fill_no_log)
 	assert_int_equal(in_child(say_too_much, said, sizeof(said)), 0);
 	assert_string_equal(said, "tool: file 0\ntool: file 1\ntool: file 2\ntool: file 3\n"
 				  "tool: file 4\ntool: file 5\ntool: file 6\ntool: file 7\n"
-				  "tool: 60 more messages about files are left out\n");
+				  "tool: 12 more messages about files are left out\n");
 	assert_int_equal(in_child(say_enough, said, sizeof(said)), 0);
 	assert_string_equal(said, "tool: file\n");
 }
@@ -563,7 +563,7 @@ TEST(all_but_a_few_are_closed)
 		for (int fd = 69; fd <= 91; fd++)
 			if (dup2(STDERR_FILENO, fd) != fd)
 				_exit(100);
-		files_close_but(kept, 6);
+		descriptors_close_but(kept, 6);
 		for (int fd = 0; fd < 200; fd++)
 			if (is_open(fd) != (fd == STDERR_FILENO || fd == 70 || fd == 90))
 				_exit(fd + 1);
@@ -585,16 +585,16 @@ TEST(counts_what_is_free_and_gives_it_back)
 
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 
-	const size_t n = files_free(16);
+	const size_t n = descriptors_free(16);
 
 	assert_in_range(n, 8, 15);
-	assert_int_equal(files_free(5), 5);
-	assert_int_equal(files_hold(held, 4), 4);
-	assert_int_equal(files_free(16), n - 4);
-	assert_int_equal(files_hold(held + 4, 12), n - 4);
+	assert_int_equal(descriptors_free(5), 5);
+	assert_int_equal(descriptors_hold(held, 4), 4);
+	assert_int_equal(descriptors_free(16), n - 4);
+	assert_int_equal(descriptors_hold(held + 4, 12), n - 4);
 	assert_int_equal(dup(STDIN_FILENO), -1);
-	files_release(held, n);
-	assert_int_equal(files_free(16), n);
+	descriptors_release(held, n);
+	assert_int_equal(descriptors_free(16), n);
 	close(lowest);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }

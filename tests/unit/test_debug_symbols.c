@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader helper unwind elf arch base */
+/* rooms: symbolize kernel processes files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "test.h"
@@ -6,8 +6,8 @@
 #include "elf_files.h"
 
 #include "base/clock.h"
+#include "files.h"
 #include "processes/processes.h"
-#include "remote.h"
 #include "symbolize/image_names.h"
 
 static const char source[] =
@@ -46,19 +46,19 @@ struct named {
 
 static struct named open_named(const char *name)
 {
-	struct named n = { .processes = processes_new(helpers_files(), SIZE_MAX, true) };
+	struct named n = { .processes = processes_new(files_of_test(), true) };
 	cleanup_free char *path = in_folder(name);
 	struct process_event event = { .type = PROCESS_MAP,
 				       .pid = NOBODY,
 				       .time = clock_ns(CLOCK_MONOTONIC) + NS_PER_S,
 				       .map = { .start = 0x10000, .end = 0x20000, .path = path } };
-	struct remote_handle file;
+	struct held_file file;
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
 	event.map.dev = st.st_dev;
 	event.map.inode = st.st_ino;
-	n.names = image_names_new(processes_images(n.processes), helpers_files(), NULL, 0, false);
+	n.names = image_names_new(processes_images(n.processes), files_of_test(), NULL, 0, false);
 	(void)processes_event(n.processes, &event);
 	n.image = images_newest(processes_images(n.processes));
 	/* This looks up the root that the path belongs to. */
@@ -152,25 +152,20 @@ TEST(own_symbols_stay_where_there_is_nothing_else)
 	assert_string_equal(name_at(&named, full, find(full, "behind").symbol.vaddr), "");
 }
 
-/*
- * Openers do not look for debug files of root, or of the owner that a test file counts as: below
- * the root that the image's path belongs to, and below ours.
- */
+/* Debug files of root, or of the owner that a test file counts as, are not looked for. */
 static void keep_silent(const struct named *n, bool is_silent)
 {
 	static const uint32_t users[] = { 0, 65534 };
-	struct devices *devices = remote_files_asking(helpers_files())->devices;
 	struct image_about about;
 
 	assert_true(images_about(processes_images(n->processes), n->image, &about));
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(users); i++) {
-		const uint64_t place = devices_place_below(
-			DEVICES_DEBUG_FILES, i % 2 ? about.root : HANDLE_NONE, users[i / 2]);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		const uint64_t place = place_of(STEP_DEBUG, (uint32_t)about.root, users[i]);
 
-		for (int k = 0; is_silent && k < 2; k++)
-			devices_note_silence(devices, place, 0);
-		if (!is_silent)
-			devices_note_answer(devices, place);
+		if (is_silent)
+			places_note_silence(places_of_test, place);
+		else
+			places_note_answer(places_of_test, place);
 	}
 	image_about_fini(&about);
 }

@@ -1,4 +1,4 @@
-/* rooms: reader helper unwind elf arch base */
+/* rooms: files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The program that fetches: what it has of ours, and what it says. Needs debuginfod-find. */
 #include "test.h"
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "reader/debuginfod.h"
+#include "files/debuginfod.h"
 
 static const uint8_t build_id[] = { 0xab, 0xcd, 0xef, 0x01 };
 

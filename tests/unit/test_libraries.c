@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader helper unwind elf arch base */
+/* rooms: kernel processes files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "reader/ldcache.h"
-#include "reader/libraries.h"
+#include "files/ldcache.h"
+#include "files/libraries.h"
 
 TEST(a_librarys_file_is_told_by_its_short_name)
 {

@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader helper unwind elf arch base */
+/* rooms: kernel processes files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
@@ -8,8 +8,8 @@
 #include <sys/sysmacros.h>
 
 #include "base/strtab.h"
-#include "reader/mappings.h"
-#include "reader/roots.h"
+#include "files/mappings.h"
+#include "files/roots.h"
 
 static int open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
 {

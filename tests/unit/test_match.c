@@ -1,4 +1,4 @@
-/* rooms: match elf kernel processes reader helper unwind arch base */
+/* rooms: match elf kernel processes files unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
@@ -7,8 +7,8 @@
 #include <dlfcn.h>
 
 #include "base/strbuf.h"
+#include "files/mappings.h"
 #include "match/match.h"
-#include "reader/mappings.h"
 
 /* Two statics of one name, one in a module; ftrace's addresses lie behind an endbr64. */
 static const char kallsyms[] = "ffffffff81000000 T vfs_read\n"

@@ -1,9 +1,9 @@
-/* rooms: reader helper unwind elf arch base */
+/* rooms: files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a parser answers about names is as foreign as the file that it has read. */
 #include "test.h"
 
-#include "reader/name_block.h"
+#include "files/name_block.h"
 
 #define SIZE 4096
 

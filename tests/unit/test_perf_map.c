@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader helper unwind elf arch base */
+/* rooms: symbolize kernel processes files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "helper/seat.h"
-#include "reader/asks.h"
-#include "reader/perf_file.h"
+#include "files/answer.h"
+#include "files/child.h"
+#include "files/perf_file.h"
 #include "symbolize/perf_map.h"
 
 /* --- the text --- */
@@ -226,17 +226,24 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, NULL), -ENOENT);
 }
 
-/* What an opener answers about file 7. The text is in @to, with a NUL behind it. */
+/* What a child answers about file 7. The text is in @to, with a NUL behind it. */
 static struct perf_fact ask(uint64_t offset, bool wants_text, char *to, size_t size)
 {
 	cleanup_close int root = open_root();
-	cleanup_free char *area = xcalloc(1, 2UL << 20);
-	const struct perf_payload p = { offset, root, 7, geteuid(), wants_text };
-	struct seat seat = { .area = area, .n_area = 2UL << 20 };
+	char area[256] = "";
 	struct answer answer = {};
+	struct child child = { .question = { .what = QUESTION_PERF_MAP,
+					     .flags = wants_text ? PERF_TEXT : 0,
+					     .n = 7,
+					     .user = geteuid(),
+					     .root = root,
+					     .offset = offset },
+			       .answer = &answer,
+			       .data = area,
+			       .n_data = sizeof(area) };
 	struct perf_fact fact;
 
-	perf_file_answer(&seat, &p, sizeof(p), &answer);
+	parser_work(&child);
 	assert_int_equal(answer.result, 0);
 	assert_true(answer.n_bytes >= sizeof(fact));
 	memcpy(&fact, area, sizeof(fact));

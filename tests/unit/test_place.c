@@ -1,4 +1,4 @@
-/* rooms: match elf kernel processes reader helper unwind arch base */
+/* rooms: match elf kernel processes files unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Which places of a file's functions and probes are traced: see match/places.c. */
 #include "test.h"

@@ -10,8 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#include "helper/calls.h"
-#include "helper/sandbox.h"
+#include "files/calls.h"
+#include "files/sandbox.h"
 #include "tool/run.h"
 
 static bool is_denied(long result)

@@ -1,4 +1,4 @@
-/* rooms: processes kernel reader helper unwind elf arch base; not in quick */
+/* rooms: processes kernel files unwind elf arch base; not in quick */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "files.h"
 #include "processes/processes.h"
-#include "remote.h"
 
 /* A number that no process here has, and files that are none. */
 #define PID 0x7000000u
@@ -28,7 +28,7 @@ static int make_model(void **state, bool is_followed)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->processes = processes_new(helpers_files(), SIZE_MAX, is_followed);
+	p->processes = processes_new(files_of_test(), is_followed);
 	p->images = processes_images(p->processes);
 	*state = p;
 	return 0;
@@ -389,7 +389,7 @@ TEST_WITH_PAST(a_mapping_in_the_place_of_another_counts_from_its_time_on)
 /* Of PID at @time: each mapping is where single addresses say. */
 static size_t list_at(struct past *p, uint64_t time)
 {
-	struct remote_list list = {};
+	struct file_list list = {};
 	size_t n;
 
 	assert_true(processes_list(p->processes, key_of(PID), time, &list));
@@ -403,7 +403,7 @@ static size_t list_at(struct past *p, uint64_t time)
 		assert_int_equal(m->inode, strcmp(module, "a") == 0 ? FILE_A : FILE_B);
 		assert_true(i == 0 || m->start >= m[-1].end);
 	}
-	remote_list_fini(&list);
+	file_list_fini(&list);
 	return n;
 }
 
@@ -412,7 +412,7 @@ TEST_WITH_PAST(the_list_of_a_time_has_what_was_mapped_then)
 	struct mapping large = {
 		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
 	};
-	struct remote_list list;
+	struct file_list list;
 
 	exec_at(p, 10, PID, "program");
 	map_part(p, 11, PID, &large);
@@ -969,22 +969,11 @@ TEST_WITH_PAST(a_look_does_not_change_what_records_told)
 	end_child(pid);
 }
 
-static pid_t held_up;
-
-/* All lists are late while the opener is held up. */
+/* All lists are late while the zygote is held up. */
 static void hold_up(bool is_held_up)
 {
-	const struct client_manner manner = { .patience_ns = is_held_up };
-	uint32_t unused;
-	int32_t opener;
-	struct error e;
-
-	if (is_held_up)
-		assert_ok(client_address(helpers_client(), ROLE_OPENER, &unused, &opener, &e), e);
-	client_set_manner(helpers_client(), &manner);
-	if (is_held_up)
-		held_up = opener;
-	assert_int_equal(kill(held_up, is_held_up ? SIGSTOP : SIGCONT), 0);
+	files_set_manner(files_of_test(), &(struct files_manner){ .patience_ns = is_held_up });
+	assert_int_equal(kill(zygote_of_test.pid, is_held_up ? SIGSTOP : SIGCONT), 0);
 }
 
 /* Nobody had asked for it before. */
@@ -1012,14 +1001,13 @@ TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 	hold_up(true);
 	(void)comm_of_hit(p, (uint32_t)pid, now, UINT64_MAX);
 	processes_look(p->processes, (uint32_t)other);
-	/* With two openers, the other one may have read it. */
-	const bool is_late = !*module_at(p, (uint32_t)other, here(), 0);
+	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "");
 	processes_settle(p->processes, now + 1);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
 	hold_up(false);
 	processes_settle(p->processes, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "test_processes");
-	assert_true(!is_late || !*module_at(p, (uint32_t)other, here(), 0));
+	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "");
 	(void)comm_of_hit(p, (uint32_t)other, now, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
 	end_child(pid);
@@ -1203,8 +1191,8 @@ TEST_WITH_PAST(hits_without_a_report_take_bounded_memory)
 
 TEST(names_that_are_forgotten_with_their_hits_are_counted)
 {
-	struct remote_files *none = remote_files_new(NULL, NULL, "names are missing");
-	struct past p = { .processes = processes_new(none, SIZE_MAX, false) };
+	struct files *none = files_new(-1, NULL, &long_purpose);
+	struct past p = { .processes = processes_new(none, false) };
 	struct past *own = &p;
 	const uint32_t n = 70000;
 
@@ -1217,7 +1205,7 @@ TEST(names_that_are_forgotten_with_their_hits_are_counted)
 		(void)comm_of_hit(own, PID + n + i, 10 + i, UINT64_MAX);
 	assert_in_range(processes_forgotten(p.processes).processes, 1 << 15, 1 << 16);
 	processes_free(p.processes);
-	remote_files_free(none);
+	files_free(none);
 }
 
 #define MORE_THAN_OPEN 600

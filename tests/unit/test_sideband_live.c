@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader helper unwind elf arch base */
+/* rooms: kernel processes files unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Real processes, as the running kernel tells of them. Needs root. That their mappings are told,

@@ -1,9 +1,9 @@
-/* rooms: reader helper unwind arch elf base */
+/* rooms: files unwind arch elf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
 #include "base/log.h"
-#include "reader/spending.h"
+#include "files/spending.h"
 
 #define USER 1000U
 #define MOST_NS (3 * NS_PER_S)

@@ -1,4 +1,4 @@
-/* rooms: tables unwind elf kernel processes reader helper arch base; alone */
+/* rooms: tables unwind elf kernel processes files arch base; alone */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
@@ -15,12 +15,11 @@
 #include "base/clock.h"
 #include "bpf/object.h"
 #include "bpf/tables.h"
-#include "reader/mappings.h"
+#include "files/files.h"
 #include "tables/memory.h"
-#include "tables/remote.h"
 #include "tables/table_set.h"
 #include "tables/unwinder.h"
-#include "unit/remote.h"
+#include "unit/files.h"
 
 #define N_SLABS 4
 #define N_SPACES 64
@@ -149,8 +148,6 @@ struct trace_state *object_state(const struct object *o)
 	return &((struct object *)o)->state;
 }
 
-static struct remote *remote;
-
 /* Made by a test, and freed behind it. */
 static struct unwinder *u;
 static struct unwind_memory *memory;
@@ -171,7 +168,7 @@ static void new_set(struct object *o, unsigned n_slabs)
 {
 	end_set();
 	memory = unwind_memory_new(o, n_slabs * (uint64_t)SLAB_BYTES);
-	set = table_set_new(memory, o, remote);
+	set = table_set_new(memory, o, files_of_test());
 }
 
 static int make_object(void **state)
@@ -371,7 +368,8 @@ static struct unwind_rule rule_here(const struct object *o, const struct unwind_
 
 static void start_with(struct object *o, unsigned n_slabs)
 {
-	assert_int_equal(unwinder_start(o, n_slabs * (uint64_t)SLAB_BYTES, remote, &u, NULL), 0);
+	assert_int_equal(
+		unwinder_start(o, n_slabs * (uint64_t)SLAB_BYTES, files_of_test(), &u, NULL), 0);
 }
 
 static void start(struct object *o)
@@ -483,7 +481,7 @@ __attribute__((noinline, no_sanitize_address)) static void record_here(struct mo
 TEST_WITH_OBJECT(a_deferred_hit_is_walked_by_the_tables_of_its_files)
 {
 	struct moment *m = xcalloc(1, sizeof(*m));
-	struct remote_list list = {};
+	struct file_list list = {};
 	struct late_job job = { .most_frames = STACK_MAX_FRAMES };
 
 	start(o);
@@ -933,16 +931,4 @@ TEST_WITH_OBJECT(it_can_be_stopped_with_work_to_do)
 		unwinder_look(u, tgid, UNWINDER_SOMETIME);
 }
 
-static int make_remote(void **state)
-{
-	remote = remote_new(helpers_files(), UINT64_MAX);
-	return 0;
-}
-
-static int free_remote(void **state)
-{
-	remote_free(remote);
-	return 0;
-}
-
-TEST_MAIN(make_remote, free_remote)
+TEST_MAIN(NULL, NULL)

@@ -1,4 +1,4 @@
-/* rooms: unwind kernel processes reader helper elf arch base */
+/* rooms: unwind kernel processes files elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * At every address of what a distribution has: one step by the table gives what libdw gives by
@@ -12,8 +12,8 @@
 
 #include "arch/arch.h"
 #include "elf/image.h"
+#include "files/mappings.h"
 #include "oracle.h"
-#include "reader/mappings.h"
 #include "table_reading.h"
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"

@@ -1,4 +1,4 @@
-/* rooms: match kernel arch base elf unwind reader helper */
+/* rooms: match kernel arch base elf unwind files */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 

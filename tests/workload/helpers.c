@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The helpers of src/helper, without sanitizers: what they can do. */
+/* The zygote's children, without sanitizers: what they can do. Their work here stands for find.c
+ * and parser.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "helper/channel.h"
-#include "helper/lanes.h"
+#include "elf/image.h"
+#include "files/answer.h"
+#include "files/packets.h"
+#include "files/zygote.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIB (1 << 20)
 
-/* -- What a helper tries: 0 or a negative errno, unless it is killed for it. -- */
+/* -- What a child tries: 0 or a negative errno, unless it is killed for it. -- */
 
 static long code(long result)
 {
@@ -46,34 +47,31 @@ static long allocate(uint32_t *ret)
 /* What there is to try, in this order. */
 enum {
 	READ, WRITE, MAKE, REMOVE, EXEC_MMAP, EXEC_MPROTECT, SETUID, SOCKET, EXECVE, FORK, KILL,
-	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, SEND_FILE, ALLOCATE, N_TRIES,
-	ECHO = N_TRIES, READ_FILE,
+	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, ALLOCATE, N_TRIES, NOTHING = N_TRIES, READ_FILE,
 };
 
 static const char *const names[N_TRIES] = {
 	"read", "write", "make", "remove", "exec_mmap", "exec_mprotect", "setuid", "socket",
-	"execve", "fork", "kill", "ptrace", "bpf", "perf_event_open", "unshare", "x32", "abort",
-	"send_file", "allocate",
+	"execve", "fork", "kill", "ptrace", "bpf", "perf_event_open", "unshare", "x32", "abort", "allocate",
 };
 /* clang-format on */
 
-static long try(uint32_t what, const struct seat *seat, uint32_t *n)
+static long try(uint32_t what, uint32_t *n)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 	struct perf_event_attr event = { .size = sizeof(event) };
 	char *const no_words[] = { NULL };
 	union bpf_attr bpf = {};
-	struct answer none = {};
 
 	switch (what) {
 	case READ:
 		return code(open("/proc/self/exe", O_RDONLY));
 	case WRITE:
-		return code(open("/dev/null", O_WRONLY));
+		return code(write(open("/tmp/helpers.there", O_WRONLY), "", 1));
 	case MAKE:
 		return code(open("/tmp/helpers.made", O_RDONLY | O_CREAT, 0600));
 	case REMOVE:
-		return code(unlink("/tmp/helpers.made"));
+		return code(unlink("/tmp/helpers.there"));
 	case EXEC_MMAP:
 		return code((long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, flags, -1, 0));
 	case EXEC_MPROTECT:
@@ -99,143 +97,135 @@ static long try(uint32_t what, const struct seat *seat, uint32_t *n)
 		return code(syscall(SYS_unshare, 0x10000000));
 	case X32:
 		return code(syscall(0x40000000 + SYS_getpid));
-	case SEND_FILE: /* to the main process, which must not have to close it */
-		return channel_pass(seat->channel, &none, sizeof(none), (int[]){ 0 }, 1);
 	case ALLOCATE:
 		return allocate(n);
+	case NOTHING:
+		return 0;
 	default:
 		abort();
 	}
 }
 
-static void on_ask(void *state, struct seat *seat, const struct ask *ask, const void *payload,
-		   struct answer *a)
+void finder_work(struct child *c)
 {
-	(void)state;
-	if (ask->what == READ_FILE)
-		a->result = (int32_t)code(read(open(payload, O_RDONLY), &(char){ 0 }, 1));
-	else if (ask->what == ECHO)
-		a->n = (uint32_t)getpid();
-	else
-		a->result = (int32_t)try(ask->what, seat, &a->n);
+	c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
 }
 
-static void serve(struct seat *seat)
+/* A file is opened and read before it gives up its rights. */
+void parser_work(struct child *c)
 {
-	seat_serve(seat, on_ask, NULL);
+	if (c->question.n == READ_FILE)
+		c->answer->result =
+			(int32_t)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
+	else if (child_confine(c, NULL, 0))
+		c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
+}
+
+void guard_begin(void)
+{
 }
 
 /* -- The main process. -- */
 
-/* Not const: the bound for one request is another than that for all others. */
-static struct role roles[] = {
-	{ "opener", SANDBOX_OPENER, serve, 16 * MIB, 0, 600000000000, 0, 1, NULL },
-	{ "parser", SANDBOX_PARSER, serve, 80 * MIB, 0, 600000000000, 0, 1, NULL },
-};
+static const struct {
+	const char *name;
+	uint32_t what;
+} kinds[] = { { "finder", QUESTION_LIST }, { "parser", QUESTION_TABLE } };
 
-static void next(struct lane *l, struct lane_event *ret)
+static int control;
+
+static void order(uint32_t what, const struct question *q, int area)
 {
-	struct pollfd one = { .fd = lane_fd(l), .events = POLLIN };
+	const struct order order = { .what = what, .child = q->number, .question = q->what };
 
-	while (!lane_next(l, ret))
-		(void)poll(&one, 1, -1);
-}
-
-/* Ask as soon as it can be, and wait for what comes of it. That may be LANE_UNABLE. */
-static void get_with(struct lane *l, unsigned role, struct ask *ask, const void *payload,
-		     struct lane_event *ret)
-{
-	struct pollfd one = { .fd = lane_fd(l), .events = POLLIN };
-	int err;
-
-	while ((err = lane_ask(l, role, ask, payload)) == -EAGAIN) {
-		(void)poll(&one, 1, -1);
-		if (lane_next(l, ret) && ret->what == LANE_UNABLE)
-			return;
-	}
-	if (err)
+	if (packet_send(control, &order, sizeof(order), area))
 		exit(1);
-	next(l, ret);
 }
 
-static void get(struct lane *l, unsigned role, uint32_t what, struct lane_event *ret)
+static struct news next(void)
 {
-	get_with(l, role, &(struct ask){ .what = what }, NULL, ret);
-	if (ret->what == LANE_UNABLE) {
-		printf("%s: %s\n", roles[role].name, ret->words);
+	struct pollfd one = { .fd = control, .events = POLLIN };
+	struct news news;
+
+	if (poll(&one, 1, -1) < 0 || packet_receive(control, &news, sizeof(news), NULL))
 		exit(1);
-	}
+	return news;
 }
 
-/* "parser socket killed 31", "opener read 0" */
-static void try_all(struct lane *l)
+/* Returns the area. */
+static int ask(const struct question *q, const char *payload)
 {
-	struct lane_event event;
+	int area;
 
-	for (unsigned role = 0; role < ARRAY_SIZE(roles); role++)
+	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)) ||
+	    area_write(area, sizeof(struct answer) + sizeof(*q), payload, q->n_bytes))
+		exit(1);
+	order(ORDER_ASK, q, area);
+	return area;
+}
+
+static struct answer read_answer(int area)
+{
+	struct answer a = {};
+
+	if (area_read(area, 0, &a, sizeof(a)) < 0)
+		exit(1);
+	return a;
+}
+
+/* "parser socket killed 31", "finder read 0 0" */
+static void try_all(void)
+{
+	for (size_t k = 0; k < 2; k++)
 		for (uint32_t what = 0; what < N_TRIES; what++) {
-			get(l, role, what, &event);
-			printf("%s %s ", roles[role].name, names[what]);
-			if (event.what == LANE_ANSWER)
-				printf("%s %u\n",
-				       event.answer.result ? strerrorname_np(-event.answer.result)
-							   : "0",
-				       event.answer.n);
+			const int area = ask(&(struct question){ 1, kinds[k].what, .n = what }, "");
+			const struct news news = next();
+			const struct answer a = read_answer(area);
+
+			(void)close(area);
+			printf("%s %s ", kinds[k].name, names[what]);
+			if (WIFSIGNALED(news.status))
+				printf("killed %d\n", WTERMSIG(news.status));
 			else
-				printf("killed %d\n", WTERMSIG(event.status));
+				printf("%s %u\n", a.result ? strerrorname_np(-a.result) : "0", a.n);
 		}
 }
 
-/*
- * Openers read @path until none can be made any more: "stuck 4711 left 0". Between them a parser is
- * made: it begins while an opener that hangs has a file open.
- */
-static void be_stuck(struct lane *l, const char *path)
+/* Parsers read @path until none is made any more: "stuck 4711". Before each, another one works. */
+static void be_stuck(const char *path)
 {
-	struct ask read_it = { .what = READ_FILE, .n_bytes = strlen(path) + 1 };
-	struct ask echo = { .what = ECHO };
-	struct lane_event event;
+	const struct question nothing = { 1, QUESTION_TABLE, .n = NOTHING };
+	struct question q = { 2, QUESTION_TABLE, .n = READ_FILE, .n_bytes = strlen(path) + 1 };
+	struct news news;
 
-	for (unsigned role = 0;; role = !role) {
-		get_with(l, role, &echo, NULL, &event);
-		if (event.what == LANE_UNABLE)
-			break;
-		if (role == 1) {
-			printf("parser %u\n", event.answer.n);
-			lane_distrust(l);
-			continue;
-		}
+	while (ask(&nothing, ""), news = next(), news.what == NEWS_ENDED && news.status == 0) {
+		const int area = ask(&q, path);
 
-		const uint32_t pid = event.answer.n;
-		const uint64_t usual_ns = roles[0].wall_ns;
-
-		roles[0].wall_ns = 50000000;
-		get_with(l, 0, &read_it, path, &event);
-		roles[0].wall_ns = usual_ns;
-		if (event.what == LANE_FAILED && event.why == LANE_STUCK && event.in_call)
-			printf("stuck %u left %u\n", pid, event.n_left);
+		usleep(50000);
+		order(ORDER_KILL, &q, -1);
+		news = next();
+		printf("%s %u\n", news.what == NEWS_LEFT ? "stuck" : "ended",
+		       read_answer(area).pid);
+		q.number++;
 	}
-	printf("unable %s\n", event.words);
+	printf("refused %s\n", news.what == NEWS_REFUSED ? strerrorname_np(-news.status) : "-");
 	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-	struct warden w;
+	struct zygote z;
 	struct error e;
 
-	if (warden_start(roles, ARRAY_SIZE(roles), &w, &e)) {
+	if (zygote_start(files_work, &z, &e)) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
-
-	struct lane *l = lane_new(warden_take_control(&w, 0), roles, ARRAY_SIZE(roles));
-
-	if (argc > 2)
-		be_stuck(l, argv[2]);
+	control = z.controls[0];
+	if (argc > 1)
+		be_stuck(argv[1]);
 	else
-		try_all(l);
-	lane_free(l);
-	warden_fini(&w);
+		try_all();
+	zygote_fini(&z);
 	return 0;
 }

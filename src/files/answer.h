@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * files/answer.h - the layout of payloads and answers in an area (question.h).
+ *
+ * They have fixed sizes and no pointers. The receiver of an answer checks it as foreign.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/user_step.h"
+#include "elf/debug.h"
+#include "files/mappings.h"
+#include "files/name_block.h"
+#include "files/question.h"
+
+#define AREA_BYTES (80UL << 20)
+#define MAX_TABLE_BYTES (64UL << 20)
+#define MAX_LIST_BYTES (16UL << 20)
+#define MOST_RANGES 64
+
+/* --- mappings --- */
+
+/*
+ * A block is a list of mappings in one piece: this head, @n struct listed, and @n_text bytes of
+ * paths with their NULs.
+ */
+struct block_head {
+	uint32_t n, tid;
+	uint64_t n_text;
+};
+
+struct listed {
+	uint64_t start, end, offset, dev, inode;
+	uint32_t path; /* offset in the paths */
+	uint32_t is_deleted;
+};
+
+/*
+ * Make a block of the first of @n mappings at @m, as many as fit into @size bytes. The caller frees
+ * it.
+ */
+void *block_make(const struct mapping *m, size_t n, uint32_t tid, size_t size, size_t *ret_n_bytes);
+
+/*
+ * Read the mappings in the @n_bytes at @block, which lends their paths. They must rise in address
+ * and not overlap. False: they make no sense.
+ */
+bool block_read(const void *block, size_t n_bytes, struct mapping_list *ret);
+
+/* --- handles --- */
+
+/* A handle is the number of a descriptor (O_PATH) in the table that finders share. */
+struct open_fact {
+	struct file_fact fact;
+	int32_t handle;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct open_fact) == 56, "protocol");
+
+/* --- perf maps --- */
+
+struct perf_fact {
+	uint64_t dev, inode, size;
+	uint64_t changed_ns; /* CLOCK_REALTIME */
+};
+
+/* --- tables --- */
+
+/* An executable segment of a file. */
+struct range_fact {
+	uint64_t offset, vaddr, n_bytes;
+};
+
+/* Ranges, pages (@n_pages + 1), entries and rules (bpf/user_step.h) follow it. */
+struct table_fact {
+	uint64_t base;
+	int32_t result; /* 0; else no table, and the words say why. -ENOENT: the file has no data
+			   for one */
+	uint32_t n_ranges, n_pages, n_entries, n_rules, pad;
+};
+_Static_assert(sizeof(struct table_fact) == 32, "protocol");
+
+struct table_view {
+	uint64_t base;
+	uint32_t n_ranges, n_pages, n_entries, n_rules;
+	const struct range_fact *ranges;
+	const uint32_t *pages; /* n_pages + 1 elements, or none */
+	const struct unwind_entry *entries;
+	const struct unwind_rule *rules;
+};
+
+/*
+ * Read the table in the @n_bytes at @bytes, which lend its parts. @bytes must be aligned as
+ * malloc(3) does. *@ret_result is the result of its table_fact. False: it makes no sense.
+ */
+bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct table_view *ret);
+
+/* --- names --- */
+
+/*
+ * Behind it: @n_offsets uint64_t, then the paths with their NULs, then an image in memory, if the
+ * question is about that.
+ */
+struct names_payload {
+	struct debug_hint hint; /* from an earlier symbols_fact; zeros: none is known */
+	uint32_t n_offsets;
+	uint32_t n_path;    /* the file's path, below the question's root */
+	uint32_t n_fetched; /* a debug file in our file system, from a server; 0: none */
+	uint32_t n_image;
+};
+
+#define MOST_BUILD_ID_BYTES 20
+
+/* Where symbols come from that the file itself does not have. */
+enum debug_source { DEBUG_NONE, DEBUG_FILE, DEBUG_EMBEDDED };
+
+struct symbols_fact {
+	struct debug_hint hint;
+	uint8_t build_id[MOST_BUILD_ID_BYTES]; /* the build ID that the kernel reports */
+	uint32_t n_build_id;                   /* its bytes */
+	uint16_t has_symtab;
+	uint16_t wants_debug; /* there may be a debug file. If names were asked, ask with @hint */
+	uint16_t is_go;       /* it has Go's table of functions */
+	uint16_t source;      /* enum debug_source */
+	uint16_t is_debug_missed; /* no source: a debug file could not be opened. Ask again later */
+	uint16_t pad;
+};
+_Static_assert(sizeof(struct symbols_fact) % 8 == 0, "a block of names follows");
+
+/*
+ * Read the fact in the @n_bytes at @bytes, and the block of names behind it, as name_block_read()
+ * does. There must be a name, unless @n_asked is 0 or @ret_fact->wants_debug. False: it makes no
+ * sense.
+ */
+bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symbols_fact *ret_fact,
+		  struct name_view *ret);

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The questions, and what their answers mean. */
+#include "files/asking.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/read.h"
+#include "files/zygote.h"
+
+/* --- mappings --- */
+
+bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
+}
+
+#define STATUS_BYTES 4096
+
+/*
+ * The user of process @pid; 0 if it has gone. The owner of /proc/PID will not do: a process can
+ * make that root (prctl(2), PR_SET_DUMPABLE).
+ */
+static uint32_t user_of(uint32_t pid)
+{
+	char path[32], text[STATUS_BYTES];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	line = strstr(text, "\nUid:\t");
+	return line ? (uint32_t)strtoul(line + strlen("\nUid:\t"), NULL, 10) : 0;
+}
+
+static bool read_list(struct reply *r, bool has_states, struct file_list *ret)
+{
+	const size_t n_facts = has_states ? r->answer.n * sizeof(struct file_fact) : 0;
+	const struct file_fact *facts;
+
+	if (n_facts > r->answer.n_bytes ||
+	    !block_read(r->data + n_facts, r->answer.n_bytes - n_facts, &ret->list) ||
+	    ret->list.n != r->answer.n)
+		return false;
+	facts = (const struct file_fact *)(const void *)r->data;
+	ret->block = TAKE(r->data);
+	if (has_states)
+		ret->states = xcalloc(ret->list.n, sizeof(*ret->states));
+	for (size_t i = 0; has_states && i < ret->list.n; i++) {
+		const struct mapping *m = &ret->list.mappings[i];
+
+		ret->states[i] = (struct file_state){ m->dev, m->inode, facts[i] };
+	}
+	return true;
+}
+
+/* A process whose memory map stays locked holds up its own list. */
+static void warn_list(struct files *f, uint32_t pid)
+{
+	if (!f->has_warned_list)
+		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
+			 "those of others like it, may be cut",
+			 pid);
+	f->has_warned_list = true;
+}
+
+/* Devices that turn out to be silent are left out the next time. */
+#define MOST_SILENT 16
+#define MOST_TRIES 3
+
+static int ask_for_list(struct files *f, uint32_t pid, uint32_t user, bool has_states,
+			struct reply *ret, struct error *e)
+{
+	uint64_t devices[MOST_SILENT];
+	struct ask a = { .question = { .what = QUESTION_LIST,
+				       .flags = has_states ? LIST_STATES : 0,
+				       .pid = pid,
+				       .user = user,
+				       .root = HANDLE_NONE },
+			 .payload = devices };
+
+	if (has_states) {
+		a.question.n =
+			(uint32_t)places_silent_devices(f->places, user, devices, MOST_SILENT);
+		a.question.n_bytes = a.question.n * sizeof(*devices);
+		skip_silent(f, &a, NULL);
+	}
+	return ask_for_result(f, &a, ret, e);
+}
+
+int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list *ret,
+	       struct error *e)
+{
+	const uint32_t user = user_of(pid);
+	struct reply r = {};
+	int err = spending_check(&f->spending, user);
+
+	*ret = (struct file_list){};
+	if (err)
+		return error_set(e, err, "its user's processes took too much time");
+	for (unsigned i = 0; i < MOST_TRIES; i++) {
+		err = ask_for_list(f, pid, user, has_states, &r, e);
+		ret->cost += r.answer.number ? r.cpu_ns : r.took_ns;
+		if (r.took_ns > SPENDING_LONG_WAIT_NS)
+			spending_add(&f->spending, user, 0, r.took_ns);
+		/* A process's lock would hold up the next one, too. */
+		if (err != -EAGAIN || !has_states ||
+		    (r.took_ns >= f->purpose.finder_ns && !r.answer.step))
+			break;
+	}
+	if (err == -EAGAIN)
+		warn_list(f, pid);
+	if (!err && !read_list(&r, has_states, ret)) {
+		mapping_list_fini(&ret->list); /* its paths are in the answer */
+		err = refuse_answer(&r, e);
+	}
+	free(r.data);
+	return err;
+}
+
+void file_list_fini(struct file_list *list)
+{
+	mapping_list_fini(&list->list);
+	free(list->block);
+	free(list->states);
+	*list = (struct file_list){};
+}
+
+/* --- handles --- */
+
+/* Descriptors that finders need for a moment. */
+#define SPARE_HANDLES 16
+#define FEWEST_HANDLES 8
+#define CLOSE_AT_ONCE 8 /* less than SPARE_HANDLES */
+
+size_t files_most_handles(void)
+{
+	const size_t taken = FIRST_HANDLE + SPARE_HANDLES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max > MOST_HANDLES)
+		return MOST_HANDLES - taken;
+	return limit.rlim_max > taken + FEWEST_HANDLES ? limit.rlim_max - taken : FEWEST_HANDLES;
+}
+
+static int ask_to_hold(struct files *f, const struct ask *a, struct open_fact *ret, struct error *e)
+{
+	struct reply r;
+	int err = ask_for_result(f, a, &r, e);
+
+	if (!err && r.answer.n_bytes == sizeof(*ret))
+		memcpy(ret, r.data, sizeof(*ret));
+	if (!err && (r.answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle)))
+		err = refuse_answer(&r, e);
+	free(r.data);
+	return err;
+}
+
+static int open_mapping(struct files *f, struct question q, const struct mapping *m,
+			struct held_file *ret, struct error *e)
+{
+	struct ask a = { .question = q };
+	struct open_fact open;
+	size_t n;
+	cleanup_free void *block = block_make(m, 1, q.pid, AREA_BYTES, &n);
+	int err;
+
+	a.payload = block;
+	a.question.what = QUESTION_OPEN;
+	a.question.n_bytes = n;
+	a.question.user = q.pid ? user_of(q.pid) : 0;
+	skip_silent(f, &a, m);
+	err = ask_to_hold(f, &a, &open, e);
+	if (!err)
+		*ret = (struct held_file){ open.handle,
+					   q.flags & FIND_OURS ? open.fact.dev : m->dev,
+					   open.fact };
+	return err;
+}
+
+int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
+	       struct held_file *ret, struct error *e)
+{
+	return open_mapping(f, (struct question){ .pid = pid, .root = root }, m, ret, e);
+}
+
+int files_open_ours(struct files *f, const struct mapping *m, struct held_file *ret,
+		    struct error *e)
+{
+	return open_mapping(f, (struct question){ .flags = FIND_OURS, .root = HANDLE_NONE }, m, ret,
+			    e);
+}
+
+bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct file_state *ret)
+{
+	struct held_file file = {};
+	struct error e;
+	const bool is_found = files_open(f, pid, HANDLE_NONE, m, &file, &e) == 0;
+
+	if (is_found)
+		files_close(f, file.handle);
+	*ret = (struct file_state){ m->dev, m->inode, file.fact };
+	return is_found;
+}
+
+int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode)
+{
+	struct ask a = { .question = { .what = QUESTION_ROOT, .pid = pid, .user = user_of(pid) } };
+	struct open_fact open = {};
+	struct error e;
+
+	if (!try_place(f, &a, place_of(STEP_PATH, 0, a.question.user)) ||
+	    ask_to_hold(f, &a, &open, &e))
+		return HANDLE_NONE;
+	if (open.fact.inode == inode && open.fact.dev == dev)
+		return open.handle;
+	files_close(f, open.handle);
+	return HANDLE_NONE;
+}
+
+/* Ask for the states of @n handles on device @dev. */
+static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, size_t n,
+		      struct file_fact *ret)
+{
+	struct ask a = { .question = { .what = QUESTION_FACTS,
+				       .n = (uint32_t)n,
+				       .n_bytes = n * sizeof(*handles),
+				       .expected.dev = dev },
+			 .payload = handles };
+	struct reply r = {};
+	struct error e;
+
+	if (try_place(f, &a, place_of(STEP_HANDLE, dev, 0)) && ask_for_result(f, &a, &r, &e) == 0 &&
+	    r.answer.n_bytes == n * sizeof(*ret))
+		memcpy(ret, r.data, r.answer.n_bytes);
+	free(r.data);
+}
+
+/* One question for each device, so that a silent one costs no other. */
+void files_facts(struct files *f, const struct held_file *handles, size_t n, struct file_fact *ret)
+{
+	cleanup_free int32_t *some = xcalloc(n, sizeof(*some));
+	cleanup_free size_t *places = xcalloc(n, sizeof(*places));
+	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
+	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
+
+	for (size_t first = 0; first < n; first++) {
+		size_t n_some = 0;
+
+		for (size_t i = first; i < n && !is_done[first]; i++) {
+			if (handles[i].dev != handles[first].dev)
+				continue;
+			places[n_some] = i;
+			some[n_some++] = handles[i].handle;
+		}
+		memset(facts, 0, n_some * sizeof(*facts));
+		if (n_some)
+			ask_facts(f, handles[first].dev, some, n_some, facts);
+		for (size_t i = 0; i < n_some; i++) {
+			ret[places[i]] = facts[i];
+			is_done[places[i]] = true;
+		}
+	}
+}
+
+void files_close(struct files *f, int handle)
+{
+	if (handle == HANDLE_NONE)
+		return;
+	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
+	if (f->n_to_close < CLOSE_AT_ONCE)
+		return;
+
+	/* A handle that comes late is added while we ask. */
+	const size_t n = f->n_to_close;
+	cleanup_free int32_t *handles = TAKE(f->to_close);
+	const struct ask a = { .question = { .what = QUESTION_CLOSE,
+					     .n = (uint32_t)n,
+					     .n_bytes = n * sizeof(*handles) },
+			       .payload = handles };
+	struct reply r;
+	struct error e;
+	int err;
+
+	f->n_to_close = f->to_close_capacity = 0;
+	err = ask_child(f, &a, &r, &e);
+	if (err && err != -ECANCELED)
+		log_debug("files are not closed: %s", e.text);
+	/* What was not sent is for the next time. */
+	for (size_t i = 0; i < n && err == -EAGAIN && !r.took_ns; i++)
+		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handles[i]);
+	free(r.data);
+}
+
+/* --- tables --- */
+
+void file_table_fini(struct file_table *t)
+{
+	free(t->memory);
+	*t = (struct file_table){};
+}
+
+static int read_table(struct reply *r, struct file_table *ret, struct error *e)
+{
+	int32_t result = 0;
+
+	if (!table_read(r->data, r->answer.n_bytes, &result, &ret->view)) {
+		ret->view = (struct table_view){};
+		return refuse_answer(r, e);
+	}
+	ret->memory = TAKE(r->data);
+	if (result == -EIO || result == -EAGAIN)
+		result = -ENODATA; /* callers would take these for failures of children */
+	return result ? error_set(e, result, "%.95s", r->answer.words) : 0;
+}
+
+static int ask_for_table(struct files *f, const struct ask *a, const char *name,
+			 struct file_table *ret, struct reply *r, struct error *e)
+{
+	int err = ask_child(f, a, r, e);
+
+	if (!err && r->answer.result)
+		err = error_set(e, r->answer.n ? -ENOEXEC : -EAGAIN, "%.95s", r->answer.words);
+	else if (!err)
+		err = read_table(r, ret, e);
+	if (err == -EIO)
+		log_few(&f->failed, "%s has no unwind table: %s", name, r->why);
+	free(r->data);
+	return err;
+}
+
+static const char *name_of_mapping(const struct mapping *m)
+{
+	const char *slash = strrchr(m->path, '/');
+
+	return slash ? slash + 1 : m->path;
+}
+
+int files_table(struct files *f, uint32_t pid, const struct mapping *m,
+		const struct file_state *state, struct file_table *ret, struct error *e)
+{
+	/* A file system of a user may give its files any owner. 0 pays nothing. */
+	const uint32_t user = user_of(pid);
+	const uint32_t payer = user ? user : state->fact.owner;
+	struct ask a = { .question = { .what = QUESTION_TABLE,
+				       .pid = pid,
+				       .user = payer,
+				       .root = HANDLE_NONE,
+				       .expected = state->fact },
+			 .is_roots = state->fact.is_roots };
+	struct reply r = {};
+	size_t n;
+	cleanup_free void *block = block_make(m, 1, pid, AREA_BYTES, &n);
+	int err = spending_check(&f->spending, payer);
+
+	*ret = (struct file_table){};
+	if (err)
+		return error_set(e, err, "files of its user took too much time");
+	a.payload = block;
+	a.question.n_bytes = n;
+	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->fact.dev, payer)))
+		return fail_unanswered(e);
+	skip_silent(f, &a, m);
+	err = ask_for_table(f, &a, name_of_mapping(m), ret, &r, e);
+	spending_add(&f->spending, payer, r.cpu_ns, r.took_ns);
+	return err;
+}
+
+int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e)
+{
+	struct ask a = { .question = { .what = QUESTION_TABLE, .flags = FROM_MEMORY },
+			 .is_roots = true };
+	struct reply r;
+
+	*ret = (struct file_table){};
+	a.payload = own_vdso(&a.question.n_bytes);
+	if (!a.payload)
+		return error_set(e, -ENOENT, "this process has no vdso");
+	return ask_for_table(f, &a, "[vdso]", ret, &r, e);
+}
+
+/* --- names --- */
+
+#define USER_NOBODY 65534U
+
+/* The payload of @q, which the caller frees. */
+static char *make_names_payload(const struct names_question *q, uint64_t *ret_n)
+{
+	struct names_payload head = { .n_offsets = (uint32_t)q->n };
+	const size_t n_offsets = q->n * sizeof(*q->offsets);
+	const void *image = NULL;
+	size_t n_image = 0;
+
+	if (!q->file)
+		image = own_vdso(&n_image);
+	if (q->hint)
+		head.hint = *q->hint;
+	head.n_path = (uint32_t)strlen(q->path) + 1;
+	head.n_fetched = q->fetched ? (uint32_t)strlen(q->fetched) + 1 : 0;
+	head.n_image = (uint32_t)n_image;
+	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched + n_image;
+
+	char *payload = xmalloc(*ret_n), *at = payload;
+
+	at = mempcpy(at, &head, sizeof(head));
+	if (n_offsets)
+		at = mempcpy(at, q->offsets, n_offsets);
+	at = mempcpy(at, q->path, head.n_path);
+	if (head.n_fetched)
+		at = mempcpy(at, q->fetched, head.n_fetched);
+	if (n_image)
+		(void)memcpy(at, image, n_image);
+	return payload;
+}
+
+/* What the parser of @q must have opened (struct ask). */
+static uint64_t file_of_question(const struct names_question *q, unsigned flags)
+{
+	uint64_t hash = hash_mix(flags ^ (uint64_t)(uint32_t)q->root << 32);
+
+	hash = hash_mix(hash ^ hash_bytes(q->path, strlen(q->path)));
+	if (q->fetched)
+		hash = hash_mix(hash ^ hash_bytes(q->fetched, strlen(q->fetched)));
+	if (q->hint)
+		hash = hash_mix(hash ^ hash_bytes(q->hint, sizeof(*q->hint)));
+	return hash | 1;
+}
+
+static bool read_names(struct reply *r, size_t n_asked, struct file_names *ret)
+{
+	if (!symbols_read(r->data, r->answer.n_bytes, n_asked, &ret->fact, &ret->view))
+		return false;
+	ret->memory = TAKE(r->data);
+	return true;
+}
+
+static int ask_for_names(struct files *f, const struct ask *a, const struct names_question *q,
+			 struct file_names *ret, struct reply *r)
+{
+	struct error e;
+	int err = ask_for_result(f, a, r, &e);
+
+	if (!err && !read_names(r, q->n, ret))
+		err = refuse_answer(r, &e);
+	if (err == -EIO)
+		log_few(&f->failed, "no symbols for %s: %s", q->name, r->why);
+	else if (err)
+		log_debug("%s: %s", q->name, e.text);
+	else if (r->answer.words[0])
+		log_few(&f->words, "%s", r->answer.words);
+	free(r->data);
+	return err;
+}
+
+int files_names(struct files *f, const struct names_question *q, struct file_names *ret)
+{
+	static const struct held_file vdso = { .handle = HANDLE_NONE, .fact.is_roots = 1 };
+	const struct held_file *file = q->file ? q->file : &vdso;
+	const uint32_t owner = file->fact.owner;
+	/* Another user's file system may claim that root owns a file. */
+	const uint32_t user = owner || file->fact.is_roots ? owner : USER_NOBODY;
+	struct ask a = { .question = { .what = QUESTION_NAMES,
+				       .flags = q->flags,
+				       .user = user,
+				       .handle = file->handle,
+				       .root = q->root,
+				       .expected = file->fact },
+			 .is_roots = file->fact.is_roots };
+	struct reply r = {};
+	int err;
+
+	*ret = (struct file_names){};
+	err = spending_check(&f->spending, owner);
+	if (err)
+		return err;
+	if (q->file && !try_place(f, &a, place_of(STEP_CONTENTS, file->fact.dev, user)))
+		return -EAGAIN;
+	if (q->hint && !try_place(f, &a, place_of(STEP_DEBUG, (uint32_t)q->root, user)))
+		a.question.flags |= SKIP_DEBUG;
+	if (q->file && q->n)
+		a.file = file_of_question(q, a.question.flags);
+
+	cleanup_free char *payload = make_names_payload(q, &a.question.n_bytes);
+
+	a.payload = payload;
+	err = ask_for_names(f, &a, q, ret, &r);
+	spending_add(&f->spending, owner, r.cpu_ns, r.took_ns);
+	return err;
+}
+
+/* --- perf maps --- */
+
+int files_perf_map(struct files *f, const struct perf_question *q, struct file_perf_map *ret,
+		   struct error *e)
+{
+	struct ask a = { .question = { .what = QUESTION_PERF_MAP,
+				       .flags = q->wants_text ? PERF_TEXT : 0,
+				       .n = q->number,
+				       .user = q->user,
+				       .root = q->root,
+				       .offset = q->offset } };
+	struct reply r = {};
+	int err;
+
+	*ret = (struct file_perf_map){};
+	if (!try_place(f, &a, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
+		return fail_unanswered(e);
+	err = ask_for_result(f, &a, &r, e);
+	if (!err && r.answer.n_bytes < sizeof(ret->fact))
+		err = refuse_answer(&r, e);
+	if (err)
+		return err;
+	memcpy(&ret->fact, r.data, sizeof(ret->fact));
+	ret->n = r.answer.n_bytes - sizeof(ret->fact);
+	ret->memory = r.data;
+	ret->text = ret->memory + sizeof(ret->fact);
+	return 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * files/files.h - reads mappings and files of processes. The main process opens and parses none of
+ * them: for each question, the zygote makes a child that does, and the child is killed if it takes
+ * too long.
+ *
+ * One thread asks at a time. A struct files serves one purpose. While a question waits, the thread
+ * may ask another struct files (struct files_manner).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "files/answer.h"
+#include "files/mappings.h"
+#include "files/name_block.h"
+#include "files/places.h"
+
+struct files;
+
+/* The purpose, with the loss if there are no children. */
+struct files_purpose {
+	const char *lost; /* "user stacks may be cut (no unwind table)" */
+	const char
+		*after; /* of a user whose files took too long: "this user's other files get ..." */
+	uint64_t most_of_user_ns; /* bound of time for all files of one user (spending.h) */
+	uint64_t finder_ns;       /* bounds of time for a question (question.h) */
+	uint64_t parser_ns;
+};
+
+/*
+ * @control is a socket to the zygote, owned by the result; -1: all questions fail. @places is
+ * borrowed. NULL: out of descriptors; @control is closed.
+ */
+struct files *files_new(int control, struct places *places, const struct files_purpose *purpose);
+void files_free(struct files *f);
+
+/* A wait for a child. */
+struct files_wait {
+	bool is_roots;   /* it reads a file that root alone can change */
+	uint64_t ns;     /* waited since the last call of is_enough() */
+	uint64_t all_ns; /* waited for this question */
+};
+
+/* How to wait. A zeroed one waits until an answer comes, or the time of the question is over. */
+struct files_manner {
+	uint64_t patience_ns; /* bound for the wait; 0: none */
+	/* Called before a wait, and each FILES_SERVE_MS of it. May be NULL. */
+	void (*serve)(void *context);
+	/*
+	 * Called before a question, and after each wait. True: nobody sends the question, or waits
+	 * for it any more. May be NULL.
+	 */
+	bool (*is_enough)(void *context, const struct files_wait *wait);
+	void *context;
+};
+#define FILES_SERVE_MS 20
+
+void files_set_manner(struct files *f, const struct files_manner *manner);
+
+/* The run ends: let children stop work that may take long (base/cpu_budget.h). */
+void files_hurry(struct files *f);
+
+/* Let all waits end, and later questions fail. Any thread may call it. */
+void files_end(struct files *f);
+
+/*
+ * Does @err stem from a child, a file system or a limit? Then a later question may succeed.
+ *
+ *	-EAGAIN    a file system does not answer, or the child was killed by the bound of its time
+ *	-ENOTCONN  no child can be made
+ *	-ECANCELED files_end() was called
+ *	-EINTR     is_enough() ended the wait
+ *	-ETIME     the patience ended the wait
+ *	-EDQUOT    files of this user have taken too much time
+ *	-ESTALE    another file is there
+ *
+ * Functions below fail with these, too. -EIO: the child ended, or its answer makes no sense.
+ */
+bool files_is_passing(int err);
+
+/* Identifies a file and its contents. A write makes it another state. */
+struct file_state {
+	uint64_t dev, inode; /* as lists of mappings show them */
+	struct file_fact fact;
+};
+
+bool file_state_is_equal(const struct file_state *a, const struct file_state *b);
+
+/* --- mappings --- */
+
+/* The executable mappings of a process. */
+struct file_list {
+	struct mapping_list list;
+	char *block;               /* holds the paths */
+	struct file_state *states; /* of each mapping's file; NULL: not known */
+	uint64_t cost;             /* ns: CPU time of the child; without an answer, of the wait */
+};
+
+/*
+ * Read the mappings of process @pid. With @has_states also list->states, which have zeros for files
+ * that cannot be found. Sets @ret->cost even on error. Errors: -ESRCH no such process (any more);
+ * others.
+ */
+must_check int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list *ret,
+			  struct error *e);
+void file_list_fini(struct file_list *list);
+
+/*
+ * The state of the file that process @pid maps as @m, or of the file now at its path if the process
+ * has gone. False: there is none.
+ */
+bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct file_state *ret);
+
+/* --- handles: numbers of files that are held for us --- */
+
+/* The most handles that we may hold, by our limit of descriptors. At least 8. */
+size_t files_most_handles(void);
+
+struct held_file {
+	int handle;
+	uint64_t dev; /* the mapping's device; for others the one that the finder saw */
+	struct file_fact fact;
+};
+
+/*
+ * Hold the file that process @pid maps as @m. If the process has gone, the file at its path below
+ * @root (files_root(); HANDLE_NONE: our own). Errors: -ESTALE another file is there; -EMFILE;
+ * others.
+ */
+must_check int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
+			  struct held_file *ret, struct error *e);
+
+/* Hold the file at the path of @m in our file system, even another one. */
+must_check int files_open_ours(struct files *f, const struct mapping *m, struct held_file *ret,
+			       struct error *e);
+
+/*
+ * A handle of the root directory of process @pid, which must be @dev and @inode. HANDLE_NONE: it
+ * cannot be had.
+ */
+int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode);
+
+/* Write the present state of @n handles' files to @ret; zeros if a state is unknown. */
+void files_facts(struct files *f, const struct held_file *handles, size_t n, struct file_fact *ret);
+
+/* Close @handle, later and together with others. Ignores HANDLE_NONE. */
+void files_close(struct files *f, int handle);
+
+/* --- tables --- */
+
+/* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
+struct file_table {
+	struct table_view view;
+	char *memory; /* @view points into it */
+};
+
+void file_table_fini(struct file_table *t);
+
+/*
+ * Have the table of @m's file made. The file was in @state a moment ago. The user of process @pid
+ * pays. Errors:
+ *
+ *	-ENOENT   the file has no unwind information
+ *	-ENOEXEC  the file is not an ELF file
+ *	-EAGAIN   no child could open the file now, or it is another file
+ *	-EIO      the child failed at it; the user has had a warning
+ *	-EDQUOT, -ENOTCONN, -ECANCELED  see above
+ *	others    there is no table, and @e gives the reason
+ *
+ * After -ENOENT and others, @ret has the ranges of code.
+ */
+must_check int files_table(struct files *f, uint32_t pid, const struct mapping *m,
+			   const struct file_state *state, struct file_table *ret, struct error *e);
+
+/* The same for the vdso. Our own vdso serves for all processes. */
+must_check int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e);
+
+/* --- names --- */
+
+struct names_question {
+	const struct held_file *file;  /* NULL: our vdso */
+	const char *name;              /* for messages */
+	const struct debug_hint *hint; /* of an answer that wants a debug file; else NULL */
+	int root;                      /* handle; HANDLE_NONE: ours */
+	const char *path;              /* of the file, below @root */
+	const char *fetched;           /* a debug file in our file system, or NULL */
+	const uint64_t *offsets;
+	size_t n;       /* 0: ask for the fact only */
+	unsigned flags; /* NAMES_LINES, NAMES_RAW */
+};
+
+/* May be short: the view has facts for the first offsets, at least for one unless
+ * @fact.wants_debug. */
+struct file_names {
+	struct symbols_fact fact;
+	struct name_view view;
+	char *memory; /* @view points into it; the caller frees it */
+};
+
+/* Errors: -ESTALE another file is there; -ENOEXEC it is not ELF; -EIO; passing ones. */
+must_check int files_names(struct files *f, const struct names_question *q, struct file_names *ret);
+
+/* --- perf maps --- */
+
+struct perf_question {
+	int root; /* handle of the process's root directory */
+	uint32_t number;
+	uint32_t user; /* its owner must be this user or root */
+	bool wants_text;
+	uint64_t offset; /* of the text */
+};
+
+/* Errors: -ENOENT there is none; -EPERM it is refused, and @e says why; others. */
+struct file_perf_map {
+	struct perf_fact fact;
+	char *memory; /* the caller frees it */
+	const char *text;
+	size_t n; /* bytes of it; more may follow */
+};
+must_check int files_perf_map(struct files *f, const struct perf_question *q,
+			      struct file_perf_map *ret, struct error *e);

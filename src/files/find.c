@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Each call here may wait for a file system that does not answer, or for a lock of a process. So a
+ * child notes it before (child_note_step()).
+ */
+#include "files/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "files/answer.h"
+#include "files/places.h"
+#include "files/zygote.h"
+
+#define MOST_LIST_MEMORY (24UL << 20)
+
+/* File systems whose contents come from a process or from another machine. */
+static bool is_of_others(int handle)
+{
+	static const unsigned magics[] = {
+		0x65735546, /* FUSE */
+		0x794C7630, /* overlayfs, which may lie on any of these */
+		0x00006969, /* NFS */
+		0xFF534D42, /* CIFS */
+		0xFE534D42, /* SMB2 */
+		0x01021997, /* 9P */
+		0x5346414F, /* AFS */
+		0x00C36400, /* Ceph */
+	};
+	struct statfs fs;
+
+	if (fstatfs(handle, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if ((unsigned)fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+static struct file_fact fact_of(int handle, const struct stat *st)
+{
+	const bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
+
+	return (struct file_fact){ .dev = st->st_dev,
+				   .inode = st->st_ino,
+				   .size = (uint64_t)st->st_size,
+				   .changed = (uint64_t)st->st_mtim.tv_sec,
+				   .changed_ns = (uint32_t)st->st_mtim.tv_nsec,
+				   .owner = st->st_uid,
+				   .is_there = 1,
+				   .is_roots = is_roots && !is_of_others(handle) };
+}
+
+bool find_fact(int handle, struct file_fact *ret)
+{
+	struct stat st;
+
+	if (fstat(handle, &st) < 0)
+		return false;
+	*ret = fact_of(handle, &st);
+	return true;
+}
+
+/* --- mapped files --- */
+
+/* Does @err mean that another location may have the file? */
+static bool is_elsewhere(int err)
+{
+	return err == -ENOENT || err == -ESRCH || err == -ESTALE || err == -EACCES ||
+	       err == -EPERM || err == -ENOTDIR;
+}
+
+static int find_by_path(const struct child *c, uint32_t tid, const struct mapping *m,
+			int *ret_handle, struct stat *st, struct error *e)
+{
+	const int err = m->is_deleted ? error_set(e, -ENOENT, "%s: deleted", m->path)
+				      : mapping_find_by_process(tid, m, ret_handle, st, e);
+	struct error inner;
+	int next;
+
+	if (!is_elsewhere(err))
+		return err;
+	next = mapping_find_here(m, ret_handle, st, &inner);
+	if (is_elsewhere(next) && c->question.root != HANDLE_NONE)
+		next = mapping_find_in(c->question.root, m, ret_handle, st, &inner);
+	return next ? err : 0;
+}
+
+int find_mapped(struct child *c, uint32_t tid, const struct mapping *m, int *ret_handle,
+		struct file_fact *ret, struct error *e)
+{
+	const unsigned flags = c->question.flags;
+	int err = error_set(e, -EAGAIN, "its file system does not answer");
+	struct error inner;
+	struct stat st;
+
+	if (flags & FIND_OURS) {
+		child_note_step(c, STEP_PATH, 0);
+		err = mapping_find_ours(m, ret_handle, &st, e);
+	} else {
+		if (!(flags & SKIP_MAPPED)) {
+			child_note_step(c, STEP_MAPPED, m->dev);
+			err = mapping_find(tid, m, ret_handle, &st, e);
+		}
+		if ((is_elsewhere(err) || flags & SKIP_MAPPED) && !(flags & SKIP_PATHS)) {
+			child_note_step(c, STEP_PATH, 0);
+			if (find_by_path(c, tid, m, ret_handle, &st, &inner) == 0)
+				err = 0;
+		}
+	}
+	if (!err)
+		*ret = fact_of(*ret_handle, &st);
+	return err;
+}
+
+int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret, struct error *e)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+
+	if (!block_read(c->payload, c->question.n_bytes, &list) || list.n != 1)
+		return error_set(e, -EINVAL, "no mapping");
+	child_set_name(c, list.mappings[0].path);
+	return find_mapped(c, list.tid, &list.mappings[0], ret_handle, ret, e);
+}
+
+static bool is_of_one_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->dev == b->dev && a->is_deleted == b->is_deleted &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+static bool is_left_out(const struct child *c, uint64_t dev)
+{
+	for (uint32_t i = 0; i < c->question.n; i++) {
+		uint64_t silent;
+
+		memcpy(&silent, c->payload + i * sizeof(silent), sizeof(silent));
+		if (((silent ^ dev) & PLACE_NUMBERS) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Fill in @ret for each mapping. -EMFILE, -ENFILE: some are missing for lack of descriptors. */
+static int find_states(struct child *c, const struct mapping_list *list, struct file_fact *ret)
+{
+	struct error e;
+	int err = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->mappings[i];
+		cleanup_close int handle = -1;
+
+		if (i && ret[i - 1].is_there && is_of_one_file(m, m - 1)) {
+			ret[i] = ret[i - 1];
+			continue;
+		}
+		if (!m->inode || is_left_out(c, m->dev))
+			continue;
+
+		const int found = find_mapped(c, list->tid, m, &handle, &ret[i], &e);
+
+		if (found == -EMFILE || found == -ENFILE)
+			err = found;
+	}
+	child_note_step(c, STEP_NONE, 0);
+	return err;
+}
+
+static void list_mappings(struct child *c)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = { .most_bytes = MOST_LIST_MEMORY };
+	cleanup_free struct file_fact *facts = NULL;
+	cleanup_free void *block = NULL;
+	struct error e;
+	int err = mapping_list_read(c->question.pid, &list, &e);
+	size_t n_facts = 0, n;
+
+	if (err) {
+		child_fail(c, err, e.text);
+		return;
+	}
+	block = block_make(list.mappings, list.n, list.tid,
+			   c->n_data / 2 < MAX_LIST_BYTES ? c->n_data / 2 : MAX_LIST_BYTES, &n);
+	memcpy(&list.n, block, sizeof(uint32_t));
+	if (c->question.flags & LIST_STATES) {
+		n_facts = list.n * sizeof(*facts);
+		facts = xcalloc(list.n, sizeof(*facts));
+		c->answer->result = find_states(c, &list, facts);
+		memcpy(c->data, facts, n_facts);
+	}
+	memcpy(c->data + n_facts, block, n);
+	c->answer->n = (uint32_t)list.n;
+	c->answer->n_bytes = n_facts + n;
+}
+
+/* --- handles --- */
+
+/* Leave a copy of @handle in the table. */
+static void keep_handle(struct child *c, int handle, const struct file_fact *fact)
+{
+	const struct open_fact open = { .fact = *fact,
+					.handle = fcntl(handle, F_DUPFD_CLOEXEC, FIRST_HANDLE) };
+
+	if (open.handle < 0) {
+		child_fail(c, -errno, strerror(errno));
+		return;
+	}
+	memcpy(c->data, &open, sizeof(open));
+	c->answer->n_bytes = sizeof(open);
+}
+
+static void hold_file(struct child *c)
+{
+	cleanup_close int handle = -1;
+	struct file_fact fact;
+	struct error e;
+	const int err = find_wanted(c, &handle, &fact, &e);
+
+	if (err)
+		child_fail(c, err, e.text);
+	else
+		keep_handle(c, handle, &fact);
+}
+
+static void hold_root(struct child *c)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/root", c->question.pid);
+	child_note_step(c, STEP_PATH, 0);
+
+	cleanup_close int handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (handle < 0 || fstat(handle, &st) < 0)
+		child_fail(c, -errno, strerror(errno));
+	else
+		keep_handle(c, handle, &(struct file_fact){ .dev = st.st_dev, .inode = st.st_ino });
+}
+
+/* The next of the payload's handles, which are ours alone if they are not too low. */
+static int handle_of_payload(const struct child *c, uint32_t i)
+{
+	int32_t handle;
+
+	memcpy(&handle, c->payload + i * sizeof(handle), sizeof(handle));
+	return handle >= FIRST_HANDLE ? handle : -1;
+}
+
+static void look_at_handles(struct child *c)
+{
+	if (c->question.n > c->n_data / sizeof(struct file_fact)) {
+		child_fail(c, -E2BIG, "too many files");
+		return;
+	}
+	for (uint32_t i = 0; i < c->question.n; i++) {
+		struct file_fact fact = {};
+
+		child_note_step(c, STEP_HANDLE, 0);
+		(void)find_fact(handle_of_payload(c, i), &fact);
+		memcpy(c->data + i * sizeof(fact), &fact, sizeof(fact));
+	}
+	c->answer->n_bytes = c->question.n * sizeof(struct file_fact);
+}
+
+static void close_handles(const struct child *c)
+{
+	for (uint32_t i = 0; i < c->question.n; i++)
+		(void)close(handle_of_payload(c, i));
+}
+
+static void find(struct child *c)
+{
+	switch (c->question.what) {
+	case QUESTION_LIST:
+		list_mappings(c);
+		break;
+	case QUESTION_OPEN:
+		hold_file(c);
+		break;
+	case QUESTION_ROOT:
+		hold_root(c);
+		break;
+	case QUESTION_FACTS:
+		look_at_handles(c);
+		break;
+	case QUESTION_CLOSE:
+		close_handles(c);
+		break;
+	default:
+		child_fail(c, -EINVAL, "no such question");
+	}
+}
+
+void finder_work(struct child *c)
+{
+	/* It holds no file, and leaves nothing in the zygote's table if it is killed. */
+	if (c->question.what == QUESTION_LIST)
+		(void)close_range(FIRST_HANDLE, ~0U, CLOSE_RANGE_UNSHARE);
+	do
+		find(c);
+	while (child_next(c));
+}
+
+/* --- debug files --- */
+
+/* O_PATH does not open the file, which may be a FIFO or a device. */
+static int find_below(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	if (root == HANDLE_NONE)
+		return open(path, O_PATH | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/*
+ * A user's link may lead to any file that we can open. A file that the user may not read, and does
+ * not own, must give his program no names. A debug file that others can write to must give root's
+ * programs none.
+ */
+static bool may_name(const struct child *c, uint32_t user, int handle, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (user == 0 || st->st_uid == user || st->st_mode & S_IROTH) &&
+	       (!c->question.expected.is_roots || fact_of(handle, st).is_roots);
+}
+
+/*
+ * Is the file certainly out of reach? Other errors may pass: too few descriptors, a dead server.
+ * With ESRCH, the root directory belongs to /proc of a process that has ended.
+ */
+static bool is_absent(int err)
+{
+	return err == ENOENT || err == ENOTDIR || err == ELOOP || err == EACCES || err == EPERM ||
+	       err == ENAMETOOLONG || err == EXDEV || err == EINVAL || err == ESRCH;
+}
+
+static int find_debug_at(struct child *c, uint32_t user, int root, const char *path,
+			 bool *is_missed)
+{
+	struct stat st;
+
+	child_note_step(c, STEP_DEBUG, 0);
+
+	cleanup_close int handle = find_below(root, path);
+
+	if (handle < 0 || fstat(handle, &st) < 0) {
+		*is_missed |= !is_absent(errno);
+		return -1;
+	}
+	return may_name(c, user, handle, &st) ? TAKE_FD(handle) : -1;
+}
+
+int find_debug(struct child *c, const struct debug_hint *hint, int root, const char *path,
+	       unsigned number, bool *is_missed)
+{
+	cleanup_free char *at = debug_hint_path(hint, path, number);
+
+	return at ? find_debug_at(c, c->question.user, root, at, is_missed) : -1;
+}
+
+int find_fetched(struct child *c, const char *path)
+{
+	bool is_missed = false;
+
+	return find_debug_at(c, 0, HANDLE_NONE, path, &is_missed); /* no user chose the path */
+}

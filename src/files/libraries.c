@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A name means a library, or else a program. bcc has the same order.
+ *
+ * With a process given, only its mappings count. A file of the same name elsewhere may be another
+ * one: in a container, after an upgrade, in a snap. Its paths are reached through /proc/PID/root.
+ */
+#include "files/libraries.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "files/ldcache.h"
+#include "files/mappings.h"
+
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+static const char ld_cache[] = "/etc/ld.so.cache";
+static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+static int find_library_by_path(const char *path, char **ret, struct error *e)
+{
+	cleanup_free char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (!real)
+		return error_errno(e, "%s", path);
+	if (stat(real, &st) < 0)
+		return error_errno(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(e, -ENOENT, "%s: not a regular file", path);
+	*ret = TAKE(real);
+	return 0;
+}
+
+/* Set *@best to @file of @folder if it is the wanted library, and newer than *@best. */
+static void offer_library(const char *folder, const char *file, const char *wanted, char **best)
+{
+	const char *version = library_version(file, wanted);
+	const char *old = *best ? library_version(strrchr(*best, '/') + 1, wanted) : NULL;
+
+	if (!version || (old && strverscmp(version, old) <= 0))
+		return;
+
+	char *path = xasprintf("%s/%s", folder, file);
+
+	if (is_native_elf(path)) {
+		free(*best);
+		*best = path;
+	} else {
+		free(path);
+	}
+}
+
+/* For systems without a cache (musl, a minimal image), and for libraries newer than the cache. */
+static char *find_library_in_folders(const char *wanted)
+{
+	static const char *const folders[] = {
+		"/lib/" ARCH_TRIPLET, "/usr/lib/" ARCH_TRIPLET, "/lib64",
+		"/usr/lib64",         "/usr/local/lib64",       "/lib",
+		"/usr/lib",           "/usr/local/lib",
+	};
+	char *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && !best; i++) {
+		DIR *d = opendir(folders[i]);
+		const struct dirent *entry;
+
+		while (d && (entry = readdir(d)))
+			offer_library(folders[i], entry->d_name, wanted, &best);
+		if (d)
+			closedir(d);
+	}
+	return best;
+}
+
+/* Checks the user's permission, because this process may have dropped CAP_DAC_OVERRIDE. */
+static bool may_execute(const char *path, const struct stat *st)
+{
+	return getuid() == 0 ? (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0
+			     : access(path, X_OK) == 0;
+}
+
+static char *find_library_on_path(const char *program)
+{
+	const char *at = getenv("PATH");
+
+	if (!at || !*at)
+		at = default_path;
+	for (;;) {
+		size_t n = strcspn(at, ":");
+		struct stat st;
+
+		/*
+		 * An empty entry means the current directory. The user has to write ./prog for
+		 * that.
+		 */
+		if (n && at[0] == '/') {
+			cleanup_free char *path = xasprintf("%.*s/%s", (int)n, at, program);
+
+			if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && may_execute(path, &st))
+				return TAKE(path);
+		}
+		if (at[n] == '\0')
+			return NULL;
+		at += n + 1;
+	}
+}
+
+static int find_library_by_name(const char *name, char **ret, struct error *e)
+{
+	cleanup_free char *path = ldcache_find(ld_cache, name);
+
+	if (!path)
+		path = find_library_in_folders(name);
+	if (!path)
+		path = find_library_on_path(name);
+	if (!path)
+		return error_set(e, -ENOENT,
+				 "no library or program '%s' (looked in %s, the folders of "
+				 "libraries, and PATH)",
+				 name, ld_cache);
+	return find_library_by_path(path, ret, e);
+}
+
+/*
+ * Find @path below the root of @pid, with symbolic links resolved as the process would. The
+ * descriptor's path is the one that we see. So cut the root's path off its front.
+ */
+static int below_root(uint32_t pid, const char *path, char **ret, struct error *e)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	char root[64], link[64], root_at[4096] = "", at[4096] = "";
+	struct stat st, found;
+
+	(void)snprintf(root, sizeof(root), "/proc/%u/root", pid);
+
+	cleanup_close int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return error_errno(e, "open %s", root);
+
+	cleanup_close int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		return error_errno(e, "%s in process %u", path, pid);
+	if (fstat(fd, &st) < 0)
+		return error_errno(e, "%s in process %u", path, pid);
+	if (!S_ISREG(st.st_mode))
+		return error_set(e, -ENOENT, "%s in process %u: not a regular file", path, pid);
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, at, sizeof(at) - 1) < 0 ||
+	    readlink(root, root_at, sizeof(root_at) - 1) < 0)
+		return error_errno(e, "%s in process %u", path, pid);
+
+	size_t n = strcmp(root_at, "/") == 0 ? 0 : strlen(root_at);
+	const char *inside = strncmp(at, root_at, n) == 0 ? at + n : at;
+	cleanup_free char *result = xasprintf("%s%s", root, inside);
+
+	if (stat(result, &found) < 0 || found.st_ino != st.st_ino || found.st_dev != st.st_dev)
+		return error_set(e, -ENOENT, "%s in process %u: cannot tell its real path", path,
+				 pid);
+	*ret = TAKE(result);
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The mapping that @wanted names best: by path or file name, else by short name. */
+static const struct mapping *find_mapping(const struct mapping_list *list, const char *wanted)
+{
+	bool is_path = strchr(wanted, '/');
+	const struct mapping *best = NULL;
+	const char *best_version = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->mappings[i];
+
+		if (m->inode == 0 || m->path[0] != '/')
+			continue;
+		if (strcmp(is_path ? m->path : base_name(m->path), wanted) == 0)
+			return m;
+
+		const char *version = is_path ? NULL : library_version(base_name(m->path), wanted);
+
+		if (version && (!best || strverscmp(version, best_version) > 0)) {
+			best = m;
+			best_version = version;
+		}
+	}
+	return best;
+}
+
+static int find_library_in_process(const char *wanted, uint32_t pid, char **ret, struct error *e)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	int err = mapping_list_read(pid, &list, e);
+
+	if (err)
+		return err;
+
+	const struct mapping *m = find_mapping(&list, wanted);
+
+	if (!m && wanted[0] == '/')
+		return below_root(list.tid, wanted, ret, e);
+	if (!m)
+		return error_set(e, -ENOENT,
+				 "process %u has mapped no library or program '%s' (looked in "
+				 "/proc/%u/maps)",
+				 pid, wanted, pid);
+
+	/* An upgrade may have replaced the file. Then use the mapping itself. */
+	cleanup_close int fd = -1;
+	struct mapping mapped = *m;
+	char path[4096 + 64];
+
+	err = mapping_open(list.tid, m, &fd, e);
+	if (err)
+		return err;
+	mapping_path(list.tid, m, path, sizeof(path));
+
+	struct stat by_fd, st;
+
+	if (fstat(fd, &by_fd) < 0 || stat(path, &st) < 0 || st.st_ino != by_fd.st_ino ||
+	    st.st_dev != by_fd.st_dev) {
+		mapped.is_deleted = true;
+		mapping_path(list.tid, &mapped, path, sizeof(path));
+	}
+	*ret = xstrdup(path);
+	return 0;
+}
+
+int library_find(const char *library, uint32_t pid, char **ret, struct error *e)
+{
+	/* A relative path is the user's own, whatever process is traced. */
+	bool is_relative = library[0] != '/' && strchr(library, '/');
+
+	if (library[0] == '\0')
+		return error_set(e, -ENOENT, "no library or program with an empty name");
+	if (pid && !is_relative)
+		return find_library_in_process(library, pid, ret, e);
+	return strchr(library, '/') ? find_library_by_path(library, ret, e)
+				    : find_library_by_name(library, ret, e);
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * /proc/PID/maps:
+ *
+ *	7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00 332835  /usr/lib/x86_64-linux-gnu/libc.so.6
+ *	7f0c6e600000-7f0c6e700000 rwxp 00000000 00:01 9           /memfd:jit (deleted)
+ *	7ffd5a1f2000-7ffd5a1f4000 r-xp 00000000 00:00 0           [vdso]
+ *
+ * The kernel writes a newline in a path as \012, and escapes nothing else.
+ */
+#include "files/mappings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/read.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+
+#define DELETED " (deleted)"
+
+static const char *add_mapping_path(const char *path, size_t n, struct strtab *strings)
+{
+	if (!memmem(path, n, "\\012", 4))
+		return strtab_add_n(strings, path, n);
+
+	cleanup_strbuf struct strbuf plain = {};
+
+	for (size_t i = 0; i < n; i++) {
+		bool is_newline = n - i >= 4 && memcmp(path + i, "\\012", 4) == 0;
+
+		strbuf_put(&plain, is_newline ? "\n" : path + i, 1);
+		i += is_newline ? 3 : 0;
+	}
+	return strtab_add_n(strings, plain.text, plain.n);
+}
+
+/*
+ * Parse "7f00-7f10 r-xp 00026000 fe:00 332835". Returns the text after it, or NULL if it is
+ * malformed.
+ */
+static const char *parse_numbers(const char *at, struct mapping *m, bool *is_executable)
+{
+	uint64_t dev_major, dev_minor;
+
+	if (!take_hex(&at, &m->start) || *at++ != '-' || !take_hex(&at, &m->end) || *at++ != ' ')
+		return NULL;
+	if (m->start >= m->end || strnlen(at, 5) < 5 || at[4] != ' ')
+		return NULL;
+	*is_executable = at[2] == 'x';
+	at += 5;
+	if (!take_hex(&at, &m->offset) || *at++ != ' ' || !take_hex(&at, &dev_major) ||
+	    *at++ != ':' || !take_hex(&at, &dev_minor) || *at++ != ' ')
+		return NULL;
+	if (!take_decimal(&at, &m->inode) || (*at != ' ' && *at != '\n' && *at != '\0'))
+		return NULL;
+	m->dev = m->inode ? makedev((unsigned)dev_major, (unsigned)dev_minor) : 0;
+	return at;
+}
+
+bool mapping_cut_deleted(const char *path, size_t *n)
+{
+	const size_t n_deleted = sizeof(DELETED) - 1;
+
+	if (*n <= n_deleted || memcmp(path + *n - n_deleted, DELETED, n_deleted) != 0)
+		return false;
+	*n -= n_deleted;
+	return true;
+}
+
+bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret)
+{
+	struct mapping m = {};
+	bool is_executable;
+	const char *path = parse_numbers(line, &m, &is_executable);
+
+	if (!path || !is_executable)
+		return false;
+	path += strspn(path, " ");
+
+	size_t n = strcspn(path, "\n");
+
+	m.is_deleted = mapping_cut_deleted(path, &n);
+	m.path = add_mapping_path(path, n, strings);
+	*ret = m;
+	return true;
+}
+
+static bool is_list_full(const struct mapping_list *list)
+{
+	return list->most_bytes &&
+	       list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= list->most_bytes;
+}
+
+static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/maps", tid);
+
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return error_set(e, -ESRCH, "no process %u", tid);
+	if (fd < 0)
+		return error_errno(e, "open %s", path);
+
+	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
+								.tid = tid,
+								.most_bytes = ret->most_bytes };
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, path);
+
+	struct mapping m;
+	char *line;
+	int more = 0;
+
+	while (!is_list_full(&list) && (more = lines_next(&lines, &line, e)) > 0) {
+		/* The process runs while the kernel makes the list. Keep only mappings in order. */
+		if (mapping_parse(line, list.strings, &m) &&
+		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))
+			array_push(list.mappings, list.n, list.capacity, m);
+	}
+	if (more == -ESRCH)
+		return error_set(e, -ESRCH, "no process %u", tid);
+	if (more < 0)
+		return more;
+	*ret = list;
+	memset(&list, 0, sizeof(list)); /* the caller's now; the guard sees none */
+	return 0;
+}
+
+/* If the first thread has ended, the kernel lists no mappings for it. */
+static void read_other_threads(uint32_t pid, struct mapping_list *ret)
+{
+	char path[64];
+	struct error none;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+
+	DIR *tasks = opendir(path);
+
+	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		struct mapping_list list = { .most_bytes = ret->most_bytes };
+
+		if (!tid || tid == pid || read_maps(tid, &list, &none))
+			continue;
+		mapping_list_fini(ret);
+		*ret = list;
+	}
+	if (tasks)
+		(void)closedir(tasks);
+}
+
+int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)
+{
+	int err = read_maps(pid, ret, e);
+
+	if (!err && !ret->n)
+		read_other_threads(pid, ret);
+	return err;
+}
+
+const void *own_vdso(size_t *ret_bytes)
+{
+	const uintptr_t start = getauxval(AT_SYSINFO_EHDR);
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	struct error none;
+	const struct mapping *m;
+
+	if (!start || mapping_list_read((uint32_t)getpid(), &own, &none))
+		return NULL;
+	m = mapping_list_at(&own, start);
+	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
+		return NULL;
+	*ret_bytes = m->end - m->start;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives it as a number */
+	return (const void *)start;
+}
+
+static bool is_equal_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->dev == b->dev && a->inode == b->inode && strcmp(a->path, b->path) == 0;
+}
+
+bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_list *b)
+{
+	bool ret = a->n == b->n;
+
+	for (size_t i = 0; ret && i < a->n; i++)
+		ret = is_equal_mapping(&a->mappings[i], &b->mappings[i]);
+	return ret;
+}
+
+void mapping_list_fini(struct mapping_list *list)
+{
+	free(list->mappings);
+	strtab_free(list->strings);
+	*list = (struct mapping_list){};
+}
+
+const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr)
+{
+	size_t low = 0, high = list->n; /* [low, high] has the first one that starts above @addr */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list->mappings[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && addr < list->mappings[low - 1].end ? &list->mappings[low - 1] : NULL;
+}
+
+static void map_files_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
+{
+	(void)snprintf(to, size, "/proc/%u/map_files/%lx-%lx", pid, (unsigned long)m->start,
+		       (unsigned long)m->end);
+}
+
+void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
+{
+	if (m->is_deleted)
+		map_files_path(pid, m, to, size);
+	else
+		(void)snprintf(to, size, "/proc/%u/root%s", pid, m->path);
+}
+
+/*
+ * Check that @handle is a regular file. Opening another one may block (a FIFO) or have an effect (a
+ * tape), and a process may put anything into its own file system. O_PATH does not open the file.
+ */
+static int check_handle(int handle, const char *path, struct stat *st, struct error *e)
+{
+	*st = (struct stat){};
+	if (handle < 0)
+		return error_errno(e, "open %s", path);
+	if (fstat(handle, st) < 0)
+		return error_errno(e, "stat %s", path);
+	if (!S_ISREG(st->st_mode))
+		return error_set(e, -ESTALE, "%s: not a regular file", path);
+	return 0;
+}
+
+static int find_regular(const char *path, int *ret_handle, struct stat *st, struct error *e)
+{
+	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+	const int err = check_handle(handle, path, st, e);
+
+	if (!err)
+		*ret_handle = TAKE_FD(handle);
+	return err;
+}
+
+int mapping_reopen(int handle, int *ret_fd, struct error *e)
+{
+	char self[64];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+
+	const int fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_errno(e, "open it for reading");
+	*ret_fd = fd;
+	return 0;
+}
+
+/*
+ * File systems on which stat(2) gives another device than maps. btrfs has one for each subvolume.
+ * Overlayfs shows its own, and maps shows the layer's.
+ */
+static bool has_own_devices(int fd)
+{
+	static const unsigned magics[] = {
+		0x9123683E, /* btrfs */
+		0x794C7630, /* overlayfs */
+		0xCA451A4E, /* bcachefs */
+	};
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if ((unsigned)fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+/*
+ * /proc/PID/map_files names the mapped file itself, but only with CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE. It shows the present mapping, and the inode number tells whether that is
+ * still the same file. Overlayfs may show another number. Then the path must lead to the same file.
+ */
+static int find_map_file(uint32_t pid, const struct mapping *m, const struct stat *by_path,
+			 int *ret_handle, struct stat *st, struct error *e)
+{
+	char path[64];
+	cleanup_close int handle = -1;
+
+	map_files_path(pid, m, path, sizeof(path));
+
+	int err = find_regular(path, &handle, st, e);
+
+	if (err)
+		return err;
+	if (st->st_ino != m->inode &&
+	    !(by_path && st->st_ino == by_path->st_ino && st->st_dev == by_path->st_dev))
+		return error_set(e, -ESTALE, "%s: another file is mapped there now", m->path);
+	*ret_handle = TAKE_FD(handle);
+	return 0;
+}
+
+int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			    struct error *e)
+{
+	cleanup_close int handle = -1;
+	char path[4096 + 64];
+	struct stat by_path = {};
+	int err = -ENOENT;
+
+	if (m->inode == 0)
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
+	if (!m->is_deleted && m->path[0] == '/') {
+		mapping_path(pid, m, path, sizeof(path));
+		err = find_regular(path, &handle, &by_path, e);
+	}
+	if (!err && by_path.st_ino == m->inode && by_path.st_dev == m->dev) {
+		*st = by_path;
+		*ret_handle = TAKE_FD(handle);
+		return 0;
+	}
+
+	struct error inner;
+	int map_err = find_map_file(pid, m, err ? NULL : &by_path, ret_handle, st, &inner);
+
+	if (map_err == 0)
+		return 0;
+	if (err == 0 && (map_err == -EPERM || map_err == -EACCES) && by_path.st_ino == m->inode &&
+	    has_own_devices(handle)) {
+		*st = by_path;
+		*ret_handle = TAKE_FD(handle);
+		return 0;
+	}
+	if (err == 0)
+		return error_set(e, -ESTALE, "%s: not the file that process %u has mapped", path,
+				 pid);
+	if (m->is_deleted || m->path[0] != '/' || map_err == -ESTALE)
+		return error_set(e, map_err, "%s", inner.text);
+	return err;
+}
+
+int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+		    struct error *e)
+{
+	/* Links of the foreign file system must not lead out of it. */
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	if (m->inode == 0 || m->path[0] != '/')
+		return error_set(e, -ENOENT, "%s: not there any more", m->path);
+
+	/* It may exist after all, with a name that ends so. */
+	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
+	cleanup_close int handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	int err = check_handle(handle, m->path, st, e);
+
+	if (err)
+		return err;
+	if (st->st_ino != m->inode || (st->st_dev != m->dev && !has_own_devices(handle)))
+		return error_set(e, -ESTALE, "%s: another file is there now", m->path);
+	*ret_handle = TAKE_FD(handle);
+	return 0;
+}
+
+int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+		 struct error *e)
+{
+	if (m->inode == 0)
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
+	return find_map_file(pid, m, NULL, ret_handle, st, e);
+}
+
+int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
+{
+	cleanup_close int own = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
+}
+
+int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct stat st;
+	const int err = mapping_find_by_process(pid, m, &handle, &st, e);
+
+	if (err)
+		return err;
+	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
+}
+
+int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
+{
+	if (m->inode == 0 || m->path[0] != '/')
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
+	return find_regular(m->path, ret_handle, st, e);
+}

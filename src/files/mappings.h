@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* files/mappings.h - the executable mappings of a process: /proc/PID/maps. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* One executable mapping. The list owns the strings. */
+struct mapping {
+	uint64_t start;
+	uint64_t end;    /* exclusive */
+	uint64_t offset; /* offset of @start in the file */
+	uint64_t dev;    /* with @inode 0: 0, not a file */
+	uint64_t inode;
+	const char
+		*path; /* as the process sees it, without " (deleted)"; "[vdso]"; "" if anonymous */
+	bool is_deleted;
+};
+
+/* By rising address. A zeroed list is empty. */
+struct mapping_list {
+	struct mapping *mappings;
+	size_t n;
+	size_t capacity;
+	struct strtab *strings;
+	size_t most_bytes; /* bound for the memory of a reading; 0: none */
+	/*
+	 * The thread by whose number /proc shows the mappings: the process itself, or another of
+	 * its threads if the first one has ended.
+	 */
+	uint32_t tid;
+};
+
+/*
+ * Read the list of process @pid. Begin with a zeroed @ret, or { .most_bytes }. Errors: -ESRCH no
+ * such process (any more); -EACCES; others from reading.
+ */
+must_check int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e);
+
+/* Parse one line of a maps file; false for lines that are not executable or not well-formed. */
+bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret);
+
+/*
+ * Remove " (deleted)" from the end of a path of *@n bytes. False, with *@n unchanged, if the path
+ * does not end so. A file may really have such a name. Then it is opened the slower way, as if
+ * deleted.
+ */
+bool mapping_cut_deleted(const char *path, size_t *n);
+
+void mapping_list_fini(struct mapping_list *list);
+
+bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_list *b);
+
+/* The mapping at @addr. NULL if nothing executable is mapped there. Lent by @list. */
+const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr);
+
+/* The vdso of this process, *@ret_bytes of it; NULL: there is none. */
+const void *own_vdso(size_t *ret_bytes);
+
+/*
+ * Open the file that @m maps in process @pid, and never another one. It goes through the process's
+ * own root, and device and inode must be those of the mapping. Or /proc/PID/map_files names it,
+ * where the kernel itself vouches for the file, deleted or not. Never blocks. Regular files only.
+ * Errors: -ESTALE another file is there now; others from opening.
+ */
+must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e);
+
+/*
+ * Find the file by map_files alone, so without walking a path. The caller owns *@ret_handle
+ * (O_PATH). *@st is its status. Overlayfs may show another inode number there than in the list.
+ * Then this fails with -ESTALE.
+ */
+struct stat;
+must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			    struct error *e);
+
+/* Find it by its path below the process's root directory, as mapping_open() does. */
+must_check int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle,
+				       struct stat *st, struct error *e);
+
+/*
+ * If the process has gone: find it below directory @root, which was its root directory (roots.h).
+ * Device and inode must be those of the mapping. Needs openat2(2),
+ * Linux 5.6.
+ */
+must_check int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+			       struct error *e);
+
+/* The same below our own root directory: most processes have it, too. */
+must_check int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st,
+				 struct error *e);
+
+/*
+ * Find the regular file at the path of @m in our file system, be it the same or not. The caller
+ * compares build IDs.
+ */
+must_check int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st,
+				 struct error *e);
+
+/* Open the file of such a handle for reading. */
+must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);
+
+/* Write a path by which @m's file can be opened while @pid lives ("/proc/7/root/usr/bin/x"). */
+void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size);

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A parser opens the files that it needs, gives up all rights, and reads them then. If somebody
+ * cuts a file short meanwhile, the rest of it reads as zeros (elf/image.c), and the file gets no
+ * table.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "elf/debug.h"
+#include "elf/demangle.h"
+#include "elf/gopclntab.h"
+#include "elf/image.h"
+#include "files/answer.h"
+#include "files/find.h"
+#include "files/name_block.h"
+#include "files/perf_file.h"
+#include "unwind/table.h"
+
+/* --- tables --- */
+
+static uint32_t put_ranges(const struct image *im, struct range_fact *ret)
+{
+	struct code_range ranges[MOST_RANGES];
+	const size_t n = image_code_ranges(im, ranges, MOST_RANGES);
+	uint32_t n_put = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct range_fact range = { .vaddr = ranges[i].start,
+					    .n_bytes = ranges[i].end - ranges[i].start };
+
+		if (image_vaddr_to_offset(im, range.vaddr, &range.offset))
+			ret[n_put++] = range;
+	}
+	return n_put;
+}
+
+static void append_data(struct child *c, const void *data, size_t n_bytes)
+{
+	if (n_bytes)
+		memcpy(c->data + c->answer->n_bytes, data, n_bytes);
+	c->answer->n_bytes += n_bytes;
+}
+
+/* The other parts of an answer take less than 4 KiB. */
+static size_t most_table_bytes(const struct child *c)
+{
+	const size_t most = c->n_data - 4096;
+
+	return most < MAX_TABLE_BYTES ? most : MAX_TABLE_BYTES;
+}
+
+static void answer_table(struct child *c, struct image *im)
+{
+	struct range_fact ranges[MOST_RANGES] = {};
+	struct unwind_table table = {};
+	struct table_fact fact = { .n_ranges = put_ranges(im, ranges) };
+	struct error e;
+
+	fact.result = unwind_table_make(im, most_table_bytes(c), &table, &e);
+	if (!fact.result && image_is_damaged(im)) {
+		unwind_table_fini(&table);
+		fact.result = error_set(&e, -ENODATA, "it was cut short");
+	}
+	if (fact.result) {
+		(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.95s", e.text);
+	} else {
+		fact.base = table.base;
+		fact.n_pages = table.n_pages;
+		fact.n_entries = table.n_entries;
+		fact.n_rules = table.n_rules;
+	}
+	append_data(c, &fact, sizeof(fact));
+	append_data(c, ranges, fact.n_ranges * sizeof(*ranges));
+	if (!fact.result) {
+		append_data(c, table.pages, (table.n_pages + 1UL) * sizeof(*table.pages));
+		append_data(c, table.entries, table.n_entries * sizeof(*table.entries));
+		append_data(c, table.rules, table.n_rules * sizeof(*table.rules));
+	}
+	unwind_table_fini(&table);
+}
+
+/* Open the mapped file for reading, if it is in the state that the question expects. */
+static int open_expected(struct child *c, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct file_fact fact;
+	int err = find_wanted(c, &handle, &fact, e);
+
+	if (!err && memcmp(&fact, &c->question.expected, sizeof(fact)) != 0)
+		err = error_set(e, -ESTALE, "another file is there");
+	if (err)
+		return err;
+	child_note_step(c, STEP_OPEN, 0);
+	return mapping_reopen(handle, ret_fd, e);
+}
+
+static void make_table(struct child *c)
+{
+	const bool is_memory = c->question.flags & FROM_MEMORY;
+	cleanup(image_freep) struct image *im = NULL;
+	struct error e = {};
+	int fd = -1;
+	int err = is_memory ? 0 : open_expected(c, &fd, &e);
+
+	if (err) {
+		child_fail(c, err, e.text);
+		return;
+	}
+	if (!child_confine(c, &fd, is_memory ? 0 : 1))
+		return;
+	c->answer->n = 1;
+	err = is_memory ? image_open_memory(c->payload, c->question.n_bytes, "[vdso]", &im, &e)
+			: image_open_fd(fd, c->name, &im, &e);
+	if (err)
+		child_fail(c, err, e.text);
+	else
+		answer_table(c, im);
+}
+
+/* --- names --- */
+
+/* The most calls at an offset. Of a longer chain, outer inlined functions are left out. */
+#define MOST_CALLS 64
+
+/* An answer of this many bytes gets no further names. No name has more than 64 KiB. */
+#define MANY_ANSWER_BYTES (8UL << 20)
+
+/* Candidates below two roots, a fetched file, and the file itself. */
+#define MOST_FILES (2 * DEBUG_CANDIDATES + 2)
+_Static_assert(MOST_FILES <= CHILD_MOST_FILES, "descriptors");
+
+/* A question for names, and what was opened for it. */
+struct naming {
+	struct names_payload head;
+	const char *offsets, *path, *fetched, *memory; /* in the payload */
+	int fds[MOST_FILES]; /* the file itself, if it is no memory, and candidates */
+	size_t n_fds;
+	struct symbols_fact fact;
+	struct image *image;
+	bool is_complete; /* it needs no debug file */
+	uint64_t flags;
+	struct name_block block;
+	struct u64_map put; /* names in the block: address of the symbol -> offset in the text */
+};
+
+static const char *next_part(const char **at, size_t n)
+{
+	const char *part = *at;
+
+	*at += n;
+	return part;
+}
+
+static void read_payload(const struct child *c, struct naming *ret)
+{
+	const char *at = c->payload;
+
+	memcpy(&ret->head, next_part(&at, sizeof(ret->head)), sizeof(ret->head));
+	ret->offsets = next_part(&at, ret->head.n_offsets * sizeof(uint64_t));
+	ret->path = next_part(&at, ret->head.n_path);
+	ret->fetched = next_part(&at, ret->head.n_fetched);
+	ret->memory = at;
+}
+
+static int open_file(struct child *c, struct naming *n, struct error *e)
+{
+	struct file_fact fact = {};
+
+	child_note_step(c, STEP_OPEN, 0);
+	if (!find_fact(c->question.handle, &fact) ||
+	    !file_fact_is_equal(&fact, &c->question.expected))
+		return error_set(e, -ESTALE, "another file is there");
+	return mapping_reopen(c->question.handle, &n->fds[n->n_fds++], e);
+}
+
+/* Keep the file of @handle as a candidate, and close the handle. */
+static void add_candidate(struct child *c, struct naming *n, int handle)
+{
+	struct error e;
+
+	if (handle < 0)
+		return;
+	child_note_step(c, STEP_DEBUG, 0);
+	if (mapping_reopen(handle, &n->fds[n->n_fds], &e) == 0)
+		n->n_fds++;
+	(void)close(handle);
+}
+
+static void open_candidates(struct child *c, struct naming *n, int root)
+{
+	bool is_missed = false;
+
+	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++)
+		add_candidate(c, n, find_debug(c, &n->head.hint, root, n->path, i, &is_missed));
+	n->fact.is_debug_missed |= is_missed;
+}
+
+static bool is_hint(const struct debug_hint *hint)
+{
+	return hint->n_build_id || hint->link[0];
+}
+
+static void open_debug_files(struct child *c, struct naming *n)
+{
+	if (!is_hint(&n->head.hint))
+		return;
+	n->fact.is_debug_missed = (c->question.flags & SKIP_DEBUG) != 0;
+	if (n->fact.is_debug_missed)
+		return;
+	if (c->question.root != HANDLE_NONE)
+		open_candidates(c, n, c->question.root);
+	open_candidates(c, n, HANDLE_NONE);
+	if (n->head.n_fetched)
+		add_candidate(c, n, find_fetched(c, n->fetched));
+}
+
+/* Take the symbols of the first candidate that is of the file's build, or else embedded ones. */
+static void add_debug(struct naming *n)
+{
+	struct image *debug = NULL;
+	struct error e;
+	int err = -ENOENT;
+
+	for (size_t i = 1; i < n->n_fds && err; i++)
+		err = debug_file_take(n->image, n->fds[i], &debug, &e);
+	n->fact.source = DEBUG_FILE;
+	if (err) {
+		err = image_open_embedded(n->image, &debug, &e);
+		n->fact.source = err ? DEBUG_NONE : DEBUG_EMBEDDED;
+		if (err == -E2BIG)
+			log_warn("%s", e.text);
+	}
+	if (!err)
+		image_set_debug(n->image, debug);
+	n->fact.is_debug_missed &= n->fact.source == DEBUG_NONE;
+}
+
+static void note_image(struct naming *n)
+{
+	const uint8_t *told;
+	const size_t n_told = image_reported_build_id(n->image, &told);
+
+	n->fact.has_symtab = image_has_symtab(n->image);
+	n->fact.is_go = image_is_go(n->image);
+	image_debug_hint(n->image, &n->fact.hint);
+
+	const bool may_have_debug = n->head.n_offsets && !n->head.n_image &&
+				    !is_hint(&n->head.hint) && is_hint(&n->fact.hint);
+
+	n->is_complete = may_have_debug && n->fact.has_symtab && !(n->flags & NAMES_LINES) &&
+			 image_has_all(n->image);
+	n->fact.wants_debug = may_have_debug && !n->is_complete;
+	if (n_told && n_told <= sizeof(n->fact.build_id)) {
+		memcpy(n->fact.build_id, told, n_told);
+		n->fact.n_build_id = (uint32_t)n_told;
+	}
+}
+
+/* Add the name in the form for output. A name that several offsets share is added once. */
+static uint32_t put_name(struct naming *n, const char *symbol)
+{
+	bool is_new = true;
+	uint32_t *at = symbol ? u64_map_put(&n->put, (uintptr_t)symbol, 0, &is_new) : NULL;
+
+	if (at && is_new) {
+		cleanup_free char *plain =
+			n->flags & NAMES_RAW ? name_without_number(symbol) : demangle(symbol);
+
+		*at = name_block_text(&n->block, plain ? plain : symbol);
+	}
+	return at ? *at : NO_TEXT;
+}
+
+static void put_calls(struct naming *n, struct name_fact *fact)
+{
+	struct image_call calls[MOST_CALLS];
+	const size_t n_calls = image_calls_at(n->image, fact->vaddr, calls, MOST_CALLS);
+
+	fact->call = (uint32_t)n->block.n_calls;
+	fact->n_calls = (uint16_t)n_calls;
+	for (size_t i = 0; i < n_calls; i++) {
+		const struct call_fact call = {
+			.name = put_name(n, calls[i].name),
+			.file = name_block_text(&n->block, calls[i].file),
+			.line = calls[i].line,
+		};
+
+		name_block_add_call(&n->block, &call);
+	}
+}
+
+static void look_up_offset(struct naming *n, uint64_t offset)
+{
+	struct name_fact fact = { .function = NO_TEXT };
+	struct image_symbol symbol;
+
+	if (image_offset_to_vaddr(n->image, offset, &fact.vaddr)) {
+		fact.has = NAME_HAS_PLACE;
+		if (image_function_at(n->image, fact.vaddr, &symbol)) {
+			fact.function = put_name(n, symbol.name);
+			fact.start = symbol.vaddr;
+			fact.has |= NAME_HAS_START;
+			if (fact.vaddr - symbol.vaddr + 1 == symbol.size)
+				fact.has |= NAME_IS_LAST;
+		} else if (image_function_start(n->image, fact.vaddr, &fact.start)) {
+			fact.has |= NAME_HAS_START;
+		}
+		if (fact.start == fact.vaddr && image_is_behind_call(n->image, fact.vaddr))
+			fact.has |= NAME_IS_BEHIND_CALL;
+		if (n->flags & NAMES_LINES)
+			put_calls(n, &fact);
+	}
+	name_block_add(&n->block, &fact);
+}
+
+/* Has somebody written to the file, or cut it short, since the question expected it? */
+static bool is_changed(const struct child *c, const struct naming *n)
+{
+	const struct file_fact *before = &c->question.expected;
+	struct stat now;
+
+	return image_is_damaged(n->image) ||
+	       (!n->head.n_image &&
+		(fstat(n->fds[0], &now) < 0 || (uint64_t)now.st_size != before->size ||
+		 (uint64_t)now.st_mtim.tv_sec != before->changed ||
+		 (uint32_t)now.st_mtim.tv_nsec != before->changed_ns));
+}
+
+static void answer_names(struct child *c, struct naming *n)
+{
+	const uint32_t n_offsets = n->fact.wants_debug ? 0 : n->head.n_offsets;
+	struct names_head head = {};
+
+	name_block_fini(&n->block);
+	u64_map_clear(&n->put);
+	n->block.size = c->n_data / 2 < MANY_ANSWER_BYTES ? c->n_data / 2 : MANY_ANSWER_BYTES;
+	for (uint32_t i = 0; i < n_offsets && name_block_fits(&n->block); i++) {
+		uint64_t offset;
+
+		memcpy(&offset, n->offsets + i * sizeof(offset), sizeof(offset));
+		look_up_offset(n, offset);
+	}
+	head.is_changed = is_changed(c, n);
+	append_data(c, &n->fact, sizeof(n->fact));
+	n->block.size = c->n_data - sizeof(n->fact);
+	if (name_block_fits(&n->block))
+		c->answer->n_bytes += name_block_put(&n->block, head, c->data + c->answer->n_bytes);
+	else
+		c->answer->result = -E2BIG;
+}
+
+static void name_offsets(struct child *c)
+{
+	struct error e = {};
+	struct naming n = { .flags = c->question.flags };
+	int err = 0;
+
+	read_payload(c, &n);
+	child_set_name(c, n.path);
+	if (!n.head.n_image)
+		err = open_file(c, &n, &e);
+	if (err) {
+		child_fail(c, err, e.text);
+		return;
+	}
+	open_debug_files(c, &n);
+	if (!child_confine(c, n.fds, n.n_fds))
+		return;
+	err = n.head.n_image ? image_open_memory(n.memory, n.head.n_image, "[vdso]", &n.image, &e)
+			     : image_open_fd(n.fds[0], c->name, &n.image, &e);
+	if (err) {
+		child_fail(c, err == -ESTALE ? -ENOEXEC : err, e.text);
+		return;
+	}
+	note_image(&n);
+	if (n.head.n_offsets && !n.fact.wants_debug && !n.is_complete)
+		add_debug(&n);
+	answer_names(c, &n);
+	/* A debug file that was missed may be there later. */
+	while (!n.fact.wants_debug && !n.fact.is_debug_missed && child_next(c)) {
+		read_payload(c, &n);
+		answer_names(c, &n);
+	}
+}
+
+/* --- perf maps --- */
+
+static void read_perf_map(struct child *c)
+{
+	const struct question *q = &c->question;
+	cleanup_close int handle = -1;
+	struct perf_fact fact = {};
+	struct stat st = {};
+	struct error e;
+	int fd = -1, err;
+
+	child_note_step(c, STEP_PERF, 0);
+	err = perf_file_find(q->root, q->n, q->user, &handle, &st, &e);
+	if (!err && q->flags & PERF_TEXT)
+		err = mapping_reopen(handle, &fd, &e);
+	if (err) {
+		child_fail(c, err, e.text);
+		return;
+	}
+	fact = (struct perf_fact){
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec,
+	};
+	append_data(c, &fact, sizeof(fact));
+	if (fd >= 0) {
+		const size_t room = c->n_data - sizeof(fact);
+		const ssize_t n =
+			pread(fd, c->data + sizeof(fact),
+			      room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES, (off_t)q->offset);
+
+		c->answer->n_bytes += n > 0 ? (size_t)n : 0;
+	}
+}
+
+void parser_work(struct child *c)
+{
+	switch (c->question.what) {
+	case QUESTION_TABLE:
+		make_table(c);
+		(void)child_next(c);
+		break;
+	case QUESTION_NAMES:
+		name_offsets(c);
+		break;
+	case QUESTION_PERF_MAP:
+		read_perf_map(c);
+		break;
+	default:
+		child_fail(c, -EINVAL, "no such question");
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "files/places.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* A place is a step, 28 bits of a number, and a user. Devices with the same bits are one place. */
+#define STEP_SHIFT 60
+#define NUMBER_SHIFT 32
+
+#define MOST_DOUBLINGS 5 /* of the pause */
+
+struct silent {
+	uint64_t place;
+	uint64_t last;  /* ns: the last silence */
+	uint64_t until; /* ns: no question before */
+	unsigned n;     /* silences */
+	int n_hung;     /* children that hang in it */
+};
+
+struct places {
+	pthread_mutex_t mutex;
+	uint64_t pause_ns;
+	struct silent *silent;
+	size_t n, capacity;
+	struct log_few warnings;
+};
+
+struct places *places_new(uint64_t pause_ns)
+{
+	struct places *p = xcalloc(1, sizeof(*p));
+
+	(void)pthread_mutex_init(&p->mutex, NULL);
+	p->pause_ns = pause_ns;
+	return p;
+}
+
+void places_free(struct places *p)
+{
+	if (!p)
+		return;
+	log_few_end(&p->warnings, "file systems that do not answer");
+	(void)pthread_mutex_destroy(&p->mutex);
+	free(p->silent);
+	free(p);
+}
+
+uint64_t place_of(enum step step, uint64_t number, uint32_t user)
+{
+	return (uint64_t)step << STEP_SHIFT | (number & PLACE_NUMBERS) << NUMBER_SHIFT | user;
+}
+
+static struct silent *find_silent(const struct places *p, uint64_t place)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->silent[i].place == place)
+			return &p->silent[i];
+	return NULL;
+}
+
+static bool is_silent(const struct silent *s)
+{
+	return s->n_hung > 0 || clock_ns(CLOCK_MONOTONIC) < s->until;
+}
+
+static uint64_t end_of_pause(const struct places *p, const struct silent *s)
+{
+	const unsigned n = s->n > MOST_DOUBLINGS ? MOST_DOUBLINGS : s->n ? s->n - 1 : 0;
+
+	return clock_ns(CLOCK_MONOTONIC) + (p->pause_ns << n);
+}
+
+bool places_may_ask(struct places *p, uint64_t place)
+{
+	(void)pthread_mutex_lock(&p->mutex);
+
+	struct silent *known = find_silent(p, place);
+	const bool may = !known || !is_silent(known);
+
+	if (may && known) /* this is a try, and others wait for its outcome */
+		known->until = end_of_pause(p, known);
+	(void)pthread_mutex_unlock(&p->mutex);
+	return may;
+}
+
+size_t places_silent_devices(struct places *p, uint32_t user, uint64_t *ret, size_t most)
+{
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&p->mutex);
+	for (size_t i = 0; i < p->n && n < most; i++) {
+		const uint64_t dev = p->silent[i].place >> NUMBER_SHIFT & PLACE_NUMBERS;
+
+		if (p->silent[i].place == place_of(STEP_MAPPED, dev, user) &&
+		    is_silent(&p->silent[i]))
+			ret[n++] = dev;
+	}
+	(void)pthread_mutex_unlock(&p->mutex);
+	return n;
+}
+
+void places_note_answer(struct places *p, uint64_t place)
+{
+	(void)pthread_mutex_lock(&p->mutex);
+
+	struct silent *known = find_silent(p, place);
+
+	if (known) {
+		known->until = 0;
+		if (!known->n_hung &&
+		    clock_ns(CLOCK_MONOTONIC) - known->last >= p->pause_ns << MOST_DOUBLINGS)
+			*known = p->silent[--p->n];
+	}
+	(void)pthread_mutex_unlock(&p->mutex);
+}
+
+static void warn_silent(struct places *p, uint64_t place)
+{
+	static const struct {
+		const char *before, *after; /* the user's number */
+	} words[] = {
+		[STEP_PATH] = { ": files that user ",
+				"'s processes have mapped are not looked for by their paths" },
+		[STEP_DEBUG] = { ": no more debug files of user ",
+				 " are looked for in that root directory" },
+		[STEP_PERF] = { ": no more perf maps of user ",
+				" are looked for in that root directory" },
+		[STEP_MAPPED] = { ", or processes of user ",
+				  " hold their memory maps: user stacks in files that they map on "
+				  "one device are cut or have no names" },
+		[STEP_CONTENTS] = { ": files of user ", " on one device are not read any more" },
+	};
+	const unsigned step = (unsigned)(place >> STEP_SHIFT);
+	const uint64_t dev = place >> NUMBER_SHIFT & PLACE_NUMBERS;
+
+	if (step < ARRAY_SIZE(words) && words[step].before)
+		log_few(&p->warnings, "a file system does not answer%s%u%s", words[step].before,
+			(uint32_t)place, words[step].after);
+	else
+		log_few(&p->warnings,
+			"a file system does not answer (device %u:%u): nothing more of it is "
+			"opened, and user stacks in its files are cut or have no names",
+			major(dev), minor(dev));
+}
+
+static struct silent *known_silent(struct places *p, uint64_t place)
+{
+	struct silent *known = find_silent(p, place);
+
+	if (known)
+		return known;
+	array_push(p->silent, p->n, p->capacity, (struct silent){ .place = place });
+	return &p->silent[p->n - 1];
+}
+
+void places_note_silence(struct places *p, uint64_t place)
+{
+	(void)pthread_mutex_lock(&p->mutex);
+
+	struct silent *known = known_silent(p, place);
+
+	if (known->n++ == 0)
+		warn_silent(p, place);
+	known->last = clock_ns(CLOCK_MONOTONIC);
+	known->until = end_of_pause(p, known);
+	(void)pthread_mutex_unlock(&p->mutex);
+}
+
+void places_note_hung(struct places *p, uint64_t place, int by)
+{
+	(void)pthread_mutex_lock(&p->mutex);
+	known_silent(p, place)->n_hung += by;
+	(void)pthread_mutex_unlock(&p->mutex);
+}

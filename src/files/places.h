@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * files/places.h - remembers places that do not answer, so that nothing more of them is opened.
+ *
+ * A place is a user's files on a device, or below a root directory: one who mounts a dead file
+ * system stops the reading of his own files only. All threads may call these functions.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "files/question.h"
+
+struct places;
+
+/*
+ * A place is silent after a child that waited there was killed: for @pause_ns, and twice as long
+ * each further time, up to 32 times that. Then one question tries it again. So a disk that was only
+ * busy is soon read again, and a server that answers every other question costs little. A place is
+ * silent, too, as long as a child hangs in it. All is forgotten if an answer comes 32 pauses after
+ * the last silence.
+ */
+#define PLACES_PAUSE_NS 3000000000ULL
+struct places *places_new(uint64_t pause_ns);
+void places_free(struct places *p);
+
+/*
+ * The place at which a child waits in @step. @number: of the device; with STEP_PATH, STEP_DEBUG and
+ * STEP_PERF, the handle of the root directory.
+ */
+#define PLACE_NUMBERS ((1ULL << 28) - 1) /* numbers with the same bits here are one place */
+uint64_t place_of(enum step step, uint64_t number, uint32_t user);
+
+bool places_may_ask(struct places *p, uint64_t place);
+
+/* Fill in up to @most devices (their PLACE_NUMBERS) on which nothing of @user is to be looked for.
+ * Returns how many. */
+size_t places_silent_devices(struct places *p, uint32_t user, uint64_t *ret, size_t most);
+
+/* A child has answered from @place. */
+void places_note_answer(struct places *p, uint64_t place);
+
+/* A child did not answer in time. Warns when the place is silent for the first time. */
+void places_note_silence(struct places *p, uint64_t place);
+
+/* A child that was killed hangs there (@by is 1), or has ended at last (-1). */
+void places_note_hung(struct places *p, uint64_t place, int by);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * files/question.h - messages between the main process, the zygote and its children.
+ *
+ *	main process  --- question, payload ---------------->  area
+ *	main process  --- struct order, with the area ------>  zygote
+ *	                                                         | fork
+ *	area  <------ question, payload, answer ------------>  child
+ *	main process  <--- struct news ----------------------  zygote, when the child has ended
+ *
+ * The area is a file in memory. The main process never maps it: it copies the answer of a child
+ * that has ended or stopped, and checks the copy. So no read faults.
+ *
+ * Messages have fixed sizes and no pointers. The receiver of an answer checks it as foreign.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The state of a file; zeros if it cannot be found (any more). Device and inode are those of
+ * stat(2). A list of mappings may show others (btrfs, overlayfs).
+ */
+struct file_fact {
+	uint64_t dev, inode;
+	uint64_t size, changed; /* changed: seconds */
+	uint32_t changed_ns;
+	uint16_t is_there;
+	uint16_t is_roots; /* root alone can write to it; not on FUSE, overlayfs or remote */
+	uint32_t owner;    /* user */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct file_fact) == 48, "protocol");
+
+/*
+ * Do both mean the same file and contents, as far as these members show? The inode's time of change
+ * (ctime) does not count. Replacing a library unlinks the old file, which changes its ctime and no
+ * byte.
+ */
+static inline bool file_fact_is_equal(const struct file_fact *a, const struct file_fact *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
+	       a->changed == b->changed && a->changed_ns == b->changed_ns;
+}
+
+/*
+ * The work of a child. A finder (up to QUESTION_LIST) looks for files and reads /proc. It keeps
+ * the zygote's capabilities, and parses nothing. Those up to QUESTION_FACTS share the zygote's
+ * table of descriptors. A parser opens files, gives up all rights, and reads them then.
+ */
+enum question_what {
+	/* Hold a file. Payload: a block of one mapping. Answer: an open_fact. */
+	QUESTION_OPEN = 1,
+	/* Hold the root directory of process @pid. Answer: an open_fact. */
+	QUESTION_ROOT,
+	/* Payload: @n handles, to be closed. */
+	QUESTION_CLOSE,
+	/* Payload: @n handles. Answer: a file_fact for each. */
+	QUESTION_FACTS,
+	/*
+	 * The executable mappings of process @pid and, with LIST_STATES, their files. Payload: @n
+	 * devices (uint64_t) that do not answer, to be left out. Answer: a block of mappings
+	 * (answer.h), @n file_fact in front of it.
+	 */
+	QUESTION_LIST,
+	/*
+	 * Make a table of a file that is in state @expected. Payload: a block of one mapping; with
+	 * FROM_MEMORY an image. Answer: a table_fact and its parts. If the result is an error, @n
+	 * is 1 for a file that is not ELF, and 0 if the child could not open it.
+	 */
+	QUESTION_TABLE,
+	/*
+	 * Name offsets of the file of @handle, which is in state @expected. Payload: a
+	 * names_payload. Answer: a symbols_fact and a block of names. Errors: -ESTALE it is another
+	 * file; -ENOEXEC.
+	 */
+	QUESTION_NAMES,
+	/*
+	 * The text of perf map @n below @root, from @offset on. Its owner must be @user or root.
+	 * Answer: a perf_fact, and with PERF_TEXT the text behind it. Errors: -ENOENT there is
+	 * none; -EPERM we refuse the file, and the words say why.
+	 */
+	QUESTION_PERF_MAP,
+};
+
+enum question_flag {
+	LIST_STATES = 1,
+	FROM_MEMORY = 2,
+	PERF_TEXT = 4,
+	NAMES_LINES = 8, /* with source lines and inlined functions */
+	NAMES_RAW = 16,  /* as in the symbol table, not demangled */
+	/* Where not to look, because nothing answers there (places.h). */
+	SKIP_MAPPED = 32,
+	SKIP_PATHS = 64,
+	SKIP_DEBUG = 128,
+	/* Where to look for a mapped file: at its path in our file system, whatever file that is.
+	 */
+	FIND_OURS = 256,
+	/*
+	 * The child may be asked again: after the answer it stops itself. When it is continued,
+	 * there is another question of its kind in the area; for a parser, about the same file.
+	 */
+	STAYS = 512,
+};
+
+#define HANDLE_NONE (-1)
+
+struct question {
+	uint32_t number; /* chosen by the asker, never 0; the answer repeats it */
+	uint32_t what;   /* enum question_what */
+	uint32_t flags;
+	uint32_t n;
+	uint32_t pid, user;
+	int32_t handle, root; /* handles (struct open_fact) */
+	uint64_t offset;
+	uint64_t n_bytes; /* of the payload */
+	struct file_fact expected;
+};
+_Static_assert(sizeof(struct question) == 96, "protocol");
+
+/* The call at which a child may wait for ever. */
+enum step {
+	STEP_NONE,
+	STEP_MAPPED,   /* /proc/PID/map_files of a file on @dev: no path is walked */
+	STEP_PATH,     /* a path of the process */
+	STEP_HANDLE,   /* a handle's file */
+	STEP_DEBUG,    /* a path to a debug file below @root */
+	STEP_PERF,     /* a path to a perf map below @root */
+	STEP_OPEN,     /* a file on the device of question.expected */
+	STEP_CONTENTS, /* the same, after that: it is read */
+};
+
+/* At the beginning of the area. A question and its payload follow, or the answer's data. */
+struct answer {
+	uint32_t number; /* written last; another one: the child has not answered */
+	int32_t result;  /* 0 or a negative errno */
+	uint32_t n;
+	uint32_t layers;  /* of the sandbox (sandbox.h) that hold */
+	uint32_t step;    /* enum step */
+	uint32_t pid;     /* of the child */
+	uint64_t dev;     /* of STEP_MAPPED */
+	uint64_t n_bytes; /* of the data */
+	char words[96];   /* foreign: escape before you show them */
+};
+_Static_assert(sizeof(struct answer) == 136, "protocol");
+
+/* To the zygote. */
+enum order_what { ORDER_ASK, ORDER_GO_ON, ORDER_KILL, ORDER_HURRY };
+
+struct order {
+	uint32_t what;
+	uint32_t child;    /* the number of its first question */
+	uint32_t question; /* ASK: enum question_what */
+	uint32_t stays;    /* ASK: STAYS */
+};
+
+/* From the zygote, about a child. */
+enum news_what {
+	NEWS_ENDED,   /* @status is that of wait(2) */
+	NEWS_STOPPED, /* by itself (STAYS), if it has answered */
+	NEWS_LEFT,    /* it was killed, but sleeps in a call. NEWS_ENDED may come later */
+	NEWS_REFUSED, /* it cannot be made: @status is a negative errno */
+};
+
+struct news {
+	uint32_t what;
+	uint32_t child; /* struct order */
+	int32_t status;
+	uint32_t state;  /* of proc(5), when it was killed or left: 'R', 'S', 'D'; else 0 */
+	uint64_t cpu_ns; /* ENDED, STOPPED: CPU time of its life */
+	uint64_t memory; /* ENDED, STOPPED: the most that it had, with mapped files; bytes */
+};
+_Static_assert(sizeof(struct news) == 32, "protocol");

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Parsers have four layers. A hostile file may take a parser over. It then has no capability. No
+ * path leads it to a file: Landlock and seccomp each see to that. It can make no socket and no
+ * process.
+ *
+ * There are no namespaces. Beside a list of allowed calls they add nothing, and containers refuse
+ * them. The bounding set stays: no_new_privs makes execve(2) gain nothing, and seccomp forbids it.
+ * The user stays, too, because other processes of user "nobody" could end the parser.
+ *
+ * The fetcher has the network, and becomes a foreign program. It has no capability, and a list of
+ * denied calls. It may open the user's files, because the program has its cache there.
+ */
+#include "files/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "files/calls.h"
+
+#define MiB (1ULL << 20)
+#define CAP(number) (1ULL << (number))
+
+#define MOST_LIMITS 4
+
+/*
+ * Without CAP_SYS_PTRACE a process may look at another one if it has all of that one's
+ * capabilities. A command has the ambient capabilities that the user gives stackcount. Finders have
+ * these for that comparison alone: seccomp lets them use none.
+ */
+#define COMPARED                                                                 \
+	(CAP(CAP_BPF) | CAP(CAP_PERFMON) | CAP(CAP_SYSLOG) | CAP(CAP_IPC_LOCK) | \
+	 CAP(CAP_SYS_RESOURCE))
+
+/* clang-format off */
+static const struct {
+	uint64_t capabilities; /* kept, if we have them */
+	uint64_t without_ptrace; /* kept, too, if we have no CAP_SYS_PTRACE */
+	struct {
+		int what;
+		rlim_t most;
+	} limits[MOST_LIMITS];
+	size_t n_limits;
+	bool is_copy; /* of the main process; else a child of the zygote, which is one */
+	unsigned denied; /* of a copy: groups of calls */
+} kinds[] = {
+	[SANDBOX_FINDER] = {
+		/* Landlock would deny /proc/PID of others, even for reading. */
+		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
+		.without_ptrace = COMPARED,
+		.limits = { { RLIMIT_FSIZE, 0 } },
+		.n_limits = 1,
+		.is_copy = true,
+		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_PROGRAMS,
+	},
+	[SANDBOX_PARSER] = {
+		/*
+		 * A hostile file of 100 MB takes 340 MiB. A parser maps whole files, with their
+		 * holes.
+		 */
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 1048576 * MiB },
+			    { RLIMIT_NOFILE, 512 } },
+		.n_limits = 4,
+	},
+	[SANDBOX_FETCHER] = {
+		/* We do not know libcurl's calls, so there is no list of allowed ones. */
+		.limits = { { RLIMIT_DATA, 512 * MiB } },
+		.n_limits = 1,
+		.is_copy = true,
+		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS,
+	},
+	[SANDBOX_MATCHER] = {
+		/* Files of processes (-p), and those that the user names. */
+		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
+		.without_ptrace = COMPARED,
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 2048 * MiB } },
+		.n_limits = 2,
+		.is_copy = true,
+		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS | DENY_PROGRAMS,
+	},
+};
+/* clang-format on */
+
+/*
+ * Drop all capabilities but @wanted. Without CAP_SYS_PTRACE keep @without_ptrace, too. The kernel
+ * drops ambient ones with them.
+ */
+static int keep_capabilities(uint64_t wanted, uint64_t without_ptrace)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, has) < 0)
+		return -errno;
+	if (!(has[0].permitted & CAP(CAP_SYS_PTRACE)))
+		wanted |= without_ptrace;
+	for (size_t i = 0; i < ARRAY_SIZE(has); i++) {
+		has[i].permitted &= (uint32_t)(wanted >> 32 * i);
+		has[i].effective = has[i].permitted;
+		has[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, has) < 0 ? -errno : 0;
+}
+
+static void lower_limit(int what, rlim_t most)
+{
+	struct rlimit both;
+
+	if (getrlimit(what, &both) < 0)
+		return;
+	if (both.rlim_max > most)
+		both.rlim_max = most;
+	if (both.rlim_cur > both.rlim_max)
+		both.rlim_cur = both.rlim_max;
+	(void)setrlimit(what, &both);
+}
+
+/* Bytes that count for RLIMIT_DATA: the sixth number of /proc/self/statm, which includes stacks. */
+static rlim_t data_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (!statm)
+		return 0;
+	if (fscanf(statm, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+		pages = 0;
+	(void)fclose(statm);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limits(enum sandbox kind)
+{
+	const rlim_t inherited = kinds[kind].is_copy ? data_bytes() : 0;
+
+	lower_limit(RLIMIT_CORE, 0);
+	for (size_t i = 0; i < kinds[kind].n_limits; i++) {
+		const int what = kinds[kind].limits[i].what;
+
+		if (!IS_SANITIZED || (what != RLIMIT_DATA && what != RLIMIT_AS))
+			lower_limit(what, kinds[kind].limits[i].most +
+						  (what == RLIMIT_DATA ? inherited : 0));
+	}
+}
+
+/*
+ * Unmap the maps that BPF programs read: a copy of the main process inherits its shared mappings.
+ */
+static void leave_shared_memory(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[2 * PATH_MAX], kind;
+	unsigned long from, to;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 && kind == 's')
+			(void)syscall(SYS_munmap, from, to - from);
+	if (maps)
+		(void)fclose(maps);
+}
+
+/* Fails without CAP_SETPCAP. Then no_new_privs makes the set useless. */
+static void leave_bounding_set(void)
+{
+	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
+		(void)prctl(PR_CAPBSET_DROP, i);
+}
+
+/* For copies of the main process. Children of the zygote inherit this. */
+static int drop_inherited_rights(struct error *e)
+{
+	leave_shared_memory();
+	leave_bounding_set();
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? error_errno(e, "give privileges up")
+							  : 0;
+}
+
+/*
+ * As in linux/landlock.h, which may be older than the kernel. These numbers of calls hold for all
+ * architectures.
+ */
+struct landlock_rules {
+	uint64_t files, net, scoped;
+};
+#define LANDLOCK_CREATE_RULESET 444
+#define LANDLOCK_RESTRICT_SELF 446
+#define LANDLOCK_VERSION 1U
+
+/* Deny every access that this kernel's version of Landlock knows. */
+static struct landlock_rules deny_all(long version)
+{
+	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
+	const int n = version < 5 ? n_files[version] : 16;
+
+	return (struct landlock_rules){ .files = (1ULL << n) - 1,
+					.net = version < 4 ? 0 : 3,
+					.scoped = version < 6 ? 0 : 3 };
+}
+
+static bool leave_paths(void)
+{
+	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
+
+	if (version < 1)
+		return false;
+
+	/* An older kernel accepts members that it does not know if they are zero. */
+	const struct landlock_rules rules = deny_all(version);
+	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, &rules, sizeof(rules), 0);
+	const bool is_done = fd >= 0 && syscall(LANDLOCK_RESTRICT_SELF, fd, 0) == 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return is_done;
+}
+
+int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
+{
+	const bool is_copy = kinds[kind].is_copy;
+
+	set_limits(kind);
+
+	int err = is_copy ? drop_inherited_rights(e) : 0;
+
+	if (err)
+		return err;
+	err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
+	if (err)
+		return error_set(e, err, "drop capabilities: %s", error_words(err));
+	*ret_layers = 0;
+	if (is_copy) {
+		*ret_layers |= calls_deny(kinds[kind].denied, false) ? LAYER_SECCOMP : 0;
+		return 0;
+	}
+	if (leave_paths())
+		*ret_layers |= LAYER_LANDLOCK;
+	if (!IS_SANITIZED && calls_allow())
+		*ret_layers |= LAYER_SECCOMP;
+	return 0;
+}
+
+int sandbox_keep(uint64_t capabilities)
+{
+	leave_bounding_set();
+	return keep_capabilities(capabilities, UINT64_MAX);
+}
+
+int sandbox_keep_none(void)
+{
+	leave_bounding_set();
+	return keep_capabilities(0, 0);
+}
+
+uint64_t sandbox_effect(uint64_t on, uint64_t off)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = {};
+	uint64_t before;
+
+	if (syscall(SYS_capget, &head, has) < 0)
+		return 0;
+	before = has[0].effective | (uint64_t)has[1].effective << 32;
+	for (size_t i = 0; i < ARRAY_SIZE(has); i++) {
+		has[i].effective |= has[i].permitted & (uint32_t)(on >> 32 * i);
+		has[i].effective &= ~(uint32_t)(off >> 32 * i);
+	}
+	return syscall(SYS_capset, &head, has) < 0 ? UINT64_MAX : before;
+}

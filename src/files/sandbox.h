@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* files/sandbox.h - the limits of processes that read foreign files: one table, by kind. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Sanitizers take terabytes of addresses, make any system call, and write to standard error. */
+#ifdef __SANITIZE_ADDRESS__
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+
+/*
+ * A finder looks for files, and a parser reads them. The zygote enters the finders' sandbox, and
+ * its children inherit that.
+ *
+ * The other kinds are copies of the main process for one task. A fetcher becomes a program that
+ * asks servers. A matcher reads files that the user names.
+ */
+enum sandbox { SANDBOX_FINDER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
+
+/*
+ * Layers that may be missing. Builds with sanitizers have no seccomp for parsers. Some kernels have
+ * no Landlock. Some containers refuse both. Capabilities and limits hold everywhere.
+ */
+enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
+
+/*
+ * Enter the sandbox, for good. @ret_layers are the layers of the kind that hold. Errors: the kernel
+ * refuses to drop capabilities, or to set no_new_privs.
+ */
+must_check int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e);
+
+/*
+ * Drop all capabilities but @capabilities, in this thread and the threads that it makes. Empty the
+ * bounding set, too, so that execve gains none. Without CAP_SYS_PTRACE keep all: then a process may
+ * look only at programs that have no more capabilities than itself. Returns a negative errno.
+ */
+must_check int sandbox_keep(uint64_t capabilities);
+
+/*
+ * Drop every capability, as sandbox_keep() does, but without an exception. Returns a negative
+ * errno.
+ */
+must_check int sandbox_keep_none(void);
+
+/*
+ * Let the permitted capabilities @on have effect, and @off have none, in this thread. Returns those
+ * that had effect before.
+ */
+uint64_t sandbox_effect(uint64_t on, uint64_t off);

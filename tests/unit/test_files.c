@@ -1,0 +1,1282 @@
+/* rooms: files unwind elf arch base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Children that read files of processes, with some that die, hang and lie: their file is lost, and
+ * nothing else.
+ */
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "files/files.h"
+#include "files/zygote.h"
+#include "unit/scratch.h"
+
+#define LONG_NS (120 * NS_PER_S)
+#define SHORT_NS 50000000ULL
+
+/* What the next child that is asked for @what does in place of its work, or behind it. */
+/* clang-format off */
+enum trick {
+	NO_TRICK, DIE, DIE_BY_SIGNAL, STOP, HANG, HANG_AT, WORK_ON, SAY_NOTHING, WAIT,
+	/* Lies: */
+	TOO_SHORT, TOO_LONG, TOO_MANY_RANGES, PAGES_FALL, PAGES_TOO_FAR, RULE_TOO_LARGE,
+	ENTRIES_OVERFLOW, RESULT_POSITIVE, TOO_MANY_BYTES, NO_END_OF_WORDS,
+	LIST_TOO_SHORT, LIST_TOO_MANY, LIST_OVERLAPS, LIST_FALLS, LIST_NO_END, LIST_PATH_TOO_FAR,
+	LIST_ODD, STATES_TOO_MANY, PATCH,
+	/* What a child can do: */
+	OPEN_A_PATH, COUNT_OPEN, COUNT_HANDLES, TELL_CPU_LIMIT,
+};
+/* clang-format on */
+
+/* Shared with the children, which map it again: the zygote keeps no shared memory. */
+static struct shared {
+	uint32_t what;
+	enum trick trick;
+	uint32_t n_asked, flags, n; /* of the last question */
+	int32_t found;
+	pid_t child;
+	enum step step;
+	uint64_t dev;      /* of @step */
+	bool is_held_up;   /* who waits goes on when it is false */
+	bool lets_stay;    /* all children that can; else parsers of names */
+	bool is_in_answer; /* PATCH: a number in the answer itself, not in its data */
+	size_t at;
+	uint32_t value;
+} * shared;
+
+static struct shared *map_shared(void)
+{
+	const int fd = open(scratch_lent("shared"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size == 0 && ftruncate(fd, sizeof(*shared)) < 0))
+		abort();
+
+	void *at = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	(void)close(fd);
+	return at;
+}
+
+/* --- the children --- */
+
+static void lie_of_table(struct child *c, enum trick trick)
+{
+	struct table_fact fact;
+
+	memcpy(&fact, c->data, sizeof(fact));
+
+	uint32_t *pages =
+		(uint32_t *)(c->data + sizeof(fact) + fact.n_ranges * sizeof(struct range_fact));
+	struct unwind_entry *entries = (struct unwind_entry *)(pages + fact.n_pages + 1);
+
+	switch (trick) {
+	case TOO_SHORT:
+		c->answer->n_bytes = sizeof(fact) - 1;
+		break;
+	case TOO_LONG:
+		c->answer->n_bytes++;
+		break;
+	case TOO_MANY_RANGES:
+		fact.n_ranges = MOST_RANGES + 1;
+		break;
+	case PAGES_FALL:
+		pages[0] = pages[1] + 1;
+		break;
+	case PAGES_TOO_FAR:
+		pages[fact.n_pages] = fact.n_entries + 1;
+		break;
+	case RULE_TOO_LARGE:
+		entries[fact.n_entries - 1].rule = (uint16_t)fact.n_rules;
+		break;
+	case ENTRIES_OVERFLOW:
+		fact.n_entries += 1U << 30; /* times 4 is 0 in 32 bits */
+		break;
+	case RESULT_POSITIVE:
+		fact.result = 1;
+		break;
+	case TOO_MANY_BYTES:
+		c->answer->n_bytes = AREA_BYTES;
+		break;
+	case NO_END_OF_WORDS:
+		memset(c->answer->words, 'x', sizeof(c->answer->words));
+		break;
+	default:
+		break;
+	}
+	memcpy(c->data, &fact, sizeof(fact));
+}
+
+static void lie_of_list(struct child *c, enum trick trick)
+{
+	struct block_head *head = (struct block_head *)c->data;
+	struct listed *list = (struct listed *)(head + 1);
+
+	switch (trick) {
+	case LIST_TOO_SHORT:
+		c->answer->n_bytes = sizeof(*head) - 1;
+		break;
+	case LIST_TOO_MANY:
+		head->n = UINT32_MAX;
+		break;
+	case LIST_OVERLAPS:
+		list[1].start = list[0].end - 1;
+		break;
+	case LIST_FALLS:
+		list[0].end = list[0].start;
+		break;
+	case LIST_NO_END:
+		c->data[c->answer->n_bytes - 1] = 'x';
+		break;
+	case LIST_PATH_TOO_FAR:
+		list[0].path = (uint32_t)head->n_text;
+		break;
+	case LIST_ODD:
+		list[0].is_deleted = 2;
+		break;
+	case STATES_TOO_MANY:
+		c->answer->n += 1000000;
+		break;
+	case PATCH:
+		memcpy((shared->is_in_answer ? (char *)c->answer : c->data) + shared->at,
+		       &shared->value, sizeof(shared->value));
+		break;
+	default:
+		break;
+	}
+}
+
+/* The descriptors that this process has open, above standard error. */
+static int count_open(bool handles_only)
+{
+	int n = 0;
+
+	for (int fd = STDERR_FILENO + 1; fd < 4096; fd++) {
+		const int flags = fcntl(fd, F_GETFL);
+
+		n += flags >= 0 && (!handles_only || flags & O_PATH);
+	}
+	return n;
+}
+
+static void play_trick(struct child *c, enum trick trick)
+{
+	struct rlimit limit;
+
+	switch (trick) {
+	case DIE:
+		_exit(1);
+	case DIE_BY_SIGNAL:
+		(void)raise(SIGKILL);
+		break;
+	case STOP:
+		(void)raise(SIGSTOP);
+		break;
+	case HANG_AT:
+		child_note_step(c, shared->step, shared->dev);
+		for (;;)
+			(void)pause();
+	case HANG:
+		child_note_step(c, STEP_NONE, 0);
+		for (;;)
+			(void)pause();
+	case WAIT:
+		while (__atomic_load_n(&shared->is_held_up, __ATOMIC_RELAXED))
+			(void)usleep(1000);
+		break;
+	case WORK_ON:
+		for (;;)
+			;
+	case SAY_NOTHING:
+		_exit(0);
+	case OPEN_A_PATH:
+		shared->found = open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? -errno : 0;
+		break;
+	case COUNT_OPEN:
+	case COUNT_HANDLES:
+		shared->found = count_open(trick == COUNT_HANDLES);
+		break;
+	case TELL_CPU_LIMIT:
+		shared->found = getrlimit(RLIMIT_CPU, &limit) < 0 ? -1 : (int32_t)limit.rlim_max;
+		break;
+	default:
+		if (trick >= LIST_TOO_SHORT)
+			lie_of_list(c, trick);
+		else
+			lie_of_table(c, trick);
+	}
+}
+
+static void work_badly(struct child *c)
+{
+	bool is_played;
+
+	shared = map_shared();
+	is_played = c->question.what == shared->what && shared->trick != NO_TRICK;
+	(void)__atomic_fetch_add(&shared->n_asked, 1, __ATOMIC_RELAXED);
+	shared->flags = c->question.flags;
+	shared->n = c->question.n;
+	shared->child = getpid();
+	if (c->question.what != QUESTION_NAMES && !shared->lets_stay)
+		c->question.flags &= ~(unsigned)STAYS; /* so that each question comes here */
+	files_work(c);
+	if (is_played)
+		play_trick(c, __atomic_exchange_n(&shared->trick, NO_TRICK, __ATOMIC_RELAXED));
+}
+
+/* --- the main process --- */
+
+static struct files_purpose purpose;
+static struct zygote zygote;
+static struct places *places;
+static struct files *files, *others[ZYGOTE_ASKERS - 1];
+static size_t n_others;
+static uint64_t own_offset; /* of count_open() in this program's file */
+
+static int start(void **state)
+{
+	purpose = (struct files_purpose){ .lost = "user stacks may be cut (no unwind table)",
+					  .after = "its other files get no unwind tables",
+					  .most_of_user_ns = UINT64_MAX,
+					  .finder_ns = LONG_NS,
+					  .parser_ns = LONG_NS };
+	shared = map_shared();
+	memset(shared, 0, sizeof(*shared));
+	n_others = 0;
+	if (zygote_start(work_badly, &zygote, NULL))
+		return -1;
+	places = places_new(PLACES_PAUSE_NS);
+	files = files_new(TAKE_FD(zygote.controls[0]), places, &purpose);
+	return files ? 0 : -1;
+}
+
+static void free_others(void)
+{
+	while (n_others)
+		files_free(others[--n_others]);
+}
+
+static int end(void **state)
+{
+	free_others();
+	files_free(files);
+	places_free(places);
+	zygote_fini(&zygote);
+	(void)munmap(shared, sizeof(*shared));
+	return waitpid(zygote.pid, NULL, 0) == zygote.pid ? 0 : -1;
+}
+
+#define TEST_WITH_ZYGOTE(name) TEST_WITH(name, start, end)
+
+static void trick(uint32_t what, enum trick trick)
+{
+	shared->what = what;
+	shared->trick = trick;
+}
+
+/* Tell the next child that is asked for @what, which waits, or go on. */
+static void hold_up(uint32_t what, bool is_held_up)
+{
+	trick(what, is_held_up ? WAIT : NO_TRICK);
+	__atomic_store_n(&shared->is_held_up, is_held_up, __ATOMIC_RELAXED);
+}
+
+/* Another struct files of the same zygote, for the same places. Freed at the end of the test. */
+static struct files *more_files(uint64_t ns, uint64_t most_of_user_ns)
+{
+	struct files_purpose other = purpose;
+	const size_t i = n_others++;
+
+	other.finder_ns = other.parser_ns = ns;
+	other.most_of_user_ns = most_of_user_ns;
+	assert_in_range(i, 0, ARRAY_SIZE(others) - 1);
+	others[i] = files_new(TAKE_FD(zygote.controls[1 + i]), places, &other);
+	assert_non_null(others[i]);
+	return others[i];
+}
+
+/* What this program has mapped, with the states of its files. */
+static void list_own(struct file_list *ret)
+{
+	assert_works(files_list(files, (uint32_t)getpid(), true, ret, &e));
+}
+
+static const struct mapping *mapping_of(const struct file_list *list, const void *function,
+					const struct file_state **ret)
+{
+	const struct mapping *m = mapping_list_at(&list->list, (uintptr_t)function);
+
+	assert_non_null(m);
+	*ret = &list->states[m - list->list.mappings];
+	return m;
+}
+
+/* libc's table. */
+static int make_libc_of(struct files *f, struct file_table *ret, struct error *e)
+{
+	cleanup(file_list_fini) struct file_list list = {};
+	const struct file_state *file;
+	const struct mapping *m;
+
+	list_own(&list);
+	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &file);
+	assert_true(file->fact.is_there && file->fact.is_roots);
+	return files_table(f, (uint32_t)getpid(), m, file, ret, e);
+}
+
+static int make_libc(struct file_table *ret, struct error *e)
+{
+	return make_libc_of(files, ret, e);
+}
+
+static void set_patience(uint64_t ns)
+{
+	files_set_manner(files, &(struct files_manner){ .patience_ns = ns });
+}
+
+static void expect_libc(void)
+{
+	cleanup(file_table_fini) struct file_table table = {};
+
+	assert_works(make_libc(&table, &e));
+	assert_true(table.view.n_pages > 10 && table.view.n_entries > 10000);
+	assert_true(table.view.n_ranges >= 1);
+}
+
+/* --- what children answer --- */
+
+TEST_WITH_ZYGOTE(a_list_is_what_is_mapped)
+{
+	cleanup(file_list_fini) struct file_list list = {};
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+
+	assert_works(mapping_list_read((uint32_t)getpid(), &own, &e));
+	assert_works(files_list(files, (uint32_t)getpid(), false, &list, &e));
+	assert_true(mapping_list_is_equal(&own, &list.list));
+	assert_int_equal(list.list.tid, getpid());
+	assert_true(list.cost > 0);
+	assert_null(list.states);
+}
+
+TEST_WITH_ZYGOTE(states_are_those_of_the_files)
+{
+	cleanup(file_list_fini) struct file_list list = {};
+
+	list_own(&list);
+	for (size_t i = 0; i < list.list.n; i++) {
+		const struct mapping *m = &list.list.mappings[i];
+		const struct file_state *file = &list.states[i];
+		struct stat st;
+
+		if (!m->inode) {
+			assert_false(file->fact.is_there);
+			continue;
+		}
+		assert_int_equal(stat(m->path, &st), 0);
+		assert_int_equal(file->fact.size, st.st_size);
+		assert_int_equal(file->fact.changed, st.st_mtim.tv_sec);
+		assert_int_equal(file->fact.changed_ns, st.st_mtim.tv_nsec);
+		assert_int_equal(file->inode, st.st_ino);
+	}
+}
+
+TEST_WITH_ZYGOTE(a_process_that_has_gone_has_no_list)
+{
+	struct file_list list;
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(files_list(files, (uint32_t)pid, true, &list, NULL), -ESRCH);
+}
+
+TEST_WITH_ZYGOTE(the_vdso_has_a_table)
+{
+	cleanup(file_table_fini) struct file_table table = {};
+
+	assert_works(files_table_of_vdso(files, &table, &e));
+	assert_true(table.view.n_entries > 1);
+}
+
+/* A mapping of the file at @path, which is there for as long as this program runs. */
+static struct mapping map_file(const char *path)
+{
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	FILE *f = fopen(path, "re");
+	struct mapping ret;
+
+	assert_non_null(f);
+
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
+
+	(void)fclose(f);
+	assert_true(at != MAP_FAILED);
+	assert_works(mapping_list_read((uint32_t)getpid(), &own, &e));
+	ret = *mapping_list_at(&own, (uintptr_t)at);
+	ret.path = path;
+	return ret;
+}
+
+static void copy_self(const char *path, mode_t mode)
+{
+	cleanup_free char *command = xasprintf("cp /proc/%d/exe %s", getpid(), path);
+
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+TEST_WITH_ZYGOTE(a_file_that_has_changed_is_not_taken_for_what_it_was)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct file_names names;
+	struct file_table table;
+	struct file_state file;
+	struct held_file held;
+	struct mapping m;
+
+	copy_self(path, 0755);
+	m = map_file(path);
+	assert_true(files_state(files, (uint32_t)getpid(), &m, &file));
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
+	assert_int_equal(truncate(path, (off_t)file.fact.size + 1), 0);
+	assert_int_equal(files_table(files, (uint32_t)getpid(), &m, &file, &table, NULL), -EAGAIN);
+	assert_int_equal(files_names(files,
+				     &(struct names_question){ .file = &held,
+							       .name = "file",
+							       .root = HANDLE_NONE,
+							       .path = path },
+				     &names),
+			 -ESTALE);
+	(void)unlink(path);
+}
+
+TEST_WITH_ZYGOTE(what_is_no_program_has_no_table)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct file_table table;
+	struct file_state file;
+	struct mapping m;
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fprintf(f, "%05000d", 0), 5000);
+	(void)fclose(f);
+	m = map_file(path);
+	assert_true(files_state(files, (uint32_t)getpid(), &m, &file));
+	assert_int_equal(files_table(files, (uint32_t)getpid(), &m, &file, &table, NULL), -ENOEXEC);
+	(void)unlink(path);
+}
+
+TEST_WITH_ZYGOTE(a_held_file_has_names_though_it_has_gone)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct names_question q = { .name = "file", .root = HANDLE_NONE, .path = path };
+	struct file_names names;
+	struct held_file held;
+	struct mapping m;
+	uint64_t offset;
+
+	copy_self(path, 0755);
+	m = map_file(path);
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
+	assert_true(held.handle >= FIRST_HANDLE);
+	(void)unlink(path);
+
+	cleanup(file_list_fini) struct file_list list = {};
+	const struct file_state *file;
+	const struct mapping *own;
+
+	list_own(&list);
+	own = mapping_of(&list, (const void *)(uintptr_t)count_open, &file);
+	offset = (uintptr_t)count_open - own->start + own->offset;
+	q.file = &held;
+	q.offsets = &offset;
+	q.n = 1;
+	assert_int_equal(files_names(files, &q, &names), 0);
+	assert_int_equal(names.view.head->n, 1);
+	assert_string_equal(name_view_text(&names.view, names.view.facts[0].function),
+			    "count_open");
+	free(names.memory);
+	for (int i = 0; i < 8; i++) /* which is when handles are closed */
+		files_close(files, held.handle);
+	q.n = 0;
+	assert_int_equal(files_names(files, &q, &names), -ESTALE);
+}
+
+/* The children of the zygote that have not ended. */
+static unsigned count_children(void)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/children", zygote.pid, zygote.pid);
+	unsigned n = 0, pid;
+	FILE *f = fopen(path, "re");
+
+	assert_non_null(f);
+	while (fscanf(f, "%u", &pid) == 1)
+		n++;
+	(void)fclose(f);
+	return n;
+}
+
+/* A name at this program's entry, by a question that allows the parser to stay. Returns how many
+ * children that took. */
+static unsigned ask_name(const struct held_file *held)
+{
+	static const char path[] = "/proc/self/exe";
+	const uint32_t before = shared->n_asked;
+	struct names_question q = {
+		.file = held, .name = "file", .root = HANDLE_NONE, .path = path
+	};
+	struct file_names names;
+	struct debug_hint hint;
+	uint64_t offset = own_offset;
+
+	assert_int_equal(files_names(files, &q, &names), 0);
+	hint = names.fact.hint;
+	free(names.memory);
+	q.hint = &hint;
+	q.offsets = &offset;
+	q.n = 1;
+	assert_int_equal(files_names(files, &q, &names), 0);
+	assert_string_equal(name_view_text(&names.view, names.view.facts[0].function),
+			    "count_open");
+	free(names.memory);
+	return shared->n_asked - before - 1;
+}
+
+static void hold_self(struct held_file *ret)
+{
+	cleanup(file_list_fini) struct file_list list = {};
+	const struct file_state *file;
+	const struct mapping *own;
+
+	list_own(&list);
+	own = mapping_of(&list, (const void *)(uintptr_t)count_open, &file);
+	own_offset = (uintptr_t)count_open - own->start + own->offset;
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, own, ret, &e));
+}
+
+TEST_WITH_ZYGOTE(a_parser_of_names_is_asked_again)
+{
+	struct held_file held;
+
+	hold_self(&held);
+	assert_int_equal(ask_name(&held), 1);
+	assert_int_equal(ask_name(&held), 0);
+	own_offset++;
+	assert_int_equal(ask_name(&held), 0);
+}
+
+TEST_WITH_ZYGOTE(a_parser_that_stays_may_be_ended_or_continued_by_others)
+{
+	static const int signals[] = { SIGKILL, SIGKILL, SIGCONT, SIGTERM };
+	struct held_file held;
+
+	hold_self(&held);
+	(void)ask_name(&held);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		(void)kill(shared->child, signals[i]);
+		while (i && signals[i] != SIGTERM && count_children())
+			(void)usleep(1000);
+		assert_int_equal(ask_name(&held), signals[i] == SIGTERM ? 0 : 1);
+	}
+}
+
+TEST_WITH_ZYGOTE(finders_are_asked_again)
+{
+	struct file_fact fact = {};
+	struct held_file held;
+
+	shared->lets_stay = true;
+	for (unsigned i = 0; i < 3; i++) {
+		hold_self(&held); /* a list, and a file */
+		files_facts(files, &held, 1, &fact);
+		assert_true(file_fact_is_equal(&fact, &held.fact));
+		assert_int_equal(shared->n_asked, 2);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		(void)kill(shared->child, SIGKILL);
+		hold_self(&held);
+	}
+	assert_int_equal(shared->n_asked, 4);
+}
+
+TEST_WITH_ZYGOTE(few_parsers_stay)
+{
+	struct held_file held[20];
+
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++) {
+		hold_self(&held[i]);
+		assert_int_equal(ask_name(&held[i]), 1);
+	}
+	while (count_children() > 16)
+		(void)usleep(1000);
+	assert_int_equal(ask_name(&held[19]), 0);
+	assert_int_equal(ask_name(&held[0]), 1);
+}
+
+#define N_PERF_BYTES 100000
+
+/* A perf map of this process, to be removed. */
+static char *make_perf_map(void)
+{
+	char *path = xasprintf("/tmp/perf-%d.map", getpid());
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fprintf(f, "%0*d", N_PERF_BYTES, 7), N_PERF_BYTES);
+	assert_int_equal(fclose(f), 0);
+	return path;
+}
+
+/* Its text from @offset on. */
+static int ask_own_perf_map(uint64_t offset, struct file_perf_map *ret)
+{
+	struct perf_question q = {
+		.number = (uint32_t)getpid(), .user = getuid(), .wants_text = true, .offset = offset
+	};
+	struct error e;
+	struct stat st;
+	int err;
+
+	assert_int_equal(stat("/", &st), 0);
+	q.root = files_root(files, (uint32_t)getpid(), st.st_dev, st.st_ino);
+	assert_int_not_equal(q.root, HANDLE_NONE);
+	err = files_perf_map(files, &q, ret, &e);
+	files_close(files, q.root);
+	return err;
+}
+
+static void set_file_limit(rlim_t most)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* With ulimit -f. */
+TEST_WITH_ZYGOTE(small_files_make_answers_small)
+{
+	cleanup_free char *path = make_perf_map();
+	struct file_perf_map map;
+	struct file_list list;
+	struct files *f;
+	uint64_t n = 0;
+	int n_parts = 0, err;
+
+	set_file_limit(65536);
+	for (; n < N_PERF_BYTES; n_parts++) {
+		assert_int_equal(ask_own_perf_map(n, &map), 0);
+		assert_in_range(map.n, 1, 65536);
+		n += map.n;
+		free(map.memory);
+	}
+	(void)unlink(path);
+	assert_int_equal(n_parts, 2);
+	assert_int_equal(n, N_PERF_BYTES);
+	set_file_limit(8192);
+	f = more_files(LONG_NS, UINT64_MAX);
+	err = files_list(f, (uint32_t)getpid(), false, &list, &(struct error){});
+	set_file_limit(RLIM_INFINITY);
+	assert_int_equal(err, -EFBIG);
+}
+
+/* --- children that fail --- */
+
+TEST_WITH_ZYGOTE(a_table_that_makes_no_sense_is_none)
+{
+	for (enum trick lie = TOO_SHORT; lie <= NO_END_OF_WORDS; lie++) {
+		cleanup(file_table_fini) struct file_table table = {};
+		struct error e;
+
+		trick(QUESTION_TABLE, lie);
+		assert_int_equal(make_libc(&table, &e), -EIO);
+		assert_string_equal(e.text, "its reader sent an invalid answer");
+		assert_null(table.memory);
+		assert_int_equal(table.view.n_ranges, 0);
+	}
+	expect_libc();
+}
+
+TEST_WITH_ZYGOTE(a_list_that_makes_no_sense_is_none)
+{
+	for (enum trick lie = LIST_TOO_SHORT; lie <= STATES_TOO_MANY; lie++) {
+		cleanup(file_list_fini) struct file_list list = {};
+
+		trick(QUESTION_LIST, lie);
+		assert_int_equal(
+			files_list(files, (uint32_t)getpid(), lie == STATES_TOO_MANY, &list, NULL),
+			-EIO);
+		assert_int_equal(list.list.n, 0);
+	}
+	expect_libc();
+}
+
+/* One number is another one. */
+TEST_WITH_ZYGOTE(an_answer_with_a_number_that_makes_no_sense_is_none)
+{
+	static const struct {
+		uint32_t what;
+		bool is_in_answer;
+		size_t at;
+		uint32_t value;
+	} rows[] = {
+		{ QUESTION_LIST, true, offsetof(struct answer, n), 1 },
+		{ QUESTION_LIST, true, offsetof(struct answer, result), 1 },
+		{ QUESTION_LIST, true, offsetof(struct answer, result), INT32_MIN },
+		{ QUESTION_OPEN, false, offsetof(struct open_fact, handle), FIRST_HANDLE - 1 },
+		{ QUESTION_OPEN, false, offsetof(struct open_fact, handle), MOST_HANDLES },
+		{ QUESTION_OPEN, true, offsetof(struct answer, n_bytes), 1 },
+		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, n_build_id), 21 },
+		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, hint.n_build_id), 65 },
+		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, hint.link), 'a' | '/' << 8 },
+		{ QUESTION_NAMES, true, offsetof(struct answer, n_bytes), 8 },
+		{ QUESTION_NAMES, false, sizeof(struct symbols_fact), 2 },
+		{ QUESTION_NAMES, false,
+		  sizeof(struct symbols_fact) + offsetof(struct names_head, n_calls), 1U << 30 },
+		{ QUESTION_PERF_MAP, true, offsetof(struct answer, n_bytes), 1 },
+	};
+	cleanup_free char *path = make_perf_map();
+	struct mapping m = map_file("/bin/sh");
+	const uint64_t offset = m.offset;
+	struct held_file held, other;
+	const struct names_question names = { .file = &held,
+					      .name = "sh",
+					      .root = HANDLE_NONE,
+					      .path = "/bin/sh",
+					      .offsets = &offset,
+					      .n = 1 };
+
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct file_list list = {};
+		struct file_names named;
+		struct file_perf_map map;
+		struct error e;
+		int err = -EIO;
+
+		shared->is_in_answer = rows[i].is_in_answer;
+		shared->at = rows[i].at;
+		shared->value = rows[i].value;
+		trick(rows[i].what, PATCH);
+		if (rows[i].what == QUESTION_LIST)
+			err = files_list(files, (uint32_t)getpid(), false, &list, &e);
+		else if (rows[i].what == QUESTION_OPEN)
+			err = files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &other, &e);
+		else if (rows[i].what == QUESTION_NAMES)
+			err = files_names(files, &names, &named);
+		else
+			err = ask_own_perf_map(0, &map);
+		if (err != -EIO && !(err == -EAGAIN && rows[i].what == QUESTION_LIST))
+			fail_msg("row %zu: %d", i, err);
+		assert_null(list.list.mappings);
+		assert_int_equal(shared->trick, NO_TRICK);
+	}
+	(void)unlink(path);
+}
+
+TEST_WITH_ZYGOTE(what_a_finder_died_at_is_asked_of_the_next)
+{
+	struct file_list list;
+
+	for (enum trick how = DIE; how <= STOP; how++) {
+		trick(QUESTION_LIST, how);
+		list_own(&list);
+		assert_int_equal(shared->trick, NO_TRICK);
+		file_list_fini(&list);
+	}
+}
+
+TEST_WITH_ZYGOTE(a_child_that_dies_costs_the_file_that_it_was_reading)
+{
+	static const struct {
+		enum trick trick;
+		const char *words;
+	} ends[] = { { DIE, "its reader sent an invalid answer" },
+		     { SAY_NOTHING, "its reader sent an invalid answer" },
+		     { DIE_BY_SIGNAL, "its reader was ended by signal 9 (Killed)" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		cleanup(file_table_fini) struct file_table table = {};
+		struct error e;
+
+		trick(QUESTION_TABLE, ends[i].trick);
+		assert_int_equal(make_libc(&table, &e), -EIO);
+		assert_string_equal(e.text, ends[i].words);
+		expect_libc();
+	}
+}
+
+TEST_WITH_ZYGOTE(a_child_that_is_stopped_is_ended)
+{
+	cleanup(file_table_fini) struct file_table table = {};
+	struct error e;
+
+	trick(QUESTION_TABLE, STOP);
+	assert_int_equal(make_libc(&table, &e), -EIO);
+	expect_libc();
+}
+
+/* How a child that does @how fails to make libc's table in a short time. */
+static int be_late(enum trick how, struct error *e)
+{
+	cleanup(file_table_fini) struct file_table table = {};
+	struct files *hasty = more_files(SHORT_NS, UINT64_MAX);
+	int err;
+
+	trick(QUESTION_TABLE, how);
+	err = make_libc_of(hasty, &table, e);
+	trick(QUESTION_TABLE, NO_TRICK);
+	return err;
+}
+
+TEST_WITH_ZYGOTE(a_child_that_takes_too_long_is_ended)
+{
+	struct error e;
+
+	assert_int_equal(be_late(WORK_ON, &e), -EIO);
+	assert_string_equal(e.text, "its reader takes too long");
+	expect_libc();
+}
+
+static void do_nothing(void *context)
+{
+}
+
+static bool is_enough_at_once(void *context, const struct files_wait *wait)
+{
+	*(uint64_t *)context += wait->ns;
+	return wait->all_ns >= SHORT_NS;
+}
+
+TEST_WITH_ZYGOTE(who_has_no_more_time_ends_the_child)
+{
+	uint64_t waited = 0;
+	struct file_list list;
+	pid_t hung;
+
+	files_set_manner(files, &(struct files_manner){ .serve = do_nothing,
+							.is_enough = is_enough_at_once,
+							.context = &waited });
+	trick(QUESTION_LIST, HANG);
+	assert_int_equal(files_list(files, (uint32_t)getpid(), false, &list, NULL), -EINTR);
+	hung = shared->child;
+	trick(QUESTION_LIST, NO_TRICK);
+	assert_true(waited >= SHORT_NS);
+	files_set_manner(files, &(struct files_manner){});
+	assert_works(files_list(files, (uint32_t)getpid(), false, &list, &e));
+	file_list_fini(&list);
+	while (hung && kill(hung, 0) == 0)
+		(void)usleep(1000);
+}
+
+/* Whoever has patience waits for the earlier question, too. */
+TEST_WITH_ZYGOTE(impatience_ends_the_wait_and_not_the_child)
+{
+	struct file_list list;
+
+	hold_up(QUESTION_LIST, true);
+	set_patience(SHORT_NS);
+	assert_int_equal(files_list(files, (uint32_t)getpid(), false, &list, NULL), -ETIME);
+	while (!shared->n_asked)
+		(void)usleep(1000);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(files_list(files, (uint32_t)getpid(), false, &list, NULL),
+				 -EAGAIN);
+	assert_int_equal(shared->n_asked, 1);
+	hold_up(QUESTION_LIST, false);
+	set_patience(0);
+	assert_works(files_list(files, (uint32_t)getpid(), false, &list, &e));
+	assert_int_equal(shared->n_asked, 2);
+	file_list_fini(&list);
+}
+
+/* In the table that @held is in. */
+static int32_t count_handles(const struct held_file *held)
+{
+	struct file_fact fact;
+
+	trick(QUESTION_FACTS, COUNT_HANDLES);
+	files_facts(files, held, 1, &fact);
+	return shared->found;
+}
+
+TEST_WITH_ZYGOTE(files_that_come_too_late_are_closed_and_so_are_all_others)
+{
+	struct mapping m = map_file("/bin/sh");
+	struct held_file held[8];
+	const int own = count_open(false);
+
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held[i], &e));
+	assert_int_equal(count_handles(held), 8);
+	hold_up(QUESTION_OPEN, true);
+	set_patience(SHORT_NS);
+	assert_int_equal(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held[0], NULL),
+			 -ETIME);
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		files_close(files, held[i].handle); /* root's wait for that question */
+	hold_up(QUESTION_OPEN, false);
+	set_patience(0);
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held[0], &e));
+	files_close(files, held[0].handle);
+	assert_in_range(count_handles(held), 0, 7);     /* eight are closed together */
+	assert_in_range(count_open(false), 0, own + 1); /* an area for the next question */
+}
+
+TEST_WITH_ZYGOTE(files_that_take_too_much_time_are_not_read_any_more)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct file_table table = {};
+	struct files *f = more_files(LONG_NS, 1);
+	struct file_state file;
+
+	for (int i = 0; i < 2; i++) {
+		copy_self(path, 0755);
+		assert_true(getuid() != 0 || chown(path, 65534, 65534) == 0);
+
+		const struct mapping m = map_file(path);
+
+		assert_true(files_state(f, (uint32_t)getpid(), &m, &file));
+		assert_int_equal(files_table(f, (uint32_t)getpid(), &m, &file, &table, NULL),
+				 i ? -EDQUOT : 0);
+		file_table_fini(&table);
+		(void)unlink(path);
+	}
+	assert_int_equal(make_libc_of(f, &table, NULL), 0); /* root's are not counted */
+	file_table_fini(&table);
+}
+
+/* Who holds the lock of its memory map holds up the tables of others. */
+TEST_WITH_ZYGOTE(processes_that_hold_up_their_lists_are_not_asked_any_more)
+{
+	struct files *f = more_files(NS_PER_S + SHORT_NS, 1);
+	struct file_list list;
+	int ready[2];
+	pid_t child;
+
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		(void)alarm(60);
+		(void)!setuid(65534);
+		(void)!write(ready[1], "", 1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &(char){ 0 }, 1), 1);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	do
+		trick(QUESTION_LIST, HANG);
+	while (files_list(f, (uint32_t)child, false, &list, NULL) == -EAGAIN && !shared->n_asked);
+	trick(QUESTION_LIST, NO_TRICK);
+	assert_true(list.cost > NS_PER_S);
+	assert_int_equal(files_list(f, (uint32_t)child, false, &list, NULL), -EDQUOT);
+	assert_works(files_list(f, (uint32_t)getpid(), false, &list, &e));
+	file_list_fini(&list);
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+}
+
+/* --- places that do not answer --- */
+
+static void ask_facts(struct files *f, uint32_t whose)
+{
+	struct file_fact fact;
+
+	files_facts(f, &(struct held_file){ FIRST_HANDLE, whose, {} }, 1, &fact);
+}
+
+static void ask_perf_map(struct files *f, uint32_t whose)
+{
+	const struct perf_question q = { .root = 70, .number = 1, .user = whose };
+	struct file_perf_map map;
+
+	(void)!files_perf_map(f, &q, &map, &(struct error){});
+	free(map.memory);
+}
+
+static void ask_root(struct files *f, uint32_t whose)
+{
+	(void)files_root(f, (uint32_t)getpid(), 0, 0);
+}
+
+static void ask_mapped(struct files *f, uint32_t whose)
+{
+	const struct mapping m = { .end = 4096, .dev = whose, .inode = 1, .path = "/none" };
+	struct held_file held;
+
+	(void)!files_open(f, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &(struct error){});
+}
+
+static void ask_contents(struct files *f, uint32_t whose)
+{
+	const struct mapping m = { .end = 4096, .dev = 1, .inode = 1, .path = "/none" };
+	const struct file_state state = { .fact = { .dev = whose, .is_roots = 1 } };
+	struct file_table table;
+
+	(void)!files_table(f, (uint32_t)getpid(), &m, &state, &table, &(struct error){});
+	file_table_fini(&table);
+}
+
+static void ask_names(struct files *f, uint32_t whose)
+{
+	static const struct debug_hint hint = { .link = "none.debug" };
+	const struct held_file held = { FIRST_HANDLE, 1, { .dev = whose, .owner = whose } };
+	const struct names_question q = { .file = &held,
+					  .name = "none",
+					  .root = HANDLE_NONE,
+					  .path = "/none/file",
+					  .hint = &hint };
+	struct file_names names;
+
+	(void)!files_names(f, &q, &names);
+}
+
+/* Whoever hangs in @step leaves a silent place. It costs its own user's files there only. */
+static const struct {
+	const char *name;
+	uint32_t what;
+	enum step step;
+	uint32_t flag; /* the question is asked, but does not look there; 0: it is not asked */
+	void (*ask)(struct files *f, uint32_t whose);
+} kinds[] = {
+	{ "facts_of_a_silent_device_are_not_asked_for", QUESTION_FACTS, STEP_HANDLE, 0, ask_facts },
+	{ "perf_maps_at_a_silent_root_are_not_asked_for", QUESTION_PERF_MAP, STEP_PERF, 0,
+	  ask_perf_map },
+	{ "a_root_on_a_silent_path_is_not_asked_for", QUESTION_ROOT, STEP_PATH, 0, ask_root },
+	{ "no_file_of_a_silent_path_is_looked_for_there", QUESTION_OPEN, STEP_PATH, SKIP_PATHS,
+	  ask_mapped },
+	{ "no_file_of_a_silent_device_is_looked_for_there", QUESTION_OPEN, STEP_MAPPED, SKIP_MAPPED,
+	  ask_mapped },
+	{ "no_table_of_silent_contents_is_asked_for", QUESTION_TABLE, STEP_CONTENTS, 0,
+	  ask_contents },
+	{ "no_names_of_silent_contents_are_asked_for", QUESTION_NAMES, STEP_CONTENTS, 0,
+	  ask_names },
+	{ "no_debug_file_at_a_silent_root_is_looked_for", QUESTION_NAMES, STEP_DEBUG, SKIP_DEBUG,
+	  ask_names },
+};
+
+static bool is_asked(const struct files *f, size_t i, uint32_t whose)
+{
+	const uint32_t before = shared->n_asked;
+
+	kinds[i].ask((struct files *)f, whose);
+	return shared->n_asked > before && !(shared->flags & kinds[i].flag);
+}
+
+/* On a busy machine a child may not come to hang in time: then it was not silent. */
+static void fall_silent(size_t i, uint32_t whose)
+{
+	struct files *hasty = more_files(SHORT_NS, UINT64_MAX);
+
+	shared->step = kinds[i].step;
+	shared->dev = whose;
+	do
+		trick(kinds[i].what, HANG_AT);
+	while (is_asked(hasty, i, whose));
+	trick(kinds[i].what, NO_TRICK);
+}
+
+static void keep_away(void **state)
+{
+	size_t i = 0;
+
+	while (*state != &kinds[i])
+		i++;
+	assert_int_equal(start(NULL), 0);
+	assert_true(is_asked(files, i, 1000));
+	fall_silent(i, 1000);
+	assert_false(is_asked(files, i, 1000));
+	/* Paths are places of a user, and this one's processes are all the same user's. */
+	assert_int_equal(is_asked(files, i, 2000), kinds[i].step != STEP_PATH);
+	expect_libc();
+	assert_int_equal(end(NULL), 0);
+}
+
+TEST_ROWS(kinds, keep_away)
+
+/* Nothing is found out about it when nobody asks. */
+TEST_WITH_ZYGOTE(a_place_is_silent_though_nobody_waited_for_its_child)
+{
+	struct files *hasty = more_files(2 * SHORT_NS, UINT64_MAX);
+
+	files_set_manner(hasty, &(struct files_manner){ .patience_ns = 1 });
+	shared->step = STEP_PERF;
+	do {
+		trick(QUESTION_PERF_MAP, HANG_AT);
+		ask_perf_map(hasty, 1000);
+		(void)usleep(1000);
+	} while (places_may_ask(places, place_of(STEP_PERF, 70, 1000)));
+}
+
+TEST_WITH_ZYGOTE(devices_that_are_silent_are_left_out_of_lists)
+{
+	cleanup(file_list_fini) struct file_list list = {}, again = {};
+	const struct file_state *file;
+	const struct mapping *m;
+
+	list_own(&list);
+	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &file);
+	assert_int_equal(shared->n, 0);
+	places_note_silence(places, place_of(STEP_MAPPED, m->dev, getuid()));
+	list_own(&again);
+	assert_int_equal(shared->n, 1);
+	assert_int_equal(again.list.n, list.list.n);
+	(void)mapping_of(&again, (const void *)(uintptr_t)getenv, &file);
+	assert_false(file->fact.is_there);
+}
+
+TEST_WITH_ZYGOTE(a_child_that_is_at_work_makes_no_place_silent)
+{
+	struct error e;
+
+	assert_int_equal(be_late(WORK_ON, &e), -EIO);
+	expect_libc();
+	assert_true(places_may_ask(places, place_of(STEP_CONTENTS, shared->dev, 0)));
+}
+
+/* --- what a parser can do --- */
+
+TEST_WITH_ZYGOTE(a_parser_has_its_file_and_no_other)
+{
+	trick(QUESTION_TABLE, COUNT_OPEN);
+	expect_libc();
+	assert_int_equal(shared->found, IS_SANITIZED ? shared->found : 1);
+	assert_true(shared->found <= 2);
+}
+
+TEST_WITH_ZYGOTE(a_child_has_a_bound_of_cpu_time)
+{
+	trick(QUESTION_TABLE, TELL_CPU_LIMIT);
+	expect_libc();
+	assert_in_range(shared->found, CHILD_CPU_S, CHILD_CPU_S + 1);
+}
+
+TEST_WITH_ZYGOTE(a_parser_reaches_no_path)
+{
+	trick(QUESTION_TABLE, OPEN_A_PATH);
+	expect_libc();
+	assert_true(shared->found == -EPERM || shared->found == -EACCES);
+}
+
+/* --- the zygote --- */
+
+TEST_WITH_ZYGOTE(without_a_zygote_all_fails_and_nothing_waits)
+{
+	struct file_list list;
+	struct file_table table;
+	struct error e;
+
+	expect_libc();
+	assert_int_equal(kill(zygote.pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)zygote.pid, NULL, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(files_list(files, (uint32_t)getpid(), true, &list, &e), -ENOTCONN);
+		assert_string_equal(e.text, "no helper: the process that makes them has ended");
+		assert_int_equal(files_table_of_vdso(files, &table, &e), -ENOTCONN);
+	}
+}
+
+TEST_WITH_ZYGOTE(whoever_waits_returns_at_the_end)
+{
+	struct file_list list;
+
+	expect_libc();
+	trick(QUESTION_LIST, HANG);
+	files_end(files);
+	assert_int_equal(files_list(files, (uint32_t)getpid(), true, &list, NULL), -ECANCELED);
+}
+
+TEST_WITH_ZYGOTE(signals_that_end_a_program_are_the_main_process_s)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
+	struct file_list list;
+
+	hold_up(QUESTION_LIST, true);
+	set_patience(1);
+	assert_int_equal(files_list(files, (uint32_t)getpid(), false, &list, NULL), -ETIME);
+	while (!shared->child)
+		(void)usleep(1000);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(kill(zygote.pid, numbers[i]), 0);
+		assert_int_equal(kill(shared->child, numbers[i]), 0);
+	}
+	hold_up(QUESTION_LIST, false);
+	set_patience(0);
+	expect_libc();
+	assert_int_equal(shared->n_asked, 3);
+}
+
+/* And no others. */
+TEST_WITH_ZYGOTE(a_device_that_does_not_answer_holds_up_no_process)
+{
+	cleanup(file_list_fini) struct file_list list = {};
+	struct file_fact fact = {};
+	struct held_file held;
+
+	hold_self(&held);
+	files_set_manner(files, &(struct files_manner){ .patience_ns = 1 });
+	trick(QUESTION_FACTS, HANG);
+	files_facts(files, &held, 1, &fact);
+	assert_false(fact.is_there);
+	files_set_manner(files, &(struct files_manner){});
+	list_own(&list);
+	held.dev++; /* as a file on another device */
+	while (shared->trick != NO_TRICK)
+		(void)usleep(1000);
+	files_facts(files, &held, 1, &fact);
+	assert_true(fact.is_there);
+}
+
+TEST_WITH_ZYGOTE(children_end_with_who_asked_for_them)
+{
+	struct files *other = more_files(LONG_NS, UINT64_MAX);
+	struct file_list list;
+	pid_t child;
+
+	files_set_manner(other, &(struct files_manner){ .patience_ns = 1 });
+	trick(QUESTION_LIST, HANG);
+	assert_int_equal(files_list(other, (uint32_t)getpid(), false, &list, NULL), -ETIME);
+	while (__atomic_load_n(&shared->trick, __ATOMIC_RELAXED) != NO_TRICK)
+		(void)usleep(1000);
+	child = shared->child;
+	expect_libc(); /* meanwhile others go on */
+	assert_int_equal(kill(child, 0), 0);
+	free_others();
+	while (kill(child, 0) == 0)
+		(void)usleep(1000);
+	expect_libc();
+}
+
+TEST_WITH_ZYGOTE(children_end_with_the_zygote)
+{
+	struct mapping m = map_file("/bin/sh");
+	struct held_file held;
+
+	files_set_manner(files, &(struct files_manner){ .patience_ns = SHORT_NS });
+	do {
+		shared->child = 0;
+		trick(QUESTION_OPEN, HANG);
+		assert_int_equal(
+			files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, NULL),
+			-ETIME);
+	} while (!shared->child);
+	assert_int_equal(kill(zygote.pid, SIGKILL), 0);
+	while (kill(shared->child, 0) == 0)
+		(void)usleep(1000);
+}
+
+TEST_MAIN(scratch_make, scratch_remove)
