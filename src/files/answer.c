@@ -7,8 +7,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-#define LARGEST_ERRNO 4095
-
 /* Neighbours with equal paths share one string, and so one pointer (base/strtab.h). */
 static bool has_own_text(const struct mapping *m, size_t i)
 {

@@ -20,6 +20,7 @@
 #define MAX_TABLE_BYTES (64UL << 20)
 #define MAX_LIST_BYTES (16UL << 20)
 #define MOST_RANGES 64
+#define LARGEST_ERRNO 4095
 
 /* --- mappings --- */
 

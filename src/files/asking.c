@@ -2,7 +2,7 @@
 /*
  * A question's life:
  *
- *	ask --> a child works --> NEWS_ENDED: its answer counts, if it is whole
+ *	ask --> a child works --> NEWS_STOPPED or NEWS_ENDED: its answer counts, if it is whole
  *	          |  is late, or nobody waits any more: ORDER_KILL
  *	          +--> NEWS_ENDED, or NEWS_LEFT after 0.2 s: it hangs in a file system
  *
@@ -42,7 +42,6 @@
 #define PARKED_CPU_NS (CHILD_CPU_S * NS_PER_S / 2) /* a child that took more does not stay */
 #define LEAST_AREA 65536U
 #define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
-#define LARGEST_ERRNO 4095
 
 struct files *files_new(int control, struct places *places, const struct files_purpose *purpose)
 {
@@ -162,7 +161,7 @@ static bool is_silence(const struct pending *p)
 	return p->is_late && (p->news.state == 'S' || p->news.state == 'D');
 }
 
-/* Note what an outcome tells about places. */
+/* Note what the first outcome tells about places, and that a child that hung has ended. */
 static void judge_places(struct files *f, struct pending *p)
 {
 	const struct question *q = &p->ask.question;
@@ -174,6 +173,8 @@ static void judge_places(struct files *f, struct pending *p)
 		places_note_hung(f->places, place, -1);
 		return;
 	}
+	if (p->is_over)
+		return;
 	for (size_t i = 0; is_whole && i < p->ask.n_places; i++)
 		places_note_answer(f->places, p->ask.places[i]);
 	if (is_whole || !place || !is_silence(p))
@@ -250,8 +251,8 @@ static void take_news(struct files *f, const struct news *news)
 		if (p->area < 0 || p->child != news->child)
 			continue;
 		p->news = *news;
-		p->is_over = true;
 		judge_places(f, p);
+		p->is_over = true;
 		if (!p->is_given_up)
 			return;
 		close_late_handle(f, p);
@@ -319,9 +320,7 @@ static int fail_without_child(struct files *f, struct error *e, const char *word
 {
 	const int err = error_set(e, -ENOTCONN, "no helper: %s", words);
 
-	if (!f->has_warned_absence)
-		log_warn("%s: %s", f->purpose.lost, e->text);
-	f->has_warned_absence = true;
+	log_warn_once("%s: %s", f->purpose.lost, e->text);
 	return err;
 }
 
@@ -482,12 +481,12 @@ static bool end_oldest(struct files *f)
 	return true;
 }
 
-/* It stays for the next question about its file, unless it has taken very much time. */
+/* It stays for the next question, unless it has taken very much time or memory. */
 static void park(struct files *f, struct pending *p)
 {
 	p->is_given_up = p->is_parked = true;
 	clear_area(p);
-	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS)
+	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS || p->news.memory > PARKED_BYTES)
 		kill_child(f, p);
 	while (end_oldest(f))
 		;

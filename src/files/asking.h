@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* files/asking.h - asking children of the zygote. For files.c only. */
+/* files/asking.h - ask children of the zygote. For files.c only. */
 #pragma once
 
 #include "base/log.h"
@@ -14,9 +14,9 @@
 struct ask {
 	struct question question;
 	const void *payload;
-	uint64_t file;                /* what a parser must have opened that is asked again */
+	uint64_t file;                /* a hash of what the parser opens: only then it stays */
 	bool is_roots;                /* struct files_wait */
-	uint64_t places[MOST_PLACES]; /* whose try this is */
+	uint64_t places[MOST_PLACES]; /* the question is a try of these */
 	size_t n_places;
 };
 
@@ -51,7 +51,7 @@ struct files {
 	struct spending spending;
 	struct log_few words;  /* warnings about files that were read in part */
 	struct log_few failed; /* files at which children failed */
-	bool has_warned_absence, has_warned_list, has_logged_layers;
+	bool has_warned_list, has_logged_layers;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
 };

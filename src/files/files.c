@@ -296,7 +296,7 @@ void files_close(struct files *f, int handle)
 	err = ask_child(f, &a, &r, &e);
 	if (err && err != -ECANCELED)
 		log_debug("files are not closed: %s", e.text);
-	/* What was not sent is for the next time. */
+	/* If the question was not sent, the next one closes these, too. */
 	for (size_t i = 0; i < n && err == -EAGAIN && !r.took_ns; i++)
 		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handles[i]);
 	free(r.data);

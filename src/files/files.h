@@ -77,6 +77,7 @@ void files_end(struct files *f);
  *	-ETIME     the patience ended the wait
  *	-EDQUOT    files of this user have taken too much time
  *	-ESTALE    another file is there
+ *	-EMFILE, -ENFILE, -ENOMEM  the machine has no more
  *
  * Functions below fail with these, too. -EIO: the child ended, or its answer makes no sense.
  */

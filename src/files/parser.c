@@ -433,7 +433,7 @@ void parser_work(struct child *c)
 	switch (c->question.what) {
 	case QUESTION_TABLE:
 		make_table(c);
-		(void)child_next(c);
+		(void)child_next(c); /* the asker need not wait for our exit */
 		break;
 	case QUESTION_NAMES:
 		name_offsets(c);
