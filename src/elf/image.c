@@ -520,30 +520,28 @@ bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret
 	return true;
 }
 
-size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n)
+struct slice image_code(const struct image *im, uint64_t vaddr, size_t n)
 {
 	const struct segment *s = image_segment_of(im, vaddr);
 
 	if (!s || !s->is_executable)
-		return 0;
+		return (struct slice){ im->data, 0 };
 
-	uint64_t skip = vaddr - s->vaddr;
+	const uint64_t skip = vaddr - s->vaddr, left = s->file_bytes - skip;
 
-	if (n > s->file_bytes - skip)
-		n = s->file_bytes - skip;
-	memcpy(to, im->data + s->offset + skip, n);
-	return n;
+	return (struct slice){ im->data + s->offset + skip, n < left ? n : left };
 }
 
 /* Which instruction ends at a return address? Nothing can read instructions backwards. */
 bool image_is_behind_call(const struct image *im, uint64_t vaddr)
 {
-	uint8_t code[ARCH_CALL_BYTES] = {};
-	size_t n = ARCH_CALL_BYTES;
+	for (size_t n = ARCH_CALL_BYTES; n; n--) {
+		const struct slice code = image_code(im, vaddr - n, n);
 
-	while (n && (vaddr < n || image_code_at(im, vaddr - n, code + ARCH_CALL_BYTES - n, n) < n))
-		n--;
-	return arch_is_behind_call(code + ARCH_CALL_BYTES, n);
+		if (vaddr >= n && code.size == n)
+			return arch_is_behind_call(code.data + n, n);
+	}
+	return false;
 }
 
 bool image_section(const struct image *im, const char *name, struct image_section *ret)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "elf/cursor.h"
 
 struct image;
 
@@ -139,9 +140,9 @@ void image_each_need(const struct image *im, image_need_visit *visit, void *cont
 /* The entry point in the file's header, as linked. For a library it may be any number. */
 uint64_t image_entry(const struct image *im);
 
-/* Copy at most @n bytes of machine code at @vaddr. Returns the number of bytes that the file has
- * there, 0 if none. */
-size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
+/* The machine code at @vaddr, as far as the file has it, at most @n bytes. Lent by the image, and
+ * not NULL. */
+struct slice image_code(const struct image *im, uint64_t vaddr, size_t n);
 
 /* The bytes of a section in the file. Lent by the image. */
 struct image_section {

@@ -244,9 +244,8 @@ static uint64_t read_slot(const struct image *im, uint64_t vaddr)
 static bool follow_start_code(const struct image *im, struct arch_start *s)
 {
 	for (int i = 0; i < MOST_STEPS; i++) {
-		uint8_t code[ARCH_START_BYTES];
-		const size_t n = image_code_at(im, s->vaddr, code, sizeof(code));
-		const enum arch_start_step step = arch_follow_start(s, code, n);
+		const struct slice code = image_code(im, s->vaddr, ARCH_START_BYTES);
+		const enum arch_start_step step = arch_follow_start(s, code.data, code.size);
 
 		if (step != ARCH_START_GOES_ON)
 			return step == ARCH_START_LEAVES;
@@ -269,9 +268,8 @@ static struct code_range range_of_function(const struct frames *frames, uint64_t
  * such _start. */
 static uint64_t end_of_linkers_start(const struct image *im)
 {
-	uint8_t code[ARCH_LINKER_START_BYTES];
-	const size_t n = image_code_at(im, im->entry, code, sizeof(code));
-	const size_t bytes = im->is_64_bit ? arch_linker_start(code, n) : 0;
+	const struct slice code = image_code(im, im->entry, ARCH_LINKER_START_BYTES);
+	const size_t bytes = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
 
 	return bytes ? im->entry + bytes : 0;
 }
@@ -292,9 +290,8 @@ static struct entry_points entry_points_of(const struct image *im, const struct 
 {
 	struct entry_points found = {};
 	struct arch_start s = { .vaddr = im->entry };
-	uint8_t byte;
 
-	if (!image_code_at(im, im->entry, &byte, 1))
+	if (!image_code(im, im->entry, 1).size)
 		return found;
 	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
 		find_other_start(im, frames, &found);
@@ -306,7 +303,7 @@ static struct entry_points entry_points_of(const struct image *im, const struct 
 		if (!s.target || !follow_start_code(im, &s))
 			return found;
 	}
-	if (s.argument && image_code_at(im, s.argument, &byte, 1))
+	if (s.argument && image_code(im, s.argument, 1).size)
 		found.main = range_of_function(frames, s.argument, s.argument + 1);
 	return found;
 }

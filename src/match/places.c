@@ -89,16 +89,17 @@ static void judge_entry(struct placing *p, size_t i)
 	struct target *t = &p->m->out->targets[i];
 	bool is_64_bit = image_is_64_bit(p->image);
 	struct move move = { .target = i };
-	uint8_t code[CODE_BYTES];
 
 	if (!image_offset_to_vaddr(p->image, t->offset, &move.entry))
 		return;
 
-	size_t n = image_code_at(p->image, move.entry, code, sizeof(code));
+	const struct slice code = image_code(p->image, move.entry, CODE_BYTES);
 
-	t->obstacle = n ? obstacle_at(p, t, code, n, is_64_bit) : OBSTACLE_NONE;
+	t->obstacle =
+		code.size ? obstacle_at(p, t, code.data, code.size, is_64_bit) : OBSTACLE_NONE;
 	if (t->obstacle && t->kind != TARGET_USER_RETURN && is_64_bit)
-		move.n_ends = arch_skippable(code, n, t->kind == TARGET_USER_FUNCTION, move.ends);
+		move.n_ends = arch_skippable(code.data, code.size, t->kind == TARGET_USER_FUNCTION,
+					     move.ends);
 	if (move.n_ends)
 		array_push(p->moves, p->n_moves, p->moves_capacity, move);
 }

@@ -280,9 +280,8 @@ static void add_called_by_root(struct derived *d)
 	uint64_t at = image_entry(d->flow.im);
 
 	for (int n = 0; n < MAX_ROOT_STEPS; n++) {
-		uint8_t code[16];
-		const size_t size = image_code_at(d->flow.im, at, code, sizeof(code));
-		const struct instruction i = instruction_at(code, size, at);
+		const struct slice code = image_code(d->flow.im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (i.kind == INSTRUCTION_CALL)
 			flow_add(&d->flow, i.target, true, FLOW_ENTRY);

@@ -19,9 +19,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
@@ -35,9 +33,7 @@
  * count if an instruction begins there: the function around them is decoded from its beginning.
  */
 #define MAX_RANGES 64
-#define CHUNK_BYTES ((size_t)1 << 20)
 #define MAX_MIDDLES ((size_t)1 << 20)
-#define MAX_JUMP_BYTES 8 /* of an instruction with a displacement, prefixes left out */
 
 /* Decoding takes some 50 ns a byte, and files may be made to hold us up. */
 #define MAX_DECODED_BYTES ((uint64_t)64 << 20)
@@ -105,7 +101,6 @@ static bool is_jump_to(const struct instruction *i, uint64_t to)
 static bool leads_to(struct search *s, uint64_t from, uint64_t to)
 {
 	uint64_t at = find_decodable_start(s->im, from);
-	uint8_t code[ARCH_INSTRUCTION_BYTES];
 
 	if (!at)
 		return false;
@@ -113,8 +108,8 @@ static bool leads_to(struct search *s, uint64_t from, uint64_t to)
 		return true;
 	s->n_decoded += from - at;
 	for (;;) {
-		const size_t n = image_code_at(s->im, at, code, sizeof(code));
-		const struct instruction i = instruction_at(code, n, at);
+		const struct slice code = image_code(s->im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 		const uint64_t length = i.length ? i.length : 1;
 
 		if (from < at + length) /* a prefix may come first */
@@ -136,18 +131,6 @@ static void note_jump(void *context, uint64_t from, uint64_t to)
 	s->ret->is_full = s->ret->n == MAX_MIDDLES;
 	if (!s->ret->is_full)
 		array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
-}
-
-static void search_range(struct search *s, const struct code_range *range)
-{
-	cleanup_free uint8_t *bytes = xmalloc(CHUNK_BYTES);
-	size_t n = CHUNK_BYTES;
-
-	for (uint64_t at = range->start; at < range->end && n == CHUNK_BYTES;
-	     at += CHUNK_BYTES - MAX_JUMP_BYTES) {
-		n = image_code_at(s->im, at, bytes, CHUNK_BYTES);
-		arch_each_jump(bytes, n, at, note_jump, s);
-	}
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -181,8 +164,12 @@ void middles_find(struct image *im, struct code_range *functions, size_t n, bool
 		if (functions[i].end < functions[i - 1].end)
 			functions[i].end = functions[i - 1].end;
 	n_ranges = image_code_ranges(im, ranges, MAX_RANGES);
-	for (size_t i = 0; i < n_ranges; i++)
-		search_range(&s, &ranges[i]);
+	for (size_t i = 0; i < n_ranges; i++) {
+		const struct slice code =
+			image_code(im, ranges[i].start, ranges[i].end - ranges[i].start);
+
+		arch_each_jump(code.data, code.size, ranges[i].start, note_jump, &s);
+	}
 	if (ret->n)
 		qsort(ret->jumps, ret->n, sizeof(*ret->jumps), compare_middles);
 }
@@ -284,22 +271,17 @@ static bool is_in_parts(const struct finding *f, uint64_t vaddr)
 static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 {
 	const size_t n = end > start && end - start <= MAX_BYTES - f->n_bytes ? end - start : 0;
+	const struct slice code = image_code(f->im, start, n);
 	size_t at = f->n_parts;
-	uint8_t *code;
 
 	for (size_t i = 0; i < f->n_parts; i++)
 		if (start < f->parts[i].end && end > f->parts[i].start)
 			return false;
-	if (!n || f->n_parts == MAX_PARTS)
+	if (!n || code.size != n || f->n_parts == MAX_PARTS)
 		return false;
-	code = xmalloc(n);
-	if (image_code_at(f->im, start, code, n) != n) {
-		free(code);
-		return false;
-	}
 	for (; at > 0 && f->parts[at - 1].start > start; at--)
 		f->parts[at] = f->parts[at - 1];
-	f->parts[at] = (struct flow_span){ .start = start, .end = end, .code = code };
+	f->parts[at] = (struct flow_span){ .start = start, .end = end, .code = code.data };
 	f->n_parts++;
 	f->n_bytes += n;
 	return true;
@@ -474,13 +456,12 @@ static bool follow_gap(struct finding *f)
 static bool jumps_back(struct finding *f, const struct image_frame *range)
 {
 	const uint64_t n_range = range->end - range->start;
-	uint8_t code[ARCH_INSTRUCTION_BYTES];
 
 	if (n_range > MAX_BYTES - f->n_bytes || !may_work(f, n_range))
 		return false;
 	for (uint64_t at = range->start; at < range->end;) {
-		const size_t n = image_code_at(f->im, at, code, sizeof(code));
-		const struct instruction i = instruction_at(code, n, at);
+		const struct slice code = image_code(f->im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if ((i.kind == INSTRUCTION_JUMP || is_branch(&i)) && i.target != f->entry &&
 		    is_in_parts(f, i.target))
@@ -547,23 +528,12 @@ static void note_exit(struct finding *f, const struct visited *v)
 	array_push(f->ret->places, f->ret->n, f->ret->capacity, found);
 }
 
-/* Is the beginning of a function at @vaddr, or a stub of a PLT? */
-static bool is_exits_function(struct finding *f, uint64_t vaddr)
-{
-	struct image_symbol symbol;
-	uint64_t start;
-
-	if (image_function_at(f->im, vaddr, &symbol) && symbol.vaddr == vaddr)
-		return true;
-	return image_function_start(f->im, vaddr, &start) && start == vaddr;
-}
-
 static void judge_jump(struct finding *f, const struct visited *v)
 {
 	if (is_in_parts(f, v->is.target))
 		return;
 	if (is_clean(&v->frame) ||
-	    (v->frame.depth == FRAME_NOT_KNOWN && is_exits_function(f, v->is.target)))
+	    (v->frame.depth == FRAME_NOT_KNOWN && function_end_of(f->im, v->is.target)))
 		note_exit(f, v);
 	else
 		doubt_exits(f, "it jumps into other code with a frame on the stack", v->vaddr);
@@ -745,8 +715,6 @@ void exits_find(struct image *im, const struct go_table *go, const struct middle
 	else
 		find_all(&f);
 	flow_fini(&f.flow);
-	for (size_t i = 0; i < f.n_parts; i++)
-		free((void *)f.parts[i].code);
 	if (ret->doubt)
 		ret->n = 0;
 }

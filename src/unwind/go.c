@@ -77,31 +77,22 @@ static bool is_first_of_go(const struct go_rows *r, const struct go_function *f)
 	       (f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER);
 }
 
+/* The first @pattern in @f before @end. 0: there is none. */
+static uint64_t find_in_function(const struct image *im, const struct go_function *f, uint64_t end,
+				 const struct arch_bytes *pattern)
+{
+	const struct slice code = image_code(im, f->start, end - f->start);
+	const uint8_t *at = memmem(code.data, code.size, pattern->data, pattern->size);
+
+	return at ? f->start + (uint64_t)(at - code.data) : 0;
+}
+
 /* The address where @f switches to another stack for good. 0: it does not. */
 static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 {
-	const uint64_t size = f->end - f->start;
-	uint8_t code[256];
-	size_t n;
-	const uint8_t *at;
-
-	if (special_of(f) == SWITCHES_STACK && size > 1)
+	if (special_of(f) == SWITCHES_STACK && f->end - f->start > 1)
 		return f->start + 1; /* the exact place is not known; it is not at the beginning */
-	if (special_of(f) != IS_CLONE)
-		return 0;
-	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
-	at = memmem(code, n, arch_go_switch.data, arch_go_switch.size);
-	return at ? f->start + (uint64_t)(at - code) : 0;
-}
-
-/* The system call of clone() before @leaves, from which two threads return. 0: there is none. */
-static uint64_t clones_at(const struct image *im, const struct go_function *f, uint64_t leaves)
-{
-	uint8_t code[256];
-	const size_t n = image_code_at(im, f->start, code, leaves - f->start);
-	const uint8_t *at = memmem(code, n, arch_go_system_call.data, arch_go_system_call.size);
-
-	return at && special_of(f) == IS_CLONE ? f->start + (uint64_t)(at - code) : 0;
+	return special_of(f) == IS_CLONE ? find_in_function(im, f, f->end, &arch_go_switch) : 0;
 }
 
 static int visit_previous_row(struct giver *g, const struct cfi_row *row)
@@ -137,19 +128,17 @@ static struct cfi_row first_row_at(uint64_t vaddr)
 /* Has the instruction before @vaddr moved the return address to a register? Then set row->pc. */
 static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *row)
 {
-	uint8_t code[ARCH_GO_POP_BYTES];
+	const struct slice code = image_code(im, vaddr - ARCH_GO_POP_BYTES, ARCH_GO_POP_BYTES);
 
-	return image_code_at(im, vaddr - sizeof(code), code, sizeof(code)) == sizeof(code) &&
-	       arch_go_pops_return(code, row);
+	return code.size == ARCH_GO_POP_BYTES && arch_go_pops_return(code.data, row);
 }
 
 /* Does the code around @vaddr save the frame pointer? */
 static bool saves_fp(const struct image *im, uint64_t vaddr)
 {
-	uint8_t code[ARCH_GO_SAVE_BYTES];
+	const struct slice code = image_code(im, vaddr - ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES);
 
-	return image_code_at(im, vaddr - ARCH_GO_SAVE_BEFORE, code, sizeof(code)) == sizeof(code) &&
-	       arch_go_saves_fp(code);
+	return code.size == ARCH_GO_SAVE_BYTES && arch_go_saves_fp(code.data);
 }
 
 static int visit_step_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
@@ -179,7 +168,10 @@ static int visit_step_rows(const struct go_rows *r, const struct go_function *f,
 static int visit_leaver_rows(const struct go_rows *r, const struct go_function *f, uint64_t leaves,
 			     struct giver *g)
 {
-	const uint64_t clones = clones_at(r->im, f, leaves);
+	/* The system call of clone(), from which two threads return. */
+	const uint64_t clones = special_of(f) == IS_CLONE
+					? find_in_function(r->im, f, leaves, &arch_go_system_call)
+					: 0;
 	struct cfi_row row = arch_go_row(f->start, 0, false);
 	int err = visit_previous_row(g, &row);
 

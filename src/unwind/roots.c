@@ -143,9 +143,8 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s, bool 
 	uint64_t at = s->entry, call_end = 0; /* of the first call */
 
 	while (at < s->limit) {
-		uint8_t code[ARCH_INSTRUCTION_BYTES] = {};
-		const struct instruction i =
-			instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
+		const struct slice code = image_code(im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (at == call_end && (!is_linkers || i.kind != INSTRUCTION_MOVE))
 			return at;
@@ -179,11 +178,11 @@ static bool find_entry_code(struct image *im, const struct cfi_fde *fdes, size_t
 {
 	const uint64_t entry = image_entry(im);
 	struct start s = { .entry = entry, .limit = entry + MAX_ENTRY_BYTES };
-	uint8_t code[ARCH_LINKER_START_BYTES];
-	const size_t n_code = image_code_at(im, entry, code, sizeof(code));
+	const struct slice code = image_code(im, entry, ARCH_LINKER_START_BYTES);
 	uint64_t end;
 
-	if (!arch_may_be_start(code, n_code < MAX_START_BYTES ? n_code : MAX_START_BYTES))
+	if (!arch_may_be_start(code.data,
+			       code.size < MAX_START_BYTES ? code.size : MAX_START_BYTES))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (fdes[i].start <= entry && fdes[i].end > entry)
@@ -191,7 +190,7 @@ static bool find_entry_code(struct image *im, const struct cfi_fde *fdes, size_t
 		limit_start_to(&s, fdes[i].start);
 	}
 	(void)image_each_function(im, limit_by_symbol, &s);
-	end = follow_entry_code(im, &s, arch_linker_start(code, n_code) != 0);
+	end = follow_entry_code(im, &s, arch_linker_start(code.data, code.size) != 0);
 	*ret = (struct cfi_fde){ .start = entry, .end = end < s.limit ? end : s.limit };
 	return end > entry;
 }
@@ -200,14 +199,13 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 		      struct cfi_fde ret[CFI_MAX_ROOTS])
 {
 	size_t n_found = 0;
-	uint8_t code[16];
 
 	n_found += find_entry_code(im, fdes, n, &ret[n_found]);
 	if (find_in_gaps(im, fdes, n, &arch_thread_root, &ret[n_found])) {
-		const uint64_t end = ret[n_found].end; /* musl's exit(2) may follow */
+		/* musl's exit(2) may follow */
+		const struct slice code = image_code(im, ret[n_found].end, 16);
 
-		ret[n_found++].end +=
-			arch_exit_bytes(code, image_code_at(im, end, code, sizeof(code)));
+		ret[n_found++].end += arch_exit_bytes(code.data, code.size);
 	}
 	n_found += find_in_gaps(im, fdes, n, &arch_fiber_root, &ret[n_found]);
 	return n_found;
@@ -218,19 +216,19 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_fde *ret)
 {
 	const uint64_t start = root - gap > MAX_CLONE_BYTES ? root - MAX_CLONE_BYTES : gap;
-	uint8_t bytes[MAX_CLONE_BYTES];
-	size_t n;
+	const struct slice bytes = image_code(im, start, root - start);
 
 	if (gap >= root)
 		return false;
-	n = image_code_at(im, start, bytes, root - start);
 	for (size_t i = 0; i < ARRAY_SIZE(arch_clones); i++) {
 		const struct arch_bytes *code = &arch_clones[i];
-		const uint8_t *at = code->size ? memmem(bytes, n, code->data, code->size) : NULL;
+		const uint8_t *at =
+			code->size ? memmem(bytes.data, bytes.size, code->data, code->size) : NULL;
 
 		if (!at)
 			continue;
-		*ret = (struct cfi_fde){ .start = start + (uint64_t)(at - bytes), .end = root };
+		*ret = (struct cfi_fde){ .start = start + (uint64_t)(at - bytes.data),
+					 .end = root };
 		return true;
 	}
 	return false;

@@ -20,7 +20,6 @@ static void check_address(struct image *im, uint64_t vaddr)
 	struct image_symbol s;
 	uint64_t offset;
 	uint64_t back;
-	uint8_t code[16];
 	size_t n;
 
 	if (image_function_at(im, vaddr, &s))
@@ -28,8 +27,8 @@ static void check_address(struct image *im, uint64_t vaddr)
 	if (image_function_start(im, vaddr, &back))
 		require(back <= vaddr);
 	(void)image_is_behind_call(im, vaddr);
-	n = image_code_at(im, vaddr, code, sizeof(code));
-	require(n <= sizeof(code));
+	n = image_code(im, vaddr, 16).size;
+	require(n <= 16);
 	if (image_vaddr_to_offset(im, vaddr, &offset))
 		require(image_offset_to_vaddr(im, offset, &back));
 	else

@@ -124,10 +124,9 @@ static const struct cfi_value *value_of(const struct cfi_row *row, size_t offset
 /* The byte before @vaddr: all of "pop %rbx" and "pop %rbp". */
 static uint8_t byte_before(const struct compared *c, uint64_t vaddr)
 {
-	uint8_t byte = 0;
+	const struct slice code = image_code(c->im, vaddr - 1, 1);
 
-	(void)image_code_at(c->im, vaddr - 1, &byte, 1);
-	return byte;
+	return code.size ? *code.data : 0;
 }
 
 /*
@@ -180,11 +179,9 @@ static bool is_right(const struct compared *c, const struct cfi_row *is,
 /* Padding is never executed: length of the padding that begins, or goes on, at @vaddr. */
 static size_t padding_at(const struct compared *c, uint64_t vaddr)
 {
-	uint8_t code[16];
-
 	for (uint64_t at = vaddr; at > vaddr - 12; at--) {
-		const size_t n = image_code_at(c->im, at, code, sizeof(code));
-		const struct instruction i = instruction_at(code, n, at);
+		const struct slice code = image_code(c->im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (row_at(c->is, at)->kind != CFI_ROW && i.kind == INSTRUCTION_NOP &&
 		    at + i.length > vaddr)

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "elf/debug.h"
-#include "elf/internal.h"
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
@@ -459,7 +458,9 @@ TEST(a_hole_of_notes_is_not_read_to_its_end)
 {
 	static const struct {
 		size_t n_empty, n_id;
-	} rows[] = { { 1, 20 }, { 1 << 16, 20 }, { (MOST_NOTES / sizeof(Elf64_Nhdr)) + 1, 0 } };
+	} rows[] = { { 1, 20 },
+		     { 1 << 16, 20 },
+		     { (((size_t)64 << 20) / sizeof(Elf64_Nhdr)) + 1, 0 } };
 	const uint8_t *id;
 
 	assert_int_equal(
@@ -482,7 +483,7 @@ TEST(offsets_and_addresses_are_each_others_inverse)
 	uint64_t vaddr = find(im, "main").symbol.vaddr;
 	uint64_t offset = 0;
 	uint64_t back = 0;
-	uint8_t code[16] = {};
+	const struct slice code = image_code(im, vaddr, 16);
 	size_t size;
 	cleanup_free uint8_t *data = read_file("fixed", &size);
 
@@ -490,25 +491,24 @@ TEST(offsets_and_addresses_are_each_others_inverse)
 	assert_true(offset < size && vaddr >= 0x400000);
 	assert_true(image_offset_to_vaddr(im, offset, &back));
 	assert_true(back == vaddr);
-	assert_int_equal(image_code_at(im, vaddr, code, sizeof(code)), sizeof(code));
-	assert_memory_equal(code, data + offset, sizeof(code));
+	assert_int_equal(code.size, 16);
+	assert_memory_equal(code.data, data + offset, 16);
 
 	assert_false(image_vaddr_to_offset(im, 0, &offset));
 	assert_false(image_vaddr_to_offset(im, UINT64_MAX, &offset));
 	assert_false(image_offset_to_vaddr(im, size, &back));
 	assert_false(image_offset_to_vaddr(im, UINT64_MAX, &back));
-	assert_int_equal(image_code_at(im, 0, code, sizeof(code)), 0);
-	assert_int_equal(image_code_at(im, 0x400000, code, sizeof(code)), 0); /* headers: no code */
+	assert_int_equal(image_code(im, 0, 16).size, 0);
+	assert_int_equal(image_code(im, 0x400000, 16).size, 0); /* headers: no code */
 }
 
 /* The segment ends where the section does, at 0x700. */
 TEST_OF_FUNCTIONS(code_is_given_as_far_as_the_file_has_it)
 {
 	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
-	uint8_t code[16];
 
-	assert_int_equal(image_code_at(im, end - 5, code, sizeof(code)), 5);
-	assert_int_equal(image_code_at(im, end, code, sizeof(code)), 0);
+	assert_int_equal(image_code(im, end - 5, 16).size, 5);
+	assert_int_equal(image_code(im, end, 16).size, 0);
 }
 
 TEST_MAIN(make_files, remove_files)

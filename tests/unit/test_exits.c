@@ -329,7 +329,6 @@ static bool has_place(const struct exits *exits, uint64_t at)
 static int compare_function(void *context, const struct image_symbol *s)
 {
 	struct sweep *sweep = context;
-	uint8_t code[ARCH_INSTRUCTION_BYTES];
 	struct exits exits;
 
 	if (s->is_indirect || !s->size)
@@ -338,8 +337,8 @@ static int compare_function(void *context, const struct image_symbol *s)
 	sweep->n++;
 	sweep->n_known += !exits.doubt;
 	for (uint64_t at = s->vaddr; !exits.doubt && at < s->vaddr + s->size;) {
-		const size_t n = image_code_at(sweep->im, at, code, sizeof(code));
-		const struct instruction i = instruction_at(code, n, at);
+		const struct slice code = image_code(sweep->im, at, ARCH_INSTRUCTION_BYTES);
+		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (i.kind == INSTRUCTION_RETURN) {
 			sweep->n_returns++;

@@ -150,19 +150,19 @@ static bool same_rule(struct unwind_rule a, struct unwind_rule b)
  * %rdi; call *%r9"? */
 static bool is_beginning(const struct compared *c, uint64_t vaddr)
 {
-	uint8_t code[32];
-	const size_t n = image_code_at(c->im, vaddr - 20, code, sizeof(code));
+	const struct slice code = image_code(c->im, vaddr - 20, 32);
 
-	return vaddr - image_entry(c->im) < 256 || memmem(code, n, "\x31\xed\x5f\x41\xff\xd1", 6);
+	return vaddr - image_entry(c->im) < 256 ||
+	       memmem(code.data, code.size, "\x31\xed\x5f\x41\xff\xd1", 6);
 }
 
 /* In clone(): from "syscall; test %rax, %rax", or "%eax, %eax", on. */
 static bool is_clone(const struct compared *c, uint64_t vaddr)
 {
-	uint8_t code[16];
-	const size_t n = image_code_at(c->im, vaddr - 9, code, sizeof(code));
+	const struct slice code = image_code(c->im, vaddr - 9, 16);
 
-	return memmem(code, n, "\x0f\x05\x48\x85\xc0", 5) || memmem(code, n, "\x0f\x05\x85\xc0", 4);
+	return memmem(code.data, code.size, "\x0f\x05\x48\x85\xc0", 5) ||
+	       memmem(code.data, code.size, "\x0f\x05\x85\xc0", 4);
 }
 
 /* Rules of code without entries. */
