@@ -41,15 +41,20 @@ static inline const uint8_t *cursor_skip(struct cursor *c, uint64_t n)
 	return from;
 }
 
-/* A little-endian number of @n bytes, at most 8. */
-static inline uint64_t cursor_uint(struct cursor *c, size_t n)
+/* The little-endian number in the @n bytes at @at, at most 8. */
+static inline uint64_t uint_at(const uint8_t *at, size_t n)
 {
 	uint64_t value = 0;
 
-	if (n <= cursor_left(c))
-		memcpy(&value, c->at, n);
-	(void)cursor_skip(c, n);
+	memcpy(&value, at, n);
 	return value;
+}
+
+static inline uint64_t cursor_uint(struct cursor *c, size_t n)
+{
+	const uint8_t *at = cursor_skip(c, n);
+
+	return at ? uint_at(at, n) : 0;
 }
 
 static inline int64_t cursor_int(struct cursor *c, size_t n)

@@ -29,14 +29,6 @@
 #define LEAST_TOLD_BYTES 1
 #define MOST_TOLD_BYTES 20
 
-/* A build ID of @least to @most bytes. */
-struct note_kind {
-	size_t least, most;
-};
-
-static const struct note_kind sure = { LEAST_BYTES, MOST_BYTES };
-static const struct note_kind told = { LEAST_TOLD_BYTES, MOST_TOLD_BYTES };
-
 int note_next(struct cursor *c, struct note *ret)
 {
 	Elf64_Nhdr h; /* the same in 32-bit files */
@@ -57,15 +49,15 @@ int note_next(struct cursor *c, struct note *ret)
 	return 1;
 }
 
-/* The first note of the kind. */
-static size_t find_in_notes(struct slice notes, const struct note_kind *kind, const uint8_t **ret)
+/* The first build ID of @least to @most bytes. Returns its size. */
+static size_t find_build_id(struct slice notes, size_t least, size_t most, const uint8_t **ret)
 {
 	struct cursor c = { .at = notes.data, .end = notes.data + notes.size };
 	struct note note;
 
 	while (note_next(&c, &note) > 0) {
 		if (note.type != NT_GNU_BUILD_ID || strcmp(note.owner, ELF_NOTE_GNU) != 0 ||
-		    note.text.size < kind->least || note.text.size > kind->most)
+		    note.text.size < least || note.text.size > most)
 			continue;
 		*ret = note.text.data;
 		return note.text.size;
@@ -81,23 +73,18 @@ struct slice notes_within(struct slice notes, size_t *left)
 	return notes;
 }
 
-static size_t find_note(const struct image *im, const struct note_kind *kind, const uint8_t **ret)
+size_t image_build_id(const struct image *im, const uint8_t **ret)
 {
 	size_t n = 0, left = MOST_NOTES;
 
 	/* Sections first: segments of a debug file may name places that it does not have. */
 	for (size_t i = 0; i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
-			n = find_in_notes(notes_within(section_bytes(im, &im->sections[i]), &left),
-					  kind, ret);
+			n = find_build_id(notes_within(section_bytes(im, &im->sections[i]), &left),
+					  LEAST_BYTES, MOST_BYTES, ret);
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_in_notes(notes_within(im->notes[i], &left), kind, ret);
+		n = find_build_id(notes_within(im->notes[i], &left), LEAST_BYTES, MOST_BYTES, ret);
 	return n;
-}
-
-size_t image_build_id(const struct image *im, const uint8_t **ret)
-{
-	return find_note(im, &sure, ret);
 }
 
 size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
@@ -105,7 +92,8 @@ size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 	size_t n = 0, left = MOST_NOTES;
 
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_in_notes(notes_within(im->notes[i], &left), &told, ret);
+		n = find_build_id(notes_within(im->notes[i], &left), LEAST_TOLD_BYTES,
+				  MOST_TOLD_BYTES, ret);
 	return n;
 }
 

@@ -45,14 +45,6 @@
  */
 #define MOST_STEPS (16U << 20)
 
-static uint64_t go_number_at(const uint8_t *at, size_t bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, at, bytes);
-	return value;
-}
-
 static struct slice bytes_from_offset(struct slice of, uint64_t offset)
 {
 	if (offset > of.size)
@@ -66,7 +58,7 @@ static bool is_table_head(struct slice table)
 	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
 	return table.size >= HEADER_BYTES && memcmp(table.data + 4, rest, sizeof(rest)) == 0 &&
-	       go_number_at(table.data, 4) >= 0xfffffff0;
+	       uint_at(table.data, 4) >= 0xfffffff0;
 }
 
 /* The offset of the flags in records of the table's format. 0: the format is unknown. */
@@ -74,7 +66,7 @@ static uint8_t flags_place(struct slice table)
 {
 	if (!is_table_head(table))
 		return 0;
-	switch (go_number_at(table.data, 4)) {
+	switch (uint_at(table.data, 4)) {
 	case 0xfffffff0:
 		return 37;
 	case 0xfffffff1:
@@ -140,7 +132,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 
 	if (bytes.size < sizeof(value))
 		return 0;
-	value = go_number_at(bytes.data, sizeof(value));
+	value = uint_at(bytes.data, sizeof(value));
 	return value ? value : relocated_at(im, vaddr);
 }
 
@@ -157,7 +149,7 @@ static uint64_t go_text_start(const struct image *im, uint64_t table_vaddr)
 
 uint64_t go_function_start(const struct go_table *t, uint32_t i)
 {
-	return t->text + go_number_at(t->functions.data + (size_t)i * ENTRY_BYTES, 4);
+	return t->text + uint_at(t->functions.data + (size_t)i * ENTRY_BYTES, 4);
 }
 
 /* Do functions have ascending addresses, in one segment of code? */
@@ -179,7 +171,7 @@ static bool is_in_order(const struct image *im, const struct go_table *t)
 /* The record of function @i; NULL: the table does not hold all members that we read. */
 static const uint8_t *go_function_record(const struct go_table *t, uint32_t i)
 {
-	const uint64_t offset = go_number_at(t->functions.data + (size_t)i * ENTRY_BYTES + 4, 4);
+	const uint64_t offset = uint_at(t->functions.data + (size_t)i * ENTRY_BYTES + 4, 4);
 
 	if (offset > t->functions.size || t->functions.size - offset <= t->flags_at)
 		return NULL;
@@ -191,7 +183,7 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 {
 	const uint8_t *record = go_function_record(t, i);
 
-	return record ? (uint32_t)go_number_at(record + FIRST_STEP_AT, 4) : 0;
+	return record ? (uint32_t)uint_at(record + FIRST_STEP_AT, 4) : 0;
 }
 
 static struct go_steps steps_of_number(const struct go_table *t, uint32_t i)
@@ -239,10 +231,10 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 
 	if (!t.flags_at || !im->is_64_bit)
 		return false;
-	n = go_number_at(table.data + N_AT, 8);
-	t.names = whole_strings(bytes_from_offset(table, go_number_at(table.data + NAMES_AT, 8)));
-	t.steps = bytes_from_offset(table, go_number_at(table.data + STEPS_AT, 8));
-	t.functions = bytes_from_offset(table, go_number_at(table.data + FUNCTIONS_AT, 8));
+	n = uint_at(table.data + N_AT, 8);
+	t.names = whole_strings(bytes_from_offset(table, uint_at(table.data + NAMES_AT, 8)));
+	t.steps = bytes_from_offset(table, uint_at(table.data + STEPS_AT, 8));
+	t.functions = bytes_from_offset(table, uint_at(table.data + FUNCTIONS_AT, 8));
 	if (!n || n > MOST_SYMBOLS || t.functions.size < n * ENTRY_BYTES + 4)
 		return false;
 	t.n = (uint32_t)n;
@@ -263,7 +255,7 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 	if (!record || ret->start == next)
 		return false;
 
-	const uint64_t name = go_number_at(record + NAME_AT, 4);
+	const uint64_t name = uint_at(record + NAME_AT, 4);
 
 	if (name < t->names.size)
 		ret->name = (const char *)t->names.data + name;

@@ -18,7 +18,6 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/cpu_budget.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -190,10 +189,10 @@ struct scopes {
 	size_t n_functions; /* in all lists */
 };
 
-/* The scopes of an address. A zeroed struct is empty. */
+/* The scopes of an address. */
 struct scope_list {
-	Dwarf_Die *dies; /* innermost first: inlined functions, and last the function */
-	size_t n, capacity;
+	Dwarf_Die dies[MOST_SCOPES]; /* the function, then the inlined ones, innermost last */
+	size_t n;
 };
 
 /* A walk over entries, at @die. */
@@ -203,12 +202,6 @@ struct walk {
 	size_t depth;    /* levels below the entry where the walk began; 0: the walk is over */
 	const char *why; /* why it ended too early; NULL: it did not */
 };
-
-static void scope_list_fini(struct scope_list *list)
-{
-	free(list->dies);
-	*list = (struct scope_list){};
-}
 
 static void stop_walk(struct walk *w, const char *why)
 {
@@ -374,30 +367,20 @@ static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 				walk_over(w);
 			continue;
 		}
-		if (ret->n >= MOST_SCOPES) {
+		if (ret->n == MOST_SCOPES) {
 			stop_walk(w, "more calls are inlined into one another than in any program");
 			return;
 		}
 		if (tag == DW_TAG_inlined_subroutine)
-			array_push(ret->dies, ret->n, ret->capacity, w->die);
+			ret->dies[ret->n++] = w->die;
 		walk_into(w);
 		depth++;
 	}
 }
 
-static void reverse_dies(Dwarf_Die *dies, size_t n)
-{
-	for (size_t i = 0; i < n / 2; i++) {
-		const Dwarf_Die die = dies[i];
-
-		dies[i] = dies[n - 1 - i];
-		dies[n - 1 - i] = die;
-	}
-}
-
 /*
- * Append the inlined functions at @vaddr, each within the next one, and the function itself. None
- * if @unit has no function there. Returns NULL, or the reason why the answer is not known.
+ * Set *@ret to the function at @vaddr, and the inlined ones, each within the one before. None if
+ * @unit has no function there. Returns NULL, or the reason why the answer is not known.
  */
 static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
 			     struct scope_list *ret)
@@ -406,6 +389,7 @@ static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
 	const struct die_range *f = find_die_range(of, vaddr);
 	Dwarf_Die die;
 
+	ret->n = 0;
 	if (!f || !dwarf_offdie(dwarf_cu_getdwarf(unit->cu), f->die, &die))
 		return of->why;
 
@@ -413,10 +397,9 @@ static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
 
 	struct walk w = walk_begin(of, &die);
 
-	array_push(ret->dies, ret->n, ret->capacity, die);
+	ret->dies[ret->n++] = die;
 	find_inner(&w, vaddr, ret);
 	cpu_budget_pause(&of->budget);
-	reverse_dies(ret->dies, ret->n);
 	return w.why;
 }
 
@@ -611,7 +594,7 @@ static struct image_call line_of_address(Dwarf_Die *unit, uint64_t vaddr)
 
 size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
 {
-	cleanup(scope_list_fini) struct scope_list scopes = {};
+	struct scope_list scopes;
 
 	if (!im->lines)
 		im->lines = open_lines(im);
@@ -633,7 +616,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	struct image_call call = line_of_address(lines, vaddr);
 	size_t n = 0;
 
-	for (size_t i = 0; i + 1 < scopes.n && n + 1 < most; i++) {
+	for (size_t i = scopes.n; i-- > 1 && n + 1 < most;) {
 		call.name = name_of_die(&scopes.dies[i]);
 		if (call.name)
 			to[n++] = call;

@@ -15,14 +15,6 @@
 
 /* --- PT_DYNAMIC --- */
 
-static uint64_t dynamic_word_at(const uint8_t *at, size_t size)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, at, size);
-	return word;
-}
-
 /* Entry *@i of the dynamic segment, and move on. False: there are no more. */
 static bool next_dynamic_entry(const struct image *im, size_t *i, uint64_t *tag, uint64_t *value)
 {
@@ -33,8 +25,8 @@ static bool next_dynamic_entry(const struct image *im, size_t *i, uint64_t *tag,
 
 	const uint8_t *at = im->dynamic.data + 2 * word * (*i)++;
 
-	*tag = dynamic_word_at(at, word);
-	*value = dynamic_word_at(at + word, word);
+	*tag = uint_at(at, word);
+	*value = uint_at(at + word, word);
 	return *tag != DT_NULL;
 }
 

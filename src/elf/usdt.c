@@ -35,20 +35,6 @@ static int refuse_notes(const struct walk *w, const char *why)
 	return error_set(w->e, -ENOEXEC, "%s: invalid notes of USDT probes (%s)", w->im->name, why);
 }
 
-/* Address @i of those at @data. */
-static uint64_t read_note_address(const struct image *im, const uint8_t *data, size_t i)
-{
-	uint64_t wide;
-	uint32_t narrow;
-
-	if (im->is_64_bit) {
-		memcpy(&wide, data + i * sizeof(wide), sizeof(wide));
-		return wide;
-	}
-	memcpy(&narrow, data + i * sizeof(narrow), sizeof(narrow));
-	return narrow;
-}
-
 /* Return the string at *@at of @text, and move *@at past it. NULL: it does not end inside. */
 static const char *read_string(struct slice text, size_t *at)
 {
@@ -84,7 +70,8 @@ static bool is_mistaken(const struct image *im, uint64_t semaphore)
 /* Visit the probe of a note. Leaves out one if its place or semaphore is not in the file. */
 static int visit_description(struct walk *w, struct slice text)
 {
-	size_t at = w->im->is_64_bit ? 24 : 12; /* after the addresses */
+	const size_t word = w->im->is_64_bit ? 8 : 4;
+	size_t at = 3 * word; /* after the addresses */
 	struct image_usdt probe = {};
 
 	if (text.size < at)
@@ -97,9 +84,9 @@ static int visit_description(struct walk *w, struct slice text)
 	if (!probe.arguments)
 		probe.arguments = "";
 
-	uint64_t moved = w->base ? w->base->vaddr - read_note_address(w->im, text.data, 1) : 0;
-	uint64_t place = read_note_address(w->im, text.data, 0) + moved;
-	uint64_t semaphore = read_note_address(w->im, text.data, 2);
+	uint64_t moved = w->base ? w->base->vaddr - uint_at(text.data + word, word) : 0;
+	uint64_t place = uint_at(text.data, word) + moved;
+	uint64_t semaphore = uint_at(text.data + 2 * word, word);
 
 	if (!w->im->is_64_bit) {
 		place = (uint32_t)place;
