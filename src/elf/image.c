@@ -298,42 +298,63 @@ struct slice whole_strings(struct slice strings)
 	return strings;
 }
 
-/* Put a copy of the pages in their place. */
-static bool make_pages_writable(const struct image *im, uint64_t offset, uint64_t n)
-{
-	cleanup_free char *copy = NULL;
-	char *at;
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const uint64_t from = offset / page * page;
+/* --- PT_DYNAMIC --- */
 
-	if (offset > im->size || n > im->size - offset)
+/* Entry *@i of the dynamic segment, and move on. False: there are no more. */
+static bool next_dynamic_entry(const struct image *im, size_t *i, uint64_t *tag, uint64_t *value)
+{
+	const size_t word = im->is_64_bit ? 8 : 4;
+
+	if (*i >= im->dynamic.size / (2 * word))
 		return false;
-	n = (offset + n + page - 1) / page * page - from;
-	if (n > im->size - from)
-		n = im->size - from;
-	copy = xmalloc(n);
-	at = (char *)im->memory + from;
-	memcpy(copy, at, n);
-	if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) ==
-	    MAP_FAILED)
-		return false;
-	memcpy(at, copy, n);
-	return true;
+
+	const uint8_t *at = im->dynamic.data + 2 * word * (*i)++;
+
+	*tag = uint_at(at, word);
+	*value = uint_at(at + word, word);
+	return *tag != DT_NULL;
 }
 
-bool image_unlock_headers(const struct image *im)
+/* The value of the last entry that has @tag; 0: none has. */
+static uint64_t dynamic_value(const struct image *im, uint64_t tag)
 {
-	const Elf64_Ehdr *wide = im->memory;
-	const Elf32_Ehdr *narrow = im->memory;
-	/* A file with more sections than e_shnum can hold has 0 there, and the number in section 0.
-	 * libelf has checked that the table is in the file. */
-	const uint64_t n_bytes = im->is_64_bit ? wide->e_shnum * sizeof(Elf64_Shdr)
-					       : narrow->e_shnum * sizeof(Elf32_Shdr);
-	const uint64_t at = im->is_64_bit ? wide->e_shoff : narrow->e_shoff;
+	uint64_t has, value, found = 0;
 
-	return make_pages_writable(im, 0, im->is_64_bit ? sizeof(*wide) : sizeof(*narrow)) &&
-	       (n_bytes ? make_pages_writable(im, at, n_bytes)
-			: !at || make_pages_writable(im, at, im->size - at));
+	for (size_t i = 0; next_dynamic_entry(im, &i, &has, &value);)
+		if (has == tag)
+			found = value;
+	return found;
+}
+
+bool dynamic_is_program(const struct image *im)
+{
+	return dynamic_value(im, DT_FLAGS_1) & DF_1_PIE;
+}
+
+/* Call @visit with the strings of the entries that have @tag. */
+static void each_string_of(const struct image *im, struct slice strings, uint64_t tag,
+			   enum image_need what, image_need_visit *visit, void *context)
+{
+	uint64_t has, offset;
+
+	for (size_t i = 0; next_dynamic_entry(im, &i, &has, &offset);)
+		if (has == tag && offset < strings.size &&
+		    memchr(strings.data + offset, '\0', strings.size - offset))
+			visit(context, what, (const char *)strings.data + offset);
+}
+
+void image_each_need(const struct image *im, image_need_visit *visit, void *context)
+{
+	struct slice strings = image_bytes_from(im, dynamic_value(im, DT_STRTAB));
+	const uint64_t n = dynamic_value(im, DT_STRSZ);
+
+	if (strings.size > n)
+		strings.size = n;
+	if (im->linker.size && im->linker.data[im->linker.size - 1] == '\0')
+		visit(context, NEED_LINKER, (const char *)im->linker.data);
+	each_string_of(im, strings, DT_RUNPATH, NEED_FOLDERS, visit, context);
+	each_string_of(im, strings, DT_RPATH, NEED_FOLDERS, visit, context);
+	each_string_of(im, strings, DT_NEEDED, NEED_LIBRARY, visit, context);
 }
 
 /* --- images --- */

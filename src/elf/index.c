@@ -28,8 +28,435 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strtab.h"
 #include "elf/debug.h"
 #include "elf/internal.h"
+
+/* --- symbol tables --- */
+
+/*
+ * The file has two of its own, its debug file (elf/debug.h) has a .symtab, and Go's table
+ * (elf/gopclntab.h) has functions, too. They stay in the mapped file.
+ */
+
+/*
+ * The bytes of names that we read of one table, at most. All symbols of a hostile table may share
+ * one very long name. 64 bytes for each symbol are more than browsers with their templates have.
+ */
+#define MOST_NAME_BYTES ((size_t)64 * MOST_SYMBOLS)
+
+/* A symbol table. Lent by its image. */
+struct table {
+	const struct image *of;
+	struct slice symbols;
+	struct slice strings;
+	uint32_t n;
+	/*
+	 * Set for .dynsym. Tools that remove sections ("objcopy -R") number the others anew, but
+	 * leave .dynsym as it was. So the address tells whether a symbol is code, not its section.
+	 */
+	bool is_by_address;
+	struct go_table go; /* for TABLE_GO, which has no entries: elf/gopclntab.h */
+};
+
+/* If they disagree about a function's name, the first table is right. */
+enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_GO, TABLE_N };
+
+/* A function with its version. */
+struct function {
+	struct image_symbol symbol;
+	uint64_t section_end; /* the end of its section, or else of its segment */
+	bool is_label;        /* it has no type: assembly without ".type" */
+};
+
+/* A walk over a table. Begins as { .table }. */
+struct table_walk {
+	const struct table *table;
+	uint32_t n;        /* the number of the next symbol */
+	size_t name_bytes; /* bytes of names read so far */
+};
+
+/*
+ * We search at most this many segments for a symbol. A hostile file may have many symbols in no
+ * segment.
+ */
+#define MOST_SEGMENTS 64
+
+/* The symbol table in section @s; n is 0 if it makes no sense. */
+static struct table table_of(const struct image *im, const struct section *s)
+{
+	struct table table = { .of = im };
+
+	if (s->link >= im->n_sections)
+		return table;
+	table.symbols = section_bytes(im, s);
+	table.strings = section_strings(im, &im->sections[s->link]);
+
+	const size_t n =
+		table.symbols.size / (im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+
+	table.n = n <= MOST_SYMBOLS ? (uint32_t)n : 0;
+	return table;
+}
+
+static struct table table_find(const struct image *im, uint32_t type)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (im->sections[i].type == type)
+			return table_of(im, &im->sections[i]);
+	return (struct table){ .of = im };
+}
+
+/* A table has no entries if the file does not have it. */
+static void tables_find(const struct image *im, struct table ret[TABLE_N])
+{
+	ret[TABLE_SYMTAB] = table_find(im, SHT_SYMTAB);
+	ret[TABLE_DYNSYM] = table_find(im, SHT_DYNSYM);
+	ret[TABLE_DYNSYM].is_by_address = true;
+	ret[TABLE_DEBUG] = im->debug ? table_find(im->debug, SHT_SYMTAB) : (struct table){};
+	ret[TABLE_GO] = (struct table){ .of = im };
+	if (go_table_of(im, &ret[TABLE_GO].go))
+		ret[TABLE_GO].n = ret[TABLE_GO].go.n;
+}
+
+/* Entry @i, below n, of any table but TABLE_GO. memcpy(), because a foreign file may align nothing.
+ */
+static Elf64_Sym table_entry(const struct table *table, uint32_t i)
+{
+	Elf64_Sym wide;
+	Elf32_Sym narrow;
+
+	if (table->of->is_64_bit) {
+		memcpy(&wide, table->symbols.data + i * sizeof(wide), sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, table->symbols.data + i * sizeof(narrow), sizeof(narrow));
+	return (Elf64_Sym){ .st_name = narrow.st_name,
+			    .st_info = narrow.st_info,
+			    .st_shndx = narrow.st_shndx,
+			    .st_value = narrow.st_value,
+			    .st_size = narrow.st_size };
+}
+
+/* The name with its version, or NULL if there is none or it is too long. Adds the bytes that it has
+ * read to *@bytes. */
+static const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes)
+{
+	if (entry->st_name >= table->strings.size)
+		return NULL;
+
+	const char *name = (const char *)table->strings.data + entry->st_name;
+
+	if (!name[0] || name[0] == '@')
+		return NULL;
+
+	const size_t n = strnlen(name, MAX_NAME);
+
+	*bytes += n;
+	return n == MAX_NAME ? NULL : name;
+}
+
+/* Is it a function or a label? Labels "$x" and ".annobin_x" are marks of tools. */
+static bool is_function_or_label(unsigned type, const char *name)
+{
+	return type == STT_FUNC || type == STT_GNU_IFUNC ||
+	       (type == STT_NOTYPE && name[0] != '$' && name[0] != '.');
+}
+
+/* Find the end of the section of code that @entry is in. */
+static bool find_section(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
+{
+	const struct image *im = table->of;
+
+	if (entry->st_shndx >= im->n_sections)
+		return false;
+
+	const struct section *section = &im->sections[entry->st_shndx];
+
+	*ret_end = section->vaddr + section->size;
+	return (section->flags & SHF_EXECINSTR) && entry->st_value >= section->vaddr &&
+	       entry->st_value < *ret_end;
+}
+
+/* Find the end of the segment of code that @entry's address is in. */
+static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
+{
+	const struct image *im = table->of;
+
+	if (entry->st_shndx == SHN_UNDEF ||
+	    (entry->st_shndx >= SHN_LORESERVE && entry->st_shndx != SHN_XINDEX))
+		return false;
+	for (size_t i = 0; i < im->n_segments && i < MOST_SEGMENTS; i++) {
+		const struct segment *s = &im->segments[i];
+
+		*ret_end = s->vaddr + s->file_bytes;
+		if (s->is_executable && entry->st_value >= s->vaddr && entry->st_value < *ret_end)
+			return true;
+	}
+	return false;
+}
+
+static bool measure_go(const struct go_table *table, uint32_t i, struct function *ret,
+		       size_t *bytes)
+{
+	struct go_function f;
+	size_t n;
+
+	if (!go_function_at(table, i, &f))
+		return false;
+	n = strnlen(f.name, MAX_NAME);
+	*bytes += n;
+	*ret = (struct function){
+		.symbol = { .name = f.name, .vaddr = f.start, .size = f.end - f.start },
+		.section_end = f.end,
+	};
+	return n && n < MAX_NAME && f.name[0] != '@'; /* cut_version() would leave nothing */
+}
+
+/* Symbol @i. False: it is no function or label, or undefined, or not in code, or has no name. */
+static bool table_function(const struct table *table, uint32_t i, struct function *ret,
+			   size_t *bytes)
+{
+	if (table->go.n)
+		return measure_go(&table->go, i, ret, bytes);
+
+	Elf64_Sym entry = table_entry(table, i);
+	unsigned type = ELF64_ST_TYPE(entry.st_info);
+	uint64_t end;
+
+	if (!find_section(table, &entry, &end) &&
+	    (!table->is_by_address || !find_segment(table, &entry, &end)))
+		return false;
+
+	const char *name = table_name(table, &entry, bytes);
+	uint64_t most = end - entry.st_value;
+
+	if (!name || !is_function_or_label(type, name))
+		return false;
+	ret->is_label = type == STT_NOTYPE;
+	ret->section_end = end;
+	ret->symbol = (struct image_symbol){
+		.name = name,
+		.vaddr = entry.st_value,
+		.size = entry.st_size < most ? entry.st_size : most,
+		.is_indirect = type == STT_GNU_IFUNC,
+		.is_global = ELF64_ST_BIND(entry.st_info) != STB_LOCAL,
+	};
+	return true;
+}
+
+/* The next function or label; false: no more. Too many bytes of names end it with a warning. */
+static bool table_next(struct table_walk *walk, struct function *ret)
+{
+	const struct table *table = walk->table;
+
+	while (walk->n < table->n && walk->name_bytes < MOST_NAME_BYTES)
+		if (table_function(table, walk->n++, ret, &walk->name_bytes))
+			return true;
+	if (walk->n < table->n)
+		log_warn_once("%s: skipping some symbols: their names take more than %zu MiB",
+			      table->of->name, MOST_NAME_BYTES >> 20);
+	return false;
+}
+
+/*
+ * @name without "@VERSION", or with @suffix in its place. Lent by @im. Copies take at most as much
+ * memory as both files.
+ */
+static const char *cut_version(struct image *im, const char *name, const char *suffix)
+{
+	size_t n = strcspn(name, "@");
+	size_t most = im->size + (im->debug ? im->debug->size : 0) + 2 * MAX_NAME;
+
+	if (!name[n] && !suffix[0])
+		return name;
+	if (!im->short_names)
+		im->short_names = strtab_new();
+	if (strtab_bytes(im->short_names) > most)
+		return name;
+	if (!suffix[0])
+		return strtab_add_n(im->short_names, name, n);
+
+	cleanup_free char *text = xasprintf("%.*s%s", (int)n, name, suffix);
+
+	return strtab_add(im->short_names, text);
+}
+
+int image_each_function(struct image *im, image_symbol_visit *visit, void *context)
+{
+	struct table tables[TABLE_N];
+
+	tables_find(im, tables);
+	if (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug)))
+		tables[TABLE_GO] = (struct table){}; /* it would repeat all functions */
+	for (size_t t = 0; t < TABLE_N; t++) {
+		struct table_walk walk = { .table = &tables[t] };
+		struct function f;
+
+		while (table_next(&walk, &f)) {
+			if (f.is_label)
+				continue;
+			f.symbol.name = cut_version(im, f.symbol.name, "");
+
+			int result = visit(context, &f.symbol);
+			if (result)
+				return result;
+		}
+	}
+	return 0;
+}
+
+bool image_has_symtab(const struct image *im)
+{
+	struct table table = table_find(im, SHT_SYMTAB);
+	struct table_walk walk = { .table = &table };
+	struct function f;
+
+	while (table_next(&walk, &f))
+		if (!f.is_label)
+			return true;
+	return false;
+}
+
+/* --- the functions of .eh_frame --- */
+
+/* A zeroed one has none. */
+struct frames {
+	struct fde_section section; /* lent by the image */
+	struct frame_row {
+		int32_t start;  /* relative to the section's address */
+		uint32_t entry; /* its offset in the section */
+	} * rows;               /* by ascending start */
+	uint32_t n;
+};
+
+static struct cursor cursor_at(const struct fde_section *s, uint64_t offset)
+{
+	struct cursor c = { .at = s->bytes.data, .end = s->bytes.data + s->bytes.size };
+
+	(void)cursor_skip(&c, offset);
+	return c;
+}
+
+static bool entry_at(const struct fde_section *s, uint64_t offset, struct fde_entry *ret)
+{
+	struct cursor c = cursor_at(s, offset), length = c;
+
+	return cursor_uint(&length, 4) && fde_next_entry(s, &c, ret);
+}
+
+static bool frame_of_entry(const struct fde_section *s, const struct fde_entry *entry,
+			   struct image_frame *ret)
+{
+	struct fde_entry of;
+	struct cie cie;
+
+	return !entry->is_cie && entry_at(s, entry->cie, &of) && of.is_cie &&
+	       cie_read(s, &of, &cie) && fde_read(s, entry, &cie, ret) && ret->end > ret->start;
+}
+
+/* Of equal starts, the file's first entry comes last, so that look-ups find it. */
+static int compare_frame_rows(const void *a, const void *b)
+{
+	const struct frame_row *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->entry < y->entry) - (x->entry > y->entry);
+}
+
+static void read_frames(const struct image *im, struct frames *ret)
+{
+	size_t n = 0, capacity = 0;
+	struct fde_entry entry;
+	struct image_frame frame;
+
+	*ret = (struct frames){};
+	if (!fde_section_of(im, false, &ret->section))
+		return;
+
+	struct cursor c = cursor_at(&ret->section, 0);
+
+	while (fde_next_entry(&ret->section, &c, &entry)) {
+		if (!frame_of_entry(&ret->section, &entry, &frame))
+			continue;
+
+		const int64_t start = (int64_t)(frame.start - ret->section.bytes.vaddr);
+		const struct frame_row row = { (int32_t)start, (uint32_t)entry.offset };
+
+		/* Is it near enough for 32 bits? */
+		if (row.start == start && row.entry == entry.offset)
+			array_push(ret->rows, n, capacity, row);
+	}
+	if (n)
+		qsort(ret->rows, n, sizeof(*ret->rows), compare_frame_rows);
+	ret->n = (uint32_t)n;
+}
+
+static uint64_t start_of_row(const struct frames *t, uint32_t i)
+{
+	return t->section.bytes.vaddr + (uint64_t)(int64_t)t->rows[i].start;
+}
+
+/* The number of functions that begin at @vaddr or before. */
+static uint32_t count_until(const struct frames *t, uint64_t vaddr)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (start_of_row(t, middle) <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Function @i, in ascending order. */
+static struct image_frame frames_nth(const struct frames *t, uint32_t i)
+{
+	struct image_frame frame = {};
+	struct fde_entry entry;
+
+	if (entry_at(&t->section, t->rows[i].entry, &entry))
+		(void)frame_of_entry(&t->section, &entry, &frame);
+	return frame;
+}
+
+/* The last function that begins at @vaddr or before. False: none does. */
+static bool frames_last(const struct frames *t, uint64_t vaddr, struct image_frame *ret)
+{
+	const uint32_t n = count_until(t, vaddr);
+
+	*ret = n ? frames_nth(t, n - 1) : (struct image_frame){};
+	return n;
+}
+
+/*
+ * The end of the code that begins at @vaddr, for a symbol without a size: where .eh_frame ends it
+ * or begins the next function. At most @end, which it returns if .eh_frame has neither.
+ */
+static uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end)
+{
+	const uint32_t n = count_until(t, vaddr);
+	const uint64_t own_end = n ? frames_nth(t, n - 1).end : 0;
+	const uint64_t next = n < t->n ? start_of_row(t, n) : end;
+
+	if (next < end)
+		end = next;
+	return own_end > vaddr && own_end < end ? own_end : end;
+}
+
+/* The end of the function that .eh_frame begins at @vaddr; 0 if it begins none there. */
+static uint64_t frame_end_of(const struct frames *t, uint64_t vaddr)
+{
+	struct image_frame frame;
+
+	return frames_last(t, vaddr, &frame) && frame.start == vaddr ? frame.end : 0;
+}
 
 /* --- procedure linkage tables --- */
 
@@ -223,10 +650,10 @@ static bool plt_holds(const struct image *im, uint64_t vaddr)
 /* glibc's have 13 instructions, musl's 5 and 7. */
 #define MOST_STEPS 24
 
-/* The code of both functions. A range is empty if it is not known. */
+/* Their size is 0 if they are not known. */
 struct entry_points {
-	struct code_range start; /* _start, at the entry point of the file's header */
-	struct code_range main;  /* the function that _start passes to libc */
+	struct image_symbol start; /* at the entry point of the file's header */
+	struct image_symbol main;  /* the function that _start passes to libc */
 };
 
 /* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
@@ -255,35 +682,29 @@ static bool follow_start_code(const struct image *im, struct arch_start *s)
 	return false;
 }
 
-/* The code from @start to its end by .eh_frame, or to @least if that is not known. */
-static struct code_range range_of_function(const struct frames *frames, uint64_t start,
-					   uint64_t least)
+/* The function at @vaddr, whose size is @bytes if .eh_frame does not have it. */
+static struct image_symbol entry_function(const struct frames *frames, const char *name,
+					  uint64_t vaddr, uint64_t bytes)
 {
-	const uint64_t end = frame_end_of(frames, start);
+	const uint64_t end = frame_end_of(frames, vaddr);
 
-	return (struct code_range){ start, end > start ? end : least };
+	return (struct image_symbol){
+		.name = name, .vaddr = vaddr, .size = end ? end - vaddr : bytes, .is_global = true
+	};
 }
 
-/* The end of the dynamic linker's _start: after the call, another function begins. 0: this is no
- * such _start. */
-static uint64_t end_of_linkers_start(const struct image *im)
+/* The _start that is none of a known libc's programs. */
+static struct image_symbol other_start(const struct image *im, const struct frames *frames)
 {
 	const struct slice code = image_code(im, im->entry, ARCH_LINKER_START_BYTES);
 	const size_t bytes = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
+	const struct frames none = {};
 
-	return bytes ? im->entry + bytes : 0;
-}
-
-/* Set ret->start if this is no _start of a known libc's programs. */
-static void find_other_start(const struct image *im, const struct frames *frames,
-			     struct entry_points *ret)
-{
-	const uint64_t end = end_of_linkers_start(im);
-
-	if (end)
-		ret->start = (struct code_range){ im->entry, end };
-	else if (im->is_fixed || dynamic_is_program(im))
-		ret->start = range_of_function(frames, im->entry, im->entry + 1);
+	if (bytes) /* after the call, another function begins */
+		return entry_function(&none, "_start", im->entry, bytes);
+	if (im->is_fixed || dynamic_is_program(im))
+		return entry_function(frames, "_start", im->entry, 1);
+	return (struct image_symbol){};
 }
 
 static struct entry_points entry_points_of(const struct image *im, const struct frames *frames)
@@ -294,39 +715,26 @@ static struct entry_points entry_points_of(const struct image *im, const struct 
 	if (!image_code(im, im->entry, 1).size)
 		return found;
 	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
-		find_other_start(im, frames, &found);
+		found.start = other_start(im, frames);
 		return found;
 	}
-	found.start = range_of_function(frames, im->entry, s.vaddr);
+	found.start = entry_function(frames, "_start", im->entry, s.vaddr - im->entry);
 	if (s.argument_is_stack) {
 		s.vaddr = s.target;
 		if (!s.target || !follow_start_code(im, &s))
 			return found;
 	}
 	if (s.argument && image_code(im, s.argument, 1).size)
-		found.main = range_of_function(frames, s.argument, s.argument + 1);
+		found.main = entry_function(frames, "main", s.argument, 1);
 	return found;
-}
-
-static bool range_holds(const struct code_range *range, uint64_t vaddr)
-{
-	return vaddr >= range->start && vaddr < range->end;
 }
 
 /* The one of both that @vaddr lies in. */
 static bool entry_function_at(const struct entry_points *p, uint64_t vaddr,
 			      struct image_symbol *ret)
 {
-	const bool is_main = range_holds(&p->main, vaddr);
-	const struct code_range *range = is_main ? &p->main : &p->start;
-
-	if (!range_holds(range, vaddr))
-		return false;
-	*ret = (struct image_symbol){ .name = is_main ? "main" : "_start",
-				      .vaddr = range->start,
-				      .size = range->end - range->start,
-				      .is_global = true };
-	return true;
+	*ret = vaddr - p->main.vaddr < p->main.size ? p->main : p->start;
+	return vaddr - ret->vaddr < ret->size;
 }
 
 /* --- the index --- */
@@ -351,7 +759,7 @@ struct range {
 
 /* The index of an image. */
 struct symbol_index {
-	struct tables tables;
+	struct table tables[TABLE_N];
 	struct range *ranges; /* by ascending start; for equal starts by descending size */
 	/* For each range, the nearest one before it that ends later, or NONE. */
 	uint32_t *outer;
@@ -386,9 +794,10 @@ size_t symbol_index_bytes(const struct symbol_index *index)
 static struct function function_of(const struct symbol_index *index, const struct range *r)
 {
 	struct function f = { .symbol.name = "" };
+	size_t bytes = 0;
 
-	(void)table_function(&index->tables.all[r->symbol >> TABLE_SHIFT], r->symbol & TABLE_MOST,
-			     &f);
+	(void)table_function(&index->tables[r->symbol >> TABLE_SHIFT], r->symbol & TABLE_MOST, &f,
+			     &bytes);
 	return f;
 }
 
@@ -442,7 +851,7 @@ static int by_range_start(const void *a, const void *b)
 
 static void collect_table(enum table_number number, struct symbol_index *index, size_t *capacity)
 {
-	struct table_walk walk = { .table = &index->tables.all[number] };
+	struct table_walk walk = { .table = &index->tables[number] };
 	struct function f;
 
 	while (table_next(&walk, &f)) {
@@ -663,8 +1072,8 @@ static struct symbol_index *build_index(const struct image *im)
 {
 	struct symbol_index *index = xcalloc(1, sizeof(*index));
 
-	index->tables = tables_find(im);
-	frames_read(im, &index->frames);
+	tables_find(im, index->tables);
+	read_frames(im, &index->frames);
 	index->entry = entry_points_of(im, &index->frames);
 	collect_ranges(index);
 	merge_aliases(index);
@@ -728,7 +1137,7 @@ static bool symbol_function_at(struct image *im, uint64_t vaddr, struct image_sy
 	if (i == NONE)
 		return entry_function_at(&index->entry, vaddr, ret);
 	*ret = function_of(index, &index->ranges[i]).symbol;
-	ret->name = image_cut_version(im, ret->name, "");
+	ret->name = cut_version(im, ret->name, "");
 	ret->size = index->ranges[i].size;
 	return true;
 }
@@ -768,7 +1177,7 @@ static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
 		name = resolver.name;
 	if (!name)
 		return false;
-	*ret = (struct image_symbol){ .name = image_cut_version(im, name, "@plt"),
+	*ret = (struct image_symbol){ .name = cut_version(im, name, "@plt"),
 				      .vaddr = stub->vaddr,
 				      .size = stub->size,
 				      .is_global = true };

@@ -76,12 +76,6 @@ struct image {
 	struct strtab *short_names; /* names without their "@VERSION"; NULL until needed */
 };
 
-/*
- * Replace the header pages of a mapped file by a copy that is writable. Only these, because all of
- * a large file would count as data (RLIMIT_DATA). False: they stay read-only.
- */
-bool image_unlock_headers(const struct image *im);
-
 /* The first section of that name; NULL: there is none. */
 const struct section *section_named(const struct image *im, const char *name);
 
@@ -128,95 +122,4 @@ struct slice image_bytes_from(const struct image *im, uint64_t vaddr);
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);
 
-/* @name without "@VERSION", or with @suffix in its place. Lent by @im. */
-const char *image_cut_version(struct image *im, const char *name, const char *suffix);
-
-/* The functions in .eh_frame. A zeroed one has none. Whoever has it read frees @rows. */
-struct frames {
-	struct fde_section section; /* lent by the image */
-	struct frame_row {
-		int32_t start;  /* relative to the section's address */
-		uint32_t entry; /* its offset in the section */
-	} * rows;               /* by ascending start */
-	uint32_t n;
-};
-
-void frames_read(const struct image *im, struct frames *ret);
-
-/* Function @i, in ascending order. */
-struct image_frame frames_nth(const struct frames *t, uint32_t i);
-
-/* The last function that begins at @vaddr or before. False: none does. */
-bool frames_last(const struct frames *t, uint64_t vaddr, struct image_frame *ret);
-
-/*
- * The end of the code that begins at @vaddr, for a symbol without a size: where .eh_frame ends it
- * or begins the next function. At most @end, which it returns if .eh_frame has neither.
- */
-uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
-
-/* The end of the function that .eh_frame begins at @vaddr; 0 if it begins none there. */
-uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
-
 void lines_free(struct lines *lines);
-
-/* --- symbol tables, and the functions among their symbols --- */
-
-/*
- * The bytes of names that we read of one table, at most. All symbols of a hostile table may share
- * one very long name. 64 bytes for each symbol are more than browsers with their templates have.
- */
-#define MOST_NAME_BYTES ((size_t)64 * MOST_SYMBOLS)
-
-/* A symbol table. Lent by its image. */
-struct table {
-	const struct image *of;
-	struct slice symbols;
-	struct slice strings;
-	uint32_t n;
-	/*
-	 * Set for .dynsym. Tools that remove sections ("objcopy -R") number the others anew, but
-	 * leave .dynsym as it was. So the address tells whether a symbol is code, not its section.
-	 */
-	bool is_by_address;
-	struct go_table go; /* for TABLE_GO, which has no entries: elf/gopclntab.h */
-};
-
-/* If they disagree about a function's name, the first table is right. */
-enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_GO, TABLE_N };
-
-struct tables {
-	struct table all[TABLE_N]; /* n is 0 if there is no such table */
-};
-
-struct tables tables_find(const struct image *im);
-
-/* The symbol table in @section; n is 0 if it makes no sense. */
-struct table table_of(const struct image *im, const struct section *section);
-
-/* Entry @i, below n, of any table but TABLE_GO. */
-Elf64_Sym table_entry(const struct table *table, uint32_t i);
-
-/* The name with its version, or NULL if there is none or it is too long. Adds the bytes that it has
- * read to *@bytes. */
-const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes);
-
-/* A function with its version. */
-struct function {
-	struct image_symbol symbol;
-	uint64_t section_end; /* the end of its section, or else of its segment */
-	bool is_label;        /* it has no type: assembly without ".type" */
-};
-
-/* Symbol @i. False: it is no function or label, or undefined, or not in code, or has no name. */
-bool table_function(const struct table *table, uint32_t i, struct function *ret);
-
-/* A walk over a table. Begins as { .table }. */
-struct table_walk {
-	const struct table *table;
-	uint32_t n;        /* the number of the next symbol */
-	size_t name_bytes; /* bytes of names read so far */
-};
-
-/* The next function or label; false: no more. Too many bytes of names end it with a warning. */
-bool table_next(struct table_walk *walk, struct function *ret);

@@ -15,9 +15,12 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/cpu_budget.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -483,6 +486,48 @@ static bool has_packed_sections(Elf *elf)
 	return false;
 }
 
+/* Put a copy of the pages in their place. */
+static bool make_pages_writable(const struct image *im, uint64_t offset, uint64_t n)
+{
+	cleanup_free char *copy = NULL;
+	char *at;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t from = offset / page * page;
+
+	if (offset > im->size || n > im->size - offset)
+		return false;
+	n = (offset + n + page - 1) / page * page - from;
+	if (n > im->size - from)
+		n = im->size - from;
+	copy = xmalloc(n);
+	at = (char *)im->memory + from;
+	memcpy(copy, at, n);
+	if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) ==
+	    MAP_FAILED)
+		return false;
+	memcpy(at, copy, n);
+	return true;
+}
+
+/*
+ * Replace the header pages of a mapped file by a copy that is writable. Only these, because all of
+ * a large file would count as data (RLIMIT_DATA). False: they stay read-only.
+ */
+static bool unlock_headers(const struct image *im)
+{
+	const Elf64_Ehdr *wide = im->memory;
+	const Elf32_Ehdr *narrow = im->memory;
+	/* A file with more sections than e_shnum can hold has 0 there, and the number in section 0.
+	 * libelf has checked that the table is in the file. */
+	const uint64_t n_bytes = im->is_64_bit ? wide->e_shnum * sizeof(Elf64_Shdr)
+					       : narrow->e_shnum * sizeof(Elf32_Shdr);
+	const uint64_t at = im->is_64_bit ? wide->e_shoff : narrow->e_shoff;
+
+	return make_pages_writable(im, 0, im->is_64_bit ? sizeof(*wide) : sizeof(*narrow)) &&
+	       (n_bytes ? make_pages_writable(im, at, n_bytes)
+			: !at || make_pages_writable(im, at, im->size - at));
+}
+
 /* Open the DWARF of @im's debug file, or else of @im itself. */
 static struct lines *open_lines(const struct image *im)
 {
@@ -492,7 +537,7 @@ static struct lines *open_lines(const struct image *im)
 	if (!has_dwarf(of) || elf_version(EV_CURRENT) == EV_NONE)
 		return l;
 	/* libelf writes to the headers when it unpacks a section. These pages become our copy. */
-	if (of->is_mapped && !image_unlock_headers(of))
+	if (of->is_mapped && !unlock_headers(of))
 		return l;
 	l->name = of->name;
 	l->elf = elf_memory(of->memory, of->size);
