@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -24,3 +26,22 @@ static inline void *array_room(void *items, size_t n, size_t *capacity, size_t i
 /* Append @value. */
 #define array_push(items, n, cap, value) \
 	((void)array_reserve(items, n, cap), (void)((items)[(n)++] = (value)))
+
+/* How many of the @n items are below @key? Each begins with a uint64_t, by which they are sorted.
+ */
+static inline size_t array_count_below(const void *items, size_t n, size_t item_size, uint64_t key)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		const size_t middle = low + (n - low) / 2;
+		uint64_t is;
+
+		memcpy(&is, (const char *)items + middle * item_size, sizeof(is));
+		if (is < key)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}

@@ -1087,18 +1087,10 @@ static struct symbol_index *build_index(const struct image *im)
 /* The last range that begins at or before @vaddr, or NONE. */
 static uint32_t last_range_before(const struct symbol_index *index, uint64_t vaddr)
 {
-	size_t low = 0;
-	size_t high = index->n;
+	const size_t n =
+		array_count_below(index->ranges, index->n, sizeof(*index->ranges), vaddr + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->ranges[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? (uint32_t)(low - 1) : NONE;
+	return n ? (uint32_t)(n - 1) : NONE;
 }
 
 static const struct symbol_index *symbol_index_of(struct image *im)

@@ -81,17 +81,9 @@ static void sort_die_ranges(struct die_ranges *r)
 /* Ranges overlap in broken files only. */
 static const struct die_range *find_die_range(const struct die_ranges *r, uint64_t vaddr)
 {
-	size_t low = 0, high = r->n;
+	const size_t n = array_count_below(r->list, r->n, sizeof(*r->list), vaddr + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->list[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < r->list[low - 1].end ? &r->list[low - 1] : NULL;
+	return n && vaddr < r->list[n - 1].end ? &r->list[n - 1] : NULL;
 }
 
 /* --- units --- */

@@ -133,7 +133,7 @@ struct cfi_state {
 
 /* The common part of FDEs. */
 struct cfi_cie {
-	size_t offset; /* in its section */
+	uint64_t offset; /* in its section */
 	struct cie is;
 	bool is_bad;    /* we cannot read its FDEs */
 	bool is_cloned; /* of an entry of ours: behind the system call of clone() */
@@ -479,17 +479,12 @@ static void collect_cies(struct reader *r)
 /* The number of @entry's CIE, or n_cies if it has none. */
 static size_t find_cie(const struct reader *r, const struct fde_entry *entry)
 {
-	size_t low = r->first_cie, high = r->n_cies;
+	const size_t n = r->n_cies - r->first_cie;
+	size_t i = r->first_cie;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->cies[middle].offset < entry->cie)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->n_cies && r->cies[low].offset == entry->cie ? low : r->n_cies;
+	if (n)
+		i += array_count_below(&r->cies[i], n, sizeof(*r->cies), entry->cie);
+	return i < r->n_cies && r->cies[i].offset == entry->cie ? i : r->n_cies;
 }
 
 /*

@@ -150,20 +150,13 @@ static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 {
 	struct cfi_fde stubs[CFI_MAX_STUBS];
 	const size_t n = cfi_find_stubs(d->flow.im, stubs);
-	size_t low = 0, high = d->n_fdes;
+	size_t at;
 
 	for (size_t i = 0; i < n; i++)
 		if (vaddr >= stubs[i].start && vaddr < stubs[i].end)
 			return true;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (d->fdes[middle].start < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < d->n_fdes && d->fdes[low].start == vaddr;
+	at = array_count_below(d->fdes, d->n_fdes, sizeof(*d->fdes), vaddr);
+	return at < d->n_fdes && d->fdes[at].start == vaddr;
 }
 
 /* Judge a jump of function @owner to @target, which may be another function or other code. */

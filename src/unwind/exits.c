@@ -60,17 +60,9 @@ uint64_t function_end_of(struct image *im, uint64_t vaddr)
 /* The wanted function whose middle is at @vaddr. NULL: there is none. */
 static const struct code_range *find_function_around(const struct search *s, uint64_t vaddr)
 {
-	size_t low = 0, high = s->n;
+	const size_t n = array_count_below(s->functions, s->n, sizeof(*s->functions), vaddr);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (s->functions[middle].start < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && vaddr < s->functions[low - 1].end ? &s->functions[low - 1] : NULL;
+	return n && vaddr < s->functions[n - 1].end ? &s->functions[n - 1] : NULL;
 }
 
 /* The first address of the code that @vaddr lies in. 0: neither symbol nor .eh_frame covers it. */
@@ -182,17 +174,7 @@ void middles_fini(struct middles *m)
 
 size_t middles_from(const struct middles *m, uint64_t vaddr)
 {
-	size_t low = 0, high = m->n;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (m->jumps[middle].to < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_below(m->jumps, m->n, sizeof(*m->jumps), vaddr);
 }
 
 /* --- the parts of a function --- */

@@ -307,17 +307,9 @@ void flow_fini(struct flow *f)
 
 const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr)
 {
-	size_t low = 0, high = f->n_spans;
+	const size_t n = array_count_below(f->spans, f->n_spans, sizeof(*f->spans), vaddr);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (f->spans[middle].end <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &f->spans[low];
+	return n && f->spans[n - 1].end > vaddr ? &f->spans[n - 1] : &f->spans[n];
 }
 
 const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr)
