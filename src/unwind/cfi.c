@@ -655,41 +655,6 @@ static size_t add_missing_entries(struct reader *r)
 	return n;
 }
 
-#define LEAST_ASSEMBLY_BYTES 4096 /* no compiler makes so long a function with one row */
-
-/* Ends the reading at the second row. */
-static int count_to_two(void *context, const struct cfi_row *row)
-{
-	(void)row;
-	return ++*(int *)context == 2;
-}
-
-static bool is_one_row(const struct reader *r, const struct cfi_fde *fde, uint64_t end)
-{
-	int n = 0;
-
-	if (end < fde->start + LEAST_ASSEMBLY_BYTES)
-		return false;
-	(void)cfi_run(&r->cies[fde->cie], fde, end, count_to_two, &n);
-	return n == 1;
-}
-
-/* End an entry of hand-written assembly where its row is wrong: see roots.c. Entries are sorted. */
-static void cut_assembly(struct reader *r)
-{
-	for (size_t i = 0; i < r->n_fdes; i++) {
-		struct cfi_fde *fde = &r->fdes[i];
-		const bool is_overlap = i + 1 < r->n_fdes && fde[1].start < fde->end;
-		const uint64_t end = is_overlap ? fde[1].start : fde->end;
-		uint64_t wrong = end;
-
-		if (is_one_row(r, fde, end))
-			wrong = cfi_find_trace_exit(r->im, fde->start, end);
-		if (wrong < end)
-			fde->end = wrong;
-	}
-}
-
 /* Visit the rows of [@from, @to), which has no entries. */
 static int visit_gap(struct reader *r, uint64_t from, uint64_t to, cfi_visit *visit, void *context)
 {
@@ -749,7 +714,9 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 		return err;
 	add_stubs(&r);
 	sort_fdes(&r);
-	cut_assembly(&r);
+	for (size_t i = 0; i < r.n_fdes; i++)
+		cfi_cut_trace_exit(im, &r.fdes[i],
+				   i + 1 < r.n_fdes ? r.fdes[i + 1].start : UINT64_MAX);
 	n_roots = add_missing_entries(&r);
 	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);
 	if (!r.is_any && !n_roots && !r.derived)

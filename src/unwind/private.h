@@ -49,8 +49,8 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
  */
 bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_fde *ret);
 
-/* Where does the row of code [@start, @end), which has one, begin to be wrong? @end: nowhere. */
-uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end);
+/* End an entry of hand-written assembly where its row is wrong. The next entry begins at @next. */
+void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint64_t next);
 
 /* --- derive.c --- */
 

@@ -234,16 +234,21 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 	return false;
 }
 
-uint64_t cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end)
+/* No compiler makes so long a function with so few rows. */
+#define LEAST_ASSEMBLY_BYTES 4096
+#define MOST_ASSEMBLY_PROGRAM 64
+
+void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint64_t next)
 {
 	const struct arch_bytes *begin = &arch_trace_exit;
-	struct image_section text;
-	const uint8_t *from, *at;
+	const uint64_t n = (next < fde->end ? next : fde->end) - fde->start;
+	struct slice code;
+	const uint8_t *at;
 
-	if (!begin->size || !image_section(im, ".text", &text) || start < text.vaddr ||
-	    end < start || end - text.vaddr > text.size)
-		return end;
-	from = text.data + (start - text.vaddr);
-	at = memmem(from, end - start, begin->data, begin->size);
-	return at ? start + (uint64_t)(at - from) : end;
+	if (!begin->size || n < LEAST_ASSEMBLY_BYTES || fde->program_bytes > MOST_ASSEMBLY_PROGRAM)
+		return;
+	code = image_code(im, fde->start, n);
+	at = memmem(code.data, code.size, begin->data, begin->size);
+	if (at)
+		fde->end = fde->start + (uint64_t)(at - code.data);
 }
