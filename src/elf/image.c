@@ -114,13 +114,20 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 	return 0;
 }
 
+/*
+ * Programs have four to ten segments of these. Each look-up of an address goes over all, and a
+ * hostile file may have any number.
+ */
+#define MOST_SEGMENTS 64
+
 /* Cut a segment that ends outside of the file, and leave out one that begins there. */
 static void add_load_segment(struct image *im, const GElf_Phdr *h)
 {
 	uint64_t bytes = h->p_filesz;
 	uint64_t end;
 
-	if (h->p_type != PT_LOAD || h->p_offset >= im->size || !bytes)
+	if (h->p_type != PT_LOAD || h->p_offset >= im->size || !bytes ||
+	    im->n_segments == MOST_SEGMENTS)
 		return;
 	if (bytes > im->size - h->p_offset)
 		bytes = im->size - h->p_offset;

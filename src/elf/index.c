@@ -77,12 +77,6 @@ struct table_walk {
 	size_t name_bytes; /* bytes of names read so far */
 };
 
-/*
- * We search at most this many segments for a symbol. A hostile file may have many symbols in no
- * segment.
- */
-#define MOST_SEGMENTS 64
-
 /* The symbol table in section @s; n is 0 if it makes no sense. */
 static struct table table_of(const struct image *im, const struct section *s)
 {
@@ -182,19 +176,13 @@ static bool find_section(const struct table *table, const Elf64_Sym *entry, uint
 /* Find the end of the segment of code that @entry's address is in. */
 static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
 {
-	const struct image *im = table->of;
+	const struct segment *s = image_segment_of(table->of, entry->st_value);
 
-	if (entry->st_shndx == SHN_UNDEF ||
+	if (entry->st_shndx == SHN_UNDEF || !s || !s->is_executable ||
 	    (entry->st_shndx >= SHN_LORESERVE && entry->st_shndx != SHN_XINDEX))
 		return false;
-	for (size_t i = 0; i < im->n_segments && i < MOST_SEGMENTS; i++) {
-		const struct segment *s = &im->segments[i];
-
-		*ret_end = s->vaddr + s->file_bytes;
-		if (s->is_executable && entry->st_value >= s->vaddr && entry->st_value < *ret_end)
-			return true;
-	}
-	return false;
+	*ret_end = s->vaddr + s->file_bytes;
+	return true;
 }
 
 static bool measure_go(const struct go_table *table, uint32_t i, struct function *ret,

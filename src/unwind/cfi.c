@@ -425,7 +425,6 @@ static int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_
 
 #define MAX_ENTRIES (1U << 22) /* libLLVM has 98,256 */
 #define MAX_CIES (1U << 18)
-#define MAX_RANGES 16
 
 struct reader {
 	struct image *im;
@@ -436,8 +435,6 @@ struct reader {
 	size_t first_cie; /* the first one of this section, by ascending offset */
 	struct cfi_fde *fdes;
 	size_t n_fdes, fdes_capacity;
-	struct code_range code[MAX_RANGES];
-	size_t n_code;
 	struct derived *derived; /* NULL: none */
 };
 
@@ -495,16 +492,8 @@ static bool cut_to_code(const struct reader *r, struct cfi_fde *fde)
 {
 	if (fde->end <= fde->start || !fde->start)
 		return false;
-	for (size_t i = 0; i < r->n_code; i++) {
-		const struct code_range *range = &r->code[i];
-
-		if (fde->start < range->start || fde->start >= range->end)
-			continue;
-		if (fde->end > range->end)
-			fde->end = range->end;
-		return true;
-	}
-	return false;
+	fde->end = fde->start + image_code(r->im, fde->start, fde->end - fde->start).size;
+	return fde->end > fde->start;
 }
 
 /* Read an FDE. False: it makes no sense. */
@@ -706,7 +695,6 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 
 	if (!image_is_64_bit(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
-	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
 	err = collect_section(&r, false, e);
 	if (!err)
 		err = collect_section(&r, true, e);
@@ -718,7 +706,7 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 		cfi_cut_trace_exit(im, &r.fdes[i],
 				   i + 1 < r.n_fdes ? r.fdes[i + 1].start : UINT64_MAX);
 	n_roots = add_missing_entries(&r);
-	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);
+	r.derived = derive(im, go, r.fdes, r.n_fdes);
 	if (!r.is_any && !n_roots && !r.derived)
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	return run_fdes(&r, visit, context);

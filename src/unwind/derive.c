@@ -323,19 +323,8 @@ static bool analyse_image(struct derived *d, struct image *im, const struct imag
 	return !f->is_over && !d->is_v8;
 }
 
-/* The section's flags may be wrong, so check that a segment loads it as code. */
-static bool is_loaded_as_code(const struct image_section *text, const struct code_range *code,
-			      size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (text->vaddr >= code[i].start && text->vaddr <= code[i].end &&
-		    text->size <= code[i].end - text->vaddr)
-			return true;
-	return false;
-}
-
 struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
-		       size_t n, const struct code_range *code, size_t n_code)
+		       size_t n)
 {
 	struct derived *d = xcalloc(1, sizeof(*d));
 	struct image_section text;
@@ -345,8 +334,9 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	d->fdes = fdes;
 	d->n_fdes = n;
 	d->flow.im = im;
+	/* The section's flags may be wrong, so check that a segment loads it as code. */
 	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
-	    is_loaded_as_code(&text, code, n_code)) {
+	    image_code(im, text.vaddr, text.size).size == text.size) {
 		bytes = find_spans(d, &text, go);
 		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im, &text)) {
 			judge_all_gaps(d);

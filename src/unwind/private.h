@@ -67,8 +67,7 @@ void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint64_t ne
 struct derived;
 
 /*
- * Analyse the code of .text that the sorted entries @fdes leave out. Borrows @im and @fdes. @code
- * has the file's segments of code.
+ * Analyse the code of .text that the sorted entries @fdes leave out. Borrows @im and @fdes.
  *
  * Returns NULL if there is no .text, if the entries leave out less than 4 KiB or more than 4 MiB of
  * it, or if a limit is exceeded. Also for programs with V8, whose builtins are no compiled C, and
@@ -79,7 +78,7 @@ struct derived;
  * of C code.
  */
 struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
-		       size_t n, const struct code_range *code, size_t n_code);
+		       size_t n);
 void derived_freep(struct derived **d);
 
 /* The start of the first code that the entries leave out. */
