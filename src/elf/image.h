@@ -75,12 +75,6 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
  */
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
 
-/*
- * The beginning of the function that @vaddr lies in, by .eh_frame, for code without a symbol.
- * False: .eh_frame has no function there.
- */
-bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start);
-
 /* Does it seem to have a symbol of every function? */
 bool image_has_all(struct image *im);
 

@@ -1093,16 +1093,6 @@ bool image_has_all(struct image *im)
 	return symbol_index_of(im)->has_all;
 }
 
-bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
-{
-	struct image_frame frame;
-
-	if (!image_frame_at(im, vaddr, &frame))
-		return false;
-	*ret_start = frame.start;
-	return true;
-}
-
 bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 {
 	return frames_last(&symbol_index_of(im)->frames, vaddr, ret) && vaddr < ret->end;

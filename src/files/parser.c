@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "elf/debug.h"
 #include "elf/demangle.h"
+#include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "files/answer.h"
@@ -302,6 +303,7 @@ static void look_up_offset(struct naming *n, uint64_t offset)
 {
 	struct name_fact fact = { .function = NO_TEXT };
 	struct image_symbol symbol;
+	struct image_frame frame;
 
 	if (image_offset_to_vaddr(n->image, offset, &fact.vaddr)) {
 		fact.has = NAME_HAS_PLACE;
@@ -311,7 +313,8 @@ static void look_up_offset(struct naming *n, uint64_t offset)
 			fact.has |= NAME_HAS_START;
 			if (fact.vaddr - symbol.vaddr + 1 == symbol.size)
 				fact.has |= NAME_IS_LAST;
-		} else if (image_function_start(n->image, fact.vaddr, &fact.start)) {
+		} else if (image_frame_at(n->image, fact.vaddr, &frame)) {
+			fact.start = frame.start;
 			fact.has |= NAME_HAS_START;
 		}
 		if (fact.start == fact.vaddr && image_is_behind_call(n->image, fact.vaddr))

@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 
+#include "elf/frames.h"
 #include "elf/image.h"
 
 struct asked {
@@ -18,14 +19,15 @@ struct asked {
 static void check_address(struct image *im, uint64_t vaddr)
 {
 	struct image_symbol s;
+	struct image_frame frame;
 	uint64_t offset;
 	uint64_t back;
 	size_t n;
 
 	if (image_function_at(im, vaddr, &s))
 		require(s.vaddr <= vaddr && vaddr - s.vaddr < s.size && s.name[0]);
-	if (image_function_start(im, vaddr, &back))
-		require(back <= vaddr);
+	if (image_frame_at(im, vaddr, &frame))
+		require(frame.start <= vaddr && vaddr < frame.end);
 	(void)image_is_behind_call(im, vaddr);
 	n = image_code(im, vaddr, 16).size;
 	require(n <= 16);

@@ -6,6 +6,7 @@
  */
 #include "test.h"
 
+#include "elf/frames.h"
 #include "elf_files.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -132,17 +133,17 @@ TEST(a_function_without_a_name_begins_where_the_frames_say)
 	struct image *full = open_image("pie"), *im = open_image("pie.stripped");
 	const struct image_symbol work = find(full, "work").symbol,
 				  main = find(full, "main").symbol;
-	uint64_t start = 0;
+	struct image_frame frame;
 
 	assert_string_equal(name_at(im, work.vaddr), "");
 	for (uint64_t at = 0; at < work.size; at++) {
-		assert_true(image_function_start(im, work.vaddr + at, &start));
-		assert_int_equal(start, work.vaddr);
+		assert_true(image_frame_at(im, work.vaddr + at, &frame));
+		assert_int_equal(frame.start, work.vaddr);
 	}
-	assert_true(image_function_start(im, main.vaddr, &start));
-	assert_int_equal(start, main.vaddr);
-	assert_false(image_function_start(im, 0, &start));
-	assert_false(image_function_start(im, UINT64_MAX, &start));
+	assert_true(image_frame_at(im, main.vaddr, &frame));
+	assert_int_equal(frame.start, main.vaddr);
+	assert_false(image_frame_at(im, 0, &frame));
+	assert_false(image_frame_at(im, UINT64_MAX, &frame));
 	image_close(im);
 	image_close(full);
 }
