@@ -194,7 +194,7 @@ struct instruction {
 /* Decode the instruction at @code, whose address is @vaddr, from at most @n bytes. */
 struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr);
 
-/* --- Rows of CFI: unwind/cfi.h makes them, and the architecture turns each into a rule --- */
+/* --- Rows of CFI: unwind/cfi.c makes them, and the architecture turns each into a rule --- */
 
 /* How to find the caller's value of a register, or the CFA. */
 enum cfi_how {

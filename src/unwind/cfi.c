@@ -4,7 +4,7 @@
  * may have both: with -fno-asynchronous-unwind-tables -g, its own code is in .debug_frame, and
  * linked code of the C library in .eh_frame.
  */
-#include "unwind/cfi.h"
+#include "unwind/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,7 +19,6 @@
 #include "base/array.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
-#include "unwind/flow.h"
 #include "unwind/private.h"
 
 #define LEAST_GAP 64         /* bytes of a gap; padding is shorter */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The analysis of unwind/flow.h follows execution from the function's entry. It does not reach
+ * The analysis of unwind/flow.c follows execution from the function's entry. It does not reach
  *
  *	landing pads, to which exceptions come      .gcc_except_table has them
  *	cases of a switch                           they are the rest of the function's code
@@ -23,7 +23,7 @@
 #include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
-#include "unwind/flow.h"
+#include "unwind/private.h"
 
 /* --- jumps into the middle of functions --- */
 

@@ -6,7 +6,7 @@
  * Execution passes a call only if the callee may return: the analysis has found a return in it, or
  * it is in other code. Otherwise the function after a call of abort() would get the caller's frame.
  */
-#include "unwind/flow.h"
+#include "unwind/private.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 #include "../unit/made_elf.h"
 #include "elf/image.h"
-#include "unwind/cfi.h"
+#include "unwind/table.h"
 
 #define N_TEXT 0x1400 /* derive() needs 4 KiB of gaps */
 

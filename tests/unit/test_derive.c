@@ -15,7 +15,7 @@
 #include "elf/image.h"
 #include "made_elf.h"
 #include "scratch.h"
-#include "unwind/cfi.h"
+#include "unwind/table.h"
 
 #define LEAVE 0xc9
 

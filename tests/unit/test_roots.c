@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "elf_files.h"
-#include "unwind/cfi.h"
+#include "unwind/table.h"
 
 struct start {
 	const char *name;
