@@ -27,18 +27,25 @@ static inline void *array_room(void *items, size_t n, size_t *capacity, size_t i
 #define array_push(items, n, cap, value) \
 	((void)array_reserve(items, n, cap), (void)((items)[(n)++] = (value)))
 
-/* How many of the @n items are below @key? Each begins with a uint64_t, by which they are sorted.
- */
+/* Compare items that begin with a uint64_t, by that. */
+static inline int array_compare_u64(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+/* How many of the @n items, sorted by array_compare_u64(), are below @key? */
 static inline size_t array_count_below(const void *items, size_t n, size_t item_size, uint64_t key)
 {
 	size_t low = 0;
 
 	while (low < n) {
 		const size_t middle = low + (n - low) / 2;
-		uint64_t is;
 
-		memcpy(&is, (const char *)items + middle * item_size, sizeof(is));
-		if (is < key)
+		if (array_compare_u64((const char *)items + middle * item_size, &key) < 0)
 			low = middle + 1;
 		else
 			n = middle;

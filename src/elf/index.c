@@ -537,21 +537,13 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 	}
 }
 
-/* Compare stubs or slots, which begin with their address. */
-static int by_vaddr(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void find_slots(const struct image *im, struct slots *ret)
 {
 	for (size_t i = 0; i < im->n_sections; i++)
 		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
 			read_slots(im, &im->sections[i], ret);
 	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), by_vaddr);
+		qsort(ret->list, ret->n, sizeof(*ret->list), array_compare_u64);
 }
 
 /* The base of slots' addresses in position-independent 32-bit code. */
@@ -598,13 +590,13 @@ static void read_plt(const struct image *im, struct plt *plt)
 		if (is_plt_section(&im->sections[i]))
 			read_stubs(im, &im->sections[i], plt, &capacity);
 	if (plt->n) {
-		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_vaddr);
+		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), array_compare_u64);
 		find_slots(im, &slots);
 	}
 	for (size_t i = 0; i < plt->n && slots.n; i++) {
 		struct stub *stub = &plt->stubs[i];
-		const struct slot *slot =
-			bsearch(&stub->slot, slots.list, slots.n, sizeof(*slots.list), by_vaddr);
+		const struct slot *slot = bsearch(&stub->slot, slots.list, slots.n,
+						  sizeof(*slots.list), array_compare_u64);
 
 		stub->name = slot ? slot->name : NULL;
 		stub->resolver = slot && !slot->name ? slot->resolver : 0;

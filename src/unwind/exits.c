@@ -125,20 +125,6 @@ static void note_jump(void *context, uint64_t from, uint64_t to)
 		array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct code_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static int compare_middles(const void *a, const void *b)
-{
-	const struct middle *x = a, *y = b;
-
-	return (x->to > y->to) - (x->to < y->to);
-}
-
 void middles_find(struct image *im, struct code_range *functions, size_t n, bool is_cautious,
 		  struct middles *ret)
 {
@@ -151,7 +137,7 @@ void middles_find(struct image *im, struct code_range *functions, size_t n, bool
 	*ret = (struct middles){};
 	if (!n)
 		return;
-	qsort(functions, n, sizeof(*functions), compare_ranges);
+	qsort(functions, n, sizeof(*functions), array_compare_u64);
 	for (size_t i = 1; i < n; i++)
 		if (functions[i].end < functions[i - 1].end)
 			functions[i].end = functions[i - 1].end;
@@ -163,7 +149,7 @@ void middles_find(struct image *im, struct code_range *functions, size_t n, bool
 		arch_each_jump(code.data, code.size, ranges[i].start, note_jump, &s);
 	}
 	if (ret->n)
-		qsort(ret->jumps, ret->n, sizeof(*ret->jumps), compare_middles);
+		qsort(ret->jumps, ret->n, sizeof(*ret->jumps), array_compare_u64);
 }
 
 void middles_fini(struct middles *m)

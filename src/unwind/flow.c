@@ -438,41 +438,34 @@ static void mark_instruction(struct flow *f, size_t place, size_t length, uint32
 		flow_group(f, owner)->is_bad = true;
 }
 
-struct run {
-	uint64_t vaddr;
-	uint32_t owner;
-	struct frame frame;
-	const struct flow_span *span;
-	uint8_t compared; /* with the stack pointer, by the instruction before; or REGISTER_NONE */
-};
-
 /* A jump to a function's entry is a tail call, which waits until the callee may return. */
-static void follow_jump(struct flow *f, const struct run *r, uint64_t target)
+static void follow_jump(struct flow *f, const struct flow_item *at, uint64_t target)
 {
 	const size_t place = flow_place(f, target);
 
 	if (place == SIZE_MAX)
-		flow_group(f, r->owner)->may_return = true;
+		flow_group(f, at->owner)->may_return = true;
 	else if (!(f->flags[place] & FLOW_ENTRY))
-		flow_enter(f, target, r->owner, &r->frame);
+		flow_enter(f, target, at->owner, &at->frame);
 	else
-		array_push(f->waits, f->n_waits, f->waits_capacity,
-			   ((struct flow_wait){ .callee = f->owner_of[place], .owner = r->owner }));
+		array_push(
+			f->waits, f->n_waits, f->waits_capacity,
+			((struct flow_wait){ .callee = f->owner_of[place], .owner = at->owner }));
 }
 
 /* Returns whether execution passes the call now. */
-static bool follow_call(struct flow *f, struct run *r, const struct instruction *i)
+static bool follow_call(struct flow *f, struct flow_item *at, const struct instruction *i)
 {
-	const uint64_t behind = r->vaddr + i->length;
-	const size_t place = flow_place(f, i->target);
-	struct flow_wait wait = { .vaddr = behind, .owner = r->owner };
+	const uint64_t behind = at->vaddr + i->length;
+	const size_t place = flow_place(f, i->target), next = flow_place(f, behind);
+	struct flow_wait wait = { .vaddr = behind, .owner = at->owner };
 
-	flow_group(f, r->owner)->has_call = true;
-	r->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
+	flow_group(f, at->owner)->has_call = true;
+	at->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
-		return behind == r->span->end || !(f->flags[flow_place(f, behind)] & FLOW_DEAD);
+		return next == SIZE_MAX || !(f->flags[next] & FLOW_DEAD);
 	if (i->target == behind) {
-		flow_group(f, r->owner)->is_bad = true;
+		flow_group(f, at->owner)->is_bad = true;
 		return false;
 	}
 	flow_add(f, i->target, false, FLOW_ENTRY);
@@ -480,39 +473,43 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 		return false;
 	wait.callee = f->owner_of[place]; /* the place has FLOW_ENTRY */
 	array_push(f->edges, f->n_edges, f->edges_capacity,
-		   ((struct flow_edge){ r->owner, wait.callee }));
+		   ((struct flow_edge){ at->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
 		return true;
-	wait.frame = r->frame;
+	wait.frame = at->frame;
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
 }
 
-/* Returns whether execution passes the instruction. */
-static bool follow_instruction(struct flow *f, struct run *r, const struct instruction *i)
+/*
+ * Returns whether execution passes the instruction. The one before has compared register @compared
+ * with the stack pointer, if it is not REGISTER_NONE.
+ */
+static bool follow_instruction(struct flow *f, struct flow_item *at, const struct instruction *i,
+			       uint8_t compared)
 {
-	struct flow_function *group = flow_group(f, r->owner);
+	struct flow_function *group = flow_group(f, at->owner);
 
 	switch (i->kind) {
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_CALL_POINTER:
-		return follow_call(f, r, i);
+		return follow_call(f, at, i);
 	case INSTRUCTION_JUMP:
-		follow_jump(f, r, i->target);
+		follow_jump(f, at, i->target);
 		return false;
 	case INSTRUCTION_JUMP_POINTER:
 		/* One that leaves is a tail call, to a function that may return. */
-		group->may_return |= frame_is_clean(&r->frame) &&
-				     pointer_jump_of(f, r->vaddr, i) == POINTER_LEAVES;
+		group->may_return |= frame_is_clean(&at->frame) &&
+				     pointer_jump_of(f, at->vaddr, i) == POINTER_LEAVES;
 		group->is_open = true;
 		return false;
 	case INSTRUCTION_BRANCH:
 	case INSTRUCTION_BRANCH_UNEQUAL:
-		follow_jump(f, r, i->target);
+		follow_jump(f, at, i->target);
 		/* It may end a loop that probes the stack down to a register. */
-		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && r->compared == r->frame.end_reg &&
-		    r->compared != REGISTER_NONE)
-			frame_end_probing(&r->frame);
+		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && compared == at->frame.end_reg &&
+		    compared != REGISTER_NONE)
+			frame_end_probing(&at->frame);
 		return true;
 	case INSTRUCTION_RETURN:
 		group->may_return = true;
@@ -520,7 +517,7 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 	case INSTRUCTION_STOP:
 		return false;
 	default:
-		if (frame_step(&r->frame, i))
+		if (frame_step(&at->frame, i))
 			return true;
 		group->is_bad = true;
 		group->may_return = true;
@@ -536,44 +533,38 @@ static void note_address(struct flow *f, const struct instruction *i)
 		f->flags[place] |= FLOW_POINTED;
 }
 
-static void follow_item(struct flow *f, const struct flow_item *item)
+static void follow_item(struct flow *f, struct flow_item at)
 {
-	struct run r = { .vaddr = item->vaddr,
-			 .owner = item->owner,
-			 .frame = item->frame,
-			 .compared = REGISTER_NONE };
+	const struct flow_span *span = flow_span_of(f, at.vaddr);
+	uint8_t compared = REGISTER_NONE;
 	bool is_first = true;
 
-	r.span = flow_span_of(f, r.vaddr);
-	while (r.span && r.vaddr < r.span->end && !f->is_over) {
-		const size_t place = r.span->first + (r.vaddr - r.span->start);
+	while (span && at.vaddr < span->end && !f->is_over) {
+		const size_t place = span->first + (at.vaddr - span->start);
 		const bool is_start = f->flags[place] & FLOW_ENTRY;
 		struct instruction i;
 
-		if (is_start && !is_first && r.vaddr != f->functions[r.owner].start)
+		if (is_start && !is_first && at.vaddr != f->functions[at.owner].start)
 			return;
-		if (!arrive_at_place(f, place, r.owner, &r.frame, is_start))
+		if (!arrive_at_place(f, place, at.owner, &at.frame, is_start))
 			return;
 		if (!f->budget--)
 			f->is_over = true;
-		i = flow_instruction(r.span, r.vaddr);
-		mark_instruction(f, place, i.length, r.owner);
+		i = flow_instruction(span, at.vaddr);
+		mark_instruction(f, place, i.length, at.owner);
 		note_address(f, &i);
-		if (!follow_instruction(f, &r, &i))
+		if (!follow_instruction(f, &at, &i, compared))
 			return;
-		r.compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;
-		r.vaddr += i.length;
+		compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;
+		at.vaddr += i.length;
 		is_first = false;
 	}
 }
 
 void flow_follow(struct flow *f)
 {
-	while (f->n_items && !f->is_over) {
-		const struct flow_item item = f->items[--f->n_items];
-
-		follow_item(f, &item);
-	}
+	while (f->n_items && !f->is_over)
+		follow_item(f, f->items[--f->n_items]);
 }
 
 /* Go on past waiting calls whose callees may return by now. */
