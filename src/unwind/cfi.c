@@ -435,14 +435,14 @@ struct reader {
 	size_t first_cie; /* the first one of this section, by ascending offset */
 	struct cfi_fde *fdes;
 	size_t n_fdes, fdes_capacity;
-	struct derived *derived; /* NULL: none */
+	struct flow derived;
 };
 
 static void cfi_reader_fini(struct reader *r)
 {
 	free(r->cies);
 	free(r->fdes);
-	derived_freep(&r->derived);
+	flow_fini(&r->derived);
 }
 
 static struct cursor section_cursor(const struct reader *r)
@@ -644,21 +644,14 @@ static size_t add_missing_entries(struct reader *r)
 	return n;
 }
 
-/* Visit the rows of [@from, @to), which has no entries. */
-static int visit_gap(struct reader *r, uint64_t from, uint64_t to, cfi_visit *visit, void *context)
-{
-	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
-
-	return r->derived ? derived_rows_between(r->derived, from, to, visit, context)
-			  : visit(context, &gap);
-}
-
 /* Run the entries in order. Each ends where the next begins. */
 static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 {
-	const uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
+	const uint64_t first = r->derived.n_spans ? r->derived.spans[0].start : UINT64_MAX;
 	const uint64_t first_end = r->n_fdes ? r->fdes[0].start : UINT64_MAX;
-	int err = first < first_end ? visit_gap(r, first, first_end, visit, context) : 0;
+	int err = first < first_end
+			  ? derived_rows_between(&r->derived, first, first_end, visit, context)
+			  : 0;
 
 	for (size_t i = 0, next; i < r->n_fdes && !err; i = next) {
 		const struct cfi_fde *fde = &r->fdes[i];
@@ -672,7 +665,7 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 			end = next_start;
 		err = cfi_run(&r->cies[fde->cie], fde, end, visit, context);
 		if (!err && (next == r->n_fdes || next_start != end))
-			err = visit_gap(r, end, next_start, visit, context);
+			err = derived_rows_between(&r->derived, end, next_start, visit, context);
 	}
 	return err;
 }
@@ -706,8 +699,8 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 		cfi_cut_trace_exit(im, &r.fdes[i],
 				   i + 1 < r.n_fdes ? r.fdes[i + 1].start : UINT64_MAX);
 	n_roots = add_missing_entries(&r);
-	r.derived = derive(im, go, r.fdes, r.n_fdes);
-	if (!r.is_any && !n_roots && !r.derived)
+	derive(im, go, r.fdes, r.n_fdes, &r.derived);
+	if (!r.is_any && !n_roots && !r.derived.n_spans)
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	return run_fdes(&r, visit, context);
 }

@@ -32,19 +32,10 @@
 #define MAX_ROOT_STEPS 16
 #define STACK_ALIGNMENT 16 /* at calls of other code, by the ABI */
 
-struct derived {
-	struct flow flow;
-	const struct cfi_fde *fdes;
-	size_t n_fdes;
-	bool is_v8; /* the program has V8, whose builtins are no compiled C */
-};
-
 /* Returns the span's size if it is at least LEAST_GAP; else 0. */
-static uint64_t add_span(struct derived *d, const struct image_section *text, uint64_t start,
+static uint64_t add_span(struct flow *f, const struct image_section *text, uint64_t start,
 			 uint64_t end)
 {
-	struct flow *f = &d->flow;
-
 	if (end <= start || end - start < LEAST_SPAN)
 		return 0;
 
@@ -62,7 +53,7 @@ struct go_place {
 };
 
 /* Make spans of a gap, without the functions that Go's table has rows for. Returns their size. */
-static uint64_t add_gap(struct derived *d, const struct image_section *text, struct code_range gap,
+static uint64_t add_gap(struct flow *f, const struct image_section *text, struct code_range gap,
 			struct go_place *go)
 {
 	const struct go_table *t = go->table;
@@ -72,51 +63,47 @@ static uint64_t add_gap(struct derived *d, const struct image_section *text, str
 		const uint64_t end = go_function_start(t, go->next + 1);
 
 		if (end > gap.start && go_has_steps(t, go->next)) {
-			sum += add_span(d, text, gap.start, go_function_start(t, go->next));
+			sum += add_span(f, text, gap.start, go_function_start(t, go->next));
 			gap.start = end;
 		}
 		if (end > gap.end) /* the next gap may begin in this function */
 			break;
 	}
-	return sum + add_span(d, text, gap.start, gap.end);
+	return sum + add_span(f, text, gap.start, gap.end);
 }
 
 /* Make spans of all gaps. Returns the size of those of at least LEAST_GAP. */
-static uint64_t find_spans(struct derived *d, const struct image_section *text,
-			   const struct go_table *t)
+static uint64_t find_spans(struct flow *f, const struct image_section *text,
+			   const struct go_table *t, const struct cfi_fde *fdes, size_t n)
 {
 	const uint64_t end = text->vaddr + text->size;
 	uint64_t at = text->vaddr, sum = 0;
 	struct go_place go = { .table = t };
 
-	for (size_t i = 0; i <= d->n_fdes && at < end; i++) {
-		uint64_t to = i < d->n_fdes ? d->fdes[i].start : end;
+	for (size_t i = 0; i <= n && at < end; i++) {
+		uint64_t to = i < n ? fdes[i].start : end;
 
 		if (to > end)
 			to = end;
 		if (to > at)
-			sum += add_gap(d, text, (struct code_range){ at, to }, &go);
-		if (i < d->n_fdes && d->fdes[i].end > at)
-			at = d->fdes[i].end;
+			sum += add_gap(f, text, (struct code_range){ at, to }, &go);
+		if (i < n && fdes[i].end > at)
+			at = fdes[i].end;
 	}
 	return sum;
 }
 
+/* Not 0: the program has V8, whose builtins are no compiled C. */
 static int add_symbol_function(void *context, const struct image_symbol *symbol)
 {
-	struct derived *d = context;
-
 	/* A function jumps from its middle to its cold part. */
 	if (!strstr(symbol->name, ".cold"))
-		flow_add(&d->flow, symbol->vaddr, true, FLOW_ENTRY);
-	d->is_v8 |= strcmp(symbol->name, "_ZNK2v88internal7Isolate18embedded_blob_codeEv") == 0;
-	return d->is_v8;
+		flow_add(context, symbol->vaddr, true, FLOW_ENTRY);
+	return strcmp(symbol->name, "_ZNK2v88internal7Isolate18embedded_blob_codeEv") == 0;
 }
 
-static void add_pointed(struct derived *d, const struct flow_span *s)
+static void add_pointed(struct flow *f, const struct flow_span *s)
 {
-	struct flow *f = &d->flow;
-
 	for (uint64_t at = s->start; at < s->end && !f->is_over; at++) {
 		const uint8_t flags = f->flags[s->first + (at - s->start)];
 
@@ -127,47 +114,51 @@ static void add_pointed(struct derived *d, const struct flow_span *s)
 	}
 }
 
-static void follow_all_functions(struct derived *d)
+static void follow_all_functions(struct flow *f)
 {
-	struct flow *f = &d->flow;
-
 	flow_run(f);
 	f->is_weak = true;
 	for (int round = 0; round < MAX_SEEDS && !f->is_over; round++) {
 		const size_t n = f->n_functions;
 
 		for (size_t i = 0; i < f->n_spans; i++)
-			add_pointed(d, &f->spans[i]);
+			add_pointed(f, &f->spans[i]);
 		flow_run(f);
 		if (f->n_functions == n)
 			return;
 	}
 }
 
+/* The sorted entries of @im. */
+struct entries {
+	const struct image *im;
+	const struct cfi_fde *fdes;
+	size_t n;
+};
+
 /* Does an entry begin at @vaddr, or is it in a section of stubs? */
-static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
+static bool is_called_elsewhere(const struct entries *e, uint64_t vaddr)
 {
 	struct cfi_fde stubs[CFI_MAX_STUBS];
-	const size_t n = cfi_find_stubs(d->flow.im, stubs);
+	const size_t n = cfi_find_stubs(e->im, stubs);
 	size_t at;
 
 	for (size_t i = 0; i < n; i++)
 		if (vaddr >= stubs[i].start && vaddr < stubs[i].end)
 			return true;
-	at = array_count_below(d->fdes, d->n_fdes, sizeof(*d->fdes), vaddr);
-	return at < d->n_fdes && d->fdes[at].start == vaddr;
+	at = array_count_below(e->fdes, e->n, sizeof(*e->fdes), vaddr);
+	return at < e->n && e->fdes[at].start == vaddr;
 }
 
 /* Judge a jump of function @owner to @target, which may be another function or other code. */
-static void judge_tail(struct derived *d, uint32_t owner, const struct frame *frame,
-		       uint64_t target)
+static void judge_tail(struct flow *f, const struct entries *e, uint32_t owner,
+		       const struct frame *frame, uint64_t target)
 {
-	struct flow *f = &d->flow;
 	const size_t place = flow_place(f, target);
 	struct flow_function *group = flow_group(f, owner);
 
 	if (place == SIZE_MAX) {
-		const bool is_function = is_called_elsewhere(d, target);
+		const bool is_function = is_called_elsewhere(e, target);
 
 		group->is_proven |= is_function && frame_is_clean(frame);
 		group->is_bad |=
@@ -182,9 +173,9 @@ static void judge_tail(struct derived *d, uint32_t owner, const struct frame *fr
 	}
 }
 
-static void judge_instruction(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+static void judge_instruction(struct flow *f, const struct entries *e, const struct flow_span *s,
+			      uint64_t vaddr)
 {
-	struct flow *f = &d->flow;
 	const size_t place = s->first + (vaddr - s->start);
 	const struct instruction i = flow_instruction(s, vaddr);
 	const struct frame frame = f->frames[f->frame_of[place]];
@@ -206,7 +197,7 @@ static void judge_instruction(struct derived *d, const struct flow_span *s, uint
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
 	case INSTRUCTION_BRANCH_UNEQUAL:
-		judge_tail(d, owner, &frame, i.target);
+		judge_tail(f, e, owner, &frame, i.target);
 		break;
 	default:
 		break;
@@ -224,9 +215,8 @@ static bool is_believed(const struct flow_function *group)
  * Believe functions that believed code calls. Also believe code that jumps to a believed function,
  * because it returns like that one. (Edges of jumps lead backwards.)
  */
-static void spread_belief(struct derived *d)
+static void spread_belief(struct flow *f)
 {
-	struct flow *f = &d->flow;
 	bool is_new = true;
 
 	for (int pass = 0; pass < MAX_PASSES && is_new; pass++) {
@@ -242,41 +232,30 @@ static void spread_belief(struct derived *d)
 	}
 }
 
-static void judge_all_gaps(struct derived *d)
+static void judge_all_gaps(struct flow *f, const struct entries *e)
 {
-	struct flow *f = &d->flow;
-
 	for (uint32_t i = 0; i < f->n_functions; i++)
 		if (f->functions[i].is_named)
 			flow_group(f, i)->is_named = true;
 	for (size_t i = 0; i < f->n_spans; i++)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
-				judge_instruction(d, &f->spans[i], at);
-	spread_belief(d);
-}
-
-void derived_freep(struct derived **d)
-{
-	if (!*d)
-		return;
-	flow_fini(&(*d)->flow);
-	free(*d);
-	*d = NULL;
+				judge_instruction(f, e, &f->spans[i], at);
+	spread_belief(f);
 }
 
 /* Add the function that a program's first code calls. It may have no symbol, and its only caller
  * may have an entry. */
-static void add_called_by_root(struct derived *d)
+static void add_called_by_root(struct flow *f, const struct image *im)
 {
-	uint64_t at = image_entry(d->flow.im);
+	uint64_t at = image_entry(im);
 
 	for (int n = 0; n < MAX_ROOT_STEPS; n++) {
-		const struct slice code = image_code(d->flow.im, at, ARCH_INSTRUCTION_BYTES);
+		const struct slice code = image_code(im, at, ARCH_INSTRUCTION_BYTES);
 		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (i.kind == INSTRUCTION_CALL)
-			flow_add(&d->flow, i.target, true, FLOW_ENTRY);
+			flow_add(f, i.target, true, FLOW_ENTRY);
 		if (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_BAD)
 			return;
 		at += i.length;
@@ -287,7 +266,7 @@ static void add_called_by_root(struct derived *d)
  * Note each address that a plain disassembly of all code calls or takes. It goes on in cases of
  * switches, too, which the analysis does not follow.
  */
-static void point_at_called(struct derived *d, const struct image_section *text)
+static void point_at_called(struct flow *f, const struct image_section *text)
 {
 	const uint64_t n = text->size < MAX_BYTES ? text->size : MAX_BYTES;
 	struct instruction i;
@@ -296,59 +275,48 @@ static void point_at_called(struct derived *d, const struct image_section *text)
 		i = instruction_at(text->data + at, text->size - at, text->vaddr + at);
 
 		const bool is_pointer = i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_ADDRESS;
-		const size_t place = is_pointer ? flow_place(&d->flow, i.target) : SIZE_MAX;
+		const size_t place = is_pointer ? flow_place(f, i.target) : SIZE_MAX;
 
 		if (place != SIZE_MAX)
-			d->flow.flags[place] |= FLOW_POINTED;
+			f->flags[place] |= FLOW_POINTED;
 	}
 }
 
-static bool analyse_image(struct derived *d, struct image *im, const struct image_section *text)
+static bool analyse_image(struct flow *f, struct image *im, const struct image_section *text)
 {
-	struct flow *f = &d->flow;
-
 	flow_init(f);
-	(void)image_each_function(im, add_symbol_function, d);
-	add_called_by_root(d);
+	if (image_each_function(im, add_symbol_function, f) != 0)
+		return false;
+	add_called_by_root(f, im);
 	if (f->n_places > text->size / 2) /* else entries are the rule, and cover the callees */
-		point_at_called(d, text);
-	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
+		point_at_called(f, text);
+	for (int round = 0; round < MAX_ROUNDS && !f->is_over; round++) {
 		if (round)
 			flow_again(f);
-		follow_all_functions(d);
+		follow_all_functions(f);
 		if (!f->is_late)
 			break;
 	}
-	return !f->is_over && !d->is_v8;
+	return !f->is_over;
 }
 
-struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
-		       size_t n)
+void derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes, size_t n,
+	    struct flow *ret)
 {
-	struct derived *d = xcalloc(1, sizeof(*d));
 	struct image_section text;
 	const uint64_t least = go && go->n ? LEAST_GO_BYTES : LEAST_BYTES;
 	uint64_t bytes;
 
-	d->fdes = fdes;
-	d->n_fdes = n;
-	d->flow.im = im;
+	*ret = (struct flow){};
 	/* The section's flags may be wrong, so check that a segment loads it as code. */
-	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
-	    image_code(im, text.vaddr, text.size).size == text.size) {
-		bytes = find_spans(d, &text, go);
-		if (bytes >= least && bytes <= MAX_BYTES && analyse_image(d, im, &text)) {
-			judge_all_gaps(d);
-			return d;
-		}
-	}
-	derived_freep(&d);
-	return NULL;
-}
-
-uint64_t derived_first(const struct derived *d)
-{
-	return d->flow.spans[0].start;
+	if (!ARCH_CALL_PUSHES || !image_section(im, ".text", &text) ||
+	    image_code(im, text.vaddr, text.size).size != text.size)
+		return;
+	bytes = find_spans(ret, &text, go, fdes, n);
+	if (bytes >= least && bytes <= MAX_BYTES && analyse_image(ret, im, &text))
+		judge_all_gaps(ret, &(struct entries){ im, fdes, n });
+	else
+		flow_fini(ret);
 }
 
 struct giver {
@@ -388,17 +356,16 @@ static int visit_span_rows(struct flow *f, const struct flow_span *s, uint64_t t
 		       : visit_changed_row(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
 }
 
-int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visit *visit,
+int derived_rows_between(struct flow *f, uint64_t from, uint64_t to, cfi_visit *visit,
 			 void *context)
 {
-	struct flow *f = &d->flow;
-	const struct flow_span *s = flow_next_span(f, from);
+	size_t i = flow_next_span(f, from);
 	struct giver g = { .last.kind = CFI_BAD, .visit = visit, .context = context };
 	int err = 0;
 
-	if (s == f->spans + f->n_spans || s->start > from)
+	if (i == f->n_spans || f->spans[i].start > from)
 		err = visit_changed_row(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
-	for (; s < f->spans + f->n_spans && s->start < to && !err; s++)
-		err = visit_span_rows(f, s, to, &g);
+	for (; i < f->n_spans && f->spans[i].start < to && !err; i++)
+		err = visit_span_rows(f, &f->spans[i], to, &g);
 	return err;
 }

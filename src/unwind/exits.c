@@ -266,7 +266,6 @@ static void begin_flow(struct finding *f)
 {
 	struct flow *flow = &f->flow;
 
-	*flow = (struct flow){ .im = f->im };
 	for (size_t i = 0; i < f->n_parts; i++)
 		array_push(flow->spans, flow->n_spans, flow->spans_capacity, f->parts[i]);
 	flow_init(flow);
@@ -650,7 +649,6 @@ static void find_all(struct finding *f)
 		if (!f->is_part_added)
 			break;
 		flow_fini(&f->flow);
-		f->flow = (struct flow){};
 	}
 	if (f->is_part_added)
 		doubt_exits(f, "it has too many parts", f->entry);

@@ -303,20 +303,21 @@ void flow_fini(struct flow *f)
 	free(f->items);
 	free(f->waits);
 	free(f->edges);
+	*f = (struct flow){};
 }
 
-const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr)
+size_t flow_next_span(const struct flow *f, uint64_t vaddr)
 {
 	const size_t n = array_count_below(f->spans, f->n_spans, sizeof(*f->spans), vaddr);
 
-	return n && f->spans[n - 1].end > vaddr ? &f->spans[n - 1] : &f->spans[n];
+	return n && f->spans[n - 1].end > vaddr ? n - 1 : n;
 }
 
 const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr)
 {
-	const struct flow_span *s = flow_next_span(f, vaddr);
+	const size_t i = flow_next_span(f, vaddr);
 
-	return s < f->spans + f->n_spans && s->start <= vaddr ? s : NULL;
+	return i < f->n_spans && f->spans[i].start <= vaddr ? &f->spans[i] : NULL;
 }
 
 size_t flow_place(const struct flow *f, uint64_t vaddr)
@@ -364,7 +365,7 @@ static void unite_groups(struct flow *f, uint32_t a, uint32_t b)
 
 void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
 {
-	const struct flow_item item = { vaddr, owner, *frame };
+	const struct flow_item item = { .vaddr = vaddr, .owner = owner, .frame = *frame };
 
 	array_push(f->items, f->n_items, f->items_capacity, item);
 }
@@ -450,7 +451,7 @@ static void follow_jump(struct flow *f, const struct flow_item *at, uint64_t tar
 	else
 		array_push(
 			f->waits, f->n_waits, f->waits_capacity,
-			((struct flow_wait){ .callee = f->owner_of[place], .owner = at->owner }));
+			((struct flow_item){ .callee = f->owner_of[place], .owner = at->owner }));
 }
 
 /* Returns whether execution passes the call now. */
@@ -458,7 +459,7 @@ static bool follow_call(struct flow *f, struct flow_item *at, const struct instr
 {
 	const uint64_t behind = at->vaddr + i->length;
 	const size_t place = flow_place(f, i->target), next = flow_place(f, behind);
-	struct flow_wait wait = { .vaddr = behind, .owner = at->owner };
+	struct flow_item wait = { .vaddr = behind, .owner = at->owner, .frame = at->frame };
 
 	flow_group(f, at->owner)->has_call = true;
 	at->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
@@ -476,7 +477,6 @@ static bool follow_call(struct flow *f, struct flow_item *at, const struct instr
 		   ((struct flow_edge){ at->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
 		return true;
-	wait.frame = at->frame;
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
 }
@@ -573,12 +573,12 @@ static bool wake_waiting_calls(struct flow *f)
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n_waits; i++) {
-		const struct flow_wait w = f->waits[i];
+		const struct flow_item w = f->waits[i];
 
 		if (!flow_group(f, w.callee)->may_return)
 			f->waits[n++] = w;
 		else if (w.vaddr)
-			flow_enter(f, w.vaddr, w.owner, &w.frame);
+			array_push(f->items, f->n_items, f->items_capacity, w);
 		else
 			flow_group(f, w.owner)->may_return = true;
 	}

@@ -65,12 +65,13 @@ void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint64_t ne
  * believes a function with a symbol that ends in calls which do not return.
  */
 
-struct derived;
+struct flow;
 
 /*
- * Analyse the code of .text that the sorted entries @fdes leave out. Borrows @im and @fdes.
+ * Analyse the code of .text that the sorted entries @fdes leave out. @ret is the caller's, to end
+ * with flow_fini(), and borrows the code from @im.
  *
- * Returns NULL if there is no .text, if the entries leave out less than 4 KiB or more than 4 MiB of
+ * It is empty if there is no .text, if the entries leave out less than 4 KiB or more than 4 MiB of
  * it, or if a limit is exceeded. Also for programs with V8, whose builtins are no compiled C, and
  * if calls do not push the return address (ARCH_CALL_PUSHES), which flow.c expects.
  *
@@ -78,18 +79,14 @@ struct derived;
  * functions with rows in that table. Of the rest 1 KiB is enough, because Go's linker drops entries
  * of C code.
  */
-struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
-		       size_t n);
-void derived_freep(struct derived **d);
-
-/* The start of the first code that the entries leave out. */
-uint64_t derived_first(const struct derived *d);
+void derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes, size_t n,
+	    struct flow *ret);
 
 /*
  * Call @visit for the rows of [@from, @to), which lies between two entries. The first row is at
  * @from. Code without rows gets gaps.
  */
-must_check int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visit *visit,
+must_check int derived_rows_between(struct flow *f, uint64_t from, uint64_t to, cfi_visit *visit,
 				    void *context);
 
 /* --- flow.c --- */
@@ -171,23 +168,16 @@ struct flow_edge {
 	uint32_t to;
 };
 
-/* A call, or a jump to a function, that waits until its callee may return. */
-struct flow_wait {
-	uint64_t vaddr; /* the address after the call; 0: a jump */
-	uint32_t callee;
-	uint32_t owner;
-	struct frame frame;
-};
-
-/* A place from where to follow execution. */
+/* A place from where to follow execution, as code of function @owner. */
 struct flow_item {
-	uint64_t vaddr;
+	uint64_t vaddr; /* 0: a jump to @callee waits */
 	uint32_t owner;
+	uint32_t callee; /* of one that waits, until this may return */
 	struct frame frame;
 };
 
+/* A zeroed one is empty. */
 struct flow {
-	const struct image *im;
 	struct flow_span *spans;
 	size_t n_spans, spans_capacity;
 	size_t n_places;
@@ -200,7 +190,7 @@ struct flow {
 	size_t n_functions, functions_capacity;
 	struct flow_item *items;
 	size_t n_items, items_capacity;
-	struct flow_wait *waits;
+	struct flow_item *waits; /* behind calls, and jumps to functions */
 	size_t n_waits, waits_capacity;
 	struct flow_edge *edges;
 	size_t n_edges, edges_capacity;
@@ -233,8 +223,8 @@ void flow_run(struct flow *f);
 size_t flow_place(const struct flow *f, uint64_t vaddr);
 const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr);
 
-/* The first span that ends after @vaddr, or the end of the array of spans. */
-const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr);
+/* The number of the first span that ends after @vaddr; n_spans: there is none. */
+size_t flow_next_span(const struct flow *f, uint64_t vaddr);
 
 struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
