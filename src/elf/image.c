@@ -456,8 +456,12 @@ static void unmap_image(const struct image *im)
 	(void)munmap(im->memory, im->size);
 }
 
-static void release_image(struct image *im)
+void image_close(struct image *im)
 {
+	if (!im)
+		return;
+	lines_free(im->lines); /* it uses the memory of both images */
+	image_close(im->debug);
 	if (im->is_mapped)
 		unmap_image(im);
 	else
@@ -469,16 +473,6 @@ static void release_image(struct image *im)
 	free(im->notes);
 	free(im->name);
 	free(im);
-}
-
-void image_close(struct image *im)
-{
-	if (!im)
-		return;
-	lines_free(im->lines); /* it uses the memory of both images */
-	if (im->debug)
-		release_image(im->debug);
-	release_image(im);
 }
 
 void image_freep(struct image **im)
@@ -609,15 +603,11 @@ bool image_is_64_bit(const struct image *im)
 }
 
 /* Does not count mapped pages, which belong to the page cache. */
-static size_t own_bytes(const struct image *im)
+size_t image_bytes(const struct image *im)
 {
 	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
 	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +
 	       im->n_notes * sizeof(*im->notes) + symbol_index_bytes(im->index) +
-	       (im->short_names ? strtab_bytes(im->short_names) : 0);
-}
-
-size_t image_bytes(const struct image *im)
-{
-	return own_bytes(im) + (im->debug ? own_bytes(im->debug) : 0);
+	       (im->short_names ? strtab_bytes(im->short_names) : 0) +
+	       (im->debug ? image_bytes(im->debug) : 0);
 }
