@@ -76,47 +76,36 @@ static uint8_t flags_place(struct slice table)
 	}
 }
 
-/* Find a table in section @s, from its head to the end of the section. No bytes: there is none. */
-static struct slice search_table(const struct section *s, struct slice bytes, uint64_t *ret_vaddr)
+/* Cut section @s to the table in it, from its head on. False: there is none. */
+static bool cut_to_table(struct image_section *s)
 {
 	size_t at = (size_t)(-s->vaddr % TABLE_ALIGNMENT);
 
-	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
-		const struct slice table = { bytes.data + at, bytes.size - at };
-
-		if (!is_table_head(table))
+	for (; at < s->size; at += TABLE_ALIGNMENT) {
+		if (!is_table_head((struct slice){ s->data + at, s->size - at }))
 			continue;
-		*ret_vaddr = s->vaddr + at;
-		return table;
+		*s = (struct image_section){ s->data + at, s->size - at, s->vaddr + at };
+		return true;
 	}
-	return (struct slice){};
+	return false;
 }
 
-static struct slice find_go_table(const struct image *im, uint64_t *ret_vaddr)
+static bool find_go_table(const struct image *im, struct image_section *ret)
 {
-	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-	const struct section *s;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		s = section_named(im, names[i]);
-		if (!s)
-			continue;
-		*ret_vaddr = s->vaddr;
-		return section_bytes(im, s);
-	}
-	s = section_named(im, ".data.rel.ro");
-	if (!s || !(section_named(im, ".go.buildinfo") || section_named(im, ".note.go.buildid")))
-		return (struct slice){};
-	return search_table(s, section_bytes(im, s), ret_vaddr);
+	return image_section(im, ".gopclntab", ret) ||
+	       image_section(im, ".data.rel.ro.gopclntab", ret) ||
+	       ((section_named(im, ".go.buildinfo") || section_named(im, ".note.go.buildid")) &&
+		image_section(im, ".data.rel.ro", ret) && cut_to_table(ret));
 }
 
 /* The address as linked that a relative relocation writes at @vaddr; 0: there is none. */
 static uint64_t relocated_at(const struct image *im, uint64_t vaddr)
 {
-	const struct section *s = section_named(im, ".rela.dyn");
-	const struct slice bytes = s ? section_bytes(im, s) : (struct slice){};
+	struct image_section bytes;
 	Elf64_Rela rela;
 
+	if (!image_section(im, ".rela.dyn", &bytes))
+		return 0;
 	for (size_t at = 0; bytes.size - at >= sizeof(rela); at += sizeof(rela)) {
 		memcpy(&rela, bytes.data + at, sizeof(rela));
 		if (rela.r_offset == vaddr && ELF64_R_TYPE(rela.r_info) == ARCH_RELATIVE)
@@ -218,18 +207,23 @@ static bool has_few_steps(const struct go_table *t)
 
 bool image_is_go(const struct image *im)
 {
-	uint64_t vaddr;
+	struct image_section table;
 
-	return find_go_table(im, &vaddr).size;
+	return find_go_table(im, &table);
 }
 
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
-	uint64_t vaddr = 0, n;
-	const struct slice table = find_go_table(im, &vaddr);
-	struct go_table t = { .flags_at = flags_place(table) };
+	struct image_section section;
+	struct go_table t = {};
+	struct slice table;
+	uint64_t n;
 
-	if (!t.flags_at || !im->is_64_bit)
+	if (!im->is_64_bit || !find_go_table(im, &section))
+		return false;
+	table = (struct slice){ section.data, section.size };
+	t.flags_at = flags_place(table);
+	if (!t.flags_at)
 		return false;
 	n = uint_at(table.data + N_AT, 8);
 	t.names = whole_strings(bytes_from_offset(table, uint_at(table.data + NAMES_AT, 8)));
@@ -238,7 +232,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 	if (!n || n > MOST_SYMBOLS || t.functions.size < n * ENTRY_BYTES + 4)
 		return false;
 	t.n = (uint32_t)n;
-	t.text = go_text_start(im, vaddr);
+	t.text = go_text_start(im, section.vaddr);
 	if (!t.text || !is_in_order(im, &t) || !has_few_steps(&t))
 		return false;
 	*ret = t;
