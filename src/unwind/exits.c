@@ -567,9 +567,6 @@ static void judge_visited(struct finding *f, const struct visited *v)
 		if (!is_in_parts(f, v->is.target))
 			doubt_exits(f, "it jumps to another function by a condition", v->vaddr);
 		break;
-	case INSTRUCTION_BAD:
-		doubt_exits(f, "it has an instruction that no compiler makes", v->vaddr);
-		break;
 	default:
 		break;
 	}
