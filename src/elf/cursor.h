@@ -57,13 +57,6 @@ static inline uint64_t cursor_uint(struct cursor *c, size_t n)
 	return at ? uint_at(at, n) : 0;
 }
 
-static inline int64_t cursor_int(struct cursor *c, size_t n)
-{
-	unsigned unused = 64 - 8 * (unsigned)n;
-
-	return (int64_t)(cursor_uint(c, n) << unused) >> unused;
-}
-
 /* Assemblers pad numbers in LEB128, but to no more bytes than these. */
 #define MOST_LEB128_BYTES 16
 

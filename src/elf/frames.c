@@ -69,9 +69,9 @@ static uint64_t read_form(struct cursor *c, uint8_t form, size_t address_bytes)
 	case PE_UDATA2:
 		return cursor_uint(c, 2);
 	case PE_SDATA4:
-		return (uint64_t)cursor_int(c, 4);
+		return (uint64_t)(int32_t)cursor_uint(c, 4);
 	case PE_SDATA2:
-		return (uint64_t)cursor_int(c, 2);
+		return (uint64_t)(int16_t)cursor_uint(c, 2);
 	case PE_ULEB128:
 		return cursor_uleb(c);
 	case PE_SLEB128:

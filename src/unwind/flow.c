@@ -60,8 +60,10 @@ static void write_register(struct frame *f, uint8_t reg)
 {
 	if (reg == REGISTER_SP)
 		f->depth = FRAME_NOT_KNOWN;
-	if (reg == REGISTER_FP)
+	if (reg == REGISTER_FP) {
 		f->fp = FRAME_OTHER;
+		f->fp_depth = 0;
+	}
 	if (reg == REGISTER_THIRD)
 		f->third = FRAME_OTHER;
 	if (reg == f->end_reg)
@@ -214,8 +216,8 @@ static struct frame frame_merge(const struct frame *a, const struct frame *b)
 
 	if (a->depth != b->depth)
 		f.depth = FRAME_NOT_KNOWN;
-	if (a->fp != b->fp || (a->fp == FRAME_POINTER && a->fp_depth != b->fp_depth))
-		f.fp = FRAME_OTHER;
+	if (a->fp != b->fp || a->fp_depth != b->fp_depth)
+		write_register(&f, REGISTER_FP);
 	if (a->third != b->third)
 		f.third = FRAME_OTHER;
 	if (a->fp_saved != b->fp_saved)
@@ -224,8 +226,6 @@ static struct frame frame_merge(const struct frame *a, const struct frame *b)
 		f.third_saved = 0;
 	if (a->end_reg != b->end_reg || a->end_depth != b->end_depth)
 		f.end_reg = REGISTER_NONE;
-	if (f.fp != FRAME_POINTER)
-		f.fp_depth = 0;
 	if (f.end_reg == REGISTER_NONE)
 		f.end_depth = 0;
 	return f;
@@ -235,7 +235,7 @@ static bool frame_is_same(const struct frame *a, const struct frame *b)
 {
 	return a->depth == b->depth && a->fp == b->fp && a->third == b->third &&
 	       a->fp_saved == b->fp_saved && a->third_saved == b->third_saved &&
-	       a->end_reg == b->end_reg && (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth) &&
+	       a->fp_depth == b->fp_depth && a->end_reg == b->end_reg &&
 	       (a->end_reg == REGISTER_NONE || a->end_depth == b->end_depth);
 }
 

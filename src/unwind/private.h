@@ -117,7 +117,7 @@ enum frame_holds {
 /* Depths are distances below the CFA, in bytes. */
 struct frame {
 	int32_t depth;       /* of the stack pointer; or FRAME_NOT_KNOWN */
-	int32_t fp_depth;    /* of the frame pointer, if the register is FRAME_POINTER */
+	int32_t fp_depth;    /* of the frame pointer, if the register is FRAME_POINTER; else 0 */
 	int32_t fp_saved;    /* of the caller's frame pointer, saved; 0: it is not */
 	int32_t third_saved; /* likewise, for the third register */
 	int32_t end_depth;   /* of @end_reg */
