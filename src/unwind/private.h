@@ -11,11 +11,11 @@
 #include "elf/image.h"
 #include "unwind/table.h"
 
-/* --- entries, and roots.c --- */
+/* --- entries --- */
 
 /*
  * The entry of code [@start, @end). The program is empty if the CIE's state holds for all of it.
- * roots.c makes entries for code without one, such as sections of stubs, and cfi.c their CIEs.
+ * cfi.c makes entries for code without one, too, such as sections of stubs.
  */
 struct cfi_fde {
 	uint64_t start;
@@ -29,29 +29,6 @@ struct cfi_fde {
 
 /* Find the sections of stubs, _init and _fini. Returns their number. */
 size_t cfi_find_stubs(const struct image *im, struct cfi_fde ret[CFI_MAX_STUBS]);
-
-/*
- * Find the code where signal handlers return, in gaps between the sorted entries @fdes. False: it
- * is not there.
- */
-bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
-			    struct cfi_fde *ret);
-
-#define CFI_MAX_ROOTS 3
-
-/* Find the first code of a program, a thread and a fiber, if no entry covers it. Returns the number
- * of places. */
-size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
-		      struct cfi_fde ret[CFI_MAX_ROOTS]);
-
-/*
- * Find the system call that makes the thread whose first code is at @root. It is shortly before
- * @root, in code without entries from @gap on. False: it is not there.
- */
-bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_fde *ret);
-
-/* End an entry of hand-written assembly where its row is wrong. The next entry begins at @next. */
-void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint64_t next);
 
 /* --- derive.c --- */
 
