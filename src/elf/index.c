@@ -1104,16 +1104,6 @@ static bool symbol_function_at(struct image *im, uint64_t vaddr, struct image_sy
 	return true;
 }
 
-static int compare_to_stub(const void *vaddr, const void *stub)
-{
-	uint64_t at = *(const uint64_t *)vaddr;
-	const struct stub *s = stub;
-
-	if (at < s->vaddr)
-		return -1;
-	return at - s->vaddr >= s->size;
-}
-
 /* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
  * "puts@plt". */
 static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
@@ -1124,12 +1114,11 @@ static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
 	if (!plt->is_read)
 		read_plt(im, plt);
 
-	const struct stub *stub = NULL;
+	const size_t n = array_count_below(plt->stubs, plt->n, sizeof(*plt->stubs), vaddr + 1);
+	const struct stub *stub = n ? &plt->stubs[n - 1] : NULL;
 	struct image_symbol resolver;
 
-	if (plt->n)
-		stub = bsearch(&vaddr, plt->stubs, plt->n, sizeof(*stub), compare_to_stub);
-	if (!stub)
+	if (!stub || vaddr - stub->vaddr >= stub->size)
 		return false;
 
 	const char *name = stub->name;
