@@ -22,13 +22,6 @@
  *	GNU   20 bytes   NT_GNU_BUILD_ID   93ac61ec5a8eb1396f9fbd350e3169a558528a40
  */
 
-/* Fewer bytes would not tell all files of a machine apart. More are no hash. */
-#define LEAST_BYTES 8
-#define MOST_BYTES 64
-/* The sizes that lib/buildid.c of the kernel takes (BUILD_ID_SIZE_MAX). It skips others. */
-#define LEAST_TOLD_BYTES 1
-#define MOST_TOLD_BYTES 20
-
 int note_next(struct cursor *c, struct note *ret)
 {
 	Elf64_Nhdr h; /* the same in 32-bit files */
@@ -73,28 +66,31 @@ struct slice notes_within(struct slice notes, size_t *left)
 	return notes;
 }
 
-size_t image_build_id(const struct image *im, const uint8_t **ret)
+static size_t build_id_of(const struct image *im, bool has_sections, size_t least, size_t most,
+			  const uint8_t **ret)
 {
 	size_t n = 0, left = MOST_NOTES;
 
 	/* Sections first: segments of a debug file may name places that it does not have. */
-	for (size_t i = 0; i < im->n_sections && !n; i++)
+	for (size_t i = 0; has_sections && i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
 			n = find_build_id(notes_within(section_bytes(im, &im->sections[i]), &left),
-					  LEAST_BYTES, MOST_BYTES, ret);
+					  least, most, ret);
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_build_id(notes_within(im->notes[i], &left), LEAST_BYTES, MOST_BYTES, ret);
+		n = find_build_id(notes_within(im->notes[i], &left), least, most, ret);
 	return n;
 }
 
+/* Fewer bytes would not tell all files of a machine apart. More are no hash. */
+size_t image_build_id(const struct image *im, const uint8_t **ret)
+{
+	return build_id_of(im, true, 8, MOST_BUILD_ID, ret);
+}
+
+/* The sizes that lib/buildid.c of the kernel takes (BUILD_ID_SIZE_MAX). It skips others. */
 size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 {
-	size_t n = 0, left = MOST_NOTES;
-
-	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_build_id(notes_within(im->notes[i], &left), LEAST_TOLD_BYTES,
-				  MOST_TOLD_BYTES, ret);
-	return n;
+	return build_id_of(im, false, 1, 20, ret);
 }
 
 /* --- debug files --- */
@@ -148,7 +144,7 @@ void image_debug_hint(const struct image *im, struct debug_hint *ret)
 	const size_t n = image_build_id(im, &id);
 
 	*ret = (struct debug_hint){};
-	if (n && n <= MOST_BUILD_ID) {
+	if (n) {
 		memcpy(ret->build_id, id, n);
 		ret->n_build_id = (uint32_t)n;
 	}
