@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Find the function of an address. The index has 20 bytes for each function, and no names.
- * Symbol tables are not tidy:
+ * Find the function of an address. The index has 20 bytes for each function and 8 for each entry
+ * of .eh_frame, and no names. Symbol tables are not tidy:
  *
  *	0x9f0a0 240 malloc, __libc_malloc, __GI___libc_malloc    aliases
  *	0x2a1c0   0 __restore_rt                                 no size
