@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * .eh_frame has functions with and without a symbol. We read all of its entries. .eh_frame_hdr has
- * them sorted, but static programs do without it.
- *
  * A function of C++ or Rust has a table of its calls in .gcc_except_table (LSDA). Its FDE has the
  * table's address in the augmentation data, if the CIE's letters ("zPLR") contain an 'L':
  *

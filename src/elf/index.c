@@ -309,7 +309,7 @@ bool image_has_symtab(const struct image *im)
 
 /* --- the functions of .eh_frame --- */
 
-/* A zeroed one has none. */
+/* With and without a symbol. .eh_frame_hdr has them sorted, but static programs do without it. */
 struct frames {
 	struct fde_section section; /* lent by the image */
 	struct frame_row {
