@@ -114,20 +114,13 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 	return 0;
 }
 
-/*
- * Programs have four to ten segments of these. Each look-up of an address goes over all, and a
- * hostile file may have any number.
- */
-#define MOST_SEGMENTS 64
-
 /* Cut a segment that ends outside of the file, and leave out one that begins there. */
 static void add_load_segment(struct image *im, const GElf_Phdr *h)
 {
 	uint64_t bytes = h->p_filesz;
 	uint64_t end;
 
-	if (h->p_type != PT_LOAD || h->p_offset >= im->size || !bytes ||
-	    im->n_segments == MOST_SEGMENTS)
+	if (h->p_type != PT_LOAD || h->p_offset >= im->size || !bytes)
 		return;
 	if (bytes > im->size - h->p_offset)
 		bytes = im->size - h->p_offset;
@@ -155,19 +148,26 @@ static void add_other_segment(struct image *im, const GElf_Phdr *h)
 		im->linker = bytes;
 }
 
-static void read_segments(struct image *im, Elf *elf)
+/* Programs load four to ten segments. Each look-up of an address goes over all. */
+#define MOST_SEGMENTS 64
+
+static int read_segments(struct image *im, Elf *elf, struct error *e)
 {
 	GElf_Phdr h;
 	size_t n;
 
 	if (elf_getphdrnum(elf, &n) != 0 || n > im->size / sizeof(Elf32_Phdr))
-		return;
+		return 0;
 	im->segments = xcalloc(n, sizeof(*im->segments));
 	im->notes = xcalloc(n, sizeof(*im->notes));
 	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++) {
 		add_load_segment(im, &h);
 		add_other_segment(im, &h);
 	}
+	return im->n_segments > MOST_SEGMENTS
+		       ? error_set(e, -ENOEXEC, "%s: loads %zu segments, more than %u", im->name,
+				   im->n_segments, MOST_SEGMENTS)
+		       : 0;
 }
 
 /* Keep every section, because symbols name them by number. A bad section becomes an empty one. */
@@ -255,7 +255,9 @@ static must_check int read_headers(struct image *im, struct error *e)
 
 	im->is_fixed = header.e_type == ET_EXEC;
 	im->entry = header.e_entry;
-	read_segments(im, elf);
+	err = read_segments(im, elf, e);
+	if (err)
+		return err;
 	read_sections(im, elf);
 	warn_of_unread_tables(im);
 	return 0;

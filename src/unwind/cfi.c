@@ -742,8 +742,9 @@ static bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, 
 	return false;
 }
 
-/* No compiler makes so long a function with so few rows. */
+/* The interpreter has 16 KiB and one row. Its instructions tell it; this keeps the search short. */
 #define LEAST_ASSEMBLY_BYTES 4096
+#define MOST_ASSEMBLY_BYTES (64 << 10)
 #define MOST_ASSEMBLY_PROGRAM 64
 
 /* End an entry of hand-written assembly where its row is wrong. The next entry begins at @next. */
@@ -754,7 +755,8 @@ static void cfi_cut_trace_exit(const struct image *im, struct cfi_fde *fde, uint
 	struct slice code;
 	const uint8_t *at;
 
-	if (!begin->size || n < LEAST_ASSEMBLY_BYTES || fde->program_bytes > MOST_ASSEMBLY_PROGRAM)
+	if (!begin->size || n < LEAST_ASSEMBLY_BYTES || n > MOST_ASSEMBLY_BYTES ||
+	    fde->program_bytes > MOST_ASSEMBLY_PROGRAM)
 		return;
 	code = image_code(im, fde->start, n);
 	at = memmem(code.data, code.size, begin->data, begin->size);

@@ -459,10 +459,12 @@ static bool follow_call(struct flow *f, struct flow_item *at, const struct instr
 {
 	const uint64_t behind = at->vaddr + i->length;
 	const size_t place = flow_place(f, i->target), next = flow_place(f, behind);
-	struct flow_item wait = { .vaddr = behind, .owner = at->owner, .frame = at->frame };
 
 	flow_group(f, at->owner)->has_call = true;
 	at->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
+
+	struct flow_item wait = { .vaddr = behind, .owner = at->owner, .frame = at->frame };
+
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
 		return next == SIZE_MAX || !(f->flags[next] & FLOW_DEAD);
 	if (i->target == behind) {

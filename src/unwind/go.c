@@ -77,11 +77,14 @@ static bool is_first_of_go(const struct go_rows *r, const struct go_function *f)
 	       (f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER);
 }
 
+#define MOST_SEARCHED 256 /* bytes; runtime.clone has 150 */
+
 /* The first @pattern in @f before @end. 0: there is none. */
 static uint64_t find_in_function(const struct image *im, const struct go_function *f, uint64_t end,
 				 const struct arch_bytes *pattern)
 {
-	const struct slice code = image_code(im, f->start, end - f->start);
+	const uint64_t n = end - f->start < MOST_SEARCHED ? end - f->start : MOST_SEARCHED;
+	const struct slice code = image_code(im, f->start, n);
 	const uint8_t *at = memmem(code.data, code.size, pattern->data, pattern->size);
 
 	return at ? f->start + (uint64_t)(at - code.data) : 0;

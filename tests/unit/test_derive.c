@@ -336,6 +336,39 @@ TEST(cases_of_a_switch_have_no_rows)
 	free(r.rows);
 }
 
+/*
+ *	call 0x40;  hlt
+ *	0x40: sub $24,%rsp;  lea -4096(%rsp),%r11;  call 0x80;  cmp %r11,%rsp;  jne 0x5c
+ *	0x56: call 0x90;  nop      0x5c: add $24,%rsp;  ret
+ *	0x80: ret      0x90: jmp 0x90
+ */
+TEST(a_callee_may_change_the_end_of_a_loop_that_probes_the_stack)
+{
+	static uint8_t text[0x1100];
+	static const char code[] =
+		"\x48\x83\xec\x18\x4c\x8d\x9c\x24\0\xf0\xff\xff\xe8\x2f\0\0\0\x4c\x39\xdc"
+		"\x75\x06\xe8\x35\0\0\0\x90\x48\x83\xc4\x18\xc3";
+	const struct made_section section = { ".text", text, sizeof(text) };
+	struct image *im;
+	size_t size;
+	struct rows r;
+
+	memset(text, 0xcc, sizeof(text));
+	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
+	memcpy(text + 0x40, code, sizeof(code) - 1);
+	text[0x80] = 0xc3;
+	memcpy(text + 0x90, "\xeb\xfe", 2);
+
+	cleanup_free uint8_t *file = made_elf(&section, 1, 64, &size);
+
+	assert_int_equal(image_open_memory(file, size, "made", &im, NULL), 0);
+	r = rows_of(im);
+	image_close(im);
+	assert_int_equal(row_at(&r, TEXT + 0x4c)->cfa.offset, 32);
+	assert_int_equal(row_at(&r, TEXT + 0x56)->cfa.offset, 32);
+	free(r.rows);
+}
+
 /* --- musl as installed: it has no .debug_frame to compare with, but rows can be counted --- */
 
 struct functions {

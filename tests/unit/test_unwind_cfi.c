@@ -747,14 +747,17 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 {
 	static const char exit[] = "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
 				   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53\x52\x51\x50";
+	static const char one_row[72] = "\x0e\x50", two_rows[] = "\x0e\x50\x41\x0e\x50";
 	static const struct {
 		uint64_t size; /* of the entry */
 		const char *program;
 		size_t n_program;
 		bool is_cut;
 	} cases[] = {
-		{ 0x2000, "\x0e\x50", 2, true },
-		{ 0xe00, "\x0e\x50", 2, false }, /* may be a compiler's */
+		{ 0x2000, one_row, 48, true },
+		{ 0x2000, two_rows, 5, true },
+		{ 0x2000, one_row, 72, false }, /* may be a compiler's, as the next one */
+		{ 0xe00, one_row, 48, false },
 	};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
