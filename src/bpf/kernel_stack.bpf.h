@@ -346,6 +346,30 @@ int on_module_gone(void *ctx __attribute__((unused)))
 	return 0;
 }
 
+/* --- for the copy of the tables: see struct kernel_reading --- */
+
+struct kernel_reading kernel_reading;
+
+SEC("?syscall")
+int read_kernel(void *ctx __attribute__((unused)))
+{
+	__u64 n = kernel_reading.bytes;
+
+	barrier_var(n);
+	return n > KERNEL_PIECE_BYTES ||
+	       bpf_probe_read_kernel(kernel_reading.piece, n, (void *)kernel_reading.addr);
+}
+
+/* Before Linux 6.2, this takes milliseconds. */
+SEC("?syscall")
+int find_symbol(void *ctx __attribute__((unused)))
+{
+	return bpf_kallsyms_lookup_name(kernel_reading.symbol, sizeof(kernel_reading.symbol), 0,
+					&kernel_reading.symbol_at);
+}
+
+/* --- the whole --- */
+
 /* Walk the stack by tables. False: it is not whole. */
 static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 						  struct scratch_slot *slot)

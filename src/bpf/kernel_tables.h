@@ -79,6 +79,21 @@ struct kernel_walks {
 };
 
 /*
+ * How user space reads the kernel's memory, to copy tables: it fills in a request and runs one of
+ * two programs (BPF_PROG_TEST_RUN). bpf_probe_read_kernel() fails where nothing is mapped, so no
+ * address can do harm.
+ */
+#define KERNEL_PIECE_BYTES 49152U /* 8,192 entries of the kernel's unwind tables */
+
+struct kernel_reading {
+	char symbol[64]; /* a name, which fits with a zero behind it */
+	__u64 symbol_at; /* its address, by the program */
+	__u64 addr;      /* from here on, */
+	__u64 bytes;     /* so many */
+	__u8 piece[KERNEL_PIECE_BYTES];
+};
+
+/*
  * The price of a slot's hits, from its claim to its release. One hit in COST_EVERY is measured, and
  * not the first: that one makes rows.
  */

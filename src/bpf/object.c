@@ -51,6 +51,8 @@ static const struct {
 	[PROGRAM_EXIT] = { "on_end", 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", 0 },
 	[PROGRAM_MODULE_GONE] = { "on_module_gone", 0 },
+	[PROGRAM_READ_KERNEL] = { "read_kernel", 0 },
+	[PROGRAM_FIND_SYMBOL] = { "find_symbol", 0 },
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */
@@ -672,6 +674,35 @@ struct kernel_walks *object_kernel_walks(const struct object *o)
 }
 
 /* --- the kernel's unwind tables --- */
+
+/* False: the program failed, or did not run. */
+static bool run_once(const struct object *o, enum object_program program)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	return bpf_prog_test_run_opts(object_program_fd(o, program), &opts) == 0 && !opts.retval;
+}
+
+const void *object_read_kernel(const struct object *o, uint64_t addr, size_t bytes)
+{
+	struct kernel_reading *r = &o->skeleton->bss->kernel_reading;
+
+	r->addr = addr;
+	r->bytes = bytes;
+	return run_once(o, PROGRAM_READ_KERNEL) ? r->piece : NULL;
+}
+
+uint64_t object_kernel_symbol(const struct object *o, const char *name)
+{
+	struct kernel_reading *r = &o->skeleton->bss->kernel_reading;
+
+	const size_t n = strlen(name) + 1;
+
+	if (n > sizeof(r->symbol))
+		return 0;
+	memcpy(r->symbol, name, n);
+	return run_once(o, PROGRAM_FIND_SYMBOL) ? r->symbol_at : 0;
+}
 
 int object_add_kernel_image(const struct object *o, enum kernel_image_number number, size_t bytes,
 			    kernel_image_fill *fill, void *context, struct error *e)

@@ -32,7 +32,9 @@ enum object_program {
 	PROGRAM_EXEC,        /* likewise; and lives are raised */
 	PROGRAM_EXIT,        /* likewise; and pairs that a thread has begun have no end */
 	PROGRAM_RESERVED,    /* mmap() has found a place for a mapping */
-	PROGRAM_MODULE_GONE, /* with config.kernel_tables: see object_watch_modules() */
+	PROGRAM_MODULE_GONE, /* with config.kernel_tables: see object_watch_modules(); */
+	PROGRAM_READ_KERNEL, /* object_read_kernel(); */
+	PROGRAM_FIND_SYMBOL, /* object_kernel_symbol() */
 	PROGRAM_N,
 };
 
@@ -151,6 +153,18 @@ struct trace_state *object_state(const struct object *object);
 
 /* How the programs walk kernel stacks. Lent by @object. */
 struct kernel_walks *object_kernel_walks(const struct object *object);
+
+/*
+ * Read @bytes of the kernel's memory at @addr, at most KERNEL_PIECE_BYTES. Returns where they are,
+ * until the next call; NULL: they cannot be read. Lent by @object. One thread may call it.
+ */
+const void *object_read_kernel(const struct object *object, uint64_t addr, size_t bytes);
+
+/*
+ * The address of the kernel's symbol @name; 0: there is none, or this user may not know it. Before
+ * Linux 6.2, each call takes milliseconds. The thread of object_read_kernel() may call it.
+ */
+uint64_t object_kernel_symbol(const struct object *object, const char *name);
 
 /* Write an image to @to. */
 typedef void kernel_image_fill(void *context, void *to);

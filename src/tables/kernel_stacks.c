@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/read.h"
 #include "base/thread.h"
-#include "bpf/kernel_memory.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel_types.h"
@@ -37,8 +36,8 @@ static const char *const tracers[MOST_REPLACED] = {
 };
 
 struct orc_source {
-	struct kernel_memory *memory; /* lent */
-	const bool *must_end;         /* lent; set by another thread: give up */
+	const struct object *object; /* lent */
+	const bool *must_end;        /* lent; set by another thread: give up */
 	enum orc_layout layout;
 };
 
@@ -52,17 +51,17 @@ struct orc_tables {
 };
 
 /* Without a header, the kernel's types tell the layout. */
-static enum orc_layout find_layout(struct kernel_memory *memory)
+static enum orc_layout find_layout(const struct object *object)
 {
 	static const struct kernel_member members[] = { { "orc_entry", "type" },
 							{ "orc_entry", "signal" },
 							{ "orc_entry", "end" } };
-	const uint64_t header = kernel_memory_symbol(memory, "__start_orc_header");
+	const uint64_t header = object_kernel_symbol(object, "__start_orc_header");
 	uint32_t at[ARRAY_SIZE(members)];
 	struct error none;
 
 	if (header) {
-		const void *hash = kernel_memory_read(memory, header, ORC_HEADER_BYTES);
+		const void *hash = object_read_kernel(object, header, ORC_HEADER_BYTES);
 
 		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
 	}
@@ -73,23 +72,23 @@ static enum orc_layout find_layout(struct kernel_memory *memory)
 
 static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
 {
-	struct kernel_memory *memory = from->memory;
-	const uint64_t start = kernel_memory_symbol(memory, "__start_orc_unwind_ip");
-	const uint64_t end = kernel_memory_symbol(memory, "__stop_orc_unwind_ip");
+	const struct object *object = from->object;
+	const uint64_t start = object_kernel_symbol(object, "__start_orc_unwind_ip");
+	const uint64_t end = object_kernel_symbol(object, "__stop_orc_unwind_ip");
 
 	*ret = (struct orc_tables){
 		.addresses = start,
 		.n = (end - start) / sizeof(int32_t),
-		.entries = kernel_memory_symbol(memory, "__start_orc_unwind"),
-		.text = kernel_memory_symbol(memory, "_stext"),
-		.text_end = kernel_memory_symbol(memory, "_etext"),
-		.init = kernel_memory_symbol(memory, "_sinittext"),
-		.init_end = kernel_memory_symbol(memory, "_einittext"),
+		.entries = object_kernel_symbol(object, "__start_orc_unwind"),
+		.text = object_kernel_symbol(object, "_stext"),
+		.text_end = object_kernel_symbol(object, "_etext"),
+		.init = object_kernel_symbol(object, "_sinittext"),
+		.init_end = object_kernel_symbol(object, "_einittext"),
 	};
 	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
 	    ret->text_end > ret->init || ret->init >= ret->init_end)
 		return false;
-	from->layout = find_layout(memory);
+	from->layout = find_layout(object);
 	return from->layout != ORC_UNKNOWN;
 }
 
@@ -113,13 +112,13 @@ static bool add_piece(const struct orc_source *from, const struct orc_tables *ta
 {
 	const uint64_t at = tables->addresses + first * sizeof(int32_t);
 	int32_t addresses[PIECE_ENTRIES];
-	const void *bytes = kernel_memory_read(from->memory, at, n * sizeof(*addresses));
+	const void *bytes = object_read_kernel(from->object, at, n * sizeof(*addresses));
 	const uint8_t *entries;
 
 	if (!bytes)
 		return false;
 	memcpy(addresses, bytes, n * sizeof(*addresses));
-	entries = kernel_memory_read(from->memory, tables->entries + first * ORC_ENTRY_BYTES,
+	entries = object_read_kernel(from->object, tables->entries + first * ORC_ENTRY_BYTES,
 				     n * (size_t)ORC_ENTRY_BYTES);
 	for (uint32_t i = 0; entries && i < n; i++) {
 		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
@@ -158,7 +157,7 @@ static bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
 	    !kernel_table_begin(table, tables.text, tables.init_end))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
-		kernel_table_replaced(table, kernel_memory_symbol(from->memory, tracers[i]));
+		kernel_table_replaced(table, object_kernel_symbol(from->object, tracers[i]));
 	return copy_tables(from, &tables, table) && kernel_table_end(table);
 }
 
@@ -207,7 +206,7 @@ struct module_reader {
 /* The number of @bytes, 4 or 8, at a member. */
 static bool read_member(const struct module_reader *r, uint64_t addr, size_t bytes, uint64_t *ret)
 {
-	const void *at = kernel_memory_read(r->from->memory, addr, bytes);
+	const void *at = object_read_kernel(r->from->object, addr, bytes);
 
 	*ret = 0;
 	if (at)
@@ -259,7 +258,7 @@ static void add_module(struct module_reader *r, const struct module_line *line)
 	uint64_t addr;
 
 	(void)snprintf(name, sizeof(name), "%.*s:__this_module", (int)line->n, line->name);
-	addr = kernel_memory_symbol(r->from->memory, name);
+	addr = object_kernel_symbol(r->from->object, name);
 	if (addr && read_module(r, addr, &module) && module.text == line->start)
 		array_push(r->modules, r->n, r->capacity, module);
 }
@@ -333,7 +332,8 @@ void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_op
 					? config->max_kernel_frames
 					: config->kernel_limit;
 	config->checks_kernel = checks;
-	o->programs |= 1U << PROGRAM_MODULE_GONE;
+	o->programs |=
+		1U << PROGRAM_MODULE_GONE | 1U << PROGRAM_READ_KERNEL | 1U << PROGRAM_FIND_SYMBOL;
 	k->is_wanted = true;
 }
 
@@ -445,25 +445,10 @@ static void serve_modules(struct kernel_stacks *k, struct orc_source *from)
 static void *serve_kernel_stacks(void *argument)
 {
 	struct kernel_stacks *k = argument;
-	cleanup(kernel_memory_freep) struct kernel_memory *memory = NULL;
-	struct error e;
-
-	if (kernel_memory_open(&memory, &e)) {
-		log_debug("kernel stacks: by the helper: %s", e.text);
-		return NULL;
-	}
-
-	struct orc_source from = { .memory = memory, .must_end = &k->must_end };
+	struct orc_source from = { .object = k->object, .must_end = &k->must_end };
 
 	if (publish_kernel(k->object, &from))
 		serve_modules(k, &from);
-	/*
-	 * The programs that read stay until the run ends. Otherwise the kernel may give their
-	 * addresses to other programs, whose hits would have our programs' names.
-	 */
-	struct pollfd end = { .fd = k->end_fd, .events = POLLIN };
-
-	(void)poll(&end, 1, -1);
 	return NULL;
 }
 
