@@ -17,7 +17,7 @@
 static int attach_tracepoint(struct attachment *a, uint32_t number)
 {
 	const struct target *target = &a->targets[number];
-	const enum object_program program = plan_program(BACKEND_TRACEPOINT, target);
+	const enum object_program program = plan_program(target);
 	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
@@ -55,7 +55,7 @@ void tracepoint_attach(struct attachment *a, const struct selection *chosen)
 static int attach_single_kprobe(struct attachment *a, uint32_t number)
 {
 	const struct target *target = &a->targets[number];
-	const enum object_program program = plan_program(a->plan->backends[number], target);
+	const enum object_program program = plan_program(target);
 	cleanup_free char *name = NULL;
 	struct perf_event_attr attr = {
 		.type = a->plan->features.kprobe_pmu,
@@ -128,9 +128,7 @@ static void attach_in_parts(const struct batch *all)
 
 void kprobe_multi_attach(struct attachment *a, const struct selection *chosen)
 {
-	const uint32_t first = chosen->items[0];
-	const enum object_program program =
-		plan_program(a->plan->backends[first], &a->targets[first]);
+	const enum object_program program = plan_program(&a->targets[chosen->items[0]]);
 	cleanup(batch_fini) struct batch known = batch_make(a, program, NULL, chosen->n);
 	cleanup(batch_fini) struct batch unknown = batch_make(a, program, NULL, chosen->n);
 

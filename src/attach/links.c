@@ -170,7 +170,7 @@ static int link_range(const struct batch *b, size_t first, size_t n)
 			.prog_fd = prog_fd,
 			.attach_type = BPF_TRACE_KPROBE_MULTI,
 			.kprobe_multi = {
-				.flags = b->program == PROGRAM_KRETURN_MULTI ? UAPI_KPROBE_MULTI_RETURN : 0,
+				.flags = b->program == PROGRAM_KRETURN ? UAPI_KPROBE_MULTI_RETURN : 0,
 				.cnt = (unsigned)n,
 				.addrs = b->by_symbol ? 0 : (uintptr_t)(b->places + first),
 				.syms = b->by_symbol ? (uintptr_t)(b->symbols + first) : 0,

@@ -37,36 +37,47 @@ static bool has_backend(enum backend backend, const struct features *f)
 	}
 }
 
-#define UPROBES(multi)                                                                \
-	[ROLE_HIT] = PROGRAM_UPROBE##multi, [ROLE_BEGIN] = PROGRAM_BEGIN_USER##multi, \
-	[ROLE_END] = PROGRAM_UNTIL_USER##multi
-
-/*
- * Best first. The first row of the target's kind whose backend the kernel has is used. Programs are
- * by the target's role; where there is none, as that of hits.
- */
+/* Best first. The first row of the target's kind whose backend the kernel has is used. */
 static const struct {
 	enum target_kind kind;
 	enum backend backend;
-	enum object_program programs[ROLE_SWITCH + 1];
 } preference[] = {
-	{ TARGET_TRACEPOINT,
-	  BACKEND_TRACEPOINT,
-	  { [ROLE_HIT] = PROGRAM_TRACEPOINT,
-	    [ROLE_BEGIN] = PROGRAM_BEGIN,
-	    [ROLE_END] = PROGRAM_UNTIL,
-	    [ROLE_SWITCH] = PROGRAM_SWITCH } },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, { PROGRAM_KPROBE_MULTI } },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, { PROGRAM_KPROBE } },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, { UPROBES(_MULTI) } },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, { UPROBES() } },
-	{ TARGET_USDT, BACKEND_UPROBE_MULTI, { PROGRAM_USDT_MULTI } },
-	{ TARGET_USDT, BACKEND_UPROBE, { PROGRAM_USDT } },
-	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, { PROGRAM_PERF_EVENT } },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, { PROGRAM_KRETURN_MULTI } },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, { PROGRAM_KRETURN } },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, { UPROBES(_MULTI) } },
-	{ TARGET_USER_RETURN, BACKEND_UPROBE, { UPROBES() } },
+	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE },
+	{ TARGET_USDT, BACKEND_UPROBE_MULTI },
+	{ TARGET_USDT, BACKEND_UPROBE },
+	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE },
+};
+
+/* The backends whose links have many places. A run never has programs for both kinds of links. */
+#define MULTI_BACKENDS \
+	(1u << BACKEND_KPROBE_MULTI | 1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_KRETPROBE_MULTI)
+
+#define AT_USER_FUNCTION                                                        \
+	{                                                                       \
+		[ROLE_HIT] = PROGRAM_UPROBE, [ROLE_BEGIN] = PROGRAM_BEGIN_USER, \
+		[ROLE_END] = PROGRAM_UNTIL_USER                                 \
+	}
+
+/* By kind and role. Where a role has none, as for hits. */
+static const enum object_program programs[][ROLE_SWITCH + 1] = {
+	[TARGET_TRACEPOINT] = { [ROLE_HIT] = PROGRAM_TRACEPOINT,
+				[ROLE_BEGIN] = PROGRAM_BEGIN,
+				[ROLE_END] = PROGRAM_UNTIL,
+				[ROLE_SWITCH] = PROGRAM_SWITCH },
+	[TARGET_KERNEL_FUNCTION] = { PROGRAM_KPROBE },
+	[TARGET_USER_FUNCTION] = AT_USER_FUNCTION,
+	[TARGET_USDT] = { PROGRAM_USDT },
+	[TARGET_PERF_EVENT] = { PROGRAM_PERF_EVENT },
+	[TARGET_KERNEL_RETURN] = { PROGRAM_KRETURN },
+	[TARGET_USER_RETURN] = AT_USER_FUNCTION,
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -108,15 +119,11 @@ const char *backend_name(enum backend backend)
 	return backend_names[backend];
 }
 
-enum object_program plan_program(enum backend backend, const struct target *target)
+enum object_program plan_program(const struct target *target)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
-		const enum object_program *programs = preference[i].programs;
+	const enum object_program *of_kind = programs[target->kind];
 
-		if (preference[i].kind == target->kind && preference[i].backend == backend)
-			return programs[programs[target->role] ? target->role : ROLE_HIT];
-	}
-	return PROGRAM_N;
+	return of_kind[of_kind[target->role] ? target->role : ROLE_HIT];
 }
 
 /*
@@ -234,7 +241,9 @@ int plan_make(const struct target_list *targets, const struct features *features
 
 		if (chosen[target->kind] == BACKEND_N)
 			return refuse_target(target, features, avoid, e);
-		plan.programs |= 1u << plan_program(chosen[target->kind], target);
+		plan.programs |= 1u << plan_program(target);
+		if (MULTI_BACKENDS >> chosen[target->kind] & 1)
+			plan.multi |= 1u << plan_program(target);
 	}
 	plan.backends = xmalloc(plan.n ? plan.n : 1);
 	for (size_t i = 0; i < plan.n; i++)

@@ -30,6 +30,7 @@ struct plan {
 	uint8_t *backends; /* enum backend of each target, in the order of the list */
 	size_t n;
 	unsigned programs;        /* that the backends need: an OR of 1 << enum object_program */
+	unsigned multi;           /* those of them for links of many places */
 	struct features features; /* of the kernel that the plan is for */
 };
 
@@ -50,5 +51,5 @@ void plan_fini(struct plan *plan);
  */
 bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets);
 
-/* The program for @target by @backend. */
-enum object_program plan_program(enum backend backend, const struct target *target);
+/* The program for @target. */
+enum object_program plan_program(const struct target *target);

@@ -45,7 +45,7 @@ static int attach_single_uprobe(struct attachment *a, uint32_t number, int pid)
 	};
 	cleanup_close int event = link_open_event(&attr, pid, pid < 0 ? 0 : -1);
 
-	return link_event(a, event, plan_program(BACKEND_UPROBE, target), number);
+	return link_event(a, event, plan_program(target), number);
 }
 
 void uprobe_attach(struct attachment *a, const struct selection *chosen)
@@ -116,7 +116,7 @@ static bool may_be_refused(int fd, uint64_t offset)
 static void attach_group(struct attachment *a, const uint32_t *items, size_t n)
 {
 	const struct target *first = &a->targets[items[0]];
-	const enum object_program program = plan_program(BACKEND_UPROBE_MULTI, first);
+	const enum object_program program = plan_program(first);
 	cleanup_close int fd = open_instructions(first->path);
 	cleanup(batch_fini) struct batch sound = batch_make(a, program, first->path, n);
 	cleanup(batch_fini) struct batch suspicious = batch_make(a, program, first->path, n);

@@ -22,37 +22,18 @@
 #include "stackcount.skel.h"
 
 /* The programs of targets come first. They are the large ones. */
-#define LAST_COUNTING_PROGRAM PROGRAM_UNTIL_USER_MULTI
+#define LAST_COUNTING_PROGRAM PROGRAM_UNTIL_USER
 
-/* The names of the programs. */
-static const struct {
-	const char *name;
-	enum bpf_attach_type attach_type;
-} entry_points[PROGRAM_N] = {
-	[PROGRAM_TRACEPOINT] = { "on_tracepoint", 0 },
-	[PROGRAM_KPROBE] = { "on_kprobe", 0 },
-	[PROGRAM_KPROBE_MULTI] = { "on_kprobe_multi", BPF_TRACE_KPROBE_MULTI },
-	[PROGRAM_UPROBE] = { "on_uprobe", 0 },
-	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_USDT] = { "on_usdt", 0 },
-	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_PERF_EVENT] = { "on_sample", 0 },
-	[PROGRAM_KRETURN] = { "on_kreturn", 0 },
-	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", BPF_TRACE_KPROBE_MULTI },
-	[PROGRAM_BEGIN] = { "on_begin_tp", 0 },
-	[PROGRAM_UNTIL] = { "on_until_tp", 0 },
-	[PROGRAM_SWITCH] = { "on_switch_raw", 0 },
-	[PROGRAM_BEGIN_USER] = { "on_begin_up", 0 },
-	[PROGRAM_UNTIL_USER] = { "on_until_up", 0 },
-	[PROGRAM_BEGIN_USER_MULTI] = { "on_begin_ups", ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_UNTIL_USER_MULTI] = { "on_until_ups", ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_NEW_TASK] = { "on_new_task", 0 },
-	[PROGRAM_EXEC] = { "on_program", 0 },
-	[PROGRAM_EXIT] = { "on_end", 0 },
-	[PROGRAM_RESERVED] = { "on_reserved", 0 },
-	[PROGRAM_MODULE_GONE] = { "on_module_gone", 0 },
-	[PROGRAM_READ_KERNEL] = { "read_kernel", 0 },
-	[PROGRAM_FIND_SYMBOL] = { "find_symbol", 0 },
+static const char *const program_names[PROGRAM_N] = {
+	[PROGRAM_TRACEPOINT] = "on_tracepoint", [PROGRAM_KPROBE] = "on_kprobe",
+	[PROGRAM_UPROBE] = "on_uprobe",         [PROGRAM_USDT] = "on_usdt",
+	[PROGRAM_PERF_EVENT] = "on_sample",     [PROGRAM_KRETURN] = "on_kreturn",
+	[PROGRAM_BEGIN] = "on_begin_tp",        [PROGRAM_UNTIL] = "on_until_tp",
+	[PROGRAM_SWITCH] = "on_switch_raw",     [PROGRAM_BEGIN_USER] = "on_begin_up",
+	[PROGRAM_UNTIL_USER] = "on_until_up",   [PROGRAM_NEW_TASK] = "on_new_task",
+	[PROGRAM_EXEC] = "on_program",          [PROGRAM_EXIT] = "on_end",
+	[PROGRAM_RESERVED] = "on_reserved",     [PROGRAM_MODULE_GONE] = "on_module_gone",
+	[PROGRAM_READ_KERNEL] = "read_kernel",  [PROGRAM_FIND_SYMBOL] = "find_symbol",
 };
 
 /* The sections of programs that prepare_program() changes before they are loaded. */
@@ -265,14 +246,17 @@ static int register_sections(struct error *e)
 static void choose_programs(struct object *o, const struct object_options *options)
 {
 	for (int i = 0; i < PROGRAM_N; i++) {
+		const bool is_kernel = i == PROGRAM_KPROBE || i == PROGRAM_KRETURN;
+
 		if (!(options->programs & 1U << i))
 			continue;
 		o->programs[i] =
-			bpf_object__find_program_by_name(o->skeleton->obj, entry_points[i].name);
+			bpf_object__find_program_by_name(o->skeleton->obj, program_names[i]);
 		(void)bpf_program__set_autoload(o->programs[i], true);
-		if (entry_points[i].attach_type)
-			(void)bpf_program__set_expected_attach_type(o->programs[i],
-								    entry_points[i].attach_type);
+		if (options->multi & 1U << i)
+			(void)bpf_program__set_expected_attach_type(
+				o->programs[i],
+				is_kernel ? BPF_TRACE_KPROBE_MULTI : ABI_TRACE_UPROBE_MULTI);
 	}
 }
 

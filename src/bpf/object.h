@@ -13,21 +13,15 @@
 enum object_program {
 	PROGRAM_TRACEPOINT,
 	PROGRAM_KPROBE,
-	PROGRAM_KPROBE_MULTI,
 	PROGRAM_UPROBE, /* at a function's entry */
-	PROGRAM_UPROBE_MULTI,
-	PROGRAM_USDT, /* in the middle of a function */
-	PROGRAM_USDT_MULTI,
+	PROGRAM_USDT,   /* in the middle of a function */
 	PROGRAM_PERF_EVENT,
 	PROGRAM_KRETURN,
-	PROGRAM_KRETURN_MULTI,
 	PROGRAM_BEGIN, /* at tracepoints: begin and end pairs */
 	PROGRAM_UNTIL,
 	PROGRAM_SWITCH,     /* at sched_switch: both */
 	PROGRAM_BEGIN_USER, /* at user functions: the same */
 	PROGRAM_UNTIL_USER,
-	PROGRAM_BEGIN_USER_MULTI,
-	PROGRAM_UNTIL_USER_MULTI,
 	PROGRAM_NEW_TASK,    /* a command is followed, or a child inherits its parent's mappings */
 	PROGRAM_EXEC,        /* likewise; and lives are raised */
 	PROGRAM_EXIT,        /* likewise; and pairs that a thread has begun have no end */
@@ -43,6 +37,7 @@ struct value_code;
 struct object_options {
 	struct trace_config config;
 	unsigned programs;   /* 1 << enum object_program, an OR */
+	unsigned multi;      /* those of them that links of many places run, not perf events */
 	uint32_t n_cpus;     /* possible CPUs */
 	uint32_t max_rows;   /* of one generation; config.n_hot_rows of them may get counters */
 	uint32_t max_chunks; /* of both generations together */

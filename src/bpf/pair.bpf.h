@@ -202,17 +202,16 @@ int on_switch_raw(struct bpf_raw_tracepoint_args *ctx)
 	return on_begin(ctx, HIT_RAW_TRACEPOINT, pair, now);
 }
 
-static __always_inline int on_user_begin(struct pt_regs *ctx)
+SEC("?kprobe/count")
+int on_begin_up(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
 	return on_begin(ctx, HIT_USER_FUNCTION, hit_target(ctx), 0);
 }
 
-static __always_inline int on_user_end(struct pt_regs *ctx)
+SEC("?kprobe/count")
+int on_until_up(struct pt_regs *ctx)
 {
 	keep_own_stack(ctx, &no_programs);
 	return end_event(ctx, HIT_USER_FUNCTION);
 }
-
-FOR_ONE_OR_MANY(on_begin_up, on_begin_ups, on_user_begin(ctx))
-FOR_ONE_OR_MANY(on_until_up, on_until_ups, on_user_end(ctx))

@@ -204,23 +204,18 @@ int on_tracepoint(void *ctx)
 	return OTHERS_GO_ON;
 }
 
-/* For links of one place, and for links of many, with different attach types. */
-#define FOR_ONE_OR_MANY(one, many, result) \
-	SEC("?kprobe/count")               \
-	int one(struct pt_regs *ctx)       \
-	{                                  \
-		return result;             \
-	}                                  \
-	SEC("?kprobe/count")               \
-	int many(struct pt_regs *ctx)      \
-	{                                  \
-		return result;             \
+/* A program of kprobes or uprobes: user space sets its attach type, by the kind of its links. */
+#define PROBE_PROGRAM(name, result)   \
+	SEC("?kprobe/count")          \
+	int name(struct pt_regs *ctx) \
+	{                             \
+		return result;        \
 	}
 
-FOR_ONE_OR_MANY(on_kprobe, on_kprobe_multi, on_hit(ctx, HIT_KERNEL_FUNCTION))
-FOR_ONE_OR_MANY(on_kreturn, on_kreturns, on_hit(ctx, HIT_KERNEL_RETURN))
-FOR_ONE_OR_MANY(on_uprobe, on_uprobe_multi, on_user_hit(ctx, HIT_USER_FUNCTION))
-FOR_ONE_OR_MANY(on_usdt, on_usdt_multi, on_user_hit(ctx, HIT_USER_PLACE))
+PROBE_PROGRAM(on_kprobe, on_hit(ctx, HIT_KERNEL_FUNCTION))
+PROBE_PROGRAM(on_kreturn, on_hit(ctx, HIT_KERNEL_RETURN))
+PROBE_PROGRAM(on_uprobe, on_user_hit(ctx, HIT_USER_FUNCTION))
+PROBE_PROGRAM(on_usdt, on_user_hit(ctx, HIT_USER_PLACE))
 
 /* After a 0, perf writes no record. User space compares the runs with the event's own count. */
 SEC("?perf_event/count")

@@ -235,6 +235,7 @@ static void setup_object(const struct run *r, struct object_options *ret)
 
 	*ret = (struct object_options){
 		.programs = r->plan.programs,
+		.multi = r->plan.multi,
 		.n_cpus = r->n_cpus,
 		.max_tgids = opt->pids.n > 1 ? (uint32_t)opt->pids.n : 0,
 	};

@@ -118,9 +118,8 @@ int object_program_fd(const struct object *object, enum object_program program)
 }
 
 /* A program for user functions that counts hits of @tgid, or of any with 0. */
-static int load_counter(const struct object *o, enum object_program program, uint32_t tgid)
+static int load_counter(const struct object *o, bool is_multi, uint32_t tgid)
 {
-	const bool is_multi = program == PROGRAM_UPROBE_MULTI || program == PROGRAM_USDT_MULTI;
 	const struct bpf_insn insns[] = {
 		CALL(BPF_FUNC_get_current_pid_tgid),
 		INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
@@ -137,7 +136,7 @@ static int load_counter(const struct object *o, enum object_program program, uin
 				 ARRAY_SIZE(insns));
 }
 
-static void object_open(struct object *o, unsigned programs, uint32_t tgid)
+static void object_open(struct object *o, const struct plan *plan, uint32_t tgid)
 {
 	union bpf_attr attr = {
 		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1
@@ -146,9 +145,9 @@ static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 	o->map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
 	assert_true(o->map >= 0);
 	for (int p = 0; p < PROGRAM_N; p++) {
-		if (!(programs & 1u << p))
+		if (!(plan->programs & 1u << p))
 			continue;
-		o->programs[p] = load_counter(o, (enum object_program)p, tgid);
+		o->programs[p] = load_counter(o, plan->multi >> p & 1, tgid);
 		assert_true(o->programs[p] >= 0);
 	}
 }
@@ -221,7 +220,7 @@ static int start(struct tracing *t, struct target *targets, size_t n, unsigned a
 	if (err)
 		return err;
 	/* With a scope it is the probes that tell processes apart, not the program. */
-	object_open(&t->object, t->plan.programs, scope ? 0 : (uint32_t)getpid());
+	object_open(&t->object, &t->plan, scope ? 0 : (uint32_t)getpid());
 	return attach_all(&list, &t->plan, &t->object, &here, &t->attachment, e);
 }
 
