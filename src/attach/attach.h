@@ -127,15 +127,3 @@ const struct samples *attachment_samples(const struct attachment *a);
  */
 bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
 		     uint64_t *ret_wanted_ns);
-
-/* --- The first uprobe: take the kernel's wait for it while we do other things. --- */
-
-/*
- * The first uprobe in a while makes the kernel wait for RCU, 10 ms; later ones do not wait. So a
- * thread puts one into a file that nobody runs. @pmu is perf's type of uprobes. Failures are
- * silent.
- */
-void warm_uprobes(uint32_t pmu);
-
-/* All probes are in place: remove this one. */
-void warm_end(void);

@@ -472,8 +472,6 @@ static void tell_plan(const struct run *r)
 int probing_prepare(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
-	struct error none;
-	uint32_t pmu;
 	int err;
 
 	if (missing)
@@ -485,9 +483,6 @@ int probing_prepare(struct run *r, struct error *e)
 		err = check_choice(r->opt, e);
 	if (err)
 		return err;
-	/* Begin the first uprobe now: the kernel takes long for it. */
-	if (patterns_have_user_places(r->opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
-		warm_uprobes(pmu);
 	err = features_require(e);
 	if (err)
 		return err;

@@ -844,7 +844,6 @@ static int start_run(struct run *r, struct error *e)
 	r->is_counting = true;
 	samples_enable(attachment_samples(r->attachment)); /* their programs count already */
 	err = r->tool->put_header(r, e);
-	warm_end();
 	if (!err)
 		object_begin_level(r->object);
 	if (!err)
