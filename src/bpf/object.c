@@ -62,10 +62,9 @@ struct mapped {
 struct level_map {
 	const struct bpf_map *like; /* the first level */
 	const struct bpf_map *outer;
-	uint32_t at;      /* index of the second level in @outer */
-	uint32_t n;       /* entries of the second level; 0: it is not wanted */
-	int fd;           /* the second level; -1: it does not exist yet */
-	pthread_t thread; /* makes the second level; 0: none */
+	uint32_t at; /* index of the second level in @outer */
+	uint32_t n;  /* entries of the second level; 0: it is not wanted */
+	int fd;      /* the second level; -1: it does not exist yet */
 };
 
 enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS };
@@ -74,6 +73,8 @@ struct object {
 	struct stackcount_bpf *skeleton;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct level_map levels[LEVEL_MAPS];
+	pthread_t thread; /* makes the second levels */
+	bool has_thread;
 	struct object_maps maps;
 	struct mapped mapped[MOST_MAPPED];
 	size_t n_mapped;
@@ -263,7 +264,7 @@ static void choose_programs(struct object *o, const struct object_options *optio
 /* --- sizes of maps --- */
 
 /*
- * Entries in the first level of the maps. The first level must last until the second one exists (10
+ * Entries in the first level of the maps. The first level must last until the second one exists (40
  * ms). Its buckets cost 0.4 ms for each map.
  */
 #define FIRST_ROWS 32768
@@ -335,50 +336,45 @@ static int level_map_fd(const struct level_map *m, unsigned level)
 	return level ? __atomic_load_n(&m->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(m->like);
 }
 
-/*
- * Make one map at a time. Laying out a map's buckets takes 3 ms, in which the kernel gives the CPU
- * to nobody else. The machine may have only two CPUs.
- */
 static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
 {
-	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
-	int fd;
 
-	(void)pthread_mutex_lock(&one_at_a_time);
-	fd = bpf_map_create(bpf_map__type(like), name, bpf_map__key_size(like),
-			    bpf_map__value_size(like), n, &opts);
-	(void)pthread_mutex_unlock(&one_at_a_time);
-	return fd;
+	return bpf_map_create(bpf_map__type(like), name, bpf_map__key_size(like),
+			      bpf_map__value_size(like), n, &opts);
 }
 
-/* User space learns of a map before the programs do, so it reads all that they put into it. */
-static void *make_second_level(void *argument)
+/*
+ * One at a time: laying out a map's buckets takes 3 ms, in which the kernel gives the CPU to nobody
+ * else, and the machine may have only two. User space learns of a map before the programs do, so it
+ * reads all that they put into it.
+ */
+static void *make_second_levels(void *argument)
 {
-	struct level_map *m = argument;
-	const int fd = create_map("more", m->like, m->n);
+	struct object *o = argument;
 
-	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
-	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))
-		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
-			  strerror(errno));
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
+		struct level_map *m = &o->levels[i];
+		const int fd = m->n ? create_map("more", m->like, m->n) : -1;
+
+		__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+		if (m->n &&
+		    (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY)))
+			log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
+				  strerror(errno));
+	}
 	return NULL;
 }
 
 /*
- * In threads, if they can start: each update then waits for RCU, for longer than the first level
- * has room.
+ * In a thread, if it can start: each update waits for RCU, 10 ms. The first level has room for
+ * longer than all of them take.
  */
 void object_begin_level(struct object *o)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
-		struct level_map *m = &o->levels[i];
-
-		if (!m->n || pthread_create(&m->thread, NULL, make_second_level, m) == 0)
-			continue;
-		m->thread = 0;
-		(void)make_second_level(m);
-	}
+	o->has_thread = pthread_create(&o->thread, NULL, make_second_levels, o) == 0;
+	if (!o->has_thread)
+		(void)make_second_levels(o);
 }
 
 /* --- memory --- */
@@ -584,12 +580,11 @@ void object_freep(struct object **object)
 
 	if (!o)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++) {
-		if (o->levels[i].thread)
-			(void)pthread_join(o->levels[i].thread, NULL);
+	if (o->has_thread)
+		(void)pthread_join(o->thread, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(o->levels); i++)
 		if (o->levels[i].like)
 			cleanup_close_fd(&o->levels[i].fd);
-	}
 	for (size_t i = 0; i < o->n_mapped; i++)
 		(void)munmap(o->mapped[i].at, o->mapped[i].bytes);
 	for (uint32_t i = 0; i < o->n_slabs; i++)

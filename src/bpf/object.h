@@ -79,7 +79,7 @@ int object_counts_fd(const struct object *object, unsigned generation, unsigned 
 int object_stacks_fd(const struct object *object, unsigned level);
 
 /*
- * Begin to add the second level to the maps, in threads that wait for RCU, some milliseconds.
+ * Begin to add the second level to the maps, in a thread that waits for RCU, some 10 ms.
  * Without it the maps have less room, so only --debug reports a failure. Call it once.
  */
 void object_begin_level(struct object *object);
