@@ -189,11 +189,9 @@ int on_end(void *ctx __attribute__((unused)))
 /* Does the space in @slot have a mapping in [@start, @end)? */
 static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
 {
-	const __u32 mappings = slot->space.mappings;
-	const __u32 number = search_mappings(slot, end - 1) - 1;
+	const struct unwind_mapping *last = mapping_of(slot, search_mappings(slot, end - 1) - 1);
 
-	return number < MOST_MAPPINGS &&
-	       load_word(slot, PLACE(mappings, unwind_mapping, number, end)) && slot->word > start;
+	return last && last->end > start;
 }
 
 /*

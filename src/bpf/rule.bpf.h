@@ -93,6 +93,16 @@ static __always_inline struct table_chunk *find_chunk(__u32 place)
 	return slab ? bpf_map_lookup_elem(slab, &i) : NULL;
 }
 
+/*
+ * The object of 32 bytes at @place: an image or a mapping. It lies in one chunk (tables/memory.c).
+ */
+static __always_inline void *find_object(__u32 place)
+{
+	void *chunk = find_chunk(place);
+
+	return chunk ? chunk + (place % TABLE_CHUNK_BYTES & ~31U) : NULL;
+}
+
 /* Put the eight bytes around @place into slot->word. False: nothing is there; the word is 0. */
 __noinline int load_word(struct scratch_slot *slot, __u32 place)
 {
@@ -111,8 +121,14 @@ static __always_inline __u32 table_number_at(struct scratch_slot *slot, __u32 pl
 	return (__u32)(slot->word >> (place % 8 * 8));
 }
 
-#define PLACE(at, type, i, member) \
-	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
+/* Mapping @number of the space in @slot. NULL: there is none. */
+static __always_inline const struct unwind_mapping *mapping_of(const struct scratch_slot *slot,
+							       __u32 number)
+{
+	return number < MOST_MAPPINGS
+		       ? find_object(slot->space.mappings + number * sizeof(struct unwind_mapping))
+		       : NULL;
+}
 
 /* The number of the space's mappings that begin at @addr or before it. All begin with a page. */
 __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
@@ -125,7 +141,8 @@ __noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
 	for (__u32 step = 0; step < MAPPING_STEPS && s.n; step++) {
 		const __u64 middle = s.low + s.n / 2;
 
-		load_word(slot, PLACE(slot->space.mappings, unwind_mapping, (__u32)middle, start));
+		load_word(slot, slot->space.mappings +
+					(__u32)middle * (__u32)sizeof(struct unwind_mapping));
 		unwind_search_step(&s, middle, slot->word >> PAGE_SHIFT, addr >> PAGE_SHIFT);
 	}
 	return (int)s.low;
@@ -172,41 +189,25 @@ __noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, _
 	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }
 
-/* Note that the image at @image is in use. */
-__noinline int note_use(struct scratch_slot *slot, __u32 image)
-{
-	const __u32 place = PLACE(image, unwind_image, 0, turn);
-	struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
-
-	if (chunk)
-		*(volatile __u32 *)((void *)chunk + (place % TABLE_CHUNK_BYTES & ~3U)) =
-			trace_state.table_turn;
-	return 0;
-}
-
 /*
  * Search the table of the image at @place, and put the rule into slot->rule. No rule gives zeros
  * (UNWIND_NO_ROW). Returns UNWIND_GOES_ON, or why there is no table.
  */
 __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr)
 {
-	const struct unwind_image *image;
+	const __u32 turn = *(volatile __u32 *)&trace_state.table_turn;
 	__u32 page, first, n, entry, number;
-	const void *chunk;
+	struct unwind_image *image;
 
 	if (!slot)
 		return UNWIND_END_NO_TABLE_YET;
 	slot->rule = (struct unwind_rule){};
-	chunk = find_chunk(place);
-	if (!chunk)
-		return UNWIND_END_NO_TABLE_YET;
-	/* It lies in one chunk, as does every object of 32 bytes or less (tables/memory.c). */
-	image = chunk + (place % TABLE_CHUNK_BYTES & ~31U);
-	if (!image->n_pages)
+	image = find_object(place);
+	if (!image || !image->n_pages)
 		return UNWIND_END_NO_TABLE_YET;
 	vaddr -= image->base;
-	if (image->turn != *(volatile __u32 *)&trace_state.table_turn)
-		note_use(slot, place);
+	if (image->turn != turn)
+		*(volatile __u32 *)&image->turn = turn;
 	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
 		return UNWIND_GOES_ON;
 	page = image->pages + (__u32)(vaddr >> UNWIND_PAGE_BITS) * 4;
@@ -378,29 +379,25 @@ unknown:
 /* Put the rule at @addr into slot->rule. Returns UNWIND_GOES_ON, or why there is none. */
 __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 {
-	const __u32 mappings = slot ? slot->space.mappings : 0;
-	__u32 number, how;
-	__u64 bias;
+	const struct unwind_mapping *m;
 
 	if (!slot)
 		return UNWIND_END_NO_MAPPING;
-	number = search_mappings(slot, addr) - 1;
-	if (number >= MOST_MAPPINGS ||
-	    !load_word(slot, PLACE(mappings, unwind_mapping, number, end)) || addr >= slot->word)
+	m = mapping_of(slot, search_mappings(slot, addr) - 1);
+	if (!m || addr >= m->end)
 		return UNWIND_END_NO_MAPPING;
-	how = table_number_at(slot, PLACE(mappings, unwind_mapping, number, how));
-	if (how == UNWIND_NOT_YET)
+	switch (m->how) {
+	case UNWIND_NOT_YET:
 		return UNWIND_END_NO_TABLE_YET;
-	if (how == UNWIND_NOT_AT_ALL)
+	case UNWIND_NOT_AT_ALL:
 		return UNWIND_END_NO_TABLE;
-	if (how == UNWIND_PROBED)
+	case UNWIND_PROBED:
 		return UNWIND_END_PROBED;
-	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE)
-		return find_without_table(slot, addr, how);
-	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
-	return find_in_table(slot,
-			     table_number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
-			     addr - bias);
+	case UNWIND_BY_TABLE:
+		return find_in_table(slot, m->image, addr - m->bias);
+	default:
+		return find_without_table(slot, addr, m->how);
+	}
 }
 
 static __always_inline struct recent_set *recent_set(__u64 key)
