@@ -184,7 +184,7 @@ struct recent_row {
 /* The file that the kernel has mapped at an address. */
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
-	__u64 start;                /* of the mapping */
+	__u64 start;                /* the address where the file would begin */
 	struct unwind_file found;   /* how to walk the file's code */
 	__u64 is_made;  /* the code is in no file, and not the kernel's: a JIT compiler made it */
 	__u64 n_asked;  /* frames that needed the kernel's mapping, since the last notice */

@@ -245,8 +245,7 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	sb = LOAD_MEMBER(void *, inode, config.at.i_sb);
 	if (!sb)
 		return 0;
-	found->start = vma->vm_start;
-	found->key.offset = LOAD_MEMBER(__u64, vma, config.at.vm_pgoff) << PAGE_SHIFT;
+	found->start = vma->vm_start - (LOAD_MEMBER(__u64, vma, config.at.vm_pgoff) << PAGE_SHIFT);
 	found->key.inode = LOAD_MEMBER(__u64, inode, config.at.i_ino);
 	found->key.size = LOAD_MEMBER(__u64, inode, config.at.i_size);
 	found->key.changed = LOAD_MEMBER(__u64, inode, config.at.i_mtime_sec);

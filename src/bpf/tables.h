@@ -91,31 +91,27 @@ struct unwind_image {
 };
 _Static_assert(sizeof(struct unwind_image) == 32, "abi");
 
-/*
- * Key of the map 'files': a file, and the offset in it where a mapping begins. The entry says how
- * to walk the mapping's code.
- */
+/* Key of the map 'files'. The entry says how to walk the file's code. */
 struct unwind_file_key {
 	__u64 inode;
-	__u64 offset;  /* bytes */
 	__u64 size;    /* bytes */
 	__u64 changed; /* last change of the contents, seconds */
 	__u32 changed_ns;
 	__u32 dev; /* FILE_DEV() */
 };
-_Static_assert(sizeof(struct unwind_file_key) == 40, "abi");
+_Static_assert(sizeof(struct unwind_file_key) == 32, "abi");
 
 /* As the kernel's own dev_t (include/linux/kdev_t.h). */
 #define FILE_DEV(major, minor) ((__u32)(major) << 20 | (__u32)(minor))
 
 struct unwind_file {
-	__u64 bias;  /* of a mapping at address 0 */
+	__u64 bias;  /* place in the file minus vaddr, the same for all code */
 	__u32 image; /* place of its struct unwind_image */
 	__u32 how;   /* enum unwind_how */
 };
 _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 
-#define MOST_FILES 32768
+#define MOST_FILES 16384
 
 /*
  * Rules that were found lately, in sets of one cache line, the newest first. All CPUs share them

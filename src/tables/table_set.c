@@ -12,13 +12,11 @@
 #include "base/log.h"
 
 /*
- * A file that is written over becomes another file, so files come without end. Above MANY files, or
- * keys in the map 'files', the set forgets those whose table is not in use. It does so between two
- * wishes. One wish cannot add more than MOST.
+ * A file that is written over becomes another file, so files come without end. Above MANY files,
+ * the set forgets those whose table is not in use. It does so between two wishes. One wish cannot
+ * add more than MOST.
  */
-#define MOST_ENTRIES 16384U
-#define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
-#define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
+#define MANY_FILES ((size_t)MOST_FILES / 4 * 3)
 
 /* Part of a table, in the memory that the programs see. */
 struct part {
@@ -27,8 +25,6 @@ struct part {
 };
 
 enum { PAGES, ENTRIES, RULES, PARTS };
-
-#define MOST_OFFSETS 16U
 
 struct entry {
 	bool is_vdso;
@@ -41,8 +37,6 @@ struct entry {
 	uint32_t refused;          /* the turn when there was no room for its table; 0: there was */
 	struct range_fact *ranges; /* the ranges of code, from the last table */
 	size_t n_ranges;
-	uint64_t offsets[MOST_OFFSETS]; /* those with an entry in the map 'files' */
-	size_t n_offsets;
 };
 
 #define NONE UINT32_MAX
@@ -55,7 +49,6 @@ struct table_set {
 	size_t n, capacity;
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
 	uint32_t images, n_images; /* place of the newest block of images; number of all images */
-	size_t n_keys;             /* in the map 'files' */
 	size_t n_rows, n_given_up, n_forgotten;
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	uint32_t made_room; /* the turn of the last table_set_make_room() */
@@ -91,11 +84,9 @@ void table_set_free(struct table_set *t)
 	free(t);
 }
 
-/* --- the segments of a file, and its entries in the map 'files' (bpf/tables.h) --- */
+/* --- the segments of a file, and its entry in the map 'files' (bpf/tables.h) --- */
 
 #define PAGE_LAST 0xfffU
-/* Further segments are published when a process maps them. */
-#define SEGMENTS_AT_ONCE 8U
 
 /*
  * The bias of a mapping of @offset at address 0. False: it maps none of the file's code.
@@ -119,52 +110,41 @@ static bool find_bias(const struct entry *entry, uint64_t offset, uint64_t *ret)
 	return false;
 }
 
-/* BPF walks mappings of @offset as those of @entry; or it does not any more. */
-static void publish_offset(const struct table_set *t, const struct entry *entry, uint64_t offset,
-			   bool is_there)
+/*
+ * Is the file's bias the same in all its code? No file of a Debian 12 has code of two (of 2,677).
+ * Code of others is walked by lists of mappings alone.
+ */
+static bool has_one_bias(const struct entry *entry)
+{
+	const struct range_fact *first = entry->ranges;
+
+	for (size_t i = 1; i < entry->n_ranges; i++)
+		if (first[i].offset - first[i].vaddr != first->offset - first->vaddr)
+			return false;
+	return true;
+}
+
+/* BPF walks code of the file as @entry says; or it does not any more. */
+static void publish_file(const struct table_set *t, const struct entry *entry, bool is_there)
 {
 	const struct file_state *file = &entry->file;
+	const struct range_fact *first = entry->ranges;
 	const struct unwind_file_key key = {
 		.inode = file->inode,
 		.size = file->fact.size,
 		.changed = file->fact.changed,
 		.changed_ns = file->fact.changed_ns,
-		.offset = offset,
 		.dev = FILE_DEV(major(file->dev), minor(file->dev)),
 	};
-	struct unwind_file to = { .image = entry->place, .how = entry->how };
+	const struct unwind_file to = { .bias = first ? first->offset - first->vaddr : 0,
+					.image = entry->place,
+					.how = entry->how };
 	struct error e;
-	uint64_t bias;
 
-	(void)find_bias(entry, offset, &bias);
-	to.bias = bias;
+	if (!file->inode || (is_there && !has_one_bias(entry)))
+		return;
 	if (object_set_file(t->object, &key, is_there ? &to : NULL, &e))
 		log_debug("%s", e.text);
-}
-
-/*
- * Add an entry for @offset to the map 'files'. Nothing happens if it has one, if the file has
- * MOST_OFFSETS of them, or if the map is full.
- */
-static void add_offset(struct table_set *t, struct entry *entry, uint64_t offset)
-{
-	if (!entry->file.inode || entry->n_offsets == MOST_OFFSETS || t->n_keys == MOST_FILES)
-		return;
-	for (size_t i = 0; i < entry->n_offsets; i++)
-		if (entry->offsets[i] == offset)
-			return;
-	entry->offsets[entry->n_offsets++] = offset;
-	t->n_keys++;
-	publish_offset(t, entry, offset, true);
-}
-
-/* Change the entries of all offsets so far, and add the first segments, as loaders map them. */
-static void publish_file(struct table_set *t, struct entry *entry)
-{
-	for (size_t i = 0; i < entry->n_offsets; i++)
-		publish_offset(t, entry, entry->offsets[i], true);
-	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++)
-		add_offset(t, entry, entry->ranges[i].offset & ~(uint64_t)PAGE_LAST);
 }
 
 /* --- tables --- */
@@ -358,7 +338,7 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 	if (err)
 		log_debug("%s has no unwind table: %s", m->path, e.text);
 	if (entry->how != UNWIND_NOT_YET)
-		publish_file(t, entry);
+		publish_file(t, entry, true);
 }
 
 /* --- entries come and go --- */
@@ -386,10 +366,10 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 		if (t->entries[i].is_vdso == wanted->is_vdso &&
 		    file_state_is_equal(&t->entries[i].file, &wanted->file))
 			return &t->entries[i];
-	if (t->n >= MOST_ENTRIES) {
+	if (t->n >= MOST_FILES) {
 		log_warn_once("processes have mapped more than %u files at once: user stacks in "
 			      "some of these are cut",
-			      MOST_ENTRIES);
+			      MOST_FILES);
 		return NULL;
 	}
 	array_push(t->entries, t->n, t->capacity, *wanted);
@@ -399,7 +379,7 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 
 static bool are_many_entries(const struct table_set *t)
 {
-	return t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS;
+	return t->n >= MANY_FILES;
 }
 
 /*
@@ -423,9 +403,7 @@ static void forget_unused(struct table_set *t)
 			link_table_entry(t, (uint32_t)n++);
 			continue;
 		}
-		for (size_t k = 0; k < entry->n_offsets; k++)
-			publish_offset(t, entry, entry->offsets[k], false);
-		t->n_keys -= entry->n_offsets;
+		publish_file(t, entry, false);
 		if (entry->how == UNWIND_BY_TABLE)
 			evict_table(t, entry);
 		free(entry->ranges);
@@ -446,7 +424,7 @@ static void forgive_refused(struct table_set *t)
 			continue;
 		entry->refused = 0;
 		entry->how = UNWIND_BY_TABLE;
-		publish_file(t, entry);
+		publish_file(t, entry, true);
 		entry->how = UNWIND_NOT_YET;
 	}
 }
@@ -498,8 +476,6 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	ret->how = entry->how;
 	if (ret->how == UNWIND_BY_TABLE && !is_code)
 		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
-	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		add_offset(t, entry, m->offset);
 	ret->image = entry->place;
 	ret->bias = is_code ? m->start + bias : 0;
 }
