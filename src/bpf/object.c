@@ -78,7 +78,7 @@ struct object {
 	struct object_maps maps;
 	struct mapped mapped[MOST_MAPPED];
 	size_t n_mapped;
-	void *slabs[MOST_SLABS];
+	uint8_t *slabs; /* address space for MOST_SLABS; NULL: none is wanted */
 	uint32_t n_slabs;
 };
 
@@ -396,12 +396,23 @@ static int map_array(struct object *o, const struct bpf_map *map, void *ret, str
 
 static int map_slab(struct object *o, int fd, struct error *e)
 {
-	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mmap(o->slabs + (size_t)o->n_slabs * SLAB_BYTES, SLAB_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return error_errno(e, "map memory for unwind tables");
+	o->n_slabs++;
+	return 0;
+}
+
+/* Slabs lie where they belong in one piece of address space, so a place is a distance in it. */
+static int map_slabs(struct object *o, struct error *e)
+{
+	void *at = mmap(NULL, (size_t)MOST_SLABS * SLAB_BYTES, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
-		return error_errno(e, "map memory for unwind tables");
-	o->slabs[o->n_slabs++] = at;
-	return 0;
+		return error_errno(e, "get address space for unwind tables");
+	o->slabs = at;
+	return map_slab(o, bpf_map__fd(o->skeleton->maps.slab0), e);
 }
 
 int object_add_slab(struct object *o, struct error *e)
@@ -516,7 +527,7 @@ static int open_maps(struct object *o, const struct trace_config *config, struct
 	for (size_t i = 0; i < MOST_MAPPED && !err; i++)
 		if (all[i].is_wanted)
 			err = map_array(o, all[i].map, all[i].ret, e);
-	return err || !config->unwind ? err : map_slab(o, bpf_map__fd(s->maps.slab0), e);
+	return err || !config->unwind ? err : map_slabs(o, e);
 }
 
 /*
@@ -587,8 +598,8 @@ void object_freep(struct object **object)
 			cleanup_close_fd(&o->levels[i].fd);
 	for (size_t i = 0; i < o->n_mapped; i++)
 		(void)munmap(o->mapped[i].at, o->mapped[i].bytes);
-	for (uint32_t i = 0; i < o->n_slabs; i++)
-		(void)munmap(o->slabs[i], SLAB_BYTES);
+	if (o->slabs)
+		(void)munmap(o->slabs, (size_t)MOST_SLABS * SLAB_BYTES);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -642,9 +653,9 @@ struct trace_state *object_state(const struct object *o)
 	return &o->skeleton->bss->trace_state;
 }
 
-void *object_slab(const struct object *o, uint32_t number)
+uint8_t *object_slabs(const struct object *o)
 {
-	return number < o->n_slabs ? o->slabs[number] : NULL;
+	return o->slabs;
 }
 
 struct kernel_walks *object_kernel_walks(const struct object *o)

@@ -107,10 +107,10 @@ struct object_maps {
 const struct object_maps *object_maps(const struct object *object);
 
 /*
- * Slab @number of the memory for unwinding (bpf/tables.h). NULL: there are not so many. The first
- * slab exists if config.unwind is set. Lent by @object.
+ * The memory for unwinding, by place (bpf/tables.h): the slabs, one behind the other. The first one
+ * exists if config.unwind is set; else NULL. Lent by @object.
  */
-void *object_slab(const struct object *object, uint32_t number);
+uint8_t *object_slabs(const struct object *object);
 
 /* Waits for RCU, some ms. Errors: -E2BIG for more than MOST_SLABS; else the kernel's. */
 must_check int object_add_slab(struct object *object, struct error *e);

@@ -162,49 +162,23 @@ static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret
 	return err;
 }
 
-void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
-			 size_t bytes)
+int unwind_memory_allocate(struct unwind_memory *m, size_t bytes, uint32_t *ret, struct error *e)
 {
-	const uint8_t *from = data;
-
-	while (bytes) {
-		const uint32_t offset = place % SLAB_BYTES;
-		const size_t n = SLAB_BYTES - offset < bytes ? SLAB_BYTES - offset : bytes;
-		uint8_t *slab = object_slab(m->object, place / SLAB_BYTES);
-
-		memcpy(slab + offset, from, n);
-		from += n;
-		bytes -= n;
-		place += (uint32_t)n;
-	}
-}
-
-int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, uint32_t *ret,
-		      struct error *e)
-{
-	int err;
-
 	if (bytes > unwind_memory_most(m))
 		return error_set(e, -E2BIG, "unwind-table memory is full");
-	err = allocate_piece(m, whole_pieces(bytes), ret, e);
-	if (!err)
-		unwind_memory_write(m, *ret, data, bytes);
-	return err;
+	return allocate_piece(m, whole_pieces(bytes), ret, e);
 }
 
-uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place)
+void *unwind_memory_at(const struct unwind_memory *m, uint32_t place)
 {
-	uint8_t *slab = object_slab(m->object, place / SLAB_BYTES);
-
-	return (uint32_t *)(slab + place % SLAB_BYTES);
+	return object_slabs(m->object) + place;
 }
 
-bool unwind_memory_read(const struct unwind_memory *m, uint32_t place, uint32_t *ret)
+const void *unwind_memory_find(const struct unwind_memory *m, uint32_t place, size_t bytes)
 {
-	if (place / SLAB_BYTES >= m->n_slabs || place % sizeof(*ret))
-		return false;
-	*ret = __atomic_load_n(unwind_memory_number(m, place), __ATOMIC_RELAXED);
-	return true;
+	const uint64_t end = m->n_slabs * (uint64_t)SLAB_BYTES;
+
+	return place % 4 || place > end - bytes ? NULL : unwind_memory_at(m, place);
 }
 
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)

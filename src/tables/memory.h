@@ -21,21 +21,19 @@ struct unwind_memory *unwind_memory_new(struct object *object, uint64_t max_byte
 void unwind_memory_free(struct unwind_memory *m);
 
 /*
- * Allocate @bytes and copy @data there. *@ret is the place, a multiple of 32.
+ * Allocate @bytes. *@ret is the place, a multiple of 32.
  * Errors: -E2BIG not enough memory is left; others of the kernel.
  */
-must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
-				 uint32_t *ret, struct error *e);
-/* Overwrite the piece at @place. Running programs may see a part of the change. */
-void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
-			 size_t bytes);
-/* The 32-bit number at @place, a multiple of 4. @m lends it. */
-uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
+must_check int unwind_memory_allocate(struct unwind_memory *m, size_t bytes, uint32_t *ret,
+				      struct error *e);
+
+/* The memory at @place, which was allocated. @m lends it. */
+void *unwind_memory_at(const struct unwind_memory *m, uint32_t place);
+
 /*
- * Read the 32-bit number at @place. False: there is no such place. Tables come from foreign files,
- * so their places may be anything.
+ * Likewise, for @bytes at any @place. NULL: no memory is there, or it is not aligned to 4 bytes.
  */
-bool unwind_memory_read(const struct unwind_memory *m, uint32_t place, uint32_t *ret);
+const void *unwind_memory_find(const struct unwind_memory *m, uint32_t place, size_t bytes);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
 /* In bytes: the bound, the allocated pieces, and the memory of the kernel for all slabs. */

@@ -18,20 +18,13 @@
  */
 #define MANY_FILES ((size_t)MOST_FILES / 4 * 3)
 
-/* Part of a table, in the memory that the programs see. */
-struct part {
-	uint32_t place;
-	size_t bytes;
-};
-
-enum { PAGES, ENTRIES, RULES, PARTS };
-
 struct entry {
 	bool is_vdso;
 	struct file_state file;
 	uint32_t older; /* the next entry with the same hash, or NONE */
 	uint32_t place; /* of its struct unwind_image, for good; 0: none yet */
-	struct part parts[PARTS];
+	uint32_t table; /* place of the table: rules, pages, entries */
+	size_t table_bytes;
 	size_t n_rows;
 	enum unwind_how how;
 	uint32_t refused;          /* the turn when there was no room for its table; 0: there was */
@@ -149,9 +142,9 @@ static void publish_file(const struct table_set *t, const struct entry *entry, b
 
 /* --- tables --- */
 
-static uint32_t *image_number(const struct table_set *t, const struct entry *entry, size_t member)
+static struct unwind_image *image_of(const struct table_set *t, const struct entry *entry)
 {
-	return unwind_memory_number(t->memory, entry->place + (uint32_t)member);
+	return unwind_memory_at(t->memory, entry->place);
 }
 
 static uint32_t turn_of_tables(const struct table_set *t)
@@ -161,25 +154,21 @@ static uint32_t turn_of_tables(const struct table_set *t)
 
 static bool is_in_use(const struct table_set *t, const struct entry *entry)
 {
-	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
-
-	if (entry->how != UNWIND_BY_TABLE)
-		return false;
-	return turn_of_tables(t) - __atomic_load_n(turn, __ATOMIC_RELAXED) < TURNS_IN_USE;
+	return entry->how == UNWIND_BY_TABLE &&
+	       turn_of_tables(t) - __atomic_load_n(&image_of(t, entry)->turn, __ATOMIC_RELAXED) <
+		       TURNS_IN_USE;
 }
 
-static void drop_parts(struct table_set *t, struct entry *entry)
+static void drop_table(struct table_set *t, struct entry *entry)
 {
-	for (int i = 0; i < PARTS; i++)
-		unwind_memory_drop(t->memory, entry->parts[i].place, entry->parts[i].bytes);
-	memset(entry->parts, 0, sizeof(entry->parts));
+	unwind_memory_drop(t->memory, entry->table, entry->table_bytes);
+	entry->table_bytes = 0;
 }
 
 static void evict_table(struct table_set *t, struct entry *entry)
 {
-	__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)), 0,
-			 __ATOMIC_RELEASE);
-	drop_parts(t, entry);
+	__atomic_store_n(&image_of(t, entry)->n_pages, 0, __ATOMIC_RELEASE);
+	drop_table(t, entry);
 	entry->how = UNWIND_NOT_YET;
 	t->n_rows -= entry->n_rows;
 }
@@ -200,29 +189,28 @@ bool table_set_make_room(struct table_set *t, const char *why)
 	return true;
 }
 
-static int put_parts(struct table_set *t, bool is_used, const struct table_view *table,
+static int put_table(struct table_set *t, bool is_used, const struct table_view *table,
 		     struct entry *entry, struct error *e)
 {
-	const struct {
-		const void *data;
-		size_t bytes;
-	} parts[PARTS] = {
-		[PAGES] = { table->pages, (table->n_pages + 1UL) * sizeof(*table->pages) },
-		[ENTRIES] = { table->entries, table->n_entries * sizeof(*table->entries) },
-		[RULES] = { table->rules, table->n_rules * sizeof(*table->rules) },
-	};
-	int err = 0;
+	const size_t rules = table->n_rules * sizeof(*table->rules);
+	const size_t pages = (table->n_pages + 1UL) * sizeof(*table->pages);
+	const size_t entries = table->n_entries * sizeof(*table->entries);
+	const size_t bytes = rules + pages + entries;
+	const bool may_fit = is_used && bytes <= unwind_memory_most(t->memory);
+	uint8_t *to;
+	int err;
 
-	for (int i = 0; i < PARTS && !err; i++) {
-		const bool may_fit = is_used && parts[i].bytes <= unwind_memory_most(t->memory);
-
-		do
-			err = unwind_memory_put(t->memory, parts[i].data, parts[i].bytes,
-						&entry->parts[i].place, e);
-		while (err == -E2BIG && may_fit && table_set_make_room(t, e->text));
-		entry->parts[i].bytes = err ? 0 : parts[i].bytes;
-	}
-	return err;
+	do
+		err = unwind_memory_allocate(t->memory, bytes, &entry->table, e);
+	while (err == -E2BIG && may_fit && table_set_make_room(t, e->text));
+	if (err)
+		return err;
+	entry->table_bytes = bytes;
+	to = unwind_memory_at(t->memory, entry->table);
+	memcpy(to, table->rules, rules);
+	memcpy(to + rules, table->pages, pages);
+	memcpy(to + rules + pages, table->entries, entries);
+	return 0;
 }
 
 /*
@@ -234,14 +222,17 @@ static int put_parts(struct table_set *t, bool is_used, const struct table_view 
 
 static int allocate_image(struct table_set *t, uint32_t *ret, struct error *e)
 {
-	static const struct unwind_image none[BLOCK_IMAGES];
-	int err = 0;
+	const size_t bytes = BLOCK_IMAGES * sizeof(struct unwind_image);
 
-	if (t->n_images % BLOCK_IMAGES == 0)
-		err = unwind_memory_put(t->memory, none, sizeof(none), &t->images, e);
-	if (!err)
-		*ret = t->images + t->n_images++ % BLOCK_IMAGES * (uint32_t)sizeof(*none);
-	return err;
+	if (t->n_images % BLOCK_IMAGES == 0) {
+		const int err = unwind_memory_allocate(t->memory, bytes, &t->images, e);
+
+		if (err)
+			return err;
+		memset(unwind_memory_at(t->memory, t->images), 0, bytes);
+	}
+	*ret = t->images + t->n_images++ % BLOCK_IMAGES * (uint32_t)sizeof(struct unwind_image);
+	return 0;
 }
 
 /*
@@ -252,35 +243,35 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 		     struct entry *entry, struct error *e)
 {
 	const uint32_t turn = turn_of_tables(t);
+	const uint32_t pages = entry->table + table->n_rules * (uint32_t)sizeof(*table->rules);
 	const struct unwind_image image = {
 		.base = table->base,
 		.n_rules = table->n_rules,
-		.pages = entry->parts[PAGES].place,
-		.entries = entry->parts[ENTRIES].place,
-		.rules = entry->parts[RULES].place,
+		.pages = pages,
+		.entries = pages + (table->n_pages + 1) * (uint32_t)sizeof(*table->pages),
+		.rules = entry->table,
 		.turn = is_used ? turn : turn - TURNS_IN_USE,
 	};
 	int err = entry->place ? object_wait_for_programs(t->object, e)
 			       : allocate_image(t, &entry->place, e);
 
-	if (!err)
-		unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
-	if (!err)
-		__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)),
-				 table->n_pages, __ATOMIC_RELEASE);
-	return err;
+	if (err)
+		return err;
+	*image_of(t, entry) = image;
+	__atomic_store_n(&image_of(t, entry)->n_pages, table->n_pages, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* Store @table. Others make room only if it is in use; else it waits until there is room. */
 static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
 			     struct entry *entry, struct error *e)
 {
-	int err = put_parts(t, is_used, table, entry, e);
+	int err = put_table(t, is_used, table, entry, e);
 
 	if (!err)
 		err = put_image(t, table, is_used, entry, e);
 	if (err)
-		drop_parts(t, entry);
+		drop_table(t, entry);
 	if (err == -E2BIG && !is_used) {
 		entry->how = UNWIND_NOT_YET;
 		return 0;

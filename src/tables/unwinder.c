@@ -130,24 +130,15 @@ struct entries {
 	uint32_t place;
 };
 
-/* Copy @bytes, a multiple of 4, from @place. False: they are not all there. */
-static bool read_words(const struct unwind_memory *m, uint32_t place, void *to, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
-		uint32_t word;
-
-		if (!unwind_memory_read(m, place + (uint32_t)i, &word))
-			return false;
-		memcpy((uint8_t *)to + i, &word, sizeof(word));
-	}
-	return true;
-}
-
 static _Bool read_entry_at(void *from, __u32 i, struct unwind_entry *ret)
 {
 	const struct entries *e = from;
+	const struct unwind_entry *entry =
+		unwind_memory_find(e->memory, e->place + i * (uint32_t)sizeof(*ret), sizeof(*ret));
 
-	return read_words(e->memory, e->place + i * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
+	if (entry)
+		*ret = *entry;
+	return entry != NULL;
 }
 
 /*
@@ -158,23 +149,28 @@ static _Bool read_entry_at(void *from, __u32 i, struct unwind_entry *ret)
 static enum unwind_end table_row(const struct unwind_memory *m, uint32_t place, uint64_t vaddr,
 				 struct unwind_rule *ret)
 {
-	struct unwind_image image = {};
-	uint32_t first, last, page;
+	const struct unwind_image *image = unwind_memory_find(m, place, sizeof(*image));
+	const struct unwind_rule *rule;
+	const uint32_t *page;
 	uint16_t number;
 
 	*ret = (struct unwind_rule){};
-	if (!read_words(m, place, &image, sizeof(image)) || !image.n_pages)
+	if (!image || !image->n_pages)
 		return UNWIND_END_NO_TABLE_YET;
-	vaddr -= image.base;
-	if (vaddr >> UNWIND_PAGE_BITS >= image.n_pages)
+	vaddr -= image->base;
+	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
 		return UNWIND_GOES_ON;
-	page = image.pages + (uint32_t)(vaddr >> UNWIND_PAGE_BITS) * 4;
-	if (!unwind_memory_read(m, page, &first) || !unwind_memory_read(m, page + 4, &last) ||
-	    !unwind_find(first, last, (uint16_t)vaddr, read_entry_at,
-			 &(struct entries){ m, image.entries }, &number) ||
-	    number >= image.n_rules)
+	page = unwind_memory_find(m, image->pages + (uint32_t)(vaddr >> UNWIND_PAGE_BITS) * 4,
+				  2 * sizeof(*page));
+	if (!page ||
+	    !unwind_find(page[0], page[1], (uint16_t)vaddr, read_entry_at,
+			 &(struct entries){ m, image->entries }, &number) ||
+	    number >= image->n_rules)
 		return UNWIND_GOES_ON;
-	(void)read_words(m, image.rules + number * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
+	rule = unwind_memory_find(m, image->rules + number * (uint32_t)sizeof(*rule),
+				  sizeof(*rule));
+	if (rule)
+		*ret = *rule;
 	return UNWIND_GOES_ON;
 }
 
@@ -358,9 +354,10 @@ static int set_list(struct unwinder *u, uint32_t tgid, const struct unwind_mappi
 
 	if (u->n_mappings - published->space.n + n > most)
 		return error_set(e, -E2BIG, "mappings take half of the unwind-table memory");
-	err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
+	err = unwind_memory_allocate(u->memory, n * sizeof(*list), &space.mappings, e);
 	if (err)
 		return err;
+	memcpy(unwind_memory_at(u->memory, space.mappings), list, n * sizeof(*list));
 	err = object_set_space(u->object, tgid, &space, e);
 	if (err) {
 		free_list(u, &space);

@@ -819,7 +819,7 @@ static int start_run(struct run *r, struct error *e)
 	if (!err)
 		err = start_following(r, e);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
-	if (!err && object_slab(r->object, 0))
+	if (!err && object_slabs(r->object))
 		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.files[FOR_TABLES],
 				     &r->unwinder, e);
 	if (err)

@@ -37,7 +37,7 @@ struct told_file {
 
 /* Stands in for bpf/object.c. */
 struct object {
-	uint8_t *slabs[N_SLABS];
+	uint8_t *slabs;
 	uint32_t n_slabs;
 	unsigned n_waits;
 	struct told told[N_SPACES];
@@ -49,16 +49,16 @@ struct object {
 	size_t n_files;
 };
 
-void *object_slab(const struct object *o, uint32_t number)
+uint8_t *object_slabs(const struct object *o)
 {
-	return number < o->n_slabs ? o->slabs[number] : NULL;
+	return o->slabs;
 }
 
 int object_add_slab(struct object *o, struct error *e)
 {
 	if (o->n_slabs == N_SLABS)
 		return error_set(e, -ENOMEM, "no more slabs");
-	o->slabs[o->n_slabs++] = xcalloc(1, SLAB_BYTES);
+	o->n_slabs++;
 	return 0;
 }
 
@@ -175,6 +175,7 @@ static int make_object(void **state)
 {
 	struct object *o = xcalloc(1, sizeof(*o));
 
+	o->slabs = xcalloc(N_SLABS, SLAB_BYTES);
 	(void)pthread_mutex_init(&o->mutex, NULL);
 	*state = o;
 	return object_add_slab(o, NULL);
@@ -189,8 +190,7 @@ static int free_object(void **state)
 	u = NULL;
 	end_set();
 	mapping_list_fini(&own_list);
-	for (uint32_t i = 0; i < o->n_slabs; i++)
-		free(o->slabs[i]);
+	free(o->slabs);
 	(void)pthread_mutex_destroy(&o->mutex);
 	free(o);
 	return 0;
@@ -202,24 +202,24 @@ static int free_object(void **state)
 
 static void read_at(const struct object *o, uint32_t place, void *to, size_t n)
 {
-	for (size_t i = 0; i < n; i++, place++)
-		((uint8_t *)to)[i] = o->slabs[place / SLAB_BYTES][place % SLAB_BYTES];
+	memcpy(to, o->slabs + place, n);
 }
 
 static bool has(const struct object *o, uint32_t place, uint8_t byte, size_t n)
 {
 	for (; n; n--, place++)
-		if (o->slabs[place / SLAB_BYTES][place % SLAB_BYTES] != byte)
+		if (o->slabs[place] != byte)
 			return false;
 	return true;
 }
 
 static int put(struct unwind_memory *m, uint8_t byte, size_t n, uint32_t *ret)
 {
-	cleanup_free uint8_t *data = xmalloc(n);
+	const int err = unwind_memory_allocate(m, n, ret, NULL);
 
-	memset(data, byte, n);
-	return unwind_memory_put(m, data, n, ret, NULL);
+	if (!err)
+		memset(unwind_memory_at(m, *ret), byte, n);
+	return err;
 }
 
 struct given {
@@ -862,22 +862,19 @@ TEST_WITH_OBJECT(files_that_are_not_used_are_forgotten)
 
 		const size_t n_files = o->n_files;
 		const uint32_t image = o->files[0].file.image;
-		uint32_t *turn = unwind_memory_number(
-			memory, image + (uint32_t)offsetof(struct unwind_image, turn));
-		const uint32_t *n_pages = unwind_memory_number(
-			memory, image + (uint32_t)offsetof(struct unwind_image, n_pages));
+		struct unwind_image *told = unwind_memory_at(memory, image);
 
 		assert_int_equal(n_files, 1);
 		o->n_waits = 0;
 		for (unsigned i = 0; i < 16; i++) {
 			find_others(set, 1000);
 			if (is_used)
-				*turn = o->state.table_turn;
+				told->turn = o->state.table_turn;
 			table_set_turn(set, now += 2000000000);
 		}
 		assert_int_equal(o->n_waits, 1);
 		assert_int_equal(o->n_files, is_used ? n_files : 0);
-		assert_int_equal(*n_pages != 0, is_used);
+		assert_int_equal(told->n_pages != 0, is_used);
 		assert_int_equal(how_now(set, libc, TABLE_AS_IS),
 				 is_used ? UNWIND_BY_TABLE : UNWIND_NOT_YET);
 		assert_int_equal(how_now(set, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
