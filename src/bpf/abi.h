@@ -415,11 +415,11 @@ struct trace_config {
 	__u32 max_user_frames;   /* 0: no user stacks, and the map 'lives' is not kept */
 	__u32 kernel_limit;      /* the kernel cuts a walk at this many frames */
 	__u32 tgid;              /* count this process only; 0: any */
-	__u32 has_tgids;         /* count the processes in the map 'tgids' only */
+	__u32 has_tgids;         /* count the processes in the map 'wanted' only */
 	__u32 has_cpus;          /* count on CPUs in @cpus only */
 	__u32 has_pidns;         /* we are not in the initial PID namespace */
 	__u32 per_process;       /* a row belongs to one process, even without user stack */
-	__u32 follow;            /* count the threads in the map 'tasks' only */
+	__u32 follow;            /* count the threads in the map 'wanted' only */
 	__u32 command_tgid;      /* follow this command, in our PID namespace; 0: there is none */
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */

@@ -92,12 +92,12 @@ static __always_inline bool is_wanted_task(__u32 tgid)
 	}
 	if (config.tgid && tgid != config.tgid)
 		return false;
-	if (config.has_tgids && !bpf_map_lookup_elem(&tgids, &tgid))
+	if (config.has_tgids && !bpf_map_lookup_elem(&wanted, &tgid))
 		return false;
 	if (config.follow) {
 		__u32 tid = bpf_get_current_pid_tgid();
 
-		return bpf_map_lookup_elem(&tasks, &tid);
+		return bpf_map_lookup_elem(&wanted, &tid);
 	}
 	return true;
 }

@@ -19,7 +19,7 @@ static __always_inline void follow_task(__u32 tid)
 {
 	const __u32 one = 1;
 
-	if (bpf_map_update_elem(&tasks, &tid, &one, BPF_ANY))
+	if (bpf_map_update_elem(&wanted, &tid, &one, BPF_ANY))
 		note_lost(LOST_NOT_FOLLOWED);
 }
 
@@ -27,7 +27,7 @@ static __always_inline void follow_child(__u32 child)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 
-	if (bpf_map_lookup_elem(&tasks, &tid))
+	if (bpf_map_lookup_elem(&wanted, &tid))
 		follow_task(child);
 }
 
@@ -39,8 +39,8 @@ static __always_inline void follow_exec(__u32 old)
 
 	if (current_tgid() == config.command_tgid) {
 		follow_task(tid);
-	} else if (old != tid && bpf_map_lookup_elem(&tasks, &old)) {
-		bpf_map_delete_elem(&tasks, &old);
+	} else if (old != tid && bpf_map_lookup_elem(&wanted, &old)) {
+		bpf_map_delete_elem(&wanted, &old);
 		follow_task(tid);
 	}
 }
@@ -176,7 +176,7 @@ int on_end(void *ctx __attribute__((unused)))
 	const __u32 tid = ids;
 
 	if (config.command_tgid)
-		bpf_map_delete_elem(&tasks, &tid);
+		bpf_map_delete_elem(&wanted, &tid);
 	if (config.max_user_frames && ids >> 32 == tid)
 		raise_life(ids);
 	if (config.n_groups)

@@ -392,8 +392,8 @@ MAP(recent_rules, ARRAY, MAPPED, SET_LATER, __u32, struct recent_set);
 MAP(no_programs, PROG_ARRAY, 0, 1, __u32, __u32);
 MAP(no_tracepoints, PROG_ARRAY, 0, 1, __u32, __u32);
 
-/* With several -p: the processes to count. */
-MAP(tgids, HASH, ON_DEMAND, SET_LATER, __u32, __u32);
-
-/* With a command: its threads, by their numbers in the initial PID namespace. */
-MAP(tasks, HASH, ON_DEMAND, SET_LATER, __u32, __u32);
+/*
+ * What to count: processes (config.has_tgids), or threads by their numbers in the initial PID
+ * namespace (config.follow).
+ */
+MAP(wanted, HASH, ON_DEMAND, SET_LATER, __u32, __u32);

@@ -318,9 +318,8 @@ static void size_maps(struct object *o, const struct object_options *options)
 		size_map(s->maps.scratch, 1);
 	size_map(s->maps.rings, options->n_cpus);
 	size_map(s->maps.events, options->config.ring_events * options->n_cpus + 1);
-	size_map(s->maps.tgids, options->max_tgids);
 	size_map(s->maps.lives, options->config.max_user_frames ? LIVES : 1);
-	size_map(s->maps.tasks, options->config.follow ? 65536 : 0);
+	size_map(s->maps.wanted, options->config.follow ? 65536 : options->max_tgids);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0);
 	size_map(s->maps.files, options->config.unwind ? MOST_FILES : 0);
 	size_map(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
@@ -626,26 +625,15 @@ const struct object_maps *object_maps(const struct object *o)
 	return &o->maps;
 }
 
-/* Add @n @numbers, which are of a @what, to a map that is a set of numbers. */
-static int add_numbers(const struct bpf_map *map, const uint32_t *numbers, size_t n,
-		       const char *what, struct error *e)
+int object_add_wanted(const struct object *o, const uint32_t *numbers, size_t n, struct error *e)
 {
+	const int fd = bpf_map__fd(o->skeleton->maps.wanted);
 	const __u32 one = 1;
 
 	for (size_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(bpf_map__fd(map), &numbers[i], &one, BPF_ANY))
-			return error_errno(e, "add %s %u to the filter", what, numbers[i]);
+		if (bpf_map_update_elem(fd, &numbers[i], &one, BPF_ANY))
+			return error_errno(e, "add %u to the filter", numbers[i]);
 	return 0;
-}
-
-int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, struct error *e)
-{
-	return add_numbers(o->skeleton->maps.tgids, tgids, n, "process", e);
-}
-
-int object_set_tasks(const struct object *o, const uint32_t *tids, size_t n, struct error *e)
-{
-	return add_numbers(o->skeleton->maps.tasks, tids, n, "thread", e);
 }
 
 struct trace_state *object_state(const struct object *o)

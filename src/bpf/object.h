@@ -41,7 +41,7 @@ struct object_options {
 	uint32_t n_cpus;     /* possible CPUs */
 	uint32_t max_rows;   /* of one generation; config.n_hot_rows of them may get counters */
 	uint32_t max_chunks; /* of both generations together */
-	uint32_t max_tgids;  /* entries in the map 'tgids' */
+	uint32_t max_tgids;  /* with config.has_tgids: how many */
 	uint32_t max_begun;  /* with config.n_groups: pairs that have begun and not ended */
 	/*
 	 * BTF IDs, for which the programs have placeholders (bpf/abi.h). They are no __ksym of
@@ -135,13 +135,11 @@ must_check int object_set_file(const struct object *object, const struct unwind_
 			       const struct unwind_file *file, struct error *e);
 
 /*
- * With several -p: the processes to count. With config.follow: threads, by their numbers in the
- * initial PID namespace. Errors: the kernel's, from writing the map.
+ * Count these processes, too (config.has_tgids), or these threads, by their numbers in the initial
+ * PID namespace (config.follow). Errors: the kernel's, from writing the map.
  */
-must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,
-				struct error *e);
-must_check int object_set_tasks(const struct object *object, const uint32_t *tids, size_t n,
-				struct error *e);
+must_check int object_add_wanted(const struct object *object, const uint32_t *numbers, size_t n,
+				 struct error *e);
 
 /* The memory that both sides write. Lent by @object. */
 struct trace_state *object_state(const struct object *object);

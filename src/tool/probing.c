@@ -71,7 +71,7 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 		config->cpus[opt->cpus.numbers[i] / 64] |= 1ULL << (opt->cpus.numbers[i] % 64);
 	config->no_idle = opt->tool == TOOL_PROFILE && !opt->include_idle;
 	config->per_process = opt->per_process || opt->pids.n > 1;
-	config->follow = opt->tids.n > 0; /* the threads in the map 'tasks', and no others */
+	config->follow = opt->tids.n > 0; /* the threads in the map 'wanted', and no others */
 	if (!opt->self && !opt->pids.n && !opt->tids.n && !opt->command)
 		config->own_tgid = (uint32_t)getpid();
 	config->max_events = opt->max_events;
@@ -429,9 +429,9 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return setup_explain_load(r, e);
 	if (r->opt->tids.n)
-		return object_set_tasks(r->object, r->opt->tids.numbers, r->opt->tids.n, e);
+		return object_add_wanted(r->object, r->opt->tids.numbers, r->opt->tids.n, e);
 	if (r->opt->pids.n > 1)
-		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
+		err = object_add_wanted(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
 	return err;
 }
 
