@@ -162,8 +162,9 @@ static long record_stack_callback(__u64 i, struct recording *r)
  */
 #define MOST_TAKE_TRIES 4
 
-static __always_inline __u64 take_pieces(struct deferred_ring *ring, __u32 n)
+static __always_inline __u64 take_pieces(__u32 n)
 {
+	struct deferred_ring *ring = &deferred_ring;
 	__u64 head, tail;
 
 	for (int i = 0; i < MOST_TAKE_TRIES; i++) {
@@ -222,14 +223,13 @@ static __always_inline void record_hit(struct scratch_slot *slot, struct deferre
  */
 __noinline int defer_hit(__u32 slot_number, __u32 turn)
 {
-	const __u32 zero = 0;
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-	struct deferred_ring *ring = bpf_map_lookup_elem(&deferred_ring, &zero);
+	struct deferred_ring *ring = &deferred_ring;
 	struct deferred_hit *hit;
 	__u32 n_kernel, n_before, hit_pieces, bytes;
 	__u64 number, from;
 
-	if (!slot || !ring || !config.unwind || !ring->is_on ||
+	if (!slot || !config.unwind || !ring->is_on ||
 	    *(volatile __u64 *)&ring->pause_until[deferred_pause_of(slot->key.tgid)] >
 		    bpf_ktime_get_ns())
 		return 0;
@@ -242,7 +242,7 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	n_before = deferred_word_pieces(deferred_blocks(n_kernel) +
 					deferred_blocks((__u32)slot->deferred));
 	hit_pieces = n_before + deferred_stack_pieces(from, bytes);
-	number = take_pieces(ring, hit_pieces);
+	number = take_pieces(hit_pieces);
 	hit = number ? (void *)deferred_piece_at(number - 1) : NULL;
 	if (!hit)
 		return 0;

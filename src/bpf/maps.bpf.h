@@ -358,7 +358,7 @@ MAP(pace, PERCPU_ARRAY, 0, 1, __u32, struct cpu_pace);
  */
 #define SEEN_BITS 12
 
-MAP(seen, ARRAY, 0, 1 << SEEN_BITS, __u32, __u64);
+__u64 seen[1 << SEEN_BITS];
 
 /* Index: the low bits of a process's number in the initial PID namespace. */
 MAP(lives, ARRAY, MAPPED, SET_LATER, __u32, struct life_count);
@@ -374,7 +374,7 @@ MAP(events, ARRAY, MAPPED, SET_LATER, __u32, struct stream_event);
 
 /* See bpf/deferred.h. */
 MAP(deferred, ARRAY, MAPPED, SET_LATER, __u32, struct deferred_piece);
-MAP(deferred_ring, ARRAY, MAPPED, 1, __u32, struct deferred_ring);
+struct deferred_ring deferred_ring;
 
 /* See bpf/tables.h. */
 MAP(slab0, ARRAY, MAPPED, SLAB_CHUNKS, __u32, struct table_chunk);

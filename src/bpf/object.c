@@ -53,7 +53,7 @@ struct mapped {
 	size_t bytes;
 };
 
-#define MOST_MAPPED 7 /* pointers of struct object_maps */
+#define MOST_MAPPED 6 /* pointers of struct object_maps */
 
 /*
  * A map for rows or stacks has two levels. The second one is larger, and made while the first one
@@ -516,10 +516,10 @@ static int open_maps(struct object *o, const struct trace_config *config, struct
 		{ config->calls_per_cpu, s->maps.calls, &o->maps.calls },
 		{ config->max_user_frames, s->maps.lives, &o->maps.lives },
 		{ config->unwind, s->maps.deferred, &o->maps.deferred },
-		{ config->unwind, s->maps.deferred_ring, &o->maps.deferred_ring },
 	};
 	int err = 0;
 
+	o->maps.deferred_ring = config->unwind ? &s->bss->deferred_ring : NULL;
 	o->maps.lost_fd = bpf_map__fd(s->maps.lost);
 	o->maps.begun_fd = bpf_map__fd(s->maps.begun);
 	o->maps.wake_fd = bpf_map__fd(s->maps.wake);

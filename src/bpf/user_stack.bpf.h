@@ -250,12 +250,9 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 /* The hash of the stack has its mark, so this looks for room before the hit takes it. */
 static __always_inline bool has_room_to_defer(void)
 {
-	const __u32 zero = 0;
-	struct deferred_ring *ring = bpf_map_lookup_elem(&deferred_ring, &zero);
-
-	if (!ring || ring->head - ring->tail + DEFERRED_MOST_PIECES <= DEFERRED_PIECES)
+	if (deferred_ring.head - deferred_ring.tail + DEFERRED_MOST_PIECES <= DEFERRED_PIECES)
 		return true;
-	add_atomically(&ring->n_full, 1);
+	add_atomically(&deferred_ring.n_full, 1);
 	return false;
 }
 
