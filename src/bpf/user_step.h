@@ -23,9 +23,6 @@ struct unwind_entry {
 };
 _Static_assert(sizeof(struct unwind_entry) == 4, "abi");
 
-/* Read entry number @i of a table. False: there is none. */
-typedef _Bool unwind_entry_at(void *from, __u32 i, struct unwind_entry *ret);
-
 /*
  * The address to look up. A return address is where the call ends, and behind a call that never
  * returns another function may begin.
@@ -58,26 +55,23 @@ static __always_inline void unwind_search_step(struct unwind_search *s, __u64 mi
 }
 
 /*
- * Find the rule for the address @low of a page, whose entries are @first to @last - 1. It is the
- * rule of the last entry that does not begin behind @low. Entry 0 of a table belongs to no page, so
- * there is always one before. False: the table lacks an entry.
+ * Find the rule for the address @low of a page, whose entries are @first to @last - 1 of the @n at
+ * @entries. It is the rule of the last entry that does not begin behind @low. Entry 0 of a table
+ * belongs to no page, so there is always one before. False: the table lacks an entry.
  */
-static __always_inline _Bool unwind_find(__u32 first, __u32 last, __u16 low,
-					 unwind_entry_at *entry_at, void *from, __u16 *ret_rule)
+static __always_inline _Bool unwind_find(const struct unwind_entry *entries, __u32 n, __u32 first,
+					 __u32 last, __u16 low, __u16 *ret_rule)
 {
 	struct unwind_search s = { first, first < last ? last - first : 0 };
-	struct unwind_entry entry;
 
+	if (!first || first > n || last > n)
+		return 0;
 	for (int step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
 		const __u64 middle = s.low + s.n / 2;
 
-		if (!entry_at(from, (__u32)middle, &entry))
-			return 0;
-		unwind_search_step(&s, middle, entry.low, low);
+		unwind_search_step(&s, middle, entries[middle].low, low);
 	}
-	if (!entry_at(from, (__u32)s.low - 1, &entry))
-		return 0;
-	*ret_rule = entry.rule;
+	*ret_rule = entries[s.low - 1].rule;
 	return 1;
 }
 

@@ -178,7 +178,7 @@ const void *unwind_memory_find(const struct unwind_memory *m, uint32_t place, si
 {
 	const uint64_t end = m->n_slabs * (uint64_t)SLAB_BYTES;
 
-	return place % 4 || place > end - bytes ? NULL : unwind_memory_at(m, place);
+	return place % 4 || bytes > end || place > end - bytes ? NULL : unwind_memory_at(m, place);
 }
 
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)

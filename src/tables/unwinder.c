@@ -125,22 +125,6 @@ void late_job_fini(struct late_job *job)
 	job->space = NULL;
 }
 
-struct entries {
-	const struct unwind_memory *memory;
-	uint32_t place;
-};
-
-static _Bool read_entry_at(void *from, __u32 i, struct unwind_entry *ret)
-{
-	const struct entries *e = from;
-	const struct unwind_entry *entry =
-		unwind_memory_find(e->memory, e->place + i * (uint32_t)sizeof(*ret), sizeof(*ret));
-
-	if (entry)
-		*ret = *entry;
-	return entry != NULL;
-}
-
 /*
  * Look up an address in a published table, as the programs do. Puts the rule for @vaddr of the
  * image at @place into *@ret: UNWIND_NO_ROW if no row covers it. Returns UNWIND_GOES_ON, or
@@ -151,8 +135,10 @@ static enum unwind_end table_row(const struct unwind_memory *m, uint32_t place, 
 {
 	const struct unwind_image *image = unwind_memory_find(m, place, sizeof(*image));
 	const struct unwind_rule *rule;
+	const struct unwind_entry *entries;
 	const uint32_t *page;
 	uint16_t number;
+	uint32_t n;
 
 	*ret = (struct unwind_rule){};
 	if (!image || !image->n_pages)
@@ -162,9 +148,11 @@ static enum unwind_end table_row(const struct unwind_memory *m, uint32_t place, 
 		return UNWIND_GOES_ON;
 	page = unwind_memory_find(m, image->pages + (uint32_t)(vaddr >> UNWIND_PAGE_BITS) * 4,
 				  2 * sizeof(*page));
-	if (!page ||
-	    !unwind_find(page[0], page[1], (uint16_t)vaddr, read_entry_at,
-			 &(struct entries){ m, image->entries }, &number) ||
+	if (!page)
+		return UNWIND_GOES_ON;
+	n = page[0] > page[1] ? page[0] : page[1];
+	entries = unwind_memory_find(m, image->entries, n * sizeof(*entries));
+	if (!entries || !unwind_find(entries, n, page[0], page[1], (uint16_t)vaddr, &number) ||
 	    number >= image->n_rules)
 		return UNWIND_GOES_ON;
 	rule = unwind_memory_find(m, image->rules + number * (uint32_t)sizeof(*rule),

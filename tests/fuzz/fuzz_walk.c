@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any table over any memory from any registers: a walk ends, asks for words and entries a bounded
+ * Any table over any memory from any registers: a walk ends, asks for words a bounded
  * number of times, and goes down the stack only as often as it may. The quick step is the same
  * step. A walk of a deferred hit over the same memory gives the same frames.
  *
@@ -33,17 +33,6 @@ static _Bool read_stack(void *from, __u64 at, __u64 *ret)
 	return 1;
 }
 
-static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
-{
-	struct table *t = from;
-
-	t->n_asked++;
-	if (i >= t->n_entries)
-		return 0;
-	memcpy(ret, t->entries + sizeof(*ret) * (size_t)i, sizeof(*ret));
-	return 1;
-}
-
 static _Bool find_rule(struct table *t, uint64_t vaddr, struct unwind_rule *ret)
 {
 	uint32_t first, last;
@@ -52,10 +41,9 @@ static _Bool find_rule(struct table *t, uint64_t vaddr, struct unwind_rule *ret)
 
 	memcpy(&first, t->pages + 4 * page, sizeof(first));
 	memcpy(&last, t->pages + 4 * page + 4, sizeof(last));
-	t->n_asked = 0;
-	if (!unwind_find(first, last, (uint16_t)vaddr, entry_at, t, &number))
+	if (!unwind_find((const void *)t->entries, t->n_entries, first, last, (uint16_t)vaddr,
+			 &number))
 		return 0;
-	require(t->n_asked <= UNWIND_PAGE_STEPS + 1);
 	memcpy(ret, t->rules + 8UL * (number % t->n_rules), sizeof(*ret));
 	return 1;
 }

@@ -6,27 +6,16 @@
 
 #include "unwind/table.h"
 
-static inline _Bool table_entry_at(void *from, __u32 i, struct unwind_entry *ret)
-{
-	const struct unwind_table *t = from;
-
-	if (i >= t->n_entries)
-		return false;
-	*ret = t->entries[i];
-	return true;
-}
-
 /* The rule at @vaddr. */
 static inline struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
 {
 	const struct unwind_rule none = {};
 	uint64_t page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
-	struct unwind_table table = *t;
 	uint16_t number;
 
 	if (page >= t->n_pages || /* or before the base */
-	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, table_entry_at,
-			 &table, &number) ||
+	    !unwind_find(t->entries, t->n_entries, t->pages[page], t->pages[page + 1],
+			 (uint16_t)vaddr, &number) ||
 	    number >= t->n_rules)
 		return none;
 	return t->rules[number];

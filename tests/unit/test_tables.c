@@ -332,25 +332,11 @@ static bool find_mapping(const struct object *o, const struct unwind_space *spac
 	return is_found;
 }
 
-struct table_here {
-	const struct object *o;
-	uint32_t entries;
-};
-
-static _Bool entry_here(void *from, uint32_t i, struct unwind_entry *ret)
-{
-	const struct table_here *t = from;
-
-	read_at(t->o, t->entries + i * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
-	return true;
-}
-
 static struct unwind_rule rule_here(const struct object *o, const struct unwind_mapping *m,
 				    uint64_t addr)
 {
 	struct unwind_image image;
 	struct unwind_rule rule = {};
-	struct table_here table = { .o = o };
 	uint64_t offset;
 	uint32_t pages[2];
 	uint16_t number;
@@ -359,8 +345,8 @@ static struct unwind_rule rule_here(const struct object *o, const struct unwind_
 	offset = addr - m->bias - image.base;
 	assert_true(offset >> UNWIND_PAGE_BITS < image.n_pages);
 	read_at(o, image.pages + (uint32_t)(offset >> UNWIND_PAGE_BITS) * 4, pages, sizeof(pages));
-	table.entries = image.entries;
-	assert_true(unwind_find(pages[0], pages[1], (uint16_t)offset, entry_here, &table, &number));
+	assert_true(unwind_find((const void *)(o->slabs + image.entries), pages[1], pages[0],
+				pages[1], (uint16_t)offset, &number));
 	assert_true(number < image.n_rules);
 	read_at(o, image.rules + number * (uint32_t)sizeof(rule), &rule, sizeof(rule));
 	return rule;

@@ -475,16 +475,6 @@ struct entries {
 	uint32_t n;
 };
 
-static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
-{
-	struct entries *e = from;
-
-	if (i >= e->n)
-		return 0;
-	*ret = e->entries[i];
-	return 1;
-}
-
 /* As search_entries() of bpf/rule.bpf.h does. */
 static uint64_t find_by_chunks(const struct entries *e, uint64_t first, uint64_t n, uint64_t addr)
 {
@@ -522,7 +512,7 @@ static void check_page(uint32_t first, uint32_t n, uint32_t gap)
 		const uint32_t expected = first + (behind < n ? behind : n);
 		uint16_t rule;
 
-		assert_true(unwind_find(first, first + n, (uint16_t)low, entry_at, &e, &rule));
+		assert_true(unwind_find(e.entries, e.n, first, first + n, (uint16_t)low, &rule));
 		assert_int_equal(rule, (uint16_t)(expected - 1));
 		assert_int_equal(find_by_chunks(&e, first, n, low), expected);
 	}
@@ -545,12 +535,13 @@ TEST(entries_are_found_wherever_they_lie_in_chunks)
 TEST(a_table_that_lacks_entries_has_no_rule)
 {
 	struct unwind_entry five[5] = {};
-	struct entries e = { five, ARRAY_SIZE(five) };
 	uint16_t rule;
 
-	assert_false(unwind_find(1, 4000, 17, entry_at, &e, &rule));
-	assert_false(unwind_find(0, 0, 17, entry_at, &e, &rule));
-	assert_false(unwind_find(UINT32_MAX, 3, 17, entry_at, &e, &rule));
+	assert_false(unwind_find(five, 5, 1, 4000, 17, &rule));
+	assert_false(unwind_find(five, 5, 0, 0, 17, &rule));
+	assert_false(unwind_find(five, 5, UINT32_MAX, 3, 17, &rule));
+	assert_true(unwind_find(five, 5, 5, 5, 17, &rule));
+	assert_false(unwind_find(five, 5, 6, 6, 17, &rule));
 }
 
 TEST_MAIN(NULL, NULL)
