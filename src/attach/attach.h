@@ -50,8 +50,7 @@ struct attachment;
 struct attach_scope {
 	const uint32_t *pids; /* put user probes into these processes; none, or many: into all */
 	size_t n_pids;
-	enum target_by target_by; /* as in the loaded programs */
-	const uint32_t *numbers;  /* by target, the number that its program gets. NULL: its index */
+	const uint32_t *numbers; /* by target, the number that its program gets. NULL: its index */
 	/* Of perf events: */
 	uint64_t period, frequency; /* 0: by default; SAMPLES_PER_S where a frequency is usual */
 	const uint32_t *cpus;       /* on these CPUs; none: on all */

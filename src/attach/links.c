@@ -48,13 +48,12 @@ int link_open_event(const struct perf_event_attr *attr, int pid, int cpu)
 
 int link_event(struct attachment *a, int event, enum object_program program, uint32_t target)
 {
-	const bool has_cookie = a->scope.target_by == TARGET_BY_COOKIE;
 	const union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = (unsigned)object_program_fd(a->object, program),
 			.target_fd = (unsigned)event,
 			.attach_type = BPF_PERF_EVENT,
-			.perf_event = { .bpf_cookie = has_cookie ? number_of(a, target) : 0 },
+			.perf_event = { .bpf_cookie = number_of(a, target) },
 		},
 	};
 
@@ -152,8 +151,7 @@ void batch_add(struct batch *b, uint32_t target)
 /* Attach places [first, first + n) by one link. Returns 0 or the refusal. */
 static int link_range(const struct batch *b, size_t first, size_t n)
 {
-	const bool has_cookies = b->a->scope.target_by == TARGET_BY_COOKIE;
-	const uint64_t cookies = has_cookies ? (uintptr_t)(b->cookies + first) : 0;
+	const uint64_t cookies = (uintptr_t)(b->cookies + first);
 	const unsigned prog_fd = (unsigned)object_program_fd(b->a->object, b->program);
 	const struct uapi_uprobe_multi in_file = {
 		.prog_fd = prog_fd,

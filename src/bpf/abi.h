@@ -347,12 +347,6 @@ struct cpu_pace {
 #define ASK_PAUSE_NS 100000ULL /* doubled with each interrupt raised */
 #define MOST_RAISED 13
 
-/* How a program identifies the target that was hit, or the code of its value. */
-enum target_by {
-	TARGET_ONLY,      /* there is only one */
-	TARGET_BY_COOKIE, /* by the attach cookie */
-};
-
 /* Placeholders in the programs. User space replaces them: see prepare_program(). */
 #define PREEMPT_COUNT_ID 0x7a26e702 /* object_options.preempt_count */
 #define CAST_CALL 0x7a26e703        /* likewise: see load_kernel() */
@@ -424,7 +418,7 @@ struct trace_config {
 	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
-	__u32 target_by;         /* with @calls_per_cpu or @has_sum: enum target_by */
+	__u32 by_cookie;         /* a target's number is its attach cookie; else all are 0 */
 	__u32 calls_per_cpu;     /* calls_per_cpu(); 0: the hits of each target are not counted */
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
 	__u32 asks_with_care;    /* tracepoints of interrupts: see may_find_vma() */

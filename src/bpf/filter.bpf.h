@@ -291,7 +291,7 @@ static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enu
 /* Returns the number of the target. */
 static __always_inline __u32 hit_target(void *ctx)
 {
-	return config.target_by == TARGET_BY_COOKIE ? bpf_get_attach_cookie(ctx) : 0;
+	return config.by_cookie ? bpf_get_attach_cookie(ctx) : 0;
 }
 
 /* All that MODE_CALLS does. */

@@ -293,7 +293,7 @@ static int make_plan(struct run *r, unsigned avoid, struct error *e)
 			 r->targets.n <= MOST_DESCRIBED;
 	if (r->tool->counts_targets || r->counts_hits)
 		n_numbers = r->targets.n;
-	r->target_by = n_numbers <= 1 ? TARGET_ONLY : TARGET_BY_COOKIE;
+	r->by_cookie = n_numbers > 1;
 	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 }
 
@@ -409,7 +409,7 @@ int probing_load(struct run *r, struct error *e)
 	err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
-	options.config.target_by = r->target_by;
+	options.config.by_cookie = r->by_cookie;
 	if (r->counts_hits)
 		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
 	options.config.anywhere = facts.anywhere;
@@ -544,7 +544,6 @@ static int attach_targets(struct run *r, struct error *e)
 	const struct attach_scope scope = {
 		.pids = r->opt->pids.numbers,
 		.n_pids = r->opt->pids.n,
-		.target_by = r->target_by,
 		.numbers = r->values.numbers, /* NULL: a target's index */
 		.period = r->opt->period,
 		.frequency = r->opt->frequency,

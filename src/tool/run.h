@@ -250,9 +250,9 @@ struct run {
 	struct plan plan;
 	uint32_t n_cpus; /* possible CPUs */
 	struct command command;
-	struct values values;     /* of hits: --sum, --value, --elapsed */
-	enum target_by target_by; /* how the programs tell targets apart */
-	bool counts_hits;         /* of each target, for --debug */
+	struct values values; /* of hits: --sum, --value, --elapsed */
+	bool by_cookie;       /* programs tell targets apart */
+	bool counts_hits;     /* of each target, for --debug */
 	struct object *object;
 	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
