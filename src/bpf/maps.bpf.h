@@ -358,7 +358,7 @@ MAP(pace, PERCPU_ARRAY, 0, 1, __u32, struct cpu_pace);
  */
 #define SEEN_BITS 12
 
-__u64 seen[1 << SEEN_BITS];
+MAP(seen, ARRAY, 0, 1 << SEEN_BITS, __u32, __u64);
 
 /* Index: the low bits of a process's number in the initial PID namespace. */
 MAP(lives, ARRAY, MAPPED, SET_LATER, __u32, struct life_count);

@@ -236,10 +236,13 @@ static __always_inline int store_stacks(struct scratch_slot *slot)
 /* If the notice cannot be sent, the next hit with a new row tries again. */
 static __always_inline void announce_process(__u64 process)
 {
-	volatile __u64 *there = &seen[process * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_BITS)];
+	const __u32 i = (__u32)(process * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_BITS));
+	__u64 *seen_there = tgid_of_key(process) ? bpf_map_lookup_elem(&seen, &i) : NULL;
 
-	if (tgid_of_key(process) && *there != process && !send_notice(NOTICE_PROCESS, process))
-		*there = process;
+	if (!seen_there || *(volatile __u64 *)seen_there == process)
+		return;
+	if (!send_notice(NOTICE_PROCESS, process))
+		*(volatile __u64 *)seen_there = process;
 }
 
 /* Add the hit's value to the sum at @to. */
