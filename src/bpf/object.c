@@ -682,8 +682,8 @@ uint64_t object_kernel_symbol(const struct object *o, const char *name)
 	return run_once(o, PROGRAM_FIND_SYMBOL) ? r->symbol_at : 0;
 }
 
-int object_add_kernel_image(const struct object *o, enum kernel_image_number number, size_t bytes,
-			    kernel_image_fill *fill, void *context, struct error *e)
+int object_add_kernel_image(const struct object *o, enum kernel_image_number number,
+			    const void *image, size_t bytes, struct error *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
 	const __u32 key = number;
@@ -696,7 +696,7 @@ int object_add_kernel_image(const struct object *o, enum kernel_image_number num
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return error_errno(e, "map memory for the kernel's unwind tables");
-	fill(context, at);
+	memcpy(at, image, bytes);
 	(void)munmap(at, bytes);
 	if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.kernel_images), &key, &fd, BPF_ANY))
 		return error_errno(e, "publish the kernel's unwind tables");

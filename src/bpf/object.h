@@ -159,16 +159,12 @@ const void *object_read_kernel(const struct object *object, uint64_t addr, size_
  */
 uint64_t object_kernel_symbol(const struct object *object, const char *name);
 
-/* Write an image to @to. */
-typedef void kernel_image_fill(void *context, void *to);
-
 /*
- * Give the programs image @number, of @bytes. They use it when object_kernel_walks() says so. Waits
- * for RCU, some ms. Errors: the kernel's.
+ * Give the programs image @number, a copy of @bytes at @image. They use it when
+ * object_kernel_walks() says so. Waits for RCU, some ms. Errors: the kernel's.
  */
 must_check int object_add_kernel_image(const struct object *object, enum kernel_image_number number,
-				       size_t bytes, kernel_image_fill *fill, void *context,
-				       struct error *e);
+				       const void *image, size_t bytes, struct error *e);
 
 /*
  * Have a program count in kernel_walks.generation when modules go. Returns a descriptor, the

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -337,32 +338,21 @@ void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_op
 	k->is_wanted = true;
 }
 
-struct filling {
-	const struct kernel_table *table;
-	struct kernel_image *image;
-};
-
-static void fill_image(void *filling, void *to)
-{
-	const struct filling *f = filling;
-
-	kernel_table_write(f->table, to, f->image);
-}
-
 /* Give the programs a table, as image @number. Returns false if the kernel refuses it. */
 static bool publish_kernel_image(const struct object *object, enum kernel_image_number number,
 				 const struct kernel_table *table)
 {
-	struct kernel_image image;
-	struct filling filling = { table, &image };
+	const size_t bytes = kernel_table_bytes(table);
+	cleanup_free void *image = xcalloc(1, bytes);
+	struct kernel_image places;
 	struct error e;
 
-	if (object_add_kernel_image(object, number, kernel_table_bytes(table), fill_image, &filling,
-				    &e)) {
+	kernel_table_write(table, image, &places);
+	if (object_add_kernel_image(object, number, image, bytes, &e)) {
 		log_debug("kernel stacks: %s", e.text);
 		return false;
 	}
-	object_kernel_walks(object)->images[number] = image;
+	object_kernel_walks(object)->images[number] = places;
 	return true;
 }
 
