@@ -89,7 +89,7 @@ static inline int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
 	return (int)syscall(SYS_bpf, cmd, attr, size);
 }
 
-/* Load a program; one of type SYSCALL may sleep. Returns its descriptor, or -1 with errno. */
+/* Load a program. Returns its descriptor, or -1 with errno. */
 static inline int instructions_load(enum bpf_prog_type type, unsigned attach_type,
 				    const struct bpf_insn *insns, unsigned n)
 {
@@ -99,7 +99,6 @@ static inline int instructions_load(enum bpf_prog_type type, unsigned attach_typ
 		.insns = (uintptr_t)insns,
 		.insn_cnt = n,
 		.license = (uintptr_t) "GPL",
-		.prog_flags = type == BPF_PROG_TYPE_SYSCALL ? BPF_F_SLEEPABLE : 0,
 	};
 
 	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
