@@ -90,6 +90,21 @@ static int compare_parts(const void *left, const void *right)
 	return a->slice < b->slice ? -1 : a->slice > b->slice;
 }
 
+size_t profile_merge_parts(struct profile_part *parts, size_t n)
+{
+	size_t n_merged = 0;
+
+	if (n)
+		qsort(parts, n, sizeof(*parts), compare_parts);
+	for (size_t i = 0; i < n; i++) {
+		if (n_merged && compare_parts(&parts[n_merged - 1], &parts[i]) == 0)
+			add_to(&parts[n_merged - 1].count, parts[i].count);
+		else
+			parts[n_merged++] = parts[i];
+	}
+	return n_merged;
+}
+
 /* Keep the parts of stacks that are still there. @numbers: new ones plus 1, 0: removed. */
 static void renumber_parts(struct profile *p, const uint32_t *numbers)
 {
@@ -103,9 +118,7 @@ static void renumber_parts(struct profile *p, const uint32_t *numbers)
 		part.stack = numbers[part.stack] - 1;
 		p->parts[n++] = part;
 	}
-	p->n_parts = n;
-	if (n)
-		qsort(p->parts, n, sizeof(*p->parts), compare_parts);
+	p->n_parts = profile_merge_parts(p->parts, n);
 }
 
 size_t profile_hits_value(const struct profile *p)
@@ -394,22 +407,6 @@ static void set_pointers(struct profile *p, const size_t *starts)
 	}
 }
 
-/* Sort parts, and make one of those with equal stack and slice. */
-static void merge_parts(struct profile *p)
-{
-	size_t n = 0;
-
-	if (p->n_parts)
-		qsort(p->parts, p->n_parts, sizeof(*p->parts), compare_parts);
-	for (size_t i = 0; i < p->n_parts; i++) {
-		if (n && compare_parts(&p->parts[n - 1], &p->parts[i]) == 0)
-			add_to(&p->parts[n - 1].count, p->parts[i].count);
-		else
-			p->parts[n++] = p->parts[i];
-	}
-	p->n_parts = n;
-}
-
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames)
 {
 	struct profile *p = TAKE(b->p);
@@ -418,7 +415,7 @@ struct profile *profile_builder_finish(struct profile_builder *b, const struct f
 	copy_images(p, frames);
 	copy_texts(p);
 	set_pointers(p, b->starts);
-	merge_parts(p);
+	p->n_parts = profile_merge_parts(p->parts, p->n_parts);
 	free(b->starts);
 	u64_map_fini(&b->stack_numbers);
 	*b = (struct profile_builder){};

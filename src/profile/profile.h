@@ -152,6 +152,9 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 /* Append a slice of time; returns its number. */
 uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns);
 
+/* Sort @n parts by stack and slice, and add up those with equal ones. Returns how many are left. */
+size_t profile_merge_parts(struct profile_part *parts, size_t n);
+
 /* Of the hits of @stack, @count came in @slice. */
 void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count);
 

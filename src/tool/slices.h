@@ -18,14 +18,6 @@
 #define MOST_SLICES 64
 #define FIRST_SLICE_NS 15000000ULL
 
-/* The hits of a row in a slice, and the sum of their values. */
-struct row_part {
-	uint32_t row; /* number in the store's rows */
-	uint32_t slice;
-	uint64_t count;
-	int64_t sum;
-};
-
 /* The numbers of a row at the end of a slice. */
 struct row_values {
 	uint64_t count;
@@ -35,33 +27,30 @@ struct row_values {
 /* A zeroed struct is empty. */
 struct slices {
 	bool is_growing;   /* by time; else by the intervals of -i */
+	bool of_sums;      /* parts are of the rows' sums; else of their hits */
 	uint64_t begin_ns; /* of the run, CLOCK_MONOTONIC; 0: it has not begun */
 	uint64_t length_ns;
 	uint64_t due_ns;   /* the end of the present slice; UINT64_MAX: not by time */
 	size_t most_bytes; /* of parts */
 	struct profile_slice *slices;
 	size_t n, capacity;
-	struct row_part *parts; /* those of the last slice come last */
+	struct profile_part *parts; /* by row: its number in the store stands for the stack's */
 	size_t n_parts, part_capacity;
-	size_t last_part;           /* the first of the last slice */
 	struct row_values *counted; /* by row: up to the end of the last slice */
 	size_t n_counted, counted_capacity;
 };
 
-/* Begin at @now. */
-void slices_begin(struct slices *s, uint64_t now, bool is_growing, size_t most_bytes);
+/* Begin at @now. Set is_growing, of_sums and most_bytes before. */
+void slices_begin(struct slices *s, uint64_t now);
 void slices_fini(struct slices *s);
 
-/* A slice ends at @now. @rows are all of the run. Those of earlier calls have the same numbers. */
-void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now);
-
-/* Rows with the hits of the last slice, of those @rows that had any. The caller frees them. */
-struct store_row *slices_last_rows(const struct slices *s, const struct store_row *rows,
-				   size_t *ret_n);
-
 /*
- * Add slices and parts to @b, parts of the sums if @of_sums. @stacks: by row, its stack's number
- * there.
+ * A slice ends at @now. @rows are all of the run. Those of earlier calls have the same numbers.
+ * Returns how many rows were hit in the slice. These, with its hits alone, go to @last, which has
+ * room for @n, or is NULL.
  */
-void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks,
-		bool of_sums);
+size_t slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now,
+		      struct store_row *last);
+
+/* Add slices and parts to @b. @stacks: by row, its stack's number there. */
+void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks);

@@ -223,7 +223,7 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 
 	name_all_rows(r, rows, n, builder, stacks);
 	if (slices)
-		slices_put(slices, builder, stacks, sum != NULL);
+		slices_put(slices, builder, stacks);
 	p = profile_builder_finish(builder, symbolizer_frames(r->symbolizer));
 	if (!sum)
 		return p;
@@ -244,19 +244,6 @@ static bool keeps_rows(const struct run *r)
 
 /* --- reports --- */
 
-static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
-{
-	struct stackcount *t = r->own;
-
-	if (!t->has_slices)
-		return make_profile(r, rows, n, NULL);
-
-	size_t n_last;
-	cleanup_free struct store_row *last = slices_last_rows(&t->slices, rows, &n_last);
-
-	return make_profile(r, last, n_last, NULL);
-}
-
 /* The store's rows, and the losses since the last report. They are the store's again then. */
 static void make_counted(struct run *r, bool is_last, struct report_profiles *ret)
 {
@@ -266,16 +253,18 @@ static void make_counted(struct run *r, bool is_last, struct report_profiles *re
 		(is_last || r->opt->live || t->reports.shows_so_far) && t->reports.wants[SPAN_RUN];
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct profile_loss losses[LOSS_N];
-	size_t n;
+	size_t n, n_last = 0;
 	const struct store_row *rows = store_rows(t->store, &n);
+	cleanup_free struct store_row *last =
+		t->has_slices && has_interval ? xcalloc(n + 1, sizeof(*last)) : NULL;
 
 	if (t->has_slices)
-		slices_end_one(&t->slices, rows, n, now);
+		n_last = slices_end_one(&t->slices, rows, n, now, last);
 	r->deferral.hold = 0; /* later hits belong to the next report */
 	if (keeps_rows(r))
 		memset(t->cuts, 0, sizeof(t->cuts)); /* the rows come again */
 	if (has_interval)
-		ret->interval = make_interval(r, rows, n);
+		ret->interval = make_profile(r, last ? last : rows, last ? n_last : n, NULL);
 	ret->is_early = !is_last;
 	if (has_run)
 		ret->run = make_profile(r, rows, n, t->has_slices ? &t->slices : NULL);
@@ -402,7 +391,7 @@ static void end_slice(struct stackcount *t)
 	size_t n;
 	const struct store_row *rows = store_look(t->store, &n);
 
-	slices_end_one(&t->slices, rows, n, clock_ns(CLOCK_MONOTONIC));
+	(void)slices_end_one(&t->slices, rows, n, clock_ns(CLOCK_MONOTONIC), NULL);
 }
 
 static uint64_t stackcount_due(const struct run *r)
@@ -477,8 +466,10 @@ static void stackcount_start(struct run *r)
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
 	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
-	slices_begin(&t->slices, t->begin_ns, t->has_slices && !r->opt->interval_ns,
-		     slices_bytes(r));
+	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
+	t->slices.of_sums = t->budget.has_sum;
+	t->slices.most_bytes = slices_bytes(r);
+	slices_begin(&t->slices, t->begin_ns);
 }
 
 static int stackcount_put_header(struct run *r, struct error *e)

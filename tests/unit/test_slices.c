@@ -26,24 +26,20 @@ static void run_steps(struct slices *s, struct store_row *rows, size_t n_steps)
 	for (size_t step = 0; step < n_steps; step++) {
 		const size_t n = grow_rows(rows, step);
 
-		slices_end_one(s, rows, n, 1000 + (step + 1) * 10);
+		slices_end_one(s, rows, n, 1000 + (step + 1) * 10, NULL);
 	}
 }
 
 static void expect_sums(const struct slices *s, const struct store_row *rows)
 {
-	uint64_t sums[N] = {};
-	int64_t values[N] = {};
+	int64_t sums[N] = {};
 
 	for (size_t i = 0; i < s->n_parts; i++) {
 		assert_true(s->parts[i].slice < s->n);
-		sums[s->parts[i].row] += s->parts[i].count;
-		values[s->parts[i].row] += s->parts[i].sum;
+		sums[s->parts[i].stack] += s->parts[i].count;
 	}
-	for (size_t i = 0; i < N; i++) {
-		assert_int_equal(sums[i], rows[i].count);
-		assert_true(values[i] == rows[i].sum);
-	}
+	for (size_t i = 0; i < N; i++)
+		assert_true(sums[i] == (s->of_sums ? rows[i].sum : (int64_t)rows[i].count));
 }
 
 static void expect_no_gaps(const struct slices *s, uint64_t end)
@@ -58,9 +54,11 @@ TEST(parts_add_up_whatever_the_number_of_slices)
 {
 	for (size_t n_steps = 1; n_steps < 700; n_steps += 23) {
 		struct store_row rows[N] = {};
-		struct slices s;
+		struct slices s = { .is_growing = true,
+				    .of_sums = n_steps % 2,
+				    .most_bytes = PLENTY };
 
-		slices_begin(&s, 1000, true, PLENTY);
+		slices_begin(&s, 1000);
 		run_steps(&s, rows, n_steps);
 		expect_sums(&s, rows);
 		expect_no_gaps(&s, n_steps * 10);
@@ -73,9 +71,9 @@ TEST(parts_add_up_whatever_the_number_of_slices)
 TEST(slices_become_twice_as_long)
 {
 	struct store_row rows[N] = {};
-	cleanup(slices_fini) struct slices s;
+	cleanup(slices_fini) struct slices s = { .is_growing = true, .most_bytes = PLENTY };
 
-	slices_begin(&s, 1000, true, PLENTY);
+	slices_begin(&s, 1000);
 	assert_int_equal(s.due_ns, 1000 + FIRST_SLICE_NS);
 	run_steps(&s, rows, MOST_SLICES);
 	assert_int_equal(s.length_ns, FIRST_SLICE_NS);
@@ -86,9 +84,10 @@ TEST(slices_become_twice_as_long)
 TEST(little_memory_leaves_fewer_slices)
 {
 	struct store_row rows[N] = {};
-	cleanup(slices_fini) struct slices s;
+	cleanup(slices_fini) struct slices s = { .is_growing = true,
+						 .most_bytes = 100 * sizeof(struct profile_part) };
 
-	slices_begin(&s, 1000, true, 100 * sizeof(struct row_part));
+	slices_begin(&s, 1000);
 	run_steps(&s, rows, 500);
 	expect_sums(&s, rows);
 	assert_true(s.n < MOST_SLICES / 2);
@@ -98,9 +97,9 @@ TEST(little_memory_leaves_fewer_slices)
 TEST(intervals_are_the_user_s)
 {
 	struct store_row rows[N] = {};
-	cleanup(slices_fini) struct slices s;
+	cleanup(slices_fini) struct slices s = { .is_growing = false, .most_bytes = PLENTY };
 
-	slices_begin(&s, 1000, false, PLENTY);
+	slices_begin(&s, 1000);
 	run_steps(&s, rows, 500);
 	assert_int_equal(s.n, 500);
 	assert_true(s.due_ns == UINT64_MAX);
@@ -112,16 +111,14 @@ TEST(intervals_are_the_user_s)
 TEST(rows_of_the_last_slice)
 {
 	struct store_row rows[N] = {};
-	cleanup(slices_fini) struct slices s;
-	size_t n;
+	cleanup(slices_fini) struct slices s = { .is_growing = true, .most_bytes = PLENTY };
 
-	slices_begin(&s, 1000, true, PLENTY);
+	slices_begin(&s, 1000);
 	for (size_t step = 0; step < 300; step++) {
 		const size_t n_rows = grow_rows(rows, step);
 
-		slices_end_one(&s, rows, n_rows, 1000 + step * 10);
-
-		struct store_row *last = slices_last_rows(&s, rows, &n);
+		struct store_row last[N];
+		const size_t n = slices_end_one(&s, rows, n_rows, 1000 + step * 10, last);
 		size_t n_hit = 0;
 
 		for (size_t i = 0; i < n_rows; i++)
@@ -129,7 +126,6 @@ TEST(rows_of_the_last_slice)
 		assert_int_equal(n, n_hit);
 		for (size_t i = 0; i < n; i++)
 			assert_in_range(last[i].count, 1, 2);
-		free(last);
 	}
 }
 
