@@ -146,7 +146,7 @@ void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hi
 
 /* --- a file of -o --- */
 
-static void drop_temporary(struct result_file *f)
+static void drop_temporary(struct report_output *f)
 {
 	if (f->temporary)
 		(void)unlink(f->temporary);
@@ -154,7 +154,7 @@ static void drop_temporary(struct result_file *f)
 	cleanup_close_fd(&f->fd);
 }
 
-static int make_temporary(struct result_file *f, mode_t mode, struct error *e)
+static int make_temporary(struct report_output *f, mode_t mode, struct error *e)
 {
 	cleanup_free char *path = NULL;
 	uint64_t number = 0;
@@ -168,7 +168,7 @@ static int make_temporary(struct result_file *f, mode_t mode, struct error *e)
 	return 0;
 }
 
-static int find_result_file(struct result_file *f, struct error *e)
+static int find_result_file(struct report_output *f, struct error *e)
 {
 	struct stat st;
 	int err;
@@ -193,24 +193,24 @@ static int find_result_file(struct result_file *f, struct error *e)
 }
 
 /* Give up the file that has not taken its name, and close it. */
-static void result_file_close(struct result_file *f)
+static void result_file_close(struct report_output *f)
 {
 	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
 
 	drop_temporary(f);
 	free(f->name);
-	*f = (struct result_file)RESULT_FILE_NONE;
+	f->name = NULL;
+	f->n_whole = 0;
 }
 
 /*
  * Look at @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: its
  * directory is not there, is not writable, ...
  */
-static int result_file_open(struct result_file *f, const char *name, struct error *e)
+static int result_file_open(struct report_output *f, const char *name, struct error *e)
 {
 	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
 
-	*f = (struct result_file)RESULT_FILE_NONE;
 	f->name = xstrdup(name);
 
 	const int err = find_result_file(f, e);
@@ -221,7 +221,7 @@ static int result_file_open(struct result_file *f, const char *name, struct erro
 }
 
 /* A report begins: @f->fd takes its bytes. */
-static int result_file_begin(struct result_file *f, struct error *e)
+static int result_file_begin(struct report_output *f, struct error *e)
 {
 	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
 	struct stat old;
@@ -245,7 +245,7 @@ static int result_file_begin(struct result_file *f, struct error *e)
 }
 
 /* The report is whole: the file takes its name. Later reports follow it in the same file. */
-static int result_file_commit(struct result_file *f, struct error *e)
+static int result_file_commit(struct report_output *f, struct error *e)
 {
 	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
 
@@ -391,9 +391,9 @@ static int open_next_file(struct report_output *out, bool is_trial, struct error
 		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
 	if (!is_trial && out->has_time)
 		make_name_unique(out, name);
-	err = result_file_open(&out->file, name, e);
+	err = result_file_open(out, name, e);
 	if (!err && is_trial && out->has_time)
-		result_file_close(&out->file);
+		result_file_close(out);
 	return err;
 }
 
@@ -401,7 +401,7 @@ static int open_next_file(struct report_output *out, bool is_trial, struct error
 
 static struct report_output *add_output(struct reports *r, const char *pattern)
 {
-	r->outputs[r->n] = (struct report_output){ .pattern = pattern, .file = RESULT_FILE_NONE };
+	r->outputs[r->n] = (struct report_output){ .pattern = pattern, .fd = -1 };
 	return &r->outputs[r->n++];
 }
 
@@ -441,7 +441,7 @@ static int open_report_file(struct reports *r, const char *pattern, struct error
 	if (err)
 		return err;
 	set_wishes(r, out);
-	r->has_files |= out->has_time || out->file.is_file;
+	r->has_files |= out->has_time || out->is_file;
 	return 0;
 }
 
@@ -469,7 +469,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 void reports_close(struct reports *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		result_file_close(&r->outputs[i].file);
+		result_file_close(&r->outputs[i]);
 		free(r->outputs[i].last);
 	}
 	changes_free(r->changes);
@@ -552,21 +552,21 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	int err = out->has_time ? open_next_file(out, false, e) : 0;
 
 	if (!err)
-		err = result_file_begin(&out->file, e);
+		err = result_file_begin(out, e);
 	if (err)
 		return err;
 
-	struct output to = output_to(o, out->file.fd, out->file.name);
+	struct output to = output_to(o, out->fd, out->name);
 
 	err = render_report(r, out, p, clock, &to, e);
 	if (!err && to.has_no_reader)
-		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->file.name);
+		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->name);
 	if (!err)
-		err = result_file_commit(&out->file, e);
-	else if (out->file.is_file && ftruncate(out->file.fd, out->file.n_whole) == 0)
-		(void)lseek(out->file.fd, out->file.n_whole, SEEK_SET); /* it is not whole */
+		err = result_file_commit(out, e);
+	else if (out->is_file && ftruncate(out->fd, out->n_whole) == 0)
+		(void)lseek(out->fd, out->n_whole, SEEK_SET); /* it is not whole */
 	if (out->has_time)
-		result_file_close(&out->file);
+		result_file_close(out);
 	return err;
 }
 

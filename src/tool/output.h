@@ -55,29 +55,6 @@ must_check int output_explain(const struct output *o, int err, struct error *e);
 /* Warn of @n losses, if any is above 0. */
 void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits);
 
-/* --- a file of -o --- */
-
-/*
- * A file of -o is written whole or not at all: its bytes go to a temporary file beside it, which is
- * renamed when it is whole. That one's name has 16 digits more.
- *
- * Devices and FIFOs are written through. A symbolic link to anything else is replaced, so nobody's
- * link makes us write to another file. A file that was there keeps its permissions and its owner.
- * If we may not give it to that owner, it becomes ours alone, with a warning.
- */
-struct result_file {
-	char *name;      /* as the user gave it, with the time filled in */
-	char *temporary; /* of the temporary file; NULL: there is none */
-	bool is_file;    /* else it is written through */
-	int fd;
-	off_t n_whole; /* bytes of whole reports */
-};
-
-#define RESULT_FILE_NONE  \
-	{                 \
-		.fd = -1, \
-	}
-
 /* --- the reports of a run: standard output and the files of -o, each in a form of its own --- */
 
 /*
@@ -90,17 +67,29 @@ enum span {
 	SPAN_N,
 };
 
-/* One output. */
+/*
+ * Standard output, or files of -o. A file is written whole or not at all: its bytes go to a
+ * temporary file beside it, which is renamed when it is whole. That one's name has 16 digits more.
+ *
+ * Devices and FIFOs are written through. A symbolic link to anything else is replaced, so nobody's
+ * link makes us write to another file. A file that was there keeps its permissions and its owner.
+ * If we may not give it to that owner, it becomes ours alone, with a warning.
+ */
 struct report_output {
 	const char *pattern; /* of -o, lent; NULL: standard output */
 	const struct renderer *renderer;
 	enum span span;
 	unsigned keeps;    /* the flags of profile/merge.h that it shows */
 	bool shows_so_far; /* when the user wants it, too: the run up to then */
-	struct result_file file;
-	bool has_time; /* @pattern has '%': a file for each report */
-	char *last;    /* the name of the last one */
+	bool has_time;     /* @pattern has '%': a file for each report */
+	char *last;        /* the name of the last one */
 	unsigned n_alike;
+	/* Of the file: */
+	char *name;      /* as the user gave it, with the time filled in */
+	char *temporary; /* of the temporary file; NULL: there is none */
+	bool is_file;    /* else it is written through */
+	int fd;          /* -1: none */
+	off_t n_whole;   /* bytes of whole reports */
 };
 
 struct reports {
@@ -122,7 +111,7 @@ must_check int reports_check(const struct options *opt, struct error *e);
 
 /*
  * Choose the forms, and open the files, so that a bad path fails at once. @opt is lent. Errors: no
- * form has a file's ending; those of result_file_open().
+ * form has a file's ending; a file cannot be written.
  */
 must_check int reports_open(struct reports *r, const struct options *opt, struct error *e);
 void reports_close(struct reports *r);
