@@ -89,10 +89,9 @@ struct tree {
 	struct writer *w;
 	struct labels labels;
 	struct strbuf indentation;
-	struct tree_item *items, *sorted; /* of all stacks; @sorted is scratch memory */
-	struct tree_node *nodes;          /* to come, last one first */
+	struct tree_item *items; /* of all stacks */
+	struct tree_node *nodes; /* to come, last one first */
 	size_t n_nodes, node_capacity;
-	uint32_t *places;    /* by step: number of the child plus 1, while children are found */
 	uint32_t *processes; /* by stack: its number; NULL unless per process */
 	const struct profile_stack **process_stacks; /* by process: one of its stacks */
 	size_t n_processes, process_capacity;
@@ -188,47 +187,31 @@ static bool take_steps(struct tree *t, const struct tree_node *node)
 	return is_one;
 }
 
-/* Append a child for each step, in the order of their first items. Returns their number. */
-static size_t find_children(struct tree *t, const struct tree_node *parent)
+/* For qsort(3). */
+static int compare_steps(const void *left, const void *right)
 {
-	const struct tree_item *items = t->items + parent->first;
-	const size_t first = t->n_nodes;
+	const struct tree_item *a = left, *b = right;
 
+	return a->step < b->step ? -1 : a->step > b->step;
+}
+
+/* Append a child for each step, and sort the parent's items by child. */
+static void push_children(struct tree *t, const struct tree_node *parent)
+{
+	struct tree_item *items = t->items + parent->first;
+
+	qsort(items, parent->n, sizeof(*items), compare_steps);
 	for (size_t i = 0; i < parent->n; i++) {
-		uint32_t *place = &t->places[items[i].step];
-
-		if (!*place) {
+		if (i == 0 || items[i].step != items[i - 1].step)
 			array_push(t->nodes, t->n_nodes, t->node_capacity,
 				   ((struct tree_node){ .step = items[i].step,
+							.first = parent->first + i,
 							.depth = parent->depth + 1,
 							.level = parent->level + 1,
 							.indentation = parent->indentation,
 							.parent = parent->sums }));
-			*place = (uint32_t)(t->n_nodes - first);
-		}
-		add_tree_sums(&t->nodes[first + *place - 1].sums, &items[i].sums);
-		t->nodes[first + *place - 1].n++;
-	}
-	return t->n_nodes - first;
-}
-
-/* Sort the parent's items by child. @children: in any order that find_children() left. */
-static void sort_items(struct tree *t, const struct tree_node *parent, struct tree_node *children,
-		       size_t n)
-{
-	struct tree_item *items = t->items + parent->first;
-	size_t at = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		children[i].first = at;
-		at += children[i].n;
-	}
-	for (size_t i = 0; i < parent->n; i++)
-		t->sorted[children[t->places[items[i].step] - 1].first++] = items[i];
-	memcpy(items, t->sorted, parent->n * sizeof(*items));
-	for (size_t i = 0; i < n; i++) {
-		children[i].first += parent->first - children[i].n;
-		t->places[children[i].step] = 0;
+		add_tree_sums(&t->nodes[t->n_nodes - 1].sums, &items[i].sums);
+		t->nodes[t->n_nodes - 1].n++;
 	}
 }
 
@@ -265,15 +248,16 @@ static size_t join_small(const struct tree *t, struct tree_node *children, size_
 static void tree_push(struct tree *t, const struct tree_node *parent)
 {
 	const size_t first = t->n_nodes;
-	size_t n = find_children(t, parent);
-	struct tree_node *children = t->nodes + first;
+	size_t n;
+	struct tree_node *children;
 	struct tree_node more = { .step = STEP_MORE,
 				  .level = parent->level + 1,
 				  .indentation = parent->indentation,
 				  .parent = parent->sums };
 
-	sort_items(t, parent, children, n);
-	n = join_small(t, children, n, &more);
+	push_children(t, parent);
+	children = t->nodes + first;
+	n = join_small(t, children, t->n_nodes - first, &more);
 	if (n > 1)
 		qsort_r(children, n, sizeof(*children), compare_nodes, t);
 	t->n_nodes = first + n;
@@ -309,7 +293,6 @@ static void tree_init(struct tree *t)
 	labels_init(&t->labels, &p->frames, t->style, LABEL_TREE);
 	strbuf_puts(&t->indentation, "");
 	t->items = xcalloc(p->n_stacks + 1, sizeof(*t->items));
-	t->sorted = xcalloc(p->n_stacks + 1, sizeof(*t->sorted));
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct profile_stack *stack = &p->stacks[i];
 
@@ -321,7 +304,6 @@ static void tree_init(struct tree *t)
 	}
 	if (t->style->per_process)
 		number_processes(t);
-	t->places = xcalloc(STEP_FRAMES + p->frames.n + t->n_processes, sizeof(*t->places));
 }
 
 static void tree_fini(struct tree *t)
@@ -329,9 +311,7 @@ static void tree_fini(struct tree *t)
 	labels_fini(&t->labels);
 	strbuf_fini(&t->indentation);
 	free(t->items);
-	free(t->sorted);
 	free(t->nodes);
-	free(t->places);
 	free(t->processes);
 	free(t->process_stacks);
 }
