@@ -13,8 +13,8 @@
 #include "base/text.h"
 
 /*
- * Two frames, or two images, with equal keys are one. Compared byte by byte, so it has no padding,
- * and members that do not matter are 0. Texts are addresses in the table of strings.
+ * Two frames, or two images, with equal keys are one. Compared by the hash of its bytes, so it has
+ * no padding, and members that do not matter are 0. Texts are addresses in the table of strings.
  */
 struct merge_key {
 	uint64_t kind; /* and the flags; of images: IMAGE_KEY */
@@ -30,20 +30,13 @@ struct merge_key {
 
 #define IMAGE_KEY UINT64_MAX
 
-struct numbered_key {
-	struct merge_key key;
-	uint32_t number; /* of the frame, or of the image */
-};
-
 /* The result so far, and the state of adding one profile. */
 struct merger {
 	unsigned keep;
 	const struct profile_sides *sides;
 	struct frame_table table; /* strings are lent by the profiles */
-	struct numbered_key *keys;
-	size_t n_keys, key_capacity;
-	struct u64_map key_places; /* in @keys, by hash */
-	struct strtab *strings;    /* so that equal texts of several profiles have one address */
+	struct u64_map numbers;   /* of frames, and of images: by the hash of their keys */
+	struct strtab *strings;   /* so that equal texts of several profiles have one address */
 	struct profile_builder *builder;
 	const struct profile_about **runs; /* of all profiles, then those of before their changes */
 	bool is_before; /* the values of profiles are those before a change, from now on */
@@ -64,9 +57,8 @@ static void merger_fini(struct merger *m)
 {
 	free(m->table.frames);
 	free(m->table.images);
-	free(m->keys);
 	free(m->runs);
-	u64_map_fini(&m->key_places);
+	u64_map_fini(&m->numbers);
 	strtab_free(m->strings);
 	profile_builder_free(m->builder);
 	free(m->row);
@@ -78,16 +70,8 @@ static void merger_fini(struct merger *m)
 static uint32_t number_of_key(struct merger *m, const struct merge_key *key, size_t next,
 			      bool *is_new)
 {
-	for (uint64_t hash = hash_bytes(key, sizeof(*key));; hash++) {
-		const uint32_t place =
-			*u64_map_put(&m->key_places, hash, (uint32_t)m->n_keys, is_new);
-
-		if (*is_new)
-			array_push(m->keys, m->n_keys, m->key_capacity,
-				   ((struct numbered_key){ *key, (uint32_t)next }));
-		if (*is_new || memcmp(&m->keys[place].key, key, sizeof(*key)) == 0)
-			return m->keys[place].number;
-	}
+	/* Of 64 bits with a secret seed: no file can have two keys meet. */
+	return *u64_map_put(&m->numbers, hash_bytes(key, sizeof(*key)), (uint32_t)next, is_new);
 }
 
 /* A file may have several paths, in a container and outside of it. */

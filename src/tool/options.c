@@ -146,10 +146,7 @@ void cpu_profile_put_header(const struct options *opt, struct strbuf *to)
 
 /* --- all tools --- */
 
-/* Patterns; whether each stands behind --minus, with no option between; and the files of --minus.
- */
 static char *patterns[MOST_PATTERNS];
-static bool are_behind_minus[MOST_PATTERNS];
 static const char *minus_files[MOST_PATTERNS];
 static const char *untils[MOST_PATTERNS]; /* by pattern */
 
@@ -450,31 +447,18 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 			return error_set(e, -EINVAL, "'%s': one duration is enough", argv[optind]);
 		return parse_seconds_ns("duration", argv[optind++], &ret->duration_ns, e);
 	}
+	/* "--read new --minus old-*": a shell makes many files of the star, and --minus means all.
+	 */
+	if (ret->read && *last && (*last)->key == OPTION_MINUS)
+		return push_name("--minus", argv[optind++], minus_files, &ret->n_minus,
+				 MOST_PATTERNS, e);
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
 	untils[ret->n_patterns] = NULL;
-	are_behind_minus[ret->n_patterns] = *last && (*last)->key == OPTION_MINUS;
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
 	return 0;
-}
-
-/* "--read new --minus old-*": a shell makes many files of the star, and --minus means them all. */
-static int take_files_of_minus(struct options *o, struct error *e)
-{
-	size_t n = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < o->n_patterns && o->read && !err; i++) {
-		if (are_behind_minus[i])
-			err = push_name("--minus", patterns[i], minus_files, &o->n_minus,
-					MOST_PATTERNS, e);
-		else
-			patterns[n++] = patterns[i];
-	}
-	o->n_patterns = o->read ? n : o->n_patterns;
-	return err;
 }
 
 /* Options may follow patterns; "--" begins the command. */
@@ -493,8 +477,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
 	make_getopt_tables(ret->tool, &tables);
-	while (end < argc && strcmp(argv[end], "--") != 0)
-		end++;
+	for (; end < argc && strcmp(argv[end], "--") != 0; end++) /* --minus may stand before it */
+		ret->read |= ret->tool == TOOL_STACKCOUNT && strcmp(argv[end], "--read") == 0;
 	if (end + 1 == argc)
 		return error_set(e, -EINVAL, "no command after --");
 	if (end < argc)
@@ -503,8 +487,6 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	optind = 1;
 	while (optind < end && !err)
 		err = parse_next_option(end, argv, &tables, &last, ret, e);
-	if (!err)
-		err = take_files_of_minus(ret, e);
 	if (!err)
 		err = choose_format(ret, e);
 	if (!err && ret->tool == TOOL_PROFILE)

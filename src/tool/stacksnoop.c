@@ -76,17 +76,13 @@ static void follow_clock(struct event_clock *c)
 static char *put_seconds(char to[EVENT_TIME_SIZE], uint64_t ns)
 {
 	char *at = to + EVENT_TIME_SIZE - 1;
-	uint64_t seconds = ns / NS_PER_S;
 	uint32_t rest = (uint32_t)(ns % NS_PER_S);
 
 	*at = '\0';
 	for (int i = 0; i < 9; i++, rest /= 10)
 		*--at = (char)('0' + rest % 10);
 	*--at = '.';
-	do
-		*--at = (char)('0' + seconds % 10);
-	while (seconds /= 10);
-	return at;
+	return put_decimal(at, ns / NS_PER_S);
 }
 
 /* Write @ns of CLOCK_MONOTONIC up to the end of @to. Returns its beginning. */
