@@ -89,14 +89,6 @@ void progress_clear(struct progress *p)
 	p->is_shown = false;
 }
 
-void progress_end(struct progress *p)
-{
-	progress_clear(p);
-	if (p->is_on)
-		log_begin_with("");
-	p->is_on = false;
-}
-
 /* --- --live --- */
 
 /* ECMA-48: to the first column of the first line; erase to the end of the line, of the screen. */
@@ -188,9 +180,4 @@ int live_draw(struct output *o, const char *text, struct error *e)
 
 	live_put(&picture, text, size.ws_col, size.ws_row);
 	return output_put(o, picture.text, picture.n, e);
-}
-
-int live_end(struct output *o, struct error *e)
-{
-	return output_put(o, HOME ERASE_REST, strlen(HOME ERASE_REST), e);
 }

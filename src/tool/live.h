@@ -45,11 +45,8 @@ void progress_put(struct progress *p, uint64_t now, const struct progress_number
 /* Show @text in place of the line. */
 void progress_say(struct progress *p, const char *text);
 
-/* Remove the line, before anything else is printed. */
+/* Remove the line, before anything else is printed. log_begin_with("") ends it for good. */
 void progress_clear(struct progress *p);
-
-/* Remove it for good. */
-void progress_end(struct progress *p);
 
 /* --- --live --- */
 
@@ -69,8 +66,8 @@ void live_put(struct strbuf *to, const char *text, size_t columns, size_t lines)
 /* 80 columns and 24 lines if it is not known. */
 struct winsize live_size(void);
 
-/* Draw @text with the size that the terminal has now. Errors: those of output_put(). */
+/*
+ * Draw @text with the size that the terminal has now. "" erases the last picture. Errors: those of
+ * output_put().
+ */
 must_check int live_draw(struct output *o, const char *text, struct error *e);
-
-/* Erase the last picture. Errors: likewise. */
-must_check int live_end(struct output *o, struct error *e);

@@ -570,19 +570,13 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	return err;
 }
 
-/* Is the profile finer than @out shows it? */
-static bool is_coarser(const struct reports *r, const struct report_output *out)
-{
-	return (out->keeps | KEEP_SLICES) != (r->keeps | KEEP_SLICES);
-}
-
 static int write_output(const struct reports *r, struct report_output *out, struct profile *p,
 			const char *clock, struct output *o, struct error *e)
 {
 	const struct profile *from = p;
 	cleanup(profile_freep) struct profile *own = NULL;
 
-	if (is_coarser(r, out))
+	if (r->n > 1 || out->keeps != r->keeps)
 		p = own = profile_merge(&from, 1, out->keeps);
 	return out->pattern ? write_file(r, out, p, clock, o, e)
 			    : render_report(r, out, p, clock, o, e);
@@ -606,25 +600,19 @@ static void warn_report_losses(const struct reports *r, const struct report_prof
 		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
 }
 
-/*
- * Removes the stacks that --top and --min hide from the profiles. So the coarser outputs come
- * first.
- */
 int reports_write(struct reports *r, const struct report_profiles *profiles, const char *clock,
 		  struct output *o, struct error *e)
 {
 	struct error later;
 	int err = 0;
 
-	for (size_t i = 0; i < 2 * r->n; i++) {
-		struct report_output *out = &r->outputs[i % r->n];
+	for (size_t i = 0; i < r->n; i++) {
+		struct report_output *out = &r->outputs[i];
 		struct profile *p = profile_of(out, profiles);
 
-		if (!p || is_coarser(r, out) != (i < r->n))
-			continue;
-		if (!err)
+		if (p && !err)
 			err = write_output(r, out, p, clock, o, e);
-		else if (write_output(r, out, p, clock, o, &later))
+		else if (p && write_output(r, out, p, clock, o, &later))
 			log_warn("%s", later.text);
 	}
 	warn_report_losses(r, profiles);

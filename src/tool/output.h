@@ -128,8 +128,8 @@ struct report_profiles {
 void report_profiles_fini(struct report_profiles *p);
 
 /*
- * Write to each output the profile that it shows, if it is there. Profiles are sorted, and the
- * stacks that --top and --min hide are removed. @clock: for -T; NULL: none. An error does not keep
+ * Write to each output the profile that it shows, if it is there. Profiles may be sorted, without the
+ * stacks that --top and --min hide. @clock: for -T; NULL: none. An error does not keep
  * the others from being written. Errors: of writing, the first one; further ones are messages. A
  * file has then the reports before this one, or does not appear.
  */

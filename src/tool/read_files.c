@@ -266,14 +266,6 @@ int read_files(const struct options *opt, struct error *e)
 
 /* --- a run's files of --minus --- */
 
-int read_files_check_minus(const struct options *opt, struct error *e)
-{
-	for (size_t i = 0; i < opt->n_minus; i++)
-		if (!is_standard_input(opt->minus[i]) && access(opt->minus[i], R_OK) < 0)
-			return error_errno(e, "open %s", opt->minus[i]);
-	return 0;
-}
-
 int read_files_report_difference(const struct options *opt, struct profile *result,
 				 struct reports *reports, struct error *e)
 {

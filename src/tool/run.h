@@ -643,14 +643,11 @@ must_check int count_functions(const struct options *opt, struct error *e);
  */
 must_check int read_files(const struct options *opt, struct error *e);
 
-/* Before a run: are its files of --minus there? They are read behind it. Errors: of access(2). */
-must_check int read_files_check_minus(const struct options *opt, struct error *e);
-
 /*
  * Write the difference of a run's @result and the files of --minus to @reports. If there is none,
  * write @result itself, and return why. Nothing is traced any more, and all descriptors of BPF are
  * closed. So the files are read without the capabilities that tracing takes. Those for writing the
- * user's files stay. Stacks that the reports hide are removed from @result.
+ * user's files stay. @result may lack the stacks that reports hide.
  */
 must_check int read_files_report_difference(const struct options *opt, struct profile *result,
 					    struct reports *reports, struct error *e);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -339,8 +340,9 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 		progress_say(&t->progress, "looking up names, Ctrl-C ends it");
 	run_refresh(r);
 	make_counted(r, is_last, &profiles);
+	progress_clear(&t->progress);
 	if (is_last)
-		progress_end(&t->progress);
+		log_begin_with("");
 	run_warn_nameless(r);
 	symbolizer_trim(r->symbolizer);
 	if (r->opt->n_minus)
@@ -415,6 +417,9 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	int err = r->opt->live ? live_check(e) : 0;
 
+	for (size_t i = 0; i < r->opt->n_minus; i++) /* they are read behind the run */
+		if (strcmp(r->opt->minus[i], "-") != 0 && access(r->opt->minus[i], R_OK) < 0)
+			return error_errno(e, "open %s", r->opt->minus[i]);
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
 	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants[SPAN_RUN];
@@ -422,31 +427,25 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	return err;
 }
 
-/* Divide @bytes into @budget, for budget->has_sum, and set the sizes of the maps of @o. */
-static void row_setup(uint64_t bytes, struct store_budget *budget, struct object_options *o)
+static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
+	struct stackcount *t = r->own;
+	struct store_budget *budget = &t->budget;
 	struct trace_config *config = &o->config;
+	uint64_t bytes = r->opt->max_memory - slices_bytes(r);
+	const int err = values_set_up(&r->values, &bytes, o, e);
 
+	budget->has_sum = r->opt->sum || r->opt->elapsed;
+	budget->has_pairs = r->opt->elapsed;
 	store_divide(bytes, o->n_cpus, budget);
 	o->max_rows = budget->max_rows;
 	o->max_chunks = budget->max_chunks;
+	config->per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
 	config->has_sum = budget->has_sum;
 	config->n_hot_rows = budget->n_hot_rows;
 	config->rows_to_notice = budget->max_rows / 8;
 	config->max_chunks = budget->max_chunks;
 	config->chunks_to_notice = budget->max_chunks / 2;
-}
-
-static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
-{
-	struct stackcount *t = r->own;
-	uint64_t bytes = r->opt->max_memory - slices_bytes(r);
-	const int err = values_set_up(&r->values, &bytes, o, e);
-
-	o->config.per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
-	t->budget.has_sum = r->opt->sum || r->opt->elapsed;
-	t->budget.has_pairs = r->opt->elapsed;
-	row_setup(bytes, &t->budget, o);
 	return err;
 }
 
@@ -576,7 +575,7 @@ static int stackcount_stop(struct run *r, struct error *e)
 	int err = store_stop(t->store, e);
 
 	if (!err && t->live_due_ns)
-		err = live_end(&r->output, e);
+		err = live_draw(&r->output, "", e);
 	log_release();
 	return err;
 }
@@ -609,10 +608,8 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
-	int err = read_files_check_minus(opt, e);
+	int err = run_tool(&tool, &own, opt, e);
 
-	if (!err)
-		err = run_tool(&tool, &own, opt, e);
 	if (!err && own.result)
 		err = read_files_report_difference(opt, own.result, &own.reports, e);
 	reports_close(&own.reports);
