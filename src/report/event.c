@@ -11,50 +11,26 @@
 #include "report/writer.h"
 
 #define FEWEST_VALUE_COLUMNS 12
-#define TITLE_SIZE (TEXT_UNIT_BYTES + sizeof("VALUE()"))
-
-/* "VALUE(bytes)", "VALUE(ns)", "VALUE": as TIME(s). */
-static size_t put_value_title(char to[TITLE_SIZE], const struct event_style *style)
-{
-	const char *unit = style->unit ? amount_short_unit(style->unit) : NULL;
-
-	if (unit && text_is_unit(unit))
-		return (size_t)snprintf(to, TITLE_SIZE, "VALUE(%s)", unit);
-	return (size_t)snprintf(to, TITLE_SIZE, "VALUE");
-}
 
 void event_set_value(struct event_style *style, const char *unit)
 {
-	char title[TITLE_SIZE];
+	const char *shown = amount_short_unit(unit);
+	const bool has_unit = shown && text_is_unit(shown);
+	const int n = snprintf(style->title, sizeof(style->title), "VALUE%s%s%s",
+			       has_unit ? "(" : "", has_unit ? shown : "", has_unit ? ")" : "");
 
 	style->unit = unit;
-	style->value_columns = (uint32_t)put_value_title(title, style);
-	if (style->value_columns < FEWEST_VALUE_COLUMNS)
-		style->value_columns = FEWEST_VALUE_COLUMNS;
+	style->value_columns = n < FEWEST_VALUE_COLUMNS ? FEWEST_VALUE_COLUMNS : (uint32_t)n;
 }
 
 void event_put_header(struct strbuf *to, const struct event_style *style)
 {
-	char title[TITLE_SIZE];
-
 	strbuf_printf(to, "%-18s ", "TIME(s)");
-	if (style->verbose)
+	if (style->label.places)
 		strbuf_printf(to, "%-12s %-6s %-3s ", "COMM", "PID", "CPU");
-	if (style->value_columns) {
-		(void)put_value_title(title, style);
-		strbuf_printf(to, "%-*s ", (int)style->value_columns, title);
-	}
+	if (style->value_columns)
+		strbuf_printf(to, "%-*s ", (int)style->value_columns, style->title);
 	strbuf_puts(to, "STACK\n");
-}
-
-static void put_event_label(struct strbuf *to, const struct event_style *style,
-			    const struct frame *frame)
-{
-	const struct label_style label = { style->offsets, style->verbose,
-					   style->form == EVENT_FOLDED ? LABEL_FOLDED
-								       : LABEL_TEXT };
-
-	label_put(to, &label, frame);
 }
 
 /* --- text --- */
@@ -68,7 +44,7 @@ static void put_event_line(struct strbuf *to, const struct event_style *style, c
 		strbuf_printf(to, "%-16s ", "");
 	else
 		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
-	put_event_label(to, style, frame);
+	label_put(to, &style->label, frame);
 	strbuf_putc(to, '\n');
 }
 
@@ -95,7 +71,7 @@ static void put_label_parts(struct strbuf *to, const struct event_style *style,
 {
 	while (n-- > 0) {
 		strbuf_putc(to, ';');
-		put_event_label(to, style, &frames->frames[numbers[n]]);
+		label_put(to, &style->label, &frames->frames[numbers[n]]);
 	}
 }
 
@@ -155,20 +131,17 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 {
 	const uint32_t *user = stack->frames + stack->n_kernel;
 
-	switch (style->form) {
-	case EVENT_FOLDED:
-		put_label_parts(to, style, frames, user, stack->n_user);
-		put_label_parts(to, style, frames, stack->frames, stack->n_kernel);
-		strbuf_puts(to, style->value_columns ? "" : " 1\n");
-		return;
-	case EVENT_JSON:
+	if (style->is_json) {
 		strbuf_puts(to, ",\"kernel\":");
 		put_json_frames(to, frames, stack->frames, stack->n_kernel);
 		strbuf_puts(to, ",\"user\":");
 		put_json_frames(to, frames, user, stack->n_user);
 		strbuf_puts(to, "}\n");
-		return;
-	default:
+	} else if (style->label.form == LABEL_FOLDED) {
+		put_label_parts(to, style, frames, user, stack->n_user);
+		put_label_parts(to, style, frames, stack->frames, stack->n_kernel);
+		strbuf_puts(to, style->value_columns ? "" : " 1\n");
+	} else {
 		put_event_lines(to, style, frames, stack);
 	}
 }
@@ -214,7 +187,7 @@ static void put_columns(struct strbuf *to, const struct event_style *style,
 	char digits[DIGITS_SIZE];
 
 	put_text_column(to, head->time, 18);
-	if (style->verbose) {
+	if (style->label.places) {
 		put_text_column(to, head->comm, 12);
 		put_text_column(to, digits_of(head->pid, digits), 6);
 		put_text_column(to, digits_of(head->cpu, digits), 3);
@@ -247,23 +220,20 @@ static void put_members(struct strbuf *to, const struct event_style *style,
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n)
 {
+	const bool is_folded = !style->is_json && style->label.form == LABEL_FOLDED;
 	struct strbuf *own = writer_scratch(w);
 
-	switch (style->form) {
-	case EVENT_FOLDED:
-		label_put_comm(own, head->comm, LABEL_FOLDED);
-		break;
-	case EVENT_JSON:
-		put_members(own, style, head);
-		break;
-	default:
+	if (!style->is_json && !is_folded) {
 		put_columns(own, style, head);
-		render_lines(w, own, template, n);
-		return;
+		return render_lines(w, own, template, n);
 	}
+	if (is_folded)
+		label_put_comm(own, head->comm, LABEL_FOLDED);
+	else
+		put_members(own, style, head);
 	writer_put(w, own->text, own->n);
 	writer_put(w, template, n);
-	if (style->form == EVENT_FOLDED && style->value_columns) {
+	if (is_folded && style->value_columns) {
 		writer_put(w, " ", 1);
 		writer_puts(w, head->value ? head->value : "0");
 		writer_put(w, "\n", 1);

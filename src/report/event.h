@@ -33,18 +33,19 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "profile/profile.h"
+#include "report/label.h"
 #include "report/writer.h"
 
-enum event_form { EVENT_TEXT, EVENT_FOLDED, EVENT_JSON };
-
 struct event_style {
-	enum event_form form;
-	bool offsets; /* -s */
-	bool verbose; /* -v: command, PID and CPU; the places of frames, see label.h */
+	struct label_style
+		label; /* LABEL_TEXT or LABEL_FOLDED. Places: command, PID and CPU, too */
+	bool is_json;  /* @label does not matter */
 	/* By event_set_value(): */
-	uint32_t value_columns; /* of text; 0: events have no value */
-	const char *unit;       /* of the value, as pprof has it; NULL: none is known */
+	uint32_t value_columns;                          /* of text; 0: events have no value */
+	char title[TEXT_UNIT_BYTES + sizeof("VALUE()")]; /* "VALUE(bytes)", "VALUE(ns)", "VALUE" */
+	const char *unit; /* of the value, as pprof has it; NULL: none is known */
 };
 
 /* An event without its stack. Borrows its strings, which are not escaped yet. */

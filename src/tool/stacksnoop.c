@@ -498,11 +498,9 @@ static void open_stream(struct run *r)
 	struct stacksnoop *t = r->own;
 	const struct options *opt = r->opt;
 
-	t->style = (struct event_style){ .form = opt->json     ? EVENT_JSON
-						 : opt->folded ? EVENT_FOLDED
-							       : EVENT_TEXT,
-					 .offsets = opt->offset,
-					 .verbose = opt->verbose };
+	t->style.is_json = opt->json;
+	t->style.label = (struct label_style){ opt->offset, opt->verbose,
+					       opt->folded ? LABEL_FOLDED : LABEL_TEXT };
 	if (t->budget.has_value)
 		event_set_value(&t->style, values_name(&r->values)->unit);
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
@@ -527,7 +525,7 @@ static int stacksnoop_put_header(struct run *r, struct error *e)
 	const struct stacksnoop *t = r->own;
 	cleanup_strbuf struct strbuf line = {};
 
-	if (t->style.form != EVENT_TEXT)
+	if (r->opt->json || r->opt->folded)
 		return run_put_header(r, true, e);
 	event_put_header(&line, &t->style);
 	return output_put(&r->output, line.text, line.n, e);

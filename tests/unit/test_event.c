@@ -78,7 +78,7 @@ static void render_samples(const struct event_style *style, struct strbuf *to)
 {
 	cleanup_writer struct writer *w = writer_new(to_strbuf, to);
 
-	if (style->form == EVENT_TEXT)
+	if (!style->is_json && style->label.form == LABEL_TEXT)
 		event_put_header(to, style);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		render(style, &samples[i], w);
@@ -90,15 +90,15 @@ static const struct golden_row {
 	const char *name, *file;
 	struct event_style style;
 } golden_rows[] = {
-	{ "events as text", "event_text.txt", { .form = EVENT_TEXT } },
-	{ "events as text -s", "event_text_s.txt", { .form = EVENT_TEXT, .offsets = true } },
-	{ "events as text -v", "event_text_v.txt", { .form = EVENT_TEXT, .verbose = true } },
-	{ "events as text -s -v", "event_text_sv.txt", { EVENT_TEXT, true, true, 0, NULL } },
-	{ "events folded", "event_folded.txt", { .form = EVENT_FOLDED } },
-	{ "events folded -s", "event_folded_s.txt", { .form = EVENT_FOLDED, .offsets = true } },
-	{ "events folded -v", "event_folded_v.txt", { .form = EVENT_FOLDED, .verbose = true } },
-	{ "events folded -s -v", "event_folded_sv.txt", { EVENT_FOLDED, true, true, 0, NULL } },
-	{ "events as JSON", "event_json.txt", { .form = EVENT_JSON } },
+	{ "events as text", "event_text.txt", {} },
+	{ "events as text -s", "event_text_s.txt", { .label = { .offsets = true } } },
+	{ "events as text -v", "event_text_v.txt", { .label = { .places = true } } },
+	{ "events as text -s -v", "event_text_sv.txt", { .label = { true, true, LABEL_TEXT } } },
+	{ "events folded", "event_folded.txt", { .label = { .form = LABEL_FOLDED } } },
+	{ "events folded -s", "event_folded_s.txt", { .label = { true, false, LABEL_FOLDED } } },
+	{ "events folded -v", "event_folded_v.txt", { .label = { false, true, LABEL_FOLDED } } },
+	{ "events folded -s -v", "event_folded_sv.txt", { .label = { true, true, LABEL_FOLDED } } },
+	{ "events as JSON", "event_json.txt", { .is_json = true } },
 };
 /* clang-format on */
 
@@ -126,8 +126,8 @@ static void expect(const struct event_style *style, const struct sample *s, cons
 /* Without golden files: the layout of the classic tool's own example, typed in here. */
 TEST(text_has_the_layout_of_the_classic_tool)
 {
-	static const struct event_style plain = { .form = EVENT_TEXT };
-	static const struct event_style verbose = { .form = EVENT_TEXT, .verbose = true };
+	static const struct event_style plain = {};
+	static const struct event_style verbose = { .label = { .places = true } };
 	static const struct sample s = {
 		{ "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 0, { 0, 1 }
 	};
@@ -156,9 +156,10 @@ TEST(text_has_the_layout_of_the_classic_tool)
 /* Text has it in a column, whose title has the unit. Folded lines have it as their number. */
 TEST(an_event_has_its_value_in_each_form)
 {
-	struct event_style text = { .form = EVENT_TEXT, .verbose = true };
-	struct event_style folded = { .form = EVENT_FOLDED }, json = { .form = EVENT_JSON };
-	struct event_style sectors = { .form = EVENT_TEXT }, plain = { .form = EVENT_TEXT };
+	struct event_style text = { .label = { .places = true } };
+	struct event_style folded = { .label = { .form = LABEL_FOLDED } },
+			   json = { .is_json = true };
+	struct event_style sectors = {}, plain = {};
 	struct sample s = { { "1.000000000", "dd", 7, 7, 1, "-4096" }, 1, 0, { 0 } };
 	cleanup_strbuf struct strbuf header = {};
 
@@ -198,7 +199,7 @@ TEST(an_event_has_its_value_in_each_form)
 /* What is 127 frames deep does not fit into a writer's rest, nor many of them into a writer. */
 TEST(events_of_any_size_are_written_whole)
 {
-	static const struct event_style style = { .form = EVENT_TEXT };
+	static const struct event_style style = {};
 	static const struct event_head head = { .time = "1.000000000", .comm = "" };
 	static const uint32_t many[2 * 127] = {};
 	const struct profile_stack stack = { .frames = many, .n_kernel = 127, .n_user = 127 };
@@ -227,7 +228,7 @@ static int refuse(void *context, const char *bytes, size_t n)
 
 TEST(a_sink_that_fails_is_not_asked_again)
 {
-	static const struct event_style style = { .form = EVENT_TEXT };
+	static const struct event_style style = {};
 	int n_asked = 0;
 	cleanup_writer struct writer *w = writer_new(refuse, &n_asked);
 
