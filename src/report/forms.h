@@ -7,16 +7,13 @@
  */
 #pragma once
 
-#define FORMS(FORM)                                                                               \
-	FORM(text, ".txt", render_text, .shows_addresses = true, .shows_pids = true,              \
-	     .shows_losses = true)                                                                \
-	FORM(folded, ".folded", render_folded, .is_alone = true)                                  \
-	FORM(pprof, ".pb.gz", render_pprof, .is_whole = true, .wants_places = true,               \
-	     .shows_addresses = true, .shows_pids = true, .shows_losses = true, .is_alone = true) \
-	FORM(html, ".html", render_html, .is_whole = true, .wants_places = true,                  \
-	     .shows_addresses = true, .begins_inverted = true, .shows_pids = true,                \
-	     .shows_losses = true, .is_alone = true)                                              \
-	FORM(tree, ".tree", render_tree, .begins_inverted = true, .leaves_out = true,             \
-	     .shows_pids = true, .shows_losses = true)                                            \
-	FORM(json, ".json", render_json, .is_whole = true, .shows_addresses = true,               \
-	     .shows_pids = true, .shows_losses = true, .is_alone = true)
+#define FORMS(FORM)                                                                   \
+	FORM(text, ".txt", render_text, .shows_addresses = true)                      \
+	FORM(folded, ".folded", render_folded, .is_bare = true, .is_alone = true)     \
+	FORM(pprof, ".pb.gz", render_pprof, .is_whole = true, .wants_places = true,   \
+	     .shows_addresses = true, .is_alone = true)                               \
+	FORM(html, ".html", render_html, .is_whole = true, .wants_places = true,      \
+	     .shows_addresses = true, .begins_inverted = true, .is_alone = true)      \
+	FORM(tree, ".tree", render_tree, .begins_inverted = true, .leaves_out = true) \
+	FORM(json, ".json", render_json, .is_whole = true, .shows_addresses = true,   \
+	     .is_alone = true)

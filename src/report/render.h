@@ -52,8 +52,7 @@ struct renderer {
 	const char *ending; /* of names of files in this form: ".folded" */
 	render_function *render;
 	bool shows_addresses; /* render_style.addresses; else frames do not differ by them */
-	bool shows_pids;      /* else processes of one name are one */
-	bool shows_losses;
+	bool is_bare;         /* shows no PIDs, so processes of one name are one, and no losses */
 	bool begins_inverted; /* for render_style.invert */
 	bool leaves_out;      /* for render_style.min_percent */
 	bool wants_places;    /* frames differ by their addresses in files */

@@ -74,6 +74,8 @@ int render_calls_text(const struct call_report *r, render_write *write, void *co
 		put_call_row(w, r->rows[i].name, r->rows[i].count);
 	if (r->has_total)
 		put_call_row(w, "TOTAL", r->total);
+	render_losses(r->losses, r->n_losses, r->total, writer_scratch(w));
+	writer_put_scratch(w);
 	return writer_flush(w);
 }
 

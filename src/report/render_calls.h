@@ -19,7 +19,7 @@ struct call_report {
 	const struct call_row *rows; /* in the order of the output */
 	size_t n;
 	uint64_t total;                    /* all counts, including those without a row here */
-	const struct profile_loss *losses; /* JSON only, which leaves out those of 0 */
+	const struct profile_loss *losses; /* those of 0 are left out */
 	size_t n_losses;
 	const char *time; /* for text: "HH:MM:SS", or NULL */
 	uint64_t time_ns; /* for JSON: ns since 1970 */

@@ -35,47 +35,31 @@ static struct call_row *add_up_calls(const struct run *r, uint64_t *total)
 	return rows;
 }
 
-static int funccount_render(struct run *r, struct call_report *report,
-			    const struct profile_loss losses[LOSS_N], struct error *e)
-{
-	struct timespec now;
-	struct tm local;
-	char clock[16];
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (r->opt->json) {
-		report->losses = losses;
-		report->n_losses = LOSS_N;
-		report->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-		return output_explain(&r->output,
-				      render_calls_json(report, output_write, &r->output), e);
-	}
-	if (r->opt->timestamp &&
-	    strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now.tv_sec, &local)))
-		report->time = clock;
-
-	cleanup_strbuf struct strbuf line = {};
-	int err = render_calls_text(report, output_write, &r->output);
-
-	render_losses(losses, LOSS_N, report->total, &line);
-	if (!err && line.n)
-		err = output_write(&r->output, line.text, line.n);
-	return output_explain(&r->output, err, e);
-}
-
 /* Print the counts since the last report. */
 static int funccount_print_report(struct run *r, struct error *e)
 {
 	struct funccount *t = r->own;
-	struct call_report report = { .has_total = r->opt->verbose };
-	cleanup_free struct call_row *rows = add_up_calls(r, &report.total);
+	const uint64_t now = clock_ns(CLOCK_REALTIME);
+	const time_t second = (time_t)(now / NS_PER_S);
 	struct profile_loss losses[LOSS_N];
+	struct call_report report = {
+		.losses = losses, .n_losses = LOSS_N, .time_ns = now, .has_total = r->opt->verbose
+	};
+	cleanup_free struct call_row *rows = add_up_calls(r, &report.total);
+	struct tm local;
+	char clock[16];
 
 	report.rows = rows;
 	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
 	run_losses(r, calls_losses(t->calls), losses);
 	losses_reported(calls_losses(t->calls));
-	return funccount_render(r, &report, losses, e);
+	if (r->opt->timestamp &&
+	    strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&second, &local)))
+		report.time = clock;
+	return output_explain(&r->output,
+			      (r->opt->json ? render_calls_json
+					    : render_calls_text)(&report, output_write, &r->output),
+			      e);
 }
 
 /* --- parts of a run --- */

@@ -227,6 +227,9 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 	case OPTION_UNTIL:
 		return parse_until(value, o, e);
 	case OPTION_OUTPUT:
+		o->to_standard |= strcmp(value, "-") == 0;
+		if (strcmp(value, "-") == 0)
+			return 0;
 		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
 	case OPTION_MINUS:
 		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
@@ -393,7 +396,6 @@ static int check_combinations(const struct options *o, struct error *e)
 static int choose_format(struct options *o, struct error *e)
 {
 	const size_t n_ways = (size_t)o->folded + o->tree + (o->format != NULL);
-	size_t n_files = 0;
 
 	if (o->tool != TOOL_STACKCOUNT && o->tool != TOOL_PROFILE)
 		return 0;
@@ -401,9 +403,7 @@ static int choose_format(struct options *o, struct error *e)
 		return error_set(e, -EINVAL, "-f, --tree and --format exclude each other");
 	if (o->folded || o->tree)
 		o->format = o->folded ? "folded" : "tree";
-	for (size_t i = 0; i < o->n_outputs; i++)
-		n_files += strcmp(o->outputs[i], "-") != 0;
-	if (!o->format && (!n_files || n_files < o->n_outputs))
+	if (!o->format && (!o->n_outputs || o->to_standard))
 		o->format = "text";
 	return 0;
 }

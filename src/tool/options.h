@@ -82,7 +82,7 @@ struct options {
 	uint64_t ignored;       /* of an option without effect */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
-	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
+	const char *outputs[MOST_OUTPUTS]; /* files of -o */
 	size_t n_outputs;
 	const char *sum;     /* an expression: the value of a hit; NULL: none */
 	struct expression x; /* of @sum, once patterns_parse() has set it */
@@ -94,6 +94,7 @@ struct options {
 	/* The first option of the command line that --read excludes; NULL: none. */
 	const struct option_row *of_tracing;
 	double min_percent;      /* trees: leave out what has less; 0: nothing */
+	bool to_standard;        /* -o -: standard output, too */
 	bool tree;               /* --format tree */
 	bool invert;             /* callees first */
 	bool read;               /* files instead of tracing */

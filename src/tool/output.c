@@ -286,7 +286,7 @@ static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 	if (opt->offset)
 		keeps |= KEEP_OFFSETS;
 	if (form->is_whole || is_per_process(opt))
-		keeps |= KEEP_COMMS | (form->shows_pids ? KEEP_PIDS : 0U);
+		keeps |= KEEP_COMMS | (form->is_bare ? 0U : KEEP_PIDS);
 	return keeps;
 }
 
@@ -341,14 +341,10 @@ int reports_check(const struct options *opt, struct error *e)
 	bool inverts = opt->live, leaves_out = opt->live;
 
 	for (size_t i = 0; i <= opt->n_outputs; i++) {
-		const char *file = i < opt->n_outputs ? opt->outputs[i] : "-";
-		const struct renderer *form = NULL;
-		int err = 0;
+		const struct renderer *form = opt->format ? renderer_find(opt->format) : NULL;
+		const int err =
+			i < opt->n_outputs ? choose_form(opt->outputs[i], opt, &form, e) : 0;
 
-		if (strcmp(file, "-") != 0)
-			err = choose_form(file, opt, &form, e);
-		else if (opt->format)
-			form = renderer_find(opt->format);
 		if (err)
 			return err;
 		inverts |= form && form->begins_inverted;
@@ -459,8 +455,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 		set_wishes(r, out);
 	}
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
-		if (strcmp(opt->outputs[i], "-") != 0)
-			err = open_report_file(r, opt->outputs[i], e);
+		err = open_report_file(r, opt->outputs[i], e);
 	if (r->keeps & KEEP_OFFSETS && r->identity < IDENTITY_OFFSET)
 		r->identity = IDENTITY_OFFSET;
 	return err;
@@ -596,7 +591,7 @@ static void warn_report_losses(const struct reports *r, const struct report_prof
 				  : r->wants[SPAN_INTERVAL] ? profiles->interval
 							    : profiles->run;
 
-	if (p && !(r->text && r->text->shows_losses))
+	if (p && (!r->text || r->text->is_bare))
 		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));
 }
 

@@ -63,7 +63,6 @@ TEST(a_row_of_the_table_writes_pb_gz)
 {
 	assert_ptr_equal(renderer_of_file("run.pb.gz"), renderer_find("pprof"));
 	assert_ptr_equal(renderer_find("pprof")->render, render_pprof);
-	assert_true(renderer_find("pprof")->shows_losses);
 	assert_null(renderer_of_file("run.gz"));
 }
 
