@@ -181,11 +181,6 @@ static struct profile_value keep_value(struct profile *to, const struct profile_
 				       strtab_add_or_null(to->strings, value->unit) };
 }
 
-static bool is_same_value(const struct profile_value *a, const struct profile_value *b)
-{
-	return text_is_same(a->name, b->name) && text_is_same(a->unit, b->unit);
-}
-
 /* Of @from's value @i. The second one of a name has the place of the second one. */
 static size_t place_of_value(const struct merger *m, size_t i)
 {
@@ -194,9 +189,9 @@ static size_t place_of_value(const struct merger *m, size_t i)
 	size_t n_before = 0, place;
 
 	for (size_t k = 0; k < i; k++)
-		n_before += is_same_value(&m->from->values[k], value);
+		n_before += profile_value_is_same(&m->from->values[k], value);
 	for (place = 0; place < first->n_values; place++)
-		if (is_same_value(&first->values[place], value) && n_before-- == 0)
+		if (profile_value_is_same(&first->values[place], value) && n_before-- == 0)
 			break;
 	return place;
 }
@@ -428,7 +423,7 @@ static void merge_periods(struct profile *to, const struct profile *const *from,
 	for (size_t k = 0; k < n; k++) {
 		const struct profile_about *about = &from[k]->about;
 
-		if (!is_same_value(&about->period_type, &from[0]->about.period_type))
+		if (!profile_value_is_same(&about->period_type, &from[0]->about.period_type))
 			return;
 		longest = about->period > longest ? about->period : longest;
 	}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/strtab.h"
+#include "base/text.h"
 #include "profile/frame.h"
 
 /*
@@ -21,6 +22,12 @@ struct profile_value {
 	const char *name; /* "hits" */
 	const char *unit; /* "count", "nanoseconds", "bytes" */
 };
+
+static inline bool profile_value_is_same(const struct profile_value *a,
+					 const struct profile_value *b)
+{
+	return text_is_same(a->name, b->name) && text_is_same(a->unit, b->unit);
+}
 
 #define PROFILE_MOST_VALUES 8
 

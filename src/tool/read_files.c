@@ -89,8 +89,7 @@ static size_t index_of_value(const struct profile *p, const struct profile_value
 {
 	size_t i = 0;
 
-	while (i < p->n_values && (!text_is_same(p->values[i].name, value->name) ||
-				   !text_is_same(p->values[i].unit, value->unit)))
+	while (i < p->n_values && !profile_value_is_same(&p->values[i], value))
 		i++;
 	return i;
 }
@@ -162,29 +161,27 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 			 MOST_VALUES_TEXT, wanted.text, file, 2 * MOST_VALUES_TEXT, values.text);
 }
 
-/* Sums and differences are of the first values, and files may have them in another order. */
-static void align_first_value(struct profile *p, const struct profile *other)
-{
-	profile_put_value_first(p, index_of_value(p, &other->values[0]));
-}
-
 /* --- several files --- */
 
-static int read_saved_files(const char *const *names, size_t n, const char *value,
-			    struct files *ret, struct error *e)
+/* All have the values of @model, which has the name @model_name; NULL: those of the first one. */
+static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
+			    const struct profile *model, struct files *ret, struct error *e)
 {
+	const char *model_name = !model ? names[0] : opt->read ? opt->patterns[0] : "this run";
 	int err = 0;
 
 	ret->of = xcalloc(n, sizeof(*ret->of));
 	for (; ret->n < n && !err; ret->n++) {
-		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
+		struct profile **p = &ret->of[ret->n];
+
+		err = read_saved_file(names[ret->n], p, e);
 		if (!err && ret->n == 0)
-			err = choose_value(ret->of[0], names[0], value, e);
+			err = choose_value(*p, names[0], opt->value, e);
+		model = model ? model : *p;
 		if (!err)
-			err = check_same_values(ret->of[0], names[0], ret->of[ret->n],
-						names[ret->n], e);
-		if (!err)
-			align_first_value(ret->of[ret->n], ret->of[0]);
+			err = check_same_values(model, model_name, *p, names[ret->n], e);
+		if (!err) /* sums are of the first values, and files may have another order */
+			profile_put_value_first(*p, index_of_value(*p, &model->values[0]));
 	}
 	return err;
 }
@@ -197,11 +194,8 @@ static int read_and_subtract(const struct options *opt, struct profile *const *a
 			     struct reports *to, struct profile **ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	int err = read_saved_files(opt->minus, opt->n_minus, opt->value, &files, e);
+	const int err = read_saved_files(opt->minus, opt->n_minus, opt, after[0], &files, e);
 
-	if (!err)
-		err = check_same_values(after[0], opt->read ? opt->patterns[0] : "this run",
-					files.of[0], opt->minus[0], e);
 	if (err)
 		return err;
 
@@ -210,10 +204,8 @@ static int read_and_subtract(const struct options *opt, struct profile *const *a
 
 	for (size_t i = 0; i < n; i++)
 		all[i] = after[i];
-	for (size_t i = 0; i < files.n; i++) {
-		align_first_value(files.of[i], after[0]);
+	for (size_t i = 0; i < files.n; i++)
 		all[n + i] = files.of[i];
-	}
 	*ret = profile_difference(&sides, KEEP_COMMS, opt->normalize);
 	to->changes = changes_new(&sides, opt->normalize);
 	return 0;
@@ -233,7 +225,7 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 {
 	cleanup(files_fini) struct files files = {};
 	cleanup(profile_freep) struct profile *result = NULL;
-	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt->value,
+	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt, NULL,
 				   &files, e);
 
 	for (size_t i = 0; i < files.n && !err; i++)
