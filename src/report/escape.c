@@ -139,3 +139,11 @@ void json_put_string(struct strbuf *to, const char *text)
 	}
 	strbuf_putc(to, '"');
 }
+
+void put_json_member(struct strbuf *to, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	strbuf_puts(to, key);
+	json_put_string(to, text);
+}

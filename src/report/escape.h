@@ -42,3 +42,6 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded);
  * valid UTF-8 character becomes the replacement character U+FFFD, because JSON is UTF-8.
  */
 void json_put_string(struct strbuf *to, const char *text);
+
+/* Append @key, as it is, and @text as a JSON string. Nothing without a text. */
+void put_json_member(struct strbuf *to, const char *key, const char *text);

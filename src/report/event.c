@@ -77,34 +77,25 @@ static void put_label_parts(struct strbuf *to, const struct event_style *style,
 
 /* --- JSON --- */
 
-/* Nothing without a text. */
-static void put_json_text(struct strbuf *to, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	strbuf_puts(to, key);
-	json_put_string(to, text);
-}
-
 static void put_json_frame(struct strbuf *to, const struct frame *frame)
 {
 	const char *name = has_text(frame->name) ? frame->name : NULL;
 	const char *module = has_text(frame->module) ? frame->module : NULL;
 
 	if (frame_is_mark(frame)) {
-		put_json_text(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":",
-			      name ? name : "unknown");
+		put_json_member(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":",
+				name ? name : "unknown");
 		strbuf_putc(to, '}');
 		return;
 	}
 	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
-	put_json_text(to, ",\"name\":", name);
+	put_json_member(to, ",\"name\":", name);
 	if ((name && !frame->is_inlined) || frame->has_start)
 		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
-	put_json_text(to, ",\"module\":", module);
+	put_json_member(to, ",\"module\":", module);
 	if (module && !name)
 		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
-	put_json_text(to, ",\"file\":", frame->file);
+	put_json_member(to, ",\"file\":", frame->file);
 	if (frame->file)
 		strbuf_printf(to, ",\"line\":%" PRIu32, frame->line);
 	if (frame->is_inlined)
@@ -146,96 +137,99 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 	}
 }
 
-/* Left-aligned: like "%-*s ". */
-static void put_text_column(struct strbuf *to, const char *text, size_t width)
+/* Blanks up to @end, and one more: columns are left-aligned. */
+static void end_column(struct strbuf *to, size_t end)
 {
-	const size_t end = to->n + width;
-
-	escape_put_name(to, text, false);
 	do
 		strbuf_putc(to, ' ');
 	while (to->n <= end);
 }
 
-#define DIGITS_SIZE 11
-
-static const char *digits_of(uint32_t number, char to[DIGITS_SIZE])
+static void put_text_column(struct strbuf *to, const char *text, size_t width)
 {
-	to[DIGITS_SIZE - 1] = '\0';
-	return put_decimal(to + DIGITS_SIZE - 1, number);
+	const size_t end = to->n + width;
+
+	escape_put_name(to, text, false);
+	end_column(to, end);
 }
 
-static void render_lines(struct writer *w, const struct strbuf *columns, const char *lines,
-			 size_t n)
+static void put_number_column(struct strbuf *to, uint32_t number, size_t width)
 {
-	const char *end = lines + n;
+	const size_t end = to->n + width;
 
-	writer_put(w, columns->text, columns->n);
-	writer_put(w, "\n", 1);
-	while (lines < end) {
-		const char *next = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
-
-		writer_put(w, columns->text, columns->n);
-		writer_put(w, lines, (size_t)(next - lines));
-		lines = next;
-	}
+	put_u64(to, number);
+	end_column(to, end);
 }
 
 static void put_columns(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
-	char digits[DIGITS_SIZE];
-
 	put_text_column(to, head->time, 18);
 	if (style->label.places) {
 		put_text_column(to, head->comm, 12);
-		put_text_column(to, digits_of(head->pid, digits), 6);
-		put_text_column(to, digits_of(head->cpu, digits), 3);
+		put_number_column(to, head->pid, 6);
+		put_number_column(to, head->cpu, 3);
 	}
 	if (style->value_columns)
 		put_text_column(to, head->value ? head->value : "-", style->value_columns);
 }
 
+/* Each line begins with the columns. */
+static void render_lines(struct strbuf *to, const struct strbuf *columns, const char *lines,
+			 size_t n)
+{
+	const char *end = lines + n;
+
+	strbuf_put(to, columns->text, columns->n);
+	strbuf_putc(to, '\n');
+	while (lines < end) {
+		const char *next = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
+
+		strbuf_put(to, columns->text, columns->n);
+		strbuf_put(to, lines, (size_t)(next - lines));
+		lines = next;
+	}
+}
+
 static void put_members(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
-	char digits[DIGITS_SIZE];
-
 	strbuf_puts(to, "{\"time\":");
 	strbuf_puts(to, head->time);
-	put_json_text(to, ",\"comm\":", head->comm);
+	put_json_member(to, ",\"comm\":", head->comm);
 	strbuf_puts(to, ",\"pid\":");
-	strbuf_puts(to, digits_of(head->pid, digits));
+	put_u64(to, head->pid);
 	strbuf_puts(to, ",\"tid\":");
-	strbuf_puts(to, digits_of(head->tid, digits));
+	put_u64(to, head->tid);
 	strbuf_puts(to, ",\"cpu\":");
-	strbuf_puts(to, digits_of(head->cpu, digits));
+	put_u64(to, head->cpu);
 	if (!style->value_columns)
 		return;
 	strbuf_puts(to, ",\"value\":");
 	strbuf_puts(to, head->value ? head->value : "null");
-	put_json_text(to, ",\"unit\":", style->unit);
+	put_json_member(to, ",\"unit\":", style->unit);
 }
 
-void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
+bool event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n)
 {
-	const bool is_folded = !style->is_json && style->label.form == LABEL_FOLDED;
-	struct strbuf *own = writer_scratch(w);
+	struct strbuf *to = &w->text;
 
-	if (!style->is_json && !is_folded) {
-		put_columns(own, style, head);
-		return render_lines(w, own, template, n);
+	if (style->is_json) {
+		put_members(to, style, head);
+		strbuf_put(to, template, n);
+	} else if (style->label.form == LABEL_FOLDED) {
+		label_put_comm(to, head->comm, LABEL_FOLDED);
+		strbuf_put(to, template, n);
+		if (style->value_columns) {
+			strbuf_putc(to, ' ');
+			strbuf_puts(to, head->value ? head->value : "0");
+			strbuf_putc(to, '\n');
+		}
+	} else {
+		strbuf_clear(&w->scratch);
+		put_columns(&w->scratch, style, head);
+		render_lines(to, &w->scratch, template, n);
 	}
-	if (is_folded)
-		label_put_comm(own, head->comm, LABEL_FOLDED);
-	else
-		put_members(own, style, head);
-	writer_put(w, own->text, own->n);
-	writer_put(w, template, n);
-	if (is_folded && style->value_columns) {
-		writer_put(w, " ", 1);
-		writer_puts(w, head->value ? head->value : "0");
-		writer_put(w, "\n", 1);
-	}
+	return writer_goes_on(w);
 }

@@ -66,6 +66,6 @@ void event_put_header(struct strbuf *to, const struct event_style *style);
 void event_put_template(struct strbuf *to, const struct event_style *style,
 			const struct frame_table *frames, const struct profile_stack *stack);
 
-/* Write an event: @head, and its stack by @template of @n bytes. */
-void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
+/* Write an event: @head, and its stack by @template of @n bytes. As writer_goes_on(). */
+bool event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n);

@@ -49,68 +49,63 @@ size_t call_rows_choose(struct call_row *rows, size_t n, uint64_t min, uint64_t 
 	return (size_t)top;
 }
 
-static void put_call_row(struct writer *w, const char *name, uint64_t count)
+static void put_call_row(struct strbuf *to, const char *name, uint64_t count)
 {
-	struct strbuf *line = writer_scratch(w);
+	const size_t begin = to->n;
 	size_t n_columns = 0; /* each character of UTF-8 takes one */
 
-	escape_put(line, name, false);
-	for (size_t i = 0; i < line->n; i++)
-		n_columns += (line->text[i] & 0xc0) != 0x80;
+	escape_put(to, name, false);
+	for (size_t i = begin; i < to->n; i++)
+		n_columns += (to->text[i] & 0xc0) != 0x80;
 	for (; n_columns < NAME_COLUMNS; n_columns++)
-		strbuf_putc(line, ' ');
-	strbuf_printf(line, " %*" PRIu64 "\n", COUNT_COLUMNS, count);
-	writer_put_scratch(w);
+		strbuf_putc(to, ' ');
+	strbuf_printf(to, " %*" PRIu64 "\n", COUNT_COLUMNS, count);
 }
 
 int render_calls_text(const struct call_report *r, render_write *write, void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
 
-	strbuf_printf(writer_scratch(w), "\n%s%s%-*s %*s\n", r->time ? r->time : "",
-		      r->time ? "\n" : "", NAME_COLUMNS, "FUNC", COUNT_COLUMNS, "COUNT");
-	writer_put_scratch(w);
-	for (size_t i = 0; i < r->n && !w->result; i++)
-		put_call_row(w, r->rows[i].name, r->rows[i].count);
+	strbuf_printf(&w.text, "\n%s%s%-*s %*s\n", r->time ? r->time : "", r->time ? "\n" : "",
+		      NAME_COLUMNS, "FUNC", COUNT_COLUMNS, "COUNT");
+	for (size_t i = 0; i < r->n && writer_goes_on(&w); i++)
+		put_call_row(&w.text, r->rows[i].name, r->rows[i].count);
 	if (r->has_total)
-		put_call_row(w, "TOTAL", r->total);
-	render_losses(r->losses, r->n_losses, r->total, writer_scratch(w));
-	writer_put_scratch(w);
-	return writer_flush(w);
+		put_call_row(&w.text, "TOTAL", r->total);
+	render_losses(r->losses, r->n_losses, r->total, &w.text);
+	return writer_flush(&w);
 }
 
 /* A name or a reason, with its number. */
-static void put_json_count(struct writer *w, const char *before, const char *name,
+static void put_json_count(struct strbuf *to, const char *before, const char *name,
 			   const char *between, uint64_t count)
 {
-	writer_puts(w, before);
-	json_put_string(writer_scratch(w), name);
-	writer_put_scratch(w);
-	writer_puts(w, between);
-	writer_put_u64(w, count);
+	put_json_member(to, before, name);
+	strbuf_puts(to, between);
+	put_u64(to, count);
 }
 
 int render_calls_json(const struct call_report *r, render_write *write, void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
+	struct strbuf *to = &w.text;
 	const uint64_t second = 1000000000;
 	const char *comma = "";
 
-	strbuf_printf(writer_scratch(w), "{\"time\":%" PRIu64 ".%09" PRIu64 ",\"counts\":[",
-		      r->time_ns / second, r->time_ns % second);
-	writer_put_scratch(w);
-	for (size_t i = 0; i < r->n && !w->result; i++)
-		put_json_count(w, i ? "},{\"function\":" : "{\"function\":", r->rows[i].name,
+	strbuf_printf(to, "{\"time\":%" PRIu64 ".%09" PRIu64 ",\"counts\":[", r->time_ns / second,
+		      r->time_ns % second);
+	for (size_t i = 0; i < r->n && writer_goes_on(&w); i++)
+		put_json_count(to, i ? "},{\"function\":" : "{\"function\":", r->rows[i].name,
 			       ",\"count\":", r->rows[i].count);
-	writer_puts(w, r->n ? "}],\"total\":" : "],\"total\":");
-	writer_put_u64(w, r->total);
-	writer_puts(w, ",\"lost\":{");
+	strbuf_puts(to, r->n ? "}],\"total\":" : "],\"total\":");
+	put_u64(to, r->total);
+	strbuf_puts(to, ",\"lost\":{");
 	for (size_t i = 0; i < r->n_losses; i++) {
 		if (!r->losses[i].n)
 			continue;
-		put_json_count(w, comma, r->losses[i].reason, ":", r->losses[i].n);
+		put_json_count(to, comma, r->losses[i].reason, ":", r->losses[i].n);
 		comma = ",";
 	}
-	writer_puts(w, "}}\n");
-	return writer_flush(w);
+	strbuf_puts(to, "}}\n");
+	return writer_flush(&w);
 }

@@ -25,7 +25,7 @@ static int put_base64(void *writer, const char *bytes, size_t n)
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 	struct writer *w = writer;
 
-	for (size_t i = 0; i < n; i += 3) {
+	for (size_t i = 0; i < n && writer_goes_on(w); i += 3) {
 		uint32_t bits = 0;
 		char four[4];
 
@@ -33,7 +33,7 @@ static int put_base64(void *writer, const char *bytes, size_t n)
 			bits = bits << 8 | (k < n ? (uint8_t)bytes[k] : 0U);
 		for (size_t k = 0; k < 4; k++)
 			four[k] = digits[i + k > n ? 64 : bits >> (18 - 6 * k) & 63];
-		writer_put(w, four, sizeof(four));
+		strbuf_put(&w->text, four, sizeof(four));
 	}
 	return w->result;
 }
@@ -41,21 +41,21 @@ static int put_base64(void *writer, const char *bytes, size_t n)
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
 	int err;
 
-	writer_put(w, (const char *)page_head, sizeof(page_head));
-	err = render_pprof(p, style, put_base64, w);
+	strbuf_put(&w.text, (const char *)page_head, sizeof(page_head));
+	err = render_pprof(p, style, put_base64, &w);
 	if (err)
 		return err;
 	/* Elements between the data and its end tag, which page_tail begins with. */
 	if (style->changes && style->changes->n_after) {
-		writer_puts(w,
+		strbuf_puts(&w.text,
 			    "</script>\n<script type=\"application/json\" id=\"profile-changes\">");
-		changes_put_json(w, style->changes, MOST_CHANGES);
+		changes_put_json(&w, style->changes, MOST_CHANGES);
 	}
 	if (style->invert)
-		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
-	writer_put_rest(w, (const char *)page_tail, sizeof(page_tail));
-	return writer_flush(w);
+		strbuf_puts(&w.text, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
+	strbuf_put(&w.text, (const char *)page_tail, sizeof(page_tail));
+	return writer_flush(&w);
 }

@@ -37,109 +37,102 @@
 
 /* --- members --- */
 
-/* ,"key":"text". Nothing without a text. */
-static void put_json_member(struct writer *w, const char *key, const char *text)
+static void put_text_or_null(struct strbuf *to, const char *key, const char *text)
 {
-	if (!text)
-		return;
-	writer_puts(w, key);
-	json_put_string(writer_scratch(w), text);
-	writer_put_scratch(w);
-}
-
-static void put_text_or_null(struct writer *w, const char *key, const char *text)
-{
-	put_json_member(w, key, text);
+	put_json_member(to, key, text);
 	if (!text) {
-		writer_puts(w, key);
-		writer_puts(w, "null");
+		strbuf_puts(to, key);
+		strbuf_puts(to, "null");
 	}
 }
 
-static void put_u64(struct writer *w, const char *key, uint64_t number)
+static void member_u64(struct strbuf *to, const char *key, uint64_t number)
 {
-	writer_puts(w, key);
-	writer_put_u64(w, number);
+	strbuf_puts(to, key);
+	put_u64(to, number);
 }
 
-static void put_i64(struct writer *w, const char *key, int64_t number)
+static void member_i64(struct strbuf *to, const char *key, int64_t number)
 {
-	writer_puts(w, key);
-	writer_put_i64(w, number);
+	strbuf_puts(to, key);
+	put_i64(to, number);
 }
 
 /* --- the head --- */
 
-static void put_about(struct writer *w, const char *member, const struct profile_about *about)
+static void put_about(struct strbuf *to, const char *member, const struct profile_about *about)
 {
-	writer_puts(w, member);
-	put_text_or_null(w, ":{\"program\":", about->program);
-	put_text_or_null(w, ",\"command_line\":", about->command_line);
-	put_text_or_null(w, ",\"host\":", about->host);
-	put_text_or_null(w, ",\"kernel\":", about->kernel);
-	put_u64(w, ",\"begin_ns\":", about->begin_ns);
-	put_u64(w, ",\"duration_ns\":", about->duration_ns);
-	writer_puts(w, ",\"cost_ns\":");
+	strbuf_puts(to, member);
+	put_text_or_null(to, ":{\"program\":", about->program);
+	put_text_or_null(to, ",\"command_line\":", about->command_line);
+	put_text_or_null(to, ",\"host\":", about->host);
+	put_text_or_null(to, ",\"kernel\":", about->kernel);
+	member_u64(to, ",\"begin_ns\":", about->begin_ns);
+	member_u64(to, ",\"duration_ns\":", about->duration_ns);
+	strbuf_puts(to, ",\"cost_ns\":");
 	if (about->cost_ns > 0 && about->cost_ns < 1e18)
-		strbuf_printf(writer_scratch(w), "%.3f}", about->cost_ns);
+		strbuf_printf(to, "%.3f}", about->cost_ns);
 	else
-		strbuf_puts(writer_scratch(w), "null}");
-	writer_put_scratch(w);
+		strbuf_puts(to, "null}");
 }
 
-static void put_values(struct writer *w, const struct profile *p)
+static void put_values(struct strbuf *to, const struct profile *p)
 {
-	writer_puts(w, ",\"values\":[");
+	strbuf_puts(to, ",\"values\":[");
 	for (size_t i = 0; i < p->n_values; i++) {
-		put_text_or_null(w, i ? ",{\"name\":" : "{\"name\":", p->values[i].name);
-		put_text_or_null(w, ",\"unit\":", p->values[i].unit);
-		writer_puts(w, "}");
+		put_text_or_null(to, i ? ",{\"name\":" : "{\"name\":", p->values[i].name);
+		put_text_or_null(to, ",\"unit\":", p->values[i].unit);
+		strbuf_puts(to, "}");
 	}
-	put_i64(w, "],\"total\":", p->total);
+	member_i64(to, "],\"total\":", p->total);
 	if (p->is_difference)
-		put_i64(w, ",\"is_difference\":true,\"total_before\":", p->total_before);
-	put_u64(w, ",\"hidden\":{\"stacks\":", p->n_hidden);
-	put_i64(w, ",\"count\":", p->hidden);
+		member_i64(to, ",\"is_difference\":true,\"total_before\":", p->total_before);
+	member_u64(to, ",\"hidden\":{\"stacks\":", p->n_hidden);
+	member_i64(to, ",\"count\":", p->hidden);
 	if (p->is_difference)
-		put_i64(w, ",\"before\":", p->hidden_before);
-	writer_puts(w, "}");
+		member_i64(to, ",\"before\":", p->hidden_before);
+	strbuf_puts(to, "}");
 }
 
 static void put_losses_and_slices(struct writer *w, const struct profile *p)
 {
-	writer_puts(w, ",\"losses\":[");
+	struct strbuf *to = &w->text;
+
+	strbuf_puts(to, ",\"losses\":[");
 	for (size_t i = 0; i < p->n_losses; i++) {
-		put_json_member(w, i ? ",{\"reason\":" : "{\"reason\":", p->losses[i].reason);
-		put_u64(w, ",\"count\":", p->losses[i].n);
-		writer_puts(w, "}");
+		put_json_member(to, i ? ",{\"reason\":" : "{\"reason\":", p->losses[i].reason);
+		member_u64(to, ",\"count\":", p->losses[i].n);
+		strbuf_puts(to, "}");
 	}
-	writer_puts(w, "],\"slices\":[");
-	for (size_t i = 0; i < p->n_slices && !w->result; i++) {
-		put_u64(w, i ? ",{\"begin_ns\":" : "{\"begin_ns\":", p->slices[i].begin_ns);
-		put_u64(w, ",\"end_ns\":", p->slices[i].end_ns);
-		writer_puts(w, "}");
+	strbuf_puts(to, "],\"slices\":[");
+	for (size_t i = 0; i < p->n_slices && writer_goes_on(w); i++) {
+		member_u64(to, i ? ",{\"begin_ns\":" : "{\"begin_ns\":", p->slices[i].begin_ns);
+		member_u64(to, ",\"end_ns\":", p->slices[i].end_ns);
+		strbuf_puts(to, "}");
 	}
-	writer_puts(w, "]");
+	strbuf_puts(to, "]");
 }
 
 /* --- frames --- */
 
 static void put_images(struct writer *w, const struct frame_table *table)
 {
-	writer_puts(w, ",\"images\":[");
-	for (size_t i = 0; i < table->n_images && !w->result; i++) {
+	struct strbuf *to = &w->text;
+
+	strbuf_puts(to, ",\"images\":[");
+	for (size_t i = 0; i < table->n_images && writer_goes_on(w); i++) {
 		const struct frame_image *image = &table->images[i];
 
-		put_text_or_null(w, i ? ",{\"path\":" : "{\"path\":", image->path);
-		put_json_member(w, ",\"build_id\":", image->build_id);
+		put_text_or_null(to, i ? ",{\"path\":" : "{\"path\":", image->path);
+		put_json_member(to, ",\"build_id\":", image->build_id);
 		if (image->limit) {
-			put_u64(w, ",\"start\":", image->start);
-			put_u64(w, ",\"limit\":", image->limit);
-			put_u64(w, ",\"offset\":", image->offset);
+			member_u64(to, ",\"start\":", image->start);
+			member_u64(to, ",\"limit\":", image->limit);
+			member_u64(to, ",\"offset\":", image->offset);
 		}
-		writer_puts(w, "}");
+		strbuf_puts(to, "}");
 	}
-	writer_puts(w, "]");
+	strbuf_puts(to, "]");
 }
 
 static const char *const kind_names[] = { [FRAME_KERNEL] = "kernel",
@@ -151,96 +144,99 @@ static const char *const code_names[] = {
 	[CODE_NATIVE] = NULL, [CODE_JIT] = "jit", [CODE_GO] = "go"
 };
 
-static void put_code(struct writer *w, const struct frame *frame)
+static void put_code(struct strbuf *to, const struct frame *frame)
 {
-	put_json_member(w, ",\"raw_name\":", frame->raw_name);
-	put_json_member(w, ",\"code\":", code_names[frame->code]);
+	put_json_member(to, ",\"raw_name\":", frame->raw_name);
+	put_json_member(to, ",\"code\":", code_names[frame->code]);
 	if (frame->module && frame->module_offset != NO_OFFSET)
-		put_u64(w, ",\"module_offset\":", frame->module_offset);
+		member_u64(to, ",\"module_offset\":", frame->module_offset);
 	if (frame->image != NO_IMAGE) {
-		put_u64(w, ",\"image\":", frame->image);
-		put_u64(w, ",\"file_offset\":", frame->file_offset);
+		member_u64(to, ",\"image\":", frame->image);
+		member_u64(to, ",\"file_offset\":", frame->file_offset);
 	}
-	put_u64(w, ",\"addr\":", frame->addr);
+	member_u64(to, ",\"addr\":", frame->addr);
 	if (frame->offset != NO_OFFSET)
-		put_u64(w, ",\"offset\":", frame->offset);
+		member_u64(to, ",\"offset\":", frame->offset);
 	if (frame->file) {
-		put_json_member(w, ",\"file\":", frame->file);
-		put_u64(w, ",\"line\":", frame->line);
+		put_json_member(to, ",\"file\":", frame->file);
+		member_u64(to, ",\"line\":", frame->line);
 	}
 	if (frame->is_inlined)
-		writer_puts(w, ",\"inlined\":true");
+		strbuf_puts(to, ",\"inlined\":true");
 }
 
 static void put_frames(struct writer *w, const struct frame_table *table)
 {
-	writer_puts(w, ",\"frames\":[");
-	for (size_t i = 0; i < table->n && !w->result; i++) {
+	struct strbuf *to = &w->text;
+
+	strbuf_puts(to, ",\"frames\":[");
+	for (size_t i = 0; i < table->n && writer_goes_on(w); i++) {
 		const struct frame *frame = &table->frames[i];
 
-		put_json_member(w, i ? ",{\"kind\":" : "{\"kind\":", kind_names[frame->kind]);
+		put_json_member(to, i ? ",{\"kind\":" : "{\"kind\":", kind_names[frame->kind]);
 		if (has_text(frame->name))
-			put_json_member(w, ",\"name\":", frame->name);
-		put_json_member(w, ",\"module\":", frame->module);
+			put_json_member(to, ",\"name\":", frame->name);
+		put_json_member(to, ",\"module\":", frame->module);
 		if (!frame_is_mark(frame))
-			put_code(w, frame);
-		writer_puts(w, "}");
+			put_code(to, frame);
+		strbuf_puts(to, "}");
 	}
-	writer_puts(w, "]");
+	strbuf_puts(to, "]");
 }
 
 /* --- stacks --- */
 
-static void put_stack_values(struct writer *w, const char *key, int64_t first, const int64_t *more,
+static void put_stack_values(struct strbuf *to, const char *key, int64_t first, const int64_t *more,
 			     size_t n_more)
 {
-	put_i64(w, key, first);
+	member_i64(to, key, first);
 	for (size_t i = 0; i < n_more; i++)
-		put_i64(w, ",", more ? more[i] : 0);
-	writer_puts(w, "]");
+		member_i64(to, ",", more ? more[i] : 0);
+	strbuf_puts(to, "]");
 }
 
-static void put_frame_numbers(struct writer *w, const char *key, const uint32_t *frames, size_t n)
+static void put_frame_numbers(struct strbuf *to, const char *key, const uint32_t *frames, size_t n)
 {
-	writer_puts(w, key);
+	strbuf_puts(to, key);
 	for (size_t i = 0; i < n; i++) {
 		if (i)
-			writer_put(w, ",", 1);
-		writer_put_u64(w, frames[i]);
+			strbuf_putc(to, ',');
+		put_u64(to, frames[i]);
 	}
-	writer_put(w, "]", 1);
+	strbuf_putc(to, ']');
 }
 
 /* Puts the parts of stack @number from *@part on. */
-static void put_stack_slices(struct writer *w, const struct profile *p, size_t number, size_t *part)
+static void put_stack_slices(struct strbuf *to, const struct profile *p, size_t number,
+			     size_t *part)
 {
 	const char *before = ",\"slices\":[[";
 
 	for (; *part < p->n_parts && p->parts[*part].stack == number; ++*part) {
-		put_u64(w, before, p->parts[*part].slice);
-		put_i64(w, ",", p->parts[*part].count);
+		member_u64(to, before, p->parts[*part].slice);
+		member_i64(to, ",", p->parts[*part].count);
 		before = "],[";
 	}
 	if (*before == ']')
-		writer_puts(w, "]]");
+		strbuf_puts(to, "]]");
 }
 
-static void put_json_stack(struct writer *w, const struct profile *p, size_t number, size_t *part)
+static void put_json_stack(struct strbuf *to, const struct profile *p, size_t number, size_t *part)
 {
 	const struct profile_stack *stack = &p->stacks[number];
 
-	writer_puts(w, number ? ",{" : "{");
-	put_stack_values(w, "\"values\":[", stack->count, stack->more, p->n_values - 1);
+	strbuf_puts(to, number ? ",{" : "{");
+	put_stack_values(to, "\"values\":[", stack->count, stack->more, p->n_values - 1);
 	if (p->is_difference)
-		put_stack_values(w, ",\"before\":[", stack->count_before, stack->more_before,
+		put_stack_values(to, ",\"before\":[", stack->count_before, stack->more_before,
 				 p->n_values - 1);
-	put_frame_numbers(w, ",\"kernel\":[", stack->frames, stack->n_kernel);
-	put_frame_numbers(w, ",\"user\":[", stack->frames + stack->n_kernel, stack->n_user);
+	put_frame_numbers(to, ",\"kernel\":[", stack->frames, stack->n_kernel);
+	put_frame_numbers(to, ",\"user\":[", stack->frames + stack->n_kernel, stack->n_user);
 	if (stack->pid)
-		put_u64(w, ",\"pid\":", stack->pid);
-	put_json_member(w, ",\"comm\":", stack->comm);
-	put_stack_slices(w, p, number, part);
-	writer_puts(w, "}");
+		member_u64(to, ",\"pid\":", stack->pid);
+	put_json_member(to, ",\"comm\":", stack->comm);
+	put_stack_slices(to, p, number, part);
+	strbuf_puts(to, "}");
 }
 
 /* --- the functions that changed --- */
@@ -248,29 +244,24 @@ static void put_json_stack(struct writer *w, const struct profile *p, size_t num
 /* A '<' could begin a tag of a page. JSON has it in strings only, where it may be an escape. */
 static void put_without_tags(struct writer *w, const char *key, const char *text)
 {
-	struct strbuf *string = writer_scratch(w);
-
-	writer_puts(w, key);
-	if (text)
-		json_put_string(string, text);
-	else
-		strbuf_puts(string, "null");
-	for (const char *at = string->text, *end; *at; at = end) {
+	strbuf_clear(&w->scratch);
+	put_text_or_null(&w->scratch, key, text);
+	for (const char *at = w->scratch.text, *end; *at; at = end) {
 		end = at + strcspn(at, "<");
-		writer_put(w, at, (size_t)(end - at));
+		strbuf_put(&w->text, at, (size_t)(end - at));
 		if (*end) {
-			writer_puts(w, "\\u003c");
+			strbuf_puts(&w->text, "\\u003c");
 			end++;
 		}
 	}
 }
 
-static void put_changed_value(struct writer *w, const char *key, const struct changed_value *v)
+static void put_changed_value(struct strbuf *to, const char *key, const struct changed_value *v)
 {
-	put_i64(w, key, v->before);
-	put_i64(w, ",\"after\":", v->after);
-	writer_puts(w, ",\"beyond_noise\":");
-	writer_puts(w, v->is_beyond_noise ? "true}" : "false}");
+	member_i64(to, key, v->before);
+	member_i64(to, ",\"after\":", v->after);
+	strbuf_puts(to, ",\"beyond_noise\":");
+	strbuf_puts(to, v->is_beyond_noise ? "true}" : "false}");
 }
 
 static void put_json_change(struct writer *w, const struct change *change)
@@ -278,30 +269,33 @@ static void put_json_change(struct writer *w, const struct change *change)
 	const struct label_style style = { .form = LABEL_TREE };
 	const struct frame *frame = change->frame;
 	cleanup_strbuf struct strbuf label = {};
+	struct strbuf *to = &w->text;
 
 	label_put(&label, &style, frame);
 	put_without_tags(w, "{\"name\":", has_text(frame->name) ? frame->name : NULL);
 	put_without_tags(w, ",\"module\":", frame->module);
-	put_json_member(w, ",\"kind\":", frame->kind == FRAME_KERNEL ? "kernel" : "user");
+	put_json_member(to, ",\"kind\":", frame->kind == FRAME_KERNEL ? "kernel" : "user");
 	put_without_tags(w, ",\"label\":", label.text);
-	put_changed_value(w, ",\"self\":{\"before\":", &change->self);
-	put_changed_value(w, ",\"total\":{\"before\":", &change->total);
-	writer_puts(w, "}");
+	put_changed_value(to, ",\"self\":{\"before\":", &change->self);
+	put_changed_value(to, ",\"total\":{\"before\":", &change->total);
+	strbuf_puts(to, "}");
 }
 
 void changes_put_json(struct writer *w, const struct changes *c, size_t most)
 {
-	put_json_member(w, "{\"basis\":", c->n_after ? "slices" : "none");
-	put_u64(w, ",\"n_before\":", c->n_before);
-	put_u64(w, ",\"n_after\":", c->n_after);
-	writer_puts(w, ",\"normalized\":");
-	writer_puts(w, c->of->is_normalized ? "true" : "false");
-	writer_puts(w, ",\"functions\":[");
-	for (size_t i = 0; i < c->n && i < most && !w->result; i++) {
-		writer_puts(w, i ? "," : "");
+	struct strbuf *to = &w->text;
+
+	put_json_member(to, "{\"basis\":", c->n_after ? "slices" : "none");
+	member_u64(to, ",\"n_before\":", c->n_before);
+	member_u64(to, ",\"n_after\":", c->n_after);
+	strbuf_puts(to, ",\"normalized\":");
+	strbuf_puts(to, c->of->is_normalized ? "true" : "false");
+	strbuf_puts(to, ",\"functions\":[");
+	for (size_t i = 0; i < c->n && i < most && writer_goes_on(w); i++) {
+		strbuf_puts(to, i ? "," : "");
 		put_json_change(w, &c->rows[i]);
 	}
-	writer_puts(w, "]}");
+	strbuf_puts(to, "]}");
 }
 
 /* --- the whole --- */
@@ -309,25 +303,26 @@ void changes_put_json(struct writer *w, const struct changes *c, size_t most)
 int render_json(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
+	struct strbuf *to = &w.text;
 	size_t part = 0;
 
-	writer_puts(w, "{\"version\":1,");
-	put_about(w, "\"about\"", &p->about);
+	strbuf_puts(to, "{\"version\":1,");
+	put_about(to, "\"about\"", &p->about);
 	if (p->is_difference)
-		put_about(w, ",\"about_before\"", &p->about_before);
-	put_values(w, p);
-	put_losses_and_slices(w, p);
-	put_images(w, &p->frames);
-	put_frames(w, &p->frames);
-	writer_puts(w, ",\"stacks\":[");
-	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
-		put_json_stack(w, p, i, &part);
-	writer_puts(w, "]");
-	if (p->is_difference && !w->result) {
-		writer_puts(w, ",\"changes\":");
-		changes_put_json(w, style->changes, SIZE_MAX);
+		put_about(to, ",\"about_before\"", &p->about_before);
+	put_values(to, p);
+	put_losses_and_slices(&w, p);
+	put_images(&w, &p->frames);
+	put_frames(&w, &p->frames);
+	strbuf_puts(to, ",\"stacks\":[");
+	for (size_t i = 0; i < p->n_stacks && writer_goes_on(&w); i++)
+		put_json_stack(to, p, i, &part);
+	strbuf_puts(to, "]");
+	if (p->is_difference && !w.result) {
+		strbuf_puts(to, ",\"changes\":");
+		changes_put_json(&w, style->changes, SIZE_MAX);
 	}
-	writer_puts(w, "}\n");
-	return writer_flush(w);
+	strbuf_puts(to, "}\n");
+	return writer_flush(&w);
 }

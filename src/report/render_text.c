@@ -96,16 +96,16 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 
 /* --- stacks --- */
 
-static void put_text_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
+static void put_text_frames(struct strbuf *to, struct labels *labels, const uint32_t *frames,
 			    size_t n, const char *before, const char *behind)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t length;
 		const char *line = labels_get(labels, frames[i], &length);
 
-		writer_puts(w, before);
-		writer_put(w, line, length);
-		writer_puts(w, behind);
+		strbuf_puts(to, before);
+		strbuf_put(to, line, length);
+		strbuf_puts(to, behind);
 	}
 }
 
@@ -113,16 +113,14 @@ static void put_text_frames(struct writer *w, struct labels *labels, const uint3
 static void put_text_change(struct strbuf *to, const struct profile_stack *stack)
 {
 	const int64_t change = subtract_saturated(stack->count, stack->count_before);
-	char share[COLUMN_SIZE];
 
 	strbuf_printf(to, "%" PRId64 " -> %" PRId64 " (%+" PRId64 ", ", stack->count_before,
 		      stack->count, change);
 	if (stack->count_before && stack->count)
-		(void)column_share(share, 0, 100 * (double)change / (double)stack->count_before,
-				   true);
+		column_share(to, 0, 100 * (double)change / (double)stack->count_before, true);
 	else
-		(void)snprintf(share, sizeof(share), "%s", stack->count ? "new" : "gone");
-	strbuf_printf(to, "%s)", share);
+		strbuf_puts(to, stack->count ? "new" : "gone");
+	strbuf_putc(to, ')');
 }
 
 /* Stacks rise by it (profile_choose()). */
@@ -136,38 +134,32 @@ static void put_text_count(struct strbuf *to, const struct profile *p,
 			   const struct profile_stack *stack)
 {
 	const size_t hits = profile_hits_value(p);
-	char text[AMOUNT_SIZE];
 
-	if (!hits || !stack->more) {
-		strbuf_put(to, text, column_number(text, 0, stack->count, false));
-		return;
-	}
-	(void)amount_put(text, stack->count, p->values[0].unit, largest_amount(p));
-	strbuf_printf(to, "%s (%" PRId64 " hit%s)", text, stack->more[hits - 1],
+	if (!hits || !stack->more)
+		return put_i64(to, stack->count);
+	amount_put(to, stack->count, p->values[0].unit, largest_amount(p));
+	strbuf_printf(to, " (%" PRId64 " hit%s)", stack->more[hits - 1],
 		      text_plural((uint64_t)stack->more[hits - 1]));
 }
 
-static void put_text_stack(struct writer *w, struct labels *labels, const struct profile *p,
+static void put_text_stack(struct strbuf *to, struct labels *labels, const struct profile *p,
 			   const struct profile_stack *stack, const struct render_style *style)
 {
-	struct strbuf *tail = writer_scratch(w);
-
-	put_text_frames(w, labels, stack->frames, stack->n_kernel, "", "\n");
+	put_text_frames(to, labels, stack->frames, stack->n_kernel, "", "\n");
 	if (style->delimited)
-		writer_puts(w, "    --\n");
-	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "", "\n");
+		strbuf_puts(to, "    --\n");
+	put_text_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "", "\n");
 	if (style->per_process) {
-		strbuf_puts(tail, "    ");
-		label_put_comm(tail, stack->comm, LABEL_TEXT);
-		strbuf_printf(tail, " [%" PRIu32 "]\n", stack->pid);
+		strbuf_puts(to, "    ");
+		label_put_comm(to, stack->comm, LABEL_TEXT);
+		strbuf_printf(to, " [%" PRIu32 "]\n", stack->pid);
 	}
-	strbuf_puts(tail, "    ");
+	strbuf_puts(to, "    ");
 	if (p->is_difference)
-		put_text_change(tail, stack);
+		put_text_change(to, stack);
 	else
-		put_text_count(tail, p, stack);
-	strbuf_puts(tail, "\n\n");
-	writer_put_scratch(w);
+		put_text_count(to, p, stack);
+	strbuf_puts(to, "\n\n");
 }
 
 /*
@@ -181,31 +173,25 @@ static void put_text_stack(struct writer *w, struct labels *labels, const struct
  *	        5
  *	(empty)
  */
-static void put_profile_stack(struct writer *w, struct labels *labels,
+static void put_profile_stack(struct strbuf *to, struct labels *labels,
 			      const struct profile_stack *stack, const struct render_style *style)
 {
-	struct strbuf *tail = writer_scratch(w);
-
 	/* Two blanks are in the line already. */
-	put_text_frames(w, labels, stack->frames, stack->n_kernel, "  ",
+	put_text_frames(to, labels, stack->frames, stack->n_kernel, "  ",
 			style->annotated ? "_[k]\n" : "\n");
 	if (style->delimited && stack->n_kernel && stack->n_user)
-		writer_puts(w, "    --\n");
-	put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "  ", "\n");
-	strbuf_puts(tail, "    -                ");
-	label_put_comm(tail, stack->comm, LABEL_TEXT);
-	strbuf_printf(tail, " (%" PRIu32 ")\n        %" PRId64 "\n\n", stack->pid, stack->count);
-	writer_put_scratch(w);
+		strbuf_puts(to, "    --\n");
+	put_text_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "  ", "\n");
+	strbuf_puts(to, "    -                ");
+	label_put_comm(to, stack->comm, LABEL_TEXT);
+	strbuf_printf(to, " (%" PRIu32 ")\n        %" PRId64 "\n\n", stack->pid, stack->count);
 }
 
 static void put_amount(struct strbuf *to, const struct profile *p, int64_t amount)
 {
-	const bool is_of_hits = text_is_same(p->values[0].name, "hits");
-	char text[AMOUNT_SIZE];
-
-	(void)amount_put(text, amount, p->values[0].unit, largest_amount(p));
-	strbuf_printf(to, "%s%s%s", text, is_of_hits ? " hit" : "",
-		      is_of_hits ? text_plural((uint64_t)amount) : "");
+	amount_put(to, amount, p->values[0].unit, largest_amount(p));
+	if (text_is_same(p->values[0].name, "hits"))
+		strbuf_printf(to, " hit%s", text_plural((uint64_t)amount));
 }
 
 /* The stacks that --top and --min have removed, in this run or when the file was written. */
@@ -228,36 +214,34 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 {
 	const size_t n_hidden =
 		style->most && p->n_stacks > style->most ? p->n_stacks - style->most : 0;
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
+	struct strbuf *to = &w.text;
 	cleanup(labels_fini) struct labels labels;
-	struct strbuf *tail;
 
 	labels_init(&labels, &p->frames, style, LABEL_TEXT);
-	writer_puts(w, "\n");
+	strbuf_puts(to, "\n");
 	if (style->time) {
-		writer_puts(w, style->time);
-		writer_puts(w, "\n");
+		strbuf_puts(to, style->time);
+		strbuf_puts(to, "\n");
 	}
-	for (size_t i = n_hidden; i < p->n_stacks && !w->result; i++) {
+	for (size_t i = n_hidden; i < p->n_stacks && writer_goes_on(&w); i++) {
 		if (style->of_profile)
-			put_profile_stack(w, &labels, &p->stacks[i], style);
+			put_profile_stack(to, &labels, &p->stacks[i], style);
 		else
-			put_text_stack(w, &labels, p, &p->stacks[i], style);
+			put_text_stack(to, &labels, p, &p->stacks[i], style);
 	}
-	tail = writer_scratch(w);
 	if (p->is_difference) {
-		changes_put_text(tail, style->changes, MOST_CHANGES);
-		strbuf_putc(tail, '\n');
+		changes_put_text(to, style->changes, MOST_CHANGES);
+		strbuf_putc(to, '\n');
 	}
-	put_left_out(tail, p);
+	put_left_out(to, p);
 	if (n_hidden) {
-		put_amount(tail, p, p->total);
-		strbuf_printf(tail, " in %zu stacks; %zu stack%s not shown: --top 0 shows all\n",
+		put_amount(to, p, p->total);
+		strbuf_printf(to, " in %zu stacks; %zu stack%s not shown: --top 0 shows all\n",
 			      p->n_stacks, n_hidden, n_hidden == 1 ? " is" : "s are");
 	}
-	render_losses(p->losses, p->n_losses, profile_n_hits(p), tail);
-	writer_put_scratch(w);
-	return writer_flush(w);
+	render_losses(p->losses, p->n_losses, profile_n_hits(p), to);
+	return writer_flush(&w);
 }
 
 /* --- folded --- */
@@ -289,7 +273,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
  * Stacks are stored innermost first, as they were walked. @between: what stands before the first
  * frame. Returns what stands before a further part.
  */
-static const char *put_folded_frames(struct writer *w, struct labels *labels,
+static const char *put_folded_frames(struct strbuf *to, struct labels *labels,
 				     const uint32_t *frames, size_t n, const char *behind,
 				     const char *between)
 {
@@ -297,52 +281,52 @@ static const char *put_folded_frames(struct writer *w, struct labels *labels,
 		size_t length;
 		const char *label = labels_get(labels, frames[i], &length);
 
-		writer_puts(w, between);
-		writer_put(w, label, length);
-		writer_puts(w, behind);
+		strbuf_puts(to, between);
+		strbuf_put(to, label, length);
+		strbuf_puts(to, behind);
 	}
 	return between;
 }
 
-static void put_folded_stack(struct writer *w, struct labels *labels,
+static void put_folded_stack(struct strbuf *to, struct labels *labels,
 			     const struct profile_stack *stack, const struct render_style *style,
 			     bool is_difference)
 {
 	const char *between = "";
 
 	if (style->per_process) {
-		label_put_comm(writer_scratch(w), stack->comm, LABEL_FOLDED);
-		writer_put_scratch(w);
+		label_put_comm(to, stack->comm, LABEL_FOLDED);
 		between = ";";
 	}
-	between = put_folded_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user, "",
+	between = put_folded_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "",
 				    between);
 	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel))) {
-		writer_puts(w, between);
-		writer_puts(w, "-");
+		strbuf_puts(to, between);
+		strbuf_puts(to, "-");
 		between = ";";
 	}
-	between = put_folded_frames(w, labels, stack->frames, stack->n_kernel,
+	between = put_folded_frames(to, labels, stack->frames, stack->n_kernel,
 				    style->annotated ? "_[k]" : "", between);
 	if (!*between)
-		writer_puts(w, "[no stack]");
-	writer_put(w, " ", 1);
+		strbuf_puts(to, "[no stack]");
+	strbuf_putc(to, ' ');
 	if (is_difference) {
-		writer_put_i64(w, stack->count_before);
-		writer_put(w, " ", 1);
+		put_i64(to, stack->count_before);
+		strbuf_putc(to, ' ');
 	}
-	writer_put_i64(w, stack->count);
-	writer_put(w, "\n", 1);
+	put_i64(to, stack->count);
+	strbuf_putc(to, '\n');
 }
 
 int render_folded(const struct profile *p, const struct render_style *style, render_write *write,
 		  void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup_writer struct writer w = { .write = write, .context = context };
+	struct strbuf *to = &w.text;
 	cleanup(labels_fini) struct labels labels;
 
 	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
-	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
-		put_folded_stack(w, &labels, &p->stacks[i], style, p->is_difference);
-	return writer_flush(w);
+	for (size_t i = 0; i < p->n_stacks && writer_goes_on(&w); i++)
+		put_folded_stack(to, &labels, &p->stacks[i], style, p->is_difference);
+	return writer_flush(&w);
 }

@@ -86,7 +86,8 @@ struct tree {
 	const struct profile *p;
 	const struct render_style *style;
 	const struct glyphs *glyphs;
-	struct writer *w;
+	struct writer w;
+	struct strbuf *to; /* its text */
 	struct labels labels;
 	struct strbuf indentation;
 	struct tree_item *items; /* of all stacks */
@@ -308,6 +309,7 @@ static void tree_init(struct tree *t)
 
 static void tree_fini(struct tree *t)
 {
+	writer_fini(&t->w);
 	labels_fini(&t->labels);
 	strbuf_fini(&t->indentation);
 	free(t->items);
@@ -358,47 +360,38 @@ static const struct glyphs ascii = { "|- ", "`- ", "|  ", "   " };
 #define BLUE "\x1b[34m"
 #define MAGENTA "\x1b[35m"
 #define CYAN "\x1b[36m"
+#define PLAIN "\x1b[0m"
 
 /* @sgr: one of these; NULL: none. */
-static void put_coloured_bytes(struct tree *t, const char *sgr, const char *text, size_t n)
+static void put_sgr(const struct tree *t, const char *sgr)
 {
-	const bool has_colour = t->style->colours && sgr;
-
-	writer_puts(t->w, has_colour ? sgr : "");
-	writer_put(t->w, text, n);
-	writer_puts(t->w, has_colour ? "\x1b[0m" : "");
+	if (t->style->colours && sgr)
+		strbuf_puts(t->to, sgr);
 }
 
-static void put_coloured(struct tree *t, const char *sgr, const char *text)
+static void put_coloured(const struct tree *t, const char *sgr, const char *text, size_t n)
 {
-	put_coloured_bytes(t, sgr, text, strlen(text));
-}
-
-static void put_number(struct tree *t, int64_t number)
-{
-	char text[COLUMN_SIZE + 1];
-	const size_t n = column_number(text, 12, number, false);
-
-	text[n] = ' ';
-	writer_put(t->w, text, n + 1);
+	put_sgr(t, sgr);
+	strbuf_put(t->to, text, n);
+	put_sgr(t, sgr ? PLAIN : NULL);
 }
 
 static void put_plain_numbers(struct tree *t, const struct tree_node *node, bool is_root)
 {
 	const double of_all = tree_share(node->sums.now, t->p->total);
-	char text[COLUMN_SIZE];
-	size_t n;
-
-	put_number(t, node->sums.now);
-	(void)column_share(text, 7, of_all, false);
 	/* The limits are those of perf report. */
-	put_coloured(t, of_all >= 5 ? RED : of_all >= 0.5 ? GREEN : NULL, text);
+	const char *sgr = of_all >= 5 ? RED : of_all >= 0.5 ? GREEN : NULL;
+
+	column_number(t->to, 12, node->sums.now, false);
+	strbuf_putc(t->to, ' ');
+	put_sgr(t, sgr);
+	column_share(t->to, 7, of_all, false);
+	put_sgr(t, sgr ? PLAIN : NULL);
 	if (is_root)
-		n = (size_t)snprintf(text, sizeof(text), "%11s", "");
+		strbuf_printf(t->to, "%11s", "");
 	else
-		n = column_share(text, 11, tree_share(node->sums.now, node->parent.now), false);
-	writer_put(t->w, text, n);
-	writer_put(t->w, "  ", 2);
+		column_share(t->to, 11, tree_share(node->sums.now, node->parent.now), false);
+	strbuf_puts(t->to, "  ");
 }
 
 static void put_changed_numbers(struct tree *t, const struct tree_node *node)
@@ -406,23 +399,21 @@ static void put_changed_numbers(struct tree *t, const struct tree_node *node)
 	const struct tree_sums *sums = &node->sums;
 	const int64_t change = tree_change(sums);
 	const int64_t all = t->p->total_before ? t->p->total_before : t->p->total;
-	char text[COLUMN_SIZE];
+	const char *sgr = change > 0 ? RED : change < 0 ? BLUE : NULL;
 
-	put_number(t, sums->before);
-	put_number(t, sums->now);
-	(void)column_number(text, 12, change, true);
-	put_coloured(t, change > 0 ? RED : change < 0 ? BLUE : NULL, text);
+	column_number(t->to, 12, sums->before, false);
+	strbuf_putc(t->to, ' ');
+	column_number(t->to, 12, sums->now, false);
+	strbuf_putc(t->to, ' ');
+	put_sgr(t, sgr);
+	column_number(t->to, 12, change, true);
+	put_sgr(t, sgr ? PLAIN : NULL);
 	if (sums->before == 0 || sums->now == 0)
-		(void)snprintf(text, sizeof(text), "%10s",
-			       sums->now      ? "new"
-			       : sums->before ? "gone"
-					      : "");
+		strbuf_printf(t->to, "%10s", sums->now ? "new" : sums->before ? "gone" : "");
 	else
-		(void)column_share(text, 10, tree_share(change, sums->before), true);
-	writer_puts(t->w, text);
-	(void)column_share(text, 9, tree_share(change, all), true);
-	writer_puts(t->w, text);
-	writer_puts(t->w, "  ");
+		column_share(t->to, 10, tree_share(change, sums->before), true);
+	column_share(t->to, 9, tree_share(change, all), true);
+	strbuf_puts(t->to, "  ");
 }
 
 static void put_numbers(struct tree *t, const struct tree_node *node, bool is_root)
@@ -448,12 +439,11 @@ static const char *frame_colour(const struct frame *frame)
 
 static void put_process_label(struct tree *t, const struct profile_stack *stack)
 {
-	struct strbuf *text = writer_scratch(t->w);
-
-	label_put_comm(text, stack->comm, LABEL_TREE);
+	put_sgr(t, BOLD);
+	label_put_comm(t->to, stack->comm, LABEL_TREE);
 	if (stack->pid)
-		strbuf_printf(text, " [%" PRIu32 "]", stack->pid);
-	put_coloured(t, BOLD, text->text);
+		strbuf_printf(t->to, " [%" PRIu32 "]", stack->pid);
+	put_sgr(t, PLAIN);
 }
 
 static void put_frame_label(struct tree *t, uint32_t number)
@@ -463,7 +453,7 @@ static void put_frame_label(struct tree *t, uint32_t number)
 	size_t n;
 	const char *label = labels_get(&t->labels, number, &n);
 
-	put_coloured_bytes(t, sgr, label, n);
+	put_coloured(t, sgr, label, n);
 }
 
 /* Nodes that are no code. Names that look like these are escaped (escape.h). */
@@ -471,22 +461,19 @@ static void put_other_label(struct tree *t, const struct tree_node *node, uint32
 {
 	const size_t n_before =
 		t->style->per_process ? 1 : 0; /* steps before a stack's first frame */
-	char text[96];
 
 	if (step == STEP_DELIMITER)
-		(void)snprintf(text, sizeof(text), "--");
-	else if (step == STEP_MORE)
-		(void)snprintf(text, sizeof(text), "[%zu more below %.4g%%]", node->n,
-			       t->style->min_percent);
+		return strbuf_puts(t->to, "--");
+	put_sgr(t, DIM);
+	if (step == STEP_MORE)
+		strbuf_printf(t->to, "[%zu more below %.4g%%]", node->n, t->style->min_percent);
 	else if (step == STEP_HIDDEN)
-		(void)snprintf(text, sizeof(text), "[%zu stack%s left out]", node->n,
-			       text_plural(node->n));
+		strbuf_printf(t->to, "[%zu stack%s left out]", node->n, text_plural(node->n));
 	else
-		(void)snprintf(text, sizeof(text), "%s",
-			       node->depth <= n_before + 1 ? "[no stack]"
-			       : t->style->invert          ? "[no caller]"
-							   : "[self]");
-	put_coloured(t, step == STEP_DELIMITER ? NULL : DIM, text);
+		strbuf_puts(t->to, node->depth <= n_before + 1 ? "[no stack]"
+				   : t->style->invert          ? "[no caller]"
+							       : "[self]");
+	put_sgr(t, PLAIN);
 }
 
 static void put_step_label(struct tree *t, const struct tree_node *node, uint32_t step)
@@ -499,7 +486,7 @@ static void put_step_label(struct tree *t, const struct tree_node *node, uint32_
 		put_frame_label(t, step - STEP_FRAMES);
 	else
 		put_process_label(t, t->process_stacks[step - STEP_FRAMES - n_frames]);
-	writer_puts(t->w, "\n");
+	strbuf_puts(t->to, "\n");
 }
 
 /* --- lines --- */
@@ -510,22 +497,18 @@ static void put_indentation(struct tree *t, const char *glyph)
 	const size_t n = t->indentation.n;
 
 	strbuf_puts(&t->indentation, glyph);
-	put_coloured_bytes(t, DIM, t->indentation.text, t->indentation.n);
+	put_coloured(t, DIM, t->indentation.text, t->indentation.n);
 	t->indentation.n = n;
 }
 
 /* The node's line. Leaves the indentation of the lines below it. */
 static void put_node(struct tree *t, const struct tree_node *node)
 {
-	char level[32];
-
 	t->indentation.n = node->indentation;
 	put_numbers(t, node, false);
 	put_indentation(t, node->is_last ? t->glyphs->last_child : t->glyphs->child);
-	if (node->level > MOST_LEVELS) {
-		(void)snprintf(level, sizeof(level), "(%zu) ", node->level);
-		writer_puts(t->w, level);
-	}
+	if (node->level > MOST_LEVELS)
+		strbuf_printf(t->to, "(%zu) ", node->level);
 	put_step_label(t, node, node->step);
 	if (node->level < MOST_LEVELS)
 		strbuf_puts(&t->indentation, node->is_last ? t->glyphs->no_line : t->glyphs->line);
@@ -536,7 +519,7 @@ static void put_chained(struct tree *t, const struct tree_node *node, uint32_t s
 {
 	static const char blanks[] = "                                                           ";
 
-	writer_put(t->w, blanks, t->p->is_difference ? 59 : 33);
+	strbuf_put(t->to, blanks, t->p->is_difference ? 59 : 33);
 	put_indentation(t, node->level < MOST_LEVELS ? "" : t->glyphs->no_line);
 	put_step_label(t, node, step);
 }
@@ -550,7 +533,7 @@ static void draw_node(struct tree *t, struct tree_node node)
 	put_node(t, &node);
 	if (node.step == STEP_END || node.step == STEP_MORE || node.step == STEP_HIDDEN)
 		return;
-	while (!t->w->result) {
+	while (writer_goes_on(&t->w)) {
 		if (!tree_follow(t, &node, &step)) {
 			node.indentation = t->indentation.n;
 			tree_push(t, &node);
@@ -580,52 +563,51 @@ static void put_value_name(const struct tree *t, char *to, size_t size)
 
 static void put_head(struct tree *t, const struct tree_node *root)
 {
-	char text[128], name[14]; /* "ALLOC_OBJECTS" */
+	char name[14]; /* "ALLOC_OBJECTS" */
 
-	writer_puts(t->w, "\n");
+	strbuf_puts(t->to, "\n");
 	if (t->style->time) {
-		writer_puts(t->w, t->style->time);
-		writer_puts(t->w, "\n");
+		strbuf_puts(t->to, t->style->time);
+		strbuf_puts(t->to, "\n");
 	}
 	put_value_name(t, name, sizeof(name));
+	put_sgr(t, BOLD);
 	if (t->p->is_difference)
-		(void)snprintf(text, sizeof(text), "%12s %12s %12s %9s %8s\n", "BEFORE", "AFTER",
-			       "CHANGE", "OF ITSELF", "OF ALL");
+		strbuf_printf(t->to, "%12s %12s %12s %9s %8s\n", "BEFORE", "AFTER", "CHANGE",
+			      "OF ITSELF", "OF ALL");
 	else
-		(void)snprintf(text, sizeof(text), "%12s %*s  %9s\n", name,
-			       strlen(name) > 12 ? 6 : 7, "OF ALL", "OF PARENT");
-	put_coloured(t, BOLD, text);
+		strbuf_printf(t->to, "%12s %*s  %9s\n", name, strlen(name) > 12 ? 6 : 7, "OF ALL",
+			      "OF PARENT");
+	put_sgr(t, PLAIN);
 	put_numbers(t, root, true);
-	writer_puts(t->w, "all\n");
+	strbuf_puts(t->to, "all\n");
 }
 
 static void put_tail(struct tree *t)
 {
-	struct strbuf *text = writer_scratch(t->w);
-
-	writer_puts(t->w, "\n");
+	strbuf_puts(t->to, "\n");
 	if (t->p->is_difference) {
-		changes_put_text(text, t->style->changes, MOST_CHANGES);
-		strbuf_putc(text, '\n');
+		changes_put_text(t->to, t->style->changes, MOST_CHANGES);
+		strbuf_putc(t->to, '\n');
 	}
-	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), text);
-	writer_put_scratch(t->w);
+	render_losses(t->p->losses, t->p->n_losses, profile_n_hits(t->p), t->to);
 }
 
 int render_tree(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_writer struct writer *w = writer_new(write, context);
-	cleanup(tree_fini) struct tree t = {
-		.p = p, .style = style, .glyphs = style->ascii ? &ascii : &drawn, .w = w
-	};
+	cleanup(tree_fini) struct tree t = { .p = p,
+					     .style = style,
+					     .glyphs = style->ascii ? &ascii : &drawn,
+					     .w = { .write = write, .context = context } };
 	struct tree_node root;
 
+	t.to = &t.w.text;
 	tree_init(&t);
 	root = tree_root(&t);
 	put_head(&t, &root);
-	while (!w->result && t.n_nodes) /* parents before children */
+	while (t.n_nodes && writer_goes_on(&t.w)) /* parents before children */
 		draw_node(&t, t.nodes[--t.n_nodes]);
 	put_tail(&t);
-	return writer_flush(w);
+	return writer_flush(&t.w);
 }

@@ -3,107 +3,75 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 
-struct writer *writer_new(render_write *write, void *context)
+void writer_fini(struct writer *w)
 {
-	struct writer *w = xcalloc(1, sizeof(*w));
-
-	w->write = write;
-	w->context = context;
-	return w;
-}
-
-void writer_freep(struct writer **w)
-{
-	if (*w)
-		strbuf_fini(&(*w)->scratch);
-	free(*w);
-	*w = NULL;
+	strbuf_fini(&w->text);
+	strbuf_fini(&w->scratch);
 }
 
 int writer_flush(struct writer *w)
 {
-	if (w->n && !w->result)
-		w->result = w->write(w->context, w->bytes, w->n);
-	w->n = 0;
+	if (w->text.n && !w->result)
+		w->result = w->write(w->context, w->text.text, w->text.n);
+	strbuf_clear(&w->text);
 	return w->result;
 }
 
-void writer_put_rest(struct writer *w, const char *bytes, size_t n)
+/* --- numbers --- */
+
+#define DIGITS_SIZE 40
+
+/* Put the text from @at to @end, behind a sign, in @width columns. */
+static void put_aligned(struct strbuf *to, size_t width, char *at, const char *end,
+			bool is_negative, bool has_sign)
 {
-	if (writer_flush(w))
-		return;
-	if (n > sizeof(w->bytes)) {
-		w->result = w->write(w->context, bytes, n);
-		return;
-	}
-	memcpy(w->bytes, bytes, n);
-	w->n = n;
+	static const char blanks[] = "                              ";
+
+	assert(width < sizeof(blanks));
+	if (is_negative || has_sign)
+		*--at = is_negative ? '-' : '+';
+
+	const size_t n = (size_t)(end - at);
+
+	if (n < width)
+		strbuf_put(to, blanks, width - n);
+	strbuf_put(to, at, n);
 }
 
-void writer_put_u64(struct writer *w, uint64_t number)
+void column_number(struct strbuf *to, size_t width, int64_t number, bool has_sign)
 {
-	char digits[20], *end = digits + sizeof(digits);
-	const char *at = put_decimal(end, number);
+	char text[DIGITS_SIZE], *end = text + sizeof(text);
 
-	writer_put(w, at, (size_t)(end - at));
+	put_aligned(to, width, put_decimal(end, count_magnitude(number)), end, number < 0,
+		    has_sign);
 }
 
-void writer_put_i64(struct writer *w, int64_t number)
+void put_i64(struct strbuf *to, int64_t number)
 {
-	if (number < 0)
-		writer_put(w, "-", 1);
-	writer_put_u64(w, count_magnitude(number));
+	column_number(to, 0, number, false);
 }
 
-/* --- columns --- */
-
-static char *put_sign(char *at, bool is_negative, bool has_sign)
+void put_u64(struct strbuf *to, uint64_t number)
 {
-	if (is_negative)
-		*--at = '-';
-	else if (has_sign)
-		*--at = '+';
-	return at;
+	char text[DIGITS_SIZE], *end = text + sizeof(text);
+
+	put_aligned(to, 0, put_decimal(end, number), end, false, false);
 }
 
-/* @text ends at @end. */
-static size_t put_right_aligned(char *to, size_t width, const char *text, const char *end)
-{
-	const size_t n = (size_t)(end - text), blanks = n < width ? width - n : 0;
-
-	assert(blanks + n < COLUMN_SIZE);
-	memset(to, ' ', blanks);
-	memcpy(to + blanks, text, n);
-	to[blanks + n] = '\0';
-	return blanks + n;
-}
-
-size_t column_number(char *to, size_t width, int64_t number, bool has_sign)
-{
-	char text[COLUMN_SIZE], *end = text + sizeof(text);
-
-	return put_right_aligned(
-		to, width,
-		put_sign(put_decimal(end, count_magnitude(number)), number < 0, has_sign), end);
-}
-
-size_t column_share(char *to, size_t width, double percent, bool has_sign)
+void column_share(struct strbuf *to, size_t width, double percent, bool has_sign)
 {
 	const double most = 1e12, cut = percent > most ? most : percent < -most ? -most : percent;
 	const int64_t tenths = (int64_t)(cut * 10 + (cut < 0 ? -0.5 : 0.5));
-	char text[COLUMN_SIZE], *end = text + sizeof(text), *at = end;
+	char text[DIGITS_SIZE], *end = text + sizeof(text), *at = end;
 
 	*--at = '%';
 	*--at = (char)('0' + count_magnitude(tenths) % 10);
 	*--at = '.';
-	at = put_sign(put_decimal(at, count_magnitude(tenths) / 10), tenths < 0, has_sign);
-	return put_right_aligned(to, width, at, end);
+	put_aligned(to, width, put_decimal(at, count_magnitude(tenths) / 10), end, tenths < 0,
+		    has_sign);
 }
 
 /* --- amounts --- */
@@ -123,21 +91,20 @@ static const struct time_unit {
 		   { "nanoseconds", "ns", 1, 1, 0 },
 		   {} };
 
-static size_t put_time(char to[AMOUNT_SIZE], int64_t ns, uint64_t largest)
+static void put_time(struct strbuf *to, int64_t ns, uint64_t largest)
 {
 	const struct time_unit *unit = time_units;
 
 	while (unit->digits && largest < 10 * (uint64_t)unit->ns)
 		unit++;
 	if (!unit->digits)
-		return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " ns", ns);
+		return strbuf_printf(to, "%" PRId64 " ns", ns);
 
 	const uint64_t step = (uint64_t)unit->ns / unit->n;
 	const uint64_t n = (count_magnitude(ns) + step / 2) / step;
 
-	return (size_t)snprintf(to, AMOUNT_SIZE, "%s%" PRIu64 ".%0*" PRIu64 " %s",
-				ns < 0 ? "-" : "", n / unit->n, unit->digits, n % unit->n,
-				unit->short_name);
+	strbuf_printf(to, "%s%" PRIu64 ".%0*" PRIu64 " %s", ns < 0 ? "-" : "", n / unit->n,
+		      unit->digits, n % unit->n, unit->short_name);
 }
 
 static const struct time_unit *find_time_unit(const char *unit)
@@ -156,17 +123,16 @@ const char *amount_short_unit(const char *unit)
 	return found->name ? found->short_name : unit;
 }
 
-size_t amount_put(char to[AMOUNT_SIZE], int64_t amount, const char *unit, uint64_t largest)
+void amount_put(struct strbuf *to, int64_t amount, const char *unit, uint64_t largest)
 {
 	const int64_t ns = find_time_unit(unit)->ns;
 
 	if (ns && largest <= (uint64_t)(INT64_MAX / ns) && amount >= INT64_MIN / ns &&
 	    amount <= INT64_MAX / ns)
 		return put_time(to, amount * ns, largest * (uint64_t)ns);
+	put_i64(to, amount);
 	if (text_is_same(unit, "bytes"))
-		return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " byte%s", amount,
-					text_plural((uint64_t)amount));
-	if (unit && text_is_unit(unit) && strcmp(unit, "count") != 0)
-		return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64 " %s", amount, unit);
-	return (size_t)snprintf(to, AMOUNT_SIZE, "%" PRId64, amount);
+		strbuf_printf(to, " byte%s", text_plural((uint64_t)amount));
+	else if (unit && text_is_unit(unit) && strcmp(unit, "count") != 0)
+		strbuf_printf(to, " %s", unit);
 }

@@ -124,7 +124,7 @@ struct late_stack {
 struct stacksnoop {
 	struct stream_budget budget;
 	struct stream *stream;
-	struct writer *writer;
+	struct writer writer;
 	struct event_style style;
 
 	struct u64_map known; /* hash of stacks and process -> template */
@@ -304,7 +304,6 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
 	const struct template *template;
-	size_t n_before;
 	char time[EVENT_TIME_SIZE], value[EVENT_NUMBER_SIZE], comm[sizeof(event->comm) + 1];
 	struct event_head head = {
 		.comm = comm, .pid = event->tgid, .tid = event->tid, .cpu = cpu
@@ -318,18 +317,17 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 		return 0;
 	}
 	refresh_names(r);
-	n_before = t->writer->n;
 	t->n_events++;
 	template = find_template(r, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
 	comm[sizeof(event->comm)] = '\0';
 	head.time = event_time_text(&t->clock, event->time, time);
 	head.value = put_event_value(r, valued, value);
-	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
-	if (t->writer->n < n_before && !t->writer->result)
-		t->n_written = t->n_events - 1;
 	t->was_event = true;
-	return t->writer->result;
+	if (event_render(&t->writer, &t->style, &head, t->text.text + template->at, template->n) &&
+	    !t->writer.text.n)
+		t->n_written = t->n_events;
+	return t->writer.result;
 }
 
 static void warn_of_losses(struct run *r)
@@ -390,7 +388,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	run_follow(r, UINT64_MAX);
 	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
 	if (!err)
-		err = writer_flush(t->writer);
+		err = writer_flush(&t->writer);
 	if (!err)
 		t->n_written = t->n_events;
 	else if (err == -EINTR)
@@ -405,7 +403,7 @@ static int forget_all_stacks(struct run *r, struct error *e)
 	struct stacksnoop *t = r->own;
 	int err = stream_forget_all(t->stream, print_event, r, e);
 
-	if (err && err == t->writer->result)
+	if (err && err == t->writer.result)
 		return output_explain(&r->output, err, e);
 	forget_templates(t);
 	run_make_symbolizer(r, IDENTITY_ADDRESS);
@@ -506,7 +504,8 @@ static void open_stream(struct run *r)
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	stream_set_find(t->stream, find_late_stack, r);
 	r->deferral.patience_ns = PATIENCE_NS;
-	t->writer = writer_new(output_write, &r->output);
+	t->writer.write = output_write;
+	t->writer.context = &r->output;
 	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	if (opt->timestamp)
 		t->clock.form = opt->json ? EVENT_TIME_SINCE_1970 : EVENT_TIME_OF_DAY;
@@ -576,7 +575,7 @@ static void close_stream(struct run *r)
 {
 	struct stacksnoop *t = r->own;
 
-	writer_freep(&t->writer);
+	writer_fini(&t->writer);
 	stream_free(t->stream);
 	strbuf_fini(&t->text);
 	free(t->late);

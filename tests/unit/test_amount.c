@@ -6,11 +6,10 @@
 
 static void expect_amount(int64_t amount, const char *unit, uint64_t largest, const char *is)
 {
-	char text[AMOUNT_SIZE];
-	const size_t n = amount_put(text, amount, unit, largest);
+	cleanup_strbuf struct strbuf made = {};
 
-	assert_string_equal(text, is);
-	assert_int_equal(n, strlen(is));
+	amount_put(&made, amount, unit, largest);
+	assert_string_equal(made.text, is);
 }
 
 TEST(amounts_have_their_units)

@@ -134,15 +134,15 @@ TEST(changes_have_no_tags)
 	cleanup_profile struct profile *p = content_of(DIFFERENCE);
 	cleanup_changes struct changes *c = changes_of_difference(p);
 	cleanup_strbuf struct strbuf made = {};
-	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+	cleanup_writer struct writer w = { .write = to_strbuf, .context = &made };
 
-	changes_put_json(w, c, SIZE_MAX);
-	assert_int_equal(writer_flush(w), 0);
+	changes_put_json(&w, c, SIZE_MAX);
+	assert_int_equal(writer_flush(&w), 0);
 	assert_null(strchr(made.text, '<'));
 	assert_non_null(strstr(made.text, "\\u003c/script>"));
 	strbuf_clear(&made);
-	changes_put_json(w, c, 0);
-	assert_int_equal(writer_flush(w), 0);
+	changes_put_json(&w, c, 0);
+	assert_int_equal(writer_flush(&w), 0);
 	assert_non_null(strstr(made.text, "\"functions\":[]}"));
 }
 

@@ -70,19 +70,19 @@ static void render(const struct event_style *style, const struct sample *s, stru
 	cleanup_strbuf struct strbuf template = {};
 
 	event_put_template(&template, style, &table, &stack);
-	event_render(w, style, &s->head, template.text, template.n);
+	(void)event_render(w, style, &s->head, template.text, template.n);
 }
 
 /* All samples, with what stands above them in text. */
 static void render_samples(const struct event_style *style, struct strbuf *to)
 {
-	cleanup_writer struct writer *w = writer_new(to_strbuf, to);
+	cleanup_writer struct writer w = { .write = to_strbuf, .context = to };
 
 	if (!style->is_json && style->label.form == LABEL_TEXT)
 		event_put_header(to, style);
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
-		render(style, &samples[i], w);
-	assert_int_equal(writer_flush(w), 0);
+		render(style, &samples[i], &w);
+	assert_int_equal(writer_flush(&w), 0);
 }
 
 /* clang-format off */
@@ -116,10 +116,10 @@ TEST_ROWS(golden_rows, events_are_what_the_golden_file_says)
 static void expect(const struct event_style *style, const struct sample *s, const char *expected)
 {
 	cleanup_strbuf struct strbuf made = {};
-	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+	cleanup_writer struct writer w = { .write = to_strbuf, .context = &made };
 
-	render(style, s, w);
-	assert_int_equal(writer_flush(w), 0);
+	render(style, s, &w);
+	assert_int_equal(writer_flush(&w), 0);
 	assert_string_equal(made.text, expected);
 }
 
@@ -196,7 +196,7 @@ TEST(an_event_has_its_value_in_each_form)
 	expect(&folded, &s, "dd 0\n");
 }
 
-/* What is 127 frames deep does not fit into a writer's rest, nor many of them into a writer. */
+/* A template of 127 frames, and more of them than a writer keeps. */
 TEST(events_of_any_size_are_written_whole)
 {
 	static const struct event_style style = {};
@@ -204,13 +204,13 @@ TEST(events_of_any_size_are_written_whole)
 	static const uint32_t many[2 * 127] = {};
 	const struct profile_stack stack = { .frames = many, .n_kernel = 127, .n_user = 127 };
 	cleanup_strbuf struct strbuf template = {}, made = {};
-	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+	cleanup_writer struct writer w = { .write = to_strbuf, .context = &made };
 	size_t n_lines = 0;
 
 	event_put_template(&template, &style, &table, &stack);
 	for (int i = 0; i < 20; i++)
-		event_render(w, &style, &head, template.text, template.n);
-	assert_int_equal(writer_flush(w), 0);
+		(void)event_render(&w, &style, &head, template.text, template.n);
+	assert_int_equal(writer_flush(&w), 0);
 	for (const char *at = made.text; at < made.text + made.n; at = strchr(at, '\n') + 1) {
 		assert_memory_equal(at, "1.000000000        ", 19);
 		n_lines++;
@@ -230,11 +230,11 @@ TEST(a_sink_that_fails_is_not_asked_again)
 {
 	static const struct event_style style = {};
 	int n_asked = 0;
-	cleanup_writer struct writer *w = writer_new(refuse, &n_asked);
+	cleanup_writer struct writer w = { .write = refuse, .context = &n_asked };
 
 	for (int i = 0; i < 10000; i++)
-		render(&style, &samples[0], w);
-	assert_int_equal(writer_flush(w), -5);
+		render(&style, &samples[0], &w);
+	assert_int_equal(writer_flush(&w), -5);
 	assert_int_equal(n_asked, 1);
 }
 
