@@ -60,7 +60,7 @@ static void merger_fini(struct merger *m)
 	free(m->runs);
 	u64_map_fini(&m->numbers);
 	strtab_free(m->strings);
-	profile_builder_free(m->builder);
+	profile_builder_freep(&m->builder);
 	free(m->row);
 }
 

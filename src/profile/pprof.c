@@ -936,7 +936,7 @@ static void reader_fini(struct reader *r)
 	free(r->frames.frames);
 	free(r->frames.images);
 	free(r->row);
-	profile_builder_free(r->builder);
+	profile_builder_freep(&r->builder);
 }
 
 int pprof_read(const void *bytes, size_t n, const char *name, struct profile **ret, struct error *e)

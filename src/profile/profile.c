@@ -215,19 +215,14 @@ struct profile_builder *profile_builder_new(size_t n_values)
 	return b;
 }
 
-void profile_builder_free(struct profile_builder *b)
-{
-	if (!b)
-		return;
-	profile_free(b->p);
-	free(b->starts);
-	u64_map_fini(&b->stack_numbers);
-	free(b);
-}
-
 void profile_builder_freep(struct profile_builder **b)
 {
-	profile_builder_free(*b);
+	if (!*b)
+		return;
+	profile_free((*b)->p);
+	free((*b)->starts);
+	u64_map_fini(&(*b)->stack_numbers);
+	free(*b);
 	*b = NULL;
 }
 

@@ -145,7 +145,6 @@ struct profile_builder;
 /* @n_values: at most PROFILE_MOST_VALUES. profile.values[0] becomes hits; the caller sets others.
  */
 struct profile_builder *profile_builder_new(size_t n_values);
-void profile_builder_free(struct profile_builder *b);
 void profile_builder_freep(struct profile_builder **b);
 
 /*

@@ -405,13 +405,6 @@ static uint64_t stackcount_due(const struct run *r)
 
 /* --- parts of a run --- */
 
-static uint64_t slices_bytes(const struct run *r)
-{
-	const struct stackcount *t = r->own;
-
-	return t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
-}
-
 static int stackcount_prepare(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
@@ -423,6 +416,9 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
 	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants[SPAN_RUN];
+	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
+	t->slices.of_sums = r->opt->sum || r->opt->elapsed;
+	t->slices.most_bytes = t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
 	r->writes_files = t->reports.has_files;
 	return err;
 }
@@ -432,7 +428,7 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 	struct stackcount *t = r->own;
 	struct store_budget *budget = &t->budget;
 	struct trace_config *config = &o->config;
-	uint64_t bytes = r->opt->max_memory - slices_bytes(r);
+	uint64_t bytes = r->opt->max_memory - t->slices.most_bytes;
 	const int err = values_set_up(&r->values, &bytes, o, e);
 
 	budget->has_sum = r->opt->sum || r->opt->elapsed;
@@ -465,9 +461,6 @@ static void stackcount_start(struct run *r)
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
 	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
-	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
-	t->slices.of_sums = t->budget.has_sum;
-	t->slices.most_bytes = slices_bytes(r);
 	slices_begin(&t->slices, t->begin_ns);
 }
 

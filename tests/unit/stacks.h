@@ -26,7 +26,7 @@ static inline struct profile *finish_table(struct profile_builder *b,
 {
 	struct profile *p = profile_builder_finish(b, frames);
 
-	profile_builder_free(b);
+	profile_builder_freep(&b);
 	return p;
 }
 

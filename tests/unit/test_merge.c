@@ -109,8 +109,8 @@ TEST(addresses_belong_to_the_mapping_of_their_image)
 	profile_free(p);
 	profile_free(ps[0]);
 	profile_free(ps[1]);
-	profile_builder_free(one);
-	profile_builder_free(two);
+	profile_builder_freep(&one);
+	profile_builder_freep(&two);
 }
 
 /* Eight processes of two names, in two slices by turns: eight stacks of one frame. */

@@ -227,7 +227,7 @@ TEST_WITH_BUILDER(a_profile_owns_its_texts)
 
 	ADD(b, .count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm);
 	p = profile_builder_finish(b, &table);
-	profile_builder_free(b);
+	profile_builder_freep(&b);
 	name[0] = module[0] = file[0] = comm[0] = 'X';
 	frame.line = 8;
 	assert_string_equal(p->frames.frames[0].name, "read");
