@@ -12,31 +12,12 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 
-/*
- * Two frames, or two images, with equal keys are one. Compared by the hash of its bytes, so it has
- * no padding, and members that do not matter are 0. Texts are addresses in the table of strings.
- */
-struct merge_key {
-	uint64_t kind; /* and the flags; of images: IMAGE_KEY */
-	uint64_t image;
-	const char *name;   /* of images: their path; with a build ID, its last part */
-	const char *module; /* of images: their build ID */
-	const char *file;
-	uint64_t line;
-	uint64_t start;                            /* of a function without a name, in its module */
-	uint64_t offset;                           /* KEEP_OFFSETS */
-	uint64_t addr, module_offset, file_offset; /* KEEP_ADDRESSES */
-};
-
-#define IMAGE_KEY UINT64_MAX
-
 /* The result so far, and the state of adding one profile. */
 struct merger {
 	unsigned keep;
 	const struct profile_sides *sides;
 	struct frame_table table; /* strings are lent by the profiles */
-	struct u64_map numbers;   /* of frames, and of images: by the hash of their keys */
-	struct strtab *strings;   /* so that equal texts of several profiles have one address */
+	struct u64_map numbers;   /* of frames, and of images: by number_of_key() */
 	struct profile_builder *builder;
 	const struct profile_about **runs; /* of all profiles, then those of before their changes */
 	bool is_before; /* the values of profiles are those before a change, from now on */
@@ -59,19 +40,25 @@ static void merger_fini(struct merger *m)
 	free(m->table.images);
 	free(m->runs);
 	u64_map_fini(&m->numbers);
-	strtab_free(m->strings);
 	profile_builder_freep(&m->builder);
 	free(m->row);
 }
 
 /* --- frames --- */
 
-/* @next: the number if the key is new. */
-static uint32_t number_of_key(struct merger *m, const struct merge_key *key, size_t next,
+static uint64_t hash_text(const char *text)
+{
+	return text ? hash_bytes(text, strlen(text)) : 0;
+}
+
+/*
+ * Two frames, or two images, with equal keys are one. Numbers that do not matter are 0. Hashes have
+ * 64 bits and a secret seed: no file can have two keys meet. @next: the number if the key is new.
+ */
+static uint32_t number_of_key(struct merger *m, const uint64_t *key, size_t bytes, size_t next,
 			      bool *is_new)
 {
-	/* Of 64 bits with a secret seed: no file can have two keys meet. */
-	return *u64_map_put(&m->numbers, hash_bytes(key, sizeof(*key)), (uint32_t)next, is_new);
+	return *u64_map_put(&m->numbers, hash_bytes(key, bytes), (uint32_t)next, is_new);
 }
 
 /* A file may have several paths, in a container and outside of it. */
@@ -80,50 +67,44 @@ static uint32_t merge_image(struct merger *m, const struct frame_image *image)
 	const char *slash = image->path ? strrchr(image->path, '/') : NULL;
 	const bool has_addresses = m->keep & KEEP_ADDRESSES;
 	const bool is_last_part = slash && image->build_id && !has_addresses;
-	const struct merge_key key = {
-		.kind = IMAGE_KEY,
-		.name = strtab_add_or_null(m->strings, is_last_part ? slash + 1 : image->path),
-		.module = strtab_add_or_null(m->strings, image->build_id),
-		.addr = has_addresses ? image->start : 0,
-		.module_offset = has_addresses ? image->limit : 0,
-		.file_offset = has_addresses ? image->offset : 0,
-	};
+	const uint64_t key[] = { hash_text(is_last_part ? slash + 1 : image->path),
+				 hash_text(image->build_id), has_addresses ? image->start : 0,
+				 has_addresses ? image->limit : 0,
+				 has_addresses ? image->offset : 0 };
 	bool is_new;
-	const uint32_t number = number_of_key(m, &key, m->table.n_images, &is_new);
+	const uint32_t number = number_of_key(m, key, sizeof(key), m->table.n_images, &is_new);
 
 	if (is_new)
 		array_push(m->table.images, m->table.n_images, m->table.image_capacity, *image);
 	return number;
 }
 
-/* @frame has its new image. */
-static struct merge_key key_of_frame(struct merger *m, const struct frame *frame)
+/* @frame has its new image. *@is_new: it is to be added. */
+static uint32_t number_of_frame(struct merger *m, const struct frame *frame, bool *is_new)
 {
 	const bool has_name = frame->name && *frame->name;
 	const bool is_by_name = (m->keep & MERGE_BUILDS) && has_name;
-	struct merge_key key = {
-		.kind = frame->kind,
-		.image = is_by_name ? NO_IMAGE : frame->image,
-		.name = has_name ? strtab_add(m->strings, frame->name) : NULL,
-		.module = strtab_add_or_null(m->strings, frame->module),
-		.file = strtab_add_or_null(m->strings, frame->file),
-		.line = frame->line,
+	const bool has_addresses = m->keep & KEEP_ADDRESSES;
+	const bool has_offset = m->keep & (KEEP_OFFSETS | KEEP_ADDRESSES) && !frame->is_inlined;
+	const uint64_t flags = (uint64_t)frame->code << 8 | (uint64_t)frame->is_inlined << 16 |
+			       (uint64_t)frame->is_machinery << 17 |
+			       (uint64_t)frame->is_in_file << 18 | (uint64_t)frame->has_start << 19;
+	const uint64_t key[] = {
+		frame->kind | (is_by_name ? 0 : flags),
+		is_by_name ? NO_IMAGE : frame->image,
+		has_name ? hash_text(frame->name) : 0,
+		hash_text(frame->module),
+		hash_text(frame->file),
+		frame->line,
+		/* of a function without a name, in its module */
+		!has_name && frame->has_start ? frame->module_offset - frame->offset : 0,
+		has_offset ? frame->offset : 0,
+		has_addresses ? frame->addr : 0,
+		has_addresses ? frame->module_offset : 0,
+		has_addresses ? frame->file_offset : 0,
 	};
 
-	if (!is_by_name)
-		key.kind |= (uint64_t)frame->code << 8 | (uint64_t)frame->is_inlined << 16 |
-			    (uint64_t)frame->is_machinery << 17 |
-			    (uint64_t)frame->is_in_file << 18 | (uint64_t)frame->has_start << 19;
-	if (!has_name && frame->has_start)
-		key.start = frame->module_offset - frame->offset;
-	if (m->keep & (KEEP_OFFSETS | KEEP_ADDRESSES) && !frame->is_inlined)
-		key.offset = frame->offset;
-	if (m->keep & KEEP_ADDRESSES) {
-		key.addr = frame->addr;
-		key.module_offset = frame->module_offset;
-		key.file_offset = frame->file_offset;
-	}
-	return key;
+	return number_of_key(m, key, sizeof(key), m->table.n, is_new);
 }
 
 /* The address that @addr of the file in @from has in @to, if both mappings are known. */
@@ -150,8 +131,7 @@ static uint32_t merge_frame(struct merger *m, struct frame frame, const uint32_t
 		frame.line = 0;
 	}
 
-	const struct merge_key key = key_of_frame(m, &frame);
-	const uint32_t number = number_of_key(m, &key, m->table.n, &is_new);
+	const uint32_t number = number_of_frame(m, &frame, &is_new);
 
 	if (is_new)
 		array_push(m->table.frames, m->table.n, m->table.capacity, frame);
@@ -491,7 +471,6 @@ static void begin_merge(struct merger *m)
 {
 	const struct profile_sides *sides = m->sides;
 
-	m->strings = strtab_new();
 	m->runs = xcalloc(2 * sides->n + 1, sizeof(*m->runs));
 	for (size_t k = 0; k < sides->n; k++) {
 		m->runs[k] = &sides->of[k]->about;
