@@ -456,36 +456,18 @@ static void merge_sums(struct profile *to, const struct merger *m, const struct 
 	merge_losses(to, from, is_before);
 }
 
-/* Everything but the stacks. */
-static void finish_merge(struct profile *to, const struct merger *m)
-{
-	for (size_t i = 0; i < to->n_values; i++)
-		to->values[i] = keep_value(to, &m->sides->of[0]->values[i]);
-	merge_about(to, m);
-	for (size_t k = 0; k < m->sides->n; k++)
-		merge_sums(to, m, m->sides->of[k], k >= m->sides->n_after);
-}
-
-/* What has to be known of all profiles before the first one is added. */
-static void begin_merge(struct merger *m)
-{
-	const struct profile_sides *sides = m->sides;
-
-	m->runs = xcalloc(2 * sides->n + 1, sizeof(*m->runs));
-	for (size_t k = 0; k < sides->n; k++) {
-		m->runs[k] = &sides->of[k]->about;
-		m->runs[sides->n + k] = &sides->of[k]->about_before;
-	}
-	m->builder = profile_builder_new(sides->of[0]->n_values);
-}
-
 static struct profile *merge_sides(const struct profile_sides *sides, unsigned keep)
 {
 	cleanup(merger_fini) struct merger m = { .keep = keep, .sides = sides };
 	cleanup_free uint32_t *slices = NULL;
 	size_t first_slice = 0;
 
-	begin_merge(&m);
+	m.runs = xcalloc(2 * sides->n + 1, sizeof(*m.runs));
+	for (size_t k = 0; k < sides->n; k++) {
+		m.runs[k] = &sides->of[k]->about;
+		m.runs[sides->n + k] = &sides->of[k]->about_before;
+	}
+	m.builder = profile_builder_new(sides->of[0]->n_values);
 	if (keep & KEEP_SLICES)
 		slices = merge_slices(&m);
 	for (size_t k = 0; k < sides->n; k++) {
@@ -497,7 +479,11 @@ static struct profile *merge_sides(const struct profile_sides *sides, unsigned k
 
 	struct profile *merged = profile_builder_finish(m.builder, &m.table);
 
-	finish_merge(merged, &m);
+	for (size_t i = 0; i < merged->n_values; i++)
+		merged->values[i] = keep_value(merged, &sides->of[0]->values[i]);
+	merge_about(merged, &m);
+	for (size_t k = 0; k < sides->n; k++)
+		merge_sums(merged, &m, sides->of[k], k >= sides->n_after);
 	return merged;
 }
 

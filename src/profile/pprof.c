@@ -877,16 +877,6 @@ static void read_sample(struct reader *r, struct wire bytes)
 		add_sample(r, &stack, values);
 }
 
-static void read_samples(struct reader *r)
-{
-	struct wire file = r->file;
-	struct wire_field field;
-
-	while (!r->err && wire_next(&file, &field) > 0)
-		if (field.number == PPROF_SAMPLE)
-			read_sample(r, field.bytes);
-}
-
 /* --- the rest --- */
 
 static struct profile_value own_value(struct reader *r, struct profile *p, const uint64_t *type)
@@ -949,6 +939,8 @@ int pprof_read(const void *bytes, size_t n, const char *name, struct profile **r
 						 .mappings = { .what = "mapping" },
 						 .functions = { .what = "function" },
 						 .locations = { .what = "location" } };
+	struct wire file = r.file;
+	struct wire_field field;
 
 	read_tables(&r);
 	r.builder = profile_builder_new(r.n_types ? r.n_types : 1);
@@ -956,7 +948,9 @@ int pprof_read(const void *bytes, size_t n, const char *name, struct profile **r
 	read_images(&r);
 	for (size_t i = 0; i < r.locations.n && !r.err; i++)
 		read_location(&r, &r.locations.rows[i]);
-	read_samples(&r);
+	while (!r.err && wire_next(&file, &field) > 0)
+		if (field.number == PPROF_SAMPLE)
+			read_sample(&r, field.bytes);
 
 	cleanup(profile_freep) struct profile *p = profile_builder_finish(r.builder, &r.frames);
 

@@ -391,25 +391,19 @@ static void copy_texts(struct profile *p)
 		p->stacks[i].comm = strtab_add_or_null(p->strings, p->stacks[i].comm);
 }
 
-static void set_pointers(struct profile *p, const size_t *starts)
-{
-	const size_t n = p->n_values - 1;
-
-	for (size_t i = 0; i < p->n_stacks; i++) {
-		p->stacks[i].frames = p->rows + starts[i];
-		p->stacks[i].more = n ? p->numbers + 2 * n * i : NULL;
-		p->stacks[i].more_before = n ? p->numbers + 2 * n * i + n : NULL;
-	}
-}
-
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames)
 {
 	struct profile *p = TAKE(b->p);
+	const size_t n = p->n_values - 1;
 
 	copy_frames(p, frames);
 	copy_images(p, frames);
 	copy_texts(p);
-	set_pointers(p, b->starts);
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		p->stacks[i].frames = p->rows + b->starts[i];
+		p->stacks[i].more = n ? p->numbers + 2 * n * i : NULL;
+		p->stacks[i].more_before = n ? p->numbers + 2 * n * i + n : NULL;
+	}
 	p->n_parts = profile_merge_parts(p->parts, p->n_parts);
 	free(b->starts);
 	u64_map_fini(&b->stack_numbers);

@@ -40,10 +40,7 @@ static void put_event_line(struct strbuf *to, const struct event_style *style, c
 			   const struct frame *frame)
 {
 	strbuf_printf(to, "%s: ", what);
-	if (frame_is_mark(frame))
-		strbuf_printf(to, "%-16s ", "");
-	else
-		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
+	label_put_address(to, frame);
 	label_put(to, &style->label, frame);
 	strbuf_putc(to, '\n');
 }

@@ -96,14 +96,12 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 	}
 }
 
-static void put_label_line(struct labels *l, const struct frame *frame)
+void label_put_address(struct strbuf *to, const struct frame *frame)
 {
-	strbuf_puts(&l->text, "  ");
-	if (l->style.places && frame_is_mark(frame))
-		strbuf_printf(&l->text, "%-16s ", "");
-	else if (l->style.places)
-		strbuf_printf(&l->text, "%-16" PRIx64 " ", frame->addr);
-	label_put(&l->text, &l->style, frame);
+	if (frame_is_mark(frame))
+		strbuf_printf(to, "%-16s ", "");
+	else
+		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
 }
 
 const char *labels_get(struct labels *l, uint32_t number, size_t *n)
@@ -111,13 +109,15 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 	assert(number < l->frames->n);
 
 	struct label_place *place = &l->places[number];
+	const struct frame *frame = &l->frames->frames[number];
 
 	if (!place->n) {
 		place->at = l->text.n;
 		if (l->style.form == LABEL_TEXT)
-			put_label_line(l, &l->frames->frames[number]);
-		else
-			label_put(&l->text, &l->style, &l->frames->frames[number]);
+			strbuf_puts(&l->text, "  ");
+		if (l->style.form == LABEL_TEXT && l->style.places)
+			label_put_address(&l->text, frame);
+		label_put(&l->text, &l->style, frame);
 		place->n = l->text.n - place->at;
 	}
 	*n = place->n;

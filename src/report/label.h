@@ -37,6 +37,9 @@ struct label_style {
 	enum label_form form;
 };
 
+/* Append the address in a column that is empty for a mark. */
+void label_put_address(struct strbuf *to, const struct frame *frame);
+
 /* Append the label alone. */
 void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame);
 

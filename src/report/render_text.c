@@ -59,16 +59,6 @@ static void put_changed_value(struct strbuf *to, const struct changed_value *v)
 		      subtract_saturated(v->after, v->before), v->is_beyond_noise ? '*' : ' ');
 }
 
-static void put_changed_function(struct strbuf *to, const struct change *change)
-{
-	const struct label_style style = { .form = LABEL_TREE };
-
-	put_changed_value(to, &change->self);
-	put_changed_value(to, &change->total);
-	label_put(to, &style, change->frame);
-	strbuf_putc(to, '\n');
-}
-
 static void put_legend(struct strbuf *to, const struct changes *c)
 {
 	if (c->n_after)
@@ -83,12 +73,19 @@ static void put_legend(struct strbuf *to, const struct changes *c)
 
 void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 {
+	const struct label_style style = { .form = LABEL_TREE };
+
 	strbuf_printf(to, "%18s %-11s %11s %19s %-11s %13s   %s\n", "self", "", "change", "total",
 		      "", "change", "function");
 	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
-		if (!has_changed(&c->rows[i].self) && !has_changed(&c->rows[i].total))
+		const struct change *change = &c->rows[i];
+
+		if (!has_changed(&change->self) && !has_changed(&change->total))
 			continue;
-		put_changed_function(to, &c->rows[i]);
+		put_changed_value(to, &change->self);
+		put_changed_value(to, &change->total);
+		label_put(to, &style, change->frame);
+		strbuf_putc(to, '\n');
 		n++;
 	}
 	put_legend(to, c);

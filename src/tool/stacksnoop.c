@@ -149,17 +149,6 @@ struct stacksnoop {
 
 /* --- templates --- */
 
-/* Let processes and modules be looked at again, at most once a second. */
-static void refresh_names(struct run *r)
-{
-	struct stacksnoop *t = r->own;
-
-	if (t->now - t->refreshed < NS_PER_S)
-		return;
-	t->refreshed = t->now;
-	run_refresh(r);
-}
-
 static bool are_all_sure(const struct frame_table *table, const uint32_t *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -259,14 +248,6 @@ static const struct template *find_template(struct run *r, const struct stream_e
 	return template;
 }
 
-static void forget_templates(struct stacksnoop *t)
-{
-	strbuf_fini(&t->text);
-	t->text = (struct strbuf){};
-	t->n_templates = 0;
-	u64_map_clear(&t->known);
-}
-
 /* --- events --- */
 
 /* Is it too late to print an event? */
@@ -316,7 +297,10 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 		t->n_unprinted++;
 		return 0;
 	}
-	refresh_names(r);
+	if (t->now - t->refreshed >= NS_PER_S) { /* processes and modules may have changed */
+		t->refreshed = t->now;
+		run_refresh(r);
+	}
 	t->n_events++;
 	template = find_template(r, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
@@ -405,7 +389,9 @@ static int forget_all_stacks(struct run *r, struct error *e)
 
 	if (err && err == t->writer.result)
 		return output_explain(&r->output, err, e);
-	forget_templates(t);
+	strbuf_fini(&t->text);
+	t->n_templates = 0;
+	u64_map_clear(&t->known);
 	run_make_symbolizer(r, IDENTITY_ADDRESS);
 	return err;
 }
