@@ -139,13 +139,40 @@ static void put_text_count(struct strbuf *to, const struct profile *p,
 		      text_plural((uint64_t)stack->more[hits - 1]));
 }
 
+/* bcc's profile has no delimiter if one of the stacks is not there. */
+static bool is_delimited(const struct render_style *style, const struct profile_stack *stack)
+{
+	return style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel));
+}
+
+/*
+ * In the layout of bcc's profile:
+ *
+ *	    vfs_read_[k]                     the annotation with -a
+ *	    --                               with -d
+ *	    __read
+ *	    main
+ *	    -                tar (15187)
+ *	        5
+ *	(empty)
+ */
 static void put_text_stack(struct strbuf *to, struct labels *labels, const struct profile *p,
 			   const struct profile_stack *stack, const struct render_style *style)
 {
-	put_text_frames(to, labels, stack->frames, stack->n_kernel, "", "\n");
-	if (style->delimited)
+	const char *before = style->of_profile ? "  " : ""; /* two blanks are in the line already */
+
+	put_text_frames(to, labels, stack->frames, stack->n_kernel, before,
+			style->annotated ? "_[k]\n" : "\n");
+	if (is_delimited(style, stack))
 		strbuf_puts(to, "    --\n");
-	put_text_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "", "\n");
+	put_text_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, before, "\n");
+	if (style->of_profile) {
+		strbuf_puts(to, "    -                ");
+		label_put_comm(to, stack->comm, LABEL_TEXT);
+		strbuf_printf(to, " (%" PRIu32 ")\n        %" PRId64 "\n\n", stack->pid,
+			      stack->count);
+		return;
+	}
 	if (style->per_process) {
 		strbuf_puts(to, "    ");
 		label_put_comm(to, stack->comm, LABEL_TEXT);
@@ -157,31 +184,6 @@ static void put_text_stack(struct strbuf *to, struct labels *labels, const struc
 	else
 		put_text_count(to, p, stack);
 	strbuf_puts(to, "\n\n");
-}
-
-/*
- * A stack in the layout of bcc's profile:
- *
- *	    vfs_read_[k]                     the annotation with -a
- *	    --                               with -d, if there are both stacks
- *	    __read
- *	    main
- *	    -                tar (15187)
- *	        5
- *	(empty)
- */
-static void put_profile_stack(struct strbuf *to, struct labels *labels,
-			      const struct profile_stack *stack, const struct render_style *style)
-{
-	/* Two blanks are in the line already. */
-	put_text_frames(to, labels, stack->frames, stack->n_kernel, "  ",
-			style->annotated ? "_[k]\n" : "\n");
-	if (style->delimited && stack->n_kernel && stack->n_user)
-		strbuf_puts(to, "    --\n");
-	put_text_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "  ", "\n");
-	strbuf_puts(to, "    -                ");
-	label_put_comm(to, stack->comm, LABEL_TEXT);
-	strbuf_printf(to, " (%" PRIu32 ")\n        %" PRId64 "\n\n", stack->pid, stack->count);
 }
 
 static void put_amount(struct strbuf *to, const struct profile *p, int64_t amount)
@@ -221,12 +223,8 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		strbuf_puts(to, style->time);
 		strbuf_puts(to, "\n");
 	}
-	for (size_t i = n_hidden; i < p->n_stacks && writer_goes_on(&w); i++) {
-		if (style->of_profile)
-			put_profile_stack(to, &labels, &p->stacks[i], style);
-		else
-			put_text_stack(to, &labels, p, &p->stacks[i], style);
-	}
+	for (size_t i = n_hidden; i < p->n_stacks && writer_goes_on(&w); i++)
+		put_text_stack(to, &labels, p, &p->stacks[i], style);
 	if (p->is_difference) {
 		changes_put_text(to, style->changes, MOST_CHANGES);
 		strbuf_putc(to, '\n');
@@ -297,7 +295,7 @@ static void put_folded_stack(struct strbuf *to, struct labels *labels,
 	}
 	between = put_folded_frames(to, labels, stack->frames + stack->n_kernel, stack->n_user, "",
 				    between);
-	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel))) {
+	if (is_delimited(style, stack)) {
 		strbuf_puts(to, between);
 		strbuf_puts(to, "-");
 		between = ";";
