@@ -71,8 +71,8 @@ struct tree_node {
 
 /* A stack. It copies the members that the tree needs, because stacks are anywhere in memory. */
 struct tree_item {
-	uint32_t step; /* at the depth of the last node that tree_follow() saw */
-	uint32_t stack;
+	uint32_t step;    /* at the depth of the last node that take_steps() saw */
+	uint32_t process; /* its number */
 	const uint32_t *frames;
 	uint32_t n_kernel, n_user;
 	struct tree_sums sums;
@@ -93,7 +93,6 @@ struct tree {
 	struct tree_item *items; /* of all stacks */
 	struct tree_node *nodes; /* to come, last one first */
 	size_t n_nodes, node_capacity;
-	uint32_t *processes; /* by stack: its number; NULL unless per process */
 	const struct profile_stack **process_stacks; /* by process: one of its stacks */
 	size_t n_processes, process_capacity;
 };
@@ -104,7 +103,6 @@ static void number_processes(struct tree *t)
 {
 	cleanup(u64_map_fini) struct u64_map numbers = {};
 
-	t->processes = xcalloc(t->p->n_stacks + 1, sizeof(*t->processes));
 	for (size_t i = 0; i < t->p->n_stacks; i++) {
 		const struct profile_stack *stack = &t->p->stacks[i];
 		/* Equal names have one address. */
@@ -112,8 +110,8 @@ static void number_processes(struct tree *t)
 					      has_text(stack->comm) ? (uintptr_t)stack->comm : 0 };
 		bool is_new;
 
-		t->processes[i] = *u64_map_put(&numbers, hash_bytes(process, sizeof(process)),
-					       (uint32_t)t->n_processes, &is_new);
+		t->items[i].process = *u64_map_put(&numbers, hash_bytes(process, sizeof(process)),
+						   (uint32_t)t->n_processes, &is_new);
 		if (is_new)
 			array_push(t->process_stacks, t->n_processes, t->process_capacity, stack);
 	}
@@ -124,10 +122,9 @@ static uint32_t step_of_stack(const struct tree *t, const struct tree_item *stac
 	const size_t n = (size_t)stack->n_kernel + stack->n_user;
 	const size_t delimiter = t->style->invert ? stack->n_kernel : stack->n_user;
 
-	if (t->processes) {
+	if (t->style->per_process) {
 		if (depth == 0)
-			return (uint32_t)(STEP_FRAMES + t->p->frames.n) +
-			       t->processes[stack->stack];
+			return (uint32_t)(STEP_FRAMES + t->p->frames.n) + stack->process;
 		depth--;
 	}
 	if (t->style->delimited && depth >= delimiter) {
@@ -272,19 +269,6 @@ static void tree_push(struct tree *t, const struct tree_node *parent)
 		t->nodes[first].is_last = true;
 }
 
-/*
- * If all stacks of @node take the same step, the step is in *@ret and the node is one deeper,
- * unless the step is STEP_END. Otherwise returns false, and tree_push() has to follow.
- */
-static bool tree_follow(struct tree *t, struct tree_node *node, uint32_t *ret)
-{
-	if (!take_steps(t, node))
-		return false;
-	*ret = t->items[node->first].step;
-	node->depth += *ret != STEP_END;
-	return true;
-}
-
 /* --- the whole --- */
 
 static void tree_init(struct tree *t)
@@ -297,8 +281,7 @@ static void tree_init(struct tree *t)
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct profile_stack *stack = &p->stacks[i];
 
-		t->items[i] = (struct tree_item){ .stack = (uint32_t)i,
-						  .frames = stack->frames,
+		t->items[i] = (struct tree_item){ .frames = stack->frames,
 						  .n_kernel = stack->n_kernel,
 						  .n_user = stack->n_user,
 						  .sums = { stack->count, stack->count_before } };
@@ -314,7 +297,6 @@ static void tree_fini(struct tree *t)
 	strbuf_fini(&t->indentation);
 	free(t->items);
 	free(t->nodes);
-	free(t->processes);
 	free(t->process_stacks);
 }
 
@@ -534,11 +516,13 @@ static void draw_node(struct tree *t, struct tree_node node)
 	if (node.step == STEP_END || node.step == STEP_MORE || node.step == STEP_HIDDEN)
 		return;
 	while (writer_goes_on(&t->w)) {
-		if (!tree_follow(t, &node, &step)) {
+		if (!take_steps(t, &node)) {
 			node.indentation = t->indentation.n;
 			tree_push(t, &node);
 			return;
 		}
+		step = t->items[node.first].step;
+		node.depth += step != STEP_END;
 		if (step != STEP_END || node.depth == n_before)
 			put_chained(t, &node, step);
 		if (step == STEP_END)
