@@ -185,7 +185,6 @@ void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 {
 	if (!n)
 		return;
-	p->strings = p->strings ? p->strings : strtab_new();
 	p->losses = xreallocarray(p->losses, p->n_losses + 1, sizeof(*p->losses));
 	p->losses[p->n_losses++] = (struct profile_loss){ strtab_add(p->strings, reason), n };
 }

@@ -613,9 +613,3 @@ int reports_write(struct reports *r, const struct report_profiles *profiles, con
 	warn_report_losses(r, profiles);
 	return err;
 }
-
-void report_profiles_fini(struct report_profiles *p)
-{
-	profile_free(p->interval);
-	profile_free(p->run);
-}

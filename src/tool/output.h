@@ -125,8 +125,6 @@ struct report_profiles {
 	bool is_early; /* @run is the run so far, for outputs that show it */
 };
 
-void report_profiles_fini(struct report_profiles *p);
-
 /*
  * Write to each output the profile that it shows, if it is there. Profiles may be sorted, without the
  * stacks that --top and --min hide. @clock: for -T; NULL: none. An error does not keep

@@ -17,11 +17,6 @@
 #include "profile/saved.h"
 #include "report/escape.h"
 
-static bool is_standard_input(const char *name)
-{
-	return strcmp(name, "-") == 0;
-}
-
 static int read_standard_input(struct profile **ret, struct error *e)
 {
 	static bool was_read;
@@ -36,7 +31,7 @@ static int read_standard_input(struct profile **ret, struct error *e)
 
 static int read_saved_file(const char *name, struct profile **ret, struct error *e)
 {
-	if (is_standard_input(name))
+	if (strcmp(name, "-") == 0)
 		return read_standard_input(ret, e);
 
 	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);

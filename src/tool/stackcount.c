@@ -107,7 +107,6 @@ static void finish_profile(const struct run *r, struct profile *p,
 
 	for (int i = 0; i < LOSS_N; i++)
 		profile_add_loss(p, losses[i].reason, losses[i].n + (before ? before[i] : 0));
-	p->strings = p->strings ? p->strings : strtab_new();
 	strbuf_printf(&program, "%s %s", tool_name(r->opt->tool), VERSION);
 	p->about.program = strtab_add(p->strings, program.text);
 	p->about.command_line = command_line(p->strings, r->opt);
@@ -228,7 +227,6 @@ static struct profile *make_profile(struct run *r, const struct store_row *rows,
 	p = profile_builder_finish(builder, symbolizer_frames(r->symbolizer));
 	if (!sum)
 		return p;
-	p->strings = p->strings ? p->strings : strtab_new();
 	p->values[1] = p->values[0];
 	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, sum->name),
 					       strtab_add_or_null(p->strings, sum->unit) };
@@ -244,6 +242,12 @@ static bool keeps_rows(const struct run *r)
 }
 
 /* --- reports --- */
+
+static void free_profiles(struct report_profiles *p)
+{
+	profile_free(p->interval);
+	profile_free(p->run);
+}
 
 /* The store's rows, and the losses since the last report. They are the store's again then. */
 static void make_counted(struct run *r, bool is_last, struct report_profiles *ret)
@@ -326,7 +330,7 @@ static int draw_picture(struct run *r, const struct profile *p, struct error *e)
 static int print_reports(struct run *r, bool is_last, struct error *e)
 {
 	struct stackcount *t = r->own;
-	cleanup(report_profiles_fini) struct report_profiles profiles = {};
+	cleanup(free_profiles) struct report_profiles profiles = {};
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
