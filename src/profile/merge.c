@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/saturated.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 
 /* The result so far, and the state of adding one profile. */
 struct merger {

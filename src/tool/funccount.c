@@ -2,7 +2,6 @@
 #include "tool/run.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "profile/saved.h"

@@ -10,7 +10,6 @@
 #include "tool/run.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
