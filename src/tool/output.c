@@ -395,12 +395,6 @@ static int open_next_file(struct report_output *out, bool is_trial, struct error
 
 /* --- opening --- */
 
-static struct report_output *add_output(struct reports *r, const char *pattern)
-{
-	r->outputs[r->n] = (struct report_output){ .pattern = pattern, .fd = -1 };
-	return &r->outputs[r->n++];
-}
-
 /*
  * A file of a form that keeps slices has all intervals as slices. Others have a report for each, as
  * standard output has.
@@ -425,14 +419,17 @@ static void set_wishes(struct reports *r, struct report_output *out)
 		r->identity = IDENTITY_ADDRESS;
 }
 
-static int open_report_file(struct reports *r, const char *pattern, struct error *e)
+/* @pattern: of a file; NULL: standard output. */
+static int add_output(struct reports *r, const char *pattern, struct error *e)
 {
-	struct report_output *out = add_output(r, pattern);
-	int err;
+	struct report_output *out = &r->outputs[r->n++];
+	int err = 0;
 
-	out->has_time = strchr(pattern, '%') != NULL;
-	err = choose_form(pattern, r->opt, &out->renderer, e);
-	if (!err)
+	*out = (struct report_output){ .pattern = pattern, .renderer = r->text, .fd = -1 };
+	out->has_time = pattern && strchr(pattern, '%');
+	if (pattern)
+		err = choose_form(pattern, r->opt, &out->renderer, e);
+	if (pattern && !err)
 		err = open_next_file(out, true, e);
 	if (err)
 		return err;
@@ -448,14 +445,11 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
 	if (opt->live)
 		r->keeps |= keeps_of(opt, renderer_find("tree"));
-	if (opt->format) {
-		struct report_output *out = add_output(r, NULL);
-
-		out->renderer = r->text = renderer_find(opt->format);
-		set_wishes(r, out);
-	}
+	r->text = opt->format ? renderer_find(opt->format) : NULL;
+	if (r->text)
+		err = add_output(r, NULL, e);
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
-		err = open_report_file(r, opt->outputs[i], e);
+		err = add_output(r, opt->outputs[i], e);
 	if (r->keeps & KEEP_OFFSETS && r->identity < IDENTITY_OFFSET)
 		r->identity = IDENTITY_OFFSET;
 	return err;
