@@ -35,6 +35,7 @@ struct images *images_new(struct files *files)
 	im->files = files;
 	im->roots = roots_new(files);
 	im->most_opened = most < MOST_FILES ? most : MOST_FILES;
+	im->twin = HANDLE_NONE;
 	im->period = 1;
 	return im;
 }
@@ -72,6 +73,7 @@ void images_free(struct images *im)
 		files_close(im->files, im->entries[i]->file.handle);
 		entry_free(im->entries[i]);
 	}
+	files_close(im->files, im->twin);
 	log_few_end(&im->refused, "files that are refused");
 	free(im->entries);
 	free(im->opened);
@@ -306,7 +308,8 @@ static bool mapped_is_memory(const struct mapping *m)
 	return !m->inode;
 }
 
-bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
+/* Have both the same build ID, or both none? */
+static bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
 {
 	/* Most differ at once. An inode number that is used again and again has many entries. */
 	return a->n == b->n && a->bytes[0] == b->bytes[0] && memcmp(a->bytes, b->bytes, a->n) == 0;
@@ -329,11 +332,6 @@ void images_release(struct images *im, struct image_entry *image)
 bool images_is_known(const struct images *im, uint32_t image)
 {
 	return entry_of(im, image) != NULL;
-}
-
-uint32_t images_newest(const struct images *im)
-{
-	return im->n_made;
 }
 
 /* Add @entry to the maps. Entries of one hash form a list, newest first. */
@@ -530,6 +528,9 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 	if (!entry)
 		return false;
 	ret->kind = entry->kind;
+	ret->is_memory = entry->is_memory;
+	ret->is_bad = entry->is_bad;
+	ret->is_changed = entry->is_newer;
 	ret->stamp = entry->stamp;
 	ret->root = roots_handle(im->roots, entry->mapper.root);
 	ret->path = xstrdup(entry->path);
@@ -542,10 +543,29 @@ void image_about_fini(struct image_about *about)
 	free(about->path);
 }
 
-bool images_open(struct images *im, uint32_t image, struct held_file *ret)
+/* Another file of the build: one that is open, or the one at the path below our own root. */
+static bool open_twin(struct images *im, const struct image_entry *entry, struct held_file *ret)
+{
+	struct error e;
+
+	for (size_t i = im->n_opened; entry->stamp.n && i-- > 0;) {
+		*ret = im->opened[i]->file;
+		if (stamp_is_same(&im->opened[i]->stamp, &entry->stamp))
+			return true;
+	}
+	files_close(im->files, im->twin);
+	im->twin = HANDLE_NONE;
+	if (!entry->stamp.n || files_open_ours(im->files, &entry->where, ret, &e))
+		return false;
+	im->twin = ret->handle;
+	return true;
+}
+
+bool images_open(struct images *im, uint32_t image, struct held_file *ret, bool *is_twin)
 {
 	struct image_entry *entry = entry_of(im, image);
 
+	*is_twin = false;
 	if (!entry || entry->is_bad)
 		return false;
 	entry->last_used = ++im->clock;
@@ -561,63 +581,20 @@ bool images_open(struct images *im, uint32_t image, struct held_file *ret)
 			"refuses root, too)",
 			entry->module, error_words(-EACCES));
 	entry->is_missed = !entry->is_bad;
-	return false;
+	*is_twin = true;
+	return entry->is_missed && entry->kind == IMAGE_FILE && open_twin(im, entry, ret);
 }
 
-bool images_is_good(const struct images *im, uint32_t image)
-{
-	const struct image_entry *entry = entry_of(im, image);
-
-	return entry && !entry->is_bad;
-}
-
-void images_give_up(struct images *im, uint32_t image)
+void images_give_up(struct images *im, uint32_t image, bool is_changed)
 {
 	struct image_entry *entry = entry_of(im, image);
 
-	if (entry)
+	if (entry && is_changed)
 		give_up_image(im, entry);
-}
-
-void images_close(struct images *im, uint32_t image)
-{
-	struct image_entry *entry = entry_of(im, image);
-
 	if (!entry)
 		return;
 	entry->is_bad = true;
 	close_entry_file(im, entry);
-}
-
-size_t images_n_open(const struct images *im)
-{
-	return im->n_opened;
-}
-
-struct image_file images_open_at(const struct images *im, size_t i)
-{
-	const struct image_entry *entry = im->opened[i];
-
-	return (struct image_file){ entry->number, &entry->stamp, entry->module, entry->file };
-}
-
-bool images_open_ours(struct images *im, uint32_t image, struct held_file *ret)
-{
-	const struct image_entry *entry = entry_of(im, image);
-	struct error e;
-
-	return entry && entry->kind == IMAGE_FILE && entry->stamp.n &&
-	       files_open_ours(im->files, &entry->where, ret, &e) == 0;
-}
-
-void images_take_twin(struct images *im, uint32_t image, const struct held_file *twin)
-{
-	struct image_entry *entry = entry_of(im, image);
-
-	if (entry && !is_file_open(entry))
-		adopt_file(im, entry, twin);
-	else
-		files_close(im->files, twin->handle);
 }
 
 struct files *images_files(const struct images *im)

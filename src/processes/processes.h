@@ -195,9 +195,6 @@ struct roots *images_roots(struct images *im);
 /* False: the image was forgotten, or is IMAGE_NONE. */
 bool images_is_known(const struct images *im, uint32_t image);
 
-/* The highest number so far. */
-uint32_t images_newest(const struct images *im);
-
 /* IMAGE_NO_FILE also for a forgotten image. For the other kinds, an offset in the image means the
  * same code in every process. */
 enum image_kind images_kind(const struct images *im, uint32_t image);
@@ -218,12 +215,11 @@ struct file_stamp {
 	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC; 0: not known */
 };
 
-/* Have both the same build ID, or both none? */
-bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b);
-
 /* The caller frees it with image_about_fini(). */
 struct image_about {
 	enum image_kind kind;
+	bool is_memory;          /* images_is_memory() */
+	bool is_bad, is_changed; /* images_give_up() */
 	struct file_stamp stamp;
 	int root;           /* handle of the root of a process that maps it, or HANDLE_NONE */
 	char *path;         /* as that process sees it */
@@ -234,37 +230,13 @@ struct image_about {
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
 void image_about_fini(struct image_about *about);
 
-/* The image's file, opened if necessary. False: no finder could find it, or somebody wrote over it.
- * @im lends the handle. */
-bool images_open(struct images *im, uint32_t image, struct held_file *ret);
-
-/* False: the file must not be read (images_give_up(), images_close()), or the image is forgotten.
+/*
+ * The image's file, opened if necessary. If no finder can find it, *@is_twin: another file of the
+ * build ID that the kernel gave, one that is open, or any file at the path below our own root. The
+ * reader checks its build. False: there is none, or somebody wrote over the file. @im lends the
+ * handle until the next call.
  */
-bool images_is_good(const struct images *im, uint32_t image);
+bool images_open(struct images *im, uint32_t image, struct held_file *ret, bool *is_twin);
 
-/* The file was written over, or is of another build. Closes it; nobody reads it any more. */
-void images_give_up(struct images *im, uint32_t image);
-
-/* Nobody can read the file. Closes it for good. */
-void images_close(struct images *im, uint32_t image);
-
-/* An open file. Lent until the next event or look. */
-struct image_file {
-	uint32_t image;
-	const struct file_stamp *stamp;
-	const char *module;
-	struct held_file file;
-};
-
-/* The number of open files: a few hundred at most. */
-size_t images_n_open(const struct images *im);
-
-/* The open file with index @i below that, most of the new ones last. */
-struct image_file images_open_at(const struct images *im, size_t i);
-
-/* The file at the image's path below our own root. The caller closes the handle. False: no file is
- * there, or the image has no build ID to compare. */
-bool images_open_ours(struct images *im, uint32_t image, struct held_file *ret);
-
-/* @twin has the image's build ID and becomes its file. @im owns the handle from here on. */
-void images_take_twin(struct images *im, uint32_t image, const struct held_file *twin);
+/* Nobody reads the file any more. @is_changed: it was written over. */
+void images_give_up(struct images *im, uint32_t image, bool is_changed);

@@ -9,8 +9,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/strtab.h"
-#include "symbolize/symbol_files.h"
+#include "files/debuginfod.h"
+#include "files/files.h"
 
 /*
  * With more known places than this, all are forgotten. The symbolizer keeps the frames (frames.h).
@@ -25,11 +27,29 @@ struct known {
 	struct file_place place;
 };
 
+/* The file of an image. */
+struct file {
+	uint32_t image;
+	bool is_read;     /* @fact is known */
+	bool wants_debug; /* symbols_fact */
+	bool has_asked_servers;
+	struct symbols_fact fact; /* as foreign as the file */
+	char *fetched;            /* a debug file from a server */
+	uint64_t missed;          /* images_version() + 1 when nobody could open it; 0: never */
+};
+
 struct image_names {
 	struct images *images;
-	struct symbol_files *symbols;
+	struct files *files;
+	struct debuginfod *servers; /* NULL: ask none */
 	uint64_t flags;
 	bool has_none;
+
+	struct file *list;
+	size_t n_files, cap_files;
+	struct u64_map by_image; /* index in @list */
+	struct log_few changed, refused;
+
 	struct strtab *strings;
 	struct known *known;
 	size_t n, capacity;
@@ -47,7 +67,8 @@ struct image_names *image_names_new(struct images *images, struct files *files,
 	struct image_names *f = xcalloc(1, sizeof(*f));
 
 	f->images = images;
-	f->symbols = symbol_files_new(images, files, servers);
+	f->files = files;
+	f->servers = servers;
 	f->flags = flags;
 	f->has_none = has_none;
 	f->strings = strtab_new();
@@ -67,7 +88,13 @@ void image_names_free(struct image_names *f)
 {
 	if (!f)
 		return;
-	symbol_files_free(f->symbols);
+	log_few_end(&f->changed, "files that were changed");
+	log_few_end(&f->refused, "debug files that are not taken");
+	for (size_t i = 0; i < f->n_files; i++)
+		free(f->list[i].fetched);
+	free(f->list);
+	u64_map_fini(&f->by_image);
+	debuginfod_free(f->servers);
 	strtab_free(f->strings);
 	free(f->known);
 	free(f->calls);
@@ -77,8 +104,172 @@ void image_names_free(struct image_names *f)
 
 void image_names_refresh(struct image_names *f)
 {
+	size_t n = 0;
+
 	forget_places(f);
-	symbol_files_refresh(f->symbols);
+	u64_map_clear(&f->by_image);
+	for (size_t i = 0; i < f->n_files; i++) {
+		struct file *file = &f->list[i];
+
+		file->missed = 0;
+		if (!images_is_known(f->images, file->image)) {
+			free(file->fetched);
+			continue;
+		}
+		*u64_map_put(&f->by_image, file->image, 0, NULL) = (uint32_t)n;
+		f->list[n++] = *file;
+	}
+	f->n_files = n;
+}
+
+/* -- Questions about files. -- */
+
+/* The entry of @image, new if necessary. Lent until the next call. */
+static struct file *file_of_image(struct image_names *f, uint32_t image)
+{
+	bool is_new;
+	const uint32_t at = *u64_map_put(&f->by_image, image, (uint32_t)f->n_files, &is_new);
+
+	if (is_new)
+		array_push(f->list, f->n_files, f->cap_files, ((struct file){ .image = image }));
+	return &f->list[at];
+}
+
+static bool is_file_read(const struct image_names *f, uint32_t image)
+{
+	const uint32_t *at = u64_map_get(&f->by_image, image);
+
+	return at && f->list[*at].is_read;
+}
+
+/*
+ * Ask servers for the debug file, once. A .symtab may be incomplete, but most are complete, so this
+ * is not worth waiting for then.
+ */
+static bool fetch_debug(struct image_names *f, struct file *file, const char *module)
+{
+	const struct debug_hint *hint = &file->fact.hint;
+	struct error e;
+
+	if (file->has_asked_servers || !f->servers || file->fact.has_symtab)
+		return false;
+	file->has_asked_servers = true;
+	return debuginfod_get_path(f->servers, hint->build_id, hint->n_build_id, module,
+				   &file->fetched, &e) == 0;
+}
+
+/* Ask, and note what the file is. It must be of the build that was mapped, if that is known. */
+static int ask_once(struct image_names *f, struct file *file, const struct image_about *about,
+		    struct names_question *q, struct file_names *ret)
+{
+	const struct file_stamp *stamp = &about->stamp;
+	int err;
+
+	q->hint = file->wants_debug ? &file->fact.hint : NULL;
+	q->fetched = file->fetched;
+	err = files_names(f->files, q, ret);
+	if (!err && stamp->n &&
+	    (stamp->n != ret->fact.n_build_id ||
+	     memcmp(stamp->bytes, ret->fact.build_id, stamp->n) != 0)) {
+		log_debug("%s: another build is there now", about->path);
+		err = -ENOEXEC;
+	}
+	if (err) {
+		cleanup_free_p(&ret->memory);
+		return err;
+	}
+	file->fact = ret->fact;
+	file->is_read = true;
+	return 0;
+}
+
+/* Ask; again if there may be a debug file, and again if a server has one. */
+static int ask_for_names(struct image_names *f, struct file *file, const struct image_about *about,
+			 struct names_question *q, struct file_names *ret)
+{
+	int err = ask_once(f, file, about, q, ret);
+	struct file_names fetched;
+
+	if (!err && q->n && !file->wants_debug && ret->fact.wants_debug) {
+		free(ret->memory);
+		file->wants_debug = true;
+		err = ask_once(f, file, about, q, ret);
+	}
+	if (err || !q->n || !q->file || ret->fact.source != DEBUG_NONE ||
+	    !fetch_debug(f, file, about->module))
+		return err;
+	if (ask_once(f, file, about, q, &fetched))
+		return 0;
+	free(ret->memory);
+	*ret = fetched;
+	if (ret->fact.source == DEBUG_NONE)
+		log_few(&f->refused,
+			"debuginfod: %s is not taken: it is no debug file of this build",
+			file->fetched);
+	return 0;
+}
+
+/* Its symbols may be of other code than the mapped one. */
+static void say_changed(struct image_names *f, const struct image_about *about)
+{
+	log_few(&f->changed, "no symbols for %s: the file was changed while it was mapped",
+		about->module);
+}
+
+/*
+ * Note that a question about @file failed with @err. Returns the error for callers, as ask_file().
+ */
+static int note_failure(struct image_names *f, struct file *file, const struct image_about *about,
+			int err)
+{
+	if (err == -ESTALE)
+		say_changed(f, about);
+	if (err == -ESTALE || !files_is_passing(err)) {
+		images_give_up(f->images, file->image, err == -ESTALE);
+		return -ENOENT;
+	}
+	file->missed = images_version(f->images) + 1;
+	return err == -EDQUOT ? -ENOENT : -EAGAIN;
+}
+
+/*
+ * Ask for the names at @n @offsets of the image's file; for 0, only what it is. The user has had a
+ * warning for errors that matter. Errors:
+ *	-EAGAIN  no parser can open the file now; a later report may succeed
+ *	-ENOENT  the file has no symbols, or nobody reads it any more
+ */
+static int ask_file(struct image_names *f, uint32_t image, const uint64_t *offsets, size_t n,
+		    struct file_names *ret)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	struct file *file = file_of_image(f, image);
+	struct names_question q = { .offsets = offsets, .n = n, .flags = (unsigned)f->flags };
+	struct held_file held;
+	bool is_twin = false;
+	int err = -EAGAIN;
+
+	*ret = (struct file_names){};
+	if (!images_about(f->images, image, &about) || about.kind == IMAGE_NO_FILE)
+		return -ENOENT;
+	if (about.is_changed)
+		say_changed(f, &about);
+	if (about.is_bad)
+		return -ENOENT;
+	if (file->missed == images_version(f->images) + 1)
+		return -EAGAIN;
+	q.name = about.module;
+	q.root = about.root;
+	q.path = about.path;
+	q.file = about.kind == IMAGE_VDSO ? NULL : &held;
+	if (!q.file || images_open(f->images, image, &held, &is_twin))
+		err = ask_for_names(f, file, &about, &q, ret);
+	if (!err && n && ret->view.head->is_changed) {
+		cleanup_free_p(&ret->memory);
+		err = -ESTALE;
+	}
+	if (is_twin && (err == -ESTALE || err == -ENOEXEC))
+		err = -EAGAIN; /* another file may do later */
+	return err ? note_failure(f, file, &about, err) : 0;
 }
 
 /* -- Known places. -- */
@@ -146,8 +337,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		offsets[i] = f->known[numbers[i]].offset;
-	while (done < n && !(err = symbol_files_ask(f->symbols, image, offsets + done, n - done,
-						    f->flags, &answer))) {
+	while (done < n && !(err = ask_file(f, image, offsets + done, n - done, &answer))) {
 		for (uint32_t i = 0; i < answer.view.head->n; i++) {
 			struct known *k = &f->known[numbers[done + i]];
 
@@ -243,15 +433,31 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 
 void image_names_build(struct image_names *f, uint32_t image, struct image_build *ret)
 {
+	cleanup(image_about_fini) struct image_about about = {};
+	struct file_names none = {};
+
 	*ret = (struct image_build){};
-	if (images_kind(f->images, image) == IMAGE_FILE)
-		symbol_files_build(f->symbols, image,
-				   f->has_none && !images_is_memory(f->images, image), ret);
+	if (!images_about(f->images, image, &about) || about.kind != IMAGE_FILE)
+		return;
+	if (f->has_none && !about.is_memory && !is_file_read(f, image))
+		(void)!ask_file(f, image, NULL, 0, &none);
+	free(none.memory);
+	if (is_file_read(f, image)) {
+		const struct symbols_fact *fact = &file_of_image(f, image)->fact;
+
+		ret->is_go = fact->is_go;
+		ret->n = fact->n_build_id;
+		memcpy(ret->id, fact->build_id, ret->n);
+	}
+	if (about.stamp.n && about.stamp.n <= sizeof(ret->id)) {
+		memcpy(ret->id, about.stamp.bytes, about.stamp.n);
+		ret->n = about.stamp.n;
+	}
 }
 
 bool image_names_may_be_made(const struct image_names *f, uint32_t image)
 {
-	return images_is_memory(f->images, image) && !symbol_files_has(f->symbols, image);
+	return images_is_memory(f->images, image) && !is_file_read(f, image);
 }
 
 bool image_names_is_file(const struct image_names *f, uint32_t image)

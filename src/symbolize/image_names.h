@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/image_names.h - function and source lines of an offset in an image
- * (processes/processes.h). Parsers read the files. One question to a parser has many offsets of a
- * file.
+ * (processes/processes.h). Each question is a child's, which opens the file and its debug file anew
+ * (files/files.h). It has many offsets of one file.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "elf/image.h"
+#include "files/answer.h"
 #include "processes/processes.h"
-#include "symbolize/symbol_files.h"
 
 struct debuginfod;
 struct image_names;
@@ -62,7 +62,14 @@ bool image_names_fetch(struct image_names *f);
  */
 bool image_names_may_be_made(const struct image_names *f, uint32_t image);
 
-/* The build of the image's file, see symbol_files_build(). Unknown if it is no file. */
+/* The build of an image's file. */
+struct image_build {
+	uint8_t id[MOST_BUILD_ID_BYTES]; /* @n bytes; 0: not known, or none */
+	size_t n;
+	bool is_go; /* it is a Go program */
+};
+
+/* The build that the kernel gave, or that was read. Without names, reads now what the file is. */
 void image_names_build(struct image_names *f, uint32_t image, struct image_build *ret);
 
 /* Is it a file? False for files of memory without symbols. */

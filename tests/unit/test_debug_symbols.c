@@ -53,16 +53,19 @@ static struct named open_named(const char *name)
 				       .time = clock_ns(CLOCK_MONOTONIC) + NS_PER_S,
 				       .map = { .start = 0x10000, .end = 0x20000, .path = path } };
 	struct held_file file;
+	struct place place;
 	struct stat st;
+	bool is_twin;
 
 	assert_int_equal(stat(path, &st), 0);
 	event.map.dev = st.st_dev;
 	event.map.inode = st.st_ino;
 	n.names = image_names_new(processes_images(n.processes), files_of_test(), NULL, 0, false);
 	(void)processes_event(n.processes, &event);
-	n.image = images_newest(processes_images(n.processes));
+	assert_true(processes_at(n.processes, process_key(NOBODY, 0), 0, 0x10000, &place));
+	n.image = place.image;
 	/* This looks up the root that the path belongs to. */
-	assert_true(images_open(processes_images(n.processes), n.image, &file));
+	assert_true(images_open(processes_images(n.processes), n.image, &file, &is_twin));
 	return n;
 }
 
