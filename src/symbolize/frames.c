@@ -49,74 +49,52 @@ static struct seen_address *seen_slot(const struct seen_addresses *seen, const s
 	return &seen->slots[hash & (seen->n_slots - 1)];
 }
 
-/* The slot for a change of @pc. Forgets all if it is of another version, or if room is short. */
-static struct seen_address *seen_slot_to_change(struct seen_addresses *seen, uint64_t version,
-						const struct user_pc *pc, bool *is_there)
-{
-	const bool is_small = 2 * seen->n >= seen->n_slots && seen->n_slots < MOST_SLOTS;
-	const size_t n_slots = is_small ? 2 * seen->n_slots : seen->n_slots;
-
-	if (is_small || seen->version != version || seen->n_frames > MOST_FRAMES) {
-		seen_fini(seen);
-		seen->version = version;
-		seen->n_slots = n_slots ? n_slots : FEWEST_SLOTS;
-		seen->slots = xcalloc(seen->n_slots, sizeof(*seen->slots));
-	}
-
-	struct seen_address *slot = seen_slot(seen, pc, is_there);
-
-	seen->n += !slot->epoch;
-	return slot;
-}
-
 const uint32_t *seen_get(const struct seen_addresses *seen, uint64_t version,
 			 const struct user_pc *pc, size_t *ret_n)
 {
 	const struct seen_address *a;
 	bool is_there;
 
+	*ret_n = 0;
 	if (!pc->epoch || !seen->n_slots || seen->version != version)
 		return NULL;
 	a = seen_slot(seen, pc, &is_there);
-	if (!is_there || !a->n)
+	if (!is_there || (!a->n && a->first != seen->pass))
 		return NULL;
 	*ret_n = a->n;
-	return a->n == 1 ? &a->first : seen->frames + a->first;
+	return a->n <= 1 ? &a->first : seen->frames + a->first;
 }
 
+/* Forgets all if it is of another version, or if room is short. */
 void seen_put(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
 	      const uint32_t *frames, size_t n)
 {
+	const bool is_small = 2 * seen->n >= seen->n_slots && seen->n_slots < MOST_SLOTS;
+	const size_t n_slots = is_small ? 2 * seen->n_slots : seen->n_slots;
+	const uint32_t pass = seen->pass;
 	struct seen_address *slot;
 	bool is_there;
 
 	if (!pc->epoch)
 		return;
-	slot = seen_slot_to_change(seen, version, pc, &is_there);
+	if (is_small || seen->version != version || seen->n_frames > MOST_FRAMES) {
+		seen_fini(seen);
+		seen->version = version;
+		seen->pass = pass;
+		seen->n_slots = n_slots ? n_slots : FEWEST_SLOTS;
+		seen->slots = xcalloc(seen->n_slots, sizeof(*seen->slots));
+	}
+	slot = seen_slot(seen, pc, &is_there);
+	seen->n += !slot->epoch;
 	*slot = (struct seen_address){ .epoch = pc->epoch,
 				       .addr = pc->addr,
-				       .first = n == 1 ? frames[0] : (uint32_t)seen->n_frames,
+				       .first = n == 0   ? pass
+						: n == 1 ? frames[0]
+							 : (uint32_t)seen->n_frames,
 				       .n = (uint16_t)n,
 				       .is_exact = pc->is_exact };
 	for (size_t i = 0; n > 1 && i < n; i++)
 		array_push(seen->frames, seen->n_frames, seen->cap_frames, frames[i]);
-}
-
-bool seen_note(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
-	       uint32_t pass)
-{
-	struct seen_address *slot;
-	bool is_there;
-
-	if (!pc->epoch)
-		return true;
-	slot = seen_slot_to_change(seen, version, pc, &is_there);
-	if (is_there && (slot->n || slot->first == pass))
-		return false;
-	*slot = (struct seen_address){
-		.epoch = pc->epoch, .addr = pc->addr, .first = pass, .is_exact = pc->is_exact
-	};
-	return true;
 }
 
 /* --- the table --- */

@@ -43,6 +43,7 @@ struct seen_addresses {
 	uint32_t *frames;           /* of addresses with several */
 	size_t n_frames, cap_frames;
 	uint64_t version; /* images_version() of all entries */
+	uint32_t pass;    /* calls of symbolizer_fetch() */
 };
 
 struct frames {
@@ -72,12 +73,11 @@ uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_n
 uint32_t frames_add_image(struct frames *f, const char *path, const uint8_t *id, size_t n,
 			  struct frame_image image);
 
-/* The *@ret_n frames of @pc, innermost first. NULL: not known. Lent until the next change. */
+/*
+ * The *@ret_n frames of @pc, innermost first. NULL: not known. None: somebody has put none in this
+ * pass. Lent until the next change.
+ */
 const uint32_t *seen_get(const struct seen_addresses *seen, uint64_t version,
 			 const struct user_pc *pc, size_t *ret_n);
 void seen_put(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
 	      const uint32_t *frames, size_t n);
-
-/* Note that somebody looks at @pc in @pass. False: it has frames, or was noted in this pass. */
-bool seen_note(struct seen_addresses *seen, uint64_t version, const struct user_pc *pc,
-	       uint32_t pass);

@@ -449,7 +449,7 @@ void image_names_build(struct image_names *f, uint32_t image, struct image_build
 		ret->n = fact->n_build_id;
 		memcpy(ret->id, fact->build_id, ret->n);
 	}
-	if (about.stamp.n && about.stamp.n <= sizeof(ret->id)) {
+	if (about.stamp.n) {
 		memcpy(ret->id, about.stamp.bytes, about.stamp.n);
 		ret->n = about.stamp.n;
 	}

@@ -42,7 +42,6 @@ struct symbolizer {
 	struct frames frames;
 	struct kernel_names kernel;
 	struct kernel_validity kernel_validity;
-	uint32_t n_fetches;          /* calls of symbolizer_fetch() */
 	struct processes *processes; /* borrowed */
 	struct images *images;       /* its images */
 	struct image_names *image_names;

@@ -407,7 +407,7 @@ static size_t name_address(struct symbolizer *s, const struct user_pc *pc, uint3
 	size_t n;
 	const uint32_t *numbers = seen_get(&s->frames.seen, images_version(s->images), pc, &n);
 
-	if (!numbers) {
+	if (!n) {
 		struct user_place place;
 
 		find_place(s, pc, &place);
@@ -589,7 +589,7 @@ void symbolizer_defer(struct symbolizer *s)
 
 bool symbolizer_fetch(struct symbolizer *s)
 {
-	s->n_fetches++; /* an address may put off another name when it has the first one */
+	s->frames.seen.pass++; /* an address may put off another name when it has the first one */
 	return image_names_fetch(s->image_names);
 }
 
@@ -598,13 +598,16 @@ size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack)
 	const size_t n_words = stack->n - !!mark_of_stack(stack);
 	struct user_place place;
 	struct user_pc pc = {};
+	size_t n;
 
 	if (n_words)
 		pc = begin_user_stack(s, stack);
 	for (size_t i = 0; i < n_words; i++) {
 		set_user_address(stack, i, &pc);
-		if (seen_note(&s->frames.seen, images_version(s->images), &pc, s->n_fetches))
-			find_place(s, &pc, &place);
+		if (seen_get(&s->frames.seen, images_version(s->images), &pc, &n))
+			continue;
+		find_place(s, &pc, &place);
+		seen_put(&s->frames.seen, images_version(s->images), &pc, NULL, 0);
 	}
 	return image_names_n_put_off(s->image_names);
 }
