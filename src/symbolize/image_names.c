@@ -15,7 +15,7 @@
 #include "files/files.h"
 
 /*
- * With more known places than this, all are forgotten. The symbolizer keeps the frames (frames.h).
+ * With more known places than this, all are forgotten. The symbolizer keeps the frames (frames.c).
  */
 #define MANY_PLACES 131072
 
