@@ -11,67 +11,37 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* seq_file gives a page or less at a time, so a larger buffer would only be cold memory. */
+/* By itself, stdio would read 1 KiB at a time. */
 #define BLOCK_BYTES 65536
 
 void lines_init(struct lines *l, int fd, const char *name)
 {
-	*l = (struct lines){ .fd = fd, .name = name, .text = xmalloc(BLOCK_BYTES + 1) };
+	*l = (struct lines){ .name = name };
+	if (fd < 0)
+		return;
+	l->file = memory_or_exit(fdopen(fd, "r"));
+	l->buffer = xmalloc(BLOCK_BYTES);
+	(void)setvbuf(l->file, l->buffer, _IOFBF, BLOCK_BYTES);
 }
 
 void lines_fini(struct lines *l)
 {
+	cleanup_fclose_p(&l->file);
+	free(l->buffer);
 	free(l->text);
 	*l = (struct lines){};
 }
 
-/* Move the remaining bytes to the front and read more after them. */
-static int fill_lines(struct lines *l, struct error *e)
-{
-	memmove(l->text, l->text + l->at, l->end - l->at);
-	l->end -= l->at;
-	l->at = 0;
-	if (l->end == BLOCK_BYTES) { /* the buffer has one line, without its end */
-		l->is_skipping = true;
-		l->end = 0;
-	}
-
-	ssize_t n;
-
-	do
-		n = read(l->fd, l->text + l->end, BLOCK_BYTES - l->end);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return error_errno(e, "read %s", l->name);
-	l->is_over = n == 0;
-	l->end += (size_t)n;
-	return 0;
-}
-
 int lines_next(struct lines *l, char **ret, struct error *e)
 {
-	for (;;) {
-		char *line = l->text + l->at, *end = memchr(line, '\n', l->end - l->at);
-		const bool is_whole = !l->is_skipping;
+	const ssize_t n = l->file ? getline(&l->text, &l->capacity, l->file) : 0;
 
-		if (!end && !l->is_over) {
-			const int err = fill_lines(l, e);
-
-			if (err)
-				return err;
-			continue;
-		}
-		if (l->at == l->end)
-			return 0;
-		if (!end)
-			end = l->text + l->end;
-		l->at = (size_t)(end - l->text) + (end < l->text + l->end);
-		l->is_skipping = false;
-		*end = '\0';
-		*ret = line;
-		if (is_whole)
-			return 1;
-	}
+	if (n <= 0)
+		return l->file && ferror(l->file) ? error_errno(e, "read %s", l->name) : 0;
+	if (l->text[n - 1] == '\n')
+		l->text[n - 1] = '\0';
+	*ret = l->text;
+	return 1;
 }
 
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)

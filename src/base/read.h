@@ -5,27 +5,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
 /* A reader of lines. In place: lines_init(), lines_fini(). */
 struct lines {
-	int fd;           /* borrowed */
+	FILE *file;       /* NULL: there are no lines */
 	const char *name; /* for messages; borrowed */
-	char *text;
-	size_t at, end; /* the bytes of @text that are not handed out yet */
-	bool is_over;
-	bool is_skipping; /* in a line that is too long */
+	char *buffer;     /* of @file */
+	char *text;       /* the last line */
+	size_t capacity;
 };
 
+/* Takes @fd; -1: there are no lines. */
 void lines_init(struct lines *l, int fd, const char *name);
 void lines_fini(struct lines *l);
 
 /*
- * Return the next line in *@ret, NUL-terminated and without its newline. The caller
- * may write to it; it is valid until the next call. Skips lines of 64 KiB or more.
- * Returns 1, 0 at the end, or a negative errno.
+ * Return the next line in *@ret, NUL-terminated and without its newline. The caller may write to
+ * it; it is valid until the next call. Returns 1, 0 at the end, or a negative errno.
  */
 must_check int lines_next(struct lines *l, char **ret, struct error *e);
 

@@ -121,7 +121,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 								.tid = tid,
 								.most_bytes = ret->most_bytes };
 	cleanup_lines struct lines lines;
-	lines_init(&lines, fd, path);
+	lines_init(&lines, TAKE_FD(fd), path);
 
 	struct mapping m;
 	char *line;

@@ -205,7 +205,7 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 		return error_errno(e, "open tracefs' %s", file);
 
 	cleanup_lines struct lines lines;
-	lines_init(&lines, fd, file);
+	lines_init(&lines, TAKE_FD(fd), file);
 
 	char *line, *name;
 	const char *module;
@@ -354,7 +354,7 @@ int host_each_field(struct host *host, const char *category, const char *event,
 		return err;
 
 	cleanup_lines struct lines lines;
-	lines_init(&lines, fd, "a tracepoint's format");
+	lines_init(&lines, TAKE_FD(fd), "a tracepoint's format");
 
 	struct tracepoint_field field;
 	char *line;

@@ -295,7 +295,7 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 		return error_errno(e, "open %s", path);
 
 	cleanup_lines struct lines lines;
-	lines_init(&lines, fd, path);
+	lines_init(&lines, TAKE_FD(fd), path);
 
 	size_t n_lines = 0;
 	char *line;

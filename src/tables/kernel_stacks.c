@@ -272,8 +272,8 @@ static void list_modules(struct module_reader *r)
 	struct error none;
 	char *text;
 
-	lines_init(&lines, fd, "/proc/modules");
-	while (fd >= 0 && lines_next(&lines, &text, &none) == 1)
+	lines_init(&lines, TAKE_FD(fd), "/proc/modules");
+	while (lines_next(&lines, &text, &none) == 1)
 		if (module_line_parse(text, &line))
 			add_module(r, &line);
 }
