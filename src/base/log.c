@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 
@@ -130,54 +131,45 @@ void log_warn(const char *format, ...)
 	va_end(args);
 }
 
-/* Returns the hash of the text in @line. */
-static uint64_t make_line(char line[MOST_LINE], const char *format, va_list args)
+/* Make @line. Is it new among the last @most, whose hashes are in @known? Then notes it. */
+static bool make_new_line(char line[MOST_LINE], const char *format, va_list args, uint64_t *known,
+			  size_t *n_known, size_t most)
 {
-	(void)vsnprintf(line, MOST_LINE, format, args);
-	return hash_bytes(line, strlen(line));
-}
+	uint64_t hash;
 
-static bool is_among(uint64_t hash, const uint64_t *all, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (all[i] == hash)
-			return true;
-	return false;
+	(void)vsnprintf(line, MOST_LINE, format, args);
+	hash = hash_bytes(line, strlen(line));
+	for (size_t i = 0; i < most && i < *n_known; i++)
+		if (known[i] == hash)
+			return false;
+	known[(*n_known)++ % most] = hash;
+	return true;
 }
 
 void log_warn_once(const char *format, ...)
 {
-	const size_t most = sizeof(setup.told) / sizeof(setup.told[0]);
 	char line[MOST_LINE];
 	va_list args;
-	uint64_t hash;
 
 	va_start(args, format);
-	hash = make_line(line, format, args);
+	if (make_new_line(line, format, args, setup.told, &setup.n_told, ARRAY_SIZE(setup.told)))
+		log_warn("%s", line);
 	va_end(args);
-	if (is_among(hash, setup.told, setup.n_told < most ? setup.n_told : most))
-		return;
-	setup.told[setup.n_told++ % most] = hash;
-	log_warn("%s", line);
 }
 
 void log_few(struct log_few *few, const char *format, ...)
 {
 	char line[MOST_LINE];
 	va_list args;
-	uint64_t hash;
+	bool is_new;
 
 	va_start(args, format);
-	hash = make_line(line, format, args);
+	is_new = make_new_line(line, format, args, few->known, &few->n_known, LOG_KNOWN);
 	va_end(args);
-	if (is_among(hash, few->known, few->n_known))
-		return;
-	if (few->n_known < LOG_FEW)
+	if (is_new && few->n_known <= LOG_FEW)
 		log_warn("%s", line);
 	else
-		few->n_more++;
-	if (few->n_known < LOG_KNOWN)
-		few->known[few->n_known++] = hash;
+		few->n_more += is_new;
 }
 
 void log_few_end(const struct log_few *few, const char *about)

@@ -35,8 +35,8 @@ __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
 /*
  * Foreign files may cause any number of warnings. Of these, log_few() prints the first LOG_FEW
- * texts, and counts the others: each of the first LOG_KNOWN texts once. At the end, log_few_end()
- * prints the count: "stackcount: 7 more messages about @about are left out".
+ * texts, and counts the others: a text that is among the last LOG_KNOWN does not count again. At
+ * the end, log_few_end() prints the count: "stackcount: 7 more messages about @about are left out".
  */
 #define LOG_FEW 8
 #define LOG_KNOWN 256
