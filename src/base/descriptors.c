@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
-
 size_t descriptors_hold(int *held, size_t n)
 {
 	size_t n_held = 0;
@@ -21,15 +18,6 @@ void descriptors_release(const int *held, size_t n)
 {
 	while (n > 0)
 		(void)close(held[--n]);
-}
-
-size_t descriptors_free(size_t most)
-{
-	cleanup_free int *held = xcalloc(most, sizeof(*held));
-	const size_t n = descriptors_hold(held, most);
-
-	descriptors_release(held, n);
-	return n;
 }
 
 static int compare_descriptors(const void *a, const void *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* base/descriptors.h - file descriptors: count or reserve free ones, close all but a few. */
+/* base/descriptors.h - file descriptors: reserve free ones, close all but a few. */
 #pragma once
 
 #include <stddef.h>
@@ -10,9 +10,6 @@
  */
 size_t descriptors_hold(int *held, size_t n);
 void descriptors_release(const int *held, size_t n);
-
-/* Count the free descriptors, up to @most, by reserving them for a moment. */
-size_t descriptors_free(size_t most);
 
 /* Close all descriptors but the @n in @kept. Sorts @kept, and ignores negative numbers in it. */
 void descriptors_close_but(int *kept, size_t n);

@@ -728,33 +728,28 @@ bool host_has_shifted_clock(void)
 /* --- build IDs --- */
 
 #define MOST_NOTES 16384
-#define BUILD_ID_NOTE 3 /* NT_GNU_BUILD_ID */
-#define ALIGNED(n) (((n) + 3UL) & ~3UL)
 
-/* The description of the note in @bytes that has the build ID; 0: there is none. */
-static size_t find_build_id(const uint8_t *bytes, size_t n, uint8_t *to, size_t size)
+/*
+ * A note is the lengths of its name and of its text, a type, the name and the text. Find the text
+ * of the one that has the build ID: type NT_GNU_BUILD_ID, name "GNU". 0: there is none.
+ */
+static size_t find_build_id(const uint8_t *notes, size_t n, uint8_t *to, size_t size)
 {
-	struct {
-		uint32_t n_name, n_bytes, type;
-	} head; /* Elf64_Nhdr */
+	static const struct {
+		uint32_t type;
+		char name[4];
+	} head = { 3, "GNU" };
+	const uint8_t *at = n > 8 ? memmem(notes + 8, n - 8, &head, sizeof(head)) : NULL;
+	uint32_t n_text;
 
-	for (size_t at = 0; n - at >= sizeof(head);) {
-		memcpy(&head, bytes + at, sizeof(head));
-
-		const size_t name = at + sizeof(head), id = name + ALIGNED((size_t)head.n_name);
-
-		at = id + ALIGNED((size_t)head.n_bytes);
-		if (id > n || head.n_bytes > n - id)
-			return 0;
-		if (head.type == BUILD_ID_NOTE && head.n_name == 4 &&
-		    memcmp(bytes + name, "GNU", 4) == 0 && head.n_bytes <= size) {
-			memcpy(to, bytes + id, head.n_bytes);
-			return head.n_bytes;
-		}
-		if (at > n)
-			return 0;
-	}
-	return 0;
+	if (!at)
+		return 0;
+	memcpy(&n_text, at - sizeof(n_text), sizeof(n_text));
+	at += sizeof(head);
+	if (n_text > size || n_text > (size_t)(notes + n - at))
+		return 0;
+	memcpy(to, at, n_text);
+	return n_text;
 }
 
 /* Names of modules come from kallsyms, so they have no slash. */

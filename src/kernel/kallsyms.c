@@ -160,7 +160,7 @@ uint64_t modules_since(const struct modules *m, const char *name)
 #define NO_MODULE 0
 
 struct symbol {
-	uint64_t addr;
+	uint64_t addr; /* the first member: array_count_below() */
 	uint32_t name; /* place in @names; NO_NAME: only a boundary */
 	uint32_t size;
 	uint16_t module; /* index in @modules */
@@ -348,22 +348,6 @@ static int compare_symbols(const void *va, const void *vb, void *names)
 	return order ? order : strcmp(x, y);
 }
 
-/* The first of @n sorted symbols above @addr; @n if there is none. */
-static size_t first_above(const struct symbol *s, size_t n, uint64_t addr)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* @next is the first symbol behind @s; NULL: there is none. */
 static uint32_t function_size(const struct kallsyms *k, const struct symbol *s,
 			      const struct symbol *next)
@@ -458,7 +442,9 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 
 bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret)
 {
-	size_t i = first_above(k->symbols, k->n, addr);
+	size_t i = addr == UINT64_MAX
+			   ? 0
+			   : array_count_below(k->symbols, k->n, sizeof(*k->symbols), addr + 1);
 
 	if (i == 0)
 		return false;

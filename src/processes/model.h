@@ -101,7 +101,7 @@ void images_refresh(struct images *im);
 
 /* One executable mapping, for as long as it was there. */
 struct region {
-	uint64_t start;
+	uint64_t start;  /* the first member: array_compare_u64() */
 	uint64_t end;    /* exclusive */
 	uint64_t offset; /* in the image's file */
 	struct image_entry *image;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -278,13 +278,6 @@ bool space_map(struct spaces *all, struct space *s, const struct region *region,
 
 /* --- the result of a look --- */
 
-static int compare_region_starts(const void *left, const void *right)
-{
-	const struct region *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
 {
 	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
@@ -312,7 +305,7 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 	c = own_content(all, s);
 	all->n_forgotten += n_free - n_added;
 	regions_splice(all, &c->now, c->now.n, 0, found, n_added);
-	qsort(c->now.list, c->now.n, sizeof(*c->now.list), compare_region_starts);
+	qsort(c->now.list, c->now.n, sizeof(*c->now.list), array_compare_u64);
 	for (size_t i = 0; i < n_added && !c->has_memory; i++)
 		c->has_memory = found[i].image->is_memory;
 	return n - n_free;
@@ -390,7 +383,7 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 	for (size_t i = 0; i < c->now.n; i++)
 		if (is_now || c->now.list[i].from <= time)
 			list[n++] = c->now.list[i];
-	qsort(list, n, sizeof(*list), compare_region_starts);
+	qsort(list, n, sizeof(*list), array_compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		const struct region one = list[i], *last = n_kept ? &list[n_kept - 1] : NULL;
 

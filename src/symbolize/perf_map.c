@@ -78,13 +78,6 @@ static void parse_lines(struct perf_map *m, size_t n)
 	m->n_garbage += end - at > MOST_LINE_BYTES;
 }
 
-static int compare_addresses(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static void sort_bounds(struct perf_map *m)
 {
 	m->bounds = xcalloc(2 * m->n, sizeof(*m->bounds));
@@ -92,23 +85,7 @@ static void sort_bounds(struct perf_map *m)
 		m->bounds[2 * i] = m->lines[i].start;
 		m->bounds[2 * i + 1] = m->lines[i].end;
 	}
-	qsort(m->bounds, 2 * m->n, sizeof(*m->bounds), compare_addresses);
-}
-
-/* The number of bounds at or before @addr. */
-static uint32_t count_bounds(const struct perf_map *m, uint64_t addr)
-{
-	size_t low = 0, high = 2 * m->n;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (m->bounds[middle] <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (uint32_t)low;
+	qsort(m->bounds, 2 * m->n, sizeof(*m->bounds), array_compare_u64);
 }
 
 /* The first bound at or behind @i that has no owner. Shortens the way for later questions. */
@@ -128,7 +105,8 @@ static void give_owners(struct perf_map *m)
 	for (uint32_t i = 0; i < 2 * m->n; i++)
 		next[i] = i;
 	for (size_t i = m->n; i-- > 0;) {
-		uint32_t at = count_bounds(m, m->lines[i].start) - 1;
+		uint32_t at = (uint32_t)array_count_below(m->bounds, 2 * m->n, sizeof(*m->bounds),
+							  m->lines[i].start);
 
 		/* The last bound is an end, so nobody owns what follows it. */
 		while (m->bounds[at = find_unowned(next, at)] < m->lines[i].end) {
@@ -150,7 +128,10 @@ void perf_map_read(char *text, size_t n, struct perf_map *ret)
 
 const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr)
 {
-	const uint32_t n = count_bounds(m, addr);
+	/* No line has the last address, because ends are exclusive. */
+	const size_t n = addr == UINT64_MAX ? 0
+					    : array_count_below(m->bounds, 2 * m->n,
+								sizeof(*m->bounds), addr + 1);
 	const uint32_t owner = n ? m->owners[n - 1] : 0;
 
 	return owner ? &m->lines[owner - 1] : NULL;

@@ -70,12 +70,14 @@ static void limits_raise(void)
  */
 static int limits_check_rest(const struct run *r, struct error *e)
 {
+	int held[FILES_OF_REST];
 	struct rlimit files;
 	size_t n;
 
 	if (!run_wants_helpers(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return 0;
-	n = descriptors_free(FILES_OF_REST);
+	n = descriptors_hold(held, FILES_OF_REST);
+	descriptors_release(held, n);
 	return n < FILES_OF_REST
 		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
 		       : 0;
