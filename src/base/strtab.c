@@ -6,19 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/hash.h"
 
-/* Most tables are small. Each block is as large as all before it, within these bounds. */
-#define LEAST_BLOCK_BYTES 1024
-#define MOST_BLOCK_BYTES 65536
+/* Of each string, what malloc(3) takes for itself and to round up. */
+#define EXTRA_BYTES 16
 
 struct strtab {
-	char **blocks;
-	size_t n_blocks, cap_blocks;
-	size_t used, size; /* of the last block */
-	size_t bytes;
-	const char **slots; /* open addressing, at most half full */
+	size_t bytes; /* of strings */
+	char **slots; /* open addressing, at most half full */
 	size_t n, n_slots;
 };
 
@@ -31,9 +26,8 @@ void strtab_free(struct strtab *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n_blocks; i++)
-		free(t->blocks[i]);
-	free(t->blocks);
+	for (size_t i = 0; i < t->n_slots; i++)
+		free(t->slots[i]);
 	free(t->slots);
 	free(t);
 }
@@ -44,26 +38,7 @@ void strtab_freep(struct strtab **t)
 	*t = NULL;
 }
 
-static char *allocate_string(struct strtab *t, size_t size)
-{
-	if (!t->n_blocks || t->used + size > t->size) {
-		t->size = t->bytes < LEAST_BLOCK_BYTES ? LEAST_BLOCK_BYTES : t->bytes;
-		if (t->size > MOST_BLOCK_BYTES)
-			t->size = MOST_BLOCK_BYTES;
-		if (t->size < size)
-			t->size = size;
-		array_push(t->blocks, t->n_blocks, t->cap_blocks, xmalloc(t->size));
-		t->bytes += t->size;
-		t->used = 0;
-	}
-
-	char *at = t->blocks[t->n_blocks - 1] + t->used;
-
-	t->used += size;
-	return at;
-}
-
-static const char **find_string_slot(const char **slots, size_t n_slots, const char *text, size_t n)
+static char **find_string_slot(char **slots, size_t n_slots, const char *text, size_t n)
 {
 	size_t i = hash_bytes(text, n) & (n_slots - 1);
 
@@ -75,7 +50,7 @@ static const char **find_string_slot(const char **slots, size_t n_slots, const c
 static void grow_string_slots(struct strtab *t)
 {
 	size_t n_slots = t->n_slots ? t->n_slots * 2 : 256;
-	const char **slots = xcalloc(n_slots, sizeof(*slots));
+	char **slots = xcalloc(n_slots, sizeof(*slots));
 
 	for (size_t i = 0; i < t->n_slots; i++)
 		if (t->slots[i])
@@ -92,14 +67,11 @@ const char *strtab_add_n(struct strtab *t, const char *text, size_t n)
 	if (t->n * 2 >= t->n_slots)
 		grow_string_slots(t);
 
-	const char **slot = find_string_slot(t->slots, t->n_slots, text, n);
+	char **slot = find_string_slot(t->slots, t->n_slots, text, n);
 
 	if (!*slot) {
-		char *copy = allocate_string(t, n + 1);
-
-		memcpy(copy, text, n);
-		copy[n] = '\0';
-		*slot = copy;
+		*slot = xstrndup(text, n);
+		t->bytes += n + EXTRA_BYTES;
 		t->n++;
 	}
 	return *slot;

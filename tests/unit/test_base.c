@@ -198,19 +198,6 @@ TEST(a_prefix_is_another_text)
 	assert_ptr_equal(strtab_add_n(t, "x", 0), strtab_add(t, ""));
 }
 
-TEST(a_text_longer_than_a_block_is_kept_too)
-{
-	cleanup_strtab struct strtab *t = strtab_new();
-	cleanup_free char *text = xmalloc(200001);
-
-	memset(text, 'y', 200000);
-	text[200000] = '\0';
-	const char *small = strtab_add(t, "small");
-	assert_string_equal(strtab_add(t, text), text);
-	assert_ptr_equal(strtab_add(t, "small"), small);
-	assert_true(strtab_bytes(t) >= 200001);
-}
-
 /* hash */
 
 TEST(a_map_gives_back_what_was_put)
