@@ -293,12 +293,18 @@ static void set_unnamed(const struct symbolizer *s, const struct user_place *p, 
 		key->place = frame->module_offset;
 }
 
+/*
+ * The frame of the function itself, or of @call if it @is_inlined: such a function is one frame of
+ * its file, wherever it was inlined.
+ */
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
-			   const struct image_call *call)
+			   const struct image_call *call, bool is_inlined)
 {
+	const char *name = is_inlined ? call->name : p->place.function;
 	const uint32_t image = p->where.image;
-	struct frame frame = { .is_in_file = image_names_is_file(s->image_names, image),
-			       .name = strtab_add_or_null(s->frames.strings, p->place.function),
+	struct frame frame = { .is_inlined = is_inlined,
+			       .is_in_file = image_names_is_file(s->image_names, image),
+			       .name = strtab_add_or_null(s->frames.strings, name),
 			       .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER, .file = image };
 
@@ -306,34 +312,18 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 		frame.module_offset = p->place.vaddr + (p->addr - p->at);
 	else if (p->is_mapped)
 		frame.module_offset = p->addr - p->where.start;
-	if (frame.name) {
+	if (is_inlined) {
+		key.kind |= KEY_NAMED | KEY_INLINED;
+		key.place = (uintptr_t)frame.name;
+	} else if (frame.name) {
 		frame.offset = frame.module_offset - p->place.start;
 		key.kind |= KEY_NAMED;
 		key.place = p->place.start;
 	} else {
 		set_unnamed(s, p, &frame, &key);
 	}
-	key.detail = detail_of(s, frame.offset, user_place_offset(p), p->addr);
-	frame.file = source_of_call(s, call, &key);
-	return put_frame(s, p, &key, &frame);
-}
-
-/* An inlined function is one frame of its file, wherever it was inlined. */
-static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
-			      const struct image_call *call)
-{
-	const uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
-	struct frame frame = { .is_inlined = true,
-			       .is_in_file = image_names_is_file(s->image_names, p->where.image),
-			       .name = strtab_add(s->frames.strings, call->name),
-			       .module_offset = module_offset,
-			       .line = call->line };
-	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
-				 .file = p->where.image,
-				 .place = (uintptr_t)frame.name,
-				 .detail = detail_of(s, module_offset, user_place_offset(p),
-						     p->addr) };
-
+	key.detail = detail_of(s, is_inlined ? frame.module_offset : frame.offset,
+			       user_place_offset(p), p->addr);
 	frame.file = source_of_call(s, call, &key);
 	return put_frame(s, p, &key, &frame);
 }
@@ -355,8 +345,8 @@ static size_t frames_of_place(struct symbolizer *s, const struct user_place *p,
 		calls = &itself;
 	}
 	for (size_t i = 0; i + 1 < n; i++)
-		numbers[i] = inlined_frame(s, p, &calls[i]);
-	numbers[n - 1] = user_frame(s, p, &calls[n - 1]);
+		numbers[i] = user_frame(s, p, &calls[i], true);
+	numbers[n - 1] = user_frame(s, p, &calls[n - 1], false);
 	return n;
 }
 
