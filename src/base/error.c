@@ -6,26 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text that does not fit ends in "...". */
-static void set_text(struct error *e, const char *format, va_list args)
+/* Set @e, with ": " and @reason (NULL: none) after the text. What does not fit ends in "...". */
+static void set_error(struct error *e, int code, const char *format, va_list args,
+		      const char *reason)
 {
-	const int n = vsnprintf(e->text, sizeof(e->text), format, args);
+	const size_t size = sizeof(e->text);
+	const int n = vsnprintf(e->text, size, format, args);
+	size_t used = n < 0 ? 0 : (size_t)n;
 
+	e->code = code;
 	e->has_lines = false;
 	if (n < 0)
 		e->text[0] = '\0';
-	else if ((size_t)n >= sizeof(e->text))
-		memcpy(e->text + sizeof(e->text) - 4, "...", 4);
-}
-
-/* Append ": " and @more. A text that does not fit ends in "...". */
-static void append_reason(struct error *e, const char *more)
-{
-	size_t used = strlen(e->text);
-	size_t left = sizeof(e->text) - used;
-
-	if ((size_t)snprintf(e->text + used, left, ": %s", more) >= left)
-		memcpy(e->text + sizeof(e->text) - 4, "...", 4);
+	if (reason && used < size)
+		used += (size_t)snprintf(e->text + used, size - used, ": %s", reason);
+	if (used >= size)
+		memcpy(e->text + size - 4, "...", 4);
 }
 
 int error_set(struct error *e, int code, const char *format, ...)
@@ -35,9 +31,8 @@ int error_set(struct error *e, int code, const char *format, ...)
 	assert(code < 0);
 	if (!e)
 		return code;
-	e->code = code;
 	va_start(args, format);
-	set_text(e, format, args);
+	set_error(e, code, format, args, NULL);
 	va_end(args);
 	return code;
 }
@@ -64,12 +59,9 @@ int error_errno(struct error *e, const char *format, ...)
 
 	if (!e)
 		return code;
-	e->code = code;
 	va_start(args, format);
-	set_text(e, format, args);
+	set_error(e, code, format, args, error_words(code));
 	va_end(args);
-
-	append_reason(e, error_words(code));
 	return code;
 }
 
@@ -82,9 +74,7 @@ int error_within(struct error *e, const char *format, ...)
 		return -EIO;
 	inner = *e;
 	va_start(args, format);
-	set_text(e, format, args);
+	set_error(e, inner.code, format, args, inner.text);
 	va_end(args);
-
-	append_reason(e, inner.text);
 	return e->code;
 }
