@@ -507,8 +507,7 @@ int files_perf_map(struct files *f, const struct perf_question *q, struct file_p
 				       .flags = q->wants_text ? PERF_TEXT : 0,
 				       .n = q->number,
 				       .user = q->user,
-				       .root = q->root,
-				       .offset = q->offset } };
+				       .root = q->root } };
 	struct reply r = {};
 	int err;
 

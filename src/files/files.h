@@ -212,7 +212,6 @@ struct perf_question {
 	uint32_t number;
 	uint32_t user; /* its owner must be this user or root */
 	bool wants_text;
-	uint64_t offset; /* of the text */
 };
 
 /* Errors: -ENOENT there is none; -EPERM it is refused, and @e says why; others. */
@@ -220,7 +219,7 @@ struct file_perf_map {
 	struct perf_fact fact;
 	char *memory; /* the caller frees it */
 	const char *text;
-	size_t n; /* bytes of it; more may follow */
+	size_t n; /* bytes of it, at most PERF_TEXT_BYTES; fewer with a low ulimit -f */
 };
 must_check int files_perf_map(struct files *f, const struct perf_question *q,
 			      struct file_perf_map *ret, struct error *e);

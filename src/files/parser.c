@@ -423,9 +423,8 @@ static void read_perf_map(struct child *c)
 	append_data(c, &fact, sizeof(fact));
 	if (fd >= 0) {
 		const size_t room = c->n_data - sizeof(fact);
-		const ssize_t n =
-			pread(fd, c->data + sizeof(fact),
-			      room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES, (off_t)q->offset);
+		const ssize_t n = pread(fd, c->data + sizeof(fact),
+					room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES, 0);
 
 		c->answer->n_bytes += n > 0 ? (size_t)n : 0;
 	}

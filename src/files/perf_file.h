@@ -25,7 +25,7 @@ struct process_identity {
 bool process_identity_read(uint32_t pid, struct process_identity *ret);
 
 #define PERF_FILE_PATH_BYTES 32
-#define PERF_TEXT_BYTES (16UL << 20) /* a question gets at most so much of the text */
+#define PERF_TEXT_BYTES (64UL << 20) /* an answer has at most so much of the text */
 
 /* "/tmp/perf-7.map" */
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES]);

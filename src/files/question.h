@@ -77,7 +77,7 @@ enum question_what {
 	 */
 	QUESTION_NAMES,
 	/*
-	 * The text of perf map @n below @root, from @offset on. Its owner must be @user or root.
+	 * The text of perf map @n below @root. Its owner must be @user or root.
 	 * Answer: a perf_fact, and with PERF_TEXT the text behind it. Errors: -ENOENT there is
 	 * none; -EPERM we refuse the file, and the words say why.
 	 */
@@ -113,11 +113,10 @@ struct question {
 	uint32_t n;
 	uint32_t pid, user;
 	int32_t handle, root; /* handles (struct open_fact) */
-	uint64_t offset;
-	uint64_t n_bytes; /* of the payload */
+	uint64_t n_bytes;     /* of the payload */
 	struct file_fact expected;
 };
-_Static_assert(sizeof(struct question) == 96, "protocol");
+_Static_assert(sizeof(struct question) == 88, "protocol");
 
 /* The call at which a child may wait for ever. */
 enum step {

@@ -28,7 +28,6 @@
 #include "files/roots.h"
 #include "symbolize/perf_map.h"
 
-#define MOST_FILE_BYTES (64ULL << 20)
 #define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */
 #define MOST_MAPS 1024
 #define IDENTIFY_NS 250000000 /* the least time between two looks at a process's identity */
@@ -198,54 +197,37 @@ static int check_file(const struct jit *j, const struct jit_map *g, const struct
 		return error_set(e, -ENOENT, "it changed after the process's end");
 	if (is_too_old(j, g, file))
 		return error_set(e, -ESTALE, "it is older than the process");
-	if (file->size > MOST_FILE_BYTES)
-		return error_set(e, -EFBIG, "it is larger than %llu MiB", MOST_FILE_BYTES >> 20);
-	return 0;
-}
-
-/* Read @file, of @file->size bytes when it was looked at, to @text. */
-static int read_text(struct jit *j, struct perf_question what, const struct perf_fact *file,
-		     char *text, size_t *ret_n, struct error *e)
-{
-	what.wants_text = true;
-	for (*ret_n = 0; *ret_n < file->size;) {
-		struct file_perf_map answer;
-
-		what.offset = *ret_n;
-
-		const int err = files_perf_map(images_files(j->images), &what, &answer, e);
-		const size_t room = file->size - *ret_n;
-		const size_t n = answer.n < room ? answer.n : room;
-		cleanup_free char *memory = answer.memory;
-
-		if (err)
-			return err;
-		if (answer.fact.dev != file->dev || answer.fact.inode != file->inode ||
-		    answer.fact.size < file->size)
-			return error_set(e, -EAGAIN, "it is being written anew");
-		if (!n)
-			return error_set(e, -EIO, "it cannot be read");
-		memcpy(text + *ret_n, answer.text, n);
-		*ret_n += n;
-	}
+	if (file->size > PERF_TEXT_BYTES)
+		return error_set(e, -EFBIG, "it is larger than %lu MiB", PERF_TEXT_BYTES >> 20);
 	return 0;
 }
 
 /* Make the map of @file, in place of the one that was read before. */
-static int read_map_file(struct jit *j, struct jit_map *g, const struct perf_question *what,
+static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question what,
 			 const struct perf_fact *file, struct error *e)
 {
-	cleanup_free char *text = xmalloc(file->size + 1);
 	char path[PERF_FILE_PATH_BYTES];
-	size_t n;
-	const int err = read_text(j, *what, file, text, &n, e);
+	struct file_perf_map answer;
+
+	what.wants_text = true;
+
+	const int err = files_perf_map(images_files(j->images), &what, &answer, e);
+	cleanup_free char *memory = answer.memory;
+	const size_t n = answer.n < file->size ? answer.n : file->size;
 
 	if (err)
 		return err;
+	if (answer.fact.dev != file->dev || answer.fact.inode != file->inode ||
+	    answer.fact.size < file->size)
+		return error_set(e, -EAGAIN, "it is being written anew");
+	if (n == 0 && file->size)
+		return error_set(e, -EIO, "it cannot be read");
+	memmove(memory, answer.text, n);
 	drop_text(j, g);
-	perf_map_read(TAKE(text), n, &g->map);
+	perf_map_read(TAKE(memory), n, &g->map);
+	g->map.is_full |= n < file->size;
 	j->bytes += g->map.n_bytes;
-	perf_file_path(what->number, path);
+	perf_file_path(what.number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
 	g->file = *file;
 	g->n_read++;
@@ -253,10 +235,10 @@ static int read_map_file(struct jit *j, struct jit_map *g, const struct perf_que
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, g->map.n_garbage);
 	if (g->map.n_garbage && !g->map.n)
-		warn_of_map(j, g, what->number, "",
+		warn_of_map(j, g, what.number, "",
 			    "no line of it is START SIZE NAME, in hexadecimal");
 	if (g->map.is_full)
-		warn_of_map(j, g, what->number, " to its end", "it is too large");
+		warn_of_map(j, g, what.number, " to its end", "it is too large");
 	bound_perf_maps(j, g);
 	return 0;
 }
@@ -280,7 +262,7 @@ static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t nu
 	if (!err)
 		err = check_file(j, g, &answer.fact, &e);
 	if (!err && !is_read(g, &answer.fact))
-		err = read_map_file(j, g, &what, &answer.fact, &e);
+		err = read_map_file(j, g, what, &answer.fact, &e);
 	if (err == -ENOENT || err == -ETIME || err == -EINTR || err == -ENOTCONN || err == -EIO ||
 	    err == -EAGAIN)
 		return false;

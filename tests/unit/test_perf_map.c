@@ -227,7 +227,7 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 }
 
 /* What a child answers about file 7. The text is in @to, with a NUL behind it. */
-static struct perf_fact ask(uint64_t offset, bool wants_text, char *to, size_t size)
+static struct perf_fact ask(bool wants_text, char *to, size_t size)
 {
 	cleanup_close int root = open_root();
 	char area[256] = "";
@@ -236,8 +236,7 @@ static struct perf_fact ask(uint64_t offset, bool wants_text, char *to, size_t s
 					     .flags = wants_text ? PERF_TEXT : 0,
 					     .n = 7,
 					     .user = geteuid(),
-					     .root = root,
-					     .offset = offset },
+					     .root = root },
 			       .answer = &answer,
 			       .data = area,
 			       .n_data = sizeof(area) };
@@ -258,19 +257,15 @@ TEST(a_file_is_told_with_the_text_that_is_wanted)
 
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
-	file = ask(0, false, text, sizeof(text));
+	file = ask(false, text, sizeof(text));
 	assert_int_equal(file.size, 10);
 	assert_string_equal(text, "");
-	other = ask(0, true, text, sizeof(text));
+	other = ask(true, text, sizeof(text));
 	assert_memory_equal(&other, &file, sizeof(file));
 	assert_string_equal(text, "1000 10 a\n");
-	(void)ask(5, true, text, sizeof(text));
-	assert_string_equal(text, "10 a\n");
-	(void)ask(10, true, text, sizeof(text));
-	assert_string_equal(text, "");
 	scratch_write("tmp/new", "1000 10 b\n");
 	scratch_run("mv tmp/new tmp/perf-7.map");
-	other = ask(0, false, text, sizeof(text));
+	other = ask(false, text, sizeof(text));
 	assert_true(other.dev == file.dev && other.inode != file.inode);
 }
 
