@@ -58,7 +58,6 @@ struct image_names {
 	size_t n_calls, cap_calls;
 	uint64_t version; /* images_version() at the last forget_places() */
 	size_t n_put_off; /* at the end of @known */
-	bool is_deferring;
 };
 
 struct image_names *image_names_new(struct images *images, struct files *files,
@@ -381,9 +380,8 @@ static void ask_all_images(struct image_names *f, size_t first)
 
 /* -- Questions. -- */
 
-void image_names_defer(struct image_names *f)
+void image_names_forget_old(struct image_names *f)
 {
-	f->is_deferring = true;
 	if (f->n > MANY_PLACES || f->version != images_version(f->images))
 		forget_places(f);
 }
@@ -398,7 +396,6 @@ bool image_names_fetch(struct image_names *f)
 	const size_t n = f->n_put_off;
 
 	f->n_put_off = 0;
-	f->is_deferring = n != 0;
 	if (n)
 		ask_all_images(f, f->n - n);
 	return n != 0;
@@ -416,15 +413,9 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 
 	struct known *k = known_place_of(f, image, offset, &is_new);
 
-	if (is_new)
+	if (is_new) {
 		k->place.vaddr = offset;
-	if (is_new && f->is_deferring) {
 		f->n_put_off++;
-	} else if (!k->is_asked && !f->is_deferring) {
-		const uint32_t number = (uint32_t)(k - f->known);
-
-		ask_image(f, &number, 1);
-		k = &f->known[number];
 	}
 	*ret = k->place;
 	ret->calls = f->calls + k->call;

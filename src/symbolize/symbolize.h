@@ -111,12 +111,12 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 			 uint32_t frames[USER_FRAMES]);
 
 /*
- * After symbolizer_defer(), the two functions below put off unknown names of files.
- * symbolizer_fetch() asks for all of them at once. Repeat naming and fetching until it returns
- * false: no name was put off, and none will be. symbolizer_defer() may forget names that no frame
- * has yet.
+ * The two functions below put off unknown names of files. symbolizer_fetch() asks for all of them
+ * at once. Repeat naming and fetching until it returns false: no name was put off.
+ * symbolizer_forget_old() bounds memory. It may forget names that no frame has yet, so call it once
+ * for a stack at most.
  */
-void symbolizer_defer(struct symbolizer *s);
+void symbolizer_forget_old(struct symbolizer *s);
 bool symbolizer_fetch(struct symbolizer *s);
 
 /* As name_user_stack(). If *@is_whole is false, frames are missing whose names were put off. */

@@ -124,7 +124,7 @@ struct user_place {
 	uint64_t addr;
 	uint64_t at;             /* the address that was looked up, from place_look_up_at() */
 	bool has_places;         /* an offset in the image means the same code in every process */
-	bool is_put_off;         /* the name is put off: image_names_defer() */
+	bool is_put_off;         /* the name is put off: image_names_look_up() */
 	struct file_place place; /* from the file's symbols */
 	struct jit_function
 		made; /* from a perf map, if it has a name; @place has no function then */
@@ -154,7 +154,7 @@ static bool is_pushed(const struct user_place *exact)
 	       !exact->place.is_behind_call;
 }
 
-/* Names are lent until the next image_names_defer(). */
+/* Names are lent until the next image_names_forget_old(). */
 static void find_place(struct symbolizer *s, const struct user_pc *pc, struct user_place *ret)
 {
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
@@ -572,9 +572,9 @@ static void set_user_address(const struct raw_stack *stack, size_t i, struct use
 		i == 0 ? stack->flags & KEY_USER_PC_EXACT : stack->words[i] & STACK_WORD_EXACT;
 }
 
-void symbolizer_defer(struct symbolizer *s)
+void symbolizer_forget_old(struct symbolizer *s)
 {
-	image_names_defer(s->image_names);
+	image_names_forget_old(s->image_names);
 }
 
 bool symbolizer_fetch(struct symbolizer *s)
@@ -633,7 +633,7 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 	bool is_whole;
 	uint32_t n;
 
-	symbolizer_defer(s);
+	symbolizer_forget_old(s);
 	do
 		n = name_known_user_stack(s, stack, max_depth, frames, &is_whole);
 	while (symbolizer_fetch(s));

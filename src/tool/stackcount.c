@@ -182,8 +182,7 @@ static bool name_row(struct run *r, const struct store_row *row, struct profile_
 
 /*
  * Name rows in their order. At a row with an unknown name, collect the unknown names of all further
- * rows, and ask for them at once. If a row has none to ask for, its names come one by one. @stacks:
- * where the stacks' numbers go.
+ * rows, and ask for them at once. @stacks: where the stacks' numbers go.
  */
 static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
 			  struct profile_builder *builder, uint32_t *stacks)
@@ -191,13 +190,13 @@ static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
 	struct symbolizer *s = r->symbolizer;
 	size_t n_named = 0, deferred_at = SIZE_MAX;
 
-	symbolizer_defer(s);
+	symbolizer_forget_old(s);
 	do {
 		while (n_named < n && name_row(r, &rows[n_named], builder, &stacks[n_named]))
 			serve_sometimes(r, n_named++);
 		/* Once for each row, because this may forget names that the row has so far. */
 		if (n_named != deferred_at)
-			symbolizer_defer(s);
+			symbolizer_forget_old(s);
 		deferred_at = n_named;
 		for (size_t i = n_named, n_put_off = 0; i < n && n_put_off < NAMES_AT_ONCE; i++) {
 			uint64_t words[STACK_WORDS];

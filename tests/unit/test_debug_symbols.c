@@ -81,7 +81,6 @@ static void ask_for_all(struct named *n, const struct image *full, uint64_t from
 	struct file_place place;
 	uint64_t offset;
 
-	image_names_defer(n->names);
 	for (uint64_t at = from; at < to; at++) {
 		assert_true(image_vaddr_to_offset(full, at, &offset));
 		assert_false(image_names_look_up(n->names, n->image, offset, &place));
@@ -135,13 +134,23 @@ TEST(what_the_file_and_its_debug_file_have_is_one_function)
 	check_like_whole("both");
 }
 
-static const char *name_at(struct named *n, const struct image *full, uint64_t vaddr)
+static struct file_place place_at(struct named *n, const struct image *full, uint64_t vaddr)
 {
 	struct file_place place;
 	uint64_t offset;
 
 	assert_true(image_vaddr_to_offset(full, vaddr, &offset));
-	assert_true(image_names_look_up(n->names, n->image, offset, &place));
+	if (!image_names_look_up(n->names, n->image, offset, &place)) {
+		assert_true(image_names_fetch(n->names));
+		assert_true(image_names_look_up(n->names, n->image, offset, &place));
+	}
+	return place;
+}
+
+static const char *name_at(struct named *n, const struct image *full, uint64_t vaddr)
+{
+	const struct file_place place = place_at(n, full, vaddr);
+
 	return place.function ? place.function : "";
 }
 
@@ -173,16 +182,6 @@ static void keep_silent(const struct named *n, bool is_silent)
 	image_about_fini(&about);
 }
 
-static bool is_missed(struct named *n, const struct image *full, uint64_t vaddr)
-{
-	struct file_place place;
-	uint64_t offset;
-
-	assert_true(image_vaddr_to_offset(full, vaddr, &offset));
-	assert_true(image_names_look_up(n->names, n->image, offset, &place));
-	return place.is_missed;
-}
-
 TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
@@ -191,7 +190,7 @@ TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 
 	keep_silent(&named, true);
 	assert_string_equal(name_at(&named, full, behind), "");
-	assert_true(is_missed(&named, full, behind));
+	assert_true(place_at(&named, full, behind).is_missed);
 	image_names_refresh(named.names);
 	assert_string_equal(name_at(&named, full, behind), "");
 	keep_silent(&named, false);
@@ -201,7 +200,7 @@ TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 		image_names_refresh(named.names);
 	}
 	assert_string_equal(name_at(&named, full, behind), "behind");
-	assert_false(is_missed(&named, full, behind));
+	assert_false(place_at(&named, full, behind).is_missed);
 }
 
 TEST(a_debug_file_that_is_not_there_is_not_looked_for_again)
@@ -211,7 +210,7 @@ TEST(a_debug_file_that_is_not_there_is_not_looked_for_again)
 	cleanup(close_named) struct named named = open_named("some");
 
 	assert_string_equal(name_at(&named, full, behind), "");
-	assert_false(is_missed(&named, full, behind));
+	assert_false(place_at(&named, full, behind).is_missed);
 }
 
 TEST_MAIN(make_files, remove_files)

@@ -830,7 +830,6 @@ TEST_WITH_NAMES(wanted_names_are_asked_for_together)
 	bool is_whole;
 
 	words[1] |= STACK_WORD_EXACT;
-	symbolizer_defer(s);
 	for (int i = 0; i < 4; i++) {
 		raw.n = i ? 2 : 1;
 		assert_int_equal(want_user_stack(s, &raw), raw.n);
