@@ -14,9 +14,7 @@
 #include "files/debuginfod.h"
 #include "files/files.h"
 
-/*
- * With more known places than this, all are forgotten. The symbolizer keeps the frames (frames.c).
- */
+/* With more answers than this, all are forgotten. The symbolizer keeps the frames (frames.c). */
 #define MANY_PLACES 131072
 
 struct known {
@@ -380,12 +378,6 @@ static void ask_all_images(struct image_names *f, size_t first)
 
 /* -- Questions. -- */
 
-void image_names_forget_old(struct image_names *f)
-{
-	if (f->n > MANY_PLACES || f->version != images_version(f->images))
-		forget_places(f);
-}
-
 size_t image_names_n_put_off(const struct image_names *f)
 {
 	return f->n_put_off;
@@ -395,6 +387,14 @@ bool image_names_fetch(struct image_names *f)
 {
 	const size_t n = f->n_put_off;
 
+	/*
+	 * This also forgets what is put off, so callers look it up again. It may not follow from
+	 * the version then: whoever writes over files all the time could keep us from an answer.
+	 */
+	if (f->n - n > MANY_PLACES || (!n && f->version != images_version(f->images))) {
+		forget_places(f);
+		return n != 0;
+	}
 	f->n_put_off = 0;
 	if (n)
 		ask_all_images(f, f->n - n);

@@ -45,18 +45,13 @@ struct file_place {
 /*
  * Look up @offset of the image's file. An unknown place has no function. False: the name needs a
  * question to a parser, and is put off. image_names_fetch() asks for all names that are put off;
- * look up the places again then. It returns false if there is none.
+ * look up the places again until it returns false: there is none. Strings and calls are lent until
+ * then, because it forgets answers if they are many or some may be wrong.
  */
 bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret);
 size_t image_names_n_put_off(const struct image_names *f);
 bool image_names_fetch(struct image_names *f);
-
-/*
- * Forget all answers, and what is put off, if the answers are many or some may be wrong. Strings
- * and calls of look-ups are not valid any more.
- */
-void image_names_forget_old(struct image_names *f);
 
 /* May a process have made the code: does it lie in no file, or in a file of memory without symbols?
  */

@@ -112,11 +112,9 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 
 /*
  * The two functions below put off unknown names of files. symbolizer_fetch() asks for all of them
- * at once. Repeat naming and fetching until it returns false: no name was put off.
- * symbolizer_forget_old() bounds memory. It may forget names that no frame has yet, so call it once
- * for a stack at most.
+ * at once. Repeat naming and fetching until it returns false: no name was put off. It forgets names
+ * that no frame has yet, if they are many or some may be wrong.
  */
-void symbolizer_forget_old(struct symbolizer *s);
 bool symbolizer_fetch(struct symbolizer *s);
 
 /* As name_user_stack(). If *@is_whole is false, frames are missing whose names were put off. */

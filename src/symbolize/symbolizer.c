@@ -154,7 +154,7 @@ static bool is_pushed(const struct user_place *exact)
 	       !exact->place.is_behind_call;
 }
 
-/* Names are lent until the next image_names_forget_old(). */
+/* Names are lent until the next image_names_fetch(). */
 static void find_place(struct symbolizer *s, const struct user_pc *pc, struct user_place *ret)
 {
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
@@ -572,11 +572,6 @@ static void set_user_address(const struct raw_stack *stack, size_t i, struct use
 		i == 0 ? stack->flags & KEY_USER_PC_EXACT : stack->words[i] & STACK_WORD_EXACT;
 }
 
-void symbolizer_forget_old(struct symbolizer *s)
-{
-	image_names_forget_old(s->image_names);
-}
-
 bool symbolizer_fetch(struct symbolizer *s)
 {
 	s->frames.seen.pass++; /* an address may put off another name when it has the first one */
@@ -633,7 +628,7 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 	bool is_whole;
 	uint32_t n;
 
-	symbolizer_forget_old(s);
+	(void)symbolizer_fetch(s); /* nothing is put off: forgets answers that may be wrong */
 	do
 		n = name_known_user_stack(s, stack, max_depth, frames, &is_whole);
 	while (symbolizer_fetch(s));

@@ -188,16 +188,11 @@ static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
 			  struct profile_builder *builder, uint32_t *stacks)
 {
 	struct symbolizer *s = r->symbolizer;
-	size_t n_named = 0, deferred_at = SIZE_MAX;
+	size_t n_named = 0;
 
-	symbolizer_forget_old(s);
 	do {
 		while (n_named < n && name_row(r, &rows[n_named], builder, &stacks[n_named]))
 			serve_sometimes(r, n_named++);
-		/* Once for each row, because this may forget names that the row has so far. */
-		if (n_named != deferred_at)
-			symbolizer_forget_old(s);
-		deferred_at = n_named;
 		for (size_t i = n_named, n_put_off = 0; i < n && n_put_off < NAMES_AT_ONCE; i++) {
 			uint64_t words[STACK_WORDS];
 			const struct raw_stack raw = read_user_stack(r->own, &rows[i], words);
