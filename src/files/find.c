@@ -81,43 +81,62 @@ static bool is_elsewhere(int err)
 	       err == -EPERM || err == -ENOTDIR;
 }
 
+/* Find it below the process's root directory, below ours, and below the question's. */
 static int find_by_path(const struct child *c, uint32_t tid, const struct mapping *m,
-			int *ret_handle, struct stat *st, struct error *e)
+			const struct stat *mapped, int *ret_handle, struct stat *st)
 {
-	const int err = m->is_deleted ? error_set(e, -ENOENT, "%s: deleted", m->path)
-				      : mapping_find_by_process(tid, m, ret_handle, st, e);
-	struct error inner;
-	int next;
+	char root[64];
+	const char *const roots[] = { root, "/" };
+	struct error e;
 
-	if (!is_elsewhere(err))
-		return err;
-	next = mapping_find_here(m, ret_handle, st, &inner);
-	if (is_elsewhere(next) && c->question.root != HANDLE_NONE)
-		next = mapping_find_in(c->question.root, m, ret_handle, st, &inner);
-	return next ? err : 0;
+	(void)snprintf(root, sizeof(root), "/proc/%u/root", tid);
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		cleanup_close int fd = open(roots[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		const int err =
+			fd < 0 ? -errno : mapping_find_in(fd, m, mapped, ret_handle, st, &e);
+
+		if (!is_elsewhere(err))
+			return err;
+	}
+	return c->question.root == HANDLE_NONE
+		       ? -ENOENT
+		       : mapping_find_in(c->question.root, m, mapped, ret_handle, st, &e);
 }
 
-int find_mapped(struct child *c, uint32_t tid, const struct mapping *m, int *ret_handle,
-		struct file_fact *ret, struct error *e)
+static int find_ours(struct child *c, const char *path, int *ret_handle, struct file_fact *ret,
+		     struct error *e)
+{
+	struct stat st;
+
+	child_note_step(c, STEP_PATH, 0);
+
+	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+
+	if (handle < 0 || fstat(handle, &st) < 0)
+		return error_errno(e, "open %s", path);
+	if (path[0] != '/' || !S_ISREG(st.st_mode))
+		return error_set(e, -ENOENT, "%s: not a file", path);
+	*ret = fact_of(handle, &st);
+	*ret_handle = TAKE_FD(handle);
+	return 0;
+}
+
+static int find_mapped(struct child *c, uint32_t tid, const struct mapping *m, int *ret_handle,
+		       struct file_fact *ret, struct error *e)
 {
 	const unsigned flags = c->question.flags;
 	int err = error_set(e, -EAGAIN, "its file system does not answer");
-	struct error inner;
-	struct stat st;
+	struct stat mapped = {}, st;
 
-	if (flags & FIND_OURS) {
+	if (!(flags & SKIP_MAPPED)) {
+		child_note_step(c, STEP_MAPPED, m->dev);
+		err = mapping_find(tid, m, ret_handle, &mapped, e);
+		st = mapped;
+	}
+	if ((is_elsewhere(err) || flags & SKIP_MAPPED) && !(flags & SKIP_PATHS)) {
 		child_note_step(c, STEP_PATH, 0);
-		err = mapping_find_ours(m, ret_handle, &st, e);
-	} else {
-		if (!(flags & SKIP_MAPPED)) {
-			child_note_step(c, STEP_MAPPED, m->dev);
-			err = mapping_find(tid, m, ret_handle, &st, e);
-		}
-		if ((is_elsewhere(err) || flags & SKIP_MAPPED) && !(flags & SKIP_PATHS)) {
-			child_note_step(c, STEP_PATH, 0);
-			if (find_by_path(c, tid, m, ret_handle, &st, &inner) == 0)
-				err = 0;
-		}
+		if (find_by_path(c, tid, m, &mapped, ret_handle, &st) == 0)
+			err = 0;
 	}
 	if (!err)
 		*ret = fact_of(*ret_handle, &st);
@@ -131,6 +150,8 @@ int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret, struct 
 	if (!block_read(c->payload, c->question.n_bytes, &list) || list.n != 1)
 		return error_set(e, -EINVAL, "no mapping");
 	child_set_name(c, list.mappings[0].path);
+	if (c->question.flags & FIND_OURS)
+		return find_ours(c, list.mappings[0].path, ret_handle, ret, e);
 	return find_mapped(c, list.tid, &list.mappings[0], ret_handle, ret, e);
 }
 

@@ -5,18 +5,13 @@
 #include "base/error.h"
 #include "elf/debug.h"
 #include "files/child.h"
-#include "files/mappings.h"
 
 /*
- * Find the file that @m maps in the question's process, of which @tid is a thread: by map_files,
- * by its path below the process's root, below ours, and below the question's @root. With FIND_OURS,
- * find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors: those of
- * the first location.
+ * Find the file of the question's payload, a block of one mapping of the question's process: by
+ * map_files, by its path below the process's root, below ours, and below the question's @root. With
+ * FIND_OURS, find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors:
+ * those of the first location.
  */
-must_check int find_mapped(struct child *c, uint32_t tid, const struct mapping *m, int *ret_handle,
-			   struct file_fact *ret, struct error *e);
-
-/* Find it for the question's payload, a block of one mapping. */
 must_check int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret,
 			   struct error *e);
 

@@ -226,20 +226,17 @@ static int find_library_in_process(const char *wanted, uint32_t pid, char **ret,
 				 "/proc/%u/maps)",
 				 pid, wanted, pid);
 
-	/* An upgrade may have replaced the file. Then use the mapping itself. */
-	cleanup_close int fd = -1;
+	cleanup_close int handle = -1;
 	struct mapping mapped = *m;
+	struct stat found, st;
 	char path[4096 + 64];
 
-	err = mapping_open(list.tid, m, &fd, e);
+	err = mapping_find_by_process(list.tid, m, &handle, &found, e);
 	if (err)
 		return err;
 	mapping_path(list.tid, m, path, sizeof(path));
-
-	struct stat by_fd, st;
-
-	if (fstat(fd, &by_fd) < 0 || stat(path, &st) < 0 || st.st_ino != by_fd.st_ino ||
-	    st.st_dev != by_fd.st_dev) {
+	/* An upgrade may have replaced the file. Then use the mapping itself. */
+	if (stat(path, &st) < 0 || st.st_ino != found.st_ino || st.st_dev != found.st_dev) {
 		mapped.is_deleted = true;
 		mapping_path(list.tid, &mapped, path, sizeof(path));
 	}

@@ -258,16 +258,6 @@ static int check_handle(int handle, const char *path, struct stat *st, struct er
 	return 0;
 }
 
-static int find_regular(const char *path, int *ret_handle, struct stat *st, struct error *e)
-{
-	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
-	const int err = check_handle(handle, path, st, e);
-
-	if (!err)
-		*ret_handle = TAKE_FD(handle);
-	return err;
-}
-
 int mapping_reopen(int handle, int *ret_fd, struct error *e)
 {
 	char self[64];
@@ -303,78 +293,37 @@ static bool has_own_devices(int fd)
 	return false;
 }
 
-/*
- * /proc/PID/map_files names the mapped file itself, but only with CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE. It shows the present mapping, and the inode number tells whether that is
- * still the same file. Overlayfs may show another number. Then the path must lead to the same file.
- */
-static int find_map_file(uint32_t pid, const struct mapping *m, const struct stat *by_path,
-			 int *ret_handle, struct stat *st, struct error *e)
+int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+		 struct error *e)
 {
 	char path[64];
-	cleanup_close int handle = -1;
 
+	*st = (struct stat){};
+	if (m->inode == 0)
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
 	map_files_path(pid, m, path, sizeof(path));
 
-	int err = find_regular(path, &handle, st, e);
+	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+	int err = check_handle(handle, path, st, e);
 
 	if (err)
 		return err;
-	if (st->st_ino != m->inode &&
-	    !(by_path && st->st_ino == by_path->st_ino && st->st_dev == by_path->st_dev))
+	/* It shows the present mapping. The inode number tells whether that is the same file. */
+	if (st->st_ino != m->inode)
 		return error_set(e, -ESTALE, "%s: another file is mapped there now", m->path);
 	*ret_handle = TAKE_FD(handle);
 	return 0;
 }
 
-int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
-			    struct error *e)
-{
-	cleanup_close int handle = -1;
-	char path[4096 + 64];
-	struct stat by_path = {};
-	int err = -ENOENT;
-
-	if (m->inode == 0)
-		return error_set(e, -ENOENT, "%s: not a file", m->path);
-	if (!m->is_deleted && m->path[0] == '/') {
-		mapping_path(pid, m, path, sizeof(path));
-		err = find_regular(path, &handle, &by_path, e);
-	}
-	if (!err && by_path.st_ino == m->inode && by_path.st_dev == m->dev) {
-		*st = by_path;
-		*ret_handle = TAKE_FD(handle);
-		return 0;
-	}
-
-	struct error inner;
-	int map_err = find_map_file(pid, m, err ? NULL : &by_path, ret_handle, st, &inner);
-
-	if (map_err == 0)
-		return 0;
-	if (err == 0 && (map_err == -EPERM || map_err == -EACCES) && by_path.st_ino == m->inode &&
-	    has_own_devices(handle)) {
-		*st = by_path;
-		*ret_handle = TAKE_FD(handle);
-		return 0;
-	}
-	if (err == 0)
-		return error_set(e, -ESTALE, "%s: not the file that process %u has mapped", path,
-				 pid);
-	if (m->is_deleted || m->path[0] != '/' || map_err == -ESTALE)
-		return error_set(e, map_err, "%s", inner.text);
-	return err;
-}
-
-int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
-		    struct error *e)
+int mapping_find_in(int root, const struct mapping *m, const struct stat *mapped, int *ret_handle,
+		    struct stat *st, struct error *e)
 {
 	/* Links of the foreign file system must not lead out of it. */
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	if (m->inode == 0 || m->path[0] != '/')
-		return error_set(e, -ENOENT, "%s: not there any more", m->path);
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
 
 	/* It may exist after all, with a name that ends so. */
 	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
@@ -383,41 +332,27 @@ int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct s
 
 	if (err)
 		return err;
-	if (st->st_ino != m->inode || (st->st_dev != m->dev && !has_own_devices(handle)))
+	if ((st->st_ino != mapped->st_ino || st->st_dev != mapped->st_dev) &&
+	    (st->st_ino != m->inode || (st->st_dev != m->dev && !has_own_devices(handle))))
 		return error_set(e, -ESTALE, "%s: another file is there now", m->path);
 	*ret_handle = TAKE_FD(handle);
 	return 0;
 }
 
-int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
-		 struct error *e)
+int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			    struct error *e)
 {
-	if (m->inode == 0)
-		return error_set(e, -ENOENT, "%s: not a file", m->path);
-	return find_map_file(pid, m, NULL, ret_handle, st, e);
-}
+	struct stat mapped;
+	char path[64];
 
-int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
-{
-	cleanup_close int own = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mapping_find(pid, m, ret_handle, &mapped, e) == 0) {
+		*st = mapped;
+		return 0;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
 
-	return own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
-}
+	cleanup_close int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
-{
-	cleanup_close int handle = -1;
-	struct stat st;
-	const int err = mapping_find_by_process(pid, m, &handle, &st, e);
-
-	if (err)
-		return err;
-	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
-}
-
-int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
-{
-	if (m->inode == 0 || m->path[0] != '/')
-		return error_set(e, -ENOENT, "%s: not a file", m->path);
-	return find_regular(m->path, ret_handle, st, e);
+	return root < 0 ? error_errno(e, "open %s", path)
+			: mapping_find_in(root, m, &mapped, ret_handle, st, e);
 }

@@ -61,44 +61,27 @@ const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t 
 const void *own_vdso(size_t *ret_bytes);
 
 /*
- * Open the file that @m maps in process @pid, and never another one. It goes through the process's
- * own root, and device and inode must be those of the mapping. Or /proc/PID/map_files names it,
- * where the kernel itself vouches for the file, deleted or not. Never blocks. Regular files only.
- * Errors: -ESTALE another file is there now; others from opening.
- */
-must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e);
-
-/*
- * Find the file by map_files alone, so without walking a path. The caller owns *@ret_handle
- * (O_PATH). *@st is its status. Overlayfs may show another inode number there than in the list.
- * Then this fails with -ESTALE.
+ * Find the file that @m maps in process @pid by /proc/PID/map_files: the kernel itself vouches for
+ * it, deleted or not, and walks no path. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. Finders
+ * never block, and take regular files only. The caller owns *@ret_handle (O_PATH). *@st is the
+ * status of what is mapped there, zeros if that is unknown. Overlayfs may show another inode number
+ * there than in the list. Then this fails with -ESTALE.
  */
 struct stat;
 must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
 			    struct error *e);
 
-/* Find it by its path below the process's root directory, as mapping_open() does. */
+/*
+ * Find it by its path below directory @root. Device and inode must be those of the mapping, or of
+ * @mapped, as mapping_find() has set it. Errors: -ESTALE another file is there; others from
+ * opening. Needs openat2(2), Linux 5.6.
+ */
+must_check int mapping_find_in(int root, const struct mapping *m, const struct stat *mapped,
+			       int *ret_handle, struct stat *st, struct error *e);
+
+/* Find it by map_files, or else below the process's root directory. Errors: as mapping_find_in() */
 must_check int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle,
 				       struct stat *st, struct error *e);
-
-/*
- * If the process has gone: find it below directory @root, which was its root directory (roots.h).
- * Device and inode must be those of the mapping. Needs openat2(2),
- * Linux 5.6.
- */
-must_check int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
-			       struct error *e);
-
-/* The same below our own root directory: most processes have it, too. */
-must_check int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st,
-				 struct error *e);
-
-/*
- * Find the regular file at the path of @m in our file system, be it the same or not. The caller
- * compares build IDs.
- */
-must_check int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st,
-				 struct error *e);
 
 /* Open the file of such a handle for reading. */
 must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);

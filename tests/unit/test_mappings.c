@@ -14,8 +14,17 @@
 static int open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
 {
 	cleanup_close int handle = -1;
+	struct stat none = {}, st;
+	const int err = mapping_find_in(root, m, &none, &handle, &st, e);
+
+	return err ? err : mapping_reopen(handle, ret_fd, e);
+}
+
+static int open_mapped(const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
 	struct stat st;
-	const int err = mapping_find_in(root, m, &handle, &st, e);
+	const int err = mapping_find_by_process((uint32_t)getpid(), m, &handle, &st, e);
 
 	return err ? err : mapping_reopen(handle, ret_fd, e);
 }
@@ -174,7 +183,7 @@ TEST(a_mapped_file_opens)
 
 	struct mapping m = map_file("library", &list);
 
-	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_ok(open_mapped(&m, &fd, &e), e);
 	assert_int_equal(inode_of(fd), m.inode);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
@@ -195,14 +204,14 @@ TEST(a_deleted_file_opens_as_long_as_it_is_mapped)
 	assert_ok(mapping_list_read((uint32_t)getpid(), &list, &e), e);
 	m = *mapping_list_at(&list, m.start);
 	assert_true(m.is_deleted);
-	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_ok(open_mapped(&m, &fd, &e), e);
 	assert_int_equal(read(fd, text, 4), 4);
 	assert_string_equal(text, "code");
 	mapping_path((uint32_t)getpid(), &m, path, sizeof(path));
 	assert_int_equal(access(path, R_OK), 0);
 
 	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
-	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &none, &e), -ENOENT);
+	assert_int_equal(open_mapped(&m, &none, &e), -ENOENT);
 }
 
 /* What stands where the mapped file stood is never opened in its place. */
@@ -218,11 +227,11 @@ static void check_replaced(const char *replace)
 
 	scratch_run(replace);
 	/* m still says that the file is there, as if it had been replaced just now. */
-	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_ok(open_mapped(&m, &fd, &e), e);
 	assert_int_equal(inode_of(fd), m.inode);
 
 	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
-	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &none, &e), -ESTALE);
+	assert_int_equal(open_mapped(&m, &none, &e), -ESTALE);
 	assert_non_null(strstr(e.text, "library"));
 	scratch_run("rm -f library");
 }
@@ -244,7 +253,7 @@ TEST(a_fifo_in_the_files_place_is_not_opened)
 
 	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
 	scratch_run("rm library && mkfifo library");
-	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &fd, &e), -ESTALE);
+	assert_int_equal(open_mapped(&m, &fd, &e), -ESTALE);
 	assert_non_null(strstr(e.text, "not a regular file"));
 	scratch_run("rm -f library");
 }
@@ -255,7 +264,7 @@ TEST(what_is_no_file_does_not_open)
 	struct error e;
 	int fd;
 
-	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &fd, &e), -ENOENT);
+	assert_int_equal(open_mapped(&m, &fd, &e), -ENOENT);
 	assert_string_equal(e.text, "[vdso]: not a file");
 }
 
