@@ -12,7 +12,6 @@
 
 #include "bpf/user_step.h"
 #include "elf/debug.h"
-#include "files/mappings.h"
 #include "files/name_block.h"
 #include "files/question.h"
 
@@ -21,35 +20,6 @@
 #define MAX_LIST_BYTES (16UL << 20)
 #define MOST_RANGES 64
 #define LARGEST_ERRNO 4095
-
-/* --- mappings --- */
-
-/*
- * A block is a list of mappings in one piece: this head, @n struct listed, and @n_text bytes of
- * paths with their NULs.
- */
-struct block_head {
-	uint32_t n, tid;
-	uint64_t n_text;
-};
-
-struct listed {
-	uint64_t start, end, offset, dev, inode;
-	uint32_t path; /* offset in the paths */
-	uint32_t is_deleted;
-};
-
-/*
- * Make a block of the first of @n mappings at @m, as many as fit into @size bytes. The caller frees
- * it.
- */
-void *block_make(const struct mapping *m, size_t n, uint32_t tid, size_t size, size_t *ret_n_bytes);
-
-/*
- * Read the mappings in the @n_bytes at @block, which lends their paths. They must rise in address
- * and not overlap. False: they make no sense.
- */
-bool block_read(const void *block, size_t n_bytes, struct mapping_list *ret);
 
 /* --- handles --- */
 

@@ -607,6 +607,7 @@ static int read_outcome(struct files *f, const struct pending *p, struct reply *
 		ret->cpu_ns = p->news.cpu_ns - p->cpu_ns;
 	if (read_answer(p, &ret->answer)) {
 		ret->data = xmalloc(ret->answer.n_bytes + 1);
+		ret->data[ret->answer.n_bytes] = '\0'; /* it may be text */
 		if (area_read(p->area, sizeof(ret->answer), ret->data, ret->answer.n_bytes) == 0)
 			return 0;
 		cleanup_free_p(&ret->data);

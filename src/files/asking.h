@@ -59,7 +59,7 @@ struct files {
 /* The outcome of a question. */
 struct reply {
 	struct answer answer;
-	char *data;      /* of the answer, for the caller to free */
+	char *data;      /* of the answer, with a NUL behind it; for the caller to free */
 	uint64_t cpu_ns; /* of the child */
 	uint64_t took_ns;
 	char why[128]; /* the child failed; for messages */

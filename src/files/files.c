@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/read.h"
+#include "base/strbuf.h"
 #include "files/zygote.h"
 
 /* --- mappings --- */
@@ -43,23 +44,26 @@ static uint32_t user_of(uint32_t pid)
 	return line ? (uint32_t)strtoul(line + strlen("\nUid:\t"), NULL, 10) : 0;
 }
 
-static bool read_list(struct reply *r, bool has_states, struct file_list *ret)
+static bool read_list(const struct reply *r, bool has_states, struct file_list *ret)
 {
-	const size_t n_facts = has_states ? r->answer.n * sizeof(struct file_fact) : 0;
-	const struct file_fact *facts;
+	const size_t n_text = strlen(r->data) + 1;
+	const char *at = r->data + n_text;
 
-	if (n_facts > r->answer.n_bytes ||
-	    !block_read(r->data + n_facts, r->answer.n_bytes - n_facts, &ret->list) ||
-	    ret->list.n != r->answer.n)
+	if (!mapping_list_parse(r->data, &ret->list))
 		return false;
-	facts = (const struct file_fact *)(const void *)r->data;
-	ret->block = TAKE(r->data);
+	ret->list.tid = r->answer.n;
+	if (r->answer.n_bytes !=
+	    n_text + (has_states ? ret->list.n * sizeof(struct file_fact) : 0)) {
+		mapping_list_fini(&ret->list);
+		return false;
+	}
 	if (has_states)
 		ret->states = xcalloc(ret->list.n, sizeof(*ret->states));
-	for (size_t i = 0; has_states && i < ret->list.n; i++) {
+	for (size_t i = 0; has_states && i < ret->list.n; i++, at += sizeof(struct file_fact)) {
 		const struct mapping *m = &ret->list.mappings[i];
 
-		ret->states[i] = (struct file_state){ m->dev, m->inode, facts[i] };
+		ret->states[i] = (struct file_state){ .dev = m->dev, .inode = m->inode };
+		memcpy(&ret->states[i].fact, at, sizeof(struct file_fact));
 	}
 	return true;
 }
@@ -120,10 +124,8 @@ int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list 
 	}
 	if (err == -EAGAIN)
 		warn_list(f, pid);
-	if (!err && !read_list(&r, has_states, ret)) {
-		mapping_list_fini(&ret->list); /* its paths are in the answer */
+	if (!err && !read_list(&r, has_states, ret))
 		err = refuse_answer(&r, e);
-	}
 	free(r.data);
 	return err;
 }
@@ -131,7 +133,6 @@ int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list 
 void file_list_fini(struct file_list *list)
 {
 	mapping_list_fini(&list->list);
-	free(list->block);
 	free(list->states);
 	*list = (struct file_list){};
 }
@@ -166,18 +167,24 @@ static int ask_to_hold(struct files *f, const struct ask *a, struct open_fact *r
 	return err;
 }
 
+/* Let @m be the payload, which @text holds. */
+static void set_mapping(struct ask *a, const struct mapping *m, struct strbuf *text)
+{
+	mapping_put(m, text);
+	a->payload = text->text;
+	a->question.n_bytes = text->n;
+}
+
 static int open_mapping(struct files *f, struct question q, const struct mapping *m,
 			struct held_file *ret, struct error *e)
 {
 	struct ask a = { .question = q };
+	cleanup_strbuf struct strbuf payload = {};
 	struct open_fact open;
-	size_t n;
-	cleanup_free void *block = block_make(m, 1, q.pid, AREA_BYTES, &n);
 	int err;
 
-	a.payload = block;
+	set_mapping(&a, m, &payload);
 	a.question.what = QUESTION_OPEN;
-	a.question.n_bytes = n;
 	a.question.user = q.pid ? user_of(q.pid) : 0;
 	skip_silent(f, &a, m);
 	err = ask_to_hold(f, &a, &open, e);
@@ -359,15 +366,13 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 				       .expected = state->fact },
 			 .is_roots = state->fact.is_roots };
 	struct reply r = {};
-	size_t n;
-	cleanup_free void *block = block_make(m, 1, pid, AREA_BYTES, &n);
+	cleanup_strbuf struct strbuf payload = {};
 	int err = spending_check(&f->spending, payer);
 
 	*ret = (struct file_table){};
 	if (err)
 		return error_set(e, err, "files of its user took too much time");
-	a.payload = block;
-	a.question.n_bytes = n;
+	set_mapping(&a, m, &payload);
 	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->fact.dev, payer)))
 		return fail_unanswered(e);
 	skip_silent(f, &a, m);

@@ -96,7 +96,6 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 /* The executable mappings of a process. */
 struct file_list {
 	struct mapping_list list;
-	char *block;               /* holds the paths */
 	struct file_state *states; /* of each mapping's file; NULL: not known */
 	uint64_t cost;             /* ns: CPU time of the child; without an answer, of the wait */
 };

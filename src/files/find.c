@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "files/answer.h"
 #include "files/places.h"
 #include "files/zygote.h"
@@ -147,12 +148,12 @@ int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret, struct 
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 
-	if (!block_read(c->payload, c->question.n_bytes, &list) || list.n != 1)
+	if (!mapping_list_parse(c->payload, &list) || list.n != 1)
 		return error_set(e, -EINVAL, "no mapping");
 	child_set_name(c, list.mappings[0].path);
 	if (c->question.flags & FIND_OURS)
 		return find_ours(c, list.mappings[0].path, ret_handle, ret, e);
-	return find_mapped(c, list.tid, &list.mappings[0], ret_handle, ret, e);
+	return find_mapped(c, c->question.pid, &list.mappings[0], ret_handle, ret, e);
 }
 
 static bool is_of_one_file(const struct mapping *a, const struct mapping *b)
@@ -199,31 +200,47 @@ static int find_states(struct child *c, const struct mapping_list *list, struct 
 	return err;
 }
 
+/* Put as many of the mappings to @text as fit, with the room for their states. */
+static void put_list(const struct child *c, struct mapping_list *list, struct strbuf *text)
+{
+	const size_t room = c->n_data / 2 < MAX_LIST_BYTES ? c->n_data / 2 : MAX_LIST_BYTES;
+
+	strbuf_puts(text, "");
+	for (size_t i = 0; i < list->n; i++) {
+		const size_t before = text->n;
+
+		mapping_put(&list->mappings[i], text);
+		if (text->n < room && (i + 1) * sizeof(struct file_fact) <= room)
+			continue;
+		text->text[before] = '\0';
+		text->n = before;
+		list->n = i;
+	}
+}
+
 static void list_mappings(struct child *c)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = { .most_bytes = MOST_LIST_MEMORY };
 	cleanup_free struct file_fact *facts = NULL;
-	cleanup_free void *block = NULL;
+	cleanup_strbuf struct strbuf text = {};
 	struct error e;
 	int err = mapping_list_read(c->question.pid, &list, &e);
-	size_t n_facts = 0, n;
+	size_t n_facts = 0;
 
 	if (err) {
 		child_fail(c, err, e.text);
 		return;
 	}
-	block = block_make(list.mappings, list.n, list.tid,
-			   c->n_data / 2 < MAX_LIST_BYTES ? c->n_data / 2 : MAX_LIST_BYTES, &n);
-	memcpy(&list.n, block, sizeof(uint32_t));
+	put_list(c, &list, &text);
 	if (c->question.flags & LIST_STATES) {
 		n_facts = list.n * sizeof(*facts);
 		facts = xcalloc(list.n, sizeof(*facts));
 		c->answer->result = find_states(c, &list, facts);
-		memcpy(c->data, facts, n_facts);
+		memcpy(c->data + text.n + 1, facts, n_facts);
 	}
-	memcpy(c->data + n_facts, block, n);
-	c->answer->n = (uint32_t)list.n;
-	c->answer->n_bytes = n_facts + n;
+	memcpy(c->data, text.text, text.n + 1);
+	c->answer->n = list.tid;
+	c->answer->n_bytes = text.n + 1 + n_facts;
 }
 
 /* --- handles --- */

@@ -5,12 +5,13 @@
 #include "base/error.h"
 #include "elf/debug.h"
 #include "files/child.h"
+#include "files/mappings.h"
 
 /*
- * Find the file of the question's payload, a block of one mapping of the question's process: by
- * map_files, by its path below the process's root, below ours, and below the question's @root. With
- * FIND_OURS, find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors:
- * those of the first location.
+ * Find the file of the question's payload, a mapping of the question's process: by map_files, by
+ * its path below the process's root, below ours, and below the question's @root. With FIND_OURS,
+ * find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors: those of
+ * the first location.
  */
 must_check int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret,
 			   struct error *e);

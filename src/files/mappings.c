@@ -99,6 +99,38 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
+void mapping_put(const struct mapping *m, struct strbuf *to)
+{
+	strbuf_printf(to, "%lx-%lx r-xp %08lx %02x:%02x %lu ", m->start, m->end, m->offset,
+		      major(m->dev), minor(m->dev), m->inode);
+	for (const char *at = m->path; *at; at++)
+		strbuf_put(to, *at == '\n' ? "\\012" : at, *at == '\n' ? 4 : 1);
+	strbuf_puts(to, m->is_deleted ? DELETED "\n" : "\n");
+}
+
+/* Add the mapping of a line. False: it has none, or overlaps the one before. */
+static bool add_mapping(struct mapping_list *list, const char *line)
+{
+	struct mapping m;
+
+	if (!mapping_parse(line, list->strings, &m) ||
+	    (list->n && m.start < list->mappings[list->n - 1].end))
+		return false;
+	array_push(list->mappings, list->n, list->capacity, m);
+	return true;
+}
+
+bool mapping_list_parse(const char *text, struct mapping_list *ret)
+{
+	*ret = (struct mapping_list){ .strings = strtab_new() };
+	for (; *text; text += strcspn(text, "\n") + 1)
+		if (!strchr(text, '\n') || !add_mapping(ret, text)) {
+			mapping_list_fini(ret);
+			return false;
+		}
+	return true;
+}
+
 static bool is_list_full(const struct mapping_list *list)
 {
 	return list->most_bytes &&
@@ -123,16 +155,12 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	cleanup_lines struct lines lines;
 	lines_init(&lines, TAKE_FD(fd), path);
 
-	struct mapping m;
 	char *line;
 	int more = 0;
 
-	while (!is_list_full(&list) && (more = lines_next(&lines, &line, e)) > 0) {
-		/* The process runs while the kernel makes the list. Keep only mappings in order. */
-		if (mapping_parse(line, list.strings, &m) &&
-		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))
-			array_push(list.mappings, list.n, list.capacity, m);
-	}
+	/* The process runs while the kernel makes the list. Keep only mappings in order. */
+	while (!is_list_full(&list) && (more = lines_next(&lines, &line, e)) > 0)
+		(void)add_mapping(&list, line);
 	if (more == -ESRCH)
 		return error_set(e, -ESRCH, "no process %u", tid);
 	if (more < 0)

@@ -43,6 +43,16 @@ must_check int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct 
 /* Parse one line of a maps file; false for lines that are not executable or not well-formed. */
 bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret);
 
+/* Append @m as such a line, with its newline. */
+struct strbuf;
+void mapping_put(const struct mapping *m, struct strbuf *to);
+
+/*
+ * Read the lines in @text as a list. They may be foreign. False, with an empty list: one is no
+ * executable mapping, has no end, or overlaps the one before.
+ */
+bool mapping_list_parse(const char *text, struct mapping_list *ret);
+
 /*
  * Remove " (deleted)" from the end of a path of *@n bytes. False, with *@n unchanged, if the path
  * does not end so. A file may really have such a name. Then it is opened the slower way, as if

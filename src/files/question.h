@@ -50,7 +50,7 @@ static inline bool file_fact_is_equal(const struct file_fact *a, const struct fi
  * table of descriptors. A parser opens files, gives up all rights, and reads them then.
  */
 enum question_what {
-	/* Hold a file. Payload: a block of one mapping. Answer: an open_fact. */
+	/* Hold a file. Payload: a mapping (mapping_put()). Answer: an open_fact. */
 	QUESTION_OPEN = 1,
 	/* Hold the root directory of process @pid. Answer: an open_fact. */
 	QUESTION_ROOT,
@@ -60,13 +60,13 @@ enum question_what {
 	QUESTION_FACTS,
 	/*
 	 * The executable mappings of process @pid and, with LIST_STATES, their files. Payload: @n
-	 * devices (uint64_t) that do not answer, to be left out. Answer: a block of mappings
-	 * (answer.h), @n file_fact in front of it.
+	 * devices (uint64_t) that do not answer, to be left out. Answer: the mappings as text
+	 * (mapping_put()) with a NUL, a file_fact for each, and in @n the thread that has them.
 	 */
 	QUESTION_LIST,
 	/*
-	 * Make a table of a file that is in state @expected. Payload: a block of one mapping; with
-	 * FROM_MEMORY an image. Answer: a table_fact and its parts. If the result is an error, @n
+	 * Make a table of a file that is in state @expected. Payload: a mapping; with FROM_MEMORY
+	 * an image. Answer: a table_fact and its parts. If the result is an error, @n
 	 * is 1 for a file that is not ELF, and 0 if the child could not open it.
 	 */
 	QUESTION_TABLE,

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "files/answer.h"
+#include "files/mappings.h"
 #include "files/name_block.h"
 
 static void check(bool holds)
@@ -17,32 +19,24 @@ static void check(bool holds)
 		abort();
 }
 
-static void check_again(const struct mapping_list *list)
+static void check_list(const char *text, size_t n)
 {
-	cleanup(mapping_list_fini) struct mapping_list again = {};
-	cleanup_free char *block = NULL;
-	size_t n;
-
-	block = block_make(list->mappings, list->n, list->tid, AREA_BYTES, &n);
-	check(block_read(block, n, &again));
-	check(again.tid == list->tid && mapping_list_is_equal(&again, list));
-}
-
-static void check_list(const uint8_t *bytes, size_t n)
-{
-	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup(mapping_list_fini) struct mapping_list list = {}, again = {};
+	cleanup_strbuf struct strbuf sent = {};
 	uint64_t before = 0;
 
-	if (!block_read(bytes, n, &list))
+	if (!mapping_list_parse(text, &list))
 		return;
+	strbuf_puts(&sent, "");
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 
 		check(m->start >= before && m->end > m->start);
 		check(strlen(m->path) < n);
 		before = m->end;
+		mapping_put(m, &sent);
 	}
-	check_again(&list);
+	check(mapping_list_parse(sent.text, &again) && mapping_list_is_equal(&again, &list));
 }
 
 static void check_table(const uint8_t *bytes, size_t n)
@@ -118,10 +112,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	/* Without the byte that says which, it is aligned, and its end is found out. */
 	cleanup_free uint8_t *bytes = xmalloc(size - 1);
+	cleanup_free char *text = strndup((const char *)data + 1, size - 1);
 
 	memcpy(bytes, data + 1, size - 1);
 	if (data[0] == 'L')
-		check_list(bytes, size - 1);
+		check_list(text, size - 1);
 	else if (data[0] == 'T')
 		check_table(bytes, size - 1);
 	else if (data[0] == 'N')

@@ -6,8 +6,6 @@
  */
 #include "fuzz.h"
 
-#include <sys/sysmacros.h>
-
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
@@ -19,25 +17,12 @@ static void check(bool holds)
 		abort();
 }
 
-static void put_path(struct strbuf *line, const char *path)
-{
-	for (; *path; path++)
-		strbuf_put(line, *path == '\n' ? "\\012" : path, *path == '\n' ? 4 : 1);
-}
-
 static void check_again(const struct mapping *m, struct strtab *strings)
 {
 	cleanup_strbuf struct strbuf line = {};
 	struct mapping again;
-	char head[160];
-	int n = snprintf(head, sizeof(head), "%lx-%lx r-xp %08lx %02x:%02x %lu ", m->start, m->end,
-			 m->offset, major(m->dev), minor(m->dev), m->inode);
 
-	strbuf_put(&line, head, (size_t)n);
-	put_path(&line, m->path);
-	if (m->is_deleted)
-		strbuf_put(&line, " (deleted)", 10);
-	strbuf_put(&line, "\n", 2);
+	mapping_put(m, &line);
 	check(mapping_parse(line.text, strings, &again));
 	check(again.start == m->start && again.end == m->end && again.offset == m->offset);
 	check(again.dev == m->dev && again.inode == m->inode);
