@@ -60,6 +60,55 @@ bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct t
 	return !has_table || is_table_sound(ret);
 }
 
+/* Strings must not overlap, so all of them together take no more memory than the block. */
+static bool is_text_in_block(const struct name_view *v, uint32_t at)
+{
+	return at == NO_TEXT || (at < v->head->n_text && (at == 0 || !v->text[at - 1]));
+}
+
+static bool is_view_sound(const struct name_view *v)
+{
+	uint32_t next = 0; /* no two names share a call */
+
+	for (uint32_t i = 0; i < v->head->n; i++) {
+		const struct name_fact *f = &v->facts[i];
+
+		if (!is_text_in_block(v, f->function) || f->call > v->head->n_calls ||
+		    f->n_calls > v->head->n_calls - next || (f->n_calls && f->call != next))
+			return false;
+		next += f->n_calls;
+	}
+	for (uint32_t i = 0; i < v->head->n_calls; i++)
+		if (!is_text_in_block(v, v->calls[i].name) ||
+		    !is_text_in_block(v, v->calls[i].file))
+			return false;
+	return true;
+}
+
+static bool read_block(const void *bytes, size_t n_bytes, size_t n_asked, struct name_view *ret)
+{
+	const struct names_head *head = bytes;
+
+	if (n_bytes < sizeof(*head) || head->n > n_asked || head->n_text > n_bytes)
+		return false;
+
+	const uint64_t n_facts = head->n * (uint64_t)sizeof(struct name_fact);
+	const uint64_t n_calls = head->n_calls * (uint64_t)sizeof(struct call_fact);
+
+	if (sizeof(*head) + n_facts + n_calls + head->n_text != n_bytes)
+		return false;
+	ret->head = head;
+	ret->facts = (const struct name_fact *)(head + 1);
+	ret->calls = (const struct call_fact *)(ret->facts + head->n);
+	ret->text = (const char *)(ret->calls + head->n_calls);
+	return (!head->n_text || !ret->text[head->n_text - 1]) && is_view_sound(ret);
+}
+
+const char *name_view_text(const struct name_view *view, uint32_t at)
+{
+	return at == NO_TEXT ? NULL : view->text + at;
+}
+
 bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symbols_fact *ret_fact,
 		  struct name_view *ret)
 {
@@ -70,6 +119,6 @@ bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symb
 	memcpy(ret_fact, bytes, sizeof(*ret_fact));
 	return ret_fact->n_build_id <= sizeof(ret_fact->build_id) &&
 	       debug_hint_is_sound(&ret_fact->hint) &&
-	       name_block_read(block, n_bytes - sizeof(*ret_fact), n_asked, ret) &&
+	       read_block(block, n_bytes - sizeof(*ret_fact), n_asked, ret) &&
 	       (!n_asked || ret->head->n || ret_fact->wants_debug);
 }

@@ -12,7 +12,6 @@
 
 #include "bpf/user_step.h"
 #include "elf/debug.h"
-#include "files/name_block.h"
 #include "files/question.h"
 
 #define AREA_BYTES (80UL << 20)
@@ -102,9 +101,57 @@ struct symbols_fact {
 _Static_assert(sizeof(struct symbols_fact) % 8 == 0, "a block of names follows");
 
 /*
- * Read the fact in the @n_bytes at @bytes, and the block of names behind it, as name_block_read()
- * does. There must be a name, unless @n_asked is 0 or @ret_fact->wants_debug. False: it makes no
- * sense.
+ * A block of names at offsets of the file: this head, @n struct name_fact, @n_calls struct
+ * call_fact, and @n_text bytes of strings with their NULs.
+ */
+#define NO_TEXT UINT32_MAX
+
+struct names_head {
+	uint32_t n; /* answers: for the first of the offsets, as many as fit */
+	uint32_t n_calls;
+	uint64_t n_text;
+	uint32_t is_changed; /* somebody wrote to the file or cut it short: names may be wrong */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct names_head) == 24, "protocol");
+
+enum name_has {
+	NAME_HAS_PLACE = 1,      /* @vaddr is valid. Without it nothing is known */
+	NAME_HAS_START = 2,      /* @start is valid: the function's start */
+	NAME_IS_LAST = 4,        /* @vaddr is the function's last byte, by its symbol */
+	NAME_IS_BEHIND_CALL = 8, /* @vaddr is the function's start, and image_is_behind_call() */
+};
+
+struct name_fact {
+	uint64_t vaddr, start;
+	uint32_t function; /* offset of its name in the text; NO_TEXT: none */
+	uint32_t call;     /* the first of @n_calls, innermost first */
+	uint16_t n_calls;
+	uint16_t has; /* enum name_has */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct name_fact) == 32, "protocol");
+
+struct call_fact {
+	uint32_t name, file; /* offsets in the text; NO_TEXT: none */
+	uint32_t line;
+};
+_Static_assert(sizeof(struct call_fact) == 12, "protocol");
+
+struct name_view {
+	const struct names_head *head;
+	const struct name_fact *facts;
+	const struct call_fact *calls;
+	const char *text;
+};
+
+/*
+ * Read the fact in the @n_bytes at @bytes, and the block of names behind it, which lends its parts.
+ * @bytes must be aligned as malloc(3) does. There must be a name, unless @n_asked is 0 or
+ * @ret_fact->wants_debug. False: it makes no sense as an answer about @n_asked offsets.
  */
 bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symbols_fact *ret_fact,
 		  struct name_view *ret);
+
+/* The string at @at; NULL for NO_TEXT. */
+const char *name_view_text(const struct name_view *view, uint32_t at);

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "files/answer.h"
 #include "files/mappings.h"
-#include "files/name_block.h"
 #include "files/places.h"
 
 struct files;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/demangle.h"
 #include "elf/frames.h"
@@ -22,7 +23,6 @@
 #include "elf/image.h"
 #include "files/answer.h"
 #include "files/find.h"
-#include "files/name_block.h"
 #include "files/perf_file.h"
 #include "unwind/table.h"
 
@@ -149,8 +149,11 @@ struct naming {
 	struct image *image;
 	bool is_complete; /* it needs no debug file */
 	uint64_t flags;
-	struct name_block block;
-	struct u64_map put; /* names in the block: address of the symbol -> offset in the text */
+	struct name_fact *facts; /* the block of names (answer.h) */
+	struct call_fact *calls;
+	size_t n_facts, cap_facts, n_calls, cap_calls;
+	struct strbuf text;
+	struct u64_map put; /* names in it: address of the symbol -> offset in the text */
 };
 
 static const char *next_part(const char **at, size_t n)
@@ -266,6 +269,23 @@ static void note_image(struct naming *n)
 	}
 }
 
+/* Returns the offset of @text in the block. */
+static uint32_t put_text(struct naming *n, const char *text)
+{
+	const uint32_t at = (uint32_t)n->text.n;
+
+	if (!text)
+		return NO_TEXT;
+	strbuf_put(&n->text, text, strlen(text) + 1);
+	return at;
+}
+
+static size_t block_bytes(const struct naming *n)
+{
+	return sizeof(struct names_head) + n->n_facts * sizeof(*n->facts) +
+	       n->n_calls * sizeof(*n->calls) + n->text.n;
+}
+
 /* Add the name in the form for output. A name that several offsets share is added once. */
 static uint32_t put_name(struct naming *n, const char *symbol)
 {
@@ -276,7 +296,7 @@ static uint32_t put_name(struct naming *n, const char *symbol)
 		cleanup_free char *plain =
 			n->flags & NAMES_RAW ? name_without_number(symbol) : demangle(symbol);
 
-		*at = name_block_text(&n->block, plain ? plain : symbol);
+		*at = put_text(n, plain ? plain : symbol);
 	}
 	return at ? *at : NO_TEXT;
 }
@@ -286,16 +306,16 @@ static void put_calls(struct naming *n, struct name_fact *fact)
 	struct image_call calls[MOST_CALLS];
 	const size_t n_calls = image_calls_at(n->image, fact->vaddr, calls, MOST_CALLS);
 
-	fact->call = (uint32_t)n->block.n_calls;
+	fact->call = (uint32_t)n->n_calls;
 	fact->n_calls = (uint16_t)n_calls;
 	for (size_t i = 0; i < n_calls; i++) {
 		const struct call_fact call = {
 			.name = put_name(n, calls[i].name),
-			.file = name_block_text(&n->block, calls[i].file),
+			.file = put_text(n, calls[i].file),
 			.line = calls[i].line,
 		};
 
-		name_block_add_call(&n->block, &call);
+		array_push(n->calls, n->n_calls, n->cap_calls, call);
 	}
 }
 
@@ -322,7 +342,7 @@ static void look_up_offset(struct naming *n, uint64_t offset)
 		if (n->flags & NAMES_LINES)
 			put_calls(n, &fact);
 	}
-	name_block_add(&n->block, &fact);
+	array_push(n->facts, n->n_facts, n->cap_facts, fact);
 }
 
 /* Has somebody written to the file, or cut it short, since the question expected it? */
@@ -341,24 +361,32 @@ static bool is_changed(const struct child *c, const struct naming *n)
 static void answer_names(struct child *c, struct naming *n)
 {
 	const uint32_t n_offsets = n->fact.wants_debug ? 0 : n->head.n_offsets;
-	struct names_head head = {};
+	const size_t most = c->n_data / 2 < MANY_ANSWER_BYTES ? c->n_data / 2 : MANY_ANSWER_BYTES;
 
-	name_block_fini(&n->block);
+	n->n_facts = n->n_calls = 0;
+	strbuf_clear(&n->text);
 	u64_map_clear(&n->put);
-	n->block.size = c->n_data / 2 < MANY_ANSWER_BYTES ? c->n_data / 2 : MANY_ANSWER_BYTES;
-	for (uint32_t i = 0; i < n_offsets && name_block_fits(&n->block); i++) {
+	for (uint32_t i = 0; i < n_offsets && block_bytes(n) <= most; i++) {
 		uint64_t offset;
 
 		memcpy(&offset, n->offsets + i * sizeof(offset), sizeof(offset));
 		look_up_offset(n, offset);
 	}
-	head.is_changed = is_changed(c, n);
-	append_data(c, &n->fact, sizeof(n->fact));
-	n->block.size = c->n_data - sizeof(n->fact);
-	if (name_block_fits(&n->block))
-		c->answer->n_bytes += name_block_put(&n->block, head, c->data + c->answer->n_bytes);
-	else
+	if (block_bytes(n) > c->n_data - sizeof(n->fact)) {
 		c->answer->result = -E2BIG;
+		return;
+	}
+
+	const struct names_head head = { .n = (uint32_t)n->n_facts,
+					 .n_calls = (uint32_t)n->n_calls,
+					 .n_text = n->text.n,
+					 .is_changed = is_changed(c, n) };
+
+	append_data(c, &n->fact, sizeof(n->fact));
+	append_data(c, &head, sizeof(head));
+	append_data(c, n->facts, n->n_facts * sizeof(*n->facts));
+	append_data(c, n->calls, n->n_calls * sizeof(*n->calls));
+	append_data(c, n->text.text, n->text.n);
 }
 
 static void name_offsets(struct child *c)

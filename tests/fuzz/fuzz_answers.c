@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a child answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names, 'S' the
- * fact about a file's symbols and names. What is taken for one lies within the bytes, and is in
+ * What a child answers may be any bytes: 'L' a list of mappings, 'T' a table, 'S' the fact about a
+ * file's symbols and names. What is taken for one lies within the bytes, and is in
  * order; a list is the same again when it is sent once more.
  */
 #include "fuzz.h"
@@ -11,7 +11,6 @@
 #include "base/strbuf.h"
 #include "files/answer.h"
 #include "files/mappings.h"
-#include "files/name_block.h"
 
 static void check(bool holds)
 {
@@ -80,14 +79,6 @@ static void check_view(const struct name_view *v, size_t n, size_t n_asked)
 	}
 }
 
-static void check_names(const uint8_t *bytes, size_t n)
-{
-	struct name_view v;
-
-	if (name_block_read(bytes, n, n % 7, &v))
-		check_view(&v, n, n % 7);
-}
-
 static void check_symbols(const uint8_t *bytes, size_t n)
 {
 	struct symbols_fact fact;
@@ -119,8 +110,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_list(text, size - 1);
 	else if (data[0] == 'T')
 		check_table(bytes, size - 1);
-	else if (data[0] == 'N')
-		check_names(bytes, size - 1);
 	else if (data[0] == 'S')
 		check_symbols(bytes, size - 1);
 	return 0;

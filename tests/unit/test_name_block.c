@@ -3,45 +3,42 @@
 /* What a parser answers about names is as foreign as the file that it has read. */
 #include "test.h"
 
-#include "files/name_block.h"
+#include "files/answer.h"
 
-#define SIZE 4096
+static const char text[] = "inlined\0a.c\0main";
 
 /* Two places, the second without a name; the first with an inlined function. */
-static size_t make(char to[SIZE])
-{
-	struct name_block b = { .size = SIZE };
-	const struct call_fact inlined = { .name = name_block_text(&b, "inlined"),
-					   .file = name_block_text(&b, "a.c"),
-					   .line = 7 };
-	const struct call_fact itself = { .name = NO_TEXT, .file = NO_TEXT };
-	const struct name_fact first = { .vaddr = 0x1008,
-					 .start = 0x1000,
-					 .function = name_block_text(&b, "main"),
-					 .n_calls = 2,
-					 .has = NAME_HAS_PLACE | NAME_HAS_START };
-	const struct name_fact second = { .function = NO_TEXT, .call = 2 };
-	size_t n;
+static const struct answer_about_two {
+	struct symbols_fact fact;
+	struct names_head head;
+	struct name_fact facts[2];
+	struct call_fact calls[2];
+	char text[sizeof(text)];
+} good = {
+	.head = { .n = 2, .n_calls = 2, .n_text = sizeof(text), .is_changed = 1 },
+	.facts = { { .vaddr = 0x1008,
+		     .start = 0x1000,
+		     .function = 12,
+		     .n_calls = 2,
+		     .has = NAME_HAS_PLACE | NAME_HAS_START },
+		   { .function = NO_TEXT, .call = 2 } },
+	.calls = { { .name = 0, .file = 8, .line = 7 }, { .name = NO_TEXT, .file = NO_TEXT } },
+	.text = "inlined\0a.c\0main",
+};
+#define N (offsetof(struct answer_about_two, text) + sizeof(text))
 
-	name_block_add_call(&b, &inlined);
-	name_block_add_call(&b, &itself);
-	name_block_add(&b, &first);
-	name_block_add(&b, &second);
-	assert_true(name_block_fits(&b));
-	n = name_block_put(&b, (struct names_head){ .is_changed = 1 }, to);
-	b.size = n - 1;
-	assert_false(name_block_fits(&b));
-	name_block_fini(&b);
-	return n;
+static bool read_answer(const void *bytes, size_t n, struct name_view *ret)
+{
+	struct symbols_fact fact;
+
+	return symbols_read(bytes, n, 2, &fact, ret);
 }
 
 TEST(what_is_put_is_read)
 {
-	cleanup_free char *bytes = xcalloc(1, SIZE);
-	const size_t n = make(bytes);
 	struct name_view v;
 
-	assert_true(name_block_read(bytes, n, 2, &v));
+	assert_true(read_answer(&good, N, &v));
 	assert_int_equal(v.head->n, 2);
 	assert_true(v.head->is_changed);
 	assert_string_equal(name_view_text(&v, v.facts[0].function), "main");
@@ -59,12 +56,9 @@ struct lie {
 	uint32_t value;
 };
 
-#define HEAD(member) offsetof(struct names_head, member)
-#define FACT(i, member)                                               \
-	(sizeof(struct names_head) + (i) * sizeof(struct name_fact) + \
-	 offsetof(struct name_fact, member))
-#define CALL(i, member) \
-	(FACT(2, vaddr) + (i) * sizeof(struct call_fact) + offsetof(struct call_fact, member))
+#define HEAD(member) offsetof(struct answer_about_two, head.member)
+#define FACT(i, member) offsetof(struct answer_about_two, facts[i].member)
+#define CALL(i, member) offsetof(struct answer_about_two, calls[i].member)
 
 TEST(what_makes_no_sense_is_refused)
 {
@@ -84,34 +78,31 @@ TEST(what_makes_no_sense_is_refused)
 		{ "a call's name", CALL(0, name), 17 },
 		{ "a call's file", CALL(1, file), 17 },
 	};
-	cleanup_free char *good = xcalloc(1, SIZE);
-	const size_t n = make(good);
 	struct name_view v;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
-		cleanup_free char *bytes = xmalloc(n);
+		cleanup_free char *bytes = xmalloc(N);
 
-		memcpy(bytes, good, n);
+		memcpy(bytes, &good, N);
 		memcpy(bytes + lies[i].at, &lies[i].value, sizeof(lies[i].value));
-		if (name_block_read(bytes, n, 2, &v))
+		if (read_answer(bytes, N, &v))
 			fail_msg("%s", lies[i].text);
 	}
 }
 
 TEST(a_part_of_it_is_refused)
 {
-	cleanup_free char *good = xcalloc(1, SIZE);
-	const size_t n = make(good);
+	struct answer_about_two odd = good;
 	struct name_view v;
 
-	for (size_t part = 0; part < n; part++) {
+	for (size_t part = 0; part < N; part++) {
 		cleanup_free char *bytes = xmalloc(part + 1);
 
-		memcpy(bytes, good, part);
-		assert_false(name_block_read(bytes, part, 2, &v));
+		memcpy(bytes, &good, part);
+		assert_false(read_answer(bytes, part, &v));
 	}
-	good[n - 1] = 'x'; /* the last string has no end */
-	assert_false(name_block_read(good, n, 2, &v));
+	odd.text[sizeof(text) - 1] = 'x'; /* the last string has no end */
+	assert_false(read_answer(&odd, N, &v));
 }
 
 TEST_MAIN(NULL, NULL)
