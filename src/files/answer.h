@@ -20,16 +20,6 @@
 #define MOST_RANGES 64
 #define LARGEST_ERRNO 4095
 
-/* --- handles --- */
-
-/* A handle is the number of a descriptor (O_PATH) in the table that finders share. */
-struct open_fact {
-	struct file_fact fact;
-	int32_t handle;
-	uint32_t pad;
-};
-_Static_assert(sizeof(struct open_fact) == 56, "protocol");
-
 /* --- perf maps --- */
 
 struct perf_fact {

@@ -206,7 +206,7 @@ static void free_pending(struct files *f, struct pending *p)
 	*p = (struct pending){ .area = -1 };
 }
 
-bool is_handle(int handle)
+bool is_handle(uint32_t handle)
 {
 	return handle >= FIRST_HANDLE && handle < MOST_HANDLES;
 }
@@ -216,12 +216,10 @@ static void close_late_handle(struct files *f, const struct pending *p)
 {
 	const uint32_t what = p->ask.question.what;
 	struct answer answer;
-	struct open_fact open;
 
 	if ((what == QUESTION_OPEN || what == QUESTION_ROOT) && read_answer(p, &answer) &&
-	    !answer.result && area_read(p->area, sizeof(answer), &open, sizeof(open)) == 0 &&
-	    is_handle(open.handle))
-		array_push(f->to_close, f->n_to_close, f->to_close_capacity, open.handle);
+	    !answer.result && is_handle(answer.n))
+		array_push(f->to_close, f->n_to_close, f->to_close_capacity, (int32_t)answer.n);
 }
 
 static void kill_child(struct files *f, struct pending *p)

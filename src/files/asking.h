@@ -86,4 +86,4 @@ bool try_place(struct files *f, struct ask *a, uint64_t place);
 /* Leave out where nothing answers. @m: a mapping of a process of the question's user. */
 void skip_silent(struct files *f, struct ask *a, const struct mapping *m);
 
-bool is_handle(int handle);
+bool is_handle(uint32_t handle);

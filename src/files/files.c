@@ -154,15 +154,18 @@ size_t files_most_handles(void)
 	return limit.rlim_max > taken + FEWEST_HANDLES ? limit.rlim_max - taken : FEWEST_HANDLES;
 }
 
-static int ask_to_hold(struct files *f, const struct ask *a, struct open_fact *ret, struct error *e)
+static int ask_to_hold(struct files *f, const struct ask *a, struct held_file *ret, struct error *e)
 {
 	struct reply r;
 	int err = ask_for_result(f, a, &r, e);
 
-	if (!err && r.answer.n_bytes == sizeof(*ret))
-		memcpy(ret, r.data, sizeof(*ret));
-	if (!err && (r.answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle)))
+	if (!err && r.answer.n_bytes == sizeof(ret->fact) && is_handle(r.answer.n)) {
+		ret->handle = (int)r.answer.n;
+		memcpy(&ret->fact, r.data, sizeof(ret->fact));
+		ret->dev = ret->fact.dev;
+	} else if (!err) {
 		err = refuse_answer(&r, e);
+	}
 	free(r.data);
 	return err;
 }
@@ -180,18 +183,15 @@ static int open_mapping(struct files *f, struct question q, const struct mapping
 {
 	struct ask a = { .question = q };
 	cleanup_strbuf struct strbuf payload = {};
-	struct open_fact open;
 	int err;
 
 	set_mapping(&a, m, &payload);
 	a.question.what = QUESTION_OPEN;
 	a.question.user = q.pid ? user_of(q.pid) : 0;
 	skip_silent(f, &a, m);
-	err = ask_to_hold(f, &a, &open, e);
-	if (!err)
-		*ret = (struct held_file){ open.handle,
-					   q.flags & FIND_OURS ? open.fact.dev : m->dev,
-					   open.fact };
+	err = ask_to_hold(f, &a, ret, e);
+	if (!err && !(q.flags & FIND_OURS))
+		ret->dev = m->dev;
 	return err;
 }
 
@@ -223,7 +223,7 @@ bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct 
 int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode)
 {
 	struct ask a = { .question = { .what = QUESTION_ROOT, .pid = pid, .user = user_of(pid) } };
-	struct open_fact open = {};
+	struct held_file open;
 	struct error e;
 
 	if (!try_place(f, &a, place_of(STEP_PATH, 0, a.question.user)) ||

@@ -248,15 +248,15 @@ static void list_mappings(struct child *c)
 /* Leave a copy of @handle in the table. */
 static void keep_handle(struct child *c, int handle, const struct file_fact *fact)
 {
-	const struct open_fact open = { .fact = *fact,
-					.handle = fcntl(handle, F_DUPFD_CLOEXEC, FIRST_HANDLE) };
+	const int kept = fcntl(handle, F_DUPFD_CLOEXEC, FIRST_HANDLE);
 
-	if (open.handle < 0) {
+	if (kept < 0) {
 		child_fail(c, -errno, strerror(errno));
 		return;
 	}
-	memcpy(c->data, &open, sizeof(open));
-	c->answer->n_bytes = sizeof(open);
+	memcpy(c->data, fact, sizeof(*fact));
+	c->answer->n = (uint32_t)kept;
+	c->answer->n_bytes = sizeof(*fact);
 }
 
 static void hold_file(struct child *c)

@@ -50,9 +50,10 @@ static inline bool file_fact_is_equal(const struct file_fact *a, const struct fi
  * table of descriptors. A parser opens files, gives up all rights, and reads them then.
  */
 enum question_what {
-	/* Hold a file. Payload: a mapping (mapping_put()). Answer: an open_fact. */
+	/* Hold a file. Payload: a mapping (mapping_put()). Answer: its file_fact, and the handle
+	 * in @n. */
 	QUESTION_OPEN = 1,
-	/* Hold the root directory of process @pid. Answer: an open_fact. */
+	/* Hold the root directory of process @pid. Answer: the same. */
 	QUESTION_ROOT,
 	/* Payload: @n handles, to be closed. */
 	QUESTION_CLOSE,
@@ -112,7 +113,7 @@ struct question {
 	uint32_t flags;
 	uint32_t n;
 	uint32_t pid, user;
-	int32_t handle, root; /* handles (struct open_fact) */
+	int32_t handle, root; /* handles (zygote.h) */
 	uint64_t n_bytes;     /* of the payload */
 	struct file_fact expected;
 };

@@ -716,8 +716,8 @@ TEST_WITH_ZYGOTE(an_answer_with_a_number_that_makes_no_sense_is_none)
 	} rows[] = {
 		{ QUESTION_LIST, true, offsetof(struct answer, result), 1 },
 		{ QUESTION_LIST, true, offsetof(struct answer, result), INT32_MIN },
-		{ QUESTION_OPEN, false, offsetof(struct open_fact, handle), FIRST_HANDLE - 1 },
-		{ QUESTION_OPEN, false, offsetof(struct open_fact, handle), MOST_HANDLES },
+		{ QUESTION_OPEN, true, offsetof(struct answer, n), FIRST_HANDLE - 1 },
+		{ QUESTION_OPEN, true, offsetof(struct answer, n), MOST_HANDLES },
 		{ QUESTION_OPEN, true, offsetof(struct answer, n_bytes), 1 },
 		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, n_build_id), 21 },
 		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, hint.n_build_id), 65 },
