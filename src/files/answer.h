@@ -60,16 +60,13 @@ bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct t
 
 /* --- names --- */
 
-/*
- * Behind it: @n_offsets uint64_t, then the paths with their NULs, then an image in memory, if the
- * question is about that.
- */
+/* Behind it: @n_offsets uint64_t, then the paths with their NULs. */
 struct names_payload {
 	struct debug_hint hint; /* from an earlier symbols_fact; zeros: none is known */
 	uint32_t n_offsets;
 	uint32_t n_path;    /* the file's path, below the question's root */
 	uint32_t n_fetched; /* a debug file in our file system, from a server; 0: none */
-	uint32_t n_image;
+	uint32_t pad;
 };
 
 #define MOST_BUILD_ID_BYTES 20

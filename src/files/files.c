@@ -383,14 +383,11 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 
 int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e)
 {
-	struct ask a = { .question = { .what = QUESTION_TABLE, .flags = FROM_MEMORY },
+	struct ask a = { .question = { .what = QUESTION_TABLE, .flags = OF_VDSO },
 			 .is_roots = true };
 	struct reply r;
 
 	*ret = (struct file_table){};
-	a.payload = own_vdso(&a.question.n_bytes);
-	if (!a.payload)
-		return error_set(e, -ENOENT, "this process has no vdso");
 	return ask_for_table(f, &a, "[vdso]", ret, &r, e);
 }
 
@@ -403,17 +400,12 @@ static char *make_names_payload(const struct names_question *q, uint64_t *ret_n)
 {
 	struct names_payload head = { .n_offsets = (uint32_t)q->n };
 	const size_t n_offsets = q->n * sizeof(*q->offsets);
-	const void *image = NULL;
-	size_t n_image = 0;
 
-	if (!q->file)
-		image = own_vdso(&n_image);
 	if (q->hint)
 		head.hint = *q->hint;
 	head.n_path = (uint32_t)strlen(q->path) + 1;
 	head.n_fetched = q->fetched ? (uint32_t)strlen(q->fetched) + 1 : 0;
-	head.n_image = (uint32_t)n_image;
-	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched + n_image;
+	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched;
 
 	char *payload = xmalloc(*ret_n), *at = payload;
 
@@ -422,9 +414,7 @@ static char *make_names_payload(const struct names_question *q, uint64_t *ret_n)
 		at = mempcpy(at, q->offsets, n_offsets);
 	at = mempcpy(at, q->path, head.n_path);
 	if (head.n_fetched)
-		at = mempcpy(at, q->fetched, head.n_fetched);
-	if (n_image)
-		(void)memcpy(at, image, n_image);
+		(void)memcpy(at, q->fetched, head.n_fetched);
 	return payload;
 }
 
@@ -475,7 +465,7 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 	/* Another user's file system may claim that root owns a file. */
 	const uint32_t user = owner || file->fact.is_roots ? owner : USER_NOBODY;
 	struct ask a = { .question = { .what = QUESTION_NAMES,
-				       .flags = q->flags,
+				       .flags = q->flags | (q->file ? 0 : OF_VDSO),
 				       .user = user,
 				       .handle = file->handle,
 				       .root = q->root,

@@ -106,21 +106,23 @@ static int open_expected(struct child *c, int *ret_fd, struct error *e)
 
 static void make_table(struct child *c)
 {
-	const bool is_memory = c->question.flags & FROM_MEMORY;
+	const bool is_vdso = c->question.flags & OF_VDSO;
 	cleanup(image_freep) struct image *im = NULL;
 	struct error e = {};
+	size_t n_vdso = 0;
+	const void *vdso = is_vdso ? own_vdso(&n_vdso) : NULL;
 	int fd = -1;
-	int err = is_memory ? 0 : open_expected(c, &fd, &e);
+	int err = is_vdso ? 0 : open_expected(c, &fd, &e);
 
 	if (err) {
 		child_fail(c, err, e.text);
 		return;
 	}
-	if (!child_confine(c, &fd, is_memory ? 0 : 1))
+	if (!child_confine(c, &fd, is_vdso ? 0 : 1))
 		return;
 	c->answer->n = 1;
-	err = is_memory ? image_open_memory(c->payload, c->question.n_bytes, "[vdso]", &im, &e)
-			: image_open_fd(fd, c->name, &im, &e);
+	err = is_vdso ? image_open_memory(vdso, n_vdso, "[vdso]", &im, &e)
+		      : image_open_fd(fd, c->name, &im, &e);
 	if (err)
 		child_fail(c, err, e.text);
 	else
@@ -142,8 +144,10 @@ _Static_assert(MOST_FILES <= CHILD_MOST_FILES, "descriptors");
 /* A question for names, and what was opened for it. */
 struct naming {
 	struct names_payload head;
-	const char *offsets, *path, *fetched, *memory; /* in the payload */
-	int fds[MOST_FILES]; /* the file itself, if it is no memory, and candidates */
+	const char *offsets, *path, *fetched; /* in the payload */
+	const void *vdso;                     /* OF_VDSO */
+	size_t n_vdso;
+	int fds[MOST_FILES]; /* the file itself, or none for the vdso, and candidates */
 	size_t n_fds;
 	struct symbols_fact fact;
 	struct image *image;
@@ -172,7 +176,6 @@ static void read_payload(const struct child *c, struct naming *ret)
 	ret->offsets = next_part(&at, ret->head.n_offsets * sizeof(uint64_t));
 	ret->path = next_part(&at, ret->head.n_path);
 	ret->fetched = next_part(&at, ret->head.n_fetched);
-	ret->memory = at;
 }
 
 static int open_file(struct child *c, struct naming *n, struct error *e)
@@ -257,7 +260,7 @@ static void note_image(struct naming *n)
 	n->fact.is_go = image_is_go(n->image);
 	image_debug_hint(n->image, &n->fact.hint);
 
-	const bool may_have_debug = n->head.n_offsets && !n->head.n_image &&
+	const bool may_have_debug = n->head.n_offsets && !(n->flags & OF_VDSO) &&
 				    !is_hint(&n->head.hint) && is_hint(&n->fact.hint);
 
 	n->is_complete = may_have_debug && n->fact.has_symtab && !(n->flags & NAMES_LINES) &&
@@ -352,7 +355,7 @@ static bool is_changed(const struct child *c, const struct naming *n)
 	struct stat now;
 
 	return image_is_damaged(n->image) ||
-	       (!n->head.n_image &&
+	       (!(n->flags & OF_VDSO) &&
 		(fstat(n->fds[0], &now) < 0 || (uint64_t)now.st_size != before->size ||
 		 (uint64_t)now.st_mtim.tv_sec != before->changed ||
 		 (uint32_t)now.st_mtim.tv_nsec != before->changed_ns));
@@ -397,7 +400,9 @@ static void name_offsets(struct child *c)
 
 	read_payload(c, &n);
 	child_set_name(c, n.path);
-	if (!n.head.n_image)
+	if (n.flags & OF_VDSO)
+		n.vdso = own_vdso(&n.n_vdso);
+	else
 		err = open_file(c, &n, &e);
 	if (err) {
 		child_fail(c, err, e.text);
@@ -406,8 +411,8 @@ static void name_offsets(struct child *c)
 	open_debug_files(c, &n);
 	if (!child_confine(c, n.fds, n.n_fds))
 		return;
-	err = n.head.n_image ? image_open_memory(n.memory, n.head.n_image, "[vdso]", &n.image, &e)
-			     : image_open_fd(n.fds[0], c->name, &n.image, &e);
+	err = n.flags & OF_VDSO ? image_open_memory(n.vdso, n.n_vdso, "[vdso]", &n.image, &e)
+				: image_open_fd(n.fds[0], c->name, &n.image, &e);
 	if (err) {
 		child_fail(c, err == -ESTALE ? -ENOEXEC : err, e.text);
 		return;

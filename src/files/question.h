@@ -66,13 +66,14 @@ enum question_what {
 	 */
 	QUESTION_LIST,
 	/*
-	 * Make a table of a file that is in state @expected. Payload: a mapping; with FROM_MEMORY
-	 * an image. Answer: a table_fact and its parts. If the result is an error, @n
+	 * Make a table of a file that is in state @expected. Payload: a mapping; with OF_VDSO
+	 * none. Answer: a table_fact and its parts. If the result is an error, @n
 	 * is 1 for a file that is not ELF, and 0 if the child could not open it.
 	 */
 	QUESTION_TABLE,
 	/*
-	 * Name offsets of the file of @handle, which is in state @expected. Payload: a
+	 * Name offsets of the file of @handle, which is in state @expected, or with OF_VDSO of the
+	 * vdso. Payload: a
 	 * names_payload. Answer: a symbols_fact and a block of names. Errors: -ESTALE it is another
 	 * file; -ENOEXEC.
 	 */
@@ -87,7 +88,7 @@ enum question_what {
 
 enum question_flag {
 	LIST_STATES = 1,
-	FROM_MEMORY = 2,
+	OF_VDSO = 2, /* of the child's own vdso, which all processes have */
 	PERF_TEXT = 4,
 	NAMES_LINES = 8, /* with source lines and inlined functions */
 	NAMES_RAW = 16,  /* as in the symbol table, not demangled */
