@@ -2,7 +2,7 @@
 /* files/libraries.h - finds the file that "c", "bash" or "./prog" names. */
 #pragma once
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -18,3 +18,21 @@
  * lists the searched locations; -ESRCH; -EACCES.
  */
 must_check int library_find(const char *library, uint32_t pid, char **ret, struct error *e);
+
+/* -- Its parts. -- */
+
+/*
+ * Is @file ("libc.so.6") the library that @wanted names? @wanted may be "c", "libc", "libc.so" or
+ * "libc.so.6". Returns NULL if not. Else returns its version for strverscmp(3), lent by @file:
+ * ".6", "" for none, or "-2.31" of libc-2.31.so.
+ */
+const char *library_version(const char *file, const char *wanted);
+
+/* Is @path an ELF file for this machine? A linker script named libc.so is not. */
+bool is_native_elf(const char *path);
+
+/*
+ * Returns the file of @wanted with the highest version in ldconfig's @cache. The caller frees it.
+ * NULL: there is none.
+ */
+char *ldcache_find(const char *cache, const char *wanted);

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "files/ldcache.h"
 #include "files/libraries.h"
 
 TEST(a_librarys_file_is_told_by_its_short_name)
