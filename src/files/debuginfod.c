@@ -169,10 +169,9 @@ static bool has_home_of_another(void)
 
 static void enter_sandbox(void)
 {
-	uint32_t layers;
 	struct error e;
 
-	if (sandbox_enter(SANDBOX_FETCHER, &layers, &e))
+	if (sandbox_enter(SANDBOX_FETCHER, NULL, &e))
 		_exit(1);
 }
 

@@ -66,16 +66,15 @@ enum question_what {
 	 */
 	QUESTION_LIST,
 	/*
-	 * Make a table of a file that is in state @expected. Payload: a mapping; with OF_VDSO
-	 * none. Answer: a table_fact and its parts. If the result is an error, @n
-	 * is 1 for a file that is not ELF, and 0 if the child could not open it.
+	 * Make a table of a file that is in state @expected (payload: a mapping), or with OF_VDSO
+	 * of the vdso. Answer: a table_fact and its parts. If the result is an error, @n is 1 for a
+	 * file that is not ELF, and 0 if the child could not open it.
 	 */
 	QUESTION_TABLE,
 	/*
 	 * Name offsets of the file of @handle, which is in state @expected, or with OF_VDSO of the
-	 * vdso. Payload: a
-	 * names_payload. Answer: a symbols_fact and a block of names. Errors: -ESTALE it is another
-	 * file; -ENOEXEC.
+	 * vdso. Payload: a names_payload. Answer: a symbols_fact and a block of names. Errors:
+	 * -ESTALE it is another file; -ENOEXEC.
 	 */
 	QUESTION_NAMES,
 	/*

@@ -236,13 +236,11 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 	err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));
-	*ret_layers = 0;
 	if (is_copy) {
-		*ret_layers |= calls_deny(kinds[kind].denied, false) ? LAYER_SECCOMP : 0;
+		(void)calls_deny(kinds[kind].denied, false);
 		return 0;
 	}
-	if (leave_paths())
-		*ret_layers |= LAYER_LANDLOCK;
+	*ret_layers = leave_paths() ? LAYER_LANDLOCK : 0;
 	if (!IS_SANITIZED && calls_allow())
 		*ret_layers |= LAYER_SECCOMP;
 	return 0;
@@ -251,13 +249,7 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 int sandbox_keep(uint64_t capabilities)
 {
 	leave_bounding_set();
-	return keep_capabilities(capabilities, UINT64_MAX);
-}
-
-int sandbox_keep_none(void)
-{
-	leave_bounding_set();
-	return keep_capabilities(0, 0);
+	return keep_capabilities(capabilities, capabilities ? UINT64_MAX : 0);
 }
 
 uint64_t sandbox_effect(uint64_t on, uint64_t off)

@@ -30,23 +30,18 @@ enum sandbox { SANDBOX_FINDER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER 
 enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
 
 /*
- * Enter the sandbox, for good. @ret_layers are the layers of the kind that hold. Errors: the kernel
- * refuses to drop capabilities, or to set no_new_privs.
+ * Enter the sandbox, for good. @ret_layers are the layers of a parser that hold; NULL for other
+ * kinds. Errors: the kernel refuses to drop capabilities, or to set no_new_privs.
  */
 must_check int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e);
 
 /*
  * Drop all capabilities but @capabilities, in this thread and the threads that it makes. Empty the
- * bounding set, too, so that execve gains none. Without CAP_SYS_PTRACE keep all: then a process may
- * look only at programs that have no more capabilities than itself. Returns a negative errno.
+ * bounding set, too, so that execve gains none. Without CAP_SYS_PTRACE keep all, unless
+ * @capabilities is 0: then a process may look only at programs that have no more capabilities than
+ * itself. Returns a negative errno.
  */
 must_check int sandbox_keep(uint64_t capabilities);
-
-/*
- * Drop every capability, as sandbox_keep() does, but without an exception. Returns a negative
- * errno.
- */
-must_check int sandbox_keep_none(void);
 
 /*
  * Let the permitted capabilities @on have effect, and @off have none, in this thread. Returns those

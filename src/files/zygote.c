@@ -392,7 +392,6 @@ static int open_life(pid_t pid)
 _Noreturn static void be_zygote(struct keeper *k, const int *controls, int nothing, pid_t parent)
 {
 	struct error e = {};
-	uint32_t layers;
 
 	k->pid = getpid();
 	ignore_end_signals();
@@ -406,7 +405,7 @@ _Noreturn static void be_zygote(struct keeper *k, const int *controls, int nothi
 	(void)!chdir("/"); /* so that a child left behind keeps no file system mounted */
 	be_killed_first();
 	if (set_descriptors(k, controls, nothing) < 0 || watch_children() < 0 ||
-	    open_life(k->pid) < 0 || sandbox_enter(SANDBOX_FINDER, &layers, &e) < 0 ||
+	    open_life(k->pid) < 0 || sandbox_enter(SANDBOX_FINDER, NULL, &e) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		_exit(1);
 	run_zygote(k);

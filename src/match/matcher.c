@@ -213,13 +213,12 @@ static void match_in_process(void *argument, int channel)
 	const size_t n_targets = w->out->n, n_aliases = w->out->n_aliases;
 	cleanup_strbuf struct strbuf bytes = {};
 	struct error e = {};
-	uint32_t layers;
 	int err;
 
 	aside_close_others(&channel);
 	guard_begin();
 	w->channel = channel;
-	err = sandbox_enter(SANDBOX_MATCHER, &layers, &e);
+	err = sandbox_enter(SANDBOX_MATCHER, NULL, &e);
 	for (size_t i = 0; i < w->n && !err; i++)
 		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
 	if (err)

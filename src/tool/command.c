@@ -229,7 +229,6 @@ static void find_files_in_process(void *argument, int channel)
 	const struct work *w = argument;
 	static struct finder f;
 	char program[PATH_MAX];
-	uint32_t layers;
 	struct error e;
 	int why;
 
@@ -238,7 +237,7 @@ static void find_files_in_process(void *argument, int channel)
 	if (!aside_write(channel, &why, sizeof(why)) || why || !w->reads_libraries)
 		return;
 	guard_begin();
-	if (sandbox_enter(SANDBOX_MATCHER, &layers, &e))
+	if (sandbox_enter(SANDBOX_MATCHER, NULL, &e))
 		return;
 	add_file(&f, program);
 	for (size_t i = 0; i < f.n; i++)

@@ -28,7 +28,7 @@ static const uint64_t counting =
 
 static void keep(uint64_t capabilities)
 {
-	const int err = capabilities ? sandbox_keep(capabilities) : sandbox_keep_none();
+	const int err = sandbox_keep(capabilities);
 
 	if (err)
 		log_debug("cannot drop capabilities: %s", error_words(err));
@@ -64,7 +64,7 @@ int privileges_leave(struct error *e)
 
 	if (setresgid(group, group, group) < 0 || setresuid(user, user, user) < 0)
 		return error_errno(e, "give up privileges");
-	err = sandbox_keep_none();
+	err = sandbox_keep(0);
 	return err ? error_set(e, err, "give up privileges: %s", error_words(err)) : 0;
 }
 
