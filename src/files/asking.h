@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "files/files.h"
 #include "files/question.h"
-#include "files/spending.h"
 
 #define MOST_PENDING 32
 #define MOST_PLACES 3

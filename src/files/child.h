@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "files/question.h"
 #include "files/sandbox.h"
 
@@ -59,3 +60,24 @@ void child_close_from(unsigned first); /* close all descriptors from @first on *
  */
 #define CHILD_CPU_S 10
 _Noreturn void child_run(child_work *work, void *area, size_t n_area);
+
+/* -- Finding files (find.c). -- */
+
+/*
+ * Find the file of the question's payload, a mapping of the question's process: by map_files, by
+ * its path below the process's root, below ours, and below the question's @root. With FIND_OURS,
+ * find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors: those of
+ * the first location.
+ */
+must_check int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret,
+			   struct error *e);
+
+/* The state of the file of @handle. False: it cannot be read; errno says why. */
+bool find_fact(int handle, struct file_fact *ret);
+
+/*
+ * Find a debug file at @path below @root, or below our root if it is HANDLE_NONE. @user must own
+ * it, or everybody may read it; with @user 0, any will do. Returns a handle (O_PATH), or -1. Sets
+ * *@is_missed if there may be a file that cannot be reached now.
+ */
+int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed);

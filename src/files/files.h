@@ -25,7 +25,7 @@ struct files_purpose {
 	const char *lost; /* "user stacks may be cut (no unwind table)" */
 	const char
 		*after; /* of a user whose files took too long: "this user's other files get ..." */
-	uint64_t most_of_user_ns; /* bound of time for all files of one user (spending.h) */
+	uint64_t most_of_user_ns; /* bound of time for all files of one user (places.h) */
 	uint64_t finder_ns;       /* bounds of time for a question (question.h) */
 	uint64_t parser_ns;
 };

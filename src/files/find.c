@@ -3,7 +3,7 @@
  * Each call here may wait for a file system that does not answer, or for a lock of a process. So a
  * child notes it before (child_note_step()).
  */
-#include "files/find.h"
+#include "files/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "files/answer.h"
+#include "files/mappings.h"
 #include "files/places.h"
 #include "files/zygote.h"
 
@@ -386,8 +387,7 @@ static bool is_absent(int err)
 	       err == ENAMETOOLONG || err == EXDEV || err == EINVAL || err == ESRCH;
 }
 
-static int find_debug_at(struct child *c, uint32_t user, int root, const char *path,
-			 bool *is_missed)
+int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed)
 {
 	struct stat st;
 
@@ -400,19 +400,4 @@ static int find_debug_at(struct child *c, uint32_t user, int root, const char *p
 		return -1;
 	}
 	return may_name(c, user, handle, &st) ? TAKE_FD(handle) : -1;
-}
-
-int find_debug(struct child *c, const struct debug_hint *hint, int root, const char *path,
-	       unsigned number, bool *is_missed)
-{
-	cleanup_free char *at = debug_hint_path(hint, path, number);
-
-	return at ? find_debug_at(c, c->question.user, root, at, is_missed) : -1;
-}
-
-int find_fetched(struct child *c, const char *path)
-{
-	bool is_missed = false;
-
-	return find_debug_at(c, 0, HANDLE_NONE, path, &is_missed); /* no user chose the path */
 }

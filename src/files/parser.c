@@ -22,7 +22,8 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "files/answer.h"
-#include "files/find.h"
+#include "files/child.h"
+#include "files/mappings.h"
 #include "files/perf_file.h"
 #include "unwind/table.h"
 
@@ -206,8 +207,13 @@ static void open_candidates(struct child *c, struct naming *n, int root)
 {
 	bool is_missed = false;
 
-	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++)
-		add_candidate(c, n, find_debug(c, &n->head.hint, root, n->path, i, &is_missed));
+	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
+		cleanup_free char *path = debug_hint_path(&n->head.hint, n->path, i);
+
+		if (path)
+			add_candidate(c, n,
+				      find_debug(c, c->question.user, root, path, &is_missed));
+	}
 	n->fact.is_debug_missed |= is_missed;
 }
 
@@ -218,6 +224,8 @@ static bool is_hint(const struct debug_hint *hint)
 
 static void open_debug_files(struct child *c, struct naming *n)
 {
+	bool is_missed = false; /* a fetched file is not looked for again */
+
 	if (!is_hint(&n->head.hint))
 		return;
 	n->fact.is_debug_missed = (c->question.flags & SKIP_DEBUG) != 0;
@@ -227,7 +235,7 @@ static void open_debug_files(struct child *c, struct naming *n)
 		open_candidates(c, n, c->question.root);
 	open_candidates(c, n, HANDLE_NONE);
 	if (n->head.n_fetched)
-		add_candidate(c, n, find_fetched(c, n->fetched));
+		add_candidate(c, n, find_debug(c, 0, HANDLE_NONE, n->fetched, &is_missed));
 }
 
 /* Take the symbols of the first candidate that is of the file's build, or else embedded ones. */

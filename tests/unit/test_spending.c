@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/log.h"
-#include "files/spending.h"
+#include "files/places.h"
 
 #define USER 1000U
 #define MOST_NS (3 * NS_PER_S)
