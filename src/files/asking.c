@@ -41,7 +41,6 @@
 #define PARKED_NS (60 * NS_PER_S)                  /* without a question */
 #define PARKED_CPU_NS (CHILD_CPU_S * NS_PER_S / 2) /* a child that took more does not stay */
 #define LEAST_AREA 65536U
-#define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
 
 struct files *files_new(int control, struct places *places, const struct files_purpose *purpose)
 {
@@ -49,7 +48,6 @@ struct files *files_new(int control, struct places *places, const struct files_p
 
 	f->control = control;
 	f->is_none = control < 0;
-	f->spare = -1;
 	f->places = places;
 	f->purpose = *purpose;
 	f->spending =
@@ -74,7 +72,6 @@ void files_free(struct files *f)
 		cleanup_close_fd(&f->pending[i].area);
 	cleanup_close_fd(&f->control);
 	cleanup_close_fd(&f->over);
-	cleanup_close_fd(&f->spare);
 	free(f->to_close);
 	free(f);
 }
@@ -185,27 +182,6 @@ static void judge_places(struct files *f, struct pending *p)
 		places_note_hung(f->places, place, 1);
 }
 
-/* A parser that was taken over may have filled it. */
-static void clear_area(const struct pending *p)
-{
-	struct answer answer;
-
-	if (!is_finder(p) || !read_answer(p, &answer) ||
-	    answer.n_bytes + p->ask.question.n_bytes > KEPT_BYTES)
-		area_clear(p->area, AREA_BYTES);
-}
-
-/* No child has its area any more. */
-static void free_pending(struct files *f, struct pending *p)
-{
-	if (f->spare < 0) {
-		clear_area(p);
-		f->spare = TAKE_FD(p->area);
-	}
-	cleanup_close_fd(&p->area);
-	*p = (struct pending){ .area = -1 };
-}
-
 bool is_handle(uint32_t handle)
 {
 	return handle >= FIRST_HANDLE && handle < MOST_HANDLES;
@@ -234,7 +210,8 @@ static void kill_child(struct files *f, struct pending *p)
 static void end_question(struct files *f, struct pending *p)
 {
 	if (p->news.what == NEWS_ENDED || p->news.what == NEWS_REFUSED) {
-		free_pending(f, p);
+		cleanup_close_fd(&p->area);
+		*p = (struct pending){ .area = -1 };
 		return;
 	}
 	p->is_given_up = true; /* a child still has the area */
@@ -362,10 +339,10 @@ static struct pending *find_earlier(struct files *f, const struct question *q)
 	return NULL;
 }
 
-static int take_area(struct files *f, int *ret, struct error *e)
+static int make_area(int *ret, struct error *e)
 {
-	cleanup_close int area = TAKE_FD(f->spare);
-	int err = area < 0 ? area_new(AREA_BYTES, &area) : 0;
+	cleanup_close int area = -1;
+	const int err = area_new(AREA_BYTES, &area);
 
 	if (!err && area_size(area) < LEAST_AREA)
 		return error_set(e, -EFBIG, "files may not have %u KiB (ulimit -f)",
@@ -443,7 +420,7 @@ static int send_question(struct files *f, const struct ask *a, struct pending **
 	next.ask.question.number = f->last_number;
 	next.ask.question.flags |= order.stays ? STAYS : 0;
 	if (!goes_on)
-		err = take_area(f, &next.area, e);
+		err = make_area(&next.area, e);
 	if (!err)
 		err = write_question(&next, e);
 	if (err && !goes_on)
@@ -483,7 +460,7 @@ static bool end_oldest(struct files *f)
 static void park(struct files *f, struct pending *p)
 {
 	p->is_given_up = p->is_parked = true;
-	clear_area(p);
+	area_clear(p->area, AREA_BYTES); /* a parser that was taken over may have filled it */
 	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS || p->news.memory > PARKED_BYTES)
 		kill_child(f, p);
 	while (end_oldest(f))
@@ -523,7 +500,7 @@ static int wait_for_outcome(struct files *f, struct pending *p, struct error *e)
 {
 	const struct files_manner *m = &f->manner;
 	const uint64_t patience = m->patience_ns ? p->began + m->patience_ns : UINT64_MAX;
-	struct files_wait wait = { .is_roots = p->ask.is_roots };
+	struct files_wait wait = { .is_roots = p->ask.question.expected.is_roots };
 
 	for (take_all_news(f); !p->is_over; take_all_news(f)) {
 		const uint64_t before = clock_ns(CLOCK_MONOTONIC), late = deadline_of(f, p);
@@ -663,7 +640,7 @@ static int ask_once(struct files *f, const struct ask *a, struct reply *ret, boo
 
 int ask_child(struct files *f, const struct ask *a, struct reply *ret, struct error *e)
 {
-	const struct files_wait none = { .is_roots = a->is_roots };
+	const struct files_wait none = { .is_roots = a->question.expected.is_roots };
 	bool is_lost = true;
 	int err;
 

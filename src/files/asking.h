@@ -14,7 +14,6 @@ struct ask {
 	struct question question;
 	const void *payload;
 	uint64_t file;                /* a hash of what the parser opens: only then it stays */
-	bool is_roots;                /* struct files_wait */
 	uint64_t places[MOST_PLACES]; /* the question is a try of these */
 	size_t n_places;
 };
@@ -41,7 +40,6 @@ struct files {
 	bool is_none; /* there never were */
 	bool is_over; /* files_end() was called; */
 	int over;     /* then this is readable */
-	int spare;    /* an area without a question; -1: none */
 	struct places *places;
 	struct files_purpose purpose;
 	struct files_manner manner;

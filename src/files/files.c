@@ -363,8 +363,7 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 				       .pid = pid,
 				       .user = payer,
 				       .root = HANDLE_NONE,
-				       .expected = state->fact },
-			 .is_roots = state->fact.is_roots };
+				       .expected = state->fact } };
 	struct reply r = {};
 	cleanup_strbuf struct strbuf payload = {};
 	int err = spending_check(&f->spending, payer);
@@ -383,8 +382,9 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 
 int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e)
 {
-	struct ask a = { .question = { .what = QUESTION_TABLE, .flags = OF_VDSO },
-			 .is_roots = true };
+	struct ask a = {
+		.question = { .what = QUESTION_TABLE, .flags = OF_VDSO, .expected.is_roots = 1 }
+	};
 	struct reply r;
 
 	*ret = (struct file_table){};
@@ -469,8 +469,7 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 				       .user = user,
 				       .handle = file->handle,
 				       .root = q->root,
-				       .expected = file->fact },
-			 .is_roots = file->fact.is_roots };
+				       .expected = file->fact } };
 	struct reply r = {};
 	int err;
 

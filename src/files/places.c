@@ -15,6 +15,7 @@
 #define STEP_SHIFT 60
 #define NUMBER_SHIFT 32
 
+#define PAUSE_NS (3 * NS_PER_S)
 #define MOST_DOUBLINGS 5 /* of the pause */
 
 struct silent {
@@ -27,18 +28,16 @@ struct silent {
 
 struct places {
 	pthread_mutex_t mutex;
-	uint64_t pause_ns;
 	struct silent *silent;
 	size_t n, capacity;
 	struct log_few warnings;
 };
 
-struct places *places_new(uint64_t pause_ns)
+struct places *places_new(void)
 {
 	struct places *p = xcalloc(1, sizeof(*p));
 
 	(void)pthread_mutex_init(&p->mutex, NULL);
-	p->pause_ns = pause_ns;
 	return p;
 }
 
@@ -70,11 +69,11 @@ static bool is_silent(const struct silent *s)
 	return s->n_hung > 0 || clock_ns(CLOCK_MONOTONIC) < s->until;
 }
 
-static uint64_t end_of_pause(const struct places *p, const struct silent *s)
+static uint64_t end_of_pause(const struct silent *s)
 {
 	const unsigned n = s->n > MOST_DOUBLINGS ? MOST_DOUBLINGS : s->n ? s->n - 1 : 0;
 
-	return clock_ns(CLOCK_MONOTONIC) + (p->pause_ns << n);
+	return clock_ns(CLOCK_MONOTONIC) + (PAUSE_NS << n);
 }
 
 bool places_may_ask(struct places *p, uint64_t place)
@@ -85,7 +84,7 @@ bool places_may_ask(struct places *p, uint64_t place)
 	const bool may = !known || !is_silent(known);
 
 	if (may && known) /* this is a try, and others wait for its outcome */
-		known->until = end_of_pause(p, known);
+		known->until = end_of_pause(known);
 	(void)pthread_mutex_unlock(&p->mutex);
 	return may;
 }
@@ -115,7 +114,7 @@ void places_note_answer(struct places *p, uint64_t place)
 	if (known) {
 		known->until = 0;
 		if (!known->n_hung &&
-		    clock_ns(CLOCK_MONOTONIC) - known->last >= p->pause_ns << MOST_DOUBLINGS)
+		    clock_ns(CLOCK_MONOTONIC) - known->last >= PAUSE_NS << MOST_DOUBLINGS)
 			*known = p->silent[--p->n];
 	}
 	(void)pthread_mutex_unlock(&p->mutex);
@@ -169,7 +168,7 @@ void places_note_silence(struct places *p, uint64_t place)
 	if (known->n++ == 0)
 		warn_silent(p, place);
 	known->last = clock_ns(CLOCK_MONOTONIC);
-	known->until = end_of_pause(p, known);
+	known->until = end_of_pause(known);
 	(void)pthread_mutex_unlock(&p->mutex);
 }
 

@@ -18,14 +18,13 @@
 struct places;
 
 /*
- * A place is silent after a child that waited there was killed: for @pause_ns, and twice as long
+ * A place is silent after a child that waited there was killed: for 3 s, and twice as long
  * each further time, up to 32 times that. Then one question tries it again. So a disk that was only
  * busy is soon read again, and a server that answers every other question costs little. A place is
- * silent, too, as long as a child hangs in it. All is forgotten if an answer comes 32 pauses after
+ * silent, too, as long as a child hangs in it. All is forgotten if an answer comes 96 s after
  * the last silence.
  */
-#define PLACES_PAUSE_NS 3000000000ULL
-struct places *places_new(uint64_t pause_ns);
+struct places *places_new(void);
 void places_free(struct places *p);
 
 /*

@@ -39,7 +39,7 @@ static const struct files_purpose purposes[PURPOSES] = {
 
 void helpers_init(struct helpers *h)
 {
-	h->places = places_new(PLACES_PAUSE_NS);
+	h->places = places_new();
 	for (size_t i = 0; i < PURPOSES; i++)
 		h->files[i] = files_new(-1, h->places, &purposes[i]);
 }

@@ -28,7 +28,7 @@ static inline struct files *files_of_test(void)
 		return files;
 	if (zygote_start(files_work, &zygote_of_test, NULL))
 		abort();
-	places_of_test = places_new(PLACES_PAUSE_NS);
+	places_of_test = places_new();
 	files = files_new(TAKE_FD(zygote_of_test.controls[0]), places_of_test, &long_purpose);
 	return files;
 }

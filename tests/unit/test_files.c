@@ -243,7 +243,7 @@ static int start(void **state)
 	n_others = 0;
 	if (zygote_start(work_badly, &zygote, NULL))
 		return -1;
-	places = places_new(PLACES_PAUSE_NS);
+	places = places_new();
 	files = files_new(TAKE_FD(zygote.controls[0]), places, &purpose);
 	return files ? 0 : -1;
 }
