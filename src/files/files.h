@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "files/answer.h"
 #include "files/mappings.h"
 #include "files/places.h"
+#include "files/question.h"
 
 struct files;
 

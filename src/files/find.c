@@ -20,9 +20,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "files/answer.h"
 #include "files/mappings.h"
 #include "files/places.h"
+#include "files/question.h"
 #include "files/zygote.h"
 
 #define MOST_LIST_MEMORY (24UL << 20)

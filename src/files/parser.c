@@ -21,10 +21,10 @@
 #include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
-#include "files/answer.h"
 #include "files/child.h"
 #include "files/mappings.h"
 #include "files/perf_file.h"
+#include "files/question.h"
 #include "unwind/table.h"
 
 /* --- tables --- */
@@ -154,7 +154,7 @@ struct naming {
 	struct image *image;
 	bool is_complete; /* it needs no debug file */
 	uint64_t flags;
-	struct name_fact *facts; /* the block of names (answer.h) */
+	struct name_fact *facts; /* the block of names (question.h) */
 	struct call_fact *calls;
 	size_t n_facts, cap_facts, n_calls, cap_calls;
 	struct strbuf text;

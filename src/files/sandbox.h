@@ -48,3 +48,19 @@ must_check int sandbox_keep(uint64_t capabilities);
  * that had effect before.
  */
 uint64_t sandbox_effect(uint64_t on, uint64_t off);
+
+/* Groups of calls to deny to a process that runs foreign libraries, or much of our own code. */
+enum {
+	DENY_OTHERS = 1,   /* read other processes, or take their descriptors */
+	DENY_SYSTEM = 2,   /* mounts, namespaces, modules, keys, clocks, io_uring, ... */
+	DENY_TRACING = 4,  /* BPF, perf, the kernel's log */
+	DENY_SIGNALS = 8,  /* to other processes */
+	DENY_PROGRAMS = 16 /* execve */
+};
+
+/*
+ * Let calls of these @groups fail with EPERM, in this thread and the threads that it makes, or in
+ * all threads of the process. Filters add up. Needs no_new_privs or CAP_SYS_ADMIN. False: there is
+ * no seccomp, or no table for the architecture.
+ */
+bool calls_deny(unsigned groups, bool of_all_threads);

@@ -41,12 +41,13 @@
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3
 #define SIGNALS (FIRST_CONTROL + ZYGOTE_ASKERS)
-#define LIFE (SIGNALS + 1) /* a pidfd of the zygote, by which children see that it lives */
+#define ZYGOTE_LIFE (SIGNALS + 1) /* a pidfd of the zygote, by which children see that it lives */
 #define MOST_CHILDREN 96
 #define LOOK_MS 20
 
 /* A parser moves its files to the zygote's slots (child_confine()). */
-_Static_assert(LIFE < FIRST_HANDLE && STDERR_FILENO + CHILD_MOST_FILES < FIRST_HANDLE, "slots");
+_Static_assert(ZYGOTE_LIFE < FIRST_HANDLE && STDERR_FILENO + CHILD_MOST_FILES < FIRST_HANDLE,
+	       "slots");
 
 struct entry {
 	pid_t pid; /* 0: none */
@@ -141,7 +142,7 @@ static pid_t make_child(const struct keeper *k, uint32_t question, int area)
 	const int err = errno;
 
 	if (pid == 0) {
-		end_with(k->pid, LIFE);
+		end_with(k->pid, ZYGOTE_LIFE);
 		child_run(k->work, at, n);
 	}
 	(void)munmap(at, n);
@@ -385,7 +386,7 @@ static int open_life(pid_t pid)
 {
 	cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	return fd < 0 || dup3(fd, LIFE, O_CLOEXEC) < 0 ? -errno : 0;
+	return fd < 0 || dup3(fd, ZYGOTE_LIFE, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
 /* If this fails, the process ends. Askers then see their controls closed. */

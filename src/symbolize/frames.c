@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "files/answer.h"
+#include "files/question.h"
 #include "symbolize/state.h"
 
 /* --- addresses --- */

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "files/calls.h"
 #include "files/sandbox.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))

@@ -15,8 +15,8 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "files/answer.h"
 #include "files/debuginfod.h"
+#include "files/question.h"
 #include "report/escape.h"
 
 /* Does the run take user stacks, so that it needs the zygote? */

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "files/answer.h"
+#include "files/question.h"
 #include "files/mappings.h"
 
 static void check(bool holds)

@@ -3,7 +3,7 @@
 /* What a parser answers about names is as foreign as the file that it has read. */
 #include "test.h"
 
-#include "files/answer.h"
+#include "files/question.h"
 
 static const char text[] = "inlined\0a.c\0main";
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "files/answer.h"
+#include "files/question.h"
 #include "files/child.h"
 #include "files/perf_file.h"
 #include "symbolize/perf_map.h"

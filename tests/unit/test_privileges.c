@@ -10,7 +10,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#include "files/calls.h"
 #include "files/sandbox.h"
 #include "tool/run.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "elf/image.h"
-#include "files/answer.h"
+#include "files/question.h"
 #include "files/packets.h"
 #include "files/zygote.h"
 

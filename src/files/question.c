@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "files/answer.h"
+#include "files/question.h"
 
 #include <string.h>
 
