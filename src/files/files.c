@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -28,17 +29,25 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 
 #define STATUS_BYTES 4096
 
+/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
+static bool read_status(uint32_t pid, char to[STATUS_BYTES])
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	return read_small(AT_FDCWD, path, to, STATUS_BYTES) >= 0;
+}
+
 /*
  * The user of process @pid; 0 if it has gone. The owner of /proc/PID will not do: a process can
  * make that root (prctl(2), PR_SET_DUMPABLE).
  */
 static uint32_t user_of(uint32_t pid)
 {
-	char path[32], text[STATUS_BYTES];
+	char text[STATUS_BYTES];
 	const char *line;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
+	if (!read_status(pid, text))
 		return 0;
 	line = strstr(text, "\nUid:\t");
 	return line ? (uint32_t)strtoul(line + strlen("\nUid:\t"), NULL, 10) : 0;
@@ -493,6 +502,52 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 }
 
 /* --- perf maps --- */
+
+/*
+ * Field 22 of /proc/PID/stat, in ticks. The search begins after the name, which may hold any
+ * character.
+ */
+static uint64_t start_of(uint32_t pid)
+{
+	char path[64], text[1024];
+	uint64_t ticks;
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return 0;
+	at++;
+	return take_decimal(&at, &ticks) ? ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
+}
+
+bool process_identity_read(uint32_t pid, struct process_identity *ret)
+{
+	char text[STATUS_BYTES];
+
+	if (!read_status(pid, text))
+		return false;
+
+	const char *user = strstr(text, "\nUid:"), *number = strstr(text, "\nNSpid:");
+
+	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
+	if (number) { /* the last one of the line is of the innermost namespace */
+		const size_t n = strcspn(number + 1, "\n");
+		const char *last = memrchr(number + 1, '\t', n);
+
+		ret->number = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+	}
+	return user && sscanf(user, " Uid: %*u %u", &ret->user) == 1 && ret->number; /* 0: gone */
+}
+
+void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
+{
+	(void)snprintf(to, PERF_FILE_PATH_BYTES, "/tmp/perf-%u.map", number);
+}
 
 int files_perf_map(struct files *f, const struct perf_question *q, struct file_perf_map *ret,
 		   struct error *e)

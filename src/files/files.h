@@ -203,7 +203,24 @@ struct file_names {
 /* Errors: -ESTALE another file is there; -ENOEXEC it is not ELF; -EIO; passing ones. */
 must_check int files_names(struct files *f, const struct names_question *q, struct file_names *ret);
 
-/* --- perf maps --- */
+/*
+ * --- perf maps: /tmp/perf-NUMBER.map, in which a process names the code that it made ---
+ */
+
+struct process_identity {
+	uint32_t user;    /* effective user */
+	uint32_t number;  /* its PID in its own (innermost) PID namespace */
+	uint64_t started; /* ns of CLOCK_BOOTTIME; 0: unknown */
+};
+
+/* Read the identity of a process that lives, or that nobody has waited for. False: it has gone. */
+bool process_identity_read(uint32_t pid, struct process_identity *ret);
+
+#define PERF_FILE_PATH_BYTES 32
+#define PERF_TEXT_BYTES (64UL << 20) /* an answer has at most so much of the text */
+
+/* "/tmp/perf-7.map" */
+void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES]);
 
 struct perf_question {
 	int root; /* handle of the process's root directory */

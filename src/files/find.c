@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
+#include "files/files.h"
 #include "files/mappings.h"
 #include "files/places.h"
 #include "files/question.h"
@@ -400,4 +401,49 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 		return -1;
 	}
 	return may_name(c, user, handle, &st) ? TAKE_FD(handle) : -1;
+}
+
+/* --- perf maps --- */
+
+/* O_PATH does not open the file, which could block (a FIFO) or have an effect (a device). */
+static int open_perf_handle(int root, uint32_t number)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
+	char path[PERF_FILE_PATH_BYTES];
+
+	perf_file_path(number, path);
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+static int check_perf_file(const struct stat *st, uint32_t user, struct error *e)
+{
+	if (!S_ISREG(st->st_mode))
+		return error_set(e, -EPERM, "it is not a regular file");
+	if (st->st_uid != user && st->st_uid != 0)
+		return error_set(e, -EPERM, "it is user %u's, and the process is user %u's",
+				 st->st_uid, user);
+	return 0;
+}
+
+int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct stat *ret,
+		   struct error *e)
+{
+	cleanup_close int handle = open_perf_handle(root, number);
+	int err;
+
+	if (handle < 0 && errno == ELOOP)
+		return error_set(e, -EPERM, "there is a symbolic link");
+	/*
+	 * With ESRCH, the root directory belongs to /proc of a process that has ended (browsers'
+	 * sandboxes).
+	 */
+	if (handle < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESRCH))
+		return error_set(e, -ENOENT, "there is none");
+	if (handle < 0 || fstat(handle, ret) < 0)
+		return error_set(e, -EPERM, "%s", strerror(errno));
+	err = check_perf_file(ret, user, e);
+	if (!err)
+		*ret_handle = TAKE_FD(handle);
+	return err;
 }

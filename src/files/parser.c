@@ -22,8 +22,8 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "files/child.h"
+#include "files/files.h"
 #include "files/mappings.h"
-#include "files/perf_file.h"
 #include "files/question.h"
 #include "unwind/table.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "elf/image.h"
-#include "files/answer.h"
+#include "files/question.h"
 #include "processes/processes.h"
 
 struct debuginfod;

@@ -3,7 +3,7 @@
  * A stranger may have written /tmp/perf-7.map, or an earlier process with number 7. The tool
  * accepts the file if
  *
- * - it belongs to the process's user or to root (files/perf_file.h), and
+ * - it belongs to the process's user or to root (files/child.h), and
  * - it changed after the program began, and not after it ended, and
  * - it is not as the process's former program left it.
  *
@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "files/perf_file.h"
+#include "files/files.h"
 #include "files/roots.h"
 #include "symbolize/perf_map.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "files.h"
-#include "files/perf_file.h"
+#include "files/files.h"
 #include "symbolize/jit.h"
 
 struct fixture {

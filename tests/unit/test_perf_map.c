@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "files/question.h"
 #include "files/child.h"
-#include "files/perf_file.h"
+#include "files/files.h"
+#include "files/question.h"
 #include "symbolize/perf_map.h"
 
 /* --- the text --- */
