@@ -28,7 +28,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/read.h"
-#include "files/packets.h"
 #include "files/sandbox.h"
 #include "files/zygote.h"
 

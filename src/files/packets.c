@@ -3,7 +3,7 @@
  * No signal interrupts these calls: nobody waits in one on packets, and one call reads or writes a
  * file in memory as a whole.
  */
-#include "files/packets.h"
+#include "files/question.h"
 
 #include <errno.h>
 #include <fcntl.h>

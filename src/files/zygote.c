@@ -36,7 +36,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/read.h"
-#include "files/packets.h"
 
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3

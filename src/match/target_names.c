@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "match/target_names.h"
+#include "match/target.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "match/target_names.h"
+#include "match/target.h"
 #include "report/render_calls.h"
 
 #define MIB (1ULL << 20)

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/strbuf.h"
-#include "match/target_names.h"
+#include "match/target.h"
 
 #define KERNEL(n, m, a)                                                                 \
 	{                                                                               \

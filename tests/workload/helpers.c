@@ -18,7 +18,6 @@
 
 #include "elf/image.h"
 #include "files/question.h"
-#include "files/packets.h"
 #include "files/zygote.h"
 
 #define MIB (1 << 20)
