@@ -39,24 +39,18 @@ static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 /*
  * ldconfig's cache, /etc/ld.so.cache, in glibc's format:
  *
- *	["ld.so-1.7.0", count, 12 bytes each, to a multiple of 8]   old form, skipped
  *	"glibc-ld.so.cache" "1.1"  u32 count  u32 strings  20 bytes
  *	count times: s32 flags, u32 name, u32 path, u32 os version, u64 hwcap
  *	strings; name and path are offsets from the magic
  *
- * The flags differ between architectures, so we look into the files themselves. We skip entries
- * with hwcap: the loader chooses among them by the CPU's level (glibc-hwcaps/x86-64-v3/libz.so.1).
- * With -p we use the process's mappings instead of this cache.
+ * Before glibc 2.32 an older form stood in front of it: such a cache is not read, and folders are
+ * searched. The flags differ between architectures, so we look into the files themselves. We skip
+ * entries with hwcap: the loader chooses among them by the CPU's level
+ * (glibc-hwcaps/x86-64-v3/libz.so.1). With -p we use the process's mappings instead of this cache.
  */
-static const char old_magic[] = "ld.so-1.7.0";
-static const char new_magic[] = "glibc-ld.so.cache1.1";
+static const char cache_magic[] = "glibc-ld.so.cache1.1";
 
-enum {
-	OLD_HEADER_BYTES = 16,
-	OLD_ENTRY_BYTES = 12,
-	HEADER_BYTES = 48,
-	ENTRY_BYTES = 24,
-};
+enum { HEADER_BYTES = 48, ENTRY_BYTES = 24 };
 
 static bool is_version(const char *text)
 {
@@ -146,49 +140,42 @@ static const char *string_at(const char *data, size_t size, uint32_t offset)
 	return offset < size && memchr(data + offset, '\0', size - offset) ? data + offset : NULL;
 }
 
-/* Returns the start of the new form, and *@size bytes to the end. NULL if there is none. */
-static const char *find_new_ldcache(const char *data, size_t *size)
+static const char *base_name(const char *path)
 {
-	if (*size >= OLD_HEADER_BYTES && memcmp(data, old_magic, sizeof(old_magic) - 1) == 0) {
-		uint64_t skip = OLD_HEADER_BYTES + (uint64_t)u32_at(data + 12) * OLD_ENTRY_BYTES;
+	const char *slash = strrchr(path, '/');
 
-		skip = (skip + 7) & ~7ULL;
-		if (skip > *size)
-			return NULL;
-		data += skip;
-		*size -= skip;
-	}
-	if (*size < HEADER_BYTES || memcmp(data, new_magic, sizeof(new_magic) - 1) != 0)
-		return NULL;
-	return data;
+	return slash ? slash + 1 : path;
+}
+
+/* Set *@best to @path if that is the wanted library, and newer than *@best. */
+static void offer_library(const char *path, const char *wanted, char **best)
+{
+	const char *version = library_version(base_name(path), wanted);
+	const char *old = *best ? library_version(base_name(*best), wanted) : NULL;
+
+	if (!version || (old && strverscmp(version, old) <= 0) || !is_native_elf(path))
+		return;
+	free(*best);
+	*best = xstrdup(path);
 }
 
 static char *find_in_cache(const char *data, size_t size, const char *wanted)
 {
-	const char *best_path = NULL, *best_version = NULL;
-	const char *cache = find_new_ldcache(data, &size);
+	char *best = NULL;
 
-	if (!cache)
+	if (size < HEADER_BYTES || memcmp(data, cache_magic, sizeof(cache_magic) - 1) != 0)
 		return NULL;
 
-	size_t n = u32_at(cache + 20), fit = (size - HEADER_BYTES) / ENTRY_BYTES;
+	const size_t n = u32_at(data + 20), fit = (size - HEADER_BYTES) / ENTRY_BYTES;
 
 	for (size_t i = 0; i < n && i < fit; i++) {
-		const char *entry = cache + HEADER_BYTES + i * ENTRY_BYTES;
-		const char *name = string_at(cache, size, u32_at(entry + 4));
-		const char *path = string_at(cache, size, u32_at(entry + 8));
-		const char *version = name && path ? library_version(name, wanted) : NULL;
+		const char *entry = data + HEADER_BYTES + i * ENTRY_BYTES;
+		const char *path = string_at(data, size, u32_at(entry + 8));
 
-		if (!version || u64_at(entry + 16) != 0)
-			continue;
-		if (best_version && strverscmp(version, best_version) <= 0)
-			continue;
-		if (!is_native_elf(path))
-			continue;
-		best_path = path;
-		best_version = version;
+		if (path && u64_at(entry + 16) == 0)
+			offer_library(path, wanted, &best);
 	}
-	return best_path ? xstrdup(best_path) : NULL;
+	return best;
 }
 
 char *ldcache_find(const char *cache, const char *wanted)
@@ -229,25 +216,6 @@ static int find_library_by_path(const char *path, char **ret, struct error *e)
 	return 0;
 }
 
-/* Set *@best to @file of @folder if it is the wanted library, and newer than *@best. */
-static void offer_library(const char *folder, const char *file, const char *wanted, char **best)
-{
-	const char *version = library_version(file, wanted);
-	const char *old = *best ? library_version(strrchr(*best, '/') + 1, wanted) : NULL;
-
-	if (!version || (old && strverscmp(version, old) <= 0))
-		return;
-
-	char *path = xasprintf("%s/%s", folder, file);
-
-	if (is_native_elf(path)) {
-		free(*best);
-		*best = path;
-	} else {
-		free(path);
-	}
-}
-
 /* For systems without a cache (musl, a minimal image), and for libraries newer than the cache. */
 static char *find_library_in_folders(const char *wanted)
 {
@@ -262,8 +230,14 @@ static char *find_library_in_folders(const char *wanted)
 		DIR *d = opendir(folders[i]);
 		const struct dirent *entry;
 
-		while (d && (entry = readdir(d)))
-			offer_library(folders[i], entry->d_name, wanted, &best);
+		while (d && (entry = readdir(d))) {
+			cleanup_free char *path = NULL;
+
+			if (!library_version(entry->d_name, wanted))
+				continue;
+			path = xasprintf("%s/%s", folders[i], entry->d_name);
+			offer_library(path, wanted, &best);
+		}
 		if (d)
 			closedir(d);
 	}
@@ -359,13 +333,6 @@ static int below_root(uint32_t pid, const char *path, char **ret, struct error *
 				 pid);
 	*ret = TAKE(result);
 	return 0;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* The mapping that @wanted names best: by path or file name, else by short name. */
