@@ -7,7 +7,6 @@
  */
 #include "match/names.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,58 +89,6 @@ static const char *skip_return_type(const char *name)
 	return found;
 }
 
-/*
- * May @word be part of a word that the language itself adds?
- *
- * Demangling takes microseconds, and a binary may have 100,000 names. A mangled name contains all
- * identifiers as they were written, except these words. So a symbol must contain the other
- * identifiers of a glob, or it need not be demangled.
- */
-static bool is_builtin(const char *word, size_t n)
-{
-	static const char builtin[] =
-		"std allocator basic_string basic_istream basic_ostream basic_iostream char_traits "
-		"iostream string operator unsigned signed char8_t char16_t char32_t wchar_t short "
-		"int long __int128 bool float __float128 double decimal void const volatile restrict "
-		"decltype nullptr_t auto complex imaginary anonymous namespace _GLOBAL_ lambda "
-		"unnamed type clone vtable thunk virtual guard variable typeinfo name covariant "
-		"construction reference temporary initialization function wrapper default static "
-		"alias transaction module requires new delete throw noexcept sizeof alignof true "
-		"false "
-		/* Rust */
-		"closure shim impl dyn extern unsafe for mut str usize isize u8 u16 u32 u64 u128 i8 "
-		"i16 i32 i64 i128 f32 f64";
-
-	return memmem(builtin, sizeof(builtin) - 1, word, n);
-}
-
-void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)
-{
-	const char *text = pattern_text(pattern);
-
-	*np = (struct name_pattern){ .pattern = pattern, .needle = text };
-	/* In a regular expression, a written word need not occur in the name. */
-	if (strpbrk(text, "[\\^$|+{") || strstr(text, ")*") || strstr(text, ")?"))
-		return;
-	while (*text) {
-		size_t n = 0;
-
-		while (isalnum((unsigned char)text[n]) || text[n] == '_')
-			n++;
-
-		bool is_last_optional = n && (text[n] == '*' || text[n] == '?');
-		size_t n_sure = n - is_last_optional;
-
-		/* Only the written form may have a number's suffix: 5u. */
-		if (n_sure > np->n_needle && !isdigit((unsigned char)*text) &&
-		    !is_builtin(text, n_sure)) {
-			np->needle = text;
-			np->n_needle = n_sure;
-		}
-		text += n ? n : 1;
-	}
-}
-
 bool names_match_symbol(const struct pattern *pattern, const char *symbol)
 {
 	cleanup_free char *plain = name_without_number(symbol);
@@ -149,16 +96,13 @@ bool names_match_symbol(const struct pattern *pattern, const char *symbol)
 	return pattern_matches(pattern, symbol) || (plain && pattern_matches(pattern, plain));
 }
 
-bool names_match(const struct name_pattern *np, const char *symbol)
+bool names_match(const struct pattern *pattern, const char *symbol)
 {
-	const struct pattern *pattern = np->pattern;
-
 	if (names_match_symbol(pattern, symbol))
 		return true;
-	if (!is_mangled(symbol) || !memmem(symbol, strlen(symbol), np->needle, np->n_needle))
-		return false;
 
-	cleanup_free char *name = demangle(symbol);
+	/* This takes a microsecond, and a large library has 100,000 names. */
+	cleanup_free char *name = is_mangled(symbol) ? demangle(symbol) : NULL;
 
 	if (!name)
 		return false;

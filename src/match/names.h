@@ -8,22 +8,10 @@
 #include "base/pattern.h"
 
 /*
- * A pattern, and a text that every matching mangled name contains. A name without it need not be
- * demangled. Plain value.
- */
-struct name_pattern {
-	const struct pattern *pattern; /* borrowed; owns the needle's text */
-	const char *needle;
-	size_t n_needle; /* 0: there is none */
-};
-
-void name_pattern_init(struct name_pattern *np, const struct pattern *pattern);
-
-/*
  * Does the pattern match @symbol or, if that is mangled, the written name? That is tried with and
  * without parameters ("ns::f"), and with and without return type.
  */
-bool names_match(const struct name_pattern *np, const char *symbol);
+bool names_match(const struct pattern *pattern, const char *symbol);
 
 /* The same for @symbol alone, with and without its number (elf/demangle.h). */
 bool names_match_symbol(const struct pattern *pattern, const char *symbol);

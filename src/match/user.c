@@ -156,7 +156,6 @@ struct file_walk {
 	uint64_t number; /* number_of_file() */
 	bool is_distant;
 	size_t n; /* matches, new or listed before */
-	struct name_pattern name;
 	struct own_library own;
 	size_t n_indirect;  /* functions of which only the resolver is known */
 	char indirect[128]; /* the last of them */
@@ -213,7 +212,7 @@ static int match_symbol(void *context, const struct image_symbol *s)
 		.vaddr = s->vaddr,
 	};
 
-	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||
+	if (!names_match(walk->m->spec->name, s->name) || is_placeholder(s->name) ||
 	    (is_return && is_cold_part(s->name)))
 		return 0;
 	if (s->is_indirect && !find_implementation(walk, s->name, &t)) {
@@ -269,7 +268,6 @@ static int match_functions(struct file_walk *walk)
 {
 	int err;
 
-	name_pattern_init(&walk->name, walk->m->spec->name);
 	own_library_find(walk->path, &walk->own);
 	err = image_each_function(walk->image, match_symbol, walk);
 	own_library_fini(&walk->own);
