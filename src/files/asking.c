@@ -40,6 +40,7 @@
 #define PARKED_NS (60 * NS_PER_S)                  /* without a question */
 #define PARKED_CPU_NS (CHILD_CPU_S * NS_PER_S / 2) /* a child that took more does not stay */
 #define LEAST_AREA 65536U
+#define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
 
 struct files *files_new(int control, struct places *places, const struct files_purpose *purpose)
 {
@@ -455,11 +456,16 @@ static bool end_oldest(struct files *f)
 	return true;
 }
 
-/* It stays for the next question, unless it has taken very much time or memory. */
-static void park(struct files *f, struct pending *p)
+/*
+ * It stays for the next question, unless it has taken very much time or memory. Its answer had
+ * @n_bytes.
+ */
+static void park(struct files *f, struct pending *p, uint64_t n_bytes)
 {
 	p->is_given_up = p->is_parked = true;
-	area_clear(p->area, AREA_BYTES); /* a parser that was taken over may have filled it */
+	/* A parser that was taken over may have filled it. */
+	if (!is_finder(p) || n_bytes > KEPT_BYTES)
+		area_clear(p->area, AREA_BYTES);
 	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS || p->news.memory > PARKED_BYTES)
 		kill_child(f, p);
 	while (end_oldest(f))
@@ -631,7 +637,7 @@ static int ask_once(struct files *f, const struct ask *a, struct reply *ret, boo
 	/* Somebody ended it meanwhile, or it has used up its CPU time. */
 	*ret_is_lost = err && p->goes_on && !p->is_late && p->news.what != NEWS_REFUSED;
 	if (!err && p->news.what == NEWS_STOPPED && (a->file || is_finder(p)))
-		park(f, p);
+		park(f, p, ret->answer.n_bytes);
 	else
 		end_question(f, p);
 	return err;

@@ -244,9 +244,9 @@ int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode)
 	return HANDLE_NONE;
 }
 
-/* Ask for the states of @n handles on device @dev. */
-static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, size_t n,
-		      struct file_fact *ret)
+/* Ask for the states of @n handles on device @dev. Handle i's belongs to @ret[at[i]]. */
+static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, const size_t *at,
+		      size_t n, struct file_fact *ret)
 {
 	struct ask a = { .question = { .what = QUESTION_FACTS,
 				       .n = (uint32_t)n,
@@ -258,7 +258,8 @@ static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, siz
 
 	if (try_place(f, &a, place_of(STEP_HANDLE, dev, 0)) && ask_for_result(f, &a, &r, &e) == 0 &&
 	    r.answer.n_bytes == n * sizeof(*ret))
-		memcpy(ret, r.data, r.answer.n_bytes);
+		for (size_t i = 0; i < n; i++)
+			memcpy(&ret[at[i]], r.data + i * sizeof(*ret), sizeof(*ret));
 	free(r.data);
 }
 
@@ -266,26 +267,22 @@ static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, siz
 void files_facts(struct files *f, const struct held_file *handles, size_t n, struct file_fact *ret)
 {
 	cleanup_free int32_t *some = xcalloc(n, sizeof(*some));
-	cleanup_free size_t *places = xcalloc(n, sizeof(*places));
+	cleanup_free size_t *at = xcalloc(n, sizeof(*at));
 	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
-	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
+	memset(ret, 0, n * sizeof(*ret));
 	for (size_t first = 0; first < n; first++) {
 		size_t n_some = 0;
 
 		for (size_t i = first; i < n && !is_done[first]; i++) {
 			if (handles[i].dev != handles[first].dev)
 				continue;
-			places[n_some] = i;
+			at[n_some] = i;
 			some[n_some++] = handles[i].handle;
+			is_done[i] = i > first;
 		}
-		memset(facts, 0, n_some * sizeof(*facts));
 		if (n_some)
-			ask_facts(f, handles[first].dev, some, n_some, facts);
-		for (size_t i = 0; i < n_some; i++) {
-			ret[places[i]] = facts[i];
-			is_done[places[i]] = true;
-		}
+			ask_facts(f, handles[first].dev, some, at, n_some, ret);
 	}
 }
 

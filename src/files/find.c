@@ -290,13 +290,12 @@ static void hold_root(struct child *c)
 		keep_handle(c, handle, &(struct file_fact){ .dev = st.st_dev, .inode = st.st_ino });
 }
 
-/* The next of the payload's handles, which are ours alone if they are not too low. */
 static int handle_of_payload(const struct child *c, uint32_t i)
 {
 	int32_t handle;
 
 	memcpy(&handle, c->payload + i * sizeof(handle), sizeof(handle));
-	return handle >= FIRST_HANDLE ? handle : -1;
+	return handle;
 }
 
 static void look_at_handles(struct child *c)

@@ -101,10 +101,20 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 
 void mapping_put(const struct mapping *m, struct strbuf *to)
 {
-	strbuf_printf(to, "%lx-%lx r-xp %08lx %02x:%02x %lu ", m->start, m->end, m->offset,
-		      major(m->dev), minor(m->dev), m->inode);
-	for (const char *at = m->path; *at; at++)
-		strbuf_put(to, *at == '\n' ? "\\012" : at, *at == '\n' ? 4 : 1);
+	char numbers[160];
+	const int n = snprintf(numbers, sizeof(numbers), "%lx-%lx r-xp %08lx %02x:%02x %lu ",
+			       m->start, m->end, m->offset, major(m->dev), minor(m->dev), m->inode);
+
+	strbuf_put(to, numbers, (size_t)n);
+	for (const char *at = m->path; *at;) {
+		const size_t n_plain = strcspn(at, "\n");
+
+		strbuf_put(to, at, n_plain);
+		at += n_plain;
+		if (*at)
+			strbuf_puts(to, "\\012");
+		at += *at == '\n';
+	}
 	strbuf_puts(to, m->is_deleted ? DELETED "\n" : "\n");
 }
 
