@@ -28,32 +28,10 @@
 
 #define MOST_LIST_MEMORY (24UL << 20)
 
-/* File systems whose contents come from a process or from another machine. */
-static bool is_of_others(int handle)
-{
-	static const unsigned magics[] = {
-		0x65735546, /* FUSE */
-		0x794C7630, /* overlayfs, which may lie on any of these */
-		0x00006969, /* NFS */
-		0xFF534D42, /* CIFS */
-		0xFE534D42, /* SMB2 */
-		0x01021997, /* 9P */
-		0x5346414F, /* AFS */
-		0x00C36400, /* Ceph */
-	};
-	struct statfs fs;
-
-	if (fstatfs(handle, &fs) < 0)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
-		if ((unsigned)fs.f_type == magics[i])
-			return true;
-	return false;
-}
-
 static struct file_fact fact_of(int handle, const struct stat *st)
 {
 	const bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
+	struct statfs fs;
 
 	return (struct file_fact){ .dev = st->st_dev,
 				   .inode = st->st_ino,
@@ -62,7 +40,8 @@ static struct file_fact fact_of(int handle, const struct stat *st)
 				   .changed_ns = (uint32_t)st->st_mtim.tv_nsec,
 				   .owner = st->st_uid,
 				   .is_there = 1,
-				   .is_roots = is_roots && !is_of_others(handle) };
+				   .is_roots = is_roots && fstatfs(handle, &fs) == 0 &&
+					       is_file_system_local(&fs) };
 }
 
 bool find_fact(int handle, struct file_fact *ret)

@@ -310,6 +310,34 @@ int mapping_reopen(int handle, int *ret_fd, struct error *e)
 	return 0;
 }
 
+static bool is_one_of(const struct statfs *fs, const unsigned *magics, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned)fs->f_type == magics[i])
+			return true;
+	return false;
+}
+
+bool is_file_system_local(const struct statfs *fs)
+{
+	static const unsigned magics[] = {
+		0x0000EF53, /* ext2 to ext4 */
+		0x58465342, /* XFS */
+		0x9123683E, /* btrfs */
+		0x01021994, /* tmpfs */
+		0x858458F6, /* ramfs */
+		0xF2F52010, /* F2FS */
+		0xCA451A4E, /* bcachefs */
+		0x2FC12FC1, /* ZFS */
+		0x73717368, /* squashfs */
+		0xE0F5E1E2, /* EROFS */
+		0x00009660, /* ISO 9660 */
+		0x00004D44, /* FAT */
+	};
+
+	return is_one_of(fs, magics, ARRAY_SIZE(magics));
+}
+
 /*
  * File systems on which stat(2) gives another device than maps. btrfs has one for each subvolume.
  * Overlayfs shows its own, and maps shows the layer's.
@@ -323,12 +351,7 @@ static bool has_own_devices(int fd)
 	};
 	struct statfs fs;
 
-	if (fstatfs(fd, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
-		if ((unsigned)fs.f_type == magics[i])
-			return true;
-	return false;
+	return fstatfs(fd, &fs) == 0 && is_one_of(&fs, magics, ARRAY_SIZE(magics));
 }
 
 int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,

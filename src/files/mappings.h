@@ -93,6 +93,13 @@ must_check int mapping_find_in(int root, const struct mapping *m, const struct s
 must_check int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle,
 				       struct stat *st, struct error *e);
 
+/*
+ * Do the pages of its files come from the kernel alone, and neither from a process nor from another
+ * machine? Layers of overlayfs may lie anywhere, so it is left out, as are rare file systems.
+ */
+struct statfs;
+bool is_file_system_local(const struct statfs *fs);
+
 /* Open the file of such a handle for reading. */
 must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);
 

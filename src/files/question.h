@@ -32,7 +32,7 @@ struct file_fact {
 	uint64_t size, changed; /* changed: seconds */
 	uint32_t changed_ns;
 	uint16_t is_there;
-	uint16_t is_roots; /* root alone can write to it; not on FUSE, overlayfs or remote */
+	uint16_t is_roots; /* root alone can write to it; on a local file system */
 	uint32_t owner;    /* user */
 	uint32_t pad;
 };

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "elf/image.h"
 #include "files/libraries.h"
+#include "files/mappings.h"
 #include "match/names.h"
 #include "match/private.h"
 
@@ -108,34 +109,11 @@ static bool is_roots_alone(const char *path)
 	return is_part_roots_alone(path);
 }
 
-/*
- * Is the file on one of these file systems? Their pages come from the kernel alone. Layers of
- * overlayfs may lie anywhere, so it is left out.
- */
 static bool is_on_local_file_system(const char *path)
 {
-	static const unsigned magics[] = {
-		0x0000EF53, /* ext2 to ext4 */
-		0x58465342, /* XFS */
-		0x9123683E, /* btrfs */
-		0x01021994, /* tmpfs */
-		0x858458F6, /* ramfs */
-		0xF2F52010, /* F2FS */
-		0xCA451A4E, /* bcachefs */
-		0x2FC12FC1, /* ZFS */
-		0x73717368, /* squashfs */
-		0xE0F5E1E2, /* EROFS */
-		0x00009660, /* ISO 9660 */
-		0x00004D44, /* FAT */
-	};
 	struct statfs fs;
 
-	if (statfs(path, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
-		if ((unsigned)fs.f_type == magics[i])
-			return true;
-	return false;
+	return statfs(path, &fs) == 0 && is_file_system_local(&fs);
 }
 
 /* The file as a number: its device and inode, or its path. */
