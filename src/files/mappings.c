@@ -48,6 +48,19 @@ static const char *add_mapping_path(const char *path, size_t n, struct strtab *s
 	return strtab_add_n(strings, plain.text, plain.n);
 }
 
+/* File systems of others (NFS, FUSE) give numbers of 20 digits. */
+static bool take_inode(const char **at, uint64_t *ret)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return errno == 0;
+}
+
 /*
  * Parse "7f00-7f10 r-xp 00026000 fe:00 332835". Returns the text after it, or NULL if it is
  * malformed.
@@ -65,7 +78,7 @@ static const char *parse_numbers(const char *at, struct mapping *m, bool *is_exe
 	if (!take_hex(&at, &m->offset) || *at++ != ' ' || !take_hex(&at, &dev_major) ||
 	    *at++ != ':' || !take_hex(&at, &dev_minor) || *at++ != ' ')
 		return NULL;
-	if (!take_decimal(&at, &m->inode) || (*at != ' ' && *at != '\n' && *at != '\0'))
+	if (!take_inode(&at, &m->inode) || (*at != ' ' && *at != '\n' && *at != '\0'))
 		return NULL;
 	m->dev = m->inode ? makedev((unsigned)dev_major, (unsigned)dev_minor) : 0;
 	return at;

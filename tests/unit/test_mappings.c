@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "base/strbuf.h"
 #include "base/strtab.h"
 #include "files/mappings.h"
 #include "files/roots.h"
@@ -41,6 +42,30 @@ TEST(an_executable_line_is_taken_apart)
 	assert_true(m.dev == makedev(0xfe, 1) && m.inode == 332835);
 	assert_string_equal(m.path, "/usr/lib/libc.so.6");
 	assert_false(m.is_deleted);
+}
+
+TEST(a_mapping_is_the_same_again_when_it_is_sent)
+{
+	static const struct mapping rows[] = {
+		{ 0x1000, 0x3000, 0x2000, 0xfe01, 18446744073709551615ULL, "/two  words\nx", true },
+		{ 0x1000, UINT64_MAX, 0, 0, 0, "[vdso]", false },
+		{ 0, 1, UINT64_MAX, 0, 0, "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(mapping_list_fini) struct mapping_list list = {};
+		cleanup_strbuf struct strbuf text = {};
+		const struct mapping *m;
+
+		mapping_put(&rows[i], &text);
+		assert_true(mapping_list_parse(text.text, &list));
+		assert_int_equal(list.n, 1);
+		m = &list.mappings[0];
+		assert_true(m->start == rows[i].start && m->end == rows[i].end);
+		assert_true(m->offset == rows[i].offset && m->dev == rows[i].dev);
+		assert_true(m->inode == rows[i].inode && m->is_deleted == rows[i].is_deleted);
+		assert_string_equal(m->path, rows[i].path);
+	}
 }
 
 TEST(what_is_not_executable_or_not_well_formed_is_refused)
