@@ -18,11 +18,10 @@
 struct places;
 
 /*
- * A place is silent after a child that waited there was killed: for 3 s, and twice as long
- * each further time, up to 32 times that. Then one question tries it again. So a disk that was only
- * busy is soon read again, and a server that answers every other question costs little. A place is
- * silent, too, as long as a child hangs in it. All is forgotten if an answer comes 96 s after
- * the last silence.
+ * A place is silent after a child that waited there was killed: for 3 s, and twice as long each
+ * further time, up to 96 s. Then one question tries it again. So a disk that was only busy is soon
+ * read again, and a server that answers every other question costs little. A place is silent, too,
+ * as long as a child hangs in it. All is forgotten if an answer comes 96 s after the last silence.
  */
 struct places *places_new(void);
 void places_free(struct places *p);
@@ -55,8 +54,8 @@ void places_note_hung(struct places *p, uint64_t place, int by);
  */
 
 /*
- * If a user's file makes a child wait so long, the user pays for that, too. A shorter
- * wait may come from a busy machine.
+ * If a user's file makes a child wait so long, the user pays for that, too. A shorter wait may come
+ * from a busy machine.
  */
 #define SPENDING_LONG_WAIT_NS NS_PER_S
 

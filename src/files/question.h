@@ -11,7 +11,8 @@
  * The area is a file in memory. The main process never maps it: it copies the answer of a child
  * that has ended or stopped, and checks the copy. So no read faults.
  *
- * Messages have fixed sizes and no pointers. The receiver of an answer checks it as foreign.
+ * Messages have no pointers, and all but texts have fixed sizes. The receiver of an answer checks
+ * it as foreign.
  */
 #pragma once
 

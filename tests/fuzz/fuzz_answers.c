@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "files/question.h"
 #include "files/mappings.h"
+#include "files/question.h"
 
 static void check(bool holds)
 {
