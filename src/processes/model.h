@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "files/roots.h"
+#include "files/files.h"
 #include "processes/processes.h"
 
 /* --- images (images.c) --- */

@@ -25,7 +25,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "files/files.h"
-#include "files/roots.h"
 #include "symbolize/perf_map.h"
 
 #define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */

@@ -9,8 +9,8 @@
 
 #include "base/strbuf.h"
 #include "base/strtab.h"
+#include "files/files.h"
 #include "files/mappings.h"
-#include "files/roots.h"
 
 static int open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
 {
