@@ -30,7 +30,6 @@ const char *loss_text(unsigned loss)
 		[LOSS_SKIPPED] =
 			("samples that the kernel left out (a BPF program was running on the "
 			 "CPU, or the timer came late)"),
-		[LOSS_SLOWED] = "samples left out to hold the share of a CPU that they take",
 		[LOSS_UNFINISHED] = (NOT_PAIRED "unfinished"),
 		[LOSS_ENDED_ALONE] = (NOT_PAIRED "ended without a beginning"),
 	};
@@ -56,6 +55,8 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++)
 		l->now[reason] = losses_counter(l->object, l->n_cpus, reason);
 	l->now[LOSS_BUDGET] = l->n_over_budget;
+	l->now[LOSS_MISSED] = l->n_missed;
+	l->now[LOSS_SKIPPED] = l->n_skipped;
 	l->now[LOSS_RECURSION] = object_recursion_misses(l->object);
 	l->now[LOSS_UNFINISHED] = losses_counter(l->object, l->n_cpus, UNFINISHED) + l->n_open;
 	l->now[LOSS_ENDED_ALONE] = losses_counter(l->object, l->n_cpus, ENDED_ALONE);

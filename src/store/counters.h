@@ -22,7 +22,6 @@ enum loss {
 	LOSS_RECURSION,                /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,                   /* the kernel missed the probe */
 	LOSS_SKIPPED,                  /* the kernel counted the event, but ran no program */
-	LOSS_SLOWED,                   /* see attachment_pace() */
 	LOSS_HITS_N,                   /* number of the reasons above. Those below lose no hit: */
 	LOSS_UNFINISHED = LOSS_HITS_N, /* pairs that have begun and not ended */
 	LOSS_ENDED_ALONE,              /* ends without a beginning */
@@ -41,16 +40,17 @@ const char *loss_text(unsigned loss);
  */
 struct losses {
 	const struct object *object;
-	uint32_t n_cpus;         /* possible CPUs */
-	uint64_t n_over_budget;  /* all of the run; the owner of the struct adds to it */
+	uint32_t n_cpus; /* possible CPUs */
+	/* All of the run, by the owner of the struct, as programs do not count them: */
+	uint64_t n_over_budget, n_missed, n_skipped;
 	uint64_t n_open;         /* pairs that have begun and not ended; likewise, at the end */
 	uint64_t now[LOSS_N];    /* from loading to the last reading */
 	uint64_t before[LOSS_N]; /* from loading to losses_reported() */
 };
 
 /*
- * Write the losses since the last losses_reported() into @ret, indexed by enum loss. LOSS_MISSED
- * and LOSS_UNPRINTED are 0: the attachment counts the first, stacksnoop the second.
+ * Write the losses since the last losses_reported() into @ret, indexed by enum loss. LOSS_UNPRINTED
+ * is 0: stacksnoop counts these.
  */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 

@@ -85,16 +85,13 @@ static int limits_check_rest(const struct run *r, struct error *e)
 
 /* --- what the programs note about their own hits --- */
 
-double hits_cost_ns(const struct run *r, struct hit_cost *before)
+double hits_cost_ns(const struct run *r, struct hit_cost *ret)
 {
-	const struct hit_cost last = *before;
 	struct slot_counts counts;
-	uint64_t n;
 
-	*before = object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
-								    : (struct hit_cost){};
-	n = before->n_measured - last.n_measured;
-	return n ? (double)(before->ns - last.ns) / (double)n : 0;
+	*ret = object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
+								 : (struct hit_cost){};
+	return ret->n_measured ? (double)ret->ns / (double)ret->n_measured : 0;
 }
 
 /* Log both, for --debug: the price, and how many hits of our own processes were left out. */
@@ -126,29 +123,22 @@ static void hits_describe(const struct run *r)
  * The samples that the kernel left out, up to now. While the events count, more of them come
  * between the two readings: then it is fewer by these.
  */
-static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
+static uint64_t count_skipped(const struct run *r)
 {
+	const struct samples_state state =
+		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
 	const uint64_t n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
 
-	return state->is_counted && state->n_due > n_seen ? state->n_due - n_seen : 0;
+	return state.is_counted && state.n_due > n_seen ? state.n_due - n_seen : 0;
 }
 
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N])
 {
-	struct loss_accounts *a = &r->accounts;
-	const struct samples_state state =
-		a->is_over ? a->samples : samples_read(attachment_samples(r->attachment));
-	const uint64_t now[OWN_LOSSES] = { attachment_missed(r->attachment),
-					   count_skipped(r, &state), state.n_slowed };
 	uint64_t counts[LOSS_N];
 
+	losses->n_missed = later_time(losses->n_missed, attachment_missed(r->attachment));
+	losses->n_skipped = later_time(losses->n_skipped, count_skipped(r));
 	losses_read(losses, counts);
-	for (int i = 0; i < OWN_LOSSES; i++) {
-		const uint64_t before = a->before[i];
-
-		a->before[i] = later_time(before, now[i]);
-		counts[LOSS_MISSED + i] = a->before[i] - before;
-	}
 	for (int i = 0; i < LOSS_N; i++)
 		ret[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
 	follower_tell_losses(r);
@@ -157,9 +147,9 @@ void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LO
 /* Warn of samples that nobody could count, and log the hits that are no losses. */
 static void samples_describe(const struct run *r)
 {
-	const struct samples_state *s = &r->accounts.samples;
+	const struct samples_state *s = &r->samples;
 
-	if (!r->accounts.is_sampled)
+	if (!r->is_sampled)
 		return;
 	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)s->n_due,
 		  (unsigned long long)losses_counter(r->object, r->n_cpus, SAMPLES));
@@ -407,9 +397,9 @@ static int ending_settle(struct run *r, struct error *e)
 	note_signal(r);
 	/* They end before counting does: so each of their counts is a sample, or one left out. */
 	samples_disable(samples);
-	r->accounts.samples = samples_read(samples);
-	r->accounts.is_sampled = samples->n > 0;
-	r->accounts.is_over = true;
+	r->samples = samples_read(samples);
+	r->is_sampled = samples->n > 0;
+	r->are_samples_over = true;
 	err = r->tool->stop(r, e);
 	if (r->unwinder)
 		unwinder_last(r->unwinder);

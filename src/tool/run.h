@@ -165,25 +165,6 @@ struct deferral {
 	uint64_t n_walked, n_whole, n_late; /* for --debug */
 };
 
-/* How samples of perf events are paced. */
-struct pacing {
-	uint64_t due; /* the next look: see probing_watch_samples() */
-	bool is_slowness_told;
-	struct hit_cost cost_seen;
-	double price_ns; /* of a hit, measured or assumed; 0: not yet */
-};
-
-/* The losses that run_losses() keeps, because programs do not count them. */
-#define OWN_LOSSES 3
-_Static_assert(LOSS_SKIPPED == LOSS_MISSED + 1 && LOSS_SLOWED == LOSS_MISSED + 2, "order");
-
-struct loss_accounts {
-	/* LOSS_MISSED, LOSS_SKIPPED and LOSS_SLOWED, up to the last report. */
-	uint64_t before[OWN_LOSSES];
-	struct samples_state samples; /* of the run's perf events, once they are over */
-	bool is_sampled, is_over;
-};
-
 /*
  * The parts of a tool, in the order of their calls. A part may be NULL only if its comment says so.
  */
@@ -256,8 +237,9 @@ struct run {
 	struct object *object;
 	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
-	struct loss_accounts accounts;
-	struct pacing pacing;
+	uint64_t samples_due;         /* ns: the next probing_watch_samples() */
+	struct samples_state samples; /* of the perf events, once they are over */
+	bool is_sampled, are_samples_over;
 	struct notices *notices;
 	struct processes *processes;   /* NULL: without tool->has_stacks */
 	struct symbolizer *symbolizer; /* likewise, from tool->open() on */
@@ -336,11 +318,11 @@ void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LO
 #define FILES_OF_REST 16
 
 /*
- * The mean price of a hit in the traced program, in ns, since the last call with *@before, which
- * begins zeroed: the time that our program takes. The kernel's price of the probe itself comes on
- * top. 0: not measured, with fewer than 65 hits on each CPU (16 samples), or in funccount.
+ * The mean price of a hit in the traced program, in ns: the time that our program takes. The
+ * kernel's price of the probe itself comes on top. 0: not measured, with fewer than 65 hits on each
+ * CPU (16 samples), or in funccount. *@ret: what it is the mean of.
  */
-double hits_cost_ns(const struct run *r, struct hit_cost *before);
+double hits_cost_ns(const struct run *r, struct hit_cost *ret);
 
 /*
  * --ready-fd: check that descriptor @fd is open for writing, and close it in programs that we
@@ -548,8 +530,8 @@ must_check int probing_attach(struct run *r, struct error *e);
 void probing_describe(const struct run *r);
 
 /*
- * Put perf events on CPUs that have come online, and hold the share of a CPU that samples take.
- * Returns when it wants to be called again; UINT64_MAX: never.
+ * Put perf events on CPUs that have come online. Returns when it wants to be called again;
+ * UINT64_MAX: never.
  */
 uint64_t probing_watch_samples(struct run *r);
 
