@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/read.h"
 #include "base/text.h"
 #include "files/debuginfod.h"
 #include "files/question.h"
@@ -81,6 +82,68 @@ static int limits_check_rest(const struct run *r, struct error *e)
 	return n < FILES_OF_REST
 		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
 		       : 0;
+}
+
+/* --- who asks for foreign files --- */
+
+/* Records of all processes wait while this one does. A finder usually takes some 100 us. */
+#define CAPTURE_PATIENCE_NS (NS_PER_S / 4)
+
+/*
+ * The most for all files of one user, and for a question. A usual file takes some ms, the most
+ * expensive one a second.
+ */
+#define FILES_BOUNDS \
+	.most_of_user_ns = 30 * NS_PER_S, .finder_ns = 2 * NS_PER_S, .parser_ns = 20 * NS_PER_S
+
+static const struct files_purpose purposes[PURPOSES] = {
+	[FOR_TABLES] = { .lost = "user stacks may be cut (no unwind table)",
+			 .after = "this user's other files get no unwind tables",
+			 FILES_BOUNDS },
+	[FOR_FOLLOWING] = { .lost = "user frames may be [unknown]",
+			    .after = "mappings of this user's processes are not read",
+			    FILES_BOUNDS },
+	[FOR_NAMES] = { .lost = "user frames may be [unknown]",
+			.after = "frames in this user's other files have no names",
+			FILES_BOUNDS },
+};
+
+/* Call it before the run opens anything, and while it has one thread. */
+static int helpers_start(struct run *r, struct error *e)
+{
+	int err = run_wants_helpers(r) ? zygote_start(files_work, &r->zygote, e) : 0;
+
+	r->places = places_new();
+	for (size_t i = 0; i < PURPOSES && !err; i++) {
+		r->files[i] = files_new(TAKE_FD(r->zygote.controls[i]), r->places, &purposes[i]);
+		if (!r->files[i])
+			err = error_set(e, -EMFILE, "%s", error_words(-EMFILE));
+	}
+	return err ? error_within(e, "start helper processes") : 0;
+}
+
+/* The BPF programs leave out the hits of the zygote and of its children; 0: no longer. */
+static void helpers_leave_out(const struct run *r, pid_t zygote)
+{
+	__atomic_store_n(&object_state(r->object)->zygote, (uint32_t)zygote, __ATOMIC_RELAXED);
+}
+
+/* End all waits. */
+static void helpers_end(struct run *r)
+{
+	for (size_t i = 0; i < PURPOSES; i++)
+		files_end(r->files[i]);
+	if (r->object)
+		helpers_leave_out(r, 0);
+}
+
+/* No thread may ask anything any more. */
+static void helpers_fini(struct run *r)
+{
+	for (size_t i = 0; i < PURPOSES; i++)
+		files_free(r->files[i]);
+	places_free(r->places);
+	zygote_fini(&r->zygote);
 }
 
 /* --- what the programs note about their own hits --- */
@@ -310,7 +373,7 @@ static void note_signal(struct run *r)
 		return;
 	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
 	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	files_hurry(r->helpers.files[FOR_NAMES]);
+	files_hurry(r->files[FOR_NAMES]);
 }
 
 bool ending_has_signal(struct run *r)
@@ -348,7 +411,7 @@ static bool ending_is_enough(void *run, const struct files_wait *wait)
 		return n->is_all_read && !wait->is_roots && is_enough_for_others(n, wait);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
-	if (helpers_are_stopped(&r->helpers))
+	if (process_state(r->zygote.pid) == 'T') /* then nobody ends its children */
 		return true;
 	if (wait->is_roots)
 		return clock_ns(CLOCK_MONOTONIC) > n->signal_at + LAST_ROOTS_NS;
@@ -409,7 +472,7 @@ static int ending_settle(struct run *r, struct error *e)
 	deferral_settle(r, 0, LAST_NS);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
 		unwinder_end(r->unwinder);
-		files_end(r->helpers.files[FOR_TABLES]);
+		files_end(r->files[FOR_TABLES]);
 	}
 	r->ending.is_all_read = true;
 	return err;
@@ -434,7 +497,7 @@ static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
 	kernel_stacks_end(&r->kernel_stacks);
-	helpers_end(&r->helpers);
+	helpers_end(r);
 	r->tool->close(r);
 	symbolizer_free(r->symbolizer);
 	processes_free(r->processes);
@@ -443,7 +506,7 @@ static void run_fini(struct run *r)
 
 	deferral_close(r, is_free);
 	if (is_free)
-		helpers_fini(&r->helpers);
+		helpers_fini(r);
 	follower_close(r->follow);
 	notices_close(r->notices);
 	attachment_freep(&r->attachment);
@@ -759,7 +822,7 @@ static int start_following(struct run *r, struct error *e)
 	else if (err)
 		log_debug("cannot follow processes: %s", e->text);
 	if (r->tool->has_stacks)
-		r->processes = processes_new(r->helpers.files[FOR_FOLLOWING], r->follow != NULL);
+		r->processes = processes_new(r->files[FOR_FOLLOWING], r->follow != NULL);
 	return 0;
 }
 
@@ -800,11 +863,15 @@ static int start_run(struct run *r, struct error *e)
 
 	if (err)
 		return err;
-	helpers_leave_out(&r->helpers, object_state(r->object));
+	helpers_leave_out(r, r->zygote.pid);
 	output_init(&r->output, &r->waiter);
-	helpers_set_manner(&r->helpers, &(struct files_manner){ .serve = run_serve,
-								.is_enough = ending_is_enough,
-								.context = r });
+	files_set_manner(r->files[FOR_FOLLOWING],
+			 &(struct files_manner){ .patience_ns = CAPTURE_PATIENCE_NS,
+						 .is_enough = ending_is_enough,
+						 .context = r });
+	files_set_manner(r->files[FOR_NAMES], &(struct files_manner){ .serve = run_serve,
+								      .is_enough = ending_is_enough,
+								      .context = r });
 	r->output.serve = run_serve;
 	r->output.context = r;
 	err = limits_check_rest(r, e);
@@ -812,7 +879,7 @@ static int start_run(struct run *r, struct error *e)
 		err = start_following(r, e);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slabs(r->object))
-		err = unwinder_start(r->object, r->opt->unwind_memory, r->helpers.files[FOR_TABLES],
+		err = unwinder_start(r->object, r->opt->unwind_memory, r->files[FOR_TABLES],
 				     &r->unwinder, e);
 	if (err)
 		return err;
@@ -850,7 +917,7 @@ static int start_run(struct run *r, struct error *e)
 void run_make_symbolizer(struct run *r, enum frame_identity identity)
 {
 	const struct symbolizer_options options = {
-		.names = r->helpers.files[FOR_NAMES],
+		.names = r->files[FOR_NAMES],
 		.identity = identity,
 		.places = r->opt->verbose || identity >= IDENTITY_PLACE,
 		.raw_names = r->opt->no_demangle,
@@ -875,17 +942,16 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.host = host_new(),
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
-		.helpers = HELPERS_NONE,
+		.zygote = ZYGOTE_NONE,
 		.values = { .opt = opt },
 		.ready = { .fd = opt->ready_fd },
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
 	int err = limits_check(&r, e);
 
-	helpers_init(&r.helpers);
 	run_has_mapped(&r);
-	if (!err && run_wants_helpers(&r))
-		err = helpers_start(&r.helpers, e);
+	if (!err)
+		err = helpers_start(&r, e);
 	if (!err && tool->prepare)
 		err = tool->prepare(&r, e);
 	if (!err)

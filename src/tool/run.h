@@ -100,20 +100,6 @@ enum {
 };
 _Static_assert(PURPOSES == ZYGOTE_ASKERS, "a socket for each");
 
-/* The processes of a run that open and read foreign files (files/zygote.h). */
-struct helpers {
-	struct zygote zygote;
-	struct places *places;
-	struct files *files[PURPOSES];
-	struct trace_state *state; /* of the BPF programs; NULL: there are none */
-};
-
-#define HELPERS_NONE                   \
-	(struct helpers)               \
-	{                              \
-		.zygote = ZYGOTE_NONE, \
-	}
-
 /*
  * --ready-fd: tell the parent process that counting has begun. If the descriptor is a socket, the
  * parent may then ask when all that was hit so far is stored. A question is a byte, and so is its
@@ -223,8 +209,10 @@ struct tool_parts {
 struct run {
 	const struct options *opt;
 	const struct tool_parts *tool;
-	void *own; /* the tool's state */
-	struct helpers helpers;
+	void *own;            /* the tool's state */
+	struct zygote zygote; /* makes the processes that open and read foreign files */
+	struct places *places;
+	struct files *files[PURPOSES]; /* without a zygote, all questions fail */
 	struct host *host;
 	struct target_list targets;
 	struct features features;
@@ -473,38 +461,6 @@ must_check int privileges_leave(struct error *e);
  * need. Deny execve(2) itself, too, unless @executes. Call it when the command runs.
  */
 void privileges_seal(bool executes);
-
-/* --- helpers (tool/helpers.c) --- */
-
-/* Call it first. Until helpers_start(), all questions to @files fail. */
-void helpers_init(struct helpers *h);
-
-/*
- * Start the zygote. Call it before the run opens anything, and while it has one thread. Errors: no
- * process can be made; out of descriptors.
- */
-must_check int helpers_start(struct helpers *h, struct error *e);
-
-/*
- * Set what the main thread does while it waits for names, and what ends its waits. Following
- * processes keeps its own patience, and serves nothing.
- */
-void helpers_set_manner(struct helpers *h, const struct files_manner *manner);
-
-/* Has somebody stopped the zygote by a signal (SIGSTOP)? Then nobody makes or ends its children. */
-bool helpers_are_stopped(const struct helpers *h);
-
-/*
- * From now on, BPF programs leave out the hits of the zygote and of its children. @state is kept
- * until helpers_end(); NULL: there are no programs any more.
- */
-void helpers_leave_out(struct helpers *h, struct trace_state *state);
-
-/* End all waits. Nothing writes to the state of helpers_leave_out() any more. */
-void helpers_end(struct helpers *h);
-
-/* Free everything. No thread may ask anything any more. */
-void helpers_fini(struct helpers *h);
 
 /* --- probes (tool/probing.c) --- */
 
