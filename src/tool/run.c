@@ -276,31 +276,20 @@ static void ready_tell(struct ready *ready, struct unwinder *u)
 }
 
 /* The descriptor stays open, as the unwinder's thread may still use it. */
-static void read_questions(struct ready *ready, struct waiter *w)
+static void read_questions(struct run *r)
 {
+	struct ready *ready = &r->ready;
 	char bytes[64];
 	const ssize_t got = recv((int)ready->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	if (got > 0)
-		ready->n_next += (size_t)got;
-	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		waiter_leave(w, (int)ready->fd); /* the parent asks no more */
-}
-
-/* Questions that come until these are answered are the next ones. */
-static void begin_answer(struct run *r)
-{
-	struct ready *ready = &r->ready;
-
-	if (!ready->n_next || !__atomic_load_n(&ready->is_told, __ATOMIC_ACQUIRE) ||
-	    __atomic_load_n(&ready->n, __ATOMIC_ACQUIRE))
-		return;
-	ready->is_pending = true;
-	ready->n = ready->n_next;
-	ready->n_next = 0;
-	ready->since = clock_ns(CLOCK_MONOTONIC);
-	ready->notices = notices_end(r->notices);
-	ready->deferred = deferred_end(&r->deferral.reader);
+	if (got > 0) {
+		ready->n += (size_t)got;
+		ready->since = clock_ns(CLOCK_MONOTONIC);
+		ready->notices = notices_end(r->notices);
+		ready->deferred = deferred_end(&r->deferral.reader);
+	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+		waiter_leave(&r->waiter, (int)ready->fd); /* the parent asks no more */
+	}
 }
 
 static bool is_all_stored(const struct run *r)
@@ -316,9 +305,9 @@ static void write_answers(void *context)
 {
 	struct ready *ready = context;
 
-	for (size_t i = 0; i < ready->n && send_line(ready); i++)
+	for (size_t i = 0; i < ready->n_answered && send_line(ready); i++)
 		;
-	__atomic_store_n(&ready->n, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&ready->n_answered, 0, __ATOMIC_RELEASE);
 }
 
 /*
@@ -332,12 +321,12 @@ static bool ready_answer(struct run *r)
 
 	if (!ready->is_socket)
 		return false;
-	read_questions(ready, &r->waiter);
-	if (!ready->is_pending)
-		begin_answer(r);
-	if (!ready->is_pending || !is_all_stored(r))
-		return ready->is_pending;
-	ready->is_pending = false;
+	read_questions(r);
+	if (!ready->n || !__atomic_load_n(&ready->is_told, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&ready->n_answered, __ATOMIC_ACQUIRE) || !is_all_stored(r))
+		return ready->n;
+	ready->n_answered = ready->n;
+	ready->n = 0;
 	if (r->unwinder)
 		unwinder_then(r->unwinder, true, write_answers, ready);
 	else

@@ -109,12 +109,12 @@ _Static_assert(PURPOSES == ZYGOTE_ASKERS, "a socket for each");
 struct ready {
 	uint64_t fd; /* 0: the option was not given */
 	bool is_asked;
-	bool is_told;     /* the line is written; atomic, as @n */
-	bool is_socket;   /* the parent may ask */
-	bool is_pending;  /* @n questions wait for the main thread, not yet for the unwinder */
-	size_t n, n_next; /* questions to answer at once, and those behind them */
-	uint64_t since;   /* ns: when the @n were there */
+	bool is_told;   /* the line is written; atomic, as @n_answered */
+	bool is_socket; /* the parent may ask */
+	size_t n;       /* questions that wait for what was there when the last one came */
+	uint64_t since; /* ns: that time */
 	uint64_t notices, deferred; /* notices_end() and deferred_end() then */
+	size_t n_answered;          /* questions that only wait for the unwinder */
 };
 
 /*
