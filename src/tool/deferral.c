@@ -16,21 +16,18 @@
 
 /*
  * The budget of one process in a window. A hit costs one, and MAPPINGS_OF_HIT mappings that are
- * read cost as much. A walk takes some microseconds, so this is a fifth of a CPU.
+ * read cost as much. A walk takes some microseconds, so this is a fifth of a CPU. A walk that did
+ * not help costs more: later hits of the process may as well be cut.
  */
 #define WINDOW_NS (NS_PER_S / 10)
 #define MOST_IN_WINDOW 4000
 #define MAPPINGS_OF_HIT 16
-
-/* A walk did not help: hits of the process are cut for so long. It doubles. */
-#define LEAST_PAUSE_MS 2
-#define MOST_PAUSE_MS 1000
+#define USELESS_WALK (MOST_IN_WINDOW / 16)
 
 /* A hit on its way. */
 struct late_hit {
 	struct late_job job;
 	uint64_t since; /* ns: when it was taken from the ring */
-	bool is_lent;   /* the thread has the job */
 	bool is_given;  /* the tool has it; only the thread still uses it */
 };
 
@@ -45,7 +42,7 @@ void deferral_begin(struct run *r)
 	d->is_on = r->unwinder && r->follow && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 
-/* --- pauses --- */
+/* --- budgets --- */
 
 /* Charge @n hits to the process. False: it has had its share of this window. */
 static bool may_walk(struct deferral *d, uint32_t tgid, size_t n, uint64_t now)
@@ -73,25 +70,14 @@ static bool lacks_table(const uint64_t *words, size_t n)
 	       mark <= STACK_MARK_WALK + UNWIND_END_NO_TABLE;
 }
 
-/* A walk is over. If it lacked a table, too, later hits of the process may as well be cut. */
-static void judge_walk(struct deferral *d, const struct late_hit *hit, uint64_t now)
+static void judge_walk(struct deferral *d, const struct late_job *job)
 {
-	const uint32_t tgid = hit->job.recorded.hit->key.tgid;
-	struct late_pace *pace = &d->paces[deferred_pause_of(tgid)];
-
 	d->n_walked++;
-	if (!lacks_table(hit->job.words, hit->job.n_words)) {
-		d->n_whole += hit->job.words[hit->job.n_words - 1] >= STACK_MARK_END;
-		pace->pause_ms = 0;
-		return;
-	}
-	if (now < pace->paused_until)
-		return;
-	pace->pause_ms = pace->pause_ms ? 2 * pace->pause_ms : LEAST_PAUSE_MS;
-	if (pace->pause_ms > MOST_PAUSE_MS)
-		pace->pause_ms = MOST_PAUSE_MS;
-	pace->paused_until = now + pace->pause_ms * (NS_PER_S / 1000);
-	deferred_pause(&d->reader, tgid, pace->paused_until);
+	if (lacks_table(job->words, job->n_words))
+		(void)may_walk(d, job->recorded.hit->key.tgid, USELESS_WALK,
+			       clock_ns(CLOCK_MONOTONIC));
+	else
+		d->n_whole += job->words[job->n_words - 1] >= STACK_MARK_END;
 }
 
 /* --- from the ring to the thread --- */
@@ -134,8 +120,7 @@ static void begin_walk(struct run *r, struct late_hit *hit, struct last_space *l
 		return;
 	hit->job.space = space_of_hit(r, hit, last);
 	hit->job.most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
-	hit->is_lent = hit->job.space != NULL;
-	if (hit->is_lent)
+	if (hit->job.space)
 		unwinder_walk(r->unwinder, &hit->job);
 }
 
@@ -172,7 +157,7 @@ static void give_hit(struct run *r, struct late_hit *hit, bool is_walked)
 	const size_t n = is_walked ? hit->job.n_words : recorded_cut_words(recorded, words);
 
 	if (is_walked)
-		judge_walk(&r->deferral, hit, clock_ns(CLOCK_MONOTONIC));
+		judge_walk(&r->deferral, &hit->job);
 	else
 		r->deferral.n_late++;
 	r->tool->on_deferred(r, recorded, is_walked ? hit->job.words : words, n);
@@ -188,11 +173,12 @@ static bool is_held(const struct deferral *d, const struct late_hit *hit)
 static bool serve_hit(struct run *r, struct late_hit *hit, uint64_t now, bool is_late)
 {
 	struct deferral *d = &r->deferral;
-	const bool is_done = !hit->is_lent || late_job_is_done(&hit->job);
+	const bool is_lent = hit->job.space; /* the thread has the job */
+	const bool is_done = !is_lent || late_job_is_done(&hit->job);
 
 	if (!hit->is_given && !is_held(d, hit)) {
 		if (is_done)
-			give_hit(r, hit, hit->is_lent);
+			give_hit(r, hit, is_lent);
 		else if (is_late || now - hit->since > d->patience_ns)
 			give_hit(r, hit, false);
 	}

@@ -358,7 +358,7 @@ static bool ready_answer(struct run *r)
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
 {
-	if (r->ending.signal_at || !waiter_is_asked(&r->waiter))
+	if (r->ending.signal_at || !(r->waiter.is_asked || waiter_take_signals(&r->waiter)))
 		return;
 	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
 	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -426,16 +426,14 @@ bool ending_has_time(struct run *r)
 /* No hits come any more, and so no notices. But records of processes still do. */
 static void hear_last(struct run *r)
 {
-	struct ending *n = &r->ending;
 	size_t before, n_left = SIZE_MAX;
 
 	do {
 		before = n_left;
 		run_hear(r);
 		n_left = notices_n_waiting(r->notices);
-		n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
-	} while (n_left && n_left < before && !n->is_too_late);
-	if (n->is_too_late)
+	} while (ending_has_time(r) && n_left && n_left < before);
+	if (r->ending.is_too_late)
 		follower_drop(r, n_left);
 }
 

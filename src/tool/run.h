@@ -131,12 +131,10 @@ struct ending {
 	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
 };
 
-/* How the hits of some processes fare: those with the same deferred_pause_of(). */
+/* The budget of some processes: those with the same deferred_pause_of(). */
 struct late_pace {
 	uint64_t window; /* ns: begin of the present window */
-	uint32_t n;      /* hits in this window */
-	uint32_t pause_ms;
-	uint64_t paused_until; /* ns */
+	uint32_t n;      /* used in this window */
 };
 
 struct deferral {

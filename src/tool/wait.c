@@ -138,11 +138,6 @@ bool waiter_take_signals(struct waiter *w)
 	return was_one;
 }
 
-bool waiter_is_asked(struct waiter *w)
-{
-	return w->is_asked || waiter_take_signals(w);
-}
-
 bool waiter_has_signal(const struct waiter *w)
 {
 	struct pollfd fd = { .fd = w->signals, .events = POLLIN };

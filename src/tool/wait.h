@@ -98,9 +98,6 @@ must_check int waiter_wait(struct waiter *w, uint64_t until, unsigned *ret, stru
  */
 bool waiter_take_signals(struct waiter *w);
 
-/* Has a signal asked for the end? Takes those that have come. */
-bool waiter_is_asked(struct waiter *w);
-
 /* Has a (further) signal come? It stays for waiter_take_signals(). */
 bool waiter_has_signal(const struct waiter *w);
 

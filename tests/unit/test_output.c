@@ -28,7 +28,7 @@ static void serve(void *context)
 
 	r->n_served++;
 	if (r->takes_signal)
-		(void)waiter_is_asked(&r->waiter);
+		(void)waiter_take_signals(&r->waiter);
 	if (r->n_served == 3)
 		drain(r);
 }
