@@ -63,10 +63,7 @@ struct unwinder {
 	size_t n_files_asked;       /* among the urgent ones */
 	uint64_t n_pushed, n_taken; /* urgent wishes so far */
 	bool is_busy, is_over;
-	bool is_last;                   /* unwinder_last(); atomic */
-	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL; */
-	uint64_t rest_at;               /* or once so many urgent ones are fulfilled */
-	void *context;
+	bool is_last; /* unwinder_last(); atomic */
 	pthread_t thread;
 
 	/* The thread's own. */
@@ -489,31 +486,14 @@ static struct wish next_urgent(struct unwinder *u)
 	return wish;
 }
 
-/* Call at_rest, if it is set. False: it is not. */
-static bool call_at_rest(struct unwinder *u)
-{
-	void (*at_rest)(void *context) = u->at_rest;
-
-	if (!at_rest)
-		return false;
-	u->at_rest = NULL;
-	(void)pthread_mutex_unlock(&u->mutex);
-	at_rest(u->context);
-	(void)pthread_mutex_lock(&u->mutex);
-	return true;
-}
-
 /* Wait for the next wish. False: the thread is to end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 	u->is_busy = false;
 	(void)pthread_cond_broadcast(&u->is_changed);
-	if (!u->is_over && u->n_taken >= u->rest_at)
-		(void)call_at_rest(u);
 	while (!u->is_over && !u->n_urgent && !u->n_others)
-		if (!call_at_rest(u))
-			(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
 
 	const bool is_over = u->is_over;
 
@@ -758,14 +738,25 @@ bool unwinder_wait(struct unwinder *u, uint64_t until)
 	return is_done;
 }
 
-void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *context), void *context)
+uint64_t unwinder_n_wishes(struct unwinder *u)
 {
 	(void)pthread_mutex_lock(&u->mutex);
-	u->at_rest = at_rest;
-	u->rest_at = is_soon ? u->n_pushed : UINT64_MAX;
-	u->context = context;
-	(void)pthread_cond_broadcast(&u->is_changed);
+
+	const uint64_t n = u->n_pushed;
+
 	(void)pthread_mutex_unlock(&u->mutex);
+	return n;
+}
+
+bool unwinder_has_done(struct unwinder *u, uint64_t n_wishes)
+{
+	unwinder_begin(u);
+	(void)pthread_mutex_lock(&u->mutex);
+
+	const bool is_done = u->n_taken >= n_wishes + u->is_busy;
+
+	(void)pthread_mutex_unlock(&u->mutex);
+	return is_done;
 }
 
 void unwinder_describe(struct unwinder *u)

@@ -76,10 +76,11 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
 bool unwinder_wait(struct unwinder *u, uint64_t until);
 
 /*
- * When all wishes are fulfilled, call @at_rest once, in the thread. With @is_soon, do not wait for
- * later wishes, nor for UNWINDER_SOMETIME. Only one call can be pending.
+ * The number of wishes so far, without UNWINDER_SOMETIME. Are so many fulfilled? This does not wait
+ * for later ones.
  */
-void unwinder_then(struct unwinder *u, bool is_soon, void (*at_rest)(void *context), void *context);
+uint64_t unwinder_n_wishes(struct unwinder *u);
+bool unwinder_has_done(struct unwinder *u, uint64_t n_wishes);
 
 /* --- deferred hits --- */
 

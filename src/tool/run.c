@@ -247,35 +247,24 @@ static bool send_line(const struct ready *ready)
 	return send((int)ready->fd, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-/* It is no error if nobody reads the line. */
-static void write_ready_line(void *context)
+/*
+ * Call it when counting has begun and the mappings of all running processes are read. Once the
+ * tables are made, it writes a newline to the descriptor and closes it, unless it is a socket. It
+ * is no error if nobody reads that.
+ */
+static void ready_tell(struct run *r)
 {
-	struct ready *ready = context;
+	struct ready *ready = &r->ready;
 
+	if (!ready->fd || ready->is_told || (r->unwinder && !unwinder_wait(r->unwinder, 0)))
+		return;
+	ready->is_told = true;
 	if (ready->is_socket ? !send_line(ready) : write((int)ready->fd, "\n", 1) != 1)
 		log_debug("--ready-fd: nobody reads descriptor %" PRIu64, ready->fd);
 	if (!ready->is_socket)
 		(void)close((int)ready->fd);
-	__atomic_store_n(&ready->is_told, true, __ATOMIC_RELEASE);
 }
 
-/*
- * Call it when counting has begun and the mappings of all running processes are read. Once @u
- * (NULL: no unwinder) has made their tables, it writes a newline to the descriptor and closes it,
- * unless it is a socket. A second call does nothing. Keeps @ready and @u.
- */
-static void ready_tell(struct ready *ready, struct unwinder *u)
-{
-	if (!ready->fd || ready->is_asked)
-		return;
-	ready->is_asked = true;
-	if (u)
-		unwinder_then(u, false, write_ready_line, ready);
-	else
-		write_ready_line(ready);
-}
-
-/* The descriptor stays open, as the unwinder's thread may still use it. */
 static void read_questions(struct run *r)
 {
 	struct ready *ready = &r->ready;
@@ -287,50 +276,47 @@ static void read_questions(struct run *r)
 		ready->since = clock_ns(CLOCK_MONOTONIC);
 		ready->notices = notices_end(r->notices);
 		ready->deferred = deferred_end(&r->deferral.reader);
+		ready->is_stored = false;
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
 		waiter_leave(&r->waiter, (int)ready->fd); /* the parent asks no more */
 	}
 }
 
-static bool is_all_stored(const struct run *r)
-{
-	const struct ready *ready = &r->ready;
-
-	return notices_are_read(r->notices, ready->notices) &&
-	       deferral_has_given(r, ready->deferred) && follower_has_read(r, ready->since) &&
-	       (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
-}
-
-static void write_answers(void *context)
-{
-	struct ready *ready = context;
-
-	for (size_t i = 0; i < ready->n_answered && send_line(ready); i++)
-		;
-	__atomic_store_n(&ready->n_answered, 0, __ATOMIC_RELEASE);
-}
-
-/*
- * Read the parent's questions. Answer a question once all from before it is stored. That is records
- * of processes, notices, deferred hits, events, and the unwinder's wishes. True: something is
- * missing yet, so come back after SOON_NS at most.
- */
-static bool ready_answer(struct run *r)
+/* Records of processes, notices, deferred hits, events, and then the unwinder's wishes. */
+static bool is_all_stored(struct run *r)
 {
 	struct ready *ready = &r->ready;
 
-	if (!ready->is_socket)
-		return false;
-	read_questions(r);
-	if (!ready->n || !__atomic_load_n(&ready->is_told, __ATOMIC_ACQUIRE) ||
-	    __atomic_load_n(&ready->n_answered, __ATOMIC_ACQUIRE) || !is_all_stored(r))
-		return ready->n;
-	ready->n_answered = ready->n;
+	if (!ready->is_stored) {
+		ready->is_stored = notices_are_read(r->notices, ready->notices) &&
+				   deferral_has_given(r, ready->deferred) &&
+				   follower_has_read(r, ready->since) &&
+				   (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
+		ready->wishes = r->unwinder ? unwinder_n_wishes(r->unwinder) : 0;
+	}
+	return ready->is_stored && (!r->unwinder || unwinder_has_done(r->unwinder, ready->wishes));
+}
+
+/*
+ * Tell the parent that all is ready, if it is, unless mappings of running processes are not read
+ * (@is_looking). Then read its questions. Answer a question once all from before it is stored.
+ * True: something is missing yet, so come back after SOON_NS at most.
+ */
+static bool ready_serve(struct run *r, bool is_looking)
+{
+	struct ready *ready = &r->ready;
+
+	if (r->is_counting && !is_looking)
+		ready_tell(r);
+	if (ready->is_socket)
+		read_questions(r);
+	if (!ready->is_told)
+		return ready->fd;
+	if (ready->n && !is_all_stored(r))
+		return true;
+	for (; ready->n && send_line(ready); ready->n--)
+		;
 	ready->n = 0;
-	if (r->unwinder)
-		unwinder_then(r->unwinder, true, write_answers, ready);
-	else
-		write_answers(ready);
 	return false;
 }
 
@@ -642,7 +628,7 @@ static uint64_t work(struct run *r)
 	deferral_serve(r);
 	due = ask_unmapped(r);
 	is_looking = follower_look(r);
-	if (ready_answer(r))
+	if (ready_serve(r, is_looking))
 		due = earlier_time(due, clock_ns(CLOCK_MONOTONIC) + SOON_NS);
 	return is_looking ? 0 : earlier_time(due, follower_due(r));
 }
@@ -701,8 +687,6 @@ static int wait_and_handle(struct run *r, uint64_t *due, bool *is_over, struct e
 		return err;
 	*due = work(r);
 	served = r->served_at;
-	if (*due)
-		ready_tell(&r->ready, r->unwinder);
 	*is_over = r->is_enough || r->waiter.is_asked ||
 		   occasions & (OCCASION_TIME_IS_UP | OCCASION_COMMAND_ENDED |
 				OCCASION_PROCESSES_ENDED | OCCASION_NO_READER);
@@ -895,7 +879,7 @@ static int start_run(struct run *r, struct error *e)
 	if (!err)
 		kernel_stacks_begin(&r->kernel_stacks, r->object);
 	if (!err && r->command.pid) {
-		ready_tell(&r->ready, r->unwinder);
+		ready_tell(r);
 		err = run_command(r, e);
 	}
 	return err;

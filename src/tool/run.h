@@ -107,14 +107,14 @@ _Static_assert(PURPOSES == ZYGOTE_ASKERS, "a socket for each");
  * answer.
  */
 struct ready {
-	uint64_t fd; /* 0: the option was not given */
-	bool is_asked;
-	bool is_told;   /* the line is written; atomic, as @n_answered */
+	uint64_t fd;    /* 0: the option was not given */
+	bool is_told;   /* the line is written */
 	bool is_socket; /* the parent may ask */
 	size_t n;       /* questions that wait for what was there when the last one came */
 	uint64_t since; /* ns: that time */
 	uint64_t notices, deferred; /* notices_end() and deferred_end() then */
-	size_t n_answered;          /* questions that only wait for the unwinder */
+	bool is_stored;             /* only the unwinder's @wishes are missing */
+	uint64_t wishes;
 };
 
 /*
