@@ -7,7 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +39,8 @@ void attachment_freep(struct attachment **a)
 	attachment_detach(*a);
 	free((*a)->outcomes);
 	free((*a)->links);
+	for (size_t i = 0; i < (*a)->n_refused; i++)
+		free((*a)->refusals[i].reason);
 	free((*a)->refusals);
 	cleanup_free_p(a);
 }
@@ -103,32 +105,41 @@ static int attach_planned(struct attachment *a, struct error *e)
 	return err;
 }
 
+/* The caller frees it. */
+static char *explain(const struct target *t, int code)
+{
+	const char *words = refusal_words(t->kind, code);
+
+	return t->path ? xasprintf("%s (%s+0x%" PRIx64 ")", words, t->path, t->offset)
+		       : xstrdup(words);
+}
+
 /* Sum up the outcomes. */
 static int collect_outcomes(struct attachment *a, struct error *e)
 {
 	for (size_t i = 0; i < a->plan->n; i++) {
 		const struct target *target = &a->targets[i];
 		const int code = a->outcomes[i];
-		const struct refusal refusal = { target, code, refusal_words(target->kind, code) };
 
-		if (code != PLACED)
+		if (code != PLACED) {
+			const struct refusal refusal = { target, code, explain(target, code) };
+
 			array_push(a->refusals, a->n_refused, a->refusals_capacity, refusal);
-		else if (target->role != ROLE_END)
+		} else if (target->role != ROLE_END) {
 			a->n_attached += !i || !target_is_further_exit(target - 1, target);
+		}
 	}
 	if (a->n_attached > 0 || a->n_refused == 0)
 		return 0;
 
 	const struct refusal *first = &a->refusals[0];
-	char place[REFUSAL_PLACE_BYTES];
 
-	refusal_place(first, place);
 	if (a->n_refused == 1)
-		return error_set(e, first->code, "attach %s: %s%s", first->target->name,
-				 first->reason, place);
+		return error_set(e, first->code, "attach %s: %s", first->target->name,
+				 first->reason);
 	return error_set(e, first->code,
-			 "attach %s: %s%s (and none of the other %zu could be attached)",
-			 first->target->name, first->reason, place, a->n_refused - 1);
+			 "attach %s: %s (and none of the other %zu could be attached)",
+			 first->target->name, first->reason, a->n_refused - 1);
 }
 
 int attach_all(const struct target_list *targets, const struct plan *plan,
@@ -185,15 +196,10 @@ size_t attachment_n_attached(const struct attachment *a)
 	return a->n_attached;
 }
 
-size_t attachment_n_refused(const struct attachment *a)
+const struct refusal *attachment_refusals(const struct attachment *a, size_t *ret_n)
 {
-	return a->n_refused;
-}
-
-const struct refusal *attachment_refused(const struct attachment *a, size_t i)
-{
-	assert(i < a->n_refused);
-	return &a->refusals[i];
+	*ret_n = a->n_refused;
+	return a->refusals;
 }
 
 uint64_t attachment_missed(const struct attachment *a)
@@ -277,16 +283,6 @@ static const struct {
 
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };
-
-void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES])
-{
-	const struct target *t = r->target;
-
-	to[0] = '\0';
-	if (t->path)
-		(void)snprintf(to, REFUSAL_PLACE_BYTES, " (%s+0x%llx)", t->path,
-			       (unsigned long long)t->offset);
-}
 
 const char *refusal_words(enum target_kind kind, int code)
 {

@@ -21,28 +21,30 @@
  * needs another one.
  */
 
-/* A zeroed struct is empty. */
-struct samples {
-	struct sample_event *events;
-	size_t n, capacity;
-};
+struct attachment;
 
-/* Have all events count, or no longer. */
-void samples_enable(const struct samples *s);
-void samples_disable(const struct samples *s);
+/* Have all events count; have them end. */
+void samples_enable(const struct attachment *a);
+void samples_end(struct attachment *a);
 
 struct samples_state {
+	size_t n;          /* events */
 	uint64_t n_due;    /* periods that have ended, by the events' own counts */
 	bool is_counted;   /* @n_due is known: no event is sampled by frequency */
 	double least_time; /* of an event: the part of the time in which it had a counter, up to 1
 			    */
 };
 
-struct samples_state samples_read(const struct samples *s);
+/* The present state, or that of samples_end(). */
+struct samples_state samples_read(const struct attachment *a);
+
+/*
+ * Open the perf events of @a that a CPU lacks: it has come online, maybe again. Returns the number
+ * of new events. Call it while they are enabled, and not more often than once in 100 ms.
+ */
+uint32_t attach_new_cpus(struct attachment *a);
 
 /* --- The probes of a run. --- */
-
-struct attachment;
 
 #define SAMPLES_PER_S 99 /* not 100, which would be in step with timers */
 
@@ -72,12 +74,6 @@ must_check int attach_all(const struct target_list *targets, const struct plan *
 			  struct attachment **ret, struct error *e);
 
 /*
- * Open the perf events of @a that a CPU lacks: it has come online, maybe again. Returns the number
- * of new events. Call it while they are enabled, and not more often than once in 100 ms.
- */
-uint32_t attach_new_cpus(struct attachment *a);
-
-/*
  * Attach the loaded ones of the programs that follow new tasks, exec, exit and mappings of all
  * processes. Errors: any refusal.
  */
@@ -97,23 +93,15 @@ size_t attachment_n_attached(const struct attachment *a);
 
 struct refusal {
 	const struct target *target;
-	int code;           /* negative errno */
-	const char *reason; /* lent by the attachment */
+	int code;     /* negative errno */
+	char *reason; /* with the place of code in a file */
 };
-/* Where that is: " (FILE+0xOFFSET)" for code in a file, cut if it is long; else "". */
-#define REFUSAL_PLACE_BYTES 256
-void refusal_place(const struct refusal *r, char to[REFUSAL_PLACE_BYTES]);
-size_t attachment_n_refused(const struct attachment *a);
-const struct refusal *attachment_refused(const struct attachment *a, size_t i);
+
+/* The @ret_n refused targets, lent by @a. */
+const struct refusal *attachment_refusals(const struct attachment *a, size_t *ret_n);
 
 /*
  * Hits that the kernel missed at the probes (kprobe misses). 0: none, or the kernel does not count
  * them.
  */
 uint64_t attachment_missed(const struct attachment *a);
-
-/*
- * The attachment's perf events (BACKEND_PERF_EVENT), disabled at first. Lent. They end with
- * attachment_detach().
- */
-const struct samples *attachment_samples(const struct attachment *a);

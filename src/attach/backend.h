@@ -11,6 +11,13 @@
 
 #define PLACED 1
 
+struct samples {
+	struct sample_event *events;
+	size_t n, capacity;
+	struct samples_state last; /* with @is_over */
+	bool is_over;
+};
+
 /* See attach/attach.h. */
 struct attachment {
 	/* The arguments of attach_all(). Lent. */
@@ -49,6 +56,7 @@ typedef void backend_attach(struct attachment *a, const struct selection *chosen
 backend_attach tracepoint_attach, kprobe_multi_attach, kprobe_attach, uprobe_multi_attach,
 	uprobe_attach, perf_event_attach;
 
+/* The events end. The last state stays. */
 void samples_fini(struct samples *s);
 
 /* The words for refusal @code (negative errno) of the kernel. Static text. */

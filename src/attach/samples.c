@@ -159,13 +159,8 @@ void samples_fini(struct samples *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		close(s->events[i].fd);
-	free(s->events);
-	*s = (struct samples){};
-}
-
-const struct samples *attachment_samples(const struct attachment *a)
-{
-	return &a->samples;
+	cleanup_free_p(&s->events);
+	s->n = s->capacity = 0;
 }
 
 /* See which events have ended since the last call, which was a while ago. They are enabled. */
@@ -192,7 +187,7 @@ uint32_t attach_new_cpus(struct attachment *a)
 		if (a->plan->backends[i] == BACKEND_PERF_EVENT)
 			n += open_on_cpus(a, (uint32_t)i, &n_refused, &code);
 	if (n)
-		samples_enable(&a->samples);
+		samples_enable(a);
 	return n;
 }
 
@@ -210,14 +205,16 @@ static void control_all(const struct samples *s, unsigned long request)
 			(void)ioctl(s->events[i].fd, request, 0);
 }
 
-void samples_enable(const struct samples *s)
+void samples_enable(const struct attachment *a)
 {
-	control_all(s, PERF_EVENT_IOC_ENABLE);
+	control_all(&a->samples, PERF_EVENT_IOC_ENABLE);
 }
 
-void samples_disable(const struct samples *s)
+void samples_end(struct attachment *a)
 {
-	control_all(s, PERF_EVENT_IOC_DISABLE);
+	control_all(&a->samples, PERF_EVENT_IOC_DISABLE);
+	a->samples.last = samples_read(a);
+	a->samples.is_over = true;
 }
 
 /* The timer of a clock may be this late when an event ends. */
@@ -242,10 +239,13 @@ static void add_event(struct samples_state *to, const struct sample_event *event
 		to->least_time = (double)now.running_ns / (double)now.enabled_ns;
 }
 
-struct samples_state samples_read(const struct samples *s)
+struct samples_state samples_read(const struct attachment *a)
 {
-	struct samples_state ret = { .is_counted = true, .least_time = 1 };
+	const struct samples *s = &a->samples;
+	struct samples_state ret = { .n = s->n, .is_counted = true, .least_time = 1 };
 
+	if (s->is_over)
+		return s->last;
 	for (size_t i = 0; i < s->n; i++)
 		add_event(&ret, &s->events[i]);
 	return ret;

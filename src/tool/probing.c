@@ -438,15 +438,11 @@ int probing_load(struct run *r, struct error *e)
 /* Warn how many targets were refused. With --debug, print which, and why. */
 static void warn_of_refusals(const struct run *r)
 {
-	size_t n = attachment_n_refused(r->attachment);
+	size_t n;
+	const struct refusal *refusals = attachment_refusals(r->attachment, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct refusal *refusal = attachment_refused(r->attachment, i);
-		char place[REFUSAL_PLACE_BYTES];
-
-		refusal_place(refusal, place);
-		log_debug("refused: %s: %s%s", refusal->target->name, refusal->reason, place);
-	}
+	for (size_t i = 0; i < n; i++)
+		log_debug("refused: %s: %s", refusals[i].target->name, refusals[i].reason);
 	if (n)
 		log_warn("%zu of %zu could not be traced%s", n, r->targets.n,
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
@@ -515,10 +511,11 @@ static int explain_unknown(const struct run *r, const char *name, struct error *
 
 static int check_refusals(const struct run *r, struct error *e)
 {
+	size_t n;
+	const struct refusal *refusal = attachment_refusals(r->attachment, &n);
 	int err = 0;
 
-	for (size_t i = 0; i < attachment_n_refused(r->attachment) && !err; i++) {
-		const struct refusal *refusal = attachment_refused(r->attachment, i);
+	for (; n > 0 && !err; n--, refusal++) {
 
 		if (refusal->target->role == ROLE_END)
 			return error_set(e, refusal->code, "--elapsed: attach %s: %s",
@@ -531,12 +528,15 @@ static int check_refusals(const struct run *r, struct error *e)
 
 static bool is_ambiguous(const struct run *r, int err)
 {
+	const struct refusal *refusals;
+	size_t n;
+
 	if (!r->attachment)
 		return err == -EADDRNOTAVAIL;
-	for (size_t i = 0; i < attachment_n_refused(r->attachment); i++)
-		if (attachment_refused(r->attachment, i)->code == -EADDRNOTAVAIL)
-			return true;
-	return false;
+	refusals = attachment_refusals(r->attachment, &n);
+	while (n > 0 && refusals[n - 1].code != -EADDRNOTAVAIL)
+		n--;
+	return n > 0;
 }
 
 static int attach_targets(struct run *r, struct error *e)
@@ -626,10 +626,8 @@ uint64_t probing_watch_samples(struct run *r)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t n;
 
-	if (!attachment_samples(r->attachment)->n)
-		return UINT64_MAX;
 	if (!r->samples_due) /* they have just begun */
-		r->samples_due = now + SAMPLES_NS;
+		r->samples_due = samples_read(r->attachment).n ? now + SAMPLES_NS : UINT64_MAX;
 	if (now < r->samples_due)
 		return r->samples_due;
 	r->samples_due = now + SAMPLES_NS;

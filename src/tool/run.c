@@ -188,8 +188,7 @@ static void hits_describe(const struct run *r)
  */
 static uint64_t count_skipped(const struct run *r)
 {
-	const struct samples_state state =
-		r->are_samples_over ? r->samples : samples_read(attachment_samples(r->attachment));
+	const struct samples_state state = samples_read(r->attachment);
 	const uint64_t n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
 
 	return state.is_counted && state.n_due > n_seen ? state.n_due - n_seen : 0;
@@ -210,19 +209,19 @@ void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LO
 /* Warn of samples that nobody could count, and log the hits that are no losses. */
 static void samples_describe(const struct run *r)
 {
-	const struct samples_state *s = &r->samples;
+	const struct samples_state s = samples_read(r->attachment);
 
-	if (!r->is_sampled)
+	if (!s.n)
 		return;
-	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)s->n_due,
+	log_debug("perf events: %llu periods, %llu samples", (unsigned long long)s.n_due,
 		  (unsigned long long)losses_counter(r->object, r->n_cpus, SAMPLES));
-	if (!s->is_counted)
+	if (!s.is_counted)
 		log_warn("samples may be missing: by frequency, the kernel does not count those "
 			 "that it leaves out");
-	if (s->least_time < ALL_THE_TIME)
+	if (s.least_time < ALL_THE_TIME)
 		log_warn("an event had a counter for %.1f%% of the time only: others hold the "
 			 "CPU's counters",
-			 100 * s->least_time);
+			 100 * s.least_time);
 }
 
 /* --- --ready-fd --- */
@@ -426,16 +425,12 @@ static void hear_last(struct run *r)
 /* The run is over: stop counting, and do all work that is left before the last report. */
 static int ending_settle(struct run *r, struct error *e)
 {
-	const struct samples *samples = attachment_samples(r->attachment);
 	int err;
 
 	r->is_counting = false;
 	note_signal(r);
 	/* They end before counting does: so each of their counts is a sample, or one left out. */
-	samples_disable(samples);
-	r->samples = samples_read(samples);
-	r->is_sampled = samples->n > 0;
-	r->are_samples_over = true;
+	samples_end(r->attachment);
 	err = r->tool->stop(r, e);
 	if (r->unwinder)
 		unwinder_last(r->unwinder);
@@ -872,7 +867,7 @@ static int start_run(struct run *r, struct error *e)
 	waiter_begin(&r->waiter, opt->interval_ns, opt->duration_ns);
 	r->tool->start(r);
 	r->is_counting = true;
-	samples_enable(attachment_samples(r->attachment)); /* their programs count already */
+	samples_enable(r->attachment); /* their programs count already */
 	err = r->tool->put_header(r, e);
 	if (!err)
 		object_begin_level(r->object);

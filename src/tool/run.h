@@ -223,9 +223,7 @@ struct run {
 	struct object *object;
 	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
-	uint64_t samples_due;         /* ns: the next probing_watch_samples() */
-	struct samples_state samples; /* of the perf events, once they are over */
-	bool is_sampled, are_samples_over;
+	uint64_t samples_due; /* ns: the next probing_watch_samples() */
 	struct notices *notices;
 	struct processes *processes;   /* NULL: without tool->has_stacks */
 	struct symbolizer *symbolizer; /* likewise, from tool->open() on */

@@ -266,9 +266,12 @@ TEST(a_refused_place_does_not_cost_the_others)
 		targets[7].obstacle = OBSTACLE_MISTAKEN;
 		assert_ok(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e), e);
 		assert_int_equal(attachment_n_attached(t.attachment), 3);
-		assert_int_equal(attachment_n_refused(t.attachment), 5);
-		for (size_t r = 0; r < 5; r++) {
-			const struct refusal *refusal = attachment_refused(t.attachment, r);
+
+		size_t n;
+		const struct refusal *refusal = attachment_refusals(t.attachment, &n);
+
+		assert_int_equal(n, 5);
+		for (; n > 0; n--, refusal++) {
 			const size_t which = (size_t)(refusal->target - targets);
 
 			refused |= 1u << which;
