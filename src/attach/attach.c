@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/descriptors.h"
 #include "bpf/syscall.h"
 
 /*
@@ -148,8 +147,6 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 {
 	assert(plan->n == targets->n);
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
-	const size_t n_held = descriptors_hold(held, scope->n_files);
 
 	*a = (struct attachment){ .targets = targets->targets,
 				  .plan = plan,
@@ -162,7 +159,6 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 
 	int err = attach_planned(a, e);
 
-	descriptors_release(held, n_held);
 	if (!err)
 		err = collect_outcomes(a, e);
 	if (err)

@@ -57,7 +57,6 @@ struct attach_scope {
 	const uint32_t *cpus;       /* on these CPUs; none: on all */
 	size_t n_cpus;
 	uint32_t n_possible_cpus;
-	size_t n_files; /* descriptors that events must leave for the rest of the run */
 };
 
 /*

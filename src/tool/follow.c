@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/descriptors.h"
 #include "base/log.h"
 #include "processes/sideband.h"
 
@@ -22,18 +21,6 @@ struct follower {
 	bool has_lost; /* @n_lost of them; 0: an unknown number */
 };
 
-/* The run needs the descriptors that it opens later, but can do without records of processes. */
-static int open_records(const struct sideband_options *options, struct sideband **ret,
-			struct error *e)
-{
-	int held[FILES_OF_REST];
-	const size_t n = descriptors_hold(held, FILES_OF_REST);
-	const int err = sideband_open(options, ret, e);
-
-	descriptors_release(held, n);
-	return err;
-}
-
 int follower_open(struct run *r, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
@@ -43,17 +30,18 @@ int follower_open(struct run *r, struct error *e)
 	if (host_tracepoint_id(r->host, "task", "task_newtask", &options.birth, e))
 		log_debug("%s", e->text);
 
-	int err = open_records(&options, &f->sideband, e);
+	/* A command and its children begin later. */
+	f->proc = r->opt->command ? NULL : opendir("/proc");
+
+	const int err = sideband_open(&options, &f->sideband, e);
 
 	if (err) {
-		free(f);
+		follower_close(f);
 		return err;
 	}
 	if (host_has_shifted_clock())
 		log_warn(
 			"the clock of this time namespace is not the kernel's: frames may be [unknown]");
-	/* A command and its children begin later. */
-	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
 		f->lives = object_maps(r->object)->lives;
 	r->follow = f;

@@ -272,7 +272,6 @@ static int setup_explain_load(const struct run *r, struct error *e)
 
 /* --- plan, load, attach --- */
 
-#define FILES_OF_START 1 /* notices */
 #define MOST_DESCRIBED 1000
 
 /*
@@ -550,7 +549,6 @@ static int attach_targets(struct run *r, struct error *e)
 		.cpus = r->opt->cpus.numbers,
 		.n_cpus = r->opt->cpus.n,
 		.n_possible_cpus = r->n_cpus,
-		.n_files = FILES_OF_REST + FILES_OF_START,
 	};
 
 	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);

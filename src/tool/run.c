@@ -30,8 +30,7 @@ static bool run_wants_helpers(const struct run *r)
 
 /*
  * The fewest descriptors of a run with a command: programs, maps and one probe; with user stacks
- * also a socket, an eventfd and areas for each purpose (files/files.c). When all probes are in
- * place, limits_check_rest() counts how many this kernel really needs.
+ * also a socket, an eventfd and areas for each purpose (files/files.c).
  */
 #define FEWEST_FILES 63
 #define FEWEST_FILES_OF_USER_STACKS 103
@@ -66,22 +65,18 @@ static void limits_raise(void)
 }
 
 /*
- * Call it when all probes are in place, and before threads open files. Errors: -EMFILE, fewer than
- * FILES_OF_REST are free.
+ * Probes and records of processes take as many descriptors as there are. Keep some for the rest of
+ * the run. Errors: -EMFILE.
  */
-static int limits_check_rest(const struct run *r, struct error *e)
+static int limits_hold(struct run *r, struct error *e)
 {
-	int held[FILES_OF_REST];
 	struct rlimit files;
-	size_t n;
 
-	if (!run_wants_helpers(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
+	r->n_held_files = descriptors_hold(r->held_files, FILES_OF_REST);
+	if (r->n_held_files == FILES_OF_REST || !run_wants_helpers(r) ||
+	    getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return 0;
-	n = descriptors_hold(held, FILES_OF_REST);
-	descriptors_release(held, n);
-	return n < FILES_OF_REST
-		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
-		       : 0;
+	return refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - r->n_held_files, e);
 }
 
 /* --- who asks for foreign files --- */
@@ -840,9 +835,8 @@ static int start_run(struct run *r, struct error *e)
 								      .context = r });
 	r->output.serve = run_serve;
 	r->output.context = r;
-	err = limits_check_rest(r, e);
-	if (!err)
-		err = start_following(r, e);
+	err = start_following(r, e);
+	descriptors_release(r->held_files, r->n_held_files);
 	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slabs(r->object))
 		err = unwinder_start(r->object, r->opt->unwind_memory, r->files[FOR_TABLES],
@@ -930,6 +924,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		err = waiter_open(&r.waiter, e);
 	if (!err)
 		err = probing_load(&r, e);
+	if (!err)
+		err = limits_hold(&r, e);
 	if (!err)
 		err = probing_attach(&r, e);
 	if (!err)

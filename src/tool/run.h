@@ -91,6 +91,12 @@ struct values {
 	uint32_t switch_pair; /* of sched_switch */
 };
 
+/*
+ * The descriptors that a run opens after its start. They serve the maps' second level, 3 unwind
+ * tables at a time, and the file with names. Perf events and kept files leave these free.
+ */
+#define FILES_OF_REST 16
+
 /* Who asks for foreign files. */
 enum {
 	FOR_TABLES,    /* unwind tables: the thread that makes them */
@@ -216,6 +222,8 @@ struct run {
 	struct features features;
 	struct plan plan;
 	uint32_t n_cpus; /* possible CPUs */
+	int held_files[FILES_OF_REST];
+	size_t n_held_files; /* they keep places for the rest of the run */
 	struct command command;
 	struct values values; /* of hits: --sum, --value, --elapsed */
 	bool by_cookie;       /* programs tell targets apart */
@@ -294,12 +302,6 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
  * @losses, and hits that the kernel missed at the probes. Warns about lost records of processes.
  */
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N]);
-
-/*
- * The descriptors that a run opens after its start. They serve the maps' second level, 3 unwind
- * tables at a time, and the file with names. Events and kept files leave these free.
- */
-#define FILES_OF_REST 16
 
 /*
  * The mean price of a hit in the traced program, in ns: the time that our program takes. The
