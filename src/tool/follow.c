@@ -106,8 +106,6 @@ static int handle_process_event(void *context, const struct process_event *event
 	const struct process_news news = processes_event(r->processes, event);
 
 	tell_perf_maps(r, event);
-	if (event->type == PROCESS_MAP)
-		run_has_mapped(r);
 	if (r->unwinder && news.is_over)
 		unwinder_over(r->unwinder, event->pid, event->time);
 	if (r->unwinder && news.is_new_file && is_chosen_process(r, event->pid))

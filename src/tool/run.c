@@ -517,30 +517,18 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 }
 
 /*
- * A program sends one NOTICE_UNMAPPED, then no more until the run asks for the next one. A new
- * program maps many libraries in a short time, so the run asks often at first. It asks more and
- * more rarely while no process maps a file. Where the kernel's own mappings have served, a
- * published list only makes walks cheaper, and most such processes end soon.
+ * A program sends one NOTICE_UNMAPPED, then no more until the run asks for the next one. Where the
+ * kernel's own mappings have served, a published list only makes walks cheaper, and most such
+ * processes end soon.
  */
-#define LEAST_PAUSE_NS (NS_PER_S / 1000)
-#define MOST_PAUSE_NS (NS_PER_S / 8)
+#define UNMAPPED_PAUSE_NS (NS_PER_S / 200)
 #define WALKED_PAUSE_NS (NS_PER_S / 40)
-
-void run_has_mapped(struct run *r)
-{
-	r->unmapped_pause_ns = LEAST_PAUSE_NS;
-}
 
 static void note_unmapped(struct run *r, const struct notice *notice)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-	if (notice->is_walked) {
-		r->ask_unmapped_at[true] = now + WALKED_PAUSE_NS;
-	} else {
-		r->ask_unmapped_at[false] = now + r->unmapped_pause_ns;
-		r->unmapped_pause_ns = earlier_time(2 * r->unmapped_pause_ns, MOST_PAUSE_NS);
-	}
+	r->ask_unmapped_at[notice->is_walked & 1] =
+		clock_ns(CLOCK_MONOTONIC) +
+		(notice->is_walked ? WALKED_PAUSE_NS : UNMAPPED_PAUSE_NS);
 	if (notice->tgid)
 		run_walk(r, notice->tgid, UNWINDER_NOW);
 }
@@ -766,7 +754,6 @@ static int run_command(struct run *r, struct error *e)
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", *r->opt->command);
 	handle_notice(r, &notice); /* reads its exec first */
 	run_walk(r, notice.tgid, UNWINDER_NOW);
-	run_has_mapped(r);
 	return 0;
 }
 
@@ -909,7 +896,6 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	};
 	int err = limits_check(&r, e);
 
-	run_has_mapped(&r);
 	if (!err)
 		err = helpers_start(&r, e);
 	if (!err && tool->prepare)

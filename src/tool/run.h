@@ -240,7 +240,6 @@ struct run {
 	struct kernel_stacks kernel_stacks;
 	/* When to ask for the next NOTICE_UNMAPPED, by its is_walked. UINT64_MAX: none has come. */
 	uint64_t ask_unmapped_at[2];
-	uint64_t unmapped_pause_ns;
 	struct deferral deferral;
 	struct waiter waiter;
 	struct output output;
@@ -271,9 +270,6 @@ must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
 /* Warn once if kernel functions have no names. */
 void run_warn_nameless(const struct run *r);
-
-/* A process has mapped a file: ask for hits in unmapped code often again. */
-void run_has_mapped(struct run *r);
 
 /*
  * Keep capture going: read the records of processes and the notices, and empty full maps. Call it
