@@ -230,62 +230,57 @@ static void match_in_process(void *argument, int channel)
 
 /* --- the main process --- */
 
-int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
-		  const struct match_scope *scope, struct target_list *out, struct error *e)
-{
-	struct work w = { .specs = specs, .n = n, .scope = *scope, .out = out };
-
-	w.scope.on_file = send_file_name;
-	w.scope.context = &w;
-	*m = MATCHER_NONE;
-	m->file = xstrdup(specs[0].library);
-	return aside_start(&m->aside, &bounds, match_in_process, &w, e);
-}
-
-/* Read messages up to the result, whose bytes have a NUL behind them. The caller frees these. */
-static int read_result(struct matcher *m, struct head *head, char **ret)
+/*
+ * Read messages up to the result, whose bytes have a NUL behind them. *@file is the one that the
+ * process reads now. The caller frees both.
+ */
+static int read_result(struct aside *aside, struct head *head, char **file, char **ret)
 {
 	for (;;) {
 		cleanup_free char *bytes = NULL;
-		int err = aside_read(&m->aside, head, sizeof(*head));
+		int err = aside_read(aside, head, sizeof(*head));
 
 		if (!err && head->n_bytes > MOST_BYTES)
 			err = -E2BIG;
 		if (err)
 			return err;
 		bytes = xcalloc(head->n_bytes + 1, 1);
-		err = aside_read(&m->aside, bytes, head->n_bytes);
+		err = aside_read(aside, bytes, head->n_bytes);
 		if (err)
 			return err;
 		if (head->code != FILE_BEGINS) {
 			*ret = TAKE(bytes);
 			return 0;
 		}
-		free(m->file);
-		m->file = TAKE(bytes);
-		aside_begin(&m->aside);
+		free(*file);
+		*file = TAKE(bytes);
+		aside_begin(aside);
 	}
 }
 
-int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, struct error *e)
+int match_in_files(const struct probe_spec *specs, size_t n, const struct match_scope *scope,
+		   struct target_list *out, struct error *e)
 {
+	struct work w = { .specs = specs, .n = n, .scope = *scope, .out = out };
+	cleanup(aside_end) struct aside aside = ASIDE_NONE;
+	cleanup_free char *file = xstrdup(specs[0].library);
 	cleanup_free char *bytes = NULL;
 	struct head head;
-	const int err = read_result(m, &head, &bytes);
+	int err;
 
-	if (err == -E2BIG)
-		return error_set(e, err, "%s: the names of its matches are too long", m->file);
+	w.scope.on_file = send_file_name;
+	w.scope.context = &w;
+	err = aside_start(&aside, &bounds, match_in_process, &w, e);
 	if (err)
-		return aside_explain(&m->aside, err, m->file, e);
+		return err;
+	err = read_result(&aside, &head, &file, &bytes);
+	if (err == -E2BIG)
+		return error_set(e, err, "%s: the names of its matches are too long", file);
+	if (err)
+		return aside_explain(&aside, err, file, e);
 	if (head.code < 0 && head.code >= -MOST_ERRNO)
 		return error_set(e, head.code, "%s", bytes);
-	if (head.code || !sent_take(bytes, head.n_bytes, limit, out))
+	if (head.code || !sent_take(bytes, head.n_bytes, scope->limit, out))
 		return error_set(e, -EBADMSG, "the matcher process sent an invalid answer");
 	return 0;
-}
-
-void matcher_end(struct matcher *m)
-{
-	aside_end(&m->aside);
-	cleanup_free_p(&m->file);
 }

@@ -9,34 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/aside.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "match/match.h"
 #include "match/spec.h"
 
-struct matcher {
-	struct aside aside;
-	char *file; /* the file that it reads now */
-};
-
-#define MATCHER_NONE                 \
-	(struct matcher)             \
-	{                            \
-		.aside = ASIDE_NONE, \
-	}
-
 /*
- * Begin match_targets() for each of the @n @specs, which all name user code. A file may take 30 s
- * of CPU time. @scope->on_file must be NULL; @out has the targets so far. Keeps none of its
- * arguments. Errors: no process can be made.
- */
-must_check int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
-			     const struct match_scope *scope, struct target_list *out,
-			     struct error *e);
-
-/*
- * Wait for the targets, at most @limit, and append them to @out.
+ * match_targets() for each of the @n @specs, which all name user code: appends the targets to @out.
+ * A file may take 30 s of CPU time. @scope->on_file must be NULL.
  *
  * Errors: those of match_targets()
  *	-ETIMEDOUT  a file system does not answer; the message names the file
@@ -44,11 +24,12 @@ must_check int matcher_begin(struct matcher *m, const struct probe_spec *specs, 
  *	-EPIPE      the process was killed
  *	-E2BIG      the names are too long, all together
  *	-EBADMSG    the answer is not sound
+ *	others      no process can be made
  * With an error, @out is unchanged.
  */
-must_check int matcher_finish(struct matcher *m, size_t limit, struct target_list *out,
+must_check int match_in_files(const struct probe_spec *specs, size_t n,
+			      const struct match_scope *scope, struct target_list *out,
 			      struct error *e);
-void matcher_end(struct matcher *m);
 
 /*
  * Targets as bytes. sent_put() appends the targets of @list from @first on, which are in files, and

@@ -120,24 +120,6 @@ static int hint_at_tracepoints(const struct options *opt, struct host *host, str
 	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
 }
 
-/* Files may hang, or be hostile, so another process searches them. */
-static int match_in_files(const struct options *opt, const struct match_scope *scope,
-			  struct target_list *targets, struct error *e)
-{
-	cleanup(matcher_end) struct matcher matcher = MATCHER_NONE;
-	cleanup_free struct probe_spec *specs = xcalloc(opt->n_specs + 1, sizeof(*specs));
-	size_t n = 0;
-	int err;
-
-	for (size_t i = 0; i < opt->n_specs; i++)
-		if (is_user_place(&opt->specs[i]))
-			specs[n++] = opt->specs[i];
-	if (!n)
-		return 0;
-	err = matcher_begin(&matcher, specs, n, scope, targets, e);
-	return err ? err : matcher_finish(&matcher, scope->limit, targets, e);
-}
-
 int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
@@ -146,12 +128,19 @@ int patterns_match(const struct options *opt, struct host *host, enum match_dept
 				     .limit = MOST_TARGETS,
 				     .depth = depth,
 				     .raw_names = opt->no_demangle };
+	cleanup_free struct probe_spec *in_files = xcalloc(opt->n_specs + 1, sizeof(*in_files));
+	size_t n_in_files = 0;
 	int err;
 
-	for (size_t i = 0; i < opt->n_specs && !scope.kernel_calls_at_nop5; i++)
+	for (size_t i = 0; i < opt->n_specs; i++) {
+		if (is_user_place(&opt->specs[i]))
+			in_files[n_in_files++] = opt->specs[i];
 		scope.kernel_calls_at_nop5 =
-			opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5();
-	err = match_in_files(opt, &scope, targets, e);
+			scope.kernel_calls_at_nop5 ||
+			(opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5());
+	}
+	/* Files may hang, or be hostile, so another process searches them. */
+	err = n_in_files ? match_in_files(in_files, n_in_files, &scope, targets, e) : 0;
 	if (err == -ENOENT)
 		return hint_at_tracepoints(opt, host, e);
 	for (size_t i = 0; i < opt->n_specs && !err; i++) {

@@ -370,7 +370,7 @@ unsigned patterns_need_features(const struct options *opt);
 
 /*
  * Append the targets of all patterns to @targets, which is empty. Those in files come first: a
- * process searches these. Errors: of match_targets() and matcher_finish().
+ * process searches these. Errors: of match_targets() and match_in_files().
  */
 must_check int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 			      struct target_list *targets, struct error *e);

@@ -78,15 +78,6 @@ static void assert_same(const struct target_list *a, const struct target_list *b
 	}
 }
 
-static int match(const struct specs *specs, size_t first, size_t n, const struct match_scope *in,
-		 struct target_list *out, struct error *e)
-{
-	cleanup(matcher_end) struct matcher m = MATCHER_NONE;
-	const int err = matcher_begin(&m, specs->specs + first, n, in, out, e);
-
-	return err ? err : matcher_finish(&m, in->limit, out, e);
-}
-
 static const struct match_scope scope = { .limit = 100000, .depth = MATCH_PATTERNS };
 
 TEST(what_matches_is_the_same)
@@ -101,9 +92,9 @@ TEST(what_matches_is_the_same)
 	for (size_t i = 0; i < specs.n; i++)
 		assert_int_equal(match_targets(&specs.specs[i], NULL, &scope, &here, NULL), 0);
 	assert_true(here.n > 10 && here.n_aliases > 0);
-	assert_int_equal(match(&specs, 0, 1, &scope, &aside, NULL), 0);
+	assert_int_equal(match_in_files(specs.specs, 1, &scope, &aside, NULL), 0);
 	assert_int_equal(aside.n, 1);
-	assert_int_equal(match(&specs, 1, specs.n - 1, &scope, &aside, NULL), 0);
+	assert_int_equal(match_in_files(specs.specs + 1, specs.n - 1, &scope, &aside, NULL), 0);
 	assert_same(&here, &aside);
 }
 
@@ -122,7 +113,7 @@ TEST(what_is_wrong_is_the_same)
 		const int err = match_targets(specs.specs, NULL, &scope, &here, &a);
 
 		assert_true(err < 0);
-		assert_int_equal(match(&specs, 0, 1, &scope, &aside, &b), err);
+		assert_int_equal(match_in_files(specs.specs, 1, &scope, &aside, &b), err);
 		assert_string_equal(a.text, b.text);
 		assert_int_equal(aside.n, 0);
 	}
@@ -136,7 +127,7 @@ TEST(the_bound_of_targets_holds)
 
 	few.limit = 2;
 	add(&specs, "c:mem*");
-	assert_int_equal(match(&specs, 0, 1, &few, &out, NULL), -E2BIG);
+	assert_int_equal(match_in_files(specs.specs, 1, &few, &out, NULL), -E2BIG);
 	assert_int_equal(out.n, 0);
 }
 
