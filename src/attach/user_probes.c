@@ -226,44 +226,36 @@ static int attach_file(struct attachment *a, backend_attach *attach, const struc
 	return 0;
 }
 
-/* Move the targets in the first one's file from @rest to @ret. */
-static void split_off_file(const struct target *targets, struct selection *rest,
-			   struct selection *ret)
+/* The targets of @chosen in the file of number @first of them, which is distant. */
+static struct selection in_file_of(const struct attachment *a, const struct selection *chosen,
+				   size_t first)
 {
-	const char *path = targets[rest->items[0]].path;
-	size_t n = 0;
+	const char *path = a->targets[chosen->items[first]].path;
+	struct selection ret = {};
 
-	for (size_t i = 0; i < rest->n; i++) {
-		const uint32_t item = rest->items[i];
-
-		if (strcmp(targets[item].path, path) == 0)
-			array_push(ret->items, ret->n, ret->capacity, item);
-		else
-			rest->items[n++] = item;
-	}
-	rest->n = n;
+	for (size_t i = first; i < chosen->n; i++)
+		if (strcmp(a->targets[chosen->items[i]].path, path) == 0)
+			array_push(ret.items, ret.n, ret.capacity, chosen->items[i]);
+	return ret;
 }
 
 int distant_attach(struct attachment *a, backend_attach *attach, const struct selection *chosen,
 		   struct error *e)
 {
-	cleanup(selection_fini) struct selection near = {}, distant = {};
+	cleanup(selection_fini) struct selection near = {};
 	int err = 0;
 
-	for (size_t i = 0; i < chosen->n; i++) {
-		const uint32_t item = chosen->items[i];
-
-		if (a->targets[item].is_distant)
-			array_push(distant.items, distant.n, distant.capacity, item);
-		else
-			array_push(near.items, near.n, near.capacity, item);
-	}
+	for (size_t i = 0; i < chosen->n; i++)
+		if (!a->targets[chosen->items[i]].is_distant)
+			array_push(near.items, near.n, near.capacity, chosen->items[i]);
 	if (near.n)
 		attach(a, &near);
-	while (distant.n && !err) {
+	for (size_t i = 0; i < chosen->n && !err; i++) {
 		cleanup(selection_fini) struct selection file = {};
 
-		split_off_file(a->targets, &distant, &file);
+		if (a->outcomes[chosen->items[i]]) /* of the same file as one before */
+			continue;
+		file = in_file_of(a, chosen, i);
 		err = attach_file(a, attach, &file, e);
 	}
 	return err;
