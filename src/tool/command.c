@@ -91,25 +91,33 @@ static int find_in_path(const char *name, char found[PATH_MAX])
 	return why;
 }
 
+/* As the process sends it. */
+struct found {
+	uint64_t dev, inode;
+	char path[PATH_MAX];
+};
+
 struct finder {
-	struct mapping files[MOST_COMMAND_FILES];
-	size_t n;
+	struct found files[MOST_COMMAND_FILES];
+	uint32_t n;
 	char *folder;  /* of the file that is being read: $ORIGIN */
 	char *folders; /* that file's own search path for libraries; NULL: it has none */
 };
 
 static void add_file(struct finder *f, const char *path)
 {
-	cleanup_free char *real = realpath(path, NULL);
+	struct found *found = &f->files[f->n];
 	struct stat st;
 
-	if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || f->n == MOST_COMMAND_FILES)
+	if (f->n == MOST_COMMAND_FILES || !realpath(path, found->path) ||
+	    stat(found->path, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->files[i].inode == st.st_ino && f->files[i].dev == st.st_dev)
 			return;
-	f->files[f->n++] =
-		(struct mapping){ .path = TAKE(real), .dev = st.st_dev, .inode = st.st_ino };
+	found->dev = st.st_dev;
+	found->inode = st.st_ino;
+	f->n++;
 }
 
 /* The length of "$ORIGIN" at the beginning of @folder; 0: it begins otherwise. */
@@ -196,34 +204,12 @@ static void add_needs_of(struct finder *f, const char *path)
 	cleanup_free_p(&f->folders);
 }
 
-/*
- * The process sends the errno of the search, and the number of files. Then each file has this head,
- * and its path.
- */
-struct sent_file {
-	uint64_t dev, inode;
-	uint32_t n_path, pad;
-};
-
-static void send_files(const struct finder *f, int channel)
-{
-	const uint32_t n = (uint32_t)f->n;
-	bool is_sent = aside_write(channel, &n, sizeof(n));
-
-	for (size_t i = 0; i < n && is_sent; i++) {
-		const struct mapping *m = &f->files[i];
-		const struct sent_file head = { m->dev, m->inode, (uint32_t)strlen(m->path), 0 };
-
-		is_sent = aside_write(channel, &head, sizeof(head)) &&
-			  aside_write(channel, m->path, head.n_path);
-	}
-}
-
 struct work {
 	const char *name;
 	bool reads_libraries;
 };
 
+/* It sends the errno of the search, the number of files, and these. */
 static void find_files_in_process(void *argument, int channel)
 {
 	const struct work *w = argument;
@@ -242,7 +228,8 @@ static void find_files_in_process(void *argument, int channel)
 	add_file(&f, program);
 	for (size_t i = 0; i < f.n; i++)
 		add_needs_of(&f, f.files[i].path);
-	send_files(&f, channel);
+	if (aside_write(channel, &f.n, sizeof(f.n)))
+		(void)aside_write(channel, f.files, f.n * sizeof(*f.files));
 }
 
 /* -- The main process. Whoever takes the other one over can send anything. -- */
@@ -278,26 +265,11 @@ static int find_program(struct command *c, const char *name, bool reads_librarie
 	return err;
 }
 
-static bool read_file(struct command *c, struct mapping *ret)
+void command_find_files(struct run *r)
 {
-	struct sent_file head;
-
-	if (aside_read(&c->aside, &head, sizeof(head)) || head.n_path >= PATH_MAX)
-		return false;
-
-	cleanup_free char *path = xcalloc(head.n_path + 1, 1);
-
-	if (aside_read(&c->aside, path, head.n_path) || path[0] != '/')
-		return false;
-	*ret = (struct mapping){
-		.end = 1, .dev = head.dev, .inode = head.inode, .path = TAKE(path)
-	};
-	return true;
-}
-
-void command_find_files(struct command *c)
-{
-	uint32_t n = 0;
+	struct command *c = &r->command;
+	static struct found found;
+	uint32_t n = 0, i = 0;
 	struct error e;
 	int err;
 
@@ -307,12 +279,19 @@ void command_find_files(struct command *c)
 	err = aside_read(&c->aside, &n, sizeof(n));
 	if (err && aside_explain(&c->aside, err, "the command's libraries", &e))
 		log_debug("%s", e.text);
-	if (n > MOST_COMMAND_FILES)
-		n = 0;
-	c->files = xcalloc(n, sizeof(*c->files));
-	while (c->n_files < n && read_file(c, &c->files[c->n_files]))
-		c->n_files++;
-	log_debug("the command's program and libraries: %zu files", c->n_files);
+	for (; i < n && i < MOST_COMMAND_FILES; i++) {
+		if (aside_read(&c->aside, &found, sizeof(found)) || found.path[0] != '/')
+			break;
+		found.path[sizeof(found.path) - 1] = '\0';
+
+		const struct mapping m = {
+			.end = 1, .dev = found.dev, .inode = found.inode, .path = found.path
+		};
+
+		if (r->unwinder)
+			unwinder_file(r->unwinder, (uint32_t)c->pid, &m);
+	}
+	log_debug("the command's program and libraries: %u files", i);
 	aside_end(&c->aside);
 }
 
@@ -446,9 +425,6 @@ void command_fini(struct command *c)
 	bool was_held = c->gate >= 0;
 
 	aside_end(&c->aside);
-	for (size_t i = 0; i < c->n_files; i++)
-		free((char *)c->files[i].path);
-	free(c->files);
 	free(c->shown);
 	cleanup_close_fd(&c->gate);
 	cleanup_close_fd(&c->trouble);

@@ -777,28 +777,23 @@ static int start_following(struct run *r, struct error *e)
 #define FIRST_TABLES_NS (10 * NS_PER_S)
 
 /*
- * Have the tables made of -p's processes, and of the files that the command will map. A file system
- * of another user may be slow: its tables come while the run counts. Records of processes must not
- * wait for it.
+ * Have the tables made of -p's processes, and wait for all. A file system of another user may be
+ * slow: its tables come while the run counts. Records of processes must not wait for it.
  */
 static void make_first_tables(struct run *r)
 {
 	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + FIRST_TABLES_NS;
 	uint64_t now;
-	bool is_done;
 
 	if (!r->unwinder)
 		return;
 	for (size_t i = 0; i < r->opt->pids.n; i++)
 		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
-	for (size_t i = 0; i < r->command.n_files; i++)
-		unwinder_file(r->unwinder, (uint32_t)r->command.pid, &r->command.files[i]);
 	do {
 		run_follow(r, UINT64_MAX);
 		now = clock_ns(CLOCK_MONOTONIC);
-		is_done = unwinder_wait(r->unwinder, now + TICK_NS);
-	} while (!is_done && now < until && !waiter_must_end(&r->waiter));
-	if (!is_done && now >= until)
+	} while (!unwinder_wait(r->unwinder, now + TICK_NS) && now < until);
+	if (now >= until)
 		log_warn("files of traced processes are slow to read: the first user stacks may be "
 			 "cut");
 }
@@ -831,7 +826,7 @@ static int start_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	r->tool->open(r);
-	command_find_files(&r->command);
+	command_find_files(r);
 	make_first_tables(r);
 	deferral_begin(r);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
@@ -844,7 +839,6 @@ static int start_run(struct run *r, struct error *e)
 	waiter_watch_processes(&r->waiter, &opt->pids);
 	/* Naming may have to execute debuginfod-find. */
 	privileges_seal(r->tool->has_stacks && !opt->no_debuginfod && debuginfod_has_servers());
-	waiter_hold_signals();
 	waiter_begin(&r->waiter, opt->interval_ns, opt->duration_ns);
 	r->tool->start(r);
 	r->is_counting = true;

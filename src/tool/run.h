@@ -62,8 +62,6 @@ struct command {
 	 * and attaches.
 	 */
 	struct aside aside;
-	struct mapping *files; /* path, dev and inode alone: as if mapped where nothing is */
-	size_t n_files;
 };
 
 #define COMMAND_NONE                                                         \
@@ -331,10 +329,10 @@ must_check int command_hold(char *const *argv, bool reads_libraries, struct comm
 			    struct error *e);
 
 /*
- * Wait for the files, and end the process. Leaves out what cannot be found or read. Call it before
- * counting begins, so that the process causes no hits.
+ * Wait for the files, have their tables made, and end the process. Leaves out what cannot be found
+ * or read. Call it before counting begins, so that the process causes no hits.
  */
-void command_find_files(struct command *c);
+void command_find_files(struct run *r);
 
 /*
  * Let the command exec, and wait until it has. It may hang in a file system that does not answer,

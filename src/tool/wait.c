@@ -52,14 +52,6 @@ int waiter_open(struct waiter *ret, struct error *e)
 	return err ? err : waiter_watch(ret, ret->wishes, OCCASION_REPORT, e);
 }
 
-void waiter_hold_signals(void)
-{
-	sigset_t set;
-
-	ending_signals(&set);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error *e)
 {
 	struct epoll_event event = { .events = occasion == OCCASION_NO_READER ? 0 : EPOLLIN,
@@ -121,7 +113,10 @@ int waiter_start(struct waiter *w, const struct notices *notices, struct command
 void waiter_begin(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	sigset_t set;
 
+	ending_signals(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	w->interval_ns = interval_ns;
 	w->next_at = interval_ns ? now + interval_ns : UINT64_MAX;
 	w->end_at = duration_ns ? now + duration_ns : UINT64_MAX;

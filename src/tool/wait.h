@@ -57,19 +57,14 @@ struct waiter {
 /* From now on, SIGUSR1 waits for waiter_wait(). Threads that begin later inherit this. */
 must_check int waiter_open(struct waiter *ret, struct error *e);
 
-/*
- * From now on, SIGINT, SIGTERM and SIGHUP wait for waiter_wait(). Before, they end the program at
- * once, whatever its start waits for.
- */
-void waiter_hold_signals(void);
-
 /* Watch @notices and @command, which are lent, and the reader of standard output. */
 must_check int waiter_start(struct waiter *w, const struct notices *notices,
 			    struct command *command, struct error *e);
 
 /*
  * The time begins; 0: no interval, no end. An interval that ends with the duration is
- * OCCASION_TIME_IS_UP alone.
+ * OCCASION_TIME_IS_UP alone. From now on, SIGINT, SIGTERM and SIGHUP wait for waiter_wait().
+ * Before, they end the program at once, whatever its start waits for.
  */
 void waiter_begin(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns);
 

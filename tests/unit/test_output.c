@@ -44,7 +44,7 @@ static int begin(void **state)
 	while (write(r.fds[1], bytes, sizeof(bytes)) > 0)
 		;
 	assert_int_equal(waiter_open(&r.waiter, NULL), 0);
-	waiter_hold_signals();
+	waiter_begin(&r.waiter, 0, 0);
 	output_init(&standard, &r.waiter);
 	r.output = output_to(&standard, r.fds[1], "a pipe");
 	r.output.serve = serve;
