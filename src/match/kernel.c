@@ -119,7 +119,7 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 	int err = 0;
 	size_t n;
 
-	if ((list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) &&
+	if ((list->has_namesakes || m->scope->depth == MATCH_ADDRESSES) &&
 	    host_kallsyms(m->host, &k, &why) != 0)
 		log_debug("cannot tell functions of one name apart: %s", why.text);
 	/* Before Linux 6.5 there are no sites: add all functions that have a name of the list. */
@@ -166,7 +166,7 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 
 static int list_traceable(const struct matching *m, struct function_list *list, struct error *e)
 {
-	bool with_sites = m->scope->depth >= MATCH_NAMESAKES;
+	bool with_sites = m->scope->depth == MATCH_ADDRESSES;
 	int err = host_each_traceable(m->host, with_sites, collect_traceable, list, e);
 
 	if (err || with_sites || !list->has_namesakes)
@@ -176,43 +176,19 @@ static int list_traceable(const struct matching *m, struct function_list *list, 
 	return host_each_traceable(m->host, true, collect_traceable, list, e);
 }
 
-/* Does exactly one function have this name? *@ret is its symbol. */
-static bool is_name_unique(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
-{
-	struct kernel_symbol s;
-	size_t n_named = 0;
-
-	for (size_t i = 0; next_kernel_function(k, &i, &s);) {
-		if (strcmp(s.name, name) != 0)
-			continue;
-		*ret = s;
-		n_named++;
-	}
-	return n_named == 1;
-}
-
 static int match_full_name(struct matching *m, const char *name, struct error *e)
 {
 	const struct kernel_symbol by_name = { .name = name };
-	struct kernel_symbol s;
 	const struct kallsyms *k;
 	struct error why;
 
 	if (m->scope->depth == MATCH_PATTERNS)
 		return add_kernel_function(m, &by_name, true, e);
-	if (m->scope->depth == MATCH_NAMESAKES) {
-		if (host_kallsyms(m->host, &k, &why) != 0) {
-			log_warn("only one function named %s is traced, even if there are several: "
-				 "%s",
-				 name, why.text);
-			return add_kernel_function(m, &by_name, true, e);
-		}
-		if (is_name_unique(k, name, &s)) {
-			s.addr = 0;
-			return add_kernel_function(m, &s, false, e);
-		}
-	}
-	return match_by_kallsyms(m, e);
+	if (!host_kallsyms(m->host, &k, &why))
+		return match_by_kallsyms(m, e);
+	log_warn("only one function named %s is traced, even if there are several: %s", name,
+		 why.text);
+	return add_kernel_function(m, &by_name, true, e);
 }
 
 int match_kernel(struct matching *m, struct error *e)

@@ -16,7 +16,6 @@
 enum match_depth {
 	MATCH_PATTERNS,  /* list a full name unchecked, without address */
 	MATCH_NAMES,     /* look up full names, too: all traceable functions of that name */
-	MATCH_NAMESAKES, /* give an address to functions that may share their name */
 	MATCH_ADDRESSES, /* give an address to every function */
 };
 
@@ -46,8 +45,8 @@ struct match_scope {
  * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a full
  * name is listed as unchecked, and the kernel looks for it when it is attached. If it returns
  * ENOENT, match_explain_unknown() makes the message. If several functions have the name
- * (EADDRNOTAVAIL), MATCH_ADDRESSES lists each. Some kernels take the first of several without an
- * error: use MATCH_NAMESAKES there. If kallsyms shows no addresses, it warns and lists names.
+ * (EADDRNOTAVAIL), MATCH_ADDRESSES lists each. So it does where kernels take the first of several
+ * without an error. If kallsyms shows no addresses, it warns and lists names.
  *
  * Wildcards, and full names with MATCH_NAMES, match functions that ftrace can trace. If ftrace's
  * list is empty or not readable (lockdown), they match all functions of kallsyms. Functions have an

@@ -297,12 +297,12 @@ static int make_plan(struct run *r, unsigned avoid, struct error *e)
 }
 
 /* Match and plan once more, with addresses. */
-static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, struct error *e)
+static int plan_again(struct run *r, unsigned avoid, struct error *e)
 {
 	target_list_fini(&r->targets);
 	plan_fini(&r->plan);
 
-	int err = patterns_match(r->opt, r->host, depth, &r->targets, e);
+	int err = patterns_match(r->opt, r->host, MATCH_ADDRESSES, &r->targets, e);
 
 	return err ? err : make_plan(r, avoid, e);
 }
@@ -347,13 +347,7 @@ static int make_best_plan(struct run *r, struct error *e)
 		return explain_no_plan(r, e);
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
-	/* Without addresses, two names of one function would be two targets. */
-	if (r->tool->counts_targets) {
-		err = plan_again(r, MATCH_ADDRESSES, 0, e);
-		if (err != -EACCES)
-			return err;
-	}
-	return plan_again(r, MATCH_NAMESAKES, 0, e);
+	return plan_again(r, 0, e);
 }
 
 static bool is_kernel_function(const struct target *t)
@@ -575,7 +569,7 @@ static int attach_namesakes(struct run *r, struct error *e)
 	int err;
 
 	attachment_freep(&r->attachment);
-	err = plan_again(r, MATCH_ADDRESSES, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
+	err = plan_again(r, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
 	if (!err && must_load)
 		err = load_object_again(r, e);
 	return err ? err : attach_targets(r, e);
