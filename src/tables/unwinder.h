@@ -106,6 +106,9 @@ struct late_job {
 	uint32_t n_words;
 	uint64_t *words; /* the thread allocates them; late_job_fini() frees them */
 	bool is_done;    /* atomic */
+	/* The caller's: */
+	uint64_t since; /* ns: when it was taken from the ring */
+	bool is_given;  /* the tool has it; only the thread still uses it */
 };
 
 /*

@@ -24,13 +24,6 @@
 #define MAPPINGS_OF_HIT 16
 #define USELESS_WALK (MOST_IN_WINDOW / 16)
 
-/* A hit on its way. */
-struct late_hit {
-	struct late_job job;
-	uint64_t since; /* ns: when it was taken from the ring */
-	bool is_given;  /* the tool has it; only the thread still uses it */
-};
-
 void deferral_begin(struct run *r)
 {
 	struct deferral *d = &r->deferral;
@@ -92,12 +85,12 @@ struct last_space {
  * The mappings at the time of the hit. The caller becomes one more user of them. NULL: they are not
  * known.
  */
-static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit,
+static struct late_space *space_of_hit(struct run *r, const struct late_job *hit,
 				       struct last_space *last)
 {
-	const struct stack_key *of = &hit->job.recorded.hit->key;
+	const struct stack_key *of = &hit->recorded.hit->key;
 	const uint64_t key = process_key(of->tgid, of->flags >> KEY_LIFE_SHIFT);
-	const uint64_t time = hit->job.recorded.hit->time;
+	const uint64_t time = hit->recorded.hit->time;
 	const uint64_t epoch = processes_epoch(r->processes, key, time);
 	struct file_list list;
 
@@ -114,14 +107,14 @@ static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit
 	return last->space;
 }
 
-static void begin_walk(struct run *r, struct late_hit *hit, struct last_space *last)
+static void begin_walk(struct run *r, struct late_job *hit, struct last_space *last)
 {
-	if (!may_walk(&r->deferral, hit->job.recorded.hit->key.tgid, 1, hit->since))
+	if (!may_walk(&r->deferral, hit->recorded.hit->key.tgid, 1, hit->since))
 		return;
-	hit->job.space = space_of_hit(r, hit, last);
-	hit->job.most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
-	if (hit->job.space)
-		unwinder_walk(r->unwinder, &hit->job);
+	hit->space = space_of_hit(r, hit, last);
+	hit->most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
+	if (hit->space)
+		unwinder_walk(r->unwinder, hit);
 }
 
 /* Read all records that came before these hits, and only then ask the model about them. */
@@ -133,9 +126,9 @@ static void take_hits(struct run *r)
 	struct recorded recorded;
 
 	while (deferred_take(&d->reader, &recorded)) {
-		struct late_hit *hit = xcalloc(1, sizeof(*hit));
+		struct late_job *hit = xcalloc(1, sizeof(*hit));
 
-		hit->job.recorded = recorded;
+		hit->recorded = recorded;
 		hit->since = clock_ns(CLOCK_MONOTONIC);
 		array_push(d->hits, d->n, d->capacity, hit);
 	}
@@ -150,31 +143,31 @@ static void take_hits(struct run *r)
 
 /* --- from the thread to the tool --- */
 
-static void give_hit(struct run *r, struct late_hit *hit, bool is_walked)
+static void give_hit(struct run *r, struct late_job *hit, bool is_walked)
 {
-	const struct recorded *recorded = &hit->job.recorded;
+	const struct recorded *recorded = &hit->recorded;
 	uint64_t words[STACK_WORDS];
-	const size_t n = is_walked ? hit->job.n_words : recorded_cut_words(recorded, words);
+	const size_t n = is_walked ? hit->n_words : recorded_cut_words(recorded, words);
 
 	if (is_walked)
-		judge_walk(&r->deferral, &hit->job);
+		judge_walk(&r->deferral, hit);
 	else
 		r->deferral.n_late++;
-	r->tool->on_deferred(r, recorded, is_walked ? hit->job.words : words, n);
+	r->tool->on_deferred(r, recorded, is_walked ? hit->words : words, n);
 	hit->is_given = true;
 }
 
-static bool is_held(const struct deferral *d, const struct late_hit *hit)
+static bool is_held(const struct deferral *d, const struct late_job *hit)
 {
-	return d->hold && (int32_t)(hit->job.recorded.hit->turn - d->hold) > 0;
+	return d->hold && (int32_t)(hit->recorded.hit->turn - d->hold) > 0;
 }
 
 /* Give the hit if it is ready or late, and free it when nobody uses it. True: it is freed. */
-static bool serve_hit(struct run *r, struct late_hit *hit, uint64_t now, bool is_late)
+static bool serve_hit(struct run *r, struct late_job *hit, uint64_t now, bool is_late)
 {
 	struct deferral *d = &r->deferral;
-	const bool is_lent = hit->job.space; /* the thread has the job */
-	const bool is_done = !is_lent || late_job_is_done(&hit->job);
+	const bool is_lent = hit->space; /* the thread has the job */
+	const bool is_done = !is_lent || late_job_is_done(hit);
 
 	if (!hit->is_given && !is_held(d, hit)) {
 		if (is_done)
@@ -184,8 +177,8 @@ static bool serve_hit(struct run *r, struct late_hit *hit, uint64_t now, bool is
 	}
 	if (!hit->is_given || !is_done)
 		return false;
-	deferred_done(&d->reader, &hit->job.recorded);
-	late_job_fini(&hit->job);
+	deferred_done(&d->reader, &hit->recorded);
+	late_job_fini(hit);
 	free(hit);
 	return true;
 }
@@ -247,7 +240,7 @@ bool deferral_has_given(const struct run *r, uint64_t end)
 	const struct deferral *d = &r->deferral;
 
 	for (size_t i = 0; i < d->n; i++)
-		if (!d->hits[i]->is_given && d->hits[i]->job.recorded.hit->number <= end)
+		if (!d->hits[i]->is_given && d->hits[i]->recorded.hit->number <= end)
 			return false;
 	return !d->is_on || d->reader.next >= end;
 }
@@ -267,8 +260,8 @@ void deferral_close(struct run *r, bool is_free)
 	struct deferral *d = &r->deferral;
 
 	for (size_t i = 0; i < d->n && is_free; i++) {
-		deferred_done(&d->reader, &d->hits[i]->job.recorded);
-		late_job_fini(&d->hits[i]->job);
+		deferred_done(&d->reader, &d->hits[i]->recorded);
+		late_job_fini(d->hits[i]);
 		free(d->hits[i]);
 	}
 	if (is_free)

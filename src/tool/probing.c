@@ -280,8 +280,7 @@ static int setup_explain_load(const struct run *r, struct error *e)
  */
 #define MANY_KERNEL_EVENTS 1000
 
-/* Plan without the backends of --without, and without those of @avoid. */
-static int make_plan(struct run *r, unsigned avoid, struct error *e)
+static int make_plan(struct run *r, struct error *e)
 {
 	const int err = values_choose(&r->values, r->host, &r->targets, e);
 	size_t n_numbers = r->values.n_numbers;
@@ -293,18 +292,18 @@ static int make_plan(struct run *r, unsigned avoid, struct error *e)
 	if (r->tool->counts_targets || r->counts_hits)
 		n_numbers = r->targets.n;
 	r->by_cookie = n_numbers > 1;
-	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
+	return plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
 }
 
 /* Match and plan once more, with addresses. */
-static int plan_again(struct run *r, unsigned avoid, struct error *e)
+static int plan_again(struct run *r, struct error *e)
 {
 	target_list_fini(&r->targets);
 	plan_fini(&r->plan);
 
 	int err = patterns_match(r->opt, r->host, MATCH_ADDRESSES, &r->targets, e);
 
-	return err ? err : make_plan(r, avoid, e);
+	return err ? err : make_plan(r, e);
 }
 
 static void find_features(struct run *r)
@@ -341,13 +340,13 @@ static int explain_no_plan(struct run *r, struct error *e)
 
 static int make_best_plan(struct run *r, struct error *e)
 {
-	int err = make_plan(r, 0, e);
+	int err = make_plan(r, e);
 
 	if (err == -EOPNOTSUPP)
 		return explain_no_plan(r, e);
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
-	return plan_again(r, 0, e);
+	return plan_again(r, e);
 }
 
 static bool is_kernel_function(const struct target *t)
@@ -428,19 +427,6 @@ int probing_load(struct run *r, struct error *e)
 	return err;
 }
 
-/* Warn how many targets were refused. With --debug, print which, and why. */
-static void warn_of_refusals(const struct run *r)
-{
-	size_t n;
-	const struct refusal *refusals = attachment_refusals(r->attachment, &n);
-
-	for (size_t i = 0; i < n; i++)
-		log_debug("refused: %s: %s", refusals[i].target->name, refusals[i].reason);
-	if (n)
-		log_warn("%zu of %zu could not be traced%s", n, r->targets.n,
-			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
-}
-
 static void tell_plan(const struct run *r)
 {
 	size_t n[BACKEND_N] = {};
@@ -502,21 +488,27 @@ static int explain_unknown(const struct run *r, const char *name, struct error *
 	return name ? 0 : e->code;
 }
 
-static int check_refusals(const struct run *r, struct error *e)
+/* Warn how many targets were refused. With --debug, print which, and why. */
+static int judge_refusals(const struct run *r, struct error *e)
 {
 	size_t n;
-	const struct refusal *refusal = attachment_refusals(r->attachment, &n);
-	int err = 0;
+	const struct refusal *refusals = attachment_refusals(r->attachment, &n);
 
-	for (; n > 0 && !err; n--, refusal++) {
+	for (size_t i = 0; i < n; i++) {
+		const struct target *target = refusals[i].target;
 
-		if (refusal->target->role == ROLE_END)
-			return error_set(e, refusal->code, "--elapsed: attach %s: %s",
-					 refusal->target->name, refusal->reason);
-		if (refusal->code == -ENOENT && is_kernel_function(refusal->target))
-			err = explain_unknown(r, refusal->target->name, e);
+		log_debug("refused: %s: %s", target->name, refusals[i].reason);
+		if (target->role == ROLE_END)
+			return error_set(e, refusals[i].code, "--elapsed: attach %s: %s",
+					 target->name, refusals[i].reason);
+		if (refusals[i].code == -ENOENT && is_kernel_function(target) &&
+		    explain_unknown(r, target->name, e))
+			return e->code;
 	}
-	return err;
+	if (n)
+		log_warn("%zu of %zu could not be traced%s", n, r->targets.n,
+			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+	return 0;
 }
 
 static bool is_ambiguous(const struct run *r, int err)
@@ -548,30 +540,22 @@ static int attach_targets(struct run *r, struct error *e)
 	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
 }
 
-/* The object has room for its targets at the time of loading, and now there are more. */
-static int load_object_again(struct run *r, struct error *e)
-{
-	int err;
-
-	attachment_freep(&r->following);
-	object_freep(&r->object);
-	err = probing_load(r, e);
-	return err ? err : attach_following(r->object, &r->following, e);
-}
-
 /*
- * Several functions have the same name: find their addresses, and attach by those. Loaded programs
- * stay if they can.
+ * Several functions have the same name: find their addresses, and attach by those. The object has
+ * room for its targets at the time of loading, and now there are more.
  */
 static int attach_namesakes(struct run *r, struct error *e)
 {
-	const bool must_load = r->tool->counts_targets || r->opt->sum || r->opt->elapsed;
 	int err;
 
 	attachment_freep(&r->attachment);
-	err = plan_again(r, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
-	if (!err && must_load)
-		err = load_object_again(r, e);
+	attachment_freep(&r->following);
+	object_freep(&r->object);
+	err = plan_again(r, e);
+	if (!err)
+		err = probing_load(r, e);
+	if (!err)
+		err = attach_following(r->object, &r->following, e);
 	return err ? err : attach_targets(r, e);
 }
 
@@ -586,11 +570,7 @@ int probing_attach(struct run *r, struct error *e)
 		err = attach_namesakes(r, e);
 	if (err == -ENOENT)
 		return explain_unknown(r, NULL, e);
-	if (!err)
-		err = check_refusals(r, e);
-	if (!err)
-		warn_of_refusals(r);
-	return err;
+	return err ? err : judge_refusals(r, e);
 }
 
 void probing_describe(const struct run *r)

@@ -143,7 +143,7 @@ struct late_pace {
 
 struct deferral {
 	struct deferred_reader reader;
-	struct late_hit **hits; /* in the ring's order */
+	struct late_job **hits; /* in the ring's order */
 	size_t n, capacity;
 	struct late_pace paces[DEFERRED_PAUSES];
 	uint64_t
