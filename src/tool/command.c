@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -298,7 +299,7 @@ void command_find_files(struct run *r)
 /* --- the command --- */
 
 /* In the child: wait at the gate, then exec. */
-__attribute__((noreturn)) static void run_child(char *const *argv, int gate, int trouble)
+__attribute__((noreturn)) static void run_child(char *const *argv, int gate)
 {
 	char byte;
 	int why;
@@ -308,13 +309,13 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)execvp(argv[0], argv);
 	why = errno;
-	_exit(write(trouble, &why, sizeof(why)) < 0 ? 126 : 127);
+	_exit(write(gate, &why, sizeof(why)) < 0 ? 126 : 127);
 }
 
 int command_hold(char *const *argv, bool reads_libraries, struct command *ret, struct error *e)
 {
 	struct strbuf shown = {};
-	int gate[2], trouble[2];
+	int gate[2];
 	int err;
 
 	*ret = (struct command)COMMAND_NONE;
@@ -324,18 +325,12 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 	err = find_program(ret, argv[0], reads_libraries, e);
 	if (err)
 		return err;
-	if (pipe2(gate, O_CLOEXEC) < 0)
-		return error_errno(e, "make a pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
+		return error_errno(e, "make a socket");
 
-	cleanup_close int gate_in = gate[0];
+	cleanup_close int childs = gate[1];
 
-	ret->gate = gate[1];
-	if (pipe2(trouble, O_CLOEXEC) < 0)
-		return error_errno(e, "make a pipe");
-
-	cleanup_close int trouble_in = trouble[1];
-
-	ret->trouble = trouble[0];
+	ret->gate = gate[0];
 	ret->pid = fork();
 	if (ret->pid < 0) {
 		err = -errno;
@@ -344,7 +339,7 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 	}
 	if (ret->pid == 0) {
 		close(ret->gate); /* else the gate would stay open when we end */
-		run_child(argv, gate_in, trouble_in);
+		run_child(argv, childs);
 	}
 	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
 	return ret->pidfd < 0 ? error_errno(e, "start '%s': watch it", ret->shown) : 0;
@@ -356,13 +351,13 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 #define GRACE_NS NS_PER_S /* usually a signal to us goes to the command, too */
 
 /*
- * Wait until the child's end of the pipe is closed, or has an errno. Exec may take long, because
+ * Wait until the child's end of the socket is closed, or has an errno. Exec may take long, because
  * PATH may have many slow directories. False: the run must end, and we killed the command.
  */
 static bool wait_for_exec(struct run *r)
 {
 	struct command *c = &r->command;
-	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
+	struct pollfd fd = { .fd = c->gate, .events = POLLIN };
 	uint64_t enough = 0;
 
 	while (poll(&fd, 1, TICK_MS) <= 0) {
@@ -389,9 +384,10 @@ int command_exec(struct run *r, struct error *e)
 
 	if (write(c->gate, "", 1) != 1)
 		return error_errno(e, "start '%s'", c->shown);
-	close(TAKE_FD(c->gate));
-	if (!wait_for_exec(r) || read(c->trouble, &why, sizeof(why)) != sizeof(why))
+	if (!wait_for_exec(r) || read(c->gate, &why, sizeof(why)) != sizeof(why)) {
+		cleanup_close_fd(&c->gate);
 		return 0;
+	}
 	if (c->pid)
 		(void)waitpid(c->pid, &c->status, 0);
 	c->pid = 0;
@@ -427,7 +423,6 @@ void command_fini(struct command *c)
 	aside_end(&c->aside);
 	free(c->shown);
 	cleanup_close_fd(&c->gate);
-	cleanup_close_fd(&c->trouble);
 	cleanup_close_fd(&c->pidfd);
 	if (c->pid && was_held)
 		(void)waitpid(c->pid, &c->status, 0);

@@ -48,9 +48,12 @@
 struct run;
 
 struct command {
-	pid_t pid;      /* 0: none */
-	int gate;       /* a byte lets it exec; closing the gate ends it */
-	int trouble;    /* the child writes exec's errno; end of file: exec succeeded */
+	pid_t pid; /* 0: none */
+	/*
+	 * A socket. A byte lets it exec, and closing the socket ends it. The child writes exec's
+	 * errno; end of file: exec succeeded.
+	 */
+	int gate;
 	int pidfd;      /* readable once it has ended; -1: there is none yet */
 	int status;     /* of waitpid(2) */
 	char *shown;    /* the name, escaped */
@@ -64,9 +67,9 @@ struct command {
 	struct aside aside;
 };
 
-#define COMMAND_NONE                                                         \
-	{                                                                    \
-		.gate = -1, .trouble = -1, .pidfd = -1, .aside = ASIDE_NONE, \
+#define COMMAND_NONE                                          \
+	{                                                     \
+		.gate = -1, .pidfd = -1, .aside = ASIDE_NONE, \
 	}
 
 /* The value of a hit, for all targets: of --sum and --value, or the time of --elapsed. Begins with
