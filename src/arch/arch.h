@@ -124,9 +124,6 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
  */
 size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[ARCH_MOST_SKIPPED]);
 
-/* May the kernel refuse a probe there? A wrong "no" costs attempts, a wrong "yes" a link. */
-bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n);
-
 /* The kernel's functions between a breakpoint's trap and the kprobes there. NULL ends them. */
 extern const char *const arch_trap_functions[];
 

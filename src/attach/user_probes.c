@@ -3,13 +3,10 @@
 #include "attach/backend.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/aside.h"
@@ -62,11 +59,8 @@ void uprobe_attach(struct attachment *a, const struct selection *chosen)
 /* --- uprobe.multi --- */
 
 /*
- * One link for each file, program and process, for thousands of places.
- *
- * The kernel refuses the whole link for one instruction that it cannot probe. libc has one, and
- * halving takes eight times as long as the link. So we read the instructions first, and link
- * suspicious ones separately.
+ * One link for each file, program and process, for thousands of places. Those whose instruction the
+ * kernel would refuse are known (OBSTACLE_REFUSED), or the whole link would be refused for one.
  */
 
 /* 0: they have one file and program. */
@@ -87,43 +81,18 @@ static int compare_targets(const void *a, const void *b, void *data)
 	return order ? order : (ia > ib) - (ia < ib);
 }
 
-/*
- * Open a file to read instructions, without waiting: by now it may be a FIFO, which would wait for
- * its writer, or have a lease. -1: it cannot be opened, or is no regular file.
- */
-static int open_instructions(const char *path)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -1;
-}
-
-/* False, too, if the instruction cannot be read: the kernel decides. */
-static bool may_be_refused(int fd, uint64_t offset)
-{
-	uint8_t bytes[ARCH_INSTRUCTION_BYTES];
-	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)offset);
-
-	return n >= 0 && arch_may_refuse_uprobe(bytes, (size_t)n);
-}
-
 /* Attach @n targets, which have one file and program. */
 static void attach_group(struct attachment *a, const uint32_t *items, size_t n)
 {
 	const struct target *first = &a->targets[items[0]];
 	const enum object_program program = plan_program(first);
-	cleanup_close int fd = open_instructions(first->path);
-	cleanup(batch_fini) struct batch sound = batch_make(a, program, first->path, n);
-	cleanup(batch_fini) struct batch suspicious = batch_make(a, program, first->path, n);
+	cleanup(batch_fini) struct batch batch = batch_make(a, program, first->path, n);
 
 	for (size_t i = 0; i < n; i++)
-		batch_add(may_be_refused(fd, a->targets[items[i]].offset) ? &suspicious : &sound,
-			  items[i]);
+		batch_add(&batch, items[i]);
 	for (size_t p = 0; p == 0 || p < a->scope.n_pids; p++) {
-		sound.pid = suspicious.pid = a->scope.n_pids ? a->scope.pids[p] : 0;
-		batch_attach(&sound);
-		batch_attach(&suspicious);
+		batch.pid = a->scope.n_pids ? a->scope.pids[p] : 0;
+		batch_attach(&batch);
 	}
 }
 

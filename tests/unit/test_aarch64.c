@@ -164,7 +164,6 @@ TEST(first_instructions_are_judged_as_the_kernel_does)
 
 		if (arch_uprobe_verdict(code, 4, true) != cases[i].verdict)
 			fail_msg("%08x is judged otherwise", cases[i].word);
-		assert_int_equal(arch_may_refuse_uprobe(code, 4), cases[i].verdict != UPROBE_FINE);
 	}
 	assert_int_equal(arch_uprobe_verdict((const uint8_t *)"\x1f\x20\x03", 3, true),
 			 UPROBE_MISTAKEN);

@@ -237,9 +237,8 @@ static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI };
 /* --- tests --- */
 
 /*
- * A lock prefix is looked for in advance; halting is a surprise. A file may have been changed since
- * it was looked at: nobody waits for a FIFO's writer. The kernel would take a place where it
- * mistakes the instruction.
+ * A file may have been changed since it was looked at: nobody waits for a FIFO's writer. The kernel
+ * would take a place where it mistakes the instruction.
  */
 TEST(a_refused_place_does_not_cost_the_others)
 {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "arch/arch.h"
 #include "attach/plan.h"
 
 #define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
@@ -247,30 +246,6 @@ TEST(an_empty_list_makes_an_empty_plan)
 	assert_int_equal(plan_make(&list, &bare, 0, &plan, NULL), 0);
 	assert_int_equal(plan.n, 0);
 	assert_int_equal(plan.programs, 0);
-}
-
-TEST(instructions_that_uprobes_may_refuse_are_known)
-{
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const uint8_t push[] = { 0x55 };
-	static const uint8_t lock[] = { 0xf0, 0xff, 0x0f };
-	static const uint8_t lock_behind_data16[] = { 0x66, 0xf0, 0xff, 0x0f };
-	static const uint8_t cs_nop[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84 };
-	static const uint8_t fs_mov[] = { 0x64, 0x48, 0x8b, 0x04, 0x25 };
-	static const uint8_t vpxor[] = { 0xc5, 0xf9, 0xef, 0xc0 };
-	static const uint8_t rep_only[] = { 0xf3, 0xf3 };
-
-	assert_false(arch_may_refuse_uprobe(endbr, sizeof(endbr)));
-	assert_false(arch_may_refuse_uprobe(push, sizeof(push)));
-	assert_false(arch_may_refuse_uprobe(fs_mov, sizeof(fs_mov)));
-	assert_true(arch_may_refuse_uprobe(push, 0));
-#if defined(__x86_64__)
-	assert_true(arch_may_refuse_uprobe(lock, sizeof(lock)));
-	assert_true(arch_may_refuse_uprobe(lock_behind_data16, sizeof(lock_behind_data16)));
-	assert_true(arch_may_refuse_uprobe(cs_nop, sizeof(cs_nop)));
-	assert_true(arch_may_refuse_uprobe(vpxor, sizeof(vpxor)));
-	assert_true(arch_may_refuse_uprobe(rep_only, sizeof(rep_only)));
-#endif
 }
 
 TEST_MAIN(NULL, NULL)

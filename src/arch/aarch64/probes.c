@@ -76,12 +76,6 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 		       : UPROBE_FINE;
 }
 
-/* arch_uprobe_verdict() knows all that the kernel refuses. */
-bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
-{
-	return n < ARCH_INSTRUCTION_BYTES || arch_uprobe_verdict(bytes, n, true) != UPROBE_FINE;
-}
-
 /* None: the stack of a kprobe begins at its registers. */
 const char *const arch_trap_functions[] = { NULL };
 

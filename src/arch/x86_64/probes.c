@@ -184,23 +184,6 @@ size_t arch_skippable(const uint8_t *code, size_t n, bool is_entry, size_t ends[
 	}
 }
 
-/*
- * The kernel refuses instructions with a lock prefix, or with a segment prefix other than fs and gs
- * (is_prefix_bad()). Some libcs' pthread_spin_lock begins with one:
- *
- *	f0 ff 0f	lock decl (%rdi)
- *
- * VEX and EVEX encoded instructions come here only if the kernel takes their opcode. But it refuses
- * those that are newer than its decoder.
- */
-bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
-{
-	struct encoded e;
-
-	return !read_encoding(bytes, n, true, &e) || e.has_bad_prefix ||
-	       e.encoding == ENCODING_VECTOR;
-}
-
 const char *const arch_trap_functions[] = { "kprobe_int3_handler", "do_int3", "exc_int3",
 					    "asm_exc_int3", NULL };
 
