@@ -205,23 +205,24 @@ static void add_needs_of(struct finder *f, const char *path)
 	cleanup_free_p(&f->folders);
 }
 
-struct work {
-	const char *name;
-	bool reads_libraries;
-};
+/* Their tables are wanted. */
+static bool wants_libraries(const struct run *r)
+{
+	return r->zygote.pid && r->opt->unwind != UNWIND_FP;
+}
 
 /* It sends the errno of the search, the number of files, and these. */
 static void find_files_in_process(void *argument, int channel)
 {
-	const struct work *w = argument;
+	const struct run *r = argument;
 	static struct finder f;
 	char program[PATH_MAX];
 	struct error e;
 	int why;
 
 	aside_close_others(&channel);
-	why = find_in_path(w->name, program);
-	if (!aside_write(channel, &why, sizeof(why)) || why || !w->reads_libraries)
+	why = find_in_path(*r->opt->command, program);
+	if (!aside_write(channel, &why, sizeof(why)) || why || !wants_libraries(r))
 		return;
 	guard_begin();
 	if (sandbox_enter(SANDBOX_MATCHER, NULL, &e))
@@ -250,18 +251,18 @@ static int read_answer(struct command *c, struct error *e)
 }
 
 /*
- * Look for program @name as execvp(3) will, before anything is attached for it, and begin to read.
- * Meanwhile a signal ends the program. @reads_libraries: else only look. Errors: those of
- * execvp(3); -ETIMEDOUT a file system does not answer; no process can be made.
+ * Look for the program as execvp(3) will, before anything is attached for it, and begin to read.
+ * Meanwhile a signal ends the program. Errors: those of execvp(3); -ETIMEDOUT a file system does
+ * not answer; no process can be made.
  */
-static int find_program(struct command *c, const char *name, bool reads_libraries, struct error *e)
+static int find_program(struct run *r, struct error *e)
 {
-	struct work work = { name, reads_libraries };
-	int err = aside_start(&c->aside, &bounds, find_files_in_process, &work, e);
+	struct command *c = &r->command;
+	int err = aside_start(&c->aside, &bounds, find_files_in_process, r, e);
 
 	if (!err)
 		err = read_answer(c, e);
-	if (err || !reads_libraries)
+	if (err || !wants_libraries(r))
 		aside_end(&c->aside);
 	return err;
 }
@@ -312,17 +313,17 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate)
 	_exit(write(gate, &why, sizeof(why)) < 0 ? 126 : 127);
 }
 
-int command_hold(char *const *argv, bool reads_libraries, struct command *ret, struct error *e)
+int command_hold(struct run *r, struct error *e)
 {
+	struct command *c = &r->command;
 	struct strbuf shown = {};
 	int gate[2];
 	int err;
 
-	*ret = (struct command)COMMAND_NONE;
 	strbuf_puts(&shown, "");
-	escape_put(&shown, argv[0], false);
-	ret->shown = shown.text;
-	err = find_program(ret, argv[0], reads_libraries, e);
+	escape_put(&shown, *r->opt->command, false);
+	c->shown = shown.text;
+	err = find_program(r, e);
 	if (err)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
@@ -330,19 +331,19 @@ int command_hold(char *const *argv, bool reads_libraries, struct command *ret, s
 
 	cleanup_close int childs = gate[1];
 
-	ret->gate = gate[0];
-	ret->pid = fork();
-	if (ret->pid < 0) {
+	c->gate = gate[0];
+	c->pid = fork();
+	if (c->pid < 0) {
 		err = -errno;
-		ret->pid = 0;
-		return error_set(e, err, "start '%s': %s", ret->shown, error_start_words(err));
+		c->pid = 0;
+		return error_set(e, err, "start '%s': %s", c->shown, error_start_words(err));
 	}
-	if (ret->pid == 0) {
-		close(ret->gate); /* else the gate would stay open when we end */
-		run_child(argv, childs);
+	if (c->pid == 0) {
+		close(c->gate); /* else the gate would stay open when we end */
+		run_child(r->opt->command, childs);
 	}
-	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
-	return ret->pidfd < 0 ? error_errno(e, "start '%s': watch it", ret->shown) : 0;
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	return c->pidfd < 0 ? error_errno(e, "start '%s': watch it", c->shown) : 0;
 }
 
 /* A command that hangs ends when its file system answers or goes, so do not wait for long. */

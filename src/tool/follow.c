@@ -188,6 +188,14 @@ uint64_t follower_due(const struct run *r)
 	return r->follow ? clock_ns(CLOCK_MONOTONIC) + FOLLOW_NS : UINT64_MAX;
 }
 
+static void tell_forgotten(uint64_t n, const char *what)
+{
+	if (n)
+		log_warn("process history is full: forgot %" PRIu64
+			 " %s, whose frames may be [unknown]",
+			 n, what);
+}
+
 void follower_tell_losses(struct run *r)
 {
 	struct follower *f = r->follow;
@@ -204,13 +212,7 @@ void follower_tell_losses(struct run *r)
 		log_warn("lost process records: some frames and processes may be [unknown]");
 	f->n_lost = 0;
 	f->has_lost = false;
-	if (now.processes > f->told.processes)
-		log_warn("process history is full: forgot %" PRIu64
-			 " ended processes, whose frames may be [unknown]",
-			 now.processes - f->told.processes);
-	if (now.mappings > f->told.mappings)
-		log_warn("process history is full: forgot %" PRIu64
-			 " mappings, whose frames may be [unknown]",
-			 now.mappings - f->told.mappings);
+	tell_forgotten(now.processes - f->told.processes, "ended processes");
+	tell_forgotten(now.mappings - f->told.mappings, "mappings");
 	f->told = now;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -272,7 +273,8 @@ static void read_questions(struct run *r)
 		ready->deferred = deferred_end(&r->deferral.reader);
 		ready->is_stored = false;
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-		waiter_leave(&r->waiter, (int)ready->fd); /* the parent asks no more */
+		/* The parent asks no more. */
+		(void)epoll_ctl(r->waiter.epoll, EPOLL_CTL_DEL, (int)ready->fd, NULL);
 	}
 }
 
@@ -897,8 +899,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err)
 		err = probing_prepare(&r, e);
 	if (!err && opt->command)
-		err = command_hold(opt->command, run_wants_helpers(&r) && opt->unwind != UNWIND_FP,
-				   &r.command, e);
+		err = command_hold(&r, e);
 	limits_raise(); /* many probes need many descriptors; the command keeps the user's limit */
 	if (!err)
 		err = waiter_open(&r.waiter, e);

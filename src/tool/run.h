@@ -325,11 +325,10 @@ bool ending_is_near(void *run);
 /* --- the command behind "--" (tool/command.c) --- */
 
 /*
- * Check that the program exists, and fork the command. It waits before its exec. @reads_libraries:
- * command_find_files() will follow. Errors: no such program on PATH; fork.
+ * Check that the program exists, and fork the command. It waits before its exec. Errors: no such
+ * program on PATH; fork.
  */
-must_check int command_hold(char *const *argv, bool reads_libraries, struct command *ret,
-			    struct error *e);
+must_check int command_hold(struct run *r, struct error *e);
 
 /*
  * Wait for the files, have their tables made, and end the process. Leaves out what cannot be found

@@ -62,11 +62,6 @@ int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error 
 		       : 0;
 }
 
-void waiter_leave(struct waiter *w, int fd)
-{
-	(void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
-}
-
 /* Watch the first of @pids, from number @first on, that is there. False: none is. */
 static bool watch_process(struct waiter *w, size_t first)
 {

@@ -77,9 +77,8 @@ void waiter_watch_processes(struct waiter *w, const struct number_list *pids);
 /* Have all of them ended? */
 bool waiter_saw_processes_end(const struct waiter *w);
 
-/* Watch @fd: @occasion occurs while it is readable. waiter_leave(): no longer. */
+/* Watch @fd: @occasion occurs while it is readable. */
 must_check int waiter_watch(struct waiter *w, int fd, enum occasion occasion, struct error *e);
-void waiter_leave(struct waiter *w, int fd);
 
 /*
  * Wait for occasions. *@ret is an OR of them, or 0 at @until (ns of CLOCK_MONOTONIC, as all times
