@@ -132,12 +132,3 @@ bool batch_attach_whole(const struct batch *b);
  */
 must_check int distant_attach(struct attachment *a, backend_attach *attach,
 			      const struct selection *chosen, struct error *e);
-
-/* --- Close many probes quickly (detach.c). --- */
-
-/*
- * Close links within a moment. If the kernel takes longer than that, a process that holds nothing
- * else waits for it, and then ends. Until then the links' programs may still run. A message says
- * so.
- */
-void detach_links(const int *links, size_t n);
