@@ -109,25 +109,27 @@ static bool wait_for_end(pid_t holder)
  * Close links within a moment. If the kernel takes longer than that, a process that holds nothing
  * else waits for it, and then ends. Until then the links' programs may still run.
  */
-static void detach_links(const int *links, size_t n)
+static void detach_links(const struct attachment *a)
 {
+	const size_t n = a->n_links;
 	int may_exit = -1;
-	const pid_t holder = n ? start_last_holder(links, n, &may_exit) : -1;
+	const pid_t holder = n ? start_last_holder(a->links, n, &may_exit) : -1;
 
 	for (size_t i = 0; i < n; i++)
-		close(links[i]);
+		close(a->links[i]);
 	if (holder < 0)
 		return;
 	close(may_exit);
 	if (!wait_for_end(holder))
-		log_warn("%zu probes no longer count, but the kernel is still removing them", n);
+		log_warn("%zu probes no longer count, but the kernel is still removing them",
+			 a->n_attached);
 }
 
 void attachment_detach(struct attachment *a)
 {
 	samples_fini(&a->samples);
 	a->missed = attachment_missed(a);
-	detach_links(a->links, a->n_links);
+	detach_links(a);
 	a->n_links = 0;
 }
 
@@ -243,6 +245,24 @@ static int collect_outcomes(struct attachment *a, struct error *e)
 			 first->target->name, first->reason, a->n_refused - 1);
 }
 
+/* First: a hit at an exec belongs to the new program. */
+static int attach_following(struct attachment *a, struct error *e)
+{
+	static const struct {
+		const char *event;
+		enum object_program program;
+	} events[] = { { "task_newtask", PROGRAM_NEW_TASK },
+		       { "sched_process_exec", PROGRAM_EXEC },
+		       { "sched_process_exit", PROGRAM_EXIT },
+		       { "vm_unmapped_area", PROGRAM_RESERVED } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		if (object_program_fd(a->object, events[i].program) >= 0 &&
+		    link_raw_tracepoint(a, events[i].event, events[i].program) < 0)
+			return error_errno(e, "follow processes: %s", events[i].event);
+	return 0;
+}
+
 int attach_all(const struct target_list *targets, const struct plan *plan,
 	       const struct object *object, const struct attach_scope *scope,
 	       struct attachment **ret, struct error *e)
@@ -259,32 +279,14 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		a->scope.n_pids = 0;
 	refuse_in_advance(a);
 
-	int err = attach_planned(a, e);
+	int err = attach_following(a, e);
 
+	if (!err)
+		err = attach_planned(a, e);
 	if (!err)
 		err = collect_outcomes(a, e);
 	if (err)
 		return err;
-	*ret = TAKE(a);
-	return 0;
-}
-
-int attach_following(const struct object *object, struct attachment **ret, struct error *e)
-{
-	static const struct {
-		const char *event;
-		enum object_program program;
-	} events[] = { { "task_newtask", PROGRAM_NEW_TASK },
-		       { "sched_process_exec", PROGRAM_EXEC },
-		       { "sched_process_exit", PROGRAM_EXIT },
-		       { "vm_unmapped_area", PROGRAM_RESERVED } };
-	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-
-	a->object = object;
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
-		if (object_program_fd(object, events[i].program) >= 0 &&
-		    link_raw_tracepoint(a, events[i].event, events[i].program) < 0)
-			return error_errno(e, "follow processes: %s", events[i].event);
 	*ret = TAKE(a);
 	return 0;
 }

@@ -60,24 +60,18 @@ struct attach_scope {
 };
 
 /*
- * Attach every target by its planned backend. A target that the kernel refuses is left out and
- * remembered. A refused batch is tried in parts, or by the next backend.
+ * Attach the loaded ones of the programs that follow new tasks, exec, exit and mappings of all
+ * processes, and then every target by its planned backend. A target that the kernel refuses is left
+ * out and remembered. A refused batch is tried in parts, or by the next backend.
  *
- * Errors: if every target was refused, the code and message of the first refusal; and those of
- *         distant_attach().
+ * Errors: if every target was refused, the code and message of the first refusal; any refusal of a
+ *         program that follows; and those of distant_attach().
  * Ownership: the attachment owns its descriptors. It borrows all arguments, and the arrays of
  *            @scope, until it is freed.
  */
 must_check int attach_all(const struct target_list *targets, const struct plan *plan,
 			  const struct object *object, const struct attach_scope *scope,
 			  struct attachment **ret, struct error *e);
-
-/*
- * Attach the loaded ones of the programs that follow new tasks, exec, exit and mappings of all
- * processes. Errors: any refusal.
- */
-must_check int attach_following(const struct object *object, struct attachment **ret,
-				struct error *e);
 
 /*
  * Remove every probe, within a moment. The kernel takes long for hundreds of single probes

@@ -549,23 +549,17 @@ static int attach_namesakes(struct run *r, struct error *e)
 	int err;
 
 	attachment_freep(&r->attachment);
-	attachment_freep(&r->following);
 	object_freep(&r->object);
 	err = plan_again(r, e);
 	if (!err)
 		err = probing_load(r, e);
-	if (!err)
-		err = attach_following(r->object, &r->following, e);
 	return err ? err : attach_targets(r, e);
 }
 
 int probing_attach(struct run *r, struct error *e)
 {
-	/* First: a hit at an exec belongs to the new program. */
-	int err = attach_following(r->object, &r->following, e);
+	int err = attach_targets(r, e);
 
-	if (!err)
-		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))
 		err = attach_namesakes(r, e);
 	if (err == -ENOENT)

@@ -475,7 +475,6 @@ static void run_fini(struct run *r)
 	follower_close(r->follow);
 	notices_close(r->notices);
 	attachment_freep(&r->attachment);
-	attachment_freep(&r->following);
 	command_fini(&r->command);
 	if (is_free)
 		object_freep(&r->object);

@@ -230,7 +230,6 @@ struct run {
 	bool by_cookie;       /* programs tell targets apart */
 	bool counts_hits;     /* of each target, for --debug */
 	struct object *object;
-	struct attachment *following; /* the programs that follow processes */
 	struct attachment *attachment;
 	uint64_t samples_due; /* ns: the next probing_watch_samples() */
 	struct notices *notices;
