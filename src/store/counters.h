@@ -40,9 +40,8 @@ const char *loss_text(unsigned loss);
  */
 struct losses {
 	const struct object *object;
-	uint32_t n_cpus; /* possible CPUs */
-	/* All of the run, by the owner of the struct, as programs do not count them: */
-	uint64_t n_over_budget, n_missed, n_skipped;
+	uint32_t n_cpus;                             /* possible CPUs */
+	uint64_t n_over_budget, n_missed, n_skipped; /* all of the run; the owner sets these */
 	uint64_t n_open;         /* pairs that have begun and not ended; likewise, at the end */
 	uint64_t now[LOSS_N];    /* from loading to the last reading */
 	uint64_t before[LOSS_N]; /* from loading to losses_reported() */
