@@ -374,7 +374,6 @@ static const struct {
 	{ ENOENT, SAMPLE, NO_COUNTER },
 	{ EOPNOTSUPP, SAMPLE, NO_COUNTER },
 	{ ENODEV, SAMPLE, "no CPU of those wanted is online and has it" },
-	{ ERANGE, SAMPLE, "a clock is sampled 10,000 times a second at most" },
 	{ EINVAL, SAMPLE,
 	  "the kernel cannot sample it so (its terms or modifiers, or a frequency above "
 	  "kernel.perf_event_max_sample_rate)" },

@@ -30,6 +30,7 @@ void samples_end(struct attachment *a);
 struct samples_state {
 	size_t n;          /* events */
 	uint64_t n_due;    /* periods that have ended, by the events' own counts */
+	uint64_t n_slowed; /* wanted ones that attachment_pace() has left out */
 	bool is_counted;   /* @n_due is known: no event is sampled by frequency */
 	double least_time; /* of an event: the part of the time in which it had a counter, up to 1
 			    */
@@ -98,3 +99,11 @@ const struct refusal *attachment_refusals(const struct attachment *a, size_t *re
  * them.
  */
 uint64_t attachment_missed(const struct attachment *a);
+
+/*
+ * A clock's timer takes the CPU whatever else is to be done. Give those with a short period one so
+ * long that hits, of @price_ns each, take a quarter of a CPU at most. True: a clock has a longer
+ * period, *@ret_ns, than *@ret_wanted_ns, the user's.
+ */
+bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
+		     uint64_t *ret_wanted_ns);

@@ -20,20 +20,22 @@ struct sample_event {
 	int fd;
 	uint32_t target, cpu;
 	uint64_t period;     /* the event is sampled once in so many; 0: by frequency */
+	uint64_t wanted;     /* of a clock that begins with a longer period: the user's. Else 0 */
 	bool is_clock;       /* its timer may be late when it ends */
 	bool is_partial;     /* the event counts on where it is not sampled */
 	uint64_t enabled_ns; /* at the last look */
+	/* Up to the last change of the period: the count, its periods, and those left out. */
+	uint64_t counted, due, slowed;
 	bool has_ended;
 };
 
 /* --- opening --- */
 
-/*
- * A clock's timer takes the CPU whatever else is to be done. Its interrupt takes 1 to 3 us, and
- * several times that in some virtual machines. Where hits take more than half of a CPU, that rests
- * from them (struct cpu_pace).
- */
-#define SHORTEST_PERIOD_NS 100000ULL
+/* The kernel takes a shorter period of a clock for this one (perf_swevent_init_hrtimer()). */
+#define SHORTEST_PERIOD_NS 10000ULL
+
+/* A clock begins with this period at least, until the price of a hit is known. */
+#define FIRST_PERIOD_NS 1000000ULL
 
 static bool is_clock(const struct target *t)
 {
@@ -58,6 +60,15 @@ static struct sample_event sampling_of(const struct target *t, const struct atta
 	how.is_partial = t->exclude_user || t->exclude_kernel;
 	if (!how.period)
 		how.period = NS_PER_S / (scope->frequency ? scope->frequency : SAMPLES_PER_S);
+	if (how.period < SHORTEST_PERIOD_NS) {
+		log_warn_once("e:%s: the kernel's shortest period is %llu ns", t->name,
+			      SHORTEST_PERIOD_NS);
+		how.period = SHORTEST_PERIOD_NS;
+	}
+	if (how.period < FIRST_PERIOD_NS) {
+		how.wanted = how.period;
+		how.period = FIRST_PERIOD_NS;
+	}
 	return how;
 }
 
@@ -105,7 +116,7 @@ static bool has_event(const struct samples *s, uint32_t target, uint32_t cpu)
 /*
  * Open the event of @target on each CPU of the scope that has none. A CPU that is offline gets
  * none. Returns their number. *@ret_refused: on how many CPUs the kernel refused it. *@ret_code: a
- * refusal, negative errno; -ERANGE: we refuse its period; -ENODEV: there is none.
+ * refusal, negative errno; -ENODEV: there is none.
  */
 static uint32_t open_on_cpus(struct attachment *a, uint32_t target, uint32_t *ret_refused,
 			     int *ret_code)
@@ -117,9 +128,7 @@ static uint32_t open_on_cpus(struct attachment *a, uint32_t target, uint32_t *re
 
 	event.target = target;
 	*ret_refused = 0;
-	*ret_code = event.is_clock && event.period < SHORTEST_PERIOD_NS ? -ERANGE : -ENODEV;
-	if (*ret_code == -ERANGE)
-		return 0;
+	*ret_code = -ENODEV;
 	for (event.cpu = 0; event.cpu < a->scope.n_possible_cpus; event.cpu++) {
 		if (!is_cpu_wanted(&a->scope, event.cpu) || has_event(s, target, event.cpu))
 			continue;
@@ -191,12 +200,67 @@ uint32_t attach_new_cpus(struct attachment *a)
 	return n;
 }
 
-/* --- counting --- */
+/* --- counting, and pacing --- */
 
 /* The answer of read(2). */
 struct event_count {
 	uint64_t count, enabled_ns, running_ns;
 };
+
+/* The wanted periods that were left out while the present one was set. */
+static uint64_t slowed_since(const struct sample_event *event, uint64_t count)
+{
+	const uint64_t n = count - event->counted;
+	const bool is_slowed = event->wanted && event->period && !event->is_partial;
+
+	return is_slowed ? n / event->wanted - n / event->period : 0;
+}
+
+static void set_sample_period(struct sample_event *event, uint64_t period)
+{
+	struct event_count now;
+
+	/* A period that ends between the two calls is booked as too few periods at most. */
+	if (ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ||
+	    read(event->fd, &now, sizeof(now)) != sizeof(now))
+		return;
+	event->slowed += slowed_since(event, now.count);
+	event->due += (now.count - event->counted) / event->period;
+	event->counted = now.count;
+	event->period = period;
+}
+
+/*
+ * Our program measures its own time. The interrupt around it takes 1 to 3 us, and several times
+ * that in some virtual machines.
+ */
+#define INTERRUPT_NS 5000
+#define MOST_SHARE 4 /* a quarter of a CPU */
+
+bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
+		     uint64_t *ret_wanted_ns)
+{
+	const uint64_t least = MOST_SHARE * (2 * price_ns + INTERRUPT_NS);
+	bool is_slowed = false;
+
+	for (size_t i = 0; i < a->samples.n; i++) {
+		struct sample_event *event = &a->samples.events[i];
+		const uint64_t wanted = event->wanted, now = event->period;
+		const uint64_t period = wanted > least ? wanted : least;
+
+		if (!wanted || event->has_ended)
+			continue;
+		if (period > now + now / 4 || period < now - now / 4 ||
+		    (period == wanted && now != wanted))
+			set_sample_period(event, period);
+		if (event->period > wanted) {
+			is_slowed = true;
+			*ret_ns = event->period;
+			*ret_wanted_ns = wanted;
+		}
+	}
+	return is_slowed;
+}
 
 static void control_all(const struct samples *s, unsigned long request)
 {
@@ -227,13 +291,17 @@ static void add_event(struct samples_state *to, const struct sample_event *event
 	/* The last so many counts may not have led to a run yet. */
 	const uint64_t slack = event->is_clock ? late : 0;
 	struct event_count now;
+	uint64_t due = event->due;
 
 	if (!event->period || event->is_partial)
 		to->is_counted = false;
 	if (read(event->fd, &now, sizeof(now)) != sizeof(now))
 		return;
-	if (event->period && !event->is_partial && now.count > slack)
-		to->n_due += (now.count - slack) / event->period;
+	if (event->period && now.count - event->counted > slack)
+		due += (now.count - event->counted - slack) / event->period;
+	if (!event->is_partial)
+		to->n_due += due;
+	to->n_slowed += event->slowed + slowed_since(event, now.count);
 	if (!event->has_ended && now.enabled_ns &&
 	    (double)now.running_ns < to->least_time * (double)now.enabled_ns)
 		to->least_time = (double)now.running_ns / (double)now.enabled_ns;

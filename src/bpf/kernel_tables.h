@@ -98,7 +98,7 @@ struct kernel_reading {
  * not the first: that one makes rows.
  */
 #define COST_EVERY 1024U
-#define COST_EVERY_SAMPLE 16U /* which come seldom */
+#define COST_EVERY_SAMPLE 16U /* which decide on the next ones: see attachment_pace() */
 #define COST_FIRST 64U
 #define COST_MOST_NS 1000000U /* of a hit; if it took longer, something else ran in between */
 

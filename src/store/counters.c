@@ -30,6 +30,7 @@ const char *loss_text(unsigned loss)
 		[LOSS_SKIPPED] =
 			("samples that the kernel left out (a BPF program was running on the "
 			 "CPU, or the timer came late)"),
+		[LOSS_SLOWED] = "samples left out to hold the share of a CPU that they take",
 		[LOSS_UNFINISHED] = (NOT_PAIRED "unfinished"),
 		[LOSS_ENDED_ALONE] = (NOT_PAIRED "ended without a beginning"),
 	};
@@ -57,6 +58,7 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 	l->now[LOSS_BUDGET] = l->n_over_budget;
 	l->now[LOSS_MISSED] = l->n_missed;
 	l->now[LOSS_SKIPPED] = l->n_skipped;
+	l->now[LOSS_SLOWED] = l->n_slowed;
 	l->now[LOSS_RECURSION] = object_recursion_misses(l->object);
 	l->now[LOSS_UNFINISHED] = losses_counter(l->object, l->n_cpus, UNFINISHED) + l->n_open;
 	l->now[LOSS_ENDED_ALONE] = losses_counter(l->object, l->n_cpus, ENDED_ALONE);

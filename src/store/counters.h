@@ -22,6 +22,7 @@ enum loss {
 	LOSS_RECURSION,                /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,                   /* the kernel missed the probe */
 	LOSS_SKIPPED,                  /* the kernel counted the event, but ran no program */
+	LOSS_SLOWED,                   /* see attachment_pace() */
 	LOSS_HITS_N,                   /* number of the reasons above. Those below lose no hit: */
 	LOSS_UNFINISHED = LOSS_HITS_N, /* pairs that have begun and not ended */
 	LOSS_ENDED_ALONE,              /* ends without a beginning */
@@ -40,8 +41,8 @@ const char *loss_text(unsigned loss);
  */
 struct losses {
 	const struct object *object;
-	uint32_t n_cpus;                             /* possible CPUs */
-	uint64_t n_over_budget, n_missed, n_skipped; /* all of the run; the owner sets these */
+	uint32_t n_cpus;                                       /* possible CPUs */
+	uint64_t n_over_budget, n_missed, n_skipped, n_slowed; /* all of the run; the owner's */
 	uint64_t n_open;         /* pairs that have begun and not ended; likewise, at the end */
 	uint64_t now[LOSS_N];    /* from loading to the last reading */
 	uint64_t before[LOSS_N]; /* from loading to losses_reported() */

@@ -585,22 +585,47 @@ void probing_describe(const struct run *r)
 	calls_free(calls);
 }
 
-#define SAMPLES_NS NS_PER_S /* between two looks at perf events */
+/* Between two looks at perf events. The first one comes soon. */
+#define SAMPLES_NS NS_PER_S
+#define FIRST_SAMPLES_NS (NS_PER_S / 10)
+/* Of a hit, when none was measured: perhaps nothing that is wanted runs. */
+#define ASSUMED_PRICE_NS 10000
+
+static void pace_samples(struct run *r)
+{
+	struct pacing *p = &r->pacing;
+	const double price = hits_cost_ns(r, &p->cost_seen);
+	uint64_t period_ns, wanted_ns;
+
+	if (price > 0)
+		p->price_ns = price;
+	else if (!p->price_ns && !r->tool->counts_targets)
+		p->price_ns = ASSUMED_PRICE_NS;
+	if (!attachment_pace(r->attachment, (uint64_t)p->price_ns, &period_ns, &wanted_ns) ||
+	    p->is_slowness_told)
+		return;
+	log_warn("%llu samples a second would take more than a quarter of a CPU: there are %llu, "
+		 "and the others count as lost",
+		 NS_PER_S / wanted_ns, NS_PER_S / period_ns);
+	p->is_slowness_told = true;
+}
 
 uint64_t probing_watch_samples(struct run *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct pacing *p = &r->pacing;
 	uint32_t n;
 
-	if (!r->samples_due) /* they have just begun */
-		r->samples_due = samples_read(r->attachment).n ? now + SAMPLES_NS : UINT64_MAX;
-	if (now < r->samples_due)
-		return r->samples_due;
-	r->samples_due = now + SAMPLES_NS;
+	if (!p->due) /* they have just begun */
+		p->due = samples_read(r->attachment).n ? now + FIRST_SAMPLES_NS : UINT64_MAX;
+	if (now < p->due)
+		return p->due;
+	p->due = now + SAMPLES_NS;
+	pace_samples(r);
 	n = attach_new_cpus(r->attachment);
 	if (n)
 		log_warn("CPUs have come online, or the machine was suspended: they are sampled "
 			 "from now on, a second late at most (%u perf events)",
 			 n);
-	return r->samples_due;
+	return p->due;
 }

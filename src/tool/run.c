@@ -144,13 +144,16 @@ static void helpers_fini(struct run *r)
 
 /* --- what the programs note about their own hits --- */
 
-double hits_cost_ns(const struct run *r, struct hit_cost *ret)
+double hits_cost_ns(const struct run *r, struct hit_cost *before)
 {
+	const struct hit_cost last = *before;
 	struct slot_counts counts;
+	uint64_t n;
 
-	*ret = object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
-								 : (struct hit_cost){};
-	return ret->n_measured ? (double)ret->ns / (double)ret->n_measured : 0;
+	*before = object_slot_counts(r->object, r->n_cpus, &counts) ? counts.cost
+								    : (struct hit_cost){};
+	n = before->n_measured - last.n_measured;
+	return n ? (double)(before->ns - last.ns) / (double)n : 0;
 }
 
 /* Log both, for --debug: the price, and how many hits of our own processes were left out. */
@@ -182,20 +185,21 @@ static void hits_describe(const struct run *r)
  * The samples that the kernel left out, up to now. While the events count, more of them come
  * between the two readings: then it is fewer by these.
  */
-static uint64_t count_skipped(const struct run *r)
+static uint64_t count_skipped(const struct run *r, const struct samples_state *state)
 {
-	const struct samples_state state = samples_read(r->attachment);
 	const uint64_t n_seen = losses_counter(r->object, r->n_cpus, SAMPLES);
 
-	return state.is_counted && state.n_due > n_seen ? state.n_due - n_seen : 0;
+	return state->is_counted && state->n_due > n_seen ? state->n_due - n_seen : 0;
 }
 
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N])
 {
+	const struct samples_state state = samples_read(r->attachment);
 	uint64_t counts[LOSS_N];
 
 	losses->n_missed = later_time(losses->n_missed, attachment_missed(r->attachment));
-	losses->n_skipped = later_time(losses->n_skipped, count_skipped(r));
+	losses->n_skipped = later_time(losses->n_skipped, count_skipped(r, &state));
+	losses->n_slowed = state.n_slowed;
 	losses_read(losses, counts);
 	for (int i = 0; i < LOSS_N; i++)
 		ret[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };

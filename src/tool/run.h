@@ -156,6 +156,14 @@ struct deferral {
 	uint64_t n_walked, n_whole, n_late; /* for --debug */
 };
 
+/* How samples of perf events are paced. */
+struct pacing {
+	uint64_t due; /* the next look: see probing_watch_samples() */
+	bool is_slowness_told;
+	struct hit_cost cost_seen;
+	double price_ns; /* of a hit, measured or assumed; 0: not yet */
+};
+
 /*
  * The parts of a tool, in the order of their calls. A part may be NULL only if its comment says so.
  */
@@ -231,7 +239,7 @@ struct run {
 	bool counts_hits;     /* of each target, for --debug */
 	struct object *object;
 	struct attachment *attachment;
-	uint64_t samples_due; /* ns: the next probing_watch_samples() */
+	struct pacing pacing;
 	struct notices *notices;
 	struct processes *processes;   /* NULL: without tool->has_stacks */
 	struct symbolizer *symbolizer; /* likewise, from tool->open() on */
@@ -300,11 +308,11 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
 void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LOSS_N]);
 
 /*
- * The mean price of a hit in the traced program, in ns: the time that our program takes. The
- * kernel's price of the probe itself comes on top. 0: not measured, with fewer than 65 hits on each
- * CPU (16 samples), or in funccount. *@ret: what it is the mean of.
+ * The mean price of a hit in the traced program, in ns, since the last call with *@before, which
+ * begins zeroed: the time that our program takes. The kernel's price of the probe itself comes on
+ * top. 0: not measured, with fewer than 65 hits on each CPU (16 samples), or in funccount.
  */
-double hits_cost_ns(const struct run *r, struct hit_cost *ret);
+double hits_cost_ns(const struct run *r, struct hit_cost *before);
 
 /*
  * --ready-fd: check that descriptor @fd is open for writing, and close it in programs that we
@@ -479,8 +487,8 @@ must_check int probing_attach(struct run *r, struct error *e);
 void probing_describe(const struct run *r);
 
 /*
- * Put perf events on CPUs that have come online. Returns when it wants to be called again;
- * UINT64_MAX: never.
+ * Put perf events on CPUs that have come online, and hold the share of a CPU that samples take.
+ * Returns when it wants to be called again; UINT64_MAX: never.
  */
 uint64_t probing_watch_samples(struct run *r);
 

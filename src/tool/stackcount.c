@@ -101,7 +101,7 @@ static void finish_profile(const struct run *r, struct profile *p,
 			   const uint64_t span_ns[2])
 {
 	cleanup_strbuf struct strbuf program = {};
-	struct hit_cost cost;
+	struct hit_cost since_begin = {};
 	struct utsname names;
 
 	for (int i = 0; i < LOSS_N; i++)
@@ -115,7 +115,7 @@ static void finish_profile(const struct run *r, struct profile *p,
 	}
 	p->about.begin_ns = clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - span_ns[0]);
 	p->about.duration_ns = span_ns[1] - span_ns[0];
-	p->about.cost_ns = hits_cost_ns(r, &cost);
+	p->about.cost_ns = hits_cost_ns(r, &since_begin);
 	set_run_period(p, r->opt);
 }
 
