@@ -1,61 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tests/unit/elf_files.h - files made by the machine's own compiler and linker,
- * in a folder that the tests make and remove.
+ * tests/unit/elf_files.h - ELF files: of the machine's own compiler and linker, in the folder of
+ * scratch.h; and of bytes in memory.
  */
 #pragma once
 
-#include "test.h"
+#include "scratch.h"
 
 #include "elf/image.h"
+#include "made_elf.h"
 
-static char folder[] = "/tmp/test_elf.XXXXXX";
-
-/* folder/@name, to free(). */
-static inline char *in_folder(const char *name)
-{
-	return xasprintf("%s/%s", folder, name);
-}
-
-static inline void write_file(const char *name, const void *data, size_t size)
-{
-	cleanup_free char *path = in_folder(name);
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(data, 1, size, f), size);
-	assert_int_equal(fclose(f), 0);
-}
-
-/* @command runs in the folder. */
-static inline int run(const char *command)
-{
-	cleanup_free char *line = xasprintf("cd %s && %s", folder, command);
-
-	return system(line);
-}
-
-static inline int remove_files(void **state)
-{
-	return run("rm -rf \"$PWD\"");
-}
-
+/* A file of the machine, or of the folder. */
 static inline struct image *open_image(const char *name)
 {
-	cleanup_free char *path = name[0] == '/' ? xstrdup(name) : in_folder(name);
 	struct image *im = NULL;
 	struct error e = {};
 
-	if (image_open(path, &im, &e) != 0)
+	if (image_open(name[0] == '/' ? name : scratch_lent(name), &im, &e) != 0)
 		fail_msg("%s", e.text);
 	return im;
 }
 
-/* The whole of a file, to free(). */
+static inline struct image *open_memory(const void *data, size_t size)
+{
+	struct image *im = NULL;
+	struct error e = {};
+
+	if (image_open_memory(data, size, "made", &im, &e) != 0)
+		fail_msg("%s", e.text);
+	return im;
+}
+
+/* A file of these sections and @n_code bytes of code (made_elf.h). */
+static inline struct image *open_made(const struct made_section *sections, size_t n, size_t n_code)
+{
+	size_t size;
+	cleanup_free void *file = made_elf(sections, n, n_code, &size);
+
+	return open_memory(file, size);
+}
+
+/* The whole of such a file, to free(). */
 static inline uint8_t *read_file(const char *name, size_t *ret_size)
 {
-	cleanup_free char *path = in_folder(name);
-	cleanup_fclose FILE *f = fopen(path, "r");
+	cleanup_fclose FILE *f = fopen(name[0] == '/' ? name : scratch_lent(name), "r");
 	struct stat st;
 
 	assert_non_null(f);

@@ -35,8 +35,8 @@ static inline const char *scratch_lent(const char *name)
 	return path;
 }
 
-/* Write @text to @name in the folder, whose folders are made. */
-static inline void scratch_write(const char *name, const char *text)
+/* Write @n bytes to @name in the folder, whose folders are made. */
+static inline void scratch_write_bytes(const char *name, const void *bytes, size_t n)
 {
 	cleanup_free char *path = scratch_path(name);
 
@@ -49,21 +49,20 @@ static inline void scratch_write(const char *name, const char *text)
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Run a command in the folder. */
-static inline void scratch_run(const char *command)
+static inline void scratch_write(const char *name, const char *text)
+{
+	scratch_write_bytes(name, text, strlen(text));
+}
+
+/* Run a command in the folder; it must succeed. Returns 0, as what makes a test's files does. */
+static inline int scratch_run(const char *command)
 {
 	cleanup_free char *line = xasprintf("cd '%s' && %s", scratch, command);
 
 	assert_int_equal(system(line), 0);
+	return 0;
 }
-
-/* @call must succeed; its error's text is shown if it does not. @e is its error. */
-#define assert_ok(call, e)                                   \
-	do {                                                 \
-		if ((call) != 0)                             \
-			fail_msg("%s: %s", #call, (e).text); \
-	} while (0)

@@ -23,9 +23,9 @@ static const char source[] =
 /* Whole; with some symbols; and these with a debug file by its name, or packed into them. */
 static int make_files(void **state)
 {
-	assert_non_null(mkdtemp(folder));
-	write_file("some.c", source, strlen(source));
-	return run(
+	assert_int_equal(scratch_make(state), 0);
+	scratch_write("some.c", source);
+	return scratch_run(
 		"gcc -O1 -Wl,--build-id some.c -o full && "
 		"mkdir .debug && objcopy --only-keep-debug full .debug/link.debug && "
 		"strip -s -K main -K bare -K _taken -o some full && cp some link && cp full both && "
@@ -47,7 +47,7 @@ struct named {
 static struct named open_named(const char *name)
 {
 	struct named n = { .processes = processes_new(files_of_test(), true) };
-	cleanup_free char *path = in_folder(name);
+	cleanup_free char *path = scratch_path(name);
 	struct process_event event = { .type = PROCESS_MAP,
 				       .pid = NOBODY,
 				       .time = clock_ns(CLOCK_MONOTONIC) + NS_PER_S,
@@ -214,4 +214,4 @@ TEST(a_debug_file_that_is_not_there_is_not_looked_for_again)
 	assert_false(place_at(&named, full, behind).is_missed);
 }
 
-TEST_MAIN(make_files, remove_files)
+TEST_MAIN(make_files, scratch_remove)

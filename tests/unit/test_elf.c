@@ -57,10 +57,10 @@ static int make_files(void **state)
 {
 	static const char map[] = "V1 { global: versioned; };\n";
 
-	assert_non_null(mkdtemp(folder));
-	write_file("functions.s", functions_source, strlen(functions_source));
-	write_file("map", map, strlen(map));
-	return run(
+	assert_int_equal(scratch_make(state), 0);
+	scratch_write("functions.s", functions_source);
+	scratch_write("map", map);
+	return scratch_run(
 		"as functions.s -o functions.o && "
 		"ld -shared --version-script=map functions.o -o functions.so && "
 		"echo 'f: .globl f; .type f, @function; .org 0x20; .size f, .-f' > narrow.s && "
@@ -70,61 +70,67 @@ static int make_files(void **state)
 
 /* opening */
 
-static void check_refusal(const char *path, int code, const char *format)
-{
-	struct image *im = NULL;
-	struct error e = {};
-	cleanup_free char *expected = xasprintf(format, path);
-
-	assert_int_equal(image_open(path, &im, &e), code);
-	assert_string_equal(e.text, expected);
-	assert_null(im);
-}
-
 TEST(what_is_no_program_is_refused_with_the_reason)
 {
-	cleanup_free char *empty = in_folder("empty");
-	cleanup_free char *fifo = in_folder("fifo");
-	cleanup_free char *object = in_folder("functions.o");
-	cleanup_free char *text = in_folder("functions.s");
+	static const struct {
+		const char *name;
+		int code;
+		const char *why; /* behind its path */
+	} rows[] = {
+		{ "nothing", -ENOENT, ": No such file or directory" },
+		{ ".", -ENOEXEC, ": not a regular file" },
+		{ "fifo", -ENOEXEC, ": not a regular file" },
+		{ "empty", -ENOEXEC, ": not an ELF file: it is empty" },
+		{ "functions.s", -ENOEXEC, ": not an ELF file" },
+		{ "functions.o", -ENOEXEC, ": neither a program nor a library (an object file)" },
+	};
 
-	write_file("empty", "", 0);
-	assert_int_equal(mkfifo(fifo, 0600), 0);
-	check_refusal("/nonexistent", -ENOENT, "open %s: No such file or directory");
-	check_refusal(folder, -ENOEXEC, "%s: not a regular file");
-	check_refusal(fifo, -ENOEXEC, "%s: not a regular file");
-	check_refusal(empty, -ENOEXEC, "%s: not an ELF file: it is empty");
-	check_refusal(text, -ENOEXEC, "%s: not an ELF file");
-	check_refusal(object, -ENOEXEC, "%s: neither a program nor a library (an object file)");
-}
+	scratch_run("touch empty && mkfifo fifo");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const bool is_there = rows[i].code != -ENOENT;
+		cleanup_free char *expected = xasprintf("%s%s/%s%s", is_there ? "" : "open ",
+							scratch, rows[i].name, rows[i].why);
+		struct image *im = NULL;
+		struct error e = {};
 
-static void check_header_refusal(size_t at, uint8_t byte, size_t size, const char *expected)
-{
-	size_t whole;
-	cleanup_free uint8_t *data = read_file("functions.so", &whole);
-	struct image *im = NULL;
-	struct error e = {};
-
-	data[at] = byte;
-	assert_int_equal(image_open_memory(data, size ? size : whole, "x", &im, &e), -ENOEXEC);
-	assert_string_equal(e.text, expected);
-	assert_null(im);
+		assert_int_equal(image_open(scratch_lent(rows[i].name), &im, &e), rows[i].code);
+		assert_string_equal(e.text, expected);
+		assert_null(im);
+	}
 }
 
 TEST(a_header_that_does_not_fit_is_refused_with_the_reason)
 {
-	check_header_refusal(0, 'x', 0, "x: not an ELF file");
-	check_header_refusal(0, 0x7f, 3, "x: not an ELF file");
-	check_header_refusal(0, 0x7f, 63, "x: too short for an ELF file");
-	check_header_refusal(EI_CLASS, ELFCLASS32, 51, "x: too short for an ELF file");
-	check_header_refusal(EI_CLASS, 7, 0, "x: neither a 32-bit nor a 64-bit ELF file");
-	check_header_refusal(EI_DATA, ELFDATA2MSB, 0, "x: its byte order is not this machine's");
-	check_header_refusal(offsetof(Elf64_Ehdr, e_type), ET_CORE, 0,
-			     "x: neither a program nor a library (a core dump)");
-	check_header_refusal(offsetof(Elf64_Ehdr, e_type), 77, 0,
-			     "x: neither a program nor a library");
-	check_header_refusal(offsetof(Elf64_Ehdr, e_machine), EM_S390, 0,
-			     "x: built for another processor (machine 22)");
+	static const struct {
+		size_t at, n; /* bytes of the file; 0: all */
+		uint8_t byte;
+		const char *why;
+	} rows[] = {
+		{ 0, 0, 'x', "x: not an ELF file" },
+		{ 0, 3, 0x7f, "x: not an ELF file" },
+		{ 0, 63, 0x7f, "x: too short for an ELF file" },
+		{ EI_CLASS, 51, ELFCLASS32, "x: too short for an ELF file" },
+		{ EI_CLASS, 0, 7, "x: neither a 32-bit nor a 64-bit ELF file" },
+		{ EI_DATA, 0, ELFDATA2MSB, "x: its byte order is not this machine's" },
+		{ offsetof(Elf64_Ehdr, e_type), 0, ET_CORE,
+		  "x: neither a program nor a library (a core dump)" },
+		{ offsetof(Elf64_Ehdr, e_type), 0, 77, "x: neither a program nor a library" },
+		{ offsetof(Elf64_Ehdr, e_machine), 0, EM_S390,
+		  "x: built for another processor (machine 22)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t n;
+		cleanup_free uint8_t *data = read_file("functions.so", &n);
+		struct image *im = NULL;
+		struct error e = {};
+
+		data[rows[i].at] = rows[i].byte;
+		n = rows[i].n ? rows[i].n : n;
+		assert_int_equal(image_open_memory(data, n, "x", &im, &e), -ENOEXEC);
+		assert_string_equal(e.text, rows[i].why);
+		assert_null(im);
+	}
 }
 
 TEST(a_file_with_more_segments_than_any_program_is_refused)
@@ -151,8 +157,7 @@ TEST(a_file_with_more_segments_than_any_program_is_refused)
 
 TEST(a_descriptor_stays_the_callers)
 {
-	cleanup_free char *path = in_folder("functions.so");
-	cleanup_close int fd = open(path, O_RDONLY);
+	cleanup_close int fd = open(scratch_lent("functions.so"), O_RDONLY);
 	struct image *im = NULL;
 	struct image_symbol symbol;
 
@@ -166,86 +171,68 @@ TEST(a_descriptor_stays_the_callers)
 	assert_int_equal(image_open_fd(-1, "x", &im, NULL), -EBADF);
 }
 
-static int open_functions(void **state)
+/* What is at an offset of the text of functions.so: "name offset-in-it/size", or "". */
+TEST(a_function_goes_as_far_as_is_known)
 {
-	*state = open_image("functions.so");
-	return 0;
-}
+	static const struct {
+		uint64_t offset;
+		const char *is;
+	} rows[] = {
+		{ 0, "" },
+		{ 0xff, "" },
+		{ 0x100, "plain 0/0x40" },
+		{ 0x13f, "plain 0x3f/0x40" },
+		{ 0x140, "" },
+		{ 0x1ff, "" },
+		{ UINT64_MAX, "" },
+		/* Of aliases, the one that a person writes. */
+		{ 0x200, "malloc 0/0x40" },
+		{ 0x23f, "malloc 0x3f/0x40" },
+		{ 0x240, "" },
+		{ 0x280, "_exit 0/0x20" },
+		/* One in another, and behind it the other. */
+		{ 0x31f, "outer 0x1f/0x80" },
+		{ 0x320, "inner 0/0x8" },
+		{ 0x327, "inner 0x7/0x8" },
+		{ 0x328, "outer 0x28/0x80" },
+		{ 0x360, "unsized_inside 0/0x20" }, /* no further than what it is in */
+		{ 0x37f, "unsized_inside 0x1f/0x20" },
+		{ 0x380, "" },
+		{ 0x400, "narrow 0/0x10" },
+		{ 0x410, "wide 0x10/0x80" },
+		{ 0x55f, "crossing 0x1f/0x40" },
+		{ 0x560, "crossed 0/0x40" },
+		{ 0x59f, "crossed 0x3f/0x40" },
+		{ 0x5a0, "" },
+		/* Without a size: up to the next, or to the section's end. */
+		{ 0x500, "unsized 0/0x40" },
+		{ 0x53f, "unsized 0x3f/0x40" },
+		{ 0x67f, "huge 0x7f/0x100" }, /* cut at its section's end */
+		{ 0x680, "last 0/0x40" },
+		{ 0x6bf, "last 0x3f/0x40" },
+		{ 0x6c0, "chosen 0/0x4" },
+		{ 0x6ff, "huge 0xff/0x100" },
+		{ 0x700, "" },
+	};
+	cleanup(image_freep) struct image *im = open_image("functions.so");
+	const uint64_t text = find(im, "plain").symbol.vaddr - 0x100;
 
-static int close_functions(void **state)
-{
-	image_freep((struct image **)state);
-	return 0;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const uint64_t at = text + rows[i].offset;
+		struct image_symbol s = {};
+		char is[128] = "";
 
-#define TEST_OF_FUNCTIONS(name) TEST_OF(name, struct image *im, open_functions, close_functions)
-
-/* What is at @offset of the text of functions.so: "name offset-in-it/size", or "". */
-static void check_at(struct image *im, uint64_t offset, const char *expected)
-{
-	uint64_t text = find(im, "plain").symbol.vaddr - 0x100;
-	struct image_symbol s = {};
-	char is[128] = "";
-
-	if (image_function_at(im, text + offset, &s)) {
-		(void)snprintf(is, sizeof(is), "%s %#lx/%#lx", s.name,
-			       (unsigned long)(text + offset - s.vaddr), (unsigned long)s.size);
-		assert_true(s.vaddr <= text + offset && text + offset - s.vaddr < s.size);
+		if (image_function_at(im, at, &s))
+			(void)snprintf(is, sizeof(is), "%s %#lx/%#lx", s.name, at - s.vaddr,
+				       s.size);
+		if (strcmp(is, rows[i].is) != 0)
+			fail_msg("at %#lx: '%s', not '%s'", rows[i].offset, is, rows[i].is);
 	}
-	if (strcmp(is, expected) != 0)
-		fail_msg("at %#lx: '%s', expected '%s'", (unsigned long)offset, is, expected);
 }
 
-TEST_OF_FUNCTIONS(a_function_ends_where_it_ends)
+TEST(functions_are_listed_with_what_is_known_of_them)
 {
-	check_at(im, 0, "");
-	check_at(im, 0xff, "");
-	check_at(im, 0x100, "plain 0/0x40");
-	check_at(im, 0x13f, "plain 0x3f/0x40");
-	check_at(im, 0x140, "");
-	check_at(im, 0x1ff, "");
-	check_at(im, UINT64_MAX, "");
-}
-
-TEST_OF_FUNCTIONS(of_aliases_the_one_a_person_writes_is_named)
-{
-	check_at(im, 0x200, "malloc 0/0x40");
-	check_at(im, 0x23f, "malloc 0x3f/0x40");
-	check_at(im, 0x240, "");
-	check_at(im, 0x280, "_exit 0/0x20");
-}
-
-TEST_OF_FUNCTIONS(within_an_inner_function_it_is_named_and_past_it_the_outer)
-{
-	check_at(im, 0x31f, "outer 0x1f/0x80");
-	check_at(im, 0x320, "inner 0/0x8");
-	check_at(im, 0x327, "inner 0x7/0x8");
-	check_at(im, 0x328, "outer 0x28/0x80");
-	check_at(im, 0x360, "unsized_inside 0/0x20"); /* no further than what it is in */
-	check_at(im, 0x37f, "unsized_inside 0x1f/0x20");
-	check_at(im, 0x380, "");
-	check_at(im, 0x400, "narrow 0/0x10");
-	check_at(im, 0x410, "wide 0x10/0x80");
-	check_at(im, 0x55f, "crossing 0x1f/0x40");
-	check_at(im, 0x560, "crossed 0/0x40");
-	check_at(im, 0x59f, "crossed 0x3f/0x40");
-	check_at(im, 0x5a0, "");
-}
-
-TEST_OF_FUNCTIONS(what_has_no_size_goes_on_to_the_next_or_the_section_end)
-{
-	check_at(im, 0x500, "unsized 0/0x40");
-	check_at(im, 0x53f, "unsized 0x3f/0x40");
-	check_at(im, 0x67f, "huge 0x7f/0x100"); /* cut at its section's end */
-	check_at(im, 0x680, "last 0/0x40");
-	check_at(im, 0x6bf, "last 0x3f/0x40");
-	check_at(im, 0x6c0, "chosen 0/0x4");
-	check_at(im, 0x6ff, "huge 0xff/0x100");
-	check_at(im, 0x700, "");
-}
-
-TEST_OF_FUNCTIONS(functions_are_listed_with_what_is_known_of_them)
-{
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	struct wanted w = find(im, "plain");
 
 	assert_int_equal(w.n_seen, 2); /* .symtab and .dynsym */
@@ -275,8 +262,9 @@ static int stop(void *context, const struct image_symbol *symbol)
 	return ++*n == 3 ? -7 : 0;
 }
 
-TEST_OF_FUNCTIONS(a_visitor_can_end_the_walk)
+TEST(a_visitor_can_end_the_walk)
 {
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	size_t n = 0;
 
 	assert_int_equal(image_each_function(im, stop, &n), -7);
@@ -299,10 +287,9 @@ TEST(a_32_bit_image_is_read_too)
 
 TEST(a_compressed_table_of_symbols_is_skipped_and_told)
 {
-	assert_int_equal(run("eu-elfcompress --force --permissive --type=zlib --name=.symtab "
-			     "-o table fixed && eu-elfcompress --force --permissive --type=zlib "
-			     "--name=.strtab -o names fixed"),
-			 0);
+	scratch_run("eu-elfcompress --force --permissive --type=zlib --name=.symtab "
+		    "-o table fixed && eu-elfcompress --force --permissive --type=zlib "
+		    "--name=.strtab -o names fixed");
 
 	for (unsigned i = 0; i < 2; i++) {
 		char why[128];
@@ -322,10 +309,9 @@ TEST(a_compressed_table_of_symbols_is_skipped_and_told)
 /* "objcopy -R" numbers the sections behind anew, but not in .dynsym. */
 TEST(symbols_whose_sections_were_moved_are_found_by_address)
 {
-	assert_int_equal(run("ld -shared --build-id --version-script=map functions.o -o id.so && "
-			     "objcopy --strip-all id.so stripped.so && "
-			     "objcopy -R .note.gnu.build-id stripped.so moved.so"),
-			 0);
+	scratch_run("ld -shared --build-id --version-script=map functions.o -o id.so && "
+		    "objcopy --strip-all id.so stripped.so && "
+		    "objcopy -R .note.gnu.build-id stripped.so moved.so");
 
 	cleanup(image_freep) struct image *im = open_image("moved.so");
 	struct wanted plain = find(im, "plain");
@@ -343,19 +329,20 @@ TEST(without_section_headers_nothing_is_named)
 {
 	size_t size;
 	cleanup_free uint8_t *data = read_file("functions.so", &size);
-	cleanup(image_freep) struct image *whole = open_image("functions.so"), *im = NULL;
+	cleanup(image_freep) struct image *whole = open_memory(data, size);
 	Elf64_Ehdr *head = (Elf64_Ehdr *)data;
 	struct image_symbol s;
 
 	head->e_shoff = head->e_shnum = head->e_shstrndx = 0;
-	assert_int_equal(image_open_memory(data, size, "x", &im, NULL), 0);
+
+	cleanup(image_freep) struct image *im = open_memory(data, size);
+
 	assert_int_equal(find(im, "plain").n_seen, 0);
 	assert_false(image_function_at(im, find(whole, "plain").symbol.vaddr, &s));
 }
 
-/* build IDs */
+/* sizes */
 
-/* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
 #define N_LONG 5000
 #define LONG_BYTES 65530
 
@@ -370,7 +357,6 @@ struct long_names {
 static struct image *open_long_names(void)
 {
 	static struct long_names file;
-	struct image *im = NULL;
 
 	file.header = (Elf64_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 						 ELFDATA2LSB, EV_CURRENT },
@@ -398,9 +384,7 @@ static struct image *open_long_names(void)
 		file.symbols[i] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 					       .st_shndx = 1,
 					       .st_value = 0x1000 + i };
-	assert_int_equal(image_open_memory((const uint8_t *)&file, sizeof(file), "x", &im, NULL),
-			 0);
-	return im;
+	return open_memory(&file, sizeof(file));
 }
 
 static int count(void *context, const struct image_symbol *symbol)
@@ -425,6 +409,7 @@ TEST(names_without_end_are_not_all_read)
 		    s.vaddr == 0x1000 + most - 1);
 }
 
+/* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
 TEST(a_build_id_is_what_the_kernel_tells)
 {
 	static const struct {
@@ -439,7 +424,7 @@ TEST(a_build_id_is_what_the_kernel_tells)
 			"ld -shared --build-id=0x%0*d --version-script=map functions.o -o id.so",
 			2 * rows[i].bytes, 12);
 
-		assert_int_equal(run(command), 0);
+		scratch_run(command);
 
 		struct image *im = open_image("id.so");
 		size_t n_told = image_reported_build_id(im, &told);
@@ -460,8 +445,7 @@ static void put_notes_before_the_build_id(size_t n)
 	cleanup_free uint8_t *data = read_file("id.so", &size);
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)data;
 	Elf64_Shdr *section = (Elf64_Shdr *)(data + h->e_shoff);
-	cleanup_free char *path = in_folder("late.so");
-	cleanup_fclose FILE *f = fopen(path, "we");
+	cleanup_fclose FILE *f = fopen(scratch_lent("late.so"), "we");
 
 	while (section->sh_type != SHT_NOTE)
 		section++;
@@ -485,8 +469,7 @@ TEST(a_hole_of_notes_is_not_read_to_its_end)
 		     { (((size_t)64 << 20) / sizeof(Elf64_Nhdr)) + 1, 0 } };
 	const uint8_t *id;
 
-	assert_int_equal(
-		run("ld -shared --build-id=sha1 --version-script=map functions.o -o id.so"), 0);
+	scratch_run("ld -shared --build-id=sha1 --version-script=map functions.o -o id.so");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		put_notes_before_the_build_id(rows[i].n_empty);
 
@@ -525,12 +508,13 @@ TEST(offsets_and_addresses_are_each_others_inverse)
 }
 
 /* The segment ends where the section does, at 0x700. */
-TEST_OF_FUNCTIONS(code_is_given_as_far_as_the_file_has_it)
+TEST(code_is_given_as_far_as_the_file_has_it)
 {
+	cleanup(image_freep) struct image *im = open_image("functions.so");
 	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
 
 	assert_int_equal(image_code(im, end - 5, 16).size, 5);
 	assert_int_equal(image_code(im, end, 16).size, 0);
 }
 
-TEST_MAIN(make_files, remove_files)
+TEST_MAIN(make_files, scratch_remove)

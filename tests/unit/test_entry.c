@@ -9,19 +9,15 @@
 #include "elf/frames.h"
 #include "elf_files.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 static const char source[] =
 	"#include <stdlib.h>\n"
 	"static int n;\n"
 	"__attribute__((noinline)) static int work(int i) { return rand() + i + n; }\n"
 	"int main(void) { n = work(4); return work(n); }\n";
 
-struct way {
+static const struct {
 	const char *name, *compiler, *options;
-};
-
-static const struct way ways[] = {
+} ways[] = {
 	{ "pie", "gcc", "-pie -fPIE" },
 	{ "fixed", "gcc", "-no-pie" },
 	{ "static", "gcc", "-static" },
@@ -37,18 +33,17 @@ static const struct way ways[] = {
 
 static int make_files(void **state)
 {
-	assert_non_null(mkdtemp(folder));
-	write_file("prog.c", source, strlen(source));
-	for (size_t i = 0; i < LENGTH(ways); i++) {
-		const struct way *w = &ways[i];
+	assert_int_equal(scratch_make(state), 0);
+	scratch_write("prog.c", source);
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		const char *name = ways[i].name;
 		cleanup_free char *command =
 			xasprintf("%s -O1 %s prog.c -o %s && strip -s %s -o %s.stripped",
-				  w->compiler, w->options, w->name, w->name, w->name);
+				  ways[i].compiler, ways[i].options, name, name, name);
 
-		if (run(command) != 0)
-			return -1;
+		scratch_run(command);
 	}
-	return run("gcc -O1 -shared -fPIC prog.c -o lib.so && strip -s lib.so");
+	return scratch_run("gcc -O1 -shared -fPIC prog.c -o lib.so && strip -s lib.so");
 }
 
 static const char *name_at(struct image *im, uint64_t vaddr)
@@ -63,7 +58,7 @@ static const char *name_at(struct image *im, uint64_t vaddr)
 
 TEST(a_stripped_program_has_its_start_and_main)
 {
-	for (size_t i = 0; i < LENGTH(ways); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		cleanup_free char *name = xasprintf("%s.stripped", ways[i].name);
 		struct image *full = open_image(ways[i].name), *im = open_image(name);
 		const struct image_symbol main = find(full, "main").symbol;
@@ -105,17 +100,16 @@ TEST(a_dynamic_linker_has_its_start)
 		{ "mov %rsp, %rdi; jmp 1f", 0 },
 	};
 
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup_free char *code = xasprintf(
 			".text; .globl begin; .hidden begin; nop; begin: %s; mov %%rax, %%r12; jmp *%%r12\n"
 			"1: push %%rbp; xor %%eax, %%eax; pop %%rbp; ret\n",
 			cases[i].code);
 
 		print_message("%s\n", cases[i].code);
-		write_file("linker.s", code, strlen(code));
-		assert_int_equal(run("as linker.s -o linker.o && "
-				     "ld -shared -e begin -s linker.o -o linker.so"),
-				 0);
+		scratch_write("linker.s", code);
+		scratch_run("as linker.s -o linker.o && "
+			    "ld -shared -e begin -s linker.o -o linker.so");
 
 		struct image *im = open_image("linker.so");
 		const uint64_t entry = image_entry(im);
@@ -161,20 +155,20 @@ TEST(calls_are_known_from_behind)
 	static const uint8_t calls[] = { 5, 2, 3, 2, 3, 3, 4, 6, 6, 7, 7, 2, 2 };
 	static const uint8_t others[] = { 1, 2, 5, 1, 1, 1, 3, 4, 9, 2, 1, 8 };
 
-	write_file("calls.s", asm_source, strlen(asm_source));
-	assert_int_equal(run("as calls.s -o calls.o && ld calls.o -o calls"), 0);
+	scratch_write("calls.s", asm_source);
+	scratch_run("as calls.s -o calls.o && ld calls.o -o calls");
 
 	cleanup(image_freep) struct image *im = open_image("calls");
 	uint64_t at = image_entry(im);
 
 	assert_false(image_is_behind_call(im, at));
-	for (size_t i = 0; i < LENGTH(calls); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		assert_true(image_is_behind_call(im, at += calls[i]));
-	for (size_t i = 0; i < LENGTH(others); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_false(image_is_behind_call(im, at += others[i]));
 	assert_false(image_is_behind_call(im, 0));
 	assert_false(image_is_behind_call(im, 3));
 	assert_false(image_is_behind_call(im, UINT64_MAX));
 }
 
-TEST_MAIN(make_files, remove_files)
+TEST_MAIN(make_files, scratch_remove)

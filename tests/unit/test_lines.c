@@ -89,11 +89,11 @@ static const char costly[] = ".globl main\n"
 
 static int make_files(void **state)
 {
-	assert_non_null(mkdtemp(folder));
-	write_file("p.c", source, strlen(source));
-	write_file("twice.s", twice, strlen(twice));
-	write_file("costly.s", costly, strlen(costly));
-	return run(
+	assert_int_equal(scratch_make(state), 0);
+	scratch_write("p.c", source);
+	scratch_write("twice.s", twice);
+	scratch_write("costly.s", costly);
+	return scratch_run(
 		"cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
 		"$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
 		"$cc -g -gz=zlib p.c -o packed && $cc -g -gz=zlib-gnu p.c -o packed_gnu && "
@@ -167,7 +167,7 @@ static size_t check_function(struct image *im, const char *oracle, const char *f
 	size_t n_inlined = 0;
 
 	assert_true(f.size > 10);
-	strbuf_printf(&command, "addr2line -a -i -f -e %s/%s", folder, oracle);
+	strbuf_printf(&command, "addr2line -a -i -f -e %s/%s", scratch, oracle);
 	for (uint64_t at = f.vaddr; at < f.vaddr + f.size; at++)
 		strbuf_printf(&command, " %#lx", (unsigned long)at);
 
@@ -339,4 +339,4 @@ TEST(no_more_than_there_is_room_for)
 	fail_msg("nothing is inlined twice");
 }
 
-TEST_MAIN(make_files, remove_files)
+TEST_MAIN(make_files, scratch_remove)

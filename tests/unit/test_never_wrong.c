@@ -227,10 +227,11 @@ TEST(functions_of_libraries_have_their_names_and_ends)
 TEST(functions_of_the_vdso_have_their_names_and_ends)
 {
 	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
-	cleanup_free char *path = in_folder("vdso.so");
+	cleanup_free char *path = scratch_path("vdso.so");
 
 	assert_non_null(header);
-	write_file("vdso.so", header, header->e_shoff + header->e_shnum * header->e_shentsize);
+	scratch_write_bytes("vdso.so", header,
+			    header->e_shoff + header->e_shnum * header->e_shentsize);
 	assert_true(check_library(path) >= 4);
 }
 
@@ -285,10 +286,10 @@ static const char script[] =
 /* NAME is made as it would be installed; NAME.full is what it was made of. */
 static int make_files(void **state)
 {
-	assert_non_null(mkdtemp(folder));
-	write_file("all.c", source, strlen(source));
-	write_file("script", script, strlen(script));
-	return run(
+	assert_int_equal(scratch_make(state), 0);
+	scratch_write("all.c", source);
+	scratch_write("script", script);
+	return scratch_run(
 		"cc='gcc -O1 -fcf-protection=none -Wl,--build-id'; "
 		"$cc all.c -o plain.full && "
 		"$cc -static-pie all.c -o static.full && "
@@ -313,7 +314,7 @@ static int make_files(void **state)
 static size_t check_made(const char *full, struct image *im)
 {
 	cleanup(oracle_fini) struct oracle o = {};
-	cleanup_free char *path = in_folder(full);
+	cleanup_free char *path = scratch_path(full);
 
 	list_symbols(&o, path);
 	sort_symbols(&o);
@@ -334,7 +335,7 @@ static void set_debug_file(struct image *im, const char *name)
 static uint64_t address_of(const char *file, const char *name)
 {
 	cleanup(oracle_fini) struct oracle o = {};
-	cleanup_free char *path = in_folder(file);
+	cleanup_free char *path = scratch_path(file);
 
 	list_symbols(&o, path);
 	for (size_t i = 0; i < o.n; i++)
@@ -351,7 +352,7 @@ TEST(a_stripped_file_names_what_it_exports_alone)
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
 		cleanup_free char *full = xasprintf("%s.full", made[i]);
 		cleanup(oracle_fini) struct oracle o = {};
-		cleanup_free char *path = in_folder(full);
+		cleanup_free char *path = scratch_path(full);
 		cleanup(image_freep) struct image *im = open_image(made[i]);
 
 		assert_false(image_has_symtab(im));
@@ -482,7 +483,7 @@ TEST(a_label_is_a_function_where_frames_say_so)
 
 static int find_debug(const char *name, struct image **im, struct image **debug)
 {
-	cleanup_free char *path = in_folder(name);
+	cleanup_free char *path = scratch_path(name);
 	struct error e;
 
 	*im = open_image(name);
@@ -498,14 +499,14 @@ TEST(by_debuglink_a_file_of_that_checksum_is_taken)
 	assert_true(check_made("link.full", im) >= 8);
 	image_freep(&im);
 
-	assert_int_equal(run("mv link.debug away"), 0);
+	scratch_run("mv link.debug away");
 	assert_int_equal(find_debug("link", &im, &debug), 0); /* in .debug */
 	image_freep(&debug);
 	image_freep(&im);
-	assert_int_equal(run("printf x >>.debug/link.debug"), 0);
+	scratch_run("printf x >>.debug/link.debug");
 	assert_int_equal(find_debug("link", &im, &debug), -ENOENT);
 	assert_null(debug);
-	assert_int_equal(run("mv away link.debug && cp link.debug .debug/"), 0);
+	scratch_run("mv away link.debug && cp link.debug .debug/");
 }
 
 /* The names are right, but the files of these names are those of other programs since. */
@@ -513,18 +514,17 @@ TEST(a_debug_file_of_another_build_is_not_taken)
 {
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	assert_int_equal(run("cp plain.debug by_id.debug && cp link.debug by_sum.debug && "
-			     "objcopy --add-gnu-debuglink=by_id.debug plain by_id && "
-			     "objcopy -R .gnu_debuglink link no_link && "
-			     "objcopy --add-gnu-debuglink=by_sum.debug no_link by_sum"),
-			 0);
+	scratch_run("cp plain.debug by_id.debug && cp link.debug by_sum.debug && "
+		    "objcopy --add-gnu-debuglink=by_id.debug plain by_id && "
+		    "objcopy -R .gnu_debuglink link no_link && "
+		    "objcopy --add-gnu-debuglink=by_sum.debug no_link by_sum");
 	assert_int_equal(find_debug("by_id", &im, &debug), 0);
 	image_freep(&im);
 	image_freep(&debug);
 	assert_int_equal(find_debug("by_sum", &im, &debug), 0);
 	image_freep(&im);
 	image_freep(&debug);
-	assert_int_equal(run("cp library.debug by_id.debug && cp library.debug by_sum.debug"), 0);
+	scratch_run("cp library.debug by_id.debug && cp library.debug by_sum.debug");
 	assert_int_equal(find_debug("by_id", &im, &debug), -ENOENT);
 	image_freep(&im);
 	assert_int_equal(find_debug("by_sum", &im, &debug), -ENOENT);
@@ -534,7 +534,7 @@ TEST(a_debug_file_of_another_build_is_not_taken)
 TEST(a_debug_file_with_the_code_elsewhere_is_not_taken)
 {
 	cleanup(image_freep) struct image *im = open_image("moved"), *debug = NULL;
-	cleanup_free char *before = in_folder("before"), *moved = in_folder("moved.full");
+	cleanup_free char *before = scratch_path("before"), *moved = scratch_path("moved.full");
 	cleanup_close int fd = open(before, O_RDONLY), same = open(moved, O_RDONLY);
 	struct error e;
 
@@ -547,16 +547,16 @@ TEST(what_is_no_regular_file_does_not_block)
 {
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	assert_int_equal(run("mv link.debug keep && mv .debug kept && mkfifo link.debug"), 0);
+	scratch_run("mv link.debug keep && mv .debug kept && mkfifo link.debug");
 	assert_int_equal(find_debug("link", &im, &debug), -ENOENT);
-	assert_int_equal(run("mv keep link.debug && mv kept .debug"), 0);
+	scratch_run("mv keep link.debug && mv kept .debug");
 }
 
 /* A container: its /usr/lib/debug has an absolute link, which is to be taken in its root. */
 TEST(in_another_root_links_stay_inside)
 {
 	cleanup(image_freep) struct image *im = open_image("plain"), *debug = NULL;
-	cleanup_free char *root = in_folder("root");
+	cleanup_free char *root = scratch_path("root");
 	const uint8_t *id;
 	size_t n = image_build_id(im, &id);
 	char hex[128] = "";
@@ -570,7 +570,7 @@ TEST(in_another_root_links_stay_inside)
 		xasprintf("d=root/usr/lib/debug/.build-id/%.2s; mkdir -p $d root/files && "
 			  "cp plain.debug root/files/real && ln -sf /files/real $d/%s.debug",
 			  hex, hex + 2);
-	assert_int_equal(run(command), 0);
+	scratch_run(command);
 
 	cleanup_close int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -589,7 +589,7 @@ static int open_with_data(const char *command, struct error *e)
 					    command);
 	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
 
-	assert_int_equal(run(line), 0);
+	scratch_run(line);
 	im = open_image("data");
 	return image_open_embedded(im, &debug, e);
 }
@@ -617,9 +617,8 @@ TEST(minidebuginfo_of_another_build_is_refused)
 	assert_int_equal(open_with_data("xz <plain.debug", &e), 0);
 	assert_int_equal(open_with_data("xz <static.debug", &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "another build"));
-	assert_int_equal(run("objcopy -R .note.gnu.build-id plain.debug no_id && "
-			     "objcopy -R .note.gnu.build-id static.debug other_no_id"),
-			 0);
+	scratch_run("objcopy -R .note.gnu.build-id plain.debug no_id && "
+		    "objcopy -R .note.gnu.build-id static.debug other_no_id");
 	assert_int_equal(open_with_data("xz <no_id", &e), 0);
 	assert_int_equal(open_with_data("xz <other_no_id", &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "another file"));
@@ -629,7 +628,7 @@ TEST(minidebuginfo_of_another_build_is_refused)
 static size_t check_stubs(const char *name)
 {
 	cleanup(image_freep) struct image *im = open_image(name);
-	cleanup_free char *path = name[0] == '/' ? xstrdup(name) : in_folder(name);
+	cleanup_free char *path = name[0] == '/' ? xstrdup(name) : scratch_path(name);
 	cleanup_free char *command = xasprintf(
 		"objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>&1 | grep '@plt>:$'", path);
 	FILE *lines = popen(command, "r");
@@ -655,9 +654,8 @@ static size_t check_stubs(const char *name)
 
 TEST(stubs_have_the_names_that_objdump_gives_them)
 {
-	assert_int_equal(run("gcc -m64 -fcf-protection all.c -Wl,-z,ibtplt -o ibt && "
-			     "gcc -Wl,-z,now all.c -o now"),
-			 0);
+	scratch_run("gcc -m64 -fcf-protection all.c -Wl,-z,ibtplt -o ibt && "
+		    "gcc -Wl,-z,now all.c -o now");
 	assert_true(check_stubs("plain") >= 1);
 	assert_true(check_stubs("library") >= 1);
 	assert_true(check_stubs("segments") >= 1);
@@ -676,7 +674,7 @@ static const char resolvers[] =
 static void check_resolvers(const char *name)
 {
 	cleanup(image_freep) struct image *im = open_image(name);
-	cleanup_free char *command = xasprintf(resolvers, folder, name, name);
+	cleanup_free char *command = xasprintf(resolvers, scratch, name, name);
 	FILE *lines = popen(command, "r");
 	unsigned long at, vaddr;
 	size_t n = 0;
@@ -699,7 +697,7 @@ static void check_resolvers(const char *name)
 /* Stubs of 16 bytes, and of 8. */
 TEST(stubs_of_static_programs_are_named_by_the_resolver)
 {
-	assert_int_equal(run("gcc -static all.c -o fixed"), 0);
+	scratch_run("gcc -static all.c -o fixed");
 	check_resolvers("static.full");
 	check_resolvers("fixed");
 }
@@ -726,4 +724,4 @@ TEST(of_aliases_in_a_debug_file_the_plain_one_is_named)
 	}
 }
 
-TEST_MAIN(make_files, remove_files)
+TEST_MAIN(make_files, scratch_remove)

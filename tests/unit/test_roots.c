@@ -56,11 +56,6 @@ static const struct start starts[] = {
 static const char far_code[] = "; .skip 300, 0x90; far: ret\n"
 			       ".section .note.GNU-stack, \"\", @progbits\n";
 
-static int make_folder(void **state)
-{
-	return mkdtemp(folder) ? 0 : -1;
-}
-
 static uint64_t root_bytes(const struct start *s)
 {
 	cleanup_free char *source =
@@ -69,12 +64,11 @@ static uint64_t root_bytes(const struct start *s)
 	char number[17] = "";
 	size_t n;
 
-	write_file("prog.s", source, strlen(source));
-	if (run("as prog.s -o prog.o && ld -pie --export-dynamic --no-dynamic-linker "
-		"--no-ld-generated-unwind-info prog.o -o prog && "
-		"nm prog.o | sed -n 's/ t root$//p' | tr -d '\\n' > root") != 0)
-		fail_msg("%s is not built", s->name);
-	assert_int_equal(run(s->then), 0);
+	scratch_write("prog.s", source);
+	scratch_run("as prog.s -o prog.o && ld -pie --export-dynamic --no-dynamic-linker "
+		    "--no-ld-generated-unwind-info prog.o -o prog && "
+		    "nm prog.o | sed -n 's/ t root$//p' | tr -d '\\n' > root");
+	scratch_run(s->then);
 	expected = read_file("root", &n);
 	assert_int_equal(n, 16);
 	memcpy(number, expected, n);
@@ -133,14 +127,14 @@ TEST(usual_programs_have_a_root_for_each_call_of_their_start)
 		"gcc -fuse-ld=lld", "musl-gcc",    "musl-gcc -no-pie", "musl-gcc -static",
 	};
 
-	write_file("prog.c", "int main(void) { return 0; }\n", 29);
+	scratch_write("prog.c", "int main(void) { return 0; }\n");
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		cleanup_free char *command = xasprintf(
 			"%s prog.c -o prog && objcopy --remove-section .eh_frame "
 			"--remove-section .eh_frame_hdr prog && strip -s prog 2>/dev/null",
 			ways[i]);
 
-		assert_int_equal(run(command), 0);
+		scratch_run(command);
 
 		/* 34 in glibc's, up to the nops; 22 in musl's */
 		const uint64_t found = found_bytes("prog");
@@ -162,4 +156,4 @@ TEST(loaders_have_a_root_up_to_their_last_call)
 		fail_msg("musl's: %lu bytes", musls);
 }
 
-TEST_MAIN(make_folder, remove_files)
+TEST_MAIN(scratch_make, scratch_remove)
