@@ -83,7 +83,7 @@ static void check_debug(struct image *im, size_t n, struct image *debug, size_t 
 
 	check_id(debug);
 	(void)image_has_symtab(debug);
-	require(debug_file_find(im, -1, "", &none, &e) != 0 || none);
+	require(debug_file_find(im, "", &none, &e) != 0 || none);
 	image_close(none);
 	image_set_debug(im, debug);
 	check_all(im, n);
