@@ -5,11 +5,13 @@
 
 #include "arch/arch.h"
 #include "elf/gopclntab.h"
-#include "elf/image.h"
-#include "made_elf.h"
+#include "elf_files.h"
 #include "unwind/exits.h"
 
-/* Each function's exits have the labels 1, 2, ... behind its name. */
+/* Before each exit of a function that has no doubts stands EXIT, which notes its address. */
+__asm__(".macro EXIT code:vararg\n"
+	".Lexit\\@: .pushsection noted_exits, \"aw\"\n .quad .Lexit\\@\n .popsection\n"
+	"\\code\n .endm\n");
 #define FUNCTION(name, code)                                                                     \
 	__asm__(".text\n.p2align 4\n.type " name ", @function\n" name ":\n" code "\n.size " name \
 		", . - " name "\n")
@@ -17,180 +19,104 @@
 	__asm__(".section .text.unlikely\n.type " name ", @function\n" name ":\n" code \
 		"\n.size " name ", . - " name "\n.text\n")
 
-FUNCTION("callee", "callee1: ret");
-FUNCTION("two", "test %edi, %edi\n jz 1f\n two1: ret\n 1: mov $1, %eax\n two2: ret");
-FUNCTION("prefixed", "test %edi, %edi\n jz 1f\n prefixed1: rep ret\n 1: prefixed2: bnd ret");
-FUNCTION("tail", "push %rbx\n call callee\n pop %rbx\n tail1: jmp callee");
-FUNCTION("pointer", "mov (%rdi), %rax\n pointer1: jmp *8(%rax)");
-FUNCTION("by_register", "push %rbx\n mov (%rdi), %rax\n pop %rbx\n by_register1: jmp *%rax");
-FUNCTION("argument", "argument1: jmp *%rsi");
+FUNCTION("callee", "EXIT ret");
+FUNCTION("two", "test %edi, %edi\n jz 1f\n EXIT ret\n 1: mov $1, %eax\n EXIT ret");
+FUNCTION("prefixed", "test %edi, %edi\n jz 1f\n EXIT rep ret\n 1: EXIT bnd ret");
+FUNCTION("tail", "push %rbx\n call callee\n pop %rbx\n EXIT jmp callee");
+FUNCTION("pointer", "mov (%rdi), %rax\n EXIT jmp *8(%rax)");
+FUNCTION("by_register", "push %rbx\n mov (%rdi), %rax\n pop %rbx\n EXIT jmp *%rax");
+FUNCTION("argument", "EXIT jmp *%rsi");
 FUNCTION("recursive", "sub $8, %rsp\n test %edi, %edi\n jz 1f\n dec %edi\n call recursive\n"
-		      "1: add $8, %rsp\n recursive1: ret");
-FUNCTION("itself", "dec %edi\n jz 1f\n jmp itself\n 1: itself1: ret");
+		      "1: add $8, %rsp\n EXIT ret");
+FUNCTION("itself", "dec %edi\n jz 1f\n jmp itself\n 1: EXIT ret");
 FUNCTION("never", "sub $8, %rsp\n call abort");
 FUNCTION("dead_call", "test %edi, %edi\n jz 1f\n push %rax\n call abort\n .p2align 4\n"
-		      "1: dead_call1: ret");
+		      "1: EXIT ret");
 FUNCTION("split", "push %rbx\n test %edi, %edi\n jz split.cold\n split_back: pop %rbx\n"
-		  "split1: ret");
-PART("split.cold", "cmp $3, %esi\n je split_back\n pop %rbx\n split2: ret");
+		  "EXIT ret");
+PART("split.cold", "cmp $3, %esi\n je split_back\n pop %rbx\n EXIT ret");
 FUNCTION("of_switch", "cmp $2, %edi\n ja 1f\n mov %edi, %edi\n lea table(%rip), %rdx\n"
 		      "movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n"
-		      "of_switch_a: of_switch1: ret\n of_switch_b: of_switch2: jmp callee\n"
-		      "1: of_switch3: ret");
+		      "of_switch_a: EXIT ret\n of_switch_b: EXIT jmp callee\n"
+		      "1: EXIT ret");
 __asm__(".section .rodata\n.p2align 2\n table: .long of_switch_a - table, of_switch_b - table,"
 	" of_switch_b - table\n.text");
 /* No comparison gives the length of the table. */
 FUNCTION("of_open_switch", "lea open_table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n"
 			   "add %rdx, %rax\n jmp *%rax\n .p2align 4\n"
-			   "open_a: of_open_switch1: ret\n open_b: of_open_switch2: ret");
+			   "open_a: EXIT ret\n open_b: EXIT ret");
 __asm__(".section .rodata\n.p2align 2\n open_table: .long open_a - open_table, open_b - open_table"
 	"\n.text");
-FUNCTION("frame", "push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp\n leave\n frame1: ret");
-FUNCTION("local_call", "call 1f\n local_call1: ret\n 1: nop\n ret");
+FUNCTION("frame", "push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp\n leave\n EXIT ret");
+FUNCTION("local_call", "call 1f\n EXIT ret\n 1: nop\n ret");
 FUNCTION("conditional", "test %edi, %edi\n jz callee\n ret");
 FUNCTION("pushed", "push %rdi\n ret");
 FUNCTION("tail_with_frame", "push %rdi\n jmp callee");
 FUNCTION("unsure", "mov (%rdi), %rax\n jmp *%rax\n .p2align 4\n mov $1, %eax\n ret");
 FUNCTION("runs_on", "test %edi, %edi\n jz 1f\n ret\n 1: nop");
-FUNCTION("with_data", "with_data1: ret\n .byte 0xc3, 0xc3, 0xc3");
+FUNCTION("with_data", "EXIT ret\n .byte 0xc3, 0xc3, 0xc3");
 FUNCTION("ret_more", "ret $8");
 /* As mempcpy and memmove of glibc. Bytes within an instruction that look like a jump are none. */
 FUNCTION("into_middle", "add %rdx, %rax\n jmp middle");
 FUNCTION("entered", "mov %rdi, %rax\n middle: cmp $64, %rdx\n ret");
-FUNCTION("not_entered", "mov %rdi, %rax\n no_middle: not_entered1: ret");
+FUNCTION("not_entered", "mov %rdi, %rax\n no_middle: EXIT ret");
 FUNCTION("no_jump", "movabs $0, %rax\n .byte 0x48, 0xb8, 0xe9\n .long no_middle - . - 4\n"
-		    ".byte 0, 0, 0\n no_jump1: ret");
+		    ".byte 0, 0, 0\n EXIT ret");
 
 static const struct middles none;
 
-static struct image *open_image(const char *path)
+static struct exits find_exits_of(struct image *im, const char *name)
 {
-	struct image *im = NULL;
-	struct error e = {};
-
-	if (image_open(path, &im, &e) != 0)
-		fail_msg("%s", e.text);
-	return im;
-}
-
-struct named {
-	const char *name;
-	uint64_t vaddr;
-};
-
-static int find_named(void *context, const struct image_symbol *s)
-{
-	struct named *n = context;
-
-	if (strcmp(s->name, n->name) == 0)
-		n->vaddr = s->vaddr;
-	return 0;
-}
-
-static struct exits find_exits_of(struct image *im, const char *name, uint64_t *ret_vaddr)
-{
-	struct named n = { .name = name };
-	struct code_range function;
+	const uint64_t vaddr = find(im, name).symbol.vaddr;
+	struct code_range function = { vaddr, function_end_of(im, vaddr) };
 	struct middles middles;
 	struct exits exits;
 
-	(void)image_each_function(im, find_named, &n);
-	if (!n.vaddr)
+	if (!vaddr)
 		fail_msg("no symbol %s", name);
-	function = (struct code_range){ n.vaddr, function_end_of(im, n.vaddr) };
 	middles_find(im, &function, 1, false, &middles);
-	exits_find(im, NULL, &middles, n.vaddr, &exits);
+	exits_find(im, NULL, &middles, vaddr, &exits);
 	middles_fini(&middles);
-	*ret_vaddr = n.vaddr;
 	return exits;
 }
 
-/* Addresses of exits, relative to the function "callee", which is there as linked and at run time.
- */
-#define LABEL(name) extern const char name[] __attribute__((visibility("hidden")))
-LABEL(callee);
-LABEL(callee1);
-LABEL(two1);
-LABEL(two2);
-LABEL(prefixed1);
-LABEL(prefixed2);
-LABEL(tail1);
-LABEL(pointer1);
-LABEL(by_register1);
-LABEL(argument1);
-LABEL(recursive1);
-LABEL(itself1);
-LABEL(dead_call1);
-LABEL(split1);
-LABEL(split2);
-LABEL(of_switch1);
-LABEL(of_switch2);
-LABEL(of_switch3);
-LABEL(of_open_switch1);
-LABEL(of_open_switch2);
-LABEL(frame1);
-LABEL(local_call1);
-LABEL(with_data1);
-LABEL(not_entered1);
-LABEL(no_jump1);
+/* As linked they are as far from "callee" as at run time. */
+extern const char callee[] __attribute__((visibility("hidden")));
+extern const uint64_t __start_noted_exits[], __stop_noted_exits[];
 
-static const struct {
-	const char *name;
-	const char *exits[3];
-} known[] = {
-	{ "callee", { callee1 } },
-	{ "two", { two1, two2 } },
-	{ "prefixed", { prefixed1, prefixed2 } },
-	{ "tail", { tail1 } },
-	{ "pointer", { pointer1 } },
-	{ "by_register", { by_register1 } },
-	{ "argument", { argument1 } },
-	{ "recursive", { recursive1 } },
-	{ "itself", { itself1 } },
-	{ "never", {} },
-	{ "dead_call", { dead_call1 } },
-	{ "split", { split1, split2 } },
-	{ "of_switch", { of_switch1, of_switch2, of_switch3 } },
-	{ "of_open_switch", { of_open_switch1, of_open_switch2 } },
-	{ "frame", { frame1 } },
-	{ "local_call", { local_call1 } },
-	{ "with_data", { with_data1 } },
-	{ "not_entered", { not_entered1 } },
-	{ "no_jump", { no_jump1 } },
-};
-
-static void check_exits(struct image *im, size_t row)
+static bool is_noted(uint64_t distance)
 {
-	const char *const *expected = known[row].exits;
-	uint64_t callee_vaddr, vaddr;
-	struct exits of_callee = find_exits_of(im, "callee", &callee_vaddr);
-	struct exits exits = find_exits_of(im, known[row].name, &vaddr);
-	size_t n = 0;
-
-	if (exits.doubt)
-		fail_msg("%s: %s at +0x%lx", known[row].name, exits.doubt,
-			 (unsigned long)(exits.doubt_at - vaddr));
-	for (; n < ARRAY_SIZE(known[0].exits) && expected[n]; n++) {
-		const uint64_t at = callee_vaddr + (uint64_t)(expected[n] - callee);
-		bool is_found = false;
-
-		for (size_t i = 0; i < exits.n; i++)
-			is_found |= exits.places[i].vaddr == at;
-		if (!is_found)
-			fail_msg("%s: exit %zu is missing", known[row].name, n + 1);
-	}
-	if (exits.n != n)
-		fail_msg("%s: %zu exits, not %zu", known[row].name, exits.n, n);
-	exits_fini(&exits);
-	exits_fini(&of_callee);
+	for (const uint64_t *at = __start_noted_exits; at < __stop_noted_exits; at++)
+		if (*at - (uintptr_t)callee == distance)
+			return true;
+	return false;
 }
 
 TEST(all_exits_are_found)
 {
+	static const char *const names[] = {
+		"callee",      "two",       "prefixed",    "tail",           "pointer",
+		"by_register", "argument",  "recursive",   "itself",         "never",
+		"dead_call",   "split",     "of_switch",   "of_open_switch", "frame",
+		"local_call",  "with_data", "not_entered", "no_jump",
+	};
 	cleanup(image_freep) struct image *im = open_image("/proc/self/exe");
+	const uint64_t from = find(im, "callee").symbol.vaddr;
+	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		check_exits(im, i);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct exits exits = find_exits_of(im, names[i]);
+
+		if (exits.doubt)
+			fail_msg("%s: %s at 0x%lx", names[i], exits.doubt, exits.doubt_at);
+		for (size_t k = 0; k < exits.n; k++)
+			if (!is_noted(exits.places[k].vaddr - from))
+				fail_msg("%s: 0x%lx is none", names[i], exits.places[k].vaddr);
+		n += exits.n;
+		exits_fini(&exits);
+	}
+	/* Functions do not overlap, so each was found once. */
+	assert_int_equal(n, __stop_noted_exits - __start_noted_exits);
 }
 
 TEST(a_doubt_leaves_no_exits)
@@ -209,8 +135,7 @@ TEST(a_doubt_leaves_no_exits)
 	cleanup(image_freep) struct image *im = open_image("/proc/self/exe");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		uint64_t vaddr;
-		struct exits exits = find_exits_of(im, rows[i].name, &vaddr);
+		struct exits exits = find_exits_of(im, rows[i].name);
 
 		if (!exits.doubt)
 			fail_msg("%s: no doubt", rows[i].name);
@@ -235,7 +160,7 @@ static size_t put_frame(uint8_t *frames, size_t at, uint64_t start, uint64_t end
 }
 
 /* A file with @code: a function of @n_own bytes, and one behind it of @n_other. */
-static struct image *open_made(const void *code, size_t n_code, uint32_t n_own, uint32_t n_other,
+static struct image *open_code(const void *code, size_t n_code, uint32_t n_own, uint32_t n_other,
 			       uint64_t *ret_vaddr)
 {
 	static const uint8_t cie[] = { 16,  0, 0, 0, 0,    0, 0,    0, 1, 'z',
@@ -245,18 +170,17 @@ static struct image *open_made(const void *code, size_t n_code, uint32_t n_own, 
 	size_t size, at = sizeof(cie);
 	uint8_t *file = made_elf(&section, 1, n_code, &size);
 	const uint64_t vaddr = MADE_VADDR + size - n_code;
-	struct image *im = NULL;
-	struct error e = {};
 
 	memcpy(frames, cie, sizeof(cie));
 	at = put_frame(frames, at, vaddr, vaddr + n_own);
 	(void)put_frame(frames, at, vaddr + n_own, vaddr + n_own + n_other);
 	memcpy(file + MADE_HEAD, frames, sizeof(frames));
 	memcpy(file + size - n_code, code, n_code);
-	if (image_open_memory(file, size, "made", &im, &e) != 0)
-		fail_msg("%s", e.text);
-	free(file);
 	*ret_vaddr = vaddr;
+
+	struct image *im = open_memory(file, size);
+
+	free(file);
 	return im;
 }
 
@@ -276,7 +200,7 @@ TEST(a_part_that_the_file_lacks_is_none)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
 		struct exits exits;
-		struct image *im = open_made(code, sizeof(code), 16, rows[i].n_other, &vaddr);
+		struct image *im = open_code(code, sizeof(code), 16, rows[i].n_other, &vaddr);
 
 		exits_find(im, NULL, &none, vaddr, &exits);
 		assert_non_null(exits.doubt);
@@ -299,7 +223,7 @@ TEST(a_function_of_too_many_cases_is_left_out)
 	memcpy(code, jump, sizeof(jump));
 
 	cleanup(image_freep) struct image *im =
-		open_made(code, n_code, (uint32_t)n_code, 1, &vaddr);
+		open_code(code, n_code, (uint32_t)n_code, 1, &vaddr);
 
 	exits_find(im, NULL, &none, vaddr, &exits);
 	assert_non_null(exits.doubt);
