@@ -12,9 +12,7 @@
 #include <elf.h>
 
 #include "arch/arch.h"
-#include "elf/image.h"
-#include "made_elf.h"
-#include "scratch.h"
+#include "elf_files.h"
 #include "unwind/table.h"
 
 #define LEAVE 0xc9
@@ -64,22 +62,6 @@ struct file {
 	size_t size;
 };
 
-static struct file read_file(const char *path)
-{
-	struct file file = {};
-	FILE *f = fopen(path, "rb");
-
-	if (!f)
-		fail_msg("%s cannot be opened", path);
-	fseek(f, 0, SEEK_END);
-	file.size = (size_t)ftell(f);
-	rewind(f);
-	file.bytes = xcalloc(1, file.size);
-	assert_int_equal(fread(file.bytes, 1, file.size, f), file.size);
-	fclose(f);
-	return file;
-}
-
 /* Make section @name one that nobody asks for. */
 static void hide(struct file *file, const char *name)
 {
@@ -93,16 +75,6 @@ static void hide(struct file *file, const char *name)
 		sections[i].sh_type = SHT_PROGBITS;
 		sections[i].sh_name = 0;
 	}
-}
-
-static struct image *open_image(const struct file *file)
-{
-	struct image *im = NULL;
-	struct error e = {};
-
-	if (image_open_memory(file->bytes, file->size, "file", &im, &e) != 0)
-		fail_msg("%s", e.text);
-	return im;
 }
 
 struct compared {
@@ -227,15 +199,18 @@ static int compare_function(void *context, const struct image_symbol *symbol)
 
 static struct compared compare_file(const char *path, bool has_symbols)
 {
-	struct file file = read_file(path);
-	struct image *whole = open_image(&file), *bare;
-	struct rows wanted = rows_of(whole), is;
+	struct file file = {};
 	struct compared c = {};
+
+	file.bytes = read_file(path, &file.size);
+
+	struct image *whole = open_memory(file.bytes, file.size), *bare;
+	struct rows wanted = rows_of(whole), is;
 
 	hide(&file, ".debug_frame");
 	if (!has_symbols)
 		hide(&file, ".symtab");
-	bare = open_image(&file);
+	bare = open_memory(file.bytes, file.size);
 	is = rows_of(bare);
 	c.im = whole;
 	c.is = &is;
@@ -269,7 +244,9 @@ static const struct flavour {
 	{ "clang", "-O2" },
 };
 
-#define SOURCES "unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c"
+#define SOURCES                                                                   \
+	"unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c" \
+	" ../src/elf/index.c ../src/match/expression.c ../src/profile/merge.c"
 
 TEST(what_compilers_made_has_the_rows_that_they_tell)
 {
@@ -313,8 +290,6 @@ TEST(cases_of_a_switch_have_no_rows)
 				  0x59 - (int32_t)sizeof(text) };
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
 						 { ".rodata", table, sizeof(table) } };
-	struct image *im;
-	size_t size;
 	struct rows r;
 
 	memset(text, 0xcc, sizeof(text));
@@ -322,11 +297,9 @@ TEST(cases_of_a_switch_have_no_rows)
 	memcpy(text + 0x40, code, sizeof(code) - 1);
 	memcpy(text + 0x48, &to_table, sizeof(to_table));
 
-	cleanup_free uint8_t *file = made_elf(sections, 2, 64, &size);
+	cleanup(image_freep) struct image *im = open_made(sections, 2, 64);
 
-	assert_int_equal(image_open_memory(file, size, "made", &im, NULL), 0);
 	r = rows_of(im);
-	image_close(im);
 	for (uint64_t at = 0x40; at <= 0x5a; at++) {
 		const bool is_case = at >= 0x55 && at < 0x5a;
 
@@ -388,13 +361,16 @@ static int count_function(void *context, const struct image_symbol *symbol)
 /* The functions that have symbols, and those of them that begin with a row. */
 static struct functions functions_of(const char *path, bool has_symbols)
 {
-	struct file file = read_file(path);
-	struct image *whole = open_image(&file), *im;
+	struct file file = {};
 	struct functions f = {};
+
+	file.bytes = read_file(path, &file.size);
+
+	struct image *whole = open_memory(file.bytes, file.size), *im;
 
 	if (!has_symbols)
 		hide(&file, ".symtab");
-	im = open_image(&file);
+	im = open_memory(file.bytes, file.size);
 	f.rows = rows_of(im);
 	(void)image_each_function(whole, count_function, &f);
 	print_message("%s%s: rows of %zu functions of %zu\n", path,
