@@ -16,6 +16,7 @@
 #include "arch/arch.h"
 #include "arch/kernel_step.h"
 #include "base/hash.h"
+#include "elf_files.h"
 #include "table_reading.h"
 
 #define SP 0xffffc90000003e00ULL
@@ -27,40 +28,16 @@ enum named { NONE, PREV_SP, NAMED_SP, NAMED_BP, SP_INDIRECT, BP_INDIRECT, ANOTHE
 
 static enum named name_of(enum orc_layout layout, unsigned number)
 {
-	if (layout == ORC_OF_7_1) {
-		switch (number) {
-		case 0:
-			return NONE;
-		case 3:
-			return NAMED_SP;
-		case 4:
-			return NAMED_BP;
-		case 8:
-			return PREV_SP;
-		case 9:
-			return SP_INDIRECT;
-		case 10:
-			return BP_INDIRECT;
-		default:
-			return number < 8 ? ANOTHER : BAD;
-		}
-	}
-	switch (number) {
-	case 0:
-		return NONE;
-	case 1:
-		return PREV_SP;
-	case 4:
-		return NAMED_BP;
-	case 5:
-		return NAMED_SP;
-	case 8:
-		return BP_INDIRECT;
-	case 9:
-		return SP_INDIRECT;
-	default:
-		return number < 8 ? ANOTHER : BAD;
-	}
+	static const enum named older[16] = { NONE,        PREV_SP,     ANOTHER, ANOTHER,
+					      NAMED_BP,    NAMED_SP,    ANOTHER, ANOTHER,
+					      BP_INDIRECT, SP_INDIRECT, BAD,     BAD,
+					      BAD,         BAD,         BAD,     BAD };
+	static const enum named of_7_1[16] = { NONE,     ANOTHER,     ANOTHER,     NAMED_SP,
+					       NAMED_BP, ANOTHER,     ANOTHER,     ANOTHER,
+					       PREV_SP,  SP_INDIRECT, BP_INDIRECT, BAD,
+					       BAD,      BAD,         BAD,         BAD };
+
+	return (layout == ORC_OF_7_1 ? of_7_1 : older)[number];
 }
 
 /* Memory: a hash of the address, so each word differs. @cs: that of interrupted code. */
@@ -433,20 +410,10 @@ static size_t check_entries(const uint8_t *file, size_t bytes)
 static int check_files(char **paths)
 {
 	for (; *paths; paths++) {
-		FILE *f = fopen(*paths, "rb");
-		uint8_t *file = NULL;
-		size_t n = 0, capacity = 0;
+		size_t n;
+		cleanup_free uint8_t *file = read_file(*paths, &n);
 
-		if (!f)
-			return perror(*paths), 1;
-		for (size_t got = 1; got; n += got) {
-			capacity = n + (1 << 20);
-			file = realloc(file, capacity);
-			got = fread(file + n, 1, capacity - n, f);
-		}
-		(void)fclose(f);
 		printf("%s: %zu entries\n", *paths, check_entries(file, n));
-		free(file);
 	}
 	return 0;
 }

@@ -7,8 +7,7 @@
 #include "test.h"
 
 #include "arch/arch.h"
-#include "elf/image.h"
-#include "made_elf.h"
+#include "elf_files.h"
 #include "table_reading.h"
 
 #define CODE (MADE_VADDR + 0x1000) /* where the functions are */
@@ -86,25 +85,22 @@ static void put_fde(struct section *s, size_t cie, uint64_t start, uint64_t size
 	end_entry(s, at);
 }
 
-static size_t made_bytes; /* of the file that was made last */
-
-static struct image *open_made(const struct made_section *sections, size_t n)
-{
-	size_t size;
-	cleanup_free void *file = made_elf(sections, n, N_CODE, &size);
-	struct image *im;
-
-	assert_int_equal(image_open_memory(file, size, "made", &im, NULL), 0);
-	made_bytes = size;
-	return im;
-}
-
 /* The table of a file with these sections. */
 static void make_table_of(const struct made_section *sections, size_t n, struct unwind_table *ret)
 {
-	cleanup(image_freep) struct image *im = open_made(sections, n);
+	cleanup(image_freep) struct image *im = open_made(sections, n, N_CODE);
 
 	assert_int_equal(unwind_table_make(im, BUDGET, ret, NULL), 0);
+}
+
+/* Likewise of code at MADE_VADDR + MADE_HEAD. */
+static void make_with_text(const void *text, size_t n, const struct section *cfi,
+			   struct unwind_table *ret)
+{
+	const struct made_section sections[] = { { ".text", text, n },
+						 { ".eh_frame", cfi->data, cfi->n } };
+
+	make_table_of(sections, 2, ret);
 }
 
 static void make_table(const struct section *s, struct unwind_table *ret)
@@ -318,8 +314,8 @@ TEST_OF_CFI(unsorted_overlapping_double_empty_and_outside)
 	expect_offset(&t, CODE + 0xff, 0);
 	expect_offset(&t, CODE + 0x100, 16);
 	expect_offset(&t, CODE + 0x110, 64);
-	expect_offset(&t, MADE_VADDR + made_bytes - 1, 64);
-	expect_offset(&t, MADE_VADDR + made_bytes, 0);
+	expect_offset(&t, CODE + N_CODE - 0x1000, 64);
+	expect_offset(&t, CODE + N_CODE + 0x1000, 0);
 	/* The one before all, five rules, a gap, and the end. */
 	assert_int_equal(t.n_entries, 1 + 2 + 1 + 2 + 1);
 }
@@ -395,6 +391,15 @@ TEST_OF_CFI(what_stands_behind_nonsense_is_not_read)
 	expect_offset(&t, CODE, 16);
 	expect_offset(&t, CODE + 0x10, 24);
 	expect_offset(&t, CODE + 0x20, 0);
+	/* Nor is an entry that goes on behind the section. */
+	begin_again(NULL);
+	cie = put_cie(&s, "z", 0);
+	put_offset_fde(&s, cie, CODE, 0x10, 16);
+	put_offset_fde(&s, cie, CODE + 0x10, 0x10, 24);
+	s.n--;
+	make_table(&s, &t);
+	expect_offset(&t, CODE, 16);
+	expect_offset(&t, CODE + 0x10, 0);
 }
 
 /* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
@@ -441,33 +446,6 @@ TEST_OF_CFI(an_entry_may_not_name_what_is_no_entry)
 	expect_offset(&t, CODE + 0x40, 0);
 }
 
-/* Where a cut section gives a rule, it is the whole one's, or says that it makes no sense. */
-TEST_OF_CFI(a_section_that_is_cut_anywhere)
-{
-	static const uint8_t program[] = {
-		0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x50, 0x0c, 7, 8
-	};
-	cleanup(unwind_table_fini) struct unwind_table whole = {};
-	size_t cie = put_cie(&s, "z", 0);
-
-	for (uint64_t i = 0; i < 4; i++)
-		put_fde(&s, cie, CODE + 0x40 * i, 0x30, program, sizeof(program));
-	make_table(&s, &whole);
-	while (s.n > 1) {
-		cleanup(unwind_table_fini) struct unwind_table cut = {};
-
-		s.n--;
-		make_table(&s, &cut);
-		for (uint64_t vaddr = CODE; vaddr < CODE + 0x110; vaddr++) {
-			struct unwind_rule is = unwind_table_at(&cut, vaddr);
-			struct unwind_rule was = unwind_table_at(&whole, vaddr);
-
-			assert_true((is.how & 15) <= UNWIND_UNFIT ||
-				    memcmp(&is, &was, sizeof(is)) == 0);
-		}
-	}
-}
-
 /* @n rows of one byte of code each, all different. */
 static void put_many_rows(struct section *to, uint32_t n)
 {
@@ -504,7 +482,7 @@ TEST_OF_CFI(a_table_beyond_its_budget_is_not_made)
 	put_many_rows(&s, 1000);
 
 	const struct made_section section = { ".eh_frame", s.data, s.n };
-	cleanup(image_freep) struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(&section, 1, N_CODE);
 
 	assert_int_equal(unwind_table_make(im, 12000, &t, &e), -E2BIG);
 	assert_string_equal(e.text, "its unwind table takes more than 12000 bytes");
@@ -629,50 +607,40 @@ static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t 
 	memcpy(text + where, code, n);
 	put_offset_fde(&cfi, put_cie(&cfi, "z", 0), MADE_VADDR + MADE_HEAD + covered, n_covered,
 		       16);
-
-	const struct made_section sections[] = { { ".text", text, sizeof(text) },
-						 { ".eh_frame", cfi.data, cfi.n } };
-
-	make_table_of(sections, 2, ret);
+	make_with_text(text, sizeof(text), &cfi, ret);
 }
 
-TEST_OF_CFI(signals_return_where_nothing_is_said_of_it)
+/* The return of a signal: mov $15, %rax; syscall. The thread: xor %ebp, %ebp; pop %rdi; call *%r9
+ */
+TEST_OF_CFI(signals_return_and_threads_begin_where_nothing_is_said_of_it)
 {
-	const struct unwind_rule signal = { .how = UNWIND_SIGNAL };
+	static const struct {
+		const char *code;
+		size_t n;
+		uint64_t where, first; /* from @first on there is the rule, up to the code's end */
+		struct unwind_rule rule;
+	} cases[] = {
+		{ "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, 33, 32, { .how = UNWIND_SIGNAL } },
+		{ "\x31\xed\x5f\x41\xff\xd1", 6, 101, 106, { .how = UNWIND_OUTERMOST } },
+	};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
-	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
+	for (size_t i = 0; i < 2 * 16; i++) {
+		const uint64_t n_covered = 8 + i / 2 * 8;
+		const uint64_t first = cases[i % 2].first;
+		const uint64_t end = cases[i % 2].where + cases[i % 2].n;
 		begin_again(NULL);
 
-		make_with_code(33, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, 0, n_covered, &t);
+		make_with_code(cases[i % 2].where, cases[i % 2].code, cases[i % 2].n, 0, n_covered,
+			       &t);
 		expect_offset(&t, at + n_covered - 1, 16);
-		if (n_covered > 32) {
-			expect_offset(&t, at + 33, 16);
+		if (n_covered > cases[i % 2].where - 1)
 			continue;
-		}
-		if (n_covered < 32)
-			expect_rule(&t, at + 31, (struct unwind_rule){}, "before");
-		expect_rule(&t, at + 32, signal, "by which it is looked up");
-		expect_rule(&t, at + 41, signal, "its end");
-		expect_rule(&t, at + 42, (struct unwind_rule){}, "behind");
-	}
-}
-
-/* "xor %ebp, %ebp; pop %rdi; call *%r9", and what lies around it. */
-TEST_OF_CFI(threads_begin_where_nothing_is_said_of_it)
-{
-	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
-	const uint64_t at = MADE_VADDR + MADE_HEAD;
-
-	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
-		begin_again(NULL);
-
-		make_with_code(101, "\x31\xed\x5f\x41\xff\xd1", 6, 0, n_covered, &t);
-		expect_offset(&t, at + n_covered - 1, 16);
-		if (n_covered <= 100)
-			expect_rule(&t, at + 106, root, "by which a return to it is looked up");
-		if (n_covered <= 107)
-			expect_rule(&t, at + 107, (struct unwind_rule){}, "behind");
+		if (i % 2 == 0 && n_covered < first)
+			expect_rule(&t, at + first - 1, (struct unwind_rule){}, "before");
+		expect_rule(&t, at + first, cases[i % 2].rule, "from where it is looked up");
+		expect_rule(&t, at + end - 1, cases[i % 2].rule, "its end");
+		expect_rule(&t, at + end, (struct unwind_rule){}, "behind");
 	}
 }
 
@@ -706,11 +674,7 @@ TEST_OF_CFI(clone_has_no_entry_behind_its_system_call)
 		memcpy(text + 0x40, cases[i].code, n);
 		put_offset_fde(&s, cie, at - 0x30, 0x30, 16);
 		put_fde(&s, cie, at + n, 0x10, cases[i].program, cases[i].n_program);
-
-		const struct made_section sections[] = { { ".text", text, sizeof(text) },
-							 { ".eh_frame", s.data, s.n } };
-
-		make_table_of(sections, 2, &t);
+		make_with_text(text, sizeof(text), &s, &t);
 		expect_offset(&t, at - 1, 16);
 		for (int k = 0; k < (int)n; k++)
 			expect_rule(&t, at + (uint64_t)k,
@@ -770,11 +734,7 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 		memcpy(text + 0x800, exit, sizeof(exit) - 1);
 		put_fde(&s, put_cie(&s, "z", 0), at, cases[i].size, cases[i].program,
 			cases[i].n_program);
-
-		const struct made_section sections[] = { { ".text", text, sizeof(text) },
-							 { ".eh_frame", s.data, s.n } };
-
-		make_table_of(sections, 2, &t);
+		make_with_text(text, sizeof(text), &s, &t);
 		expect_offset(&t, at + 0x7ff, 80);
 		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + cases[i].size - 1, cases[i].is_cut ? 0 : 80);
@@ -782,44 +742,10 @@ TEST_OF_CFI(where_compiled_code_leaves_the_interpreters_row_is_wrong)
 	}
 }
 
-TEST_OF_CFI(a_program_begins_at_its_entry_point)
-{
-	static const struct {
-		const char *code;
-		size_t n;
-		uint64_t covered, n_covered, n_root;
-	} cases[] = {
-		{ "\x31\xed", 2, 300, 10, 256 },
-		{ "\x48\x31\xed\x48\x89\xe7", 6, 300, 10, 256 },
-		{ "\x48\x89\xe7", 3, 80, 10, 80 },    /* up to the next entry */
-		{ "\x48\x89\xe7", 3, 0, 10, 0 },      /* which is about it */
-		{ "\xf3\x0f\x1e\xfa", 4, 80, 10, 0 }, /* any function of a library */
-	};
-	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
-	const uint64_t at = MADE_VADDR + MADE_HEAD;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		begin_again(NULL);
-
-		make_with_code(0, cases[i].code, cases[i].n, cases[i].covered, cases[i].n_covered,
-			       &t);
-		for (uint64_t k = 0; k < 512; k++) {
-			const bool is_covered = k - cases[i].covered < cases[i].n_covered;
-
-			if (is_covered)
-				expect_offset(&t, at + k, 16);
-			else
-				expect_rule(&t, at + k,
-					    k < cases[i].n_root ? root : (struct unwind_rule){},
-					    cases[i].code);
-		}
-	}
-}
-
 TEST_OF_CFI(files_without_cfi_are_refused)
 {
 	const struct made_section section = { ".text", "", 1 };
-	cleanup(image_freep) struct image *im = open_made(&section, 1);
+	cleanup(image_freep) struct image *im = open_made(&section, 1, N_CODE);
 	struct error e;
 
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), -ENOENT);
