@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Any name is either written out, at bounded length and in bounded time, or is not mangled. */
+/*
+ * Any name is either written out, at bounded length and in bounded time, or is not mangled. In the
+ * corpus: names whose text doubles with each level, and deep ones, which might exhaust the stack.
+ */
 #include "fuzz.h"
 
 #include "elf/demangle.h"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "base/strbuf.h"
 #include "elf/demangle.h"
 
 static const struct {
@@ -25,7 +24,11 @@ static const struct {
 	{ "_Z1fv@plt", "f()@plt" },
 	{ "_Z1fv@other", NULL },
 	{ "_@plt", NULL },
+	{ "_Z1f1AIiiES_IS0_S0_E", "f(A<int, int>, A<A<int, int>, A<int, int> >)" },
 	/* Rust, of both schemes */
+	{ "_RINvC1a1fTmmETB7_B7_ETBb_Bb_EE",
+	  "a::f::<(u32, u32), ((u32, u32), (u32, u32)), "
+	  "(((u32, u32), (u32, u32)), ((u32, u32), (u32, u32)))>" },
 	{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
 	{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
 	  "3bar17h930b740aa94f1d3aE",
@@ -100,87 +103,6 @@ TEST(a_name_of_any_length_is_taken_and_a_long_one_refused)
 	name[sizeof(name) - 1] = '\0';
 	memcpy(name, "_Z", 2);
 	assert_null(demangle(name));
-}
-
-/* f(A<A<...>, A<...> >): each level names the last one twice, so the text doubles. */
-TEST(doubling_cxx_names_are_refused_soon)
-{
-	cleanup(strbuf_fini) struct strbuf b = {};
-
-	strbuf_puts(&b, "_Z1f1AIiiE");
-	strbuf_puts(&b, "S_IS0_S0_E");
-	for (int i = 1; i < 34; i++) {
-		char digit = i < 10 ? (char)('0' + i) : (char)('A' + i - 10);
-
-		strbuf_printf(&b, "S_IS%c_S%c_E", digit, digit);
-	}
-	assert_null(demangle(b.text));
-
-	/* Not refused for its form: two levels are read. */
-	cleanup_free char *few = demangle("_Z1f1AIiiES_IS0_S0_E");
-
-	assert_string_equal(few, "f(A<int, int>, A<A<int, int>, A<int, int> >)");
-}
-
-/* Tuples of the two tuples before, by places in base 62, after "_R". */
-TEST(doubling_rust_names_are_refused_soon)
-{
-	static const char digits[] =
-		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	cleanup(strbuf_fini) struct strbuf b = {};
-	size_t last;
-
-	strbuf_puts(&b, "_RINvC1a1f");
-	last = b.n - 2;
-	strbuf_puts(&b, "TmmE");
-	for (int i = 0; i < 40; i++) {
-		size_t at = b.n - 2;
-		size_t place = last - 1; /* "B_" is 0, "B0_" is 1 */
-		char text[3] = { digits[place / 62], digits[place % 62], '\0' };
-
-		strbuf_printf(&b, "TB%s_B%s_E", place < 62 ? text + 1 : text,
-			      place < 62 ? text + 1 : text);
-		last = at;
-	}
-	strbuf_putc(&b, 'E');
-	assert_null(demangle(b.text));
-
-	/* Not refused for its form: three levels are read. */
-	cleanup_free char *few = demangle("_RINvC1a1fTmmETB7_B7_ETBb_Bb_EE");
-
-	assert_string_equal(few, "a::f::<(u32, u32), ((u32, u32), (u32, u32)), "
-				 "(((u32, u32), (u32, u32)), ((u32, u32), (u32, u32)))>");
-}
-
-TEST(d_names_with_many_references_are_refused)
-{
-	cleanup(strbuf_fini) struct strbuf b = {};
-
-	strbuf_puts(&b, "_D1a1fF");
-	strbuf_puts(&b, "FiiZi");
-	for (int i = 0; i < 40; i++)
-		strbuf_puts(&b, "FQgQiZi");
-	strbuf_puts(&b, "Zv");
-	assert_null(demangle(b.text));
-}
-
-/* Depth, not length: libiberty's own limit. */
-TEST(deep_names_do_not_exhaust_the_stack)
-{
-	static const struct {
-		const char *start;
-		char nest;
-	} nests[] = { { "_Z1f", 'P' }, { "_Z1fI", 'J' },   { "_RINvC1a1f", 'R' },
-		      { "_RY", 'Y' },  { "_D1a1fF", 'P' }, { "_Z1fF", 'F' } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(nests); i++) {
-		char name[4097];
-
-		memset(name, nests[i].nest, sizeof(name) - 1);
-		memcpy(name, nests[i].start, strlen(nests[i].start));
-		name[sizeof(name) - 1] = '\0';
-		assert_null(demangle(name));
-	}
 }
 
 TEST_MAIN(NULL, NULL)
