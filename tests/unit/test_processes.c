@@ -271,31 +271,6 @@ TEST_WITH_PAST(a_child_in_its_parents_memory_has_what_that_maps_later)
 	assert_string_equal(module_at(p, PID, 0x6800, 80), "");
 }
 
-/*
- * As vfork(2) and posix_spawn(3) are used: the child maps nothing before its exec. Where no record
- * says that it shares, it is taken for a copy, and all names are right.
- */
-TEST_WITH_PAST(a_child_that_only_begins_another_program_needs_not_be_told_to_share)
-{
-	for (uint32_t told = 0; told < 2; told++) {
-		const uint32_t parent = PID + 10 * told, child = parent + 1;
-
-		exec_at(p, 10, parent, "parent");
-		map_at(p, 11, parent, 0x1000, FILE_A);
-		fork_at(p, 20, parent, child);
-		if (told)
-			share_at(p, 21, parent, parent);
-		exec_at(p, 30, child, "child");
-		assert_false(map_at(p, 31, child, 0x1000, FILE_B));
-		exit_at(p, 40, child);
-		assert_string_equal(module_at(p, child, 0x1800, 25), "a");
-		assert_string_equal(module_at(p, child, 0x1800, 35), "b");
-		assert_string_equal(module_at(p, parent, 0x1800, 25), "a");
-		assert_string_equal(module_at(p, parent, 0x1800, 35), "a");
-		assert_int_equal(n_sharers(p, parent), 0);
-	}
-}
-
 /* None of them is there any more. Two threads make a child each at the same time. */
 TEST_WITH_PAST(a_child_that_is_told_to_share_needs_not_be_there)
 {
@@ -678,18 +653,6 @@ TEST_WITH_PAST(paths_take_bounded_memory)
 	assert_string_equal(module_at(p, PID, 0x10000, 0), "");
 }
 
-TEST_WITH_PAST(a_child_that_maps_what_it_has_takes_no_memory)
-{
-	size_t before;
-
-	exec_at(p, 1, PID, "parent");
-	map_many(p, 2, PID);
-	fork_at(p, 3, PID, PID + 1);
-	before = processes_bytes(p->processes);
-	map_vdso(p, 4, PID + 1, 7);
-	assert_int_equal(processes_bytes(p->processes), before);
-}
-
 /*
  * Half of the children end. The first two were hit: one ended, the other lives. All of them are
  * children of a process with many mappings, and have one of their own.
@@ -803,19 +766,6 @@ TEST_WITH_PAST(after_a_loss_nothing_old_is_taken_for_what_runs)
 	assert_string_equal(module_at(p, PID, 0x1000, 50), "b");
 	exec_at(p, 60, PID, "known");
 	assert_string_equal(comm_at(p, PID, 70), "known");
-}
-
-TEST_WITH_PAST(what_is_of_no_process_of_ours_is_not_kept)
-{
-	size_t before = processes_bytes(p->processes);
-
-	for (uint64_t i = 1; i < 1000; i++) {
-		exec_at(p, i, 0, "outside");
-		map_at(p, i, 0, 0x1000 * i, FILE_A);
-		exit_at(p, i, UINT32_MAX);
-	}
-	assert_int_equal(processes_bytes(p->processes), before);
-	assert_string_equal(module_at(p, 0, 0x1000, 0), "");
 }
 
 TEST_WITH_PAST(a_program_has_its_last_name)

@@ -3,28 +3,12 @@
 /* The store over real maps, with no program: the tests put in what one would have counted. */
 #include "test.h"
 
-#include <linux/bpf.h>
-#include <sys/syscall.h>
-
 #include "base/clock.h"
 #include "object.h"
 #include "store/store.h"
 
 #define N_HOT 4
 #define FIRST 8 /* entries in the first level of each map */
-
-/* In the place of libbpf's: the same, and counted. */
-static size_t n_lookups;
-
-int bpf_map_lookup_elem(int fd, const void *key, void *value)
-{
-	union bpf_attr attr = { .map_fd = (uint32_t)fd,
-				.key = (uintptr_t)key,
-				.value = (uintptr_t)value };
-
-	n_lookups++;
-	return (int)syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
-}
 
 /* --- a store to test --- */
 
@@ -303,18 +287,6 @@ static size_t length_of(uint64_t i)
 	return i % 100 ? i % (CHUNK_WORDS - 1) + 1 : CHUNK_WORDS + 3;
 }
 
-TEST_WITH_OBJECT(many_new_stacks_take_few_calls)
-{
-	start(&ample);
-	for (uint64_t i = 1; i <= MANY; i++)
-		put_row(0, put_stack(i, length_of(i)), i, 0);
-	rotate();
-	n_lookups = 0;
-	for (uint64_t i = 1; i <= MANY; i++)
-		assert_int_equal(count_of(STACK_HASH(i << 8), length_of(i)), i);
-	assert_true(n_lookups > 0 && n_lookups <= MANY / 100 * STACK_LEVELS);
-}
-
 TEST_WITH_OBJECT(of_many_stacks_a_torn_one_says_so)
 {
 	const uint64_t torn = STACK_HASH(100ULL << 8);
@@ -409,26 +381,6 @@ TEST_WITH_OBJECT(what_had_no_memory_at_hand_is_read_and_makes_room)
 	assert_int_equal(o.state.n_spare, 0);
 	for (uint64_t i = 1; i <= 100; i++)
 		assert_int_equal(count_of(STACK_HASH(i << 8), 1000), i);
-}
-
-/* Programs come and go, each with stacks of its own, beside one that stays. */
-TEST_WITH_OBJECT(stacks_that_do_not_come_again_take_no_memory)
-{
-	size_t most = 0;
-
-	start(&(const struct store_budget){ AMPLE, .user_bytes = 1ULL << 32 });
-	for (uint64_t interval = 0; interval < 60; interval++) {
-		const uint64_t lasting = put_stack(1, 100);
-
-		put_row(0, lasting, 7, 0);
-		for (uint64_t i = 1; i <= 20; i++)
-			put_row(0, put_stack(1 + interval * 20 + i, 1000), 1, 0);
-		rotate();
-		assert_int_equal(count_of(lasting, 100), 7);
-		store_clear(s);
-		most = store_bytes(s) > most ? store_bytes(s) : most;
-	}
-	assert_in_range(most, 1 << 20, 16 << 20);
 }
 
 static void begin_pair(uint32_t thread, uint64_t kernel, uint64_t user)

@@ -254,6 +254,7 @@ TEST_WITH_STREAM(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it
 	expect(2, (const uint32_t[]){ 1, 2 });
 	assert_int_equal(late.n_must, 0);
 	assert_int_equal(stream_stop(s, &(struct error){}), 0);
+	assert_int_equal(o.state.turn, TURN_OFF);
 	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, NULL), 0);
 	expect(3, (const uint32_t[]){ 1, 2, 3 });
 	assert_int_equal(late.n_must, 1);
@@ -286,16 +287,6 @@ TEST_WITH_STREAM(a_refusal_ends_the_reading_and_nothing_is_given_twice)
 	g.most = 0;
 	read_events();
 	expect(3, (const uint32_t[]){ 1, 2, 3 });
-}
-
-TEST_WITH_STREAM(after_the_end_all_is_given_at_once)
-{
-	put_event(0, 1);
-	put_event(1, 2);
-	assert_int_equal(stream_stop(s, NULL), 0);
-	assert_int_equal(o.state.turn, TURN_OFF);
-	read_events();
-	expect(2, (const uint32_t[]){ 1, 2 });
 }
 
 TEST_WITH_STREAM(it_sleeps_only_when_nothing_is_there)

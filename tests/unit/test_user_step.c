@@ -169,25 +169,6 @@ TEST_OF_STEP(the_quick_step_does_what_the_step_does)
 	assert_true(n_quick > 20000);
 }
 
-/* What is not in it is read one by one, and may be missing. */
-TEST_OF_STEP(the_quick_step_stays_within_the_window)
-{
-	struct unwind_window w = make_window(4, 8);
-
-	for (int16_t words = -12; words < 12; words++)
-		for (int32_t offset = 0; offset < 120; offset++) {
-			const int32_t pc_at = offset - 8, bp_at = offset + 8 * words;
-			const _Bool is_in = offset % 8 == 0 && pc_at >= 0 && pc_at < 64 &&
-					    (!words || (bp_at >= 0 && bp_at < 64));
-
-			reset_regs();
-			assert_int_equal(
-				unwind_quickly(&regs, RULE(UNWIND_IS, UNWIND_RSP, offset, words, 0),
-					       &w),
-				is_in);
-		}
-}
-
 TEST_OF_STEP(why_a_walk_ends)
 {
 	const struct {
