@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Stacks of programs as distributions build them, without frame pointers: 999 of 1,000 go down to
-where the process or thread began, and the others say why not. That each step is the one that libdw
-makes is in tests/unit/test_unwind_rows.c.
+where the process or thread began, and the others say why not. That each rule is what readelf says of
+its row is in tests/unit/test_unwind_rows.c.
 """
 
 import os
