@@ -65,17 +65,15 @@ static void begin_report(struct past *p)
 		;
 }
 
+/* True: a mapping took the place of another. */
+#define TELL(p, ...) \
+	(processes_event((p)->processes, &(struct process_event){ __VA_ARGS__ }).is_replaced)
+
 /* A child, by thread @tid. */
 static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
 {
-	struct process_event event = { .type = PROCESS_FORK,
-				       .pid = pid,
-				       .tid = pid,
-				       .parent_pid = parent,
-				       .parent_tid = tid,
-				       .time = time };
-
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	assert_false(TELL(p, .type = PROCESS_FORK, .pid = pid, .tid = pid, .parent_pid = parent,
+			  .parent_tid = tid, .time = time));
 }
 
 static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
@@ -86,11 +84,7 @@ static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid
 static void named_at(struct past *p, enum process_event_type type, uint64_t time, uint32_t pid,
 		     const char *comm)
 {
-	struct process_event event = {
-		.type = type, .pid = pid, .tid = pid, .time = time, .comm = comm
-	};
-
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	assert_false(TELL(p, .type = type, .pid = pid, .tid = pid, .time = time, .comm = comm));
 }
 
 static void exec_at(struct past *p, uint64_t time, uint32_t pid, const char *comm)
@@ -105,11 +99,7 @@ static void exit_at(struct past *p, uint64_t time, uint32_t pid)
 
 static bool map_part(struct past *p, uint64_t time, uint32_t pid, const struct mapping *m)
 {
-	struct process_event event = {
-		.type = PROCESS_MAP, .pid = pid, .tid = pid, .time = time, .map = *m
-	};
-
-	return processes_event(p->processes, &event).is_replaced;
+	return TELL(p, .type = PROCESS_MAP, .pid = pid, .tid = pid, .time = time, .map = *m);
 }
 
 static bool map_at(struct past *p, uint64_t time, uint32_t pid, uint64_t start, uint64_t file)
@@ -125,11 +115,7 @@ static bool map_at(struct past *p, uint64_t time, uint32_t pid, uint64_t start, 
 
 static void lose_at(struct past *p, uint64_t time)
 {
-	struct process_event event = {
-		.type = PROCESS_LOST, .since = time, .time = time, .n_lost = 3
-	};
-
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	assert_false(TELL(p, .type = PROCESS_LOST, .since = time, .time = time, .n_lost = 3));
 }
 
 /* Of process @pid. Each time another one, so that nothing is remembered of it. */
@@ -245,11 +231,7 @@ static size_t n_sharers(struct past *p, uint32_t pid)
 
 static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid)
 {
-	const struct process_event event = {
-		.type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time
-	};
-
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	assert_false(TELL(p, .type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time));
 }
 
 TEST_WITH_PAST(a_child_in_its_parents_memory_has_what_that_maps_later)
@@ -783,32 +765,19 @@ TEST_WITH_PAST(a_program_has_its_last_name)
 
 TEST_WITH_PAST(threads_begin_no_program_and_end_none)
 {
-	struct process_event event = { .type = PROCESS_FORK,
-				       .pid = PID,
-				       .tid = PID + 5,
-				       .parent_pid = PID,
-				       .parent_tid = PID,
-				       .time = 20 };
+	const uint32_t thread = PID + 5;
 
 	exec_at(p, 10, PID, "program");
-	assert_false(processes_event(p->processes, &event).is_replaced);
-	event = (struct process_event){
-		.type = PROCESS_COMM, .pid = PID, .tid = PID + 5, .comm = "thread", .time = 21
-	};
-	assert_false(processes_event(p->processes, &event).is_replaced);
-	event.type = PROCESS_EXIT;
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	assert_false(TELL(p, .type = PROCESS_FORK, .pid = PID, .tid = thread, .parent_pid = PID,
+			  .parent_tid = PID, .time = 20));
+	assert_false(TELL(p, .type = PROCESS_COMM, .pid = PID, .tid = thread, .comm = "thread",
+			  .time = 21));
+	assert_false(TELL(p, .type = PROCESS_EXIT, .pid = PID, .tid = thread, .time = 21));
 	assert_string_equal(comm_at(p, PID, 30), "program");
 	assert_int_equal(run_at(p, PID, 30).end, UINT64_MAX);
 
 	/* What a thread forks has the thread's name, which is not told. */
-	event = (struct process_event){ .type = PROCESS_FORK,
-					.pid = PID + 9,
-					.tid = PID + 9,
-					.parent_pid = PID,
-					.parent_tid = PID + 5,
-					.time = 40 };
-	assert_false(processes_event(p->processes, &event).is_replaced);
+	child_at(p, 40, PID, thread, PID + 9);
 	assert_string_equal(comm_at(p, PID + 9, 50), "");
 }
 

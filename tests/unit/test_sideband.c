@@ -240,34 +240,28 @@ TEST(paths_are_as_in_a_maps_file)
 	}
 }
 
-TEST(what_is_not_executable_is_nothing)
+TEST(a_place_is_executable_and_can_be_or_is_none)
 {
-	const struct place data = { 0x1000, 0x1000, 0, PROT_READ | PROT_WRITE };
+	static const struct {
+		struct place place;
+		enum record_meaning meaning;
+	} rows[] = {
+		{ { 0x1000, 0x1000, 0, PROT_READ | PROT_WRITE }, RECORD_OTHER },
+		{ { 0x1000, 0, 0, PROT_EXEC }, RECORD_MALFORMED },
+		{ { UINT64_MAX - 0xfff, 0x1000, 0, PROT_EXEC }, RECORD_MALFORMED },
+		{ { 0x1000, UINT64_MAX, 0, PROT_EXEC }, RECORD_MALFORMED },
+	};
 	uint8_t file[24] = {};
 
-	make_map(0, &data, file, "/x");
-	end(60, 1);
-	parse(RECORD_OTHER);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		make_map(0, &rows[i].place, file, "/x");
+		end(60, 1);
+		parse(rows[i].meaning);
+	}
 	begin(PERF_RECORD_THROTTLE, 0);
 	put_u64(1);
 	end(60, 1);
 	parse(RECORD_OTHER);
-}
-
-TEST(places_that_cannot_be_are_refused)
-{
-	static const struct place bad[] = {
-		{ 0x1000, 0, 0, PROT_EXEC },
-		{ UINT64_MAX - 0xfff, 0x1000, 0, PROT_EXEC },
-		{ 0x1000, UINT64_MAX, 0, PROT_EXEC },
-	};
-	uint8_t file[24] = {};
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		make_map(0, &bad[i], file, "/x");
-		end(60, 1);
-		parse(RECORD_MALFORMED);
-	}
 }
 
 /* Shorten a record by eight bytes at a time: its text may lose its end. */

@@ -224,9 +224,10 @@ TEST(exec_by_another_thread_is_one_of_the_process)
 }
 
 /* All on one CPU, so that all is in one ring. */
-TEST(what_a_full_ring_has_no_room_for_is_counted)
+TEST(a_full_ring_wakes_and_what_it_has_no_room_for_is_counted)
 {
 	struct sideband *s = follow(4096);
+	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
 	cleanup(log_fini) struct log log = {};
 	cpu_set_t before, one;
 	int cpu = sched_getcpu();
@@ -237,7 +238,9 @@ TEST(what_a_full_ring_has_no_room_for_is_counted)
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	for (int i = 0; i < 20; i++)
 		(void)run_shell();
+	assert_int_equal(poll(&wait, 1, -1), 1);
 	assert_int_equal(sideband_read(s, note, &log), 0);
+	assert_true(sideband_until(s) >= log.events[0].time);
 
 	uint32_t last = (uint32_t)run_shell();
 	size_t at = 0;
@@ -252,27 +255,6 @@ TEST(what_a_full_ring_has_no_room_for_is_counted)
 	assert_true(log.events[at].since <= log.events[at].time);
 	assert_non_null(next(&log, &at, last, PROCESS_FORK));
 	assert_non_null(next(&log, &at, last, PROCESS_EXIT));
-}
-
-TEST(the_descriptor_wakes_and_reading_makes_it_quiet)
-{
-	const struct sideband_options options = { .ring_bytes = 16384 };
-	cleanup(log_fini) struct log log = {};
-	struct sideband *s;
-	struct error e;
-
-	assert_ok(sideband_open(&options, &s, &e), e);
-
-	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
-
-	assert_int_equal(sideband_read(s, note, &log), 0);
-	for (int i = 0; i < 30; i++)
-		(void)run_shell();
-	assert_int_equal(poll(&wait, 1, -1), 1);
-	assert_int_equal(sideband_read(s, note, &log), 0);
-	assert_true(log.n > 30);
-	assert_true(sideband_until(s) >= log.events[0].time);
-	sideband_close(s);
 }
 
 static int stop_at_second(void *n, const struct process_event *event)
