@@ -215,46 +215,35 @@ TEST_OF_STEP(a_child_that_was_cloned_has_no_caller)
 	assert_int_equal(step(rule), UNWIND_END_UNFIT);
 }
 
-TEST_OF_STEP(code_without_rows_is_no_root)
-{
-	regs.of[UNWIND_RBP] = 0;
-	assert_int_equal(step(RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0)), UNWIND_END_ROOT);
-	assert_int_equal(step((struct unwind_rule){}), UNWIND_END_NO_ROW);
-	regs.is_exact = 0; /* a caller: rbp may be 0 in any code that has no frame pointers */
-	assert_int_equal(step((struct unwind_rule){}), UNWIND_END_NO_ROW);
-}
-
-TEST_OF_STEP(what_was_made_at_run_time_is_never_outermost)
-{
-	const struct unwind_rule made = RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0);
-
-	m.words[11] = 0; /* the return address */
-	assert_int_equal(step(made), UNWIND_END_CHAIN);
-	reset_regs();
-	assert_int_equal(step(UNWIND_FRAME_POINTERS), UNWIND_END_ROOT);
-	reset_regs();
-	regs.of[UNWIND_RBP] = 0;
-	assert_int_equal(step(made), UNWIND_END_CHAIN);
-}
-
+/* By the ABI it is 0 in the outermost frame, but something called what was made at run time. */
 TEST_OF_STEP(a_chain_of_frame_pointers_ends_where_rbp_is_none)
 {
-	static const struct {
-		uint64_t bp;
+	static const struct unwind_rule frames = RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0);
+	static const struct unwind_rule made = RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0);
+	static const uint64_t bp = STACK + 8UL * 10, far = STACK + 8UL * 4;
+	const struct {
+		struct unwind_rule rule;
+		uint64_t bp, pc; /* the return address there */
 		enum unwind_end end;
 	} rows[] = {
-		{ STACK + 8UL * 10, UNWIND_GOES_ON },
-		{ STACK + 8UL * 10 + 4, UNWIND_END_CHAIN },
-		{ 0, UNWIND_END_ROOT },
-		{ 8, UNWIND_END_CHAIN },
-		{ STACK + 8UL * 4 + UNWIND_LIKELY_STACK_BYTES, UNWIND_END_CHAIN },
-		{ STACK + 8UL * 4 + UNWIND_LIKELY_STACK_BYTES - 8, UNWIND_END_UNREADABLE },
+		{ frames, bp, 1, UNWIND_GOES_ON },
+		{ frames, bp, 0, UNWIND_END_ROOT },
+		{ frames, bp + 4, 1, UNWIND_END_CHAIN },
+		{ frames, 0, 1, UNWIND_END_ROOT },
+		{ frames, 8, 1, UNWIND_END_CHAIN },
+		{ frames, far + UNWIND_LIKELY_STACK_BYTES, 1, UNWIND_END_CHAIN },
+		{ frames, far + UNWIND_LIKELY_STACK_BYTES - 8, 1, UNWIND_END_UNREADABLE },
+		{ made, bp, 1, UNWIND_GOES_ON },
+		{ made, bp, 0, UNWIND_END_CHAIN },
+		{ made, 0, 1, UNWIND_END_CHAIN },
+		{ {}, 0, 1, UNWIND_END_NO_ROW }, /* code without rows is no root */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		again();
+		m.words[11] = rows[i].pc;
 		regs.of[UNWIND_RBP] = rows[i].bp;
-		assert_int_equal(step(UNWIND_FRAME_POINTERS), rows[i].end);
+		assert_int_equal(step(rows[i].rule), rows[i].end);
 	}
 
 	again();
