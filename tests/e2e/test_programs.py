@@ -39,8 +39,6 @@ PROGRAMS = {
     programs.node: SEVERAL,
     programs.java: {SYSCALL: 2000, JAVA_NATIVE: 2000},
     programs.fd: SEVERAL,
-    programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
-    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{programs.POSTGRES / 'postgres'}:transaction__start": 500},
 }
 # Their compilers map code as they run.
 JIT = (programs.node, programs.java)
@@ -77,11 +75,7 @@ def pacer():
         yield start
 
 
-def name_of(program):
-    return program.__name__
-
-
-@pytest.fixture(scope="module", params=PROGRAMS, ids=name_of)
+@pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: program.__name__)
 def program(request, tmp_path_factory):
     """(what it is, PID)"""
     with request.param(tmp_path_factory.mktemp(request.param.__name__)) as pid:
