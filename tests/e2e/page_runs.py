@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs for pages: made up, and the same each time, so that their sums and pictures are known."""
 
-import random
 
-from pprof_file import PprofFile, block, packed, varint
+from pprof_file import PprofFile
 
 KERNEL, EXT4 = "[kernel.kallsyms]", "[ext4]"
 NGINX, LIBC, SSL = "/usr/sbin/nginx", "/usr/lib/libc.so.6", "/usr/lib/libssl.so.3"
@@ -94,20 +93,4 @@ def hostile_run():
     for i, name in enumerate(HOSTILE):
         run.add([(name, "/bin/" + HOSTILE[-1 - i]), ("leaf", name[:1000])], 10 + i,
                 [("comm", name[:4096]), (name[:100], HOSTILE[-1 - i][:1000])])
-    return run.bytes()
-
-
-def large_run():
-    """200,000 distinct stacks of five frames each, from 27,000 functions."""
-    of_level = [10, 100, 2_000, 5_000, 20_000]
-    run = PprofFile(comments=["stackcount:command=stackcount large"])
-    names = [[f"namespace_{level}::Class<int>::function_{level}_{i}" for i in range(m)]
-             for level, m in enumerate(of_level)]
-    ids = [[varint(run.location(name, f"/usr/lib/lib{i % 40}.so")) for i, name in enumerate(row)] for row in names]
-    draw, chosen = random.Random(7), set()
-    while len(chosen) < 200_000:
-        chosen.add(tuple(int(draw.random() * m) for m in of_level))
-    for stack in chosen:
-        row = b"".join(ids[level][i] for level, i in reversed(list(enumerate(stack))))
-        run.samples.append(block(2, block(1, row) + packed(2, [1 + stack[4] % 50])))
     return run.bytes()

@@ -156,14 +156,6 @@ def test_arrow_keys_reach_frames_and_tell_screen_readers(open_page):
     assert text(page, "#chosen").startswith("__libc_start_main") and "upward=true" in fragment(page)
 
 
-def test_inverted_stacks_begin_with_their_last_callee(open_page):
-    page = open_page()
-    page.key("i")
-    rows = drawn(page)
-    assert sorted(rows[1]) == sorted({stack[-1][0] for stack, *_ in STACKS})
-    assert rows[1][0] == "copy_page_to_iter" and rows[2][0] == "filemap_read"
-
-
 def test_search_tells_the_matched_share(open_page):
     page = open_page()
     page.key("/")
@@ -250,25 +242,6 @@ def test_the_table_has_self_and_total_and_sorts(open_page):
     assert [row[2] for row in table(page)] == sorted(functions)
     roles = [node["role"]["value"] for node in page.call("Accessibility.getFullAXTree")["nodes"]]
     assert {"table", "row", "columnheader", "rowheader", "cell"} <= set(roles)
-
-
-def test_the_tree_opens_and_closes_by_keys(open_page):
-    page = open_page(fragment="#view=tree")
-    rows = "[...document.querySelectorAll('#outline [role=treeitem] .name')].map((e) => e.innerText)"
-    before = page.do(rows)
-    assert before[:4] == ["all", "_start", "__libc_start_main", "main"]
-    page.key("g")
-    page.key("ArrowDown")
-    page.key("ArrowLeft")
-    assert page.do(rows) == ["all", "_start", "runtime.goexit", "clone3", "[cut: depth]", "[unknown]"]
-    assert page.do("document.activeElement.ariaExpanded") == "false"
-    page.key("ArrowRight")
-    assert page.do(rows)[2] == "__libc_start_main"
-    hits = hits_of_run(lambda stack, *_: stack[0][0] == "_start")
-    assert page.do("document.activeElement.ariaLabel").startswith(f"_start, nginx, {hits} hits")
-    page.key("ArrowRight")
-    page.key("Enter")
-    assert page.do("page.state.zoom.length") == 2
 
 
 def test_labels_filter(open_page):
@@ -405,52 +378,3 @@ def test_the_policy_stops_other_scripts_styles_and_requests(browser, files, tmp_
     assert browser.do("getComputedStyle(document.querySelector('h1')).display") == "block"
     assert any("Content Security Policy" in complaint for complaint in browser.complaints())
     browser.events.clear()
-
-
-# -- The file. --
-
-
-def test_script_and_style_load_nothing(files):
-    page = files("one_run").read_text()
-    script = max(re.findall(r"<script>(.*?)</script>", page, re.S), key=len)
-    style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
-    assert "http" not in script + style and "innerHTML" not in script and "eval(" not in script
-
-
-# -- The canvas. --
-
-# The frames of which a pixel left of their name has not their colour, and wide ones without a name.
-WRONG_COLOURS = """(() => {
-    const { flame } = page, { tree, painter } = flame.view, copy = document.createElement('canvas');
-    Object.assign(copy, { width: flame.canvas.width, height: flame.canvas.height });
-    const context = copy.getContext('2d', { willReadFrequently: true });
-    context.drawImage(flame.canvas, 0, 0);
-    return flame.rows.flatMap((row, i) => row.nodes.filter((node, k) => {
-        const at = [Math.ceil(row.xs[k]) + 2, flame.top(i) + 3, 1, 1], is = context.getImageData(...at).data.join();
-        const ink = context.getImageData(Math.ceil(row.xs[k]) + 4, flame.top(i) + 3, 40, 12).data.buffer;
-        const inked = row.ws[k] < 60 || new Set(new Uint32Array(ink)).size > 1;
-        context.fillStyle = painter.colour(tree, node);
-        context.fillRect(...at);
-        return !inked || is !== context.getImageData(...at).data.join();
-    })).map((node) => tree.name(node));
-})()"""
-
-
-@pytest.mark.parametrize("run, fragment, theme", [
-    ("one_run", "#upward=true", "light"), ("one_run", "#colour=module", "dark"), ("two_runs", "", "light")])
-def test_frames_are_drawn_in_their_colours(open_page, run, fragment, theme):
-    page = open_page(run, fragment)
-    page.resize(WIDTH, 800)  # all rows are seen
-    page.prefer(theme)
-    page.wait(f"document.documentElement.dataset.theme === '{theme}'")
-    assert page.do(WRONG_COLOURS) == [] and len(drawn(page)) > 10
-    assert page.do("new Set(page.flame.rows.flatMap((row) => row.nodes).map((n) => "
-                   "page.painter().colour(page.flame.view.tree, n))).size") > 4
-
-
-# -- Size. --
-
-
-def test_two_hundred_thousand_stacks_are_shown(open_page, files):
-    assert files("large_run").stat().st_size <= 8 << 20
-    assert open_page("large_run").do("page.tree().children(0).length > 0")
