@@ -12,12 +12,6 @@
 #include "files/mappings.h"
 #include "files/question.h"
 
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void check_list(const char *text, size_t n)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {}, again = {};
@@ -30,12 +24,12 @@ static void check_list(const char *text, size_t n)
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 
-		check(m->start >= before && m->end > m->start);
-		check(strlen(m->path) < n);
+		require(m->start >= before && m->end > m->start);
+		require(strlen(m->path) < n);
 		before = m->end;
 		mapping_put(m, &sent);
 	}
-	check(mapping_list_parse(sent.text, &again) && mapping_list_is_equal(&again, &list));
+	require(mapping_list_parse(sent.text, &again) && mapping_list_is_equal(&again, &list));
 }
 
 static void check_table(const uint8_t *bytes, size_t n)
@@ -47,14 +41,14 @@ static void check_table(const uint8_t *bytes, size_t n)
 
 	if (!table_read(bytes, n, &result, &t))
 		return;
-	check(result <= 0 && t.n_ranges <= MOST_RANGES);
+	require(result <= 0 && t.n_ranges <= MOST_RANGES);
 	for (uint32_t i = 0; i < t.n_ranges; i++)
 		sum += t.ranges[i].n_bytes != 0;
 	for (uint32_t i = 0; result == 0 && i < t.n_pages; i++)
-		check(t.pages[i] <= t.pages[i + 1] && t.pages[i + 1] <= t.n_entries);
+		require(t.pages[i] <= t.pages[i + 1] && t.pages[i + 1] <= t.n_entries);
 	for (uint32_t i = 0; result == 0 && i < t.n_entries; i++)
 		sum += memcmp(&t.rules[t.entries[i].rule], &none, sizeof(none)) != 0;
-	check(sum <= n);
+	require(sum <= n);
 }
 
 static size_t length(const struct name_view *v, uint32_t at)
@@ -66,15 +60,15 @@ static size_t length(const struct name_view *v, uint32_t at)
 
 static void check_view(const struct name_view *v, size_t n, size_t n_asked)
 {
-	check(v->head->n <= n_asked);
+	require(v->head->n <= n_asked);
 	for (uint32_t i = 0; i < v->head->n; i++) {
 		const struct name_fact *f = &v->facts[i];
 
-		check(length(v, f->function) < n);
+		require(length(v, f->function) < n);
 		for (uint32_t j = 0; j < f->n_calls; j++) {
 			const struct call_fact *call = &v->calls[f->call + j];
 
-			check(length(v, call->name) + length(v, call->file) < 2 * n);
+			require(length(v, call->name) + length(v, call->file) < 2 * n);
 		}
 	}
 }
@@ -87,12 +81,12 @@ static void check_symbols(const uint8_t *bytes, size_t n)
 	if (!symbols_read(bytes, n, n % 7, &fact, &v))
 		return;
 	check_view(&v, n, n % 7);
-	check(n % 7 == 0 || v.head->n > 0);
-	check(fact.n_build_id <= MOST_BUILD_ID_BYTES);
+	require(n % 7 == 0 || v.head->n > 0);
+	require(fact.n_build_id <= MOST_BUILD_ID_BYTES);
 	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
 		cleanup_free char *path = debug_hint_path(&fact.hint, "/usr/bin/program", i);
 
-		check(!path || path[0] == '/');
+		require(!path || path[0] == '/');
 	}
 }
 

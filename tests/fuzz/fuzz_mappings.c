@@ -11,22 +11,16 @@
 #include "base/strtab.h"
 #include "files/mappings.h"
 
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void check_again(const struct mapping *m, struct strtab *strings)
 {
 	cleanup_strbuf struct strbuf line = {};
 	struct mapping again;
 
 	mapping_put(m, &line);
-	check(mapping_parse(line.text, strings, &again));
-	check(again.start == m->start && again.end == m->end && again.offset == m->offset);
-	check(again.dev == m->dev && again.inode == m->inode);
-	check(again.is_deleted == m->is_deleted && strcmp(again.path, m->path) == 0);
+	require(mapping_parse(line.text, strings, &again));
+	require(again.start == m->start && again.end == m->end && again.offset == m->offset);
+	require(again.dev == m->dev && again.inode == m->inode);
+	require(again.is_deleted == m->is_deleted && strcmp(again.path, m->path) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -36,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mapping m;
 
 	if (mapping_parse(line, strings, &m)) {
-		check(m.start < m.end && strlen(m.path) <= strlen(line));
-		check(m.inode || !m.dev);
+		require(m.start < m.end && strlen(m.path) <= strlen(line));
+		require(m.inode || !m.dev);
 		check_again(&m, strings);
 	}
 	strtab_free(strings);

@@ -9,24 +9,18 @@
 
 #define MOST 100
 
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void check_texts(const struct target_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct target *t = &list->targets[i];
 
-		check(t->kind == TARGET_USDT ||
-		      ((t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN) &&
-		       t->symbol));
-		check(strlen(t->path) + strlen(t->name) < SIZE_MAX);
+		require(t->kind == TARGET_USDT ||
+			((t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN) &&
+			 t->symbol));
+		require(strlen(t->path) + strlen(t->name) < SIZE_MAX);
 	}
 	for (size_t i = 0; i < list->n_aliases; i++)
-		check(list->aliases[i].target < list->n && list->aliases[i].name);
+		require(list->aliases[i].target < list->n && list->aliases[i].name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -35,14 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strbuf bytes = {}, more = {};
 
 	if (sent_take((const char *)data, size, MOST, &list)) {
-		check(list.n <= MOST);
+		require(list.n <= MOST);
 		check_texts(&list);
 		sent_put(&list, 0, 0, &bytes);
-		check(sent_take(bytes.text, bytes.n, MOST, &again));
+		require(sent_take(bytes.text, bytes.n, MOST, &again));
 		sent_put(&again, 0, 0, &more);
-		check(bytes.n == more.n && memcmp(bytes.text, more.text, more.n) == 0);
+		require(bytes.n == more.n && memcmp(bytes.text, more.text, more.n) == 0);
 	} else {
-		check(list.n == 0 && list.n_aliases == 0);
+		require(list.n == 0 && list.n_aliases == 0);
 	}
 	strbuf_fini(&bytes);
 	strbuf_fini(&more);

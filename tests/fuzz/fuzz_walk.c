@@ -2,7 +2,7 @@
 /*
  * Any table over any memory from any registers: a walk ends, asks for words a bounded
  * number of times, and goes down the stack only as often as it may. The quick step is the same
- * step. A walk of a deferred hit over the same memory gives the same frames.
+ * step. A walk of a deferred hit ends, too, with words that are no marks before the last.
  *
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
@@ -163,30 +163,6 @@ static void check_words(const uint64_t *words, size_t n)
 		require(words[i] >= STACK_MARK_END);
 }
 
-static _Bool read_recorded(void *from, __u64 at, __u64 *ret)
-{
-	uint64_t word = 0;
-	const _Bool is_read = recorded_read(from, at, &word);
-
-	*ret = word;
-	return is_read;
-}
-
-/* The steps of walk(), as far as the record goes. */
-static void check_frames(struct table *t, struct unwind_regs regs, struct recorded *r,
-			 const uint64_t *words, size_t n)
-{
-	for (size_t i = r->hit->n_user; i < n && words[i] >= STACK_MARK_END; i++) {
-		struct unwind_rule rule;
-
-		require(find_late(t, unwind_look_up_at(&regs), &rule) == UNWIND_GOES_ON);
-		if (unwind_kind_of(rule) == UNWIND_NO_ROW)
-			return; /* a checked step */
-		require(unwind_step(&regs, rule, read_recorded, r) == UNWIND_GOES_ON);
-		require(words[i] == (regs.pc | (regs.is_exact ? STACK_WORD_EXACT : 0)));
-	}
-}
-
 static void walk_late(struct table *t, const struct unwind_regs *regs)
 {
 	static uint64_t words[STACK_WORDS];
@@ -198,7 +174,6 @@ static void walk_late(struct table *t, const struct unwind_regs *regs)
 	t->n_asked = 0;
 	n = late_walk(&r, STACK_MAX_FRAMES, find_late, t, words);
 	check_words(words, n);
-	check_frames(t, *regs, &r, words, n);
 	check_words(words, recorded_cut_words(&r, words));
 }
 
