@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any text either is read as an event, with what its kind must have, or is
- * refused with words. The same for numbers. The first byte chooses how it is read.
+ * refused with words. The first byte chooses how it is read.
  */
 #include "fuzz.h"
 
-#include "match/numbers.h"
 #include "match/spec.h"
 
 static void check_spec(const char *text, const struct probe_spec *spec)
@@ -48,26 +47,6 @@ static void fuzz_spec(const char *text, bool is_regexp)
 	probe_spec_fini(&spec);
 }
 
-static void fuzz_numbers(const char *text)
-{
-	struct number_list list = {};
-	uint64_t n = 0;
-	struct error e = {};
-
-	require(parse_seconds_ns("-i", text, &n, &e) == 0 ? n > 0 : e.text[0] != '\0');
-	e = (struct error){};
-	require(parse_count("-n", text, 2, 9, &n, &e) == 0 ? n >= 2 && n <= 9 : e.text[0] != '\0');
-	e = (struct error){};
-	require(parse_bytes("-m", text, &n, &e) == 0 ? n > 0 : e.text[0] != '\0');
-	e = (struct error){};
-	if (parse_number_list("-c", text, 1, 9000, &list, &e) != 0)
-		require(e.text[0] && !list.n);
-	for (size_t i = 0; i < list.n; i++)
-		require(list.numbers[i] >= 1 && list.numbers[i] <= 9000 &&
-			(i == 0 || list.numbers[i - 1] < list.numbers[i]));
-	number_list_fini(&list);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
@@ -75,10 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	char *text = strndup((const char *)data + 1, size - 1);
 
-	if (data[0] == 'n')
-		fuzz_numbers(text);
-	else
-		fuzz_spec(text, data[0] == 'r');
+	fuzz_spec(text, data[0] == 'r');
 	free(text);
 	return 0;
 }
