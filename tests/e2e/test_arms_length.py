@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hostile_elf import named, with_link
 from processes import FINDER, PARSER, ZYGOTE, helpers, statuses, wait_for_ends, zygote_of
-from tool import GETPPID, Live, read_folded, user_chain, wait_until, workload_path
+from tool import GETPPID, Live, read_folded, wait_until, workload_path
 from unwinding import DWARF, needs_unwinding
 from waiting import go_on, wait_again, wait_until_it_waits, waiting
 
@@ -76,21 +76,6 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
         tool.wait_for("stdout", rb"^fresh;")
         result = tool.end().ok()
     assert count(result, "fresh") == n and (name == ZYGOTE or list(tmp_path.glob("waits.*"))), result
-
-
-def test_without_a_zygote_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
-    with Live([*SYSTEM_WIDE, "-P"]) as tool:
-        zygote = zygote_of(tool)
-        handle = os.pidfd_open(zygote)
-        os.kill(zygote, signal.SIGKILL)
-        wait_for_ends([handle])
-        work = workload(new_program(tmp_path), "getppid", 1000, 500)
-        n = sum(work.run().values())
-        tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
-        result = tool.end().ok()
-    # For tables, for what processes have mapped, and for names if any file was found.
-    assert result.err.count("no helper") in (2, 3), result
-    assert count(result, "fresh") == n, result
 
 
 def is_handle(link):
@@ -155,40 +140,6 @@ def test_a_parser_at_work_holds_its_files_alone_and_may_nothing(tmp_path, worklo
         handle = os.pidfd_open(pid)
         tool.process.kill()
         wait_for_ends([handle])
-
-
-def test_a_parser_that_ends_between_two_questions_costs_nothing(workload):
-    """It stays, stopped, after the first one. A library that is loaded later is called from another place of its file."""
-    work = workload("dl", workload_path("liblate-nofp.so"), 10)
-    with Live([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
-        work.go()
-        work.wait_for("loading")
-        tool.wait_for("stdout", rb";hit \d+$")
-        for pid in helpers(zygote_of(tool)):
-            os.kill(pid, signal.SIGKILL)
-        work.go()
-        expected = work.finish()
-        result = tool.end().ok()
-    found = Counter()
-    for parts, n in read_folded(result.out):
-        found[user_chain(parts)] += n
-    assert found == expected and result.lost == 0 and not re.search(r"no symbols|unknown", result.err), result
-
-
-def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload, held):
-    """The count is there."""
-    work = workload(new_program(tmp_path), "getppid", 1000, 500)
-    other = workload("syscalls-nofp", "getppid", 10, 0)
-    with Live(["--unwind", "fp", "-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"], env=held(PARSER)) as tool:
-        other.run()
-        tool.wait_for("stdout", rb";hit \d+$")
-        wait_again(tmp_path)
-        n = sum(work.run().values())
-        os.kill(wait_until_it_waits(tmp_path), signal.SIGKILL)
-        go_on(tmp_path)
-        tool.wait_for("stderr", rb"^stackcount: no symbols for .*: its reader was ended by signal 9 \(Killed\)$")
-        result = tool.end().ok()
-    assert sum(count for _, count in read_folded(result.out)) == n + 10 and result.lost == 0, result
 
 
 def test_the_main_process_opens_no_file_of_others(tmp_path, workload):

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 from contained import Contained
-from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_own, read_folded, trace, workload_path
+from tool import GETPPID, Live, Tool, chains, check_own, read_folded, trace
 
-JIT = workload_path("jit")
-NOBODY = 65534
 ALL_ADDRESSES = f"0 {'f' * 15}"
 
 
@@ -75,61 +73,18 @@ def test_code_in_a_memfd(jit):
     assert tops == {"[unknown] [anon]": 20, "[unknown] memfd:made": 10}, result
 
 
-ODD_NAMES = {
-    "Lcom/x;::total": "Lcom/x_::total",
-    "a\033[31mb\007": r"a\x1b[31mb\x07",
-    "\udcff\udcfe": r"\xff\xfe",
-    "-": "_",
-    "_ZN3app4workEi": "_ZN3app4workEi",
-    "JS:*f /srv/a b.js:1:2": "JS:*f /srv/a b.js:1:2",
-}
-
-
-def test_names_are_shown_raw_and_break_nothing(jit):
-    work = jit(*(step for i, name in enumerate(ODD_NAMES) for step in (f"={i}:{name}", f"@{i}:{i + 1}")))
-    result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    found = {parts[-1]: n for parts, n in read_folded(result.ok().out)}
-    assert found == {shown: i + 1 for i, shown in enumerate(ODD_NAMES.values())}, result
-
-
-def test_a_function_in_the_place_of_another(jit):
-    """The later line counts, for all hits of a report."""
-    work = jit("=0:first", "@0:100", "=0:second", "@0:50")
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert expected == {chain("first"): 100, chain("second"): 50}
-    assert chains(result.ok()) == {chain("second"): 150}, result
-
-
 # --- that end at once, or are elsewhere ---
 
 
-@pytest.mark.walk("fp")
-def test_processes_that_end_at_once():
-    """Over, most of them, when they are heard of: their user is known from the hit. Their maps go before the report."""
-    n, own = 20, f"made{os.getpid()}"
-    as_nobody = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
-    with Live(["-U", "-f", GETPPID]) as tool:
-        processes = [subprocess.Popen([*as_nobody, JIT, "--quiet", f"=0:{own}_{i % 2}", "@0:3"]) for i in range(n)]
-        assert [process.wait(PATIENCE_S) for process in processes] == [0] * n
-        tool.drain()
-        for process in processes:
-            os.unlink(f"/tmp/perf-{process.pid}.map")
-        result = tool.end().ok()
-    found = {parts[-1]: count for parts, count in read_folded(result.out) if parts[-1].startswith(own)}
-    check_own(result, found, {f"{own}_0": 3 * n // 2, f"{own}_1": 3 * n // 2})
-
-
-@pytest.mark.parametrize("where", ["outside", pytest.param("inside", marks=pytest.mark.thorough)])
-def test_a_container(tmp_path, where):
+def test_a_container(tmp_path):
     """Its own root, its own number: others' files of that number, or of its number here, are not its."""
     own = f"made{os.getpid()}"
     with Contained("jit", tmp_path, f"=0:{own}", "@0:30", own_pids=True) as work:
-        enter = ["nsenter", "-t", str(work.pid), "-m"] if where == "inside" else []
         (Path(f"/proc/{work.pid}/root") / "tmp").mkdir()
         names_all("wrong")(Path(f"/proc/{work.pid}/root/tmp/perf-{work.pid}.map"))
         with map_at("/tmp/perf-1.map", names_all("wrong")):
             with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")):
-                with Live(["-U", "-f", GETPPID], wrap=enter) as tool:
+                with Live(["-U", "-f", GETPPID]) as tool:
                     expected = work.run()
                     tool.drain()
                     work.close()

@@ -46,7 +46,7 @@ static long allocate(uint32_t *ret)
 /* What there is to try, in this order. */
 enum {
 	READ, WRITE, MAKE, REMOVE, EXEC_MMAP, EXEC_MPROTECT, SETUID, SOCKET, EXECVE, FORK, KILL,
-	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, ALLOCATE, N_TRIES, NOTHING = N_TRIES, READ_FILE,
+	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, ALLOCATE, N_TRIES,
 };
 
 static const char *const names[N_TRIES] = {
@@ -98,8 +98,6 @@ static long try(uint32_t what, uint32_t *n)
 		return code(syscall(0x40000000 + SYS_getpid));
 	case ALLOCATE:
 		return allocate(n);
-	case NOTHING:
-		return 0;
 	default:
 		abort();
 	}
@@ -110,13 +108,9 @@ void finder_work(struct child *c)
 	c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
 }
 
-/* A file is opened and read before it gives up its rights. */
 void parser_work(struct child *c)
 {
-	if (c->question.n == READ_FILE)
-		c->answer->result =
-			(int32_t)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
-	else if (child_confine(c, NULL, 0))
+	if (child_confine(c, NULL, 0))
 		c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
 }
 
@@ -152,12 +146,11 @@ static struct news next(void)
 }
 
 /* Returns the area. */
-static int ask(const struct question *q, const char *payload)
+static int ask(const struct question *q)
 {
 	int area;
 
-	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)) ||
-	    area_write(area, sizeof(struct answer) + sizeof(*q), payload, q->n_bytes))
+	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)))
 		exit(1);
 	order(ORDER_ASK, q, area);
 	return area;
@@ -177,7 +170,7 @@ static void try_all(void)
 {
 	for (size_t k = 0; k < 2; k++)
 		for (uint32_t what = 0; what < N_TRIES; what++) {
-			const int area = ask(&(struct question){ 1, kinds[k].what, .n = what }, "");
+			const int area = ask(&(struct question){ 1, kinds[k].what, .n = what });
 			const struct news news = next();
 			const struct answer a = read_answer(area);
 
@@ -190,28 +183,7 @@ static void try_all(void)
 		}
 }
 
-/* Parsers read @path until none is made any more: "stuck 4711". Before each, another one works. */
-static void be_stuck(const char *path)
-{
-	const struct question nothing = { 1, QUESTION_TABLE, .n = NOTHING };
-	struct question q = { 2, QUESTION_TABLE, .n = READ_FILE, .n_bytes = strlen(path) + 1 };
-	struct news news;
-
-	while (ask(&nothing, ""), news = next(), news.what == NEWS_ENDED && news.status == 0) {
-		const int area = ask(&q, path);
-
-		usleep(50000);
-		order(ORDER_KILL, &q, -1);
-		news = next();
-		printf("%s %u\n", news.what == NEWS_LEFT ? "stuck" : "ended",
-		       read_answer(area).pid);
-		q.number++;
-	}
-	printf("refused %s\n", news.what == NEWS_REFUSED ? strerrorname_np(-news.status) : "-");
-	fflush(stdout);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	struct zygote z;
 	struct error e;
@@ -221,10 +193,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	control = z.controls[0];
-	if (argc > 1)
-		be_stuck(argv[1]);
-	else
-		try_all();
+	try_all();
 	zygote_fini(&z);
 	return 0;
 }
