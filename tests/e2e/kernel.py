@@ -209,8 +209,7 @@ def _file_systems():
 # To what needs one of these, or is marked core, a kernel makes a difference: guests run it.
 DIFFERENCES = {
     "path of its own", "way to kernel functions", "newest kernel", "guest", "kprobes", "kprobe.multi", "no kprobes", "no kprobe.multi",
-    "kernel returns", "uncounted returns", "kernel tables", "locked list", "modules", "context", "undisturbed maps",
-    "mappings where interrupts are off", "strict perf events", "site addresses", "aarch64",
+    "kernel returns", "uncounted returns", "kernel tables", "locked list", "modules", "context", "undisturbed maps", "aarch64",
 }
 
 NEEDS = {
@@ -231,19 +230,13 @@ NEEDS = {
     "uprobes": has_uprobes,
     "uprobe.multi": has_uprobe_multi,
     "uprobe events": has_uprobe_events,
-    # ftrace's list of what can be traced has addresses, since Linux 6.5.
-    "site addresses": Path("/sys/kernel/tracing/available_filter_functions_addrs").exists,
     "modules": Path("/tests/modules/loop.ko").exists,  # of this kernel, to load, as the guests have them
-    # kernel.perf_event_paranoid 3 is a level of its own, by a patch of Debian's. To try it would be to write to it.
-    "strict perf events": lambda: "Debian" in os.uname().version,
     "unwinding": has_unwinding,
     "node": lambda: shutil.which("node") is not None,
     "fuse": lambda: "fuse" in _file_systems(),
     # That of this machine, or of a guest's module.
     "overlay": lambda: "fuse" in _file_systems() and ("overlay" in _file_systems() or OVERLAY.exists()),
     "context": has_context,
-    # PREEMPT_RT's bpf_find_vma() tells none there.
-    "mappings where interrupts are off": lambda: has_unwinding() and not is_preempted(),
     # Linux commit c82389947d90 ("tracing: Add sched_prepare_exec tracepoint") (in v6.10).
     "prepared exec": lambda: version() >= (6, 10),
     # Who reads maps is not preempted amid that: until it goes on, the kernel skips that CPU's programs.

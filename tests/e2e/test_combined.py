@@ -6,7 +6,6 @@ import re
 import stat
 import subprocess
 
-import pprof
 import pytest
 from pprof_file import PprofFile
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, stackcount
@@ -28,14 +27,24 @@ def write(path, *values, of=3):
 WALL_NS, WALL_US, SAMPLES, CPU = ("wall", "nanoseconds"), ("wall", "microseconds"), ("samples", "count"), ("cpu", "ns")
 
 
-@pytest.mark.parametrize("one,other,between", [([WALL_US], [WALL_NS], []), ([SAMPLES, CPU], [SAMPLES], ["--minus"])], ids=["units", "number"])
-def test_values_that_differ_are_neither_added_nor_subtracted(tmp_path, one, other, between):
-    a, b = write(tmp_path / "a.pb.gz", *one), write(tmp_path / "b.pb.gz", *other)
-    done = read("-f", a, *between, b, "-o", tmp_path / "c.html")
-    assert (done.returncode, done.stdout) == (1, ""), done
-    for path, values in ((a, one), (b, other)):
-        assert f"{path} ({', '.join('/'.join(value) for value in reversed(values))})" in done.stderr, done.stderr
-    assert not (tmp_path / "c.html").exists()
+def test_values_that_differ_are_neither_added_nor_subtracted(tmp_path):
+    """tests/unit/test_merge.c has how they are paired."""
+    a, b = write(tmp_path / "a.pb.gz", ("wall", "microseconds")), write(tmp_path / "b.pb.gz", ("wall", "nanoseconds"))
+    done = read("-f", a, b, "-o", tmp_path / "c.html")
+    assert (done.returncode, done.stdout) == (1, "") and not (tmp_path / "c.html").exists(), done
+    assert f"{a} (wall/microseconds)" in done.stderr and f"{b} (wall/nanoseconds)" in done.stderr, done
+
+
+def test_text_says_what_it_leaves_out(tmp_path):
+    """Folded lines are for other programs, and all stacks are bcc's layout: neither says anything."""
+    path, file = tmp_path / "a.pb.gz", PprofFile([("hits", "count")], comments=["stackcount:loss=3 no room"])
+    for n in (1, 4, 9):
+        file.add([(f"f{n}", None)], n)
+    path.write_bytes(file.bytes())
+    lost = "Lost 3 hits (17.6%): 3 no room"
+    for args, said in (([], [lost]), (["--top", 1], ["Left out 2 stacks, 5 hits", lost]), (["--min", 2], ["Left out 1 stack, 1 hit", lost]),
+                       (["--top", 1, "-f"], [])):
+        assert re.findall(r"^(?:Left out|Lost) .*", read(*args, path).stdout, re.M) == said, args
 
 
 # -- Which file is on which side. --
@@ -104,47 +113,6 @@ def test_a_value_that_there_is_not(tmp_path, name):
     assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_text_says_what_it_leaves_out(tmp_path):
-    """Folded lines are for other programs, and all stacks are bcc's layout: neither says anything."""
-    path, old, sums = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz", tmp_path / "c.pb.gz"
-    for name, values, counts in ((path, [("hits", "count")], (1, 4, 9)), (old, [("hits", "count")], (2, 4, 1)),
-                                 (sums, [("size", "bytes")], (1, 4, 9))):
-        file = PprofFile(values, comments=["stackcount:loss=3 no room"])
-        for n, count in enumerate(counts):
-            file.add([(f"f{n}", None)], count)
-        name.write_bytes(file.bytes())
-
-    def end(*args):
-        done = read(*args)
-        assert done.returncode == 0
-        return re.findall(r"^(?:Left out|Lost) .*", done.stdout, re.M)
-
-    lost = "Lost 3 hits (17.6%): 3 no room"
-    assert end(path) == [lost] == end("--top", "3", path)
-    assert end("--top", "1", path) == ["Left out 2 stacks, 5 hits", lost]
-    assert end("--min", "2", path) == ["Left out 1 stack, 1 hit", lost]
-    assert end("--top", "1", sums) == ["Left out 2 stacks, 5 bytes", "Lost 3 hits: 3 no room"]
-    assert end("--top", "1", path, "--minus", old)[0] == "Left out 2 stacks, 6 -> 5"
-    assert end("--top", "1", "-f", path) == []
-
-
-def test_stacks_do_not_differ_by_labels_of_other_programs(tmp_path):
-    """Also stacks without frames, which come with some programs' files."""
-    data, path = PprofFile([SAMPLES]), tmp_path / "a.pb.gz"
-    for stack in ([("main", None)], []):
-        for n, thread in ((3, "one"), (4, "two")):
-            data.add(stack, [n], [("thread", thread)])
-    path.write_bytes(data.bytes())
-    assert sorted(read("-f", path).stdout.splitlines()) == ["[no stack] 7", "main 7"]
-    assert read("--top", "1", "-f", path).stdout == "[no stack] 7\n"
-    assert re.findall(r"^    (\d+)$", read(path).stdout, re.M) == ["7", "7"]
-    again = tmp_path / "again.pb.gz"
-    assert read(path, "-o", again).returncode == 0
-    p = pprof.read(again)
-    assert sorted((len(locations), values[0], labels) for locations, values, labels in p.samples) == [
-        (0, 7, []), (1, 7, [])]
-
-
 # -- --minus of a run: its files are read behind it. --
 
 
@@ -171,21 +139,6 @@ def test_a_run_whose_difference_fails_is_reported_alone(tmp_path):
     assert "old.pb.gz" in result.err.splitlines()[-1]
     counts = [int(n) for n in re.findall(r" (\d+)$", out.read_text(), re.M)]
     assert sum(counts) >= 100 and out.read_text() in result.out
-
-
-def test_a_run_subtracts_what_a_pipe_says(tmp_path):
-    """Nobody reads it before, because that would empty it."""
-    data = PprofFile()
-    data.add([("gone", None)], [7])
-    ours, its = os.pipe()
-    os.write(its, data.bytes())
-    os.close(its)
-    done = subprocess.run(
-        [STACKCOUNT, "-D", "0.2", "-f", "--minus", f"/dev/fd/{ours}", GETPPID], pass_fds=[ours],
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )
-    os.close(ours)
-    assert done.returncode == 0 and "gone" in done.stdout, done
 
 
 # -- -o of --read, which has no privilege left. --

@@ -23,52 +23,28 @@ printf '%s\n' "${COMPREPLY[@]}"
 """
 
 
-def bash_file(name):
-    return COMPLETIONS / f"{name}.bash"
-
-
 def tab(line, name="stackcount", behind=""):
     """COMPREPLY at the end of "NAME @line", with @behind behind the cursor."""
     environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "COMPLETION_S": str(PATIENCE_S)}
     done = subprocess.run(
-        ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}", behind],
+        ["bash", "--norc", "-c", TAB, "bash", COMPLETIONS / f"{name}.bash", name, f"{name} {line}", behind],
         env=environment, capture_output=True, text=True, timeout=PATIENCE_S,
     )
     assert done.stderr == "" and done.returncode == 0, done
     return [word for word in done.stdout.splitlines() if word]
 
 
-def words_of(rows):
-    return {option for row in rows for option in row[:2] if option}
-
-
 def test_nothing_is_left_to_be_replaced():
     for name in NAMES:
-        for path in (bash_file(name), COMPLETIONS / f"_{name}", COMPLETIONS / f"{name}.fish"):
+        for path in (COMPLETIONS / f"{name}.bash", COMPLETIONS / f"_{name}", COMPLETIONS / f"{name}.fish"):
             text = path.read_text()
             assert not re.findall(r"@[A-Z]+@", text), path
             assert not [other for other in set(NAMES) - {name} if other in text], path
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_bash_offers_the_options_of_the_help(name):
-    words = tab("-", name)
-    assert len(words) == len(set(words))
-    assert set(words) == words_of(help_rows(name))
-
-
-def test_bash_completes_options_and_the_command():
+def test_bash_completes_the_command_and_values():
     assert "lsblk" in tab("t:sched:sched_switch -- lsb") and tab("t:sched:sched_switch -- ls --he") == []
-    assert tab("--du") == ["--duration"]
-    assert tab("t:sched:sched_switch --ti") == ["--timestamp"]
-    assert tab("--du", "funccount") == ["--duration"]
-    assert tab("--perp", "funccount") == []
-
-
-def test_bash_completes_values():
-    pid = str(os.getpid())
-    assert pid in tab(f"-p {pid}") and f"1,{pid}" in tab(f"--pid 1,{pid}")
-    assert pid in tab(f"--pid={pid}")
+    assert f"1,{os.getpid()}" in tab(f"--pid 1,{os.getpid()}")
     assert sorted(tab("--without uprobe.multi,kp")) == ["uprobe.multi,kprobe", "uprobe.multi,kprobe.multi"]
 
 
@@ -86,9 +62,7 @@ def test_values_that_are_offered():
 def test_bash_completes_tracepoints():
     """Behind the last colon: that is what readline takes for the word."""
     assert tab("t:syscal") == ["syscalls:"]
-    assert tab("t:sched:sched_swit") == ["sched_switch"]
     assert tab("-K -i 1 t:syscalls:sys_enter_getppi", "stacksnoop") == ["sys_enter_getppid"]
-    assert tab("t:no_such_category") == []
 
 
 WRITE = "t:syscalls:sys_enter_write"
@@ -97,21 +71,14 @@ WRITE = "t:syscalls:sys_enter_write"
 def test_bash_completes_names_of_values():
     assert tab(f"{WRITE} --sum co") == ["count"] == tab(f"{WRITE} --value co", "stacksnoop")
     assert tab("--sum ", behind=f"x {WRITE} -- dd") == tab(f"-K {WRITE} --sum ")
-    assert {"count", "fd", "__syscall_nr"} <= set(tab(f"{WRITE} --sum "))
-    assert tab(f"-n 5 -p {os.getpid()} --sum=co", behind=f" {WRITE}") == ["count"] == tab(f"{WRITE} --sum 'co")
     assert tab(f"'{WRITE}' --sum 8*co") == ["8*count"]
-    assert tab(f"{WRITE} t:syscalls:sys_exit_write --sum r") == ["ret"]
-    assert tab(f"-r ^{WRITE}$ --sum co") == [], "sys_enter_write is no kernel function"
-    assert tab(f"-r {WRITE}$ --sum co") == ["count"]
     assert tab("--sum ") == [] and tab("t:no:such_event --sum c") == []
 
 
 def test_bash_completes_functions_their_arguments_and_paths():
     assert tab(f"{workload_path('calls')}:leaf") == ["leaf", "leaf_bare", "leafy"] and "malloc" in tab("c:mallo")
     assert workload_path("calls") in tab(f"{workload_path('call')}")
-    assert tab(f"{workload_path('calls')}:leaf --sum arg") == [f"arg{i}" for i in range(1, 7)]
     assert tab(f"r:{workload_path('calls')}:leaf --sum ") == ["retval"]
-    assert tab(f"u:{workload_path('places')}:places:hit --sum ") == [f"arg{i}" for i in range(1, 7)]
 
 
 def test_bash_leaves_alone_what_it_would_have_to_quote():
@@ -128,20 +95,17 @@ def test_bash_runs_nothing_of_a_name(tmp_path, monkeypatch):
     assert sorted(os.listdir()) == ["a$(touch ran)", "a`touch ran`"]
 
 
-# The text of the others is checked, since the shells are large.
+# Of the others the text is checked, since the shells are large.
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_zsh_offers_the_options_of_the_help(name):
+def test_each_shell_offers_the_options_of_the_help(name):
+    assert sorted(tab("-", name)) == sorted(option for row in help_rows(name) for option in row[:2] if option)
     text = (COMPLETIONS / f"_{name}").read_text()
     assert text.startswith(f"#compdef {name}\n") and text.endswith(f'\n_{name} "$@"\n')
     options = text.partition("_arguments -s -S : \\\n")[2].partition("\t'*:PATTERN:")[0]
     found = re.findall(r"(--[\w-]+)(=?)(?=[}\[])", options)  # {-p+,--pid=}'[...] or --lines[...]
     assert [(long, bool(equals)) for long, equals in found] == [row[1:] for row in help_rows(name)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fish_offers_the_options_of_the_help(name):
     text = (COMPLETIONS / f"{name}.fish").read_text()
     found = re.findall(rf"^complete -c {name} .*?(?: -s (\w))? -l ([\w-]+)( -x)? -d '([^']+)'", text, re.M)
     assert [(letter and f"-{letter}" or None, f"--{long}", bool(value)) for letter, long, value, _ in found] == help_rows(name)

@@ -12,7 +12,7 @@ import pytest
 import sums
 from returns import RETURNS, expected_counts
 from sums import below_run, read_sums, rows_of
-from tool import PATIENCE_S, Live, check_refused, scaled, stackcount, trace, wait_until, workload_path
+from tool import PATIENCE_S, Live, scaled, stackcount, trace, wait_until, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 NANOSLEEP = "t:syscalls:sys_enter_nanosleep"
@@ -215,25 +215,3 @@ def test_no_room_for_beginnings():
     counts = [int(n) for n in re.findall(r"\((\d+) hits?\)", result.out)]
     assert sum(counts) + lost == 700 and not_paired(result) == {"ended without a beginning": lost}, result
     assert "700 pairs have begun" in result.err, result
-
-
-@pytest.mark.thorough
-def test_at_most_so_many_pairs(workload):
-    """The rest is not finished for this run."""
-    n = 200
-    work = workload("elapsed", "ppid", n)
-    result, _ = trace(work, "-U", "--format", "json", "--elapsed", "--events", 300, "-p", work.pid, GETPPID, end=False)
-    _, counts, _ = read_sums(result)
-    assert sum(counts.values()) == 300 and result.lost == 0, result
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--elapsed", f"{RETURNS}:by_pointer"], "--elapsed: by_pointer has no time: it returns at once, or"),
-        (["--elapsed", GETPPID, "--until", "t:syscalls:sys_*_getppid"], "--until t:syscalls:sys_.*_getppid: syscalls:sys_enter_getppid would end itself"),
-        (["--elapsed", "t:sched:sched_process_fork"], "--elapsed: what ends sched:sched_process_fork is not known; write it behind the pattern, as --until"),
-    ],
-)
-def test_ends_that_are_not_there(args, message):
-    check_refused(stackcount(*args), 1, message)

@@ -118,23 +118,19 @@ def upload(folder, server, **environment):
 
 
 def test_upload_sends_finished_files_and_deletes_those_that_were_taken(tmp_path):
+    """What the store refuses is kept, and is a failure."""
     (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
     (tmp_path / ".run-20261124T183700.pb.gz.tmp").write_bytes(b"not finished")
     (tmp_path / "run.json").write_text("{}\n")
-    with store() as server:
-        upload(tmp_path, server, APPLICATION="web-1").check_returncode()
-        path, body = server.taken[0]
-    assert len(server.taken) == 1 and body == b"first"
-    url = urllib.parse.urlparse(path)
-    assert url.path == "/ingest"
-    assert urllib.parse.parse_qs(url.query) == {
-        "name": ["web-1"], "from": ["1795545240"], "until": ["1795545300"], "format": ["pprof"]}
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-20261124T183700.pb.gz.tmp", "run.json"]
-
-
-def test_upload_keeps_what_the_store_refuses_and_fails(tmp_path):
-    (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
     with store(503) as server:
         told = upload(tmp_path, server)
     assert told.returncode == 1 and "did not take it" in told.stderr
-    assert (tmp_path / "run-20261124T183500.pb.gz").read_bytes() == b"first"
+    assert len(list(tmp_path.iterdir())) == 3
+    with store() as server:
+        upload(tmp_path, server, APPLICATION="web-1").check_returncode()
+        ((path, body),) = server.taken
+    url = urllib.parse.urlparse(path)
+    assert body == b"first" and url.path == "/ingest"
+    assert urllib.parse.parse_qs(url.query) == {
+        "name": ["web-1"], "from": ["1795545240"], "until": ["1795545300"], "format": ["pprof"]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-20261124T183700.pb.gz.tmp", "run.json"]

@@ -2,10 +2,8 @@
 """The text layout and the folded lines, to the byte."""
 
 import re
-import subprocess
 
 import pytest
-from text import parse_text
 from tool import GETPPID, read_folded, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
@@ -35,16 +33,6 @@ def test_text_is_bcc_s(work):
     assert result.stderr == b"", result
 
 
-def test_verbose_says_where_a_named_user_frame_is(work):
-    """The place is what addr2line takes."""
-    result, _ = trace(work, "-v", "-p", work.pid, LEAF)
-    frames = parse_text(result.ok().out).entries[-1].frames
-    place = re.fullmatch(r"[0-9a-f]+ +leaf calls\+(0x[0-9a-f]+)", frames[0])
-    assert place, frames
-    named = subprocess.run(["addr2line", "-f", "-e", workload_path("calls"), place[1]], capture_output=True, text=True)
-    assert named.stdout.splitlines()[0] == "leaf"
-
-
 def test_text_of_everything_at_once(workload):
     """What each option adds, and where, is in the golden files of tests/unit/test_render.c."""
     work = workload("syscalls", "getppid", 5, 0)
@@ -66,9 +54,3 @@ def test_folded_with_a_delimiter_and_the_process(workload):
     middle = parts.index("-")
     assert parts[middle - 1] == "hit" and "do_syscall_64" in parts[middle + 1 :]
     assert re.match(r"Tracing 1 functions for ", result.err), result
-
-
-def test_one_kind_of_stack_needs_no_delimiter(workload):
-    work = workload("syscalls", "getppid", 10, 0)
-    result, _ = trace(work, "-d", "-K", "-p", work.pid, GETPPID)
-    assert result.ok().out and "    --" not in result.out, result

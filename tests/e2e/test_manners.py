@@ -44,29 +44,26 @@ def event_of_another(tracepoint):
         os.close(fd)
 
 
-@pytest.mark.walk("fp")
-def test_perf_events_of_others_at_a_tracepoint_go_on():
-    with event_of_another(GETSID) as count, Live(["-f", f"t:{GETSID.replace('/', ':')}"]) as tool:
-        before = count()
-        for _ in range(N_CALLS):
-            os.getsid(0)
-        assert count() - before == N_CALLS
-        tool.end().ok()
+def fork():
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
 
 
-@pytest.mark.thorough
+@pytest.mark.parametrize("event, act, args", [
+    (GETSID, lambda: os.getsid(0), [f"t:{GETSID.replace('/', ':')}"]),
+    pytest.param("task/task_newtask", fork, [GETPPID, "--", "cat"], marks=pytest.mark.thorough),
+], ids=["traced", "followed"])
 @pytest.mark.walk("fp")
-def test_perf_events_of_others_go_on_where_a_command_is_followed():
-    with event_of_another("task/task_newtask") as count, Live(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
+def test_perf_events_of_others_at_a_tracepoint_go_on(event, act, args):
+    with event_of_another(event) as count, Live(["-f", *args], stdin=subprocess.PIPE) as tool:
         before = count()
         for _ in range(N_CALLS):
-            pid = os.fork()
-            if not pid:
-                os._exit(0)
-            os.waitpid(pid, 0)
+            act()
         assert count() - before == N_CALLS
         tool.process.stdin.close()  # the command ends
-        tool.wait().ok()
+        (tool.wait() if "--" in args else tool.end()).ok()
 
 
 @pytest.mark.walk("fp")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_account, check_refused, ending, read_folded
+from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_account, check_refused, read_folded
 from tool import stackcount, trace, workload_path
 
 CALLS = workload_path("calls")
@@ -63,12 +63,6 @@ def test_cpu(workload, event):
     assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items() if count}, result
 
 
-def test_regexp(workload):
-    work = workload("calls", 10, 20, 30)
-    result, expected = trace(work, "-f", "-r", "-p", work.pid, f"{CALLS}:^leaf(_bare)?$")
-    assert chains(result.ok()) == ending(expected, "leaf", "leaf_bare"), result
-
-
 def test_events_ends_after_so_many_hits(workload):
     work = workload("syscalls", "getppid", 5000, 5000)
     result, _ = trace(work, "-U", "-f", "-n", "700", "-p", work.pid, GETPPID, end=False)
@@ -82,13 +76,6 @@ def test_list_prints_what_matches_and_attaches_nothing():
         result = stackcount("-l", pattern).ok()
         assert len(result.out.splitlines()) == n and result.err == "", result
     check_refused(stackcount("-l", "t:sched:no_such_event*"), 1)
-
-
-@pytest.mark.needs("kprobes", "way to kernel functions")
-def test_debug_names_the_backend_of_a_kernel_function(kernel):
-    result = stackcount("--debug", "-D", "0.2", "vfs_re*").ok()
-    backend = r"kprobe\.multi" if kernel.has_kprobe_multi() else r"kprobe"
-    assert re.search(backend, result.err), result.err
 
 
 def test_command_is_counted_alone(workload):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pprof
 import pytest
 from text import parse_text
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Live, Workload, chains, check_account, check_refused, read_folded
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Workload, chains, check_account, check_refused, read_folded
 from tool import stackcount, wait_until, workload_path
 
 NOBODY = 65534
@@ -119,24 +119,6 @@ def test_a_fifo_is_written_through(workload, tmp_path):
     result.ok()
     assert sum(count for _, count in read_folded(read[0])) == sum(expected.values())
     assert stat.S_ISFIFO(path.stat().st_mode)
-
-
-def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_disk, tmp_path):
-    """The run ends then. The file of the whole run and standard output have all of it."""
-    disk = small_disk("64k")
-    whole = tmp_path / "whole.pb.gz"
-    outputs = ["-o", disk / "%s.json", "-o", whole, "--format", "folded"]
-    with Live(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
-        for _ in range(1000):
-            os.getppid()
-        with suppress(OSError), open(disk / "full", "wb", buffering=0) as full:
-            while True:
-                full.write(b"x" * 512)
-        result = tool.wait()
-    assert result.status == 1 and ".json: No space left on device" in result.err.splitlines()[-1], result
-    total = sum(count_lines(read_well(whole, "-f")).values())
-    assert total >= 1000
-    assert sum(count for _, count in read_folded(result.out)) == total
 
 
 # -- Whose file. --
@@ -256,34 +238,12 @@ def saved(tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_reads_back_as_the_run_was(saved, name):
-    assert read_well(saved / name, "-f") == (saved / "a.folded").read_text() != ""
+    """By its name, and as standard input."""
+    folded = (saved / "a.folded").read_text()
+    assert read_well(saved / name, "-f") == read_well("-", "-f", input=(saved / name).read_bytes()) == folded != ""
     assert read_well(saved / name) == (saved / "a.txt").read_text()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_options_of_reports_work_on_a_file(saved, tmp_path, name):
-    path = saved / name
-    by_process = read_well(path, "-f", "-P")
-    assert all(line.startswith("syscalls;") for line in by_process.splitlines())
-    everything = count_lines(read_well(path, "-f"))
-    assert len(everything) > 1
-    top = count_lines(read_well(path, "-f", "--top", "1"))
-    assert list(top.values()) == [max(everything.values())]
-    least = sorted(everything.values())[1]
-    assert min(count_lines(read_well(path, "-f", "--min", str(least))).values()) == least
-    for copy in (tmp_path / "b.pb.gz", tmp_path / "b.html"):
-        read_well(path, "-o", copy)
-        assert read_well(copy, "-f", "-P") == by_process
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_standard_input_is_a_file(saved, name):
-    path = saved / name
-    assert read_well("-", "-f", input=path.read_bytes()) == read_well(path, "-f") != ""
-    difference = read_well(path, "--minus", "-", input=path.read_bytes())
+    difference = read_well(saved / name, "--minus", "-", input=(saved / name).read_bytes())
     assert difference.count("(+0, +0.0%)") == difference.count(" -> ") > 0
-    with path.open("rb") as file:
-        assert read_well("-", "-f", stdin=file) == read_well(path, "-f")
 
 
 @pytest.mark.thorough
@@ -304,30 +264,6 @@ def test_a_file_without_names_says_so(workload, tmp_path):
     status, out, err = read(path, "-f")
     assert status == 0 and "[syscalls];" in out and "do_syscall_64" in out and not re.search(r"\bhit\b|\bmain\b", out), out
     assert "has no names of user functions" in err and err.count("\n") == 1, err
-
-
-def test_forms_of_the_manual_are_those_that_are_offered():
-    offered = subprocess.run(
-        ["bash", "-c", f'source {BUILD}/completions/stackcount.bash; COMP_LINE="stackcount --format "; _stackcount; echo "${{COMPREPLY[@]}}"'],
-        capture_output=True, text=True, check=True,
-    ).stdout.split()
-    page = (TOP / "doc/stackcount.8").read_text()
-    forms = dict(re.findall(r'^\.BR (\w+) " \(" (\.[\w.]+) \)$', page, re.M))
-    assert set(forms) == set(offered)
-    help_text = subprocess.run([STACKCOUNT, "--help"], capture_output=True, text=True, check=True).stdout
-    assert re.search(r"the form of standard output: (.*)", help_text)[1].split() == offered
-    assert stackcount("--format", "pdf", GETPPID).err.rpartition("there are: ")[2].split() == offered
-    refused = stackcount("-o", "a.xyz", GETPPID)
-    assert sorted(refused.err.partition("there are ")[2].strip().split(", ")) == sorted(forms.values())
-
-
-def test_what_is_no_profile_is_refused(tmp_path):
-    """With the reason, which tests/unit/test_saved.c has for each kind of file. Nothing is written."""
-    path, out = tmp_path / "a.pb.gz", tmp_path / "b.folded"
-    for text, words in (("", "a.pb.gz: empty"), ("hello\n" * 99, "a.pb.gz: no pprof file: it seems to be text; "), (None, "a.pb.gz: No such file")):
-        path.unlink() if text is None else path.write_text(text)
-        status, told, err = read(path, "-o", out)
-        assert (status, told) == (1, "") and words in err and not out.exists(), err
 
 
 def slices(path):

@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from tool import BUILD, Tool, read_folded, stackcount, trace, workload_path
+from tool import BUILD, Tool, read_folded, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -71,10 +71,3 @@ def test_annotations(work):
 def test_idle_cpus_are_left_out():
     result = profile("-K", "-f", "-F", "199", "1").ok()
     assert not [parts for parts, _ in read_folded(result.out) if parts[0].startswith("swapper")], result
-
-
-@pytest.mark.thorough
-def test_command_and_its_children():
-    result = profile("-f", "-F", "199", "--", "sh", "-c", f"{workload_path('samples')} --quiet 0 0 600 0; true").ok()
-    names = {parts[0] for parts, _ in read_folded(result.out)}
-    assert "samples" in names and names <= {"sh", "samples"}, result

@@ -17,23 +17,19 @@ from tool import GETPPID, STACKCOUNT, Live, read_folded, wait_until
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("how, command", [("dead", ["u:{}/file:probe"]), ("lookup", ["-l", "{}/file:func"])], ids=["read", "lookup"])
-def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, how, command):
-    with dead_fuse(tmp_path, STACKCOUNT, *(word.format(tmp_path) for word in command), how=how) as server:
-        assert status_of(server) == 1
-        server.stdin.close()
-        assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("how, by_path", [("dead", True), ("lookup", False)], ids=["read", "lookup"])
-def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, how, by_path):
-    name = f"{tmp_path}/file" if by_path else "file"
-    command = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", STACKCOUNT, GETPPID, "--", name]
+@pytest.mark.parametrize("how, args, named", [
+    ("dead", "u:{}/file:probe", "{}/file"),
+    ("lookup", "-l {}/file:func", "{}/file"),
+    ("dead", f"{GETPPID} -- {{}}/file", "command '{}/file'"),
+    ("lookup", f"{GETPPID} -- file", "command 'file'"),
+])
+def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, how, args, named):
+    """For events, and for a command by its path or by that of the shell."""
+    command = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", STACKCOUNT, *args.format(tmp_path).split()]
     with dead_fuse(tmp_path, *command, how=how) as server:
         assert status_of(server) == 1
         server.stdin.close()
-        assert server.stderr.read() == f"stackcount: command '{name}': its file system does not answer\n"
+        assert server.stderr.read() == f"stackcount: {named.format(tmp_path)}: its file system does not answer\n"
 
 
 GIVES_UP_S = 5
