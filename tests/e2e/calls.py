@@ -3,80 +3,52 @@
 
     Tracing 2 functions for "vfs_r*"... Hit Ctrl-C to end.
                                                   an empty line per report
-    14:02:11                                      with -T
     FUNC                                    COUNT
     vfs_readv                                   3
-    TOTAL                                       3  with -v
     Detaching...
 """
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tool import FUNCCOUNT, Tool
 
-HEADER = re.compile(r'Tracing (\d+) functions for (.*)\.\.\. Hit Ctrl-C to end\.')
-LINE_HEAD = "FUNC                                    COUNT"
-TIME = re.compile(r"\d\d:\d\d:\d\d")
-ROW = re.compile(r"(.*\S) +(\d+)")
-LOST = re.compile(r"Lost \d+ hits?(?: \([\d.]+%\))?: .*")
-
-
-@dataclass
-class Report:
-    time: str = None
-    rows: list = field(default_factory=list)  # (name, count), as printed
-    total: int = None
+HEADER = re.compile(r"Tracing (\d+) functions for .*\.\.\. Hit Ctrl-C to end\.\n")
+REPORT = re.compile(r"\nFUNC {36}COUNT\n((?:.*\S +\d+\n)*)(?:Lost \d+ hits?(?: \([\d.]+%\))?: .*\n)?")
 
 
 @dataclass
 class Text:
     n_functions: int
-    patterns: str
-    reports: list
+    reports: list  # of rows, (name, count), as printed
 
     @property
     def counts(self):
         """{name: count} over all reports."""
         sums = Counter()
-        for report in self.reports:
-            for name, count in report.rows:
-                sums[name] += count
+        for name, count in (row for rows in self.reports for row in rows):
+            sums[name] += count
         return dict(sums)
 
 
-def _read_report(lines):
-    report = Report()
-    assert lines.pop(0) == "", "no empty line before a report"
-    if TIME.fullmatch(lines[0]):
-        report.time = lines.pop(0)
-    assert lines.pop(0) == LINE_HEAD
-    while lines and (found := ROW.fullmatch(lines[0])):
-        name, count = found[1], int(found[2])
-        assert lines.pop(0) == f"{name:<36} {count:>8}"
-        if name == "TOTAL":
-            report.total = count
-            break
-        report.rows.append((name, count))
-    if lines and LOST.fullmatch(lines[0]):
-        lines.pop(0)
-    counts = [count for _, count in report.rows]
-    assert counts == sorted(counts), "not least frequent first"
-    assert all(counts), "a function that was not called"
-    return report
+def _read_rows(lines):
+    found = [re.fullmatch(r"(.*\S) +(\d+)", line) for line in lines.splitlines()]
+    rows = [(row[1], int(row[2])) for row in found]
+    assert lines == "".join(f"{name:<36} {count:>8}\n" for name, count in rows)
+    counts = [count for _, count in rows]
+    assert counts == sorted(counts) and all(counts), "not least frequent first, or a function that was not called"
+    return rows
 
 
 def parse_calls(text):
-    assert text.endswith("\n"), f"the last line is cut: {text[-80:]!r}"
-    lines = text.split("\n")[:-1]
-    found = HEADER.fullmatch(lines.pop(0))
+    found = HEADER.match(text)
     assert found, f"no header: {text[:200]!r}"
-    assert lines.pop() == "Detaching...", text[-200:]
-    reports = []
-    while lines:
-        reports.append(_read_report(lines))
-    return Text(int(found[1]), found[2], reports)
+    parsed = Text(int(found[1]), [])
+    while found := REPORT.match(text, at := found.end()):
+        parsed.reports.append(_read_rows(found[1]))
+    assert text[at:] == "Detaching...\n", f"out of place: {text[at:][:200]!r}"
+    return parsed
 
 
 def funccount(*args, **options):
