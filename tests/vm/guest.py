@@ -294,14 +294,6 @@ class Guest:
                 to.recv(4096)
                 time.sleep(NMI_GAP_S)
 
-    def cpu_seconds(self):
-        """That its emulator took until now, which tells more than time where others run."""
-        try:
-            fields = Path(f"/proc/{self.qemu.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        except (AttributeError, OSError):
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def console(self):
         text = ""
         for name in ("console", "qemu.err"):

@@ -11,8 +11,7 @@ arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The l
 
 Each test leaves a line in $STACKCOUNT_RESULTS as it ends (tests/results.py), and so does the guest, as the test
 "guest". One that ends early, or prints nothing for minutes, fails the test that ran. It boots once more for the others.
-What was printed (with the second in which it was, and the emulator's CPU time until then) and the
-console are left in build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a copy of
+What was printed (with the second in which it was) and the console are left in build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a copy of
 build/ and tests/). --jobs guests run at once.
 """
 
@@ -170,7 +169,7 @@ class Run:
 
             def sink(line):
                 text = self.take(line)
-                output.write(f"{time.monotonic() - self.begin:6.1f} {guest.cpu_seconds():6.1f} {text}")
+                output.write(f"{time.monotonic() - self.begin:6.1f} {text}")
                 output.flush()
                 if self.args.command:
                     print(f"{self.kernel}: {text.rstrip()}", flush=True)
@@ -235,7 +234,7 @@ def tell_failures(run):
     output = run.out / "output.txt"
     if run.args.command or not run.found["failed"] or not output.exists():
         return
-    lines = [line[14:] for line in output.read_text(errors="replace").splitlines()]
+    lines = [line[7:] for line in output.read_text(errors="replace").splitlines()]
     begins = [i for i, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)]
     text = "\n".join(lines[begins[0]:] if begins else lines[-40:])
     print(f"--- {run.suite}: what failed, of {output}\n{text[-6000:]}", flush=True)
