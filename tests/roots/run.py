@@ -181,11 +181,6 @@ def traces_where_it_was_built(suite):
         traces(here, "/src/build/stackcount")
 
 
-def static_traces_where_it_was_built(suite):
-    with inside(suite) as here:
-        traces(here, "/src/build/static/stackcount")
-
-
 def static_traces_in_an_empty_root(suite):
     program = BUILD / "static" / "stackcount" if suite == HERE_ALONE else HERE / "programs" / suite
     with Root(None, tool=program.parent) as here:
@@ -253,9 +248,7 @@ def package_is_installed_and_purged(suite):
         check(left == before, "leaves files", left)
 
 
-WHERE_THEY_ARE_BUILT = [
-    traces_where_it_was_built, static_traces_where_it_was_built, static_traces_in_an_empty_root, static_traces_beside_musl,
-]
+WHERE_THEY_ARE_BUILT = [traces_where_it_was_built, static_traces_in_an_empty_root, static_traces_beside_musl]
 GATE = f"static_traces_in_an_empty_root[{HERE_ALONE}]"
 BUILDS = {f"builds_without_a_warning[{suite}]": (builds_without_a_warning, suite) for suite in BUILDING}
 # By name, in the order in which they run: each needs the builds.
