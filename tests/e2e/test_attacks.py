@@ -31,6 +31,19 @@ def grounds():
     grounds.close()
 
 
+def call_files(grounds, paths, times, *options, deed=(), is_seen=False):
+    """Root's run while a stranger calls the code of each of these files so often, and another one does its deed."""
+    with Run(*options) as run:
+        work = grounds.stranger("map", times, *paths).place()
+        if deed:
+            grounds.deed(*deed)
+        work.run()
+        run.witness()
+        if is_seen:
+            run.wait_for_strangers(times * len(paths))
+        return run.end(strangers=times * len(paths))
+
+
 # --- files that change while they are read ---
 
 N_NAMES = 200_000
@@ -56,12 +69,7 @@ def test_a_library_that_is_cut_short_again_and_again(grounds):
         short = wide_names(path)
     grounds.give(*paths)
     full = paths[0].stat().st_size
-    with Run("-i", "0.5") as run:
-        work = grounds.stranger("map", 50, *paths).place()
-        grounds.deed("cut", short, full, *paths)
-        work.run()
-        run.witness()
-        result = run.end(strangers=50 * len(paths))
+    result = call_files(grounds, paths, 50, "-i", "0.5", deed=("cut", short, full, *paths))
     assert 1 <= len(lines_about(result, r"cut\d\.so")) <= 2 * len(paths), result
 
 
@@ -82,12 +90,7 @@ def test_a_string_table_whose_end_is_written_over(grounds):
     for path in paths:
         open_ended(path)
     grounds.give(*paths)
-    with Run("-i", "0.2") as run:
-        work = grounds.stranger("map", 5, *paths).place()
-        grounds.deed("flip", paths[0].stat().st_size - 1, *paths)
-        work.run()
-        run.witness()
-        result = run.end(strangers=5 * len(paths))
+    result = call_files(grounds, paths, 5, "-i", "0.2", deed=("flip", paths[0].stat().st_size - 1, *paths))
     names = {frame for frame in frames_of(result) if "zzz" in frame}
     assert all(re.fullmatch("z+Z?", name) for name in names), names
     assert not re.search("zzzZ?[^zZ; \n]", result.out), "bytes of another file"
@@ -132,10 +135,7 @@ def test_a_file_that_takes_long_takes_no_names_with_it(grounds):
     debug = [named(grounds / f"long{i}.debug", f"long_name{i}", size=1 << 30) for i in range(2)]
     paths[1:1] = [with_link(grounds / f"linked{i}", f"long{i}.debug") for i in range(2)]
     grounds.give(*paths, *debug)
-    with Run("-i", "0.2") as run:
-        grounds.stranger("map", 2, *paths).place().run()
-        run.witness()
-        result = run.end(strangers=2 * len(paths))
+    result = call_files(grounds, paths, 2, "-i", "0.2")
     assert len([frame for frame in frames_of(result) if "other_code" in frame]) > 1, result
     assert len(lines_about(result, "no symbols for some files")) == 1, result
 
@@ -152,12 +152,7 @@ def test_forty_files_that_are_not_read_to_their_ends(grounds):
         elf.add(".strtab", hostile_elf.STRTAB, b"\0many\0")
         paths.append(elf.write(grounds / f"many{i}.so"))
     grounds.give(*paths)
-    with Run("-i", "0.5") as run:
-        work = grounds.stranger("map", 5, *paths).place()
-        work.run()
-        run.witness()
-        run.wait_for_strangers(5 * len(paths))  # after a signal, all files together have a second
-        result = run.end(strangers=5 * len(paths))
+    result = call_files(grounds, paths, 5, "-i", "0.5", is_seen=True)  # after a signal, all files together have a second
     assert len(lines_about(result, r"many\d+\.so: skipping \.symtab: more than \d+ symbols")) == 8, result
     assert re.search("32 more messages about files that are not read as a whole are left out", result.err), result
 
@@ -275,11 +270,7 @@ def test_links_of_debug_files_lead_to_no_secret(grounds, shadow):
     (folder / "link.debug").symlink_to(shadow)
     (folder / ".debug/link.debug").symlink_to("../../shadow")
     grounds.give(folder, folder / ".debug", path)
-    with Run("--debug") as run:
-        work = grounds.stranger("map", 20, path).place()
-        work.run()
-        run.witness()
-        result = run.end(strangers=20)
+    result = call_files(grounds, [path], 20, "--debug")
     assert SECRET not in result.out and SECRET not in result.err, result
 
 
