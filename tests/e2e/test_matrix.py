@@ -16,8 +16,8 @@ from calls import parse_calls
 from snoop import folded_chains
 from sums import below, read_sums
 from text import parse_text
-from tool import FUNCCOUNT, GETPPID, IN_GUEST, STACKCOUNT, STACKSNOOP, Live, chains, check_account
-from tool import ending, read_folded, scaled, trace, workload_path
+from tool import FUNCCOUNT, GETPPID, IN_GUEST, STACKCOUNT, STACKSNOOP, Live, chains, check_account, check_refused
+from tool import ending, read_folded, scaled, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -194,5 +194,43 @@ def test_intervals_of_millions_of_hits_add_up(workload, tool):
         totals = [report.total for report in text.reports]
         assert {entry.pid for entry in text.entries} == {one.pid, two.pid}, "several -p tell processes apart"
     else:
-        totals = [sum(count for _, count in report.rows) for report in parse_calls(result.out).reports]
+        totals = [sum(count for _, count in rows) for rows in parse_calls(result.out).reports]
     assert sum(totals) == made and sum(map(bool, totals)) >= 2, totals
+
+
+# --- where a probe would harm the program ---
+
+VECTOR = workload_path("vector")
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize(
+    "function,why,command",
+    [
+        ("v_loop_vex", "the kernel would mistake its first instruction for another one", []),
+        ("v_clear_vex", "the kernel cannot probe its first instruction", ["--", VECTOR, "--quiet", "1"]),
+    ],
+    ids=["mistaken", "refused"],
+)
+def test_a_loop_behind_it_is_no_call(function, why, command):
+    """As it is alone, that is an error; also where no process has the file mapped, in which case
+    the kernel would take every probe and look at the instruction later."""
+    result = stackcount("-D", "1", f"{VECTOR}:{function}", *command)
+    assert result.status == 1
+    assert re.fullmatch(rf"stackcount: attach {function}: {why} \({VECTOR}\+0x[0-9a-f]+\)\n", result.err), result
+    several = stackcount("--debug", "-D", "0.1", f"{VECTOR}:{function[:-3]}*").ok()
+    assert f"refused: {function}: {why}" in several.err
+    assert "1 of 2 could not be traced" in several.err
+
+
+REFUSED = f"{VECTOR}:to_ss"
+
+
+@pytest.mark.needs("path of its own")
+def test_refused_functions_are_told(workload):
+    """The kernel looks at its first instruction where a process has it mapped."""
+    workload("vector", 1)
+    result = stackcount("--debug", "-D", "0.1", REFUSED, "c:pthread_spin_unlock").ok()
+    assert re.findall(r"refused: (\S+): ", result.err) == ["to_ss"], result
+    assert "1 of 2 could not be traced" in result.err, result
+    check_refused(stackcount("-D", "0.1", REFUSED), 1, "^stackcount: attach to_ss: ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""--sum: sums and counts are exactly those of a workload that knows its values."""
+"""--sum: sums and counts are exactly those of a workload that knows its values; and --value of stacksnoop."""
 
 import json
 import re
@@ -9,7 +9,8 @@ import sys
 import pytest
 from folded import parse_line
 from sums import A, B, below, below_run, read_sums, rows_of, sizes
-from tool import PATIENCE_S, STACKCOUNT, Result, check_refused, read_folded, scaled, stackcount, trace, user_chain
+from snoop import live_snoop
+from tool import PATIENCE_S, ROOTS, STACKCOUNT, STACKSNOOP, Result, check_refused, read_folded, scaled, stackcount, trace, user_chain
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
@@ -118,20 +119,6 @@ def test_each_form_shows_the_sum(workload, tmp_path):
     assert [count for _, count in read_folded(chosen.out)] == [sizes(n)]
 
 
-def test_a_given_unit(tmp_path):
-    """In text with a size that suits it (tests/unit/test_amount.c), elsewhere exact."""
-    unit, name, text = "us", "microseconds", "1000.000 us"
-    files = [tmp_path / "x.txt", tmp_path / "x.json", tmp_path / "x.pb.gz", tmp_path / "x.folded"]
-    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=250", "count=4"]
-    options = [word for file in files for word in ("-o", file)]
-    stackcount("-U", *options, "--sum", "0 + count", "--unit", unit, WRITE, "--min", 900, "--", *command).ok()
-    as_text, as_json, _, folded = [file.read_bytes().decode("latin-1") for file in files]
-    assert f"\n    {text} (4 hits)\n" in as_text
-    assert json.loads(as_json)["values"][0] == {"name": "0 + count", "unit": name}
-    assert re.search(r" 1000$", folded, re.M), folded
-    assert json.loads(read_files("--format", "json", files[2]).out)["values"][0] == {"name": "0 + count", "unit": name}
-
-
 def test_the_list_has_the_events_with_the_value():
     every = sorted(stackcount("-l", "t:syscalls:sys_*_write").ok().out.split())
     result = stackcount("-l", "--sum", "count", "t:syscalls:sys_*_write").ok()
@@ -230,3 +217,57 @@ def test_the_verifier_takes_the_code(workload):
     work = workload("values", "call", n)
     sums, _, _, _ = sums_of(work, "-p", work.pid, "--sum", "((arg7 - 1000) / 3 * 3 + (arg7 - 1000) % 3) * (1 + (2 * (3 - (int)arg8 / -7 * 3)))", MANY)
     assert sums == below(";many", (series(n), series(n)))
+
+
+# --- each event has the value of its own hit; the column of text is in tests/unit/test_event.c ---
+
+
+def chain_of(names):
+    """@names, outermost first, below the workload's root."""
+    roots = [i for i, name in enumerate(names) if name in ROOTS]
+    return ";".join(names[names.index("run") + 1 :]) if roots and "run" in names else ""
+
+
+def read_values(result):
+    """{chain: [value, ...]} of --json, in the order of time; and the units."""
+    found, units = {}, set()
+    for line in result.ok().out.splitlines():
+        event = json.loads(line)
+        assert list(event)[4:6] == ["cpu", "value"], line
+        units.add(event.get("unit"))
+        found.setdefault(chain_of([frame.get("name", "?") for frame in reversed(event["user"])]), []).append(event["value"])
+    assert result.lost == 0, result.err
+    return found, units
+
+
+def values_of(work, *args):
+    result, _ = trace(work, "-U", "--json", "-p", work.pid, *args, program=STACKSNOOP)
+    found, units = read_values(result)
+    found.pop("", None)
+    return found, units
+
+
+@pytest.mark.needs("path of its own")
+def test_a_field_of_a_tracepoint(workload):
+    n = scaled(2_000, least=50)
+    work = workload("values", "write", n)
+    found, units = values_of(work, "--value", "count", WRITE)
+    assert found == {A: [i % 1000 + 1 for i in range(n)], B: [7] * n}
+    assert units == {"bytes"}
+
+
+@pytest.mark.needs("kprobes", "way to kernel functions")
+def test_events_with_the_value_at_different_places(workload):
+    n = scaled(1_000, least=20)
+    work = workload("values", "write", n)
+    found, units = values_of(work, "--value", "count", "vfs_write", WRITE)
+    assert found == {A: [i % 1000 + 1 for i in range(n) for _ in range(2)], B: [7] * 2 * n}
+    assert units == {"bytes"}
+
+
+def test_the_last_of_a_number_of_events(workload):
+    work = workload("values", "write", 100)
+    with live_snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:
+        work.go()
+        lines = tool.wait().ok().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["1", "7", "2", "7", "3"]

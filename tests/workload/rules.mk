@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt dl cxx vector strings inlined swap signals leader wild jit ladder programs made \
-	unrowed samples returns values places elapsed flood
+WORKLOADS    := calls syscalls usdt dl cxx vector inlined swap signals leader wild jit ladder programs made \
+	unrowed samples returns values places elapsed
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -19,9 +19,9 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder entries makers values) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder entries makers) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals) \
-	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways) \
 	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers
 endif
 

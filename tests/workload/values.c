@@ -7,14 +7,12 @@
  *  read   read(-1): -EBADF                 read() of i % 100 bytes
  *  call   many(-i, i, 3 * i, -1, -2, 5, 1000 + i, -7), which returns -i
  *                                          many(i, ...), which returns i
- *  priority
- *         getpriority(0, i % 1000 + 1)     getpriority(0, 7), which few other programs call
  */
 #include <fcntl.h>
 
 #include "work.h"
 
-static enum { KIND_WRITE, KIND_READ, KIND_CALL, KIND_PRIORITY } kind;
+static enum { KIND_WRITE, KIND_READ, KIND_CALL } kind;
 static uint64_t n_calls;
 static int null_fd, zero_fd;
 static char bytes[1024];
@@ -38,10 +36,8 @@ FRAME static void hit(uint64_t i, int is_a)
 		raw_syscall3(SYS_write, null_fd, (long)bytes, is_a ? n % 1000 + 1 : 7);
 	else if (kind == KIND_READ)
 		raw_syscall3(SYS_read, is_a ? -1 : zero_fd, (long)bytes, n % 100);
-	else if (kind == KIND_CALL)
-		(void)many((int)(is_a ? -n : n), (unsigned)n, 3 * n, -1, -2, 5, 1000 + n, -7);
 	else
-		raw_syscall3(SYS_getpriority, 0, is_a ? n % 1000 + 1 : 7, 0);
+		(void)many((int)(is_a ? -n : n), (unsigned)n, 3 * n, -1, -2, 5, 1000 + n, -7);
 	STAY();
 }
 
@@ -74,7 +70,7 @@ FRAME static void run(void)
 
 static void set_kind(const char *name)
 {
-	static const char *const names[] = { "write", "read", "call", "priority" };
+	static const char *const names[] = { "write", "read", "call" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0) {
