@@ -88,14 +88,6 @@ def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     assert option == "-O2" or sum(found.values()) > 100
 
 
-@pytest.mark.thorough
-def test_the_chains_are_what_the_programs_say(tmp_path):
-    """By their tables, where they have some."""
-    tables = ("-fasynchronous-unwind-tables", "-O2")
-    truth, found = walk_chains(build(tmp_path, 1, *tables), 50)
-    assert found == truth
-
-
 # --- code of JIT compilers ---
 
 

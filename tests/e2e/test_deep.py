@@ -8,7 +8,7 @@ import signal
 
 import pytest
 from ladder import CUT, N_OWN, check_each, frames_below, frames_of, kept, number_of, run
-from tool import GETPPID, STACKSNOOP, Live, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, STACKSNOOP, Live, read_folded, stackcount, workload_path
 
 needs_deep = pytest.mark.needs("unwinding")
 
@@ -34,27 +34,6 @@ def test_each_frame_of_a_stack(workload, below, walk, total):
     frames = outer + frames_of(depth)
     assert len(frames) == total
     check(run(workload, walk, depth, times=50), kept(frames), 50)
-
-
-@needs_deep
-@pytest.mark.needs("uprobes")
-def test_at_a_function_of_its_own(workload, below):
-    """At the entry the frame pointer is the caller's."""
-    outer = frames_below(below, workload, FP)
-    depth = 1025 - len(outer) - N_OWN
-    lines = run(workload, FP, depth, times=20, target=f"{workload_path('ladder')}:hit")
-    check(lines, kept(outer + frames_of(depth)), 20)
-
-
-@needs_deep
-def test_below_the_frames_of_the_kernel(workload, below):
-    outer = frames_below(below, workload, DWARF)
-    work = workload(DWARF[0], 1000, 1, 20)
-    result, _ = trace(work, *DWARF[1:], "-d", "-f", "-p", work.pid, GETPPID)
-    ((parts, n),) = read_folded(result.ok().out)
-    at = parts.index("-")
-    assert (parts[:at], n) == (outer + frames_of(1000), 20)
-    assert "do_syscall_64" in parts[at:]
 
 
 @pytest.mark.parametrize("walk", WALKS)

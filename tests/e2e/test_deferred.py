@@ -5,11 +5,10 @@ import os
 import re
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool import PATIENCE_S, STACKSNOOP, Live, Unaccounted, chains, check_account, read_folded, stackcount, user_chain, workload_path
+from tool import PATIENCE_S, Live, Unaccounted, chains, check_account, read_folded, stackcount, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 DWARF = ("--unwind", "dwarf")
@@ -43,10 +42,6 @@ class Strangers:
         """[(parts, count)] of theirs, of folded output with -P."""
         ours = re.compile(rf"{NAME}\d+(-\d+)?")
         return [(parts, count) for parts, count in read_folded(result.out) if ours.fullmatch(parts[0])]
-
-    def valued_stacks(self, result):
-        """[(parts, value)] likewise. Values of other programs may be below 1."""
-        return read_folded("".join(re.findall(rf"^{NAME}\d+(?:-\d+)?;.*\n", result.out, re.M)))
 
 
 def cuts(stacks):
@@ -117,46 +112,6 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     assert walked > 0 and crowded <= full, result
 
 
-def test_a_number_of_events(tmp_path):
-    strangers = Strangers(tmp_path, 1)
-    with Live([*DWARF, "-d", "-P", "-f", "-n", "150", PRIORITY]) as tool:
-        strangers.run("priority", 300, 0)
-        result = tool.wait().ok()
-    check_account(result, 150)
-    stacks = strangers.stacks(result)
-    assert stacks and cuts(stacks) < total(stacks), result
-
-
-# Of the workload 'values': getpriority(0, i % 1000 + 1), and getpriority(0, 7).
-A, B = "branch_a;hit", "branch_b;middle;hit"
-
-
-def check_sums(strangers, stacks, n):
-    """Each program's sum is exact. So is each path's, where a busy machine has cut none of the program's stacks."""
-    wanted = {A: sum(i % 1000 + 1 for i in range(n)), B: 7 * n}
-    sums, cut = {path.name: Counter() for path in strangers.paths}, set()
-    for parts, value in stacks:
-        name = parts[0].partition("-")[0]
-        sums[name][user_chain(parts).rpartition("run;")[2]] += value
-        cut |= {name} if cuts([(parts, 1)]) else set()
-    assert {name: sum(of.values()) for name, of in sums.items()} == dict.fromkeys(sums, sum(wanted.values()))
-    assert {name: dict(of) for name, of in sums.items() if name not in cut} == dict.fromkeys(set(sums) - cut, wanted)
-    assert len(cut) < len(sums)
-
-
-@pytest.mark.thorough
-def test_intervals_have_the_values_of_their_own_hits(tmp_path):
-    """Values of a program's hits differ, so a hit with another one's value changes a sum."""
-    n = 50
-    strangers = Strangers(tmp_path, 24, "values-nofp")
-    with Live(["--debug", *DWARF, "-d", "-P", "-f", "-i", "0.5", "--sum", "who", PRIORITY]) as tool:
-        strangers.run("priority", n, every_s=0.1)
-        tool.drain()
-        result = tool.end().ok()
-    assert deferred(result)[0] > 24, result
-    check_sums(strangers, strangers.valued_stacks(result), n)
-
-
 GETPPID = "t:syscalls:sys_enter_getppid"
 
 
@@ -167,24 +122,6 @@ def test_without_memory_hits_are_losses(tmp_path):
         result = tool.end().ok()
     assert result.lost > 0, result
     check_hits(result, strangers.stacks(result), 8 * 5000)
-
-
-@pytest.mark.thorough
-def test_events_come_in_order(tmp_path):
-    strangers = Strangers(tmp_path, 16)
-    with Live([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
-        strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
-        tool.drain()
-        result = tool.end().ok()
-    events = re.findall(rf'^\{{"time":(\d+)\.(\d+),"comm":"({NAME}\d+)"(.*)$', result.out, re.M)
-    times = [int(seconds) * 10**9 + int(ns) for seconds, ns, _, _ in events]
-    assert deferred(result)[0] > 0, result
-    assert times == sorted(times)
-    n_lacking = 16 * 100 - len(events)
-    if not 0 <= n_lacking <= result.lost and not result.lost_records:
-        raise Unaccounted(f"{len(events)} of {16 * 100} events, {result.lost} lost: {result.err}")
-    without = [rest for *_, rest in events if '"name":"main"' not in rest]
-    assert all('"cut":' in rest for rest in without) and len(without) < len(events), without[:3]
 
 
 def maps_of(tool):

@@ -12,7 +12,7 @@ from pathlib import Path
 import kernel
 import pytest
 from kernel_walks import BY_TABLES, compare
-from tool import GETPPID, STACKCOUNT, STACKSNOOP, Live, Tool, read_folded, scaled
+from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, read_folded, scaled
 
 pytestmark = pytest.mark.needs("kernel tables")
 newest = pytest.mark.needs("newest kernel")
@@ -31,32 +31,19 @@ def send(n):
             b.recv(1)
 
 
-def fork(n):
-    for _ in range(n):
-        subprocess.run(["true"], check=True)
-
-
-def write(tmp_path, n):
-    with open(tmp_path / "file", "wb") as file:
-        for _ in range(n):
-            file.write(b"x" * 4096)
-            file.flush()
-            os.fsync(file.fileno())
-    (tmp_path / "file").read_bytes()
-
-
-def sleep(n):
-    for _ in range(n):
-        time.sleep(0.0001)
-
-
-def do_all(tmp_path):
+def do_all(folder):
     """System calls, network, processes, page faults, signals, disk and timers, and interrupts amid them."""
     call(scaled(20000))
     send(scaled(5000, 100))
-    fork(scaled(100, 10))
-    write(tmp_path, scaled(100, 10))
-    sleep(scaled(2000, 100))
+    for _ in range(scaled(100, 10)):
+        subprocess.run(["true"], check=True)
+    with open(folder / "file", "wb", buffering=0) as file:
+        for _ in range(scaled(100, 10)):
+            file.write(b"x" * 4096)
+            os.fsync(file.fileno())
+    (folder / "file").read_bytes()
+    for _ in range(scaled(2000, 100)):
+        time.sleep(0.0001)
 
 
 # Each kernel has tables of its own: from system calls, switches and interrupts, each walks by them. Other code has
@@ -69,7 +56,7 @@ GROUPS += [pytest.param("exceptions", marks=pytest.mark.needs("machine"))]
 @pytest.mark.thorough
 @pytest.mark.parametrize("group", GROUPS)
 def test_tracepoints(group, tmp_path):
-    events = [f"t:{name}:*" for name in group.split() if has_group(name)]
+    events = [f"t:{name}:*" for name in group.split() if kernel.in_tracefs(f"ls -d events/{name}").returncode == 0]
     if not events:
         return  # of a file system or device that this kernel does not have
     folder = Path("/disk") if kernel.has_disk() else tmp_path
@@ -78,10 +65,6 @@ def test_tracepoints(group, tmp_path):
         assert walks.whole == 0 and walks.ends["helper: no registers to start with"] > 1000, walks.result
     else:
         walks.check()
-
-
-def has_group(group):
-    return kernel.in_tracefs(f"ls -d events/{group}").returncode == 0
 
 
 @pytest.mark.thorough
@@ -117,14 +100,6 @@ def test_each_hit_counts_once_while_the_walks_begin():
         call(1000)
         result = tool.end().ok()
     assert sum(count for _, count in read_folded(result.out)) == n + 1000 and result.lost == 0, result
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("machine", "uprobes")
-def test_user_events_need_no_tables_of_the_kernel():
-    with Live(["--debug", "c:malloc"]) as tool:
-        time.sleep(0.5)  # they would be made meanwhile
-        assert "kernel stacks:" not in tool.end().ok().err
 
 
 @pytest.mark.needs("machine")

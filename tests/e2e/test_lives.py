@@ -13,7 +13,7 @@ import pytest
 from contained import Contained
 from snoop import live_snoop, read_json
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, chains, check_account, check_own, ending
+from tool import GETPPID, PATIENCE_S, Live, chains, check_own, ending
 from tool import own_copy, read_folded, scaled, user_chain, workload_path
 
 CALLS = workload_path("calls")
@@ -151,18 +151,6 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
 
 
 # --- merging ---
-
-
-@pytest.mark.parametrize("options", [[], ["-v", "-P"]], ids=["plain", "places"])
-def test_lines_that_read_the_same_are_one(options):
-    """At addresses that differ from process to process, which folded does not show."""
-    program = workload_path("calls-pie")
-    with Live(["-f", *options, f"{program}:leaf"]) as tool:
-        for _ in range(5):
-            subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
-        result = tool.end().ok()
-    check_account(result, 10)
-    assert len(read_folded(result.out)) == 1 or not is_complete(result), result
 
 
 @pytest.mark.parametrize("program, walk, is_late", [

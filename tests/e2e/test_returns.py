@@ -5,24 +5,11 @@ import re
 import subprocess
 
 import pytest
-from calls import FUNCCOUNT, count_calls
+from calls import count_calls, funccount
 from returns import RETURNS, expected_counts
-from tool import BUILD, PATIENCE_S, Tool, chains, check_account, check_refused, read_folded, scaled, stackcount, trace
+from tool import BUILD, PATIENCE_S, chains, check_account, check_refused, read_folded, scaled, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")
-
-
-def count_command(patterns, *command, **popen):
-    """{name: count} of a command's functions, and what funccount said."""
-    with Tool([*patterns, "--", *command], program=FUNCCOUNT, **popen) as tool:
-        return tool.wait(timeout_s=PATIENCE_S).ok()
-
-
-def counts_of(result):
-    """Among the lines of the command."""
-    found = re.search(r"^FUNC +COUNT\n(.*?)^(Lost|Detaching)", result.out, re.S | re.M)
-    assert found, result
-    return {name: int(n) for name, n in re.findall(r"^(.*\S) +(\d+)$", found[1], re.M)}
 
 
 # --- user functions ---
@@ -76,52 +63,6 @@ def test_functions_that_do_not_return_are_refused_by_name():
     check_refused(stackcount("r:c:exit"), 1, words)
 
 
-THREADS = r"""
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#define FRAME __attribute__((noipa))
-
-static int n_parked;
-FRAME void parked(void) { __atomic_add_fetch(&n_parked, 1, __ATOMIC_SEQ_CST); for (;;) pause(); }
-FRAME int brief(int i) { __asm__ volatile(""); return i + 1; }
-static void *park(void *p) { for (int i = 0; i < 100; i++) brief(i); parked(); return p; }
-static void *leave(void *p) { brief(1); pthread_exit(p); }
-
-int main(void)
-{
-	pthread_t t;
-
-	for (int i = 0; i < 20; i++) {
-		if (pthread_create(&t, 0, i % 2 ? park : leave, 0))
-			abort();
-		if (i % 2)
-			pthread_detach(t);
-		else
-			pthread_join(t, 0);
-	}
-	for (int i = 0; i < 50; i++) {
-		usleep(1000);
-		brief(i);
-	}
-	while (__atomic_load_n(&n_parked, __ATOMIC_SEQ_CST) < 10)
-		usleep(1000);
-	_exit(3);
-}
-"""
-
-
-def test_threads_that_die_within_a_function_harm_nothing(tmp_path):
-    (tmp_path / "threads.c").write_text(THREADS)
-    program = str(tmp_path / "threads")
-    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, f"{program}.c"], check=True, timeout=PATIENCE_S)
-    patterns = [f"r:{program}:{name}" for name in ("park", "brief")]
-    result = count_command([*patterns, f"{program}:parked"], program)
-    assert "exited with status 3" in result.err
-    assert counts_of(result) == {"r:brief": 10 * 100 + 10 + 50, "parked": 10}, result
-
-
 # --- real programs: what is entered returns ---
 
 
@@ -135,9 +76,10 @@ def test_a_go_program_goes_on_unharmed():
     go = str(GO[0])
     plain = subprocess.run([go, "-h"], capture_output=True, text=True, timeout=PATIENCE_S)
     names = ("runtime.mallocgc", "runtime.newobject", "runtime.growslice", "runtime.mapassign_faststr")
-    result = count_command([f"r:{go}:{name}" for name in names], go, "-h")
+    result = funccount(*(f"r:{go}:{name}" for name in names), "--", go, "-h").ok()
     assert f"exited with status {plain.returncode}" in result.err, result
-    returns = counts_of(result)
+    table = re.search(r"^FUNC +COUNT\n(.*?)^(Lost|Detaching)", result.out, re.S | re.M)[1]  # among the lines of the command
+    returns = {name: int(n) for name, n in re.findall(r"^(.*\S) +(\d+)$", table, re.M)}
     assert len(returns) == len(names) and all(n > 10 for n in returns.values()), result
     assert returns["r:runtime.mallocgc"] >= returns["r:runtime.newobject"], result
 

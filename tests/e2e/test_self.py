@@ -62,13 +62,6 @@ def test_stacksnoop_leaves_itself_out():
     assert left_out(result) > 0
 
 
-@pytest.mark.thorough
-def test_stacksnoop_shows_itself_if_asked_to():
-    with Tool(["--debug", "--self", "-v", WRITES], program=STACKSNOOP) as tool:
-        result = run_until(tool, rb" stacksnoop +%d " % tool.pid)
-    assert left_out(result) == 0
-
-
 @pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
 def test_funccount_leaves_itself_out(options):
     with Tool(["-D", *options, "-i", "0.1", WRITES], program=FUNCCOUNT) as tool:

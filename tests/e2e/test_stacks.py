@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 from ladder import LEVELS, number_of
-from text import parse_text
 from tool import GETPPID, Live, chains, check_account, own_copy, read_folded, scaled, trace, workload_path
 
 
@@ -24,17 +23,6 @@ def test_distinct_stacks_each_counted(workload, n):
     assert len(lines) == n, "stacks merged or split"
     assert counts == dict.fromkeys(range(n), times)
     assert sum(counts.values()) == sum(expected.values())
-
-
-def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
-    n, times = scaled(5_000), 4
-    work = workload("ladder", LEVELS, n, times, cpus=[0, 1])
-    result, _ = trace(work, "-d", "-f", "-i", "0.05", "-p", work.pid, GETPPID)
-    assert result.ok().lost == 0, result.err
-    counts = Counter()
-    for parts, count in read_folded(result.out):
-        counts[number_of(parts, LEVELS)] += count
-    assert counts == dict.fromkeys(range(n), 2 * times)
 
 
 def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
@@ -66,14 +54,6 @@ def test_max_depth_of_a_stack_that_is_no_deeper(workload):
         assert parts == (["[cut: depth]"] + whole[-len(whole) + 1 :] if depth else whole), result
 
 
-@pytest.mark.needs("uprobes")
-def test_max_depth_of_one_at_a_function(workload):
-    work = workload("calls", 100, 100, 100)
-    args = ["--unwind", "auto", "-U", "-f", "--max-depth", 1, "-p", work.pid]
-    result, _ = trace(work, *args, f"{workload_path('calls')}:leaf")
-    assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
-
-
 @pytest.mark.needs("path of its own")
 def test_max_depth_of_kernel_stacks(workload):
     """Of a hit that comes by one path; on some kernels there are none at a system call."""
@@ -87,20 +67,6 @@ def test_max_depth_of_kernel_stacks(workload):
     for depth in (1, 2):
         is_cut = depth < len(whole)
         assert paths[depth] == ["[cut: depth]"] * is_cut + whole[-depth:], paths
-
-
-@pytest.mark.needs("uprobes", "path of its own")
-def test_first_frame_is_the_function_and_second_its_caller(workload):
-    work = workload("calls", 100, 100, 100)
-    result, _ = trace(work, "-p", work.pid, f"{workload_path('calls')}:leaf*")
-    text = parse_text(result.ok().out)
-    pairs = {tuple(entry.frames[:2]) for entry in text.entries}
-    assert pairs == {
-        ("leaf", "branch_a"),
-        ("leaf", "middle"),
-        ("leaf_bare", "branch_bare"),
-        ("leafy", "run"),
-    }
 
 
 # Kernel stacks end where they do: nothing stands outside of what began the thread.

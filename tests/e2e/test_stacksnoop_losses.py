@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from ladder import LEVELS, number_of
 from snoop import check_sum, event_chains, folded_chains, live_snoop, now_ns, read_json, trace
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_account, read_folded, scaled, wait_until_full
+from tool import GETPPID, PATIENCE_S, check_account, read_folded, scaled, wait_until_full
 from tool import wait_until_taken
 
 
@@ -89,20 +89,6 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     check_account(result, n, result.out.count("\n") + unprinted, most=n + 65536 // 20)
 
 
-@pytest.mark.thorough
-def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
-    """Or the tool reports them as lost. The signal comes while nobody reads."""
-    work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
-    args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
-    with live_snoop(*args, reads_later=True) as tool:
-        expected = work.run()
-        tool.wait_for("stderr", rb"^stacksnoop: lost \d+ hits so far$")
-        tool.send(signal.SIGTERM)
-        tool.read_now()
-        result = tool.wait()
-    check_sum(result, folded_chains(result.out)[0], expected)
-
-
 # --- many stacks, little memory ---
 
 
@@ -111,23 +97,3 @@ def test_many_stacks_at_full_speed(workload):
     work = workload("ladder", LEVELS, n_stacks, 2)
     result, _ = trace(work, "-U", "-f", "--max-memory", "1M", "-p", work.pid, GETPPID)
     check_stacks(result, n_stacks, 2)
-
-
-# Pieces of stacks in the kernel, of --max-memory 4M; each stack here has two.
-MOST_PIECES = 4096
-
-
-@pytest.mark.needs("uprobes")
-def test_more_stacks_than_the_kernel_has_room_for(workload):
-    """What was read is forgotten there, in time. One after the other is printed: rings and maps have room."""
-    works = [workload("ladder", LEVELS, 900, 1) for _ in range(6)]
-    pids = ",".join(str(work.pid) for work in works)
-    with Live(["-f", f"{STACKCOUNT}:stream_make_room"]) as spy:
-        with live_snoop("-U", "-f", "--max-memory", "4M", "-p", pids, GETPPID) as tool:
-            for work in works:
-                work.run()
-                tool.drain()
-            result = tool.end()
-        assert read_folded(spy.end().ok().out), "the tool has forgotten nothing"
-    sums = check_stacks(result, 900, len(works))
-    assert 2 * sum(sums.values()) > MOST_PIECES

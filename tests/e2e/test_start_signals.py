@@ -4,7 +4,6 @@
 import os
 import re
 import signal
-import time
 
 import pytest
 from processes import PARSER
@@ -44,19 +43,6 @@ def test_an_interrupt_that_a_shell_has_ignored_for_it_ends_the_start_as_any_othe
         tool.send(signal.SIGINT)
         result = tool.wait()
     assert result.status == -signal.SIGINT and result.out == "", result
-
-
-@pytest.mark.thorough
-@unwinding
-def test_the_duration_begins_when_the_tables_are_there(tmp_path, start):
-    with start("-D", "1") as tool:
-        wait_until_it_waits(tmp_path)
-        time.sleep(1.5)
-        go_on(tmp_path)
-        began = time.monotonic()
-        tool.wait().ok()
-        took = time.monotonic() - began
-    assert took >= 1, tool.so_far()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTSTP], ids=lambda n: n.name)

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 from snoop import live_snoop
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, chains, check_own, own_copy, read_folded, scaled
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, chains, check_own, own_copy, read_folded, scaled
 from tool import stackcount, trace, workload_path
 from unwinding import DWARF, check_whole, needs_unwinding
 
@@ -107,52 +107,19 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known(tmp_path):
     assert len(since) > n - result.lost and all(since), result
 
 
-@pytest.mark.thorough
-@pytest.mark.needs("mappings where interrupts are off", "path of its own")
-def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
-    """The kernel tells one mapping only there, so user space walks most of them."""
-    names = ("sleep", "cat", "sh")
-    sleep, cat, sh = (shutil.copy(shutil.which(name), tmp_path / f"short-{name}") for name in names)
-    n = scaled(300, least=30)
-    before = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in ([sleep, "1000"], [cat], [sh])]
-    try:
-        with Live([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
-            script = f'for i in $(seq {n}); do "$0" 0.001 | "$1"; done'
-            subprocess.run([sh, "-c", script, sleep, cat], check=True, timeout=PATIENCE_S)
-            result = tool.end().ok()
-    finally:
-        for process in before:
-            process.kill()
-            process.communicate()
-    comms = [f"short-{name}" for name in names]  # the shell's until the exec is half done
-    lines = [(parts, hits) for (comm, *parts), hits in read_folded(result.out) if comm in comms]
-    total = sum(hits for _, hits in lines)
-    assert total > 2 * n, result  # each is taken off its CPU once at least, and once more when it ends
-    assert sum(hits for parts, hits in lines if not parts) >= 2 * n, result  # then it has no memory
-    n_cut = sum(hits for parts, hits in lines if parts and parts[0].startswith("[cut"))
-    assert n_cut <= sum(hits for parts, hits in lines if parts) // 100, lines
-
-
-@pytest.mark.needs("path of its own")
-def test_a_program_that_is_being_started_has_no_user_stack():
+@pytest.mark.parametrize("event, has_stack", [
+    pytest.param("t:task:task_rename", False, marks=pytest.mark.needs("path of its own")),
+    pytest.param("t:sched:sched_prepare_exec", True, marks=pytest.mark.needs("prepared exec")),
+])
+def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes(event, has_stack):
     """When it is given its name, the memory is its own, and the registers are those of its maker's call."""
     script = "for i in $(seq 20); do /bin/true; done; :"
-    result = stackcount(*DWARF, "-U", "-P", "-f", "t:task:task_rename", "--", "sh", "-c", script).ok()
-    assert result.lost == 0, result
+    result = stackcount(*DWARF, "-U", "-P", "-f", event, "--", "sh", "-c", script).ok()
     lines = read_folded(result.out)
-    assert sum(hits for _, hits in lines) == 21, result  # seq's, too
-    assert all(len(parts) == 1 for parts, _ in lines), result
-
-
-@pytest.mark.needs("prepared exec")
-def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
-    script = "for i in $(seq 20); do /bin/true; done; :"
-    result = stackcount(*DWARF, "-U", "-P", "-f", "t:sched:sched_prepare_exec", "--", "sh", "-c", script).ok()
-    assert result.lost == 0, result
-    lines = read_folded(result.out)
-    assert sum(hits for _, hits in lines) == 21, result
-    assert all(len(parts) > 4 and parts[-1] == "execve" for parts, _ in lines), result
-    assert not any(part.startswith("[cut") for parts, _ in lines for part in parts), result
+    assert sum(hits for _, hits in lines) == 21 and result.lost == 0, result  # seq's, too
+    for parts, _ in lines:
+        assert len(parts) > 4 and parts[-1] == "execve" if has_stack else len(parts) == 1, result
+        assert not any(part.startswith("[cut") for part in parts), result
 
 
 @pytest.mark.needs("path of its own")
@@ -163,17 +130,6 @@ def test_constructors_of_libraries():
     assert n == 10 and result.lost == 0 and "exited with status 0" in result.err, result
     assert parts[-2:] == ["first_constructor", "first_hit"], result
     assert len(parts) >= 4 and not parts[0].startswith("[cut"), result  # the dynamic linker's, below
-
-
-@pytest.mark.thorough
-def test_tables_for_which_there_is_no_memory_are_told_of():
-    """clang's libraries take more than the one slab that there is at least."""
-    command = ["--", "sh", "-c", "exec clang --version >/dev/null"]
-    result = stackcount(*DWARF, "--unwind-memory", "1M", "-U", "-f", "t:syscalls:sys_enter_mmap", *command).ok()
-    assert re.search("^stackcount: .* and others have no unwind table: .*--unwind-memory", result.err, re.M), result
-    # A hit whose walk comes later may find room for its table.
-    ends = {parts[0] for parts, _ in read_folded(result.out)}
-    assert ends <= {"_start", "[cut: no table]", "[cut: no table yet]"}, result
 
 
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():

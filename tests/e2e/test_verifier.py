@@ -94,11 +94,5 @@ def test_pairs(event):
     check(STACKCOUNT, "--elapsed", *event)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("options", [["--unwind", "fp", "-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
-def test_with_options(options):
-    check(STACKCOUNT, *options, GETPPID)
-
-
 def test_of_a_commands_processes():
     check_steps(stackcount("--debug", GETPPID, "--", "true").ok())

@@ -460,10 +460,8 @@ def trace(workload, *args, end=True, program=STACKCOUNT):
 
 def check_account(result, made, printed=None, most=None):
     """Each hit that was made, up to @most that were, is printed or told as lost. @printed: by default, the sum of folded
-    output, or of funccount's table."""
-    if printed is None and result.command[0] == "funccount":
-        printed = sum(map(int, re.findall(r"^(?!TOTAL).*\S +(\d+)$", result.ok().out, re.M)))
-    elif printed is None:
+    output."""
+    if printed is None:
         printed = sum(count for _, count in read_folded(result.ok().out))
     if not made <= printed + result.lost <= (made if most is None else most):
         raise Unaccounted(f"{printed} printed + {result.lost} lost, of {made} made: {result!r}")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * swap FIRST SECOND N ROUNDS WHO - getppid() N times from library FIRST; it is unloaded, and SECOND
+ * swap FIRST SECOND N ROUNDS - getppid() N times from library FIRST; it is unloaded, and SECOND
  * loaded in its place; a line on standard input; then N times from that. Then ROUNDS times more the
- * other one in the place of the one, and N times from it. WHO unloads and loads: "self", or a
- * "child" that has the same memory.
+ * other one in the place of the one, and N times from it. A child that has the same memory unloads
+ * and loads.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -15,7 +15,6 @@
 
 static char **libraries;
 static uint64_t n, n_rounds;
-static _Bool is_by_child;
 
 FRAME static void *load(unsigned which, void (**call)(void))
 {
@@ -59,10 +58,8 @@ static struct link_map *change(unsigned which, struct link_map *map, void (**cal
 	struct put p = { which, map, call };
 	int status = 0;
 
-	if (!is_by_child)
-		put(&p);
-	else if (waitpid(clone(put, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &p), &status, 0) < 0 ||
-		 status)
+	if (waitpid(clone(put, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &p), &status, 0) < 0 ||
+	    status)
 		exit(1);
 	return p.map;
 }
@@ -89,11 +86,10 @@ FRAME static void run(void)
 
 int main(int argc, char **argv)
 {
-	argv = work_begin(argc, argv, 5, "FIRST SECOND N ROUNDS WHO");
+	argv = work_begin(argc, argv, 4, "FIRST SECOND N ROUNDS");
 	libraries = argv;
 	n = work_number(argv[2]);
 	n_rounds = work_number(argv[3]);
-	is_by_child = strcmp(argv[4], "child") == 0;
 	work_run(run);
 	work_expect("late_entry;late_hit", n * (1 + (n_rounds + 1) / 2));
 	work_expect("next_entry;next_hit", n * (1 + n_rounds / 2));
