@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What tests/workload/values.c makes: sums and counts by chain."""
+"""What tests/workload/values.c makes: sums and counts by chain; and returns.cc: calls and returns of functions."""
 
 import json
 from collections import Counter
 
-from tool import ROOTS
+from tool import ROOTS, workload_path
 
 A, B = "branch_a;hit", "branch_b;middle;hit"
 
@@ -46,3 +46,16 @@ def sizes(n):
 def below(function, pair):
     """The chains of @pair (a, b) that end in @function; without zeros."""
     return {f"{A}{function}": pair[0], f"{B}{function}": pair[1]}
+
+
+RETURNS = workload_path("returns")
+
+
+def expected_counts(n):
+    """Calls and returns of each function in both threads."""
+    calls = {
+        "exits": n, "tail": n, "by_pointer": n, "chosen": n, "catcher": n, "jumped": n, "jumper": n,
+        "passed": n, "thrower": n, "nested": n * 5 // 2 + 201, "target": 2 * n + n // 4 + n // 8 + n * 3 // 4,
+    }
+    returns = {**calls, "passed": n * 3 // 4, "thrower": n * 3 // 4, "jumper": n * 4 // 5}
+    return [{name: 2 * count for name, count in counts.items()} for counts in (calls, returns)]

@@ -155,15 +155,11 @@ def test_what_a_server_sends_wrongly_is_not_taken(work, stripped, server, tmp_pa
     assert result.err.count(f"stackcount: debuginfod: {tmp_path}/cache/{name}/debuginfo is not taken: it is no debug file of this build") == 1
 
 
-def bounded_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-
 def test_what_unpacks_to_too_much_is_not_taken(work, stripped, server, tmp_path):
     stripped[1].write_bytes(gzip.compress(bytes(8 << 20)))
     server.encoding = "gzip"
     environment = server.environment(tmp_path)
-    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files)
+    found, expected, result = trace(work, env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
     assert expected and set(found).isdisjoint(expected)
     assert result.err.count("debuginfod: the symbols of prog are not taken: more than 1 MiB") == 1
     assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 import sums
-from returns import RETURNS, expected_counts
-from sums import below_run, read_sums, rows_of
+from sums import RETURNS, below_run, expected_counts, read_sums, rows_of
 from tool import PATIENCE_S, Live, scaled, stackcount, trace, wait_until, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
@@ -46,8 +45,6 @@ CALLS = [
     pytest.param("ppid", scaled(50_000), BOTH, [GETPPID], id="short system calls", marks=OWN_PATH),
     pytest.param("sleep", 500, None, [NANOSLEEP, "--until", "t:syscalls:sys_exit_*sleep"], id="--until names the end"),
     pytest.param("sleep", scaled(500, 100), BOTH, [WORK], id="functions that sleep", marks=OWN_PATH),
-    pytest.param("ppid", scaled(2_000, 100), BOTH, ["--without", "uprobe.multi", WORK], id="functions, uprobes one by one",
-                 marks=[pytest.mark.needs("path of its own", "uprobe.multi"), pytest.mark.thorough]),
 ]
 
 

@@ -22,8 +22,7 @@ CALLS = workload_path("calls")
 @pytest.mark.parametrize("program,event", [
     (("syscalls", "getppid", 100, 0), GETPPID),
     (("calls", 100, 0, 0), f"{CALLS}:leaf"),
-    pytest.param(("usdt", 100), f"u:{workload_path('usdt')}:alpha:tick", marks=pytest.mark.thorough),
-], ids=["tracepoint", "user function", "USDT"])
+], ids=["tracepoint", "user function"])
 def test_pid(workload, program, event):
     ours, other = (workload(*program) for _ in range(2))
     with Live(["-f", "-p", ours.pid, event]) as tool:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from calls import count_calls, funccount
-from returns import RETURNS, expected_counts
+from sums import RETURNS, expected_counts
 from tool import BUILD, PATIENCE_S, chains, check_account, check_refused, read_folded, scaled, stackcount, trace
 
 pytestmark = pytest.mark.needs("uprobes")

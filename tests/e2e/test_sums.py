@@ -9,7 +9,6 @@ import sys
 import pytest
 from folded import parse_line
 from sums import A, B, below, below_run, read_sums, rows_of, sizes
-from snoop import live_snoop
 from tool import PATIENCE_S, ROOTS, STACKCOUNT, STACKSNOOP, Result, check_refused, read_folded, scaled, stackcount, trace, user_chain
 from tool import workload_path
 
@@ -263,11 +262,3 @@ def test_events_with_the_value_at_different_places(workload):
     found, units = values_of(work, "--value", "count", "vfs_write", WRITE)
     assert found == {A: [i % 1000 + 1 for i in range(n) for _ in range(2)], B: [7] * 2 * n}
     assert units == {"bytes"}
-
-
-def test_the_last_of_a_number_of_events(workload):
-    work = workload("values", "write", 100)
-    with live_snoop("-U", "-f", "-n", "5", "-p", work.pid, "--value", "count", WRITE) as tool:
-        work.go()
-        lines = tool.wait().ok().out.splitlines()
-    assert [line.split()[-1] for line in lines] == ["1", "7", "2", "7", "3"]

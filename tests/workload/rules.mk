@@ -74,8 +74,7 @@ NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS
 $(WORKLOAD_DIR)/%-nofp: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -fPIE -pie -rdynamic -o $@ $< \
-		tests/workload/work.c $(filter %_gated.c,$^) -pthread -ldl
-$(WORKLOAD_DIR)/usdt-nofp: tests/workload/usdt_gated.c
+		tests/workload/work.c -pthread -ldl
 
 # A program, and a library that does something before it.
 $(WORKLOAD_DIR)/libfirst.so: tests/workload/first_library.c tests/workload/work.h

@@ -5,8 +5,11 @@
  */
 #include <sys/sdt.h>
 
-#include "usdt_gated.h"
 #include "work.h"
+
+/* usdt_gated.c: sys/sdt.h gives all probes of a file semaphores, or none. */
+void fire_gated(uint64_t i);
+unsigned gated_semaphore(void);
 
 static uint64_t n;
 static unsigned semaphore;

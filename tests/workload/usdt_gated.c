@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #define _SDT_HAS_SEMAPHORES 1
-#include "usdt_gated.h"
-
 #include <sys/sdt.h>
 
 #include "work.h"
