@@ -88,6 +88,11 @@ def test_page_has_the_options_of_the_help_and_their_values(name):
     assert told == shown
 
 
+def test_page_has_every_form():
+    offered = re.search(r"the form of standard output: (.*)", help_of("stackcount"))[1].split()
+    assert sorted(re.findall(r'^\.BR (\w+) " \(" \.[\w.]+ \)$', (TOP / "doc/stackcount.8").read_text(), re.M)) == sorted(offered)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_page_s_examples_are_taken(name):
     """All but tracing: --version ends it."""
