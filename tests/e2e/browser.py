@@ -120,9 +120,6 @@ class Browser:
     def resize(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def prefer(self, theme):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-
     def complaints(self):
         """What the console and the log have said since open()."""
         self.do("0")

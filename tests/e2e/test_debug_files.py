@@ -18,8 +18,6 @@ from processes import children
 from silent import dead_fuse
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, chains, read_folded, workload_path
 
-# The guests have no binutils.
-
 
 def sh(command, **paths):
     subprocess.run(["sh", "-ec", command.format(**paths)], check=True)

@@ -45,7 +45,6 @@ def open_page(browser, files):
 
     def open_one(name="one_run", fragment=""):
         browser.resize(WIDTH, HEIGHT)
-        browser.prefer("light")
         browser.open(files(name), fragment)
         opened.append(f"file://{files(name)}")
         return browser
