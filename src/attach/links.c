@@ -100,7 +100,7 @@ uint64_t link_missed(int link_fd)
  * The kernel takes a batch as a whole or not at all, and does not name the place that it refused.
  * So a refused batch is halved until a single place is refused. Its target is left out; all others
  * are attached. One refused place among 2,048 costs 12 refused attempts, and 11 links instead of
- * one. So backends keep suspicious places out of a batch where they can.
+ * one.
  */
 
 #define MAX_DEPTH 66 /* a range waits beside at most one half of each size */

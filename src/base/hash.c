@@ -11,28 +11,57 @@
 
 /* Global, since all tables need it; random bytes of the kernel. It never
  * changes after the start, so that a fork has it, too. */
-static uint64_t seed;
+static uint64_t seeds[2];
 
-__attribute__((__constructor__)) static void choose_seed(void)
+__attribute__((__constructor__)) static void choose_seeds(void)
 {
 	/* At boot the kernel may have none yet. Then the time is better than nothing. */
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
-		seed = hash_mix(clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40);
+	if (getrandom(seeds, sizeof(seeds), GRND_NONBLOCK) != (ssize_t)sizeof(seeds))
+		seeds[0] = hash_mix(clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40);
 }
 
+static uint64_t rotate(uint64_t x, unsigned bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = rotate(v[1], 13) ^ v[0];
+	v[3] = rotate(v[3], 16) ^ v[2];
+	v[0] = rotate(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = rotate(v[1], 17) ^ v[2];
+	v[3] = rotate(v[3], 21) ^ v[0];
+	v[2] = rotate(v[2], 32);
+}
+
+/* SipHash-1-3 (Aumasson and Bernstein, 2012), as hash tables of many languages have it. */
 uint64_t hash_bytes(const void *data, size_t size)
 {
 	const unsigned char *p = data;
-	uint64_t h = seed ^ size;
-	uint64_t word;
+	uint64_t v[4] = { seeds[0] ^ 0x736f6d6570736575, seeds[1] ^ 0x646f72616e646f6d,
+			  seeds[0] ^ 0x6c7967656e657261, seeds[1] ^ 0x7465646279746573 };
+	uint64_t last = (uint64_t)size << 56, word;
 
 	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
-		h = hash_mix(h ^ word);
+		v[3] ^= word;
+		sip_round(v);
+		v[0] ^= word;
 	}
-	word = 0;
-	memcpy(&word, p, size);
-	return hash_mix(h ^ word);
+	for (size_t i = 0; i < size; i++)
+		last |= (uint64_t)p[i] << 8 * i;
+	v[3] ^= last;
+	sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 void u64_map_fini(struct u64_map *map)
@@ -51,7 +80,7 @@ void u64_map_clear(struct u64_map *map)
 /* The slot of @key, or the free slot where it belongs. */
 static struct u64_map_slot *find_map_slot(struct u64_map_slot *slots, size_t n_slots, uint64_t key)
 {
-	size_t i = hash_mix(key ^ seed) & (n_slots - 1);
+	size_t i = hash_mix(key ^ seeds[0]) & (n_slots - 1);
 
 	while (slots[i].used && slots[i].key != key)
 		i = (i + 1) & (n_slots - 1);

@@ -18,8 +18,8 @@ static inline uint64_t hash_mix(uint64_t x)
 }
 
 /*
- * A hash that differs from process to process: a file that someone makes cannot have many texts or
- * numbers of one hash, which would make tables slow.
+ * A hash with a secret key, which differs from process to process: nobody can make a file that has
+ * two texts of one hash. So callers may take equal hashes for equal texts.
  */
 uint64_t hash_bytes(const void *data, size_t size);
 

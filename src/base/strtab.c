@@ -9,7 +9,7 @@
 #include "base/hash.h"
 
 /* Of each string, what malloc(3) takes for itself and to round up. */
-#define EXTRA_BYTES 16
+#define EXTRA_BYTES 24
 
 struct strtab {
 	size_t bytes; /* of strings */

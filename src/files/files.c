@@ -182,7 +182,7 @@ static int ask_to_hold(struct files *f, const struct ask *a, struct held_file *r
 /* Let @m be the payload, which @text holds. */
 static void set_mapping(struct ask *a, const struct mapping *m, struct strbuf *text)
 {
-	mapping_put(m, text);
+	mapping_put(m, NULL, text);
 	a->payload = text->text;
 	a->question.n_bytes = text->n;
 }
@@ -437,9 +437,9 @@ static uint64_t file_of_question(const struct names_question *q, unsigned flags)
 	return hash | 1;
 }
 
-static bool read_names(struct reply *r, size_t n_asked, struct file_names *ret)
+static bool read_names(struct reply *r, const struct names_question *q, struct file_names *ret)
 {
-	if (!symbols_read(r->data, r->answer.n_bytes, n_asked, &ret->fact, &ret->view))
+	if (!symbols_read(r->data, r->answer.n_bytes, q->n, q->hint, &ret->fact, &ret->view))
 		return false;
 	ret->memory = TAKE(r->data);
 	return true;
@@ -451,7 +451,7 @@ static int ask_for_names(struct files *f, const struct ask *a, const struct name
 	struct error e;
 	int err = ask_for_result(f, a, r, &e);
 
-	if (!err && !read_names(r, q->n, ret))
+	if (!err && !read_names(r, q, ret))
 		err = refuse_answer(r, &e);
 	if (err == -EIO)
 		log_few(&f->failed, "no symbols for %s: %s", q->name, r->why);

@@ -90,6 +90,8 @@ static int find_ours(struct child *c, const char *path, int *ret_handle, struct 
 {
 	struct stat st;
 
+	if (c->question.flags & SKIP_PATHS)
+		return error_set(e, -EAGAIN, "its file system does not answer");
 	child_note_step(c, STEP_PATH, 0);
 
 	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
@@ -190,7 +192,7 @@ static void put_list(const struct child *c, struct mapping_list *list, struct st
 	for (size_t i = 0; i < list->n; i++) {
 		const size_t before = text->n;
 
-		mapping_put(&list->mappings[i], text);
+		mapping_put(&list->mappings[i], i ? &list->mappings[i - 1] : NULL, text);
 		if (text->n < room && (i + 1) * sizeof(struct file_fact) <= room)
 			continue;
 		text->text[before] = '\0';

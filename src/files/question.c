@@ -109,8 +109,8 @@ const char *name_view_text(const struct name_view *view, uint32_t at)
 	return at == NO_TEXT ? NULL : view->text + at;
 }
 
-bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symbols_fact *ret_fact,
-		  struct name_view *ret)
+bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint,
+		  struct symbols_fact *ret_fact, struct name_view *ret)
 {
 	const char *block = (const char *)bytes + sizeof(*ret_fact);
 
@@ -120,5 +120,5 @@ bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symb
 	return ret_fact->n_build_id <= sizeof(ret_fact->build_id) &&
 	       debug_hint_is_sound(&ret_fact->hint) &&
 	       read_block(block, n_bytes - sizeof(*ret_fact), n_asked, ret) &&
-	       (!n_asked || ret->head->n || ret_fact->wants_debug);
+	       (!n_asked || ret->head->n || (ret_fact->wants_debug && !has_hint));
 }

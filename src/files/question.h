@@ -301,11 +301,12 @@ struct name_view {
 
 /*
  * Read the fact in the @n_bytes at @bytes, and the block of names behind it, which lends its parts.
- * @bytes must be aligned as malloc(3) does. There must be a name, unless @n_asked is 0 or
- * @ret_fact->wants_debug. False: it makes no sense as an answer about @n_asked offsets.
+ * @bytes must be aligned as malloc(3) does. There must be a name, unless @n_asked is 0, or
+ * @ret_fact->wants_debug and the question had no hint yet: else it would be asked for ever. False:
+ * it makes no sense as an answer about @n_asked offsets.
  */
-bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, struct symbols_fact *ret_fact,
-		  struct name_view *ret);
+bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint,
+		  struct symbols_fact *ret_fact, struct name_view *ret);
 
 /* The string at @at; NULL for NO_TEXT. */
 const char *name_view_text(const struct name_view *view, uint32_t at);

@@ -101,7 +101,7 @@ bool names_match(const struct pattern *pattern, const char *symbol)
 	if (names_match_symbol(pattern, symbol))
 		return true;
 
-	/* This takes a microsecond, and a large library has 100,000 names. */
+	/* This takes 1 to 3 us: half a second for the 150,000 names of a large C++ program. */
 	cleanup_free char *name = is_mangled(symbol) ? demangle(symbol) : NULL;
 
 	if (!name)

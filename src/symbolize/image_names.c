@@ -264,7 +264,7 @@ static int ask_file(struct image_names *f, uint32_t image, const uint64_t *offse
 		cleanup_free_p(&ret->memory);
 		err = -ESTALE;
 	}
-	if (is_twin && (err == -ESTALE || err == -ENOEXEC))
+	if (err && is_twin)
 		err = -EAGAIN; /* another file may do later */
 	return err ? note_failure(f, file, &about, err) : 0;
 }

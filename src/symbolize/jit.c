@@ -224,7 +224,6 @@ static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question 
 	memmove(memory, answer.text, n);
 	drop_text(j, g);
 	perf_map_read(TAKE(memory), n, &g->map);
-	g->map.is_full |= n < file->size;
 	j->bytes += g->map.n_bytes;
 	perf_file_path(what.number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
@@ -236,8 +235,9 @@ static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question 
 	if (g->map.n_garbage && !g->map.n)
 		warn_of_map(j, g, what.number, "",
 			    "no line of it is START SIZE NAME, in hexadecimal");
-	if (g->map.is_full)
-		warn_of_map(j, g, what.number, " to its end", "it is too large");
+	if (g->map.is_full || n < file->size)
+		warn_of_map(j, g, what.number, " to its end",
+			    n < file->size ? "ulimit -f is lower" : "it is too large");
 	bound_perf_maps(j, g);
 	return 0;
 }

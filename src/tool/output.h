@@ -126,10 +126,10 @@ struct report_profiles {
 };
 
 /*
- * Write to each output the profile that it shows, if it is there. Profiles may be sorted, without the
- * stacks that --top and --min hide. @clock: for -T; NULL: none. An error does not keep
- * the others from being written. Errors: of writing, the first one; further ones are messages. A
- * file has then the reports before this one, or does not appear.
+ * Write to each output the profile that it shows, if it is there. Profiles may be sorted, without
+ * the stacks that --top and --min hide. @clock: for -T; NULL: none. An error does not keep the
+ * others from being written. Errors: of writing, the first one; further ones are messages. A file
+ * has then the reports before this one, or does not appear.
  */
 must_check int reports_write(struct reports *r, const struct report_profiles *profiles,
 			     const char *clock, struct output *o, struct error *e);

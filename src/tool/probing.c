@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
@@ -548,8 +549,10 @@ static int attach_namesakes(struct run *r, struct error *e)
 {
 	int err;
 
+	descriptors_release(r->held_files, r->n_held_files); /* detaching needs some */
 	attachment_freep(&r->attachment);
 	object_freep(&r->object);
+	r->n_held_files = descriptors_hold(r->held_files, FILES_OF_REST);
 	err = plan_again(r, e);
 	if (!err)
 		err = probing_load(r, e);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -199,7 +200,7 @@ void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LO
 
 	losses->n_missed = later_time(losses->n_missed, attachment_missed(r->attachment));
 	losses->n_skipped = later_time(losses->n_skipped, count_skipped(r, &state));
-	losses->n_slowed = state.n_slowed;
+	losses->n_slowed = later_time(losses->n_slowed, state.n_slowed);
 	losses_read(losses, counts);
 	for (int i = 0; i < LOSS_N; i++)
 		ret[i] = (struct profile_loss){ loss_text((unsigned)i), counts[i] };
@@ -254,11 +255,14 @@ static bool send_line(const struct ready *ready)
 static void ready_tell(struct run *r)
 {
 	struct ready *ready = &r->ready;
+	struct pollfd pipe = { .fd = (int)ready->fd, .events = POLLOUT };
 
 	if (!ready->fd || ready->is_told || (r->unwinder && !unwinder_wait(r->unwinder, 0)))
 		return;
 	ready->is_told = true;
-	if (ready->is_socket ? !send_line(ready) : write((int)ready->fd, "\n", 1) != 1)
+	/* Do not wait at a pipe that is full. */
+	if (ready->is_socket ? !send_line(ready)
+			     : poll(&pipe, 1, 0) <= 0 || write(pipe.fd, "\n", 1) != 1)
 		log_debug("--ready-fd: nobody reads descriptor %" PRIu64, ready->fd);
 	if (!ready->is_socket)
 		(void)close((int)ready->fd);
@@ -314,10 +318,9 @@ static bool ready_serve(struct run *r, bool is_looking)
 		return ready->fd;
 	if (ready->n && !is_all_stored(r))
 		return true;
-	for (; ready->n && send_line(ready); ready->n--)
-		;
-	ready->n = 0;
-	return false;
+	while (ready->n && send_line(ready))
+		ready->n--;
+	return false; /* if the socket is full, the rest goes out at another turn */
 }
 
 /* --- the end of a run --- */

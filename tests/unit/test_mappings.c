@@ -57,7 +57,7 @@ TEST(a_mapping_is_the_same_again_when_it_is_sent)
 		cleanup_strbuf struct strbuf text = {};
 		const struct mapping *m;
 
-		mapping_put(&rows[i], &text);
+		mapping_put(&rows[i], i ? &rows[i - 1] : NULL, &text);
 		assert_true(mapping_list_parse(text.text, &list));
 		assert_int_equal(list.n, 1);
 		m = &list.mappings[0];

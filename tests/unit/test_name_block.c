@@ -31,7 +31,7 @@ static bool read_answer(const void *bytes, size_t n, struct name_view *ret)
 {
 	struct symbols_fact fact;
 
-	return symbols_read(bytes, n, 2, &fact, ret);
+	return symbols_read(bytes, n, 2, false, &fact, ret);
 }
 
 TEST(what_is_put_is_read)
@@ -47,6 +47,20 @@ TEST(what_is_put_is_read)
 	assert_string_equal(name_view_text(&v, v.calls[0].file), "a.c");
 	assert_int_equal(v.calls[0].line, 7);
 	assert_null(name_view_text(&v, v.calls[1].name));
+}
+
+TEST(no_question_is_asked_for_ever)
+{
+	struct answer_about_two none = { .fact.wants_debug = 1, .head.n = 0 };
+	const size_t n = offsetof(struct answer_about_two, facts);
+	struct symbols_fact fact;
+	struct name_view v;
+
+	assert_true(symbols_read(&none, n, 2, false, &fact, &v));
+	assert_false(symbols_read(&none, n, 2, true, &fact, &v));
+	assert_true(symbols_read(&none, n, 0, true, &fact, &v));
+	none.fact.wants_debug = 0;
+	assert_false(symbols_read(&none, n, 2, false, &fact, &v));
 }
 
 /* What stands at some place of the bytes. */
