@@ -371,6 +371,18 @@ TEST(more_than_the_limit_is_refused_and_the_list_left_as_it_was)
 	assert_string_equal(m.text.text, "vfs_read vfs_split.isra.0 vfs_write");
 }
 
+TEST(the_limit_is_of_all_patterns_together)
+{
+	static const struct match_scope three = { .limit = 3 };
+	cleanup_matched struct matched m = {};
+
+	match_into(&m, "with", "t:sched:*", three); /* two */
+	assert_ok(m.err, m.e);
+	match_into(&m, "with", "u:%/program:shop:*", three); /* two more */
+	assert_int_equal(m.err, -E2BIG);
+	assert_string_equal(m.text.text, "sched:sched_switch sched:sched_wakeup");
+}
+
 /* --- tracepoints --- */
 
 TEST(tracepoints_are_matched_in_both_parts)

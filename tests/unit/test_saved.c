@@ -306,6 +306,33 @@ TEST(samples_of_equal_stacks_add_up)
 	assert_int_equal(p->total, 3);
 }
 
+/* Also stacks without frames, which come with some programs' files. */
+TEST(labels_of_other_programs_keep_no_stacks_apart)
+{
+	static const uint64_t one[] = { 1 }, value[] = { 5 };
+	struct strbuf file = {};
+
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count", "thread", "first", "second");
+	put_location(&file, 1, 0, 16, 0, NULL);
+	for (size_t i = 0; i < 4; i++) {
+		struct strbuf sample = {};
+
+		put_numbers(&sample, SAMPLE_LOCATION, true, i / 2, one);
+		put_numbers(&sample, SAMPLE_VALUE, true, 1, value);
+		put_label(&sample, 3, 4 + i % 2, 0);
+		put(&file, PPROF_SAMPLE, &sample);
+	}
+
+	cleanup_profile struct profile *p = read_made(&file);
+
+	assert_int_equal(p->n_stacks, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(p->stacks[i].count, 10);
+		assert_null(p->stacks[i].comm);
+	}
+}
+
 /* A good file, to which tests add what spoils it. */
 static struct strbuf good_file(void)
 {
