@@ -77,6 +77,16 @@ def read_text(out, is_verbose=False):
     return events
 
 
+def _label(frame):
+    """A name, or a mark as the other forms have it."""
+    for mark in ("cut", "unverified"):
+        if mark in frame:
+            assert set(frame) == {mark}, frame
+            return f"[{mark}: {frame[mark]}]"
+    assert "addr" in frame, frame
+    return frame.get("name", "?")
+
+
 def read_json(out):
     """Every event of --json: a line each. The members of frames are in tests/unit/test_event.c."""
     assert out == "" or out.endswith("\n"), f"the last line is cut: {out[-80:]!r}"
@@ -86,7 +96,7 @@ def read_json(out):
         assert list(members) == ["time", "comm", "pid", "tid", "cpu", "kernel", "user"], line
         assert re.fullmatch(r"\d+\.\d{9}", members["time"]), line
         for side in ("kernel", "user"):
-            members[side] = [frame.get("name", "?") for frame in members[side]]
+            members[side] = [_label(frame) for frame in members[side]]
         assert all(isinstance(members[name], int) for name in ("pid", "tid", "cpu")), line
         events.append(Event(**members))
     return events

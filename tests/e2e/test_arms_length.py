@@ -78,6 +78,21 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
     assert count(result, "fresh") == n and (name == ZYGOTE or list(tmp_path.glob("waits.*"))), result
 
 
+def test_without_a_zygote_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
+    with Live([*SYSTEM_WIDE, "-P"]) as tool:
+        zygote = zygote_of(tool)
+        handle = os.pidfd_open(zygote)
+        os.kill(zygote, signal.SIGKILL)
+        wait_for_ends([handle])
+        work = workload(new_program(tmp_path), "getppid", 1000, 500)
+        n = sum(work.run().values())
+        tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
+        result = tool.end().ok()
+    # For tables, for what processes have mapped, and for names if any file was found.
+    assert result.err.count("no helper") in (2, 3), result
+    assert count(result, "fresh") == n, result
+
+
 def is_handle(link):
     """Was it opened by O_PATH? Such a descriptor reads nothing."""
     flags = re.search(r"^flags:\s*([0-7]+)$", (link.parents[1] / "fdinfo" / link.name).read_text(), re.M)[1]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from kernel import with_mounts
-from processes import children
+from processes import children, zygote_of
 from silent import dead_fuse
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, chains, read_folded, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, Tool, chains, read_folded, wait_until, workload_path
 
 
 def sh(command, **paths):
@@ -43,10 +43,20 @@ def work(workload, stripped):
     return workload(str(stripped[0]), "getppid", 200, 100)
 
 
-def trace(work, *options, **popen):
+def wait_until_open(tool, name):
+    """Until the tool's helpers hold a file of that name: it has seen the process."""
+    folder = Path(f"/proc/{zygote_of(tool)}/fd")
+    wait_until(lambda: any(os.path.realpath(link).endswith(f"/{name}") for link in folder.iterdir()), f"{name} is not opened")
+
+
+def trace(work, *options, end_first=None, **popen):
+    """Names are asked for when the report is made; @end_first: the program that has ended then."""
     with Live(["-U", "-f", *options, "-p", work.pid, GETPPID], **popen) as tool:
         expected = work.run()
-        result = tool.end()
+        if end_first:
+            wait_until_open(tool, end_first)
+            work.close()
+        result = tool.wait() if end_first else tool.end()
     return chains(result.ok()), expected, result
 
 
@@ -60,6 +70,25 @@ def test_each_function_without_a_name_is_one_frame_that_can_be_looked_up(work, s
     known = {re.sub(r"\[prog\+(0x[0-9a-f]+)\]", lambda m: names[m[1]], chain): n for chain, n in found.items()}
     assert expected and known == expected, result
     assert all("main" in chain.split(";") for chain in found), "what _start hands to libc"
+
+
+def test_debug_file_in_the_root_of_a_process_that_has_ended(workload, stripped, tmp_path):
+    """There are the program, its libraries, and its debug file by build ID."""
+    (program, debug), root, script = stripped, tmp_path / "root", tmp_path / "run"
+    name = build_id(program)
+    folder = root / "usr/lib/debug/.build-id" / name[:2]
+    folder.mkdir(parents=True)
+    shutil.copy(debug, folder / f"{name[2:]}.debug")
+    shutil.copy(program, root / "prog")
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    for library in re.findall(r"(/\S+) \(", listed):
+        copy = root / library[1:]
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
+    script.write_text(f'#!/bin/sh\nexec chroot {root} /prog "$@"\n')
+    script.chmod(0o755)
+    found, expected, _ = trace(workload(str(script), "getppid", 200, 100), end_first="prog")
+    assert expected and found == expected
 
 
 # --- servers ---

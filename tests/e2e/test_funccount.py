@@ -128,8 +128,8 @@ def test_10000_functions_are_one_program(tmp_path):
     text = parse_calls(result.out)
     assert text.n_functions == 10_000 and result.lost == 0
     assert text.counts == {MANY[0]: 3, MANY[5_000]: 2, MANY[9_999]: 1}
-    assert len(re.findall(r"program on_uprobe_multi: \d+ instructions", result.err)) == 1
-    assert "program on_uprobe:" not in result.err
+    assert len(re.findall(r"program on_uprobe: \d+ instructions", result.err)) == 1
+    assert "on_uprobe_multi" not in result.err and "10000 targets: backend uprobe.multi\n" in result.err
 
 
 THOUSANDS = [

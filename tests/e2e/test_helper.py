@@ -4,10 +4,13 @@ The zygote's children as the product has them, without sanitizers (build/workloa
 not do it tries, and says how it went. What it holds and may is in test_arms_length.py.
 """
 
+import os
 import signal
 import subprocess
 from pathlib import Path
 
+from processes import wait_for_ends
+from silent import dead_fuse
 from tool import PATIENCE_S, workload_path
 
 # What ends a parser, because no library of ours makes these calls, and what is refused, so that one goes on without it.
@@ -49,3 +52,26 @@ def test_a_user_without_any_capability_has_the_same():
     user = tried(*as_user, "--bounding-set", "-all", "--inh-caps", "-all", PROGRAM)
     same = [key for key in plain if key[0] == "parser" or key[1] in FINDERS_REFUSED[1:]]
     assert {key: user[key][0] for key in same} == {key: plain[key][0] for key in same}
+
+
+def state_of(pid):
+    """R, S, D ...; None: it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
+
+
+def test_children_in_a_file_system_that_does_not_answer_are_left_behind(tmp_path):
+    lines = []
+    with dead_fuse(tmp_path, PROGRAM, tmp_path / "file") as server:
+        # The program ends, though its children cannot.
+        while not (lines and lines[-1].startswith("exited")):
+            lines.append(server.stdout.readline().rstrip("\n"))
+            assert lines[-1], lines
+        waiting = [int(line.split()[1]) for line in lines if line.startswith("stuck")]
+        waiting = [os.pidfd_open(pid) for pid in waiting if state_of(pid) == "D"]
+    wait_for_ends(waiting)
+    # Each that hung had a file open, and no parser that was made then had to close it.
+    assert len(waiting) == 4 and lines[-2:] == ["refused EBUSY", "exited 0"], lines

@@ -202,6 +202,13 @@ def test_lowered_max_stack(workload, sysctl):
     assert sum(count for _, count in read_folded(result.ok().out)) == 30, result
 
 
+def test_kptr_restrict(sysctl):
+    sysctl("kernel.kptr_restrict", 2)
+    result = stackcount("-K", "-f", "-D", "0.2", "t:sched:sched_switch").ok()
+    assert "kptr_restrict" in result.err, result
+    assert "[unknown]" in result.out and "schedule" not in result.out
+
+
 @pytest.mark.parametrize("script,statuses,out,err", [
     (f"{STACKCOUNT} -i 0.1 t:sched:sched_switch | head -c 10; exit ${{PIPESTATUS[0]}}", (0, 1), "(?s).{10}", "(.+\n)?"),
     (f"{STACKCOUNT} -D 0.1 t:sched:sched_switch >&-", (1,), "", "stackcount: standard output is closed\n"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_account, check_refused, read_folded
+from tool import GETPPID, PATIENCE_S, Live, Tool, chains, check_account, check_refused, ending, read_folded
 from tool import stackcount, trace, workload_path
 
 CALLS = workload_path("calls")
@@ -60,6 +60,12 @@ def test_cpu(workload, event):
         work = workload("syscalls", "getppid" if event == GETPPID else "priority", 1000, 500, cpus=[0, 1])
     result, expected = trace(work, "-U", "-f", "-c", 1, "-p", work.pid, event)
     assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items() if count}, result
+
+
+def test_regexp(workload):
+    work = workload("calls", 10, 20, 30)
+    result, expected = trace(work, "-f", "-r", "-p", work.pid, f"{CALLS}:^leaf(_bare)?$")
+    assert chains(result.ok()) == ending(expected, "leaf", "leaf_bare"), result
 
 
 def test_events_ends_after_so_many_hits(workload):

@@ -121,6 +121,24 @@ def test_a_fifo_is_written_through(workload, tmp_path):
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
+def test_a_file_of_an_interval_that_fails_costs_no_other_output_its_hits(small_disk, tmp_path):
+    """The run ends then. The file of the whole run and standard output have all of it."""
+    disk = small_disk("64k")
+    whole = tmp_path / "whole.pb.gz"
+    outputs = ["-o", disk / "%s.json", "-o", whole, "--format", "folded"]
+    with Live(["-p", os.getpid(), "-U", "-i", "0.2", *outputs, GETPPID]) as tool:
+        for _ in range(1000):
+            os.getppid()
+        with suppress(OSError), open(disk / "full", "wb", buffering=0) as full:
+            while True:
+                full.write(b"x" * 512)
+        result = tool.wait()
+    assert result.status == 1 and ".json: No space left on device" in result.err.splitlines()[-1], result
+    total = sum(count_lines(read_well(whole, "-f")).values())
+    assert total >= 1000
+    assert sum(count for _, count in read_folded(result.out)) == total
+
+
 # -- Whose file. --
 
 

@@ -34,6 +34,13 @@ def counted(result, *functions):
     return found
 
 
+def test_faults_of_the_kernel_alone(workload):
+    """Those of touch() are the user's."""
+    work = workload("samples", 1000, 0, 0, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults:k")
+    assert counted(result.ok(), "touch") == 0, result
+
+
 def test_one_of_so_many_faults(workload):
     n = scaled(20_000)
     work = workload("samples", n, 0, 0, 0, cpus=[0])

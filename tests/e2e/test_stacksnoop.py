@@ -135,9 +135,10 @@ def test_folded_lines_are_command_user_kernel(workload):
 def test_events_are_seen_as_they_happen(workload):
     """Before the end, though standard output is a pipe; and again after a rest."""
     works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
-    with live_snoop("--json", "-U", "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
+    with live_snoop("--json", "-U", "--max-depth", 3, "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
         for work in works:
             work.run()
             tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)
             time.sleep(0.3)  # it does not look any more, as it does every 2 ms while events come
-        assert len(read_json(tool.end().ok().out)) == 6
+        events = read_json(tool.end().ok().out)
+    assert len(events) == 6 and {event.user[-1] for event in events} == {"[cut: depth]"}

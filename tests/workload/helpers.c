@@ -46,7 +46,7 @@ static long allocate(uint32_t *ret)
 /* What there is to try, in this order. */
 enum {
 	READ, WRITE, MAKE, REMOVE, EXEC_MMAP, EXEC_MPROTECT, SETUID, SOCKET, EXECVE, FORK, KILL,
-	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, ALLOCATE, N_TRIES,
+	PTRACE, BPF, PERF_EVENT_OPEN, UNSHARE, X32, ABORT, ALLOCATE, N_TRIES, NOTHING = N_TRIES, READ_FILE,
 };
 
 static const char *const names[N_TRIES] = {
@@ -98,6 +98,8 @@ static long try(uint32_t what, uint32_t *n)
 		return code(syscall(0x40000000 + SYS_getpid));
 	case ALLOCATE:
 		return allocate(n);
+	case NOTHING:
+		return 0;
 	default:
 		abort();
 	}
@@ -108,9 +110,13 @@ void finder_work(struct child *c)
 	c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
 }
 
+/* A file is opened and read before it gives up its rights. */
 void parser_work(struct child *c)
 {
-	if (child_confine(c, NULL, 0))
+	if (c->question.n == READ_FILE)
+		c->answer->result =
+			(int32_t)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
+	else if (child_confine(c, NULL, 0))
 		c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
 }
 
@@ -146,11 +152,12 @@ static struct news next(void)
 }
 
 /* Returns the area. */
-static int ask(const struct question *q)
+static int ask(const struct question *q, const char *payload)
 {
 	int area;
 
-	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)))
+	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)) ||
+	    area_write(area, sizeof(struct answer) + sizeof(*q), payload, q->n_bytes))
 		exit(1);
 	order(ORDER_ASK, q, area);
 	return area;
@@ -170,7 +177,7 @@ static void try_all(void)
 {
 	for (size_t k = 0; k < 2; k++)
 		for (uint32_t what = 0; what < N_TRIES; what++) {
-			const int area = ask(&(struct question){ 1, kinds[k].what, .n = what });
+			const int area = ask(&(struct question){ 1, kinds[k].what, .n = what }, "");
 			const struct news news = next();
 			const struct answer a = read_answer(area);
 
@@ -183,7 +190,28 @@ static void try_all(void)
 		}
 }
 
-int main(void)
+/* Parsers read @path until none is made any more: "stuck 4711". Before each, another one works. */
+static void be_stuck(const char *path)
+{
+	const struct question nothing = { 1, QUESTION_TABLE, .n = NOTHING };
+	struct question q = { 2, QUESTION_TABLE, .n = READ_FILE, .n_bytes = strlen(path) + 1 };
+	struct news news;
+
+	while (ask(&nothing, ""), news = next(), news.what == NEWS_ENDED && news.status == 0) {
+		const int area = ask(&q, path);
+
+		usleep(50000);
+		order(ORDER_KILL, &q, -1);
+		news = next();
+		printf("%s %u\n", news.what == NEWS_LEFT ? "stuck" : "ended",
+		       read_answer(area).pid);
+		q.number++;
+	}
+	printf("refused %s\n", news.what == NEWS_REFUSED ? strerrorname_np(-news.status) : "-");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
 {
 	struct zygote z;
 	struct error e;
@@ -193,7 +221,10 @@ int main(void)
 		return 1;
 	}
 	control = z.controls[0];
-	try_all();
+	if (argc > 1)
+		be_stuck(argv[1]);
+	else
+		try_all();
 	zygote_fini(&z);
 	return 0;
 }
