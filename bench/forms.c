@@ -88,7 +88,7 @@ static struct profile *make_profile(uint32_t n, uint32_t depth)
 
 	struct profile *p = profile_builder_finish(b, &table);
 
-	profile_builder_free(b);
+	profile_builder_freep(&b);
 	return p;
 }
 
