@@ -176,10 +176,10 @@ static int read_results(struct attachment *a, struct aside *from, const struct s
 	return err;
 }
 
+/* Attach the targets @chosen, which are in the file at @path. */
 static int attach_file(struct attachment *a, backend_attach *attach, const struct selection *chosen,
-		       struct error *e)
+		       const char *path, struct error *e)
 {
-	const char *path = a->targets[chosen->items[0]].path;
 	struct work w = { a, attach, chosen };
 	cleanup(aside_end) struct aside aside = ASIDE_NONE;
 
@@ -195,11 +195,10 @@ static int attach_file(struct attachment *a, backend_attach *attach, const struc
 	return 0;
 }
 
-/* The targets of @chosen in the file of number @first of them, which is distant. */
-static struct selection in_file_of(const struct attachment *a, const struct selection *chosen,
-				   size_t first)
+/* The targets of @chosen, from number @first on, in the file at @path. */
+static struct selection in_file(const struct attachment *a, const struct selection *chosen,
+				size_t first, const char *path)
 {
-	const char *path = a->targets[chosen->items[first]].path;
 	struct selection ret = {};
 
 	for (size_t i = first; i < chosen->n; i++)
@@ -221,11 +220,12 @@ int distant_attach(struct attachment *a, backend_attach *attach, const struct se
 		attach(a, &near);
 	for (size_t i = 0; i < chosen->n && !err; i++) {
 		cleanup(selection_fini) struct selection file = {};
+		const char *path = a->targets[chosen->items[i]].path;
 
-		if (a->outcomes[chosen->items[i]]) /* of the same file as one before */
+		if (a->outcomes[chosen->items[i]]) /* near, or of the same file as one before */
 			continue;
-		file = in_file_of(a, chosen, i);
-		err = attach_file(a, attach, &file, e);
+		file = in_file(a, chosen, i, path);
+		err = attach_file(a, attach, &file, path, e);
 	}
 	return err;
 }

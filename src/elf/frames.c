@@ -229,8 +229,11 @@ bool image_each_landing_pad(const struct image *im, const struct image_frame *fr
 	const size_t address_bytes = address_bytes_of(im);
 	struct cursor c = { .at = table.data, .end = table.data + table.size };
 	uint64_t base = frame->start, n_list;
-	uint8_t encoding = (uint8_t)cursor_uint(&c, 1);
+	uint8_t encoding;
 
+	if (!table.data)
+		return false;
+	encoding = (uint8_t)cursor_uint(&c, 1);
 	if (encoding != PE_OMITTED)
 		base = read_address(&c, frame->pads + 1, encoding, address_bytes);
 	if (cursor_uint(&c, 1) != PE_OMITTED)

@@ -232,7 +232,7 @@ bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct 
 int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode)
 {
 	struct ask a = { .question = { .what = QUESTION_ROOT, .pid = pid, .user = user_of(pid) } };
-	struct held_file open;
+	struct held_file open = {};
 	struct error e;
 
 	if (!try_place(f, &a, place_of(STEP_PATH, 0, a.question.user)) ||

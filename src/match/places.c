@@ -30,7 +30,7 @@
 #include "match/private.h"
 #include "unwind/exits.h"
 
-#define CODE_BYTES ((ARCH_MOST_SKIPPED + 1) * ARCH_INSTRUCTION_BYTES)
+#define CODE_BYTES ((ARCH_MOST_SKIPPED + 1UL) * ARCH_INSTRUCTION_BYTES)
 
 /* A target whose probe may be moved, behind one to ARCH_MOST_SKIPPED instructions. */
 struct move {
