@@ -176,7 +176,6 @@ static int read_results(struct attachment *a, struct aside *from, const struct s
 	return err;
 }
 
-/* Attach the targets @chosen, which are in the file at @path. */
 static int attach_file(struct attachment *a, backend_attach *attach, const struct selection *chosen,
 		       const char *path, struct error *e)
 {

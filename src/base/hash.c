@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* Global, since all tables need it; random bytes of the kernel. It never
- * changes after the start, so that a fork has it, too. */
+/* Random bytes of the kernel. They never change after the start, so that a fork has them, too. */
 static uint64_t seeds[2];
 
 __attribute__((__constructor__)) static void choose_seeds(void)

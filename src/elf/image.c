@@ -458,8 +458,7 @@ static void unmap_image(const struct image *im)
 	(void)munmap(im->memory, im->size);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): a debug file has none of its own */
-void image_close(struct image *im)
+void image_close(struct image *im) /* NOLINT(misc-no-recursion): a debug file has none */
 {
 	if (!im)
 		return;
@@ -606,8 +605,7 @@ bool image_is_64_bit(const struct image *im)
 }
 
 /* Does not count mapped pages, which belong to the page cache. */
-/* NOLINTNEXTLINE(misc-no-recursion): a debug file has none of its own */
-size_t image_bytes(const struct image *im)
+size_t image_bytes(const struct image *im) /* NOLINT(misc-no-recursion): likewise */
 {
 	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
 	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +

@@ -250,7 +250,7 @@ static bool send_line(const struct ready *ready)
 /*
  * Call it when counting has begun and the mappings of all running processes are read. Once the
  * tables are made, it writes a newline to the descriptor and closes it, unless it is a socket. It
- * is no error if nobody reads that.
+ * is no error if nobody reads that, or a pipe is full.
  */
 static void ready_tell(struct run *r)
 {
@@ -260,7 +260,6 @@ static void ready_tell(struct run *r)
 	if (!ready->fd || ready->is_told || (r->unwinder && !unwinder_wait(r->unwinder, 0)))
 		return;
 	ready->is_told = true;
-	/* Do not wait at a pipe that is full. */
 	if (ready->is_socket ? !send_line(ready)
 			     : poll(&pipe, 1, 0) <= 0 || write(pipe.fd, "\n", 1) != 1)
 		log_debug("--ready-fd: nobody reads descriptor %" PRIu64, ready->fd);
