@@ -301,9 +301,9 @@ struct name_view {
 
 /*
  * Read the fact in the @n_bytes at @bytes, and the block of names behind it, which lends its parts.
- * @bytes must be aligned as malloc(3) does. There must be a name, unless @n_asked is 0, or
- * @ret_fact->wants_debug and the question had no hint yet: else it would be asked for ever. False:
- * it makes no sense as an answer about @n_asked offsets.
+ * @bytes must be aligned as malloc(3) does. An answer without a name ends no question, so it is
+ * taken only if @n_asked is 0, or @ret_fact->wants_debug and the question had no hint (@has_hint).
+ * False: it makes no sense as an answer about @n_asked offsets.
  */
 bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint,
 		  struct symbols_fact *ret_fact, struct name_view *ret);

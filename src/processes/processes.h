@@ -231,8 +231,8 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 void image_about_fini(struct image_about *about);
 
 /*
- * The image's file, opened if necessary. If no finder can find it, *@is_twin: another file of the
- * build ID that the kernel gave, one that is open, or any file at the path below our own root. The
+ * The image's file, opened if necessary. If no finder can find it, sets *@is_twin, and gives an
+ * open file with the build ID that the kernel gave, or any file at the path below our own root. The
  * reader checks its build. False: there is none, or somebody wrote over the file. @im lends the
  * handle until the next call.
  */

@@ -43,10 +43,10 @@ struct file_place {
 };
 
 /*
- * Look up @offset of the image's file. An unknown place has no function. False: the name needs a
- * question to a parser, and is put off. image_names_fetch() asks for all names that are put off;
- * look up the places again until it returns false: there is none. Strings and calls are lent until
- * then, because it forgets answers if they are many or some may be wrong.
+ * Look up @offset of the image's file. An unknown place has no function. False: the name is put
+ * off, because a parser must be asked. image_names_fetch() asks for all such names, and returns
+ * false if there is none. So look up and fetch by turns until then. A fetch may forget answers that
+ * are many or may be wrong: strings and calls are lent until the next one.
  */
 bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret);
