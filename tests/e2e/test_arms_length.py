@@ -21,9 +21,10 @@ from waiting import go_on, wait_again, wait_until_it_waits, waiting
 
 pytestmark = needs_unwinding
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
+FRESH = f"fresh{os.getpid()}"  # no other process of the machine has this name
 
 
-def new_program(folder, name="fresh"):
+def new_program(folder, name=FRESH):
     """A program without frame pointers, whose file nobody has seen yet."""
     return shutil.copy(workload_path("syscalls-nofp"), folder / name)
 
@@ -73,9 +74,9 @@ def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workloa
             wait_again(tmp_path)
         work = workload(new_program(tmp_path), "getppid", 1000, 500)
         n = sum(work.run().values())
-        tool.wait_for("stdout", rb"^fresh;")
+        tool.wait_for("stdout", f"^{FRESH};".encode())
         result = tool.end().ok()
-    assert count(result, "fresh") == n and (name == ZYGOTE or list(tmp_path.glob("waits.*"))), result
+    assert count(result, FRESH) == n and (name == ZYGOTE or list(tmp_path.glob("waits.*"))), result
 
 
 def test_without_a_zygote_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
@@ -90,7 +91,7 @@ def test_without_a_zygote_the_run_goes_on_and_says_what_is_lost(tmp_path, worklo
         result = tool.end().ok()
     # For tables, for what processes have mapped, and for names if any file was found.
     assert result.err.count("no helper") in (2, 3), result
-    assert count(result, "fresh") == n, result
+    assert count(result, FRESH) == n, result
 
 
 def is_handle(link):
@@ -169,7 +170,7 @@ def test_the_main_process_opens_no_file_of_others(tmp_path, workload):
         tool.wait_for("stdout", rb";hit .*\d+$")
         mapped = Path(f"/proc/{tool.pid}/maps").read_text()
         tool.end().ok()
-    own = {str(tmp_path / "fresh"), "perf-", "/usr/lib/debug", workload_path("jit")}
+    own = {str(tmp_path / FRESH), "perf-", "/usr/lib/debug", workload_path("jit")}
     assert not [name for name in own if name in mapped], mapped
     may_read = rf"/proc/({work.pid}|{jit.pid})/(comm|status|stat)\""
     lines = [line.split(maxsplit=1) for line in log.read_text(errors="replace").splitlines()]
