@@ -3,9 +3,9 @@
 # make static     build/static/stackcount, which needs no library of the machine it runs on
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
-# make quick      while working: unit tests of changed rooms, 29 end-to-end tests; 40 s
-# make check      everything needed, then the tests that each change has to pass: 10 to 20 minutes
-# make check-all  these and all others: 30 to 60 minutes
+# make quick      while working: unit tests of changed rooms, 28 end-to-end tests; 40 s
+# make check      everything needed, then the tests that each change has to pass: 7 to 20 minutes
+# make check-all  these and all others: 20 to 60 minutes
 # make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
 # make CROSS=aarch64   builds for another architecture, in build/aarch64

@@ -83,14 +83,15 @@ def _line(word, result, end=""):
 
 
 def _names(failed, width):
-    """Lines of a file's tests each: without parameters, cut at @width; at 0 only their number."""
+    """Lines of a file's tests each: without parameters, cut at @width; at 0 a line of a suite's files, with their numbers."""
     groups = {}
     for word, result, *_ in failed:
         file, _, name = result["test"].split("/")[-1].partition("::")
-        group = f"{word} {result['suite']}" + (f" {file.removesuffix('.py')}" if name else "")
-        groups.setdefault(group, Counter())[(name or file).split("[")[0].removeprefix("test_")[:width]] += 1
-    return [f"{group}: " + (" ".join(name + f"({n})" * (n > 1) for name, n in names.items()) if width else str(names.total()))
-            for group, names in groups.items()]
+        of_file, group = file.removesuffix(".py").removeprefix("test_"), f"{word} {result['suite']}"
+        group += f" {of_file}" if name and width else ""
+        names = groups.setdefault(group, Counter())
+        names[(name or file).split("[")[0].removeprefix("test_")[:width] if width else of_file] += 1
+    return [f"{group}: " + " ".join(name + f"({n})" * (n > 1) for name, n in names.items()) for group, names in groups.items()]
 
 
 def _named(failed, room):
@@ -134,7 +135,7 @@ def end_of_log(machine, phases, results, again):
     tests = [result for result in results if result["suite"] not in ("build", "lint") and "s" in result]
     slowest = sorted(tests, key=lambda result: -result["s"])[:5]
     head = [machine[:300], phases[:300]]
-    left_out = [f"{result['n']} need {result['test']}" for result in results if result["outcome"] == "left out" and result["suite"] in ("e2e", "unit")]
+    left_out = [f"{result['n']} need {result['test']}" for result in results if result["outcome"] == "left out" and not result["suite"].startswith("vm")]
     if left_out:
         head.append(("not for this machine: " + ", ".join(left_out))[:300])
     if slowest:

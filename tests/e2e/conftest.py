@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+pytest.register_assert_rewrite(*(path.stem for path in Path(__file__).parent.glob("*.py")))  # asserts of ours show their values
 
 import kernel as kernel_module  # noqa: E402
 import reporting  # noqa: E402

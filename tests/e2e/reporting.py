@@ -25,7 +25,7 @@ KNOWN = Path(__file__).resolve().parents[1] / "known.txt"
 KINDS = {"Crashed": "crash", "Unaccounted": "account", "LimitExceeded": "limit"}
 # The same, where a test compares what a program left or a sum of counts.
 CRASHED = re.compile(r"returncode=-(4|6|7|8|11)\b|<Signals\.SIG(ILL|ABRT|BUS|FPE|SEGV)|reader was ended by signal (4|6|7|8|11)\b")
-SUMMED = re.compile(r"where -?\d+ = sum\(")
+SUMMED = re.compile(r"where -?\d+ = ([\w.]+\.)?(sum|total|count|sum_of)\b")
 
 
 class LimitExceeded(Exception):
@@ -79,6 +79,12 @@ def _assertion(message):
     return (found or lines or [""])[-1 if found else 0]
 
 
+def _place(frames, crash):
+    """The last line of a test, not of what it calls."""
+    lines = [f"{frame.path.name}:{frame.lineno + 1}" for frame in frames if frame.path.name.startswith("test_")]
+    return lines[-1] if lines else f"{os.path.basename(crash.path)}:{crash.lineno}" if crash else ""
+
+
 def pytest_assertrepr_compare(config, op, left, right):
     """Counts of stacks or functions whose sums differ: hits have no account."""
     if op == "==" and all(isinstance(side, dict) and all(isinstance(n, int) for n in side.values()) for side in (left, right)):
@@ -98,7 +104,7 @@ def pytest_runtest_makereport(item, call):
             kind = "crash"
         result.update(
             outcome="failed",
-            place=f"{os.path.basename(crash.path)}:{crash.lineno}" if crash else "",
+            place=_place(call.excinfo.traceback, crash),
             words=_assertion(crash.message if crash else report.longreprtext)[:300],
             stderr=_last_line_of_stderr()[:200],
             kind=kind,

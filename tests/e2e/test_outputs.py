@@ -65,10 +65,9 @@ def test_the_top_of_each_output_is_its_own(tmp_path):
 
 
 def test_a_run_that_is_refused_leaves_no_file(tmp_path):
-    for bad, status in (("a.xyz", 2), ("nowhere/a.txt", 1)):
-        result = stackcount("-o", tmp_path / "b.folded", "-o", tmp_path / bad, GETPPID)
-        check_refused(result, status)
-        assert list(tmp_path.iterdir()) == []
+    result = stackcount("-o", tmp_path / "b.folded", "-o", tmp_path / "nowhere/a.txt", GETPPID)
+    check_refused(result, 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- Whole or not at all. --

@@ -18,7 +18,9 @@ def preloaded(folder, source, **variables):
 # It makes MARK/waits.PID, and waits for MARK/go; not for ever. A helper can make no file with contents, but an empty one.
 SOURCE = r"""
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,28 @@ int prctl(int option, ...)
 	return result;
 }
 
+/* A finder that stays stops itself until there is another question. */
+long syscall(long number, ...)
+{
+	static long (*libc_syscall)(long, ...);
+	char name[16] = "";
+	long a[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (!libc_syscall)
+		libc_syscall = dlsym(RTLD_NEXT, "syscall");
+	long result = libc_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+
+	if (number == SYS_tgkill && a[2] == SIGSTOP && libc_syscall(SYS_prctl, PR_GET_NAME, name) == 0 &&
+	    strcmp(name, "file-finder") == 0)
+		wait_here(name);
+	return result;
+}
+
 int execvp(const char *file, char *const argv[])
 {
 	wait_here("command");
@@ -66,8 +90,8 @@ int execvp(const char *file, char *const argv[])
 
 def waiting(folder, who):
     """
-    The environment of a run in which these wait: each helper that is called @who (src/files), before it begins, or
-    the "command", before its exec.
+    The environment of a run in which these wait: each helper that is called @who (src/files), before it begins (a
+    finder before each question), or the "command", before its exec.
     """
     return preloaded(folder, SOURCE, MARK=str(folder), WAITS=who)
 

@@ -1137,8 +1137,7 @@ TEST_WITH_ZYGOTE(a_parser_has_its_file_and_no_other)
 {
 	trick(QUESTION_TABLE, COUNT_OPEN);
 	expect_libc();
-	assert_int_equal(shared->found, IS_SANITIZED ? shared->found : 1);
-	assert_true(shared->found <= 2);
+	assert_in_range(shared->found, 1, 2); /* a sanitizer may hold one */
 }
 
 TEST_WITH_ZYGOTE(a_child_has_a_bound_of_cpu_time)

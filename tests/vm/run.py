@@ -192,7 +192,8 @@ class Run:
         for boots_left in reversed(range(MOST_BOOTS)):
             status = self.boot(guest)
             if status in (0, 1):
-                return self.end(status)
+                is_told = not self.running and self.found["passed" if status == 0 else "failed"]
+                return self.end(status, **{} if is_told else {"words": f"status {status}, and no test told that it {('passed', 'failed')[status]}"})
             if status is not None:
                 return self.end(status, words="no test ran" if status == NOTHING_RUN else f"pytest's exit status is {status}")
             lines = guest.console().strip().splitlines()
