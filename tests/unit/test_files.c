@@ -466,42 +466,6 @@ TEST_WITH_ZYGOTE(what_is_no_program_has_no_table)
 	(void)unlink(path);
 }
 
-TEST_WITH_ZYGOTE(a_held_file_has_names_though_it_has_gone)
-{
-	cleanup_free char *path = scratch_path("file");
-	struct names_question q = { .name = "file", .root = HANDLE_NONE, .path = path };
-	struct file_names names;
-	struct held_file held;
-	struct mapping m;
-	uint64_t offset;
-
-	copy_self(path, 0755);
-	m = map_file(path);
-	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
-	assert_true(held.handle >= FIRST_HANDLE);
-	(void)unlink(path);
-
-	cleanup(file_list_fini) struct file_list list = {};
-	const struct file_state *file;
-	const struct mapping *own;
-
-	list_own(&list);
-	own = mapping_of(&list, (const void *)(uintptr_t)count_open, &file);
-	offset = (uintptr_t)count_open - own->start + own->offset;
-	q.file = &held;
-	q.offsets = &offset;
-	q.n = 1;
-	assert_int_equal(files_names(files, &q, &names), 0);
-	assert_int_equal(names.view.head->n, 1);
-	assert_string_equal(name_view_text(&names.view, names.view.facts[0].function),
-			    "count_open");
-	free(names.memory);
-	for (int i = 0; i < 8; i++) /* which is when handles are closed */
-		files_close(files, held.handle);
-	q.n = 0;
-	assert_int_equal(files_names(files, &q, &names), -ESTALE);
-}
-
 /* The children of the zygote that have not ended. */
 static unsigned count_children(void)
 {
@@ -563,6 +527,27 @@ TEST_WITH_ZYGOTE(a_parser_of_names_is_asked_again)
 	assert_int_equal(ask_name(&held), 0);
 	own_offset++;
 	assert_int_equal(ask_name(&held), 0);
+}
+
+TEST_WITH_ZYGOTE(a_held_file_has_names_though_it_has_gone)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct names_question q = { .name = "file", .root = HANDLE_NONE, .path = path };
+	struct file_names names;
+	struct held_file held;
+	struct mapping m;
+
+	hold_self(&held); /* where the name is */
+	copy_self(path, 0755);
+	m = map_file(path);
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
+	assert_true(held.handle >= FIRST_HANDLE);
+	(void)unlink(path);
+	(void)ask_name(&held);
+	for (int i = 0; i < 8; i++) /* which is when handles are closed */
+		files_close(files, held.handle);
+	q.file = &held;
+	assert_int_equal(files_names(files, &q, &names), -ESTALE);
 }
 
 TEST_WITH_ZYGOTE(a_parser_that_stays_may_be_ended_or_continued_by_others)
@@ -786,7 +771,8 @@ TEST_WITH_ZYGOTE(a_child_that_dies_costs_the_file_that_it_was_reading)
 		const char *words;
 	} ends[] = { { DIE, "its reader sent an invalid answer" },
 		     { SAY_NOTHING, "its reader sent an invalid answer" },
-		     { DIE_BY_SIGNAL, "its reader was ended by signal 9 (Killed)" } };
+		     { DIE_BY_SIGNAL, "its reader was ended by signal 9 (Killed)" },
+		     { STOP, "its reader" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		cleanup(file_table_fini) struct file_table table = {};
@@ -794,41 +780,23 @@ TEST_WITH_ZYGOTE(a_child_that_dies_costs_the_file_that_it_was_reading)
 
 		trick(QUESTION_TABLE, ends[i].trick);
 		assert_int_equal(make_libc(&table, &e), -EIO);
-		assert_string_equal(e.text, ends[i].words);
+		assert_non_null(strstr(e.text, ends[i].words));
 		expect_libc();
 	}
 }
 
-TEST_WITH_ZYGOTE(a_child_that_is_stopped_is_ended)
-{
-	cleanup(file_table_fini) struct file_table table = {};
-	struct error e;
-
-	trick(QUESTION_TABLE, STOP);
-	assert_int_equal(make_libc(&table, &e), -EIO);
-	expect_libc();
-}
-
-/* How a child that does @how fails to make libc's table in a short time. */
-static int be_late(enum trick how, struct error *e)
-{
-	cleanup(file_table_fini) struct file_table table = {};
-	struct files *hasty = more_files(SHORT_NS, UINT64_MAX);
-	int err;
-
-	trick(QUESTION_TABLE, how);
-	err = make_libc_of(hasty, &table, e);
-	trick(QUESTION_TABLE, NO_TRICK);
-	return err;
-}
-
+/* It is at work, which makes no place silent. */
 TEST_WITH_ZYGOTE(a_child_that_takes_too_long_is_ended)
 {
+	cleanup(file_table_fini) struct file_table table = {};
 	struct error e;
 
-	assert_int_equal(be_late(WORK_ON, &e), -EIO);
+	trick(QUESTION_TABLE, WORK_ON);
+	assert_int_equal(make_libc_of(more_files(SHORT_NS, UINT64_MAX), &table, &e), -EIO);
 	assert_string_equal(e.text, "its reader takes too long");
+	trick(QUESTION_TABLE, NO_TRICK);
 	expect_libc();
+	assert_true(places_may_ask(places, place_of(STEP_CONTENTS, shared->dev, 0)));
 }
 
 static void do_nothing(void *context)
@@ -1122,54 +1090,22 @@ TEST_WITH_ZYGOTE(devices_that_are_silent_are_left_out_of_lists)
 	assert_false(file->fact.is_there);
 }
 
-TEST_WITH_ZYGOTE(a_child_that_is_at_work_makes_no_place_silent)
-{
-	struct error e;
-
-	assert_int_equal(be_late(WORK_ON, &e), -EIO);
-	expect_libc();
-	assert_true(places_may_ask(places, place_of(STEP_CONTENTS, shared->dev, 0)));
-}
-
 /* --- what a parser can do --- */
 
-TEST_WITH_ZYGOTE(a_parser_has_its_file_and_no_other)
+static int32_t found_by_parser(enum trick what)
 {
-	trick(QUESTION_TABLE, COUNT_OPEN);
+	trick(QUESTION_TABLE, what);
 	expect_libc();
-	assert_in_range(shared->found, 1, 2); /* a sanitizer may hold one */
+	return shared->found;
 }
 
-TEST_WITH_ZYGOTE(a_child_has_a_bound_of_cpu_time)
+TEST_WITH_ZYGOTE(a_parser_has_its_file_and_no_other_and_a_bound_of_cpu_time)
 {
-	trick(QUESTION_TABLE, TELL_CPU_LIMIT);
-	expect_libc();
-	assert_in_range(shared->found, CHILD_CPU_S, CHILD_CPU_S + 1);
-}
+	const int32_t n_open = found_by_parser(COUNT_OPEN), err = found_by_parser(OPEN_A_PATH);
 
-TEST_WITH_ZYGOTE(a_parser_reaches_no_path)
-{
-	trick(QUESTION_TABLE, OPEN_A_PATH);
-	expect_libc();
-	assert_true(shared->found == -EPERM || shared->found == -EACCES);
-}
-
-/* --- the zygote --- */
-
-TEST_WITH_ZYGOTE(without_a_zygote_all_fails_and_nothing_waits)
-{
-	struct file_list list;
-	struct file_table table;
-	struct error e;
-
-	expect_libc();
-	assert_int_equal(kill(zygote.pid, SIGKILL), 0);
-	assert_int_equal(waitid(P_PID, (id_t)zygote.pid, NULL, WEXITED | WNOWAIT), 0);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(files_list(files, (uint32_t)getpid(), true, &list, &e), -ENOTCONN);
-		assert_string_equal(e.text, "no helper: the process that makes them has ended");
-		assert_int_equal(files_table_of_vdso(files, &table, &e), -ENOTCONN);
-	}
+	assert_in_range(n_open, 1, IS_SANITIZED ? 2 : 1);
+	assert_true(err == -EPERM || err == -EACCES);
+	assert_in_range(found_by_parser(TELL_CPU_LIMIT), CHILD_CPU_S, CHILD_CPU_S + 1);
 }
 
 TEST_WITH_ZYGOTE(whoever_waits_returns_at_the_end)
@@ -1243,10 +1179,13 @@ TEST_WITH_ZYGOTE(children_end_with_who_asked_for_them)
 	expect_libc();
 }
 
-TEST_WITH_ZYGOTE(children_end_with_the_zygote)
+TEST_WITH_ZYGOTE(children_end_with_the_zygote_and_then_all_fails)
 {
 	struct mapping m = map_file("/bin/sh");
 	struct held_file held;
+	struct file_list list;
+	struct file_table table;
+	struct error e;
 
 	files_set_manner(files, &(struct files_manner){ .patience_ns = SHORT_NS });
 	do {
@@ -1259,6 +1198,12 @@ TEST_WITH_ZYGOTE(children_end_with_the_zygote)
 	assert_int_equal(kill(zygote.pid, SIGKILL), 0);
 	while (kill(shared->child, 0) == 0)
 		(void)usleep(1000);
+	assert_int_equal(waitid(P_PID, (id_t)zygote.pid, NULL, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(files_list(files, (uint32_t)getpid(), true, &list, &e), -ENOTCONN);
+		assert_string_equal(e.text, "no helper: the process that makes them has ended");
+		assert_int_equal(files_table_of_vdso(files, &table, &e), -ENOTCONN);
+	}
 }
 
 TEST_MAIN(scratch_make, scratch_remove)
