@@ -10,7 +10,6 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/sendfile.h>
 
 #include "base/clock.h"
 #include "bpf/abi.h"
@@ -263,14 +262,6 @@ TEST_WITH_NAMES(a_function_without_a_name_is_one_frame)
 	assert_int_not_equal(number_at(s, getpid(), addr + 0x41, false), number);
 }
 
-TEST_OF(with_offsets_it_is_one_for_each, struct symbolizer *s, set_up_offset, tear_down)
-{
-	const uint64_t addr = (uintptr_t)unnamed;
-
-	assert_int_not_equal(number_at(s, getpid(), addr + 4, false),
-			     number_at(s, getpid(), addr + 8, false));
-}
-
 /* As the return of signal handlers: the byte before is another function's, or none's. */
 TEST_WITH_NAMES(a_function_that_nobody_called_is_named_at_its_first_byte)
 {
@@ -377,24 +368,17 @@ TEST_OF(with_offsets_each_offset_is_a_frame, struct symbolizer *s, set_up_offset
 	assert_int_not_equal(number_at(s, getpid(), addr + 2, true), number);
 	assert_int_equal(number_at(s, getpid(), addr + 1, false), number);
 	assert_int_equal(frame_at(s, number)->offset, 1);
+	assert_int_not_equal(number_at(s, getpid(), (uintptr_t)unnamed + 4, false),
+			     number_at(s, getpid(), (uintptr_t)unnamed + 8, false));
 }
 
 /* Copy this program to COPY, so that it can be another file, and go away. */
 static void make_copy(void)
 {
-	struct stat st;
-	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	cleanup_free char *command =
+		xasprintf("cp -f --remove-destination /proc/%d/exe '%s'", getpid(), COPY);
 
-	(void)unlink(COPY);
-
-	int to = open(COPY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-
-	assert_true(from >= 0 && to >= 0);
-	assert_int_equal(fstat(from, &st), 0);
-	for (off_t at = 0; at < st.st_size;)
-		assert_true(sendfile(to, from, &at, st.st_size - at) > 0);
-	close(from);
-	close(to);
+	assert_int_equal(system(command), 0);
 }
 
 struct other_process {
@@ -455,44 +439,7 @@ __attribute__((noreturn)) static void run_as_child(void)
 		(void)pause();
 }
 
-TEST_WITH_NAMES(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names)
-{
-	make_copy();
-
-	struct other_process child = child_fork();
-	uint64_t addr = child_exec(&child);
-
-	announce((uint32_t)child.pid, "given");
-	assert_int_equal(unlink(COPY), 0);
-	child_end(&child);
-	begin_report(s);
-
-	const struct frame *frame = user(s, child.pid, addr + 1, false);
-
-	expect_name(frame, "marked_function");
-	assert_string_equal(frame->module, "symbolize_copy");
-	assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
-}
-
-TEST_WITH_NAMES(equal_places_of_two_processes_are_one_frame)
-{
-	make_copy();
-
-	struct other_process a = child_fork(), b = child_fork();
-	uint64_t at_a = child_exec(&a), at_b = child_exec(&b);
-
-	announce((uint32_t)a.pid, NULL);
-	announce((uint32_t)b.pid, NULL);
-
-	uint32_t number = number_at(s, a.pid, at_a + 1, false);
-
-	expect_name(frame_at(s, number), "marked_function");
-	assert_int_equal(number_at(s, b.pid, at_b + 1, false), number);
-	child_end(&a);
-	child_end(&b);
-	(void)unlink(COPY);
-}
-
+/* And after its end, though its file is gone. */
 TEST_WITH_NAMES(after_exec_both_programs_have_their_names)
 {
 	make_copy();
@@ -504,43 +451,43 @@ TEST_WITH_NAMES(after_exec_both_programs_have_their_names)
 	uint64_t addr = child_exec(&child);
 
 	begin_report(s);
+	for (int has_ended = 0; has_ended < 2; has_ended++) {
+		const struct frame *frame = user(s, child.pid, addr + 1, false);
 
-	const struct frame *frame = user(s, child.pid, addr + 1, false);
-
-	expect_name(frame, "marked_function");
-	assert_string_equal(frame->module, "symbolize_copy");
-	assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
-	expect_name(user(s, child.pid, (uintptr_t)expect_name, true), "expect_name");
-	child_end(&child);
-	(void)unlink(COPY);
+		expect_name(frame, "marked_function");
+		assert_string_equal(frame->module, "symbolize_copy");
+		assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
+		expect_name(user(s, child.pid, (uintptr_t)expect_name, true), "expect_name");
+		if (has_ended)
+			break;
+		assert_int_equal(unlink(COPY), 0);
+		child_end(&child);
+		begin_report(s);
+	}
 }
 
-TEST_WITH_NAMES(a_file_that_was_written_over_is_another_image)
+TEST_WITH_NAMES(equal_places_of_two_processes_are_one_frame_unless_the_file_was_written_over)
 {
 	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct other_process children[3];
+	uint32_t numbers[3];
 
 	make_copy();
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			assert_int_equal(utimensat(AT_FDCWD, COPY, times, 0), 0);
+		children[i] = child_fork();
 
-	struct other_process a = child_fork();
-	uint64_t at_a = child_exec(&a);
+		const uint64_t at = child_exec(&children[i]);
 
-	announce((uint32_t)a.pid, NULL);
-
-	uint32_t number = number_at(s, a.pid, at_a + 1, false);
-
-	assert_int_equal(utimensat(AT_FDCWD, COPY, times, 0), 0);
-
-	struct other_process b = child_fork();
-	uint64_t at_b = child_exec(&b);
-
-	announce((uint32_t)b.pid, NULL);
-
-	uint32_t other = number_at(s, b.pid, at_b + 1, false);
-
-	expect_name(frame_at(s, other), "marked_function");
-	assert_int_not_equal(other, number);
-	child_end(&a);
-	child_end(&b);
+		announce((uint32_t)children[i].pid, NULL);
+		numbers[i] = number_at(s, children[i].pid, at + 1, false);
+		expect_name(frame_at(s, numbers[i]), "marked_function");
+	}
+	assert_int_equal(numbers[1], numbers[0]);
+	assert_int_not_equal(numbers[2], numbers[0]);
+	for (int i = 0; i < 3; i++)
+		child_end(&children[i]);
 	(void)unlink(COPY);
 }
 
@@ -662,22 +609,6 @@ TEST_WITH_NAMES(a_mark_of_one_reason_is_one_frame)
 			 FRAME_UNVERIFIED);
 }
 
-/* Where the kernel's function @name is, 0 if the kernel does not tell. */
-static uint64_t kernel_address(const char *name)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[1024], wanted[128];
-	uint64_t addr = 0;
-
-	assert_non_null(f);
-	(void)snprintf(wanted, sizeof(wanted), " T %s\n", name);
-	while (fgets(line, sizeof(line), f))
-		if (strchr(line, ' ') && strcmp(strchr(line, ' '), wanted) == 0)
-			addr = strtoull(line, NULL, 16);
-	(void)fclose(f);
-	return addr;
-}
-
 static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exact)
 {
 	const struct raw_stack raw = { .words = &addr,
@@ -691,25 +622,43 @@ static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exa
 	return frames[0];
 }
 
-TEST_WITH_NAMES(a_kernel_function_has_its_name_or_there_is_a_reason)
+#define KERNEL_TEXT 0xffffffff81000000
+
+/* The names of a kernel that has functions @names, each 16 bytes behind the one before. */
+static struct symbolizer *new_of_kernel(const char *const *names, size_t n, const char *module,
+					struct host **ret)
 {
-	uint64_t addr = kernel_address("vfs_read");
-	uint32_t number = kernel_frame_at(s, addr ? addr + 4 : 0xffffffff81000004, false);
-	const struct frame *frame = frame_at(s, number);
+	const char *path = scratch_lent("kallsyms");
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i <= n; i++)
+		assert_true(fprintf(f, "%zx t %s%s\n", KERNEL_TEXT + 16 * i,
+				    i < n ? names[i] : "_etext", module) > 0);
+	assert_int_equal(fclose(f), 0);
+	*ret = host_new_at(&(struct host_paths){ .kallsyms = path });
+	return symbolizer_new(*ret, processes,
+			      &(struct symbolizer_options){ .names = files_of_test() });
+}
+
+TEST_WITH_NAMES(a_kernel_function_has_its_name)
+{
+	static const char *const names[] = { "first", "vfs_read" };
+	cleanup(host_freep) struct host *host;
+	struct symbolizer *own = new_of_kernel(names, 2, "", &host);
+	const uint64_t addr = KERNEL_TEXT + 16;
+	const uint32_t number = kernel_frame_at(own, addr + 4, false);
+	const struct frame *frame = frame_at(own, number);
 
 	assert_int_equal(frame->kind, FRAME_KERNEL);
-	if (!addr) {
-		assert_null(frame->name);
-		assert_non_null(symbolizer_kernel_trouble(s));
-		return;
-	}
-	assert_null(symbolizer_kernel_trouble(s));
+	assert_null(symbolizer_kernel_trouble(own));
 	expect_name(frame, "vfs_read");
 	assert_null(frame->module);
 	assert_int_equal(frame->offset, 4);
-	assert_int_equal(kernel_frame_at(s, addr + 5, false), number);
-	assert_int_equal(kernel_frame_at(s, addr, true), number);
-	assert_int_not_equal(kernel_frame_at(s, addr, false), number);
+	assert_int_equal(kernel_frame_at(own, addr + 5, false), number);
+	assert_int_equal(kernel_frame_at(own, addr, true), number);
+	assert_int_not_equal(kernel_frame_at(own, addr, false), number);
+	symbolizer_free(own);
 }
 
 TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
@@ -728,29 +677,18 @@ TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 static void expect_machinery(const char *const *names, size_t n, const char *module,
 			     bool is_machinery)
 {
-	cleanup_free char *path = scratch_path("kallsyms");
-	struct host *host;
-	struct symbolizer *s;
-	FILE *f = fopen(path, "w");
+	cleanup(host_freep) struct host *host;
+	struct symbolizer *s = new_of_kernel(names, n, module, &host);
 
-	assert_non_null(f);
-	for (size_t i = 0; i <= n; i++)
-		assert_true(fprintf(f, "%zx t %s%s\n", 0xffffffff81000000 + 16 * i,
-				    i < n ? names[i] : "_etext", module) > 0);
-	assert_int_equal(fclose(f), 0);
-	host = host_new_at(&(struct host_paths){ .kallsyms = path });
-	s = symbolizer_new(host, processes,
-			   &(struct symbolizer_options){ .names = files_of_test() });
 	for (size_t i = 0; i < n; i++) {
 		const struct frame *frame =
-			frame_at(s, kernel_frame_at(s, 0xffffffff81000004 + 16 * i, false));
+			frame_at(s, kernel_frame_at(s, KERNEL_TEXT + 4 + 16 * i, false));
 
 		expect_name(frame, names[i]);
 		if (frame->is_machinery != is_machinery)
 			fail_msg("%s", names[i]);
 	}
 	symbolizer_free(s);
-	host_freep(&host);
 }
 
 TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
@@ -785,19 +723,6 @@ TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
 	};
 
 	expect_machinery(others, ARRAY_SIZE(others), "", false);
-}
-
-/* Takes hours where addresses cost more, the more of them were looked up. */
-TEST_WITH_NAMES(addresses_that_come_again_take_bounded_memory)
-{
-	uint64_t start = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < 3000; i++)
-		for (uint32_t f = 0; f < 30; f++)
-			sum += number_at(s, getpid(), start + (i * 31 + f * 7) % 4096, false);
-	assert_true(sum > 0);
-	assert_true(symbolizer_frames(s)->n < 4096);
 }
 
 /* Where each address is a frame; numbers of before a report's end are not used behind it. */
