@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Deferred hits: taken from a ring that lies here, and walked by rules that lie here. A live walk
- * is in test_tables.c.
+ * is in tests/e2e/test_deferred.py.
  */
 #include "test.h"
 

@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
- * processes have mapped, found as the programs find it.
+ * processes have mapped, found as the programs find it. Live walks of deferred hits are in
+ * tests/e2e/test_deferred.py.
  */
 #include "test.h"
 
-#include <execinfo.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include "base/clock.h"
 #include "bpf/object.h"
@@ -401,92 +399,6 @@ static void expect_entry(const struct object *o, uint32_t tgid, uintptr_t functi
 	assert_int_equal(rule.fp, 0);
 }
 
-TEST_WITH_OBJECT(own_functions_and_libraries_have_rules)
-{
-	const uint32_t own = (uint32_t)getpid();
-
-	start(o);
-	look(own, UNWINDER_NOW);
-	expect_entry(o, own, (uintptr_t)own_functions_and_libraries_have_rules);
-	expect_entry(o, own, (uintptr_t)expect_entry);
-	expect_entry(o, own, (uintptr_t)_cmocka_run_group_tests);
-}
-
-/* --- deferred hits --- */
-
-#define MOST_CALLERS 64
-
-/* A deferred hit at one moment of this thread, and its callers then, as another reader has them. */
-struct moment {
-	struct deferred_piece pieces[DEFERRED_PIECES];
-	void *callers[MOST_CALLERS];
-	int n;
-};
-
-__attribute__((no_sanitize_address)) static void record_stack(struct deferred_hit *hit,
-							      struct deferred_piece *pieces)
-{
-	const uint64_t from = hit->stack_from;
-	uint64_t at = from, piece = deferred_word_pieces(deferred_blocks(hit->n_user));
-
-	while (at < from + hit->stack_bytes) {
-		uint64_t n = DEFERRED_PIECE_BYTES - at % DEFERRED_PIECE_BYTES;
-
-		n = n < from + hit->stack_bytes - at ? n : from + hit->stack_bytes - at;
-		for (uint64_t i = 0; i < n;
-		     i += 8) /* not by memcpy(), which the sanitizer watches */
-			pieces[piece].words[i / 8] = *(const volatile uint64_t *)(at + i);
-		piece++;
-		at += n;
-	}
-}
-
-__attribute__((noinline, no_sanitize_address)) static void record_here(struct moment *m)
-{
-	struct deferred_hit *hit = (void *)m->pieces;
-	ucontext_t context;
-
-	(void)getcontext(&context);
-	hit->number = 1;
-	hit->key.tgid = (uint32_t)getpid();
-	hit->regs.pc = (uint64_t)context.uc_mcontext.gregs[REG_RIP];
-	hit->regs.of[UNWIND_RSP] = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
-	hit->regs.of[UNWIND_RBP] = (uint64_t)context.uc_mcontext.gregs[REG_RBP];
-	hit->regs.of[UNWIND_RBX] = (uint64_t)context.uc_mcontext.gregs[REG_RBX];
-	hit->regs.known = 1U << UNWIND_RSP | 1U << UNWIND_RBP | 1U << UNWIND_RBX;
-	hit->n_user = 1;
-	hit->stack_from = hit->regs.of[UNWIND_RSP];
-	/* The stack ends soon behind the program's name. */
-	hit->stack_bytes = (uint32_t)earlier_time(DEFERRED_STACK_BYTES / 2,
-						  (getauxval(AT_EXECFN) & ~7ULL) - hit->stack_from);
-	m->n = backtrace(m->callers, MOST_CALLERS);
-	record_stack(hit, m->pieces);
-}
-
-/* The first table is made during the walk. */
-TEST_WITH_OBJECT(a_deferred_hit_is_walked_by_the_tables_of_its_files)
-{
-	struct moment *m = xcalloc(1, sizeof(*m));
-	struct file_list list = {};
-	struct late_job job = { .most_frames = STACK_MAX_FRAMES };
-
-	start(o);
-	record_here(m);
-	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list.list, NULL), 0);
-	list.states = xcalloc(list.list.n, sizeof(*list.states));
-	job.recorded = recorded_at(m->pieces, 0);
-	job.space = late_space_new(&list);
-	unwinder_walk(u, &job);
-	wait_for_it();
-	assert_true(late_job_is_done(&job));
-	assert_true(m->n > 5 && (uint32_t)m->n == job.n_words + 1);
-	for (int i = 2; i < m->n; i++) /* the sanitizer's own frame is the first one */
-		assert_true(job.words[i - 1] == (uint64_t)m->callers[i]);
-	assert_true(job.words[job.n_words - 1] >= STACK_MARK_END); /* whole */
-	late_job_fini(&job);
-	free(m);
-}
-
 TEST_WITH_OBJECT(code_in_no_file_is_walked_by_frame_pointers)
 {
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -630,6 +542,7 @@ TEST_WITH_OBJECT(what_is_replaced_is_given_back)
 	}
 	wait_for_it();
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
+	expect_entry(o, (uint32_t)getpid(), (uintptr_t)_cmocka_run_group_tests); /* of a library */
 	assert_true(o->n_slabs <= 2);
 }
 
