@@ -68,15 +68,7 @@ TEST(every_form_is_read)
 		{ "e:cpu/event=0x3c,umask=1/", "event cpu/event=0x3c,umask=1/" },
 		{ "e:cpu/event=0x3c/u", "event cpu/event=0x3c/" },
 		{ "./e:main", "user ./e main" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		check_reading(rows[i].text, false, rows[i].is);
-}
-
-TEST(a_colon_in_a_name_does_not_separate)
-{
-	static const struct reading rows[] = {
+		/* A colon in a name does not separate. */
 		{ "prog:ns::f", "user prog ns::f" },
 		{ "/path/prog:ns::Class::f", "user /path/prog ns::Class::f" },
 		{ "prog:::f", "user prog ::f" },
@@ -90,31 +82,21 @@ TEST(a_colon_in_a_name_does_not_separate)
 		{ "c:x[]:]y", "user c x[]:]y" },
 		{ "c:x[!]:]y", "user c x[!]:]y" },
 		{ "c:a\\:b", "user c a\\:b" },
+		/* A bracket that is not closed is a plain character. */
+		{ "c:mal[loc", "user c mal[loc" },
+		{ "/usr/bin/[:main", "user /usr/bin/[ main" },
+		{ "c:a?[", "user c a?[" },
+		{ "c:a[[b", "user c a[[b" },
+		/* A backslash keeps a colon in the library; a path may hold a star. */
+		{ "/opt/a\\:b/prog:main", "user /opt/a:b/prog main" },
+		{ "p:/opt/a\\:b:main", "user /opt/a:b main" },
+		{ "u:/opt/a\\:b:probe", "usdt /opt/a:b probe" },
+		{ "/opt/a\\b:main", "user /opt/a\\b main" },
+		{ "/opt/*/x:main", "user /opt/*/x main" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_reading(rows[i].text, false, rows[i].is);
-}
-
-TEST(a_bracket_that_is_not_closed_is_a_plain_character)
-{
-	check_reading("c:mal[loc", false, "user c mal[loc");
-	check_reading("/usr/bin/[:main", false, "user /usr/bin/[ main");
-	check_reading("c:a?[", false, "user c a?[");
-	check_reading("c:a[[b", false, "user c a[[b");
-}
-
-TEST(a_backslash_keeps_a_colon_in_the_library)
-{
-	check_reading("/opt/a\\:b/prog:main", false, "user /opt/a:b/prog main");
-	check_reading("p:/opt/a\\:b:main", false, "user /opt/a:b main");
-	check_reading("u:/opt/a\\:b:probe", false, "usdt /opt/a:b probe");
-	check_reading("/opt/a\\b:main", false, "user /opt/a\\b main");
-}
-
-TEST(a_path_may_hold_a_star)
-{
-	check_reading("/opt/*/x:main", false, "user /opt/*/x main");
 }
 
 TEST(regular_expressions_hold_colons_in_groups_and_brackets)
@@ -130,19 +112,16 @@ TEST(regular_expressions_hold_colons_in_groups_and_brackets)
 		{ "u:c:(a:b)", "usdt c (a:b)" },
 		{ "u:c:(a:b):x", "usdt c (a:b):x" },
 		{ "p::^vfs_", "kernel ^vfs_" },
+		/* Behind p: and a library all the rest is the expression. */
+		{ "p:c:a:b", "user c a:b" },
+		{ "r:c:a:b", "return of user c a:b" },
+		{ "r:(a:b)", "return of kernel (a:b)" },
+		{ "p:c:a:?b", "user c a:?b" },
+		{ "p:c:a:", "user c a:" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_reading(rows[i].text, true, rows[i].is);
-}
-
-TEST(behind_p_and_a_library_all_the_rest_is_the_expression)
-{
-	check_reading("p:c:a:b", true, "user c a:b");
-	check_reading("r:c:a:b", true, "return of user c a:b");
-	check_reading("r:(a:b)", true, "return of kernel (a:b)");
-	check_reading("p:c:a:?b", true, "user c a:?b");
-	check_reading("p:c:a:", true, "user c a:");
 }
 
 TEST(patterns_follow_the_kind_of_text)
@@ -222,14 +201,6 @@ TEST(what_cannot_be_read_is_refused_with_the_place)
 		{ "p::a:b", "'p::a:b': " KERNEL_COLON "p::a:b\n      ^" },
 		{ "lib*:f", "'lib*:f': a library is a name or a path, not a pattern\n"
 			    "  lib*:f\n     ^" },
-	};
-
-	check_refusals(rows, ARRAY_SIZE(rows), false);
-}
-
-TEST(says_what_a_tracepoint_and_a_usdt_probe_look_like)
-{
-	static const struct reading rows[] = {
 		{ "t:sched", "'t:sched': " TRACEPOINT },
 		{ "t:", "'t:': " TRACEPOINT },
 		{ "t::", "'t::': " TRACEPOINT },
@@ -243,6 +214,10 @@ TEST(says_what_a_tracepoint_and_a_usdt_probe_look_like)
 		{ "u:c::x", "'u:c::x': " USDT },
 		{ "u:c:x:", "'u:c:x:': " USDT },
 		{ "u:c:a:b:d", "'u:c:a:b:d': " USDT "\n  u:c:a:b:d\n         ^" },
+		/* The caret stands under the character. */
+		{ "f\xc3\xa4:b\xc3\xb6:c",
+		  "'f\xc3\xa4:b\xc3\xb6:c': " MANY "f\xc3\xa4:b\xc3\xb6:c\n       ^" },
+		{ "a\n\tb:c:d", "'a\?\?b:c:d': " MANY "a\?\?b:c:d\n        ^" },
 	};
 
 	check_refusals(rows, ARRAY_SIZE(rows), false);
@@ -283,17 +258,6 @@ TEST(a_message_gets_a_caret_below)
 	assert_false(e.has_lines);
 }
 
-TEST(the_caret_stands_under_the_character)
-{
-	static const struct reading rows[] = {
-		{ "f\xc3\xa4:b\xc3\xb6:c",
-		  "'f\xc3\xa4:b\xc3\xb6:c': " MANY "f\xc3\xa4:b\xc3\xb6:c\n       ^" },
-		{ "a\n\tb:c:d", "'a\?\?b:c:d': " MANY "a\?\?b:c:d\n        ^" },
-	};
-
-	check_refusals(rows, ARRAY_SIZE(rows), false);
-}
-
 TEST(a_long_text_is_refused_on_one_line)
 {
 	struct probe_spec spec;
@@ -314,6 +278,23 @@ TEST(a_long_text_is_refused_on_one_line)
 }
 
 /* numbers */
+
+/* Each of the texts in row[0] (';' stands for their comma) is refused by @call with row[1]. */
+#define CHECK_EACH_REFUSED(row, option, call)                                                  \
+	do {                                                                                   \
+		char texts_[128], *rest_ = texts_;                                             \
+		(void)snprintf(texts_, sizeof(texts_), "%s", (row)[0]);                        \
+		for (char *text; (text = strsep(&rest_, ","));) {                              \
+			struct error e = {};                                                   \
+			char expected_[256];                                                   \
+			for (char *at_; (at_ = strchr(text, ';'));)                            \
+				*at_ = ',';                                                    \
+			(void)snprintf(expected_, sizeof(expected_), option ": '%s' %s", text, \
+				       (row)[1]);                                              \
+			assert_int_equal(call, -EINVAL);                                       \
+			assert_string_equal(e.text, expected_);                                \
+		}                                                                              \
+	} while (0)
 
 TEST(seconds_become_nanoseconds)
 {
@@ -344,64 +325,36 @@ TEST(seconds_become_nanoseconds)
 
 TEST(what_is_no_time_is_refused)
 {
-	static const struct reading rows[] = {
-		{ "0", "-i: '0' is not a time above 0" },
-		{ "0.0", "-i: '0.0' is not a time above 0" },
-		{ "0.0000000001", "-i: '0.0000000001' is not a time above 0" },
-		{ "-1", "-i: '-1' is not a time above 0" },
-		{ "1e3", "-i: '1e3' is not a number of seconds (for example 1 or 0.25)" },
-		{ "nan", "-i: 'nan' is not a number of seconds (for example 1 or 0.25)" },
-		{ "inf", "-i: 'inf' is not a number of seconds (for example 1 or 0.25)" },
-		{ "", "-i: '' is not a number of seconds (for example 1 or 0.25)" },
-		{ ".", "-i: '.' is not a number of seconds (for example 1 or 0.25)" },
-		{ "-", "-i: '-' is not a number of seconds (for example 1 or 0.25)" },
-		{ "+1", "-i: '+1' is not a number of seconds (for example 1 or 0.25)" },
-		{ " 1", "-i: ' 1' is not a number of seconds (for example 1 or 0.25)" },
-		{ "1s", "-i: '1s' is not a number of seconds (for example 1 or 0.25)" },
-		{ "1,5", "-i: '1,5' is not a number of seconds (for example 1 or 0.25)" },
-		{ "1.2.3", "-i: '1.2.3' is not a number of seconds (for example 1 or 0.25)" },
-		{ "0x10", "-i: '0x10' is not a number of seconds (for example 1 or 0.25)" },
-		{ "18446744073", "-i: '18446744073' is too long a time" },
-		{ "99999999999999999999.5", "-i: '99999999999999999999.5' is too long a time" },
+	static const char *const rows[][2] = {
+		{ "0,0.0,0.0000000001,-1", "is not a time above 0" },
+		{ "1e3,nan,inf,,.,-,+1, 1,1s,1;5,1.2.3,0x10",
+		  "is not a number of seconds (for example 1 or 0.25)" },
+		{ "18446744073,99999999999999999999.5", "is too long a time" },
 	};
+	uint64_t ns = 7;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		uint64_t ns = 7;
-		struct error e = {};
-
-		assert_int_equal(parse_seconds_ns("-i", rows[i].text, &ns, &e), -EINVAL);
-		assert_string_equal(e.text, rows[i].is);
-		assert_int_equal(ns, 7);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		CHECK_EACH_REFUSED(rows[i], "-i", parse_seconds_ns("-i", text, &ns, &e));
+	assert_int_equal(ns, 7);
 }
 
 TEST(a_count_is_whole_and_within_its_bounds)
 {
-	/* clang-format off */
 	static const char *const bad[] = {
-		"0", "11", "-1", "1e3", "nan", "inf", "", " 5", "5 ", "+5", "0x5", "5.",
-		"18446744073709551621",
+		"0,11,-1,1e3,nan,inf,, 5,5 ,+5,0x5,5.,18446744073709551621",
+		"is not a whole number from 1 to 10"
 	};
-	/* clang-format on */
 	uint64_t n = 0;
-	struct error e = {};
 
-	assert_int_equal(parse_count("-n", "1", 1, 10, &n, &e), 0);
+	assert_int_equal(parse_count("-n", "1", 1, 10, &n, NULL), 0);
 	assert_int_equal(n, 1);
-	assert_int_equal(parse_count("-n", "0010", 1, 10, &n, &e), 0);
+	assert_int_equal(parse_count("-n", "0010", 1, 10, &n, NULL), 0);
 	assert_int_equal(n, 10);
-	assert_int_equal(parse_count("-n", "18446744073709551615", 0, UINT64_MAX, &n, &e), 0);
+	assert_int_equal(parse_count("-n", "18446744073709551615", 0, UINT64_MAX, &n, NULL), 0);
 	assert_true(n == UINT64_MAX);
-	assert_int_equal(parse_count("-n", "18446744073709551616", 0, UINT64_MAX, &n, &e), -EINVAL);
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		char expected[128];
-
-		(void)snprintf(expected, sizeof(expected),
-			       "-n: '%s' is not a whole number from 1 to 10", bad[i]);
-		assert_int_equal(parse_count("-n", bad[i], 1, 10, &n, &e), -EINVAL);
-		assert_string_equal(e.text, expected);
-	}
+	assert_int_equal(parse_count("-n", "18446744073709551616", 0, UINT64_MAX, &n, NULL),
+			 -EINVAL);
+	CHECK_EACH_REFUSED(bad, "-n", parse_count("-n", text, 1, 10, &n, &e));
 }
 
 TEST(sizes_have_suffixes)
@@ -430,27 +383,15 @@ TEST(sizes_have_suffixes)
 
 TEST(what_is_no_size_is_refused)
 {
-	static const struct reading rows[] = {
-		{ "0", "--memory: '0' is not a size above 0" },
-		{ "0G", "--memory: '0G' is not a size above 0" },
-		{ "", "--memory: '' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "k", "--memory: 'k' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "-1", "--memory: '-1' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "1e3", "--memory: '1e3' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "1.5G", "--memory: '1.5G' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "1kB", "--memory: '1kB' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "nan", "--memory: 'nan' is not a size (for example 512k, 64M, 1G or 4096)" },
-		{ "17179869184G", "--memory: '17179869184G' is too large a size" },
-		{ "18446744073709551616", "--memory: '18446744073709551616' is too large a size" },
+	static const char *const rows[][2] = {
+		{ "0,0G", "is not a size above 0" },
+		{ ",k,-1,1e3,1.5G,1kB,nan", "is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "17179869184G,18446744073709551616", "is too large a size" },
 	};
+	uint64_t bytes;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		uint64_t bytes = 0;
-		struct error e = {};
-
-		assert_int_equal(parse_bytes("--memory", rows[i].text, &bytes, &e), -EINVAL);
-		assert_string_equal(e.text, rows[i].is);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		CHECK_EACH_REFUSED(rows[i], "--memory", parse_bytes("--memory", text, &bytes, &e));
 }
 
 static void check_list(const struct number_list *list, const uint32_t *expected, size_t n)
