@@ -81,3 +81,18 @@ static inline void *made_elf(const struct made_section *sections, size_t n, size
 	*ret_size = size;
 	return file;
 }
+
+/* Give the first section of such a @file the type of code, its last two those of symbols and names.
+ */
+static inline void made_symtab(void *file)
+{
+	const Elf64_Ehdr *head = (const Elf64_Ehdr *)file;
+	Elf64_Shdr *headers = (Elf64_Shdr *)((uint8_t *)file + head->e_shoff);
+	const unsigned names = head->e_shnum - 2U;
+
+	headers[1].sh_flags = SHF_EXECINSTR | SHF_ALLOC;
+	headers[names - 1].sh_type = SHT_SYMTAB;
+	headers[names - 1].sh_entsize = sizeof(Elf64_Sym);
+	headers[names - 1].sh_link = names;
+	headers[names].sh_type = SHT_STRTAB;
+}

@@ -275,18 +275,6 @@ TEST(steps_that_make_no_sense)
 
 /* --- beside symbols --- */
 
-/* Give @file's sections 3 and 4 the types of a symbol table and of its strings. */
-static void make_symtab(uint8_t *file)
-{
-	Elf64_Ehdr *head = (Elf64_Ehdr *)file;
-	Elf64_Shdr *headers = (Elf64_Shdr *)(file + head->e_shoff);
-
-	headers[1].sh_flags = SHF_EXECINSTR | SHF_ALLOC;
-	headers[3].sh_type = SHT_SYMTAB;
-	headers[3].sh_link = 4;
-	headers[4].sh_type = SHT_STRTAB;
-}
-
 static int count_all(void *context, const struct image_symbol *symbol)
 {
 	++*(size_t *)context;
@@ -316,7 +304,7 @@ TEST(symbols_go_before)
 						 { ".strtab", strings, sizeof(strings) } };
 	cleanup_free uint8_t *file = made_elf(sections, 4, 64, &size);
 
-	make_symtab(file);
+	made_symtab(file);
 
 	cleanup_image struct image *im = open_memory(file, size);
 
@@ -387,21 +375,6 @@ static void expect_rows(const struct unwind_table *t)
 	expect(t, "runtime.sigtramp", 0, moved(8, 0));
 	expect(t, "runtime.sigtramp", 4, moved(24, 0));
 	expect(t, "_rt0_amd64_linux", 0, first);
-}
-
-TEST(rows_of_every_format)
-{
-	for (int format = 0; format < GO_FORMATS; format++) {
-		struct program p;
-
-		make(&p, format);
-
-		cleanup(unwind_table_fini) struct unwind_table t = table_of(&p);
-
-		expect_rows(&t);
-		expect(&t, "c_code", 0, none);
-		expect(&t, "c_code", GO_FUNCTION_BYTES, none); /* behind the last one */
-	}
 }
 
 /* C code at @at behind where c_code begins, which moves rsp but keeps no frame pointer. */
