@@ -273,8 +273,27 @@ TEST(what_compilers_made_has_the_rows_that_they_tell)
 
 #define TEXT (MADE_VADDR + MADE_HEAD)
 
+/* The rows of "call 0x40; hlt", @code at 0x40, "ret" at 0x80, and an endless loop at 0x90; @data
+ * lies behind. */
+static struct rows rows_of_code(uint8_t text[0x1100], const char *code, size_t n,
+				const struct made_section *data)
+{
+	struct made_section sections[2] = { { ".text", text, 0x1100 } };
+
+	memset(text, 0xcc, 0x1100);
+	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
+	memcpy(text + 0x40, code, n);
+	text[0x80] = 0xc3;
+	memcpy(text + 0x90, "\xeb\xfe", 2);
+	if (data)
+		sections[1] = *data;
+
+	cleanup(image_freep) struct image *im = open_made(sections, data ? 2 : 1, 64);
+
+	return rows_of(im);
+}
+
 /*
- *	call 0x40;  hlt
  *	0x40: cmp $2,%edi;  ja 0x5a;  lea table(%rip),%rdx;  movslq (%rdx,%rdi,4),%rax
  *	      add %rdx,%rax;  jmp *%rax
  *	0x55: push %rax;  pop %rax;  ret       0x58: ret       0x59: ret       0x5a: ret
@@ -283,23 +302,13 @@ TEST(cases_of_a_switch_have_no_rows)
 {
 	static uint8_t text[0x1100];
 	static const char code[] =
-		"\x83\xff\x02\x77\x15\x48\x8d\x15\0\0\0\0\x48\x63\x04\xba\x48\x01\xd0\xff\xe0"
+		"\x83\xff\x02\x77\x15\x48\x8d\x15\xb4\x10\0\0\x48\x63\x04\xba\x48\x01\xd0\xff\xe0"
 		"\x50\x58\xc3\xc3\xc3\xc3";
-	const int32_t to_table = sizeof(text) - 0x4c;
 	const int32_t table[] = { 0x55 - (int32_t)sizeof(text), 0x58 - (int32_t)sizeof(text),
 				  0x59 - (int32_t)sizeof(text) };
-	const struct made_section sections[] = { { ".text", text, sizeof(text) },
-						 { ".rodata", table, sizeof(table) } };
-	struct rows r;
+	const struct made_section rodata = { ".rodata", table, sizeof(table) };
+	struct rows r = rows_of_code(text, code, sizeof(code) - 1, &rodata);
 
-	memset(text, 0xcc, sizeof(text));
-	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
-	memcpy(text + 0x40, code, sizeof(code) - 1);
-	memcpy(text + 0x48, &to_table, sizeof(to_table));
-
-	cleanup(image_freep) struct image *im = open_made(sections, 2, 64);
-
-	r = rows_of(im);
 	for (uint64_t at = 0x40; at <= 0x5a; at++) {
 		const bool is_case = at >= 0x55 && at < 0x5a;
 
@@ -310,10 +319,8 @@ TEST(cases_of_a_switch_have_no_rows)
 }
 
 /*
- *	call 0x40;  hlt
  *	0x40: sub $24,%rsp;  lea -4096(%rsp),%r11;  call 0x80;  cmp %r11,%rsp;  jne 0x5c
  *	0x56: call 0x90;  nop      0x5c: add $24,%rsp;  ret
- *	0x80: ret      0x90: jmp 0x90
  */
 TEST(a_callee_may_change_the_end_of_a_loop_that_probes_the_stack)
 {
@@ -321,22 +328,8 @@ TEST(a_callee_may_change_the_end_of_a_loop_that_probes_the_stack)
 	static const char code[] =
 		"\x48\x83\xec\x18\x4c\x8d\x9c\x24\0\xf0\xff\xff\xe8\x2f\0\0\0\x4c\x39\xdc"
 		"\x75\x06\xe8\x35\0\0\0\x90\x48\x83\xc4\x18\xc3";
-	const struct made_section section = { ".text", text, sizeof(text) };
-	struct image *im;
-	size_t size;
-	struct rows r;
+	struct rows r = rows_of_code(text, code, sizeof(code) - 1, NULL);
 
-	memset(text, 0xcc, sizeof(text));
-	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
-	memcpy(text + 0x40, code, sizeof(code) - 1);
-	text[0x80] = 0xc3;
-	memcpy(text + 0x90, "\xeb\xfe", 2);
-
-	cleanup_free uint8_t *file = made_elf(&section, 1, 64, &size);
-
-	assert_int_equal(image_open_memory(file, size, "made", &im, NULL), 0);
-	r = rows_of(im);
-	image_close(im);
 	assert_int_equal(row_at(&r, TEXT + 0x4c)->cfa.offset, 32);
 	assert_int_equal(row_at(&r, TEXT + 0x56)->cfa.offset, 32);
 	free(r.rows);

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include "arch/arch.h"
+#include "base/strbuf.h"
 #include "elf_files.h"
 #include "table_reading.h"
 
@@ -14,28 +15,12 @@
 #define N_CODE 0x60000
 #define BUDGET (64UL << 20)
 
-struct section {
-	uint8_t *data;
-	size_t n, capacity;
-};
-
-static void section_fini(struct section *s)
+static void put_number(struct strbuf *s, uint64_t value, size_t n)
 {
-	free(s->data);
+	strbuf_put(s, (const char *)&value, n);
 }
 
-static void put(struct section *s, const void *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		array_push(s->data, s->n, s->capacity, ((const uint8_t *)bytes)[i]);
-}
-
-static void put_number(struct section *s, uint64_t value, size_t n)
-{
-	put(s, &value, n);
-}
-
-static void put_uleb(struct section *s, uint64_t value)
+static void put_uleb(struct strbuf *s, uint64_t value)
 {
 	for (; value >= 0x80; value >>= 7)
 		put_number(s, (value & 0x7f) | 0x80, 1);
@@ -43,35 +28,34 @@ static void put_uleb(struct section *s, uint64_t value)
 }
 
 /* Write the length of the entry that begins at @at, and fill it up. */
-static void end_entry(struct section *s, size_t at)
+static void end_entry(struct strbuf *s, size_t at)
 {
 	uint32_t length;
 
 	while ((s->n - at) % 4)
 		put_number(s, 0, 1);
 	length = (uint32_t)(s->n - at - 4);
-	memcpy(s->data + at, &length, sizeof(length));
+	memcpy(s->text + at, &length, sizeof(length));
 }
 
 /* "def_cfa rsp 8; offset rip cfa-8", code factor 1, data factor -8, and what @letters stand for. */
-static size_t put_cie(struct section *s, const char *letters, uint8_t encoding)
+static size_t put_cie(struct strbuf *s, const char *letters, uint8_t encoding)
 {
-	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
 	size_t at = s->n;
 
 	put_number(s, 0, 8);
 	put_number(s, 1, 1);
-	put(s, letters, strlen(letters) + 1);
-	put(s, "\x01\x78\x10", 3);
+	strbuf_put(s, letters, strlen(letters) + 1);
+	strbuf_put(s, "\x01\x78\x10", 3);
 	put_uleb(s, strchr(letters, 'R') ? 1 : 0);
 	if (strchr(letters, 'R'))
 		put_number(s, encoding, 1);
-	put(s, program, sizeof(program));
+	strbuf_put(s, "\x0c\x07\x08\x90\x01", 5);
 	end_entry(s, at);
 	return at;
 }
 
-static void put_fde(struct section *s, size_t cie, uint64_t start, uint64_t size,
+static void put_fde(struct strbuf *s, size_t cie, uint64_t start, uint64_t size,
 		    const void *program, size_t n)
 {
 	size_t at = s->n;
@@ -81,7 +65,7 @@ static void put_fde(struct section *s, size_t cie, uint64_t start, uint64_t size
 	put_number(s, start, 8);
 	put_number(s, size, 8);
 	put_number(s, 0, 1);
-	put(s, program, n);
+	strbuf_put(s, program, n);
 	end_entry(s, at);
 }
 
@@ -94,18 +78,18 @@ static void make_table_of(const struct made_section *sections, size_t n, struct 
 }
 
 /* Likewise of code at MADE_VADDR + MADE_HEAD. */
-static void make_with_text(const void *text, size_t n, const struct section *cfi,
+static void make_with_text(const void *text, size_t n, const struct strbuf *cfi,
 			   struct unwind_table *ret)
 {
 	const struct made_section sections[] = { { ".text", text, n },
-						 { ".eh_frame", cfi->data, cfi->n } };
+						 { ".eh_frame", cfi->text, cfi->n } };
 
 	make_table_of(sections, 2, ret);
 }
 
-static void make_table(const struct section *s, struct unwind_table *ret)
+static void make_table(const struct strbuf *s, struct unwind_table *ret)
 {
-	make_table_of(&(const struct made_section){ ".eh_frame", s->data, s->n }, 1, ret);
+	make_table_of(&(const struct made_section){ ".eh_frame", s->text, s->n }, 1, ret);
 }
 
 static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
@@ -128,13 +112,12 @@ static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unw
 		.how = UNWIND_UNFIT \
 	}
 
-static struct section s;
+static struct strbuf s;
 static struct unwind_table t;
 
 static int begin_again(void **state)
 {
-	section_fini(&s);
-	s = (struct section){};
+	strbuf_fini(&s);
 	unwind_table_fini(&t);
 	t = (struct unwind_table){};
 	return 0;
@@ -252,7 +235,7 @@ TEST_OF_CFI(operands_that_are_cut)
 		put_fde(&s, cie, CODE, 0x20, cut[i], n - 1);
 		s.n = at + 25 + n - 1; /* without what fills it up */
 		length = (uint32_t)(s.n - at - 4);
-		memcpy(s.data + at, &length, sizeof(length));
+		memcpy(s.text + at, &length, sizeof(length));
 		make_table(&s, &t);
 		expect_rule(&t, CODE, (struct unwind_rule)NO_RULE, cut[i]);
 	}
@@ -277,7 +260,7 @@ TEST_OF_CFI(rows_begin_where_the_address_has_advanced_to)
 	}
 }
 
-static void put_offset_fde(struct section *to, size_t cie, uint64_t start, uint64_t size, uint8_t n)
+static void put_offset_fde(struct strbuf *to, size_t cie, uint64_t start, uint64_t size, uint8_t n)
 {
 	const uint8_t program[] = { 0x0e, n };
 
@@ -367,7 +350,7 @@ TEST_OF_CFI(a_cie_that_cannot_be_read_takes_its_entries_with_it)
 		size_t cie = put_cie(&s, "z", 0);
 
 		put_offset_fde(&s, cie, CODE, 0x10, 16);
-		s.data[rows[i].at] = rows[i].byte;
+		s.text[rows[i].at] = rows[i].byte;
 		cie = put_cie(&s, "z", 0);
 		put_offset_fde(&s, cie, CODE + 0x20, 0x10, 24);
 		make_table(&s, &t);
@@ -405,27 +388,27 @@ TEST_OF_CFI(what_stands_behind_nonsense_is_not_read)
 /* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
 TEST_OF_CFI(entries_in_the_64_bit_format)
 {
-	cleanup(section_fini) struct section debug = {};
+	cleanup_strbuf struct strbuf debug = {};
 
-	put(&s,
-	    "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
-	    "\x90\x01\0\0",
-	    28);
-	put(&s, "\xff\xff\xff\xff\x18\0\0\0\0\0\0\0\x28\0\0\0", 16);
+	strbuf_put(&s,
+		   "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
+		   "\x90\x01\0\0",
+		   28);
+	strbuf_put(&s, "\xff\xff\xff\xff\x18\0\0\0\0\0\0\0\x28\0\0\0", 16);
 	put_number(&s, CODE, 8);
 	put_number(&s, 0x10, 8);
-	put(&s, "\x0e\x10\0\0", 4);
-	put(&debug,
-	    "\xff\xff\xff\xff\x14\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
-	    "\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0",
-	    32);
-	put(&debug, "\xff\xff\xff\xff\x1c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+	strbuf_put(&s, "\x0e\x10\0\0", 4);
+	strbuf_put(&debug,
+		   "\xff\xff\xff\xff\x14\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
+		   "\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0",
+		   32);
+	strbuf_put(&debug, "\xff\xff\xff\xff\x1c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
 	put_number(&debug, CODE + 0x10, 8);
 	put_number(&debug, 0x10, 8);
-	put(&debug, "\x0e\x18\0\0", 4);
+	strbuf_put(&debug, "\x0e\x18\0\0", 4);
 
-	const struct made_section sections[] = { { ".eh_frame", s.data, s.n },
-						 { ".debug_frame", debug.data, debug.n } };
+	const struct made_section sections[] = { { ".eh_frame", s.text, s.n },
+						 { ".debug_frame", debug.text, debug.n } };
 
 	make_table_of(sections, 2, &t);
 	expect_offset(&t, CODE, 16);
@@ -447,16 +430,16 @@ TEST_OF_CFI(an_entry_may_not_name_what_is_no_entry)
 }
 
 /* @n rows of one byte of code each, all different. */
-static void put_many_rows(struct section *to, uint32_t n)
+static void put_many_rows(struct strbuf *to, uint32_t n)
 {
-	cleanup(section_fini) struct section program = {};
+	cleanup_strbuf struct strbuf program = {};
 
 	for (uint32_t i = 0; i < n; i++) {
 		put_number(&program, 0x0e, 1);
 		put_uleb(&program, 8ULL * i);
 		put_number(&program, 0x41, 1);
 	}
-	put_fde(to, put_cie(to, "z", 0), CODE, n, program.data, program.n);
+	put_fde(to, put_cie(to, "z", 0), CODE, n, program.text, program.n);
 }
 
 TEST_OF_CFI(rows_beyond_a_page_and_rules_beyond_16_bits)
@@ -481,7 +464,7 @@ TEST_OF_CFI(a_table_beyond_its_budget_is_not_made)
 
 	put_many_rows(&s, 1000);
 
-	const struct made_section section = { ".eh_frame", s.data, s.n };
+	const struct made_section section = { ".eh_frame", s.text, s.n };
 	cleanup(image_freep) struct image *im = open_made(&section, 1, N_CODE);
 
 	assert_int_equal(unwind_table_make(im, 12000, &t, &e), -E2BIG);
@@ -562,24 +545,25 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 	static const char plt[48] = "\xff\x35";
 	static const char tracked[32] = "\xff\x35\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xf3\x0f\x1e\xfa";
 	static const char other[16] = "\xff\x25";
-	cleanup(section_fini) struct section debug = {};
+	cleanup_strbuf struct strbuf debug = {};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 
 	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
 	/* .debug_frame: 0xffffffff in CIEs, their offset in FDEs, no augmentation */
-	put(&debug, "\x10\0\0\0\xff\xff\xff\xff\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0", 20);
+	strbuf_put(&debug, "\x10\0\0\0\xff\xff\xff\xff\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0",
+		   20);
 	for (uint64_t i = 0; i < 2; i++) {
-		put(&debug, "\x18\0\0\0\0\0\0\0", 8);
+		strbuf_put(&debug, "\x18\0\0\0\0\0\0\0", 8);
 		put_number(&debug, CODE + 0x10 * i, 8);
 		put_number(&debug, 0x10, 8);
-		put(&debug, "\x0e\x20\0\0", 4);
+		strbuf_put(&debug, "\x0e\x20\0\0", 4);
 	}
 
 	const struct made_section sections[] = { { ".plt", plt, 48 },
 						 { ".plt.got", other, 16 },
 						 { ".iplt", tracked, 32 },
-						 { ".eh_frame", s.data, s.n },
-						 { ".debug_frame", debug.data, debug.n } };
+						 { ".eh_frame", s.text, s.n },
+						 { ".debug_frame", debug.text, debug.n } };
 
 	make_table_of(sections, ARRAY_SIZE(sections), &t);
 	expect_offset(&t, CODE, 16);        /* .eh_frame goes first */
@@ -601,7 +585,7 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t covered,
 			   uint64_t n_covered, struct unwind_table *ret)
 {
-	cleanup(section_fini) struct section cfi = {};
+	cleanup_strbuf struct strbuf cfi = {};
 	uint8_t text[512] = {};
 
 	memcpy(text + where, code, n);
