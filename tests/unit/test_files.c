@@ -381,12 +381,14 @@ TEST_WITH_ZYGOTE(states_are_those_of_the_files)
 TEST_WITH_ZYGOTE(a_process_that_has_gone_has_no_list)
 {
 	struct file_list list;
+	struct error e;
 	const pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(files_list(files, (uint32_t)pid, true, &list, NULL), -ESRCH);
+	assert_int_equal(files_list(files, (uint32_t)pid, true, &list, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "no process"));
 }
 
 TEST_WITH_ZYGOTE(the_vdso_has_a_table)

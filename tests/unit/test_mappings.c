@@ -155,20 +155,6 @@ TEST(this_process_is_mapped_where_its_functions_are)
 	assert_int_equal(access(path, R_OK), 0);
 }
 
-TEST(a_process_that_has_gone_is_named)
-{
-	struct mapping_list list = {};
-	struct error e;
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(mapping_list_read((uint32_t)child, &list, &e), -ESRCH);
-	assert_non_null(strstr(e.text, "no process"));
-	mapping_list_fini(&list);
-}
-
 static ino_t inode_of(int fd)
 {
 	struct stat st;
@@ -198,22 +184,6 @@ static struct mapping map_file(const char *name, struct mapping_list *list)
 	return *m;
 }
 
-TEST(a_mapped_file_opens)
-{
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_close int fd = -1;
-	struct error e;
-
-	scratch_write("library", "code");
-
-	struct mapping m = map_file("library", &list);
-
-	assert_ok(open_mapped(&m, &fd, &e), e);
-	assert_int_equal(inode_of(fd), m.inode);
-	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
-}
-
 TEST(a_deleted_file_opens_as_long_as_it_is_mapped)
 {
 	cleanup(mapping_list_fini) struct mapping_list before = {}, list = {};
@@ -240,47 +210,31 @@ TEST(a_deleted_file_opens_as_long_as_it_is_mapped)
 }
 
 /* What stands where the mapped file stood is never opened in its place. */
-static void check_replaced(const char *replace)
-{
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_close int fd = -1, none = -1;
-	struct error e;
-
-	scratch_write("library", "old code");
-
-	struct mapping m = map_file("library", &list);
-
-	scratch_run(replace);
-	/* m still says that the file is there, as if it had been replaced just now. */
-	assert_ok(open_mapped(&m, &fd, &e), e);
-	assert_int_equal(inode_of(fd), m.inode);
-
-	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
-	assert_int_equal(open_mapped(&m, &none, &e), -ESTALE);
-	assert_non_null(strstr(e.text, "library"));
-	scratch_run("rm -f library");
-}
-
 TEST(a_replaced_file_is_told_apart_from_the_mapped_one)
 {
-	check_replaced("echo new > new && mv new library");
-}
+	static const char *const rows[][2] = {
+		{ "echo new > new && mv new library", "library" },
+		{ "rm library && mkfifo library", "not a regular file" },
+	};
 
-TEST(a_fifo_in_the_files_place_is_not_opened)
-{
-	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_close int fd = -1;
-	struct error e;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(mapping_list_fini) struct mapping_list list = {};
+		cleanup_close int fd = -1, none = -1;
+		struct error e;
 
-	scratch_write("library", "old code");
+		scratch_write("library", "old code");
 
-	struct mapping m = map_file("library", &list);
+		struct mapping m = map_file("library", &list);
 
-	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
-	scratch_run("rm library && mkfifo library");
-	assert_int_equal(open_mapped(&m, &fd, &e), -ESTALE);
-	assert_non_null(strstr(e.text, "not a regular file"));
-	scratch_run("rm -f library");
+		scratch_run(rows[i][0]);
+		/* m still says that the file is there, as if it had been replaced just now. */
+		assert_ok(open_mapped(&m, &fd, &e), e);
+		assert_int_equal(inode_of(fd), m.inode);
+		assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
+		assert_int_equal(open_mapped(&m, &none, &e), -ESTALE);
+		assert_non_null(strstr(e.text, rows[i][1]));
+		scratch_run("rm -f library");
+	}
 }
 
 TEST(what_is_no_file_does_not_open)
@@ -415,28 +369,17 @@ static void end_process(pid_t pid)
 TEST(processes_with_one_root_share_a_number)
 {
 	struct roots *roots = roots_new(NULL);
-	int own = roots_of(roots, (uint32_t)getpid());
-	pid_t same = start_in(NULL);
+	const int own = roots_of(roots, (uint32_t)getpid());
 
 	assert_true(own >= 0);
-	assert_int_equal(roots_of(roots, (uint32_t)same), own);
-	end_process(same);
-	assert_int_equal(roots_of(roots, (uint32_t)same), -1);
-	roots_free(roots);
-}
+	for (int is_other = 0; is_other <= (geteuid() == 0); is_other++) {
+		const pid_t pid = start_in(is_other ? scratch : NULL);
+		const int root = roots_of(roots, (uint32_t)pid);
 
-TEST(another_root_has_another_number)
-{
-	struct roots *roots = roots_new(NULL);
-	pid_t other;
-	int root;
-
-	if (geteuid() == 0) {
-		other = start_in(scratch);
-		root = roots_of(roots, (uint32_t)other);
 		assert_true(root >= 0);
-		assert_int_not_equal(root, roots_of(roots, (uint32_t)getpid()));
-		end_process(other);
+		assert_int_equal(root != own, is_other);
+		end_process(pid);
+		assert_int_equal(roots_of(roots, (uint32_t)pid), -1);
 	}
 	roots_free(roots);
 }
