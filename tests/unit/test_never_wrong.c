@@ -607,26 +607,4 @@ TEST(stubs_of_static_programs_are_named_by_the_resolver)
 	check_resolvers("fixed");
 }
 
-TEST(of_aliases_in_a_debug_file_the_plain_one_is_named)
-{
-	static const char *const names[] = { "malloc",         "puts",  "read", "write",
-					     "getppid",        "fopen", "free", "printf",
-					     "pthread_create", "open" };
-	const char *path = "/lib/x86_64-linux-gnu/libc.so.6";
-	cleanup(image_freep) struct image *im = open_image(path);
-	struct image *debug = NULL;
-	struct error e;
-
-	if (debug_file_find(im, path, &debug, &e) == 0)
-		image_set_debug(im, debug);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct image_symbol s;
-		struct wanted w = find(im, names[i]);
-
-		assert_true(w.n_seen > 0);
-		assert_true(image_function_at(im, w.symbol.vaddr, &s));
-		assert_string_equal(s.name, names[i]);
-	}
-}
-
 TEST_MAIN(make_files, scratch_remove)

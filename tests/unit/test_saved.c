@@ -288,24 +288,6 @@ TEST(of_two_slices_the_first_one_stays)
 	profile_free(p);
 }
 
-TEST(samples_of_equal_stacks_add_up)
-{
-	static const uint64_t one[] = { 1 }, value[] = { 5 }, minus[] = { -(uint64_t)2 };
-	struct strbuf file = {};
-
-	put_type(&file, 1, 2);
-	PUT_TEXTS(&file, "hits", "count");
-	put_location(&file, 1, 0, 16, 0, NULL);
-	put_sample(&file, true, 1, one, 1, value);
-	put_sample(&file, false, 1, one, 1, minus);
-
-	cleanup_profile struct profile *p = read_made(&file);
-
-	assert_int_equal(p->n_stacks, 1);
-	assert_int_equal(p->stacks[0].count, 3);
-	assert_int_equal(p->total, 3);
-}
-
 /* Also stacks without frames, which come with some programs' files. */
 TEST(labels_of_other_programs_keep_no_stacks_apart)
 {
@@ -626,20 +608,6 @@ TEST(kernel_frames_marks_and_codes_are_told_by_standard_fields)
 		assert_int_equal(frame->has_start, i == 5);
 	}
 	assert_int_equal(p->frames.frames[p->stacks[0].frames[5]].module_offset, 0x12);
-}
-
-TEST(many_stacks_are_the_same_after_writing_and_reading)
-{
-	struct profile_builder *b = profile_builder_new(1);
-
-	for (uint32_t i = 0; i < 50000; i++) {
-		const uint32_t frames[] = { i % 3,          3 + i % 3,      9 + i / 3 % 3,
-					    20 + i / 9 % 3, 3 + i / 27 % 3, 20 + i / 81 % 3 };
-
-		ADD(b, .count = i, .frames = frames, .n_kernel = 1, .n_user = 5, .pid = 1 + i / 243,
-		    .comm = i % 2 ? "odd" : "even");
-	}
-	expect_same_again(profiles_finish(b));
 }
 
 TEST_MAIN(NULL, NULL)

@@ -244,26 +244,6 @@ TEST_WITH_OBJECT(a_row_says_when_it_was_hit_first)
 	assert_int_equal(rows[0].first, first);
 }
 
-TEST_WITH_OBJECT(rows_of_two_generations_are_one)
-{
-	uint64_t hash;
-
-	start(&ample);
-	hash = put_stack(1, 20);
-	put_row(0, hash, 3, 0);
-	rotate();
-	assert_int_equal(o.state.turn, FIRST_TURN + 1);
-	put_row(0, hash, 4, 0);
-	rotate();
-	assert_int_equal(o.state.turn, FIRST_TURN + 2);
-	put_row(0, hash, 5, 0);
-	assert_int_equal(store_stop(s, NULL), 0);
-	assert_int_equal(o.state.turn, TURN_OFF);
-	assert_int_equal(count_of(hash, 20), 12);
-	store_clear(s);
-	assert_int_equal(count_of(hash, 20), 0);
-}
-
 TEST_WITH_OBJECT(the_longest_stack_and_pieces_that_are_full_are_whole)
 {
 	const size_t lengths[] = {
