@@ -54,3 +54,23 @@ static inline void golden_expect(const char *name, const struct strbuf *made)
 	if (expected.n != made->n || memcmp(expected.text, made->text, made->n) != 0)
 		fail_msg("%s is not what was made:\n%s", path, made->text);
 }
+
+/* What an option changes: of @made the lines that @plain has not, by number, and how many it has.
+ */
+static inline void golden_keep_changes(const struct strbuf *plain, struct strbuf *made)
+{
+	cleanup_strbuf struct strbuf all = *made, before = {};
+	size_t n = 0;
+	char *rest = all.text;
+
+	*made = (struct strbuf){};
+	strbuf_printf(&before, "\n%s", plain->text);
+	for (char *line; (line = strsep(&rest, "\n")) && rest;) {
+		cleanup_free char *wanted = xasprintf("\n%s\n", line);
+
+		n++;
+		if (!strstr(before.text, wanted))
+			strbuf_printf(made, "%zu: %s\n", n, line);
+	}
+	strbuf_printf(made, "%zu lines\n", n);
+}

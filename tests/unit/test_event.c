@@ -91,11 +91,9 @@ static const struct golden_row {
 	struct event_style style;
 } golden_rows[] = {
 	{ "events as text", "event_text.txt", {} },
-	{ "events as text -s", "event_text_s.txt", { .label = { .offsets = true } } },
 	{ "events as text -v", "event_text_v.txt", { .label = { .places = true } } },
 	{ "events as text -s -v", "event_text_sv.txt", { .label = { true, true, LABEL_TEXT } } },
 	{ "events folded", "event_folded.txt", { .label = { .form = LABEL_FOLDED } } },
-	{ "events folded -s", "event_folded_s.txt", { .label = { true, false, LABEL_FOLDED } } },
 	{ "events folded -v", "event_folded_v.txt", { .label = { false, true, LABEL_FOLDED } } },
 	{ "events folded -s -v", "event_folded_sv.txt", { .label = { true, true, LABEL_FOLDED } } },
 	{ "events as JSON", "event_json.txt", { .is_json = true } },
