@@ -4,7 +4,6 @@
 
 #include "scratch.h"
 
-#include "kernel/host.h"
 #include "kernel/kallsyms.h"
 
 static const char no_modules[] = "";
@@ -234,49 +233,6 @@ TEST(a_kernel_without_modules_has_symbols_all_the_same)
 	assert_works(kallsyms_read(path, "/nonexistent", &k, &e));
 	assert_int_equal(kallsyms_n(k), 1);
 	kallsyms_freep(&k);
-}
-
-TEST(many_modules_are_told_apart)
-{
-	cleanup_free char *text = xcalloc(1000, 64);
-	size_t used = 0;
-
-	for (unsigned i = 0; i < 1000; i++)
-		used += (size_t)sprintf(text + used, "ffffffffc0%05x0 t f%u\t[module_%u]\n", i * 16,
-					i, i % 500);
-
-	cleanup(kallsyms_freep) struct kallsyms *k = read_ok(text, no_modules);
-
-	assert_string_equal(at(k, 0xffffffffc0000000), "f0+0/100 module_0");
-	assert_string_equal(at(k, 0xffffffffc0000000 + 999 * 256), "f999+0/1000 module_499");
-}
-
-TEST(the_running_kernels_symbols_are_those_that_the_file_shows)
-{
-	cleanup(host_freep) struct host *host = host_new();
-	const struct kallsyms *k, *again;
-	cleanup_fclose FILE *f = fopen("/proc/kallsyms", "r");
-	unsigned long addr, n_compared = 0;
-	char type, name[600], line[700];
-
-	assert_works(host_kallsyms(host, &k, &e));
-	assert_works(host_kallsyms(host, &again, &e));
-	assert_ptr_equal(k, again);
-	assert_true(kallsyms_n(k) > 10000);
-	assert_non_null(f);
-	for (unsigned i = 0; fgets(line, sizeof(line), f); i++) {
-		struct kernel_symbol s;
-
-		if (i % 97 || sscanf(line, "%lx %c %599s", &addr, &type, name) != 3)
-			continue;
-		if ((type != 't' && type != 'T') || name[0] == '_' || strchr(line, '['))
-			continue;
-		assert_true(kallsyms_at(k, addr, &s));
-		assert_true(s.addr == addr && s.size > 0);
-		/* An alias may have been preferred. */
-		n_compared += strcmp(s.name, name) == 0;
-	}
-	assert_true(n_compared > 100);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)
