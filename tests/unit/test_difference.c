@@ -219,7 +219,8 @@ TEST(processes_are_paired_by_name)
 	profile_free(p);
 }
 
-TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
+/* What was before the change of a difference is neither of this side nor of the other. */
+TEST(the_largest_changes_are_last_hidden_ones_are_counted_and_earlier_ones_are_not)
 {
 	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
 	cleanup_profile struct profile *before = counts_of(old_counts, 3, &old_table);
@@ -233,17 +234,6 @@ TEST(the_largest_changes_are_last_and_hidden_ones_are_counted)
 	assert_int_equal(p->hidden, 101);
 	assert_int_equal(p->hidden_before, 100);
 	assert_int_equal(p->total_before, 150);
-}
-
-/* What was before the change of a difference is neither of this side nor of the other. */
-TEST(an_earlier_change_does_not_count)
-{
-	const int64_t old_counts[] = { 100, 20, 30 }, new_counts[] = { 101, 2, 45 };
-	cleanup_profile struct profile *before = counts_of(old_counts, 3, &old_table);
-	cleanup_profile struct profile *after = counts_of(new_counts, 3, &new_table);
-	cleanup_profile struct profile *p = difference_of(after, before, false);
-
-	profile_choose(p, 0, 2);
 
 	cleanup_profile struct profile *again = difference_of(p, before, false);
 

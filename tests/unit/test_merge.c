@@ -280,24 +280,4 @@ TEST(both_sides_of_a_difference_are_added_up)
 	assert_int_equal(p->stacks[0].more_before[0], 8);
 }
 
-TEST(two_hundred_thousand_stacks_are_merged)
-{
-	struct profile_builder *b = profile_builder_new(1);
-	uint32_t row[20];
-
-	for (uint32_t i = 0; i < 200000; i++) {
-		for (uint32_t f = 0; f < ARRAY_SIZE(row); f++)
-			row[f] = i >> f & 1 ? 4 : 5;
-		ADD(b, .count = 1, .frames = row, .n_user = ARRAY_SIZE(row));
-	}
-
-	cleanup_profile struct profile *from = finish_table(b, &table);
-	const struct profile *list[] = { from, from };
-	cleanup_profile struct profile *p = profile_merge(list, 2, 0);
-
-	assert_int_equal(p->n_stacks, 200000);
-	assert_int_equal(p->frames.n, 2);
-	assert_int_equal(p->total, 400000);
-}
-
 TEST_MAIN(NULL, NULL)

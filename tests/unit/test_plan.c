@@ -238,14 +238,4 @@ TEST(every_backend_has_a_name)
 	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
 }
 
-TEST(an_empty_list_makes_an_empty_plan)
-{
-	struct target_list list = {};
-	cleanup(plan_fini) struct plan plan = {};
-
-	assert_int_equal(plan_make(&list, &bare, 0, &plan, NULL), 0);
-	assert_int_equal(plan.n, 0);
-	assert_int_equal(plan.programs, 0);
-}
-
 TEST_MAIN(NULL, NULL)
