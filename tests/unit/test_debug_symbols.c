@@ -120,18 +120,10 @@ static void check_like_whole(const char *name)
 	assert_true(n > 0);
 }
 
-TEST(a_debug_file_names_what_a_symtab_has_not)
+TEST(a_debug_file_and_packed_symbols_name_what_a_symtab_has_not_and_all_else_once)
 {
 	check_like_whole("link");
-}
-
-TEST(packed_symbols_name_what_a_symtab_has_not)
-{
 	check_like_whole("packed");
-}
-
-TEST(what_the_file_and_its_debug_file_have_is_one_function)
-{
 	check_like_whole("both");
 }
 

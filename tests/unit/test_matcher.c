@@ -20,14 +20,8 @@ static int make_files(void **state)
 {
 	if (scratch_make(state) != 0)
 		return -1;
-
-	cleanup_free char *source = scratch_path("program.c");
-	cleanup_free char *command = xasprintf("cd '%s' && gcc -w -o program program.c", scratch);
-	cleanup_fclose FILE *f = fopen(source, "we");
-
-	assert_non_null(f);
-	assert_true(fputs(program, f) >= 0 && fflush(f) == 0);
-	return system(command);
+	scratch_write("program.c", program);
+	return scratch_run("gcc -w -o program program.c");
 }
 
 struct specs {

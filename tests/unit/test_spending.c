@@ -7,11 +7,13 @@
 
 #define USER 1000U
 #define MOST_NS (3 * NS_PER_S)
+#define SPENDING(s)                                                      \
+	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS, \
+						     .after = "the rest is not read" }
 
 TEST(cpu_time_is_bounded_for_each_user_but_root)
 {
-	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
-						     .after = "the rest is not read" };
+	SPENDING(s);
 
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(spending_check(&s, USER), 0);
@@ -25,8 +27,7 @@ TEST(cpu_time_is_bounded_for_each_user_but_root)
 
 TEST(a_long_wait_counts_as_much_as_cpu_time)
 {
-	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
-						     .after = "the rest is not read" };
+	SPENDING(s);
 
 	spending_add(&s, USER, 0, MOST_NS + 1);
 	assert_int_equal(spending_check(&s, USER), -EDQUOT);
@@ -38,8 +39,7 @@ TEST(many_waits_are_a_pause_and_are_forgotten)
 	const uint64_t wait = NS_PER_S / 2;
 	unsigned n = 0;
 	int err = 0;
-	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
-						     .after = "the rest is not read" };
+	SPENDING(s);
 
 	for (; n < 1000 && (err = spending_check(&s, USER)) == 0; n++)
 		spending_add(&s, USER, 0, wait);
@@ -54,8 +54,7 @@ TEST(many_waits_are_a_pause_and_are_forgotten)
 /* On a busy machine, each request waits for a CPU. */
 TEST(short_waits_do_not_count)
 {
-	cleanup(spending_fini) struct spending s = { .most_ns = MOST_NS,
-						     .after = "the rest is not read" };
+	SPENDING(s);
 
 	for (unsigned i = 0; i < 100000; i++)
 		spending_add(&s, USER, 1, SPENDING_LEAST_WAIT_NS);
