@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include <linux/bpf.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -157,10 +157,7 @@ TEST(a_program_of_another_process_has_its_name_from_its_loading_to_its_end)
 		bpf_programs_fini(&p);
 		skip();
 	}
-	holder = fork();
-	if (!holder)
-		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
-			pause();
+	holder = child_start();
 	(void)close(fd);
 	f = bpf_programs_at(&p, addr);
 	if (f) { /* else there is no right to see others' */
@@ -168,8 +165,7 @@ TEST(a_program_of_another_process_has_its_name_from_its_loading_to_its_end)
 		assert_false(f->is_own);
 		assert_true(f->since > before && f->since < clock_ns(CLOCK_MONOTONIC));
 	}
-	assert_int_equal(kill(holder, SIGKILL), 0);
-	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	child_end(holder);
 	while (is_there(&p, addr, whole))
 		continue; /* the kernel takes its time */
 }

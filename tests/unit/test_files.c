@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "files/files.h"
 #include "files/zygote.h"
+#include "unit/children.h"
 #include "unit/scratch.h"
 
 #define LONG_NS (120 * NS_PER_S)
@@ -382,12 +383,8 @@ TEST_WITH_ZYGOTE(a_process_that_has_gone_has_no_list)
 {
 	struct file_list list;
 	struct error e;
-	const pid_t pid = fork();
 
-	if (pid == 0)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(files_list(files, (uint32_t)pid, true, &list, &e), -ESRCH);
+	assert_int_equal(files_list(files, (uint32_t)child_gone(), true, &list, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "no process"));
 }
 
@@ -914,23 +911,11 @@ TEST_WITH_ZYGOTE(processes_that_hold_up_their_lists_are_not_asked_any_more)
 {
 	struct files *f = more_files(NS_PER_S + SHORT_NS, 1);
 	struct file_list list;
-	int ready[2];
 	pid_t child;
 
 	if (getuid() != 0)
 		skip();
-	assert_int_equal(pipe(ready), 0);
-	child = fork();
-	if (child == 0) {
-		(void)alarm(60);
-		(void)!setuid(65534);
-		(void)!write(ready[1], "", 1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &(char){ 0 }, 1), 1);
-	(void)close(ready[0]);
-	(void)close(ready[1]);
+	child = child_start_as(NULL, 65534);
 	do
 		trick(QUESTION_LIST, HANG);
 	while (files_list(f, (uint32_t)child, false, &list, NULL) == -EAGAIN && !shared->n_asked);
@@ -939,8 +924,7 @@ TEST_WITH_ZYGOTE(processes_that_hold_up_their_lists_are_not_asked_any_more)
 	assert_int_equal(files_list(f, (uint32_t)child, false, &list, NULL), -EDQUOT);
 	assert_works(files_list(f, (uint32_t)getpid(), false, &list, &e));
 	file_list_fini(&list);
-	(void)kill(child, SIGKILL);
-	(void)waitpid(child, NULL, 0);
+	child_end(child);
 }
 
 /* --- places that do not answer --- */

@@ -3,6 +3,8 @@
 /* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
 #include "test.h"
 
+#include "children.h"
+
 #include <time.h>
 
 #include "base/clock.h"
@@ -21,24 +23,10 @@ struct fixture {
 	struct program_run process;
 };
 
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
 static void end_child(struct fixture *f)
 {
-	if (!f->child)
-		return;
-	(void)kill(f->child, SIGKILL);
-	assert_int_equal(waitpid(f->child, NULL, 0), f->child);
+	if (f->child)
+		child_end(f->child);
 	f->child = 0;
 }
 
@@ -49,7 +37,7 @@ static int set_up(void **state)
 	f->strings = strtab_new();
 	f->processes = processes_new(files_of_test(), true);
 	f->jit = jit_new(processes_images(f->processes), f->strings);
-	f->child = start_child();
+	f->child = child_start();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
 	(void)unlink(f->map);
 	f->process = (struct program_run){ .tgid = (uint32_t)f->child,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include <sched.h>
@@ -176,23 +177,14 @@ TEST(a_path_of_a_process_is_looked_up_below_its_root)
 {
 	cleanup_free char *root = scratch_path("root");
 	cleanup_free char *path = NULL, *direct = NULL;
-	char want[64], byte;
-	int ready[2];
+	char want[64];
 	struct error e;
 
 	scratch_write("root/opt/app-1.0", "program");
 	scratch_run("ln -s /opt/app-1.0 root/opt/app");
-	assert_int_equal(pipe(ready), 0);
 
-	pid_t child = fork();
-	if (child == 0) {
-		if (chroot(root) != 0 || chdir("/") != 0)
-			_exit(1);
-		(void)!write(ready[1], "x", 1);
-		pause();
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
+	const pid_t child = child_start_as(root, getuid());
+
 	(void)snprintf(want, sizeof(want), "/proc/%d/root/opt/app-1.0", child);
 
 	int err = library_find("/opt/app", (uint32_t)child, &path, &e);
@@ -201,10 +193,7 @@ TEST(a_path_of_a_process_is_looked_up_below_its_root)
 	struct error why;
 	int err_none = library_find("/opt/none", (uint32_t)child, &none, &why);
 
-	kill(child, SIGKILL);
-	(void)waitpid(child, NULL, 0);
-	close(ready[0]);
-	close(ready[1]);
+	child_end(child);
 	assert_ok(err, e);
 	assert_ok(err_direct, e);
 	assert_string_equal(path, want);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include <sys/mman.h>
@@ -337,35 +338,6 @@ TEST(what_has_no_path_is_not_looked_for)
 	assert_int_equal(open_in(root, &m, &fd, &e), -ENOENT);
 }
 
-/* A child with a root of its own, or ours; it waits until it is killed. */
-static pid_t start_in(const char *root)
-{
-	int told[2];
-	char byte;
-	pid_t pid;
-
-	assert_int_equal(pipe(told), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (root && chroot(root) != 0)
-			_exit(1);
-		(void)!write(told[1], "", 1);
-		for (;;)
-			pause();
-	}
-	close(told[1]);
-	assert_int_equal(read(told[0], &byte, 1), 1);
-	close(told[0]);
-	return pid;
-}
-
-static void end_process(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 TEST(processes_with_one_root_share_a_number)
 {
 	struct roots *roots = roots_new(NULL);
@@ -373,12 +345,12 @@ TEST(processes_with_one_root_share_a_number)
 
 	assert_true(own >= 0);
 	for (int is_other = 0; is_other <= (geteuid() == 0); is_other++) {
-		const pid_t pid = start_in(is_other ? scratch : NULL);
+		const pid_t pid = child_start_as(is_other ? scratch : NULL, getuid());
 		const int root = roots_of(roots, (uint32_t)pid);
 
 		assert_true(root >= 0);
 		assert_int_equal(root != own, is_other);
-		end_process(pid);
+		child_end(pid);
 		assert_int_equal(roots_of(roots, (uint32_t)pid), -1);
 	}
 	roots_free(roots);
@@ -395,9 +367,9 @@ TEST(roots_are_bounded)
 		pid_t pid;
 
 		assert_int_equal(mkdir(path, 0755), 0);
-		pid = start_in(path);
+		pid = child_start_as(path, getuid());
 		n_kept += roots_of(roots, (uint32_t)pid) >= 0;
-		end_process(pid);
+		child_end(pid);
 	}
 	assert_true(n_kept == 128 || geteuid() != 0);
 	roots_free(roots);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include <dlfcn.h>
@@ -601,25 +602,12 @@ TEST(parts_of_libc_are_found_in_libc)
 TEST(processes_that_share_a_file_share_its_targets)
 {
 	cleanup_matched struct matched m = {};
-	int ready[2];
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-
-	pid_t child = fork();
-	if (child == 0) {
-		close(ready[1]);
-		(void)!read(ready[0], &byte, 1);
-		_exit(0);
-	}
-
+	const pid_t child = child_start();
 	const uint32_t pids[] = { (uint32_t)getpid(), (uint32_t)child };
 
 	match_into(&m, "with", "c:malloc",
 		   (struct match_scope){ .pids = pids, .n_pids = 2, .limit = 10 });
-	close(ready[1]);
-	(void)waitpid(child, NULL, 0);
-	close(ready[0]);
+	child_end(child);
 	assert_ok(m.err, m.e);
 	assert_string_equal(m.text.text, "malloc");
 	/* It is this machine's own, so its path does not need the process. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include "base/clock.h"
@@ -200,23 +201,17 @@ TEST(what_is_no_regular_file_is_not_opened)
 /* As browsers' sandboxes do: they go to a directory of a process of theirs that ends then. */
 TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 {
-	const pid_t pid = fork();
+	const pid_t pid = child_start();
 	struct stat st;
 	char path[64];
 	int fd = -1;
 
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", pid);
 
 	cleanup_close int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	assert_true(root >= 0);
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	child_end(pid);
 	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, NULL), -ENOENT);
 }
 
@@ -269,12 +264,8 @@ TEST(a_process_is_known_by_its_user_and_number)
 {
 	struct process_identity identity;
 	const uint64_t now = clock_ns(CLOCK_BOOTTIME);
-	const pid_t pid = fork();
 
-	if (pid == 0)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(process_identity_read((uint32_t)pid, &identity));
+	assert_false(process_identity_read((uint32_t)child_gone(), &identity));
 	assert_true(process_identity_read((uint32_t)getpid(), &identity));
 	assert_int_equal(identity.user, geteuid());
 	assert_int_equal(identity.number, getpid());

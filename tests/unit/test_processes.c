@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
+#include "children.h"
 #include "scratch.h"
 
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "bpf/abi.h"
@@ -751,34 +751,14 @@ TEST_WITH_PAST(threads_begin_no_program_and_end_none)
 	assert_string_equal(comm_at(p, PID + 9, 50), "");
 }
 
-/* A process of our own, that waits. */
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 static uint64_t here(void)
 {
-	return (uintptr_t)end_child;
+	return (uintptr_t)child_end;
 }
 
 TEST_WITH_PAST(what_was_there_before_is_looked_at)
 {
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 	size_t before;
 
 	processes_look(p->processes, (uint32_t)pid);
@@ -787,7 +767,7 @@ TEST_WITH_PAST(what_was_there_before_is_looked_at)
 	before = processes_bytes(p->processes);
 	processes_look(p->processes, (uint32_t)pid);
 	assert_int_equal(processes_bytes(p->processes), before);
-	end_child(pid);
+	child_end(pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), clock_ns(CLOCK_MONOTONIC)),
 			    "test_processes");
 }
@@ -796,7 +776,7 @@ TEST_WITH_PAST(what_was_there_before_is_looked_at)
 TEST_WITH_PAST(a_look_that_came_before_the_record_of_an_exec_is_not_believed)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 
 	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
 	processes_look(p->processes, (uint32_t)pid);
@@ -805,18 +785,18 @@ TEST_WITH_PAST(a_look_that_came_before_the_record_of_an_exec_is_not_believed)
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "");
 	assert_string_equal(comm_at(p, (uint32_t)pid, now), "");
 	/* One that was later than the look was not seen by it. */
-	end_child(pid);
-	pid = start_child();
+	child_end(pid);
+	pid = child_start();
 	processes_look(p->processes, (uint32_t)pid);
 	exec_at(p, clock_ns(CLOCK_MONOTONIC), (uint32_t)pid, "program");
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_processes");
-	end_child(pid);
+	child_end(pid);
 }
 
 /* Its mappings make room for those of processes that were hit. */
 TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 {
-	const pid_t pid = start_child(), sharer = start_child();
+	const pid_t pid = child_start(), sharer = child_start();
 	const uint32_t child = (uint32_t)pid;
 	size_t before;
 
@@ -849,13 +829,13 @@ TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 		assert_string_equal(module_at(p, one, here(), now), "");
 		assert_string_equal(module_at(p, one, VDSO_AT(1), now), "");
 	}
-	end_child(pid);
-	end_child(sharer);
+	child_end(pid);
+	child_end(sharer);
 }
 
 TEST_WITH_PAST(a_look_does_not_change_what_records_told)
 {
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 
 	exec_at(p, 10, (uint32_t)pid, "program");
 	processes_look(p->processes, (uint32_t)pid);
@@ -864,7 +844,7 @@ TEST_WITH_PAST(a_look_does_not_change_what_records_told)
 	processes_look(p->processes, (uint32_t)pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 40), "test_processes");
-	end_child(pid);
+	child_end(pid);
 }
 
 /* All lists are late while the zygote is held up. */
@@ -877,21 +857,21 @@ static void hold_up(bool is_held_up)
 /* Nobody had asked for it before. */
 TEST_WITH_PAST(what_a_process_has_after_a_loss_is_read_at_the_end)
 {
-	const pid_t pid = start_child();
+	const pid_t pid = child_start();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
 	(void)comm_of_hit(p, (uint32_t)pid, now + 1, UINT64_MAX);
 	lose_at(p, now + 2);
 	processes_settle(p->processes, UINT64_MAX);
-	end_child(pid);
+	child_end(pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now + 3), "test_processes");
 }
 
 /* Only that of a process that was hit is waited for. */
 TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 {
-	const pid_t pid = start_child(), other = start_child();
+	const pid_t pid = child_start(), other = child_start();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
@@ -908,14 +888,14 @@ TEST_WITH_PAST(a_list_that_was_late_is_read_at_the_end)
 	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "");
 	(void)comm_of_hit(p, (uint32_t)other, now, UINT64_MAX);
 	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
-	end_child(pid);
-	end_child(other);
+	child_end(pid);
+	child_end(other);
 }
 
 /* The record of the loss comes when the process was looked at already, and its hit named. */
 TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 {
-	const pid_t pid = start_child();
+	const pid_t pid = child_start();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), key = key_of((uint32_t)pid);
 	const struct sighting seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
 	struct place before, behind;
@@ -928,7 +908,7 @@ TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 	begin_report(p);
 	assert_true(processes_at(p->processes, key, now + 5, here(), &behind));
 	assert_int_equal(before.offset, behind.offset);
-	end_child(pid);
+	child_end(pid);
 }
 
 TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
@@ -948,7 +928,7 @@ TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
 
 TEST_WITH_PAST(a_process_without_mappings_is_read_once)
 {
-	const pid_t pid = start_child();
+	const pid_t pid = child_start();
 	const struct sighting seen = { .time = 5, .since = UINT64_MAX };
 
 	processes_walk(p->processes, (uint32_t)pid);
@@ -962,9 +942,8 @@ TEST_WITH_PAST(a_process_without_mappings_is_read_once)
 
 TEST_WITH_PAST(a_process_that_has_gone_is_looked_at_in_vain)
 {
-	pid_t pid = start_child();
+	const pid_t pid = child_gone();
 
-	end_child(pid);
 	processes_look(p->processes, (uint32_t)pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
 	assert_string_equal(comm_of_hit(p, (uint32_t)pid, 1, UINT64_MAX), NOT_KNOWN);

@@ -17,6 +17,7 @@
 #include "tables/memory.h"
 #include "tables/table_set.h"
 #include "tables/unwinder.h"
+#include "unit/children.h"
 #include "unit/files.h"
 
 #define N_SLABS 4
@@ -484,26 +485,10 @@ TEST_WITH_OBJECT(what_is_still_so_is_not_told_again)
 	assert_int_not_equal(told_of(o, own)->space.number, number);
 }
 
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		for (;;)
-			(void)pause();
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-}
-
 TEST_WITH_OBJECT(what_a_program_had_mapped_is_forgotten_when_it_is_over)
 {
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 
 	start(o);
 	look((uint32_t)pid, UNWINDER_CHANGED);
@@ -516,7 +501,7 @@ TEST_WITH_OBJECT(what_a_program_had_mapped_is_forgotten_when_it_is_over)
 	assert_false(is_known(o, pid));
 	look((uint32_t)pid, UNWINDER_NOW);
 	assert_true(is_known(o, pid));
-	end_child(pid);
+	child_end(pid);
 	look((uint32_t)pid, UNWINDER_CHANGED);
 	assert_false(is_known(o, pid));
 }
@@ -534,14 +519,14 @@ TEST_WITH_OBJECT(what_is_replaced_is_given_back)
 	}
 	wait_for_it();
 	for (unsigned i = 0; i < 100; i++) {
-		pid_t pid = start_child();
+		pid_t pid = child_start();
 
 		look((uint32_t)pid, UNWINDER_NOW);
-		end_child(pid);
+		child_end(pid);
 		unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
 	}
 	wait_for_it();
-	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
+	expect_entry(o, (uint32_t)getpid(), (uintptr_t)child_start);
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)_cmocka_run_group_tests); /* of a library */
 	assert_true(o->n_slabs <= 2);
 }
@@ -601,7 +586,7 @@ TEST_WITH_OBJECT(all_lists_go_where_they_take_half_of_the_memory)
 	pid_t children[5];
 
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
-		children[i] = start_child();
+		children[i] = child_start();
 	start_with(o, 2);
 	for (size_t i = 0; i < 4; i++)
 		look((uint32_t)children[i], UNWINDER_NOW);
@@ -614,7 +599,7 @@ TEST_WITH_OBJECT(all_lists_go_where_they_take_half_of_the_memory)
 	assert_false(is_known(o, 99));
 	assert_true(is_known(o, children[4]));
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
-		end_child(children[i]);
+		child_end(children[i]);
 	(void)munmap(pages, n * page);
 }
 
@@ -624,7 +609,7 @@ TEST_WITH_OBJECT(all_lists_go_where_there_are_too_many)
 		o->told[i] = (struct told){ INT32_MAX - i, { .n = 1, .number = 1 } };
 	start(o);
 	look((uint32_t)getpid(), UNWINDER_NOW);
-	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
+	expect_entry(o, (uint32_t)getpid(), (uintptr_t)child_start);
 	for (uint32_t i = 0; i < N_SPACES; i++)
 		assert_false(is_known(o, (pid_t)(INT32_MAX - i)));
 }
