@@ -32,15 +32,14 @@ TEST(an_error_has_a_code_and_words_with_context_in_front)
 	assert_string_equal(e.text, "x: Input/output error");
 }
 
-TEST(an_error_nobody_reads_still_has_a_code)
+static void expect_dots(const struct error *e, const char *before)
 {
-	assert_int_equal(error_set(NULL, -EPERM, "x"), -EPERM);
-	errno = EACCES;
-	assert_int_equal(error_errno(NULL, "x"), -EACCES);
-	assert_int_equal(error_within(NULL, "x"), -EIO);
+	assert_int_equal(strncmp(e->text, before, strlen(before)), 0);
+	assert_int_equal(strlen(e->text), sizeof(e->text) - 1);
+	assert_string_equal(e->text + sizeof(e->text) - 4, "...");
 }
 
-TEST(a_text_too_long_ends_in_dots)
+TEST(a_text_too_long_or_made_so_by_its_context_or_reason_ends_in_dots)
 {
 	struct error e;
 	char text[2 * sizeof(e.text)];
@@ -48,32 +47,18 @@ TEST(a_text_too_long_ends_in_dots)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
-	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
-	assert_string_equal(e.text + sizeof(e.text) - 5, "x...");
-
+	expect_dots(&e, "xxx");
 	text[sizeof(e.text) - 1] = '\0'; /* fits exactly */
 	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
 	assert_string_equal(e.text, text);
-}
-
-TEST(a_text_made_too_long_by_its_context_or_reason_ends_in_dots)
-{
-	struct error e;
-	char text[sizeof(e.text) - 4];
-
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
 	assert_int_equal(error_within(&e, "in here"), -EINVAL);
-	assert_int_equal(strncmp(e.text, "in here: xxx", 12), 0);
-	assert_string_equal(e.text + strlen(e.text) - 4, "x...");
-
+	expect_dots(&e, "in here: xxx");
 	errno = EACCES;
 	assert_int_equal(error_errno(&e, "%s", text), -EACCES);
-	assert_string_equal(e.text + strlen(e.text) - 3, "...");
+	expect_dots(&e, "xxx");
 }
 
-/* alloc, array */
+/* alloc */
 
 /* Run @act in a child with its standard error in @said; returns the exit status. */
 static int in_child(void (*act)(void), char *said, size_t size)
@@ -119,46 +104,6 @@ TEST(out_of_memory_ends_the_program_with_a_word)
 	assert_non_null(strstr(said, "stackcount: out of memory\n"));
 	assert_int_equal(in_child(ask_more_than_a_size_can_say, said, sizeof(said)), 1);
 	assert_non_null(strstr(said, "stackcount: out of memory\n"));
-}
-
-TEST(an_array_grows_and_keeps_what_it_has)
-{
-	cleanup_free int *items = NULL;
-	size_t n = 0;
-	size_t capacity = 0;
-
-	for (int i = 0; i < 1000; i++)
-		array_push(items, n, capacity, i * 3);
-	assert_int_equal(n, 1000);
-	assert_true(capacity >= n && capacity < 4 * n);
-	for (int i = 0; i < 1000; i++)
-		assert_int_equal(items[i], i * 3);
-	assert_int_equal(ARRAY_SIZE("abc"), 4);
-}
-
-/* strbuf */
-
-TEST(a_string_grows_by_every_kind_of_piece)
-{
-	cleanup(strbuf_fini) struct strbuf b = {};
-
-	assert_null(b.text);
-	strbuf_put(&b, "abcdef", 3);
-	strbuf_puts(&b, "-x");
-	strbuf_putc(&b, '!');
-	strbuf_printf(&b, "%05d", 42);
-	strbuf_printf(&b, "%s", "");
-	assert_string_equal(b.text, "abc-x!00042");
-	assert_int_equal(b.n, strlen(b.text));
-
-	strbuf_clear(&b);
-	assert_int_equal(b.n, 0);
-	assert_string_equal(b.text, "");
-	for (int i = 0; i < 5000; i++)
-		strbuf_printf(&b, "%d", i % 10);
-	assert_int_equal(b.n, 5000);
-	assert_int_equal(strlen(b.text), 5000);
-	assert_int_equal(b.text[4999], '9');
 }
 
 /* strtab */
