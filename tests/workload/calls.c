@@ -24,29 +24,13 @@ FRAME void leafy(void)
 	STAY();
 }
 
-FRAME static void middle(void)
-{
-	leaf();
-	STAY();
-}
+FRAME static void middle(void) CALLS(leaf());
 
-FRAME static void branch_a(void)
-{
-	leaf();
-	STAY();
-}
+FRAME static void branch_a(void) CALLS(leaf());
 
-FRAME static void branch_b(void)
-{
-	middle();
-	STAY();
-}
+FRAME static void branch_b(void) CALLS(middle());
 
-FRAME static void branch_bare(void)
-{
-	leaf_bare();
-	STAY();
-}
+FRAME static void branch_bare(void) CALLS(leaf_bare());
 
 FRAME static void run(void)
 {

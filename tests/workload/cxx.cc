@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // cxx N - calls N times through a class in a name space, an overload and a template.
-#include <cstdio>
-#include <cstdlib>
-
-#if defined(__clang__)
-#define FRAME __attribute__((noinline))
-#else
-#define FRAME __attribute__((noipa, noinline))
-#endif
-#define STAY() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
-
-extern "C" {
-char **work_begin(int argc, char **argv, int n_wanted, const char *usage);
-void work_run(void (*run)(void));
-void work_expect(const char *chain, unsigned long count);
-unsigned long work_number(const char *text);
-}
+#include "work.h"
 
 namespace shop
 {
@@ -48,17 +33,13 @@ template <typename T> FRAME void visit(T &cart)
 
 } // namespace shop
 
-static unsigned long n;
+static uint64_t n;
 
-extern "C" {
-FRAME void run(void);
-}
-
-void run(void)
+extern "C" FRAME void run(void)
 {
 	shop::Cart cart;
 
-	for (unsigned long i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		shop::visit(cart);
 	shop::price(1);
 	STAY();

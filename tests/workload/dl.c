@@ -10,11 +10,7 @@
 static const char *library;
 static uint64_t n;
 
-FRAME static void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME static void hit(void) CALLS(GETPPID());
 
 FRAME static void run(void)
 {

@@ -54,23 +54,11 @@ FRAME static void hit(int path)
 	STAY();
 }
 
-FRAME static void branch_a(void)
-{
-	hit(0);
-	STAY();
-}
+FRAME static void branch_a(void) CALLS(hit(0));
 
-FRAME static void middle(void)
-{
-	hit(1);
-	STAY();
-}
+FRAME static void middle(void) CALLS(hit(1));
 
-FRAME static void branch_b(void)
-{
-	middle();
-	STAY();
-}
+FRAME static void branch_b(void) CALLS(middle());
 
 /* Of all threads together, while they ran. */
 static uint64_t wall_ns, cpu_ns, n_switches;

@@ -72,11 +72,7 @@ static void tell(unsigned place, const char *name)
 	names[place] = name;
 }
 
-FRAME static void call_made(void (*call)(void))
-{
-	call();
-	STAY();
-}
+FRAME static void call_made(void (*call)(void)) CALLS(call());
 
 FRAME static void call_place(unsigned place, uint64_t n)
 {

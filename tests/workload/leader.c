@@ -11,23 +11,11 @@ static uint64_t n_a, n_b;
 static pthread_t first;
 static pthread_barrier_t barrier;
 
-FRAME static void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME static void hit(void) CALLS(GETPPID());
 
-FRAME static void before(void)
-{
-	hit();
-	STAY();
-}
+FRAME static void before(void) CALLS(hit());
 
-FRAME static void after(void)
-{
-	hit();
-	STAY();
-}
+FRAME static void after(void) CALLS(hit());
 
 FRAME static void *work_thread(void *unused)
 {

@@ -12,11 +12,7 @@
 #define hit NAME(PREFIX, _hit)
 #define run NAME(PREFIX, _run)
 
-FRAME void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME void hit(void) CALLS(GETPPID());
 
 FRAME void run(uint64_t n)
 {

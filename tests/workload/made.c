@@ -44,17 +44,9 @@ static void make(void)
 }
 
 FRAME static void call_made(const char *code)
-{
-	((void (*)(void))(memory + (code - made_begin)))();
-	STAY();
-}
+	CALLS(((void (*)(void))(memory + (code - made_begin)))());
 
-#define DEFINE(name)                      \
-	FRAME static void of_##name(void) \
-	{                                 \
-		call_made(name);          \
-		STAY();                   \
-	}
+#define DEFINE(name) FRAME static void of_##name(void) CALLS(call_made(name))
 #define RUN(name) of_##name();
 EACH(DEFINE)
 

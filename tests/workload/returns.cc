@@ -3,18 +3,10 @@
 // through several exits, by tail calls, from a switch, from a recursion, and not at all, because of
 // an exception or longjmp().
 #include <csetjmp>
-#include <cstdio>
-#include <cstdlib>
 
-#define FRAME extern "C" __attribute__((noipa, noinline))
-#define STAY() __asm__ volatile("" : : : "memory")
+#include "work.h"
 
 extern "C" {
-char **work_begin(int argc, char **argv, int n_wanted, const char *usage);
-void work_run(void (*run)(void));
-void work_expect(const char *chain, unsigned long count);
-unsigned long work_number(const char *text);
-}
 
 typedef long function(long i);
 
@@ -122,7 +114,7 @@ FRAME long jumped(long i)
 	return jumper(i) + 1;
 }
 
-static unsigned long n;
+static uint64_t n;
 
 static long sink;
 
@@ -136,6 +128,8 @@ FRAME void run(void)
 	all += nested(200);
 	__atomic_add_fetch(&sink, all, __ATOMIC_RELAXED);
 }
+
+} // extern "C"
 
 int main(int argc, char **argv)
 {

@@ -39,7 +39,8 @@ $(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
 
 # Tail calls and cold parts come with optimization.
 $(WORKLOAD_DIR)/returns: tests/workload/returns.cc $(WORKLOAD_DIR)/work.o
-	$(CXX) -std=gnu++17 -O2 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-clobbered -no-pie -o $@ $^ -pthread
+	$(CXX) -std=gnu++17 -O2 -D_GNU_SOURCE -DNO_FRAME_POINTERS -Wall -Wextra -Werror -Wno-clobbered -no-pie \
+		-o $@ $^ -pthread
 
 # With DWARF.
 $(WORKLOAD_DIR)/inlined.o: tests/workload/inlined.c tests/workload/work.h

@@ -10,11 +10,7 @@
 
 static uint64_t n_a, n_b;
 
-FRAME static void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME static void hit(void) CALLS(GETPPID());
 
 FRAME static void on_signal(int number)
 {
@@ -24,10 +20,7 @@ FRAME static void on_signal(int number)
 }
 
 FRAME static void interrupted(int number)
-{
-	raw_syscall3(SYS_tgkill, getpid(), gettid(), number);
-	STAY();
-}
+	CALLS(raw_syscall3(SYS_tgkill, getpid(), gettid(), number));
 
 FRAME static void run(void)
 {

@@ -47,11 +47,7 @@ static void place(void)
 	work_pause();
 }
 
-FRAME static void visit(void *code)
-{
-	((void (*)(void))code)();
-	STAY();
-}
+FRAME static void visit(void *code) CALLS(((void (*)(void))code)());
 
 FRAME static void map(void)
 {

@@ -33,23 +33,11 @@ FRAME static void hit(void)
 	STAY();
 }
 
-FRAME static void branch_a(void)
-{
-	hit();
-	STAY();
-}
+FRAME static void branch_a(void) CALLS(hit());
 
-FRAME static void middle(void)
-{
-	hit();
-	STAY();
-}
+FRAME static void middle(void) CALLS(hit());
 
-FRAME static void branch_b(void)
-{
-	middle();
-	STAY();
-}
+FRAME static void branch_b(void) CALLS(middle());
 
 FRAME static void rest(uint64_t n_done)
 {

@@ -60,11 +60,7 @@ __asm__(BEGIN(
 		  "	lea room+8192(%rip), %rsp\n	lea fiber_end(%rip), %rbp\n	lea in_fiber(%rip), %rbx\n"
 		  "	jmp fiber_jump\n" END(switched));
 
-FRAME void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME void hit(void) CALLS(GETPPID());
 
 #define EACH(call)                                                                             \
 	call(direct) call(direct_of) call(pointer) call(edge_of) call(jump) call(frameless_of) \

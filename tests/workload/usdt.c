@@ -14,17 +14,9 @@ unsigned gated_semaphore(void);
 static uint64_t n;
 static unsigned semaphore;
 
-FRAME static void fire_alpha(uint64_t i)
-{
-	STAP_PROBE1(alpha, tick, i);
-	STAY();
-}
+FRAME static void fire_alpha(uint64_t i) CALLS(STAP_PROBE1(alpha, tick, i));
 
-FRAME static void fire_beta(uint64_t i)
-{
-	STAP_PROBE1(beta, tick, i);
-	STAY();
-}
+FRAME static void fire_beta(uint64_t i) CALLS(STAP_PROBE1(beta, tick, i));
 
 FRAME static void run(void)
 {

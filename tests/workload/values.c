@@ -41,23 +41,11 @@ FRAME static void hit(uint64_t i, int is_a)
 	STAY();
 }
 
-FRAME static void branch_a(uint64_t i)
-{
-	hit(i, 1);
-	STAY();
-}
+FRAME static void branch_a(uint64_t i) CALLS(hit(i, 1));
 
-FRAME static void middle(uint64_t i)
-{
-	hit(i, 0);
-	STAY();
-}
+FRAME static void middle(uint64_t i) CALLS(hit(i, 0));
 
-FRAME static void branch_b(uint64_t i)
-{
-	middle(i);
-	STAY();
-}
+FRAME static void branch_b(uint64_t i) CALLS(middle(i));
 
 FRAME static void run(void)
 {

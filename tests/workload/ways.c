@@ -20,11 +20,7 @@ enum { STACK_BYTES = 1 << 16 };
 static uint64_t n;
 static char *stack;
 
-FRAME static void hit(void)
-{
-	GETPPID();
-	STAY();
-}
+FRAME static void hit(void) CALLS(GETPPID());
 
 FRAME static void realigned(void)
 {
@@ -52,11 +48,7 @@ FRAME static long realigned_far(long a, long b, long c, long d, long e, long f, 
 #ifdef __GLIBC__
 static ucontext_t here, there;
 
-FRAME static void in_coroutine(void)
-{
-	hit();
-	STAY();
-}
+FRAME static void in_coroutine(void) CALLS(hit());
 #endif
 
 FRAME static void coroutine(void)
@@ -105,11 +97,7 @@ FRAME __attribute__((optimize("optimize-sibling-calls"))) static void goes_on_in
 	hit();
 }
 
-FRAME static void tail(void)
-{
-	goes_on_in_hit();
-	STAY();
-}
+FRAME static void tail(void) CALLS(goes_on_in_hit());
 
 FRAME static void run(void)
 {

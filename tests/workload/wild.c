@@ -6,11 +6,7 @@
 
 static uint64_t n_children;
 
-FRAME static void jump_to(uint64_t address)
-{
-	((void (*)(void))(uintptr_t)address)();
-	STAY();
-}
+FRAME static void jump_to(uint64_t address) CALLS(((void (*)(void))(uintptr_t)address)());
 
 FRAME static void run(void)
 {

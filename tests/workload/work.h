@@ -44,6 +44,17 @@
 #define STAY() __asm__ volatile("" : : : "memory")
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The body of a frame that does nothing but a call. */
+#define CALLS(call)     \
+	{               \
+		call;   \
+		STAY(); \
+	}
+
 /* Parse the common options; @argv[0] to the first argument that is the program's own. */
 char **work_begin(int argc, char **argv, int n_wanted, const char *usage);
 
@@ -82,5 +93,9 @@ static inline long raw_syscall3(long number, long a, long b, long c)
 	return ret;
 #endif
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #define GETPPID() raw_syscall3(SYS_getppid, 0, 0, 0)
