@@ -61,13 +61,14 @@ static bool is_entered(const struct placing *p, uint64_t vaddr)
 /*
  * Linux 6.18 to 7.1 replace a NOP of five bytes that has a probe by a call, which writes over the 8
  * bytes below the stack pointer. A leaf function may have variables there, but not at its entry.
+ * Any place may have a symbol of a function, so a symbol does not tell an entry.
  */
 static bool is_overwritten(const struct placing *p, const struct target *t, const uint8_t *code,
 			   size_t n)
 {
 	struct instruction first;
 
-	if (t->kind != TARGET_USDT || !p->m->scope->kernel_calls_at_nop5)
+	if (t->kind == TARGET_USER_RETURN || !p->m->scope->kernel_calls_at_nop5)
 		return false;
 	first = instruction_at(code, n, 0);
 	return first.kind == INSTRUCTION_NOP && first.length == 5;

@@ -132,13 +132,10 @@ int patterns_match(const struct options *opt, struct host *host, enum match_dept
 	size_t n_in_files = 0;
 	int err;
 
-	for (size_t i = 0; i < opt->n_specs; i++) {
+	for (size_t i = 0; i < opt->n_specs; i++)
 		if (is_user_place(&opt->specs[i]))
 			in_files[n_in_files++] = opt->specs[i];
-		scope.kernel_calls_at_nop5 =
-			scope.kernel_calls_at_nop5 ||
-			(opt->specs[i].kind == PROBE_USDT && kernel_calls_at_nop5());
-	}
+	scope.kernel_calls_at_nop5 = n_in_files && kernel_calls_at_nop5();
 	/* Files may hang, or be hostile, so another process searches them. */
 	err = n_in_files ? match_in_files(in_files, n_in_files, &scope, targets, e) : 0;
 	if (err == -ENOENT)
