@@ -124,6 +124,7 @@ struct content {
 	bool is_replaced; /* an address has got another meaning at any time */
 	bool has_memory;  /* it has had a region with image->is_memory at any time */
 	struct regions now, past;
+	uint64_t past_start, past_end; /* no past region lies outside */
 };
 
 struct space {

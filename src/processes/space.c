@@ -198,6 +198,8 @@ static void add_past(struct spaces *all, struct content *c, struct region old, u
 		regions_splice(all, past, 0, n, NULL, 0);
 	}
 	old.until = until;
+	c->past_start = past->n && c->past_start < old.start ? c->past_start : old.start;
+	c->past_end = past->n && c->past_end > old.end ? c->past_end : old.end;
 	regions_splice(all, past, count_ended(c, until), 0, &old, 1);
 }
 
@@ -335,10 +337,11 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 	const struct content *c = s->content;
 	const size_t at = first_present(c, addr);
 	const bool is_now = is_of_now(c, time);
+	const bool is_past = !is_now && addr >= c->past_start && addr < c->past_end;
 
 	if (time && time < c->since)
 		return NULL;
-	for (size_t i = is_now ? c->past.n : count_ended(c, time); i < c->past.n; i++) {
+	for (size_t i = is_past ? count_ended(c, time) : c->past.n; i < c->past.n; i++) {
 		const struct region *r = &c->past.list[i];
 
 		if (addr >= r->start && addr < r->end && r->from <= time)
