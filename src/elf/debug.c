@@ -231,24 +231,8 @@ static bool has_code_of(const struct image *im, const struct image *debug)
 	return true;
 }
 
-/* Many files may name one debug file: the last checksum is kept. */
-static uint32_t checksum_of(const struct image *debug, int fd)
-{
-	static struct stat last;
-	static uint32_t crc;
-	struct stat now = {};
-
-	if (fstat(fd, &now) < 0 || !now.st_ino || now.st_ino != last.st_ino ||
-	    now.st_dev != last.st_dev || now.st_size != last.st_size ||
-	    now.st_ctim.tv_sec != last.st_ctim.tv_sec ||
-	    now.st_ctim.tv_nsec != last.st_ctim.tv_nsec)
-		crc = lzma_crc32(debug->data, debug->size, 0);
-	last = now;
-	return crc;
-}
-
 /* The checksum comes last, because it reads the whole file. */
-static bool is_debug_file_of(const struct image *im, const struct image *debug, int fd)
+static bool is_debug_file_of(const struct image *im, const struct image *debug)
 {
 	bool is_same;
 
@@ -257,7 +241,8 @@ static bool is_debug_file_of(const struct image *im, const struct image *debug, 
 
 	const struct link link = debug_link_of(im);
 
-	return link.name && debug->size <= MAX_CRC_BYTES && checksum_of(debug, fd) == link.crc;
+	return link.name && debug->size <= MAX_CRC_BYTES &&
+	       lzma_crc32(debug->data, debug->size, 0) == link.crc;
 }
 
 int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e)
@@ -270,7 +255,7 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	/* The stripped file itself may have the name of its debug file. It has no symbols. */
 	if (!image_has_symtab(debug))
 		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
-	if (!is_debug_file_of(im, debug, fd))
+	if (!is_debug_file_of(im, debug))
 		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
 				 im->name);
 	if (!has_code_of(im, debug))
