@@ -431,7 +431,7 @@ static const struct {
 	[STACK_MARK_TORN] = { "forgotten", "try more --max-memory" },
 	WALK(NO_MAPPING) = { "no mapping", early },
 	WALK(NO_TABLE_YET) = { "no table yet", early },
-	WALK(RING_FULL) = { "too many waited", early },
+	WALK(RING_FULL) = { "too many waited", NULL },
 	WALK(NO_TABLE) = { "no table", "try more --unwind-memory" },
 	WALK(NO_ROW) = { "no row", NULL },
 	WALK(UNFIT) = { "rule not representable", NULL },

@@ -64,7 +64,7 @@ static const struct option_row rows[] = {
 	{ SNOOP, RANGE(CPU, cpus, 0, MAX_CPUS - 1), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
 	{ CPU, RANGE(CPU, cpus, 0, MAX_CPUS - 1), 'C', "cpu", "CPU[,CPU-CPU...]", "profile these CPUs only" },
 	{ REPORT | CALLS | TRACING, AT(SECONDS, interval_ns), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
-	{ COUNT | TRACING, AT(SECONDS, duration_ns), 'D', "duration", "SECONDS", "end after SECONDS" },
+	{ COUNT | CPU | TRACING, AT(SECONDS, duration_ns), 'D', "duration", "SECONDS", "end after SECONDS" },
 	{ SNOOP, AT(SECONDS, duration_ns), 'D', "duration", "SECONDS", "end after SECONDS (fractions are fine)" },
 	{ CALLS, AT(SECONDS, duration_ns), 'd', "duration", "SECONDS", "end after SECONDS" },
 	{ COUNT | TRACING, COUNT_OF(max_events), 'n', "events", "N", "end after N hits" },
