@@ -24,10 +24,9 @@
 /* clang-format off */
 enum trick {
 	NO_TRICK, DIE, DIE_BY_SIGNAL, STOP, HANG, HANG_AT, WORK_ON, SAY_NOTHING, WAIT,
-	/* Lies: */
-	TOO_SHORT, TOO_LONG, TOO_MANY_RANGES, PAGES_FALL, PAGES_TOO_FAR, RULE_TOO_LARGE,
-	ENTRIES_OVERFLOW, RESULT_POSITIVE, TOO_MANY_BYTES, NO_END_OF_WORDS,
-	LIST_TOO_SHORT, LIST_TOO_LONG, LIST_OVERLAPS, LIST_NO_END, LIST_ODD, STATES_TOO_MANY, PATCH,
+	/* Lies, of which some change a number, in the answer itself or in its data: */
+	SET_ANSWER, ADD_TO_ANSWER, SET_DATA, ADD_TO_DATA, PAGES_FALL, PAGES_TOO_FAR,
+	RULE_TOO_LARGE, NO_END_OF_WORDS, LIST_OVERLAPS, LIST_NO_END,
 	/* What a child can do: */
 	OPEN_A_PATH, COUNT_OPEN, COUNT_HANDLES, TELL_CPU_LIMIT,
 };
@@ -41,11 +40,10 @@ static struct shared {
 	int32_t found;
 	pid_t child;
 	enum step step;
-	uint64_t dev;      /* of @step */
-	bool is_held_up;   /* who waits goes on when it is false */
-	bool lets_stay;    /* all children that can; else parsers of names */
-	bool is_in_answer; /* PATCH: a number in the answer itself, not in its data */
-	size_t at;
+	uint64_t dev;    /* of @step */
+	bool is_held_up; /* who waits goes on when it is false */
+	bool lets_stay;  /* all children that can; else parsers of names */
+	size_t at;       /* of the number, with @value */
 	uint32_t value;
 } * shared;
 
@@ -67,61 +65,46 @@ static struct shared *map_shared(void)
 
 /* --- the children --- */
 
-static void lie_of_table(struct child *c, enum trick trick)
+static void change_number(void *in, bool adds)
+{
+	uint32_t number;
+
+	memcpy(&number, (char *)in + shared->at, sizeof(number));
+	number = adds ? number + shared->value : shared->value;
+	memcpy((char *)in + shared->at, &number, sizeof(number));
+}
+
+static void lie_of_table(char *data, enum trick trick)
 {
 	struct table_fact fact;
 
-	memcpy(&fact, c->data, sizeof(fact));
+	memcpy(&fact, data, sizeof(fact));
 
 	uint32_t *pages =
-		(uint32_t *)(c->data + sizeof(fact) + fact.n_ranges * sizeof(struct range_fact));
+		(uint32_t *)(data + sizeof(fact) + fact.n_ranges * sizeof(struct range_fact));
 	struct unwind_entry *entries = (struct unwind_entry *)(pages + fact.n_pages + 1);
 
-	switch (trick) {
-	case TOO_SHORT:
-		c->answer->n_bytes = sizeof(fact) - 1;
-		break;
-	case TOO_LONG:
-		c->answer->n_bytes++;
-		break;
-	case TOO_MANY_RANGES:
-		fact.n_ranges = MOST_RANGES + 1;
-		break;
-	case PAGES_FALL:
+	if (trick == PAGES_FALL)
 		pages[0] = pages[1] + 1;
-		break;
-	case PAGES_TOO_FAR:
+	else if (trick == PAGES_TOO_FAR)
 		pages[fact.n_pages] = fact.n_entries + 1;
-		break;
-	case RULE_TOO_LARGE:
+	else
 		entries[fact.n_entries - 1].rule = (uint16_t)fact.n_rules;
+}
+
+static void lie(struct child *c, enum trick trick)
+{
+	switch (trick) {
+	case SET_ANSWER:
+	case ADD_TO_ANSWER:
+		change_number(c->answer, trick == ADD_TO_ANSWER);
 		break;
-	case ENTRIES_OVERFLOW:
-		fact.n_entries += 1U << 30; /* times 4 is 0 in 32 bits */
-		break;
-	case RESULT_POSITIVE:
-		fact.result = 1;
-		break;
-	case TOO_MANY_BYTES:
-		c->answer->n_bytes = AREA_BYTES;
+	case SET_DATA:
+	case ADD_TO_DATA:
+		change_number(c->data, trick == ADD_TO_DATA);
 		break;
 	case NO_END_OF_WORDS:
 		memset(c->answer->words, 'x', sizeof(c->answer->words));
-		break;
-	default:
-		break;
-	}
-	memcpy(c->data, &fact, sizeof(fact));
-}
-
-static void lie_of_list(struct child *c, enum trick trick)
-{
-	switch (trick) {
-	case LIST_TOO_SHORT:
-		c->answer->n_bytes--;
-		break;
-	case LIST_TOO_LONG:
-		c->answer->n_bytes++;
 		break;
 	case LIST_OVERLAPS:
 		strcpy(c->data, "1000-3000 r-xp 0 0:0 0 \n2000-4000 r-xp 0 0:0 0 \n");
@@ -130,18 +113,8 @@ static void lie_of_list(struct child *c, enum trick trick)
 	case LIST_NO_END:
 		c->data[c->answer->n_bytes - 2] = 'x';
 		break;
-	case LIST_ODD:
-		c->data[0] = 'x';
-		break;
-	case STATES_TOO_MANY:
-		c->answer->n_bytes += sizeof(struct file_fact);
-		break;
-	case PATCH:
-		memcpy((shared->is_in_answer ? (char *)c->answer : c->data) + shared->at,
-		       &shared->value, sizeof(shared->value));
-		break;
 	default:
-		break;
+		lie_of_table(c->data, trick);
 	}
 }
 
@@ -199,10 +172,7 @@ static void play_trick(struct child *c, enum trick trick)
 		shared->found = getrlimit(RLIMIT_CPU, &limit) < 0 ? -1 : (int32_t)limit.rlim_max;
 		break;
 	default:
-		if (trick >= LIST_TOO_SHORT)
-			lie_of_list(c, trick);
-		else
-			lie_of_table(c, trick);
+		lie(c, trick);
 	}
 }
 
@@ -658,96 +628,104 @@ TEST_WITH_ZYGOTE(small_files_make_answers_small)
 	assert_int_equal(err, -EFBIG);
 }
 
-/* --- children that fail --- */
+#define OF_ANSWER(member) offsetof(struct answer, member)
+#define OF_TABLE(member) offsetof(struct table_fact, member)
+#define OF_NAMES(member) offsetof(struct symbols_fact, member)
+#define NAMES_HEAD sizeof(struct symbols_fact)
+#define STATE_BYTES sizeof(struct file_fact)
 
-TEST_WITH_ZYGOTE(a_table_that_makes_no_sense_is_none)
+static const struct lie {
+	uint32_t what;
+	enum trick trick;
+	size_t at;
+	uint32_t value;
+} lies[] = {
+	{ QUESTION_LIST, SET_ANSWER, OF_ANSWER(result), 1 },
+	{ QUESTION_LIST, SET_ANSWER, OF_ANSWER(result), INT32_MIN },
+	{ QUESTION_LIST, ADD_TO_ANSWER, OF_ANSWER(n_bytes), -1 },
+	{ QUESTION_LIST, ADD_TO_ANSWER, OF_ANSWER(n_bytes), 1 },
+	{ QUESTION_LIST, ADD_TO_ANSWER, OF_ANSWER(n_bytes), STATE_BYTES },
+	{ QUESTION_LIST, SET_DATA, 0, 'x' },
+	{ QUESTION_LIST, LIST_OVERLAPS, 0, 0 },
+	{ QUESTION_LIST, LIST_NO_END, 0, 0 },
+	{ QUESTION_TABLE, SET_ANSWER, OF_ANSWER(n_bytes), sizeof(struct table_fact) - 1 },
+	{ QUESTION_TABLE, SET_ANSWER, OF_ANSWER(n_bytes), AREA_BYTES },
+	{ QUESTION_TABLE, ADD_TO_ANSWER, OF_ANSWER(n_bytes), 1 },
+	{ QUESTION_TABLE, SET_DATA, OF_TABLE(n_ranges), MOST_RANGES + 1 },
+	{ QUESTION_TABLE, SET_DATA, OF_TABLE(result), 1 },
+	{ QUESTION_TABLE, ADD_TO_DATA, OF_TABLE(n_entries),
+	  1U << 30 }, /* times 4 is 0 in 32 bits */
+	{ QUESTION_TABLE, PAGES_FALL, 0, 0 },
+	{ QUESTION_TABLE, PAGES_TOO_FAR, 0, 0 },
+	{ QUESTION_TABLE, RULE_TOO_LARGE, 0, 0 },
+	{ QUESTION_TABLE, NO_END_OF_WORDS, 0, 0 },
+	{ QUESTION_OPEN, SET_ANSWER, OF_ANSWER(n), FIRST_HANDLE - 1 },
+	{ QUESTION_OPEN, SET_ANSWER, OF_ANSWER(n), MOST_HANDLES },
+	{ QUESTION_OPEN, SET_ANSWER, OF_ANSWER(n_bytes), 1 },
+	{ QUESTION_NAMES, SET_DATA, OF_NAMES(n_build_id), 21 },
+	{ QUESTION_NAMES, SET_DATA, OF_NAMES(hint.n_build_id), 65 },
+	{ QUESTION_NAMES, SET_DATA, OF_NAMES(hint.link), 'a' | '/' << 8 },
+	{ QUESTION_NAMES, SET_ANSWER, OF_ANSWER(n_bytes), 8 },
+	{ QUESTION_NAMES, SET_DATA, NAMES_HEAD, 2 },
+	{ QUESTION_NAMES, SET_DATA, NAMES_HEAD + offsetof(struct names_head, n_calls), 1U << 30 },
+	{ QUESTION_PERF_MAP, SET_ANSWER, OF_ANSWER(n_bytes), 1 },
+};
+
+/* For what @one is a lie about. */
+static int ask_for(const struct lie *one, const struct mapping *m, struct held_file *held)
 {
-	for (enum trick lie = TOO_SHORT; lie <= NO_END_OF_WORDS; lie++) {
-		cleanup(file_table_fini) struct file_table table = {};
-		struct error e;
-
-		trick(QUESTION_TABLE, lie);
-		assert_int_equal(make_libc(&table, &e), -EIO);
-		assert_string_equal(e.text, "its reader sent an invalid answer");
-		assert_null(table.memory);
-		assert_int_equal(table.view.n_ranges, 0);
-	}
-	expect_libc();
-}
-
-TEST_WITH_ZYGOTE(a_list_that_makes_no_sense_is_none)
-{
-	for (enum trick lie = LIST_TOO_SHORT; lie <= STATES_TOO_MANY; lie++) {
-		cleanup(file_list_fini) struct file_list list = {};
-
-		trick(QUESTION_LIST, lie);
-		assert_int_equal(
-			files_list(files, (uint32_t)getpid(), lie == STATES_TOO_MANY, &list, NULL),
-			-EIO);
-		assert_int_equal(list.list.n, 0);
-	}
-	expect_libc();
-}
-
-/* One number is another one. */
-TEST_WITH_ZYGOTE(an_answer_with_a_number_that_makes_no_sense_is_none)
-{
-	static const struct {
-		uint32_t what;
-		bool is_in_answer;
-		size_t at;
-		uint32_t value;
-	} rows[] = {
-		{ QUESTION_LIST, true, offsetof(struct answer, result), 1 },
-		{ QUESTION_LIST, true, offsetof(struct answer, result), INT32_MIN },
-		{ QUESTION_OPEN, true, offsetof(struct answer, n), FIRST_HANDLE - 1 },
-		{ QUESTION_OPEN, true, offsetof(struct answer, n), MOST_HANDLES },
-		{ QUESTION_OPEN, true, offsetof(struct answer, n_bytes), 1 },
-		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, n_build_id), 21 },
-		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, hint.n_build_id), 65 },
-		{ QUESTION_NAMES, false, offsetof(struct symbols_fact, hint.link), 'a' | '/' << 8 },
-		{ QUESTION_NAMES, true, offsetof(struct answer, n_bytes), 8 },
-		{ QUESTION_NAMES, false, sizeof(struct symbols_fact), 2 },
-		{ QUESTION_NAMES, false,
-		  sizeof(struct symbols_fact) + offsetof(struct names_head, n_calls), 1U << 30 },
-		{ QUESTION_PERF_MAP, true, offsetof(struct answer, n_bytes), 1 },
-	};
-	cleanup_free char *path = make_perf_map();
-	struct mapping m = map_file("/bin/sh");
-	const uint64_t offset = m.offset;
-	struct held_file held, other;
-	const struct names_question names = { .file = &held,
+	const struct names_question names = { .file = held,
 					      .name = "sh",
 					      .root = HANDLE_NONE,
 					      .path = "/bin/sh",
-					      .offsets = &offset,
+					      .offsets = &m->offset,
 					      .n = 1 };
+	struct file_list list = {};
+	struct file_table table = {};
+	struct held_file other;
+	struct file_names named;
+	struct file_perf_map map;
+	struct error e;
+	int err;
+
+	switch (one->what) {
+	case QUESTION_LIST:
+		err = files_list(files, (uint32_t)getpid(), one->value == STATE_BYTES, &list, &e);
+		assert_true(!list.list.mappings && !list.list.n);
+		return err == -EAGAIN ? -EIO : err;
+	case QUESTION_TABLE:
+		err = make_libc(&table, &e);
+		assert_string_equal(e.text, "its reader sent an invalid answer");
+		assert_true(!table.memory && !table.view.n_ranges);
+		return err;
+	case QUESTION_OPEN:
+		return files_open(files, (uint32_t)getpid(), HANDLE_NONE, m, &other, &e);
+	case QUESTION_NAMES:
+		return files_names(files, &names, &named);
+	default:
+		return ask_own_perf_map(&map);
+	}
+}
+
+TEST_WITH_ZYGOTE(an_answer_that_makes_no_sense_is_none)
+{
+	cleanup_free char *path = make_perf_map();
+	struct mapping m = map_file("/bin/sh");
+	struct held_file held;
 
 	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct file_list list = {};
-		struct file_names named;
-		struct file_perf_map map;
-		struct error e;
-		int err = -EIO;
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		shared->at = lies[i].at;
+		shared->value = lies[i].value;
+		trick(lies[i].what, lies[i].trick);
 
-		shared->is_in_answer = rows[i].is_in_answer;
-		shared->at = rows[i].at;
-		shared->value = rows[i].value;
-		trick(rows[i].what, PATCH);
-		if (rows[i].what == QUESTION_LIST)
-			err = files_list(files, (uint32_t)getpid(), false, &list, &e);
-		else if (rows[i].what == QUESTION_OPEN)
-			err = files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &other, &e);
-		else if (rows[i].what == QUESTION_NAMES)
-			err = files_names(files, &names, &named);
-		else
-			err = ask_own_perf_map(&map);
-		if (err != -EIO && !(err == -EAGAIN && rows[i].what == QUESTION_LIST))
-			fail_msg("row %zu: %d", i, err);
-		assert_null(list.list.mappings);
+		const int err = ask_for(&lies[i], &m, &held);
+
+		if (err != -EIO)
+			fail_msg("lie %zu: %d", i, err);
 		assert_int_equal(shared->trick, NO_TRICK);
 	}
+	expect_libc();
 	(void)unlink(path);
 }
 
