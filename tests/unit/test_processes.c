@@ -669,6 +669,32 @@ TEST_WITH_PAST(what_children_map_takes_bounded_memory)
 	assert_string_equal(module_at(p, other, 0x1800, 0), "[anon]");
 }
 
+/* All were hit. The mappings of some must go; each that is known is right. */
+TEST_WITH_PAST(what_children_that_were_hit_map_takes_bounded_memory)
+{
+	const uint32_t n = 40;
+	uint32_t n_known = 0;
+
+	exec_at(p, 1, PID, "parent");
+	(void)comm_of_hit(p, PID, 2, UINT64_MAX);
+	map_many(p, 2, PID);
+	for (uint32_t i = 1; i <= n; i++) {
+		fork_at(p, 10 * i, PID, PID + i);
+		(void)comm_of_hit(p, PID + i, 10 * i + 1, UINT64_MAX);
+		map_own(p, 10 * i + 2, PID + i);
+		assert_in_range(processes_bytes(p->processes), 0, MOST_BYTES);
+	}
+	for (uint32_t i = 1; i <= n; i++) {
+		const char *module = module_at(p, PID + i, VDSO_AT(9), 10 * i + 3);
+
+		assert_true(!module[0] || !strcmp(module, "[vdso]"));
+		n_known += module[0] != '\0';
+	}
+	assert_in_range(n_known, 3, n - 1);
+	assert_int_equal(processes_forgotten(p->processes).mappings,
+			 (uint64_t)(n - n_known) * (MANY + 1));
+}
+
 /* As a JIT compiler does, which makes its pages writable and executable in turn. */
 TEST_WITH_PAST(the_same_again_takes_no_room_and_changes_nothing)
 {

@@ -267,26 +267,4 @@ TEST(events_list_their_values)
 	}
 }
 
-/* What the list has as a number, an expression may name, with the same type and unit. */
-static void check_named(void *context, const struct named_value *value)
-{
-	char is[512], wanted[512];
-
-	describe(value->name, &event, is, sizeof(is));
-	if (!value->as.bytes) {
-		assert_non_null(strstr(is, value->remark));
-		return;
-	}
-	(void)snprintf(wanted, sizeof(wanted), " %c%d%s%s", value->as.is_signed ? 's' : 'u',
-		       8 * value->as.bytes, value->remark[0] ? " " : "", value->remark);
-	assert_non_null(strstr(is, wanted));
-}
-
-TEST(an_expression_has_what_the_list_has)
-{
-	cleanup(host_freep) struct host *host = host_with_event();
-
-	assert_works(value_list_each(&event, host, check_named, NULL, &e));
-}
-
 TEST_MAIN(make_event, scratch_remove)
