@@ -81,7 +81,8 @@ def _assertion(message):
 
 def _place(frames, crash):
     """The last line of a test, not of what it calls."""
-    lines = [f"{frame.path.name}:{frame.lineno + 1}" for frame in frames if frame.path.name.startswith("test_")]
+    places = [(os.path.basename(frame.path), frame.lineno + 1) for frame in frames]  # a path or "<frozen os>"
+    lines = [f"{name}:{line}" for name, line in places if name.startswith("test_")]
     return lines[-1] if lines else f"{os.path.basename(crash.path)}:{crash.lineno}" if crash else ""
 
 

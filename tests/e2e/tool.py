@@ -163,7 +163,7 @@ class Tool:
     def __enter__(self):
         return self
 
-    def __exit__(self, problem=None, *_):
+    def __exit__(self, *_):
         self.read_now()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -177,7 +177,7 @@ class Tool:
         self.process.stdout.close()
         self.process.stderr.close()
         self.parent.close()
-        if not problem and signal.SIGKILL not in self._sent:
+        if signal.SIGKILL not in self._sent:
             self._check_crash()
 
     @property
