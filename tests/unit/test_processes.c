@@ -836,6 +836,7 @@ TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 	share_at(p, now, child, child);
 	exec_at(p, now, PID, "parent");
 	map_many(p, now, PID);
+	(void)comm_of_hit(p, PID, now, UINT64_MAX);
 	for (uint32_t i = 1; i <= 9; i++) {
 		fork_at(p, now + 10 * i, PID, PID + i);
 		(void)comm_of_hit(p, PID + i, now + 10 * i + 1, UINT64_MAX);
