@@ -23,6 +23,7 @@ TEST(an_error_has_a_code_and_words_with_context_in_front)
 	assert_int_equal(error_within(&e, "attach %s", "f"), -ENOENT);
 	assert_int_equal(error_within(&e, "start"), -ENOENT);
 	assert_string_equal(e.text, "start: attach f: x has no 7");
+	assert_int_equal(error_within(NULL, "start"), -EIO);
 	errno = ENOENT;
 	assert_int_equal(error_errno(&e, "open %s", "/x"), -ENOENT);
 	assert_int_equal(e.code, -ENOENT);
