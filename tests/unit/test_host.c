@@ -165,7 +165,6 @@ TEST(this_kernels_tracefs_is_read_although_nothing_is_mounted)
 	assert_string_equal(before, after);
 }
 
-/* In a process of its own, without root: the message says what to do. */
 /* In a process of its own, without root: messages say what lacks, and what to do. */
 TEST(without_permission_what_lacks_is_named_and_how_to_mount)
 {
