@@ -123,13 +123,13 @@ static void put_numbers(struct strbuf *m, unsigned field, bool is_packed, size_t
 		put(m, field, &packed);
 }
 
-static void put_sample(struct strbuf *file, bool is_packed, size_t n, const uint64_t *locations,
-		       size_t n_values, const uint64_t *values)
+static void put_sample(struct strbuf *file, size_t n, const uint64_t *locations, size_t n_values,
+		       const uint64_t *values)
 {
 	struct strbuf m = {};
 
-	put_numbers(&m, SAMPLE_LOCATION, is_packed, n, locations);
-	put_numbers(&m, SAMPLE_VALUE, is_packed, n_values, values);
+	put_numbers(&m, SAMPLE_LOCATION, true, n, locations);
+	put_numbers(&m, SAMPLE_VALUE, true, n_values, values);
 	put(file, PPROF_SAMPLE, &m);
 }
 
@@ -344,9 +344,9 @@ TEST(damaged_files_are_refused_with_the_reason)
 {
 	static const uint64_t zero[] = { 0 }, half[] = { 1ULL << 62 }, least[] = { 1ULL << 63 };
 
-	REFUSED(put_sample(f, true, 2, one_two, 1, one_two),
+	REFUSED(put_sample(f, 2, one_two, 1, one_two),
 		DAMAGED("a sample names location 2, which is not there"));
-	REFUSED(put_sample(f, true, 1, zero, 1, one_two),
+	REFUSED(put_sample(f, 1, zero, 1, one_two),
 		DAMAGED("a sample names location 0, which is not there"));
 	REFUSED(put_location(f, 2, 9, 16, 0, NULL),
 		DAMAGED("location 2 names mapping 9, which is not there"));
@@ -359,16 +359,14 @@ TEST(damaged_files_are_refused_with_the_reason)
 	REFUSED(put_mapping(f, 1, 0x1000, 0), DAMAGED("two mappings have the id 1"));
 	REFUSED(put_function(f, 1, 1, 0), DAMAGED("two functions have the id 1"));
 	REFUSED(put_location(f, 0, 1, 17, 0, NULL), DAMAGED("a location has the id 0"));
-	REFUSED(put_sample(f, true, 1, one_two, 0, NULL),
-		DAMAGED("a sample has 0 values, and not 1"));
-	REFUSED(put_sample(f, true, 1, one_two, 2, one_two),
+	REFUSED(put_sample(f, 1, one_two, 0, NULL), DAMAGED("a sample has 0 values, and not 1"));
+	REFUSED(put_sample(f, 1, one_two, 2, one_two),
 		DAMAGED("a sample has more than its 1 values"));
 	REFUSED(for (int i = 0; i < PROFILE_MOST_VALUES; i++) put_type(f, 1, 2), -E2BIG,
 		"f: has more than 8 values for each stack");
-	REFUSED(put_sample(f, true, 1, one_two, 1, half); put_sample(f, true, 1, one_two, 1, half),
-							  -E2BIG,
-							  "f: its values add up to more than 2^63");
-	REFUSED(put_sample(f, true, 1, one_two, 1, least), -E2BIG,
+	REFUSED(put_sample(f, 1, one_two, 1, half); put_sample(f, 1, one_two, 1, half), -E2BIG,
+						    "f: its values add up to more than 2^63");
+	REFUSED(put_sample(f, 1, one_two, 1, least), -E2BIG,
 		"f: its values add up to more than 2^63");
 	REFUSED(proto_bytes(f, PPROF_SAMPLE, "\x0a\x05\x01", 3), DAMAGED("a sample is cut off"));
 	REFUSED(proto_bytes(f, PPROF_SAMPLE, "\x0a\x02\x80\x80", 4),
@@ -498,7 +496,7 @@ TEST(a_small_file_cannot_name_billions_of_frames)
 	PUT_TEXTS(&file, "hits", "count");
 	put_location(&file, 2, 0, 16, LINES, functions);
 	for (size_t i = 0; i < SAMPLES; i++)
-		put_sample(&file, true, 1, location, 1, one_two);
+		put_sample(&file, 1, location, 1, one_two);
 	expect_refused(&file, -E2BIG, "f: has more than 268435456 frames in its stacks");
 }
 
@@ -592,7 +590,7 @@ TEST(kernel_frames_marks_and_codes_are_told_by_standard_fields)
 	put_location(&file, 6, 1, 0x4020, 1, &frames[5]);
 	comment(&file, 3);
 	comment(&file, 4);
-	put_sample(&file, true, 6, frames, 1, value);
+	put_sample(&file, 6, frames, 1, value);
 
 	cleanup_profile struct profile *p = read_made(&file);
 
