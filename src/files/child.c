@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -104,7 +103,7 @@ bool child_next(struct child *c)
 	if (!(c->question.flags & STAYS))
 		return false;
 	publish(c);
-	if (syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP) < 0)
+	if (tgkill(getpid(), gettid(), SIGSTOP) < 0)
 		return false;
 	if (!take_question(c))
 		_exit(1);

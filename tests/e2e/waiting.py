@@ -18,7 +18,6 @@ def preloaded(folder, source, **variables):
 # It makes MARK/waits.PID, and waits for MARK/go; not for ever. A helper can make no file with contents, but an empty one.
 SOURCE = r"""
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -59,23 +58,12 @@ int prctl(int option, ...)
 }
 
 /* A finder that stays stops itself until there is another question. */
-long syscall(long number, ...)
+int tgkill(pid_t pid, pid_t tid, int number)
 {
-	static long (*libc_syscall)(long, ...);
+	int result = (int)syscall(SYS_tgkill, pid, tid, number);
 	char name[16] = "";
-	long a[6];
-	va_list list;
 
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(list, long);
-	va_end(list);
-	if (!libc_syscall)
-		libc_syscall = dlsym(RTLD_NEXT, "syscall");
-	long result = libc_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-
-	if (number == SYS_tgkill && a[2] == SIGSTOP && libc_syscall(SYS_prctl, PR_GET_NAME, name) == 0 &&
-	    strcmp(name, "file-finder") == 0)
+	if (number == SIGSTOP && prctl(PR_GET_NAME, name) == 0 && strcmp(name, "file-finder") == 0)
 		wait_here(name);
 	return result;
 }
