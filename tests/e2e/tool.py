@@ -177,8 +177,7 @@ class Tool:
         self.process.stdout.close()
         self.process.stderr.close()
         self.parent.close()
-        if signal.SIGKILL not in self._sent:
-            self._check_crash()
+        self._check_crash()
 
     @property
     def pid(self):
