@@ -55,7 +55,7 @@ static inline void golden_expect(const char *name, const struct strbuf *made)
 		fail_msg("%s is not what was made:\n%s", path, made->text);
 }
 
-/* What an option changes: of @made the lines that @plain has not, by number, and how many it has.
+/* Keep of @made the lines that @plain does not have, with their numbers, and the number of lines.
  */
 static inline void golden_keep_changes(const struct strbuf *plain, struct strbuf *made)
 {

@@ -671,7 +671,7 @@ static const struct lie {
 	{ QUESTION_PERF_MAP, SET_ANSWER, OF_ANSWER(n_bytes), 1 },
 };
 
-/* For what @one is a lie about. */
+/* Ask for the thing that @one is a lie about. */
 static int ask_for(const struct lie *one, const struct mapping *m, struct held_file *held)
 {
 	const struct names_question names = { .file = held,
