@@ -25,16 +25,28 @@
 /* The part of --max-memory for slices. */
 #define SLICES_SHARE 8
 
+/* What names rows, and what of a row its stack shows. */
+struct naming {
+	struct symbolizer *symbolizer;
+	const struct store *store;
+	const struct profile_value *sum; /* of the rows' sums; NULL: they have none */
+	uint64_t max_depth;
+	unsigned keeps;      /* of all outputs */
+	uint64_t cuts[CUTS]; /* by stack_cut(): hits of the rows named so far */
+	void (*serve)(void *context);
+	void *context;
+};
+
 struct stackcount {
 	struct store_budget budget;
 	struct store *store;
+	struct naming naming;
 	struct reports reports;
 	struct slices slices;
 	struct progress progress;
 	struct strbuf held;   /* --live: the messages */
 	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
 	uint64_t n_hits;      /* of rows that the store no longer has */
-	uint64_t cuts[CUTS];  /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
@@ -127,17 +139,17 @@ static void finish_profile(const struct run *r, struct profile *p,
 /* Read the clock once for many rows: a row takes microseconds. */
 #define ROWS_BETWEEN_SERVING 16
 
-static void serve_sometimes(struct run *r, size_t row)
+static void serve_sometimes(const struct naming *n, size_t row)
 {
 	if (row % ROWS_BETWEEN_SERVING == 0)
-		run_serve(r);
+		n->serve(n->context);
 }
 
-static struct raw_stack read_user_stack(const struct stackcount *t, const struct store_row *row,
+static struct raw_stack read_user_stack(const struct store_row *row, const struct store *store,
 					uint64_t words[STACK_WORDS])
 {
 	return (struct raw_stack){ .words = words,
-				   .n = store_stack(t->store, row->user_stack, words),
+				   .n = store_stack(store, row->user_stack, words),
 				   .flags = row->flags,
 				   .tgid = row->tgid,
 				   .time = row->first };
@@ -147,34 +159,32 @@ static struct raw_stack read_user_stack(const struct stackcount *t, const struct
  * Name the frames of @row, and add its stack to the profile, with number *@ret. False: it is not
  * added, because a name is put off.
  */
-static bool name_row(struct run *r, const struct store_row *row, struct profile_builder *builder,
+static bool name_row(const struct store_row *row, struct naming *n, struct profile_builder *builder,
 		     uint32_t *ret)
 {
-	struct stackcount *t = r->own;
 	uint32_t frames[STACK_WORDS + USER_FRAMES], user[USER_FRAMES];
 	const int64_t hits = (int64_t)row->count;
-	const uint64_t max_depth = r->opt->max_depth;
-	struct profile_stack stack = { .count = t->budget.has_sum ? row->sum : hits,
-				       .more = t->budget.has_sum ? &hits : NULL,
+	struct profile_stack stack = { .count = n->sum ? row->sum : hits,
+				       .more = n->sum ? &hits : NULL,
 				       .frames = frames };
 	uint64_t words[STACK_WORDS], cut, user_cut;
-	struct raw_stack raw = read_user_stack(t, row, words);
+	struct raw_stack raw = read_user_stack(row, n->store, words);
 	bool is_whole;
 
-	stack.n_user = name_known_user_stack(r->symbolizer, &raw, max_depth, user, &is_whole);
+	stack.n_user = name_known_user_stack(n->symbolizer, &raw, n->max_depth, user, &is_whole);
 	if (!is_whole)
 		return false;
 	user_cut = stack_cut(&raw);
-	raw.n = store_stack(t->store, row->kernel_stack, words);
-	stack.n_kernel = name_kernel_stack(r->symbolizer, &raw, max_depth, frames);
+	raw.n = store_stack(n->store, row->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(n->symbolizer, &raw, n->max_depth, frames);
 	cut = stack_cut(&raw);
-	t->cuts[cut ? cut : user_cut] += row->count;
+	n->cuts[cut ? cut : user_cut] += row->count;
 	memcpy(frames + stack.n_kernel, user, stack.n_user * sizeof(*user));
-	if (t->reports.keeps & KEEP_COMMS)
-		stack.comm = symbolizer_comm(r->symbolizer,
+	if (n->keeps & KEEP_COMMS)
+		stack.comm = symbolizer_comm(n->symbolizer,
 					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 					     row->first);
-	if (t->reports.keeps & KEEP_PIDS)
+	if (n->keeps & KEEP_PIDS)
 		stack.pid = row->tgid;
 	*ret = profile_builder_add(builder, &stack);
 	return true;
@@ -184,54 +194,51 @@ static bool name_row(struct run *r, const struct store_row *row, struct profile_
  * Name rows in their order. At a row with an unknown name, collect the unknown names of all further
  * rows, and ask for them at once. @stacks: where the stacks' numbers go.
  */
-static void name_all_rows(struct run *r, const struct store_row *rows, size_t n,
+static void name_all_rows(const struct store_row *rows, size_t n_rows, struct naming *n,
 			  struct profile_builder *builder, uint32_t *stacks)
 {
-	struct symbolizer *s = r->symbolizer;
 	size_t n_named = 0;
 
 	do {
-		while (n_named < n && name_row(r, &rows[n_named], builder, &stacks[n_named]))
-			serve_sometimes(r, n_named++);
-		for (size_t i = n_named, n_put_off = 0; i < n && n_put_off < NAMES_AT_ONCE; i++) {
+		while (n_named < n_rows && name_row(&rows[n_named], n, builder, &stacks[n_named]))
+			serve_sometimes(n, n_named++);
+		for (size_t i = n_named, n_put_off = 0; i < n_rows && n_put_off < NAMES_AT_ONCE;
+		     i++) {
 			uint64_t words[STACK_WORDS];
-			const struct raw_stack raw = read_user_stack(r->own, &rows[i], words);
+			const struct raw_stack raw = read_user_stack(&rows[i], n->store, words);
 
-			n_put_off = want_user_stack(s, &raw);
-			serve_sometimes(r, i);
+			n_put_off = want_user_stack(n->symbolizer, &raw);
+			serve_sometimes(n, i);
 		}
-		(void)symbolizer_fetch(s);
-	} while (n_named < n);
+		(void)symbolizer_fetch(n->symbolizer);
+	} while (n_named < n_rows);
 }
 
-/* The profile of @n @rows; the caller frees it. @slices: their slices, or NULL. */
-static struct profile *make_profile(struct run *r, const struct store_row *rows, size_t n,
+/* The profile of @n_rows @rows; the caller frees it. @slices: their slices, or NULL. */
+static struct profile *make_profile(const struct store_row *rows, size_t n_rows, struct naming *n,
 				    const struct slices *slices)
 {
-	const struct profile_value *sum = values_name(&r->values);
 	cleanup(profile_builder_freep) struct profile_builder *builder =
-		profile_builder_new(sum ? 2 : 1);
-	cleanup_free uint32_t *stacks = xcalloc(n + 1, sizeof(*stacks));
+		profile_builder_new(n->sum ? 2 : 1);
+	cleanup_free uint32_t *stacks = xcalloc(n_rows + 1, sizeof(*stacks));
 	struct profile *p;
 
-	name_all_rows(r, rows, n, builder, stacks);
+	name_all_rows(rows, n_rows, n, builder, stacks);
 	if (slices)
 		slices_put(slices, builder, stacks);
-	p = profile_builder_finish(builder, symbolizer_frames(r->symbolizer));
-	if (!sum)
+	p = profile_builder_finish(builder, symbolizer_frames(n->symbolizer));
+	if (!n->sum)
 		return p;
 	p->values[1] = p->values[0];
-	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, sum->name),
-					       strtab_add_or_null(p->strings, sum->unit) };
+	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, n->sum->name),
+					       strtab_add_or_null(p->strings, n->sum->unit) };
 	return p;
 }
 
 /* Does any output show all intervals together? */
-static bool keeps_rows(const struct run *r)
+static bool keeps_rows(const struct reports *r)
 {
-	const struct stackcount *t = r->own;
-
-	return t->reports.shows_so_far || (r->opt->interval_ns && t->reports.wants[SPAN_RUN]);
+	return r->shows_so_far || (r->opt->interval_ns && r->wants[SPAN_RUN]);
 }
 
 /* --- reports --- */
@@ -242,41 +249,51 @@ static void free_profiles(struct report_profiles *p)
 	profile_free(p->run);
 }
 
-/* The store's rows, and the losses since the last report. They are the store's again then. */
-static void make_counted(struct run *r, bool is_last, struct report_profiles *ret)
+/* Make the profiles that the outputs show of the @n @rows at time @now. */
+static void make_counted(const struct store_row *rows, size_t n, struct stackcount *t, uint64_t now,
+			 struct report_profiles *ret)
 {
-	struct stackcount *t = r->own;
-	const bool has_interval = t->reports.wants[SPAN_INTERVAL];
+	const struct reports *to = &t->reports;
+	const bool has_interval = to->wants[SPAN_INTERVAL];
 	const bool has_run =
-		(is_last || r->opt->live || t->reports.shows_so_far) && t->reports.wants[SPAN_RUN];
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct profile_loss losses[LOSS_N];
-	size_t n, n_last = 0;
-	const struct store_row *rows = store_rows(t->store, &n);
+		(!ret->is_early || to->opt->live || to->shows_so_far) && to->wants[SPAN_RUN];
+	size_t n_last = 0;
 	cleanup_free struct store_row *last =
 		t->has_slices && has_interval ? xcalloc(n + 1, sizeof(*last)) : NULL;
 
 	if (t->has_slices)
 		n_last = slices_end_one(&t->slices, rows, n, now, last);
-	r->deferral.hold = 0; /* later hits belong to the next report */
-	if (keeps_rows(r))
-		memset(t->cuts, 0, sizeof(t->cuts)); /* the rows come again */
+	if (keeps_rows(to)) /* the rows come again */
+		memset(t->naming.cuts, 0, sizeof(t->naming.cuts));
 	if (has_interval)
-		ret->interval = make_profile(r, last ? last : rows, last ? n_last : n, NULL);
-	ret->is_early = !is_last;
+		ret->interval =
+			make_profile(last ? last : rows, last ? n_last : n, &t->naming, NULL);
 	if (has_run)
-		ret->run = make_profile(r, rows, n, t->has_slices ? &t->slices : NULL);
+		ret->run = make_profile(rows, n, &t->naming, t->has_slices ? &t->slices : NULL);
+}
+
+/* Add what is not in rows: the losses since the last report, times, and the like. */
+static void finish_profiles(struct run *r, uint64_t now, struct report_profiles *ret)
+{
+	struct stackcount *t = r->own;
+	struct profile_loss losses[LOSS_N];
 
 	run_losses(r, store_losses(t->store), losses);
 	if (ret->interval)
 		finish_profile(r, ret->interval, losses, NULL, (uint64_t[]){ t->report_ns, now });
-	if (has_run)
+	if (ret->run)
 		finish_profile(r, ret->run, losses, t->losses, (uint64_t[]){ t->begin_ns, now });
 	for (int i = 0; i < LOSS_N; i++)
 		t->losses[i] += losses[i].n;
 	t->report_ns = now;
-	r->is_filling = r->is_filling || store_awaits_room(t->store);
-	if (keeps_rows(r) && !is_last) {
+}
+
+/* The @n @rows are the store's again, so hits that come while nobody reads belong to the next
+ * report. */
+static void give_rows_back(struct stackcount *t, const struct store_row *rows, size_t n,
+			   bool is_last)
+{
+	if (keeps_rows(&t->reports) && !is_last) {
 		store_keep(t->store);
 		return;
 	}
@@ -318,16 +335,17 @@ static int draw_picture(struct run *r, const struct profile *p, struct error *e)
 	return live_draw(&r->output, text.text, e);
 }
 
-/* The rows are the store's again before they are printed, so hits that come while nobody reads
- * belong to the next report. */
 static int print_reports(struct run *r, bool is_last, struct error *e)
 {
 	struct stackcount *t = r->own;
-	cleanup(free_profiles) struct report_profiles profiles = {};
+	cleanup(free_profiles) struct report_profiles profiles = { .is_early = !is_last };
+	const struct store_row *rows;
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
 	const char *clock = NULL;
+	uint64_t counted_at;
+	size_t n;
 
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
@@ -336,7 +354,13 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (is_last)
 		progress_say(&t->progress, "looking up names, Ctrl-C ends it");
 	run_refresh(r);
-	make_counted(r, is_last, &profiles);
+	counted_at = clock_ns(CLOCK_MONOTONIC);
+	rows = store_rows(t->store, &n);
+	r->deferral.hold = 0; /* later hits belong to the next report */
+	make_counted(rows, n, t, counted_at, &profiles);
+	finish_profiles(r, counted_at, &profiles);
+	r->is_filling = r->is_filling || store_awaits_room(t->store);
+	give_rows_back(t, rows, n, is_last);
 	progress_clear(&t->progress);
 	if (is_last)
 		log_begin_with("");
@@ -372,7 +396,7 @@ static int stackcount_print_report(struct run *r, struct error *e)
 	const int err = print_reports(r, true, e);
 	cleanup_strbuf struct strbuf cuts = {};
 
-	stack_put_cuts(t->cuts, r->opt->max_depth, &cuts);
+	stack_put_cuts(t->naming.cuts, r->opt->max_depth, &cuts);
 	if (cuts.n)
 		log_warn("%s", cuts.text);
 	if (!t->failure.code)
@@ -449,6 +473,13 @@ static void open_store(struct run *r)
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
 	store_set_end(t->store, ending_is_near, r);
 	run_make_symbolizer(r, t->reports.identity);
+	t->naming = (struct naming){ .symbolizer = r->symbolizer,
+				     .store = t->store,
+				     .sum = values_name(&r->values),
+				     .max_depth = r->opt->max_depth,
+				     .keeps = t->reports.keeps,
+				     .serve = run_serve,
+				     .context = r };
 }
 
 static void stackcount_start(struct run *r)
