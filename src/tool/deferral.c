@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "tool/run.h"
+#include "tables/deferral.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
-
-/* A walk that takes longer is given up: the table's file may hang. */
-#define PATIENCE_NS (2 * NS_PER_S)
 
 /* From one look at walks in progress to the next. */
 #define LOOK_NS 200000
@@ -24,15 +23,14 @@
 #define MAPPINGS_OF_HIT 16
 #define USELESS_WALK (MOST_IN_WINDOW / 16)
 
-void deferral_begin(struct run *r)
+void deferral_begin(struct deferral *d, const struct object *object, struct unwinder *unwinder,
+		    struct processes *processes)
 {
-	struct deferral *d = &r->deferral;
-
-	if (!d->patience_ns)
-		d->patience_ns = PATIENCE_NS;
-	deferred_open(&d->reader, object_maps(r->object)->deferred,
-		      object_maps(r->object)->deferred_ring);
-	d->is_on = r->unwinder && r->follow && r->tool->on_deferred && deferred_begin(&d->reader);
+	deferred_open(&d->reader, object_maps(object)->deferred,
+		      object_maps(object)->deferred_ring);
+	d->unwinder = unwinder;
+	d->processes = processes;
+	d->is_on = unwinder && d->give && deferred_begin(&d->reader);
 }
 
 /* --- budgets --- */
@@ -85,42 +83,41 @@ struct last_space {
  * The mappings at the time of the hit. The caller becomes one more user of them. NULL: they are not
  * known.
  */
-static struct late_space *space_of_hit(struct run *r, const struct late_job *hit,
+static struct late_space *space_of_hit(struct deferral *d, const struct late_job *hit,
 				       struct last_space *last)
 {
 	const struct stack_key *of = &hit->recorded.hit->key;
 	const uint64_t key = process_key(of->tgid, of->flags >> KEY_LIFE_SHIFT);
 	const uint64_t time = hit->recorded.hit->time;
-	const uint64_t epoch = processes_epoch(r->processes, key, time);
+	const uint64_t epoch = processes_epoch(d->processes, key, time);
 	struct file_list list;
 
 	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
 		late_space_drop(last->space);
 		*last = (struct last_space){ .key = key, .epoch = epoch };
-		processes_look(r->processes, of->tgid);
-		if (!processes_list(r->processes, key, time, &list))
+		processes_look(d->processes, of->tgid);
+		if (!processes_list(d->processes, key, time, &list))
 			return NULL;
-		(void)may_walk(&r->deferral, of->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
+		(void)may_walk(d, of->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
 		last->space = late_space_new(&list);
 	}
 	last->space->n_users++;
 	return last->space;
 }
 
-static void begin_walk(struct run *r, struct late_job *hit, struct last_space *last)
+static void begin_walk(struct deferral *d, struct late_job *hit, struct last_space *last)
 {
-	if (!may_walk(&r->deferral, hit->recorded.hit->key.tgid, 1, hit->since))
+	if (!may_walk(d, hit->recorded.hit->key.tgid, 1, hit->since))
 		return;
-	hit->space = space_of_hit(r, hit, last);
-	hit->most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
+	hit->space = space_of_hit(d, hit, last);
+	hit->most_frames = d->most_frames;
 	if (hit->space)
-		unwinder_walk(r->unwinder, hit);
+		unwinder_walk(d->unwinder, hit);
 }
 
 /* Read all records that came before these hits, and only then ask the model about them. */
-static void take_hits(struct run *r)
+static void take_hits(struct deferral *d)
 {
-	struct deferral *d = &r->deferral;
 	const size_t n_before = d->n;
 	struct last_space last = {};
 	struct recorded recorded;
@@ -134,26 +131,26 @@ static void take_hits(struct run *r)
 	}
 	if (d->n == n_before)
 		return;
-	run_hear(r);
+	d->hear(d->context);
 	for (size_t i = n_before; i < d->n; i++)
-		begin_walk(r, d->hits[i], &last);
+		begin_walk(d, d->hits[i], &last);
 	late_space_drop(last.space);
-	unwinder_begin(r->unwinder);
+	unwinder_begin(d->unwinder);
 }
 
 /* --- from the thread to the tool --- */
 
-static void give_hit(struct run *r, struct late_job *hit, bool is_walked)
+static void give_hit(struct deferral *d, struct late_job *hit, bool is_walked)
 {
 	const struct recorded *recorded = &hit->recorded;
 	uint64_t words[STACK_WORDS];
 	const size_t n = is_walked ? hit->n_words : recorded_cut_words(recorded, words);
 
 	if (is_walked)
-		judge_walk(&r->deferral, hit);
+		judge_walk(d, hit);
 	else
-		r->deferral.n_late++;
-	r->tool->on_deferred(r, recorded, is_walked ? hit->words : words, n);
+		d->n_late++;
+	d->give(d->context, recorded, is_walked ? hit->words : words, n);
 	hit->is_given = true;
 }
 
@@ -163,17 +160,16 @@ static bool is_held(const struct deferral *d, const struct late_job *hit)
 }
 
 /* Give the hit if it is ready or late, and free it when nobody uses it. True: it is freed. */
-static bool serve_hit(struct run *r, struct late_job *hit, uint64_t now, bool is_late)
+static bool serve_hit(struct deferral *d, struct late_job *hit, uint64_t now, bool is_late)
 {
-	struct deferral *d = &r->deferral;
 	const bool is_lent = hit->space; /* the thread has the job */
 	const bool is_done = !is_lent || late_job_is_done(hit);
 
 	if (!hit->is_given && !is_held(d, hit)) {
 		if (is_done)
-			give_hit(r, hit, is_lent);
+			give_hit(d, hit, is_lent);
 		else if (is_late || now - hit->since > d->patience_ns)
-			give_hit(r, hit, false);
+			give_hit(d, hit, false);
 	}
 	if (!hit->is_given || !is_done)
 		return false;
@@ -183,27 +179,25 @@ static bool serve_hit(struct run *r, struct late_job *hit, uint64_t now, bool is
 	return true;
 }
 
-static void serve_hits(struct run *r, bool is_late)
+static void serve_hits(struct deferral *d, bool is_late)
 {
-	struct deferral *d = &r->deferral;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n; i++)
-		if (!serve_hit(r, d->hits[i], now, is_late))
+		if (!serve_hit(d, d->hits[i], now, is_late))
 			d->hits[n++] = d->hits[i];
 	d->n = n;
 }
 
-void deferral_serve(struct run *r)
+void deferral_serve(struct deferral *d)
 {
-	struct deferral *d = &r->deferral;
 
 	if (!d->is_on || d->is_busy)
 		return;
 	d->is_busy = true;
-	take_hits(r);
-	serve_hits(r, false);
+	take_hits(d);
+	serve_hits(d, false);
 	d->is_busy = false;
 }
 
@@ -218,26 +212,23 @@ static bool is_any_due(const struct deferral *d)
 	return false;
 }
 
-void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns)
+void deferral_settle(struct deferral *d, uint32_t turn, uint64_t most_ns)
 {
-	struct deferral *d = &r->deferral;
 	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + most_ns;
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	struct pollfd asked = { .fd = d->asked, .events = POLLIN };
 
 	d->hold = turn;
-	deferral_serve(r);
+	deferral_serve(d);
 	while (is_any_due(d) && clock_ns(CLOCK_MONOTONIC) < until &&
-	       !waiter_has_signal(&r->waiter)) {
-		(void)nanosleep(&pause, NULL);
-		deferral_serve(r);
-	}
+	       ppoll(&asked, 1, &pause, NULL) <= 0)
+		deferral_serve(d);
 	if (is_any_due(d))
-		serve_hits(r, true);
+		serve_hits(d, true);
 }
 
-bool deferral_has_given(const struct run *r, uint64_t end)
+bool deferral_has_given(const struct deferral *d, uint64_t end)
 {
-	const struct deferral *d = &r->deferral;
 
 	for (size_t i = 0; i < d->n; i++)
 		if (!d->hits[i]->is_given && d->hits[i]->recorded.hit->number <= end)
@@ -245,9 +236,8 @@ bool deferral_has_given(const struct run *r, uint64_t end)
 	return !d->is_on || d->reader.next >= end;
 }
 
-void deferral_describe(const struct run *r)
+void deferral_describe(const struct deferral *d)
 {
-	const struct deferral *d = &r->deferral;
 
 	if (d->is_on)
 		log_debug("deferred hits: %" PRIu64 " walked, %" PRIu64 " of these whole; %" PRIu64
@@ -255,15 +245,12 @@ void deferral_describe(const struct run *r)
 			  d->n_walked, d->n_whole, d->n_late, deferred_n_full(&d->reader));
 }
 
-void deferral_close(struct run *r, bool is_free)
+void deferral_close(struct deferral *d)
 {
-	struct deferral *d = &r->deferral;
-
-	for (size_t i = 0; i < d->n && is_free; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		deferred_done(&d->reader, &d->hits[i]->recorded);
 		late_job_fini(d->hits[i]);
 		free(d->hits[i]);
 	}
-	if (is_free)
-		free(d->hits);
+	free(d->hits);
 }

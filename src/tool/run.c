@@ -292,7 +292,7 @@ static bool is_all_stored(struct run *r)
 
 	if (!ready->is_stored) {
 		ready->is_stored = notices_are_read(r->notices, ready->notices) &&
-				   deferral_has_given(r, ready->deferred) &&
+				   deferral_has_given(&r->deferral, ready->deferred) &&
 				   follower_has_read(r, ready->since) &&
 				   (!r->tool->has_printed || r->tool->has_printed(r, ready->since));
 		ready->wishes = r->unwinder ? unwinder_n_wishes(r->unwinder) : 0;
@@ -440,7 +440,7 @@ static int ending_settle(struct run *r, struct error *e)
 	hear_last(r);
 	if (!err && r->processes)
 		processes_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_NS / 2);
-	deferral_settle(r, 0, LAST_NS);
+	deferral_settle(&r->deferral, 0, LAST_NS);
 	if (r->unwinder) { /* it ends while the report is made, so the run need not wait for it */
 		unwinder_end(r->unwinder);
 		files_end(r->files[FOR_TABLES]);
@@ -475,9 +475,10 @@ static void run_fini(struct run *r)
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
 
-	deferral_close(r, is_free);
-	if (is_free)
+	if (is_free) {
+		deferral_close(&r->deferral);
 		helpers_fini(r);
+	}
 	follower_close(r->follow);
 	notices_close(r->notices);
 	attachment_freep(&r->attachment);
@@ -593,8 +594,10 @@ static bool handle_notice(void *context, const struct notice *notice)
 }
 
 /* Signals, timers and deferred hits wait while notices are read. The other notices come next. */
-void run_hear(struct run *r)
+void run_hear(void *run)
 {
+	struct run *r = run;
+
 	run_follow(r, UINT64_MAX);
 	r->hear_until = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
 	notices_read(r->notices, handle_notice, r);
@@ -610,7 +613,7 @@ static uint64_t work(struct run *r)
 	bool is_looking;
 
 	run_hear(r);
-	deferral_serve(r);
+	deferral_serve(&r->deferral);
 	due = ask_unmapped(r);
 	is_looking = follower_look(r);
 	if (ready_serve(r, is_looking))
@@ -735,7 +738,7 @@ static int finish_run(struct run *r, struct error *e)
 		probing_describe(r);
 		ending_describe(r);
 		object_describe(r->object);
-		deferral_describe(r);
+		deferral_describe(&r->deferral);
 		unwinder_describe(r->unwinder);
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
@@ -835,7 +838,8 @@ static int start_run(struct run *r, struct error *e)
 	r->tool->open(r);
 	command_find_files(r);
 	make_first_tables(r);
-	deferral_begin(r);
+	r->deferral.asked = r->waiter.signals;
+	deferral_begin(&r->deferral, r->object, r->follow ? r->unwinder : NULL, r->processes);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
 	r->ready.is_socket =
 		opt->ready_fd && fstat((int)opt->ready_fd, &st) == 0 && S_ISSOCK(st.st_mode);
@@ -881,6 +885,9 @@ void run_make_symbolizer(struct run *r, enum frame_identity identity)
 	r->symbolizer = symbolizer_new(r->host, r->processes, &options);
 }
 
+/* A walk that takes longer is given up: the table's file may hang. */
+#define PATIENCE_NS (2 * NS_PER_S)
+
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
@@ -892,6 +899,12 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.waiter = WAITER_NONE,
 		.zygote = ZYGOTE_NONE,
 		.values = { .opt = opt },
+		.deferral = { .give = tool->on_deferred,
+			      .hear = run_hear,
+			      .context = &r,
+			      .most_frames =
+				      opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES,
+			      .patience_ns = PATIENCE_NS },
 		.ready = { .fd = opt->ready_fd },
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};

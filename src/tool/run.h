@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "bpf/deferred.h"
 #include "bpf/kernel_tables.h"
 #include "bpf/object.h"
 #include "bpf/value_code.h"
@@ -36,6 +35,7 @@
 #include "store/counters.h"
 #include "store/rings.h"
 #include "symbolize/symbolize.h"
+#include "tables/deferral.h"
 #include "tables/kernel_stacks.h"
 #include "tables/unwinder.h"
 #include "tool/options.h"
@@ -138,24 +138,6 @@ struct ending {
 	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
 };
 
-/* The budget of some processes: those with the same deferred_pause_of(). */
-struct late_pace {
-	uint64_t window; /* ns: begin of the present window */
-	uint32_t n;      /* used in this window */
-};
-
-struct deferral {
-	struct deferred_reader reader;
-	struct late_job **hits; /* in the ring's order */
-	size_t n, capacity;
-	struct late_pace paces[DEFERRED_PAUSES];
-	uint64_t
-		patience_ns; /* the longest wait for a walk; the tool may set it before the begin */
-	uint32_t hold;       /* give no hit of a later turn; 0: give all */
-	bool is_on, is_busy;
-	uint64_t n_walked, n_whole, n_late; /* for --debug */
-};
-
 /* How samples of perf events are paced. */
 struct pacing {
 	uint64_t due; /* the next look: see probing_watch_samples() */
@@ -193,12 +175,9 @@ struct tool_parts {
 	uint64_t (*due)(const struct run *r);
 	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
-	/*
-	 * Count a hit that the programs have deferred. Its user stack has @n @words. NULL: such
-	 * stacks are cut.
-	 */
-	void (*on_deferred)(struct run *r, const struct recorded *hit, const uint64_t *words,
-			    size_t n);
+	/* Count a hit that the programs have deferred. The context is the run. NULL: such stacks
+	 * are cut. */
+	deferral_give *on_deferred;
 	/*
 	 * The part of on_wake() that cannot wait while something is named, printed, or waits for
 	 * its reader. Errors wait for the next on_wake(). May be NULL.
@@ -296,7 +275,7 @@ void run_refresh(struct run *r);
  * Read the records of processes and the notices so far. Notices that take long wait for the next
  * call.
  */
-void run_hear(struct run *r);
+void run_hear(void *run);
 
 /* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
@@ -491,41 +470,6 @@ void probing_describe(const struct run *r);
  * Returns when it wants to be called again; UINT64_MAX: never.
  */
 uint64_t probing_watch_samples(struct run *r);
-
-/* --- deferred hits (tool/deferral.c) --- */
-
-/*
- * Hits that the programs have deferred (bpf/deferred.h): from the ring, by the model's mappings and
- * the unwinder's walk, to the tool's count.
- *
- * Each hit is given to the tool once. If its walk takes too long, the tool gets it as the program
- * would have counted it: cut, with a mark.
- */
-
-/* Begin, if the programs can defer hits and the run follows processes. */
-void deferral_begin(struct run *r);
-
-/*
- * Take new hits, have them walked, and give those that are ready to the tool. Call it often. Not
- * within itself.
- */
-void deferral_serve(struct run *r);
-
-/*
- * No program runs that has begun a hit of turn @turn or before (struct trace_state). Give all these
- * hits to the tool. Waits for their walks for at most @most_ns, or until a signal. Gives no later
- * hit until r->deferral.hold is 0.
- */
-void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns);
-
-/* Has the tool got all hits that were in the ring when deferred_end() was @end? */
-bool deferral_has_given(const struct run *r, uint64_t end);
-
-/* Log what became of the hits, for --debug. */
-void deferral_describe(const struct run *r);
-
-/* @is_free: the unwinder's thread has ended. Else it may still use the hits. */
-void deferral_close(struct run *r, bool is_free);
 
 /* --- processes (tool/follow.c) --- */
 

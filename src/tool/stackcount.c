@@ -386,7 +386,7 @@ static int end_interval(struct run *r, struct error *e)
 	const int err = store_rotate(t->store, e);
 
 	run_hear(r); /* all records and notices up to the last hit */
-	deferral_settle(r, turn, WALKS_NS);
+	deferral_settle(&r->deferral, turn, WALKS_NS);
 	return err;
 }
 
@@ -536,9 +536,10 @@ static void stackcount_on_serve(struct run *r)
 		r->is_filling = true;
 }
 
-static void stackcount_on_deferred(struct run *r, const struct recorded *recorded,
+static void stackcount_on_deferred(void *run, const struct recorded *recorded,
 				   const uint64_t *words, size_t n)
 {
+	const struct run *r = run;
 	struct stackcount *t = r->own;
 	uint64_t kernel[SHORT_WORDS];
 

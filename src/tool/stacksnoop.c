@@ -434,10 +434,10 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	return values_set_up(&r->values, &bytes, o, e);
 }
 
-static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, const uint64_t *words,
+static void stacksnoop_on_deferred(void *run, const struct recorded *hit, const uint64_t *words,
 				   size_t n)
 {
-	struct stacksnoop *t = r->own;
+	struct stacksnoop *t = ((struct run *)run)->own;
 	const struct late_stack stack = { hit->hit->number, stream_keep(t->stream, words, n) };
 
 	array_push(t->late, t->n_late, t->late_capacity, stack);
@@ -471,7 +471,7 @@ static bool find_late_stack(void *context, uint64_t number, bool must, uint64_t 
 		return true;
 	if (!must)
 		return false;
-	deferral_settle(r, 0, MUST_NS);
+	deferral_settle(&r->deferral, 0, MUST_NS);
 	(void)take_late_stack(t, number, ret_hash);
 	return true;
 }
