@@ -109,7 +109,7 @@ $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
 	$(BPFTOOL) gen object $@ $@.lines && rm $@.lines
 $(SKELETON): $(BUILD)/gen/linked.bpf.o Makefile
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
-$(BUILD)/obj/bpf/object.o: $(SKELETON)
+$(BUILD)/obj/attach/object.o: $(SKELETON)
 
 # The page of src/report/render_html.c.
 PAGE := $(BUILD)/gen/page.h

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "attach/plan.h"
 #include "base/error.h"
-#include "bpf/object.h"
 #include "match/target.h"
 
 /*

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/features.h"
+#include "attach/object.h"
 #include "base/error.h"
-#include "bpf/features.h"
-#include "bpf/object.h"
 #include "match/target.h"
 
 enum backend {

@@ -308,8 +308,8 @@ static __always_inline void count_call(void *ctx, bool atomic)
 
 /*
  * Put the hit's value into *@value. @number: of its code. Returns 0, or 1 if there is no value.
- * User space adds the code to the program, as a function of this one's type (bpf/value_code.h). A
- * global function cannot have the context of any kind of program as an argument.
+ * User space adds the code to the program, as a function of this one's type (attach/value_code.h).
+ * A global function cannot have the context of any kind of program as an argument.
  */
 static __attribute__((noinline)) int value_of_hit(void *ctx, __s64 *value, __u32 number)
 {

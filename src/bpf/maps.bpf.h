@@ -291,7 +291,7 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
 #define MAPPED BPF_F_MMAPABLE       /* user space maps the array */
 #define SET_LATER 1                 /* entries: user space sets their number before loading */
 
-/* With sizes, not types: user space changes some of them (size_rows() of bpf/object.c). */
+/* With sizes, not types: user space changes some of them (size_rows() of attach/object.c). */
 #define MAP(name, kind, flags, n, key, value)      \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_##kind); \

@@ -9,7 +9,7 @@
  *	nr_sector * 512                 - ~ * / % + - << >> & ^ | with C's precedence, and ( )
  *
  * Names are looked up for each target (match/values.h). Their nodes become places then, and
- * bpf/value_code.h makes instructions of those.
+ * attach/value_code.h makes instructions of those.
  *
  * Each value has 64 bits while it is calculated with. A narrower one is extended by its own sign. A
  * result is unsigned if an operand is unsigned and has 64 bits. It wraps around if it is too large.

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
-#include "bpf/object.h"
 
 /*
  * Reasons why a hit is not counted. Those of the programs (enum lost_reason of bpf/abi.h) come

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
 #include "bpf/deferred.h"
-#include "bpf/object.h"
 
 /*
  * The ring in memory, as the kernel maps it. Positions count bytes and never go back. A record is a

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "bpf/object.h"
 
 struct batch;
 

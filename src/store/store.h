@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
-#include "bpf/object.h"
 #include "store/counters.h"
 
 struct store;

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
-#include "bpf/object.h"
 #include "store/counters.h"
 
 struct stream;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/object.h"
+#include "attach/object.h"
 
 struct kernel_stacks {
 	bool is_wanted;        /* the programs use the tables */

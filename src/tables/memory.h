@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
-#include "bpf/object.h"
 
 struct unwind_memory;
 

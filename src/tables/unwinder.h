@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "base/error.h"
 #include "bpf/deferred.h"
-#include "bpf/object.h"
 #include "files/files.h"
 #include "files/mappings.h"
 

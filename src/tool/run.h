@@ -16,13 +16,13 @@
 #include <sys/types.h>
 
 #include "attach/attach.h"
+#include "attach/object.h"
+#include "attach/value_code.h"
 #include "base/aside.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "bpf/kernel_tables.h"
-#include "bpf/object.h"
-#include "bpf/value_code.h"
 #include "files/files.h"
 #include "files/mappings.h"
 #include "files/zygote.h"

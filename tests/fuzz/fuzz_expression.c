@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "bpf/value_code.h"
+#include "attach/value_code.h"
 #include "match/expression.h"
 
 static void check_node(const struct expression *x, const struct expression_node *node)

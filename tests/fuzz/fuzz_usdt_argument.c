@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "bpf/value_code.h"
+#include "attach/value_code.h"
 #include "match/values.h"
 
 static void check_argument(const struct usdt_argument *a)

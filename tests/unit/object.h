@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tests/unit/object.h - object.c stands in for bpf/object.c: maps without programs, which tests
+/* tests/unit/object.h - object.c stands in for attach/object.c: maps without programs, which tests
  * fill. */
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include <bpf/bpf.h>
 
-#include "bpf/object.h"
+#include "attach/object.h"
 
 #define N_CPUS 3
 

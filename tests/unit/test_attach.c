@@ -91,7 +91,8 @@ static size_t n_links_open(void)
 	return n;
 }
 
-/* Stands in for bpf/object.h: programs of a few instructions that count in the map's one value. */
+/* Stands in for attach/object.h: programs of a few instructions that count in the map's one value.
+ */
 struct object {
 	int programs[PROGRAM_N];
 	int map;

@@ -1,11 +1,11 @@
-/* rooms: base bpf */
+/* rooms: base attach */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* On the running kernel, as root. */
 #include "test.h"
 
 #include <sys/utsname.h>
 
-#include "bpf/features.h"
+#include "attach/features.h"
 
 TEST(a_kernel_that_runs_the_tests_has_what_is_required)
 {

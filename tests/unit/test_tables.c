@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "attach/object.h"
 #include "base/clock.h"
-#include "bpf/object.h"
 #include "bpf/tables.h"
 #include "files/files.h"
 #include "tables/memory.h"
@@ -34,7 +34,7 @@ struct told_file {
 	struct unwind_file file;
 };
 
-/* Stands in for bpf/object.c. */
+/* Stands in for attach/object.c. */
 struct object {
 	uint8_t *slabs;
 	uint32_t n_slabs;

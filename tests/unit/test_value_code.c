@@ -1,12 +1,12 @@
-/* rooms: bpf base match */
+/* rooms: attach base match */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The code of values, run by this machine's kernel, against the same calculation in C. */
 #include "test.h"
 
 #include <linux/bpf.h>
 
+#include "attach/value_code.h"
 #include "bpf/syscall.h"
-#include "bpf/value_code.h"
 
 #define NO_VALUE 1
 

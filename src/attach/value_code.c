@@ -17,7 +17,7 @@
  * frame. Operations use r1 and r2. BPF of -mcpu=v3 has no signed division, so it is made of the
  * unsigned one.
  */
-#include "bpf/value_code.h"
+#include "attach/value_code.h"
 
 #include <errno.h>
 #include <stdlib.h>

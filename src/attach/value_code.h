@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/value_code.h - expressions (match/expression.h) as instructions: a function for
+ * attach/value_code.h - expressions (match/expression.h) as instructions: a function for
  * value_of_hit() of filter.bpf.h. No compiler is needed.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/object.h - the loaded BPF programs and maps. No file but object.c knows the skeleton. */
+/* attach/object.h - the loaded BPF programs and maps. No file but object.c knows the skeleton. */
 #pragma once
 
 #include <stdbool.h>

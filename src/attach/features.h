@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/features.h - features of this kernel, found by trying each one, not by its version. */
+/* attach/features.h - features of this kernel, found by trying each one, not by its version. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "bpf/object.h"
+#include "attach/object.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "attach/value_code.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -18,7 +19,6 @@
 #include "bpf/deferred.h"
 #include "bpf/syscall.h"
 #include "bpf/tables.h"
-#include "bpf/value_code.h"
 #include "stackcount.skel.h"
 
 /* The programs of targets come first. They are the large ones. */

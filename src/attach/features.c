@@ -6,7 +6,7 @@
  *
  * We call bpf(2) directly: libbpf's own probes answer other questions, and are slower.
  */
-#include "bpf/features.h"
+#include "attach/features.h"
 
 #include <errno.h>
 #include <string.h>
