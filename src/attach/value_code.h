@@ -11,9 +11,6 @@
 
 #include "match/expression.h"
 
-/* Expressions for the targets of a run: a target's number is an index. */
-#define VALUES_MOST 256
-
 struct value_code {
 	struct bpf_insn *insns;
 	size_t n, capacity;

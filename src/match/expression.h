@@ -77,6 +77,7 @@ struct expression_node {
 #define EXPRESSION_MOST_NODES 128
 #define EXPRESSION_MOST_DEPTH 16 /* values that wait for their operation */
 #define EXPRESSION_MOST_ARGUMENTS 32
+#define VALUES_MOST 256 /* different ones for the targets of a run: a number is an index */
 
 /* Nodes in postfix order: operands before their operation, which is last. */
 struct expression {

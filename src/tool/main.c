@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 		return finish_output(STATUS_DONE);
 	}
 	if (ready_check(opt.ready_fd, &e) || reports_check(&opt, &e) ||
-	    (!opt.read && patterns_parse(&opt, &e))) {
+	    (!opt.read && options_parse_patterns(&opt, &e))) {
 		log_warn_lines(e.text);
 		return STATUS_USAGE;
 	}

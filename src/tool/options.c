@@ -13,8 +13,8 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "match/names.h"
-#include "match/spec.h"
 #include "report/escape.h"
+#include "report/render.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
@@ -96,8 +96,8 @@ static int cpu_profile_complete(struct options *opt, struct error *e)
 		return error_set(e, -EINVAL,
 				 "--%s: not supported; -p, -L and a command choose what to profile",
 				 opt->unsupported);
-	opt->patterns = patterns;
-	opt->n_patterns = 1;
+	opt->patterns.texts = patterns;
+	opt->patterns.n = 1;
 	opt->per_process = true;
 	if (!opt->frequency && !opt->period)
 		opt->frequency = PROFILE_FREQUENCY;
@@ -185,13 +185,13 @@ static const char *option_words(const struct option_row *row, char words[32])
 static int parse_until(const char *value, struct options *o, struct error *e)
 {
 	o->has_until = true;
-	if (!o->n_patterns)
+	if (!o->patterns.n)
 		return error_set(e, -EINVAL,
 				 "--until %s: it stands behind the PATTERN that it ends", value);
-	if (untils[o->n_patterns - 1])
+	if (untils[o->patterns.n - 1])
 		return error_set(e, -EINVAL, "--until %s: '%s' has one already", value,
-				 o->patterns[o->n_patterns - 1]);
-	untils[o->n_patterns - 1] = value;
+				 o->patterns.texts[o->patterns.n - 1]);
+	untils[o->patterns.n - 1] = value;
 	return 0;
 }
 
@@ -223,7 +223,7 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 		*(const char **)member = value;
 		return 0;
 	case OPTION_UNIT:
-		return parse_unit(what, value, &o->unit, e);
+		return parse_unit(what, value, &o->patterns.unit, e);
 	case OPTION_UNTIL:
 		return parse_until(value, o, e);
 	case OPTION_OUTPUT:
@@ -350,10 +350,10 @@ static int check_combinations(const struct options *o, struct error *e)
 		bool is_wrong;
 		const char *message;
 	} rows[] = {
-		{ !o->n_patterns && o->read && o->n_minus,
+		{ !o->patterns.n && o->read && o->n_minus,
 		  "no FILE given to subtract from (those behind --minus are its own)" },
-		{ !o->n_patterns && o->read, "no FILE given (see --help)" },
-		{ !o->n_patterns, "no PATTERN given (see --help)" },
+		{ !o->patterns.n && o->read, "no FILE given (see --help)" },
+		{ !o->patterns.n, "no PATTERN given (see --help)" },
 		{ o->kernel_only && o->user_only, "-K and -U exclude each other" },
 		{ o->folded && o->json, "-f and --json exclude each other" },
 		{ o->frequency && o->period,
@@ -366,9 +366,11 @@ static int check_combinations(const struct options *o, struct error *e)
 		{ o->read && o->command, "--read and a command exclude each other" },
 		{ o->value && !o->read,
 		  "--value needs --read; a file of -o has all values of the run" },
-		{ o->unit && !o->sum, is_snoop ? "--unit needs --value" : "--unit needs --sum" },
-		{ o->has_until && !o->elapsed, "--until needs --elapsed" },
-		{ o->elapsed && o->sum, "--elapsed and --sum exclude each other" },
+		{ o->patterns.unit && !o->patterns.sum,
+		  is_snoop ? "--unit needs --value" : "--unit needs --sum" },
+		{ o->has_until && !o->patterns.elapsed, "--until needs --elapsed" },
+		{ o->patterns.elapsed && o->patterns.sum,
+		  "--elapsed and --sum exclude each other" },
 		{ o->normalize && !o->n_minus, "--normalize needs --minus" },
 	};
 	char words[32];
@@ -452,12 +454,12 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 	if (ret->read && *last && (*last)->key == OPTION_MINUS)
 		return push_name("--minus", argv[optind++], minus_files, &ret->n_minus,
 				 MOST_PATTERNS, e);
-	if (ret->n_patterns == ARRAY_SIZE(patterns))
+	if (ret->patterns.n == ARRAY_SIZE(patterns))
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
-	untils[ret->n_patterns] = NULL;
-	patterns[ret->n_patterns++] = argv[optind++];
-	ret->patterns = patterns;
+	untils[ret->patterns.n] = NULL;
+	patterns[ret->patterns.n++] = argv[optind++];
+	ret->patterns.texts = patterns;
 	return 0;
 }
 
@@ -471,11 +473,12 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .argv = argv,
 				 .minus = minus_files,
-				 .untils = untils,
+				 .patterns.untils = untils,
 				 .top = TOP_UNSET,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
+	ret->patterns.sum_option = ret->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
 	make_getopt_tables(ret->tool, &tables);
 	for (; end < argc && strcmp(argv[end], "--") != 0; end++) /* --minus may stand before it */
 		ret->read |= ret->tool == TOOL_STACKCOUNT && strcmp(argv[end], "--read") == 0;
@@ -498,10 +501,57 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 
 void options_fini(struct options *opt)
 {
-	while (opt->n_specs)
-		probe_spec_fini(&opt->specs[--opt->n_specs]);
-	free(opt->specs);
+	patterns_fini(&opt->patterns);
 	number_list_fini(&opt->pids);
 	number_list_fini(&opt->tids);
 	number_list_fini(&opt->cpus);
+}
+
+/* --- patterns --- */
+
+/* No function has a name of digits alone, or with a slash. A look at the file may hang. */
+static int check_slip(const struct options *opt, const char *text, struct error *e)
+{
+	const bool is_number = text[strspn(text, "0123456789")] == '\0';
+	const bool is_path = !strchr(text, ':') && (strchr(text, '/') || renderer_of_file(text));
+
+	if (is_number)
+		return error_set(e, -EINVAL, "'%s' is no event (%s)", text,
+				 opt->pids.n ? "several PIDs are separated by commas: -p 1,2"
+				 : opt->tool == TOOL_FUNCCOUNT ? "-d ends the run after a time"
+							       : "-D ends the run after a time");
+	if (!opt->patterns.is_regexp && is_path)
+		return error_set(e, -EINVAL,
+				 "'%s' is no event: stackcount --read FILE shows a saved run, and "
+				 "FILE:FUNCTION is an event of a program",
+				 text);
+	return 0;
+}
+
+/* A user function has no kernel stack: with -K there would be nothing to show. */
+static int check_kinds(const struct options *opt, struct error *e)
+{
+	bool has_kernel_stack = false, has_perf_event = false;
+
+	for (size_t i = 0; i < opt->patterns.n; i++) {
+		has_perf_event |= opt->patterns.specs[i].kind == PROBE_PERF_EVENT;
+		has_kernel_stack |= !spec_is_in_file(&opt->patterns.specs[i]);
+	}
+	if ((opt->frequency || opt->period) && !has_perf_event)
+		return error_set(e, -EINVAL, "%s is of perf events, and '%s' is none (e:EVENT)",
+				 opt->frequency ? "--frequency" : "--period",
+				 opt->patterns.texts[0]);
+	if (opt->kernel_only && !has_kernel_stack)
+		return error_set(e, -EINVAL, "-K: '%s' is user code and has no kernel stack",
+				 opt->patterns.texts[0]);
+	return 0;
+}
+
+int options_parse_patterns(struct options *opt, struct error *e)
+{
+	int err = patterns_parse(&opt->patterns, e);
+
+	for (size_t i = 0; i < opt->patterns.n && !err; i++)
+		err = check_slip(opt, opt->patterns.texts[i], e);
+	return err ? err : check_kinds(opt, e);
 }

@@ -13,8 +13,8 @@
 
 #include "attach/plan.h"
 #include "base/error.h"
-#include "match/expression.h"
 #include "match/numbers.h"
+#include "match/patterns.h"
 
 #ifndef VERSION
 #define VERSION "0.1" /* of --version */
@@ -56,15 +56,9 @@ enum unwind_mode {
  */
 struct options {
 	enum tool tool;
-	char *const *argv;         /* the command line, NULL-terminated */
-	char *const *patterns;     /* with @read: files */
-	const char *const *untils; /* by pattern: the event of its --until; NULL: none */
-	size_t n_patterns;
-	/* The patterns as patterns_parse() has them; with @elapsed, the returns of their user
-	 * functions follow. */
-	struct probe_spec *specs;
-	size_t n_specs;
-	char *const *command; /* NULL-terminated; NULL: none */
+	char *const *argv;        /* the command line, NULL-terminated */
+	struct patterns patterns; /* with @read, the texts are files */
+	char *const *command;     /* NULL-terminated; NULL: none */
 	struct number_list pids;
 	struct number_list tids; /* threads */
 	struct number_list cpus;
@@ -84,12 +78,9 @@ struct options {
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o */
 	size_t n_outputs;
-	const char *sum;     /* an expression: the value of a hit; NULL: none */
-	struct expression x; /* of @sum, once patterns_parse() has set it */
-	const char *unit;    /* of the values; NULL: as far as their names tell */
-	const char *value;   /* of files with several: the one to show; NULL: the file's choice */
-	const char *format;  /* of standard output, by -f, too; NULL: the usual one, if any */
-	const char **minus;  /* files whose counts are subtracted */
+	const char *value;  /* of files with several: the one to show; NULL: the file's choice */
+	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
+	const char **minus; /* files whose counts are subtracted */
 	size_t n_minus;
 	/* The first option of the command line that --read excludes; NULL: none. */
 	const struct option_row *of_tracing;
@@ -106,7 +97,6 @@ struct options {
 	bool annotated;          /* profile: mark kernel frames */
 	const char *unsupported; /* profile: the given option of bcc's that we lack; NULL: none */
 	bool timestamp;          /* of stacksnoop's events: the time of day */
-	bool regexp;
 	bool offset;
 	bool per_process;
 	bool kernel_only;
@@ -119,7 +109,6 @@ struct options {
 	bool no_demangle;
 	bool no_debuginfod;
 	bool kernel_by_helper; /* --kernel-unwind helper */
-	bool elapsed;          /* the value of a hit is the time until its end */
 	bool has_until;
 	bool debug;
 	bool self; /* count our own hits, too */
@@ -134,6 +123,9 @@ struct options {
  */
 must_check int options_parse(int argc, char *const *argv, struct options *ret, struct error *e);
 void options_fini(struct options *opt);
+
+/* patterns_parse(). Do the patterns fit the options? Errors: -EINVAL, -EOPNOTSUPP. */
+must_check int options_parse_patterns(struct options *opt, struct error *e);
 
 void options_help(enum tool tool, FILE *to);
 

@@ -271,7 +271,82 @@ static int setup_explain_load(const struct run *r, struct error *e)
 	return error_within(e, "the kernel is locked down (%s)", level);
 }
 
+/* --- values --- */
+
+/*
+ * A beginning takes 48 bytes in the kernel's hash map besides key and value, and a bucket of 16. It
+ * gets this part of --max-memory.
+ */
+#define BEGINNING_BYTES 128ULL
+#define BEGINNINGS_SHARE 16
+#define FEWEST_BEGINNINGS 256ULL
+#define MOST_BEGINNINGS 65536ULL
+
+_Static_assert(48 + 16 + sizeof(struct begun_key) + sizeof(struct beginning) <= BEGINNING_BYTES,
+	       "budget");
+
+/*
+ * Set what the programs need for pairs. Returns how many of @bytes of memory the beginnings take,
+ * which is 0 without --elapsed.
+ */
+static uint64_t set_up_pairs(const struct values *v, uint64_t bytes, struct object_options *o)
+{
+	uint64_t n = bytes / BEGINNINGS_SHARE / BEGINNING_BYTES;
+
+	if (!v->n_groups)
+		return 0;
+	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
+	o->config.n_groups = v->n_groups;
+	o->config.switch_pair = v->switch_pair;
+	o->programs |= 1U << PROGRAM_EXIT;
+	o->max_begun = (uint32_t)n;
+	return n * BEGINNING_BYTES;
+}
+
+int set_up_values(struct run *r, uint64_t *bytes, struct object_options *o, struct error *e)
+{
+	const struct values *v = &r->values;
+
+	*bytes -= set_up_pairs(v, *bytes, o);
+	if (!v->of->sum)
+		return 0;
+	o->value = &r->value_code;
+	value_code_fini(&r->value_code);
+	return value_code_make(v->codes, v->n_numbers, v->n_numbers > 1 && v->has_tracepoint,
+			       &r->value_code, e);
+}
+
 /* --- plan, load, attach --- */
+
+unsigned patterns_need_features(const struct patterns *p)
+{
+	unsigned groups = 0;
+
+	for (size_t i = 0; i < p->n_specs; i++) {
+		const struct probe_spec *spec = &p->specs[i];
+
+		if (spec_is_in_file(spec))
+			groups |= FEATURES_USER;
+		if (spec->kind == PROBE_KERNEL_FUNCTION)
+			groups |= FEATURES_KERNEL_FUNCTION |
+				  (spec->is_return ? FEATURES_KERNEL_RETURN : 0U);
+	}
+	return groups;
+}
+
+#define MOST_TARGETS 200000
+
+int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+		   struct target_list *targets, struct error *e)
+{
+	const struct match_scope scope = { .pids = opt->pids.numbers,
+					   .n_pids = opt->pids.n,
+					   .limit = MOST_TARGETS,
+					   .depth = depth,
+					   .raw_names = opt->no_demangle };
+
+	return patterns_match(&opt->patterns, host, &scope, targets, e);
+}
 
 #define MOST_DESCRIBED 1000
 
@@ -302,7 +377,7 @@ static int plan_again(struct run *r, struct error *e)
 	target_list_fini(&r->targets);
 	plan_fini(&r->plan);
 
-	int err = patterns_match(r->opt, r->host, MATCH_ADDRESSES, &r->targets, e);
+	int err = match_patterns(r->opt, r->host, MATCH_ADDRESSES, &r->targets, e);
 
 	return err ? err : make_plan(r, e);
 }
@@ -310,7 +385,7 @@ static int plan_again(struct run *r, struct error *e)
 static void find_features(struct run *r)
 {
 	struct features *features = &r->features;
-	unsigned groups = patterns_need_features(r->opt);
+	unsigned groups = patterns_need_features(&r->opt->patterns);
 	struct error none;
 
 	if (host_pmu_type("kprobe", &features->kprobe_pmu, &none))
@@ -334,7 +409,7 @@ static int explain_no_plan(struct run *r, struct error *e)
 	cleanup(target_list_fini) struct target_list found = {};
 	struct error why;
 
-	if (patterns_match(r->opt, r->host, MATCH_ADDRESSES, &found, &why) == -ENOENT)
+	if (match_patterns(r->opt, r->host, MATCH_ADDRESSES, &found, &why) == -ENOENT)
 		*e = why;
 	return e->code;
 }
@@ -386,7 +461,7 @@ static struct event_facts facts_of(const struct target_list *targets)
 
 bool probing_hits_report(const struct run *r)
 {
-	return patterns_have_user_places(r->opt) ||
+	return patterns_need_features(&r->opt->patterns) & FEATURES_USER ||
 	       facts_of(&r->targets).n_kernel > MANY_KERNEL_EVENTS;
 }
 
@@ -440,7 +515,7 @@ static void tell_plan(const struct run *r)
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 
-		patterns_put_target(&r->targets.targets[i], &text);
+		put_target(&r->targets.targets[i], &text);
 		log_debug("matched: %s", text.text);
 	}
 }
@@ -463,7 +538,7 @@ int probing_prepare(struct run *r, struct error *e)
 	if (err)
 		return err;
 	find_features(r);
-	err = patterns_match(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
+	err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)
 		err = make_best_plan(r, e);
 	if (!err)
@@ -478,8 +553,8 @@ int probing_prepare(struct run *r, struct error *e)
  */
 static int explain_unknown(const struct run *r, const char *name, struct error *e)
 {
-	for (size_t i = 0; i < r->opt->n_patterns; i++) {
-		const struct probe_spec *spec = &r->opt->specs[i];
+	for (size_t i = 0; i < r->opt->patterns.n; i++) {
+		const struct probe_spec *spec = &r->opt->patterns.specs[i];
 		const char *literal =
 			spec->kind == PROBE_KERNEL_FUNCTION ? pattern_literal(spec->name) : NULL;
 
@@ -582,7 +657,7 @@ void probing_describe(const struct run *r)
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 
-		patterns_put_target(&r->targets.targets[i], &text);
+		put_target(&r->targets.targets[i], &text);
 		log_debug("hits of %s: %llu", text.text, (unsigned long long)hits[i]);
 	}
 	calls_free(calls);

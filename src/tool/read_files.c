@@ -161,7 +161,9 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
 			    const struct profile *model, struct files *ret, struct error *e)
 {
-	const char *model_name = !model ? names[0] : opt->read ? opt->patterns[0] : "this run";
+	const char *model_name = !model      ? names[0]
+				 : opt->read ? opt->patterns.texts[0]
+					     : "this run";
 	int err = 0;
 
 	ret->of = xcalloc(n, sizeof(*ret->of));
@@ -219,11 +221,11 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 {
 	cleanup(files_fini) struct files files = {};
 	cleanup(profile_freep) struct profile *result = NULL;
-	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt, NULL,
-				   &files, e);
+	int err = read_saved_files((const char *const *)opt->patterns.texts, opt->patterns.n, opt,
+				   NULL, &files, e);
 
 	for (size_t i = 0; i < files.n && !err; i++)
-		tell_missing_names(files.of[i], opt->patterns[i]);
+		tell_missing_names(files.of[i], opt->patterns.texts[i]);
 	if (!err && opt->n_minus)
 		err = read_and_subtract(opt, files.of, files.n, reports, &result, e);
 	if (err)

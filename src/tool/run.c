@@ -172,7 +172,7 @@ static void hits_describe(const struct run *r)
 			  "the kernel's own time for the probe comes on top",
 			  mean_ns, (unsigned long long)cost.n_measured,
 			  (unsigned long long)cost.n_hits, text_plural(cost.n_hits));
-	if (r->opt->elapsed)
+	if (r->opt->patterns.elapsed)
 		log_debug("%llu pairs have begun",
 			  (unsigned long long)losses_counter(r->object, r->n_cpus, BEGUN));
 }
@@ -487,6 +487,7 @@ static void run_fini(struct run *r)
 		object_freep(&r->object);
 	plan_fini(&r->plan);
 	values_fini(&r->values);
+	value_code_fini(&r->value_code);
 	target_list_fini(&r->targets);
 	host_freep(&r->host);
 }
@@ -494,9 +495,9 @@ static void run_fini(struct run *r)
 static void put_usual_header(const struct run *r, struct strbuf *text)
 {
 	strbuf_printf(text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
-	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+	for (size_t i = 0; i < r->opt->patterns.n; i++) {
 		strbuf_puts(text, i ? ", \"" : "\"");
-		escape_put(text, r->opt->patterns[i], false);
+		escape_put(text, r->opt->patterns.texts[i], false);
 		strbuf_puts(text, "\"");
 	}
 	strbuf_puts(text, "... Hit Ctrl-C to end.\n");
@@ -898,7 +899,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
 		.zygote = ZYGOTE_NONE,
-		.values = { .opt = opt },
+		.values = { .of = &opt->patterns },
 		.deferral = { .give = tool->on_deferred,
 			      .hear = run_hear,
 			      .context = &r,

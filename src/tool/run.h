@@ -27,8 +27,8 @@
 #include "files/mappings.h"
 #include "files/zygote.h"
 #include "kernel/host.h"
-#include "match/expression.h"
 #include "match/match.h"
+#include "match/patterns.h"
 #include "match/target.h"
 #include "processes/processes.h"
 #include "profile/profile.h"
@@ -71,26 +71,6 @@ struct command {
 	{                                                     \
 		.gate = -1, .pidfd = -1, .aside = ASIDE_NONE, \
 	}
-
-/* The value of a hit, for all targets: of --sum and --value, or the time of --elapsed. Begins with
- * { .opt }. */
-struct values {
-	const struct options *opt;
-	/*
-	 * How the programs tell the targets apart. By target: the index of its code, or
-	 * PAIR_NUMBER(), which is the same for a beginning and its ends. NULL: hits have no values.
-	 */
-	uint32_t *numbers;
-	size_t n_numbers;         /* different ones */
-	struct expression *codes; /* of --sum, for the targets; all differ */
-	size_t capacity;
-	struct value_code code;
-	struct profile_value value;
-	bool has_tracepoint;
-	bool was_told;        /* that some targets have no value */
-	uint32_t n_groups;    /* of pairs */
-	uint32_t switch_pair; /* of sched_switch */
-};
 
 /*
  * The descriptors that a run opens after its start. They serve the maps' second level, 3 unwind
@@ -214,8 +194,9 @@ struct run {
 	size_t n_held_files; /* they keep places for the rest of the run */
 	struct command command;
 	struct values values; /* of hits: --sum, --value, --elapsed */
-	bool by_cookie;       /* programs tell targets apart */
-	bool counts_hits;     /* of each target, for --debug */
+	struct value_code value_code;
+	bool by_cookie;   /* programs tell targets apart */
+	bool counts_hits; /* of each target, for --debug */
 	struct object *object;
 	struct attachment *attachment;
 	struct pacing pacing;
@@ -340,68 +321,6 @@ void command_describe(const struct command *c, struct strbuf *to);
 /* Close all descriptors. A command that has not begun ends; one that runs goes on. */
 void command_fini(struct command *c);
 
-/* --- patterns and targets (tool/patterns.c) --- */
-
-/*
- * Set opt->specs and opt->x. Are the patterns well-formed, and do they fit the options? Errors:
- * -EINVAL, -EOPNOTSUPP. The functions below need its success.
- */
-must_check int patterns_parse(struct options *opt, struct error *e);
-
-/* Does a pattern name a user function or a USDT probe? */
-bool patterns_have_user_places(const struct options *opt);
-
-/* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
-unsigned patterns_need_features(const struct options *opt);
-
-/*
- * Append the targets of all patterns to @targets, which is empty. Those in files come first: a
- * process searches these. Errors: of match_targets() and match_in_files().
- */
-must_check int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
-			      struct target_list *targets, struct error *e);
-
-/* Append @t in the form of a pattern, escaped. */
-void patterns_put_target(const struct target *t, struct strbuf *to);
-
-/*
- * Print the targets that a run would trace, one on a line. With -v, the values follow that an
- * expression can name, one on an indented line. Errors: of patterns_match(), values_choose() and
- * value_list_each().
- */
-must_check int list_targets(const struct options *opt, struct error *e);
-
-/* --- values (tool/values.c) --- */
-
-/* Do --elapsed and --until fit pattern number @pattern? Errors: -EINVAL, -EOPNOTSUPP. */
-must_check int pairs_check(const struct options *opt, size_t pattern, struct error *e);
-
-/*
- * Behind @opt->specs, which are those of the patterns, append the returns of user functions. There
- * must be room for twice as many. Errors: of probe_spec_parse().
- */
-must_check int pairs_add_returns(struct options *opt, struct error *e);
-
-void values_fini(struct values *v);
-
-/*
- * Find the value for each of @targets. Those that have none are removed from the list, with a
- * warning. With --elapsed, the ends are added: see pairs_choose(). Errors: no target is left; those
- * of value_resolve() and pairs_choose().
- */
-must_check int values_choose(struct values *v, struct host *host, struct target_list *targets,
-			     struct error *e);
-
-/*
- * Set what the programs need for values, which is nothing if hits have none. @v is kept until
- * object_load() is over. Takes the memory of pairs that have begun from *@bytes. Errors: -E2BIG.
- */
-must_check int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o,
-			     struct error *e);
-
-/* The value's name in a profile. NULL: hits have none. Lent by @v. */
-const struct profile_value *values_name(const struct values *v);
-
 /* --- privileges (tool/privileges.c) --- */
 
 /*
@@ -442,7 +361,33 @@ must_check int privileges_leave(struct error *e);
  */
 void privileges_seal(bool executes);
 
+/* --- the list of targets (tool/listing.c) --- */
+
+/* Append @t in the form of a pattern, escaped. */
+void put_target(const struct target *t, struct strbuf *to);
+
+/*
+ * Print the targets that a run would trace, one on a line. With -v, the values follow that an
+ * expression can name, one on an indented line. Errors: of patterns_match(), values_choose() and
+ * value_list_each().
+ */
+must_check int list_targets(const struct options *opt, struct error *e);
+
 /* --- probes (tool/probing.c) --- */
+
+/* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
+unsigned patterns_need_features(const struct patterns *p);
+
+/* patterns_match(), as the options want it. */
+must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+			      struct target_list *targets, struct error *e);
+
+/*
+ * Set what the programs need for values, which is nothing if hits have none. Takes the memory of
+ * pairs that have begun from *@bytes. Errors: -E2BIG.
+ */
+must_check int set_up_values(struct run *r, uint64_t *bytes, struct object_options *o,
+			     struct error *e);
 
 /*
  * Check the user's choice and what the kernel lacks, find the targets, and choose a backend for

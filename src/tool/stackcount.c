@@ -29,7 +29,7 @@
 struct naming {
 	struct symbolizer *symbolizer;
 	const struct store *store;
-	const struct profile_value *sum; /* of the rows' sums; NULL: they have none */
+	struct profile_value sum; /* of the rows; without a name: they have none */
 	uint64_t max_depth;
 	unsigned keeps;      /* of all outputs */
 	uint64_t cuts[CUTS]; /* by stack_cut(): hits of the rows named so far */
@@ -96,8 +96,8 @@ static void set_run_period(struct profile *p, const struct options *opt)
 	const bool is_of_cpu = opt->tool == TOOL_PROFILE;
 	bool has_perf_event = false;
 
-	for (size_t i = 0; i < opt->n_patterns; i++)
-		has_perf_event |= strncmp(opt->patterns[i], "e:", 2) == 0;
+	for (size_t i = 0; i < opt->patterns.n; i++)
+		has_perf_event |= strncmp(opt->patterns.texts[i], "e:", 2) == 0;
 	p->about.period_type = is_of_cpu ? cpu : event;
 	p->about.period = has_perf_event ? (int64_t)opt->period : 1;
 	if (is_of_cpu && opt->frequency)
@@ -164,8 +164,8 @@ static bool name_row(const struct store_row *row, struct naming *n, struct profi
 {
 	uint32_t frames[STACK_WORDS + USER_FRAMES], user[USER_FRAMES];
 	const int64_t hits = (int64_t)row->count;
-	struct profile_stack stack = { .count = n->sum ? row->sum : hits,
-				       .more = n->sum ? &hits : NULL,
+	struct profile_stack stack = { .count = n->sum.name ? row->sum : hits,
+				       .more = n->sum.name ? &hits : NULL,
 				       .frames = frames };
 	uint64_t words[STACK_WORDS], cut, user_cut;
 	struct raw_stack raw = read_user_stack(row, n->store, words);
@@ -219,7 +219,7 @@ static struct profile *make_profile(const struct store_row *rows, size_t n_rows,
 				    const struct slices *slices)
 {
 	cleanup(profile_builder_freep) struct profile_builder *builder =
-		profile_builder_new(n->sum ? 2 : 1);
+		profile_builder_new(n->sum.name ? 2 : 1);
 	cleanup_free uint32_t *stacks = xcalloc(n_rows + 1, sizeof(*stacks));
 	struct profile *p;
 
@@ -227,11 +227,11 @@ static struct profile *make_profile(const struct store_row *rows, size_t n_rows,
 	if (slices)
 		slices_put(slices, builder, stacks);
 	p = profile_builder_finish(builder, symbolizer_frames(n->symbolizer));
-	if (!n->sum)
+	if (!n->sum.name)
 		return p;
 	p->values[1] = p->values[0];
-	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, n->sum->name),
-					       strtab_add_or_null(p->strings, n->sum->unit) };
+	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, n->sum.name),
+					       strtab_add_or_null(p->strings, n->sum.unit) };
 	return p;
 }
 
@@ -438,7 +438,6 @@ static int stackcount_prepare(struct run *r, struct error *e)
 		err = reports_open(&t->reports, r->opt, e);
 	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants[SPAN_RUN];
 	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
-	t->slices.of_sums = r->opt->sum || r->opt->elapsed;
 	t->slices.most_bytes = t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
 	r->writes_files = t->reports.has_files;
 	return err;
@@ -450,10 +449,10 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 	struct store_budget *budget = &t->budget;
 	struct trace_config *config = &o->config;
 	uint64_t bytes = r->opt->max_memory - t->slices.most_bytes;
-	const int err = values_set_up(&r->values, &bytes, o, e);
+	const int err = set_up_values(r, &bytes, o, e);
 
-	budget->has_sum = r->opt->sum || r->opt->elapsed;
-	budget->has_pairs = r->opt->elapsed;
+	budget->has_sum = t->slices.of_sums = r->values.name;
+	budget->has_pairs = r->opt->patterns.elapsed;
 	store_divide(bytes, o->n_cpus, budget);
 	o->max_rows = budget->max_rows;
 	o->max_chunks = budget->max_chunks;
@@ -475,7 +474,7 @@ static void open_store(struct run *r)
 	run_make_symbolizer(r, t->reports.identity);
 	t->naming = (struct naming){ .symbolizer = r->symbolizer,
 				     .store = t->store,
-				     .sum = values_name(&r->values),
+				     .sum = { r->values.name, r->values.unit },
 				     .max_depth = r->opt->max_depth,
 				     .keeps = t->reports.keeps,
 				     .serve = run_serve,
@@ -543,7 +542,7 @@ static void stackcount_on_deferred(void *run, const struct recorded *recorded,
 	struct stackcount *t = r->own;
 	uint64_t kernel[SHORT_WORDS];
 
-	if (r->opt->elapsed) {
+	if (r->opt->patterns.elapsed) {
 		store_keep_late(t->store, recorded->hit->number, words, n);
 		return;
 	}

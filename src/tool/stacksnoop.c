@@ -271,7 +271,7 @@ static const char *put_event_value(struct run *r, const struct valued_event *eve
 		t->n_valueless++;
 		return NULL;
 	}
-	if (r->values.code.is_unsigned)
+	if (r->value_code.is_unsigned)
 		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRIu64, (uint64_t)event->value);
 	else
 		(void)snprintf(to, EVENT_NUMBER_SIZE, "%" PRId64, (int64_t)event->value);
@@ -421,7 +421,7 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	struct trace_config *config = &o->config;
 	uint64_t bytes = r->opt->max_memory;
 
-	t->budget.has_value = r->opt->sum != NULL;
+	t->budget.has_value = r->values.name;
 	stream_divide(bytes, r->n_cpus, &t->budget);
 	o->max_chunks = t->budget.max_chunks;
 	config->mode = MODE_EVENTS;
@@ -431,7 +431,7 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	config->max_chunks = t->budget.max_chunks;
 	config->chunks_to_notice = t->budget.max_chunks / 2;
 	config->has_sum = t->budget.has_value;
-	return values_set_up(&r->values, &bytes, o, e);
+	return set_up_values(r, &bytes, o, e);
 }
 
 static void stacksnoop_on_deferred(void *run, const struct recorded *hit, const uint64_t *words,
@@ -485,7 +485,7 @@ static void open_stream(struct run *r)
 	t->style.label = (struct label_style){ opt->offset, opt->verbose,
 					       opt->folded ? LABEL_FOLDED : LABEL_TEXT };
 	if (t->budget.has_value)
-		event_set_value(&t->style, values_name(&r->values)->unit);
+		event_set_value(&t->style, r->values.unit);
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	stream_set_find(t->stream, find_late_stack, r);
 	r->deferral.patience_ns = PATIENCE_NS;

@@ -3,7 +3,7 @@
  * Pairs of one group exclude each other in a thread (struct begun_key of bpf/abi.h). System calls
  * do, so all that end by themselves are one group. Each --until is another.
  */
-#include "tool/run.h"
+#include "match/patterns.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,43 +16,18 @@
 #include "base/log.h"
 #include "base/strtab.h"
 #include "base/text.h"
-#include "match/match.h"
-#include "match/spec.h"
+#include "bpf/abi.h"
+#include "kernel/kernel_types.h"
+#include "match/matcher.h"
 #include "match/values.h"
 
-/* --- pairs --- */
+/* --- patterns --- */
 
-#define MOST_ENDS 4096 /* of one --until */
-
-/*
- * A beginning takes 48 bytes in the kernel's hash map besides key and value, and a bucket of 16. It
- * gets this part of --max-memory.
- */
-#define BEGINNING_BYTES 128ULL
-#define BEGINNINGS_SHARE 16
-#define FEWEST_BEGINNINGS 256ULL
-#define MOST_BEGINNINGS 65536ULL
-
-_Static_assert(48 + 16 + sizeof(struct begun_key) + sizeof(struct beginning) <= BEGINNING_BYTES,
-	       "budget");
-
-/* The time of a pair, as the value of a profile. */
-static const struct profile_value pairs_value = { "elapsed", "nanoseconds" };
-
-static void forget_numbers(struct values *v)
+/* Do --elapsed and --until fit pattern number @pattern? */
+static int pairs_check(const struct patterns *p, size_t pattern, struct error *e)
 {
-	free(v->codes);
-	free(v->numbers);
-	v->codes = NULL;
-	v->numbers = NULL;
-	v->n_numbers = v->capacity = v->n_groups = 0;
-	v->has_tracepoint = false;
-}
-
-int pairs_check(const struct options *opt, size_t pattern, struct error *e)
-{
-	const struct probe_spec *spec = &opt->specs[pattern];
-	const char *text = opt->patterns[pattern], *until = opt->untils[pattern];
+	const struct probe_spec *spec = &p->specs[pattern];
+	const char *text = p->texts[pattern], *until = p->untils[pattern];
 	cleanup(probe_spec_fini) struct probe_spec end = {};
 
 	if (spec->is_return)
@@ -71,7 +46,7 @@ int pairs_check(const struct options *opt, size_t pattern, struct error *e)
 				 "--until %s: '%s' is a function, which ends by its returns", until,
 				 text);
 
-	const int err = probe_spec_parse(until, opt->regexp, &end, e);
+	const int err = probe_spec_parse(until, p->is_regexp, &end, e);
 
 	if (!err && end.kind != PROBE_TRACEPOINT)
 		return error_set(e, -EOPNOTSUPP,
@@ -79,25 +54,104 @@ int pairs_check(const struct options *opt, size_t pattern, struct error *e)
 	return err;
 }
 
-int pairs_add_returns(struct options *opt, struct error *e)
+/* Behind the specs of the patterns, append the returns of user functions. */
+static int pairs_add_returns(struct patterns *p, struct error *e)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
+	for (size_t i = 0; i < p->n && !err; i++) {
 		cleanup_strbuf struct strbuf text = {};
-		const char *pattern = opt->patterns[i];
+		const char *pattern = p->texts[i];
 		const bool has_prefix = text_begins_with(pattern, "p:");
 
-		if (opt->specs[i].kind != PROBE_USER_FUNCTION)
+		if (p->specs[i].kind != PROBE_USER_FUNCTION)
 			continue;
 		strbuf_printf(&text, "r:%s", pattern + (has_prefix ? strlen("p:") : 0));
-		err = probe_spec_parse(text.text, opt->regexp, &opt->specs[opt->n_specs], e);
-		opt->n_specs += !err;
+		err = probe_spec_parse(text.text, p->is_regexp, &p->specs[p->n_specs], e);
+		p->n_specs += !err;
 	}
 	return err;
 }
 
-/* --- numbers --- */
+int patterns_parse(struct patterns *p, struct error *e)
+{
+	int err = p->sum ? expression_parse(p->sum, &p->x, e) : 0;
+
+	p->specs = xcalloc(2 * p->n, sizeof(*p->specs));
+	for (size_t i = 0; i < p->n && !err; i++) {
+		err = probe_spec_parse(p->texts[i], p->is_regexp, &p->specs[i], e);
+		p->n_specs += !err;
+		if (!err && p->elapsed)
+			err = pairs_check(p, i, e);
+	}
+	return err || !p->elapsed ? err : pairs_add_returns(p, e);
+}
+
+void patterns_fini(struct patterns *p)
+{
+	while (p->n_specs)
+		probe_spec_fini(&p->specs[--p->n_specs]);
+	free(p->specs);
+}
+
+bool spec_is_in_file(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
+}
+
+/* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
+static bool kernel_calls_at_nop5(void)
+{
+	static const struct kernel_member trampoline = { "uprobe_trampoline", NULL };
+	struct error none;
+	uint32_t id;
+
+	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
+}
+
+/* Did the user mean a tracepoint? The process that looked into files knows none. */
+static int hint_at_tracepoints(const struct patterns *p, struct host *host, struct error *e)
+{
+	const struct error found = *e;
+	struct near near = {};
+
+	for (size_t i = 0; i < p->n_specs && !near.n; i++)
+		if (spec_is_in_file(&p->specs[i]))
+			match_near_tracepoints(&p->specs[i], host, &near);
+	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
+}
+
+int patterns_match(const struct patterns *p, struct host *host, const struct match_scope *given,
+		   struct target_list *targets, struct error *e)
+{
+	struct match_scope scope = *given;
+	cleanup_free struct probe_spec *in_files = xcalloc(p->n_specs + 1, sizeof(*in_files));
+	size_t n_in_files = 0;
+	int err;
+
+	for (size_t i = 0; i < p->n_specs; i++)
+		if (spec_is_in_file(&p->specs[i]))
+			in_files[n_in_files++] = p->specs[i];
+	scope.kernel_calls_at_nop5 = n_in_files && kernel_calls_at_nop5();
+	/* Files may hang, or be hostile, so another process searches them. */
+	err = n_in_files ? match_in_files(in_files, n_in_files, &scope, targets, e) : 0;
+	if (err == -ENOENT)
+		return hint_at_tracepoints(p, host, e);
+	for (size_t i = 0; i < p->n_specs && !err; i++) {
+		const size_t n_before = targets->n;
+
+		if (spec_is_in_file(&p->specs[i]))
+			continue;
+		err = match_targets(&p->specs[i], host, &scope, targets, e);
+		for (size_t k = n_before; k < targets->n; k++)
+			targets->targets[k].pattern = (uint32_t)i;
+	}
+	return err;
+}
+
+/* --- pairs --- */
+
+#define MOST_ENDS 4096 /* of one --until */
 
 struct choice {
 	struct values *v;
@@ -192,7 +246,7 @@ static int check_ends(const struct choice *c, uint32_t pattern, const struct tar
 			    c->targets->targets[i].pattern == pattern &&
 			    c->targets->targets[i].tracepoint_id == ends->targets[k].tracepoint_id)
 				return error_set(c->e, -EINVAL, "--until %s: %s would end itself",
-						 c->v->opt->untils[pattern], ends->targets[k].name);
+						 c->v->of->untils[pattern], ends->targets[k].name);
 	return 0;
 }
 
@@ -202,7 +256,7 @@ static int add_ends(struct choice *c, uint32_t pattern, uint32_t number)
 	const struct match_scope scope = { .limit = MOST_ENDS, .depth = MATCH_NAMES };
 	cleanup(target_list_fini) struct target_list ends = {};
 	cleanup(probe_spec_fini) struct probe_spec spec = {};
-	int err = probe_spec_parse(c->v->opt->untils[pattern], c->v->opt->regexp, &spec, c->e);
+	int err = probe_spec_parse(c->v->of->untils[pattern], c->v->of->is_regexp, &spec, c->e);
 
 	if (!err)
 		err = match_targets(&spec, c->host, &scope, &ends, c->e);
@@ -317,7 +371,7 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
 {
 	struct target *t = &c->targets->targets[i];
 	const bool is_point = t->kind == TARGET_TRACEPOINT;
-	const bool is_until = is_point && c->v->opt->untils[t->pattern];
+	const bool is_until = is_point && c->v->of->untils[t->pattern];
 	const bool is_switch = is_point && !is_until && strcmp(t->name, "sched:sched_switch") == 0;
 	const bool is_natural = is_point && !is_until && !is_switch;
 	const uint32_t word = !is_point                                  ? FUNCTIONS
@@ -338,14 +392,6 @@ static int choose_target(struct choice *c, size_t i, uint32_t *number)
 	return is_until && is_new ? add_ends(c, t->pattern, *number) : 0;
 }
 
-/*
- * With --elapsed: the targets begin pairs, but for returns, which end them. Append the events that
- * end the others, and number all. User functions without returns are removed.
- *
- * Errors: -ENOENT, no function is left, an event is not there, or nobody knows what ends a
- * beginning; -EINVAL, an event would end itself; -E2BIG, too many groups or pairs; those of
- * matching.
- */
 static int pairs_choose(struct values *v, struct host *host, struct target_list *targets,
 			struct error *e)
 {
@@ -353,6 +399,8 @@ static int pairs_choose(struct values *v, struct host *host, struct target_list 
 	cleanup_free uint32_t *numbers = xcalloc(targets->n + 1, sizeof(*numbers));
 	int err = remove_timeless(&c);
 
+	v->name = "elapsed";
+	v->unit = "nanoseconds";
 	for (size_t i = 0; i < c.n_first && !err; i++)
 		err = choose_target(&c, i, &numbers[i]);
 	if (err)
@@ -363,36 +411,16 @@ static int pairs_choose(struct values *v, struct host *host, struct target_list 
 	return 0;
 }
 
-/*
- * Set what the programs need for pairs. Returns how many of @bytes of memory the beginnings take,
- * which is 0 without --elapsed.
- */
-static uint64_t pairs_set_up(const struct values *v, uint64_t bytes, struct object_options *o)
-{
-	uint64_t n = bytes / BEGINNINGS_SHARE / BEGINNING_BYTES;
-
-	if (!v->n_groups)
-		return 0;
-	n = n < FEWEST_BEGINNINGS ? FEWEST_BEGINNINGS : n > MOST_BEGINNINGS ? MOST_BEGINNINGS : n;
-	o->config.n_groups = v->n_groups;
-	o->config.switch_pair = v->switch_pair;
-	o->programs |= 1U << PROGRAM_EXIT;
-	o->max_begun = (uint32_t)n;
-	return n * BEGINNING_BYTES;
-}
-
 /* --- values --- */
 
 void values_fini(struct values *v)
 {
-	forget_numbers(v);
-	value_code_fini(&v->code);
-}
-
-/* Returns the option as the user writes it. */
-static const char *option_of(const struct values *v)
-{
-	return v->opt->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
+	free(v->codes);
+	free(v->numbers);
+	v->codes = NULL;
+	v->numbers = NULL;
+	v->n_numbers = v->capacity = v->n_groups = 0;
+	v->has_tracepoint = false;
 }
 
 static bool is_same_expression(const struct expression *a, const struct expression *b)
@@ -403,12 +431,12 @@ static bool is_same_expression(const struct expression *a, const struct expressi
 /* Without --unit, all targets must have the unit. Targets with one code may differ in it. */
 static void note_unit(struct values *v, const char *unit)
 {
-	if (v->opt->unit)
-		v->value.unit = v->opt->unit;
+	if (v->of->unit)
+		v->unit = v->of->unit;
 	else if (v->n_numbers == 0)
-		v->value.unit = unit;
-	else if (!unit || !v->value.unit || strcmp(unit, v->value.unit) != 0)
-		v->value.unit = NULL;
+		v->unit = unit;
+	else if (!unit || !v->unit || strcmp(unit, v->unit) != 0)
+		v->unit = NULL;
 }
 
 /* The number of the code of @value, which is added if it is new. */
@@ -422,7 +450,7 @@ static int number_of_code(struct values *v, const struct resolved_value *value, 
 	if (v->n_numbers == VALUES_MOST)
 		return error_set(e, -E2BIG,
 				 "%s: the targets have more than %d kinds of '%s'; name fewer",
-				 option_of(v), VALUES_MOST, v->opt->sum);
+				 v->of->sum_option, VALUES_MOST, v->of->sum);
 	array_push(v->codes, v->n_numbers, v->capacity, value->x);
 	return 0;
 }
@@ -445,7 +473,7 @@ static int resolve_all(struct values *v, struct host *host, const struct target_
 	int err = 0;
 
 	for (size_t i = 0; i < targets->n && !err; i++) {
-		err = value_resolve(&v->opt->x, &targets->targets[i], host, value, to);
+		err = value_resolve(&v->of->x, &targets->targets[i], host, value, to);
 		if (!err)
 			err = number_of_code(v, value, &v->numbers[i], to);
 		kept[i] = !err;
@@ -470,40 +498,22 @@ int values_choose(struct values *v, struct host *host, struct target_list *targe
 	size_t wrong_at = 0;
 	int err;
 
-	forget_numbers(v);
-	if (v->opt->elapsed)
+	values_fini(v);
+	if (v->of->elapsed)
 		return pairs_choose(v, host, targets, e);
-	if (!v->opt->sum)
+	if (!v->of->sum)
 		return 0;
-	v->value.name = v->opt->sum;
+	v->name = v->of->sum;
 	v->numbers = xcalloc(n + 1, sizeof(*v->numbers));
 	err = resolve_all(v, host, targets, kept, &wrong_at, e);
 	if (err)
 		return err;
 	keep_targets(targets, kept, v->numbers);
-	if (!targets->n && error_within(e, "%s %s", option_of(v), v->opt->sum))
-		return caret_add(v->opt->sum, wrong_at, e);
+	if (!targets->n && error_within(e, "%s %s", v->of->sum_option, v->of->sum))
+		return caret_add(v->of->sum, wrong_at, e);
 	if (targets->n < n && !v->was_told)
 		log_warn("%zu of %zu have no value '%s' and are not traced%s", n - targets->n, n,
-			 v->opt->sum, log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+			 v->of->sum, log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 	v->was_told |= targets->n < n;
 	return 0;
-}
-
-int values_set_up(struct values *v, uint64_t *bytes, struct object_options *o, struct error *e)
-{
-	*bytes -= pairs_set_up(v, *bytes, o);
-	if (!v->opt->sum)
-		return 0;
-	o->value = &v->code;
-	value_code_fini(&v->code);
-	return value_code_make(v->codes, v->n_numbers, v->n_numbers > 1 && v->has_tracepoint,
-			       &v->code, e);
-}
-
-const struct profile_value *values_name(const struct values *v)
-{
-	if (v->opt->elapsed)
-		return &pairs_value;
-	return v->opt->sum ? &v->value : NULL;
 }

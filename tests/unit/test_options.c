@@ -37,7 +37,7 @@ static const char *refusal(const char *const words[MOST_WORDS], struct error *e)
 	if (!err && !opt.help && !opt.version)
 		err = reports_check(&opt, e);
 	if (!err && !opt.help && !opt.version && !opt.read)
-		err = patterns_parse(&opt, e);
+		err = options_parse_patterns(&opt, e);
 	options_fini(&opt);
 	return err ? e->text : NULL;
 }
@@ -307,7 +307,7 @@ TEST(one_letter_is_what_each_tool_means_by_it)
 	PARSE(&opt, "profile", "-c", "1000", "2");
 	assert_true(opt.period == 1000 && !opt.cpus.n && opt.duration_ns == 2000000000);
 	PARSE(&opt, "profile");
-	assert_true(opt.frequency == 49 && !opt.duration_ns && opt.n_patterns == 1);
+	assert_true(opt.frequency == 49 && !opt.duration_ns && opt.patterns.n == 1);
 }
 
 TEST(options_may_stand_behind_patterns_and_lists_may_come_again)
@@ -315,8 +315,8 @@ TEST(options_may_stand_behind_patterns_and_lists_may_come_again)
 	struct options opt;
 
 	PARSE(&opt, "stackcount", "-p", "7,8", GETPPID, "-p", "9", "-f");
-	assert_int_equal(opt.n_patterns, 1);
-	assert_string_equal(opt.patterns[0], GETPPID);
+	assert_int_equal(opt.patterns.n, 1);
+	assert_string_equal(opt.patterns.texts[0], GETPPID);
 	assert_int_equal(opt.pids.n, 3);
 	assert_string_equal(opt.format, "folded");
 	options_fini(&opt);
@@ -330,10 +330,10 @@ static unsigned needs(const char *first, const char *second)
 	cleanup_free char *a = xstrdup(first);
 	cleanup_free char *b = xstrdup(second);
 	char *const patterns[] = { a, b };
-	cleanup(options_fini) struct options opt = { .patterns = patterns, .n_patterns = 2 };
+	cleanup(options_fini) struct options opt = { .patterns = { .texts = patterns, .n = 2 } };
 
-	assert_int_equal(patterns_parse(&opt, NULL), 0);
-	return patterns_need_features(&opt);
+	assert_int_equal(options_parse_patterns(&opt, NULL), 0);
+	return patterns_need_features(&opt.patterns);
 }
 
 TEST(features_depend_on_what_kinds_were_asked_for)
