@@ -64,7 +64,7 @@ struct target {
 	bool exclude_user, exclude_kernel;
 	bool is_jump;     /* user return: to another function, which will return in its place */
 	bool is_32_bit;   /* user: its code is 32-bit code */
-	uint8_t role;     /* enum target_role, set by tool/values.c */
+	uint8_t role;     /* enum target_role, set by patterns.c */
 	uint32_t pattern; /* of the kernel: the number of the pattern that it matched first */
 };
 

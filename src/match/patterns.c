@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Pairs of one group exclude each other in a thread (struct begun_key of bpf/abi.h). System calls
- * do, so all that end by themselves are one group. Each --until is another.
- */
 #include "match/patterns.h"
 
 #include <errno.h>
@@ -153,6 +149,10 @@ int patterns_match(const struct patterns *p, struct host *host, const struct mat
 
 #define MOST_ENDS 4096 /* of one --until */
 
+/*
+ * Pairs of one group exclude each other in a thread (struct begun_key of bpf/abi.h). System calls
+ * do, so all that end by themselves are one group. Each --until is another.
+ */
 struct choice {
 	struct values *v;
 	struct host *host;
