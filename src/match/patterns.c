@@ -117,10 +117,16 @@ static int hint_at_tracepoints(const struct patterns *p, struct host *host, stru
 	return error_set(e, found.code, "%s%s", found.text, near_text(&near));
 }
 
-int patterns_match(const struct patterns *p, struct host *host, const struct match_scope *given,
+#define MOST_TARGETS 200000
+
+int patterns_match(const struct patterns *p, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
-	struct match_scope scope = *given;
+	struct match_scope scope = { .pids = p->pids->numbers,
+				     .n_pids = p->pids->n,
+				     .limit = MOST_TARGETS,
+				     .depth = depth,
+				     .raw_names = p->raw_names };
 	cleanup_free struct probe_spec *in_files = xcalloc(p->n_specs + 1, sizeof(*in_files));
 	size_t n_in_files = 0;
 	int err;

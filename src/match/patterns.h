@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "match/expression.h"
 #include "match/match.h"
+#include "match/numbers.h"
 #include "match/spec.h"
 #include "match/target.h"
 
@@ -21,10 +22,12 @@ struct patterns {
 	const char *const *untils; /* by text: the event of its --until; NULL: none */
 	size_t n;
 	bool is_regexp;
-	bool elapsed;           /* the value of a hit is the time until its end */
-	const char *sum;        /* an expression: the value of a hit; NULL: none */
-	const char *sum_option; /* the option that takes it */
-	const char *unit;       /* of the values; NULL: as far as their names tell */
+	bool raw_names;                 /* as for match_scope */
+	const struct number_list *pids; /* likewise */
+	bool elapsed;                   /* the value of a hit is the time until its end */
+	const char *sum;                /* an expression: the value of a hit; NULL: none */
+	const char *sum_option;         /* the option that takes it */
+	const char *unit;               /* of the values; NULL: as far as their names tell */
 	/* Of patterns_parse(): */
 	struct probe_spec *specs; /* of @texts; then, with @elapsed, of their functions' returns */
 	size_t n_specs;
@@ -45,9 +48,8 @@ bool spec_is_in_file(const struct probe_spec *spec);
  * Append the targets of all patterns to @targets, which is empty. Those in files come first: a
  * process searches these. Errors: of match_targets() and match_in_files().
  */
-must_check int patterns_match(const struct patterns *p, struct host *host,
-			      const struct match_scope *scope, struct target_list *targets,
-			      struct error *e);
+must_check int patterns_match(const struct patterns *p, struct host *host, enum match_depth depth,
+			      struct target_list *targets, struct error *e);
 
 /* --- values --- */
 

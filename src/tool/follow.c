@@ -124,7 +124,7 @@ void run_follow(struct run *r, uint64_t until)
 {
 	if (!r->follow)
 		return;
-	if (until >= sideband_until(r->follow->sideband) && !r->ending.is_too_late)
+	if (until >= sideband_until(r->follow->sideband) && ending_has_time(r))
 		(void)sideband_read(r->follow->sideband, handle_process_event, r);
 	if (r->unwinder)
 		unwinder_begin(r->unwinder);
@@ -181,11 +181,6 @@ bool follower_look(struct run *r)
 	if (r->unwinder)
 		unwinder_begin(r->unwinder);
 	return f->proc != NULL;
-}
-
-uint64_t follower_due(const struct run *r)
-{
-	return r->follow ? clock_ns(CLOCK_MONOTONIC) + FOLLOW_NS : UINT64_MAX;
 }
 
 static void tell_forgotten(uint64_t n, const char *what)

@@ -137,7 +137,7 @@ int list_targets(const struct options *opt, struct error *e)
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(target_list_fini) struct target_list targets = {};
 	cleanup(values_fini) struct values values = { .of = &opt->patterns };
-	int err = match_patterns(opt, host, MATCH_NAMES, &targets, e);
+	int err = patterns_match(&opt->patterns, host, MATCH_NAMES, &targets, e);
 
 	if (!err)
 		err = values_choose(&values, host, &targets, e);

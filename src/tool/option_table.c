@@ -114,7 +114,7 @@ static const struct option_row rows[] = {
 	{ REPORT | SNOOP, AT(BYTES, unwind_memory), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
 	{ EVERY, AT(BYTES, max_memory), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
 	{ REPORT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
-	{ EVERY | TRACING, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
+	{ EVERY | TRACING, FLAG(patterns.raw_names), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
 	{ REPORT | SNOOP | TRACING, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols" },
 	{ EVERY | TRACING, FLAG(self), '\0', "self", NULL, "also count hits of the tool itself" },
 	{ ALL | TRACING, FLAG(list), 'l', "list", NULL, "print what PATTERN matches, with -v also its fields and arguments; trace nothing" },

@@ -478,6 +478,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
+	ret->patterns.pids = &ret->pids;
 	ret->patterns.sum_option = ret->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
 	make_getopt_tables(ret->tool, &tables);
 	for (; end < argc && strcmp(argv[end], "--") != 0; end++) /* --minus may stand before it */

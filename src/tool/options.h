@@ -106,7 +106,6 @@ struct options {
 	bool folded;
 	bool json; /* never with folded */
 	bool lines;
-	bool no_demangle;
 	bool no_debuginfod;
 	bool kernel_by_helper; /* --kernel-unwind helper */
 	bool has_until;

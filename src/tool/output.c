@@ -405,8 +405,9 @@ static void set_wishes(struct reports *r, struct report_output *out)
 	const bool has_all = !r->opt->interval_ns || r->opt->live ||
 			     (out->pattern && !out->has_time && form->is_whole);
 
-	out->span = has_all ? SPAN_RUN : SPAN_INTERVAL;
-	r->wants[out->span] = true;
+	out->of_run = has_all;
+	r->wants_run |= has_all;
+	r->wants_interval |= !has_all;
 	/* Readers of data would count it twice. */
 	out->shows_so_far =
 		!r->opt->interval_ns && !r->opt->n_minus && !out->pattern && !form->is_alone;
@@ -573,7 +574,7 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 
 static struct profile *profile_of(const struct report_output *out, const struct report_profiles *p)
 {
-	if (out->span == SPAN_INTERVAL)
+	if (!out->of_run)
 		return p->interval;
 	return p->is_early && !out->shows_so_far ? NULL : p->run;
 }
@@ -581,9 +582,9 @@ static struct profile *profile_of(const struct report_output *out, const struct 
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
 static void warn_report_losses(const struct reports *r, const struct report_profiles *profiles)
 {
-	const struct profile *p = r->text                   ? profile_of(&r->outputs[0], profiles)
-				  : r->wants[SPAN_INTERVAL] ? profiles->interval
-							    : profiles->run;
+	const struct profile *p = r->text             ? profile_of(&r->outputs[0], profiles)
+				  : r->wants_interval ? profiles->interval
+						      : profiles->run;
 
 	if (p && (!r->text || r->text->is_bare))
 		output_warn_losses(p->losses, p->n_losses, profile_n_hits(p));

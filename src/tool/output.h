@@ -58,16 +58,6 @@ void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hi
 /* --- the reports of a run: standard output and the files of -o, each in a form of its own --- */
 
 /*
- * The time that a report covers. With an interval (-i), some outputs show each interval, others the
- * whole run.
- */
-enum span {
-	SPAN_INTERVAL,
-	SPAN_RUN,
-	SPAN_N,
-};
-
-/*
  * Standard output, or files of -o. A file is written whole or not at all: its bytes go to a
  * temporary file beside it, which is renamed when it is whole. That one's name has 16 digits more.
  *
@@ -78,7 +68,7 @@ enum span {
 struct report_output {
 	const char *pattern; /* of -o, lent; NULL: standard output */
 	const struct renderer *renderer;
-	enum span span;
+	bool of_run;       /* each report covers all of the run; else the interval (-i) */
 	unsigned keeps;    /* the flags of profile/merge.h that it shows */
 	bool shows_so_far; /* when the user wants it, too: the run up to then */
 	bool has_time;     /* @pattern has '%': a file for each report */
@@ -99,8 +89,8 @@ struct reports {
 	const struct renderer *text; /* the form of standard output; NULL: no report goes there */
 	/* Of all outputs: */
 	unsigned keeps;
-	enum frame_identity identity; /* of the one that tells most addresses apart */
-	bool wants[SPAN_N];           /* any output shows it */
+	enum frame_identity identity;   /* of the one that tells most addresses apart */
+	bool wants_run, wants_interval; /* any output shows it */
 	bool shows_so_far;
 	bool has_files;          /* regular ones */
 	struct changes *changes; /* of a difference; NULL: none */

@@ -334,20 +334,6 @@ unsigned patterns_need_features(const struct patterns *p)
 	return groups;
 }
 
-#define MOST_TARGETS 200000
-
-int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
-		   struct target_list *targets, struct error *e)
-{
-	const struct match_scope scope = { .pids = opt->pids.numbers,
-					   .n_pids = opt->pids.n,
-					   .limit = MOST_TARGETS,
-					   .depth = depth,
-					   .raw_names = opt->no_demangle };
-
-	return patterns_match(&opt->patterns, host, &scope, targets, e);
-}
-
 #define MOST_DESCRIBED 1000
 
 /*
@@ -377,7 +363,7 @@ static int plan_again(struct run *r, struct error *e)
 	target_list_fini(&r->targets);
 	plan_fini(&r->plan);
 
-	int err = match_patterns(r->opt, r->host, MATCH_ADDRESSES, &r->targets, e);
+	int err = patterns_match(&r->opt->patterns, r->host, MATCH_ADDRESSES, &r->targets, e);
 
 	return err ? err : make_plan(r, e);
 }
@@ -409,7 +395,7 @@ static int explain_no_plan(struct run *r, struct error *e)
 	cleanup(target_list_fini) struct target_list found = {};
 	struct error why;
 
-	if (match_patterns(r->opt, r->host, MATCH_ADDRESSES, &found, &why) == -ENOENT)
+	if (patterns_match(&r->opt->patterns, r->host, MATCH_ADDRESSES, &found, &why) == -ENOENT)
 		*e = why;
 	return e->code;
 }
@@ -423,11 +409,6 @@ static int make_best_plan(struct run *r, struct error *e)
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
 	return plan_again(r, e);
-}
-
-static bool is_kernel_function(const struct target *t)
-{
-	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
 }
 
 /* What the kinds of targets tell about their hits. */
@@ -449,7 +430,7 @@ static struct event_facts facts_of(const struct target_list *targets)
 		const struct target *t = &targets->targets[i];
 		const bool is_point = t->kind == TARGET_TRACEPOINT;
 		const bool is_kernel =
-			is_point || is_kernel_function(t) || t->kind == TARGET_PERF_EVENT;
+			is_point || target_is_kernel_function(t) || t->kind == TARGET_PERF_EVENT;
 
 		ret.n_kernel += is_kernel;
 		ret.anywhere |= is_kernel && !text_begins_with(t->name, "syscalls:") &&
@@ -538,7 +519,7 @@ int probing_prepare(struct run *r, struct error *e)
 	if (err)
 		return err;
 	find_features(r);
-	err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
+	err = patterns_match(&r->opt->patterns, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)
 		err = make_best_plan(r, e);
 	if (!err)
@@ -577,7 +558,7 @@ static int judge_refusals(const struct run *r, struct error *e)
 		if (target->role == ROLE_END)
 			return error_set(e, refusals[i].code, "--elapsed: attach %s: %s",
 					 target->name, refusals[i].reason);
-		if (refusals[i].code == -ENOENT && is_kernel_function(target) &&
+		if (refusals[i].code == -ENOENT && target_is_kernel_function(target) &&
 		    explain_unknown(r, target->name, e))
 			return e->code;
 	}

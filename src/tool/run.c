@@ -227,6 +227,26 @@ static void samples_describe(const struct run *r)
 
 /* --- --ready-fd --- */
 
+/*
+ * --ready-fd: tell the parent process that counting has begun. If the descriptor is a socket, the
+ * parent may then ask when all that was hit so far is stored. A question is a byte, and so is its
+ * answer. The question notes positions in the rings, and a time. Later hits do not hold up its
+ * answer.
+ */
+struct ready {
+	uint64_t fd;    /* 0: the option was not given */
+	bool is_told;   /* the line is written */
+	bool is_socket; /* the parent may ask */
+	size_t n;       /* questions that wait for what was there when the last one came */
+	uint64_t since; /* ns: that time */
+	uint64_t notices, deferred; /* notices_end() and deferred_end() then */
+	bool is_stored;             /* only the unwinder's @wishes are missing */
+	uint64_t wishes;
+};
+
+/* When something is on its way: deferred hits, or what an answer waits for. */
+#define SOON_NS (NS_PER_S / 1000)
+
 int ready_check(uint64_t fd, struct error *e)
 {
 	if (!fd)
@@ -254,7 +274,7 @@ static bool send_line(const struct ready *ready)
  */
 static void ready_tell(struct run *r)
 {
-	struct ready *ready = &r->ready;
+	struct ready *ready = r->ready;
 	struct pollfd pipe = { .fd = (int)ready->fd, .events = POLLOUT };
 
 	if (!ready->fd || ready->is_told || (r->unwinder && !unwinder_wait(r->unwinder, 0)))
@@ -269,7 +289,7 @@ static void ready_tell(struct run *r)
 
 static void read_questions(struct run *r)
 {
-	struct ready *ready = &r->ready;
+	struct ready *ready = r->ready;
 	char bytes[64];
 	const ssize_t got = recv((int)ready->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
@@ -288,7 +308,7 @@ static void read_questions(struct run *r)
 /* Records of processes, notices, deferred hits, events, and then the unwinder's wishes. */
 static bool is_all_stored(struct run *r)
 {
-	struct ready *ready = &r->ready;
+	struct ready *ready = r->ready;
 
 	if (!ready->is_stored) {
 		ready->is_stored = notices_are_read(r->notices, ready->notices) &&
@@ -307,7 +327,7 @@ static bool is_all_stored(struct run *r)
  */
 static bool ready_serve(struct run *r, bool is_looking)
 {
-	struct ready *ready = &r->ready;
+	struct ready *ready = r->ready;
 
 	if (r->is_counting && !is_looking)
 		ready_tell(r);
@@ -323,6 +343,20 @@ static bool ready_serve(struct run *r, bool is_looking)
 }
 
 /* --- the end of a run --- */
+
+/*
+ * From the signal that ends a run, or its last hit, to its last report.
+ *
+ * After a signal, the user waits. So each part of the work has a bound then.
+ */
+struct ending {
+	uint64_t signal_at;            /* ns: when a signal ended the run; 0: none has */
+	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
+	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
+	uint64_t waited_for_others_ns; /* after the end, for children (ending_is_enough()) */
+	bool is_too_late;              /* for records and notices */
+	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
+};
 
 /*
  * A flood of hits, processes or mappings does not end with the run. So no part of the end goes on
@@ -346,10 +380,10 @@ static bool ready_serve(struct run *r, bool is_looking)
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
 {
-	if (r->ending.signal_at || !(r->waiter.is_asked || waiter_take_signals(&r->waiter)))
+	if (r->ending->signal_at || !(r->waiter.is_asked || waiter_take_signals(&r->waiter)))
 		return;
-	r->ending.signal_at = clock_ns(CLOCK_MONOTONIC);
-	r->ending.cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	r->ending->signal_at = clock_ns(CLOCK_MONOTONIC);
+	r->ending->cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	files_hurry(r->files[FOR_NAMES]);
 }
 
@@ -357,11 +391,11 @@ bool ending_has_signal(struct run *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (now - r->ending.looked_at >= TICK_NS) {
+	if (now - r->ending->looked_at >= TICK_NS) {
 		note_signal(r);
-		r->ending.looked_at = now;
+		r->ending->looked_at = now;
 	}
-	return r->ending.signal_at;
+	return r->ending->signal_at;
 }
 
 /* The main thread's CPU time since the signal; 0 without one. */
@@ -382,7 +416,7 @@ static bool is_enough_for_others(struct ending *n, const struct files_wait *wait
 static bool ending_is_enough(void *run, const struct files_wait *wait)
 {
 	struct run *r = run;
-	struct ending *n = &r->ending;
+	struct ending *n = r->ending;
 
 	if (!ending_has_signal(r))
 		return n->is_all_read && !wait->is_roots && is_enough_for_others(n, wait);
@@ -404,7 +438,7 @@ bool ending_is_near(void *run)
 
 bool ending_has_time(struct run *r)
 {
-	struct ending *n = &r->ending;
+	struct ending *n = r->ending;
 
 	(void)ending_has_signal(r);
 	n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
@@ -421,7 +455,7 @@ static void hear_last(struct run *r)
 		run_hear(r);
 		n_left = notices_n_waiting(r->notices);
 	} while (ending_has_time(r) && n_left && n_left < before);
-	if (r->ending.is_too_late)
+	if (r->ending->is_too_late)
 		follower_drop(r, n_left);
 }
 
@@ -445,14 +479,14 @@ static int ending_settle(struct run *r, struct error *e)
 		unwinder_end(r->unwinder);
 		files_end(r->files[FOR_TABLES]);
 	}
-	r->ending.is_all_read = true;
+	r->ending->is_all_read = true;
 	return err;
 }
 
 /* For --debug: the time from the signal to the last report. */
 static void ending_describe(const struct run *r)
 {
-	const struct ending *n = &r->ending;
+	const struct ending *n = r->ending;
 
 	if (n->signal_at)
 		log_debug("after the signal: %.3f s, with %.3f s of work, and %.3f s of waits for "
@@ -605,6 +639,12 @@ void run_hear(void *run)
 }
 
 /*
+ * Read records of processes as often: their files are opened while they can be found, and another
+ * file at the same addresses soon begins another life.
+ */
+#define FOLLOW_NS (NS_PER_S / 4)
+
+/*
  * Do what is to be done besides reports. Returns when there is more of it, if nothing happens
  * meanwhile; 0: at once, as mappings of processes from before the run are not read yet.
  */
@@ -619,14 +659,16 @@ static uint64_t work(struct run *r)
 	is_looking = follower_look(r);
 	if (ready_serve(r, is_looking))
 		due = earlier_time(due, clock_ns(CLOCK_MONOTONIC) + SOON_NS);
-	return is_looking ? 0 : earlier_time(due, follower_due(r));
+	if (is_looking)
+		return 0;
+	return r->follow ? earlier_time(due, clock_ns(CLOCK_MONOTONIC) + FOLLOW_NS) : due;
 }
 
 void run_serve(void *run)
 {
 	struct run *r = run;
 
-	if (r->ending.is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < TICK_NS)
+	if (r->ending->is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < TICK_NS)
 		return;
 	if (r->is_counting && waiter_must_end(&r->waiter)) { /* however long the report takes */
 		r->is_counting = false;
@@ -842,9 +884,9 @@ static int start_run(struct run *r, struct error *e)
 	r->deferral.asked = r->waiter.signals;
 	deferral_begin(&r->deferral, r->object, r->follow ? r->unwinder : NULL, r->processes);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
-	r->ready.is_socket =
+	r->ready->is_socket =
 		opt->ready_fd && fstat((int)opt->ready_fd, &st) == 0 && S_ISSOCK(st.st_mode);
-	if (!err && r->ready.is_socket)
+	if (!err && r->ready->is_socket)
 		err = waiter_watch(&r->waiter, (int)opt->ready_fd, OCCASION_QUESTION, e);
 	if (err)
 		return err;
@@ -873,7 +915,7 @@ void run_make_symbolizer(struct run *r, enum frame_identity identity)
 		.names = r->files[FOR_NAMES],
 		.identity = identity,
 		.places = r->opt->verbose || identity >= IDENTITY_PLACE,
-		.raw_names = r->opt->no_demangle,
+		.raw_names = r->opt->patterns.raw_names,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,
 		.no_names = r->opt->no_names,
@@ -906,7 +948,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 			      .most_frames =
 				      opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES,
 			      .patience_ns = PATIENCE_NS },
-		.ready = { .fd = opt->ready_fd },
+		.ready = &(struct ready){ .fd = opt->ready_fd },
+		.ending = &(struct ending){},
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
 	int err = limits_check(&r, e);

@@ -42,9 +42,6 @@
 #include "tool/output.h"
 #include "tool/wait.h"
 
-/* When something is on its way: deferred hits, or what an answer to --ready-fd waits for. */
-#define SOON_NS (NS_PER_S / 1000)
-
 struct run;
 
 struct command {
@@ -86,37 +83,6 @@ enum {
 	PURPOSES
 };
 _Static_assert(PURPOSES == ZYGOTE_ASKERS, "a socket for each");
-
-/*
- * --ready-fd: tell the parent process that counting has begun. If the descriptor is a socket, the
- * parent may then ask when all that was hit so far is stored. A question is a byte, and so is its
- * answer. The question notes positions in the rings, and a time. Later hits do not hold up its
- * answer.
- */
-struct ready {
-	uint64_t fd;    /* 0: the option was not given */
-	bool is_told;   /* the line is written */
-	bool is_socket; /* the parent may ask */
-	size_t n;       /* questions that wait for what was there when the last one came */
-	uint64_t since; /* ns: that time */
-	uint64_t notices, deferred; /* notices_end() and deferred_end() then */
-	bool is_stored;             /* only the unwinder's @wishes are missing */
-	uint64_t wishes;
-};
-
-/*
- * From the signal that ends a run, or its last hit, to its last report.
- *
- * After a signal, the user waits. So each part of the work has a bound then.
- */
-struct ending {
-	uint64_t signal_at;            /* ns: when a signal ended the run; 0: none has */
-	uint64_t cpu_at_signal;        /* ns: CPU time of the main thread then */
-	uint64_t looked_at;            /* ns: the last look for a signal, while there is work */
-	uint64_t waited_for_others_ns; /* after the end, for children (ending_is_enough()) */
-	bool is_too_late;              /* for records and notices */
-	bool is_all_read; /* hits have ended, and so has the reading of records and notices */
-};
 
 /* How samples of perf events are paced. */
 struct pacing {
@@ -211,10 +177,10 @@ struct run {
 	struct deferral deferral;
 	struct waiter waiter;
 	struct output output;
-	struct ready ready;
+	struct ready *ready;
 	uint64_t served_at;  /* ns: the end of the last run_serve() */
 	uint64_t hear_until; /* ns: the end of this reading of notices */
-	struct ending ending;
+	struct ending *ending;
 	bool writes_files; /* results go to files: keep the capabilities that this may need */
 	bool is_enough;    /* --events hits are counted, or a report could not be written */
 	bool is_filling;   /* NOTICE_FILLING has come, and the tool has not made room */
@@ -378,10 +344,6 @@ must_check int list_targets(const struct options *opt, struct error *e);
 /* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
 unsigned patterns_need_features(const struct patterns *p);
 
-/* patterns_match(), as the options want it. */
-must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
-			      struct target_list *targets, struct error *e);
-
 /*
  * Set what the programs need for values, which is nothing if hits have none. Takes the memory of
  * pairs that have begun from *@bytes. Errors: -E2BIG.
@@ -443,13 +405,6 @@ void follower_drop(struct run *r, size_t n_notices);
 
 /* Read the mappings of some processes that ran before the run, for a few ms. Are there more? */
 bool follower_look(struct run *r);
-
-/*
- * When the follower has work to do: in FOLLOW_NS at most; UINT64_MAX: never. So it opens files
- * while they can be found, and another file at the same addresses soon begins another life.
- */
-uint64_t follower_due(const struct run *r);
-#define FOLLOW_NS (NS_PER_S / 4)
 
 /* Are all records from before @since (ns of CLOCK_MONOTONIC) handled? */
 bool follower_has_read(const struct run *r, uint64_t since);

@@ -238,7 +238,7 @@ static struct profile *make_profile(const struct store_row *rows, size_t n_rows,
 /* Does any output show all intervals together? */
 static bool keeps_rows(const struct reports *r)
 {
-	return r->shows_so_far || (r->opt->interval_ns && r->wants[SPAN_RUN]);
+	return r->shows_so_far || (r->opt->interval_ns && r->wants_run);
 }
 
 /* --- reports --- */
@@ -254,9 +254,8 @@ static void make_counted(const struct store_row *rows, size_t n, struct stackcou
 			 struct report_profiles *ret)
 {
 	const struct reports *to = &t->reports;
-	const bool has_interval = to->wants[SPAN_INTERVAL];
-	const bool has_run =
-		(!ret->is_early || to->opt->live || to->shows_so_far) && to->wants[SPAN_RUN];
+	const bool has_interval = to->wants_interval;
+	const bool has_run = (!ret->is_early || to->opt->live || to->shows_so_far) && to->wants_run;
 	size_t n_last = 0;
 	cleanup_free struct store_row *last =
 		t->has_slices && has_interval ? xcalloc(n + 1, sizeof(*last)) : NULL;
@@ -436,7 +435,7 @@ static int stackcount_prepare(struct run *r, struct error *e)
 			return error_errno(e, "open %s", r->opt->minus[i]);
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
-	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants[SPAN_RUN];
+	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants_run;
 	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
 	t->slices.most_bytes = t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
 	r->writes_files = t->reports.has_files;
@@ -574,7 +573,7 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 		return 0;
 	}
 	err = end_interval(r, e);
-	if (!r->opt->live && r->opt->interval_ns && !t->reports.wants[SPAN_INTERVAL]) {
+	if (!r->opt->live && r->opt->interval_ns && !t->reports.wants_interval) {
 		end_slice(t);
 		r->deferral.hold = 0;
 		return err;
