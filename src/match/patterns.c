@@ -429,11 +429,6 @@ void values_fini(struct values *v)
 	v->has_tracepoint = false;
 }
 
-static bool is_same_expression(const struct expression *a, const struct expression *b)
-{
-	return a->n == b->n && memcmp(a->nodes, b->nodes, a->n * sizeof(*a->nodes)) == 0;
-}
-
 /* Without --unit, all targets must have the unit. Targets with one code may differ in it. */
 static void note_unit(struct values *v, const char *unit)
 {
@@ -451,7 +446,9 @@ static int number_of_code(struct values *v, const struct resolved_value *value, 
 {
 	note_unit(v, value->unit);
 	for (*ret = 0; *ret < v->n_numbers; ++*ret)
-		if (is_same_expression(&v->codes[*ret], &value->x))
+		if (v->codes[*ret].n == value->x.n &&
+		    memcmp(v->codes[*ret].nodes, value->x.nodes,
+			   value->x.n * sizeof(*value->x.nodes)) == 0)
 			return 0;
 	if (v->n_numbers == VALUES_MOST)
 		return error_set(e, -E2BIG,
@@ -459,12 +456,6 @@ static int number_of_code(struct values *v, const struct resolved_value *value, 
 				 v->of->sum_option, VALUES_MOST, v->of->sum);
 	array_push(v->codes, v->n_numbers, v->capacity, value->x);
 	return 0;
-}
-
-/* Does the target lack the value, while others may have it? */
-static bool is_lack(int err)
-{
-	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODATA;
 }
 
 /*
@@ -483,7 +474,7 @@ static int resolve_all(struct values *v, struct host *host, const struct target_
 		if (!err)
 			err = number_of_code(v, value, &v->numbers[i], to);
 		kept[i] = !err;
-		if (is_lack(err)) {
+		if (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODATA) { /* others may */
 			log_debug("left out: %s", to->text);
 			*wrong_at = to == first ? value->wrong_at : *wrong_at;
 			to = &e;

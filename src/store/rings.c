@@ -91,20 +91,12 @@ size_t notices_n_waiting(const struct notices *n)
 
 /* --- deferred hits --- */
 
-void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
-		   struct deferred_ring *ring)
+void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
+		    struct deferred_ring *ring)
 {
 	*d = (struct deferred_reader){ .pieces = pieces, .ring = ring };
-	if (d->pieces)
-		(void)madvise(d->pieces, DEFERRED_PIECES * sizeof(*d->pieces), MADV_DONTDUMP);
-}
-
-bool deferred_begin(struct deferred_reader *d)
-{
-	if (!d->pieces)
-		return false;
-	__atomic_store_n(&d->ring->is_on, 1, __ATOMIC_RELEASE);
-	return true;
+	(void)madvise(pieces, DEFERRED_PIECES * sizeof(*pieces), MADV_DONTDUMP);
+	__atomic_store_n(&ring->is_on, 1, __ATOMIC_RELEASE);
 }
 
 /* The pieces of former hits are cleared. So a piece without its number is not written yet. */

@@ -55,17 +55,15 @@ size_t notices_n_waiting(const struct notices *n);
 /* --- deferred hits --- */
 
 struct deferred_reader {
-	struct deferred_piece *pieces; /* NULL: these programs defer no hits */
+	struct deferred_piece *pieces; /* NULL: no hits are deferred */
 	struct deferred_ring *ring;
 	uint64_t next; /* the first piece of the next hit */
 };
 
-/* As object_maps() gives them; both must outlive the reader. */
-void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
-		   struct deferred_ring *ring);
-
-/* From now on the programs defer hits. False: they cannot. */
-bool deferred_begin(struct deferred_reader *d);
+/* From now on the programs defer hits. Both are as object_maps() gives them, and must outlive @d.
+ */
+void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
+		    struct deferred_ring *ring);
 
 /*
  * Take the next hit. False: no further one is complete. Hits are complete in the ring's order, and

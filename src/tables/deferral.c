@@ -26,11 +26,13 @@
 void deferral_begin(struct deferral *d, const struct object *object, struct unwinder *unwinder,
 		    struct processes *processes)
 {
-	deferred_open(&d->reader, object_maps(object)->deferred,
-		      object_maps(object)->deferred_ring);
+	const struct object_maps *maps = object_maps(object);
+
 	d->unwinder = unwinder;
 	d->processes = processes;
-	d->is_on = unwinder && d->give && deferred_begin(&d->reader);
+	d->is_on = unwinder && d->give && maps->deferred;
+	if (d->is_on)
+		deferred_begin(&d->reader, maps->deferred, maps->deferred_ring);
 }
 
 /* --- budgets --- */

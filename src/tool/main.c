@@ -89,8 +89,7 @@ int main(int argc, char **argv)
 		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
-	if (ready_check(opt.ready_fd, &e) || reports_check(&opt, &e) ||
-	    (!opt.read && options_parse_patterns(&opt, &e))) {
+	if (options_check(&opt, &e)) {
 		log_warn_lines(e.text);
 		return STATUS_USAGE;
 	}

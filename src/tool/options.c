@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "match/names.h"
 #include "report/escape.h"
 #include "report/render.h"
+#include "tool/output.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
@@ -508,7 +510,7 @@ void options_fini(struct options *opt)
 	number_list_fini(&opt->cpus);
 }
 
-/* --- patterns --- */
+/* --- what the options name --- */
 
 /* No function has a name of digits alone, or with a slash. A look at the file may hang. */
 static int check_slip(const struct options *opt, const char *text, struct error *e)
@@ -548,10 +550,30 @@ static int check_kinds(const struct options *opt, struct error *e)
 	return 0;
 }
 
-int options_parse_patterns(struct options *opt, struct error *e)
+/* Is the descriptor open for writing? Closes it in programs that we execute. */
+static int check_ready_fd(uint64_t fd, struct error *e)
 {
-	int err = patterns_parse(&opt->patterns, e);
+	if (!fd)
+		return 0;
 
+	const int flags = fcntl((int)fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return error_set(e, -EBADF,
+				 "--ready-fd: descriptor %" PRIu64 " is not open for writing", fd);
+	(void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+int options_check(struct options *opt, struct error *e)
+{
+	int err = check_ready_fd(opt->ready_fd, e);
+
+	if (!err)
+		err = reports_check(opt, e);
+	if (err || opt->read)
+		return err;
+	err = patterns_parse(&opt->patterns, e);
 	for (size_t i = 0; i < opt->patterns.n && !err; i++)
 		err = check_slip(opt, opt->patterns.texts[i], e);
 	return err ? err : check_kinds(opt, e);

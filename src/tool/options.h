@@ -123,8 +123,11 @@ struct options {
 must_check int options_parse(int argc, char *const *argv, struct options *ret, struct error *e);
 void options_fini(struct options *opt);
 
-/* patterns_parse(). Do the patterns fit the options? Errors: -EINVAL, -EOPNOTSUPP. */
-must_check int options_parse_patterns(struct options *opt, struct error *e);
+/*
+ * Check and parse what the options name: the patterns, the forms of files, the descriptor. Call it
+ * before anything is opened. Errors: of patterns_parse() and reports_check(); -EBADF; -EINVAL.
+ */
+must_check int options_check(struct options *opt, struct error *e);
 
 void options_help(enum tool tool, FILE *to);
 

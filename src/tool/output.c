@@ -44,24 +44,15 @@ void output_init(struct output *o, struct waiter *waiter)
 }
 
 /*
- * A reader may be slow (a pager), and still gets the whole report that the first signal asked for.
- * Or it may have stopped reading. Then the second signal ends the run.
- */
-static bool is_second_signal(struct output *o)
-{
-	const bool was_asked = o->waiter->is_asked;
-
-	return waiter_take_signals(o->waiter) && was_asked; /* @serve may have taken it meanwhile */
-}
-
-/*
- * Wait until @o can take *@n bytes at once. Lowers *@n to the bytes that poll(2)
- * promises.
+ * Wait until @o can take *@n bytes at once. Lowers *@n to the bytes that poll(2) promises. A reader
+ * may be slow (a pager), and still gets the whole report that the first signal asked for. Or it may
+ * have stopped reading. Then the second signal ends the run.
  */
 static int wait_for_reader(struct output *o, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = o->fd, .events = POLLOUT },
 				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN } };
+	bool was_asked;
 
 	if (o->is_file)
 		return 0;
@@ -74,7 +65,8 @@ static int wait_for_reader(struct output *o, size_t *n)
 			return 0;
 		if (o->serve)
 			o->serve(o->context);
-		if (o->waiter && fds[1].revents && is_second_signal(o))
+		was_asked = o->waiter && o->waiter->is_asked; /* by @serve, perhaps */
+		if (fds[1].revents && waiter_take_signals(o->waiter) && was_asked)
 			return -EINTR;
 	}
 }
@@ -168,11 +160,28 @@ static int make_temporary(struct report_output *f, mode_t mode, struct error *e)
 	return 0;
 }
 
-static int find_result_file(struct report_output *f, struct error *e)
+/* Give up the file that has not taken its name, and close it. */
+static void result_file_close(struct report_output *f)
 {
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
+
+	drop_temporary(f);
+	free(f->name);
+	f->name = NULL;
+	f->n_whole = 0;
+}
+
+/*
+ * Look at @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: its
+ * directory is not there, is not writable, ...; the caller closes it in any case.
+ */
+static int result_file_open(struct report_output *f, const char *name, struct error *e)
+{
+	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
 	struct stat st;
 	int err;
 
+	f->name = xstrdup(name);
 	f->is_file = stat(f->name, &st) < 0 || S_ISREG(st.st_mode);
 	if (f->is_file) {
 		/* Whoever protects a file from us does not expect another one in its place. */
@@ -190,34 +199,6 @@ static int find_result_file(struct report_output *f, struct error *e)
 	if (S_ISREG(st.st_mode)) /* this follows links, and somebody has made one */
 		return error_set(e, -ELOOP, "open %s: it has become a link to a file", f->name);
 	return 0;
-}
-
-/* Give up the file that has not taken its name, and close it. */
-static void result_file_close(struct report_output *f)
-{
-	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
-
-	drop_temporary(f);
-	free(f->name);
-	f->name = NULL;
-	f->n_whole = 0;
-}
-
-/*
- * Look at @name, and see whether it can be written. Opening a FIFO waits for a reader. Errors: its
- * directory is not there, is not writable, ...
- */
-static int result_file_open(struct report_output *f, const char *name, struct error *e)
-{
-	cleanup(privileges_take_back) uint64_t before = privileges_lend_files();
-
-	f->name = xstrdup(name);
-
-	const int err = find_result_file(f, e);
-
-	if (err)
-		result_file_close(f);
-	return err;
 }
 
 /* A report begins: @f->fd takes its bytes. */
@@ -387,8 +368,9 @@ static int open_next_file(struct report_output *out, bool is_trial, struct error
 		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
 	if (!is_trial && out->has_time)
 		make_name_unique(out, name);
+	result_file_close(out); /* what a failure has left */
 	err = result_file_open(out, name, e);
-	if (!err && is_trial && out->has_time)
+	if (is_trial && out->has_time)
 		result_file_close(out);
 	return err;
 }

@@ -3,7 +3,6 @@
 #include "tool/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -246,20 +245,6 @@ struct ready {
 
 /* When something is on its way: deferred hits, or what an answer waits for. */
 #define SOON_NS (NS_PER_S / 1000)
-
-int ready_check(uint64_t fd, struct error *e)
-{
-	if (!fd)
-		return 0;
-
-	const int flags = fcntl((int)fd, F_GETFL);
-
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-		return error_set(e, -EBADF,
-				 "--ready-fd: descriptor %" PRIu64 " is not open for writing", fd);
-	(void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-	return 0;
-}
 
 /* A peer that has gone, or does not read, is no error, and holds up nothing. */
 static bool send_line(const struct ready *ready)

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,21 +18,17 @@
 #include "attach/object.h"
 #include "attach/value_code.h"
 #include "base/aside.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "bpf/kernel_tables.h"
 #include "files/files.h"
-#include "files/mappings.h"
 #include "files/zygote.h"
 #include "kernel/host.h"
-#include "match/match.h"
 #include "match/patterns.h"
 #include "match/target.h"
 #include "processes/processes.h"
 #include "profile/profile.h"
 #include "store/counters.h"
-#include "store/rings.h"
 #include "symbolize/symbolize.h"
 #include "tables/deferral.h"
 #include "tables/kernel_stacks.h"
@@ -239,12 +234,6 @@ void run_losses(struct run *r, struct losses *losses, struct profile_loss ret[LO
  * top. 0: not measured, with fewer than 65 hits on each CPU (16 samples), or in funccount.
  */
 double hits_cost_ns(const struct run *r, struct hit_cost *before);
-
-/*
- * --ready-fd: check that descriptor @fd is open for writing, and close it in programs that we
- * execute. Call it before anything is opened. @fd 0: nothing to check. Errors: -EBADF.
- */
-must_check int ready_check(uint64_t fd, struct error *e);
 
 /* The end of a run: call it after each record of a process. False: leave the others for the end. */
 bool ending_has_time(struct run *r);

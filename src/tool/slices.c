@@ -40,12 +40,6 @@ static void halve_slices(struct slices *s)
 	s->length_ns *= 2;
 }
 
-/* Sums wrap around, as in the store. */
-static int64_t difference_of(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
 size_t slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now,
 		      struct store_row *last)
 {
@@ -65,7 +59,7 @@ size_t slices_end_one(struct slices *s, const struct store_row *rows, size_t n, 
 		struct store_row part = rows[i];
 
 		part.count -= s->counted[i].count;
-		part.sum = difference_of(part.sum, s->counted[i].sum);
+		part.sum = (int64_t)((uint64_t)part.sum - (uint64_t)s->counted[i].sum); /* wraps */
 		if (!part.count)
 			continue;
 		if (last)

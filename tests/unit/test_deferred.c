@@ -24,7 +24,7 @@ static int make_ring(void **state)
 {
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
-	deferred_open(&f->reader, f->pieces, &f->ring);
+	deferred_begin(&f->reader, f->pieces, &f->ring);
 	*state = f;
 	return 0;
 }

@@ -35,9 +35,7 @@ static const char *refusal(const char *const words[MOST_WORDS], struct error *e)
 	int err = parse(words, &opt, e);
 
 	if (!err && !opt.help && !opt.version)
-		err = reports_check(&opt, e);
-	if (!err && !opt.help && !opt.version && !opt.read)
-		err = options_parse_patterns(&opt, e);
+		err = options_check(&opt, e);
 	options_fini(&opt);
 	return err ? e->text : NULL;
 }
@@ -332,7 +330,7 @@ static unsigned needs(const char *first, const char *second)
 	char *const patterns[] = { a, b };
 	cleanup(options_fini) struct options opt = { .patterns = { .texts = patterns, .n = 2 } };
 
-	assert_int_equal(options_parse_patterns(&opt, NULL), 0);
+	assert_int_equal(options_check(&opt, NULL), 0);
 	return patterns_need_features(&opt.patterns);
 }
 
