@@ -25,24 +25,14 @@ static const uint64_t counting =
 	BIT(CAP_SYS_PTRACE);  /* which root directory a process has */
 /* clang-format on */
 
-static void keep(uint64_t capabilities)
+void privileges_keep(bool for_counting, bool for_files)
 {
-	const int err = sandbox_keep(capabilities);
+	const int err = sandbox_keep((for_counting ? counting : 0) | (for_files ? FILES : 0));
 
 	if (err)
 		log_debug("cannot drop capabilities: %s", error_words(err));
-	if (capabilities & FILES)
+	if (for_files)
 		(void)sandbox_effect(0, FILES);
-}
-
-void privileges_drop(bool writes_files)
-{
-	keep(counting | (writes_files ? FILES : 0));
-}
-
-void privileges_end(bool writes_files)
-{
-	keep(writes_files ? FILES : 0);
 }
 
 uint64_t privileges_lend_files(void)

@@ -345,15 +345,11 @@ unsigned patterns_need_features(const struct patterns *p)
 static int make_plan(struct run *r, struct error *e)
 {
 	const int err = values_choose(&r->values, r->host, &r->targets, e);
-	size_t n_numbers = r->values.n_numbers;
 
 	if (err)
 		return err;
-	r->counts_hits = r->opt->debug && !n_numbers && !r->tool->counts_targets &&
+	r->counts_hits = r->opt->debug && !r->values.n_numbers && !r->tool->counts_targets &&
 			 r->targets.n <= MOST_DESCRIBED;
-	if (r->tool->counts_targets || r->counts_hits)
-		n_numbers = r->targets.n;
-	r->by_cookie = n_numbers > 1;
 	return plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
 }
 
@@ -458,7 +454,9 @@ int probing_load(struct run *r, struct error *e)
 	err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
-	options.config.by_cookie = r->by_cookie;
+	options.config.by_cookie =
+		(r->tool->counts_targets || r->counts_hits ? r->targets.n : r->values.n_numbers) >
+		1;
 	if (r->counts_hits)
 		options.config.calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
 	options.config.anywhere = facts.anywhere;

@@ -64,12 +64,12 @@ static void tell_missing_names(const struct profile *p, const char *name)
 }
 
 /* Profiles of files, in their order. */
-struct files {
+struct saved_files {
 	struct profile **of;
 	size_t n;
 };
 
-static void files_fini(struct files *f)
+static void saved_files_fini(struct saved_files *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		profile_free(f->of[i]);
@@ -159,7 +159,7 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 
 /* All have the values of @model, which has the name @model_name; NULL: those of the first one. */
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
-			    const struct profile *model, struct files *ret, struct error *e)
+			    const struct profile *model, struct saved_files *ret, struct error *e)
 {
 	const char *model_name = !model      ? names[0]
 				 : opt->read ? opt->patterns.texts[0]
@@ -189,7 +189,7 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 static int read_and_subtract(const struct options *opt, struct profile *const *after, size_t n,
 			     struct reports *to, struct profile **ret, struct error *e)
 {
-	cleanup(files_fini) struct files files = {};
+	cleanup(saved_files_fini) struct saved_files files = {};
 	const int err = read_saved_files(opt->minus, opt->n_minus, opt, after[0], &files, e);
 
 	if (err)
@@ -219,7 +219,7 @@ static int write_reports(struct reports *reports, struct profile *p, struct erro
 
 static int report_files(const struct options *opt, struct reports *reports, struct error *e)
 {
-	cleanup(files_fini) struct files files = {};
+	cleanup(saved_files_fini) struct saved_files files = {};
 	cleanup(profile_freep) struct profile *result = NULL;
 	int err = read_saved_files((const char *const *)opt->patterns.texts, opt->patterns.n, opt,
 				   NULL, &files, e);
@@ -261,7 +261,7 @@ int read_files_report_difference(const struct options *opt, struct profile *resu
 	struct error later;
 	int err;
 
-	privileges_end(reports->has_files);
+	privileges_keep(false, reports->has_files);
 	err = read_and_subtract(opt, &result, 1, reports, &difference, e);
 	if (!err)
 		return write_reports(reports, difference, e);

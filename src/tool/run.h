@@ -156,7 +156,6 @@ struct run {
 	struct command command;
 	struct values values; /* of hits: --sum, --value, --elapsed */
 	struct value_code value_code;
-	bool by_cookie;   /* programs tell targets apart */
 	bool counts_hits; /* of each target, for --debug */
 	struct object *object;
 	struct attachment *attachment;
@@ -284,11 +283,11 @@ void command_fini(struct command *c);
  */
 
 /*
- * Give up the capabilities that counting does not need, in this thread and those that it makes
- * later. A command that is held keeps its own. With @writes_files, those for the user's files stay
+ * Give up all capabilities but those @for_counting and those @for_files of the user, in this thread
+ * and those that it makes later. A command that is held keeps its own. The ones for files stay
  * permitted, but have no effect except between the next two functions.
  */
-void privileges_drop(bool writes_files);
+void privileges_keep(bool for_counting, bool for_files);
 
 /*
  * Let the capabilities for the user's files (of -o) have effect, in this thread. Returns a number
@@ -296,12 +295,6 @@ void privileges_drop(bool writes_files);
  */
 uint64_t privileges_lend_files(void);
 void privileges_take_back(const uint64_t *before);
-
-/*
- * Tracing is over: give up all capabilities, but those of privileges_lend_files() if it
- * @writes_files.
- */
-void privileges_end(bool writes_files);
 
 /*
  * Give up everything for good: real and effective user, and all capabilities. Call it before

@@ -44,10 +44,9 @@ struct stackcount {
 	struct reports reports;
 	struct slices slices;
 	struct progress progress;
-	struct strbuf held;   /* --live: the messages */
-	uint64_t live_due_ns; /* --live: before, no picture is made; 0: there was none */
-	uint64_t n_hits;      /* of rows that the store no longer has */
-	bool has_slices;
+	struct strbuf held;      /* --live: the messages */
+	uint64_t live_due_ns;    /* --live: before, no picture is made; 0: there was none */
+	uint64_t n_hits;         /* of rows that the store no longer has */
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
@@ -254,13 +253,13 @@ static void make_counted(const struct store_row *rows, size_t n, struct stackcou
 			 struct report_profiles *ret)
 {
 	const struct reports *to = &t->reports;
-	const bool has_interval = to->wants_interval;
+	const bool has_interval = to->wants_interval, has_slices = t->slices.most_bytes;
 	const bool has_run = (!ret->is_early || to->opt->live || to->shows_so_far) && to->wants_run;
 	size_t n_last = 0;
 	cleanup_free struct store_row *last =
-		t->has_slices && has_interval ? xcalloc(n + 1, sizeof(*last)) : NULL;
+		has_slices && has_interval ? xcalloc(n + 1, sizeof(*last)) : NULL;
 
-	if (t->has_slices)
+	if (has_slices)
 		n_last = slices_end_one(&t->slices, rows, n, now, last);
 	if (keeps_rows(to)) /* the rows come again */
 		memset(t->naming.cuts, 0, sizeof(t->naming.cuts));
@@ -268,7 +267,7 @@ static void make_counted(const struct store_row *rows, size_t n, struct stackcou
 		ret->interval =
 			make_profile(last ? last : rows, last ? n_last : n, &t->naming, NULL);
 	if (has_run)
-		ret->run = make_profile(rows, n, &t->naming, t->has_slices ? &t->slices : NULL);
+		ret->run = make_profile(rows, n, &t->naming, has_slices ? &t->slices : NULL);
 }
 
 /* Add what is not in rows: the losses since the last report, times, and the like. */
@@ -435,9 +434,10 @@ static int stackcount_prepare(struct run *r, struct error *e)
 			return error_errno(e, "open %s", r->opt->minus[i]);
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
-	t->has_slices = t->reports.keeps & KEEP_SLICES && t->reports.wants_run;
-	t->slices.is_growing = t->has_slices && !r->opt->interval_ns;
-	t->slices.most_bytes = t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
+	if (t->reports.keeps & KEEP_SLICES && t->reports.wants_run) {
+		t->slices.is_growing = !r->opt->interval_ns;
+		t->slices.most_bytes = r->opt->max_memory / SLICES_SHARE;
+	}
 	r->writes_files = t->reports.has_files;
 	return err;
 }
