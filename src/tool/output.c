@@ -138,6 +138,31 @@ void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hi
 
 /* --- a file of -o --- */
 
+/*
+ * Standard output, or files of -o. A file is written whole or not at all: its bytes go to a
+ * temporary file beside it, which is renamed when it is whole. That one's name has 16 digits more.
+ *
+ * Devices and FIFOs are written through. A symbolic link to anything else is replaced, so nobody's
+ * link makes us write to another file. A file that was there keeps its permissions and its owner.
+ * If we may not give it to that owner, it becomes ours alone, with a warning.
+ */
+struct report_output {
+	const char *pattern; /* of -o, lent; NULL: standard output */
+	const struct renderer *renderer;
+	bool of_run;       /* each report covers all of the run; else the interval (-i) */
+	unsigned keeps;    /* the flags of profile/merge.h that it shows */
+	bool shows_so_far; /* when the user wants it, too: the run up to then */
+	bool has_time;     /* @pattern has '%': a file for each report */
+	char *last;        /* the name of the last one */
+	unsigned n_alike;
+	/* Of the file: */
+	char *name;      /* as the user gave it, with the time filled in */
+	char *temporary; /* of the temporary file; NULL: there is none */
+	bool is_file;    /* else it is written through */
+	int fd;          /* -1: none */
+	off_t n_whole;   /* bytes of whole reports */
+};
+
 static void drop_temporary(struct report_output *f)
 {
 	if (f->temporary)
@@ -426,6 +451,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 	int err = 0;
 
 	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
+	r->outputs = xcalloc(opt->n_outputs + 1, sizeof(*r->outputs));
 	if (opt->live)
 		r->keeps |= keeps_of(opt, renderer_find("tree"));
 	r->text = opt->format ? renderer_find(opt->format) : NULL;
@@ -444,6 +470,7 @@ void reports_close(struct reports *r)
 		result_file_close(&r->outputs[i]);
 		free(r->outputs[i].last);
 	}
+	free(r->outputs);
 	changes_free(r->changes);
 	*r = (struct reports){};
 }

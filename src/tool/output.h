@@ -57,34 +57,11 @@ void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hi
 
 /* --- the reports of a run: standard output and the files of -o, each in a form of its own --- */
 
-/*
- * Standard output, or files of -o. A file is written whole or not at all: its bytes go to a
- * temporary file beside it, which is renamed when it is whole. That one's name has 16 digits more.
- *
- * Devices and FIFOs are written through. A symbolic link to anything else is replaced, so nobody's
- * link makes us write to another file. A file that was there keeps its permissions and its owner.
- * If we may not give it to that owner, it becomes ours alone, with a warning.
- */
-struct report_output {
-	const char *pattern; /* of -o, lent; NULL: standard output */
-	const struct renderer *renderer;
-	bool of_run;       /* each report covers all of the run; else the interval (-i) */
-	unsigned keeps;    /* the flags of profile/merge.h that it shows */
-	bool shows_so_far; /* when the user wants it, too: the run up to then */
-	bool has_time;     /* @pattern has '%': a file for each report */
-	char *last;        /* the name of the last one */
-	unsigned n_alike;
-	/* Of the file: */
-	char *name;      /* as the user gave it, with the time filled in */
-	char *temporary; /* of the temporary file; NULL: there is none */
-	bool is_file;    /* else it is written through */
-	int fd;          /* -1: none */
-	off_t n_whole;   /* bytes of whole reports */
-};
+struct report_output;
 
 struct reports {
 	const struct options *opt;
-	struct report_output outputs[MOST_OUTPUTS + 1];
+	struct report_output *outputs; /* standard output, if @text, then files */
 	size_t n;
 	const struct renderer *text; /* the form of standard output; NULL: no report goes there */
 	/* Of all outputs: */

@@ -143,7 +143,6 @@ struct stacksnoop {
 	uint64_t end_by;          /* ns: then it is too late to print; 0: no signal has come */
 	uint64_t n_unprinted;     /* events dropped because it is too late */
 	unsigned n_empty_reads;
-	bool was_event;
 };
 
 /* --- templates --- */
@@ -306,7 +305,7 @@ static int print_event(void *context, const struct valued_event *valued, uint32_
 	comm[sizeof(event->comm)] = '\0';
 	head.time = event_time_text(&t->clock, event->time, time);
 	head.value = put_event_value(r, valued, value);
-	t->was_event = true;
+	t->n_empty_reads = 0;
 	if (event_render(&t->writer, &t->style, &head, t->text.text + template->at, template->n) &&
 	    !t->writer.text.n)
 		t->n_written = t->n_events;
@@ -367,7 +366,6 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
 	follow_clock(&t->clock);
-	t->was_event = false;
 	run_follow(r, UINT64_MAX);
 	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
 	if (!err)
@@ -523,11 +521,13 @@ static uint64_t stacksnoop_due(const struct run *r)
 static int stacksnoop_on_wake(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
-	int err = read_events(r, false, e);
+	int err;
+
+	t->n_empty_reads++;
+	err = read_events(r, false, e);
 
 	if (!err && !r->waiter.is_asked)
 		err = make_room_for_stacks(r, e);
-	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
 	if (r->has_events && t->n_empty_reads > EMPTY_READS)
 		r->has_events = !stream_sleep(t->stream);
 	return err;
