@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/syscall.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/syscall.h"
 
 static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 {

@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/syscall.h"
 #include "base/alloc.h"
 #include "base/array.h"
-#include "bpf/syscall.h"
 
 /* --- system calls --- */
 

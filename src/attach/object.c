@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "attach/syscall.h"
 #include "attach/value_code.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/deferred.h"
-#include "bpf/syscall.h"
 #include "bpf/tables.h"
 #include "stackcount.skel.h"
 

@@ -22,10 +22,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attach/syscall.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "bpf/abi.h"
-#include "bpf/syscall.h"
 
 #define ALU(op, dst, src) INSN(BPF_ALU64 | (op) | BPF_X, dst, src, 0, 0)
 #define ALU_IMM(op, dst, value) INSN(BPF_ALU64 | (op) | BPF_K, dst, 0, 0, value)

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 
 #include "attach/attach.h"
+#include "attach/syscall.h"
 #include "base/log.h"
-#include "bpf/syscall.h"
 
 /* --- places in this program --- */
 

@@ -5,8 +5,8 @@
 
 #include <linux/bpf.h>
 
+#include "attach/syscall.h"
 #include "attach/value_code.h"
-#include "bpf/syscall.h"
 
 #define NO_VALUE 1
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/syscall.h - the system call bpf(), below libbpf: structures that are newer than the
+ * attach/syscall.h - the system call bpf(), below libbpf: structures that are newer than the
  * distribution's headers, and programs of a few instructions.
  */
 #pragma once
