@@ -60,8 +60,7 @@ struct deferred_reader {
 	uint64_t next; /* the first piece of the next hit */
 };
 
-/* From now on the programs defer hits. Both are as object_maps() gives them, and must outlive @d.
- */
+/* From now on the programs defer hits. Both are those of object_maps(), and must outlive @d. */
 void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
 		    struct deferred_ring *ring);
 
