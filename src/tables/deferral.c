@@ -75,18 +75,12 @@ static void judge_walk(struct deferral *d, const struct late_job *job)
 
 /* --- from the ring to the thread --- */
 
-/* The mappings of the last hit. They serve the next one of the same process and epoch, too. */
-struct last_space {
-	struct late_space *space; /* NULL: none */
-	uint64_t key, epoch;
-};
-
 /*
  * The mappings at the time of the hit. The caller becomes one more user of them. NULL: they are not
- * known.
+ * known. *@last: those of the hit before, which serve this one if process and epoch are the same.
  */
 static struct late_space *space_of_hit(struct deferral *d, const struct late_job *hit,
-				       struct last_space *last)
+				       struct late_space **last)
 {
 	const struct stack_key *of = &hit->recorded.hit->key;
 	const uint64_t key = process_key(of->tgid, of->flags >> KEY_LIFE_SHIFT);
@@ -94,20 +88,22 @@ static struct late_space *space_of_hit(struct deferral *d, const struct late_job
 	const uint64_t epoch = processes_epoch(d->processes, key, time);
 	struct file_list list;
 
-	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
-		late_space_drop(last->space);
-		*last = (struct last_space){ .key = key, .epoch = epoch };
+	if (!*last || (*last)->key != key || (*last)->epoch != epoch || !epoch) {
+		late_space_drop(*last);
+		*last = NULL;
 		processes_look(d->processes, of->tgid);
 		if (!processes_list(d->processes, key, time, &list))
 			return NULL;
 		(void)may_walk(d, of->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
-		last->space = late_space_new(&list);
+		*last = late_space_new(&list);
+		(*last)->key = key;
+		(*last)->epoch = epoch;
 	}
-	last->space->n_users++;
-	return last->space;
+	(*last)->n_users++;
+	return *last;
 }
 
-static void begin_walk(struct deferral *d, struct late_job *hit, struct last_space *last)
+static void begin_walk(struct deferral *d, struct late_job *hit, struct late_space **last)
 {
 	if (!may_walk(d, hit->recorded.hit->key.tgid, 1, hit->since))
 		return;
@@ -121,7 +117,7 @@ static void begin_walk(struct deferral *d, struct late_job *hit, struct last_spa
 static void take_hits(struct deferral *d)
 {
 	const size_t n_before = d->n;
-	struct last_space last = {};
+	struct late_space *last = NULL;
 	struct recorded recorded;
 
 	while (deferred_take(&d->reader, &recorded)) {
@@ -136,7 +132,7 @@ static void take_hits(struct deferral *d)
 	d->hear(d->context);
 	for (size_t i = n_before; i < d->n; i++)
 		begin_walk(d, d->hits[i], &last);
-	late_space_drop(last.space);
+	late_space_drop(last);
 	unwinder_begin(d->unwinder);
 }
 

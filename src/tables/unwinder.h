@@ -90,6 +90,7 @@ struct late_space {
 	struct file_list list;        /* files without fact.is_there are not identified yet */
 	struct unwind_mapping *found; /* the thread's, for each mapping */
 	uint8_t *n_tries;             /* likewise */
+	uint64_t key, epoch;          /* the caller's: of the process, and processes_epoch() */
 };
 
 /* Takes over @list. The caller is its first user. */
