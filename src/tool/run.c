@@ -918,6 +918,8 @@ void run_make_symbolizer(struct run *r, enum frame_identity identity)
 
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
+	struct ready ready = { .fd = opt->ready_fd };
+	struct ending ending = {};
 	cleanup(run_fini) struct run r = {
 		.opt = opt,
 		.tool = tool,
@@ -933,8 +935,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 			      .most_frames =
 				      opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES,
 			      .patience_ns = PATIENCE_NS },
-		.ready = &(struct ready){ .fd = opt->ready_fd },
-		.ending = &(struct ending){},
+		.ready = &ready,
+		.ending = &ending,
 		.ask_unmapped_at = { UINT64_MAX, UINT64_MAX },
 	};
 	int err = limits_check(&r, e);
