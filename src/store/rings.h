@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * store/rings.h - what the programs send through rings: notices, in a map of type
- * BPF_MAP_TYPE_RINGBUF, and deferred hits (bpf/deferred.h).
- *
- * The bytes of a deferred hit stay in the ring until it is done. They are other people's: they are
- * in no core dump, and are cleared before their place is free.
- */
+/* store/rings.h - notices, which the programs send through a map of type BPF_MAP_TYPE_RINGBUF. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +8,6 @@
 
 #include "attach/object.h"
 #include "base/error.h"
-#include "bpf/deferred.h"
 
 /*
  * The ring in memory, as the kernel maps it. Positions count bytes and never go back. A record is a
@@ -51,33 +44,3 @@ bool notices_are_read(const struct notices *n, uint64_t end);
 
 /* The number of notices that wait. */
 size_t notices_n_waiting(const struct notices *n);
-
-/* --- deferred hits --- */
-
-struct deferred_reader {
-	struct deferred_piece *pieces; /* NULL: no hits are deferred */
-	struct deferred_ring *ring;
-	uint64_t next; /* the first piece of the next hit */
-};
-
-/* From now on the programs defer hits. Both are those of object_maps(), and must outlive @d. */
-void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
-		    struct deferred_ring *ring);
-
-/*
- * Take the next hit. False: no further one is complete. Hits are complete in the ring's order, and
- * all are when no program runs that has begun one.
- */
-bool deferred_take(struct deferred_reader *d, struct recorded *ret);
-
-/* The number of the last piece that hits have taken so far. */
-uint64_t deferred_end(const struct deferred_reader *d);
-
-/* Clear the hit, and free its place. Each hit that was taken needs this once, in any order. */
-void deferred_done(struct deferred_reader *d, const struct recorded *hit);
-
-/* Let hits of process @tgid, and of those that share its entry, be cut until @until, in ns. */
-void deferred_pause(struct deferred_reader *d, uint32_t tgid, uint64_t until);
-
-/* Hits that found the ring full, so that their stacks were cut. */
-uint64_t deferred_n_full(const struct deferred_reader *d);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -22,6 +24,55 @@
 #define MOST_IN_WINDOW 4000
 #define MAPPINGS_OF_HIT 16
 #define USELESS_WALK (MOST_IN_WINDOW / 16)
+
+/* --- the ring --- */
+
+void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
+		    struct deferred_ring *ring)
+{
+	*d = (struct deferred_reader){ .pieces = pieces, .ring = ring };
+	(void)madvise(pieces, DEFERRED_PIECES * sizeof(*pieces), MADV_DONTDUMP);
+	__atomic_store_n(&ring->is_on, 1, __ATOMIC_RELEASE);
+}
+
+/* The pieces of former hits are cleared. So a piece without its number is not written yet. */
+bool deferred_take(struct deferred_reader *d, struct recorded *ret)
+{
+	if (!d->pieces || __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) == d->next)
+		return false;
+	*ret = recorded_at(d->pieces, d->next);
+	if (__atomic_load_n(&ret->hit->number, __ATOMIC_ACQUIRE) != d->next + 1)
+		return false;
+	d->next += ret->hit->n_pieces;
+	return true;
+}
+
+uint64_t deferred_end(const struct deferred_reader *d)
+{
+	return d->ring ? __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) : 0;
+}
+
+static struct deferred_hit *hit_at(const struct deferred_reader *d, uint64_t first)
+{
+	return (void *)&d->pieces[first % DEFERRED_PIECES];
+}
+
+/* Until its place is free, a cleared hit keeps the number of its pieces. */
+void deferred_done(struct deferred_reader *d, const struct recorded *hit)
+{
+	const uint64_t first = hit->hit->number - 1;
+	uint64_t tail = d->ring->tail;
+	uint32_t n = hit->hit->n_pieces;
+
+	for (uint64_t piece = first; piece < first + n; piece++)
+		memset(&d->pieces[piece % DEFERRED_PIECES], 0, sizeof(*d->pieces));
+	hit_at(d, first)->n_pieces = n;
+	for (; tail < d->next && !hit_at(d, tail)->number; tail += n) {
+		n = hit_at(d, tail)->n_pieces;
+		hit_at(d, tail)->n_pieces = 0;
+	}
+	__atomic_store_n(&d->ring->tail, tail, __ATOMIC_RELEASE);
+}
 
 void deferral_begin(struct deferral *d, const struct object *object, struct unwinder *unwinder,
 		    struct processes *processes)
@@ -49,7 +100,8 @@ static bool may_walk(struct deferral *d, uint32_t tgid, size_t n, uint64_t now)
 	pace->n += n < MOST_IN_WINDOW ? (uint32_t)n : MOST_IN_WINDOW;
 	if (pace->n <= MOST_IN_WINDOW)
 		return true;
-	deferred_pause(&d->reader, tgid, pace->window + WINDOW_NS);
+	__atomic_store_n(&d->reader.ring->pause_until[deferred_pause_of(tgid)],
+			 pace->window + WINDOW_NS, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -190,7 +242,6 @@ static void serve_hits(struct deferral *d, bool is_late)
 
 void deferral_serve(struct deferral *d)
 {
-
 	if (!d->is_on || d->is_busy)
 		return;
 	d->is_busy = true;
@@ -227,7 +278,6 @@ void deferral_settle(struct deferral *d, uint32_t turn, uint64_t most_ns)
 
 bool deferral_has_given(const struct deferral *d, uint64_t end)
 {
-
 	for (size_t i = 0; i < d->n; i++)
 		if (!d->hits[i]->is_given && d->hits[i]->recorded.hit->number <= end)
 			return false;
@@ -236,11 +286,12 @@ bool deferral_has_given(const struct deferral *d, uint64_t end)
 
 void deferral_describe(const struct deferral *d)
 {
+	const uint64_t n_full = d->is_on ? d->reader.ring->n_full : 0; /* hits, which were cut */
 
 	if (d->is_on)
 		log_debug("deferred hits: %" PRIu64 " walked, %" PRIu64 " of these whole; %" PRIu64
 			  " given up; %" PRIu64 " found the ring full",
-			  d->n_walked, d->n_whole, d->n_late, deferred_n_full(&d->reader));
+			  d->n_walked, d->n_whole, d->n_late, n_full);
 }
 
 void deferral_close(struct deferral *d)

@@ -12,10 +12,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/object.h"
 #include "bpf/deferred.h"
 #include "processes/processes.h"
-#include "store/rings.h"
 #include "tables/unwinder.h"
+
+/* --- the ring --- */
+
+/*
+ * The bytes of a hit stay in the ring until it is done. They are other people's: they are in no
+ * core dump, and are cleared before their place is free.
+ */
+struct deferred_reader {
+	struct deferred_piece *pieces; /* NULL: no hits are deferred */
+	struct deferred_ring *ring;
+	uint64_t next; /* the first piece of the next hit */
+};
+
+/* From now on the programs defer hits. Both are those of object_maps(), and must outlive @d. */
+void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
+		    struct deferred_ring *ring);
+
+/*
+ * Take the next hit. False: no further one is complete. Hits are complete in the ring's order, and
+ * all are when no program runs that has begun one.
+ */
+bool deferred_take(struct deferred_reader *d, struct recorded *ret);
+
+/* The number of the last piece that hits have taken so far. */
+uint64_t deferred_end(const struct deferred_reader *d);
+
+/* Clear the hit, and free its place. Each hit that was taken needs this once, in any order. */
+void deferred_done(struct deferred_reader *d, const struct recorded *hit);
+
+/* --- from the ring to the count --- */
 
 /* Count a hit. Its user stack has @n @words. */
 typedef void deferral_give(void *context, const struct recorded *hit, const uint64_t *words,

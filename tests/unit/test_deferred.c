@@ -1,4 +1,4 @@
-/* rooms: store tables base */
+/* rooms: tables base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Deferred hits: taken from a ring that lies here, and walked by rules that lie here. A live walk
@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "base/hash.h"
-#include "store/rings.h"
+#include "tables/deferral.h"
 #include "tables/late.h"
 
 #define CODE 0x400000ULL
