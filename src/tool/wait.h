@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "match/numbers.h"
-#include "store/rings.h"
+#include "store/notices.h"
 
 struct command;
 

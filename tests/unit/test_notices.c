@@ -5,7 +5,7 @@
 
 #include <linux/bpf.h>
 
-#include "store/rings.h"
+#include "store/notices.h"
 
 #define BYTES 1024U /* of the ring */
 #define RECORD (sizeof(struct notice) + BPF_RINGBUF_HDR_SZ)

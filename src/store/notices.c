@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "store/rings.h"
+#include "store/notices.h"
 
 #include <linux/bpf.h>
 #include <stdlib.h>

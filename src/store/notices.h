@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* store/rings.h - notices, which the programs send through a map of type BPF_MAP_TYPE_RINGBUF. */
+/* store/notices.h - notices, which the programs send through a map of type BPF_MAP_TYPE_RINGBUF. */
 #pragma once
 
 #include <stdbool.h>
