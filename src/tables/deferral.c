@@ -38,7 +38,7 @@ void deferred_begin(struct deferred_reader *d, struct deferred_piece *pieces,
 /* The pieces of former hits are cleared. So a piece without its number is not written yet. */
 bool deferred_take(struct deferred_reader *d, struct recorded *ret)
 {
-	if (!d->pieces || __atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) == d->next)
+	if (__atomic_load_n(&d->ring->head, __ATOMIC_ACQUIRE) == d->next)
 		return false;
 	*ret = recorded_at(d->pieces, d->next);
 	if (__atomic_load_n(&ret->hit->number, __ATOMIC_ACQUIRE) != d->next + 1)

@@ -24,9 +24,9 @@
  * core dump, and are cleared before their place is free.
  */
 struct deferred_reader {
-	struct deferred_piece *pieces; /* NULL: no hits are deferred */
-	struct deferred_ring *ring;
-	uint64_t next; /* the first piece of the next hit */
+	struct deferred_piece *pieces;
+	struct deferred_ring *ring; /* NULL: no hits are deferred */
+	uint64_t next;              /* the first piece of the next hit */
 };
 
 /* From now on the programs defer hits. Both are those of object_maps(), and must outlive @d. */
