@@ -46,7 +46,7 @@
 #include "report/writer.h"
 
 /* A step of a stack on its way from the root. Frames have the numbers from STEP_FRAMES on, and
- * processes those after the last frame. */
+ * processes those after the last frame: that of stack 0 is the first. */
 enum { STEP_END, STEP_DELIMITER, STEP_FRAMES };
 
 /* Of nodes without stacks. */
@@ -72,7 +72,7 @@ struct tree_node {
 /* A stack. It copies the members that the tree needs, because stacks are anywhere in memory. */
 struct tree_item {
 	uint32_t step;    /* at the depth of the last node that take_steps() saw */
-	uint32_t process; /* its number */
+	uint32_t process; /* number of the first stack with the same one */
 	const uint32_t *frames;
 	uint32_t n_kernel, n_user;
 	struct tree_sums sums;
@@ -93,8 +93,6 @@ struct tree {
 	struct tree_item *items; /* of all stacks */
 	struct tree_node *nodes; /* to come, last one first */
 	size_t n_nodes, node_capacity;
-	const struct profile_stack **process_stacks; /* by process: one of its stacks */
-	size_t n_processes, process_capacity;
 };
 
 /* --- steps --- */
@@ -108,12 +106,9 @@ static void number_processes(struct tree *t)
 		/* Equal names have one address. */
 		const uintptr_t process[] = { stack->pid,
 					      has_text(stack->comm) ? (uintptr_t)stack->comm : 0 };
-		bool is_new;
 
 		t->items[i].process = *u64_map_put(&numbers, hash_bytes(process, sizeof(process)),
-						   (uint32_t)t->n_processes, &is_new);
-		if (is_new)
-			array_push(t->process_stacks, t->n_processes, t->process_capacity, stack);
+						   (uint32_t)i, NULL);
 	}
 }
 
@@ -213,32 +208,39 @@ static void push_children(struct tree *t, const struct tree_node *parent)
 	}
 }
 
-/* For qsort_r(3). The last one is drawn first. */
+/* For qsort_r(3). The last one is drawn first, and that of small siblings last. */
 static int compare_nodes(const void *left, const void *right, void *tree)
 {
 	const struct tree_node *a = left, *b = right;
 	const uint64_t weight_a = tree_weight(tree, &a->sums),
 		       weight_b = tree_weight(tree, &b->sums);
 
+	if (a->step == STEP_MORE || b->step == STEP_MORE)
+		return a->step == STEP_MORE ? -1 : 1;
 	if (weight_a != weight_b)
 		return weight_a < weight_b ? -1 : 1;
 	return a->step < b->step ? 1 : -1;
 }
 
-/* Make one node of children that are small. Returns the number of the others. */
-static size_t join_small(const struct tree *t, struct tree_node *children, size_t n,
-			 struct tree_node *more)
+/* Make one node of those of the @n children that are small. Returns how many are left. */
+static size_t join_small(const struct tree *t, struct tree_node *children, size_t n)
 {
+	struct tree_node more = { .step = STEP_MORE };
 	size_t n_kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_node_small(t, &children[i].sums)) {
-			more->n++;
-			add_tree_sums(&more->sums, &children[i].sums);
-		} else {
+		if (!is_node_small(t, &children[i].sums)) {
 			children[n_kept++] = children[i];
+			continue;
 		}
+		more.level = children[i].level;
+		more.indentation = children[i].indentation;
+		more.parent = children[i].parent;
+		more.n++;
+		add_tree_sums(&more.sums, &children[i].sums);
 	}
+	if (more.n)
+		children[n_kept++] = more;
 	return n_kept;
 }
 
@@ -246,27 +248,11 @@ static size_t join_small(const struct tree *t, struct tree_node *children, size_
 static void tree_push(struct tree *t, const struct tree_node *parent)
 {
 	const size_t first = t->n_nodes;
-	size_t n;
-	struct tree_node *children;
-	struct tree_node more = { .step = STEP_MORE,
-				  .level = parent->level + 1,
-				  .indentation = parent->indentation,
-				  .parent = parent->sums };
 
 	push_children(t, parent);
-	children = t->nodes + first;
-	n = join_small(t, children, t->n_nodes - first, &more);
-	if (n > 1)
-		qsort_r(children, n, sizeof(*children), compare_nodes, t);
-	t->n_nodes = first + n;
-	if (more.n) {
-		array_push(t->nodes, t->n_nodes, t->node_capacity, more);
-		children = t->nodes + first; /* may have moved */
-		memmove(children + 1, children, n * sizeof(*children));
-		children[0] = more;
-	}
-	if (t->n_nodes > first)
-		t->nodes[first].is_last = true;
+	t->n_nodes = first + join_small(t, t->nodes + first, t->n_nodes - first);
+	qsort_r(t->nodes + first, t->n_nodes - first, sizeof(*t->nodes), compare_nodes, t);
+	t->nodes[first].is_last = true;
 }
 
 /* --- the whole --- */
@@ -297,7 +283,6 @@ static void tree_fini(struct tree *t)
 	strbuf_fini(&t->indentation);
 	free(t->items);
 	free(t->nodes);
-	free(t->process_stacks);
 }
 
 /* The root, whose children are to come first. */
@@ -467,7 +452,7 @@ static void put_step_label(struct tree *t, const struct tree_node *node, uint32_
 	else if (step - STEP_FRAMES < n_frames)
 		put_frame_label(t, step - STEP_FRAMES);
 	else
-		put_process_label(t, t->process_stacks[step - STEP_FRAMES - n_frames]);
+		put_process_label(t, &t->p->stacks[step - STEP_FRAMES - n_frames]);
 	strbuf_puts(t->to, "\n");
 }
 
