@@ -41,10 +41,10 @@ struct pprof {
 	struct strbuf inner;                /* message in it */
 	struct strbuf ids;                  /* of the stack's locations, packed */
 	struct strbuf comments;
-	struct strtab *strings;
-	const char **texts; /* number 0 is "" */
+	struct strtab *strings; /* made here */
+	const char **texts;     /* number 0 is "" */
 	size_t n_texts, text_capacity;
-	struct u64_map text_numbers; /* by address */
+	struct u64_map text_numbers; /* by hash */
 	uint32_t n_locations;
 	uint32_t *alone; /* locations of frames: of users, then of the kernel; 0: none yet */
 	struct u64_map chain_locations; /* of inlined frames: by the hash of their numbers */
@@ -92,19 +92,16 @@ static void put_inner(struct pprof *w, unsigned field)
 /* The number of @text, which must stay. 0 if it is NULL. */
 static uint64_t pprof_text(struct pprof *w, const char *text)
 {
-	const uint32_t *known = text ? u64_map_get(&w->text_numbers, (uintptr_t)text) : NULL;
 	bool is_new;
 
-	if (!text || known)
-		return known ? *known : 0;
+	if (!text)
+		return 0;
 
-	const char *kept = strtab_add(w->strings, text); /* equal texts have one address there */
-	const uint32_t number =
-		*u64_map_put(&w->text_numbers, (uintptr_t)kept, (uint32_t)w->n_texts, &is_new);
+	const uint32_t number = *u64_map_put(&w->text_numbers, hash_bytes(text, strlen(text)),
+					     (uint32_t)w->n_texts, &is_new);
 
 	if (is_new)
-		array_push(w->texts, w->n_texts, w->text_capacity, kept);
-	(void)u64_map_put(&w->text_numbers, (uintptr_t)text, number, NULL);
+		array_push(w->texts, w->n_texts, w->text_capacity, text);
 	return number;
 }
 
