@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/escape.h"
 #include "report/label.h"
 #include "report/writer.h"
 
@@ -88,13 +87,13 @@ static void put_json_frame(struct strbuf *to, const struct frame *frame)
 	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
 	put_json_member(to, ",\"name\":", name);
 	if ((name && !frame->is_inlined) || frame->has_start)
-		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
+		member_u64(to, ",\"offset\":", frame->offset);
 	put_json_member(to, ",\"module\":", module);
 	if (module && !name)
-		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
+		member_u64(to, ",\"module_offset\":", frame->module_offset);
 	put_json_member(to, ",\"file\":", frame->file);
 	if (frame->file)
-		strbuf_printf(to, ",\"line\":%" PRIu32, frame->line);
+		member_u64(to, ",\"line\":", frame->line);
 	if (frame->is_inlined)
 		strbuf_puts(to, ",\"inlined\":true");
 	strbuf_putc(to, '}');
@@ -134,28 +133,15 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 	}
 }
 
-/* Blanks up to @end, and one more: columns are left-aligned. */
-static void end_column(struct strbuf *to, size_t end)
-{
-	do
-		strbuf_putc(to, ' ');
-	while (to->n <= end);
-}
-
+/* Columns are left-aligned, with one blank at least behind each. */
 static void put_text_column(struct strbuf *to, const char *text, size_t width)
 {
 	const size_t end = to->n + width;
 
 	escape_put_name(to, text, false);
-	end_column(to, end);
-}
-
-static void put_number_column(struct strbuf *to, uint32_t number, size_t width)
-{
-	const size_t end = to->n + width;
-
-	put_u64(to, number);
-	end_column(to, end);
+	do
+		strbuf_putc(to, ' ');
+	while (to->n <= end);
 }
 
 static void put_columns(struct strbuf *to, const struct event_style *style,
@@ -164,8 +150,7 @@ static void put_columns(struct strbuf *to, const struct event_style *style,
 	put_text_column(to, head->time, 18);
 	if (style->label.places) {
 		put_text_column(to, head->comm, 12);
-		put_number_column(to, head->pid, 6);
-		put_number_column(to, head->cpu, 3);
+		strbuf_printf(to, "%-6" PRIu32 " %-3" PRIu32 " ", head->pid, head->cpu);
 	}
 	if (style->value_columns)
 		put_text_column(to, head->value ? head->value : "-", style->value_columns);
@@ -194,12 +179,9 @@ static void put_members(struct strbuf *to, const struct event_style *style,
 	strbuf_puts(to, "{\"time\":");
 	strbuf_puts(to, head->time);
 	put_json_member(to, ",\"comm\":", head->comm);
-	strbuf_puts(to, ",\"pid\":");
-	put_u64(to, head->pid);
-	strbuf_puts(to, ",\"tid\":");
-	put_u64(to, head->tid);
-	strbuf_puts(to, ",\"cpu\":");
-	put_u64(to, head->cpu);
+	member_u64(to, ",\"pid\":", head->pid);
+	member_u64(to, ",\"tid\":", head->tid);
+	member_u64(to, ",\"cpu\":", head->cpu);
 	if (!style->value_columns)
 		return;
 	strbuf_puts(to, ",\"value\":");

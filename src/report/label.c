@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 #define UNKNOWN "[unknown]"
 

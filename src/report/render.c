@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 #define RENDERER(its_name, its_ending, function, ...) \
 	{ .name = #its_name, .ending = (its_ending), .render = (function), __VA_ARGS__ },

@@ -3,7 +3,7 @@
  * report/render.h - the bytes of a profile. Pure: no clock, no kernel.
  *
  * Frames become labels (label.h). Names come from foreign files, so they are escaped
- * (escape.h).
+ * (writer.h).
  */
 #pragma once
 

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/escape.h"
 #include "report/writer.h"
 
 #define NAME_COLUMNS 36
@@ -76,15 +75,6 @@ int render_calls_text(const struct call_report *r, render_write *write, void *co
 	return writer_flush(&w);
 }
 
-/* A name or a reason, with its number. */
-static void put_json_count(struct strbuf *to, const char *before, const char *name,
-			   const char *between, uint64_t count)
-{
-	put_json_member(to, before, name);
-	strbuf_puts(to, between);
-	put_u64(to, count);
-}
-
 int render_calls_json(const struct call_report *r, render_write *write, void *context)
 {
 	cleanup_writer struct writer w = { .write = write, .context = context };
@@ -94,16 +84,17 @@ int render_calls_json(const struct call_report *r, render_write *write, void *co
 
 	strbuf_printf(to, "{\"time\":%" PRIu64 ".%09" PRIu64 ",\"counts\":[", r->time_ns / second,
 		      r->time_ns % second);
-	for (size_t i = 0; i < r->n && writer_goes_on(&w); i++)
-		put_json_count(to, i ? "},{\"function\":" : "{\"function\":", r->rows[i].name,
-			       ",\"count\":", r->rows[i].count);
-	strbuf_puts(to, r->n ? "}],\"total\":" : "],\"total\":");
-	put_u64(to, r->total);
+	for (size_t i = 0; i < r->n && writer_goes_on(&w); i++) {
+		put_json_member(to, i ? "},{\"function\":" : "{\"function\":", r->rows[i].name);
+		member_u64(to, ",\"count\":", r->rows[i].count);
+	}
+	member_u64(to, r->n ? "}],\"total\":" : "],\"total\":", r->total);
 	strbuf_puts(to, ",\"lost\":{");
 	for (size_t i = 0; i < r->n_losses; i++) {
 		if (!r->losses[i].n)
 			continue;
-		put_json_count(to, comma, r->losses[i].reason, ":", r->losses[i].n);
+		put_json_member(to, comma, r->losses[i].reason);
+		member_u64(to, ":", r->losses[i].n);
 		comma = ",";
 	}
 	strbuf_puts(to, "}}\n");

@@ -30,7 +30,6 @@
 
 #include "base/cleanup.h"
 #include "profile/changes.h"
-#include "report/escape.h"
 #include "report/label.h"
 #include "report/render.h"
 #include "report/writer.h"
@@ -44,18 +43,6 @@ static void put_text_or_null(struct strbuf *to, const char *key, const char *tex
 		strbuf_puts(to, key);
 		strbuf_puts(to, "null");
 	}
-}
-
-static void member_u64(struct strbuf *to, const char *key, uint64_t number)
-{
-	strbuf_puts(to, key);
-	put_u64(to, number);
-}
-
-static void member_i64(struct strbuf *to, const char *key, int64_t number)
-{
-	strbuf_puts(to, key);
-	put_i64(to, number);
 }
 
 /* --- the head --- */

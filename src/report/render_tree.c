@@ -423,7 +423,7 @@ static void put_frame_label(struct tree *t, uint32_t number)
 	put_coloured(t, sgr, label, n);
 }
 
-/* Nodes that are no code. Names that look like these are escaped (escape.h). */
+/* Nodes that are no code. Names that look like these are escaped (writer.h). */
 static void put_other_label(struct tree *t, const struct tree_node *node, uint32_t step)
 {
 	const size_t n_before =

@@ -29,7 +29,7 @@
 #include "elf/image.h"
 #include "files/libraries.h"
 #include "files/sandbox.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 /* --- the files that it maps --- */
 

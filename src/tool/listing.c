@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "match/values.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 /* Escape it all, because names come from foreign files. */
 void put_target(const struct target *t, struct strbuf *to)

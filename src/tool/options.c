@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "match/names.h"
-#include "report/escape.h"
+#include "report/writer.h"
 #include "report/render.h"
 #include "tool/output.h"
 

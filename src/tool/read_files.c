@@ -14,7 +14,7 @@
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "profile/saved.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 static int read_standard_input(struct profile **ret, struct error *e)
 {

@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "files/debuginfod.h"
 #include "files/question.h"
-#include "report/escape.h"
+#include "report/writer.h"
 
 /* Does the run take user stacks, so that it needs the zygote? */
 static bool run_wants_helpers(const struct run *r)

@@ -8,9 +8,9 @@
 
 #include "golden.h"
 #include "profile/profile.h"
-#include "report/escape.h"
 #include "report/label.h"
 #include "report/render.h"
+#include "report/writer.h"
 #include "report_sample.h"
 
 static struct render_style style_of(const char *options)
