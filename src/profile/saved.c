@@ -5,13 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "profile/pprof.h"
@@ -98,53 +96,18 @@ static bool is_text(const char *bytes, size_t n)
 	return true;
 }
 
-/* Does the first line end in " 42"? */
-static bool is_folded(const char *bytes, size_t n)
-{
-	const char *end = memchr(bytes, '\n', n);
-	const char *at = end;
-
-	while (at && at > bytes && at[-1] >= '0' && at[-1] <= '9')
-		at--;
-	return at && at < end && at > bytes + 1 && at[-1] == ' ';
-}
-
-/* The form that bytes which are no profile seem to have. NULL: unknown. */
-static const char *guess_form(const char *bytes, size_t n)
-{
-	static const struct {
-		const char *beginning, *form;
-	} forms[] = {
-		{ "PERFILE2", "a file of perf record" },
-		{ "\177ELF", "a program or library" },
-		{ "<!doctype html", "a page without a profile of stackcount" },
-		{ "<html", "a page without a profile of stackcount" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (n >= strlen(forms[i].beginning) &&
-		    strncasecmp(bytes, forms[i].beginning, strlen(forms[i].beginning)) == 0)
-			return forms[i].form;
-	if (!is_text(bytes, n))
-		return NULL;
-	if (bytes[0] == '{' || bytes[0] == '[')
-		return "JSON";
-	return is_folded(bytes, n) ? "folded stacks" : "text";
-}
-
 /* The pprof reader goes first: what it takes is a profile, whatever it looks like. */
 static int read_unpacked(const void *bytes, size_t n, const char *name, struct profile **ret,
 			 struct error *e)
 {
 	const int err = pprof_read(bytes, n, name, ret, e);
-	const char *form = err == -EBADMSG || err == -ENOEXEC ? guess_form(bytes, n) : NULL;
 
-	if (!form)
+	if ((err != -EBADMSG && err != -ENOEXEC) || !is_text(bytes, n))
 		return err;
 	return error_set(e, -ENOEXEC,
-			 "%s: no pprof file: it seems to be %s; pprof files and stackcount's pages "
-			 "can be read (-o FILE.pb.gz, -o FILE.html)",
-			 name, form);
+			 "%s: no pprof file: it seems to be text; pprof files and stackcount's "
+			 "pages can be read (-o FILE.pb.gz, -o FILE.html)",
+			 name);
 }
 
 static int read_packed(const void *bytes, size_t n, const char *name, struct profile **ret,
