@@ -61,64 +61,40 @@
 
 /* --- records --- */
 
-/* The part of a record that is not parsed yet, without the trailer. */
-struct bytes {
-	uint8_t *at;
-	size_t n;
+/* What records have between header and trailer. A text may follow. */
+union body {
+	struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+	} task;
+	struct {
+		uint32_t pid, tid;
+	} thread;
+	struct {
+		uint32_t pid, tid;
+		uint64_t addr, n, offset;
+		uint8_t file[24];
+		uint32_t prot, flags;
+	} map;
+	struct {
+		uint64_t id, n;
+	} lost;
 };
 
-/* Move the next @n bytes to @to. False: there are fewer. */
-static bool next_bytes(struct bytes *b, void *to, size_t n)
-{
-	if (n > b->n)
-		return false;
-	memcpy(to, b->at, n);
-	b->at += n;
-	b->n -= n;
-	return true;
-}
-
-/* The rest as a text, padded with NULs; NULL: it does not end. */
-static char *text_of(const struct bytes *b)
-{
-	return memchr(b->at, '\0', b->n) ? (char *)b->at : NULL;
-}
+/* Samples are those of the tracepoint: no other event has any. */
+static const uint8_t body_bytes[] = {
+	[PERF_RECORD_FORK] = sizeof(((union body *)0)->task),
+	[PERF_RECORD_EXIT] = sizeof(((union body *)0)->task),
+	[PERF_RECORD_COMM] = sizeof(((union body *)0)->thread),
+	[PERF_RECORD_MMAP2] = sizeof(((union body *)0)->map),
+	[PERF_RECORD_LOST] = sizeof(((union body *)0)->lost),
+	[PERF_RECORD_SAMPLE] = sizeof(((union body *)0)->thread),
+};
 
 /* No process of our PID namespace (0), or not any more (-1). */
 static bool is_elsewhere(uint32_t pid)
 {
 	return pid == 0 || pid > INT32_MAX;
-}
-
-static bool parse_thread(struct bytes *b, struct process_event *ret)
-{
-	return next_bytes(b, &ret->pid, sizeof(ret->pid)) &&
-	       next_bytes(b, &ret->tid, sizeof(ret->tid));
-}
-
-static enum record_meaning parse_task(struct bytes *b, bool is_fork, struct process_event *ret)
-{
-	struct {
-		uint32_t pid, ppid, tid, ptid;
-		uint64_t time;
-	} r;
-
-	if (!next_bytes(b, &r, sizeof(r)))
-		return RECORD_MALFORMED;
-	ret->type = is_fork ? PROCESS_FORK : PROCESS_EXIT;
-	ret->pid = r.pid;
-	ret->tid = r.tid;
-	ret->parent_pid = is_fork && !is_elsewhere(r.ppid) ? r.ppid : 0;
-	ret->parent_tid = is_fork && !is_elsewhere(r.ptid) ? r.ptid : 0;
-	return RECORD_EVENT;
-}
-
-static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct process_event *ret)
-{
-	ret->type = misc & PERF_RECORD_MISC_COMM_EXEC ? PROCESS_EXEC : PROCESS_COMM;
-	if (!parse_thread(b, ret) || !(ret->comm = text_of(b)))
-		return RECORD_MALFORMED;
-	return RECORD_EVENT;
 }
 
 /*
@@ -140,69 +116,72 @@ static void set_map_path(char *path, struct mapping *m)
 			m->path = texts[i][1];
 }
 
-static enum record_meaning parse_map(struct bytes *b, bool has_build_id, struct process_event *ret)
+/* @b is a copy of the bytes at @at. */
+static enum record_meaning parse_map(const union body *b, uint8_t *at, bool has_build_id,
+				     struct process_event *ret)
 {
-	struct {
-		uint64_t addr, n, offset;
-		uint8_t file[24];
-		uint32_t prot, flags;
-	} r;
 	uint32_t dev[2];
-	char *path;
 
-	ret->type = PROCESS_MAP;
-	if (!parse_thread(b, ret))
-		return RECORD_MALFORMED;
-	if (!next_bytes(b, &r, sizeof(r)) || !(path = text_of(b)))
-		return RECORD_MALFORMED;
-	set_map_path(path, &ret->map);
-	ret->map.start = r.addr;
-	ret->map.end = r.addr + r.n;
-	ret->map.offset = r.offset;
+	set_map_path((char *)at + sizeof(b->map), &ret->map);
+	ret->map.start = b->map.addr;
+	ret->map.end = b->map.addr + b->map.n;
+	ret->map.offset = b->map.offset;
 	if (ret->map.end <= ret->map.start)
 		return RECORD_MALFORMED;
-	if (!(r.prot & PROT_EXEC))
+	if (!(b->map.prot & PROT_EXEC))
 		return RECORD_OTHER;
 	if (has_build_id) {
-		ret->n_build_id = r.file[0];
-		ret->build_id = b->at - sizeof(r) + offsetof(__typeof__(r), file) + 4;
+		ret->n_build_id = b->map.file[0];
+		ret->build_id = at + offsetof(union body, map.file) + 4;
 		return ret->n_build_id <= MAX_BUILD_ID ? RECORD_BUILD_ID : RECORD_MALFORMED;
 	}
-	memcpy(dev, r.file, sizeof(dev));
-	memcpy(&ret->map.inode, r.file + 8, 8);
+	memcpy(dev, b->map.file, sizeof(dev));
+	memcpy(&ret->map.inode, b->map.file + 8, 8);
 	ret->map.dev = ret->map.inode ? makedev(dev[0], dev[1]) : 0;
 	return RECORD_EVENT;
 }
 
-static enum record_meaning parse_lost(struct bytes *b, struct process_event *ret)
-{
-	uint64_t r[2]; /* the event's id; the number */
-
-	ret->type = PROCESS_LOST;
-	if (!next_bytes(b, r, sizeof(r)))
-		return RECORD_MALFORMED;
-	ret->n_lost = r[1];
-	return RECORD_EVENT;
-}
-
-static enum record_meaning parse_body(struct bytes *b, const struct perf_event_header *header,
+static enum record_meaning parse_body(uint8_t *at, size_t n, const struct perf_event_header *header,
 				      struct process_event *ret)
 {
-	switch (header->type) {
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return parse_task(b, header->type == PERF_RECORD_FORK, ret);
-	case PERF_RECORD_COMM:
-		return parse_comm(b, header->misc, ret);
-	case PERF_RECORD_MMAP2:
-		return parse_map(b, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, ret);
-	case PERF_RECORD_LOST:
-		return parse_lost(b, ret);
-	case PERF_RECORD_SAMPLE: /* of the tracepoint: no other event has samples */
-		ret->type = PROCESS_SHARE;
-		return parse_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
-	default:
+	const size_t n_body = header->type < ARRAY_SIZE(body_bytes) ? body_bytes[header->type] : 0;
+	const bool is_fork = header->type == PERF_RECORD_FORK;
+	union body b;
+
+	if (!n_body)
 		return RECORD_OTHER;
+	if (n < n_body)
+		return RECORD_MALFORMED;
+	memcpy(&b, at, n_body);
+
+	const bool has_text = memchr(at + n_body, '\0', n - n_body) != NULL;
+
+	if (header->type == PERF_RECORD_LOST) {
+		ret->type = PROCESS_LOST;
+		ret->n_lost = b.lost.n;
+		return RECORD_EVENT;
+	}
+	ret->pid = b.thread.pid;
+	ret->tid = b.thread.tid;
+	switch (header->type) {
+	case PERF_RECORD_COMM:
+		ret->type = header->misc & PERF_RECORD_MISC_COMM_EXEC ? PROCESS_EXEC : PROCESS_COMM;
+		ret->comm = (const char *)at + n_body;
+		return has_text ? RECORD_EVENT : RECORD_MALFORMED;
+	case PERF_RECORD_MMAP2:
+		ret->type = PROCESS_MAP;
+		return has_text ? parse_map(&b, at, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID,
+					    ret)
+				: RECORD_MALFORMED;
+	case PERF_RECORD_SAMPLE:
+		ret->type = PROCESS_SHARE;
+		return RECORD_EVENT;
+	default:
+		ret->type = is_fork ? PROCESS_FORK : PROCESS_EXIT;
+		ret->tid = b.task.tid;
+		ret->parent_pid = is_fork && !is_elsewhere(b.task.ppid) ? b.task.ppid : 0;
+		ret->parent_tid = is_fork && !is_elsewhere(b.task.ptid) ? b.task.ptid : 0;
+		return RECORD_EVENT;
 	}
 }
 
@@ -234,10 +213,8 @@ enum record_meaning sideband_parse(uint8_t *record, size_t n, uint64_t build_id_
 	else if (is_map ? !(header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 			: header.type != PERF_RECORD_LOST)
 		return RECORD_OTHER;
-
-	struct bytes body = { record + sizeof(header), n - sizeof(header) - sizeof(trailer) };
-
-	meaning = parse_body(&body, &header, ret);
+	meaning = parse_body(record + sizeof(header), n - sizeof(header) - sizeof(trailer), &header,
+			     ret);
 	if (meaning == RECORD_EVENT && ret->type != PROCESS_LOST && is_elsewhere(ret->pid))
 		return RECORD_OTHER;
 	return meaning;
