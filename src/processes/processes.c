@@ -64,6 +64,7 @@ struct program {
 	uint64_t looked_in; /* period of the last try of a look; 0: none */
 	uint64_t kept;      /* period of the last question about it; 0: none */
 	uint64_t walked;    /* when processes_walk() was called last; 0: never */
+	uint64_t rank;      /* for forget_least() */
 	char comm[COMM_BYTES]; /* the last name; "": not known */
 	struct program *older; /* the former program of this number */
 	struct space *space;   /* one user of it is this program; NULL: see forget_marked() */
@@ -73,10 +74,8 @@ struct program {
 /* A process by its key, as rows of hits have it. */
 struct keyed {
 	uint64_t key;
-	uint64_t first;          /* its first hit; 0: not known */
-	uint64_t since;          /* see program_at() */
-	struct program *program; /* that of @first, if @version is processes.version */
-	uint64_t version;
+	uint64_t first;        /* its first hit; 0: not known */
+	uint64_t since;        /* see program_at() */
 	uint64_t used_in;      /* processes.period of the last question */
 	char comm[COMM_BYTES]; /* at the first hit; "": not known */
 };
@@ -91,7 +90,6 @@ struct processes {
 	struct u64_map newest;  /* tgid -> index in @heads */
 	struct program **heads; /* the newest program of each process */
 	size_t n_heads, cap_heads;
-	uint64_t version;          /* changes when program_at() may have other answers */
 	size_t n_programs, n_last; /* now, and after some were forgotten last */
 	uint64_t n_dropped; /* programs that the bound of memory took, though reports need them */
 	size_t bytes;       /* of programs, without spaces */
@@ -174,7 +172,6 @@ static struct program *begin_program(struct processes *ps, uint32_t tgid, uint64
 		program->end = (*link)->begin;
 	program->older = *link;
 	*link = program;
-	ps->version++;
 	ps->n_programs++;
 	ps->bytes += sizeof(*program);
 	if (program->older) {
@@ -245,7 +242,6 @@ static void forget_marked(struct processes *ps)
 {
 	size_t n = 0;
 
-	ps->version++;
 	u64_map_clear(&ps->newest);
 	for (size_t i = 0; i < ps->n_heads; i++) {
 		struct program *head = ps->heads[i], **link = &head;
@@ -279,11 +275,6 @@ static void forget_marked(struct processes *ps)
 #define RUNS (3ULL << 61)
 #define RUNS_HIT (4ULL << 61)
 
-struct candidate {
-	struct program *program;
-	uint64_t rank;
-};
-
 /* If a program that ended before @before was hit, its notice has come. */
 static uint64_t rank_of(const struct processes *ps, const struct program *p, uint64_t before)
 {
@@ -303,30 +294,30 @@ static uint64_t rank_of(const struct processes *ps, const struct program *p, uin
 /* Of the same size, the newest goes first: children that come later copy their parent's regions. */
 static int compare_ranks(const void *left, const void *right)
 {
-	const struct candidate *a = left, *b = right;
+	const struct program *const *a = left, *const *b = right;
 
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->program->begin > b->program->begin ? -1 : a->program->begin < b->program->begin;
+	if ((*a)->rank != (*b)->rank)
+		return (*a)->rank < (*b)->rank ? -1 : 1;
+	return (*a)->begin > (*b)->begin ? -1 : (*a)->begin < (*b)->begin;
 }
 
 /* Forget all that is long over, and with @is_full as much of the rest as the bound demands. */
 static void forget_least(struct processes *ps, uint64_t now, bool is_full)
 {
 	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
-	struct candidate *list = NULL;
-	size_t n = 0, capacity = 0;
+	cleanup_free struct program **list = xcalloc(ps->n_programs, sizeof(struct program *));
+	size_t n = 0;
 
 	for (size_t i = 0; i < ps->n_heads; i++)
 		for (struct program *p = ps->heads[i]; p; p = p->older)
-			if (!program_runs(p) || space_bytes(p->space))
-				array_push(list, n, capacity,
-					   ((struct candidate){ p, rank_of(ps, p, before) }));
-	if (n)
-		qsort(list, n, sizeof(*list), compare_ranks);
+			if (!program_runs(p) || space_bytes(p->space)) {
+				p->rank = rank_of(ps, p, before);
+				list[n++] = p;
+			}
+	qsort(list, n, sizeof(struct program *), compare_ranks);
 	for (size_t i = 0;
-	     i < n && (list[i].rank < IS_LARGE || (is_full && model_bytes(ps) > FIT_BYTES)); i++) {
-		struct program *program = list[i].program;
+	     i < n && (list[i]->rank < IS_LARGE || (is_full && model_bytes(ps) > FIT_BYTES)); i++) {
+		struct program *program = list[i];
 
 		if (program_runs(program)) { /* the next hit reads its mappings again */
 			space_forget(&ps->spaces, program->space, now);
@@ -339,7 +330,6 @@ static void forget_least(struct processes *ps, uint64_t now, bool is_full)
 			ps->n_programs--;
 		}
 	}
-	free(list);
 	forget_marked(ps);
 }
 
@@ -759,18 +749,16 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
  */
 static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
 {
-	struct keyed *k = keyed_of(ps, key);
+	const struct keyed *k = keyed_of(ps, key);
+	struct program *program =
+		program_at(ps, tgid_of_key(key), k->first ? k->first : time, k->since);
 
-	if (!k->program || !k->first || k->version != ps->version) {
-		k->program = program_at(ps, tgid_of_key(key), k->first ? k->first : time, k->since);
-		k->version = ps->version;
+	if (program && program->kept != ps->period) {
+		program->kept = ps->period;
+		if (program->is_seen)
+			space_note_hit(ps->images, program->space);
 	}
-	if (k->program && k->program->kept != ps->period) {
-		k->program->kept = ps->period;
-		if (k->program->is_seen)
-			space_note_hit(ps->images, k->program->space);
-	}
-	return k->program;
+	return program;
 }
 
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
@@ -783,7 +771,6 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (seen->time && (!k->first || seen->time < k->first)) {
 		k->first = seen->time;
 		k->since = seen->since;
-		k->program = NULL;
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
