@@ -74,9 +74,7 @@ void losses_reported(struct losses *l)
 /* --- the hits of each target --- */
 
 struct calls {
-	const struct object *object;
 	size_t n_targets;
-	uint32_t n_cpus;
 	uint64_t *before; /* of each target: all its hits up to the last reading */
 	uint64_t *since;  /* those since the reading before it */
 	struct losses losses;
@@ -94,9 +92,7 @@ struct calls *calls_new(const struct object *object, size_t n_targets, uint32_t 
 {
 	struct calls *c = xcalloc(1, sizeof(*c));
 
-	c->object = object;
 	c->n_targets = n_targets;
-	c->n_cpus = n_cpus;
 	c->before = xcalloc(n_targets + 1, sizeof(*c->before));
 	c->since = xcalloc(n_targets + 1, sizeof(*c->since));
 	c->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
@@ -114,24 +110,24 @@ void calls_free(struct calls *c)
 
 void calls_start(struct calls *c)
 {
-	__atomic_store_n(&object_state(c->object)->turn, FIRST_TURN, __ATOMIC_RELEASE);
+	__atomic_store_n(&object_state(c->losses.object)->turn, FIRST_TURN, __ATOMIC_RELEASE);
 }
 
 int calls_stop(struct calls *c, struct error *e)
 {
-	__atomic_store_n(&object_state(c->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
-	return object_wait_for_programs(c->object, e);
+	__atomic_store_n(&object_state(c->losses.object)->turn, TURN_OFF, __ATOMIC_RELEASE);
+	return object_wait_for_programs(c->losses.object, e);
 }
 
 /* Adds up one CPU after the other, because a CPU's counters are contiguous. */
 const uint64_t *calls_read(struct calls *c)
 {
-	const uint64_t *counters = object_maps(c->object)->calls;
+	const uint64_t *counters = object_maps(c->losses.object)->calls;
 	const uint32_t per_cpu = calls_per_cpu((uint32_t)c->n_targets);
 
 	for (size_t i = 0; i < c->n_targets; i++)
 		c->since[i] = -c->before[i];
-	for (uint32_t cpu = 0; cpu < c->n_cpus; cpu++) {
+	for (uint32_t cpu = 0; cpu < c->losses.n_cpus; cpu++) {
 		const uint64_t *own = &counters[call_index(cpu, 0, per_cpu)];
 
 		for (size_t i = 0; i < c->n_targets; i++)
