@@ -16,7 +16,7 @@ struct merger {
 	unsigned keep;
 	const struct profile_sides *sides;
 	struct frame_table table; /* strings are lent by the profiles */
-	struct u64_map numbers;   /* of frames, and of images: by number_of_key() */
+	struct u64_map numbers;   /* of frames, and of images: by the hash of a key */
 	struct profile_builder *builder;
 	const struct profile_about **runs; /* of all profiles, then those of before their changes */
 	bool is_before; /* the values of profiles are those before a change, from now on */
@@ -51,16 +51,11 @@ static uint64_t hash_text(const char *text)
 }
 
 /*
- * Two frames, or two images, with equal keys are one. Numbers that do not matter are 0. Hashes have
- * 64 bits and a secret seed: no file can have two keys meet. @next: the number if the key is new.
+ * Two frames, or two images, with equal keys are one. Numbers in a key that do not matter are 0.
+ * Hashes have 64 bits and a secret seed: no file can have two keys meet.
+ *
+ * A file may have several paths, in a container and outside of it.
  */
-static uint32_t number_of_key(struct merger *m, const uint64_t *key, size_t bytes, size_t next,
-			      bool *is_new)
-{
-	return *u64_map_put(&m->numbers, hash_bytes(key, bytes), (uint32_t)next, is_new);
-}
-
-/* A file may have several paths, in a container and outside of it. */
 static uint32_t merge_image(struct merger *m, const struct frame_image *image)
 {
 	const char *slash = image->path ? strrchr(image->path, '/') : NULL;
@@ -71,7 +66,8 @@ static uint32_t merge_image(struct merger *m, const struct frame_image *image)
 				 has_addresses ? image->limit : 0,
 				 has_addresses ? image->offset : 0 };
 	bool is_new;
-	const uint32_t number = number_of_key(m, key, sizeof(key), m->table.n_images, &is_new);
+	const uint32_t number = *u64_map_put(&m->numbers, hash_bytes(key, sizeof(key)),
+					     (uint32_t)m->table.n_images, &is_new);
 
 	if (is_new)
 		array_push(m->table.images, m->table.n_images, m->table.image_capacity, *image);
@@ -103,7 +99,8 @@ static uint32_t number_of_frame(struct merger *m, const struct frame *frame, boo
 		has_addresses ? frame->file_offset : 0,
 	};
 
-	return number_of_key(m, key, sizeof(key), m->table.n, is_new);
+	return *u64_map_put(&m->numbers, hash_bytes(key, sizeof(key)), (uint32_t)m->table.n,
+			    is_new);
 }
 
 /* The address that @addr of the file in @from has in @to, if both mappings are known. */

@@ -35,12 +35,15 @@ void profile_freep(struct profile **p)
 	*p = NULL;
 }
 
-static void swap_numbers(int64_t *a, int64_t *b)
+/* @more is in profile.numbers. */
+static void swap_values(int64_t *first, const int64_t *more, size_t i)
 {
-	const int64_t old = *a;
+	const int64_t former = *first;
 
-	*a = *b;
-	*b = old;
+	if (!more)
+		return;
+	*first = more[i - 1];
+	((int64_t *)more)[i - 1] = former;
 }
 
 void profile_put_value_first(struct profile *p, size_t i)
@@ -55,11 +58,8 @@ void profile_put_value_first(struct profile *p, size_t i)
 	for (size_t k = 0; k < p->n_stacks; k++) {
 		struct profile_stack *stack = &p->stacks[k];
 
-		/* They are in p->numbers. */
-		if (stack->more)
-			swap_numbers(&stack->count, (int64_t *)&stack->more[i - 1]);
-		if (stack->more_before)
-			swap_numbers(&stack->count_before, (int64_t *)&stack->more_before[i - 1]);
+		swap_values(&stack->count, stack->more, i);
+		swap_values(&stack->count_before, stack->more_before, i);
 		add_to(&p->total, stack->count);
 		add_to(&p->total_before, stack->count_before);
 	}

@@ -35,28 +35,21 @@ void event_put_header(struct strbuf *to, const struct event_style *style)
 /* --- text --- */
 
 /* "r0: ffffffff811ed7f9 iterate_supers" */
-static void put_event_line(struct strbuf *to, const struct event_style *style, const char *what,
-			   const struct frame *frame)
-{
-	strbuf_printf(to, "%s: ", what);
-	label_put_address(to, frame);
-	label_put(to, &style->label, frame);
-	strbuf_putc(to, '\n');
-}
-
 static void put_event_lines(struct strbuf *to, const struct event_style *style,
 			    const struct frame_table *frames, const struct profile_stack *stack)
 {
-	char what[16] = "ip";
+	for (uint32_t i = 0; i < stack->n_kernel + stack->n_user; i++) {
+		const struct frame *frame = &frames->frames[stack->frames[i]];
 
-	for (uint32_t i = 0; i < stack->n_kernel; i++) {
-		put_event_line(to, style, what, &frames->frames[stack->frames[i]]);
-		(void)snprintf(what, sizeof(what), "r%u", i);
-	}
-	for (uint32_t i = 0; i < stack->n_user; i++) {
-		(void)snprintf(what, sizeof(what), "u%u", i);
-		put_event_line(to, style, what,
-			       &frames->frames[stack->frames[stack->n_kernel + i]]);
+		if (i == 0 && stack->n_kernel)
+			strbuf_puts(to, "ip: ");
+		else if (i < stack->n_kernel)
+			strbuf_printf(to, "r%u: ", i - 1);
+		else
+			strbuf_printf(to, "u%u: ", i - stack->n_kernel);
+		label_put_address(to, frame);
+		label_put(to, &style->label, frame);
+		strbuf_putc(to, '\n');
 	}
 }
 

@@ -45,14 +45,8 @@
  *	          self          change            total          change  function
  *	        30 -> 10           -20          30 -> 10           -20 * parse
  *	         0 -> 5             +5 *         0 -> 15           +15 * hash
- *	* beyond noise: by more than three standard errors, known from slices ... (20 before, 20
- *after).
+ *	* beyond noise: by more than three standard errors, ... (20 before, 20 after).
  */
-static bool has_changed(const struct changed_value *v)
-{
-	return v->after != v->before;
-}
-
 static void put_changed_value(struct strbuf *to, const struct changed_value *v)
 {
 	strbuf_printf(to, "%12" PRId64 " -> %-12" PRId64 " %+12" PRId64 " %c ", v->before, v->after,
@@ -80,7 +74,8 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
 		const struct change *change = &c->rows[i];
 
-		if (!has_changed(&change->self) && !has_changed(&change->total))
+		if (change->self.after == change->self.before &&
+		    change->total.after == change->total.before)
 			continue;
 		put_changed_value(to, &change->self);
 		put_changed_value(to, &change->total);
