@@ -61,7 +61,7 @@ void images_find_root(const struct images *im, struct mapper *mapper)
 
 static void entry_free(struct image_entry *entry)
 {
-	free(entry->path);
+	free((char *)entry->where.path);
 	free(entry);
 }
 
@@ -236,7 +236,7 @@ static bool is_written_over(const struct images *im, struct image_entry *entry)
  */
 static void give_up_image(struct images *im, struct image_entry *entry)
 {
-	log_debug("%s was written over: no symbols for it any more", entry->path);
+	log_debug("%s was written over: no symbols for it any more", entry->where.path);
 	entry->is_bad = true;
 	entry->is_newer = true;
 	im->version++;
@@ -320,13 +320,13 @@ static bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b
 void images_hold(struct images *im, struct image_entry *image)
 {
 	if (image->n_users++ == 0)
-		im->held_bytes += sizeof(*image) + strlen(image->path);
+		im->held_bytes += sizeof(*image) + strlen(image->where.path);
 }
 
 void images_release(struct images *im, struct image_entry *image)
 {
 	if (--image->n_users == 0)
-		im->held_bytes -= sizeof(*image) + strlen(image->path);
+		im->held_bytes -= sizeof(*image) + strlen(image->where.path);
 }
 
 bool images_is_known(const struct images *im, uint32_t image)
@@ -375,17 +375,20 @@ static void forget_unused(struct images *im)
 static bool is_same_file(const struct images *im, const struct image_entry *entry,
 			 const struct mapping *m, const struct file_stamp *id, int root)
 {
-	return entry->kind == IMAGE_FILE && entry->dev == m->dev && entry->inode == m->inode &&
+	return entry->kind == IMAGE_FILE && entry->where.dev == m->dev &&
+	       entry->where.inode == m->inode &&
 	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id)) &&
 	       (entry->mapper.root < 0 || root < 0 ||
 		roots_is_one(im->roots, entry->mapper.root, root));
 }
 
-static void set_entry_path(struct image_entry *entry, const char *path)
+static void set_where(struct image_entry *entry, const struct mapping *m)
 {
-	free(entry->path);
-	entry->path = xstrdup(path);
-	entry->module = mapped_module(entry->path);
+	const char *path = xstrdup(m->path);
+
+	free((char *)entry->where.path);
+	entry->where = *m;
+	entry->where.path = path;
 }
 
 static struct image_entry *add_image_entry(struct images *im, enum image_kind kind,
@@ -396,12 +399,10 @@ static struct image_entry *add_image_entry(struct images *im, enum image_kind ki
 	*entry = (struct image_entry){ .number = ++im->n_made,
 				       .kind = kind,
 				       .hash = hash,
-				       .dev = m->dev,
-				       .inode = m->inode,
 				       .is_memory = mapped_is_memory(m),
 				       .file.handle = HANDLE_NONE,
 				       .mapper.root = -1 };
-	set_entry_path(entry, m->path);
+	set_where(entry, m);
 	link_image(im, entry, im->n);
 	array_push(im->entries, im->n, im->capacity, entry);
 	return entry;
@@ -417,7 +418,8 @@ static struct image_entry *find_by_hash(const struct images *im, uint64_t hash,
 	for (unsigned n = 0; entry && n < MOST_OF_ONE; entry = entry_of(im, entry->older), n++)
 		if (kind == IMAGE_FILE
 			    ? is_same_file(im, entry, m, stamp, root)
-			    : entry->kind == kind && !strcmp(entry->module, mapped_module(m->path)))
+			    : entry->kind == kind && !strcmp(mapped_module(entry->where.path),
+							     mapped_module(m->path)))
 			return entry;
 	return NULL;
 }
@@ -438,11 +440,8 @@ static struct image_entry *open_mapped(struct images *im, struct image_entry *en
 		entry->stamp = *stamp;
 	}
 	if (entry->n_users)
-		im->held_bytes += strlen(m->path) - strlen(entry->path);
-	if (strcmp(entry->path, m->path) != 0)
-		set_entry_path(entry, m->path);
-	entry->where = *m;
-	entry->where.path = entry->path;
+		im->held_bytes += strlen(m->path) - strlen(entry->where.path);
+	set_where(entry, m);
 	entry->mapper = *mapper;
 	if (is_found && adopt_same(im, entry, &file))
 		entry->last_used = ++im->clock;
@@ -533,7 +532,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 	ret->is_changed = entry->is_newer;
 	ret->stamp = entry->stamp;
 	ret->root = roots_handle(im->roots, entry->mapper.root);
-	ret->path = xstrdup(entry->path);
+	ret->path = xstrdup(entry->where.path);
 	ret->module = mapped_module(ret->path);
 	return true;
 }
@@ -579,7 +578,7 @@ bool images_open(struct images *im, uint32_t image, struct held_file *ret, bool 
 		log_few(&im->refused,
 			"no symbols and no unwind table for %s: %s (FUSE without allow_other "
 			"refuses root, too)",
-			entry->module, error_words(-EACCES));
+			mapped_module(entry->where.path), error_words(-EACCES));
 	entry->is_missed = !entry->is_bad;
 	*is_twin = true;
 	return entry->is_missed && entry->kind == IMAGE_FILE && open_twin(im, entry, ret);

@@ -24,11 +24,9 @@ struct image_entry {
 	enum image_kind kind;
 	uint32_t n_users; /* images_hold() */
 	uint32_t older;   /* number of the next one with the same hash, or IMAGE_NONE */
-	uint64_t hash, dev, inode;
+	uint64_t hash;
 	struct held_file file; /* .handle: HANDLE_NONE if it is not open */
 	size_t open_at;        /* its index in images.opened then */
-	char *path;            /* as a process has it */
-	const char *module;    /* a part of @path, or a constant */
 	bool is_opened;        /* it was open once: file.fact is known */
 	bool is_closed;        /* it was closed to make room for others */
 	bool is_bad;           /* nobody reads it any more */
@@ -44,7 +42,7 @@ struct image_entry {
 	uint64_t last_used;   /* value of images.clock */
 	uint64_t looked_at;   /* ns: the last look since it was opened; 0: none */
 	struct mapper mapper; /* a process that has it mapped */
-	struct mapping where; /* its mapping there */
+	struct mapping where; /* its mapping there; owns the path */
 	struct file_stamp stamp;
 };
 

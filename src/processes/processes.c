@@ -838,14 +838,15 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct fi
 		const struct image_entry *image = regions[i].image;
 		const bool is_file = image->kind == IMAGE_FILE;
 
-		ret->states[i] = (struct file_state){ image->dev, image->inode, image->file.fact };
-		ret->list.mappings[i] =
-			(struct mapping){ .start = regions[i].start,
-					  .end = regions[i].end,
-					  .offset = regions[i].offset,
-					  .dev = is_file ? image->dev : 0,
-					  .inode = is_file ? image->inode : 0,
-					  .path = strtab_add(ret->list.strings, image->path) };
+		ret->states[i] = (struct file_state){ image->where.dev, image->where.inode,
+						      image->file.fact };
+		ret->list.mappings[i] = (struct mapping){ .start = regions[i].start,
+							  .end = regions[i].end,
+							  .offset = regions[i].offset,
+							  .dev = is_file ? image->where.dev : 0,
+							  .inode = is_file ? image->where.inode : 0,
+							  .path = strtab_add(ret->list.strings,
+									     image->where.path) };
 	}
 	return true;
 }
