@@ -158,18 +158,6 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 	return true;
 }
 
-/* @entry owns @file from here on. */
-static void adopt_file(struct images *im, struct image_entry *entry, const struct held_file *file)
-{
-	entry->file = *file;
-	entry->is_opened = true;
-	entry->looked_at = 0;
-	entry->open_at = im->n_opened;
-	array_push(im->opened, im->n_opened, im->cap_opened, entry);
-	im->version += entry->is_missed;
-	entry->is_missed = false;
-}
-
 /* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
 static bool request_file(struct images *im, struct image_entry *entry, const struct mapper *mapper,
 			 const struct mapping *m, struct held_file *ret)
@@ -252,7 +240,13 @@ static bool adopt_same(struct images *im, struct image_entry *entry, const struc
 		files_close(im->files, file->handle);
 		return false;
 	}
-	adopt_file(im, entry, file);
+	entry->file = *file;
+	entry->is_opened = true;
+	entry->looked_at = 0;
+	entry->open_at = im->n_opened;
+	array_push(im->opened, im->n_opened, im->cap_opened, entry);
+	im->version += entry->is_missed;
+	entry->is_missed = false;
 	return true;
 }
 
@@ -345,8 +339,7 @@ static void link_image(struct images *im, struct image_entry *entry, size_t inde
 	*link = entry->number;
 }
 
-/* Forget the entries that no region holds, present or past. */
-static void forget_unused(struct images *im)
+void images_forget_unused(struct images *im)
 {
 	size_t n = 0;
 
@@ -459,7 +452,6 @@ struct image_entry *images_add(struct images *im, struct mapper *mapper, const s
 	struct image_entry *entry;
 	bool opens;
 
-	forget_unused(im);
 	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	/* If nobody reads @entry any more, the file at its place may be another one. */
 	opens = kind == IMAGE_FILE &&

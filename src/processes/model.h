@@ -77,14 +77,17 @@ void images_find_root(const struct images *im, struct mapper *mapper);
 /*
  * The image that @mapper maps as @m, with @stamp. Opens a file that is not open yet, after
  * images_find_root(). If the process has gone, a finder looks for the file below the process's
- * root. May forget images that nobody holds.
+ * root.
  */
 struct image_entry *images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 			       const struct file_stamp *stamp);
 
-/* Each hold needs one release. images_add() may forget an image without a hold. */
+/* Each hold needs one release. Regions hold their images, present and past ones. */
 void images_hold(struct images *im, struct image_entry *image);
 void images_release(struct images *im, struct image_entry *image);
+
+/* Forget the images that nobody holds, if there are many. */
+void images_forget_unused(struct images *im);
 
 /*
  * A process that was hit maps @image. Until the second images_refresh() from now, files of other

@@ -344,6 +344,7 @@ static void fit_memory(struct processes *ps, uint64_t now)
 	const bool are_many = ps->n_programs >= ps->n_last + ps->n_last / 2 + MANY_PROGRAMS;
 	const bool is_full = bytes > MOST_BYTES && bytes >= ps->least + STEP_BYTES;
 
+	images_forget_unused(ps->images);
 	if (bytes < ps->least)
 		ps->least = bytes;
 	if (!are_many && !is_full)
@@ -419,19 +420,17 @@ static void add_list(struct processes *ps, struct program *program, const struct
 {
 	struct spaces *spaces = &ps->spaces;
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
-	cleanup_free struct image_entry **held = xcalloc(list->n, sizeof(struct image_entry *));
 	struct space *former = program->space;
 	size_t n_others;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct mapping *m = &list->mappings[i];
 
-		held[i] = images_add(ps->images, &program->mapper, m, &(struct file_stamp){});
-		images_hold(ps->images, held[i]);
 		regions[i] = (struct region){ .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
-					      .image = held[i],
+					      .image = images_add(ps->images, &program->mapper, m,
+								  &(struct file_stamp){}),
 					      .until = UINT64_MAX };
 	}
 	program->space = space_copy(spaces, former);
@@ -442,8 +441,6 @@ static void add_list(struct processes *ps, struct program *program, const struct
 		(void)space_map(spaces, program->space, &regions[i], program->looked_at);
 	}
 	program->space->is_forgotten = false;
-	for (size_t i = 0; i < list->n; i++)
-		images_release(ps->images, held[i]);
 }
 
 /* Read the mappings of @tgid unless they are complete. */
