@@ -61,6 +61,12 @@
 
 /* --- records --- */
 
+/* The end of each record (sample_id_all with PERF_SAMPLE_TIME and PERF_SAMPLE_IDENTIFIER). */
+struct record_trailer {
+	uint64_t time;
+	uint64_t event; /* the perf event that wrote it */
+};
+
 /* What records have between header and trailer. A text may follow. */
 union body {
 	struct {

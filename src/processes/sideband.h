@@ -98,12 +98,6 @@ uint64_t sideband_until(const struct sideband *s);
 #define MAX_RECORD_BYTES 65536 /* a record's size is a 16-bit number */
 #define MAX_BUILD_ID 20
 
-/* The end of each record (sample_id_all with PERF_SAMPLE_TIME and PERF_SAMPLE_IDENTIFIER). */
-struct record_trailer {
-	uint64_t time;
-	uint64_t event; /* the perf event that wrote it */
-};
-
 enum record_meaning {
 	RECORD_EVENT,
 	RECORD_BUILD_ID,  /* the build ID of the mapping in the next MMAP2 record of the ring */

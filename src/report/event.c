@@ -1,4 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * As text, in the layout of the classic stacksnoop, each line begins with the time. With -v,
+ * command, PID and CPU follow it:
+ *
+ *	42005557.056332998 sync         22352  1
+ *	42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs
+ *	42005557.056332998 sync         22352  1   r0: ffffffff811ed7f9 iterate_supers
+ *	42005557.056332998 sync         22352  1   u0: 7f9cafbeee97     sync
+ *
+ * Folded, a line per event: command, user frames, kernel frames, outermost first:
+ *
+ *	sync;main;sync;entry_SYSCALL_64;iterate_supers;ext4_sync_fs 1
+ *
+ * With a value, text has it behind these columns, and folded lines have it in the place of the 1:
+ *
+ *	42005557.056332998 sync         22352  1   4096         ip: ffffffff81280461 ext4_sync_fs
+ *
+ * JSON, an object per line (here broken in two). A frame without a name has no member "name". A
+ * mark is {"cut":"depth"} or {"unverified":"frame pointers"}. "cpu":1 may be followed by a value,
+ * as "value":4096,"unit":"bytes", where an event without one has null:
+ *
+ *	{"time":42005557.056332998,"comm":"sync","pid":22352,"tid":22352,"cpu":1,"kernel":[
+ *	 {"addr":"0xffffffff81280461","name":"ext4_sync_fs","offset":0,"module":"ext4"}],"user":[]}
+ */
 #include "report/event.h"
 
 #include <inttypes.h>

@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Labels:
+ *
+ *	vfs_read                  a name
+ *	vfs_read+0x1f             with offsets
+ *	[libx.so+0x1200]          no symbol: the beginning of the function, for addr2line
+ *	[libx.so]                 no symbol, and the beginning is not known
+ *	[vdso+0x780]              no symbol, in the vdso
+ *	[unknown]                 in no file
+ *	[libx.so+0x1200] libx.so+0x1234  with places: file and address as linked
+ *	read libc.so.6+0x1234     with places, a name: in text, for user frames
+ *	read [inlined] file.c:12  with source lines: inlined into the next frame
+ *	[cut: depth]              the outermost frames are missing
+ *	[unverified: 32-bit program]  frames of the stack may be wrong or missing
+ */
 #include "report/label.h"
 
 #include <assert.h>
