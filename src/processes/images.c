@@ -76,7 +76,6 @@ void images_free(struct images *im)
 	files_close(im->files, im->twin);
 	log_few_end(&im->refused, "files that are refused");
 	free(im->entries);
-	free(im->opened);
 	roots_free(im->roots);
 	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
@@ -104,8 +103,7 @@ static void close_entry_file(struct images *im, struct image_entry *entry)
 		return;
 	files_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
-	im->opened[entry->open_at] = im->opened[--im->n_opened];
-	im->opened[entry->open_at]->open_at = entry->open_at;
+	im->n_opened--;
 }
 
 static bool is_image_hit(const struct images *im, const struct image_entry *entry)
@@ -147,13 +145,13 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 {
 	struct image_entry *least = NULL;
 
-	for (size_t i = 0; i < im->n_opened; i++)
-		if (im->opened[i] != keep && is_less_used(im, im->opened[i], least))
-			least = im->opened[i];
+	for (size_t i = 0; i < im->n; i++)
+		if (im->entries[i] != keep && is_file_open(im->entries[i]) &&
+		    is_less_used(im, im->entries[i], least))
+			least = im->entries[i];
 	if (!least)
 		return false;
 	im->n_kept = im->n_kept ? im->n_kept : im->n_opened;
-	least->is_closed = true;
 	close_entry_file(im, least);
 	return true;
 }
@@ -193,7 +191,7 @@ static bool stamp_is_before(const struct file_stamp *stamp, const struct file_fa
 
 static bool is_other_file(const struct image_entry *entry, const struct held_file *file)
 {
-	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
+	return entry->file.fact.is_there && !file_fact_is_equal(&entry->file.fact, &file->fact);
 }
 
 /* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
@@ -241,10 +239,8 @@ static bool adopt_same(struct images *im, struct image_entry *entry, const struc
 		return false;
 	}
 	entry->file = *file;
-	entry->is_opened = true;
 	entry->looked_at = 0;
-	entry->open_at = im->n_opened;
-	array_push(im->opened, im->n_opened, im->cap_opened, entry);
+	im->n_opened++;
 	im->version += entry->is_missed;
 	entry->is_missed = false;
 	return true;
@@ -464,7 +460,7 @@ struct image_entry *images_add(struct images *im, struct mapper *mapper, const s
 		entry = add_image_entry(im, kind, m, hash);
 		opens = kind == IMAGE_FILE;
 	}
-	if (stamp->n || (!entry->stamp.n && !is_file_open(entry) && !entry->is_opened))
+	if (stamp->n || (!entry->stamp.n && !entry->file.fact.is_there))
 		entry->stamp = *stamp;
 	return opens && !is_file_open(entry) ? open_mapped(im, entry, mapper, m, stamp) : entry;
 }
@@ -490,18 +486,24 @@ bool images_is_memory(const struct images *im, uint32_t image)
 
 void images_refresh(struct images *im)
 {
-	const size_t n = im->n_opened;
-	cleanup_free struct held_file *handles = xcalloc(n, sizeof(*handles));
-	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
+	cleanup_free struct held_file *handles = xcalloc(im->n_opened, sizeof(*handles));
+	cleanup_free struct file_fact *facts = xcalloc(im->n_opened, sizeof(*facts));
+	size_t n = 0;
 
 	im->period++;
-	for (size_t i = 0; i < n; i++)
-		handles[i] = im->opened[i]->file;
+	for (size_t i = 0; i < im->n; i++)
+		if (is_file_open(im->entries[i]))
+			handles[n++] = im->entries[i]->file;
 	files_facts(im->files, handles, n, facts);
-	/* A file that is closed leaves its place to the last one. */
-	for (size_t i = n; i-- > 0;)
-		if (facts[i].is_there && !file_fact_is_equal(&im->opened[i]->file.fact, &facts[i]))
-			give_up_image(im, im->opened[i]);
+	for (size_t i = 0, k = 0; i < im->n; i++) {
+		struct image_entry *entry = im->entries[i];
+
+		if (!is_file_open(entry))
+			continue;
+		if (facts[k].is_there && !file_fact_is_equal(&entry->file.fact, &facts[k]))
+			give_up_image(im, entry);
+		k++;
+	}
 }
 
 uint64_t images_version(const struct images *im)
@@ -539,9 +541,10 @@ static bool open_twin(struct images *im, const struct image_entry *entry, struct
 {
 	struct error e;
 
-	for (size_t i = im->n_opened; entry->stamp.n && i-- > 0;) {
-		*ret = im->opened[i]->file;
-		if (stamp_is_same(&im->opened[i]->stamp, &entry->stamp))
+	for (size_t i = im->n; entry->stamp.n && i-- > 0;) {
+		*ret = im->entries[i]->file;
+		if (is_file_open(im->entries[i]) &&
+		    stamp_is_same(&im->entries[i]->stamp, &entry->stamp))
 			return true;
 	}
 	files_close(im->files, im->twin);
@@ -564,7 +567,7 @@ bool images_open(struct images *im, uint32_t image, struct held_file *ret, bool 
 		*ret = entry->file;
 		return true;
 	}
-	if (entry->is_closed)
+	if (entry->file.fact.is_there) /* it was open */
 		warn_of_limit(im);
 	if (entry->is_refused)
 		log_few(&im->refused,

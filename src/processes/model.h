@@ -25,10 +25,7 @@ struct image_entry {
 	uint32_t n_users; /* images_hold() */
 	uint32_t older;   /* number of the next one with the same hash, or IMAGE_NONE */
 	uint64_t hash;
-	struct held_file file; /* .handle: HANDLE_NONE if it is not open */
-	size_t open_at;        /* its index in images.opened then */
-	bool is_opened;        /* it was open once: file.fact is known */
-	bool is_closed;        /* it was closed to make room for others */
+	struct held_file file; /* .handle: HANDLE_NONE if it is not open; .fact: if it ever was */
 	bool is_bad;           /* nobody reads it any more */
 	bool is_missed;        /* images_open() could not open it */
 	bool is_refused;       /* a finder had no permission */
@@ -48,8 +45,8 @@ struct image_entry {
 
 struct images {
 	struct image_entry **entries; /* by rising number */
-	struct image_entry **opened;  /* those with an open file */
-	size_t n, capacity, n_opened, cap_opened;
+	size_t n, capacity;
+	size_t n_opened;       /* those with an open file */
 	struct u64_map index;  /* number -> index in @entries */
 	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
 	struct files *files;
