@@ -22,7 +22,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/strtab.h"
-#include "bpf/abi.h"
 #include "kernel/host.h"
 
 /* The map of makers is emptied when it has this many threads. */
@@ -758,7 +757,7 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return program;
 }
 
-void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
+void processes_seen(struct processes *ps, uint64_t key, const struct notice *seen)
 {
 	const uint32_t tgid = tgid_of_key(key);
 	struct program *program = newest_program(ps, tgid);
@@ -769,7 +768,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 		k->first = seen->time;
 		k->since = seen->since;
 	}
-	if (seen->comm && seen->comm[0])
+	if (seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
 	/* Without events, a program begins with an exec that BPF has counted. */
 	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX &&

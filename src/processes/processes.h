@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi.h"
 #include "files/files.h"
 #include "processes/sideband.h"
 
@@ -74,16 +75,12 @@ void processes_look(struct processes *ps, uint32_t tgid);
  */
 void processes_settle(struct processes *ps, uint64_t until);
 
-/* The first hit of a life, as a notice reports it. */
-struct sighting {
-	uint64_t time;    /* 0: not known */
-	uint64_t since;   /* when BPF counted its exec; 0: never; UINT64_MAX: not known */
-	const char *comm; /* may be NULL */
-	uint32_t user;    /* the real user, or USER_UNKNOWN */
-};
-
-/* The process with @key was hit for the first time. Reads its mappings if they are incomplete. */
-void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
+/*
+ * The process with @key was hit for the first time. Of @seen: time (0: not known), since (when BPF
+ * counted its exec; 0: never; UINT64_MAX: not known), user (or USER_UNKNOWN) and comm. Reads its
+ * mappings if they are incomplete.
+ */
+void processes_seen(struct processes *ps, uint64_t key, const struct notice *seen);
 
 /*
  * A report begins. Looks whether open files were written over. Programs that ended some seconds ago

@@ -587,12 +587,11 @@ void run_warn_nameless(const struct run *r)
 
 static void note_sighting(struct run *r, const struct notice *notice)
 {
-	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
 	const uint64_t key = process_key(notice->tgid, notice->life);
 	struct program_run program;
 
-	processes_seen(r->processes, key, &seen);
-	processes_program(r->processes, key, seen.time, &program);
+	processes_seen(r->processes, key, notice);
+	processes_program(r->processes, key, notice->time, &program);
 	symbolizer_watch(r->symbolizer, &program);
 }
 

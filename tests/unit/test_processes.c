@@ -165,7 +165,7 @@ static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
 /* The same of a hit in the program that was counted at @since; NOT_KNOWN if its name is not. */
 static const char *comm_of_hit(struct past *p, uint32_t pid, uint64_t time, uint64_t since)
 {
-	const struct sighting seen = {
+	const struct notice seen = {
 		.time = time, .since = since, .comm = NOT_KNOWN, .user = USER_UNKNOWN
 	};
 	const uint64_t key = key_of(pid);
@@ -924,7 +924,7 @@ TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 {
 	const pid_t pid = child_start();
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), key = key_of((uint32_t)pid);
-	const struct sighting seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
+	const struct notice seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
 	struct place before, behind;
 
 	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
@@ -940,7 +940,7 @@ TEST_WITH_PAST(a_hit_behind_a_loss_is_named_by_a_look_behind_it)
 
 TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
 {
-	const struct sighting seen = { .time = 12, .since = UINT64_MAX, .user = 7 };
+	const struct notice seen = { .time = 12, .since = UINT64_MAX, .user = 7 };
 	struct program_run run;
 
 	exec_at(p, 10, PID, "program");
@@ -956,7 +956,7 @@ TEST_WITH_PAST(a_process_that_was_hit_before_a_loss_was_hit)
 TEST_WITH_PAST(a_process_without_mappings_is_read_once)
 {
 	const pid_t pid = child_start();
-	const struct sighting seen = { .time = 5, .since = UINT64_MAX };
+	const struct notice seen = { .time = 5, .since = UINT64_MAX };
 
 	processes_walk(p->processes, (uint32_t)pid);
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -1041,7 +1041,7 @@ TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_be
 TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_hit)
 {
 	const uint32_t own = (uint32_t)getpid();
-	struct sighting seen = { .time = 100, .since = 0, .user = 7 };
+	struct notice seen = { .time = 100, .since = 0, .user = 7 };
 	struct program_run run;
 
 	processes_seen(p->processes, key_of(own), &seen);
@@ -1052,7 +1052,7 @@ TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t key = key_of(own);
 
-	seen = (struct sighting){ .time = now + 1, .since = now, .user = 8 };
+	seen = (struct notice){ .time = now + 1, .since = now, .user = 8 };
 	processes_seen(p->processes, key, &seen);
 	assert_true(processes_hit(p->processes, own, &run));
 	assert_int_equal(run.begin, now);

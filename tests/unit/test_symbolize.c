@@ -81,8 +81,9 @@ static struct processes *processes;
 
 static void announce(uint32_t pid, const char *comm)
 {
-	const struct sighting seen = { .since = UINT64_MAX, .comm = comm };
+	struct notice seen = { .since = UINT64_MAX };
 
+	(void)snprintf(seen.comm, sizeof(seen.comm), "%s", comm ? comm : "");
 	processes_seen(processes, pid, &seen);
 }
 
