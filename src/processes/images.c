@@ -106,18 +106,12 @@ static void close_entry_file(struct images *im, struct image_entry *entry)
 	im->n_opened--;
 }
 
-static bool is_image_hit(const struct images *im, const struct image_entry *entry)
+/* The least used file has the lowest rank. */
+static uint64_t rank_of_use(const struct images *im, const struct image_entry *entry)
 {
-	return entry->hit_in && entry->hit_in + HIT_PERIODS > im->period;
-}
+	const bool is_hit = entry->hit_in && entry->hit_in + HIT_PERIODS > im->period;
 
-/* Is @entry's file of less use than that of @other (NULL: there is none)? */
-static bool is_less_used(const struct images *im, const struct image_entry *entry,
-			 const struct image_entry *other)
-{
-	if (!other || is_image_hit(im, entry) != is_image_hit(im, other))
-		return !other || is_image_hit(im, other);
-	return entry->last_used < other->last_used;
+	return entry->last_used | (uint64_t)is_hit << 63;
 }
 
 static bool is_limit_reached(int err)
@@ -125,19 +119,13 @@ static bool is_limit_reached(int err)
 	return err == -EMFILE || err == -ENFILE;
 }
 
-/* Frames lose their names because of the bound of open files. Warns the user once. */
-static void warn_of_limit(struct images *im)
-{
-	log_warn_once(
-		"only %zu files are kept open%s: some frames have no name, because their files "
-		"have gone",
-		im->n_kept, im->most_opened < MOST_FILES ? " (see ulimit -Hn)" : "");
-}
-
 void images_note_error(struct images *im, int err)
 {
 	if (is_limit_reached(err))
-		warn_of_limit(im);
+		log_warn_once(
+			"only %zu files are kept open%s: some frames have no name, because their "
+			"files have gone",
+			im->n_kept, im->most_opened < MOST_FILES ? " (see ulimit -Hn)" : "");
 }
 
 /* Close the least used file, but not that of @keep. False: no other file is open. */
@@ -147,7 +135,7 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 
 	for (size_t i = 0; i < im->n; i++)
 		if (im->entries[i] != keep && is_file_open(im->entries[i]) &&
-		    is_less_used(im, im->entries[i], least))
+		    (!least || rank_of_use(im, im->entries[i]) < rank_of_use(im, least)))
 			least = im->entries[i];
 	if (!least)
 		return false;
@@ -567,8 +555,8 @@ bool images_open(struct images *im, uint32_t image, struct held_file *ret, bool 
 		*ret = entry->file;
 		return true;
 	}
-	if (entry->file.fact.is_there) /* it was open */
-		warn_of_limit(im);
+	if (entry->file.fact.is_there) /* it was open, and made room for another */
+		images_note_error(im, -EMFILE);
 	if (entry->is_refused)
 		log_few(&im->refused,
 			"no symbols and no unwind table for %s: %s (FUSE without allow_other "
