@@ -550,30 +550,22 @@ static int follow_all_cpus(struct sideband *s, struct error *e)
 	}
 }
 
-static void sideband_closep(struct sideband **s)
-{
-	sideband_close(*s);
-	*s = NULL;
-}
-
 int sideband_open(const struct sideband_options *options, struct sideband **ret, struct error *e)
 {
-	cleanup(sideband_closep) struct sideband *s = xcalloc(1, sizeof(*s));
+	struct sideband *s = xcalloc(1, sizeof(*s));
+	int err;
 
 	s->options = *options;
 	if (!s->options.ring_bytes)
 		s->options.ring_bytes = default_ring_bytes();
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0)
-		return error_errno(e, "follow processes: epoll");
 	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
-
-	int err = follow_all_cpus(s, e);
-
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	err = s->epoll_fd < 0 ? error_errno(e, "follow processes: epoll") : follow_all_cpus(s, e);
 	if (err)
-		return err;
-	*ret = TAKE(s);
-	return 0;
+		sideband_close(s);
+	else
+		*ret = s;
+	return err;
 }
 
 void sideband_close(struct sideband *s)

@@ -496,11 +496,6 @@ static void put_rest(struct pprof *w)
 	put_texts(w);
 }
 
-static void free_compressor(struct libdeflate_compressor **c)
-{
-	libdeflate_free_compressor(*c);
-}
-
 /*
  * Pack the file (RFC 1952), without time or name. libdeflate packs three times as fast as zlib. It
  * has no streams, so the file is whole, and is written in one piece.
@@ -508,13 +503,13 @@ static void free_compressor(struct libdeflate_compressor **c)
 static int write_packed(const struct strbuf *file, render_write *write, void *context)
 {
 	enum { LEVEL = 1 };
-	cleanup(free_compressor) struct libdeflate_compressor *c =
-		memory_or_exit(libdeflate_alloc_compressor(LEVEL));
+	struct libdeflate_compressor *c = memory_or_exit(libdeflate_alloc_compressor(LEVEL));
 	const size_t most = libdeflate_gzip_compress_bound(c, file->n);
 	cleanup_free char *packed = xmalloc(most);
 	const size_t n = libdeflate_gzip_compress(c, file->text, file->n, packed, most);
 
 	assert(n);
+	libdeflate_free_compressor(c);
 	return write(context, packed, n);
 }
 
