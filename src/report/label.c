@@ -119,7 +119,7 @@ void label_put_address(struct strbuf *to, const struct frame *frame)
 		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
 }
 
-const char *labels_get(struct labels *l, uint32_t number, size_t *n)
+void labels_put(struct strbuf *to, struct labels *l, uint32_t number)
 {
 	assert(number < l->frames->n);
 
@@ -135,8 +135,7 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 		label_put(&l->text, &l->style, frame);
 		place->n = l->text.n - place->at;
 	}
-	*n = place->n;
-	return l->text.text + place->at;
+	strbuf_put(to, l->text.text + place->at, place->n);
 }
 
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form)

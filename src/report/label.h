@@ -14,8 +14,8 @@
 #include "report/render.h"
 
 enum label_form {
-	LABEL_TEXT, /* labels_get() gives a line: two blanks, with places the address, the label */
-	LABEL_FOLDED, /* labels_get() gives the label */
+	LABEL_TEXT, /* labels_put() gives a line: two blanks, with places the address, the label */
+	LABEL_FOLDED, /* labels_put() gives the label */
 	LABEL_TREE,   /* likewise; a ';' stays */
 };
 
@@ -32,7 +32,7 @@ void label_put_address(struct strbuf *to, const struct frame *frame);
 /* Append the label alone. */
 void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame);
 
-/* The labels of a table's frames, by number, each made at the first labels_get(). */
+/* The labels of a table's frames, by number, each made at the first labels_put(). */
 struct labels {
 	const struct frame_table *frames;
 	struct label_style style;
@@ -48,8 +48,8 @@ void labels_init(struct labels *l, const struct frame_table *frames,
 		 const struct render_style *style, enum label_form form);
 void labels_fini(struct labels *l);
 
-/* The label of frame @number: *@n bytes without a NUL. Lent by @l until the next call. */
-const char *labels_get(struct labels *l, uint32_t number, size_t *n);
+/* Append the label of frame @number. */
+void labels_put(struct strbuf *to, struct labels *l, uint32_t number);
 
 /* Append the name of a process, or "[unknown]" if @comm is NULL or empty. */
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form);

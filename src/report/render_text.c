@@ -92,11 +92,8 @@ static void put_text_frames(struct strbuf *to, struct labels *labels, const uint
 			    size_t n, const char *before, const char *behind)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t length;
-		const char *line = labels_get(labels, frames[i], &length);
-
 		strbuf_puts(to, before);
-		strbuf_put(to, line, length);
+		labels_put(to, labels, frames[i]);
 		strbuf_puts(to, behind);
 	}
 }
@@ -268,11 +265,8 @@ static const char *put_folded_frames(struct strbuf *to, struct labels *labels,
 				     const char *between)
 {
 	for (size_t i = n; i-- > 0; between = ";") {
-		size_t length;
-		const char *label = labels_get(labels, frames[i], &length);
-
 		strbuf_puts(to, between);
-		strbuf_put(to, label, length);
+		labels_put(to, labels, frames[i]);
 		strbuf_puts(to, behind);
 	}
 	return between;

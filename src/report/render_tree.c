@@ -336,13 +336,6 @@ static void put_sgr(const struct tree *t, const char *sgr)
 		strbuf_puts(t->to, sgr);
 }
 
-static void put_coloured(const struct tree *t, const char *sgr, const char *text, size_t n)
-{
-	put_sgr(t, sgr);
-	strbuf_put(t->to, text, n);
-	put_sgr(t, sgr ? PLAIN : NULL);
-}
-
 static void put_plain_numbers(struct tree *t, const struct tree_node *node, bool is_root)
 {
 	const double of_all = tree_share(node->sums.now, t->p->total);
@@ -417,10 +410,10 @@ static void put_frame_label(struct tree *t, uint32_t number)
 {
 	/* The frame itself may be far away in memory, so only colours look at it. */
 	const char *sgr = t->style->colours ? frame_colour(&t->p->frames.frames[number]) : NULL;
-	size_t n;
-	const char *label = labels_get(&t->labels, number, &n);
 
-	put_coloured(t, sgr, label, n);
+	put_sgr(t, sgr);
+	labels_put(t->to, &t->labels, number);
+	put_sgr(t, sgr ? PLAIN : NULL);
 }
 
 /* Nodes that are no code. Names that look like these are escaped (writer.h). */
@@ -464,7 +457,9 @@ static void put_indentation(struct tree *t, const char *glyph)
 	const size_t n = t->indentation.n;
 
 	strbuf_puts(&t->indentation, glyph);
-	put_coloured(t, DIM, t->indentation.text, t->indentation.n);
+	put_sgr(t, DIM);
+	strbuf_put(t->to, t->indentation.text, t->indentation.n);
+	put_sgr(t, PLAIN);
 	t->indentation.n = n;
 }
 

@@ -275,14 +275,11 @@ static void check_label(const struct frame *frame, enum label_form form, const c
 	const struct frame_table one = { .frames = (struct frame *)frame, .n = 1 };
 	const struct render_style style = { .offsets = true };
 	cleanup(labels_fini) struct labels labels;
-	size_t n;
+	cleanup_strbuf struct strbuf label = {};
 
 	labels_init(&labels, &one, &style, form);
-
-	const char *label = labels_get(&labels, 0, &n);
-
-	assert_int_equal(n, strlen(expected));
-	assert_memory_equal(label, expected, n);
+	labels_put(&label, &labels, 0);
+	assert_string_equal(label.text, expected);
 }
 
 TEST(source_lines_and_inlined_functions_are_marked)
