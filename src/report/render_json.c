@@ -26,8 +26,6 @@
  *
  * With -i, each report is a line.
  */
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "profile/changes.h"
 #include "report/label.h"
@@ -228,21 +226,6 @@ static void put_json_stack(struct strbuf *to, const struct profile *p, size_t nu
 
 /* --- the functions that changed --- */
 
-/* A '<' could begin a tag of a page. JSON has it in strings only, where it may be an escape. */
-static void put_without_tags(struct writer *w, const char *key, const char *text)
-{
-	strbuf_clear(&w->scratch);
-	put_text_or_null(&w->scratch, key, text);
-	for (const char *at = w->scratch.text, *end; *at; at = end) {
-		end = at + strcspn(at, "<");
-		strbuf_put(&w->text, at, (size_t)(end - at));
-		if (*end) {
-			strbuf_puts(&w->text, "\\u003c");
-			end++;
-		}
-	}
-}
-
 static void put_changed_value(struct strbuf *to, const char *key, const struct changed_value *v)
 {
 	member_i64(to, key, v->before);
@@ -251,18 +234,17 @@ static void put_changed_value(struct strbuf *to, const char *key, const struct c
 	strbuf_puts(to, v->is_beyond_noise ? "true}" : "false}");
 }
 
-static void put_json_change(struct writer *w, const struct change *change)
+static void put_json_change(struct strbuf *to, const struct change *change)
 {
 	const struct label_style style = { .form = LABEL_TREE };
 	const struct frame *frame = change->frame;
 	cleanup_strbuf struct strbuf label = {};
-	struct strbuf *to = &w->text;
 
 	label_put(&label, &style, frame);
-	put_without_tags(w, "{\"name\":", has_text(frame->name) ? frame->name : NULL);
-	put_without_tags(w, ",\"module\":", frame->module);
+	put_text_or_null(to, "{\"name\":", has_text(frame->name) ? frame->name : NULL);
+	put_text_or_null(to, ",\"module\":", frame->module);
 	put_json_member(to, ",\"kind\":", frame->kind == FRAME_KERNEL ? "kernel" : "user");
-	put_without_tags(w, ",\"label\":", label.text);
+	put_text_or_null(to, ",\"label\":", label.text);
 	put_changed_value(to, ",\"self\":{\"before\":", &change->self);
 	put_changed_value(to, ",\"total\":{\"before\":", &change->total);
 	strbuf_puts(to, "}");
@@ -279,8 +261,15 @@ void changes_put_json(struct writer *w, const struct changes *c, size_t most)
 	strbuf_puts(to, c->of->is_normalized ? "true" : "false");
 	strbuf_puts(to, ",\"functions\":[");
 	for (size_t i = 0; i < c->n && i < most && writer_goes_on(w); i++) {
+		strbuf_clear(&w->scratch);
+		put_json_change(&w->scratch, &c->rows[i]);
 		strbuf_puts(to, i ? "," : "");
-		put_json_change(w, &c->rows[i]);
+		/* A '<' could begin a tag of a page. JSON has it in strings only. */
+		for (const char *at = w->scratch.text; *at; at++)
+			if (*at == '<')
+				strbuf_puts(to, "\\u003c");
+			else
+				strbuf_putc(to, *at);
 	}
 	strbuf_puts(to, "]}");
 }
