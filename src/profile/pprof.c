@@ -158,27 +158,6 @@ static bool take_hidden(struct profile *p, const char *value)
 	return true;
 }
 
-/*
- * Set in @p what comment @text says, unless read_first_comments() does. Other comments say nothing.
- * False: the value makes no sense.
- */
-static bool take_comment(struct profile *p, const char *text)
-{
-	const char *value = comment_value(text, "loss");
-
-	if (value)
-		return take_loss(p, value);
-	value = comment_value(text, "hidden");
-	if (value)
-		return take_hidden(p, value);
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		value = comment_value(text, facts[i].key);
-		if (value)
-			return take_fact(p, &facts[i], value);
-	}
-	return true;
-}
-
 /* --- fields of messages --- */
 
 void proto_varint(struct strbuf *m, uint64_t value)
@@ -340,7 +319,6 @@ struct reader {
 	struct table mappings, functions, locations;
 	struct frame_table frames;
 	struct profile_builder *builder;
-	bool is_difference;
 	/* Of all samples: */
 	uint64_t sums[PROFILE_MOST_VALUES]; /* of values without their signs */
 	size_t n_frames, n_stacks;          /* of stacks, those with memory */
@@ -526,36 +504,20 @@ static void read_tables(struct reader *r)
 
 /* --- comments --- */
 
-static void refuse_comment(struct reader *r, const char *text)
+/* False: the value makes no sense. */
+static bool take_slices(struct reader *r, const char *at)
 {
-	fail(r, -EBADMSG, "the value of its comment %.*s makes no sense", (int)strcspn(text, "="),
-	     text);
-}
-
-/* NULL: it is empty. */
-static const char *comment_at(struct reader *r, size_t i)
-{
-	const char *text = text_at(r, r->comments[i]);
-
-	if (text)
-		charge(r, strlen(text) + sizeof(struct profile_loss));
-	return r->err ? NULL : text;
-}
-
-static void take_slices(struct reader *r, const char *text, const char *at)
-{
-	for (uint64_t begin, end; *at;) {
+	for (uint64_t begin, end; *at && !r->err;) {
 		charge(r, 2 * sizeof(struct profile_slice));
 		if (!take_number(&at, ' ', &begin) ||
 		    !(take_number(&at, ' ', &end) || take_number(&at, '\0', &end)) || end < begin)
-			return refuse_comment(r, text);
-		if (r->err)
-			return;
+			return false;
 		r->n_slices = (size_t)profile_builder_slice(r->builder, begin, end) + 1;
 	}
+	return true;
 }
 
-static void take_files(struct reader *r, enum frame_code code, const char *at)
+static bool take_files(struct reader *r, enum frame_code code, const char *at)
 {
 	for (size_t n; *at && !r->err; at += n + (at[n] != '\0')) {
 		n = strcspn(at, (const char[]){ PPROF_BETWEEN_FILES, '\0' });
@@ -563,23 +525,43 @@ static void take_files(struct reader *r, enum frame_code code, const char *at)
 		*u64_map_put(&r->codes, (uintptr_t)strtab_add_n(r->strings, at, n), code, NULL) =
 			code;
 	}
+	return true;
 }
 
-/* Those that are about samples and mappings. */
-static void read_first_comments(struct reader *r)
+/* Comments with other keys say nothing. False: the value makes no sense. */
+static bool take_comment(struct reader *r, const char *text)
+{
+	struct profile *p = profile_builder_profile(r->builder);
+	const char *value;
+
+	if ((value = comment_value(text, PPROF_SLICE)))
+		return take_slices(r, value);
+	if ((value = comment_value(text, PPROF_GO)))
+		return take_files(r, CODE_GO, value);
+	if ((value = comment_value(text, PPROF_JIT)))
+		return take_files(r, CODE_JIT, value);
+	if ((value = comment_value(text, "loss")))
+		return take_loss(p, value);
+	if ((value = comment_value(text, "hidden")))
+		return take_hidden(p, value);
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
+		if ((value = comment_value(text, facts[i].key)))
+			return take_fact(p, &facts[i], value);
+	return true;
+}
+
+/* They are about samples and mappings, too. */
+static void read_comments(struct reader *r)
 {
 	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
-		const char *text = comment_at(r, i);
-		const char *slices = comment_value(text, PPROF_SLICE);
-		const char *go = comment_value(text, PPROF_GO);
-		const char *jit = comment_value(text, PPROF_JIT);
+		const char *text = text_at(r, r->comments[i]);
 
-		if (slices)
-			take_slices(r, text, slices);
-		if (go)
-			take_files(r, CODE_GO, go);
-		if (jit)
-			take_files(r, CODE_JIT, jit);
+		if (!text)
+			continue;
+		charge(r, strlen(text) + sizeof(struct profile_loss));
+		if (!r->err && !take_comment(r, text))
+			fail(r, -EBADMSG, "the value of its comment %.*s makes no sense",
+			     (int)strcspn(text, "="), text);
 	}
 }
 
@@ -839,7 +821,7 @@ static void add_sample(struct reader *r, struct profile_stack *stack, const int6
 	*(r->is_base ? &stack->count_before : &stack->count) = ordered[0];
 	if (r->n_types > 1)
 		*(r->is_base ? &stack->more_before : &stack->more) = ordered + 1;
-	r->is_difference |= r->is_base;
+	profile_builder_profile(r->builder)->is_difference |= r->is_base;
 
 	const uint32_t number = profile_builder_add(r->builder, stack);
 
@@ -896,13 +878,6 @@ static void finish_profile(struct reader *r, struct profile *p)
 		value->name = value->name ? value->name : "";
 		value->unit = value->unit ? value->unit : "";
 	}
-	p->is_difference |= r->is_difference;
-	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
-		const char *text = comment_at(r, i);
-
-		if (text && !take_comment(p, text))
-			refuse_comment(r, text);
-	}
 	if (__builtin_add_overflow(p->total, p->hidden, &p->total))
 		fail(r, -EBADMSG, "its hidden count does not fit into 64 bits");
 	p->about.begin_ns = r->numbers[PPROF_TIME_NS];
@@ -944,7 +919,7 @@ int pprof_read(const void *bytes, size_t n, const char *name, struct profile **r
 
 	read_tables(&r);
 	r.builder = profile_builder_new(r.n_types ? r.n_types : 1);
-	read_first_comments(&r);
+	read_comments(&r);
 	read_images(&r);
 	for (size_t i = 0; i < r.locations.n && !r.err; i++)
 		read_location(&r, &r.locations.rows[i]);

@@ -225,6 +225,11 @@ void profile_builder_freep(struct profile_builder **b)
 	*b = NULL;
 }
 
+struct profile *profile_builder_profile(const struct profile_builder *b)
+{
+	return b->p;
+}
+
 static size_t n_frames_of(const struct profile_stack *stack)
 {
 	return (size_t)stack->n_kernel + stack->n_user;

@@ -155,6 +155,10 @@ void profile_builder_freep(struct profile_builder **b);
  */
 uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack);
 
+/* The profile so far, lent until profile_builder_finish(). The caller may set what is about all of
+ * it. */
+struct profile *profile_builder_profile(const struct profile_builder *b);
+
 /* Append a slice of time; returns its number. */
 uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns);
 
