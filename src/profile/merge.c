@@ -434,11 +434,11 @@ static void merge_about(struct profile *to, const struct merger *m)
 		to->is_normalized |= m->sides->of[k]->is_normalized;
 }
 
-static void merge_sums(struct profile *to, const struct merger *m, const struct profile *from,
-		       bool is_before)
+static void merge_sums(struct profile *to, const struct merger *m)
 {
-	const int64_t hidden = is_before ? 0 : from->hidden;
-	const int64_t hidden_before = is_before          ? from->hidden
+	const struct profile *from = m->from;
+	const int64_t hidden = m->is_before ? 0 : from->hidden;
+	const int64_t hidden_before = m->is_before       ? from->hidden
 				      : has_two_sides(m) ? 0
 							 : from->hidden_before;
 
@@ -448,8 +448,8 @@ static void merge_sums(struct profile *to, const struct merger *m, const struct 
 	add_to(&to->total_before, hidden_before);
 	to->n_hidden += from->n_hidden;
 	add_to(&to->hidden_hits, from->hidden_hits);
-	to->is_difference = to->is_difference || is_before || from->is_difference;
-	merge_losses(to, from, is_before);
+	to->is_difference = to->is_difference || m->is_before || from->is_difference;
+	merge_losses(to, from, m->is_before);
 }
 
 static struct profile *merge_sides(const struct profile_sides *sides, unsigned keep)
@@ -464,23 +464,22 @@ static struct profile *merge_sides(const struct profile_sides *sides, unsigned k
 		m.runs[sides->n + k] = &sides->of[k]->about_before;
 	}
 	m.builder = profile_builder_new(sides->of[0]->n_values);
+
+	struct profile *merged = profile_builder_profile(m.builder);
+
 	if (keep & KEEP_SLICES)
 		slices = merge_slices(&m);
 	for (size_t k = 0; k < sides->n; k++) {
 		m.from = sides->of[k];
 		m.is_before = k >= sides->n_after;
 		merge_profile(&m, slices ? slices + first_slice : NULL);
+		merge_sums(merged, &m);
 		first_slice += n_slices_of(&m, m.from);
 	}
-
-	struct profile *merged = profile_builder_finish(m.builder, &m.table);
-
 	for (size_t i = 0; i < merged->n_values; i++)
 		merged->values[i] = keep_value(merged, &sides->of[0]->values[i]);
 	merge_about(merged, &m);
-	for (size_t k = 0; k < sides->n; k++)
-		merge_sums(merged, &m, sides->of[k], k >= sides->n_after);
-	return merged;
+	return profile_builder_finish(m.builder, &m.table);
 }
 
 struct profile *profile_merge(const struct profile *const *from, size_t n, unsigned keep)
