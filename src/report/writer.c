@@ -229,8 +229,6 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 
 /* --- JSON --- */
 
-#define REPLACEMENT "\xef\xbf\xbd"
-
 /* The letter that stands for @c after a '\', or 0 if it has none. */
 static char short_form(unsigned char c)
 {
@@ -257,7 +255,7 @@ static void put_json_string(struct strbuf *to, const char *text)
 			break;
 		n = utf8_at(at, &c);
 		if (n == 0)
-			strbuf_puts(to, REPLACEMENT);
+			strbuf_puts(to, "\ufffd");
 		else if (short_form(*at))
 			strbuf_printf(to, "\\%c", short_form(*at));
 		else if (utf8_is_active(c) && c < 0x10000)
