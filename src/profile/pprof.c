@@ -85,6 +85,13 @@ void pprof_put_comments(const struct profile *p, void (*put)(void *context, cons
 			      p->n_hidden);
 		put(context, text.text);
 	}
+	strbuf_clear(&text); /* all slices in one: pprof shows comments above each report */
+	for (size_t i = 0; i < p->n_slices; i++)
+		strbuf_printf(&text, "%s%" PRIu64 " %" PRIu64,
+			      i ? " " : PPROF_COMMENT_PREFIX "slice=", p->slices[i].begin_ns,
+			      p->slices[i].end_ns);
+	if (p->n_slices)
+		put(context, text.text);
 }
 
 /* The value of comment @text. NULL: it has another key. */
@@ -534,7 +541,7 @@ static bool take_comment(struct reader *r, const char *text)
 	struct profile *p = profile_builder_profile(r->builder);
 	const char *value;
 
-	if ((value = comment_value(text, PPROF_SLICE)))
+	if ((value = comment_value(text, "slice")))
 		return take_slices(r, value);
 	if ((value = comment_value(text, PPROF_GO)))
 		return take_files(r, CODE_GO, value);

@@ -438,18 +438,6 @@ static void put_comment(void *context, const char *text)
 	proto_varint(&w->comments, pprof_text(w, strtab_add(w->strings, text)));
 }
 
-/* All slices in one: pprof shows comments above each report. */
-static void comment_slices(struct pprof *w)
-{
-	if (!w->p->n_slices)
-		return;
-	strbuf_puts(&w->inner, PPROF_COMMENT_PREFIX PPROF_SLICE "=");
-	for (size_t i = 0; i < w->p->n_slices; i++)
-		strbuf_printf(&w->inner, "%s%" PRIu64 " %" PRIu64, i ? " " : "",
-			      w->p->slices[i].begin_ns, w->p->slices[i].end_ns);
-	put_comment(w, take_made_text(w));
-}
-
 static void comment_files(struct pprof *w, enum frame_code code, const char *key)
 {
 	cleanup(u64_map_fini) struct u64_map seen = {};
@@ -481,7 +469,6 @@ static void put_rest(struct pprof *w)
 	if (w->functions.n)
 		strbuf_put(&w->file, w->functions.text, w->functions.n);
 	pprof_put_comments(w->p, put_comment, w);
-	comment_slices(w);
 	comment_files(w, CODE_GO, PPROF_GO);
 	comment_files(w, CODE_JIT, PPROF_JIT);
 	if (about->period_type.name || about->period_type.unit)
