@@ -76,7 +76,8 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_JIT "jit"
 #define PPROF_BETWEEN_FILES '|'
 
-/* Give @put the text of each other comment: the origin of @p, its losses, its slices of time. */
+/* Give @put the text of each other comment: the origin of @p, its losses, what it leaves out, its
+ * slices. */
 void pprof_put_comments(const struct profile *p, void (*put)(void *context, const char *text),
 			void *context);
 

@@ -41,10 +41,8 @@ static int gunzip(const void *bytes, size_t n, size_t most, const char *name, st
 	cleanup(end_stream) z_stream stream = {};
 	cleanup_free unsigned char *piece = xmalloc(PIECE);
 
-	if (n > UINT32_MAX)
-		return error_set(e, -E2BIG, "%s: larger than 4 GiB", name);
 	stream.next_in = (unsigned char *)bytes;
-	stream.avail_in = (unsigned)n;
+	stream.avail_in = (unsigned)n; /* MOST_FILE_BYTES at most */
 	if (inflateInit2(&stream, WINDOW) != Z_OK)
 		return error_set(e, -EINVAL, "%s: zlib refuses to unpack it", name);
 	for (;;) {
