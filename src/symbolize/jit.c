@@ -44,7 +44,6 @@ struct jit_map {
 	struct perf_map map;   /* with no text: nothing was read */
 	struct perf_fact file; /* the state of the file that @map was read from */
 	const char *module;
-	uint32_t n_read;
 	uint64_t period;    /* period of the last look */
 	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause another one */
 	uint64_t used;
@@ -57,7 +56,7 @@ struct jit {
 	struct strtab *strings;
 	struct jit_map **maps;
 	size_t n, capacity;
-	struct jit_map *last; /* of find_map(): the frames of a stack have one map */
+	struct jit_map *last; /* of get_jit_map(): the frames of a stack have one map */
 	uint64_t bytes;       /* of maps */
 	uint64_t clock, period;
 	uint64_t began, spent; /* ns: since when, and the CPU time of looks */
@@ -228,7 +227,6 @@ static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question 
 	perf_file_path(what.number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
 	g->file = *file;
-	g->n_read++;
 	if (g->map.n_garbage)
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, g->map.n_garbage);
@@ -328,33 +326,25 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
 	g->next_look = begin + LOOK_PAUSE * (clock_ns(CLOCK_MONOTONIC) - begin);
 }
 
-static struct jit_map *find_map(struct jit *j, const struct program_run *p)
+/* The map of @p, new if necessary. */
+static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 {
 	struct jit_map *g = j->last;
 
 	for (size_t i = 0; !g || g->process.tgid != p->tgid || g->process.begin != p->begin; i++) {
-		if (i == j->n)
-			return NULL;
-		g = j->maps[i];
+		const bool is_new = i == j->n;
+
+		g = is_new ? xcalloc(1, sizeof(*g)) : j->maps[i];
+		if (!is_new)
+			continue;
+		g->process = *p;
+		if (p->begin)
+			g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC);
+		array_push(j->maps, j->n, j->capacity, g);
+		bound_perf_maps(j, g);
 	}
 	j->last = g;
 	g->used = ++j->clock;
-	return g;
-}
-
-static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
-{
-	struct jit_map *g = find_map(j, p);
-
-	if (g)
-		return g;
-	g = xcalloc(1, sizeof(*g));
-	g->process = *p;
-	g->used = ++j->clock;
-	if (p->begin)
-		g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC);
-	array_push(j->maps, j->n, j->capacity, g);
-	bound_perf_maps(j, g);
 	return g;
 }
 
@@ -368,32 +358,18 @@ void jit_watch(struct jit *j, const struct program_run *p)
 		(void)identify_process(j, g);
 }
 
-static void look_in_time(struct jit *j, struct jit_map *g, uint64_t time)
-{
-	if (g->period != j->period || time > g->next_look)
-		look_at_perf_map(j, g, true);
-}
-
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret)
 {
 	struct jit_map *g = get_jit_map(j, p);
 	const struct perf_line *line;
 
-	look_in_time(j, g, time);
+	if (g->period != j->period || time > g->next_look)
+		look_at_perf_map(j, g, true);
 	line = perf_map_at(&g->map, addr);
 	if (line)
 		*ret = (struct jit_function){ line->name, g->module, line->start };
 	return line;
-}
-
-uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time)
-{
-	struct jit_map *g = find_map(j, p);
-
-	if (g)
-		look_in_time(j, g, time);
-	return g ? g->n_read : 0;
 }
 
 /* We learn of an end late. Forget the answers that may be about the next program. */

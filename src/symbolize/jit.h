@@ -31,15 +31,12 @@ struct jit_function {
 	uint64_t start;
 };
 
-/* The function of @p at @addr. @time of the hit, as in jit_growth(). False: the map has no name. */
+/*
+ * The function of @p at @addr. False: the map has no name. Looks at the map if the last look was
+ * before this report, or a while before @time of the hit (0: not known).
+ */
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret);
-
-/*
- * How often the map of @p was read anew. If it is the same, all its code has the same names. Looks
- * at the map if the last look was before this report, or a while before @time (0: not known).
- */
-uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time);
 
 /* The program of process @tgid ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);

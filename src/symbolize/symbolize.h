@@ -70,9 +70,6 @@ void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time);
  * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
-/* While this number is the same, JIT code of the process has the same names. */
-uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
-
 /* --- stacks --- */
 
 /* A stack as BPF stored it: @n @words (bpf/abi.h), innermost first. The caller lends them. */
@@ -123,14 +120,6 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 
 /* Only put off the unknown names of @stack. Returns the number of names that are put off by now. */
 size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack);
-
-/* A time in which answers are the same for all hits. */
-struct kernel_validity {
-	uint64_t from, until;
-};
-
-/* The common validity of all names of name_kernel_stack() since the last call. */
-struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s);
 
 /* @s lends the table. Every call above may add frames. */
 const struct frame_table *symbolizer_frames(const struct symbolizer *s);

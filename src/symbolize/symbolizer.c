@@ -12,15 +12,203 @@
  * one frame unless the report shows addresses or places: its lines all read "[unknown]", and random
  * addresses would split equal stacks.
  */
+#include "symbolize/symbolize.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/strtab.h"
 #include "bpf/user_step.h"
+#include "elf/demangle.h"
 #include "files/debuginfod.h"
-#include "symbolize/state.h"
+#include "symbolize/image_names.h"
+#include "symbolize/jit.h"
+#include "symbolize/kernel_names.h"
+
+struct frames {
+	struct frame_table table;
+	struct strtab *strings; /* of @table */
+	struct u64_map numbers; /* by hash of the key */
+	struct u64_map images;  /* numbers in @table; see kernel_image() and user_image() */
+	/*
+	 * Addresses with lasting frames. Stacks of a report share most addresses, so nobody has to
+	 * search mappings and symbols for them again. The index in @lists of the number of frames,
+	 * which follow it, by hash_of_pc().
+	 */
+	struct u64_map seen;
+	uint32_t *lists;
+	size_t n_lists, cap_lists;
+	uint64_t version; /* images_version() of all of @seen */
+};
+
+struct symbolizer {
+	struct symbolizer_options options;
+	struct strtab *process_strings; /* names of processes, and of JIT code */
+	struct frames frames;
+	struct u64_map wanted; /* since the last fetch: hash_of_pc() */
+	struct kernel_names *kernel;
+	struct processes *processes; /* borrowed */
+	struct images *images;       /* its images */
+	struct image_names *image_names;
+	struct jit *jit;
+	struct log_few copied; /* warnings of code that lies in a file no more */
+};
+
+/* --- the table of frames --- */
+
+/* Identifies a frame. */
+struct frame_key {
+	uint64_t kind;   /* enum frame_kind, and KEY_* */
+	uint64_t file;   /* number of the image, or address of a string */
+	uint64_t place;  /* start of the function, or the address */
+	uint64_t detail; /* offset or address, if -s or -v shows it */
+	uint64_t source; /* address of the source file's name */
+	uint64_t line;
+};
+
+#define KEY_NAMED 0x100
+#define KEY_INLINED 0x200
+#define KEY_MADE 0x400
+#define KEY_BEGUN 0x800 /* without a name, but its start is known */
+
+static void frames_fini(struct frames *f)
+{
+	u64_map_fini(&f->numbers);
+	u64_map_fini(&f->images);
+	u64_map_fini(&f->seen);
+	free(f->lists);
+	free(f->table.frames);
+	free(f->table.images);
+	strtab_free(f->strings);
+}
+
+/* Memory held, in bytes. */
+static size_t frames_bytes(const struct frames *f)
+{
+	return f->table.capacity * sizeof(*f->table.frames) +
+	       (f->numbers.n_slots + f->seen.n_slots) * sizeof(*f->seen.slots) +
+	       f->cap_lists * sizeof(*f->lists) + strtab_bytes(f->strings);
+}
+
+/* The number of @key's frame. If *@is_new, the caller must fill in the frame. */
+static uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_new)
+{
+	const uint32_t number = *u64_map_put(&f->numbers, hash_bytes(key, sizeof(*key)),
+					     (uint32_t)f->table.n, is_new);
+
+	if (*is_new)
+		array_push(f->table.frames, f->table.n, f->table.capacity,
+			   ((struct frame){ .image = NO_IMAGE }));
+	return number;
+}
+
+/* Add an image with the mapping of @image, and a build ID of @n bytes. Returns its number. */
+static uint32_t frames_add_image(struct frames *f, const char *path, const uint8_t *id, size_t n,
+				 struct frame_image image)
+{
+	char hex[2 * MOST_BUILD_ID_BYTES + 1] = "";
+
+	for (size_t i = 0; i < n && i < MOST_BUILD_ID_BYTES; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	image.path = strtab_add(f->strings, path);
+	image.build_id = hex[0] ? strtab_add(f->strings, hex) : NULL;
+	array_push(f->table.images, f->table.n_images, f->table.image_capacity, image);
+	return (uint32_t)(f->table.n_images - 1);
+}
+
+/* --- addresses that were seen --- */
+
+#define MOST_SEEN 131072 /* 4 MiB */
+#define MOST_LISTED (1U << 20)
+
+/* An address from a stack. */
+struct pc {
+	uint64_t process; /* process_key(). 0: the kernel */
+	uint64_t time;    /* of the hit; 0: not known */
+	uint64_t addr;
+	bool is_exact; /* not a return address */
+	/*
+	 * processes_epoch() of this process and time; 0 is right but slower. Where two epochs are
+	 * equal, addresses mean the same.
+	 */
+	uint64_t epoch;
+};
+
+#define KERNEL_EPOCH UINT64_MAX
+
+static uint64_t hash_of_pc(const struct pc *pc)
+{
+	const uint64_t words[] = { pc->epoch, pc->addr, pc->is_exact };
+
+	return hash_bytes(words, sizeof(words));
+}
+
+/* The *@ret_n frames of @pc, innermost first; NULL: not known. Lent until the next change. */
+static const uint32_t *seen_get(const struct symbolizer *s, const struct pc *pc, size_t *ret_n)
+{
+	const struct frames *f = &s->frames;
+	const uint32_t *at = NULL;
+
+	if (pc->epoch && f->version == images_version(s->images))
+		at = u64_map_get(&f->seen, hash_of_pc(pc));
+	*ret_n = at ? f->lists[*at] : 0;
+	return at ? &f->lists[*at + 1] : NULL;
+}
+
+/* Forgets all if it is of another version, or if room is short. */
+static void seen_put(struct symbolizer *s, const struct pc *pc, const uint32_t *frames, size_t n)
+{
+	struct frames *f = &s->frames;
+
+	if (!pc->epoch)
+		return;
+	if (f->version != images_version(s->images) || f->seen.n >= MOST_SEEN ||
+	    f->n_lists >= MOST_LISTED) {
+		u64_map_clear(&f->seen);
+		f->n_lists = 0;
+		f->version = images_version(s->images);
+	}
+	(void)u64_map_put(&f->seen, hash_of_pc(pc), (uint32_t)f->n_lists, NULL);
+	array_push(f->lists, f->n_lists, f->cap_lists, (uint32_t)n);
+	for (size_t i = 0; i < n; i++)
+		array_push(f->lists, f->n_lists, f->cap_lists, frames[i]);
+}
+
+/*
+ * All look-ups of return addresses use this function. A return address is where the call ends.
+ * After a call that does not return, another function may begin there. find_place() handles
+ * addresses that no call has put on the stack.
+ */
+static uint64_t place_look_up_at(const struct pc *pc)
+{
+	return pc->is_exact || pc->addr == 0 ? pc->addr : pc->addr - 1;
+}
+
+/*
+ * The part of a frame's key that tells addresses of one function apart. @place is the address's
+ * offset in its file, or the address itself if its code is in no file.
+ */
+static uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t place,
+			  uint64_t addr)
+{
+	switch (s->options.identity) {
+	case IDENTITY_FUNCTION:
+		return 0;
+	case IDENTITY_OFFSET:
+		return offset;
+	case IDENTITY_PLACE:
+		return place;
+	case IDENTITY_ADDRESS:
+		return addr;
+	}
+	return 0;
+}
 
 /* --- a symbolizer --- */
 
@@ -32,13 +220,11 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
 	s->options = *options;
-	frames_init(&s->frames);
+	s->frames.strings = strtab_new();
 	s->process_strings = strtab_new();
-	kernel_names_init(&s->kernel, host);
-	(void)symbolizer_kernel_validity(s);
+	s->kernel = kernel_names_new(host);
 	s->processes = processes;
 	s->images = processes_images(processes);
-
 	s->image_names = image_names_new(
 		s->images, options->names, options->no_debuginfod ? NULL : debuginfod_new(&servers),
 		(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
@@ -54,8 +240,9 @@ void symbolizer_free(struct symbolizer *s)
 	log_few_end(&s->copied, "code in anonymous memory");
 	jit_free(s->jit);
 	image_names_free(s->image_names);
-	kernel_names_fini(&s->kernel);
+	kernel_names_free(s->kernel);
 	frames_fini(&s->frames);
+	u64_map_fini(&s->wanted);
 	strtab_free(s->process_strings);
 	free(s);
 }
@@ -68,12 +255,12 @@ void symbolizer_trim(struct symbolizer *s)
 	if (frames_bytes(&s->frames) <= MOST_FRAME_BYTES)
 		return;
 	frames_fini(&s->frames);
-	frames_init(&s->frames);
+	s->frames = (struct frames){ .strings = strtab_new() };
 }
 
 void symbolizer_refresh(struct symbolizer *s)
 {
-	kernel_names_refresh(&s->kernel);
+	kernel_names_refresh(s->kernel);
 	image_names_refresh(s->image_names);
 	jit_refresh(s->jit);
 }
@@ -97,14 +284,6 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 	return strtab_add(s->process_strings, comm);
 }
 
-uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)
-{
-	struct program_run program;
-
-	processes_program(s->processes, process, time, &program);
-	return jit_growth(s->jit, &program, time);
-}
-
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)
 {
 	return &s->frames.table;
@@ -112,7 +291,74 @@ const struct frame_table *symbolizer_frames(const struct symbolizer *s)
 
 const char *symbolizer_kernel_trouble(const struct symbolizer *s)
 {
-	return s->kernel.trouble;
+	return kernel_names_trouble(s->kernel);
+}
+
+/* --- frames of the kernel --- */
+
+/* The number of the kernel's image, or of @module, which s->frames.strings lends. */
+static uint32_t kernel_image(struct symbolizer *s, const char *module)
+{
+	const uint32_t *known = u64_map_get(&s->frames.images, (uintptr_t)module);
+	uint8_t id[MOST_BUILD_ID_BYTES];
+	char path[80];
+	uint32_t number;
+
+	if (known)
+		return *known;
+	(void)snprintf(path, sizeof(path), "[%s]", module ? module : "kernel");
+	number = frames_add_image(&s->frames, path, id, kernel_build_id(module, id, sizeof(id)),
+				  (struct frame_image){});
+	(void)u64_map_put(&s->frames.images, (uintptr_t)module, number, NULL);
+	return number;
+}
+
+/* @name: NULL if it is not known. */
+static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr, const struct kernel_name *name)
+{
+	const struct kernel_symbol *symbol = name ? &name->symbol : NULL;
+	struct frame_key key = { .kind = FRAME_KERNEL, .place = addr };
+	struct frame frame = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .addr = addr };
+	bool is_new;
+
+	if (symbol) {
+		cleanup_free char *plain = name_without_number(symbol->name);
+
+		frame.name = strtab_add(s->frames.strings, plain ? plain : symbol->name);
+		frame.module = strtab_add_or_null(s->frames.strings, symbol->module);
+		frame.offset = addr - symbol->addr;
+		key.kind |= KEY_NAMED;
+		key.file = (uintptr_t)frame.name; /* a module may be loaded where another was */
+		key.place = symbol->addr;
+		key.detail = detail_of(s, frame.offset, addr, addr);
+	}
+
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new) {
+		if (symbol)
+			frame.image = kernel_image(s, frame.module);
+		frame.is_machinery = name && kernel_name_is_machinery(name);
+		s->frames.table.frames[number] = frame;
+	}
+	return number;
+}
+
+static uint32_t kernel_frame_at(struct symbolizer *s, const struct pc *pc)
+{
+	struct kernel_name name;
+	bool is_known;
+	size_t n;
+	const uint32_t *seen = seen_get(s, pc, &n);
+	uint32_t number;
+
+	if (seen)
+		return *seen;
+	is_known = kernel_names_at(s->kernel, place_look_up_at(pc), pc->time, &name);
+	number = kernel_frame(s, pc->addr, is_known ? &name : NULL);
+	if (is_known && name.is_lasting)
+		seen_put(s, pc, &number, 1);
+	return number;
 }
 
 /* --- places --- */
@@ -130,7 +376,7 @@ struct user_place {
 		made; /* from a perf map, if it has a name; @place has no function then */
 };
 
-static void find_place_at(struct symbolizer *s, const struct user_pc *pc, uint64_t at,
+static void find_place_at(struct symbolizer *s, const struct pc *pc, uint64_t at,
 			  struct user_place *ret)
 {
 	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
@@ -155,9 +401,9 @@ static bool is_pushed(const struct user_place *exact)
 }
 
 /* Names are lent until the next image_names_fetch(). */
-static void find_place(struct symbolizer *s, const struct user_pc *pc, struct user_place *ret)
+static void find_place(struct symbolizer *s, const struct pc *pc, struct user_place *ret)
 {
-	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
+	const uint64_t at = place_look_up_at(pc);
 
 	find_place_at(s, pc, at, ret);
 	if (at == pc->addr || ret->is_put_off || (ret->place.function && !ret->place.is_last))
@@ -212,8 +458,9 @@ static uint32_t user_image(struct symbolizer *s, const struct user_place *p, boo
 					      .limit = at->limit,
 					      .offset = at->offset - (p->at - at->start) };
 
-	const uint64_t key = (uint64_t)at->image << 32 ^ hash_mix(image.offset);
-	const uint32_t *known = u64_map_get(&s->frames.user_images, key);
+	const uint64_t words[] = { at->image, image.offset };
+	const uint64_t key = hash_bytes(words, sizeof(words));
+	const uint32_t *known = u64_map_get(&s->frames.images, key);
 
 	if (!known && images_about(s->images, at->image, &about)) {
 		const char *path = about.path[0] ? about.path : about.module;
@@ -223,7 +470,7 @@ static uint32_t user_image(struct symbolizer *s, const struct user_place *p, boo
 		const uint32_t number =
 			frames_add_image(&s->frames, path, build.id, build.n, image);
 
-		known = u64_map_put(&s->frames.user_images, key, 2 * number + build.is_go, NULL);
+		known = u64_map_put(&s->frames.images, key, 2 * number + build.is_go, NULL);
 	}
 	*is_go = known && *known & 1;
 	return known ? *known / 2 : NO_IMAGE;
@@ -353,7 +600,7 @@ static size_t frames_of_place(struct symbolizer *s, const struct user_place *p,
 /*
  * JIT code is in no file, or in one of memory without symbols: look for its name in the perf map.
  */
-static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct user_place *place)
+static void ask_process(struct symbolizer *s, const struct pc *pc, struct user_place *place)
 {
 	cleanup(image_about_fini) struct image_about about = {};
 	struct program_run program;
@@ -377,7 +624,7 @@ static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct u
  * code to memory, and a later report may read a file that nobody could read. A look beside the
  * region may find another one there.
  */
-static bool are_frames_lasting(const struct symbolizer *s, const struct user_pc *pc,
+static bool are_frames_lasting(const struct symbolizer *s, const struct pc *pc,
 			       const struct user_place *p)
 {
 	return p->is_mapped && !p->place.is_missed &&
@@ -390,14 +637,13 @@ static bool are_frames_lasting(const struct symbolizer *s, const struct user_pc 
  * The numbers of the frames at @pc, innermost first. Returns their number, from 1 to @most; 0: the
  * name is put off.
  */
-static size_t name_address(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
-			   size_t most)
+static size_t name_address(struct symbolizer *s, const struct pc *pc, uint32_t *to, size_t most)
 {
 	uint32_t made[MOST_CALLS];
 	size_t n;
-	const uint32_t *numbers = seen_get(&s->frames.seen, images_version(s->images), pc, &n);
+	const uint32_t *numbers = seen_get(s, pc, &n);
 
-	if (!n) {
+	if (!numbers) {
 		struct user_place place;
 
 		find_place(s, pc, &place);
@@ -406,7 +652,7 @@ static size_t name_address(struct symbolizer *s, const struct user_pc *pc, uint3
 		ask_process(s, pc, &place);
 		n = frames_of_place(s, &place, made);
 		if (are_frames_lasting(s, pc, &place))
-			seen_put(&s->frames.seen, images_version(s->images), pc, made, n);
+			seen_put(s, pc, made, n);
 		numbers = made;
 	}
 
@@ -546,26 +792,30 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 {
 	const uint64_t mark = mark_of_stack(stack);
 	const uint32_t n = (uint32_t)stack->n - !!mark;
+	struct pc pc = { .time = stack->time,
+			 .is_exact = stack->flags & KEY_KERNEL_PC_EXACT,
+			 .epoch = KERNEL_EPOCH };
 
-	for (size_t i = 0; i < n; i++)
-		frames[i] = kernel_frame_at(s, stack->words[i],
-					    i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT),
-					    stack->time);
+	for (size_t i = 0; i < n; i++) {
+		pc.addr = stack->words[i];
+		frames[i] = kernel_frame_at(s, &pc);
+		pc.is_exact = false;
+	}
 	return put_stack_marks(s, mark, max_depth, frames,
 			       trim_machinery(&s->frames.table, frames, n));
 }
 
 /* The process and time of a user stack. */
-static struct user_pc begin_user_stack(struct symbolizer *s, const struct raw_stack *stack)
+static struct pc begin_user_stack(struct symbolizer *s, const struct raw_stack *stack)
 {
-	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
-			      .time = stack->time };
+	struct pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
+			 .time = stack->time };
 
 	pc.epoch = processes_epoch(s->processes, pc.process, pc.time);
 	return pc;
 }
 
-static void set_user_address(const struct raw_stack *stack, size_t i, struct user_pc *ret)
+static void set_user_address(const struct raw_stack *stack, size_t i, struct pc *ret)
 {
 	ret->addr = stack->words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
 	ret->is_exact =
@@ -574,7 +824,8 @@ static void set_user_address(const struct raw_stack *stack, size_t i, struct use
 
 bool symbolizer_fetch(struct symbolizer *s)
 {
-	s->frames.seen.pass++; /* an address may put off another name when it has the first one */
+	u64_map_clear(
+		&s->wanted); /* an address may put off another name when it has the first one */
 	return image_names_fetch(s->image_names);
 }
 
@@ -582,17 +833,20 @@ size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack)
 {
 	const size_t n_words = stack->n - !!mark_of_stack(stack);
 	struct user_place place;
-	struct user_pc pc = {};
+	struct pc pc = {};
+	bool is_new = true;
 	size_t n;
 
 	if (n_words)
 		pc = begin_user_stack(s, stack);
 	for (size_t i = 0; i < n_words; i++) {
 		set_user_address(stack, i, &pc);
-		if (seen_get(&s->frames.seen, images_version(s->images), &pc, &n))
+		if (seen_get(s, &pc, &n))
 			continue;
-		find_place(s, &pc, &place);
-		seen_put(&s->frames.seen, images_version(s->images), &pc, NULL, 0);
+		if (pc.epoch)
+			(void)u64_map_put(&s->wanted, hash_of_pc(&pc), 0, &is_new);
+		if (is_new)
+			find_place(s, &pc, &place);
 	}
 	return image_names_n_put_off(s->image_names);
 }
@@ -603,7 +857,7 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 	const uint64_t mark = mark_of_stack(stack);
 	const size_t n_words = stack->n - !!mark;
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
-	struct user_pc pc = {};
+	struct pc pc = {};
 	uint32_t n = 0;
 
 	if (n_words)

@@ -108,10 +108,8 @@ struct template
 {
 	size_t at; /* in stacksnoop.text */
 	uint32_t n;
-	bool is_unsure; /* a frame has no name yet, or one from a perf map, and may get another */
-	uint64_t made;  /* ns of CLOCK_MONOTONIC */
-	struct kernel_validity kernel;
-	uint32_t growth; /* symbolizer_growth() at that time */
+	uint64_t made; /* ns of CLOCK_MONOTONIC */
+	uint64_t sure; /* ns: its frames have the same names for so long */
 };
 
 /* The stack of a deferred hit, until its event comes. */
@@ -147,12 +145,20 @@ struct stacksnoop {
 
 /* --- templates --- */
 
-static bool are_all_sure(const struct frame_table *table, const uint32_t *frames, uint32_t n)
+#define JIT_NS (NS_PER_S / 4)
+
+/*
+ * Modules come and go, and names are looked for once a second. A BPF program may go at once, and
+ * another one take its place: 0, this reading of events.
+ */
+static uint64_t sure_ns_of(const struct frame *frame)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (!table->frames[frames[i]].name || table->frames[frames[i]].code == CODE_JIT)
-			return false;
-	return true;
+	if (frame->kind == FRAME_KERNEL && text_is_same(frame->module, "bpf"))
+		return 0;
+	if (frame->code == CODE_JIT)
+		return JIT_NS;
+	return !frame->name || (frame->kind == FRAME_KERNEL && frame->module) ? NS_PER_S
+									      : UINT64_MAX;
 }
 
 /* Most templates that are made anew have the same text, which is kept then. */
@@ -183,7 +189,6 @@ static void make_template(struct run *r, const struct stream_event *event, struc
 
 	raw.n = stream_stack(t->stream, event->kernel_stack, words);
 	stack.n_kernel = name_kernel_stack(r->symbolizer, &raw, r->opt->max_depth, frames);
-	ret->kernel = symbolizer_kernel_validity(r->symbolizer);
 	raw.n = stream_stack(t->stream, event->user_stack, words);
 	stack.n_user =
 		name_user_stack(r->symbolizer, &raw, r->opt->max_depth, frames + stack.n_kernel);
@@ -192,14 +197,9 @@ static void make_template(struct run *r, const struct stream_event *event, struc
 
 	put_template(t, table, &stack, ret);
 	ret->made = t->now;
-	ret->is_unsure = !are_all_sure(table, frames, stack.n_kernel + stack.n_user);
-}
-
-static uint32_t growth_at(const struct run *r, const struct stream_event *event)
-{
-	return symbolizer_growth(r->symbolizer,
-				 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
-				 event->time);
+	ret->sure = UINT64_MAX;
+	for (uint32_t i = 0; i < stack.n_kernel + stack.n_user; i++)
+		ret->sure = earlier_time(ret->sure, sure_ns_of(&table->frames[frames[i]]));
 }
 
 static uint64_t template_key(const struct run *r, const struct stream_event *event)
@@ -214,18 +214,6 @@ static uint64_t template_key(const struct run *r, const struct stream_event *eve
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }
 
-/* Might a new template of @event have another text? */
-static bool is_stale_template(const struct run *r, const struct template *template,
-			      const struct stream_event *event)
-{
-	const struct stacksnoop *t = r->own;
-
-	if (event->time < template->kernel.from || event->time > template->kernel.until)
-		return true;
-	return template->is_unsure &&
-	       (t->now - template->made > NS_PER_S || growth_at(r, event) != template->growth);
-}
-
 static const struct template *find_template(struct run *r, const struct stream_event *event)
 {
 	struct stacksnoop *t = r->own;
@@ -237,11 +225,10 @@ static const struct template *find_template(struct run *r, const struct stream_e
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || is_stale_template(r, template, event)) {
+	if (is_new || t->now - template->made > template->sure) {
 		if (event->user_stack) /* the notice of its process may not be read yet */
 			processes_look(r->processes, event->tgid);
 		make_template(r, event, template);
-		template->growth = template->is_unsure ? growth_at(r, event) : 0;
 	}
 	return template;
 }

@@ -127,22 +127,6 @@ TEST_WITH_FIXTURE(a_hit_a_while_after_the_last_look_causes_another_one)
 	expect_at(f, 0x1000, later, "a");
 }
 
-TEST_WITH_FIXTURE(a_map_that_grows_says_so)
-{
-	uint32_t before;
-
-	assert_int_equal(jit_growth(f->jit, &f->process, 0), 0);
-	write_map(f, "w", "1000 10 a\n");
-	expect_in_report(f, 0x1000, "a");
-	before = jit_growth(f->jit, &f->process, 0);
-	jit_refresh(f->jit);
-	assert_int_equal(jit_growth(f->jit, &f->process, 0), before);
-	write_map(f, "a", "1000 10 b\n");
-	jit_refresh(f->jit);
-	assert_int_equal(jit_growth(f->jit, &f->process, 0), before + 1);
-	expect_at(f, 0x1000, 0, "b");
-}
-
 /* In place and longer, in place and shorter, as another file. */
 TEST_WITH_FIXTURE(a_file_that_is_written_anew_is_read_anew)
 {

@@ -626,16 +626,15 @@ static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exa
 #define KERNEL_TEXT 0xffffffff81000000
 
 /* The names of a kernel that has functions @names, each 16 bytes behind the one before. */
-static struct symbolizer *new_of_kernel(const char *const *names, size_t n, const char *module,
-					struct host **ret)
+static struct symbolizer *new_of_kernel(const char *const *names, size_t n, struct host **ret)
 {
 	const char *path = scratch_lent("kallsyms");
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
 	for (size_t i = 0; i <= n; i++)
-		assert_true(fprintf(f, "%zx t %s%s\n", KERNEL_TEXT + 16 * i,
-				    i < n ? names[i] : "_etext", module) > 0);
+		assert_true(fprintf(f, "%zx t %s\n", KERNEL_TEXT + 16 * i,
+				    i < n ? names[i] : "_etext") > 0);
 	assert_int_equal(fclose(f), 0);
 	*ret = host_new_at(&(struct host_paths){ .kallsyms = path });
 	return symbolizer_new(*ret, processes,
@@ -646,7 +645,7 @@ TEST_WITH_NAMES(a_kernel_function_has_its_name)
 {
 	static const char *const names[] = { "first", "vfs_read" };
 	cleanup(host_freep) struct host *host;
-	struct symbolizer *own = new_of_kernel(names, 2, "", &host);
+	struct symbolizer *own = new_of_kernel(names, 2, &host);
 	const uint64_t addr = KERNEL_TEXT + 16;
 	const uint32_t number = kernel_frame_at(own, addr + 4, false);
 	const struct frame *frame = frame_at(own, number);
@@ -675,11 +674,10 @@ TEST_WITH_NAMES(a_kernel_address_without_function_has_no_name)
 }
 
 /* Are the functions @names machinery, in a kernel that has them? */
-static void expect_machinery(const char *const *names, size_t n, const char *module,
-			     bool is_machinery)
+static void expect_machinery(const char *const *names, size_t n, bool is_machinery)
 {
 	cleanup(host_freep) struct host *host;
-	struct symbolizer *s = new_of_kernel(names, n, module, &host);
+	struct symbolizer *s = new_of_kernel(names, n, &host);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct frame *frame =
@@ -709,10 +707,8 @@ TEST_WITH_NAMES(machinery_is_known_by_name_whatever_the_compiler_appended)
 		"kprobe_int3_handler",
 	};
 	/* clang-format on */
-	static const char *const trampolines[] = { "bpf_trampoline_6442541234" };
 
-	expect_machinery(machinery, ARRAY_SIZE(machinery), "", true);
-	expect_machinery(trampolines, ARRAY_SIZE(trampolines), "\t[bpf]", true);
+	expect_machinery(machinery, ARRAY_SIZE(machinery), true);
 }
 
 TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
@@ -723,7 +719,7 @@ TEST_WITH_NAMES(what_can_be_traced_is_no_machinery)
 		"kprobe_dispatcher2", "asm_exc_page_fault",
 	};
 
-	expect_machinery(others, ARRAY_SIZE(others), "", false);
+	expect_machinery(others, ARRAY_SIZE(others), false);
 }
 
 /* Where each address is a frame; numbers of before a report's end are not used behind it. */
