@@ -27,26 +27,15 @@ static int compare_descriptors(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Some containers refuse close_range(2). */
-static void close_range_of(unsigned from, unsigned to)
-{
-	if (close_range(from, to, 0) == 0)
-		return;
-	for (unsigned fd = from; fd <= to; fd++)
-		(void)close((int)fd);
-}
-
 void descriptors_close_but(int *kept, size_t n)
 {
-	unsigned from = 0;
+	int fd = 0;
 
 	qsort(kept, n, sizeof(*kept), compare_descriptors);
 	for (size_t i = 0; i < n; i++) {
-		if (kept[i] < 0)
-			continue;
-		if ((unsigned)kept[i] > from)
-			close_range_of(from, (unsigned)kept[i] - 1);
-		from = (unsigned)kept[i] + 1;
+		while (fd < kept[i])
+			(void)close(fd++);
+		fd += fd == kept[i];
 	}
-	closefrom((int)from);
+	closefrom(fd);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 
@@ -17,9 +16,8 @@
 static struct {
 	const char *name;
 	enum log_level level;
-	char before[16];   /* each message */
-	uint64_t told[64]; /* hashes of texts that log_warn_once() has printed */
-	size_t n_told;
+	char before[16];     /* each message */
+	struct log_few once; /* of log_warn_once() */
 	bool is_diverted;
 	char kept[256];
 	struct strbuf *held; /* NULL: print messages at once */
@@ -131,18 +129,18 @@ void log_warn(const char *format, ...)
 	va_end(args);
 }
 
-/* Make @line. Is it new among the last @most, whose hashes are in @known? Then notes it. */
-static bool make_new_line(char line[MOST_LINE], const char *format, va_list args, uint64_t *known,
-			  size_t *n_known, size_t most)
+/* Make @line. Is it new among the last texts of @few? Then notes it. */
+static bool make_new_line(struct log_few *few, char line[MOST_LINE], const char *format,
+			  va_list args)
 {
 	uint64_t hash;
 
 	(void)vsnprintf(line, MOST_LINE, format, args);
 	hash = hash_bytes(line, strlen(line));
-	for (size_t i = 0; i < most && i < *n_known; i++)
-		if (known[i] == hash)
+	for (size_t i = 0; i < LOG_KNOWN && i < few->n_known; i++)
+		if (few->known[i] == hash)
 			return false;
-	known[(*n_known)++ % most] = hash;
+	few->known[few->n_known++ % LOG_KNOWN] = hash;
 	return true;
 }
 
@@ -152,7 +150,7 @@ void log_warn_once(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	if (make_new_line(line, format, args, setup.told, &setup.n_told, ARRAY_SIZE(setup.told)))
+	if (make_new_line(&setup.once, line, format, args))
 		log_warn("%s", line);
 	va_end(args);
 }
@@ -164,7 +162,7 @@ void log_few(struct log_few *few, const char *format, ...)
 	bool is_new;
 
 	va_start(args, format);
-	is_new = make_new_line(line, format, args, few->known, &few->n_known, LOG_KNOWN);
+	is_new = make_new_line(few, line, format, args);
 	va_end(args);
 	if (is_new && few->n_known <= LOG_FEW)
 		log_warn("%s", line);

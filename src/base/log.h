@@ -29,7 +29,7 @@ __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 /* Print a text that may have several lines, all of them ours: no newline comes from a foreign name.
  */
 void log_warn_lines(const char *text);
-/* Print a text, unless it is among the last 64 that this function has printed. */
+/* Print a text, unless it is among the last LOG_KNOWN that this function has printed. */
 __attribute__((format(printf, 1, 2))) void log_warn_once(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
