@@ -16,25 +16,19 @@
 
 /* --- modules --- */
 
-struct module_seen {
-	uint64_t name; /* its hash */
-	uint64_t start, end;
-	uint64_t since;
-};
-
 void modules_fini(struct modules *m)
 {
 	free(m->present);
 	*m = (struct modules){};
 }
 
-bool module_line_parse(const char *line, struct module_line *ret)
+static bool parse_module(const char *line, struct module *ret)
 {
 	const size_t n = strcspn(line, " ");
 	const char *at = line + n;
 	uint64_t size, start;
 
-	if (n == 0 || *at++ != ' ' || !take_decimal(&at, &size))
+	if (n == 0 || n >= sizeof(ret->name) || *at++ != ' ' || !take_decimal(&at, &size))
 		return false;
 	for (int skip = 0; skip < 4; skip++) {
 		at = strchr(at, ' ');
@@ -46,25 +40,16 @@ bool module_line_parse(const char *line, struct module_line *ret)
 		at += 2;
 	if (!take_hex(&at, &start) || start == 0 || start + size < start)
 		return false;
-	*ret = (struct module_line){ .name = line, .n = n, .start = start, .end = start + size };
+	*ret = (struct module){ .start = start, .end = start + size };
+	memcpy(ret->name, line, n);
 	return true;
 }
 
-/*
- * The modules and their places as one number. @before is the result for the lines before; 0: this
- * is the first.
- */
-static uint64_t module_line_hash(uint64_t before, const struct module_line *line)
-{
-	return hash_mix(hash_mix(before ^ hash_bytes(line->name, line->n)) ^ line->start);
-}
-
-static const struct module_seen *find_module(const struct modules *m,
-					     const struct module_seen *module)
+static const struct module *find_same(const struct modules *m, const struct module *module)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (m->present[i].name == module->name && m->present[i].start == module->start &&
-		    m->present[i].end == module->end)
+		if (m->present[i].start == module->start && m->present[i].end == module->end &&
+		    strcmp(m->present[i].name, module->name) == 0)
 			return &m->present[i];
 	return NULL;
 }
@@ -74,15 +59,15 @@ static const struct module_seen *find_module(const struct modules *m,
  * from this place, hits until now may be of that.
  */
 static uint64_t module_since(const struct modules *before, const struct modules *next,
-			     const struct module_seen *module)
+			     const struct module *module)
 {
-	const struct module_seen *old = find_module(before, module);
+	const struct module *old = find_same(before, module);
 
 	if (old)
 		return old->since;
 	for (size_t i = 0; i < before->n; i++) {
 		old = &before->present[i];
-		if (old->start < module->end && module->start < old->end && !find_module(next, old))
+		if (old->start < module->end && module->start < old->end && !find_same(next, old))
 			return next->looked;
 	}
 	return before->looked;
@@ -93,18 +78,14 @@ void modules_look(struct modules *m, const char *path)
 	cleanup_fclose FILE *f = fopen(path, "re");
 	cleanup_free char *line = NULL;
 	struct modules next = {};
-	struct module_line parsed;
+	struct module module;
 	size_t capacity = 0;
 
 	while (f && getline(&line, &capacity, f) > 0) {
-		if (!module_line_parse(line, &parsed))
+		if (!parse_module(line, &module))
 			continue;
-
-		const struct module_seen module = { .name = hash_bytes(parsed.name, parsed.n),
-						    .start = parsed.start,
-						    .end = parsed.end };
-
-		next.now = module_line_hash(next.now, &parsed);
+		next.now = hash_mix(next.now ^ hash_bytes(module.name, strlen(module.name)));
+		next.now = hash_mix(next.now ^ module.start);
 		array_push(next.present, next.n, next.capacity, module);
 	}
 	next.looked = clock_ns(CLOCK_MONOTONIC);
@@ -114,21 +95,12 @@ void modules_look(struct modules *m, const char *path)
 	*m = next;
 }
 
-static const struct module_seen *find_module_named(const struct modules *m, const char *name)
+const struct module *modules_find(const struct modules *m, const char *name)
 {
-	const uint64_t hash = hash_bytes(name, strlen(name));
-
 	for (size_t i = 0; i < m->n; i++)
-		if (m->present[i].name == hash)
+		if (strcmp(m->present[i].name, name) == 0)
 			return &m->present[i];
 	return NULL;
-}
-
-uint64_t modules_since(const struct modules *m, const char *name)
-{
-	const struct module_seen *module = find_module_named(m, name);
-
-	return module ? module->since : 0;
 }
 
 /* --- symbols --- */
@@ -163,26 +135,25 @@ struct symbol {
 	uint64_t addr; /* the first member: array_count_below() */
 	uint32_t name; /* place in @names; NO_NAME: only a boundary */
 	uint32_t size;
-	uint16_t module; /* index in @modules */
+	uint16_t module; /* index in @owners */
 	bool is_global;
 	bool is_code;
 };
 
-struct module {
-	uint32_t name;
-	bool is_program;     /* [bpf], [__builtin__ftrace]: code made at run time */
-	uint64_t start, end; /* 0: not in /proc/modules */
+/* A name in brackets. */
+struct owner {
+	struct module module; /* .start and .end 0: not in /proc/modules */
+	bool is_program;      /* [bpf], [__builtin__ftrace]: code made at run time */
 };
 
 struct kallsyms {
 	struct symbol *symbols; /* also boundaries while reading; then functions only */
 	size_t n, capacity;
-	struct strbuf names;    /* each with its NUL */
-	struct module *modules; /* [0] is the kernel itself */
-	size_t n_modules, cap_modules;
-	uint16_t last_module; /* of the lines so far */
+	struct strbuf names;  /* each with its NUL */
+	struct owner *owners; /* [0] is the kernel itself */
+	size_t n_owners, cap_owners;
+	uint16_t last_owner; /* of the lines so far */
 	struct modules loaded;
-	uint64_t read_at;
 };
 
 void kallsyms_freep(struct kallsyms **k)
@@ -191,7 +162,7 @@ void kallsyms_freep(struct kallsyms **k)
 		return;
 	free((*k)->symbols);
 	strbuf_fini(&(*k)->names);
-	free((*k)->modules);
+	free((*k)->owners);
 	modules_fini(&(*k)->loaded);
 	cleanup_free_p(k);
 }
@@ -207,28 +178,27 @@ static uint32_t add_symbol_name(struct kallsyms *k, const char *name)
 }
 
 /* Lines of one module follow each other, so try the last one first. */
-static uint16_t module_number(struct kallsyms *k, const char *name)
+static uint16_t owner_number(struct kallsyms *k, const char *name)
 {
-	const struct module_seen *loaded;
-	struct module m = { .is_program = strcmp(name, "bpf") == 0 ||
-					  strncmp(name, "__builtin__", 11) == 0 };
+	struct owner o = { .is_program = strcmp(name, "bpf") == 0 ||
+					 strncmp(name, "__builtin__", 11) == 0 };
+	const struct module *loaded = NULL;
 
-	for (size_t i = 0; i < k->n_modules; i++) {
-		const size_t at = (k->last_module + i) % k->n_modules;
+	for (size_t i = 0; i < k->n_owners; i++) {
+		const size_t at = (k->last_owner + i) % k->n_owners;
 
-		if (strcmp(k->names.text + k->modules[at].name, name) == 0)
+		if (strcmp(k->owners[at].module.name, name) == 0)
 			return (uint16_t)at;
 	}
-	m.name = add_symbol_name(k, name);
-	if (k->n_modules > UINT16_MAX || m.name == NO_NAME)
+	if (k->n_owners > UINT16_MAX)
 		return NO_MODULE;
-	loaded = find_module_named(&k->loaded, name);
-	if (loaded) {
-		m.start = loaded->start;
-		m.end = loaded->end;
-	}
-	array_push(k->modules, k->n_modules, k->cap_modules, m);
-	return (uint16_t)(k->n_modules - 1);
+	loaded = modules_find(&k->loaded, name);
+	if (loaded)
+		o.module = *loaded;
+	else
+		(void)snprintf(o.module.name, sizeof(o.module.name), "%s", name);
+	array_push(k->owners, k->n_owners, k->cap_owners, o);
+	return (uint16_t)(k->n_owners - 1);
 }
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -278,7 +248,7 @@ static bool add_symbol_line(struct kallsyms *k, char *line)
 		return true;
 	if (tab && tab[1] == '[') {
 		tab[2 + strcspn(tab + 2, "]")] = '\0';
-		s.module = k->last_module = module_number(k, tab + 2);
+		s.module = k->last_owner = owner_number(k, tab + 2);
 	}
 	s.is_global = type == 'T';
 	s.is_code = kind == 't' || kind == 'w';
@@ -352,8 +322,9 @@ static int compare_symbols(const void *va, const void *vb, void *names)
 static uint32_t function_size(const struct kallsyms *k, const struct symbol *s,
 			      const struct symbol *next)
 {
-	const struct module *m = &k->modules[s->module];
-	const bool is_followed = !m->is_program && next && next->module == s->module &&
+	const struct owner *o = &k->owners[s->module];
+	const struct module *m = &o->module;
+	const bool is_followed = !o->is_program && next && next->module == s->module &&
 				 (s->module == NO_MODULE || next->is_code);
 	uint64_t size = is_followed ? MAX_FUNCTION_BYTES : MAX_LAST_BYTES;
 
@@ -394,9 +365,8 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 		  struct error *e)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = xcalloc(1, sizeof(*k));
-	const struct module kernel = { .name = add_symbol_name(k, "") };
 
-	array_push(k->modules, k->n_modules, k->cap_modules, kernel);
+	array_push(k->owners, k->n_owners, k->cap_owners, (struct owner){});
 	/*
 	 * Modules first: the next look then finds a module that is loaded in between. A kernel
 	 * without modules has no such file.
@@ -408,14 +378,8 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 	if (err)
 		return err;
 	finish_symbols(k);
-	k->read_at = clock_ns(CLOCK_MONOTONIC);
 	*ret = TAKE(k);
 	return 0;
-}
-
-uint64_t kallsyms_read_at(const struct kallsyms *k)
-{
-	return k->read_at;
 }
 
 uint64_t kallsyms_modules(const struct kallsyms *k)
@@ -434,7 +398,7 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 
 	*ret = (struct kernel_symbol){
 		.name = k->names.text + s->name,
-		.module = s->module ? k->names.text + k->modules[s->module].name : NULL,
+		.module = s->module ? k->owners[s->module].module.name : NULL,
 		.addr = s->addr,
 		.size = s->size,
 	};

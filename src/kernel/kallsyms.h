@@ -41,10 +41,7 @@ void kallsyms_freep(struct kallsyms **k);
 /* Find the function that contains @addr. Of several names, the one that a user would write. */
 bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret);
 
-/* When the files were read, ns of CLOCK_MONOTONIC. */
-uint64_t kallsyms_read_at(const struct kallsyms *k);
-
-/* The modules at that time and their places, as one number: see modules.now. */
+/* The modules when the files were read, and their places, as one number: see modules.now. */
 uint64_t kallsyms_modules(const struct kallsyms *k);
 
 /* Functions (types t, T, w, W), sorted by address: @i from 0 to kallsyms_n() - 1. */
@@ -54,18 +51,19 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 /* --- modules: their places, and since when --- */
 
 /* A line of /proc/modules: "ext4 917504 1 - Live 0xffffffffc0401000". */
-struct module_line {
-	const char *name; /* @n bytes of the line */
-	size_t n;
+struct module {
+	char name[64];
 	uint64_t start, end; /* of its code; since Linux 6.4 @end includes the data */
+	/*
+	 * Since when (ns of CLOCK_MONOTONIC) do its addresses belong to it for sure? 0: from the
+	 * start; no hit can be older. A module that came and went between two looks is not seen.
+	 */
+	uint64_t since;
 };
-
-/* Parse a line of /proc/modules. False: it is malformed, or the address is hidden. */
-bool module_line_parse(const char *line, struct module_line *ret);
 
 /* A zeroed one has seen no module. */
 struct modules {
-	struct module_seen *present; /* at the last look */
+	struct module *present; /* at the last look */
 	size_t n, capacity;
 	uint64_t now;    /* these as one number */
 	uint64_t looked; /* when, ns of CLOCK_MONOTONIC */
@@ -73,11 +71,8 @@ struct modules {
 
 void modules_fini(struct modules *m);
 
-/* Read @path ("/proc/modules") now. */
+/* Read @path ("/proc/modules") now. Leaves out lines that are malformed, or hide the address. */
 void modules_look(struct modules *m, const char *path);
 
-/*
- * Since when (ns of CLOCK_MONOTONIC) do the addresses of module @name belong to it for sure? 0:
- * from the start; no hit can be older. A module that came and went between two looks is not seen.
- */
-uint64_t modules_since(const struct modules *m, const char *name);
+/* The module of this name at the last look; NULL: there is none. Lent until the next look. */
+const struct module *modules_find(const struct modules *m, const char *name);

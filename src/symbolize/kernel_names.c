@@ -113,10 +113,11 @@ static void update_kernel_names(struct kernel_names *k)
 /* Was ret->symbol, which is not of BPF, there then? */
 static bool judge_symbol(const struct kernel_names *k, uint64_t time, struct kernel_name *ret)
 {
-	const char *module = ret->symbol.module;
+	const char *name = ret->symbol.module;
+	const struct module *module = name ? modules_find(&k->modules, name) : NULL;
 
-	ret->is_lasting = !module || strncmp(module, "__builtin__", 11) == 0;
-	return ret->is_lasting || time >= modules_since(&k->modules, module);
+	ret->is_lasting = !name || strncmp(name, "__builtin__", 11) == 0;
+	return ret->is_lasting || !module || time >= module->since;
 }
 
 bool kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time, struct kernel_name *ret)

@@ -3,7 +3,6 @@
  */
 #include "tables/kernel_stacks.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/read.h"
 #include "base/thread.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
@@ -252,30 +250,25 @@ static bool find_module_members(struct module_reader *r)
 }
 
 /* Each module has a symbol for its struct module. */
-static void add_module(struct module_reader *r, const struct module_line *line)
+static void add_module(struct module_reader *r, const struct module *listed)
 {
 	struct orc_tables module;
 	char name[80];
 	uint64_t addr;
 
-	(void)snprintf(name, sizeof(name), "%.*s:__this_module", (int)line->n, line->name);
+	(void)snprintf(name, sizeof(name), "%s:__this_module", listed->name);
 	addr = object_kernel_symbol(r->from->object, name);
-	if (addr && read_module(r, addr, &module) && module.text == line->start)
+	if (addr && read_module(r, addr, &module) && module.text == listed->start)
 		array_push(r->modules, r->n, r->capacity, module);
 }
 
 static void list_modules(struct module_reader *r)
 {
-	cleanup_close int fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
-	cleanup_lines struct lines lines;
-	struct module_line line;
-	struct error none;
-	char *text;
+	cleanup(modules_fini) struct modules modules = {};
 
-	lines_init(&lines, TAKE_FD(fd), "/proc/modules");
-	while (lines_next(&lines, &text, &none) == 1)
-		if (module_line_parse(text, &line))
-			add_module(r, &line);
+	modules_look(&modules, "/proc/modules");
+	for (size_t i = 0; i < modules.n; i++)
+		add_module(r, &modules.present[i]);
 }
 
 static int compare_orc_places(const void *a, const void *b)

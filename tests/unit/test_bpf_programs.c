@@ -30,19 +30,20 @@ TEST(a_module_where_another_one_was_is_sure_since_it_was_seen)
 
 	look_at(&m, "one 8192 1 - Live 0xffffffffc0400000\n"
 		    "two 8192 1 - Live 0xffffffffc0500000\n");
-	assert_int_equal(modules_since(&m, "one"), 0);
+	assert_int_equal(modules_find(&m, "one")->since, 0);
 	before = clock_ns(CLOCK_MONOTONIC);
 	look_at(&m, "three 4096 1 - Live 0xffffffffc0401000\n"
 		    "two 8192 7 three, Live 0xffffffffc0500000\n"
 		    "four 8192 1 - Live 0xffffffffc0600000\n");
-	assert_true(modules_since(&m, "three") >= before);
-	assert_int_equal(modules_since(&m, "two"), 0);
-	assert_true(modules_since(&m, "four") < before); /* it was not there at the last look */
+	assert_true(modules_find(&m, "three")->since >= before);
+	assert_int_equal(modules_find(&m, "two")->since, 0);
+	assert_true(modules_find(&m, "four")->since <
+		    before); /* it was not there at the last look */
 
-	const uint64_t since = modules_since(&m, "three");
+	const uint64_t since = modules_find(&m, "three")->since;
 
 	look_at(&m, "three 4096 1 - Live 0xffffffffc0401000\n");
-	assert_int_equal(modules_since(&m, "three"), since);
+	assert_int_equal(modules_find(&m, "three")->since, since);
 }
 
 /* It may be another version of it. */
@@ -58,7 +59,7 @@ TEST(a_module_that_comes_again_is_another_one)
 	assert_int_not_equal(m.now, number);
 	look_at(&m, text);
 	assert_int_equal(m.now, number);
-	assert_int_not_equal(modules_since(&m, "one"), 0);
+	assert_int_not_equal(modules_find(&m, "one")->since, 0);
 }
 
 /* Since Linux 6.4 the length that is told counts data that lies elsewhere. */
@@ -73,9 +74,9 @@ TEST(modules_that_seem_to_overlap_are_both_there)
 	look_at(&m, "three 65536 1 - Live 0xffffffffc0408000\n"
 		    "one 65536 1 - Live 0xffffffffc0400000\n"
 		    "two 65536 1 - Live 0xffffffffc0404000\n");
-	assert_int_equal(modules_since(&m, "one"), 0);
-	assert_int_equal(modules_since(&m, "two"), 0);
-	assert_true(modules_since(&m, "three") < before);
+	assert_int_equal(modules_find(&m, "one")->since, 0);
+	assert_int_equal(modules_find(&m, "two")->since, 0);
+	assert_true(modules_find(&m, "three")->since < before);
 }
 
 static int load(const char *name)
