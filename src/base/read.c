@@ -16,11 +16,9 @@
 
 void lines_init(struct lines *l, int fd, const char *name)
 {
-	*l = (struct lines){ .name = name };
-	if (fd < 0)
-		return;
-	l->file = memory_or_exit(fdopen(fd, "r"));
-	l->buffer = xmalloc(BLOCK_BYTES);
+	*l = (struct lines){ .file = memory_or_exit(fdopen(fd, "r")),
+			     .name = name,
+			     .buffer = xmalloc(BLOCK_BYTES) };
 	(void)setvbuf(l->file, l->buffer, _IOFBF, BLOCK_BYTES);
 }
 
@@ -34,10 +32,10 @@ void lines_fini(struct lines *l)
 
 int lines_next(struct lines *l, char **ret, struct error *e)
 {
-	const ssize_t n = l->file ? getline(&l->text, &l->capacity, l->file) : 0;
+	const ssize_t n = getline(&l->text, &l->capacity, l->file);
 
 	if (n <= 0)
-		return l->file && ferror(l->file) ? error_errno(e, "read %s", l->name) : 0;
+		return ferror(l->file) ? error_errno(e, "read %s", l->name) : 0;
 	if (l->text[n - 1] == '\n')
 		l->text[n - 1] = '\0';
 	*ret = l->text;

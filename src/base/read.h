@@ -12,14 +12,14 @@
 
 /* A reader of lines. In place: lines_init(), lines_fini(). */
 struct lines {
-	FILE *file;       /* NULL: there are no lines */
+	FILE *file;
 	const char *name; /* for messages; borrowed */
 	char *buffer;     /* of @file */
 	char *text;       /* the last line */
 	size_t capacity;
 };
 
-/* Takes @fd; -1: there are no lines. */
+/* Takes @fd. */
 void lines_init(struct lines *l, int fd, const char *name);
 void lines_fini(struct lines *l);
 

@@ -271,18 +271,20 @@ static int ask_file(struct image_names *f, uint32_t image, const uint64_t *offse
 
 /* -- Known places. -- */
 
-static struct known *known_place_of(struct image_names *f, uint32_t image, uint64_t offset,
-				    bool *is_new)
+static struct known *known_place_of(struct image_names *f, uint32_t image, uint64_t offset)
 {
-	for (uint64_t hash = hash_mix(offset) ^ image;; hash++) {
-		const uint32_t number = *u64_map_put(&f->numbers, hash, (uint32_t)f->n, is_new);
+	const uint64_t words[] = { image, offset };
+	bool is_new;
+	const uint32_t number = *u64_map_put(&f->numbers, hash_bytes(words, sizeof(words)),
+					     (uint32_t)f->n, &is_new);
 
-		if (*is_new)
-			array_push(f->known, f->n, f->capacity,
-				   ((struct known){ .offset = offset, .image = image }));
-		if (f->known[number].image == image && f->known[number].offset == offset)
-			return &f->known[number];
+	if (is_new) {
+		array_push(f->known, f->n, f->capacity,
+			   ((struct known){
+				   .offset = offset, .image = image, .place.vaddr = offset }));
+		f->n_put_off++;
 	}
+	return &f->known[number];
 }
 
 static const char *copy_to_strings(struct image_names *f, const struct name_view *view, uint32_t at)
@@ -404,19 +406,13 @@ bool image_names_fetch(struct image_names *f)
 bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret)
 {
-	bool is_new;
+	const struct known *k;
 
 	if (f->has_none && images_kind(f->images, image) == IMAGE_FILE) {
 		*ret = (struct file_place){ .vaddr = offset };
 		return true;
 	}
-
-	struct known *k = known_place_of(f, image, offset, &is_new);
-
-	if (is_new) {
-		k->place.vaddr = offset;
-		f->n_put_off++;
-	}
+	k = known_place_of(f, image, offset);
 	*ret = k->place;
 	ret->calls = f->calls + k->call;
 	return k->is_asked;
