@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ struct jit_map {
 	uint64_t begin_real;   /* CLOCK_REALTIME; 0: not known */
 	struct perf_map map;   /* with no text: nothing was read */
 	struct perf_fact file; /* the state of the file that @map was read from */
-	const char *module;
+	char module[PERF_FILE_PATH_BYTES];
 	uint64_t period;    /* period of the last look */
 	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause another one */
 	uint64_t used;
@@ -53,7 +54,6 @@ struct jit_map {
 
 struct jit {
 	struct images *images;
-	struct strtab *strings;
 	struct jit_map **maps;
 	size_t n, capacity;
 	struct jit_map *last; /* of get_jit_map(): the frames of a stack have one map */
@@ -65,12 +65,11 @@ struct jit {
 	struct log_few warnings; /* warnings about maps */
 };
 
-struct jit *jit_new(struct images *images, struct strtab *strings)
+struct jit *jit_new(struct images *images)
 {
 	struct jit *j = xcalloc(1, sizeof(*j));
 
 	j->images = images;
-	j->strings = strings;
 	j->own_root = roots_of(images_roots(images), (uint32_t)getpid());
 	j->period = 1;
 	j->began = clock_ns(CLOCK_MONOTONIC);
@@ -225,7 +224,7 @@ static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question 
 	perf_map_read(TAKE(memory), n, &g->map);
 	j->bytes += g->map.n_bytes;
 	perf_file_path(what.number, path);
-	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
+	(void)snprintf(g->module, sizeof(g->module), "%s", strrchr(path, '/') + 1);
 	g->file = *file;
 	if (g->map.n_garbage)
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,

@@ -10,13 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strtab.h"
 #include "processes/processes.h"
 
 struct jit;
 
-/* Both are borrowed. */
-struct jit *jit_new(struct images *images, struct strtab *strings);
+/* @images is borrowed. */
+struct jit *jit_new(struct images *images);
 void jit_free(struct jit *j);
 
 /*
@@ -26,8 +25,8 @@ void jit_free(struct jit *j);
 void jit_watch(struct jit *j, const struct program_run *p);
 
 struct jit_function {
-	const char *name;   /* as in the map. Lent until the next call */
-	const char *module; /* "perf-7.map". The strtab lends it */
+	const char *name;   /* as in the map. Lent until the next call, as is @module */
+	const char *module; /* "perf-7.map" */
 	uint64_t start;
 };
 

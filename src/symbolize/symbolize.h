@@ -67,7 +67,7 @@ void symbolizer_watch(struct symbolizer *s, const struct program_run *p);
 void symbolizer_ended(struct symbolizer *s, uint32_t tgid, uint64_t time);
 
 /* The name of the process's first thread at @time (0: not known); "" if never known. For the idle
- * tasks (process 0), the life in @process is the CPU plus 1. @s lends the name. */
+ * tasks (process 0), the life in @process is the CPU plus 1. Lent until symbolizer_trim(). */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* --- stacks --- */

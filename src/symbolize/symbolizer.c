@@ -33,7 +33,7 @@
 
 struct frames {
 	struct frame_table table;
-	struct strtab *strings; /* of @table */
+	struct strtab *strings; /* of @table, and names of processes */
 	struct u64_map numbers; /* by hash of the key */
 	struct u64_map images;  /* numbers in @table; see kernel_image() and user_image() */
 	/*
@@ -49,7 +49,6 @@ struct frames {
 
 struct symbolizer {
 	struct symbolizer_options options;
-	struct strtab *process_strings; /* names of processes, and of JIT code */
 	struct frames frames;
 	struct u64_map wanted; /* since the last fetch: hash_of_pc() */
 	struct kernel_names *kernel;
@@ -221,7 +220,6 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 
 	s->options = *options;
 	s->frames.strings = strtab_new();
-	s->process_strings = strtab_new();
 	s->kernel = kernel_names_new(host);
 	s->processes = processes;
 	s->images = processes_images(processes);
@@ -229,7 +227,7 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 		s->images, options->names, options->no_debuginfod ? NULL : debuginfod_new(&servers),
 		(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
 		options->no_names);
-	s->jit = jit_new(s->images, s->process_strings);
+	s->jit = jit_new(s->images);
 	return s;
 }
 
@@ -243,7 +241,6 @@ void symbolizer_free(struct symbolizer *s)
 	kernel_names_free(s->kernel);
 	frames_fini(&s->frames);
 	u64_map_fini(&s->wanted);
-	strtab_free(s->process_strings);
 	free(s);
 }
 
@@ -281,7 +278,7 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 	char comm[COMM_BYTES];
 
 	processes_comm(s->processes, process, time, comm);
-	return strtab_add(s->process_strings, comm);
+	return strtab_add(s->frames.strings, comm);
 }
 
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)
@@ -510,7 +507,7 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 	const uint64_t offset = p->addr - p->made.start;
 	struct frame frame = { .code = CODE_JIT,
 			       .name = strtab_add(s->frames.strings, p->made.name),
-			       .module = p->made.module,
+			       .module = strtab_add(s->frames.strings, p->made.module),
 			       .offset = offset,
 			       .module_offset = p->addr };
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_MADE,

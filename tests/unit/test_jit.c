@@ -15,7 +15,6 @@
 #include "symbolize/jit.h"
 
 struct fixture {
-	struct strtab *strings;
 	struct processes *processes;
 	struct jit *jit;
 	pid_t child;
@@ -34,9 +33,8 @@ static int set_up(void **state)
 {
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
-	f->strings = strtab_new();
 	f->processes = processes_new(files_of_test(), true);
-	f->jit = jit_new(processes_images(f->processes), f->strings);
+	f->jit = jit_new(processes_images(f->processes));
 	f->child = child_start();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
 	(void)unlink(f->map);
@@ -57,7 +55,6 @@ static int tear_down(void **state)
 	(void)unlink(f->map);
 	jit_free(f->jit);
 	processes_free(f->processes);
-	strtab_free(f->strings);
 	free(f);
 	return 0;
 }
