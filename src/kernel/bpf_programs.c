@@ -132,27 +132,11 @@ static bool is_there(const struct program_function *f)
 	return f->is_own || (bpf_prog_get_next_id(f->id - 1, &id) == 0 && id == f->id);
 }
 
-static void forget_gone_programs(struct bpf_programs *p)
-{
-	size_t n_kept = 0;
-
-	for (size_t i = 0; i < p->n; i++)
-		if (is_there(&p->functions[i]))
-			p->functions[n_kept++] = p->functions[i];
-		else
-			free(p->functions[i].name);
-	p->n = n_kept;
-}
-
-static bool do_overlap(const struct program_function *a, const struct program_function *b)
-{
-	return a->start < b->end && b->start < a->end;
-}
-
 void bpf_programs_look(struct bpf_programs *p)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const size_t n_known = p->n;
+	size_t n_kept = 0;
 
 	add_own_programs(p);
 	while (bpf_prog_get_next_id(p->newest, &p->newest) == 0) {
@@ -161,12 +145,19 @@ void bpf_programs_look(struct bpf_programs *p)
 		if (fd >= 0)
 			add_program(p, fd, false);
 	}
-	/* In the place of a known one, it may have come at any time until now. */
-	for (size_t i = n_known; i < p->n; i++)
-		for (size_t k = 0; k < n_known; k++)
-			if (do_overlap(&p->functions[i], &p->functions[k]))
+	for (size_t k = 0; k < p->n; k++) {
+		const struct program_function f = p->functions[k];
+
+		/* In the place of a known one, a new one may have come at any time until now. */
+		for (size_t i = n_known; i < p->n && k < n_known; i++)
+			if (f.start < p->functions[i].end && p->functions[i].start < f.end)
 				p->functions[i].since = clock_ns(CLOCK_MONOTONIC);
-	forget_gone_programs(p);
+		if (is_there(&f))
+			p->functions[n_kept++] = f;
+		else
+			free(f.name);
+	}
+	p->n = n_kept;
 	p->looked = now;
 }
 
