@@ -6,22 +6,18 @@
 #define LOOK_NS (10 * 1000000ULL)
 #define AFTER_SIGNAL_NS (NS_PER_S / 2)
 
-/* Signals that end the run are blocked, and stay pending until tool/wait.c reads them. */
-static bool is_asked_to_end(void)
-{
-	sigset_t pending;
-
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-		sigismember(&pending, SIGHUP) == 1);
-}
-
-/* @now: CPU time of this thread. */
+/*
+ * Signals that end the run are blocked, and stay pending until tool/wait.c reads them. @now: CPU
+ * time of this thread.
+ */
 static bool is_signal_overdue(uint64_t now)
 {
 	static _Thread_local uint64_t asked_ns; /* 0: no signal is pending */
+	sigset_t pending;
 
-	if (!is_asked_to_end())
+	if (sigpending(&pending) ||
+	    (sigismember(&pending, SIGINT) != 1 && sigismember(&pending, SIGTERM) != 1 &&
+	     sigismember(&pending, SIGHUP) != 1))
 		asked_ns = 0;
 	else if (!asked_ns)
 		asked_ns = now;

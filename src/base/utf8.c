@@ -44,16 +44,12 @@ static const struct range {
 	{ 0xe0020, 0xe007f },
 };
 
-static bool is_format_character(uint32_t c)
+bool utf8_is_active(uint32_t c)
 {
+	if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) /* C0, DEL, C1 */
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(formats) && formats[i].first <= c; i++)
 		if (c <= formats[i].last)
 			return true;
 	return false;
-}
-
-bool utf8_is_active(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || /* C0, DEL, C1 */
-	       is_format_character(c);
 }

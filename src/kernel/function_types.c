@@ -47,15 +47,6 @@ static struct type_file *add_type_file(struct function_types *t, const char *nam
 	return f;
 }
 
-static void free_type_file(struct type_file *f)
-{
-	btf_dump__free(f->dump);
-	btf__free(f->btf);
-	u64_map_fini(&f->ids);
-	free(f->name);
-	free(f);
-}
-
 int function_types_read(struct function_types **ret, struct error *e)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -72,8 +63,15 @@ void function_types_free(struct function_types *t)
 {
 	if (!t)
 		return;
-	while (t->n) /* the modules' types refer to the kernel's */
-		free_type_file(t->files[--t->n]);
+	while (t->n) { /* the modules' types refer to the kernel's */
+		struct type_file *f = t->files[--t->n];
+
+		btf_dump__free(f->dump);
+		btf__free(f->btf);
+		u64_map_fini(&f->ids);
+		free(f->name);
+		free(f);
+	}
 	free(t->files);
 	free(t);
 }
@@ -141,19 +139,16 @@ static const struct btf_type *find_described(struct function_types *t, const cha
 
 /* --- types --- */
 
-static bool is_size_name(const char *name)
-{
-	return strcmp(name, "size_t") == 0 || strcmp(name, "ssize_t") == 0;
-}
-
 /* Describe type @id, if it is a number or a pointer. */
 static void describe_type(const struct btf *btf, uint32_t id, struct function_value *ret)
 {
 	const struct btf_type *type = btf__type_by_id(btf, id);
 
 	for (int i = 0; type && i < MOST_STEPS && (btf_is_mod(type) || btf_is_typedef(type)); i++) {
+		const char *name = btf__name_by_offset(btf, type->name_off);
+
 		ret->is_size |= btf_is_typedef(type) &&
-				is_size_name(btf__name_by_offset(btf, type->name_off));
+				(strcmp(name, "size_t") == 0 || strcmp(name, "ssize_t") == 0);
 		type = btf__type_by_id(btf, type->type);
 	}
 	if (!type)

@@ -167,22 +167,12 @@ void kallsyms_freep(struct kallsyms **k)
 	cleanup_free_p(k);
 }
 
-static uint32_t add_symbol_name(struct kallsyms *k, const char *name)
-{
-	const size_t at = k->names.n, n = strlen(name) + 1;
-
-	if (at + n >= NO_NAME)
-		return NO_NAME;
-	strbuf_put(&k->names, name, n);
-	return (uint32_t)at;
-}
-
 /* Lines of one module follow each other, so try the last one first. */
 static uint16_t owner_number(struct kallsyms *k, const char *name)
 {
 	struct owner o = { .is_program = strcmp(name, "bpf") == 0 ||
 					 strncmp(name, "__builtin__", 11) == 0 };
-	const struct module *loaded = NULL;
+	const struct module *loaded;
 
 	for (size_t i = 0; i < k->n_owners; i++) {
 		const size_t at = (k->last_owner + i) % k->n_owners;
@@ -252,8 +242,10 @@ static bool add_symbol_line(struct kallsyms *k, char *line)
 	}
 	s.is_global = type == 'T';
 	s.is_code = kind == 't' || kind == 'w';
-	if (s.is_code && !is_section_mark(name))
-		s.name = add_symbol_name(k, name);
+	if (s.is_code && !is_section_mark(name)) {
+		s.name = (uint32_t)k->names.n;
+		strbuf_put(&k->names, name, strlen(name) + 1);
+	}
 	array_push(k->symbols, k->n, k->capacity, s);
 	return true;
 }

@@ -72,15 +72,6 @@ static bool is_of_bpf(const struct kernel_symbol *symbol)
 	return symbol->module && strcmp(symbol->module, "bpf") == 0;
 }
 
-static void read_kernel_names_first(struct kernel_names *k)
-{
-	struct error e;
-
-	bpf_programs_look(&k->programs); /* some end while we read symbols */
-	if (host_kallsyms(k->host, &k->symbols, &e) != 0)
-		k->trouble = xstrdup(e.text);
-}
-
 /* The host's table stays: others borrow names from it. */
 static void read_kernel_names_again(struct kernel_names *k)
 {
@@ -100,29 +91,25 @@ static void read_kernel_names_again(struct kernel_names *k)
 /* Read symbols that are new or have changed. */
 static void update_kernel_names(struct kernel_names *k)
 {
+	struct error e;
+
 	if (k->is_checked)
 		return;
 	k->is_checked = true;
 	modules_look(&k->modules, MODULES);
-	if (!k->symbols && !k->trouble)
-		read_kernel_names_first(k);
+	if (!k->symbols && !k->trouble) {
+		bpf_programs_look(&k->programs); /* some end while we read symbols */
+		if (host_kallsyms(k->host, &k->symbols, &e))
+			k->trouble = xstrdup(e.text);
+	}
 	if (k->symbols && k->modules.now != kallsyms_modules(k->symbols))
 		read_kernel_names_again(k);
-}
-
-/* Was ret->symbol, which is not of BPF, there then? */
-static bool judge_symbol(const struct kernel_names *k, uint64_t time, struct kernel_name *ret)
-{
-	const char *name = ret->symbol.module;
-	const struct module *module = name ? modules_find(&k->modules, name) : NULL;
-
-	ret->is_lasting = !name || strncmp(name, "__builtin__", 11) == 0;
-	return ret->is_lasting || !module || time >= module->since;
 }
 
 bool kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time, struct kernel_name *ret)
 {
 	const struct program_function *f;
+	const struct module *module;
 	bool is_listed;
 
 	*ret = (struct kernel_name){};
@@ -140,7 +127,12 @@ bool kernel_names_at(struct kernel_names *k, uint64_t addr, uint64_t time, struc
 		read_kernel_names_again(k);
 		is_listed = kallsyms_at(k->symbols, addr, &ret->symbol);
 	}
-	return is_listed && !is_of_bpf(&ret->symbol) && judge_symbol(k, time, ret);
+	if (!is_listed || is_of_bpf(&ret->symbol))
+		return false;
+	module = ret->symbol.module ? modules_find(&k->modules, ret->symbol.module) : NULL;
+	ret->is_lasting =
+		!ret->symbol.module || strncmp(ret->symbol.module, "__builtin__", 11) == 0;
+	return !module || time >= module->since;
 }
 
 /* --- machinery --- */
