@@ -139,9 +139,3 @@ const char *host_no_perf_kprobes(uint32_t pmu);
 
 /* Does a kprobe by a name of several functions fail? Else the kernel takes the first of them. */
 bool host_refuses_namesakes(uint32_t kprobe_pmu);
-
-/*
- * Write the build ID of @module, or of the kernel itself (NULL), to @to, which has room for @size
- * bytes. Returns its bytes; 0: it has none, or is not loaded.
- */
-size_t kernel_build_id(const char *module, uint8_t *to, size_t size);

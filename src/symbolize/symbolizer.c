@@ -107,14 +107,14 @@ static uint32_t frames_number(struct frames *f, const struct frame_key *key, boo
 	return number;
 }
 
-/* Add an image with the mapping of @image, and a build ID of @n bytes. Returns its number. */
-static uint32_t frames_add_image(struct frames *f, const char *path, const uint8_t *id, size_t n,
-				 struct frame_image image)
+/* Add an image with the mapping of @image. Returns its number. */
+static uint32_t frames_add_image(struct frames *f, const char *path,
+				 const struct image_build *build, struct frame_image image)
 {
 	char hex[2 * MOST_BUILD_ID_BYTES + 1] = "";
 
-	for (size_t i = 0; i < n && i < MOST_BUILD_ID_BYTES; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	for (size_t i = 0; i < build->n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", build->id[i]);
 	image.path = strtab_add(f->strings, path);
 	image.build_id = hex[0] ? strtab_add(f->strings, hex) : NULL;
 	array_push(f->table.images, f->table.n_images, f->table.image_capacity, image);
@@ -297,15 +297,14 @@ const char *symbolizer_kernel_trouble(const struct symbolizer *s)
 static uint32_t kernel_image(struct symbolizer *s, const char *module)
 {
 	const uint32_t *known = u64_map_get(&s->frames.images, (uintptr_t)module);
-	uint8_t id[MOST_BUILD_ID_BYTES];
 	char path[80];
 	uint32_t number;
 
 	if (known)
 		return *known;
 	(void)snprintf(path, sizeof(path), "[%s]", module ? module : "kernel");
-	number = frames_add_image(&s->frames, path, id, kernel_build_id(module, id, sizeof(id)),
-				  (struct frame_image){});
+	number =
+		frames_add_image(&s->frames, path, &(struct image_build){}, (struct frame_image){});
 	(void)u64_map_put(&s->frames.images, (uintptr_t)module, number, NULL);
 	return number;
 }
@@ -464,8 +463,7 @@ static uint32_t user_image(struct symbolizer *s, const struct user_place *p, boo
 
 		image_names_build(s->image_names, at->image, &build);
 
-		const uint32_t number =
-			frames_add_image(&s->frames, path, build.id, build.n, image);
+		const uint32_t number = frames_add_image(&s->frames, path, &build, image);
 
 		known = u64_map_put(&s->frames.images, key, 2 * number + build.is_go, NULL);
 	}
