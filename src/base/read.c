@@ -4,43 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
-
-/* By itself, stdio would read 1 KiB at a time. */
-#define BLOCK_BYTES 65536
-
-void lines_init(struct lines *l, int fd, const char *name)
-{
-	*l = (struct lines){ .file = memory_or_exit(fdopen(fd, "r")),
-			     .name = name,
-			     .buffer = xmalloc(BLOCK_BYTES) };
-	(void)setvbuf(l->file, l->buffer, _IOFBF, BLOCK_BYTES);
-}
-
-void lines_fini(struct lines *l)
-{
-	cleanup_fclose_p(&l->file);
-	free(l->buffer);
-	free(l->text);
-	*l = (struct lines){};
-}
-
-int lines_next(struct lines *l, char **ret, struct error *e)
-{
-	const ssize_t n = getline(&l->text, &l->capacity, l->file);
-
-	if (n <= 0)
-		return ferror(l->file) ? error_errno(e, "read %s", l->name) : 0;
-	if (l->text[n - 1] == '\n')
-		l->text[n - 1] = '\0';
-	*ret = l->text;
-	return 1;
-}
 
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)
 {

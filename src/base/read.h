@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* base/read.h - read /proc, /sys and tracefs: lines of large files, and small files whole. */
+/* base/read.h - read small files of /proc, /sys and tracefs, and numbers in them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
-
-#include "base/error.h"
-
-/* A reader of lines. In place: lines_init(), lines_fini(). */
-struct lines {
-	FILE *file;
-	const char *name; /* for messages; borrowed */
-	char *buffer;     /* of @file */
-	char *text;       /* the last line */
-	size_t capacity;
-};
-
-/* Takes @fd. */
-void lines_init(struct lines *l, int fd, const char *name);
-void lines_fini(struct lines *l);
-
-/*
- * Return the next line in *@ret, NUL-terminated and without its newline. The caller may write to
- * it; it is valid until the next call. Returns 1, 0 at the end, or a negative errno.
- */
-must_check int lines_next(struct lines *l, char **ret, struct error *e);
 
 /*
  * Read at most @size - 1 bytes of a small file into @to, NUL-terminated, without a
@@ -84,5 +62,3 @@ static inline bool take_decimal(const char **at, uint64_t *ret)
 	*ret = value;
 	return true;
 }
-
-#define cleanup_lines __attribute__((__cleanup__(lines_fini)))

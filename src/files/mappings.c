@@ -177,28 +177,27 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/maps", tid);
 
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+	char buffer[16384]; /* stdio would read 1 KiB at a time */
+	cleanup_fclose FILE *f = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t capacity = 0;
+
+	if (!f && (errno == ENOENT || errno == ESRCH))
 		return error_set(e, -ESRCH, "no process %u", tid);
-	if (fd < 0)
+	if (!f)
 		return error_errno(e, "open %s", path);
+	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 
 	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
 								.tid = tid,
 								.most_bytes = ret->most_bytes };
-	cleanup_lines struct lines lines;
-	lines_init(&lines, TAKE_FD(fd), path);
-
-	char *line;
-	int more = 0;
 
 	/* The process runs while the kernel makes the list. Keep only mappings in order. */
-	while (!is_list_full(&list) && (more = lines_next(&lines, &line, e)) > 0)
+	while (!is_list_full(&list) && getline(&line, &capacity, f) > 0)
 		(void)add_mapping(&list, line);
-	if (more == -ESRCH)
-		return error_set(e, -ESRCH, "no process %u", tid);
-	if (more < 0)
-		return more;
+	if (ferror(f))
+		return errno == ESRCH ? error_set(e, -ESRCH, "no process %u", tid)
+				      : error_errno(e, "read %s", path);
 	*ret = list;
 	memset(&list, 0, sizeof(list)); /* the caller's now; the guard sees none */
 	return 0;

@@ -204,22 +204,19 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 	if (fd < 0)
 		return error_errno(e, "open tracefs' %s", file);
 
-	cleanup_lines struct lines lines;
-	lines_init(&lines, TAKE_FD(fd), file);
-
-	char *line, *name;
+	cleanup_fclose FILE *f = memory_or_exit(fdopen(TAKE_FD(fd), "r"));
+	cleanup_free char *line = NULL;
+	size_t capacity = 0;
 	const char *module;
 	uint64_t addr;
-	int more;
+	char *name;
 
-	while ((more = lines_next(&lines, &line, e)) > 0) {
-		if (!parse_traceable(line, has_addr, &name, &module, &addr))
-			continue;
-		err = visit(context, name, module, addr);
-		if (err)
-			return err;
+	while (!err && getline(&line, &capacity, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (parse_traceable(line, has_addr, &name, &module, &addr))
+			err = visit(context, name, module, addr);
 	}
-	return more;
+	return !err && ferror(f) ? error_errno(e, "read tracefs' %s", file) : err;
 }
 
 /* --- tracepoints --- */
@@ -353,19 +350,14 @@ int host_each_field(struct host *host, const char *category, const char *event,
 	if (err)
 		return err;
 
-	cleanup_lines struct lines lines;
-	lines_init(&lines, TAKE_FD(fd), "a tracepoint's format");
-
+	cleanup_fclose FILE *f = memory_or_exit(fdopen(TAKE_FD(fd), "r"));
+	cleanup_free char *line = NULL;
 	struct tracepoint_field field;
-	char *line;
-	int more;
+	size_t capacity = 0;
 
-	while ((more = lines_next(&lines, &line, e)) > 0) {
+	while (!err && getline(&line, &capacity, f) > 0)
 		err = read_field(line, &field) ? visit(context, &field) : 0;
-		if (err)
-			return err;
-	}
-	return more;
+	return !err && ferror(f) ? error_errno(e, "read a tracepoint's format") : err;
 }
 
 static int open_tracefs_directory(int dir_fd, const char *path, DIR **ret, struct error *e)

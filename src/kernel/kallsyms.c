@@ -106,8 +106,8 @@ const struct module *modules_find(const struct modules *m, const char *name)
 /* --- symbols --- */
 
 /*
- * /proc/kallsyms has more than a hundred thousand lines. So we read it in blocks and parse it by
- * hand. The kernel takes longer to write it than we to read it.
+ * /proc/kallsyms has more than a hundred thousand lines. So we parse it by hand. The
+ * kernel takes longer to write it than we to read it.
  *
  *	ffffffff81207600 W __pfx_abort
  *	ffffffff81207610 W abort
@@ -252,21 +252,20 @@ static bool add_symbol_line(struct kallsyms *k, char *line)
 
 static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	char buffer[16384]; /* stdio would read 1 KiB at a time */
+	cleanup_fclose FILE *f = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t capacity = 0, n_lines = 0;
+
+	if (!f)
 		return error_errno(e, "open %s", path);
-
-	cleanup_lines struct lines lines;
-	lines_init(&lines, TAKE_FD(fd), path);
-
-	size_t n_lines = 0;
-	char *line;
-	int more;
-
-	while ((more = lines_next(&lines, &line, e)) > 0)
+	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
+	while (getline(&line, &capacity, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
 		n_lines += add_symbol_line(k, line);
-	if (more < 0)
-		return more;
+	}
+	if (ferror(f))
+		return error_errno(e, "read %s", path);
 	if (n_lines == 0)
 		return error_set(e, -ENODATA, "%s has no symbols", path);
 	if (k->n == 0)
