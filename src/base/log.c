@@ -112,12 +112,9 @@ static void write_log_line(const char *format, va_list args)
 	write_log_text(line, false);
 }
 
-void log_warn_lines(const char *text)
+void log_error(const struct error *e)
 {
-	char lines[MOST_LINE];
-
-	(void)snprintf(lines, sizeof(lines), "%s", text);
-	write_log_text(lines, true);
+	write_log_text(e->text, e->has_lines);
 }
 
 void log_warn(const char *format, ...)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/strbuf.h"
 
 enum log_level { LOG_WARN, LOG_DEBUG };
@@ -26,9 +27,7 @@ void log_hold(struct strbuf *to);
 void log_release(void);
 
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
-/* Print a text that may have several lines, all of them ours: no newline comes from a foreign name.
- */
-void log_warn_lines(const char *text);
+void log_error(const struct error *e);
 /* Print a text, unless it is among the last LOG_KNOWN that this function has printed. */
 __attribute__((format(printf, 1, 2))) void log_warn_once(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);

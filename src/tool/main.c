@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	if (options_parse(argc, argv, &opt, &e)) {
-		log_warn("%s", e.text);
+		log_error(&e);
 		return STATUS_USAGE;
 	}
 	if (opt.help) {
@@ -90,16 +90,13 @@ int main(int argc, char **argv)
 		return finish_output(STATUS_DONE);
 	}
 	if (options_check(&opt, &e)) {
-		log_warn_lines(e.text);
+		log_error(&e);
 		return STATUS_USAGE;
 	}
 	if (opt.debug)
 		log_setup(name, LOG_DEBUG);
 	if (run_chosen_tool(&opt, &e)) {
-		if (e.has_lines)
-			log_warn_lines(e.text);
-		else
-			log_warn("%s", e.text);
+		log_error(&e);
 		return STATUS_FAILED;
 	}
 	return finish_output(STATUS_DONE);

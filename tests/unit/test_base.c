@@ -334,7 +334,7 @@ static void say_foreign(void)
 {
 	log_setup("tool", LOG_WARN);
 	log_warn("%s: \xc3\xa9\t\x1b[2J \xff \xe2\x80\xae \xef\xbb\xbf \xc2\x9b\nline", "a\x7f");
-	log_warn_lines("ours\n  \x1b[2J\n");
+	log_error(&(struct error){ .text = "ours\n  \x1b[2J\n", .has_lines = true });
 	_exit(0);
 }
 
