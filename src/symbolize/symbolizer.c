@@ -819,8 +819,8 @@ static void set_user_address(const struct raw_stack *stack, size_t i, struct pc 
 
 bool symbolizer_fetch(struct symbolizer *s)
 {
-	u64_map_clear(
-		&s->wanted); /* an address may put off another name when it has the first one */
+	/* An address may put off another name when it has the first one. */
+	u64_map_fini(&s->wanted);
 	return image_names_fetch(s->image_names);
 }
 
