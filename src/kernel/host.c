@@ -22,6 +22,7 @@
 #include "base/read.h"
 #include "base/strbuf.h"
 #include "kernel/kallsyms.h"
+#include "kernel/kernel_types.h"
 
 struct host {
 	struct host_paths paths;

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernel/function_types.h"
 
 struct host;
 struct kallsyms;
+struct function_types;
 
 struct host *host_new(void);
 

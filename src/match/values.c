@@ -10,7 +10,7 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/text.h"
-#include "kernel/function_types.h"
+#include "kernel/kernel_types.h"
 #include "match/names.h"
 
 /* --- which fields and arguments are numbers --- */
