@@ -64,13 +64,6 @@ void host_freep(struct host **host)
  * descriptor only.
  */
 
-/* glibc has these calls since 2.36 only. Their numbers are the same on all architectures. */
-#ifndef SYS_fsopen
-#define SYS_fsopen 430
-#define SYS_fsconfig 431
-#define SYS_fsmount 432
-#endif
-
 /*
  * Mount a file system where nobody sees it (fsopen(2), Linux 5.2). The mount ends when *@ret_fd is
  * closed. Errors: those of the three calls.
@@ -484,16 +477,6 @@ static bool read_number(const char *path, uint32_t *ret)
 		return false;
 	*ret = (uint32_t)number;
 	return true;
-}
-
-int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e)
-{
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
-	if (!read_number(path, ret))
-		return error_set(e, -EOPNOTSUPP, "this kernel has no %ss (no %s)", pmu, path);
-	return 0;
 }
 
 /* "0-3": programs and maps number CPUs up to the last one. */

@@ -79,9 +79,6 @@ typedef int host_function_visit(void *context, const char *name, const char *mod
 must_check int host_each_traceable(struct host *host, bool with_sites, host_function_visit *visit,
 				   void *context, struct error *e);
 
-/* The type number of perf's PMU @pmu, "kprobe" or "uprobe". Errors: -EOPNOTSUPP: there is none. */
-must_check int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e);
-
 /* /proc/kallsyms, read at the first call. Lent by @host. Errors: see kallsyms_read(). */
 must_check int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e);
 

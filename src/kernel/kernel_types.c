@@ -25,19 +25,15 @@
 #define MOST_MEMBERS 32
 #define MOST_NAME 62
 
-/* From include/uapi/linux/btf.h of Linux 6.0, newer than the distribution's headers. */
-#define ABI_BTF_KIND_ENUM64 19
-#define ABI_BTF_KINDS 20
-
 /* The bytes that follow a type's head: once, and for each of its entries. */
 static const struct {
 	uint8_t once, each;
-} sizes[ABI_BTF_KINDS] = {
+} sizes[BTF_KIND_ENUM64 + 1] = {
 	[BTF_KIND_INT] = { 4, 0 },      [BTF_KIND_ARRAY] = { 12, 0 },
 	[BTF_KIND_STRUCT] = { 0, 12 },  [BTF_KIND_UNION] = { 0, 12 },
 	[BTF_KIND_ENUM] = { 0, 8 },     [BTF_KIND_FUNC_PROTO] = { 0, 8 },
 	[BTF_KIND_VAR] = { 4, 0 },      [BTF_KIND_DATASEC] = { 0, 12 },
-	[BTF_KIND_DECL_TAG] = { 4, 0 }, [ABI_BTF_KIND_ENUM64] = { 0, 12 },
+	[BTF_KIND_DECL_TAG] = { 4, 0 }, [BTF_KIND_ENUM64] = { 0, 12 },
 };
 
 struct reader {
@@ -157,7 +153,7 @@ static bool read_types(struct reader *r, const char *at, size_t n_bytes)
 		const uint32_t kind = BTF_INFO_KIND(type->info);
 		const struct btf_member *rest = (const void *)(type + 1);
 
-		if (kind >= ABI_BTF_KINDS)
+		if (kind > BTF_KIND_ENUM64)
 			return false;
 		at += sizeof(*type);
 

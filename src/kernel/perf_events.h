@@ -26,7 +26,8 @@ struct perf_code {
 /*
  * The event of source @pmu that @terms name: "event=0x3c,umask=1", or a name such as
  * "cache-misses", in any order. @sources is EVENT_SOURCES, or the same in another folder.
- * Errors: -ENOENT no such source or term; -EINVAL no number, or one that does not fit.
+ * Errors: -ENOENT no such source (then *@ret is zero) or term; -EINVAL no number, or one that does
+ * not fit.
  */
 must_check int perf_code_parse(const char *sources, const char *pmu, const char *terms,
 			       struct perf_code *ret, struct error *e);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
+#include "kernel/perf_events.h"
 
 /* --- the settings that programs are loaded with --- */
 
@@ -368,12 +369,12 @@ static void find_features(struct run *r)
 {
 	struct features *features = &r->features;
 	unsigned groups = patterns_need_features(&r->opt->patterns);
-	struct error none;
+	struct perf_code code;
 
-	if (host_pmu_type("kprobe", &features->kprobe_pmu, &none))
-		features->kprobe_pmu = 0;
-	if (host_pmu_type("uprobe", &features->uprobe_pmu, &none))
-		features->uprobe_pmu = 0;
+	(void)!perf_code_parse(EVENT_SOURCES, "kprobe", "", &code, NULL);
+	features->kprobe_pmu = code.type;
+	(void)!perf_code_parse(EVENT_SOURCES, "uprobe", "", &code, NULL);
+	features->uprobe_pmu = code.type;
 	features->no_events = features->no_kprobes = host_no_perf_events();
 	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
 	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {
