@@ -133,19 +133,23 @@ struct pc {
 	uint64_t addr;
 	bool is_exact; /* not a return address */
 	/*
-	 * processes_epoch() of this process and time; 0 is right but slower. Where two epochs are
-	 * equal, addresses mean the same.
+	 * A hash of processes_epoch() of this process and time; 0, if there is no epoch, is right
+	 * but slower. Where two epochs are equal, addresses mean the same.
 	 */
 	uint64_t epoch;
 };
 
 #define KERNEL_EPOCH UINT64_MAX
 
+static uint64_t hash_of_epoch(uint64_t epoch)
+{
+	return epoch ? hash_bytes(&epoch, sizeof(epoch)) : 0;
+}
+
+/* One process may choose its addresses, but does not know the hashes of others' epochs. */
 static uint64_t hash_of_pc(const struct pc *pc)
 {
-	const uint64_t words[] = { pc->epoch, pc->addr, pc->is_exact };
-
-	return hash_bytes(words, sizeof(words));
+	return pc->addr ^ (pc->is_exact ? hash_mix(pc->epoch) : pc->epoch);
 }
 
 /* The *@ret_n frames of @pc, innermost first; NULL: not known. Lent until the next change. */
@@ -789,7 +793,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 	const uint32_t n = (uint32_t)stack->n - !!mark;
 	struct pc pc = { .time = stack->time,
 			 .is_exact = stack->flags & KEY_KERNEL_PC_EXACT,
-			 .epoch = KERNEL_EPOCH };
+			 .epoch = hash_of_epoch(KERNEL_EPOCH) };
 
 	for (size_t i = 0; i < n; i++) {
 		pc.addr = stack->words[i];
@@ -806,7 +810,7 @@ static struct pc begin_user_stack(struct symbolizer *s, const struct raw_stack *
 	struct pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			 .time = stack->time };
 
-	pc.epoch = processes_epoch(s->processes, pc.process, pc.time);
+	pc.epoch = hash_of_epoch(processes_epoch(s->processes, pc.process, pc.time));
 	return pc;
 }
 
