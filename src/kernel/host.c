@@ -20,7 +20,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/read.h"
-#include "base/strbuf.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel_types.h"
 
@@ -107,14 +106,11 @@ static must_check int tracefs_unreadable(struct error *e)
 /* A directory descriptor of tracefs, lent by @host. */
 static int open_tracefs(struct host *host, int *ret_fd, struct error *e)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	const char *own = host->paths.tracefs;
+	const char *const places[] = { own ? own : "/sys/kernel/tracing",
+				       "/sys/kernel/debug/tracing" };
 	bool is_refused = false;
 
-	if (host->tracefs_fd < 0 && host->paths.tracefs) {
-		host->tracefs_fd = open_mounted(host->paths.tracefs);
-		if (host->tracefs_fd < 0)
-			return error_errno(e, "open %s", host->paths.tracefs);
-	}
 	for (size_t i = 0; host->tracefs_fd < 0 && i < 2; i++) {
 		host->tracefs_fd = open_mounted(places[i]);
 		is_refused |= host->tracefs_fd < 0 && errno == EACCES;
@@ -386,38 +382,34 @@ static const char *next_tracefs_directory(DIR *d)
  *
  *	p:probes/mine /usr/bin/app:0x1149
  */
-static void read_definitions(int tracefs, struct strbuf *ret)
-{
-	cleanup_close int fd = openat(tracefs, "dynamic_events", O_RDONLY | O_CLOEXEC);
-	char bytes[4096];
-	ssize_t n;
-
-	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
-		strbuf_put(ret, bytes, (size_t)n);
-}
-
-static bool is_defined(const struct strbuf *definitions, const char *category, const char *event)
+static bool is_defined(const char *definitions, const char *category, const char *event)
 {
 	char name[512];
 
 	(void)snprintf(name, sizeof(name), ":%s/%s ", category, event);
-	return definitions->n && strstr(definitions->text, name);
+	return definitions && strstr(definitions, name);
 }
 
 int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 			 struct error *e)
 {
 	cleanup_closedir DIR *categories = NULL;
-	cleanup_strbuf struct strbuf definitions = {};
+	cleanup_free char *definitions = NULL;
 	int dir = -1, err = open_tracefs(host, &dir, e);
 	const char *category, *event;
+	size_t capacity = 0;
 
-	if (!err)
-		read_definitions(dir, &definitions);
 	if (!err)
 		err = open_tracefs_directory(dir, "events", &categories, e);
 	if (!categories)
 		return err;
+
+	const int fd = openat(dir, "dynamic_events", O_RDONLY | O_CLOEXEC);
+	cleanup_fclose FILE *f = fd < 0 ? NULL : memory_or_exit(fdopen(fd, "r"));
+
+	if (f && getdelim(&definitions, &capacity, '\0', f) < 0)
+		cleanup_free_p(
+			&definitions); /* at the end of a file it makes a buffer all the same */
 	while ((category = next_tracefs_directory(categories))) {
 		cleanup_closedir DIR *events = NULL;
 
@@ -430,7 +422,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 		if (err)
 			return err;
 		while ((event = next_tracefs_directory(events))) {
-			err = is_defined(&definitions, category, event)
+			err = is_defined(definitions, category, event)
 				      ? 0
 				      : visit(context, category, event);
 			if (err)

@@ -446,8 +446,3 @@ bool image_names_may_be_made(const struct image_names *f, uint32_t image)
 {
 	return images_is_memory(f->images, image) && !is_file_read(f, image);
 }
-
-bool image_names_is_file(const struct image_names *f, uint32_t image)
-{
-	return images_kind(f->images, image) == IMAGE_FILE && !image_names_may_be_made(f, image);
-}

@@ -66,6 +66,3 @@ struct image_build {
 
 /* The build that the kernel gave, or that was read. Without names, reads now what the file is. */
 void image_names_build(struct image_names *f, uint32_t image, struct image_build *ret);
-
-/* Is it a file? False for files of memory without symbols. */
-bool image_names_is_file(const struct image_names *f, uint32_t image);

@@ -549,7 +549,8 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	const char *name = is_inlined ? call->name : p->place.function;
 	const uint32_t image = p->where.image;
 	struct frame frame = { .is_inlined = is_inlined,
-			       .is_in_file = image_names_is_file(s->image_names, image),
+			       .is_in_file = images_kind(s->images, image) == IMAGE_FILE &&
+					     !image_names_may_be_made(s->image_names, image),
 			       .name = strtab_add_or_null(s->frames.strings, name),
 			       .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER, .file = image };
