@@ -47,7 +47,7 @@ static int compile_regexp(struct pattern *p, struct error *e)
 
 int pattern_compile(const char *text, bool is_regexp, struct pattern **ret, struct error *e)
 {
-	cleanup_pattern struct pattern *p = xcalloc(1, sizeof(*p));
+	cleanup(pattern_freep) struct pattern *p = xcalloc(1, sizeof(*p));
 
 	p->text = xstrdup(text);
 	p->is_literal = !is_regexp && !strpbrk(text, "*?[\\");

@@ -29,5 +29,3 @@ const char *pattern_literal(const struct pattern *p);
 
 /* The text that the pattern was made of. Lent by @p. */
 const char *pattern_text(const struct pattern *p);
-
-#define cleanup_pattern __attribute__((__cleanup__(pattern_freep)))

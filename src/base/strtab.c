@@ -35,12 +35,6 @@ void strtab_free(struct strtab *t)
 	free(t);
 }
 
-void strtab_freep(struct strtab **t)
-{
-	strtab_free(*t);
-	*t = NULL;
-}
-
 const char *strtab_add_n(struct strtab *t, const char *text, size_t n)
 {
 	bool is_new;

@@ -8,7 +8,6 @@ struct strtab;
 
 struct strtab *strtab_new(void);
 void strtab_free(struct strtab *t);
-void strtab_freep(struct strtab **t);
 
 /* The table's copy of @text, or of its first @n bytes. Equal texts give equal pointers. Lent by
  * @t. */
@@ -18,5 +17,3 @@ const char *strtab_add_n(struct strtab *t, const char *text, size_t n);
 
 /* Bytes of memory that the table holds, for budgets. */
 size_t strtab_bytes(const struct strtab *t);
-
-#define cleanup_strtab __attribute__((__cleanup__(strtab_freep)))

@@ -33,7 +33,7 @@ static int open_mapped(const struct mapping *m, int *ret_fd, struct error *e)
 
 TEST(an_executable_line_is_taken_apart)
 {
-	cleanup_strtab struct strtab *strings = strtab_new();
+	struct strtab *strings = strtab_new();
 	struct mapping m;
 
 	assert_true(mapping_parse("7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:01 332835      "
@@ -43,6 +43,7 @@ TEST(an_executable_line_is_taken_apart)
 	assert_true(m.dev == makedev(0xfe, 1) && m.inode == 332835);
 	assert_string_equal(m.path, "/usr/lib/libc.so.6");
 	assert_false(m.is_deleted);
+	strtab_free(strings);
 }
 
 TEST(a_mapping_is_the_same_again_when_it_is_sent)
@@ -87,12 +88,13 @@ TEST(what_is_not_executable_or_not_well_formed_is_refused)
 		"00007fa1b9cc3000ff-7fa1b9e19000 r-xp 00026000 fe:00 332835 /number/too/long",
 		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00 99999999999999999999 /inode/too/big",
 	};
-	cleanup_strtab struct strtab *strings = strtab_new();
+	struct strtab *strings = strtab_new();
 	struct mapping m;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (mapping_parse(lines[i], strings, &m))
 			fail_msg("taken: %s", lines[i]);
+	strtab_free(strings);
 }
 
 TEST(paths_are_as_the_process_sees_them)
@@ -113,7 +115,7 @@ TEST(paths_are_as_the_process_sees_them)
 		{ "00:05 12    //anon", "//anon", false },
 		{ "00:05 12     (deleted)", "(deleted)", false },
 	};
-	cleanup_strtab struct strtab *strings = strtab_new();
+	struct strtab *strings = strtab_new();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_free char *line = xasprintf("7000-8000 rwxs 00001000 %s\n", rows[i].text);
@@ -124,6 +126,7 @@ TEST(paths_are_as_the_process_sees_them)
 		assert_int_equal(m.is_deleted, rows[i].is_deleted);
 		assert_true(m.inode || m.dev == 0);
 	}
+	strtab_free(strings);
 }
 
 static const struct mapping *find(const struct mapping_list *list, const char *part)

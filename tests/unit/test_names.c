@@ -62,7 +62,7 @@ TEST(a_pattern_matches_a_name_as_it_is_and_as_it_was_written)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		cleanup_pattern struct pattern *p = NULL;
+		cleanup(pattern_freep) struct pattern *p = NULL;
 
 		assert_int_equal(pattern_compile(rows[i].pattern, rows[i].is_regexp, &p, NULL), 0);
 		if (names_match(p, rows[i].symbol) != rows[i].matches)
