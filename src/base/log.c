@@ -18,8 +18,6 @@ static struct {
 	enum log_level level;
 	char before[16];     /* each message */
 	struct log_few once; /* of log_warn_once() */
-	bool is_diverted;
-	char kept[256];
 	struct strbuf *held; /* NULL: print messages at once */
 	size_t n_dropped;    /* for which there was no room */
 } setup = { .name = "stackcount", .level = LOG_WARN };
@@ -84,11 +82,6 @@ static void write_log_text(const char *text, bool has_lines)
 	char out[64 + 4 * MOST_LINE];
 	size_t n;
 
-	if (setup.is_diverted) {
-		if (!setup.kept[0])
-			(void)snprintf(setup.kept, sizeof(setup.kept), "%.255s", text);
-		return;
-	}
 	n = (size_t)snprintf(out, 64, "%s%.45s: ", setup.before, setup.name);
 	for (const unsigned char *at = (const unsigned char *)text; *at;)
 		if (has_lines && *at == '\n')
@@ -173,22 +166,11 @@ void log_few_end(const struct log_few *few, const char *about)
 		log_warn("%zu more messages about %s are left out", few->n_more, about);
 }
 
-void log_divert(void)
-{
-	setup.is_diverted = true;
-}
-
-void log_take(char *to, size_t size)
-{
-	(void)snprintf(to, size, "%s", setup.kept);
-	setup.kept[0] = '\0';
-}
-
 void log_debug(const char *format, ...)
 {
 	va_list args;
 
-	if (setup.level < LOG_DEBUG || setup.is_diverted)
+	if (setup.level < LOG_DEBUG)
 		return;
 	va_start(args, format);
 	write_log_line(format, args);

@@ -19,7 +19,7 @@ void log_begin_with(const char *text);
 
 /*
  * Append messages to @to instead of printing them, a line each, for a program that has the whole
- * terminal. Above 256 KiB they are only counted. Keeps @to.
+ * terminal, or no standard error. Above 256 KiB they are only counted. Keeps @to. NULL: print them.
  */
 void log_hold(struct strbuf *to);
 
@@ -45,12 +45,3 @@ struct log_few {
 };
 __attribute__((format(printf, 2, 3))) void log_few(struct log_few *few, const char *format, ...);
 void log_few_end(const struct log_few *few, const char *about);
-
-/*
- * For a process without standard error: keep the next warning instead of printing it, and drop
- * further ones. Then log_take() moves the kept text to @to, cut to @size bytes. Without one, it
- * gives "".
- * The text is not escaped; the process that prints it does that.
- */
-void log_divert(void);
-void log_take(char *to, size_t size);

@@ -14,8 +14,12 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "elf/image.h"
 #include "files/zygote.h"
+
+/* A parser has no standard error, so it answers with its first warning. */
+static struct strbuf said;
 
 void child_close_from(unsigned first)
 {
@@ -61,7 +65,8 @@ bool child_confine(struct child *c, int *fds, size_t n)
 		err = sandbox_enter(SANDBOX_PARSER, &c->answer->layers, &e);
 	if (err)
 		child_fail(c, err, e.text);
-	log_divert();
+	log_setup("", LOG_WARN);
+	log_hold(&said);
 	guard_begin();
 	child_note_step(c, STEP_CONTENTS, 0);
 	return !err;
@@ -93,8 +98,12 @@ static bool take_question(struct child *c)
 
 static void publish(struct child *c)
 {
+	const char *first = said.n ? strchr(said.text, ' ') + 1 : "";
+
 	if (!c->answer->words[0])
-		log_take(c->answer->words, sizeof(c->answer->words));
+		(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.*s",
+			       (int)strcspn(first, "\n"), first);
+	strbuf_clear(&said);
 	__atomic_store_n(&c->answer->number, c->question.number, __ATOMIC_RELEASE);
 }
 
