@@ -140,17 +140,12 @@ struct symbol {
 	bool is_code;
 };
 
-/* A name in brackets. */
-struct owner {
-	struct module module; /* .start and .end 0: not in /proc/modules */
-	bool is_program;      /* [bpf], [__builtin__ftrace]: code made at run time */
-};
-
 struct kallsyms {
 	struct symbol *symbols; /* also boundaries while reading; then functions only */
 	size_t n, capacity;
-	struct strbuf names;  /* each with its NUL */
-	struct owner *owners; /* [0] is the kernel itself */
+	struct strbuf names; /* each with its NUL */
+	struct module
+		*owners; /* names in brackets; not loaded: .start and .end are 0. [0]: the kernel */
 	size_t n_owners, cap_owners;
 	uint16_t last_owner; /* of the lines so far */
 	struct modules loaded;
@@ -170,24 +165,23 @@ void kallsyms_freep(struct kallsyms **k)
 /* Lines of one module follow each other, so try the last one first. */
 static uint16_t owner_number(struct kallsyms *k, const char *name)
 {
-	struct owner o = { .is_program = strcmp(name, "bpf") == 0 ||
-					 strncmp(name, "__builtin__", 11) == 0 };
 	const struct module *loaded;
+	struct module m = {};
 
 	for (size_t i = 0; i < k->n_owners; i++) {
 		const size_t at = (k->last_owner + i) % k->n_owners;
 
-		if (strcmp(k->owners[at].module.name, name) == 0)
+		if (strcmp(k->owners[at].name, name) == 0)
 			return (uint16_t)at;
 	}
 	if (k->n_owners > UINT16_MAX)
 		return NO_MODULE;
 	loaded = modules_find(&k->loaded, name);
 	if (loaded)
-		o.module = *loaded;
+		m = *loaded;
 	else
-		(void)snprintf(o.module.name, sizeof(o.module.name), "%s", name);
-	array_push(k->owners, k->n_owners, k->cap_owners, o);
+		(void)snprintf(m.name, sizeof(m.name), "%s", name);
+	array_push(k->owners, k->n_owners, k->cap_owners, m);
 	return (uint16_t)(k->n_owners - 1);
 }
 
@@ -313,9 +307,9 @@ static int compare_symbols(const void *va, const void *vb, void *names)
 static uint32_t function_size(const struct kallsyms *k, const struct symbol *s,
 			      const struct symbol *next)
 {
-	const struct owner *o = &k->owners[s->module];
-	const struct module *m = &o->module;
-	const bool is_followed = !o->is_program && next && next->module == s->module &&
+	const struct module *m = &k->owners[s->module];
+	const bool is_followed = !is_made_at_run_time(m->name) && next &&
+				 next->module == s->module &&
 				 (s->module == NO_MODULE || next->is_code);
 	uint64_t size = is_followed ? MAX_FUNCTION_BYTES : MAX_LAST_BYTES;
 
@@ -357,7 +351,7 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = xcalloc(1, sizeof(*k));
 
-	array_push(k->owners, k->n_owners, k->cap_owners, (struct owner){});
+	array_push(k->owners, k->n_owners, k->cap_owners, (struct module){});
 	/*
 	 * Modules first: the next look then finds a module that is loaded in between. A kernel
 	 * without modules has no such file.
@@ -389,7 +383,7 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 
 	*ret = (struct kernel_symbol){
 		.name = k->names.text + s->name,
-		.module = s->module ? k->owners[s->module].module.name : NULL,
+		.module = s->module ? k->owners[s->module].name : NULL,
 		.addr = s->addr,
 		.size = s->size,
 	};

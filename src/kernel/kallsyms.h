@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -27,6 +28,12 @@ struct kernel_symbol {
 	uint64_t addr;
 	uint64_t size;
 };
+
+/* Is the code of this module made at run time? BPF programs have it, and ftrace. */
+static inline bool is_made_at_run_time(const char *module)
+{
+	return strcmp(module, "bpf") == 0 || strncmp(module, "__builtin__", 11) == 0;
+}
 
 /*
  * Read @symbols_path and @modules_path ("/proc/kallsyms" and "/proc/modules"; other files in

@@ -84,8 +84,7 @@ static bool next_kernel_function(const struct kallsyms *k, size_t *i, struct ker
 {
 	while (*i < kallsyms_n(k)) {
 		kallsyms_nth(k, (*i)++, ret);
-		if (!ret->module || (strcmp(ret->module, "bpf") != 0 &&
-				     strncmp(ret->module, "__builtin__", 11) != 0))
+		if (!ret->module || !is_made_at_run_time(ret->module))
 			return true;
 	}
 	return false;
