@@ -23,9 +23,8 @@ int process_state(pid_t pid);
  */
 uint64_t read_enabled_ns(int event_fd);
 
-/* Read a hexadecimal number of 1 to 16 digits at *@at, and move *@at past it. False, with *@at
- * unchanged, if there is none. */
-static inline bool take_hex(const char **at, uint64_t *ret)
+/* Read a number of 1 to @most digits at *@at, and move *@at past it. False: none is there. */
+static inline bool take_digits(const char **at, unsigned base, int most, uint64_t *ret)
 {
 	const char *p = *at;
 	uint64_t value = 0;
@@ -35,30 +34,25 @@ static inline bool take_hex(const char **at, uint64_t *ret)
 
 		if (digit > 9) {
 			digit = ((unsigned char)*p | 0x20) - 'a';
-			if (digit > 5)
-				break;
-			digit += 10;
+			digit = digit > 5 ? base : digit + 10;
 		}
-		value = value << 4 | digit;
+		if (digit >= base)
+			break;
+		value = value * base + digit;
 	}
-	if (p == *at || p - *at > 16)
+	if (p == *at || p - *at > most)
 		return false;
 	*at = p;
 	*ret = value;
 	return true;
 }
 
-/* Likewise, a decimal number of 1 to 18 digits. */
+static inline bool take_hex(const char **at, uint64_t *ret)
+{
+	return take_digits(at, 16, 16, ret);
+}
+
 static inline bool take_decimal(const char **at, uint64_t *ret)
 {
-	const char *p = *at;
-	uint64_t value = 0;
-
-	for (; *p >= '0' && *p <= '9'; p++)
-		value = value * 10 + (uint64_t)(*p - '0');
-	if (p == *at || p - *at > 18)
-		return false;
-	*at = p;
-	*ret = value;
-	return true;
+	return take_digits(at, 10, 18, ret);
 }
