@@ -64,22 +64,16 @@ void host_freep(struct host **host)
  */
 
 /*
- * Mount a file system where nobody sees it (fsopen(2), Linux 5.2). The mount ends when *@ret_fd is
- * closed. Errors: those of the three calls.
+ * Mount a file system where nobody sees it (fsopen(2), Linux 5.2). The mount ends when the
+ * descriptor is closed. -1: errno has the reason.
  */
-static must_check int detached_mount(const char *type, int *ret_fd, struct error *e)
+static int detached_mount(const char *type)
 {
 	cleanup_close int context = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
-	if (context < 0)
-		return error_errno(e, "open file system %s", type);
-	if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return error_errno(e, "make file system %s", type);
 
-	int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-	if (fd < 0)
-		return error_errno(e, "mount file system %s", type);
-	*ret_fd = fd;
-	return 0;
+	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
 }
 
 /*
@@ -116,17 +110,14 @@ static int open_tracefs(struct host *host, int *ret_fd, struct error *e)
 		is_refused |= host->tracefs_fd < 0 && errno == EACCES;
 	}
 	if (host->tracefs_fd < 0) {
-		struct error why;
-		int err = detached_mount("tracefs", &host->tracefs_fd, &why);
-
-		if (err && is_refused)
+		host->tracefs_fd = detached_mount("tracefs");
+		if (host->tracefs_fd < 0 && is_refused)
 			return tracefs_unreadable(e);
-		if (err == -ENODEV)
-			return error_set(e, err, "this kernel has no tracefs");
-		if (err)
-			return error_set(e, err,
-					 "tracefs is not mounted (mount -t tracefs tracefs "
-					 "/sys/kernel/tracing)");
+		if (host->tracefs_fd < 0)
+			return error_set(e, -errno,
+					 errno == ENODEV ? "this kernel has no tracefs"
+							 : "tracefs is not mounted (mount -t "
+							   "tracefs tracefs /sys/kernel/tracing)");
 		log_debug("tracefs is not mounted: using a mount of our own");
 	}
 	*ret_fd = host->tracefs_fd;
@@ -407,9 +398,9 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 	const int fd = openat(dir, "dynamic_events", O_RDONLY | O_CLOEXEC);
 	cleanup_fclose FILE *f = fd < 0 ? NULL : memory_or_exit(fdopen(fd, "r"));
 
+	/* If the file is empty, getdelim(3) makes a buffer all the same. */
 	if (f && getdelim(&definitions, &capacity, '\0', f) < 0)
-		cleanup_free_p(
-			&definitions); /* at the end of a file it makes a buffer all the same */
+		cleanup_free_p(&definitions);
 	while ((category = next_tracefs_directory(categories))) {
 		cleanup_closedir DIR *events = NULL;
 
@@ -510,10 +501,9 @@ const char *host_lockdown(void)
 	char text[128];
 
 	if (read_small(AT_FDCWD, "/sys/kernel/security/lockdown", text, sizeof(text)) < 0) {
-		cleanup_close int fd = -1;
+		cleanup_close int fd = detached_mount("securityfs");
 
-		if (detached_mount("securityfs", &fd, NULL) != 0 ||
-		    read_small(fd, "lockdown", text, sizeof(text)) < 0)
+		if (fd < 0 || read_small(fd, "lockdown", text, sizeof(text)) < 0)
 			return NULL;
 	}
 
