@@ -254,11 +254,8 @@ int host_tracepoint_id(struct host *host, const char *category, const char *even
 
 	char text[32] = "";
 	const char *at = text;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
 
-	if (n < 0)
-		return error_errno(e, "read the id of tracepoint %s:%s", category, event);
-	if (!take_decimal(&at, ret))
+	if (read(fd, text, sizeof(text) - 1) < 0 || !take_decimal(&at, ret))
 		return error_set(e, -EIO, "tracepoint %s:%s has no id", category, event);
 	return 0;
 }
