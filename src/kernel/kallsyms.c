@@ -391,9 +391,8 @@ void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
 
 bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret)
 {
-	size_t i = addr == UINT64_MAX
-			   ? 0
-			   : array_count_below(k->symbols, k->n, sizeof(*k->symbols), addr + 1);
+	/* No function has the last address: none is below 0. */
+	size_t i = array_count_below(k->symbols, k->n, sizeof(*k->symbols), addr + 1);
 
 	if (i == 0)
 		return false;

@@ -128,10 +128,8 @@ void perf_map_read(char *text, size_t n, struct perf_map *ret)
 
 const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr)
 {
-	/* No line has the last address, because ends are exclusive. */
-	const size_t n = addr == UINT64_MAX ? 0
-					    : array_count_below(m->bounds, 2 * m->n,
-								sizeof(*m->bounds), addr + 1);
+	/* No line has the last address, because ends are exclusive: no bound is below 0. */
+	const size_t n = array_count_below(m->bounds, 2 * m->n, sizeof(*m->bounds), addr + 1);
 	const uint32_t owner = n ? m->owners[n - 1] : 0;
 
 	return owner ? &m->lines[owner - 1] : NULL;
