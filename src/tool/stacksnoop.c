@@ -148,8 +148,9 @@ struct stacksnoop {
 #define JIT_NS (NS_PER_S / 4)
 
 /*
- * Modules come and go, and names are looked for once a second. A BPF program may go at once, and
- * another one take its place: 0, this reading of events.
+ * How long has a frame its name for sure? Other code may come to its address. Modules are looked
+ * for once a second, and so are names that were missing. A compiler replaces its code at any time.
+ * A BPF program may go, and another one take its place: 0, this reading of events.
  */
 static uint64_t sure_ns_of(const struct frame *frame)
 {
