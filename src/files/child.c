@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/strbuf.h"
 #include "elf/image.h"
 #include "files/zygote.h"
 
@@ -98,11 +97,8 @@ static bool take_question(struct child *c)
 
 static void publish(struct child *c)
 {
-	const char *first = said.n ? strchr(said.text, ' ') + 1 : "";
-
-	if (!c->answer->words[0])
-		(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.*s",
-			       (int)strcspn(first, "\n"), first);
+	if (!c->answer->words[0] && said.n)
+		(void)sscanf(said.text, ": %95[^\n]", c->answer->words);
 	strbuf_clear(&said);
 	__atomic_store_n(&c->answer->number, c->question.number, __ATOMIC_RELEASE);
 }

@@ -276,17 +276,10 @@ void mapping_list_fini(struct mapping_list *list)
 
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr)
 {
-	size_t low = 0, high = list->n; /* [low, high] has the first one that starts above @addr */
+	const size_t n =
+		array_count_below(list->mappings, list->n, sizeof(*list->mappings), addr + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->mappings[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && addr < list->mappings[low - 1].end ? &list->mappings[low - 1] : NULL;
+	return n && addr < list->mappings[n - 1].end ? &list->mappings[n - 1] : NULL;
 }
 
 static void map_files_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
