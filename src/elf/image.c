@@ -603,13 +603,3 @@ bool image_is_64_bit(const struct image *im)
 {
 	return im->is_64_bit;
 }
-
-/* Does not count mapped pages, which belong to the page cache. */
-size_t image_bytes(const struct image *im) /* NOLINT(misc-no-recursion): likewise */
-{
-	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
-	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +
-	       im->n_notes * sizeof(*im->notes) + symbol_index_bytes(im->index) +
-	       (im->short_names ? strtab_bytes(im->short_names) : 0) +
-	       (im->debug ? image_bytes(im->debug) : 0);
-}

@@ -46,9 +46,9 @@ bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret
 
 /* A function. */
 struct image_symbol {
-	const char *name; /* mangled, as in the symbol table. Lent by the image */
 	uint64_t vaddr;
 	uint64_t size;    /* 0: not known. image_function_at() finds out which code is certain */
+	const char *name; /* mangled, as in the symbol table. Lent by the image */
 	bool is_indirect; /* STT_GNU_IFUNC: the code at vaddr is the resolver */
 	bool is_global;
 };
@@ -159,6 +159,3 @@ size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t 
 
 /* Is the file of ELFCLASS64? Else its code is for the machine's 32-bit mode. */
 bool image_is_64_bit(const struct image *im);
-
-/* Bytes of memory that the image holds, for budgets. */
-size_t image_bytes(const struct image *im);

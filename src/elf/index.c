@@ -446,162 +446,12 @@ static uint64_t frame_end_of(const struct frames *t, uint64_t vaddr)
 	return frames_last(t, vaddr, &frame) && frame.start == vaddr ? frame.end : 0;
 }
 
-/* --- procedure linkage tables --- */
-
-/*
- * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
- * relocation of that slot names the function.
- *
- * In a static program, relocations of IFUNCs have no symbol, either. They have the address of the
- * resolver, which has a symbol.
- */
-
-#define STUB_STEP 8 /* stubs begin at multiples of this */
-
-struct stub {
-	uint64_t vaddr;
-	uint64_t slot;
-	uint64_t resolver; /* if there is no @name */
-	const char *name;  /* with its version; lent by the image. NULL: none */
-	uint8_t size;
-};
-
-/* All stubs of an image, by ascending address. */
-struct plt {
-	bool is_read;
-	struct stub *stubs;
-	size_t n;
-};
-
-struct slots {
-	struct slot {
-		uint64_t vaddr;
-		uint64_t resolver;
-		const char *name;
-	} * list;
-	size_t n, capacity;
-	size_t left; /* bytes that we may read: sections may overlap, and exceed the file together
-		      */
-	size_t name_bytes; /* bytes of names read so far */
-};
+/* --- the index --- */
 
 static bool is_plt_section(const struct section *s)
 {
 	return s->flags & SHF_EXECINSTR && strncmp(s->name, ".plt", 4) == 0 &&
 	       (s->name[4] == '\0' || s->name[4] == '.');
-}
-
-/* A relocation of any of the four forms: for each class of files, with and without an addend. */
-static Elf64_Rela read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
-{
-	Elf64_Rela wide = {};
-	Elf32_Rela narrow = {};
-
-	if (im->is_64_bit) {
-		memcpy(&wide, at, bytes);
-		return wide;
-	}
-	memcpy(&narrow, at, bytes);
-	return (Elf64_Rela){
-		.r_offset = narrow.r_offset,
-		.r_info = ELF64_R_INFO((uint64_t)ELF32_R_SYM(narrow.r_info),
-				       ELF32_R_TYPE(narrow.r_info)),
-		.r_addend = (uint32_t)narrow.r_addend,
-	};
-}
-
-static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
-{
-	struct slice bytes = section_bytes(im, s);
-	const size_t word = im->is_64_bit ? 8 : 4, size = s->type == SHT_RELA ? 3 * word : 2 * word;
-	struct table table = {};
-
-	if (s->link < im->n_sections)
-		table = table_of(im, &im->sections[s->link]);
-	if (bytes.size > slots->left)
-		return;
-	slots->left -= bytes.size;
-	for (size_t at = 0; bytes.size - at >= size; at += size) {
-		const Elf64_Rela r = read_relocation(im, bytes.data + at, size);
-		const uint32_t symbol = (uint32_t)ELF64_R_SYM(r.r_info);
-		struct slot slot = { .vaddr = r.r_offset, .resolver = (uint64_t)r.r_addend };
-
-		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info), im->is_64_bit))
-			continue;
-		if (symbol && symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
-			Elf64_Sym entry = table_entry(&table, symbol);
-
-			slot.name = table_name(&table, &entry, &slots->name_bytes);
-		}
-		array_push(slots->list, slots->n, slots->capacity, slot);
-	}
-}
-
-static void find_slots(const struct image *im, struct slots *ret)
-{
-	for (size_t i = 0; i < im->n_sections; i++)
-		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
-			read_slots(im, &im->sections[i], ret);
-	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), array_compare_u64);
-}
-
-/* The base of slots' addresses in position-independent 32-bit code. */
-static uint64_t global_table(const struct image *im)
-{
-	const struct section *plt = section_named(im, ".got.plt");
-	const struct section *s = plt ? plt : section_named(im, ".got");
-
-	return s ? s->vaddr : 0;
-}
-
-static void read_stubs(const struct image *im, const struct section *s, struct plt *plt,
-		       size_t *capacity)
-{
-	struct slice code = section_bytes(im, s);
-	const uint64_t got = im->is_64_bit ? 0 : global_table(im);
-	struct stub *last = NULL;
-
-	for (size_t at = 0; at < code.size; at += STUB_STEP) {
-		struct stub stub = { .vaddr = s->vaddr + at };
-		size_t left = code.size - at;
-
-		if (left > ARCH_STUB_BYTES)
-			left = ARCH_STUB_BYTES;
-		if (!arch_stub_slot(code.data + at, left, stub.vaddr, im->is_64_bit, got,
-				    &stub.slot))
-			continue;
-		stub.size = (uint8_t)left;
-		if (last && stub.vaddr - last->vaddr < last->size)
-			last->size = (uint8_t)(stub.vaddr - last->vaddr);
-		array_push(plt->stubs, plt->n, *capacity, stub);
-		last = &plt->stubs[plt->n - 1];
-	}
-}
-
-static void read_plt(const struct image *im, struct plt *plt)
-{
-	struct slots slots = { .left = im->size };
-	size_t capacity = 0;
-
-	plt->is_read = true;
-	/* At most as many stubs as the file has room for, because sections may overlap. */
-	for (size_t i = 0; i < im->n_sections && plt->n < im->size / 8; i++)
-		if (is_plt_section(&im->sections[i]))
-			read_stubs(im, &im->sections[i], plt, &capacity);
-	if (plt->n) {
-		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), array_compare_u64);
-		find_slots(im, &slots);
-	}
-	for (size_t i = 0; i < plt->n && slots.n; i++) {
-		struct stub *stub = &plt->stubs[i];
-		const struct slot *slot = bsearch(&stub->slot, slots.list, slots.n,
-						  sizeof(*slots.list), array_compare_u64);
-
-		stub->name = slot ? slot->name : NULL;
-		stub->resolver = slot && !slot->name ? slot->resolver : 0;
-	}
-	free(slots.list);
 }
 
 static bool plt_holds(const struct image *im, uint64_t vaddr)
@@ -614,110 +464,6 @@ static bool plt_holds(const struct image *im, uint64_t vaddr)
 	}
 	return false;
 }
-
-/* --- _start and main --- */
-
-/*
- * Find _start and main of a stripped program. Its header gives _start, and _start passes main to
- * libc as the first argument. musl's _start passes its stack to _start_c, which passes main. The
- * architecture knows the instructions that known libcs have there. Any other one ends the search:
- * the _start is of no known libc, and its main gets no name.
- *
- * A library's header may name any entry. So a library's _start must look like one of these, or like
- * that of glibc's dynamic linker, which passes the stack, too.
- */
-
-/* glibc's have 13 instructions, musl's 5 and 7. */
-#define MOST_STEPS 24
-
-/* Their size is 0 if they are not known. */
-struct entry_points {
-	struct image_symbol start; /* at the entry point of the file's header */
-	struct image_symbol main;  /* the function that _start passes to libc */
-};
-
-/* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
-static uint64_t read_slot(const struct image *im, uint64_t vaddr)
-{
-	const struct slice bytes = image_bytes_from(im, vaddr);
-	uint64_t value = 0;
-
-	if (im->is_fixed && bytes.size >= sizeof(value))
-		memcpy(&value, bytes.data, sizeof(value));
-	return value;
-}
-
-/* Go on to the call or jump to another function. */
-static bool follow_start_code(const struct image *im, struct arch_start *s)
-{
-	for (int i = 0; i < MOST_STEPS; i++) {
-		const struct slice code = image_code(im, s->vaddr, ARCH_START_BYTES);
-		const enum arch_start_step step = arch_follow_start(s, code.data, code.size);
-
-		if (step != ARCH_START_GOES_ON)
-			return step == ARCH_START_LEAVES;
-		if (s->argument_at)
-			s->argument = read_slot(im, s->argument_at);
-	}
-	return false;
-}
-
-/* The function at @vaddr, whose size is @bytes if .eh_frame does not have it. */
-static struct image_symbol entry_function(const struct frames *frames, const char *name,
-					  uint64_t vaddr, uint64_t bytes)
-{
-	const uint64_t end = frame_end_of(frames, vaddr);
-
-	return (struct image_symbol){
-		.name = name, .vaddr = vaddr, .size = end ? end - vaddr : bytes, .is_global = true
-	};
-}
-
-/* The _start that is none of a known libc's programs. */
-static struct image_symbol other_start(const struct image *im, const struct frames *frames)
-{
-	const struct slice code = image_code(im, im->entry, ARCH_LINKER_START_BYTES);
-	const size_t bytes = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
-	const struct frames none = {};
-
-	if (bytes) /* after the call, another function begins */
-		return entry_function(&none, "_start", im->entry, bytes);
-	if (im->is_fixed || dynamic_is_program(im))
-		return entry_function(frames, "_start", im->entry, 1);
-	return (struct image_symbol){};
-}
-
-static struct entry_points entry_points_of(const struct image *im, const struct frames *frames)
-{
-	struct entry_points found = {};
-	struct arch_start s = { .vaddr = im->entry };
-
-	if (!image_code(im, im->entry, 1).size)
-		return found;
-	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
-		found.start = other_start(im, frames);
-		return found;
-	}
-	found.start = entry_function(frames, "_start", im->entry, s.vaddr - im->entry);
-	if (s.argument_is_stack) {
-		s.vaddr = s.target;
-		if (!s.target || !follow_start_code(im, &s))
-			return found;
-	}
-	if (s.argument && image_code(im, s.argument, 1).size)
-		found.main = entry_function(frames, "main", s.argument, 1);
-	return found;
-}
-
-/* The one of both that @vaddr lies in. */
-static bool entry_function_at(const struct entry_points *p, uint64_t vaddr,
-			      struct image_symbol *ret)
-{
-	*ret = vaddr - p->main.vaddr < p->main.size ? p->main : p->start;
-	return vaddr - ret->vaddr < ret->size;
-}
-
-/* --- the index --- */
 
 #define NONE UINT32_MAX
 /* The functions of .eh_frame that are tables of stubs, at most: .plt, .plt.got, .plt.sec. */
@@ -745,9 +491,11 @@ struct symbol_index {
 	uint32_t *outer;
 	size_t n;
 	struct frames frames;
-	struct entry_points entry;
-	struct plt plt; /* empty until the first look-up of an address in a PLT */
-	bool has_all;   /* the tables seem to have every function */
+	/* Stubs of PLTs, _start and main, by ascending address. From the first miss on. */
+	struct image_symbol *unlisted;
+	size_t n_unlisted;
+	bool are_unlisted_known;
+	bool has_all; /* the tables seem to have every function */
 };
 
 void symbol_index_free(struct symbol_index *index)
@@ -757,17 +505,8 @@ void symbol_index_free(struct symbol_index *index)
 	free(index->ranges);
 	free(index->outer);
 	free(index->frames.rows);
-	free(index->plt.stubs);
+	free(index->unlisted);
 	free(index);
-}
-
-size_t symbol_index_bytes(const struct symbol_index *index)
-{
-	if (!index)
-		return 0;
-	return sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer)) +
-	       index->frames.n * sizeof(*index->frames.rows) +
-	       index->plt.n * sizeof(*index->plt.stubs);
 }
 
 /* The function of @r. This cannot fail, because collect_table() has read it before. */
@@ -1054,7 +793,6 @@ static struct symbol_index *build_index(const struct image *im)
 
 	tables_find(im, index->tables);
 	read_frames(im, &index->frames);
-	index->entry = entry_points_of(im, &index->frames);
 	collect_ranges(index);
 	merge_aliases(index);
 	find_untyped(im, index);
@@ -1090,53 +828,275 @@ bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 	return frames_last(&symbol_index_of(im)->frames, vaddr, ret) && vaddr < ret->end;
 }
 
-/* The function at @vaddr in the symbol table, or that of the entry point. */
+/* The function at @vaddr by the symbol tables. */
 static bool symbol_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
 	const struct symbol_index *index = symbol_index_of(im);
 	uint32_t i = find_reaching_range(index, last_range_before(index, vaddr), vaddr);
 
 	if (i == NONE)
-		return entry_function_at(&index->entry, vaddr, ret);
+		return false;
 	*ret = function_of(index, &index->ranges[i]).symbol;
 	ret->name = cut_version(im, ret->name, "");
 	ret->size = index->ranges[i].size;
 	return true;
 }
 
-/* The stub of a procedure linkage table at @vaddr, with the name of the function that it leads to:
- * "puts@plt". */
-static bool plt_function_at(struct image *im, struct plt *plt, uint64_t vaddr,
-			    struct image_symbol *ret)
+/* --- procedure linkage tables --- */
+
+/*
+ * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
+ * relocation of that slot names the function.
+ *
+ * In a static program, relocations of IFUNCs have no symbol, either. They have the address of the
+ * resolver, which has a symbol.
+ */
+
+#define STUB_STEP 8 /* stubs begin at multiples of this */
+
+struct slots {
+	struct slot {
+		uint64_t vaddr;
+		uint64_t resolver;
+		const char *name;
+	} * list;
+	size_t n, capacity;
+	size_t left; /* bytes that we may read: sections may overlap, and exceed the file together
+		      */
+	size_t name_bytes; /* bytes of names read so far */
+};
+
+/* A relocation of any of the four forms: for each class of files, with and without an addend. */
+static Elf64_Rela read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
 {
-	if (!plt_holds(im, vaddr))
-		return false;
-	if (!plt->is_read)
-		read_plt(im, plt);
+	Elf64_Rela wide = {};
+	Elf32_Rela narrow = {};
 
-	const size_t n = array_count_below(plt->stubs, plt->n, sizeof(*plt->stubs), vaddr + 1);
-	const struct stub *stub = n ? &plt->stubs[n - 1] : NULL;
+	if (im->is_64_bit) {
+		memcpy(&wide, at, bytes);
+		return wide;
+	}
+	memcpy(&narrow, at, bytes);
+	return (Elf64_Rela){
+		.r_offset = narrow.r_offset,
+		.r_info = ELF64_R_INFO((uint64_t)ELF32_R_SYM(narrow.r_info),
+				       ELF32_R_TYPE(narrow.r_info)),
+		.r_addend = (uint32_t)narrow.r_addend,
+	};
+}
+
+static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
+{
+	struct slice bytes = section_bytes(im, s);
+	const size_t word = im->is_64_bit ? 8 : 4, size = s->type == SHT_RELA ? 3 * word : 2 * word;
+	struct table table = {};
+
+	if (s->link < im->n_sections)
+		table = table_of(im, &im->sections[s->link]);
+	if (bytes.size > slots->left)
+		return;
+	slots->left -= bytes.size;
+	for (size_t at = 0; bytes.size - at >= size; at += size) {
+		const Elf64_Rela r = read_relocation(im, bytes.data + at, size);
+		const uint32_t symbol = (uint32_t)ELF64_R_SYM(r.r_info);
+		struct slot slot = { .vaddr = r.r_offset, .resolver = (uint64_t)r.r_addend };
+
+		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info), im->is_64_bit))
+			continue;
+		if (symbol && symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
+			Elf64_Sym entry = table_entry(&table, symbol);
+
+			slot.name = table_name(&table, &entry, &slots->name_bytes);
+		}
+		array_push(slots->list, slots->n, slots->capacity, slot);
+	}
+}
+
+static void find_slots(const struct image *im, struct slots *ret)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
+			read_slots(im, &im->sections[i], ret);
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), array_compare_u64);
+}
+
+/* The base of slots' addresses in position-independent 32-bit code. */
+static uint64_t global_table(const struct image *im)
+{
+	const struct section *plt = section_named(im, ".got.plt");
+	const struct section *s = plt ? plt : section_named(im, ".got");
+
+	return s ? s->vaddr : 0;
+}
+
+/* The name of the function that stubs reach through the slot at @vaddr, as "puts@plt"; NULL: it is
+ * not known. */
+static const char *name_of_slot(struct image *im, const struct slots *slots, uint64_t vaddr)
+{
+	const struct slot *slot = slots->n ? bsearch(&vaddr, slots->list, slots->n,
+						     sizeof(*slots->list), array_compare_u64)
+					   : NULL;
 	struct image_symbol resolver;
+	const char *name = slot ? slot->name : NULL;
 
-	if (!stub || vaddr - stub->vaddr >= stub->size)
-		return false;
-
-	const char *name = stub->name;
-
-	if (!name && stub->resolver && symbol_function_at(im, stub->resolver, &resolver) &&
-	    resolver.vaddr == stub->resolver)
+	if (slot && !name && slot->resolver && symbol_function_at(im, slot->resolver, &resolver) &&
+	    resolver.vaddr == slot->resolver)
 		name = resolver.name;
-	if (!name)
-		return false;
-	*ret = (struct image_symbol){ .name = cut_version(im, name, "@plt"),
-				      .vaddr = stub->vaddr,
-				      .size = stub->size,
-				      .is_global = true };
-	return true;
+	return name ? cut_version(im, name, "@plt") : NULL;
+}
+
+static void add_stubs(struct image *im, const struct section *s, const struct slots *slots,
+		      size_t *capacity)
+{
+	struct symbol_index *index = im->index;
+	struct slice code = section_bytes(im, s);
+	const uint64_t got = im->is_64_bit ? 0 : global_table(im);
+	struct image_symbol *last = NULL;
+
+	for (size_t at = 0; at < code.size; at += STUB_STEP) {
+		const size_t left = code.size - at;
+		struct image_symbol stub = { .vaddr = s->vaddr + at,
+					     .size = left < ARCH_STUB_BYTES ? left
+									    : ARCH_STUB_BYTES,
+					     .is_global = true };
+		uint64_t slot;
+
+		if (!arch_stub_slot(code.data + at, stub.size, stub.vaddr, im->is_64_bit, got,
+				    &slot))
+			continue;
+		if (last && stub.vaddr - last->vaddr < last->size)
+			last->size = stub.vaddr - last->vaddr;
+		stub.name = name_of_slot(im, slots, slot);
+		if (!stub.name)
+			continue;
+		array_push(index->unlisted, index->n_unlisted, *capacity, stub);
+		last = &index->unlisted[index->n_unlisted - 1];
+	}
+}
+
+static void add_all_stubs(struct image *im, size_t *capacity)
+{
+	struct slots slots = { .left = im->size };
+
+	find_slots(im, &slots);
+	/* At most as many stubs as the file has room for, because sections may overlap. */
+	for (size_t i = 0; i < im->n_sections && im->index->n_unlisted < im->size / 8; i++)
+		if (is_plt_section(&im->sections[i]))
+			add_stubs(im, &im->sections[i], &slots, capacity);
+	free(slots.list);
+}
+
+/* --- _start and main --- */
+
+/*
+ * Find _start and main of a stripped program. Its header gives _start, and _start passes main to
+ * libc as the first argument. musl's _start passes its stack to _start_c, which passes main. The
+ * architecture knows the instructions that known libcs have there. Any other one ends the search:
+ * the _start is of no known libc, and its main gets no name.
+ *
+ * A library's header may name any entry. So a library's _start must look like one of these, or like
+ * that of glibc's dynamic linker, which passes the stack, too.
+ */
+
+/* glibc's have 13 instructions, musl's 5 and 7. */
+#define MOST_STEPS 24
+
+/* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
+static uint64_t read_slot(const struct image *im, uint64_t vaddr)
+{
+	const struct slice bytes = image_bytes_from(im, vaddr);
+	uint64_t value = 0;
+
+	if (im->is_fixed && bytes.size >= sizeof(value))
+		memcpy(&value, bytes.data, sizeof(value));
+	return value;
+}
+
+/* Go on to the call or jump to another function. */
+static bool follow_start_code(const struct image *im, struct arch_start *s)
+{
+	for (int i = 0; i < MOST_STEPS; i++) {
+		const struct slice code = image_code(im, s->vaddr, ARCH_START_BYTES);
+		const enum arch_start_step step = arch_follow_start(s, code.data, code.size);
+
+		if (step != ARCH_START_GOES_ON)
+			return step == ARCH_START_LEAVES;
+		if (s->argument_at)
+			s->argument = read_slot(im, s->argument_at);
+	}
+	return false;
+}
+
+/* Add the function at @vaddr, whose size is @bytes if .eh_frame does not have it. */
+static void add_entry(struct symbol_index *index, const char *name, uint64_t vaddr, uint64_t bytes,
+		      size_t *capacity)
+{
+	const uint64_t end = frame_end_of(&index->frames, vaddr);
+	const struct image_symbol entry = {
+		.name = name, .vaddr = vaddr, .size = end ? end - vaddr : bytes, .is_global = true
+	};
+
+	array_push(index->unlisted, index->n_unlisted, *capacity, entry);
+}
+
+/* Add the _start that is none of a known libc's programs. */
+static void add_other_start(const struct image *im, size_t *capacity)
+{
+	struct symbol_index *index = im->index;
+	const struct slice code = image_code(im, im->entry, ARCH_LINKER_START_BYTES);
+	const size_t bytes = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
+
+	if (bytes || im->is_fixed || dynamic_is_program(im))
+		add_entry(index, "_start", im->entry, 1, capacity);
+	if (bytes) /* after the call, another function begins */
+		index->unlisted[index->n_unlisted - 1].size = bytes;
+}
+
+static void add_entry_points(const struct image *im, size_t *capacity)
+{
+	struct arch_start s = { .vaddr = im->entry };
+
+	if (!image_code(im, im->entry, 1).size)
+		return;
+	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
+		add_other_start(im, capacity);
+		return;
+	}
+	add_entry(im->index, "_start", im->entry, s.vaddr - im->entry, capacity);
+	if (s.argument_is_stack) {
+		s.vaddr = s.target;
+		if (!s.target || !follow_start_code(im, &s))
+			return;
+	}
+	if (s.argument && image_code(im, s.argument, 1).size)
+		add_entry(im->index, "main", s.argument, 1, capacity);
+}
+
+/* --- look-ups --- */
+
+/* The function at @vaddr that no symbol table has. */
+static bool unlisted_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+{
+	struct symbol_index *index = im->index;
+	size_t capacity = 0, n;
+
+	if (!index->are_unlisted_known) {
+		index->are_unlisted_known = true;
+		add_all_stubs(im, &capacity);
+		add_entry_points(im, &capacity);
+		if (index->n_unlisted)
+			qsort(index->unlisted, index->n_unlisted, sizeof(*index->unlisted),
+			      array_compare_u64);
+	}
+	n = array_count_below(index->unlisted, index->n_unlisted, sizeof(*index->unlisted),
+			      vaddr + 1);
+	if (n)
+		*ret = index->unlisted[n - 1];
+	return n && vaddr - ret->vaddr < ret->size;
 }
 
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
-	return symbol_function_at(im, vaddr, ret) ||
-	       plt_function_at(im, &im->index->plt, vaddr, ret);
+	return symbol_function_at(im, vaddr, ret) || unlisted_function_at(im, vaddr, ret);
 }

@@ -120,6 +120,5 @@ const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
 struct slice image_bytes_from(const struct image *im, uint64_t vaddr);
 
 void symbol_index_free(struct symbol_index *index);
-size_t symbol_index_bytes(const struct symbol_index *index);
 
 void lines_free(struct lines *lines);

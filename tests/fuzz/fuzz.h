@@ -3,6 +3,7 @@
 #pragma once
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,4 +16,12 @@ static inline void require(bool holds)
 {
 	if (!holds)
 		abort();
+}
+
+/* Bytes of the heap in use. A sanitizer has a heap of its own, of which this knows nothing. */
+static inline size_t heap_bytes(void)
+{
+	const struct mallinfo2 heap = mallinfo2();
+
+	return heap.uordblks + heap.hblkhd;
 }

@@ -12,6 +12,8 @@
 
 #define MOST_UNPACKED ((size_t)64 << 20)
 
+static size_t heap_before;
+
 static void check_address(struct image *im, uint64_t vaddr)
 {
 	struct image_symbol s;
@@ -71,7 +73,7 @@ static void check_embedded(struct image *im, size_t size)
 		require(err == -ENOENT || err == -EBADMSG || err == -E2BIG || err == -ENOEXEC);
 		return;
 	}
-	require(image_bytes(embedded) <= MOST_UNPACKED * 3);
+	require(heap_bytes() <= heap_before + MOST_UNPACKED * 3);
 	image_set_debug(im, embedded);
 	check_all(im, size);
 }
@@ -87,7 +89,7 @@ static void check_debug(struct image *im, size_t n, struct image *debug, size_t 
 	image_close(none);
 	image_set_debug(im, debug);
 	check_all(im, n);
-	require(image_bytes(im) <= 64 * (n + n_debug) + (1 << 19));
+	require(heap_bytes() <= heap_before + 64 * (n + n_debug) + (1 << 19));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t most = size - 2;
 
 	n = n < most ? n : most;
+	heap_before = heap_bytes();
 
 	struct image *im = open_image(data + 2, n);
 	struct image *debug = open_image(data + 2 + n, most - n);
