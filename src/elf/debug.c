@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -112,34 +111,28 @@ size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 /* A checksum takes seconds for each gigabyte, and a sparse file can be long without taking room. */
 #define MAX_CRC_BYTES (1UL << 30)
 
-/* .gnu_debuglink: a name, zeros up to a multiple of four, its CRC-32. */
-struct link {
-	const char *name; /* NULL: none */
-	uint32_t crc;
-};
-
-static struct link debug_link_of(const struct image *im)
+/* The name in .gnu_debuglink, before zeros up to a multiple of four, and its CRC-32. NULL: none. */
+static const char *debug_link_of(const struct image *im, uint32_t *ret_crc)
 {
-	struct link link = {};
 	struct image_section section;
 
 	if (!image_section(im, ".gnu_debuglink", &section))
-		return link;
+		return NULL;
 
 	const char *name = (const char *)section.data;
 	const size_t n = strnlen(name, section.size), at = (n + 4) & ~(size_t)3;
 
-	if (n && n < MOST_DEBUG_LINK && at + sizeof(link.crc) <= section.size &&
-	    !memchr(name, '/', n)) {
-		link.name = name;
-		memcpy(&link.crc, section.data + at, sizeof(link.crc));
-	}
-	return link;
+	if (!n || n >= MOST_DEBUG_LINK || at + sizeof(*ret_crc) > section.size ||
+	    memchr(name, '/', n))
+		return NULL;
+	memcpy(ret_crc, section.data + at, sizeof(*ret_crc));
+	return name;
 }
 
 void image_debug_hint(const struct image *im, struct debug_hint *ret)
 {
-	const struct link link = debug_link_of(im);
+	uint32_t crc;
+	const char *link = debug_link_of(im, &crc);
 	const uint8_t *id;
 	const size_t n = image_build_id(im, &id);
 
@@ -148,8 +141,8 @@ void image_debug_hint(const struct image *im, struct debug_hint *ret)
 		memcpy(ret->build_id, id, n);
 		ret->n_build_id = (uint32_t)n;
 	}
-	if (link.name)
-		(void)snprintf(ret->link, sizeof(ret->link), "%s", link.name);
+	if (link)
+		(void)snprintf(ret->link, sizeof(ret->link), "%s", link);
 }
 
 bool debug_hint_is_sound(const struct debug_hint *hint)
@@ -235,14 +228,12 @@ static bool has_code_of(const struct image *im, const struct image *debug)
 static bool is_debug_file_of(const struct image *im, const struct image *debug)
 {
 	bool is_same;
+	uint32_t crc;
 
 	if (have_build_ids(im, debug, &is_same))
 		return is_same;
-
-	const struct link link = debug_link_of(im);
-
-	return link.name && debug->size <= MAX_CRC_BYTES &&
-	       lzma_crc32(debug->data, debug->size, 0) == link.crc;
+	return debug_link_of(im, &crc) && debug->size <= MAX_CRC_BYTES &&
+	       lzma_crc32(debug->data, debug->size, 0) == crc;
 }
 
 int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e)
@@ -288,37 +279,29 @@ void image_set_debug(struct image *im, struct image *debug)
 /* xz -9 needs 65 MiB to unpack. */
 #define MOST_DECODER_BYTES (80 << 20)
 
-static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
+/* Unpack @in to @to, which has room for MOST_UNPACKED_BYTES. */
+static int unpack_xz(const struct image *im, const struct image_section *in, uint8_t *to,
+		     size_t *ret_n, struct error *e)
 {
-	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
+	lzma_stream xz = LZMA_STREAM_INIT;
+	lzma_ret code = lzma_stream_decoder(&xz, MOST_DECODER_BYTES, 0);
+
+	xz.next_in = in->data;
+	xz.avail_in = in->size;
+	xz.next_out = to;
+	xz.avail_out = MOST_UNPACKED_BYTES;
+	if (code == LZMA_OK)
+		code = lzma_code(&xz, LZMA_FINISH);
+	*ret_n = xz.total_out;
+	lzma_end(&xz);
+	if (code == LZMA_STREAM_END)
+		return 0;
+	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR || !xz.avail_out)
 		return error_set(e, -E2BIG,
 				 "%s: " SECTION
 				 " takes too much memory to unpack (more than %zu MiB)",
 				 im->name, MOST_UNPACKED_BYTES >> 20);
 	return error_set(e, -EBADMSG, "%s: " SECTION " is not valid xz data", im->name);
-}
-
-/* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
-static int unpack_xz(const struct image *im, const struct image_section *in, lzma_stream *xz,
-		     uint8_t **ret, struct error *e)
-{
-	size_t capacity = in->size < MOST_UNPACKED_BYTES / 4 ? 4 * in->size : MOST_UNPACKED_BYTES;
-	lzma_ret code = lzma_stream_decoder(xz, MOST_DECODER_BYTES, 0);
-
-	xz->next_in = in->data;
-	xz->avail_in = in->size;
-	while (code == LZMA_OK) {
-		*ret = xreallocarray(*ret, capacity, 1);
-		xz->next_out = *ret + xz->total_out;
-		xz->avail_out = capacity - xz->total_out;
-		code = lzma_code(xz, LZMA_FINISH);
-		if (code != LZMA_OK || xz->avail_out)
-			continue;
-		if (capacity == MOST_UNPACKED_BYTES)
-			return explain_xz(im, LZMA_MEM_ERROR, e);
-		capacity = capacity < MOST_UNPACKED_BYTES / 2 ? 2 * capacity : MOST_UNPACKED_BYTES;
-	}
-	return code == LZMA_STREAM_END ? 0 : explain_xz(im, code, e);
 }
 
 /* Somebody may have copied the section from another file. The symbols may have no build ID. */
@@ -341,17 +324,15 @@ int image_open_embedded(const struct image *im, struct image **ret, struct error
 	struct image_section in;
 	cleanup_free uint8_t *data = NULL;
 	cleanup_image struct image *debug = NULL;
-	lzma_stream xz = LZMA_STREAM_INIT;
+	size_t n = 0;
+	int err;
 
 	if (!image_section(im, SECTION, &in))
 		return error_set(e, -ENOENT, "%s: no " SECTION, im->name);
-
-	int err = unpack_xz(im, &in, &xz, &data, e);
-	size_t size = xz.total_out;
-
-	lzma_end(&xz);
+	data = xmalloc(MOST_UNPACKED_BYTES); /* its pages come as they are written */
+	err = unpack_xz(im, &in, data, &n, e);
 	if (!err)
-		err = image_open_memory(data, size, SECTION, &debug, e);
+		err = image_open_memory(data, n, SECTION, &debug, e);
 	if (!err)
 		err = check_build(im, debug, e);
 	if (!err)
