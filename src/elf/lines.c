@@ -38,18 +38,35 @@ struct die_range {
 struct die_ranges {
 	struct die_range *list; /* by ascending address */
 	size_t n, capacity;
-	struct cpu_budget budget;
 	const char *why; /* why the list is not complete; NULL: it is */
 };
 
+/* The DWARF of one file. */
+struct lines {
+	Elf *elf;
+	Dwarf *dwarf;       /* NULL: there is none */
+	const char *name;   /* the file that has it, for messages; lent by the image */
+	Elf_Data *programs; /* .debug_line; NULL: there is none */
+	struct cpu_budget budget;
+	struct die_ranges units;
+	struct u64_map numbers;       /* from the offset of a unit's DIE to that of its functions */
+	struct die_ranges *functions; /* of the units that were read */
+	size_t n_read, capacity;
+	size_t n_functions; /* in all lists */
+};
+
+/* The CPU time for all questions about a file, in one child. It is enough for 700 MB of entries. */
+#define MOST_NS (7 * NS_PER_S)
+
 /* Add the code of @die. *@n_all counts the ranges of all lists. False: they are more than @most. */
-static bool add_die_ranges(struct die_ranges *to, Dwarf_Die *die, size_t *n_all, size_t most)
+static bool add_die_ranges(struct lines *l, struct die_ranges *to, Dwarf_Die *die, size_t *n_all,
+			   size_t most)
 {
 	struct die_range range = { .die = dwarf_dieoffset(die) };
 	Dwarf_Addr base = 0;
 	ptrdiff_t place = 0;
 
-	while (!cpu_budget_is_spent(&to->budget) &&
+	while (!cpu_budget_is_spent(&l->budget) &&
 	       (place = dwarf_ranges(die, place, &base, &range.start, &range.end)) > 0) {
 		if (range.start >= range.end)
 			continue;
@@ -96,7 +113,6 @@ static const struct die_range *find_die_range(const struct die_ranges *r, uint64
 /* Real files are far from these: Chromium's has some 50,000 units. */
 #define MOST_UNITS (1U << 20)
 #define MOST_RANGES (1U << 23)
-#define MOST_NS (5 * NS_PER_S)
 
 /*
  * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). A foreign file gives its path, so
@@ -115,7 +131,7 @@ static bool has_functions(Dwarf_Die *unit)
  * For libdw, zeros are units of 4 bytes and version 0. A hole has any number of these, so such a
  * unit ends the reading. libdw itself finds no unit behind it, either.
  */
-static const char *read_all_units(struct die_ranges *u, Dwarf *dwarf)
+static const char *read_units(struct lines *l)
 {
 	Dwarf_Off at = 0, next = 0;
 	size_t n_header, n_units = 0, n_ranges = 0;
@@ -124,27 +140,19 @@ static const char *read_all_units(struct die_ranges *u, Dwarf *dwarf)
 	Dwarf_Die die;
 	int result;
 
-	while ((result = dwarf_next_unit(dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
+	while ((result = dwarf_next_unit(l->dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
 					 NULL, NULL)) == 0) {
 		if (version < 2 || version > 5)
 			return "unsupported DWARF version";
-		if (dwarf_offdie(dwarf, at + n_header, &die) && has_functions(&die))
-			are_few = add_die_ranges(u, &die, &n_ranges, MOST_RANGES);
+		if (dwarf_offdie(l->dwarf, at + n_header, &die) && has_functions(&die))
+			are_few = add_die_ranges(l, &l->units, &die, &n_ranges, MOST_RANGES);
 		if (++n_units > MOST_UNITS || !are_few)
 			return "more units or ranges than any program has";
-		if (cpu_budget_is_spent(&u->budget))
-			return cpu_budget_reason(&u->budget);
+		if (cpu_budget_is_spent(&l->budget))
+			return cpu_budget_reason(&l->budget);
 		at = next;
 	}
 	return result < 0 ? dwarf_errmsg(-1) : NULL;
-}
-
-static void read_units(struct die_ranges *u, Dwarf *dwarf)
-{
-	u->budget.left_ns = MOST_NS;
-	cpu_budget_resume(&u->budget);
-	u->why = read_all_units(u, dwarf);
-	sort_die_ranges(u);
 }
 
 /* --- scopes --- */
@@ -173,26 +181,9 @@ static void read_units(struct die_ranges *u, Dwarf *dwarf)
 #define MOST_FUNCTIONS (1U << 22)
 /* The depth of calls that are inlined into one another. Compilers stop far below. */
 #define MOST_SCOPES 256
-/* The CPU time for one unit, to read it and its functions. It is enough for 500 MB of entries. */
-#define UNIT_NS (5 * NS_PER_S)
-
-/* The units of a file that were read. A zeroed struct has none. */
-struct scopes {
-	struct u64_map units; /* from the offset of a unit's DIE to the number of its list */
-	struct die_ranges *lists;
-	size_t n, capacity;
-	size_t n_functions; /* in all lists */
-};
-
-/* The scopes of an address. */
-struct scope_list {
-	Dwarf_Die dies[MOST_SCOPES]; /* the function, then the inlined ones, innermost last */
-	size_t n;
-};
-
 /* A walk over entries, at @die. */
 struct walk {
-	struct die_ranges *of;
+	struct cpu_budget *budget;
 	Dwarf_Die die;
 	size_t depth;    /* levels below the entry where the walk began; 0: the walk is over */
 	const char *why; /* why it ended too early; NULL: it did not */
@@ -206,8 +197,8 @@ static void stop_walk(struct walk *w, const char *why)
 
 static bool is_walk_over(struct walk *w)
 {
-	if (w->depth && cpu_budget_is_spent(&w->of->budget))
-		stop_walk(w, cpu_budget_reason(&w->of->budget));
+	if (w->depth && cpu_budget_is_spent(w->budget))
+		stop_walk(w, cpu_budget_reason(w->budget));
 	return w->depth == 0;
 }
 
@@ -269,9 +260,9 @@ static void walk_over(struct walk *w)
 }
 
 /* A walk at the first child of *@die, or over if there is none. */
-static struct walk walk_begin(struct die_ranges *of, Dwarf_Die *die)
+static struct walk walk_begin(struct lines *l, Dwarf_Die *die)
 {
-	struct walk w = { .of = of };
+	struct walk w = { .budget = &l->budget };
 
 	w.depth = dwarf_child(die, &w.die) == 0;
 	return w;
@@ -294,15 +285,15 @@ static bool may_have_functions(int tag)
 	}
 }
 
-static void read_unit(struct scopes *s, struct die_ranges *into, Dwarf_Die *unit)
+static void read_unit(struct lines *l, struct die_ranges *into, Dwarf_Die *unit)
 {
-	struct walk w = walk_begin(into, unit);
+	struct walk w = walk_begin(l, unit);
 
 	while (!is_walk_over(&w)) {
 		const int tag = dwarf_tag(&w.die);
 
 		if (tag == DW_TAG_subprogram &&
-		    !add_die_ranges(into, &w.die, &s->n_functions, MOST_FUNCTIONS))
+		    !add_die_ranges(l, into, &w.die, &l->n_functions, MOST_FUNCTIONS))
 			stop_walk(&w, "more functions than any program has");
 		if (w.depth && may_have_functions(tag))
 			walk_into(&w);
@@ -310,25 +301,23 @@ static void read_unit(struct scopes *s, struct die_ranges *into, Dwarf_Die *unit
 			walk_over(&w);
 	}
 	/* The time may end within the last entry. */
-	into->why = w.why || !cpu_budget_is_spent(&into->budget) ? w.why
-								 : cpu_budget_reason(&into->budget);
+	into->why =
+		w.why || !cpu_budget_is_spent(&l->budget) ? w.why : cpu_budget_reason(&l->budget);
 	sort_die_ranges(into);
 }
 
-static struct die_ranges *functions_of(struct scopes *s, Dwarf_Die *unit)
+static const struct die_ranges *functions_of(struct lines *l, Dwarf_Die *unit)
 {
 	bool is_new;
 	const Dwarf_Off at = dwarf_dieoffset(unit);
-	const uint32_t i = *u64_map_put(&s->units, at, (uint32_t)s->n, &is_new);
-	struct die_ranges functions = { .budget.left_ns = UNIT_NS };
+	const uint32_t i = *u64_map_put(&l->numbers, at, (uint32_t)l->n_read, &is_new);
+	struct die_ranges functions = {};
 
 	if (is_new) {
-		cpu_budget_resume(&functions.budget);
-		read_unit(s, &functions, unit);
-		cpu_budget_pause(&functions.budget);
-		array_push(s->lists, s->n, s->capacity, functions);
+		read_unit(l, &functions, unit);
+		array_push(l->functions, l->n_read, l->capacity, functions);
 	}
-	return &s->lists[i];
+	return &l->functions[i];
 }
 
 static bool is_scope(int tag)
@@ -349,8 +338,9 @@ static bool has_address(struct walk *w, uint64_t vaddr)
 	return false;
 }
 
-/* Search the entries of a level for one that has @vaddr, then that one's children, and so on. */
-static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
+/* Search the entries of a level for one that has @vaddr, then that one's children, and so on. Adds
+ * the inlined functions to the *@n of @ret. */
+static void find_inner(struct walk *w, uint64_t vaddr, Dwarf_Die ret[MOST_SCOPES], size_t *n)
 {
 	size_t depth = 1;
 
@@ -362,39 +352,34 @@ static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 				walk_over(w);
 			continue;
 		}
-		if (ret->n == MOST_SCOPES) {
+		if (*n == MOST_SCOPES) {
 			stop_walk(w, "more calls are inlined into one another than in any program");
 			return;
 		}
 		if (tag == DW_TAG_inlined_subroutine)
-			ret->dies[ret->n++] = w->die;
+			ret[(*n)++] = w->die;
 		walk_into(w);
 		depth++;
 	}
 }
 
 /*
- * Set *@ret to the function at @vaddr, and the inlined ones, each within the one before. None if
- * @unit has no function there. Returns NULL, or the reason why the answer is not known.
+ * Set the *@n of @ret to the function at @vaddr, and the inlined ones, each within the one before.
+ * None if @unit has no function there. Returns NULL, or the reason why the answer is not known.
  */
-static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
-			     struct scope_list *ret)
+static const char *scopes_at(struct lines *l, Dwarf_Die *unit, uint64_t vaddr,
+			     Dwarf_Die ret[MOST_SCOPES], size_t *n)
 {
-	struct die_ranges *of = functions_of(s, unit);
+	const struct die_ranges *of = functions_of(l, unit);
 	const struct die_range *f = find_die_range(of, vaddr);
-	Dwarf_Die die;
+	struct walk w;
 
-	ret->n = 0;
-	if (!f || !dwarf_offdie(dwarf_cu_getdwarf(unit->cu), f->die, &die))
+	*n = 0;
+	if (!f || !dwarf_offdie(l->dwarf, f->die, &ret[0]))
 		return of->why;
-
-	cpu_budget_resume(&of->budget);
-
-	struct walk w = walk_begin(of, &die);
-
-	ret->dies[ret->n++] = die;
-	find_inner(&w, vaddr, ret);
-	cpu_budget_pause(&of->budget);
+	*n = 1;
+	w = walk_begin(l, &ret[0]);
+	find_inner(&w, vaddr, ret, n);
 	return w.why;
 }
 
@@ -404,15 +389,6 @@ static const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr,
  * instructions as it has pairs of bytes. */
 #define MOST_LINE_BYTES (64U << 20)
 
-struct lines {
-	Elf *elf;
-	Dwarf *dwarf;       /* NULL: there is none */
-	const char *name;   /* the file that has it, for messages; lent by the image */
-	Elf_Data *programs; /* .debug_line; NULL: there is none */
-	struct die_ranges units;
-	struct scopes scopes;
-};
-
 void lines_free(struct lines *l)
 {
 	if (!l)
@@ -420,10 +396,10 @@ void lines_free(struct lines *l)
 	(void)dwarf_end(l->dwarf);
 	(void)elf_end(l->elf);
 	free(l->units.list);
-	for (size_t i = 0; i < l->scopes.n; i++)
-		free(l->scopes.lists[i].list);
-	free(l->scopes.lists);
-	u64_map_fini(&l->scopes.units);
+	for (size_t i = 0; i < l->n_read; i++)
+		free(l->functions[i].list);
+	free(l->functions);
+	u64_map_fini(&l->numbers);
 	free(l);
 }
 
@@ -443,39 +419,33 @@ static bool has_dwarf(const struct image *im)
 	return false;
 }
 
-static Elf_Data *find_programs(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
-
-		if (name && is_debug_section(name, "line"))
-			return elf_getdata(section, NULL);
-	}
-	return NULL;
-}
-
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* libelf unpacks what it can. It knows zstd since elfutils 0.189, if it was built with that. */
-static bool has_packed_sections(Elf *elf)
+/*
+ * Find .debug_line. Is a section still packed by zstd? libelf unpacks what it can. It knows zstd
+ * since elfutils 0.189, if it was built with that.
+ */
+static bool find_programs(struct lines *l)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 	GElf_Chdr packed;
+	size_t names;
+	bool is_packed = false;
+	const bool has_names = elf_getshdrstrndx(l->elf, &names) == 0;
 
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getchdr(section, &packed) && packed.ch_type == ELFCOMPRESS_ZSTD)
-			return true;
-	return false;
+	while ((section = elf_nextscn(l->elf, section))) {
+		const char *name = has_names && gelf_getshdr(section, &header)
+					   ? elf_strptr(l->elf, names, header.sh_name)
+					   : NULL;
+
+		if (!l->programs && name && is_debug_section(name, "line"))
+			l->programs = elf_getdata(section, NULL);
+		is_packed |= gelf_getchdr(section, &packed) && packed.ch_type == ELFCOMPRESS_ZSTD;
+	}
+	return is_packed;
 }
 
 /* Put a copy of the pages in their place. */
@@ -534,18 +504,17 @@ static struct lines *open_lines(const struct image *im)
 	l->name = of->name;
 	l->elf = elf_memory(of->memory, of->size);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
+	l->budget.left_ns = MOST_NS;
+	cpu_budget_resume(&l->budget);
 
-	if (l->dwarf)
-		read_units(&l->units, l->dwarf);
+	const char *why = l->dwarf ? read_units(l) : dwarf_errmsg(-1);
 
-	const char *why = l->dwarf ? l->units.why : dwarf_errmsg(-1);
-
-	if (l->elf && has_packed_sections(l->elf))
+	cpu_budget_pause(&l->budget);
+	sort_die_ranges(&l->units);
+	if (l->elf && find_programs(l))
 		why = "packed by zstd, which this libelf lacks";
 	if (why)
 		log_warn_once("%s: cannot read all of .debug_info: %s", l->name, why);
-	if (l->dwarf)
-		l->programs = find_programs(l->elf);
 	return l;
 }
 
@@ -629,38 +598,45 @@ static struct image_call line_of_address(Dwarf_Die *unit, uint64_t vaddr)
 	return call;
 }
 
-size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
+static size_t calls_at(struct lines *l, uint64_t vaddr, struct image_call *to, size_t most)
 {
-	struct scope_list scopes;
+	const struct die_range *unit = find_die_range(&l->units, vaddr);
+	Dwarf_Die die, scopes[MOST_SCOPES];
+	const char *why;
+	size_t n_scopes;
 
-	if (!im->lines)
-		im->lines = open_lines(im);
-
-	const struct die_range *unit = find_die_range(&im->lines->units, vaddr);
-	Dwarf_Die die;
-
-	if (!most || !unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))
+	if (!most || !unit || !dwarf_offdie(l->dwarf, unit->die, &die))
 		return 0;
-
-	const char *why = scopes_at(&im->lines->scopes, &die, vaddr, &scopes);
-
+	why = scopes_at(l, &die, vaddr, scopes, &n_scopes);
 	if (why) {
-		log_warn_once("%s: no source lines for one unit: %s", im->lines->name, why);
+		log_warn_once("%s: no source lines for one unit: %s", l->name, why);
 		return 0;
 	}
 
-	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
+	Dwarf_Die *lines = may_read_lines(l, &die) ? &die : NULL;
 	struct image_call call = line_of_address(lines, vaddr);
 	size_t n = 0;
 
-	for (size_t i = scopes.n; i-- > 1 && n + 1 < most;) {
-		call.name = name_of_die(&scopes.dies[i]);
+	for (size_t i = n_scopes; i-- > 1 && n + 1 < most;) {
+		call.name = name_of_die(&scopes[i]);
 		if (call.name)
 			to[n++] = call;
-		call = inlined_call_of(lines, &scopes.dies[i]);
+		call = inlined_call_of(lines, &scopes[i]);
 	}
 	if (n == 0 && !call.file)
 		return 0;
 	to[n++] = call;
+	return n;
+}
+
+size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
+{
+	size_t n;
+
+	if (!im->lines)
+		im->lines = open_lines(im);
+	cpu_budget_resume(&im->lines->budget);
+	n = calls_at(im->lines, vaddr, to, most);
+	cpu_budget_pause(&im->lines->budget);
 	return n;
 }
