@@ -270,7 +270,7 @@ size_t arch_exit_bytes(const uint8_t *code, size_t n);
 /* Has a program's first code this beginning? */
 bool arch_may_be_start(const uint8_t *code, size_t n);
 
-/* --- Go's own code: rows by its table (unwind/go.c) --- */
+/* --- Go's own code: rows by its table (unwind/table.c) --- */
 
 /* The row where the stack pointer is @delta bytes below its value at the function's beginning. */
 struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved);

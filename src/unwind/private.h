@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
-#include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "unwind/table.h"
 
@@ -43,6 +42,7 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_fde ret[CFI_MAX_STUBS])
  */
 
 struct flow;
+struct go_table;
 
 /*
  * Analyse the code of .text that the sorted entries @fdes leave out. @ret is the caller's, to end
@@ -218,30 +218,3 @@ enum pointer_jump {
 /* The answer for @jump at @vaddr, whose way to there @f has followed. */
 enum pointer_jump pointer_jump_of(const struct flow *f, uint64_t vaddr,
 				  const struct instruction *jump);
-
-/* --- go.c --- */
-
-/*
- * Make rows of Go's own code, which .eh_frame does not cover. The table of Go's runtime gives them
- * (elf/gopclntab.h). The compiler's .debug_frame would be wrong for functions that switch stacks:
- * it describes them as if they did not.
- */
-struct go_rows {
-	const struct image *im;
-	struct go_table table;
-	uint32_t next;  /* all functions before this one end before the next call's rows */
-	uint64_t given; /* up to here, earlier calls have visited all rows */
-};
-
-/* False: @im has no such table. */
-bool go_rows_of(const struct image *im, struct go_rows *ret);
-
-/*
- * Call @visit for the rows from @before->vaddr up to @to.
- *  - Functions of Go's table have the table's rows, or CFI_FRAMES if it cannot express their code.
- *    The last function's rows go up to its end, which may lie past @to.
- *  - Other code has row @before.
- * Calls must go on by ascending address. Rows ascend over all calls.
- */
-must_check int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to,
-			       cfi_visit *visit, void *context);

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "unwind/private.h"
 
@@ -100,10 +101,16 @@ static void table_maker_end(struct table_maker *m)
 
 struct maker {
 	struct table_maker is;
-	struct go_rows go;        /* the table of a Go program */
-	struct cfi_row go_before; /* the last row, which we have not taken yet */
 	size_t max_bytes;
 	struct error *e;
+	const struct image *im;
+	/* The rest is of a Go program. */
+	struct go_table go;
+	uint32_t next;            /* its functions before this one end before the next rows */
+	uint64_t given;           /* up to here, all rows are in the table */
+	struct cfi_row otherwise; /* CFI's last row; the next one gives its end, @to */
+	struct cfi_row last;      /* it waits: another one may replace it at the same address */
+	uint64_t to;
 };
 
 static void maker_fini(struct maker *m)
@@ -143,16 +150,6 @@ static int add_table_row(void *context, const struct cfi_row *row)
 	return check_size(m);
 }
 
-/* Take the row before @row, because only @row gives its end. */
-static int add_go_row(void *context, const struct cfi_row *row)
-{
-	struct maker *m = context;
-	const struct cfi_row before = m->go_before;
-
-	m->go_before = *row;
-	return go_rows_between(&m->go, &before, row->vaddr, add_table_row, m);
-}
-
 static int is_of_v8(void *context, const struct image_symbol *symbol)
 {
 	(void)context;
@@ -185,6 +182,235 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 		}
 }
 
+/* --- a Go program's --- */
+
+/*
+ * .eh_frame does not cover Go's own code, and the compiler's .debug_frame would be wrong for
+ * functions that switch stacks: it describes them as if they did not. The table of Go's runtime
+ * (elf/gopclntab.h) has the distance that the stack pointer has moved, for each place of a
+ * function. The architecture turns it into a row. In compiled code, the row also has the caller's
+ * frame pointer, from a frame's beginning to its end. Functions in assembly may save it in the same
+ * way, or move the stack pointer and leave the frame pointer alone. Their instructions tell.
+ *
+ * Functions that switch stacks get a step by frame pointer, which leads from systemstack() and
+ * asmcgocall() to their caller's caller. But mcall() and morestack() never come back: the goroutine
+ * may run elsewhere by then, and its stack may have any contents. So the walk ends there. It also
+ * ends in the thread that clone() makes, and in functions that the table marks as the first of a
+ * stack. From clone()'s system call on, its result tells parent and child apart.
+ */
+
+/* Functions of Go's runtime that are known by name. */
+enum special {
+	NOT_SPECIAL,
+	IS_SIGNAL_HANDLER, /* the kernel calls it, from a signal frame; for Go it is outermost */
+	/*
+	 * Signal handlers return to it, with the stack pointer at the kernel's frame. Nobody calls
+	 * it, so its first byte is a return address, which look-ups search at the byte before.
+	 */
+	IS_SIGNAL_RETURN,
+	/*
+	 * Signal handlers make it look as if the interrupted code had called it. asyncPreempt()
+	 * lets other goroutines run; sigpanic() handles a read of memory that is not mapped.
+	 */
+	IS_PUSHED,
+	SWITCHES_STACK, /* for good */
+	IS_CLONE,       /* the new thread switches to another stack for good */
+};
+
+static enum special special_of(const struct go_function *f)
+{
+	static const struct {
+		const char *name;
+		enum special is;
+	} specials[] = {
+		{ "sigtramp", IS_SIGNAL_HANDLER }, { "cgoSigtramp", IS_SIGNAL_HANDLER },
+		{ "sigreturn", IS_SIGNAL_RETURN }, { "sigreturn__sigaction", IS_SIGNAL_RETURN },
+		{ "asyncPreempt", IS_PUSHED },     { "sigpanic", IS_PUSHED },
+		{ "sigpanic0", IS_PUSHED },        { "mcall", SWITCHES_STACK },
+		{ "morestack", SWITCHES_STACK },   { "clone", IS_CLONE },
+	};
+
+	if (strncmp(f->name, "runtime.", 8) == 0)
+		for (size_t i = 0; i < ARRAY_SIZE(specials); i++)
+			if (strcmp(f->name + 8, specials[i].name) == 0)
+				return specials[i].is;
+	return NOT_SPECIAL;
+}
+
+static bool is_first_of_go(const struct maker *m, const struct go_function *f)
+{
+	return f->start == image_entry(m->im) || strcmp(f->name, ARCH_GO_START) == 0 ||
+	       (f->flags & GO_TOP_FRAME && special_of(f) != IS_SIGNAL_HANDLER);
+}
+
+#define MOST_SEARCHED 256 /* bytes; runtime.clone has 150 */
+
+/* The first @pattern in @f before @end. 0: there is none. */
+static uint64_t find_in_function(const struct image *im, const struct go_function *f, uint64_t end,
+				 const struct arch_bytes *pattern)
+{
+	const uint64_t n = end - f->start < MOST_SEARCHED ? end - f->start : MOST_SEARCHED;
+	const struct slice code = image_code(im, f->start, n);
+	const uint8_t *at = memmem(code.data, code.size, pattern->data, pattern->size);
+
+	return at ? f->start + (uint64_t)(at - code.data) : 0;
+}
+
+/* The address where @f switches to another stack for good. 0: it does not. */
+static uint64_t leaves_at(const struct image *im, const struct go_function *f)
+{
+	if (special_of(f) == SWITCHES_STACK && f->end - f->start > 1)
+		return f->start + 1; /* the exact place is not known; it is not at the beginning */
+	return special_of(f) == IS_CLONE ? find_in_function(im, f, f->end, &arch_go_switch) : 0;
+}
+
+static int add_previous_row(struct maker *m, const struct cfi_row *row)
+{
+	const uint64_t from = m->last.vaddr;
+	int err = 0;
+
+	if (row->vaddr > from)
+		err = add_table_row(m, &m->last);
+	m->last = *row;
+	if (m->last.vaddr < from)
+		m->last.vaddr = from;
+	return err;
+}
+
+/* Visit the row that holds for code outside of Go's table. */
+static int add_row_outside(struct maker *m, uint64_t vaddr)
+{
+	struct cfi_row row = m->otherwise;
+
+	row.vaddr = vaddr;
+	return vaddr < m->to ? add_previous_row(m, &row) : 0;
+}
+
+static struct cfi_row first_row_at(uint64_t vaddr)
+{
+	struct cfi_row row = arch_go_row(vaddr, 0, false);
+
+	row.pc = (struct cfi_value){ .how = CFI_UNDEFINED };
+	return row;
+}
+
+/* Has the instruction before @vaddr moved the return address to a register? Then set row->pc. */
+static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *row)
+{
+	const struct slice code = image_code(im, vaddr - ARCH_GO_POP_BYTES, ARCH_GO_POP_BYTES);
+
+	return code.size == ARCH_GO_POP_BYTES && arch_go_pops_return(code.data, row);
+}
+
+/* Does the code around @vaddr save the frame pointer? */
+static bool saves_fp(const struct image *im, uint64_t vaddr)
+{
+	const struct slice code = image_code(im, vaddr - ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES);
+
+	return code.size == ARCH_GO_SAVE_BYTES && arch_go_saves_fp(code.data);
+}
+
+static int add_step_rows(struct maker *m, const struct go_function *f)
+{
+	const bool is_compiled = !(f->flags & GO_ASM);
+	struct go_steps s = go_steps_of(&m->go, f);
+	bool is_framed = is_compiled, is_moved = false;
+	const bool is_signal = special_of(f) == IS_PUSHED;
+	int err = 0;
+
+	while (!err && go_next_step(&s)) {
+		struct cfi_row row;
+
+		if (s.delta > 0 && !is_moved && !is_compiled)
+			is_framed = saves_fp(m->im, s.start);
+		is_moved |= s.delta > 0;
+		row = arch_go_row(s.start, s.delta, s.delta > 0 && is_framed);
+		row.is_signal = is_signal;
+		if (s.delta % 8 || (s.delta < 0 && !is_popped(m->im, s.start, &row)))
+			row.kind = CFI_FRAMES;
+		err = add_previous_row(m, &row);
+	}
+	return err;
+}
+
+/* Visit the rows of a function that switches stacks for good at @leaves. */
+static int add_leaver_rows(struct maker *m, const struct go_function *f, uint64_t leaves)
+{
+	/* The system call of clone(), from which two threads return. */
+	const uint64_t clones = special_of(f) == IS_CLONE
+					? find_in_function(m->im, f, leaves, &arch_go_system_call)
+					: 0;
+	struct cfi_row row = arch_go_row(f->start, 0, false);
+	int err = add_previous_row(m, &row);
+
+	row.vaddr = clones;
+	row.is_cloned = true;
+	if (!err && clones)
+		err = add_previous_row(m, &row);
+	row = first_row_at(leaves);
+	return err ? err : add_previous_row(m, &row);
+}
+
+static int add_function_rows(struct maker *m, const struct go_function *f)
+{
+	const uint64_t leaves = leaves_at(m->im, f);
+	const enum special is = special_of(f);
+	struct cfi_row row = { .vaddr = f->start, .kind = CFI_FRAMES };
+
+	if (leaves)
+		return add_leaver_rows(m, f, leaves);
+	if (is == IS_SIGNAL_RETURN)
+		row = arch_go_signal_row(f->start - 1);
+	else if (is_first_of_go(m, f))
+		row = first_row_at(f->start);
+	return row.kind == CFI_FRAMES && (!(f->flags & GO_SP_WRITE) || is == IS_PUSHED)
+		       ? add_step_rows(m, f)
+		       : add_previous_row(m, &row);
+}
+
+/* Visit the rows of function @i. Padding after it keeps its last row if no entry covers that. */
+static int add_function(struct maker *m, uint32_t i)
+{
+	struct go_function f;
+	int err;
+
+	if (!go_function_at(&m->go, i, &f))
+		return f.start == f.end ? 0 : add_row_outside(m, f.start);
+	if (!go_has_steps(&m->go, i))
+		return add_row_outside(m, f.start);
+	if (f.end <= m->last.vaddr)
+		return 0;
+	err = add_function_rows(m, &f);
+	m->given = f.end;
+	return err || m->otherwise.kind == CFI_GAP ? err : add_row_outside(m, f.end);
+}
+
+/*
+ * Add the rows from m->otherwise, which holds for code outside of Go's functions, up to @to. The
+ * last function's rows go up to its end, which may lie past @to. Go on by ascending address.
+ */
+static int add_go_rows_up_to(struct maker *m, uint64_t to)
+{
+	const struct go_table *t = &m->go;
+	const uint64_t from = m->otherwise.vaddr > m->given ? m->otherwise.vaddr : m->given;
+	int err = 0;
+
+	if (from >= to)
+		return 0;
+	m->to = to;
+	m->last = m->otherwise;
+	m->last.vaddr = from;
+	while (m->next < t->n && go_function_start(t, m->next + 1) <= from)
+		m->next++;
+	for (uint32_t i = m->next; i < t->n && go_function_start(t, i) < to && !err; i++)
+		err = add_function(m, i);
+	if (!err && go_function_start(t, t->n) > from)
+		err = add_row_outside(m, go_function_start(t, t->n));
+	if (m->given < to)
+		m->given = to;
+	return err ? err : add_table_row(m, &m->last);
+}
+
 /* The segment that has .text. */
 static bool find_go_code(const struct image *im, struct code_range *ret)
 {
@@ -202,18 +428,28 @@ static bool find_go_code(const struct image *im, struct code_range *ret)
 	return false;
 }
 
+/* Take the row before @row, because only @row gives its end. */
+static int add_go_row(void *context, const struct cfi_row *row)
+{
+	struct maker *m = context;
+	const int err = add_go_rows_up_to(m, row->vaddr);
+
+	m->otherwise = *row;
+	return err;
+}
+
 /* CFI would be wrong for functions that switch stacks, so without Go's table there are no rows. */
-static int add_go_rows(struct maker *m, struct image *im)
+static int add_go_program(struct maker *m, struct image *im)
 {
 	struct cfi_row end = { .kind = CFI_GAP };
 	struct code_range code;
 	int err;
 
-	if (!go_rows_of(im, &m->go) || !find_go_code(im, &code))
+	if (!go_table_of(im, &m->go) || !find_go_code(im, &code))
 		return error_set(m->e, -ENOENT, "its table of Go functions cannot be used");
-	m->go_before = (struct cfi_row){ .vaddr = code.start, .kind = CFI_GAP };
+	m->otherwise = (struct cfi_row){ .vaddr = code.start, .kind = CFI_GAP };
 	end.vaddr = code.end;
-	err = cfi_each_row(im, &m->go.table, add_go_row, m, m->e);
+	err = cfi_each_row(im, &m->go, add_go_row, m, m->e);
 	if (!err || err == -ENOENT)
 		err = add_go_row(m, &end);
 	if (err)
@@ -222,16 +458,19 @@ static int add_go_rows(struct maker *m, struct image *im)
 	return check_size(m);
 }
 
+/* --- any file's --- */
+
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)
 {
-	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
+	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e, .im = im };
 	int err;
 
 	*ret = (struct unwind_table){};
 	if (getentropy(&m.is.seed, sizeof(m.is.seed)) != 0)
 		return error_errno(e, "get random numbers");
 	table_maker_begin(&m.is);
-	err = image_is_go(im) ? add_go_rows(&m, im) : cfi_each_row(im, NULL, add_table_row, &m, e);
+	err = image_is_go(im) ? add_go_program(&m, im)
+			      : cfi_each_row(im, NULL, add_table_row, &m, e);
 	if (err)
 		return err;
 	table_maker_end(&m.is);

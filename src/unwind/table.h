@@ -75,7 +75,7 @@ struct unwind_table {
  * UNWIND_FRAME_POINTERS.
  *
  * Errors: those of cfi_each_row()
- *         -ENOENT  it is a Go program whose own table (unwind/go.c) we cannot use
+ *         -ENOENT  it is a Go program whose own table (unwind/table.c) we cannot use
  *         -E2BIG   the table would be larger
  * After an error *@ret is empty.
  */

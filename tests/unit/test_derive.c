@@ -244,8 +244,8 @@ static const struct flavour {
 	{ "clang", "-O2" },
 };
 
-#define SOURCES                                                                   \
-	"unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c" \
+#define SOURCES                                                                      \
+	"unit/shapes.c ../src/unwind/cfi.c ../src/unwind/table.c ../src/elf/lines.c" \
 	" ../src/elf/index.c ../src/match/expression.c ../src/profile/merge.c"
 
 TEST(what_compilers_made_has_the_rows_that_they_tell)
