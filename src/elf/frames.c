@@ -247,14 +247,13 @@ bool image_each_landing_pad(const struct image *im, const struct image_frame *fr
 		const uint64_t start = read_form(&c, encoding, address_bytes);
 		const uint64_t bytes = read_form(&c, encoding, address_bytes);
 		const uint64_t pad = read_form(&c, encoding, address_bytes);
-		const struct landing_pad found = { frame->start + start,
-						   frame->start + start + bytes, base + pad };
 
 		(void)cursor_uleb(&c);
 		if (c.is_spent)
 			return false;
 		if (pad)
-			visit(context, &found);
+			visit(context, frame->start + start, frame->start + start + bytes,
+			      base + pad);
 	}
 	return true;
 }

@@ -72,17 +72,11 @@ bool fde_read(const struct fde_section *s, const struct fde_entry *entry, const 
 /* The FDE of .eh_frame that @vaddr lies in. False: there is none that can be read. */
 bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret);
 
-/* An exception that a call in [from, to) throws comes to @pad. */
-struct landing_pad {
-	uint64_t from;
-	uint64_t to;
-	uint64_t pad;
-};
-
 /*
- * Call @visit for each landing pad of @frame. False: the table makes no sense, or its form is not
- * known.
+ * Call @visit for each landing pad of @frame: an exception that a call in [from, to) throws comes
+ * to
+ * @pad. False: the table makes no sense, or its form is not known.
  */
-typedef void landing_visit(void *context, const struct landing_pad *pad);
+typedef void landing_visit(void *context, uint64_t from, uint64_t to, uint64_t pad);
 bool image_each_landing_pad(const struct image *im, const struct image_frame *frame,
 			    landing_visit *visit, void *context);

@@ -319,53 +319,38 @@ void derive(struct image *im, const struct go_table *go, const struct cfi_fde *f
 		flow_fini(ret);
 }
 
-struct giver {
-	struct cfi_row last;
-	cfi_visit *visit;
-	void *context;
-};
-
-/* Visit a row that differs from the one before. */
-static int visit_changed_row(struct giver *g, const struct cfi_row *row)
-{
-	g->last.vaddr = row->vaddr;
-	if (memcmp(row, &g->last, sizeof(*row)) == 0)
-		return 0;
-	g->last = *row;
-	return g->visit(g->context, row);
-}
-
-static int visit_span_rows(struct flow *f, const struct flow_span *s, uint64_t to, struct giver *g)
+static int visit_span_rows(struct flow *f, const struct flow_span *s, uint64_t to, cfi_visit *visit,
+			   void *context)
 {
 	const uint64_t end = s->end < to ? s->end : to;
+	struct cfi_row row = { .kind = CFI_BAD };
 	int err = 0;
 
 	for (uint64_t at = s->start; at < end && !err; at++) {
 		const size_t place = s->first + (at - s->start);
 		const bool is_seen = f->flags[place] & FLOW_VISITED;
-		struct cfi_row row = { .vaddr = at, .kind = CFI_GAP };
 
-		if (!is_seen && (f->flags[place] & FLOW_INSIDE || g->last.kind == CFI_GAP))
+		if (!is_seen && (f->flags[place] & FLOW_INSIDE || row.kind == CFI_GAP))
 			continue;
+		row = (struct cfi_row){ .vaddr = at, .kind = CFI_GAP };
 		if (is_seen && is_believed(flow_group(f, f->owner_of[place])))
 			row = frame_row(&f->frames[f->frame_of[place]], at);
-		err = visit_changed_row(g, &row);
+		err = visit(context, &row);
 	}
-	return err || end == to
-		       ? err
-		       : visit_changed_row(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
+	row = (struct cfi_row){ .vaddr = end, .kind = CFI_GAP };
+	return err || end == to ? err : visit(context, &row);
 }
 
 int derived_rows_between(struct flow *f, uint64_t from, uint64_t to, cfi_visit *visit,
 			 void *context)
 {
+	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
 	size_t i = flow_next_span(f, from);
-	struct giver g = { .last.kind = CFI_BAD, .visit = visit, .context = context };
 	int err = 0;
 
 	if (i == f->n_spans || f->spans[i].start > from)
-		err = visit_changed_row(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
+		err = visit(context, &gap);
 	for (; i < f->n_spans && f->spans[i].start < to && !err; i++)
-		err = visit_span_rows(f, &f->spans[i], to, &g);
+		err = visit_span_rows(f, &f->spans[i], to, visit, context);
 	return err;
 }

@@ -317,30 +317,30 @@ static bool is_branch(const struct instruction *i)
 
 /* --- landing pads --- */
 
-static void take_landing_pad(void *context, const struct landing_pad *pad)
+static void take_landing_pad(void *context, uint64_t from, uint64_t to, uint64_t pad)
 {
 	struct finding *f = context;
 	const struct flow *flow = &f->flow;
-	const size_t at = flow_place(flow, pad->pad);
+	const size_t at = flow_place(flow, pad);
 	struct image_frame frame;
 
 	if (at == SIZE_MAX) {
-		if (image_frame_at(f->im, pad->pad, &frame) && add_part(f, frame.start, frame.end))
+		if (image_frame_at(f->im, pad, &frame) && add_part(f, frame.start, frame.end))
 			f->is_part_added = true;
 		else
-			doubt_exits(f, "an exception lands in other code", pad->pad);
+			doubt_exits(f, "an exception lands in other code", pad);
 		return;
 	}
 	if (flow->flags[at] & FLOW_VISITED || !may_work(f, 1))
 		return;
-	for (uint64_t call = pad->from; call < pad->to; call++) {
+	for (uint64_t call = from; call < to; call++) {
 		const size_t place = flow_place(flow, call);
 
 		if (place == SIZE_MAX || !may_work(f, 1))
 			return;
 		if (!(flow->flags[place] & FLOW_VISITED))
 			continue;
-		flow_enter(&f->flow, pad->pad, flow->owner_of[place],
+		flow_enter(&f->flow, pad, flow->owner_of[place],
 			   &flow->frames[flow->frame_of[place]]);
 		return;
 	}
