@@ -8,7 +8,7 @@
  *	f.cold, until a jump leads there            then we begin again, with this part
  *
  * so we analyse these parts, too, each with the frame of the call or jump that leads there. Calls
- * are assumed to return. Code that is reached in another way may follow one that does not.
+ *of other functions are assumed to return.
  *
  * A file without .symtab has no name for a cold part. But compilers jump to other functions
  * without a condition and with the frame as at the entry. So any other jump leads to a part.
@@ -166,7 +166,6 @@ size_t middles_from(const struct middles *m, uint64_t vaddr)
 /* --- the parts of a function --- */
 
 #define MAX_PARTS 16
-#define MAX_DEAD 8 /* passes: another such call may follow a call that does not return */
 #define MAX_BYTES ((size_t)4 << 20)    /* of a function; decoding takes 0.2 s then */
 #define MAX_WORK ((uint64_t)128 << 20) /* bytes that we look at, in all passes; 6 s at most */
 
@@ -185,7 +184,6 @@ struct finding {
 	bool is_gap_found;   /* there is code that only jumps through a pointer lead to */
 	bool is_gap_unsure;  /* ... and none of these surely stays in the function */
 	bool is_part_added;  /* begin again */
-	bool is_dead_found;  /* a call that does not return */
 	struct exits *ret;
 };
 
@@ -574,61 +572,10 @@ static void judge_visited(struct finding *f, const struct visited *v)
 
 /* --- the whole function --- */
 
-/* The place behind @v and padding. SIZE_MAX: there is none. */
-static size_t place_behind(const struct flow *flow, const struct visited *v)
-{
-	const struct flow_span *s = flow_span_of(flow, v->vaddr);
-	uint64_t at = v->vaddr + v->is.length;
-
-	while (at < s->end) {
-		const struct instruction i = flow_instruction(s, at);
-
-		if (i.kind != INSTRUCTION_NOP)
-			return s->first + (at - s->start);
-		at += i.length;
-	}
-	return SIZE_MAX;
-}
-
-/*
- * Behind a call that does not return, there may be code that execution reaches in another way, with
- * another frame. The analysis has merged both frames into an unknown one.
- */
-static void note_dead_call(struct finding *f, const struct visited *v)
-{
-	struct flow *flow = &f->flow;
-	const size_t behind = flow_place(flow, v->vaddr + v->is.length);
-	size_t next;
-
-	if ((v->is.kind != INSTRUCTION_CALL && v->is.kind != INSTRUCTION_CALL_POINTER) ||
-	    behind == SIZE_MAX || flow->flags[behind] & FLOW_DEAD ||
-	    v->frame.depth == FRAME_NOT_KNOWN)
-		return;
-	next = place_behind(flow, v);
-	if (next == SIZE_MAX || !(flow->flags[next] & FLOW_VISITED) ||
-	    flow->frames[flow->frame_of[next]].depth != FRAME_NOT_KNOWN)
-		return;
-	flow->flags[behind] |= FLOW_DEAD;
-	f->is_dead_found = true;
-}
-
-static void follow_from_entry(struct finding *f)
-{
-	begin_flow(f);
-	for (int pass = 0; pass < MAX_DEAD; pass++) {
-		f->is_dead_found = false;
-		each_visited(f, note_dead_call);
-		if (!f->is_dead_found)
-			return;
-		flow_again(&f->flow);
-		run_flow(&f->flow);
-	}
-}
-
 /* Follow all of the function, with the parts known so far. */
 static void follow_function(struct finding *f)
 {
-	follow_from_entry(f);
+	begin_flow(f);
 	do {
 		follow_landing_pads(f);
 		flow_run(&f->flow);

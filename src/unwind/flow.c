@@ -458,7 +458,7 @@ static void follow_jump(struct flow *f, const struct flow_item *at, uint64_t tar
 static bool follow_call(struct flow *f, struct flow_item *at, const struct instruction *i)
 {
 	const uint64_t behind = at->vaddr + i->length;
-	const size_t place = flow_place(f, i->target), next = flow_place(f, behind);
+	const size_t place = flow_place(f, i->target);
 
 	flow_group(f, at->owner)->has_call = true;
 	at->frame.end_reg = REGISTER_NONE; /* the callee preserves the others that we track */
@@ -466,7 +466,7 @@ static bool follow_call(struct flow *f, struct flow_item *at, const struct instr
 	struct flow_item wait = { .vaddr = behind, .owner = at->owner, .frame = at->frame };
 
 	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
-		return next == SIZE_MAX || !(f->flags[next] & FLOW_DEAD);
+		return true;
 	if (i->target == behind) {
 		flow_group(f, at->owner)->is_bad = true;
 		return false;
@@ -613,7 +613,7 @@ void flow_again(struct flow *f)
 		functions[i].is_bad = !(f->flags[place] & FLOW_ENTRY);
 	}
 	for (size_t i = 0; i < f->n_places; i++)
-		f->flags[i] &= FLOW_DEAD | FLOW_POINTED;
+		f->flags[i] &= FLOW_POINTED;
 	for (size_t i = 0; i < n; i++)
 		if (!functions[i].is_bad)
 			flow_add(f, functions[i].start, functions[i].is_named, FLOW_ENTRY);

@@ -124,7 +124,6 @@ enum flow_flag {
 	FLOW_INSIDE = 2,  /* an instruction goes on here */
 	FLOW_ENTRY = 4,   /* a function begins here, by a symbol or a call */
 	FLOW_POINTED = 8, /* an instruction takes this address: likely a function's */
-	FLOW_DEAD = 16,   /* the instruction before is a call that does not return: see exits.c */
 };
 
 struct flow_function {
@@ -181,7 +180,7 @@ struct flow {
 void flow_init(struct flow *f);
 void flow_fini(struct flow *f);
 
-/* Begin again, with the functions at FLOW_ENTRY, and with FLOW_DEAD. Forgets all else. */
+/* Begin again, with the functions at FLOW_ENTRY and FLOW_POINTED. Forgets all else. */
 void flow_again(struct flow *f);
 
 /* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_POINTED. */
