@@ -11,30 +11,13 @@
  */
 #include "elf/frames.h"
 
-#include <elf.h>
-#include <stdlib.h>
+#include <dwarf.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "elf/internal.h"
 
-/* DW_EH_PE_*: encodings of addresses. */
-enum {
-	PE_ABSOLUTE = 0x00,
-	PE_RELATIVE = 0x10, /* relative to its own place */
-	PE_BASE = 0xf0,
-	PE_ULEB128 = 0x01,
-	PE_UDATA2 = 0x02,
-	PE_UDATA4 = 0x03,
-	PE_UDATA8 = 0x04,
-	PE_SLEB128 = 0x09,
-	PE_SDATA2 = 0x0a,
-	PE_SDATA4 = 0x0b,
-	PE_SDATA8 = 0x0c,
-	PE_FORM = 0x0f,
-	PE_OMITTED = 0xff,
-};
+#define PE_BASE 0xf0 /* of an encoding, and */
+#define PE_FORM 0x0f
 
 #define MOST_LETTERS 16 /* of an augmentation */
 #define MAX_LIST (256U << 10)
@@ -56,22 +39,22 @@ bool fde_section_of(const struct image *im, bool is_debug, struct fde_section *r
 static uint64_t read_form(struct cursor *c, uint8_t form, size_t address_bytes)
 {
 	switch (form) {
-	case PE_ABSOLUTE:
+	case DW_EH_PE_absptr:
 		return cursor_uint(c, address_bytes);
-	case PE_UDATA8:
-	case PE_SDATA8:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		return cursor_uint(c, 8);
-	case PE_UDATA4:
+	case DW_EH_PE_udata4:
 		return cursor_uint(c, 4);
-	case PE_UDATA2:
+	case DW_EH_PE_udata2:
 		return cursor_uint(c, 2);
-	case PE_SDATA4:
+	case DW_EH_PE_sdata4:
 		return (uint64_t)(int32_t)cursor_uint(c, 4);
-	case PE_SDATA2:
+	case DW_EH_PE_sdata2:
 		return (uint64_t)(int16_t)cursor_uint(c, 2);
-	case PE_ULEB128:
+	case DW_EH_PE_uleb128:
 		return cursor_uleb(c);
-	case PE_SLEB128:
+	case DW_EH_PE_sleb128:
 		return (uint64_t)cursor_sleb(c);
 	default:
 		c->is_spent = true;
@@ -88,9 +71,9 @@ static uint64_t read_address(struct cursor *c, uint64_t here, uint8_t encoding,
 {
 	const uint64_t value = read_form(c, encoding & PE_FORM, address_bytes);
 
-	if ((encoding & PE_BASE) == PE_RELATIVE && value)
+	if ((encoding & PE_BASE) == DW_EH_PE_pcrel && value)
 		return here + value;
-	if ((encoding & PE_BASE) != PE_RELATIVE && (encoding & PE_BASE) != PE_ABSOLUTE)
+	if ((encoding & PE_BASE) != DW_EH_PE_pcrel && (encoding & PE_BASE) != DW_EH_PE_absptr)
 		c->is_spent = true;
 	return value;
 }
@@ -169,7 +152,7 @@ bool cie_read(const struct fde_section *s, const struct fde_entry *entry, struct
 	const size_t most = cursor_left(&c) < MOST_LETTERS ? cursor_left(&c) : MOST_LETTERS;
 	const size_t n = strnlen(letters, most);
 
-	*ret = (struct cie){ .encoding = PE_ABSOLUTE, .pads_encoding = PE_OMITTED };
+	*ret = (struct cie){ .encoding = DW_EH_PE_absptr, .pads_encoding = DW_EH_PE_omit };
 	if (n == most || (version != 1 && version != 3 && version != 4))
 		return false;
 	(void)cursor_skip(&c, n + 1);
@@ -212,7 +195,7 @@ bool fde_read(const struct fde_section *s, const struct fde_entry *entry, const 
 			return false;
 		data.end = data.at + size;
 	}
-	if (cie->pads_encoding != PE_OMITTED) {
+	if (cie->pads_encoding != DW_EH_PE_omit) {
 		ret->pads = read_address_in(s, &data, cie->pads_encoding);
 		ret->is_uncertain = data.is_spent;
 	}
@@ -234,9 +217,9 @@ bool image_each_landing_pad(const struct image *im, const struct image_frame *fr
 	if (!table.data)
 		return false;
 	encoding = (uint8_t)cursor_uint(&c, 1);
-	if (encoding != PE_OMITTED)
+	if (encoding != DW_EH_PE_omit)
 		base = read_address(&c, frame->pads + 1, encoding, address_bytes);
-	if (cursor_uint(&c, 1) != PE_OMITTED)
+	if (cursor_uint(&c, 1) != DW_EH_PE_omit)
 		(void)cursor_uleb(&c);
 	encoding = (uint8_t)cursor_uint(&c, 1);
 	n_list = cursor_uleb(&c);

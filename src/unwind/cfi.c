@@ -6,6 +6,7 @@
  */
 #include "unwind/table.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +30,14 @@
  * and an architecture's own in stubs of PLTs. An unwind table has no room for programs. So this
  * recognizes these forms, and all others are CFI_OTHER.
  */
-enum {
-	OP_DEREF = 0x06,
-	OP_PLUS_UCONST = 0x23,
-	OP_BREG0 = 0x70,
-	OP_BREG_LAST = OP_BREG0 + CFI_N_REGISTERS - 1,
-};
+#define OP_BREG_LAST (DW_OP_breg0 + CFI_N_REGISTERS - 1)
 
 /* The sum of the constants that follow. */
 static int64_t read_plus(struct cursor *c)
 {
 	int64_t plus = 0;
 
-	while (c->at < c->end && *c->at == OP_PLUS_UCONST) {
+	while (c->at < c->end && *c->at == DW_OP_plus_uconst) {
 		c->at++;
 		plus += (int64_t)(cursor_uleb(c) & INT32_MAX);
 	}
@@ -56,16 +52,16 @@ static struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is
 	struct cfi_value v = { .how = is_address ? CFI_AT : CFI_IS };
 	uint8_t op = (uint8_t)cursor_uint(&c, 1);
 
-	if (op < OP_BREG0 || op > OP_BREG_LAST)
+	if (op < DW_OP_breg0 || op > OP_BREG_LAST)
 		return other;
-	v.reg = op - OP_BREG0;
+	v.reg = op - DW_OP_breg0;
 	v.offset = cursor_sleb(&c);
 	if (!is_address && !c.is_spent && arch_is_stub_expression(c.at, cursor_left(&c), &v.plus)) {
 		v.how = CFI_PLT;
 		return v;
 	}
 	v.offset += read_plus(&c);
-	if (!is_address && c.at < c.end && *c.at == OP_DEREF) {
+	if (!is_address && c.at < c.end && *c.at == DW_OP_deref) {
 		int64_t plus;
 
 		c.at++;
@@ -89,44 +85,12 @@ static struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is
  *
  * We read each byte once, so the time is proportional to their number.
  */
-/* DW_CFA_*; the first three have an operand in their low six bits. */
-enum {
-	CFA_ADVANCE_LOC = 0x40,
-	CFA_OFFSET = 0x80,
-	CFA_RESTORE = 0xc0,
-	CFA_HIGH_BITS = 0xc0,
-	CFA_NOP = 0x00,
-	CFA_SET_LOC,
-	CFA_ADVANCE_LOC1,
-	CFA_ADVANCE_LOC2,
-	CFA_ADVANCE_LOC4,
-	CFA_OFFSET_EXTENDED,
-	CFA_RESTORE_EXTENDED,
-	CFA_UNDEFINED,
-	CFA_SAME_VALUE,
-	CFA_REGISTER,
-	CFA_REMEMBER_STATE,
-	CFA_RESTORE_STATE,
-	CFA_DEF_CFA,
-	CFA_DEF_CFA_REGISTER,
-	CFA_DEF_CFA_OFFSET,
-	CFA_DEF_CFA_EXPRESSION,
-	CFA_EXPRESSION,
-	CFA_OFFSET_EXTENDED_SF,
-	CFA_DEF_CFA_SF,
-	CFA_DEF_CFA_OFFSET_SF,
-	CFA_VAL_OFFSET,
-	CFA_VAL_OFFSET_SF,
-	CFA_VAL_EXPRESSION,
-	CFA_GNU_ARGS_SIZE = 0x2e,
-	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-};
+/* DW_CFA_advance_loc, DW_CFA_offset and DW_CFA_restore have an operand in the other bits. */
+#define CFA_HIGH_BITS 0xc0
 
-/* The state of a program: a row without its address. */
+/* The state of a program. */
 struct cfi_state {
-	struct cfi_value cfa;
-	struct cfi_value third, fp, sp;
-	struct cfi_value pc;
+	struct cfi_row row;
 	struct cfi_value other; /* for all registers that do not matter */
 	int64_t cfa_offset;     /* the last offset that an operation gave */
 };
@@ -135,8 +99,7 @@ struct cfi_state {
 struct cfi_cie {
 	uint64_t offset; /* in its section */
 	struct cie is;
-	bool is_bad;    /* we cannot read its FDEs */
-	bool is_cloned; /* of an entry of ours: behind the system call of clone() */
+	bool is_bad; /* we cannot read its FDEs */
 	struct cfi_state initial;
 };
 
@@ -156,13 +119,13 @@ static struct cfi_value *value_of_column(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
 	case CFI_THIRD:
-		return &s->third;
+		return &s->row.third;
 	case CFI_FP:
-		return &s->fp;
+		return &s->row.fp;
 	case CFI_SP:
-		return &s->sp;
+		return &s->row.sp;
 	case CFI_RETURN_ADDRESS:
-		return &s->pc;
+		return &s->row.pc;
 	default:
 		return &s->other;
 	}
@@ -194,16 +157,16 @@ static int64_t read_factored(struct machine *m, bool is_signed)
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
 {
-	m->state.cfa = cfi_value_of(CFI_IS, reg, offset);
+	m->state.row.cfa = cfi_value_of(CFI_IS, reg, offset);
 	m->state.cfa_offset = offset;
 }
 
 /* Change the offset alone. This makes no sense if the CFA is an expression. */
 static void set_cfa_offset(struct machine *m, int64_t offset)
 {
-	if (m->state.cfa.how != CFI_IS)
+	if (m->state.row.cfa.how != CFI_IS)
 		m->is_bad = true;
-	set_cfa(m, m->state.cfa.reg, offset);
+	set_cfa(m, m->state.row.cfa.reg, offset);
 }
 
 /*
@@ -216,25 +179,25 @@ static bool do_cfa(struct machine *m, uint8_t op)
 	uint64_t reg;
 
 	switch (op) {
-	case CFA_DEF_CFA:
+	case DW_CFA_def_cfa:
 		reg = cursor_uleb(c);
 		set_cfa(m, reg, (int64_t)cursor_uleb(c));
 		return true;
-	case CFA_DEF_CFA_SF:
+	case DW_CFA_def_cfa_sf:
 		reg = cursor_uleb(c);
 		set_cfa(m, reg, read_factored(m, true));
 		return true;
-	case CFA_DEF_CFA_REGISTER:
+	case DW_CFA_def_cfa_register:
 		set_cfa(m, cursor_uleb(c), m->state.cfa_offset);
 		return true;
-	case CFA_DEF_CFA_OFFSET:
+	case DW_CFA_def_cfa_offset:
 		set_cfa_offset(m, (int64_t)cursor_uleb(c));
 		return true;
-	case CFA_DEF_CFA_OFFSET_SF:
+	case DW_CFA_def_cfa_offset_sf:
 		set_cfa_offset(m, read_factored(m, true));
 		return true;
-	case CFA_DEF_CFA_EXPRESSION:
-		m->state.cfa = read_expression(c, false);
+	case DW_CFA_def_cfa_expression:
+		m->state.row.cfa = read_expression(c, false);
 		return true;
 	default:
 		return false;
@@ -248,37 +211,37 @@ static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 	struct cfi_state initial;
 
 	switch (op) {
-	case CFA_OFFSET:
-	case CFA_OFFSET_EXTENDED:
-	case CFA_OFFSET_EXTENDED_SF:
-		*value =
-			cfi_value_of(CFI_AT_CFA, 0, read_factored(m, op == CFA_OFFSET_EXTENDED_SF));
+	case DW_CFA_offset:
+	case DW_CFA_offset_extended:
+	case DW_CFA_offset_extended_sf:
+		*value = cfi_value_of(CFI_AT_CFA, 0,
+				      read_factored(m, op == DW_CFA_offset_extended_sf));
 		return true;
-	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+	case DW_CFA_GNU_negative_offset_extended:
 		*value = cfi_value_of(CFI_AT_CFA, 0,
 				      (int64_t)(0 - (uint64_t)read_factored(m, false)));
 		return true;
-	case CFA_VAL_OFFSET:
-	case CFA_VAL_OFFSET_SF:
-		*value = cfi_value_of(CFI_IS_CFA, 0, read_factored(m, op == CFA_VAL_OFFSET_SF));
+	case DW_CFA_val_offset:
+	case DW_CFA_val_offset_sf:
+		*value = cfi_value_of(CFI_IS_CFA, 0, read_factored(m, op == DW_CFA_val_offset_sf));
 		return true;
-	case CFA_RESTORE:
-	case CFA_RESTORE_EXTENDED:
+	case DW_CFA_restore:
+	case DW_CFA_restore_extended:
 		initial = m->cie->initial;
 		*value = *value_of_column(&initial, reg);
 		return true;
-	case CFA_UNDEFINED:
+	case DW_CFA_undefined:
 		*value = cfi_value_of(CFI_UNDEFINED, 0, 0);
 		return true;
-	case CFA_SAME_VALUE:
+	case DW_CFA_same_value:
 		*value = cfi_value_of(CFI_SAME, 0, 0);
 		return true;
-	case CFA_REGISTER:
+	case DW_CFA_register:
 		*value = cfi_value_of(CFI_IN, cursor_uleb(&m->code), 0);
 		return true;
-	case CFA_EXPRESSION:
-	case CFA_VAL_EXPRESSION:
-		*value = read_expression(&m->code, op == CFA_EXPRESSION);
+	case DW_CFA_expression:
+	case DW_CFA_val_expression:
+		*value = read_expression(&m->code, op == DW_CFA_expression);
 		return true;
 	default:
 		return false;
@@ -291,19 +254,19 @@ static void do_state(struct machine *m, uint8_t op)
 	bool is_known = true;
 
 	switch (op) {
-	case CFA_NOP:
+	case DW_CFA_nop:
 		break;
-	case CFA_REMEMBER_STATE:
+	case DW_CFA_remember_state:
 		is_known = m->n_remembered < MAX_REMEMBERED;
 		if (is_known)
 			m->remembered[m->n_remembered++] = m->state;
 		break;
-	case CFA_RESTORE_STATE:
+	case DW_CFA_restore_state:
 		is_known = m->n_remembered;
 		if (is_known)
 			m->state = m->remembered[--m->n_remembered];
 		break;
-	case CFA_GNU_ARGS_SIZE:
+	case DW_CFA_GNU_args_size:
 		(void)cursor_uleb(&m->code);
 		break;
 	default:
@@ -320,13 +283,13 @@ static bool do_advance(struct machine *m, uint8_t op)
 {
 	uint64_t by;
 
-	if ((op & CFA_HIGH_BITS) == CFA_ADVANCE_LOC)
+	if ((op & CFA_HIGH_BITS) == DW_CFA_advance_loc)
 		by = op & ~CFA_HIGH_BITS;
-	else if (op == CFA_ADVANCE_LOC1)
+	else if (op == DW_CFA_advance_loc1)
 		by = cursor_uint(&m->code, 1);
-	else if (op == CFA_ADVANCE_LOC2)
+	else if (op == DW_CFA_advance_loc2)
 		by = cursor_uint(&m->code, 2);
-	else if (op == CFA_ADVANCE_LOC4)
+	else if (op == DW_CFA_advance_loc4)
 		by = cursor_uint(&m->code, 4);
 	else
 		return false;
@@ -336,22 +299,11 @@ static bool do_advance(struct machine *m, uint8_t op)
 	return true;
 }
 
-static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit,
-			     void *context)
+static int visit_machine_row(struct machine *m, uint64_t vaddr, cfi_visit *visit, void *context)
 {
-	const struct cfi_row row = {
-		.vaddr = vaddr,
-		.kind = m->is_bad ? CFI_BAD : CFI_ROW,
-		.is_signal = m->cie->is.is_signal,
-		.is_cloned = m->cie->is_cloned,
-		.cfa = m->state.cfa,
-		.third = m->state.third,
-		.fp = m->state.fp,
-		.sp = m->state.sp,
-		.pc = m->state.pc,
-	};
-
-	return visit(context, &row);
+	m->state.row.vaddr = vaddr;
+	m->state.row.kind = m->is_bad ? CFI_BAD : CFI_ROW;
+	return visit(context, &m->state.row);
 }
 
 static void start_machine(struct machine *m, const struct cfi_cie *cie, struct cursor code)
@@ -374,7 +326,8 @@ static bool cfi_run_initial(struct cfi_cie *cie)
 	 * By the ABI, the callee preserves the frame pointer and the third register, and the
 	 * caller's stack pointer is the CFA.
 	 */
-	cie->initial = (struct cfi_state){
+	cie->initial.row = (struct cfi_row){
+		.is_signal = cie->is.is_signal,
 		.cfa.how = CFI_OTHER,
 		.pc.how = ARCH_RETURN_HOW,
 		.sp.how = CFI_IS_CFA,
@@ -785,10 +738,10 @@ static void add_own_cie(struct reader *r, enum cfi_own kind)
 				       .data_factor = -8,
 				       .is_signal = kind == CFI_OWN_SIGNAL,
 				       .program = { .at = program->data,
-						    .end = program->data + program->size } },
-			       .is_cloned = kind == CFI_OWN_CLONE };
+						    .end = program->data + program->size } } };
 
 	(void)cfi_run_initial(&cie);
+	cie.initial.row.is_cloned = kind == CFI_OWN_CLONE;
 	array_push(r->cies, r->n_cies, r->cies_capacity, cie);
 }
 
@@ -840,7 +793,7 @@ static bool is_cfi_root(const struct reader *r, const struct cfi_fde *fde)
 {
 	static const uint8_t undefined[] = { 0x07, CFI_RETURN_ADDRESS };
 
-	return r->cies[fde->cie].initial.pc.how == CFI_UNDEFINED ||
+	return r->cies[fde->cie].initial.row.pc.how == CFI_UNDEFINED ||
 	       (fde->program_bytes >= sizeof(undefined) &&
 		memcmp(fde->program, undefined, sizeof(undefined)) == 0);
 }
