@@ -201,7 +201,7 @@ static int attach_planned(struct attachment *a, struct error *e)
 		if (!chosen.n)
 			continue;
 		if (backend == BACKEND_UPROBE_MULTI || backend == BACKEND_UPROBE)
-			err = distant_attach(a, backends[backend], &chosen, e);
+			err = attach_in_files(a, backends[backend], &chosen, e);
 		else
 			backends[backend](a, &chosen);
 	}

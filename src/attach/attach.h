@@ -66,7 +66,7 @@ struct attach_scope {
  * out and remembered. A refused batch is tried in parts, or by the next backend.
  *
  * Errors: if every target was refused, the code and message of the first refusal; any refusal of a
- *         program that follows; and those of distant_attach().
+ *         program that follows; and those of attach_in_files().
  * Ownership: the attachment owns its descriptors. It borrows all arguments, and the arrays of
  *            @scope, until it is freed.
  */

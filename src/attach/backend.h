@@ -118,17 +118,17 @@ void batch_attach(const struct batch *b);
 bool batch_attach_whole(const struct batch *b);
 
 /*
- * --- Put probes into files that others may hold up (user_probes.c). ---
+ * --- Put probes into files, which others may hold up (user_probes.c). ---
  *
  * The kernel looks up their paths and may read them, as we do. So another process attaches the
  * probes, and hands them over.
  */
 
 /*
- * Have @attach attach the @chosen targets, which all are places in files. Each distant file has a
- * process of its own; all others are attached here.
+ * Have @attach attach the @chosen targets, which all are places in files. Each file has a process
+ * of its own.
  * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; else the process
  *         could not be made.
  */
-must_check int distant_attach(struct attachment *a, backend_attach *attach,
-			      const struct selection *chosen, struct error *e);
+must_check int attach_in_files(struct attachment *a, backend_attach *attach,
+			       const struct selection *chosen, struct error *e);

@@ -111,7 +111,7 @@ void uprobe_multi_attach(struct attachment *a, const struct selection *chosen)
 	}
 }
 
-/* --- files that others may hold up --- */
+/* --- a process for each file --- */
 
 /*
  * A link lives as long as one of its descriptors, whoever made it. A process that hangs keeps its
@@ -206,22 +206,16 @@ static struct selection in_file(const struct attachment *a, const struct selecti
 	return ret;
 }
 
-int distant_attach(struct attachment *a, backend_attach *attach, const struct selection *chosen,
-		   struct error *e)
+int attach_in_files(struct attachment *a, backend_attach *attach, const struct selection *chosen,
+		    struct error *e)
 {
-	cleanup(selection_fini) struct selection near = {};
 	int err = 0;
 
-	for (size_t i = 0; i < chosen->n; i++)
-		if (!a->targets[chosen->items[i]].is_distant)
-			array_push(near.items, near.n, near.capacity, chosen->items[i]);
-	if (near.n)
-		attach(a, &near);
 	for (size_t i = 0; i < chosen->n && !err; i++) {
 		cleanup(selection_fini) struct selection file = {};
 		const char *path = a->targets[chosen->items[i]].path;
 
-		if (a->outcomes[chosen->items[i]]) /* near, or of the same file as one before */
+		if (a->outcomes[chosen->items[i]]) /* of the same file as one before */
 			continue;
 		file = in_file(a, chosen, i, path);
 		err = attach_file(a, attach, &file, path, e);

@@ -45,7 +45,7 @@ struct sent_numbers {
 /* Three texts follow: name, path, and a function's symbol or a probe's arguments. */
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
-	uint8_t kind, obstacle, is_distant, is_jump, is_32_bit, zero[3];
+	uint8_t kind, obstacle, is_jump, is_32_bit, zero[4];
 };
 
 /* Its name follows. */
@@ -73,7 +73,6 @@ void sent_put(const struct target_list *list, size_t first, size_t first_alias, 
 			.place = t->place,
 			.kind = (uint8_t)t->kind,
 			.obstacle = (uint8_t)t->obstacle,
-			.is_distant = t->is_distant,
 			.is_jump = t->is_jump,
 			.is_32_bit = t->is_32_bit,
 		};
@@ -135,7 +134,6 @@ static bool take_sent_target(struct taking *from)
 		.semaphore = sent.semaphore,
 		.place = sent.place,
 		.obstacle = (enum target_obstacle)sent.obstacle,
-		.is_distant = sent.is_distant,
 		.is_jump = sent.is_jump,
 		.is_32_bit = sent.is_32_bit,
 	};

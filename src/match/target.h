@@ -57,7 +57,6 @@ struct target {
 	 * have the same number once in 2^64 pairs. One of them is left out then.
 	 */
 	uint64_t place;
-	bool is_distant; /* user: opening or reading the file may hang */
 	enum target_obstacle obstacle;
 	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
 	uint64_t perf_config, perf_config1, perf_config2;

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -79,43 +78,6 @@ static void own_library_fini(struct own_library *own)
 
 /* --- which file --- */
 
-/*
- * Is this part of a path safe from others than root? In a folder with the sticky bit (/tmp), others
- * cannot replace root's files. Links occur only in paths of processes (/proc/7/root,
- * /proc/7/map_files/400000-401000), and these lead to anything.
- */
-static bool is_part_roots_alone(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode))
-		return false;
-	return !(st.st_mode & (S_IWGRP | S_IWOTH)) || (S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX);
-}
-
-/* May only root change the file, and every folder and link of its path? */
-static bool is_roots_alone(const char *path)
-{
-	cleanup_free char *at = xstrdup(path);
-
-	if (path[0] != '/' || !is_part_roots_alone("/"))
-		return false;
-	for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (!is_part_roots_alone(at))
-			return false;
-		*slash = '/';
-	}
-	return is_part_roots_alone(path);
-}
-
-static bool is_on_local_file_system(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && is_file_system_local(&fs);
-}
-
 /* The file as a number: its device and inode, or its path. */
 static uint64_t number_of_file(const char *path)
 {
@@ -132,8 +94,7 @@ struct file_walk {
 	struct image *image;
 	const char *path;
 	uint64_t number; /* number_of_file() */
-	bool is_distant;
-	size_t n; /* matches, new or listed before */
+	size_t n;        /* matches, new or listed before */
 	struct own_library own;
 	size_t n_indirect;  /* functions of which only the resolver is known */
 	char indirect[128]; /* the last of them */
@@ -148,7 +109,6 @@ struct file_walk {
 static int add_in_file(struct file_walk *walk, struct target *t)
 {
 	t->path = walk->path;
-	t->is_distant = walk->is_distant;
 	t->is_32_bit = !image_is_64_bit(walk->image);
 	t->place = hash_mix(hash_mix(walk->number + t->kind) ^ t->offset);
 	walk->n++;
@@ -285,7 +245,6 @@ static int match_file(struct matching *m, const char *path, size_t *ret_n, struc
 		.image = image,
 		.path = path,
 		.number = number_of_file(path),
-		.is_distant = !is_on_local_file_system(path) || !is_roots_alone(path),
 		.e = e,
 	};
 

@@ -71,7 +71,7 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path):
 @pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.core), pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.thorough)],
                          ids=["any", "single"])
 def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, options):
-    """It may put another file there. Of a file that we have, too, and that is root's alone, the main process does."""
+    """It may put another file there."""
     patterns = ["/bin/program:leaf", "/bin/program:middle"]
     with Contained("calls", tmp_path, 1000, 300, 0) as work:
         with Live(["-f", "-U", "--debug", *options, "-p", work.pid, *patterns], wrap=WITH_TRACEFS) as tool:

@@ -61,7 +61,6 @@ static void assert_same(const struct target_list *a, const struct target_list *b
 		assert_true(x->kind == y->kind && x->obstacle == y->obstacle);
 		assert_true(x->vaddr == y->vaddr && x->offset == y->offset);
 		assert_true(x->semaphore == y->semaphore && x->place == y->place);
-		assert_true(x->is_distant == y->is_distant);
 		assert_true(x->is_32_bit == y->is_32_bit);
 		assert_true(text_is_same(x->arguments, y->arguments));
 	}

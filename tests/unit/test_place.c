@@ -3,8 +3,6 @@
 /* Which places of a file's functions and probes are traced: see match/places.c. */
 #include "test.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
 
 #include "scratch.h"
 
@@ -327,42 +325,6 @@ TEST(of_32_bit_code_none_is_moved)
 								   ? OBSTACLE_MISTAKEN
 								   : OBSTACLE_NONE);
 	}
-}
-
-/* --- who may change what a path leads to --- */
-
-static void expect_distant(bool is_distant)
-{
-	cleanup(target_list_fini) struct target_list list = {};
-
-	match_file("folder/file", "plain", &list);
-	assert_int_equal(list.n, 1);
-	assert_int_equal(list.targets[0].is_distant, is_distant);
-}
-
-/* As root, for others' files. Of layers, any file is. */
-TEST(a_file_that_others_may_change_is_distant)
-{
-	cleanup_free char *folder = scratch_path("folder"), *file = scratch_path("folder/file");
-	struct statfs fs;
-
-	scratch_run("mkdir folder && cp f folder/file");
-	assert_int_equal(statfs(file, &fs), 0);
-	if (fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		expect_distant(true);
-	if (geteuid() != 0 || fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return;
-	expect_distant(false);
-	assert_int_equal(chmod(file, 0620), 0);
-	expect_distant(true);
-	assert_int_equal(chmod(file, 0600) | chmod(folder, 0777), 0);
-	expect_distant(true);
-	assert_int_equal(chmod(folder, 01777), 0);
-	expect_distant(false);
-	assert_int_equal(chown(file, 65534, 65534), 0);
-	expect_distant(true);
-	assert_int_equal(chmod(folder, 0755) | chown(file, 0, 0) | chown(folder, 65534, 65534), 0);
-	expect_distant(true);
 }
 
 TEST_MAIN(make_files, scratch_remove)
