@@ -28,7 +28,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/strtab.h"
 #include "elf/debug.h"
 #include "elf/internal.h"
@@ -39,12 +38,6 @@
  * The file has two of its own, its debug file (elf/debug.h) has a .symtab, and Go's table
  * (elf/gopclntab.h) has functions, too. They stay in the mapped file.
  */
-
-/*
- * The bytes of names that we read of one table, at most. All symbols of a hostile table may share
- * one very long name. 64 bytes for each symbol are more than browsers with their templates have.
- */
-#define MOST_NAME_BYTES ((size_t)64 * MOST_SYMBOLS)
 
 /* A symbol table. Lent by its image. */
 struct table {
@@ -68,13 +61,6 @@ struct function {
 	struct image_symbol symbol;
 	uint64_t section_end; /* the end of its section, or else of its segment */
 	bool is_label;        /* it has no type: assembly without ".type" */
-};
-
-/* A walk over a table. Begins as { .table }. */
-struct table_walk {
-	const struct table *table;
-	uint32_t n;        /* the number of the next symbol */
-	size_t name_bytes; /* bytes of names read so far */
 };
 
 /* The symbol table in section @s; n is 0 if it makes no sense. */
@@ -133,22 +119,15 @@ static Elf64_Sym table_entry(const struct table *table, uint32_t i)
 			    .st_size = narrow.st_size };
 }
 
-/* The name with its version, or NULL if there is none or it is too long. Adds the bytes that it has
- * read to *@bytes. */
-static const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes)
+/* The name with its version, or NULL if there is none or it is too long. */
+static const char *table_name(const struct table *table, const Elf64_Sym *entry)
 {
 	if (entry->st_name >= table->strings.size)
 		return NULL;
 
 	const char *name = (const char *)table->strings.data + entry->st_name;
 
-	if (!name[0] || name[0] == '@')
-		return NULL;
-
-	const size_t n = strnlen(name, MAX_NAME);
-
-	*bytes += n;
-	return n == MAX_NAME ? NULL : name;
+	return name[0] && name[0] != '@' && strnlen(name, MAX_NAME) < MAX_NAME ? name : NULL;
 }
 
 /* Is it a function or a label? Labels "$x" and ".annobin_x" are marks of tools. */
@@ -185,29 +164,25 @@ static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint
 	return true;
 }
 
-static bool measure_go(const struct go_table *table, uint32_t i, struct function *ret,
-		       size_t *bytes)
+static bool measure_go(const struct go_table *table, uint32_t i, struct function *ret)
 {
 	struct go_function f;
-	size_t n;
 
 	if (!go_function_at(table, i, &f))
 		return false;
-	n = strnlen(f.name, MAX_NAME);
-	*bytes += n;
 	*ret = (struct function){
 		.symbol = { .name = f.name, .vaddr = f.start, .size = f.end - f.start },
 		.section_end = f.end,
 	};
-	return n && n < MAX_NAME && f.name[0] != '@'; /* cut_version() would leave nothing */
+	/* cut_version() would leave nothing of "@..." */
+	return f.name[0] && f.name[0] != '@' && strnlen(f.name, MAX_NAME) < MAX_NAME;
 }
 
 /* Symbol @i. False: it is no function or label, or undefined, or not in code, or has no name. */
-static bool table_function(const struct table *table, uint32_t i, struct function *ret,
-			   size_t *bytes)
+static bool table_function(const struct table *table, uint32_t i, struct function *ret)
 {
 	if (table->go.n)
-		return measure_go(&table->go, i, ret, bytes);
+		return measure_go(&table->go, i, ret);
 
 	Elf64_Sym entry = table_entry(table, i);
 	unsigned type = ELF64_ST_TYPE(entry.st_info);
@@ -217,7 +192,7 @@ static bool table_function(const struct table *table, uint32_t i, struct functio
 	    (!table->is_by_address || !find_segment(table, &entry, &end)))
 		return false;
 
-	const char *name = table_name(table, &entry, bytes);
+	const char *name = table_name(table, &entry);
 	uint64_t most = end - entry.st_value;
 
 	if (!name || !is_function_or_label(type, name))
@@ -234,17 +209,12 @@ static bool table_function(const struct table *table, uint32_t i, struct functio
 	return true;
 }
 
-/* The next function or label; false: no more. Too many bytes of names end it with a warning. */
-static bool table_next(struct table_walk *walk, struct function *ret)
+/* The next function or label, from number *@n on. False: no more. */
+static bool table_next(const struct table *table, uint32_t *n, struct function *ret)
 {
-	const struct table *table = walk->table;
-
-	while (walk->n < table->n && walk->name_bytes < MOST_NAME_BYTES)
-		if (table_function(table, walk->n++, ret, &walk->name_bytes))
+	while (*n < table->n)
+		if (table_function(table, (*n)++, ret))
 			return true;
-	if (walk->n < table->n)
-		log_warn_once("%s: skipping some symbols: their names take more than %zu MiB",
-			      table->of->name, MOST_NAME_BYTES >> 20);
 	return false;
 }
 
@@ -279,10 +249,10 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 	if (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug)))
 		tables[TABLE_GO] = (struct table){}; /* it would repeat all functions */
 	for (size_t t = 0; t < TABLE_N; t++) {
-		struct table_walk walk = { .table = &tables[t] };
 		struct function f;
+		uint32_t n = 0;
 
-		while (table_next(&walk, &f)) {
+		while (table_next(&tables[t], &n, &f)) {
 			if (f.is_label)
 				continue;
 			f.symbol.name = cut_version(im, f.symbol.name, "");
@@ -298,10 +268,10 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 bool image_has_symtab(const struct image *im)
 {
 	struct table table = table_find(im, SHT_SYMTAB);
-	struct table_walk walk = { .table = &table };
 	struct function f;
+	uint32_t n = 0;
 
-	while (table_next(&walk, &f))
+	while (table_next(&table, &n, &f))
 		if (!f.is_label)
 			return true;
 	return false;
@@ -513,10 +483,8 @@ void symbol_index_free(struct symbol_index *index)
 static struct function function_of(const struct symbol_index *index, const struct range *r)
 {
 	struct function f = { .symbol.name = "" };
-	size_t bytes = 0;
 
-	(void)table_function(&index->tables[r->symbol >> TABLE_SHIFT], r->symbol & TABLE_MOST, &f,
-			     &bytes);
+	(void)table_function(&index->tables[r->symbol >> TABLE_SHIFT], r->symbol & TABLE_MOST, &f);
 	return f;
 }
 
@@ -570,17 +538,17 @@ static int by_range_start(const void *a, const void *b)
 
 static void collect_table(enum table_number number, struct symbol_index *index, size_t *capacity)
 {
-	struct table_walk walk = { .table = &index->tables[number] };
 	struct function f;
+	uint32_t n = 0;
 
-	while (table_next(&walk, &f)) {
+	while (table_next(&index->tables[number], &n, &f)) {
 		array_reserve(index->ranges, index->n, *capacity);
 		index->ranges[index->n++] = (struct range){
 			.start = f.symbol.vaddr,
 			.size = f.is_label                   ? 0
 				: f.symbol.size < UINT32_MAX ? (uint32_t)f.symbol.size
 							     : UINT32_MAX,
-			.symbol = (walk.n - 1) | (uint32_t)number << TABLE_SHIFT |
+			.symbol = (n - 1) | (uint32_t)number << TABLE_SHIFT |
 				  (f.is_label ? LABEL : 0),
 		};
 	}
@@ -863,7 +831,6 @@ struct slots {
 	size_t n, capacity;
 	size_t left; /* bytes that we may read: sections may overlap, and exceed the file together
 		      */
-	size_t name_bytes; /* bytes of names read so far */
 };
 
 /* A relocation of any of the four forms: for each class of files, with and without an addend. */
@@ -903,10 +870,10 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 
 		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info), im->is_64_bit))
 			continue;
-		if (symbol && symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
+		if (symbol && symbol < table.n) {
 			Elf64_Sym entry = table_entry(&table, symbol);
 
-			slot.name = table_name(&table, &entry, &slots->name_bytes);
+			slot.name = table_name(&table, &entry);
 		}
 		array_push(slots->list, slots->n, slots->capacity, slot);
 	}

@@ -324,56 +324,6 @@ TEST(without_section_headers_nothing_is_named)
 	assert_false(image_function_at(im, find(whole, "plain").symbol.vaddr, &s));
 }
 
-/* sizes */
-
-#define N_LONG 5000
-#define LONG_BYTES 65530
-#define LONG_AT (MADE_VADDR + MADE_HEAD)
-
-/* Its functions, one at each byte of its code, have all the same long name. */
-static struct image *open_long_names(void)
-{
-	static char name[LONG_BYTES + 1], code[N_LONG];
-	static Elf64_Sym symbols[N_LONG];
-	const struct made_section sections[] = { { ".text", code, sizeof(code) },
-						 { ".symtab", symbols, sizeof(symbols) },
-						 { ".strtab", name, sizeof(name) } };
-	size_t size;
-
-	memset(name, 'a', LONG_BYTES);
-	for (size_t i = 0; i < N_LONG; i++)
-		symbols[i] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-					  .st_shndx = 1,
-					  .st_value = LONG_AT + i };
-
-	cleanup_free void *file = made_elf(sections, 3, 0, &size);
-
-	made_symtab(file);
-	return open_memory(file, size);
-}
-
-static int count(void *context, const struct image_symbol *symbol)
-{
-	++*(size_t *)context;
-	return 0;
-}
-
-/* A file of no great size could else say names of any number of bytes. */
-TEST(names_without_end_are_not_all_read)
-{
-	const size_t most = ((size_t)256 << 20) / LONG_BYTES + 1;
-	cleanup(image_freep) struct image *im = open_long_names();
-	struct image_symbol s;
-	size_t n = 0;
-
-	assert_int_equal(image_each_function(im, count, &n), 0);
-	assert_int_equal(n, most);
-	assert_true(image_function_at(im, LONG_AT + most - 2, &s));
-	assert_int_equal(s.vaddr, LONG_AT + most - 2);
-	assert_true(!image_function_at(im, LONG_AT + N_LONG - 1, &s) ||
-		    s.vaddr == LONG_AT + most - 1);
-}
-
 /* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
 TEST(a_build_id_is_what_the_kernel_tells)
 {

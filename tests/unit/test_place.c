@@ -3,7 +3,6 @@
 /* Which places of a file's functions and probes are traced: see match/places.c. */
 #include "test.h"
 
-
 #include "scratch.h"
 
 #include "arch/arch.h"
