@@ -39,12 +39,6 @@
 #define MODULE_TEXT 176 /* the offset of "text" in moduledata */
 #define TABLE_ALIGNMENT 16
 
-/*
- * The steps of all functions, at most. Go's own compiler has 250,000. All functions of a hostile
- * file may share the same steps, without any code.
- */
-#define MOST_STEPS (16U << 20)
-
 static struct slice bytes_from_offset(struct slice of, uint64_t offset)
 {
 	if (offset > of.size)
@@ -175,34 +169,14 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 	return record ? (uint32_t)uint_at(record + FIRST_STEP_AT, 4) : 0;
 }
 
-static struct go_steps steps_of_number(const struct go_table *t, uint32_t i)
+bool go_has_steps(const struct go_table *t, uint32_t i)
 {
 	const struct go_function f = { .start = go_function_start(t, i),
 				       .end = go_function_start(t, i + 1),
 				       .steps = first_step_of(t, i) };
-
-	return go_steps_of(t, &f);
-}
-
-bool go_has_steps(const struct go_table *t, uint32_t i)
-{
-	struct go_steps s = steps_of_number(t, i);
+	struct go_steps s = go_steps_of(t, &f);
 
 	return go_next_step(&s);
-}
-
-static bool has_few_steps(const struct go_table *t)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < t->n; i++) {
-		struct go_steps s = steps_of_number(t, i);
-
-		while (go_next_step(&s))
-			if (n++ == MOST_STEPS)
-				return false;
-	}
-	return true;
 }
 
 bool image_is_go(const struct image *im)
@@ -233,7 +207,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 		return false;
 	t.n = (uint32_t)n;
 	t.text = go_text_start(im, section.vaddr);
-	if (!t.text || !is_in_order(im, &t) || !has_few_steps(&t))
+	if (!t.text || !is_in_order(im, &t))
 		return false;
 	*ret = t;
 	return true;
