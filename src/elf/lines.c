@@ -52,30 +52,21 @@ struct lines {
 	struct u64_map numbers;       /* from the offset of a unit's DIE to that of its functions */
 	struct die_ranges *functions; /* of the units that were read */
 	size_t n_read, capacity;
-	size_t n_functions; /* in all lists */
 };
 
 /* The CPU time for all questions about a file, in one child. It is enough for 700 MB of entries. */
 #define MOST_NS (7 * NS_PER_S)
 
-/* Add the code of @die. *@n_all counts the ranges of all lists. False: they are more than @most. */
-static bool add_die_ranges(struct lines *l, struct die_ranges *to, Dwarf_Die *die, size_t *n_all,
-			   size_t most)
+static void add_die_ranges(struct lines *l, struct die_ranges *to, Dwarf_Die *die)
 {
 	struct die_range range = { .die = dwarf_dieoffset(die) };
 	Dwarf_Addr base = 0;
 	ptrdiff_t place = 0;
 
 	while (!cpu_budget_is_spent(&l->budget) &&
-	       (place = dwarf_ranges(die, place, &base, &range.start, &range.end)) > 0) {
-		if (range.start >= range.end)
-			continue;
-		if (*n_all >= most)
-			return false;
-		array_push(to->list, to->n, to->capacity, range);
-		++*n_all;
-	}
-	return true;
+	       (place = dwarf_ranges(die, place, &base, &range.start, &range.end)) > 0)
+		if (range.start < range.end)
+			array_push(to->list, to->n, to->capacity, range);
 }
 
 /* Of two entries with the same code, the file's first one comes last, so find_die_range() finds it.
@@ -110,10 +101,6 @@ static const struct die_range *find_die_range(const struct die_ranges *r, uint64
  * of all units, once.
  */
 
-/* Real files are far from these: Chromium's has some 50,000 units. */
-#define MOST_UNITS (1U << 20)
-#define MOST_RANGES (1U << 23)
-
 /*
  * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). A foreign file gives its path, so
  * we do not open it. libdw recognizes the skeletons of DWARF 5, and some of DWARF 4.
@@ -134,8 +121,7 @@ static bool has_functions(Dwarf_Die *unit)
 static const char *read_units(struct lines *l)
 {
 	Dwarf_Off at = 0, next = 0;
-	size_t n_header, n_units = 0, n_ranges = 0;
-	bool are_few = true;
+	size_t n_header;
 	Dwarf_Half version;
 	Dwarf_Die die;
 	int result;
@@ -145,9 +131,7 @@ static const char *read_units(struct lines *l)
 		if (version < 2 || version > 5)
 			return "unsupported DWARF version";
 		if (dwarf_offdie(l->dwarf, at + n_header, &die) && has_functions(&die))
-			are_few = add_die_ranges(l, &l->units, &die, &n_ranges, MOST_RANGES);
-		if (++n_units > MOST_UNITS || !are_few)
-			return "more units or ranges than any program has";
+			add_die_ranges(l, &l->units, &die);
 		if (cpu_budget_is_spent(&l->budget))
 			return cpu_budget_reason(&l->budget);
 		at = next;
@@ -177,8 +161,6 @@ static const char *read_units(struct lines *l)
  * After the last child, dwarf_siblingof() returns 1 and leaves the place of the 0 in the result.
  */
 
-/* The functions of one file, at most: 96 MiB. Chromium has some two millions. */
-#define MOST_FUNCTIONS (1U << 22)
 /* The depth of calls that are inlined into one another. Compilers stop far below. */
 #define MOST_SCOPES 256
 /* A walk over entries, at @die. */
@@ -292,12 +274,11 @@ static void read_unit(struct lines *l, struct die_ranges *into, Dwarf_Die *unit)
 	while (!is_walk_over(&w)) {
 		const int tag = dwarf_tag(&w.die);
 
-		if (tag == DW_TAG_subprogram &&
-		    !add_die_ranges(l, into, &w.die, &l->n_functions, MOST_FUNCTIONS))
-			stop_walk(&w, "more functions than any program has");
-		if (w.depth && may_have_functions(tag))
+		if (tag == DW_TAG_subprogram)
+			add_die_ranges(l, into, &w.die);
+		if (may_have_functions(tag))
 			walk_into(&w);
-		else if (w.depth)
+		else
 			walk_over(&w);
 	}
 	/* The time may end within the last entry. */
