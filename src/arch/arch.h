@@ -145,7 +145,7 @@ bool arch_parse_operand(const char *text, struct arch_operand *ret);
 
 /*
  * The effect of an instruction on the stack and on the registers that calls preserve. The analysis
- * of compiled code (unwind/derive.c) expects that a call pushes the return address, so it does not
+ * of compiled code (unwind/flow.c) expects that a call pushes the return address, so it does not
  * run without ARCH_CALL_PUSHES.
  */
 enum instruction_kind {

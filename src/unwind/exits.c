@@ -213,12 +213,12 @@ static bool may_work(struct finding *f, uint64_t n)
 }
 
 /*
- * Is the stack as at the entry? frame_is_clean() also asks for registers, which assembly of Go does
- * not preserve.
+ * Is the stack as at the entry? The registers need not be, because assembly of Go does not preserve
+ * them.
  */
 static bool is_clean(const struct frame *frame)
 {
-	return frame->depth == frame_at_entry().depth;
+	return frame->depth == FRAME_ENTRY_DEPTH;
 }
 
 static bool may_be_clean(const struct frame *frame)

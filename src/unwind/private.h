@@ -29,7 +29,7 @@ struct cfi_fde {
 /* Find the sections of stubs, _init and _fini. Returns their number. */
 size_t cfi_find_stubs(const struct image *im, struct cfi_fde ret[CFI_MAX_STUBS]);
 
-/* --- derive.c --- */
+/* --- flow.c: code without entries --- */
 
 /*
  * Derive rows for code without entries, such as musl's C code, from its instructions. Compiled C
@@ -66,11 +66,9 @@ void derive(struct image *im, const struct go_table *go, const struct cfi_fde *f
 must_check int derived_rows_between(struct flow *f, uint64_t from, uint64_t to, cfi_visit *visit,
 				    void *context);
 
-/* --- flow.c --- */
-
 /*
  * Follow execution through code without entries, and track the frame at each instruction. For
- * derive.c and exits.c.
+ * rows, and for exits.c.
  *
  * A place is a byte of that code. If the analysis came to an instruction there, the place has a
  * frame and an owner: the function that execution came from. Functions that share code are one
@@ -90,6 +88,7 @@ enum frame_holds {
 };
 
 #define FRAME_NOT_KNOWN (-1)
+#define FRAME_ENTRY_DEPTH 8 /* at a function's first instruction */
 
 /* Depths are distances below the CFA, in bytes. */
 struct frame {
@@ -101,15 +100,6 @@ struct frame {
 	uint8_t fp, third;   /* enum frame_holds */
 	uint8_t end_reg;     /* the end of a loop that probes the stack, or REGISTER_NONE */
 };
-
-/* The frame at a function's first instruction. */
-struct frame frame_at_entry(void);
-
-/* Is the frame as at the entry, so that the function may return or jump to another one? */
-bool frame_is_clean(const struct frame *f);
-
-/* The row of a frame at @vaddr. A gap if nothing leads to the CFA. */
-struct cfi_row frame_row(const struct frame *f, uint64_t vaddr);
 
 /* Code without entries: [@start, @end), whose first byte is place @first. */
 struct flow_span {
@@ -180,27 +170,18 @@ struct flow {
 void flow_init(struct flow *f);
 void flow_fini(struct flow *f);
 
-/* Begin again, with the functions at FLOW_ENTRY and FLOW_POINTED. Forgets all else. */
-void flow_again(struct flow *f);
-
 /* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_POINTED. */
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag);
 
-/* Have flow_follow() follow execution from @vaddr, too, with @frame, as code of function @owner. */
+/* Have flow_run() follow execution from @vaddr, too, with @frame, as code of function @owner. */
 void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame);
 
-/* Follow all added functions. Waiting calls keep waiting. */
-void flow_follow(struct flow *f);
-
-/* Likewise, and go on past calls whose callees may return. */
+/* Follow all added functions. Goes on past calls of these whose callees may return. */
 void flow_run(struct flow *f);
 
 /* The place of @vaddr, or its span. SIZE_MAX, or NULL: it is in no span. */
 size_t flow_place(const struct flow *f, uint64_t vaddr);
 const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr);
-
-/* The number of the first span that ends after @vaddr; n_spans: there is none. */
-size_t flow_next_span(const struct flow *f, uint64_t vaddr);
 
 struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
