@@ -54,7 +54,7 @@ static bool is_entered(const struct placing *p, uint64_t vaddr)
 	const size_t i = middles_from(&p->middles, vaddr);
 	struct image_symbol symbol;
 
-	return p->middles.is_full || (i < p->middles.n && p->middles.jumps[i].to == vaddr) ||
+	return (i < p->middles.n && p->middles.jumps[i].to == vaddr) ||
 	       (image_function_at(p->image, vaddr, &symbol) && symbol.vaddr == vaddr);
 }
 

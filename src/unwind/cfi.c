@@ -376,9 +376,6 @@ static int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_
 
 /* --- entries --- */
 
-#define MAX_ENTRIES (1U << 22) /* libLLVM has 98,256 */
-#define MAX_CIES (1U << 18)
-
 struct reader {
 	struct image *im;
 	struct fde_section section;
@@ -415,7 +412,7 @@ static void collect_cies(struct reader *r)
 	struct fde_entry entry;
 
 	r->first_cie = r->n_cies;
-	while (r->n_cies < MAX_CIES && fde_next_entry(&r->section, &c, &entry)) {
+	while (fde_next_entry(&r->section, &c, &entry)) {
 		struct cfi_cie cie = { .offset = entry.offset };
 
 		if (!entry.is_cie)
@@ -464,7 +461,7 @@ static bool read_fde(const struct reader *r, const struct fde_entry *entry, stru
 	return true;
 }
 
-static int collect_fdes(struct reader *r, struct error *e)
+static void collect_fdes(struct reader *r)
 {
 	struct cursor c = section_cursor(r);
 	struct fde_entry entry;
@@ -474,13 +471,9 @@ static int collect_fdes(struct reader *r, struct error *e)
 
 		if (entry.is_cie)
 			continue;
-		if (r->n_fdes == MAX_ENTRIES)
-			return error_set(e, -E2BIG, "unwind information of more than %u functions",
-					 MAX_ENTRIES);
 		if (read_fde(r, &entry, &fde) && cut_to_code(r, &fde))
 			array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 	}
-	return 0;
 }
 
 /* By address, then .eh_frame's before .debug_frame's. */
@@ -866,13 +859,13 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 	return err;
 }
 
-static int collect_section(struct reader *r, bool is_debug, struct error *e)
+static void collect_section(struct reader *r, bool is_debug)
 {
 	if (!fde_section_of(r->im, is_debug, &r->section))
-		return 0;
+		return;
 	r->is_any = true;
 	collect_cies(r);
-	return collect_fdes(r, e);
+	collect_fdes(r);
 }
 
 int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, void *context,
@@ -880,15 +873,11 @@ int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, 
 {
 	cleanup(cfi_reader_fini) struct reader r = { .im = im };
 	size_t n_roots;
-	int err;
 
 	if (!image_is_64_bit(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
-	err = collect_section(&r, false, e);
-	if (!err)
-		err = collect_section(&r, true, e);
-	if (err)
-		return err;
+	collect_section(&r, false);
+	collect_section(&r, true);
 	add_stubs(&r);
 	sort_fdes(&r);
 	for (size_t i = 0; i < r.n_fdes; i++)

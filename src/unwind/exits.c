@@ -33,7 +33,6 @@
  * count if an instruction begins there: the function around them is decoded from its beginning.
  */
 #define MAX_RANGES 64
-#define MAX_MIDDLES ((size_t)1 << 20)
 
 /* Decoding takes some 50 ns a byte, and files may be made to hold us up. */
 #define MAX_DECODED_BYTES ((uint64_t)64 << 20)
@@ -120,9 +119,7 @@ static void note_jump(void *context, uint64_t from, uint64_t to)
 	    (from >= function->start && from < (s->is_cautious ? to : function->end)) ||
 	    (!s->is_cautious && !leads_to(s, from, to)))
 		return;
-	s->ret->is_full = s->ret->n == MAX_MIDDLES;
-	if (!s->ret->is_full)
-		array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
+	array_push(s->ret->jumps, s->ret->n, s->ret->capacity, jump);
 }
 
 void middles_find(struct image *im, struct code_range *functions, size_t n, bool is_cautious,
@@ -475,8 +472,6 @@ static void check_middles(struct finding *f)
 {
 	const struct middles *m = f->middles;
 
-	if (m->is_full)
-		doubt_exits(f, "the file has too many jumps into functions", f->entry);
 	for (size_t i = 0; i < f->n_parts; i++)
 		for (size_t j = middles_from(m, f->parts[i].start);
 		     j < m->n && m->jumps[j].to < f->parts[i].end; j++)

@@ -40,7 +40,6 @@ struct middle {
 struct middles {
 	struct middle *jumps; /* by rising @to */
 	size_t n, capacity;
-	bool is_full; /* there are more */
 };
 
 /* The end of the function that begins at @vaddr, by symbols or .eh_frame. 0: it is not known. */

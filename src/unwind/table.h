@@ -50,7 +50,6 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  *
  * Errors: -ENOENT   the file has no CFI, and we found no rows otherwise
  *         -ENOEXEC  it is not for this machine's 64-bit code
- *         -E2BIG    it has more than four million functions
  */
 must_check int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit,
 			    void *context, struct error *e);
