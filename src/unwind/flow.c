@@ -740,21 +740,21 @@ static uint64_t add_gap(struct flow *f, const struct image_section *text, struct
 
 /* Make spans of all gaps. Returns the size of those of at least LEAST_GAP. */
 static uint64_t find_spans(struct flow *f, const struct image_section *text,
-			   const struct go_table *t, const struct cfi_fde *fdes, size_t n)
+			   const struct go_table *t)
 {
 	const uint64_t end = text->vaddr + text->size;
 	uint64_t at = text->vaddr, sum = 0;
 	uint32_t next = 0;
 
-	for (size_t i = 0; i <= n && at < end; i++) {
-		uint64_t to = i < n ? fdes[i].start : end;
+	for (size_t i = 0; i <= f->n_fdes && at < end; i++) {
+		uint64_t to = i < f->n_fdes ? f->fdes[i].start : end;
 
 		if (to > end)
 			to = end;
 		if (to > at)
 			sum += add_gap(f, text, (struct code_range){ at, to }, t, &next);
-		if (i < n && fdes[i].end > at)
-			at = fdes[i].end;
+		if (i < f->n_fdes && f->fdes[i].end > at)
+			at = f->fdes[i].end;
 	}
 	return sum;
 }
@@ -795,36 +795,28 @@ static void follow_all_functions(struct flow *f)
 	}
 }
 
-/* The sorted entries of @im. */
-struct entries {
-	const struct image *im;
-	const struct cfi_fde *fdes;
-	size_t n;
-};
-
 /* Does an entry begin at @vaddr, or is it in a section of stubs? */
-static bool is_called_elsewhere(const struct entries *e, uint64_t vaddr)
+static bool is_called_elsewhere(const struct flow *f, uint64_t vaddr)
 {
 	struct cfi_fde stubs[CFI_MAX_STUBS];
-	const size_t n = cfi_find_stubs(e->im, stubs);
+	const size_t n = cfi_find_stubs(f->im, stubs);
 	size_t at;
 
 	for (size_t i = 0; i < n; i++)
 		if (vaddr >= stubs[i].start && vaddr < stubs[i].end)
 			return true;
-	at = array_count_below(e->fdes, e->n, sizeof(*e->fdes), vaddr);
-	return at < e->n && e->fdes[at].start == vaddr;
+	at = array_count_below(f->fdes, f->n_fdes, sizeof(*f->fdes), vaddr);
+	return at < f->n_fdes && f->fdes[at].start == vaddr;
 }
 
 /* Judge a jump of function @owner to @target, which may be another function or other code. */
-static void judge_tail(struct flow *f, const struct entries *e, uint32_t owner,
-		       const struct frame *frame, uint64_t target)
+static void judge_tail(struct flow *f, uint32_t owner, const struct frame *frame, uint64_t target)
 {
 	const size_t place = flow_place(f, target);
 	struct flow_function *group = flow_group(f, owner);
 
 	if (place == SIZE_MAX) {
-		const bool is_function = is_called_elsewhere(e, target);
+		const bool is_function = is_called_elsewhere(f, target);
 
 		group->is_proven |= is_function && frame_is_clean(frame);
 		group->is_bad |=
@@ -839,8 +831,7 @@ static void judge_tail(struct flow *f, const struct entries *e, uint32_t owner,
 	}
 }
 
-static void judge_instruction(struct flow *f, const struct entries *e, const struct flow_span *s,
-			      uint64_t vaddr)
+static void judge_instruction(struct flow *f, const struct flow_span *s, uint64_t vaddr)
 {
 	const size_t place = s->first + (vaddr - s->start);
 	const struct instruction i = flow_instruction(s, vaddr);
@@ -863,7 +854,7 @@ static void judge_instruction(struct flow *f, const struct entries *e, const str
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
 	case INSTRUCTION_BRANCH_UNEQUAL:
-		judge_tail(f, e, owner, &frame, i.target);
+		judge_tail(f, owner, &frame, i.target);
 		break;
 	default:
 		break;
@@ -898,7 +889,7 @@ static void spread_belief(struct flow *f)
 	}
 }
 
-static void judge_all_gaps(struct flow *f, const struct entries *e)
+static void judge_all_gaps(struct flow *f)
 {
 	for (uint32_t i = 0; i < f->n_functions; i++)
 		if (f->functions[i].is_named)
@@ -906,18 +897,18 @@ static void judge_all_gaps(struct flow *f, const struct entries *e)
 	for (size_t i = 0; i < f->n_spans; i++)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
-				judge_instruction(f, e, &f->spans[i], at);
+				judge_instruction(f, &f->spans[i], at);
 	spread_belief(f);
 }
 
 /* Add the function that a program's first code calls. It may have no symbol, and its only caller
  * may have an entry. */
-static void add_called_by_root(struct flow *f, const struct image *im)
+static void add_called_by_root(struct flow *f)
 {
-	uint64_t at = image_entry(im);
+	uint64_t at = image_entry(f->im);
 
 	for (int n = 0; n < MAX_ROOT_STEPS; n++) {
-		const struct slice code = image_code(im, at, ARCH_INSTRUCTION_BYTES);
+		const struct slice code = image_code(f->im, at, ARCH_INSTRUCTION_BYTES);
 		const struct instruction i = instruction_at(code.data, code.size, at);
 
 		if (i.kind == INSTRUCTION_CALL)
@@ -948,12 +939,12 @@ static void point_at_called(struct flow *f, const struct image_section *text)
 	}
 }
 
-static bool analyse_image(struct flow *f, struct image *im, const struct image_section *text)
+static bool analyse_image(struct flow *f, const struct image_section *text)
 {
 	flow_init(f);
-	if (image_each_function(im, add_symbol_function, f) != 0)
+	if (image_each_function(f->im, add_symbol_function, f) != 0)
 		return false;
-	add_called_by_root(f, im);
+	add_called_by_root(f);
 	if (f->n_places > text->size / 2) /* else entries are the rule, and cover the callees */
 		point_at_called(f, text);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over; round++) {
@@ -973,14 +964,14 @@ void derive(struct image *im, const struct go_table *go, const struct cfi_fde *f
 	const uint64_t least = go && go->n ? LEAST_GO_BYTES : LEAST_BYTES;
 	uint64_t bytes;
 
-	*ret = (struct flow){};
+	*ret = (struct flow){ .im = im, .fdes = fdes, .n_fdes = n };
 	/* The section's flags may be wrong, so check that a segment loads it as code. */
 	if (!ARCH_CALL_PUSHES || !image_section(im, ".text", &text) ||
 	    image_code(im, text.vaddr, text.size).size != text.size)
 		return;
-	bytes = find_spans(ret, &text, go, fdes, n);
-	if (bytes >= least && bytes <= MAX_BYTES && analyse_image(ret, im, &text))
-		judge_all_gaps(ret, &(struct entries){ im, fdes, n });
+	bytes = find_spans(ret, &text, go);
+	if (bytes >= least && bytes <= MAX_BYTES && analyse_image(ret, &text))
+		judge_all_gaps(ret);
 	else
 		flow_fini(ret);
 }

@@ -144,6 +144,10 @@ struct flow_item {
 
 /* A zeroed one is empty. */
 struct flow {
+	/* Of rows: the image, and its sorted entries. */
+	struct image *im;
+	const struct cfi_fde *fdes;
+	size_t n_fdes;
 	struct flow_span *spans;
 	size_t n_spans, spans_capacity;
 	size_t n_places;
