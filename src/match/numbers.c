@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -146,11 +145,9 @@ static void sort_once_each(struct number_list *list)
 	list->n = n;
 }
 
-/* Reads all of @text before it changes @list, so an error leaves @list as it was. */
 int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t max,
 		      struct number_list *list, struct error *e)
 {
-	cleanup(number_list_fini) struct number_list more = {};
 	const char *at = text;
 	uint64_t range[2];
 
@@ -160,18 +157,16 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 					 "%s: '%s' is not a list of numbers from %u to %u "
 					 "(for example 3 or 1,2 or 1-3,7)",
 					 what, text, min, max);
-		if (range[1] - range[0] >= MAX_LIST - more.n)
+		if (range[1] - range[0] >= MAX_LIST - list->n)
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,
 					 MAX_LIST);
 		for (uint64_t n = range[0]; n <= range[1]; n++)
-			array_push(more.numbers, more.n, more.capacity, (uint32_t)n);
+			array_push(list->numbers, list->n, list->capacity, (uint32_t)n);
 		if (!*at)
 			break;
 		at++;
 	}
 
-	for (size_t i = 0; i < more.n; i++)
-		array_push(list->numbers, list->n, list->capacity, more.numbers[i]);
 	sort_once_each(list);
 	return 0;
 }

@@ -31,8 +31,7 @@ struct number_list {
 	size_t capacity;
 };
 
-/* "3", "0,2", "0-3,7": add these numbers to @list, because an option may be given several times.
- * An error leaves @list as it was. */
+/* "3", "0,2", "0-3,7": add these numbers to @list, because an option may be given several times. */
 must_check int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t max,
 				 struct number_list *list, struct error *e);
 void number_list_fini(struct number_list *list);

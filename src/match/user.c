@@ -27,15 +27,6 @@
 
 #define cleanup_image cleanup(image_freep)
 
-/* --- IFUNCs --- */
-
-/*
- * An IFUNC symbol is the address of a resolver: code that tests the CPU and returns the address of
- * the implementation. We do not run code of a foreign file. But libc's resolvers have run already,
- * in this program, and the loader's answer can be read. It is the same in all processes of this
- * machine that map the same file, apart from GLIBC_TUNABLES.
- */
-
 static bool is_same_inode(const char *a, const char *b)
 {
 	struct stat sa, sb;
@@ -43,40 +34,6 @@ static bool is_same_inode(const char *a, const char *b)
 	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_ino == sb.st_ino &&
 	       sa.st_dev == sb.st_dev;
 }
-
-/* The library of this program whose file is at @path, if there is one. */
-struct own_library {
-	const char *path;
-	void *handle;  /* of dlopen(); NULL: there is none */
-	uint64_t base; /* its addresses are by so much higher than as linked */
-};
-
-static int visit_own_library(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct own_library *own = context;
-
-	(void)size;
-	if (!is_same_inode(info->dlpi_name, own->path))
-		return 0;
-	own->path = info->dlpi_name;
-	own->base = info->dlpi_addr;
-	return 1;
-}
-
-static void own_library_find(const char *path, struct own_library *ret)
-{
-	*ret = (struct own_library){ .path = path };
-	if (dl_iterate_phdr(visit_own_library, ret))
-		ret->handle = dlopen(ret->path, RTLD_LAZY | RTLD_NOLOAD);
-}
-
-static void own_library_fini(struct own_library *own)
-{
-	if (own->handle)
-		(void)dlclose(own->handle);
-}
-
-/* --- which file --- */
 
 /* The file as a number: its device and inode, or its path. */
 static uint64_t number_of_file(const char *path)
@@ -93,12 +50,14 @@ struct file_walk {
 	struct matching *m;
 	struct image *image;
 	const char *path;
-	uint64_t number; /* number_of_file() */
-	size_t n;        /* matches, new or listed before */
-	struct own_library own;
-	size_t n_indirect;  /* functions of which only the resolver is known */
-	char indirect[128]; /* the last of them */
-	size_t n_mistaken;  /* probes: see image_usdt */
+	uint64_t number;      /* number_of_file() */
+	size_t n;             /* matches, new or listed before */
+	const char *own_name; /* the loader's, if the file is a library of this program */
+	void *own;            /* of dlopen(); NULL: it is none */
+	uint64_t own_base;    /* its addresses are by so much higher than as linked */
+	size_t n_indirect;    /* functions of which only the resolver is known */
+	char indirect[128];   /* the last of them */
+	size_t n_mistaken;    /* probes: see image_usdt */
 	struct error *e;
 };
 
@@ -128,15 +87,33 @@ static bool is_cold_part(const char *symbol)
 }
 
 /*
+ * An IFUNC symbol is the address of a resolver: code that tests the CPU and returns the address of
+ * the implementation. We do not run code of a foreign file. But libc's resolvers have run already,
+ * in this program, and the loader's answer can be read. It is the same in all processes of this
+ * machine that map the same file, apart from GLIBC_TUNABLES.
+ */
+static int find_own_library(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct file_walk *walk = context;
+
+	(void)size;
+	if (!is_same_inode(info->dlpi_name, walk->path))
+		return 0;
+	walk->own_name = info->dlpi_name;
+	walk->own_base = info->dlpi_addr;
+	return 1;
+}
+
+/*
  * Find the implementation of IFUNC symbol @name in the file. False: unknown, because the file is
  * not a library of this program. Then only the symbol's resolver knows.
  */
 static bool find_implementation(struct file_walk *walk, const char *name, struct target *t)
 {
-	if (!walk->own.handle)
+	if (!walk->own)
 		return false;
 	/* gettimeofday and time lead into the vdso. */
-	t->vaddr = (uintptr_t)dlsym(walk->own.handle, name) - walk->own.base;
+	t->vaddr = (uintptr_t)dlsym(walk->own, name) - walk->own_base;
 	return image_vaddr_to_offset(walk->image, t->vaddr, &t->offset);
 }
 
@@ -206,9 +183,11 @@ static int match_functions(struct file_walk *walk)
 {
 	int err;
 
-	own_library_find(walk->path, &walk->own);
+	if (dl_iterate_phdr(find_own_library, walk))
+		walk->own = dlopen(walk->own_name, RTLD_LAZY | RTLD_NOLOAD);
 	err = image_each_function(walk->image, match_symbol, walk);
-	own_library_fini(&walk->own);
+	if (walk->own)
+		(void)dlclose(walk->own);
 	return err;
 }
 
