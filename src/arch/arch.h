@@ -48,15 +48,14 @@ struct arch_bytes {
 
 /* --- ELF files --- */
 
-/* Do relocations of @type fill slots that stubs of a PLT jump through? */
-bool arch_fills_slot(uint32_t type, bool is_64_bit);
+/* Do relocations of @type, in files of 64 bits, fill slots that stubs of a PLT jump through? */
+bool arch_fills_slot(uint32_t type);
 
 /*
- * The slot that the stub at @vaddr jumps through, whose @n bytes are at @code, at most
- * ARCH_STUB_BYTES. @got: where 32-bit code finds the slots. False: they are no stub.
+ * The slot that the stub of 64-bit code at @vaddr jumps through, whose @n bytes are at @code, at
+ * most ARCH_STUB_BYTES. False: they are no stub.
  */
-bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bit, uint64_t got,
-		    uint64_t *ret);
+bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret);
 
 /* --- Code --- */
 

@@ -833,29 +833,9 @@ struct slots {
 		      */
 };
 
-/* A relocation of any of the four forms: for each class of files, with and without an addend. */
-static Elf64_Rela read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
-{
-	Elf64_Rela wide = {};
-	Elf32_Rela narrow = {};
-
-	if (im->is_64_bit) {
-		memcpy(&wide, at, bytes);
-		return wide;
-	}
-	memcpy(&narrow, at, bytes);
-	return (Elf64_Rela){
-		.r_offset = narrow.r_offset,
-		.r_info = ELF64_R_INFO((uint64_t)ELF32_R_SYM(narrow.r_info),
-				       ELF32_R_TYPE(narrow.r_info)),
-		.r_addend = (uint32_t)narrow.r_addend,
-	};
-}
-
 static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
 {
 	struct slice bytes = section_bytes(im, s);
-	const size_t word = im->is_64_bit ? 8 : 4, size = s->type == SHT_RELA ? 3 * word : 2 * word;
 	struct table table = {};
 
 	if (s->link < im->n_sections)
@@ -863,12 +843,15 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 	if (bytes.size > slots->left)
 		return;
 	slots->left -= bytes.size;
-	for (size_t at = 0; bytes.size - at >= size; at += size) {
-		const Elf64_Rela r = read_relocation(im, bytes.data + at, size);
+	for (size_t at = 0; bytes.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+
+		memcpy(&r, bytes.data + at, sizeof(r));
+
 		const uint32_t symbol = (uint32_t)ELF64_R_SYM(r.r_info);
 		struct slot slot = { .vaddr = r.r_offset, .resolver = (uint64_t)r.r_addend };
 
-		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info), im->is_64_bit))
+		if (!arch_fills_slot((uint32_t)ELF64_R_TYPE(r.r_info)))
 			continue;
 		if (symbol && symbol < table.n) {
 			Elf64_Sym entry = table_entry(&table, symbol);
@@ -882,19 +865,10 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 static void find_slots(const struct image *im, struct slots *ret)
 {
 	for (size_t i = 0; i < im->n_sections; i++)
-		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
+		if (im->sections[i].type == SHT_RELA)
 			read_slots(im, &im->sections[i], ret);
 	if (ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), array_compare_u64);
-}
-
-/* The base of slots' addresses in position-independent 32-bit code. */
-static uint64_t global_table(const struct image *im)
-{
-	const struct section *plt = section_named(im, ".got.plt");
-	const struct section *s = plt ? plt : section_named(im, ".got");
-
-	return s ? s->vaddr : 0;
 }
 
 /* The name of the function that stubs reach through the slot at @vaddr, as "puts@plt"; NULL: it is
@@ -918,7 +892,6 @@ static void add_stubs(struct image *im, const struct section *s, const struct sl
 {
 	struct symbol_index *index = im->index;
 	struct slice code = section_bytes(im, s);
-	const uint64_t got = im->is_64_bit ? 0 : global_table(im);
 	struct image_symbol *last = NULL;
 
 	for (size_t at = 0; at < code.size; at += STUB_STEP) {
@@ -929,8 +902,7 @@ static void add_stubs(struct image *im, const struct section *s, const struct sl
 					     .is_global = true };
 		uint64_t slot;
 
-		if (!arch_stub_slot(code.data + at, stub.size, stub.vaddr, im->is_64_bit, got,
-				    &slot))
+		if (!arch_stub_slot(code.data + at, stub.size, stub.vaddr, &slot))
 			continue;
 		if (last && stub.vaddr - last->vaddr < last->size)
 			last->size = stub.vaddr - last->vaddr;
@@ -946,6 +918,8 @@ static void add_all_stubs(struct image *im, size_t *capacity)
 {
 	struct slots slots = { .left = im->size };
 
+	if (!im->is_64_bit)
+		return;
 	find_slots(im, &slots);
 	/* At most as many stubs as the file has room for, because sections may overlap. */
 	for (size_t i = 0; i < im->n_sections && im->index->n_unlisted < im->size / 8; i++)

@@ -57,10 +57,9 @@ TEST(the_slot_of_a_stub_is_found)
 	const uint32_t tracked[] = { 0xd503245f, 0xf0fffff0, 0xf946ca11, 0x91364210, 0xd61f0220 };
 	uint64_t slot = 0;
 
-	assert_true(arch_stub_slot((const uint8_t *)plain, sizeof(plain), 0x2ca0, true, 0, &slot));
+	assert_true(arch_stub_slot((const uint8_t *)plain, sizeof(plain), 0x2ca0, &slot));
 	assert_int_equal(slot, 0x30000);
-	assert_true(arch_stub_slot((const uint8_t *)tracked, sizeof(tracked), 0x211a00, true, 0,
-				   &slot));
+	assert_true(arch_stub_slot((const uint8_t *)tracked, sizeof(tracked), 0x211a00, &slot));
 	assert_int_equal(slot, 0x210d90);
 }
 
@@ -77,9 +76,9 @@ TEST(other_code_is_no_stub)
 	uint64_t slot;
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		assert_false(arch_stub_slot((const uint8_t *)codes[i], sizeof(codes[i]), 0x2ca0,
-					    true, 0, &slot));
-	assert_false(arch_stub_slot((const uint8_t *)(codes[1] + 1), 12, 0x2ca0, true, 0, &slot));
+		assert_false(
+			arch_stub_slot((const uint8_t *)codes[i], sizeof(codes[i]), 0x2ca0, &slot));
+	assert_false(arch_stub_slot((const uint8_t *)(codes[1] + 1), 12, 0x2ca0, &slot));
 }
 
 static bool is_behind(uint32_t word)

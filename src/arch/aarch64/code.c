@@ -64,10 +64,10 @@ size_t arch_linker_start(const uint8_t *code, size_t n)
  */
 #define BR_X17 0xd61f0220U
 
-bool arch_fills_slot(uint32_t type, bool is_64_bit)
+bool arch_fills_slot(uint32_t type)
 {
-	return is_64_bit && (type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ||
-			     type == R_AARCH64_IRELATIVE);
+	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ||
+	       type == R_AARCH64_IRELATIVE;
 }
 
 static uint32_t code_word_at(const uint8_t *code)
@@ -87,15 +87,13 @@ static uint64_t page_of_adrp(uint32_t adrp, uint64_t vaddr)
 	return (vaddr & ~UINT64_C(4095)) + (uint64_t)(distance * 4096);
 }
 
-bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bit, uint64_t got,
-		    uint64_t *ret)
+bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret)
 {
 	size_t at = 0;
 
-	(void)got;
 	if (n >= 4 && code_word_at(code) == BTI_C)
 		at = 4;
-	if (!is_64_bit || n - at < 16 || (code_word_at(code + at) & 0x9f00001f) != 0x90000010)
+	if (n - at < 16 || (code_word_at(code + at) & 0x9f00001f) != 0x90000010)
 		return false;
 
 	const uint32_t load = code_word_at(code + at + 4);
