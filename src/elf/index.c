@@ -554,16 +554,6 @@ static void collect_table(enum table_number number, struct symbol_index *index, 
 	}
 }
 
-static void collect_ranges(struct symbol_index *index)
-{
-	size_t capacity = 0;
-
-	for (int t = 0; t < TABLE_N; t++)
-		collect_table((enum table_number)t, index, &capacity);
-	if (index->n)
-		qsort(index->ranges, index->n, sizeof(*index->ranges), by_range_start);
-}
-
 static bool is_of_go(const struct range *r)
 {
 	return r->symbol >> TABLE_SHIFT == TABLE_GO;
@@ -758,25 +748,20 @@ static bool has_symbols_of_frames(const struct image *im, const struct symbol_in
 static struct symbol_index *build_index(const struct image *im)
 {
 	struct symbol_index *index = xcalloc(1, sizeof(*index));
+	size_t capacity = 0;
 
 	tables_find(im, index->tables);
 	read_frames(im, &index->frames);
-	collect_ranges(index);
+	for (int t = 0; t < TABLE_N; t++)
+		collect_table((enum table_number)t, index, &capacity);
+	if (index->n)
+		qsort(index->ranges, index->n, sizeof(*index->ranges), by_range_start);
 	merge_aliases(index);
 	find_untyped(im, index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
 			 has_symbols_of_frames(im, index);
 	find_outer(index);
 	return index;
-}
-
-/* The last range that begins at or before @vaddr, or NONE. */
-static uint32_t last_range_before(const struct symbol_index *index, uint64_t vaddr)
-{
-	const size_t n =
-		array_count_below(index->ranges, index->n, sizeof(*index->ranges), vaddr + 1);
-
-	return n ? (uint32_t)(n - 1) : NONE;
 }
 
 static const struct symbol_index *symbol_index_of(struct image *im)
@@ -800,7 +785,9 @@ bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
 static bool symbol_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
 	const struct symbol_index *index = symbol_index_of(im);
-	uint32_t i = find_reaching_range(index, last_range_before(index, vaddr), vaddr);
+	const size_t n =
+		array_count_below(index->ranges, index->n, sizeof(*index->ranges), vaddr + 1);
+	const uint32_t i = n ? find_reaching_range(index, (uint32_t)(n - 1), vaddr) : NONE;
 
 	if (i == NONE)
 		return false;

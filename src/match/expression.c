@@ -85,11 +85,6 @@ static size_t name_length(const char *at)
 	return n;
 }
 
-static bool is_word(const char *at, size_t n, const char *word)
-{
-	return strlen(word) == n && memcmp(at, word, n) == 0;
-}
-
 static const struct {
 	struct value_type type;
 	const char *names;
@@ -195,7 +190,7 @@ static int parse_name(struct expression_parser *p)
 	if (argument > 0) {
 		node.op = EXPRESSION_ARGUMENT;
 		node.number = argument;
-	} else if (is_word(name, n, "retval")) {
+	} else if (n == 6 && memcmp(name, "retval", n) == 0) {
 		node.op = EXPRESSION_RETVAL;
 	}
 	p->at += n;

@@ -250,13 +250,6 @@ static bool add_part(struct finding *f, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* The function's own calls of itself return, too, though their returns may be in a case. */
-static void run_flow(struct flow *flow)
-{
-	flow_group(flow, 0)->may_return = true;
-	flow_run(flow);
-}
-
 static void begin_flow(struct finding *f)
 {
 	struct flow *flow = &f->flow;
@@ -265,7 +258,9 @@ static void begin_flow(struct finding *f)
 		array_push(flow->spans, flow->n_spans, flow->spans_capacity, f->parts[i]);
 	flow_init(flow);
 	flow_add(flow, f->entry, true, FLOW_ENTRY);
-	run_flow(flow);
+	/* The function's own calls of itself return, too, though their returns may be in a case. */
+	flow_group(flow, 0)->may_return = true;
+	flow_run(flow);
 }
 
 /* --- instructions that execution reaches --- */

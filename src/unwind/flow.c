@@ -19,11 +19,6 @@
 
 #define MAX_DEPTH (1 << 28)
 
-static struct frame frame_at_entry(void)
-{
-	return (struct frame){ .depth = FRAME_ENTRY_DEPTH, .end_reg = REGISTER_NONE };
-}
-
 /* Forget a saved register below the stack pointer, because a signal handler may overwrite it at any
  * time. */
 static bool set_depth(struct frame *f, int64_t depth)
@@ -204,13 +199,6 @@ static bool frame_step(struct frame *f, const struct instruction *i)
 	}
 }
 
-/* Change @f after a loop that probes the stack: the stack pointer is equal to @end_reg. */
-static void frame_end_probing(struct frame *f)
-{
-	if (f->end_reg != REGISTER_NONE)
-		(void)set_depth(f, f->end_depth);
-}
-
 /* The frame where paths with @a and @b meet. */
 static struct frame frame_merge(const struct frame *a, const struct frame *b)
 {
@@ -377,7 +365,7 @@ void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct fra
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 {
 	const size_t place = flow_place(f, vaddr);
-	const struct frame frame = frame_at_entry();
+	const struct frame frame = { .depth = FRAME_ENTRY_DEPTH, .end_reg = REGISTER_NONE };
 	const uint32_t number = (uint32_t)f->n_functions;
 	const struct flow_function function = { .start = vaddr,
 						.leader = number,
@@ -515,7 +503,7 @@ static bool follow_instruction(struct flow *f, struct flow_item *at, const struc
 		/* It may end a loop that probes the stack down to a register. */
 		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && compared == at->frame.end_reg &&
 		    compared != REGISTER_NONE)
-			frame_end_probing(&at->frame);
+			(void)set_depth(&at->frame, at->frame.end_depth);
 		return true;
 	case INSTRUCTION_RETURN:
 		group->may_return = true;
@@ -531,14 +519,6 @@ static bool follow_instruction(struct flow *f, struct flow_item *at, const struc
 	}
 }
 
-static void note_address(struct flow *f, const struct instruction *i)
-{
-	const size_t place = i->kind == INSTRUCTION_ADDRESS ? flow_place(f, i->target) : SIZE_MAX;
-
-	if (place != SIZE_MAX)
-		f->flags[place] |= FLOW_POINTED;
-}
-
 static void follow_item(struct flow *f, struct flow_item at)
 {
 	const struct flow_span *span = flow_span_of(f, at.vaddr);
@@ -549,6 +529,7 @@ static void follow_item(struct flow *f, struct flow_item at)
 		const size_t place = span->first + (at.vaddr - span->start);
 		const bool is_start = f->flags[place] & FLOW_ENTRY;
 		struct instruction i;
+		size_t pointed;
 
 		if (is_start && !is_first && at.vaddr != f->functions[at.owner].start)
 			return;
@@ -557,8 +538,10 @@ static void follow_item(struct flow *f, struct flow_item at)
 		if (!f->budget--)
 			f->is_over = true;
 		i = flow_instruction(span, at.vaddr);
+		pointed = i.kind == INSTRUCTION_ADDRESS ? flow_place(f, i.target) : SIZE_MAX;
 		mark_instruction(f, place, i.length, at.owner);
-		note_address(f, &i);
+		if (pointed != SIZE_MAX)
+			f->flags[pointed] |= FLOW_POINTED;
 		if (!follow_instruction(f, &at, &i, compared))
 			return;
 		compared = i.kind == INSTRUCTION_COMPARE_SP ? i.reg : REGISTER_NONE;
