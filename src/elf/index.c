@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Find the function of an address. The index has 20 bytes for each function and 8 for each entry
+ * Find the function of an address. The index has 20 bytes for each function and 16 for each entry
  * of .eh_frame, and no names. Symbol tables are not tidy:
  *
  *	0x9f0a0 240 malloc, __libc_malloc, __GI___libc_malloc    aliases
@@ -283,8 +283,8 @@ bool image_has_symtab(const struct image *im)
 struct frames {
 	struct fde_section section; /* lent by the image */
 	struct frame_row {
-		int32_t start;  /* relative to the section's address */
-		uint32_t entry; /* its offset in the section */
+		uint64_t start;
+		uint64_t entry; /* its offset in the section */
 	} * rows;               /* by ascending start */
 	uint32_t n;
 };
@@ -340,37 +340,19 @@ static void read_frames(const struct image *im, struct frames *ret)
 		if (!frame_of_entry(&ret->section, &entry, &frame))
 			continue;
 
-		const int64_t start = (int64_t)(frame.start - ret->section.bytes.vaddr);
-		const struct frame_row row = { (int32_t)start, (uint32_t)entry.offset };
+		const struct frame_row row = { frame.start, entry.offset };
 
-		/* Is it near enough for 32 bits? */
-		if (row.start == start && row.entry == entry.offset)
-			array_push(ret->rows, n, capacity, row);
+		array_push(ret->rows, n, capacity, row);
 	}
 	if (n)
 		qsort(ret->rows, n, sizeof(*ret->rows), compare_frame_rows);
 	ret->n = (uint32_t)n;
 }
 
-static uint64_t start_of_row(const struct frames *t, uint32_t i)
-{
-	return t->section.bytes.vaddr + (uint64_t)(int64_t)t->rows[i].start;
-}
-
 /* The number of functions that begin at @vaddr or before. */
 static uint32_t count_until(const struct frames *t, uint64_t vaddr)
 {
-	uint32_t low = 0, high = t->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (start_of_row(t, middle) <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)array_count_below(t->rows, t->n, sizeof(*t->rows), vaddr + 1);
 }
 
 /* Function @i, in ascending order. */
@@ -401,7 +383,7 @@ static uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end)
 {
 	const uint32_t n = count_until(t, vaddr);
 	const uint64_t own_end = n ? frames_nth(t, n - 1).end : 0;
-	const uint64_t next = n < t->n ? start_of_row(t, n) : end;
+	const uint64_t next = n < t->n ? t->rows[n].start : end;
 
 	if (next < end)
 		end = next;
