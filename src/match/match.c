@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/strtab.h"
 #include "match/private.h"
 
 void target_list_fini(struct target_list *list)
 {
 	free(list->targets);
-	free(list->aliases);
 	strtab_free(list->strings);
 	*list = (struct target_list){};
 }
@@ -91,29 +92,28 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-/* Note @name as a further name of @listed. The list's strtab lends it. */
-static void add_alias(struct target_list *list, const struct target *listed, const char *name)
-{
-	const struct target_alias alias = { (uint32_t)(listed - list->targets), name };
-
-	if (strcmp(listed->name, name) != 0)
-		array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
-}
+/* Bytes of further names. Of functions that a linker has folded, one place may have thousands. */
+#define MOST_ALSO 4096
 
 /* @t is the place of @listed. Of two functions that this call lists, the better name is kept. */
 static void add_name(struct matching *m, struct target *listed, const struct target *t)
 {
 	struct target_list *list = m->out;
-	const char *name = strtab_add(list->strings, t->name), *before = listed->name;
+	const char *name = t->name;
+	cleanup_free char *also = NULL;
 
-	if ((size_t)(listed - list->targets) < m->n_before || !t->path || !t->symbol ||
-	    !names_is_better(t->symbol, listed->symbol)) {
-		add_alias(list, listed, name);
+	if (strcmp(listed->name, name) == 0)
 		return;
+	if ((size_t)(listed - list->targets) >= m->n_before && t->path && t->symbol &&
+	    names_is_better(t->symbol, listed->symbol)) {
+		name = listed->name;
+		listed->symbol = strtab_add(list->strings, t->symbol);
+		listed->name = strtab_add(list->strings, t->name);
 	}
-	listed->symbol = strtab_add(list->strings, t->symbol);
-	listed->name = name;
-	add_alias(list, listed, before);
+	if (listed->also && strlen(listed->also) > MOST_ALSO)
+		return;
+	also = xasprintf("%s\n%s", listed->also ? listed->also : "", name);
+	listed->also = strtab_add(list->strings, also);
 }
 
 int matching_add(struct matching *m, const struct target *t, struct error *e)
@@ -163,7 +163,6 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 		.out = out,
 		.n_before = out->n,
 	};
-	const size_t n_aliases_before = out->n_aliases;
 
 	if (!out->strings)
 		out->strings = strtab_new();
@@ -172,9 +171,7 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 	const int err = by_kind[spec->kind](&m, e);
 
 	u64_map_fini(&m.seen);
-	if (err) {
+	if (err)
 		out->n = m.n_before;
-		out->n_aliases = n_aliases_before;
-	}
 	return err;
 }

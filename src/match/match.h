@@ -40,7 +40,7 @@ struct match_scope {
  *         -ENOEXEC a library is no ELF file that can be read
  *         -EOPNOTSUPP an IFUNC, of which only the implementations can be traced
  *         -E2BIG   more than @scope->limit targets
- * A call that fails appends nothing.
+ * A call that fails appends no target.
  *
  * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a full
  * name is listed as unchecked, and the kernel looks for it when it is attached. If it returns

@@ -37,20 +37,10 @@ struct head {
 
 /* --- targets as bytes --- */
 
-/* Begins the result. The targets follow, then the aliases. */
-struct sent_numbers {
-	uint32_t n_targets, n_aliases;
-};
-
-/* Three texts follow: name, path, and a function's symbol or a probe's arguments. */
+/* Four texts follow: name, further names, path, and a function's symbol or a probe's arguments. */
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
 	uint8_t kind, obstacle, is_jump, is_32_bit, zero[4];
-};
-
-/* Its name follows. */
-struct sent_alias {
-	uint64_t target;
 };
 
 static void put_sent_text(struct strbuf *to, const char *text)
@@ -58,12 +48,8 @@ static void put_sent_text(struct strbuf *to, const char *text)
 	strbuf_put(to, text, strlen(text) + 1);
 }
 
-void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to)
+void sent_put(const struct target_list *list, size_t first, struct strbuf *to)
 {
-	const struct sent_numbers numbers = { (uint32_t)(list->n - first),
-					      (uint32_t)(list->n_aliases - first_alias) };
-
-	strbuf_put(to, (const char *)&numbers, sizeof(numbers));
 	for (size_t i = first; i < list->n; i++) {
 		const struct target *t = &list->targets[i];
 		const struct sent_target sent = {
@@ -79,14 +65,9 @@ void sent_put(const struct target_list *list, size_t first, size_t first_alias, 
 
 		strbuf_put(to, (const char *)&sent, sizeof(sent));
 		put_sent_text(to, t->name);
+		put_sent_text(to, t->also ? t->also : "");
 		put_sent_text(to, t->path);
 		put_sent_text(to, t->kind == TARGET_USDT ? t->arguments : t->symbol);
-	}
-	for (size_t i = first_alias; i < list->n_aliases; i++) {
-		const struct sent_alias sent = { list->aliases[i].target };
-
-		strbuf_put(to, (const char *)&sent, sizeof(sent));
-		put_sent_text(to, list->aliases[i].name);
 	}
 }
 
@@ -137,47 +118,29 @@ static bool take_sent_target(struct taking *from)
 		.is_jump = sent.is_jump,
 		.is_32_bit = sent.is_32_bit,
 	};
-	if (!take_sent_text(from, &t.name) || !take_sent_text(from, &t.path) ||
+	if (!take_sent_text(from, &t.name) || !take_sent_text(from, &t.also) ||
+	    !take_sent_text(from, &t.path) ||
 	    !take_sent_text(from, t.kind == TARGET_USDT ? &t.arguments : &t.symbol))
 		return false;
+	if (!t.also[0])
+		t.also = NULL;
 	array_push(from->out->targets, from->out->n, from->out->capacity, t);
-	return true;
-}
-
-static bool take_sent_alias(struct taking *from)
-{
-	struct target_list *out = from->out;
-	struct target_alias alias = {};
-	struct sent_alias sent;
-
-	if (!take_sent_bytes(from, &sent, sizeof(sent)) || sent.target >= out->n ||
-	    !take_sent_text(from, &alias.name))
-		return false;
-	alias.target = (uint32_t)sent.target;
-	array_push(out->aliases, out->n_aliases, out->aliases_capacity, alias);
 	return true;
 }
 
 bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out)
 {
-	const size_t n_targets = out->n, n_aliases = out->n_aliases;
+	const size_t n_targets = out->n;
 	struct taking from = { .at = bytes, .left = n, .out = out };
-	struct sent_numbers numbers;
-	bool is_sound;
+	bool is_sound = true;
 
 	if (!out->strings)
 		out->strings = strtab_new();
-	is_sound = take_sent_bytes(&from, &numbers, sizeof(numbers)) && out->n <= most &&
-		   numbers.n_targets <= most - out->n;
-	for (uint32_t i = 0; is_sound && i < numbers.n_targets; i++)
-		is_sound = take_sent_target(&from);
-	for (uint32_t i = 0; is_sound && i < numbers.n_aliases; i++)
-		is_sound = take_sent_alias(&from);
-	if (is_sound && !from.left)
-		return true;
-	out->n = n_targets;
-	out->n_aliases = n_aliases;
-	return false;
+	while (is_sound && from.left)
+		is_sound = out->n < most && take_sent_target(&from);
+	if (!is_sound)
+		out->n = n_targets;
+	return is_sound;
 }
 
 /* --- in the process --- */
@@ -208,7 +171,7 @@ static void send_file_name(void *context, const char *name)
 static void match_in_process(void *argument, int channel)
 {
 	struct work *w = argument;
-	const size_t n_targets = w->out->n, n_aliases = w->out->n_aliases;
+	const size_t n_targets = w->out->n;
 	cleanup_strbuf struct strbuf bytes = {};
 	struct error e = {};
 	int err;
@@ -222,7 +185,7 @@ static void match_in_process(void *argument, int channel)
 	if (err)
 		strbuf_puts(&bytes, e.text);
 	else
-		sent_put(w->out, n_targets, n_aliases, &bytes);
+		sent_put(w->out, n_targets, &bytes);
 	send_message(channel, err, bytes.text, bytes.n);
 }
 

@@ -32,10 +32,9 @@ must_check int match_in_files(const struct probe_spec *specs, size_t n,
 			      struct error *e);
 
 /*
- * Targets as bytes. sent_put() appends the targets of @list from @first on, which are in files, and
- * the aliases from @first_alias on. sent_take() checks @n bytes, which may be an attacker's, and
- * appends their targets and aliases to @out, which may have @most targets. False: the bytes are
- * malformed, and @out is unchanged.
+ * Targets as bytes. sent_put() appends the targets of @list from @first on, which are in files.
+ * sent_take() checks @n bytes, which may be an attacker's, and appends their targets to @out, which
+ * may have @most targets. False: the bytes are malformed, and @out is unchanged.
  */
-void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to);
+void sent_put(const struct target_list *list, size_t first, struct strbuf *to);
 bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out);

@@ -311,30 +311,19 @@ static void find_timed(const struct target_list *targets, struct u64_map *timed)
 	}
 }
 
-/* Remove the targets that are not @kept, with their aliases and @numbers (NULL: there are none). */
+/* Remove the targets that are not @kept, with their @numbers (NULL: there are none). */
 static void keep_targets(struct target_list *targets, const bool *kept, uint32_t *numbers)
 {
-	cleanup_free uint32_t *moved = xcalloc(targets->n + 1, sizeof(*moved));
-	size_t n = 0, n_aliases = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++) {
 		if (!kept[i])
 			continue;
 		if (numbers)
 			numbers[n] = numbers[i];
-		targets->targets[n] = targets->targets[i];
-		moved[i] = (uint32_t)n++;
+		targets->targets[n++] = targets->targets[i];
 	}
 	targets->n = n;
-	for (size_t i = 0; i < targets->n_aliases; i++) {
-		struct target_alias alias = targets->aliases[i];
-
-		if (!kept[alias.target])
-			continue;
-		alias.target = moved[alias.target];
-		targets->aliases[n_aliases++] = alias;
-	}
-	targets->n_aliases = n_aliases;
 }
 
 /* Remove functions without a time, and their returns. */

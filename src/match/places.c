@@ -154,8 +154,6 @@ void place_probes(const struct matching *m, size_t first, struct image *image)
  * list it once, and reports add the exits up.
  */
 
-#define LEFT_OUT UINT32_MAX
-
 struct placing_returns {
 	struct matching *m;
 	struct image *image;
@@ -164,7 +162,7 @@ struct placing_returns {
 	size_t first;
 	struct target *entries; /* the targets from @first on, as they were */
 	size_t n_entries;
-	uint32_t *numbers;      /* of each entry's first exit, or LEFT_OUT */
+	size_t first_exit;      /* of the entry at hand: its number in the list */
 	struct u64_map offsets; /* of all exits, to the number of the entry */
 	bool is_old_go;         /* where a recovered panic returns through is not known */
 	size_t n_left_out;
@@ -178,8 +176,7 @@ static void leave_out(struct placing_returns *p, size_t entry, const char *why, 
 {
 	const struct target *t = &p->entries[entry];
 
-	p->m->out->n = p->numbers[entry];
-	p->numbers[entry] = LEFT_OUT;
+	p->m->out->n = p->first_exit;
 	p->n_left_out++;
 	p->last = t;
 	p->why = why;
@@ -211,7 +208,7 @@ static void replace_entry(struct placing_returns *p, size_t entry)
 	const struct target *t = &p->entries[entry];
 	struct exits exits;
 
-	p->numbers[entry] = (uint32_t)p->m->out->n;
+	p->first_exit = p->m->out->n;
 	if (p->is_old_go) {
 		leave_out(p, entry, "the format of its Go table is not known", t->vaddr);
 		return;
@@ -246,23 +243,6 @@ static void find_middles(struct placing_returns *p)
 	middles_find(p->image, functions, p->n_entries, false, &p->middles);
 }
 
-/* Aliases have the numbers of entries. Give them the numbers of the first exits. */
-static void move_aliases(struct placing_returns *p, size_t first_alias)
-{
-	struct target_list *list = p->m->out;
-	size_t n = first_alias;
-
-	for (size_t i = first_alias; i < list->n_aliases; i++) {
-		struct target_alias a = list->aliases[i];
-
-		if (a.target >= p->first)
-			a.target = p->numbers[a.target - p->first];
-		if (a.target != LEFT_OUT)
-			list->aliases[n++] = a;
-	}
-	list->n_aliases = n;
-}
-
 static int judge_left_out(const struct placing_returns *p, const char *path, struct error *e)
 {
 	const struct target_list *list = p->m->out;
@@ -282,8 +262,7 @@ static int judge_left_out(const struct placing_returns *p, const char *path, str
 	return 0;
 }
 
-int place_returns(struct matching *m, size_t first, size_t first_alias, struct image *image,
-		  struct error *e)
+int place_returns(struct matching *m, size_t first, struct image *image, struct error *e)
 {
 	struct target_list *list = m->out;
 	struct placing_returns p = {
@@ -292,7 +271,6 @@ int place_returns(struct matching *m, size_t first, size_t first_alias, struct i
 		.first = first,
 		.n_entries = list->n - first,
 		.entries = xcalloc(list->n - first + 1, sizeof(*p.entries)),
-		.numbers = xcalloc(list->n - first + 1, sizeof(*p.numbers)),
 	};
 	int err;
 
@@ -303,12 +281,10 @@ int place_returns(struct matching *m, size_t first, size_t first_alias, struct i
 	find_middles(&p);
 	for (size_t i = 0; i < p.n_entries; i++)
 		replace_entry(&p, i);
-	move_aliases(&p, first_alias);
 	matching_renumber(m);
 	err = p.n_entries ? judge_left_out(&p, p.entries[0].path, e) : 0;
 	middles_fini(&p.middles);
 	u64_map_fini(&p.offsets);
 	free(p.entries);
-	free(p.numbers);
 	return err;
 }

@@ -22,7 +22,7 @@ void matching_renumber(struct matching *m);
 
 /*
  * List @t, whose place is set if it is in a file, unless a target is listed at its place. Then that
- * target gets @t's name as an alias. @t's strings are copied. Errors: -E2BIG.
+ * target gets @t's name as a further one. @t's strings are copied. Errors: -E2BIG.
  */
 must_check int matching_add(struct matching *m, const struct target *t, struct error *e);
 
@@ -41,9 +41,9 @@ void place_probes(const struct matching *m, size_t first, struct image *image);
 
 /*
  * Replace the targets from @first on, which are TARGET_USER_RETURN and entries of functions of
- * @image, by the functions' exits. @first_alias: their first alias. A function whose exits are not
- * all known, or cannot all have a probe, is left out.
+ * @image, by the functions' exits. A function whose exits are not all known, or cannot all have a
+ * probe, is left out.
  * Errors: -EOPNOTSUPP none is left; -E2BIG.
  */
-must_check int place_returns(struct matching *m, size_t first, size_t first_alias,
-			     struct image *image, struct error *e);
+must_check int place_returns(struct matching *m, size_t first, struct image *image,
+			     struct error *e);

@@ -39,9 +39,10 @@ enum target_obstacle {
 /* The list's strtab lends the strings. Immutable once listed. */
 struct target {
 	enum target_kind kind;
-	const char *name;     /* for messages: "vfs_read", "malloc", "sched:sched_switch" */
-	const char *symbol;   /* functions: the name in the symbol table, without module suffix */
-	const char *module;   /* kernel function: its module, or NULL */
+	const char *name;   /* for messages: "vfs_read", "malloc", "sched:sched_switch" */
+	const char *also;   /* further names that the patterns match, each behind a '\n'; or NULL */
+	const char *symbol; /* functions: the name in the symbol table, without module suffix */
+	const char *module; /* kernel function: its module, or NULL */
 	const char *category; /* tracepoint */
 	const char *event;    /* tracepoint */
 	const char *path;     /* user: the file, as this process can open it (/proc/PID/root/...) */
@@ -79,19 +80,11 @@ static inline bool target_is_further_exit(const struct target *before, const str
 	       before->place == t->place;
 }
 
-/* A further name that the user's patterns match, for a target that is listed already. */
-struct target_alias {
-	uint32_t target;
-	const char *name;
-};
-
 /* The run owns it. A zeroed list is empty; match_targets() makes the strtab. */
 struct target_list {
 	struct target *targets;
 	size_t n;
 	size_t capacity;
-	struct target_alias *aliases; /* in no order; an alias may occur several times */
-	size_t n_aliases, aliases_capacity;
 	struct strtab *strings;
 };
 

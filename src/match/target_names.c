@@ -23,50 +23,42 @@ struct making {
 
 /* --- all names of a place --- */
 
-static int compare_aliases(const void *left, const void *right)
+static int compare_names(const void *left, const void *right)
 {
-	const struct target_alias *a = left, *b = right;
+	const char *const *a = left, *const *b = right;
 
-	if (a->target != b->target)
-		return a->target < b->target ? -1 : 1;
-	if (strcmp(a->name, b->name) == 0)
+	if (strcmp(*a, *b) == 0)
 		return 0;
-	return names_is_better(a->name, b->name) ? -1 : 1;
+	return names_is_better(*a, *b) ? -1 : 1;
 }
 
-/* Join the names of @target, its own first. @aliases: its aliases, in order. */
-static const char *join_names(const struct making *m, uint32_t target,
-			      const struct target_alias *aliases, size_t n)
+/* Append the further names of @t, each once. */
+static void append_names(struct strbuf *to, const struct target *t)
 {
-	const char *own = m->targets->targets[target].name;
-	cleanup_strbuf struct strbuf all = {};
+	cleanup_free char *also = xstrdup(t->also);
+	cleanup_free const char **names = xcalloc(strlen(also) + 1, sizeof(*names));
+	char *left = also;
+	size_t n = 0;
 
-	strbuf_puts(&all, m->names[target]);
-	for (size_t i = 0; i < n; i++) {
-		const char *name = aliases[i].name;
-
-		if (strcmp(name, own) == 0 || (i && strcmp(name, aliases[i - 1].name) == 0))
-			continue;
-		strbuf_printf(&all, ", %s", name);
-	}
-	return strtab_add(m->strings, all.text);
+	while (left)
+		names[n++] = strsep(&left, "\n");
+	qsort(names, n, sizeof(*names), compare_names);
+	for (size_t i = 0; i < n; i++)
+		if (names[i][0] && strcmp(names[i], t->name) != 0 &&
+		    (!i || strcmp(names[i], names[i - 1]) != 0))
+			strbuf_printf(to, ", %s", names[i]);
 }
 
-static void join_aliases(const struct making *m)
+/* The names of @t, its own first. A function and its returns differ: "malloc", "r:malloc". */
+static const char *all_names(const struct making *m, const struct target *t)
 {
-	const size_t n_all = m->targets->n_aliases;
-	cleanup_free struct target_alias *aliases = xcalloc(n_all + 1, sizeof(*aliases));
+	cleanup_strbuf struct strbuf name = {};
+	const bool is_return = t->kind == TARGET_KERNEL_RETURN || t->kind == TARGET_USER_RETURN;
 
-	if (n_all)
-		memcpy(aliases, m->targets->aliases, n_all * sizeof(*aliases));
-	qsort(aliases, n_all, sizeof(*aliases), compare_aliases);
-	for (size_t i = 0, n; i < n_all; i += n) {
-		const uint32_t target = aliases[i].target;
-
-		for (n = 1; i + n < n_all && aliases[i + n].target == target; n++)
-			;
-		m->names[target] = join_names(m, target, aliases + i, n);
-	}
+	strbuf_printf(&name, "%s%s", is_return ? "r:" : "", t->name);
+	if (t->also)
+		append_names(&name, t);
+	return strtab_add(m->strings, name.text);
 }
 
 /* --- several places of one name --- */
@@ -134,17 +126,6 @@ static void make_name_rows(const struct making *m, struct target_names *ret)
 	u64_map_fini(&rows);
 }
 
-/* A function and its returns differ: "malloc", "r:malloc". */
-static const char *own_name(const struct making *m, const struct target *t)
-{
-	cleanup_strbuf struct strbuf name = {};
-
-	if (t->kind != TARGET_KERNEL_RETURN && t->kind != TARGET_USER_RETURN)
-		return strtab_add(m->strings, t->name);
-	strbuf_printf(&name, "r:%s", t->name);
-	return strtab_add(m->strings, name.text);
-}
-
 void target_names_make(const struct target_list *targets, struct target_names *ret)
 {
 	const size_t n = targets->n;
@@ -159,8 +140,7 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
 
 	for (size_t i = 0; i < n; i++)
-		names[i] = own_name(&m, &targets->targets[i]);
-	join_aliases(&m);
+		names[i] = all_names(&m, &targets->targets[i]);
 	for (size_t i = 1; i < n; i++)
 		if (target_is_further_exit(&targets->targets[i - 1], &targets->targets[i]))
 			names[i] = names[i - 1];

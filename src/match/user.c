@@ -212,7 +212,7 @@ static int judge_indirect(const struct file_walk *walk)
 /* Match what is in one file. *@ret_n grows by the number of matches, new or listed before. */
 static int match_file(struct matching *m, const char *path, size_t *ret_n, struct error *e)
 {
-	const size_t first = m->out->n, first_alias = m->out->n_aliases;
+	const size_t first = m->out->n;
 	cleanup_image struct image *image = NULL;
 	int err = image_open(path, &image, e);
 
@@ -231,7 +231,7 @@ static int match_file(struct matching *m, const char *path, size_t *ret_n, struc
 	if (err)
 		return err;
 	if (m->spec->is_return)
-		err = place_returns(m, first, first_alias, image, e);
+		err = place_returns(m, first, image, e);
 	else
 		place_probes(m, first, image);
 	if (!err && walk.n_indirect)

@@ -117,15 +117,10 @@ TEST(names_of_one_place_are_joined_each_once)
 		USER("cfree", "/lib/libc.so.6", 0x9200),
 		USER("free", "/lib/libje.so", 0x9100),
 	};
-	struct target_alias aliases[] = {
-		{ 1, "__libc_free" }, { 0, "__libc_malloc" }, { 0, "__libc_malloc" },
-		{ 0, "__malloc" },    { 0, "malloc" },        { 0, "__libc_malloc" },
-	};
-	struct target_list list = { .targets = targets,
-				    .n = ARRAY_SIZE(targets),
-				    .aliases = aliases,
-				    .n_aliases = ARRAY_SIZE(aliases) };
+	struct target_list list = { .targets = targets, .n = ARRAY_SIZE(targets) };
 
+	targets[0].also = "\n__libc_malloc\n__libc_malloc\n__malloc\nmalloc\n__libc_malloc";
+	targets[1].also = "\n__libc_free";
 	expect_list(&list, "malloc, __malloc, __libc_malloc = 0; free, __libc_free = 1; "
 			   "cfree = 2; free = 3");
 }
