@@ -58,16 +58,9 @@ static bool is_table_head(struct slice table)
 /* The offset of the flags in records of the table's format. 0: the format is unknown. */
 static uint8_t flags_place(struct slice table)
 {
-	if (!is_table_head(table))
-		return 0;
-	switch (uint_at(table.data, 4)) {
-	case 0xfffffff0:
-		return 37;
-	case 0xfffffff1:
-		return 41;
-	default:
-		return 0;
-	}
+	const uint64_t magic = is_table_head(table) ? uint_at(table.data, 4) : 0;
+
+	return magic == 0xfffffff0 ? 37 : magic == 0xfffffff1 ? 41 : 0;
 }
 
 /* Cut section @s to the table in it, from its head on. False: there is none. */

@@ -26,6 +26,7 @@ static const struct {
 
 /* The kernel's registers, by their numbers in the layouts. */
 enum orc_reg {
+	REG_INVALID,
 	REG_NONE,
 	REG_PREV_SP, /* the CFA */
 	REG_SP,
@@ -33,19 +34,16 @@ enum orc_reg {
 	REG_IN_SP,
 	REG_AT_FP,
 	REG_OTHER, /* known in interrupted code alone */
-	REG_INVALID,
 };
 
 #define REGS 16
 
 static const enum orc_reg registers[][REGS] = {
 	[0] = { REG_NONE, REG_PREV_SP, REG_OTHER, REG_OTHER, REG_FP, REG_SP, REG_OTHER, REG_OTHER,
-		REG_AT_FP, REG_IN_SP, REG_INVALID, REG_INVALID, REG_INVALID, REG_INVALID,
-		REG_INVALID, REG_INVALID },
+		REG_AT_FP, REG_IN_SP },
 	/* Since Linux commit 1735858caa4b (in v7.1). */
 	[1] = { REG_NONE, REG_OTHER, REG_OTHER, REG_SP, REG_FP, REG_OTHER, REG_OTHER, REG_OTHER,
-		REG_PREV_SP, REG_IN_SP, REG_AT_FP, REG_INVALID, REG_INVALID, REG_INVALID,
-		REG_INVALID, REG_INVALID },
+		REG_PREV_SP, REG_IN_SP, REG_AT_FP },
 };
 
 /* An entry in the terms of the newest layout. */
