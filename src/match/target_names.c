@@ -141,9 +141,6 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 
 	for (size_t i = 0; i < n; i++)
 		names[i] = all_names(&m, &targets->targets[i]);
-	for (size_t i = 1; i < n; i++)
-		if (target_is_further_exit(&targets->targets[i - 1], &targets->targets[i]))
-			names[i] = names[i - 1];
 	for (int by = 0; by < DIFFERENCES; by++)
 		append_differences(&m, by);
 	make_name_rows(&m, ret);
