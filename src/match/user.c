@@ -251,18 +251,18 @@ static int offer_function(void *context, const struct image_symbol *s)
 	return 0;
 }
 
-struct usdt_offer {
-	struct near *near;
-	bool with_provider;
-};
+static int offer_usdt_name(void *context, const struct image_usdt *p)
+{
+	near_offer(context, p->name);
+	return 0;
+}
 
 static int offer_usdt_probe(void *context, const struct image_usdt *p)
 {
-	struct usdt_offer *to = context;
 	char name[512];
 
 	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
-	near_offer(to->near, to->with_provider ? name : p->name);
+	near_offer(context, name);
 	return 0;
 }
 
@@ -273,12 +273,12 @@ static int offer_usdt_probe(void *context, const struct image_usdt *p)
 static bool offer_names(const struct probe_spec *spec, const char *path, struct near *near)
 {
 	cleanup_image struct image *image = NULL;
-	struct usdt_offer to = { near, spec->provider };
 
 	if (image_open(path, &image, NULL) != 0)
 		return false;
 	if (spec->kind == PROBE_USDT)
-		return image_each_usdt(image, offer_usdt_probe, &to, NULL) == 0;
+		return image_each_usdt(image, spec->provider ? offer_usdt_probe : offer_usdt_name,
+				       near, NULL) == 0;
 	(void)image_each_function(image, offer_function, near);
 	return true;
 }
