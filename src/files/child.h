@@ -85,9 +85,8 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 /*
  * Find the perf map @number (files.h) below @root, a directory's descriptor. Anybody may put a file
  * of that name there. So take only a regular file of @user or root, follow no links, and never
- * block. @ret_handle is its handle (O_PATH), @ret its status. Errors: -ENOENT there is none; -EPERM
- * we refuse the file, and the message says why. Needs openat2(2), Linux 5.6.
+ * block. @ret_handle is its handle (O_PATH). Errors: -ENOENT there is none; -EPERM we refuse the
+ * file, and the message says why. Needs openat2(2), Linux 5.6.
  */
-struct stat;
 must_check int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle,
-			      struct stat *ret, struct error *e);
+			      struct file_fact *ret, struct error *e);

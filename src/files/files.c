@@ -325,13 +325,14 @@ void file_table_fini(struct file_table *t)
 
 static int read_table(struct reply *r, struct file_table *ret, struct error *e)
 {
-	int32_t result = 0;
+	int32_t result;
 
-	if (!table_read(r->data, r->answer.n_bytes, &result, &ret->view)) {
-		ret->view = (struct table_view){};
+	if (!table_read(r->data, r->answer.n_bytes, ret)) {
+		*ret = (struct file_table){};
 		return refuse_answer(r, e);
 	}
 	ret->memory = TAKE(r->data);
+	result = ret->fact.result;
 	if (result == -EIO || result == -EAGAIN)
 		result = -ENODATA; /* callers would take these for failures of children */
 	return result ? error_set(e, result, "%.95s", r->answer.words) : 0;
@@ -437,22 +438,16 @@ static uint64_t file_of_question(const struct names_question *q, unsigned flags)
 	return hash | 1;
 }
 
-static bool read_names(struct reply *r, const struct names_question *q, struct file_names *ret)
-{
-	if (!symbols_read(r->data, r->answer.n_bytes, q->n, q->hint, &ret->fact, &ret->view))
-		return false;
-	ret->memory = TAKE(r->data);
-	return true;
-}
-
 static int ask_for_names(struct files *f, const struct ask *a, const struct names_question *q,
 			 struct file_names *ret, struct reply *r)
 {
 	struct error e;
 	int err = ask_for_result(f, a, r, &e);
 
-	if (!err && !read_names(r, q, ret))
+	if (!err && !names_read(r->data, r->answer.n_bytes, q->n, q->hint, ret))
 		err = refuse_answer(r, &e);
+	else if (!err)
+		ret->memory = TAKE(r->data);
 	if (err == -EIO)
 		log_few(&f->failed, "no symbols for %s: %s", q->name, r->why);
 	else if (err)
@@ -550,14 +545,15 @@ int files_perf_map(struct files *f, const struct perf_question *q, struct file_p
 		   struct error *e)
 {
 	struct ask a = { .question = { .what = QUESTION_PERF_MAP,
-				       .flags = q->wants_text ? PERF_TEXT : 0,
 				       .n = q->number,
 				       .user = q->user,
-				       .root = q->root } };
+				       .root = q->root,
+				       .expected = q->known } };
 	struct reply r = {};
 	int err;
 
 	*ret = (struct file_perf_map){};
+	a.question.expected.is_roots = 0; /* whoever owns the file, its path may be a user's */
 	if (!try_place(f, &a, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
 		return fail_unanswered(e);
 	err = ask_for_result(f, &a, &r, e);

@@ -175,12 +175,6 @@ bool roots_is_one(const struct roots *r, int a, int b);
 
 /* --- tables --- */
 
-/* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
-struct file_table {
-	struct table_view view;
-	char *memory; /* @view points into it */
-};
-
 void file_table_fini(struct file_table *t);
 
 /*
@@ -216,15 +210,11 @@ struct names_question {
 	unsigned flags; /* NAMES_LINES, NAMES_RAW */
 };
 
-/* May be short: the view has facts for the first offsets, at least for one unless
- * @fact.wants_debug. */
-struct file_names {
-	struct symbols_fact fact;
-	struct name_view view;
-	char *memory; /* @view points into it; the caller frees it */
-};
-
-/* Errors: -ESTALE another file is there; -ENOEXEC it is not ELF; -EIO; passing ones. */
+/*
+ * The caller frees ret->memory. The answer may be short: it has facts for the first offsets, at
+ * least for one unless @fact.wants_debug. Errors: -ESTALE another file is there; -ENOEXEC it is not
+ * ELF; -EIO; passing ones.
+ */
 must_check int files_names(struct files *f, const struct names_question *q, struct file_names *ret);
 
 /*
@@ -249,16 +239,16 @@ void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES]);
 struct perf_question {
 	int root; /* handle of the process's root directory */
 	uint32_t number;
-	uint32_t user; /* its owner must be this user or root */
-	bool wants_text;
+	uint32_t user;          /* its owner must be this user or root */
+	struct file_fact known; /* a file in this state is not read again; zeros: none is known */
 };
 
 /* Errors: -ENOENT there is none; -EPERM it is refused, and @e says why; others. */
 struct file_perf_map {
-	struct perf_fact fact;
+	struct file_fact fact;
 	char *memory; /* the caller frees it */
 	const char *text;
-	size_t n; /* bytes of it, at most PERF_TEXT_BYTES; fewer with a low ulimit -f */
+	size_t n; /* bytes of it; fewer with a low ulimit -f; none above PERF_TEXT_BYTES */
 };
 must_check int files_perf_map(struct files *f, const struct perf_question *q,
 			      struct file_perf_map *ret, struct error *e);

@@ -406,10 +406,11 @@ static int check_perf_file(const struct stat *st, uint32_t user, struct error *e
 	return 0;
 }
 
-int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct stat *ret,
+int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct file_fact *ret,
 		   struct error *e)
 {
 	cleanup_close int handle = open_perf_handle(root, number);
+	struct stat st;
 	int err;
 
 	if (handle < 0 && errno == ELOOP)
@@ -420,10 +421,12 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 	 */
 	if (handle < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESRCH))
 		return error_set(e, -ENOENT, "there is none");
-	if (handle < 0 || fstat(handle, ret) < 0)
+	if (handle < 0 || fstat(handle, &st) < 0)
 		return error_set(e, -EPERM, "%s", strerror(errno));
-	err = check_perf_file(ret, user, e);
-	if (!err)
-		*ret_handle = TAKE_FD(handle);
-	return err;
+	err = check_perf_file(&st, user, e);
+	if (err)
+		return err;
+	*ret = fact_of(handle, &st);
+	*ret_handle = TAKE_FD(handle);
+	return 0;
 }

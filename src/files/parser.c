@@ -154,11 +154,11 @@ struct naming {
 	struct image *image;
 	bool is_complete; /* it needs no debug file */
 	uint64_t flags;
-	struct name_fact *facts; /* the block of names (question.h) */
+	struct name_fact *facts; /* behind @fact in the answer, with calls and text */
 	struct call_fact *calls;
 	size_t n_facts, cap_facts, n_calls, cap_calls;
 	struct strbuf text;
-	struct u64_map put; /* names in it: address of the symbol -> offset in the text */
+	struct u64_map put; /* names in @text: address of the symbol -> offset */
 };
 
 static const char *next_part(const char **at, size_t n)
@@ -280,7 +280,7 @@ static void note_image(struct naming *n)
 	}
 }
 
-/* Returns the offset of @text in the block. */
+/* Returns the offset of @text in the answer. */
 static uint32_t put_text(struct naming *n, const char *text)
 {
 	const uint32_t at = (uint32_t)n->text.n;
@@ -291,10 +291,10 @@ static uint32_t put_text(struct naming *n, const char *text)
 	return at;
 }
 
-static size_t block_bytes(const struct naming *n)
+static size_t names_bytes(const struct naming *n)
 {
-	return sizeof(struct names_head) + n->n_facts * sizeof(*n->facts) +
-	       n->n_calls * sizeof(*n->calls) + n->text.n;
+	return sizeof(n->fact) + n->n_facts * sizeof(*n->facts) + n->n_calls * sizeof(*n->calls) +
+	       n->text.n;
 }
 
 /* Add the name in the form for output. A name that several offsets share is added once. */
@@ -377,24 +377,21 @@ static void answer_names(struct child *c, struct naming *n)
 	n->n_facts = n->n_calls = 0;
 	strbuf_clear(&n->text);
 	u64_map_clear(&n->put);
-	for (uint32_t i = 0; i < n_offsets && block_bytes(n) <= most; i++) {
+	for (uint32_t i = 0; i < n_offsets && names_bytes(n) <= most; i++) {
 		uint64_t offset;
 
 		memcpy(&offset, n->offsets + i * sizeof(offset), sizeof(offset));
 		look_up_offset(n, offset);
 	}
-	if (block_bytes(n) > c->n_data - sizeof(n->fact)) {
+	if (names_bytes(n) > c->n_data) {
 		c->answer->result = -E2BIG;
 		return;
 	}
-
-	const struct names_head head = { .n = (uint32_t)n->n_facts,
-					 .n_calls = (uint32_t)n->n_calls,
-					 .n_text = n->text.n,
-					 .is_changed = is_changed(c, n) };
-
+	n->fact.n = (uint32_t)n->n_facts;
+	n->fact.n_calls = (uint32_t)n->n_calls;
+	n->fact.n_text = n->text.n;
+	n->fact.is_changed = is_changed(c, n);
 	append_data(c, &n->fact, sizeof(n->fact));
-	append_data(c, &head, sizeof(head));
 	append_data(c, n->facts, n->n_facts * sizeof(*n->facts));
 	append_data(c, n->calls, n->n_calls * sizeof(*n->calls));
 	append_data(c, n->text.text, n->text.n);
@@ -441,31 +438,27 @@ static void name_offsets(struct child *c)
 static void read_perf_map(struct child *c)
 {
 	const struct question *q = &c->question;
-	cleanup_close int handle = -1;
-	struct perf_fact fact = {};
-	struct stat st = {};
+	cleanup_close int handle = -1, fd = -1;
+	struct file_fact fact = {};
 	struct error e;
-	int fd = -1, err;
+	int err;
 
 	child_note_step(c, STEP_PERF, 0);
-	err = perf_file_find(q->root, q->n, q->user, &handle, &st, &e);
-	if (!err && q->flags & PERF_TEXT)
+	err = perf_file_find(q->root, q->n, q->user, &handle, &fact, &e);
+
+	const bool wants_text = !file_fact_is_equal(&fact, &q->expected);
+
+	if (!err && wants_text)
 		err = mapping_reopen(handle, &fd, &e);
 	if (err) {
 		child_fail(c, err, e.text);
 		return;
 	}
-	fact = (struct perf_fact){
-		.dev = st.st_dev,
-		.inode = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec,
-	};
 	append_data(c, &fact, sizeof(fact));
-	if (fd >= 0) {
+	if (wants_text && fact.size <= PERF_TEXT_BYTES) {
 		const size_t room = c->n_data - sizeof(fact);
-		const ssize_t n = pread(fd, c->data + sizeof(fact),
-					room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES, 0);
+		const ssize_t n =
+			pread(fd, c->data + sizeof(fact), room < fact.size ? room : fact.size, 0);
 
 		c->answer->n_bytes += n > 0 ? (size_t)n : 0;
 	}

@@ -79,24 +79,23 @@ enum question_what {
 	QUESTION_TABLE,
 	/*
 	 * Name offsets of the file of @handle, which is in state @expected, or with OF_VDSO of the
-	 * vdso. Payload: a names_payload. Answer: a symbols_fact and a block of names. Errors:
-	 * -ESTALE it is another file; -ENOEXEC.
+	 * vdso. Payload: a names_payload. Answer: a symbols_fact and its parts. Errors: -ESTALE it
+	 * is another file; -ENOEXEC.
 	 */
 	QUESTION_NAMES,
 	/*
-	 * The text of perf map @n below @root. Its owner must be @user or root.
-	 * Answer: a perf_fact, and with PERF_TEXT the text behind it. Errors: -ENOENT there is
-	 * none; -EPERM we refuse the file, and the words say why.
+	 * Perf map @n below @root. Its owner must be @user or root. Answer: a file_fact, and the
+	 * text unless the file is in state @expected. Errors: -ENOENT there is none; -EPERM we
+	 * refuse the file, and the words say why.
 	 */
 	QUESTION_PERF_MAP,
 };
 
 enum question_flag {
 	LIST_STATES = 1,
-	OF_VDSO = 2, /* of the child's own vdso, which all processes have */
-	PERF_TEXT = 4,
-	NAMES_LINES = 8, /* with source lines and inlined functions */
-	NAMES_RAW = 16,  /* as in the symbol table, not demangled */
+	OF_VDSO = 2,     /* of the child's own vdso, which all processes have */
+	NAMES_LINES = 4, /* with source lines and inlined functions */
+	NAMES_RAW = 8,   /* as in the symbol table, not demangled */
 	/* Where not to look, because nothing answers there (places.h). */
 	SKIP_MAPPED = 32,
 	SKIP_PATHS = 64,
@@ -187,13 +186,6 @@ _Static_assert(sizeof(struct news) == 32, "protocol");
 #define MOST_RANGES 64
 #define LARGEST_ERRNO 4095
 
-/* --- perf maps --- */
-
-struct perf_fact {
-	uint64_t dev, inode, size;
-	uint64_t changed_ns; /* CLOCK_REALTIME */
-};
-
 /* --- tables --- */
 
 /* An executable segment of a file. */
@@ -201,7 +193,7 @@ struct range_fact {
 	uint64_t offset, vaddr, n_bytes;
 };
 
-/* Ranges, pages (@n_pages + 1), entries and rules (bpf/user_step.h) follow it. */
+/* Ranges, pages (@n_pages + 1, or none after an error), entries and rules follow it. */
 struct table_fact {
 	uint64_t base;
 	int32_t result; /* 0; else no table, and the words say why. -ENOENT: the file has no data
@@ -210,20 +202,21 @@ struct table_fact {
 };
 _Static_assert(sizeof(struct table_fact) == 32, "protocol");
 
-struct table_view {
-	uint64_t base;
-	uint32_t n_ranges, n_pages, n_entries, n_rules;
+/* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
+struct file_table {
+	struct table_fact fact;
 	const struct range_fact *ranges;
-	const uint32_t *pages; /* n_pages + 1 elements, or none */
-	const struct unwind_entry *entries;
+	const uint32_t *pages;
+	const struct unwind_entry *entries; /* bpf/user_step.h */
 	const struct unwind_rule *rules;
+	char *memory; /* which has the parts */
 };
 
 /*
  * Read the table in the @n_bytes at @bytes, which lend its parts. @bytes must be aligned as
- * malloc(3) does. *@ret_result is the result of its table_fact. False: it makes no sense.
+ * malloc(3) does. False: it makes no sense.
  */
-bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct table_view *ret);
+bool table_read(const void *bytes, size_t n_bytes, struct file_table *ret);
 
 /* --- names --- */
 
@@ -241,6 +234,7 @@ struct names_payload {
 /* Where symbols come from that the file itself does not have. */
 enum debug_source { DEBUG_NONE, DEBUG_FILE, DEBUG_EMBEDDED };
 
+/* @n name_fact, @n_calls call_fact, and @n_text bytes of strings with their NULs follow it. */
 struct symbols_fact {
 	struct debug_hint hint;
 	uint8_t build_id[MOST_BUILD_ID_BYTES]; /* the build ID that the kernel reports */
@@ -250,24 +244,12 @@ struct symbols_fact {
 	uint16_t is_go;       /* it has Go's table of functions */
 	uint16_t source;      /* enum debug_source */
 	uint16_t is_debug_missed; /* no source: a debug file could not be opened. Ask again later */
-	uint16_t pad;
-};
-_Static_assert(sizeof(struct symbols_fact) % 8 == 0, "a block of names follows");
-
-/*
- * A block of names at offsets of the file: this head, @n struct name_fact, @n_calls struct
- * call_fact, and @n_text bytes of strings with their NULs.
- */
-#define NO_TEXT UINT32_MAX
-
-struct names_head {
-	uint32_t n; /* answers: for the first of the offsets, as many as fit */
+	uint16_t is_changed; /* somebody wrote to the file or cut it short: names may be wrong */
+	uint32_t n;          /* answers: for the first of the offsets, as many as fit */
 	uint32_t n_calls;
 	uint64_t n_text;
-	uint32_t is_changed; /* somebody wrote to the file or cut it short: names may be wrong */
-	uint32_t pad;
 };
-_Static_assert(sizeof(struct names_head) == 24, "protocol");
+_Static_assert(sizeof(struct symbols_fact) % 8 == 0, "names follow");
 
 enum name_has {
 	NAME_HAS_PLACE = 1,      /* @vaddr is valid. Without it nothing is known */
@@ -275,6 +257,9 @@ enum name_has {
 	NAME_IS_LAST = 4,        /* @vaddr is the function's last byte, by its symbol */
 	NAME_IS_BEHIND_CALL = 8, /* @vaddr is the function's start, and image_is_behind_call() */
 };
+
+/* The offset of a string that is not there. */
+#define NO_TEXT UINT32_MAX
 
 struct name_fact {
 	uint64_t vaddr, start;
@@ -292,24 +277,26 @@ struct call_fact {
 };
 _Static_assert(sizeof(struct call_fact) == 12, "protocol");
 
-struct name_view {
-	const struct names_head *head;
+/* An answer about a file's symbols and names. */
+struct file_names {
+	struct symbols_fact fact;
 	const struct name_fact *facts;
 	const struct call_fact *calls;
 	const char *text;
+	char *memory; /* which has the parts */
 };
 
 /*
- * Read the fact in the @n_bytes at @bytes, and the block of names behind it, which lends its parts.
- * @bytes must be aligned as malloc(3) does. An answer without a name ends no question, so it is
- * taken only if @n_asked is 0, or @ret_fact->wants_debug and the question had no hint (@has_hint).
- * False: it makes no sense as an answer about @n_asked offsets.
+ * Read the answer in the @n_bytes at @bytes, which lend its parts. @bytes must be aligned as
+ * malloc(3) does. An answer without a name ends no question, so it is taken only if @n_asked is 0,
+ * or it wants a debug file and the question had no hint (@has_hint). False: it makes no sense as an
+ * answer about @n_asked offsets.
  */
-bool symbols_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint,
-		  struct symbols_fact *ret_fact, struct name_view *ret);
+bool names_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint,
+		struct file_names *ret);
 
 /* The string at @at; NULL for NO_TEXT. */
-const char *name_view_text(const struct name_view *view, uint32_t at);
+const char *names_text(const struct file_names *names, uint32_t at);
 
 /*
  * --- packets between the main process and the zygote, and areas (packets.c). These return a

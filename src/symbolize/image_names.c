@@ -260,7 +260,7 @@ static int ask_file(struct image_names *f, uint32_t image, const uint64_t *offse
 	q.file = about.kind == IMAGE_VDSO ? NULL : &held;
 	if (!q.file || images_open(f->images, image, &held, &is_twin))
 		err = ask_for_names(f, file, &about, &q, ret);
-	if (!err && n && ret->view.head->is_changed) {
+	if (!err && n && ret->fact.is_changed) {
 		cleanup_free_p(&ret->memory);
 		err = -ESTALE;
 	}
@@ -287,28 +287,30 @@ static struct known *known_place_of(struct image_names *f, uint32_t image, uint6
 	return &f->known[number];
 }
 
-static const char *copy_to_strings(struct image_names *f, const struct name_view *view, uint32_t at)
+static const char *copy_to_strings(struct image_names *f, const struct file_names *names,
+				   uint32_t at)
 {
-	const char *text = name_view_text(view, at);
+	const char *text = names_text(names, at);
 
 	return text ? strtab_add(f->strings, text) : NULL;
 }
 
-static void add_calls(struct image_names *f, const struct name_view *view,
+static void add_calls(struct image_names *f, const struct file_names *names,
 		      const struct name_fact *fact, struct known *k)
 {
 	k->call = (uint32_t)f->n_calls;
 	k->place.n_calls = fact->n_calls;
 	for (uint32_t i = 0; i < fact->n_calls; i++) {
-		const struct call_fact *call = &view->calls[fact->call + i];
-		const struct image_call kept = { copy_to_strings(f, view, call->name),
-						 copy_to_strings(f, view, call->file), call->line };
+		const struct call_fact *call = &names->calls[fact->call + i];
+		const struct image_call kept = { copy_to_strings(f, names, call->name),
+						 copy_to_strings(f, names, call->file),
+						 call->line };
 
 		array_push(f->calls, f->n_calls, f->cap_calls, kept);
 	}
 }
 
-static void add_name_fact(struct image_names *f, const struct name_view *view,
+static void add_name_fact(struct image_names *f, const struct file_names *names,
 			  const struct name_fact *fact, struct known *k)
 {
 	k->is_asked = true;
@@ -316,11 +318,11 @@ static void add_name_fact(struct image_names *f, const struct name_view *view,
 		return;
 	k->place.vaddr = fact->vaddr;
 	k->place.start = fact->start;
-	k->place.function = copy_to_strings(f, view, fact->function);
+	k->place.function = copy_to_strings(f, names, fact->function);
 	k->place.has_start = fact->has & NAME_HAS_START;
 	k->place.is_last = fact->has & NAME_IS_LAST;
 	k->place.is_behind_call = fact->has & NAME_IS_BEHIND_CALL;
-	add_calls(f, view, fact, k);
+	add_calls(f, names, fact, k);
 }
 
 /* -- Asking. -- */
@@ -337,13 +339,13 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 	for (size_t i = 0; i < n; i++)
 		offsets[i] = f->known[numbers[i]].offset;
 	while (done < n && !(err = ask_file(f, image, offsets + done, n - done, &answer))) {
-		for (uint32_t i = 0; i < answer.view.head->n; i++) {
+		for (uint32_t i = 0; i < answer.fact.n; i++) {
 			struct known *k = &f->known[numbers[done + i]];
 
-			add_name_fact(f, &answer.view, &answer.view.facts[i], k);
+			add_name_fact(f, &answer, &answer.facts[i], k);
 			k->place.is_missed = answer.fact.is_debug_missed;
 		}
-		done += answer.view.head->n;
+		done += answer.fact.n;
 		free(answer.memory);
 	}
 	for (; done < n; done++) {

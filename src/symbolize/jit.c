@@ -43,7 +43,7 @@ struct jit_map {
 	uint64_t identified;   /* when; 0: never */
 	uint64_t begin_real;   /* CLOCK_REALTIME; 0: not known */
 	struct perf_map map;   /* with no text: nothing was read */
-	struct perf_fact file; /* the state of the file that @map was read from */
+	struct file_fact file; /* the state of the file that @map was read from */
 	char module[PERF_FILE_PATH_BYTES];
 	uint64_t period;    /* period of the last look */
 	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause another one */
@@ -80,7 +80,7 @@ static void drop_text(struct jit *j, struct jit_map *g)
 {
 	j->bytes -= g->map.n_bytes;
 	perf_map_fini(&g->map);
-	g->file = (struct perf_fact){};
+	g->file = (struct file_fact){};
 }
 
 void jit_free(struct jit *j)
@@ -149,26 +149,30 @@ static uint64_t clock_lead(clockid_t a, clockid_t b)
 	return now - clock_ns(b);
 }
 
-static bool is_read(const struct jit_map *g, const struct perf_fact *file)
+static bool is_read(const struct jit_map *g, const struct file_fact *file)
 {
-	return g->file.dev == file->dev && g->file.inode == file->inode &&
-	       g->file.size == file->size && g->file.changed_ns == file->changed_ns;
+	return file_fact_is_equal(&g->file, file);
+}
+
+static uint64_t changed_at(const struct file_fact *file)
+{
+	return file->changed * NS_PER_S + file->changed_ns;
 }
 
 /* A program may exec soon after it changed its map, so the time alone does not tell. */
-static bool is_too_old(const struct jit *j, const struct jit_map *g, const struct perf_fact *file)
+static bool is_too_old(const struct jit *j, const struct jit_map *g, const struct file_fact *file)
 {
 	for (size_t i = 0; i < j->n; i++)
 		if (j->maps[i]->process.tgid == g->process.tgid &&
 		    j->maps[i]->process.begin < g->process.begin && is_read(j->maps[i], file))
 			return true;
-	return g->begin_real && file->changed_ns + MOST_LAG_NS < g->begin_real;
+	return g->begin_real && changed_at(file) + MOST_LAG_NS < g->begin_real;
 }
 
-static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
+static bool is_too_new(const struct jit_map *g, const struct file_fact *file)
 {
 	return g->process.end != UINT64_MAX &&
-	       file->changed_ns > g->process.end - clock_lead(CLOCK_MONOTONIC, CLOCK_REALTIME);
+	       changed_at(file) > g->process.end - clock_lead(CLOCK_MONOTONIC, CLOCK_REALTIME);
 }
 
 /* --- the file --- */
@@ -187,7 +191,7 @@ static void warn_of_map(struct jit *j, struct jit_map *g, uint32_t number, const
 }
 
 /* Could the file be this program's, and is it not too large? A later program's may be there. */
-static int check_file(const struct jit *j, const struct jit_map *g, const struct perf_fact *file,
+static int check_file(const struct jit *j, const struct jit_map *g, const struct file_fact *file,
 		      struct error *e)
 {
 	if (is_too_new(g, file))
@@ -199,42 +203,30 @@ static int check_file(const struct jit *j, const struct jit_map *g, const struct
 	return 0;
 }
 
-/* Make the map of @file, in place of the one that was read before. */
-static int read_map_file(struct jit *j, struct jit_map *g, struct perf_question what,
-			 const struct perf_fact *file, struct error *e)
+/* Make the map of file @number, in place of the one that was read before. Takes its memory. */
+static int read_map_file(struct jit *j, struct jit_map *g, uint32_t number,
+			 struct file_perf_map *answer, struct error *e)
 {
+	const struct file_fact *file = &answer->fact;
 	char path[PERF_FILE_PATH_BYTES];
-	struct file_perf_map answer;
 
-	what.wants_text = true;
-
-	const int err = files_perf_map(images_files(j->images), &what, &answer, e);
-	cleanup_free char *memory = answer.memory;
-	const size_t n = answer.n < file->size ? answer.n : file->size;
-
-	if (err)
-		return err;
-	if (answer.fact.dev != file->dev || answer.fact.inode != file->inode ||
-	    answer.fact.size < file->size)
-		return error_set(e, -EAGAIN, "it is being written anew");
-	if (n == 0 && file->size)
+	if (answer->n == 0 && file->size)
 		return error_set(e, -EIO, "it cannot be read");
-	memmove(memory, answer.text, n);
+	memmove(answer->memory, answer->text, answer->n);
 	drop_text(j, g);
-	perf_map_read(TAKE(memory), n, &g->map);
+	perf_map_read(TAKE(answer->memory), answer->n, &g->map);
 	j->bytes += g->map.n_bytes;
-	perf_file_path(what.number, path);
+	perf_file_path(number, path);
 	(void)snprintf(g->module, sizeof(g->module), "%s", strrchr(path, '/') + 1);
 	g->file = *file;
 	if (g->map.n_garbage)
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, g->map.n_garbage);
 	if (g->map.n_garbage && !g->map.n)
-		warn_of_map(j, g, what.number, "",
-			    "no line of it is START SIZE NAME, in hexadecimal");
-	if (g->map.is_full || n < file->size)
-		warn_of_map(j, g, what.number, " to its end",
-			    n < file->size ? "ulimit -f is lower" : "it is too large");
+		warn_of_map(j, g, number, "", "no line of it is START SIZE NAME, in hexadecimal");
+	if (g->map.is_full || answer->n < file->size)
+		warn_of_map(j, g, number, " to its end",
+			    answer->n < file->size ? "ulimit -f is lower" : "it is too large");
 	bound_perf_maps(j, g);
 	return 0;
 }
@@ -245,7 +237,8 @@ static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t nu
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
 	const struct perf_question what = { .root = roots_handle(images_roots(j->images), root),
 					    .number = number,
-					    .user = user == USER_UNKNOWN ? 0 : user };
+					    .user = user == USER_UNKNOWN ? 0 : user,
+					    .known = g->file };
 	struct file_perf_map answer;
 	struct error e;
 
@@ -254,11 +247,11 @@ static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t nu
 
 	int err = files_perf_map(images_files(j->images), &what, &answer, &e);
 
-	free(answer.memory);
 	if (!err)
 		err = check_file(j, g, &answer.fact, &e);
 	if (!err && !is_read(g, &answer.fact))
-		err = read_map_file(j, g, what, &answer.fact, &e);
+		err = read_map_file(j, g, number, &answer, &e);
+	free(answer.memory);
 	if (err == -ENOENT || err == -ETIME || err == -EINTR || err == -ENOTCONN || err == -EIO ||
 	    err == -EAGAIN)
 		return false;

@@ -189,12 +189,12 @@ bool table_set_make_room(struct table_set *t, const char *why)
 	return true;
 }
 
-static int put_table(struct table_set *t, bool is_used, const struct table_view *table,
+static int put_table(struct table_set *t, bool is_used, const struct file_table *table,
 		     struct entry *entry, struct error *e)
 {
-	const size_t rules = table->n_rules * sizeof(*table->rules);
-	const size_t pages = (table->n_pages + 1UL) * sizeof(*table->pages);
-	const size_t entries = table->n_entries * sizeof(*table->entries);
+	const size_t rules = table->fact.n_rules * sizeof(*table->rules);
+	const size_t pages = (table->fact.n_pages + 1UL) * sizeof(*table->pages);
+	const size_t entries = table->fact.n_entries * sizeof(*table->entries);
 	const size_t bytes = rules + pages + entries;
 	const bool may_fit = is_used && bytes <= unwind_memory_most(t->memory);
 	uint8_t *to;
@@ -239,16 +239,16 @@ static int allocate_image(struct table_set *t, uint32_t *ret, struct error *e)
  * Write the entry's image, whose place stays. Programs may still read the former one: wait for
  * them.
  */
-static int put_image(struct table_set *t, const struct table_view *table, bool is_used,
+static int put_image(struct table_set *t, const struct file_table *table, bool is_used,
 		     struct entry *entry, struct error *e)
 {
 	const uint32_t turn = turn_of_tables(t);
-	const uint32_t pages = entry->table + table->n_rules * (uint32_t)sizeof(*table->rules);
+	const uint32_t pages = entry->table + table->fact.n_rules * (uint32_t)sizeof(*table->rules);
 	const struct unwind_image image = {
-		.base = table->base,
-		.n_rules = table->n_rules,
+		.base = table->fact.base,
+		.n_rules = table->fact.n_rules,
 		.pages = pages,
-		.entries = pages + (table->n_pages + 1) * (uint32_t)sizeof(*table->pages),
+		.entries = pages + (table->fact.n_pages + 1) * (uint32_t)sizeof(*table->pages),
 		.rules = entry->table,
 		.turn = is_used ? turn : turn - TURNS_IN_USE,
 	};
@@ -258,12 +258,12 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 	if (err)
 		return err;
 	*image_of(t, entry) = image;
-	__atomic_store_n(&image_of(t, entry)->n_pages, table->n_pages, __ATOMIC_RELEASE);
+	__atomic_store_n(&image_of(t, entry)->n_pages, table->fact.n_pages, __ATOMIC_RELEASE);
 	return 0;
 }
 
 /* Store @table. Others make room only if it is in use; else it waits until there is room. */
-static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
+static int keep_table_in_set(struct table_set *t, const struct file_table *table, bool is_used,
 			     struct entry *entry, struct error *e)
 {
 	int err = put_table(t, is_used, table, entry, e);
@@ -278,7 +278,7 @@ static int keep_table_in_set(struct table_set *t, const struct table_view *table
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
 	entry->refused = err == -E2BIG ? turn_of_tables(t) : 0;
-	entry->n_rows = table->n_entries;
+	entry->n_rows = table->fact.n_entries;
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
 }
@@ -312,14 +312,14 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 				 : files_table(t->files, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
-	if (table.view.n_ranges) {
+	if (table.fact.n_ranges) {
 		free(entry->ranges);
-		entry->n_ranges = table.view.n_ranges;
+		entry->n_ranges = table.fact.n_ranges;
 		entry->ranges = xcalloc(entry->n_ranges, sizeof(*entry->ranges));
-		memcpy(entry->ranges, table.view.ranges, entry->n_ranges * sizeof(*entry->ranges));
+		memcpy(entry->ranges, table.ranges, entry->n_ranges * sizeof(*entry->ranges));
 	}
 	if (!err)
-		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
+		err = keep_table_in_set(t, &table, is_used, entry, &e);
 	file_table_fini(&table);
 	if (err == -E2BIG && !t->has_warned_full) {
 		t->has_warned_full = true;

@@ -35,33 +35,32 @@ static void check_list(const char *text, size_t n)
 static void check_table(const uint8_t *bytes, size_t n)
 {
 	const struct unwind_rule none = {};
-	struct table_view t;
-	int32_t result = 0;
+	struct file_table t;
 	unsigned sum = 0;
 
-	if (!table_read(bytes, n, &result, &t))
+	if (!table_read(bytes, n, &t))
 		return;
-	require(result <= 0 && t.n_ranges <= MOST_RANGES);
-	for (uint32_t i = 0; i < t.n_ranges; i++)
+	require(t.fact.result <= 0 && t.fact.n_ranges <= MOST_RANGES);
+	for (uint32_t i = 0; i < t.fact.n_ranges; i++)
 		sum += t.ranges[i].n_bytes != 0;
-	for (uint32_t i = 0; result == 0 && i < t.n_pages; i++)
-		require(t.pages[i] <= t.pages[i + 1] && t.pages[i + 1] <= t.n_entries);
-	for (uint32_t i = 0; result == 0 && i < t.n_entries; i++)
+	for (uint32_t i = 0; t.fact.result == 0 && i < t.fact.n_pages; i++)
+		require(t.pages[i] <= t.pages[i + 1] && t.pages[i + 1] <= t.fact.n_entries);
+	for (uint32_t i = 0; t.fact.result == 0 && i < t.fact.n_entries; i++)
 		sum += memcmp(&t.rules[t.entries[i].rule], &none, sizeof(none)) != 0;
 	require(sum <= n);
 }
 
-static size_t length(const struct name_view *v, uint32_t at)
+static size_t length(const struct file_names *v, uint32_t at)
 {
-	const char *text = name_view_text(v, at);
+	const char *text = names_text(v, at);
 
 	return text ? strlen(text) : 0;
 }
 
-static void check_view(const struct name_view *v, size_t n, size_t n_asked)
+static void check_names(const struct file_names *v, size_t n, size_t n_asked)
 {
-	require(v->head->n <= n_asked);
-	for (uint32_t i = 0; i < v->head->n; i++) {
+	require(v->fact.n <= n_asked);
+	for (uint32_t i = 0; i < v->fact.n; i++) {
 		const struct name_fact *f = &v->facts[i];
 
 		require(length(v, f->function) < n);
@@ -75,16 +74,15 @@ static void check_view(const struct name_view *v, size_t n, size_t n_asked)
 
 static void check_symbols(const uint8_t *bytes, size_t n)
 {
-	struct symbols_fact fact;
-	struct name_view v;
+	struct file_names v;
 
-	if (!symbols_read(bytes, n, n % 7, n % 2, &fact, &v))
+	if (!names_read(bytes, n, n % 7, n % 2, &v))
 		return;
-	check_view(&v, n, n % 7);
-	require(n % 7 == 0 || v.head->n > 0 || (fact.wants_debug && n % 2 == 0));
-	require(fact.n_build_id <= MOST_BUILD_ID_BYTES);
+	check_names(&v, n, n % 7);
+	require(n % 7 == 0 || v.fact.n > 0 || (v.fact.wants_debug && n % 2 == 0));
+	require(v.fact.n_build_id <= MOST_BUILD_ID_BYTES);
 	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
-		cleanup_free char *path = debug_hint_path(&fact.hint, "/usr/bin/program", i);
+		cleanup_free char *path = debug_hint_path(&v.fact.hint, "/usr/bin/program", i);
 
 		require(!path || path[0] == '/');
 	}

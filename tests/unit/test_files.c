@@ -308,8 +308,8 @@ static void expect_libc(void)
 	cleanup(file_table_fini) struct file_table table = {};
 
 	assert_works(make_libc(&table, &e));
-	assert_true(table.view.n_pages > 10 && table.view.n_entries > 10000);
-	assert_true(table.view.n_ranges >= 1);
+	assert_true(table.fact.n_pages > 10 && table.fact.n_entries > 10000);
+	assert_true(table.fact.n_ranges >= 1);
 }
 
 /* --- what children answer --- */
@@ -363,7 +363,7 @@ TEST_WITH_ZYGOTE(the_vdso_has_a_table)
 	cleanup(file_table_fini) struct file_table table = {};
 
 	assert_works(files_table_of_vdso(files, &table, &e));
-	assert_true(table.view.n_entries > 1);
+	assert_true(table.fact.n_entries > 1);
 }
 
 /* A mapping of the file at @path, which is there for as long as this program runs. */
@@ -469,8 +469,7 @@ static unsigned ask_name(const struct held_file *held)
 	q.offsets = &offset;
 	q.n = 1;
 	assert_int_equal(files_names(files, &q, &names), 0);
-	assert_string_equal(name_view_text(&names.view, names.view.facts[0].function),
-			    "count_open");
+	assert_string_equal(names_text(&names, names.facts[0].function), "count_open");
 	free(names.memory);
 	return shared->n_asked - before - 1;
 }
@@ -583,9 +582,7 @@ static char *make_perf_map(void)
 
 static int ask_own_perf_map(struct file_perf_map *ret)
 {
-	struct perf_question q = { .number = (uint32_t)getpid(),
-				   .user = getuid(),
-				   .wants_text = true };
+	struct perf_question q = { .number = (uint32_t)getpid(), .user = getuid() };
 	struct error e;
 	struct stat st;
 	int err;
@@ -631,7 +628,6 @@ TEST_WITH_ZYGOTE(small_files_make_answers_small)
 #define OF_ANSWER(member) offsetof(struct answer, member)
 #define OF_TABLE(member) offsetof(struct table_fact, member)
 #define OF_NAMES(member) offsetof(struct symbols_fact, member)
-#define NAMES_HEAD sizeof(struct symbols_fact)
 #define STATE_BYTES sizeof(struct file_fact)
 
 static const struct lie {
@@ -666,8 +662,8 @@ static const struct lie {
 	{ QUESTION_NAMES, SET_DATA, OF_NAMES(hint.n_build_id), 65 },
 	{ QUESTION_NAMES, SET_DATA, OF_NAMES(hint.link), 'a' | '/' << 8 },
 	{ QUESTION_NAMES, SET_ANSWER, OF_ANSWER(n_bytes), 8 },
-	{ QUESTION_NAMES, SET_DATA, NAMES_HEAD, 2 },
-	{ QUESTION_NAMES, SET_DATA, NAMES_HEAD + offsetof(struct names_head, n_calls), 1U << 30 },
+	{ QUESTION_NAMES, SET_DATA, OF_NAMES(n), 2 },
+	{ QUESTION_NAMES, SET_DATA, OF_NAMES(n_calls), 1U << 30 },
 	{ QUESTION_PERF_MAP, SET_ANSWER, OF_ANSWER(n_bytes), 1 },
 };
 

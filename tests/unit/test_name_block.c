@@ -10,12 +10,11 @@ static const char text[] = "inlined\0a.c\0main";
 /* Two places, the second without a name; the first with an inlined function. */
 static const struct answer_about_two {
 	struct symbols_fact fact;
-	struct names_head head;
 	struct name_fact facts[2];
 	struct call_fact calls[2];
 	char text[sizeof(text)];
 } good = {
-	.head = { .n = 2, .n_calls = 2, .n_text = sizeof(text), .is_changed = 1 },
+	.fact = { .n = 2, .n_calls = 2, .n_text = sizeof(text), .is_changed = 1 },
 	.facts = { { .vaddr = 0x1008,
 		     .start = 0x1000,
 		     .function = 12,
@@ -27,40 +26,37 @@ static const struct answer_about_two {
 };
 #define N (offsetof(struct answer_about_two, text) + sizeof(text))
 
-static bool read_answer(const void *bytes, size_t n, struct name_view *ret)
+static bool read_answer(const void *bytes, size_t n, struct file_names *ret)
 {
-	struct symbols_fact fact;
-
-	return symbols_read(bytes, n, 2, false, &fact, ret);
+	return names_read(bytes, n, 2, false, ret);
 }
 
 TEST(what_is_put_is_read)
 {
-	struct name_view v;
+	struct file_names v;
 
 	assert_true(read_answer(&good, N, &v));
-	assert_int_equal(v.head->n, 2);
-	assert_true(v.head->is_changed);
-	assert_string_equal(name_view_text(&v, v.facts[0].function), "main");
-	assert_null(name_view_text(&v, v.facts[1].function));
-	assert_string_equal(name_view_text(&v, v.calls[0].name), "inlined");
-	assert_string_equal(name_view_text(&v, v.calls[0].file), "a.c");
+	assert_int_equal(v.fact.n, 2);
+	assert_true(v.fact.is_changed);
+	assert_string_equal(names_text(&v, v.facts[0].function), "main");
+	assert_null(names_text(&v, v.facts[1].function));
+	assert_string_equal(names_text(&v, v.calls[0].name), "inlined");
+	assert_string_equal(names_text(&v, v.calls[0].file), "a.c");
 	assert_int_equal(v.calls[0].line, 7);
-	assert_null(name_view_text(&v, v.calls[1].name));
+	assert_null(names_text(&v, v.calls[1].name));
 }
 
 TEST(no_question_is_asked_for_ever)
 {
-	struct answer_about_two none = { .fact.wants_debug = 1, .head.n = 0 };
+	struct answer_about_two none = { .fact.wants_debug = 1 };
 	const size_t n = offsetof(struct answer_about_two, facts);
-	struct symbols_fact fact;
-	struct name_view v;
+	struct file_names v;
 
-	assert_true(symbols_read(&none, n, 2, false, &fact, &v));
-	assert_false(symbols_read(&none, n, 2, true, &fact, &v));
-	assert_true(symbols_read(&none, n, 0, true, &fact, &v));
+	assert_true(names_read(&none, n, 2, false, &v));
+	assert_false(names_read(&none, n, 2, true, &v));
+	assert_true(names_read(&none, n, 0, true, &v));
 	none.fact.wants_debug = 0;
-	assert_false(symbols_read(&none, n, 2, false, &fact, &v));
+	assert_false(names_read(&none, n, 2, false, &v));
 }
 
 /* What stands at some place of the bytes. */
@@ -70,7 +66,7 @@ struct lie {
 	uint32_t value;
 };
 
-#define HEAD(member) offsetof(struct answer_about_two, head.member)
+#define HEAD(member) offsetof(struct answer_about_two, fact.member)
 #define FACT(i, member) offsetof(struct answer_about_two, facts[i].member)
 #define CALL(i, member) offsetof(struct answer_about_two, calls[i].member)
 
@@ -92,7 +88,7 @@ TEST(what_makes_no_sense_is_refused)
 		{ "a call's name", CALL(0, name), 17 },
 		{ "a call's file", CALL(1, file), 17 },
 	};
-	struct name_view v;
+	struct file_names v;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		cleanup_free char *bytes = xmalloc(N);
@@ -107,7 +103,7 @@ TEST(what_makes_no_sense_is_refused)
 TEST(a_part_of_it_is_refused)
 {
 	struct answer_about_two odd = good;
-	struct name_view v;
+	struct file_names v;
 
 	for (size_t part = 0; part < N; part++) {
 		cleanup_free char *bytes = xmalloc(part + 1);

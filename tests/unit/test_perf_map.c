@@ -146,13 +146,14 @@ static char *refusal(uint32_t user)
 {
 	cleanup_close int root = open_root();
 	cleanup_close int fd = -1;
+	struct file_fact fact;
 	struct stat st;
 	struct error e;
-	int err = perf_file_find(root, 7, user, &fd, &st, &e);
+	int err = perf_file_find(root, 7, user, &fd, &fact, &e);
 
 	assert_true(err == 0 || err == -ENOENT || err == -EPERM);
 	if (!err)
-		assert_true(S_ISREG(st.st_mode));
+		assert_true(fstat(fd, &st) == 0 && S_ISREG(st.st_mode));
 	return xasprintf("%s", err ? e.text : "");
 }
 
@@ -202,7 +203,7 @@ TEST(what_is_no_regular_file_is_not_opened)
 TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 {
 	const pid_t pid = child_start();
-	struct stat st;
+	struct file_fact fact;
 	char path[64];
 	int fd = -1;
 
@@ -212,24 +213,24 @@ TEST(below_the_root_of_a_process_that_is_over_there_is_none)
 
 	assert_true(root >= 0);
 	child_end(pid);
-	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, NULL), -ENOENT);
+	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &fact, NULL), -ENOENT);
 }
 
-/* What a child answers about file 7. The text is in @to, with a NUL behind it. */
-static struct perf_fact ask(bool wants_text, char *to, size_t size)
+/* What a child answers about file 7, of which @known is known. The text is in @to, with a NUL. */
+static struct file_fact ask(struct file_fact known, char *to, size_t size)
 {
 	cleanup_close int root = open_root();
 	char area[256] = "";
 	struct answer answer = {};
 	struct child child = { .question = { .what = QUESTION_PERF_MAP,
-					     .flags = wants_text ? PERF_TEXT : 0,
 					     .n = 7,
 					     .user = geteuid(),
-					     .root = root },
+					     .root = root,
+					     .expected = known },
 			       .answer = &answer,
 			       .data = area,
 			       .n_data = sizeof(area) };
-	struct perf_fact fact;
+	struct file_fact fact;
 
 	parser_work(&child);
 	assert_int_equal(answer.result, 0);
@@ -239,23 +240,24 @@ static struct perf_fact ask(bool wants_text, char *to, size_t size)
 	return fact;
 }
 
-TEST(a_file_is_told_with_the_text_that_is_wanted)
+TEST(a_file_is_told_with_its_text_unless_it_is_known)
 {
-	struct perf_fact file, other;
+	struct file_fact file, other;
 	char text[64];
 
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
-	file = ask(false, text, sizeof(text));
+	file = ask((struct file_fact){}, text, sizeof(text));
 	assert_int_equal(file.size, 10);
-	assert_string_equal(text, "");
-	other = ask(true, text, sizeof(text));
-	assert_memory_equal(&other, &file, sizeof(file));
 	assert_string_equal(text, "1000 10 a\n");
+	other = ask(file, text, sizeof(text));
+	assert_memory_equal(&other, &file, sizeof(file));
+	assert_string_equal(text, "");
 	scratch_write("tmp/new", "1000 10 b\n");
 	scratch_run("mv tmp/new tmp/perf-7.map");
-	other = ask(false, text, sizeof(text));
+	other = ask(file, text, sizeof(text));
 	assert_true(other.dev == file.dev && other.inode != file.inode);
+	assert_string_equal(text, "1000 10 b\n");
 }
 
 /* --- the process --- */
