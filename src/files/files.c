@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The questions, and what their answers mean. */
-#include "files/asking.h"
+/*
+ * A question's life:
+ *
+ *	ask --> a child works --> NEWS_STOPPED or NEWS_ENDED: its answer counts, if it is whole
+ *	          |  is late, or nobody waits any more: ORDER_KILL --> NEWS_KILLED
+ *	          +--> NEWS_ENDED, or 0.2 s without it: the child hangs in a file system
+ *
+ * The asker trusts no report of a child about itself: the zygote tells its end and its CPU time. A
+ * question whose asker lost patience goes on; its outcome is noted when it comes.
+ *
+ * A finder stays after its answer, because a new process costs more than its work. A parser of
+ * names stays with what it knows of the file: to index the symbols of a large library takes as long
+ * as to name a hundred thousand places in it.
+ */
+#include "files/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -20,62 +34,750 @@
 #include "base/strbuf.h"
 #include "files/zygote.h"
 
-/* --- mappings --- */
+/* After an order to kill a child, the zygote tells that it has done so. */
+#define NEWS_NS (2 * NS_PER_S)
 
-bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
+/* Children that stay. */
+#define MOST_PARKED 16
+#define PARKED_BYTES (512ULL << 20)                /* all of them */
+#define PARKED_NS (60 * NS_PER_S)                  /* without a question */
+#define PARKED_CPU_NS (CHILD_CPU_S * NS_PER_S / 2) /* a child that took more does not stay */
+#define LEAST_AREA 65536U
+#define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
+
+#define MOST_PENDING 32
+#define MOST_PLACES 3
+#define MOST_ROOTS 128
+
+/* A question, and its outcome. */
+struct ask {
+	struct question question;
+	const void *payload;
+	uint64_t file;                /* a hash of what the parser opens: only then it stays */
+	uint64_t places[MOST_PLACES]; /* the question is a try of these */
+	size_t n_places;
+
+	struct answer answer;
+	char *data;      /* of the answer, with a NUL behind it */
+	uint64_t cpu_ns; /* of the child */
+	uint64_t took_ns;
+	char why[128]; /* the child failed; for messages */
+};
+
+static void ask_fini(struct ask *a)
 {
-	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
+	free(a->data);
 }
 
-#define STATUS_BYTES 4096
+/* A question that was asked, and its child. */
+struct pending {
+	struct ask ask;
+	uint32_t child; /* struct order */
+	int area;       /* -1: this slot is free */
+	uint64_t began;
+	uint64_t cpu_ns;    /* of the child, for its earlier questions */
+	uint64_t killed_at; /* ns: when it was told, and then when the zygote has done it; 0: not */
+	bool goes_on;       /* the child has answered a question before */
+	bool is_late;       /* it was killed because its time was over */
+	bool is_killed;     /* NEWS_KILLED has come */
+	bool is_parked;     /* the child may be asked again */
+	bool is_given_up;   /* nobody waits for it any more */
+	bool is_over;       /* @news has its outcome */
+	bool is_hung;       /* places_note_hung() */
+	struct news news;
+};
 
-/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
-static bool read_status(uint32_t pid, char to[STATUS_BYTES])
+struct root {
+	struct root_identity identity;
+	int handle;
+};
+
+struct files {
+	int control;  /* -1: there are no children */
+	bool is_none; /* there never were */
+	bool is_over; /* files_end() was called; */
+	int over;     /* then this is readable */
+	struct places *places;
+	struct files_purpose purpose;
+	struct files_manner manner;
+	struct pending pending[MOST_PENDING];
+	uint32_t last_number;
+	struct spending spending;
+	struct log_few words;  /* warnings about files that were read in part */
+	struct log_few failed; /* files at which children failed */
+	bool has_warned_list, has_logged_layers;
+	int32_t *to_close;
+	size_t n_to_close, to_close_capacity;
+	struct root roots[MOST_ROOTS];
+	size_t n_roots;
+};
+
+struct files *files_new(int control, struct places *places, const struct files_purpose *purpose)
 {
-	char path[32];
+	struct files *f = xcalloc(1, sizeof(*f));
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	return read_small(AT_FDCWD, path, to, STATUS_BYTES) >= 0;
+	f->control = control;
+	f->is_none = control < 0;
+	f->places = places;
+	f->purpose = *purpose;
+	f->spending =
+		(struct spending){ .most_ns = purpose->most_of_user_ns, .after = purpose->after };
+	for (size_t i = 0; i < MOST_PENDING; i++)
+		f->pending[i].area = -1;
+	f->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->over >= 0)
+		return f;
+	files_free(f);
+	return NULL;
+}
+
+void files_free(struct files *f)
+{
+	if (!f)
+		return;
+	log_few_end(&f->failed, "files whose readers failed");
+	log_few_end(&f->words, "files that are not read as a whole");
+	spending_fini(&f->spending);
+	for (size_t i = 0; i < MOST_PENDING; i++)
+		cleanup_close_fd(&f->pending[i].area);
+	cleanup_close_fd(&f->control);
+	cleanup_close_fd(&f->over);
+	free(f->to_close);
+	free(f);
+}
+
+void files_set_manner(struct files *f, const struct files_manner *manner)
+{
+	f->manner = *manner;
+}
+
+void files_end(struct files *f)
+{
+	if (!f)
+		return;
+	__atomic_store_n(&f->is_over, true, __ATOMIC_RELAXED);
+	(void)eventfd_write(f->over, 1);
+}
+
+static void send_order(struct files *f, enum order_what what, uint32_t child)
+{
+	const struct order order = { .what = what, .child = child };
+
+	/* If this fails, the zygote has gone, with all children. */
+	if (f->control >= 0)
+		(void)!packet_send(f->control, &order, sizeof(order), -1);
+}
+
+void files_hurry(struct files *f)
+{
+	send_order(f, ORDER_HURRY, 0);
+}
+
+bool files_is_passing(int err)
+{
+	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
+	       err == -ETIME || err == -EINTR || err == -EMFILE || err == -ENFILE ||
+	       err == -ENOMEM || err == -EDQUOT;
+}
+
+/* --- outcomes --- */
+
+static bool is_finder(const struct pending *p)
+{
+	return p->ask.question.what <= QUESTION_LIST;
+}
+
+/* The answer, or what there is of it. False: it is not whole, or makes no sense. */
+static bool read_answer(const struct pending *p, struct answer *ret)
+{
+	if (area_read(p->area, 0, ret, sizeof(*ret)) < 0) {
+		*ret = (struct answer){};
+		return false;
+	}
+	return (p->news.what == NEWS_STOPPED ||
+		(p->news.what == NEWS_ENDED && p->news.status == 0)) &&
+	       ret->number == p->ask.question.number && ret->result <= 0 &&
+	       ret->result >= -LARGEST_ERRNO && ret->n_bytes <= AREA_BYTES - sizeof(*ret) &&
+	       memchr(ret->words, 0, sizeof(ret->words));
+}
+
+/* Where the child was. A parser that a hostile file took over can name places of @user only. */
+static uint64_t place_of_answer(const struct question *q, const struct answer *a)
+{
+	switch (a->step) {
+	case STEP_MAPPED:
+		return place_of(STEP_MAPPED, a->dev, q->user);
+	case STEP_HANDLE:
+		return place_of(STEP_HANDLE, q->expected.dev, 0);
+	case STEP_OPEN:
+	case STEP_CONTENTS:
+		return place_of(STEP_CONTENTS, q->expected.dev, q->user);
+	case STEP_PATH:
+		return place_of(STEP_PATH, 0, q->user);
+	case STEP_DEBUG:
+	case STEP_PERF:
+		return place_of(a->step, (uint32_t)q->root, q->user);
+	default:
+		return 0;
+	}
+}
+
+/* Was its time over while it slept in a call? Not if it was at work, or waited for a CPU. */
+static bool is_silence(const struct pending *p)
+{
+	return p->is_late && (p->news.state == 'S' || p->news.state == 'D');
+}
+
+/* Note what the first outcome tells about places, and that a child that hung has ended. */
+static void judge_places(struct files *f, struct pending *p)
+{
+	struct answer answer;
+	const bool is_whole = read_answer(p, &answer);
+	const uint64_t place = place_of_answer(&p->ask.question, &answer);
+
+	if (p->is_hung && p->news.what == NEWS_ENDED) {
+		places_note_hung(f->places, place, -1);
+		return;
+	}
+	if (p->is_over)
+		return;
+	for (size_t i = 0; is_whole && i < p->ask.n_places; i++)
+		places_note_answer(f->places, p->ask.places[i]);
+	if (is_whole || !place || !is_silence(p))
+		return;
+	places_note_silence(f->places, place);
+	p->is_hung = p->news.what == NEWS_KILLED;
+	if (p->is_hung)
+		places_note_hung(f->places, place, 1);
+}
+
+static bool is_handle(uint32_t handle)
+{
+	return handle >= FIRST_HANDLE && handle < MOST_HANDLES;
+}
+
+/* A handle of a file that nobody waits for any more. */
+static void close_late_handle(struct files *f, const struct pending *p)
+{
+	struct answer answer;
+
+	if (p->ask.question.what == QUESTION_OPEN && read_answer(p, &answer) && !answer.result &&
+	    is_handle(answer.n))
+		array_push(f->to_close, f->n_to_close, f->to_close_capacity, (int32_t)answer.n);
+}
+
+static void kill_child(struct files *f, struct pending *p)
+{
+	if (!p->killed_at)
+		send_order(f, ORDER_KILL, p->child);
+	p->killed_at = p->killed_at ? p->killed_at : clock_ns(CLOCK_MONOTONIC);
+	p->is_parked = false;
+}
+
+/* Its outcome was read, or is not wanted. */
+static void end_question(struct files *f, struct pending *p)
+{
+	if (p->news.what == NEWS_ENDED || p->news.what == NEWS_REFUSED) {
+		cleanup_close_fd(&p->area);
+		*p = (struct pending){ .area = -1 };
+		return;
+	}
+	p->is_given_up = true; /* a child still has the area */
+	kill_child(f, p);
+}
+
+/* The news about @p are its outcome. */
+static void take_outcome(struct files *f, struct pending *p)
+{
+	judge_places(f, p);
+	p->is_over = true;
+	if (!p->is_given_up)
+		return;
+	close_late_handle(f, p);
+	end_question(f, p);
+}
+
+static void take_news(struct files *f, const struct news *news)
+{
+	for (size_t i = 0; i < MOST_PENDING; i++) {
+		struct pending *p = &f->pending[i];
+
+		if (p->area < 0 || p->child != news->child)
+			continue;
+		p->is_killed |= news->what == NEWS_KILLED;
+		if (news->what == NEWS_KILLED)
+			p->killed_at = clock_ns(CLOCK_MONOTONIC);
+		if (news->what == NEWS_KILLED && p->is_over)
+			return;
+		p->news = *news;
+		if (news->what != NEWS_KILLED)
+			take_outcome(f, p);
+		return;
+	}
+}
+
+/* The zygote has ended, with all its children. */
+static void lose_zygote(struct files *f)
+{
+	cleanup_close_fd(&f->control);
+	for (size_t i = 0; i < MOST_PENDING; i++) {
+		f->pending[i].news = (struct news){ .what = NEWS_REFUSED, .status = -EPIPE };
+		f->pending[i].is_over = true;
+	}
+}
+
+/* A child that reads may take longer than one that looks for files and opens them. */
+static uint64_t bound_of(const struct files *f, const struct pending *p)
+{
+	struct answer answer;
+
+	(void)read_answer(p, &answer);
+	return answer.step == STEP_CONTENTS ? f->purpose.parser_ns : f->purpose.finder_ns;
+}
+
+/* When to look at @p again, at the latest. Kills its child if that is late. */
+static uint64_t deadline_of(struct files *f, struct pending *p)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t late = p->began + f->purpose.finder_ns;
+
+	if (!p->killed_at && now >= late)
+		late = p->began + bound_of(f, p);
+	if (!p->killed_at && now >= late) {
+		p->is_late = true;
+		kill_child(f, p);
+	}
+	if (!p->killed_at)
+		return late;
+	if (p->is_killed && now >= p->killed_at + ZYGOTE_LEFT_AFTER_NS)
+		take_outcome(f, p); /* it is left behind */
+	return p->killed_at + (p->is_killed ? ZYGOTE_LEFT_AFTER_NS : NEWS_NS);
+}
+
+/* Questions that nobody waits for have the same time as others. */
+static void take_all_news(struct files *f)
+{
+	struct news news;
+	int err = 0;
+
+	while (f->control >= 0 &&
+	       (err = packet_receive(f->control, &news, sizeof(news), NULL)) == 0)
+		take_news(f, &news);
+	if (f->control >= 0 && err != -EAGAIN)
+		lose_zygote(f);
+	for (size_t i = 0; i < MOST_PENDING; i++) {
+		struct pending *p = &f->pending[i];
+
+		if (p->area >= 0 && !p->is_over)
+			(void)deadline_of(f, p);
+		if (p->is_parked && clock_ns(CLOCK_MONOTONIC) - p->began > PARKED_NS)
+			kill_child(f, p);
+	}
+}
+
+/* --- asking --- */
+
+static int fail_without_child(const struct files *f, struct error *e, const char *words)
+{
+	const int err = error_set(e, -ENOTCONN, "no helper: %s", words);
+
+	log_warn_once("%s: %s", f->purpose.lost, e->text);
+	return err;
+}
+
+static int fail_over(struct error *e)
+{
+	return error_set(e, -ECANCELED, "the run is ending");
+}
+
+static int fail_unanswered(struct error *e)
+{
+	return error_set(e, -EAGAIN, "its file system does not answer");
+}
+
+/* Is it enough (struct files_manner)? Files that are closed or looked at again cost no names. */
+static bool is_enough(const struct files *f, const struct question *q, uint64_t ns, uint64_t all_ns)
+{
+	const struct files_manner *m = &f->manner;
+	const bool is = m->is_enough && m->is_enough(m->context, q->expected.is_roots, ns, all_ns);
+
+	if (is && q->what != QUESTION_CLOSE && q->what != QUESTION_FACTS)
+		log_warn_once("no symbols for some files: reading them takes too long at the end "
+			      "of a run");
+	return is;
+}
+
+static int fail_enough(struct error *e)
+{
+	return error_set(e, -EINTR, "the run has no more time for it");
+}
+
+/* Two questions of one queue are about files of one user, or about handles on one device. */
+static bool is_of_one_queue(const struct question *a, const struct question *b)
+{
+	if (a->what == QUESTION_FACTS || a->what == QUESTION_CLOSE)
+		return a->what == b->what && a->expected.dev == b->expected.dev;
+	return b->what != QUESTION_FACTS && b->what != QUESTION_CLOSE && a->user == b->user;
+}
+
+/* Is there an earlier question of the same queue, which nobody waits for any more? */
+static bool is_held_up(const struct files *f, const struct question *q)
+{
+	for (size_t i = 0; i < MOST_PENDING; i++)
+		if (f->pending[i].area >= 0 && !f->pending[i].is_over &&
+		    is_of_one_queue(&f->pending[i].ask.question, q))
+			return true;
+	return false;
+}
+
+static int make_area(int *ret, struct error *e)
+{
+	cleanup_close int area = -1;
+	const int err = area_new(AREA_BYTES, &area);
+
+	if (!err && area_size(area) < LEAST_AREA)
+		return error_set(e, -EFBIG, "files may not have %u KiB (ulimit -f)",
+				 LEAST_AREA / 1024);
+	if (err)
+		return error_set(e, err, "no helper: %s", error_words(err));
+	*ret = TAKE_FD(area);
+	return 0;
+}
+
+static int write_question(const struct pending *p, struct error *e)
+{
+	const bool is_reading = p->goes_on && !is_finder(p);
+	const struct {
+		struct answer none;
+		struct question question;
+	} head = { { .step = is_reading ? STEP_CONTENTS : STEP_NONE }, p->ask.question };
+	int err = area_write(p->area, 0, &head, sizeof(head));
+
+	if (!err && head.question.n_bytes)
+		err = area_write(p->area, sizeof(head), p->ask.payload, head.question.n_bytes);
+	return err ? error_set(e, err, "no helper: %s", error_words(err)) : 0;
+}
+
+/* Can the child of @a, which stays, answer @b? */
+static bool may_go_on(const struct ask *a, const struct ask *b)
+{
+	if (b->question.what <= QUESTION_FACTS)
+		return a->question.what <= QUESTION_FACTS;
+	if (b->question.what == QUESTION_LIST)
+		return a->question.what == QUESTION_LIST;
+	return a->file && a->file == b->file && a->question.handle == b->question.handle &&
+	       file_fact_is_equal(&a->question.expected, &b->question.expected);
+}
+
+/* A child that stayed and can answer @a; or else a free slot, or NULL. */
+static struct pending *find_place(struct files *f, const struct ask *a)
+{
+	struct pending *unused = NULL;
+
+	for (size_t i = 0; i < MOST_PENDING; i++) {
+		struct pending *p = &f->pending[i];
+
+		if (p->is_parked && may_go_on(&p->ask, a))
+			return p;
+		if (p->area < 0)
+			unused = p;
+	}
+	return unused;
+}
+
+/* Whoever has patience does not add to what is held up. */
+static int send_question(struct files *f, const struct ask *a, struct pending **ret,
+			 struct error *e)
+{
+	struct pending *p = find_place(f, a);
+	int err = 0;
+
+	if (!p || (f->manner.patience_ns && is_held_up(f, &a->question)))
+		return fail_unanswered(e);
+	f->last_number += f->last_number == UINT32_MAX ? 2 : 1;
+
+	const bool goes_on = p->is_parked;
+	struct pending next = { .ask = *a,
+				.goes_on = goes_on,
+				.child = goes_on ? p->child : f->last_number,
+				.area = p->area,
+				.began = clock_ns(CLOCK_MONOTONIC),
+				.cpu_ns = p->news.cpu_ns };
+	const struct order order = { .what = goes_on ? ORDER_GO_ON : ORDER_ASK,
+				     .child = next.child,
+				     .question = a->question.what };
+
+	next.ask.question.number = f->last_number;
+	if (a->file || is_finder(&next) || a->question.what == QUESTION_TABLE)
+		next.ask.question.flags |= STAYS;
+	if (!goes_on)
+		err = make_area(&next.area, e);
+	if (!err)
+		err = write_question(&next, e);
+	if (err && !goes_on)
+		cleanup_close_fd(&next.area);
+	if (err)
+		return err;
+	*p = next;
+	if (packet_send(f->control, &order, sizeof(order), goes_on ? -1 : p->area) < 0)
+		lose_zygote(f);
+	*ret = p;
+	return 0;
+}
+
+/* Kill the one that was asked first, if those that stay are too many or too large. */
+static bool end_oldest(struct files *f)
+{
+	struct pending *oldest = NULL;
+	uint64_t bytes = 0;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < MOST_PENDING; i++) {
+		struct pending *p = &f->pending[i];
+
+		if (!p->is_parked)
+			continue;
+		n++;
+		bytes += p->news.memory;
+		oldest = oldest && oldest->began < p->began ? oldest : p;
+	}
+	if (n <= MOST_PARKED && bytes <= PARKED_BYTES)
+		return false;
+	kill_child(f, oldest);
+	return true;
 }
 
 /*
- * The user of process @pid; 0 if it has gone. The owner of /proc/PID will not do: a process can
- * make that root (prctl(2), PR_SET_DUMPABLE).
+ * It stays for the next question, unless it has taken very much time or memory. Its answer had
+ * @n_bytes.
  */
-static uint32_t user_of(uint32_t pid)
+static void park(struct files *f, struct pending *p, uint64_t n_bytes)
 {
-	char text[STATUS_BYTES];
-	const char *line;
-
-	if (!read_status(pid, text))
-		return 0;
-	line = strstr(text, "\nUid:\t");
-	return line ? (uint32_t)strtoul(line + strlen("\nUid:\t"), NULL, 10) : 0;
+	p->is_given_up = p->is_parked = true;
+	/* A parser that was taken over may have filled it. */
+	if (!is_finder(p) || n_bytes > KEPT_BYTES)
+		area_clear(p->area, AREA_BYTES);
+	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS || p->news.memory > PARKED_BYTES)
+		kill_child(f, p);
+	while (end_oldest(f))
+		;
 }
 
-static bool read_list(const struct reply *r, bool has_states, struct file_list *ret)
+/* How long poll(2) may wait. */
+static int wait_ms(const struct files *f, uint64_t until)
 {
-	const size_t n_text = strlen(r->data) + 1;
-	const char *at = r->data + n_text;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t left = now < until ? until - now : 0;
+	const uint64_t ms = (left + NS_PER_S / 1000 - 1) / (NS_PER_S / 1000);
 
-	if (!mapping_list_parse(r->data, &ret->list))
-		return false;
-	ret->list.tid = r->answer.n;
-	if (r->answer.n_bytes !=
-	    n_text + (has_states ? ret->list.n * sizeof(struct file_fact) : 0)) {
-		mapping_list_fini(&ret->list);
-		return false;
-	}
-	if (has_states)
-		ret->states = xcalloc(ret->list.n, sizeof(*ret->states));
-	for (size_t i = 0; has_states && i < ret->list.n; i++, at += sizeof(struct file_fact)) {
-		const struct mapping *m = &ret->list.mappings[i];
+	return f->manner.serve && ms > FILES_SERVE_MS ? FILES_SERVE_MS : (int)ms;
+}
 
-		ret->states[i] = (struct file_state){ .dev = m->dev, .inode = m->inode };
-		memcpy(&ret->states[i].fact, at, sizeof(struct file_fact));
+/* Nobody waits for @p any more, because the patience is over. */
+static int lose_patience(struct files *f, struct pending *p, struct error *e)
+{
+	struct answer answer;
+
+	(void)read_answer(p, &answer);
+
+	const int state = answer.step ? process_state((pid_t)answer.pid) : 0;
+	const bool is_in_call = state == 'S' || state == 'D';
+
+	log_warn_once("%s: %s",
+		      is_in_call ? "a file system does not answer in time"
+				 : "helpers have too little CPU time to look at files in time",
+		      f->purpose.lost);
+	p->is_given_up = true;
+	return error_set(e, -ETIME, "no answer in time");
+}
+
+/* Wait for the outcome of @p. After an error, nobody waits for it any more. */
+static int wait_for_outcome(struct files *f, struct pending *p, struct error *e)
+{
+	const struct files_manner *m = &f->manner;
+	const uint64_t patience = m->patience_ns ? p->began + m->patience_ns : UINT64_MAX;
+	uint64_t all_ns = 0;
+
+	for (take_all_news(f); !p->is_over; take_all_news(f)) {
+		const uint64_t before = clock_ns(CLOCK_MONOTONIC), late = deadline_of(f, p);
+		struct pollfd all[] = { { .fd = f->control, .events = POLLIN },
+					{ .fd = f->over, .events = POLLIN } };
+		const int n = poll(all, 2, wait_ms(f, earlier_time(late, patience)));
+		const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		const bool is_over = n > 0 && all[1].revents;
+
+		all_ns += now - before;
+		if (is_over || is_enough(f, &p->ask.question, now - before, all_ns)) {
+			p->is_given_up = true;
+			kill_child(f, p);
+			return is_over ? fail_over(e) : fail_enough(e);
+		}
+		if (n > 0)
+			continue;
+		if (now >= patience)
+			return lose_patience(f, p, e);
+		if (p->killed_at && !p->is_killed && now >= p->killed_at + NEWS_NS)
+			lose_zygote(f); /* somebody has stopped it */
+		if (m->serve)
+			m->serve(m->context);
 	}
+	return 0;
+}
+
+/* For messages: how the child failed. */
+static void explain(const struct pending *p, char *to, size_t size)
+{
+	const int status = p->news.status;
+
+	if (is_silence(p))
+		(void)snprintf(to, size, "its reader waits for a file system");
+	else if (p->killed_at || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+		(void)snprintf(to, size, "its reader takes too long");
+	else if (WIFSIGNALED(status))
+		(void)snprintf(to, size, "its reader was ended by signal %d (%s)", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	else
+		(void)snprintf(to, size, "its reader sent an invalid answer");
+}
+
+static int read_refusal(const struct files *f, const struct news *news, struct error *e)
+{
+	return fail_without_child(f, e,
+				  news->status == -EPIPE   ? "the process that makes them has ended"
+				  : news->status == -EBUSY ? "too many wait for file systems that "
+							     "do not answer"
+							   : error_start_words(news->status));
+}
+
+/* Fill in @a by the outcome of @p. */
+static int read_outcome(const struct files *f, const struct pending *p, struct ask *a,
+			struct error *e)
+{
+	if (p->news.what == NEWS_REFUSED)
+		return read_refusal(f, &p->news, e);
+	if (p->news.cpu_ns > p->cpu_ns)
+		a->cpu_ns = p->news.cpu_ns - p->cpu_ns;
+	if (read_answer(p, &a->answer)) {
+		a->data = xmalloc(a->answer.n_bytes + 1);
+		a->data[a->answer.n_bytes] = '\0'; /* it may be text */
+		if (area_read(p->area, sizeof(a->answer), a->data, a->answer.n_bytes) == 0)
+			return 0;
+		cleanup_free_p(&a->data);
+	}
+	a->answer = (struct answer){ .step = a->answer.step };
+	explain(p, a->why, sizeof(a->why));
+	/* No file ends a finder, so something else did. */
+	return error_set(e, is_finder(p) || is_silence(p) ? -EAGAIN : -EIO, "%s", a->why);
+}
+
+/* For --debug: some kernels and containers lack layers. */
+static void log_missing_layers(struct files *f, const struct answer *a)
+{
+	if (!a->layers || f->has_logged_layers)
+		return;
+	f->has_logged_layers = true;
+	if (!(a->layers & LAYER_SECCOMP))
+		log_debug("parsers have no seccomp filter");
+	if (!(a->layers & LAYER_LANDLOCK))
+		log_debug("parsers are not kept from paths by Landlock");
+}
+
+/* Send @a, and read its outcome. *@ret_is_lost: its child ended for a reason of the past. */
+static int ask_once(struct files *f, struct ask *a, bool *ret_is_lost, struct error *e)
+{
+	struct pending *p = NULL;
+	int err = send_question(f, a, &p, e);
+
+	if (!p)
+		return err;
+
+	const uint64_t began = p->began;
+
+	err = wait_for_outcome(f, p, e);
+	a->took_ns = clock_ns(CLOCK_MONOTONIC) - began;
+	if (err)
+		return err;
+	err = read_outcome(f, p, a, e);
+	/* Somebody ended it meanwhile, or it has used up its CPU time. */
+	*ret_is_lost = err && p->goes_on && !p->is_late && p->news.what != NEWS_REFUSED;
+	if (!err && p->news.what == NEWS_STOPPED && (a->file || is_finder(p)))
+		park(f, p, a->answer.n_bytes);
+	else
+		end_question(f, p);
+	return err;
+}
+
+/*
+ * Ask, and wait for the answer. Call ask_fini() then. Errors: passing ones; -EIO: the child failed,
+ * and a->why says how. The result of the answer is no error of this function.
+ */
+static int ask_child(struct files *f, struct ask *a, struct error *e)
+{
+	bool is_lost = true;
+	int err = 0;
+
+	if (f->is_none)
+		return error_set(e, -ENOTCONN, "there are no helpers");
+	if (__atomic_load_n(&f->is_over, __ATOMIC_RELAXED))
+		return fail_over(e);
+	if (f->manner.serve)
+		f->manner.serve(f->manner.context);
+	if (is_enough(f, &a->question, 0, 0))
+		return fail_enough(e);
+	take_all_news(f);
+	if (f->control < 0)
+		return fail_without_child(f, e, "the process that makes them has ended");
+	for (int i = 0; i < 2 && is_lost; i++) {
+		is_lost = false;
+		err = ask_once(f, a, &is_lost, e);
+	}
+	if (err)
+		return err;
+	log_missing_layers(f, &a->answer);
+	if (a->answer.result == -EMFILE || a->answer.result == -ENFILE)
+		log_warn_once("%s: open files: %s", f->purpose.lost, error_words(a->answer.result));
+	return 0;
+}
+
+/* The same, with the answer's result as an error, too. */
+static int ask_for_result(struct files *f, struct ask *a, struct error *e)
+{
+	const int err = ask_child(f, a, e), result = a->answer.result;
+
+	if (err || !result)
+		return err;
+	return error_set(e, result, "%.95s",
+			 a->answer.words[0] ? a->answer.words : error_words(result));
+}
+
+/* The answer makes no sense. Returns -EIO. */
+static int refuse_answer(struct ask *a, struct error *e)
+{
+	(void)snprintf(a->why, sizeof(a->why), "its reader sent an invalid answer");
+	return error_set(e, -EIO, "%s", a->why);
+}
+
+/* The question is a try of @place. False: it is silent. */
+static bool try_place(struct files *f, struct ask *a, uint64_t place)
+{
+	if (!places_may_ask(f->places, place))
+		return false;
+	a->places[a->n_places++] = place;
 	return true;
 }
+
+/* Leave out where nothing answers. @m: a mapping of a process of the question's user. */
+static void skip_silent(struct files *f, struct ask *a, const struct mapping *m)
+{
+	const uint32_t user = a->question.user;
+
+	if (m && !try_place(f, a, place_of(STEP_MAPPED, m->dev, user)))
+		a->question.flags |= SKIP_MAPPED;
+	if (!try_place(f, a, place_of(STEP_PATH, 0, user)))
+		a->question.flags |= SKIP_PATHS;
+}
+
+/* --- mappings --- */
 
 /* A process whose memory map stays locked holds up its own list. */
 static void warn_list(struct files *f, uint32_t pid)
@@ -91,59 +793,45 @@ static void warn_list(struct files *f, uint32_t pid)
 #define MOST_SILENT 16
 #define MOST_TRIES 3
 
-static int ask_for_list(struct files *f, uint32_t pid, uint32_t user, bool has_states,
-			struct reply *ret, struct error *e)
-{
-	uint64_t devices[MOST_SILENT];
-	struct ask a = { .question = { .what = QUESTION_LIST,
-				       .flags = has_states ? LIST_STATES : 0,
-				       .pid = pid,
-				       .user = user,
-				       .root = HANDLE_NONE },
-			 .payload = devices };
-
-	if (has_states) {
-		a.question.n =
-			(uint32_t)places_silent_devices(f->places, user, devices, MOST_SILENT);
-		a.question.n_bytes = a.question.n * sizeof(*devices);
-		skip_silent(f, &a, NULL);
-	}
-	return ask_for_result(f, &a, ret, e);
-}
-
 int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list *ret,
 	       struct error *e)
 {
-	const uint32_t user = user_of(pid);
-	struct reply r = {};
+	const uint32_t user = process_user(pid);
+	const struct question q = { .what = QUESTION_LIST,
+				    .flags = has_states ? LIST_STATES : 0,
+				    .pid = pid,
+				    .user = user,
+				    .root = HANDLE_NONE };
 	int err = spending_check(&f->spending, user);
 
 	*ret = (struct file_list){};
 	if (err)
 		return error_set(e, err, "its user's processes took too much time");
 	for (unsigned i = 0; i < MOST_TRIES; i++) {
-		err = ask_for_list(f, pid, user, has_states, &r, e);
-		ret->cost += r.answer.number ? r.cpu_ns : r.took_ns;
-		if (r.took_ns > SPENDING_LONG_WAIT_NS)
-			spending_add(&f->spending, user, 0, r.took_ns);
+		uint64_t devices[MOST_SILENT];
+		cleanup(ask_fini) struct ask a = { .question = q, .payload = devices };
+
+		if (has_states) {
+			a.question.n = (uint32_t)places_silent_devices(f->places, user, devices,
+								       MOST_SILENT);
+			a.question.n_bytes = a.question.n * sizeof(*devices);
+			skip_silent(f, &a, NULL);
+		}
+		err = ask_for_result(f, &a, e);
+		ret->cost += a.answer.number ? a.cpu_ns : a.took_ns;
+		if (a.took_ns > SPENDING_LONG_WAIT_NS)
+			spending_add(&f->spending, user, 0, a.took_ns);
+		if (!err && !list_read(a.data, a.answer.n_bytes, has_states, ret))
+			return refuse_answer(&a, e);
+		ret->list.tid = a.answer.n;
 		/* A process's lock would hold up the next one, too. */
 		if (err != -EAGAIN || !has_states ||
-		    (r.took_ns >= f->purpose.finder_ns && !r.answer.step))
+		    (a.took_ns >= f->purpose.finder_ns && !a.answer.step))
 			break;
 	}
 	if (err == -EAGAIN)
 		warn_list(f, pid);
-	if (!err && !read_list(&r, has_states, ret))
-		err = refuse_answer(&r, e);
-	free(r.data);
 	return err;
-}
-
-void file_list_fini(struct file_list *list)
-{
-	mapping_list_fini(&list->list);
-	free(list->states);
-	*list = (struct file_list){};
 }
 
 /* --- handles --- */
@@ -163,26 +851,10 @@ size_t files_most_handles(void)
 	return limit.rlim_max > taken + FEWEST_HANDLES ? limit.rlim_max - taken : FEWEST_HANDLES;
 }
 
-static int ask_to_hold(struct files *f, const struct ask *a, struct held_file *ret, struct error *e)
-{
-	struct reply r;
-	int err = ask_for_result(f, a, &r, e);
-
-	if (!err && r.answer.n_bytes == sizeof(ret->fact) && is_handle(r.answer.n)) {
-		ret->handle = (int)r.answer.n;
-		memcpy(&ret->fact, r.data, sizeof(ret->fact));
-		ret->dev = ret->fact.dev;
-	} else if (!err) {
-		err = refuse_answer(&r, e);
-	}
-	free(r.data);
-	return err;
-}
-
 /* Let @m be the payload, which @text holds. */
 static void set_mapping(struct ask *a, const struct mapping *m, struct strbuf *text)
 {
-	mapping_put(m, NULL, text);
+	mapping_put(m, text);
 	a->payload = text->text;
 	a->question.n_bytes = text->n;
 }
@@ -190,18 +862,25 @@ static void set_mapping(struct ask *a, const struct mapping *m, struct strbuf *t
 static int open_mapping(struct files *f, struct question q, const struct mapping *m,
 			struct held_file *ret, struct error *e)
 {
-	struct ask a = { .question = q };
+	cleanup(ask_fini) struct ask a = { .question = q };
 	cleanup_strbuf struct strbuf payload = {};
 	int err;
 
-	set_mapping(&a, m, &payload);
 	a.question.what = QUESTION_OPEN;
-	a.question.user = q.pid ? user_of(q.pid) : 0;
+	a.question.user = q.pid ? process_user(q.pid) : 0;
+	if (m)
+		set_mapping(&a, m, &payload);
 	skip_silent(f, &a, m);
-	err = ask_to_hold(f, &a, ret, e);
-	if (!err && !(q.flags & FIND_OURS))
-		ret->dev = m->dev;
-	return err;
+	if (!m && a.question.flags & SKIP_PATHS)
+		return fail_unanswered(e);
+	err = ask_for_result(f, &a, e);
+	if (err)
+		return err;
+	if (a.answer.n_bytes != sizeof(ret->fact) || !is_handle(a.answer.n))
+		return refuse_answer(&a, e);
+	ret->handle = (int)a.answer.n;
+	memcpy(&ret->fact, a.data, sizeof(ret->fact));
+	return 0;
 }
 
 int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
@@ -229,60 +908,42 @@ bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct 
 	return is_found;
 }
 
-int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode)
-{
-	struct ask a = { .question = { .what = QUESTION_ROOT, .pid = pid, .user = user_of(pid) } };
-	struct held_file open = {};
-	struct error e;
-
-	if (!try_place(f, &a, place_of(STEP_PATH, 0, a.question.user)) ||
-	    ask_to_hold(f, &a, &open, &e))
-		return HANDLE_NONE;
-	if (open.fact.inode == inode && open.fact.dev == dev)
-		return open.handle;
-	files_close(f, open.handle);
-	return HANDLE_NONE;
-}
-
-/* Ask for the states of @n handles on device @dev. Handle i's belongs to @ret[at[i]]. */
-static void ask_facts(struct files *f, uint64_t dev, const int32_t *handles, const size_t *at,
+/* Write the states of those of @n @files that are on the device of @first to @ret. */
+static void ask_facts(struct files *f, const struct held_file *first, const struct held_file *files,
 		      size_t n, struct file_fact *ret)
 {
-	struct ask a = { .question = { .what = QUESTION_FACTS,
-				       .n = (uint32_t)n,
-				       .n_bytes = n * sizeof(*handles),
-				       .expected.dev = dev },
-			 .payload = handles };
-	struct reply r = {};
+	cleanup_free int32_t *handles = xcalloc(n, sizeof(*handles));
+	cleanup_free size_t *at = xcalloc(n, sizeof(*at));
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_FACTS,
+							 .expected.dev = first->fact.dev },
+					   .payload = handles };
 	struct error e;
 
-	if (try_place(f, &a, place_of(STEP_HANDLE, dev, 0)) && ask_for_result(f, &a, &r, &e) == 0 &&
-	    r.answer.n_bytes == n * sizeof(*ret))
-		for (size_t i = 0; i < n; i++)
-			memcpy(&ret[at[i]], r.data + i * sizeof(*ret), sizeof(*ret));
-	free(r.data);
+	for (size_t i = 0; i < n; i++) {
+		if (files[i].fact.dev != first->fact.dev)
+			continue;
+		at[a.question.n] = i;
+		handles[a.question.n++] = files[i].handle;
+	}
+	a.question.n_bytes = a.question.n * sizeof(*handles);
+	if (!try_place(f, &a, place_of(STEP_HANDLE, first->fact.dev, 0)) ||
+	    ask_for_result(f, &a, &e) || a.answer.n_bytes != a.question.n * sizeof(*ret))
+		return;
+	for (size_t i = 0; i < a.question.n; i++)
+		memcpy(&ret[at[i]], a.data + i * sizeof(*ret), sizeof(*ret));
 }
 
 /* One question for each device, so that a silent one costs no other. */
-void files_facts(struct files *f, const struct held_file *handles, size_t n, struct file_fact *ret)
+void files_facts(struct files *f, const struct held_file *files, size_t n, struct file_fact *ret)
 {
-	cleanup_free int32_t *some = xcalloc(n, sizeof(*some));
-	cleanup_free size_t *at = xcalloc(n, sizeof(*at));
-	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
-
 	memset(ret, 0, n * sizeof(*ret));
-	for (size_t first = 0; first < n; first++) {
-		size_t n_some = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t first = 0;
 
-		for (size_t i = first; i < n && !is_done[first]; i++) {
-			if (handles[i].dev != handles[first].dev)
-				continue;
-			at[n_some] = i;
-			some[n_some++] = handles[i].handle;
-			is_done[i] = i > first;
-		}
-		if (n_some)
-			ask_facts(f, handles[first].dev, some, at, n_some, ret);
+		while (files[first].fact.dev != files[i].fact.dev)
+			first++;
+		if (first == i)
+			ask_facts(f, &files[i], files, n, ret);
 	}
 }
 
@@ -297,59 +958,98 @@ void files_close(struct files *f, int handle)
 	/* A handle that comes late is added while we ask. */
 	const size_t n = f->n_to_close;
 	cleanup_free int32_t *handles = TAKE(f->to_close);
-	const struct ask a = { .question = { .what = QUESTION_CLOSE,
-					     .n = (uint32_t)n,
-					     .n_bytes = n * sizeof(*handles) },
-			       .payload = handles };
-	struct reply r;
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_CLOSE,
+							 .n = (uint32_t)n,
+							 .n_bytes = n * sizeof(*handles) },
+					   .payload = handles };
 	struct error e;
 	int err;
 
 	f->n_to_close = f->to_close_capacity = 0;
-	err = ask_child(f, &a, &r, &e);
+	err = ask_child(f, &a, &e);
 	if (err && err != -ECANCELED)
 		log_debug("files are not closed: %s", e.text);
 	/* If the question was not sent, the next one closes these, too. */
-	for (size_t i = 0; i < n && err == -EAGAIN && !r.took_ns; i++)
+	for (size_t i = 0; i < n && err == -EAGAIN && !a.took_ns; i++)
 		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handles[i]);
-	free(r.data);
+}
+
+/* --- root directories --- */
+
+/* Hold the root, through the first process that has it. */
+static int lend_handle(struct files *f, struct root *root, uint32_t pid)
+{
+	struct held_file file;
+	struct error e;
+
+	if (root->handle != HANDLE_NONE || f->is_none ||
+	    files_open(f, pid, HANDLE_NONE, NULL, &file, &e))
+		return (int)(root - f->roots);
+	if (file.fact.dev == root->identity.dev && file.fact.inode == root->identity.inode)
+		root->handle = file.handle;
+	else
+		files_close(f, file.handle);
+	return (int)(root - f->roots);
+}
+
+int roots_of(struct files *f, uint32_t pid)
+{
+	struct root *root = f->roots;
+	struct root_identity identity = {};
+
+	if (!root_identity_read(pid, &identity))
+		return -1;
+	while (root < f->roots + f->n_roots &&
+	       memcmp(&root->identity, &identity, sizeof(identity)) != 0)
+		root++;
+	if (root < f->roots + f->n_roots)
+		return lend_handle(f, root, pid);
+	if (f->n_roots == MOST_ROOTS || (f->n_roots && f->n_roots >= files_most_handles() / 4))
+		return -1;
+	f->n_roots++;
+	*root = (struct root){ identity, HANDLE_NONE };
+	return lend_handle(f, root, pid);
+}
+
+int roots_handle(const struct files *f, int root)
+{
+	return root < 0 ? HANDLE_NONE : f->roots[root].handle;
+}
+
+bool roots_is_one(const struct files *f, int a, int b)
+{
+	return f->roots[a].identity.dev == f->roots[b].identity.dev &&
+	       f->roots[a].identity.inode == f->roots[b].identity.inode;
 }
 
 /* --- tables --- */
 
-void file_table_fini(struct file_table *t)
-{
-	free(t->memory);
-	*t = (struct file_table){};
-}
-
-static int read_table(struct reply *r, struct file_table *ret, struct error *e)
+static int read_table(struct ask *a, struct file_table *ret, struct error *e)
 {
 	int32_t result;
 
-	if (!table_read(r->data, r->answer.n_bytes, ret)) {
+	if (!table_read(a->data, a->answer.n_bytes, ret)) {
 		*ret = (struct file_table){};
-		return refuse_answer(r, e);
+		return refuse_answer(a, e);
 	}
-	ret->memory = TAKE(r->data);
+	ret->memory = TAKE(a->data);
 	result = ret->fact.result;
 	if (result == -EIO || result == -EAGAIN)
 		result = -ENODATA; /* callers would take these for failures of children */
-	return result ? error_set(e, result, "%.95s", r->answer.words) : 0;
+	return result ? error_set(e, result, "%.95s", a->answer.words) : 0;
 }
 
-static int ask_for_table(struct files *f, const struct ask *a, const char *name,
-			 struct file_table *ret, struct reply *r, struct error *e)
+static int ask_for_table(struct files *f, struct ask *a, const char *name, struct file_table *ret,
+			 struct error *e)
 {
-	int err = ask_child(f, a, r, e);
+	int err = ask_child(f, a, e);
 
-	if (!err && r->answer.result)
-		err = error_set(e, r->answer.n ? -ENOEXEC : -EAGAIN, "%.95s", r->answer.words);
+	if (!err && a->answer.result)
+		err = error_set(e, a->answer.n ? -ENOEXEC : -EAGAIN, "%.95s", a->answer.words);
 	else if (!err)
-		err = read_table(r, ret, e);
+		err = read_table(a, ret, e);
 	if (err == -EIO)
-		log_few(&f->failed, "%s has no unwind table: %s", name, r->why);
-	free(r->data);
+		log_few(&f->failed, "%s has no unwind table: %s", name, a->why);
 	return err;
 }
 
@@ -364,14 +1064,13 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 		const struct file_state *state, struct file_table *ret, struct error *e)
 {
 	/* A file system of a user may give its files any owner. 0 pays nothing. */
-	const uint32_t user = user_of(pid);
+	const uint32_t user = process_user(pid);
 	const uint32_t payer = user ? user : state->fact.owner;
-	struct ask a = { .question = { .what = QUESTION_TABLE,
-				       .pid = pid,
-				       .user = payer,
-				       .root = HANDLE_NONE,
-				       .expected = state->fact } };
-	struct reply r = {};
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_TABLE,
+							 .pid = pid,
+							 .user = payer,
+							 .root = HANDLE_NONE,
+							 .expected = state->fact } };
 	cleanup_strbuf struct strbuf payload = {};
 	int err = spending_check(&f->spending, payer);
 
@@ -382,48 +1081,24 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->fact.dev, payer)))
 		return fail_unanswered(e);
 	skip_silent(f, &a, m);
-	err = ask_for_table(f, &a, name_of_mapping(m), ret, &r, e);
-	spending_add(&f->spending, payer, r.cpu_ns, r.took_ns);
+	err = ask_for_table(f, &a, name_of_mapping(m), ret, e);
+	spending_add(&f->spending, payer, a.cpu_ns, a.took_ns);
 	return err;
 }
 
 int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e)
 {
-	struct ask a = {
+	cleanup(ask_fini) struct ask a = {
 		.question = { .what = QUESTION_TABLE, .flags = OF_VDSO, .expected.is_roots = 1 }
 	};
-	struct reply r;
 
 	*ret = (struct file_table){};
-	return ask_for_table(f, &a, "[vdso]", ret, &r, e);
+	return ask_for_table(f, &a, "[vdso]", ret, e);
 }
 
 /* --- names --- */
 
 #define USER_NOBODY 65534U
-
-/* The payload of @q, which the caller frees. */
-static char *make_names_payload(const struct names_question *q, uint64_t *ret_n)
-{
-	struct names_payload head = { .n_offsets = (uint32_t)q->n };
-	const size_t n_offsets = q->n * sizeof(*q->offsets);
-
-	if (q->hint)
-		head.hint = *q->hint;
-	head.n_path = (uint32_t)strlen(q->path) + 1;
-	head.n_fetched = q->fetched ? (uint32_t)strlen(q->fetched) + 1 : 0;
-	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched;
-
-	char *payload = xmalloc(*ret_n), *at = payload;
-
-	at = mempcpy(at, &head, sizeof(head));
-	if (n_offsets)
-		at = mempcpy(at, q->offsets, n_offsets);
-	at = mempcpy(at, q->path, head.n_path);
-	if (head.n_fetched)
-		(void)memcpy(at, q->fetched, head.n_fetched);
-	return payload;
-}
 
 /* What the parser of @q must have opened (struct ask). */
 static uint64_t file_of_question(const struct names_question *q, unsigned flags)
@@ -438,23 +1113,22 @@ static uint64_t file_of_question(const struct names_question *q, unsigned flags)
 	return hash | 1;
 }
 
-static int ask_for_names(struct files *f, const struct ask *a, const struct names_question *q,
-			 struct file_names *ret, struct reply *r)
+static int ask_for_names(struct files *f, struct ask *a, const struct names_question *q,
+			 struct file_names *ret)
 {
 	struct error e;
-	int err = ask_for_result(f, a, r, &e);
+	int err = ask_for_result(f, a, &e);
 
-	if (!err && !names_read(r->data, r->answer.n_bytes, q->n, q->hint, ret))
-		err = refuse_answer(r, &e);
+	if (!err && !names_read(a->data, a->answer.n_bytes, q->n, q->hint, ret))
+		err = refuse_answer(a, &e);
 	else if (!err)
-		ret->memory = TAKE(r->data);
+		ret->memory = TAKE(a->data);
 	if (err == -EIO)
-		log_few(&f->failed, "no symbols for %s: %s", q->name, r->why);
+		log_few(&f->failed, "no symbols for %s: %s", q->name, a->why);
 	else if (err)
 		log_debug("%s: %s", q->name, e.text);
-	else if (r->answer.words[0])
-		log_few(&f->words, "%s", r->answer.words);
-	free(r->data);
+	else if (a->answer.words[0])
+		log_few(&f->words, "%s", a->answer.words);
 	return err;
 }
 
@@ -465,13 +1139,13 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 	const uint32_t owner = file->fact.owner;
 	/* Another user's file system may claim that root owns a file. */
 	const uint32_t user = owner || file->fact.is_roots ? owner : USER_NOBODY;
-	struct ask a = { .question = { .what = QUESTION_NAMES,
-				       .flags = q->flags | (q->file ? 0 : OF_VDSO),
-				       .user = user,
-				       .handle = file->handle,
-				       .root = q->root,
-				       .expected = file->fact } };
-	struct reply r = {};
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_NAMES,
+							 .flags =
+								 q->flags | (q->file ? 0 : OF_VDSO),
+							 .user = user,
+							 .handle = file->handle,
+							 .root = q->root,
+							 .expected = file->fact } };
 	int err;
 
 	*ret = (struct file_names){};
@@ -485,85 +1159,38 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 	if (q->file && q->n)
 		a.file = file_of_question(q, a.question.flags);
 
-	cleanup_free char *payload = make_names_payload(q, &a.question.n_bytes);
+	cleanup_free char *payload = names_payload_new(q, &a.question.n_bytes);
 
 	a.payload = payload;
-	err = ask_for_names(f, &a, q, ret, &r);
-	spending_add(&f->spending, owner, r.cpu_ns, r.took_ns);
+	err = ask_for_names(f, &a, q, ret);
+	spending_add(&f->spending, owner, a.cpu_ns, a.took_ns);
 	return err;
 }
 
 /* --- perf maps --- */
 
-/*
- * Field 22 of /proc/PID/stat, in ticks. The search begins after the name, which may hold any
- * character.
- */
-static uint64_t start_of(uint32_t pid)
-{
-	char path[64], text[1024];
-	uint64_t ticks;
-	const char *at;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return 0;
-	at++;
-	return take_decimal(&at, &ticks) ? ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
-}
-
-bool process_identity_read(uint32_t pid, struct process_identity *ret)
-{
-	char text[STATUS_BYTES];
-
-	if (!read_status(pid, text))
-		return false;
-
-	const char *user = strstr(text, "\nUid:"), *number = strstr(text, "\nNSpid:");
-
-	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
-	if (number) { /* the last one of the line is of the innermost namespace */
-		const size_t n = strcspn(number + 1, "\n");
-		const char *last = memrchr(number + 1, '\t', n);
-
-		ret->number = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
-	}
-	return user && sscanf(user, " Uid: %*u %u", &ret->user) == 1 && ret->number; /* 0: gone */
-}
-
-void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
-{
-	(void)snprintf(to, PERF_FILE_PATH_BYTES, "/tmp/perf-%u.map", number);
-}
-
 int files_perf_map(struct files *f, const struct perf_question *q, struct file_perf_map *ret,
 		   struct error *e)
 {
-	struct ask a = { .question = { .what = QUESTION_PERF_MAP,
-				       .n = q->number,
-				       .user = q->user,
-				       .root = q->root,
-				       .expected = q->known } };
-	struct reply r = {};
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_PERF_MAP,
+							 .n = q->number,
+							 .user = q->user,
+							 .root = q->root,
+							 .expected = q->known } };
 	int err;
 
 	*ret = (struct file_perf_map){};
 	a.question.expected.is_roots = 0; /* whoever owns the file, its path may be a user's */
 	if (!try_place(f, &a, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
 		return fail_unanswered(e);
-	err = ask_for_result(f, &a, &r, e);
-	if (!err && r.answer.n_bytes < sizeof(ret->fact))
-		err = refuse_answer(&r, e);
+	err = ask_for_result(f, &a, e);
+	if (!err && a.answer.n_bytes < sizeof(ret->fact))
+		err = refuse_answer(&a, e);
 	if (err)
 		return err;
-	memcpy(&ret->fact, r.data, sizeof(ret->fact));
-	ret->n = r.answer.n_bytes - sizeof(ret->fact);
-	ret->memory = r.data;
+	memcpy(&ret->fact, a.data, sizeof(ret->fact));
+	ret->n = a.answer.n_bytes - sizeof(ret->fact);
+	ret->memory = TAKE(a.data);
 	ret->text = ret->memory + sizeof(ret->fact);
 	return 0;
 }

@@ -37,23 +37,17 @@ struct files_purpose {
 struct files *files_new(int control, struct places *places, const struct files_purpose *purpose);
 void files_free(struct files *f);
 
-/* A wait for a child. */
-struct files_wait {
-	bool is_roots;   /* it reads a file that root alone can change */
-	uint64_t ns;     /* waited since the last call of is_enough() */
-	uint64_t all_ns; /* waited for this question */
-};
-
 /* How to wait. A zeroed one waits until an answer comes, or the time of the question is over. */
 struct files_manner {
 	uint64_t patience_ns; /* bound for the wait; 0: none */
 	/* Called before a wait, and each FILES_SERVE_MS of it. May be NULL. */
 	void (*serve)(void *context);
 	/*
-	 * Called before a question, and after each wait. True: nobody sends the question, or waits
-	 * for it any more. May be NULL.
+	 * Called before a question, and after each wait, of @ns since the last call and of @all_ns
+	 * for this question. @is_roots: it reads a file that root alone can change. True: nobody
+	 * sends the question, or waits for it any more. May be NULL.
 	 */
-	bool (*is_enough)(void *context, const struct files_wait *wait);
+	bool (*is_enough)(void *context, bool is_roots, uint64_t ns, uint64_t all_ns);
 	void *context;
 };
 #define FILES_SERVE_MS 20
@@ -121,14 +115,13 @@ size_t files_most_handles(void);
 
 struct held_file {
 	int handle;
-	uint64_t dev; /* the mapping's device; for others the one that the finder saw */
-	struct file_fact fact;
+	struct file_fact fact; /* of a root directory: device and inode alone */
 };
 
 /*
  * Hold the file that process @pid maps as @m. If the process has gone, the file at its path below
- * @root (files_root(); HANDLE_NONE: our own). Errors: -ESTALE another file is there; -EMFILE;
- * others.
+ * @root (roots_handle(); HANDLE_NONE: our own). @m is NULL: hold the process's root directory.
+ * Errors: -ESTALE another file is there; -EMFILE; others.
  */
 must_check int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
 			  struct held_file *ret, struct error *e);
@@ -137,41 +130,29 @@ must_check int files_open(struct files *f, uint32_t pid, int root, const struct 
 must_check int files_open_ours(struct files *f, const struct mapping *m, struct held_file *ret,
 			       struct error *e);
 
-/*
- * A handle of the root directory of process @pid, which must be @dev and @inode. HANDLE_NONE: it
- * cannot be had.
- */
-int files_root(struct files *f, uint32_t pid, uint64_t dev, uint64_t inode);
-
-/* Write the present state of @n handles' files to @ret; zeros if a state is unknown. */
-void files_facts(struct files *f, const struct held_file *handles, size_t n, struct file_fact *ret);
+/* Write the present states of @n files to @ret; zeros if a state is unknown. */
+void files_facts(struct files *f, const struct held_file *files, size_t n, struct file_fact *ret);
 
 /* Close @handle, later and together with others. Ignores HANDLE_NONE. */
 void files_close(struct files *f, int handle);
 
 /*
  * --- root directories of processes. A handle of each is held, so a file can be found in one even
- * if all its processes have gone (roots.c). ---
+ * if all its processes have gone. ---
  */
-
-struct roots;
-
-/* @files must outlive the result; NULL: there are no handles. */
-struct roots *roots_new(struct files *files);
-void roots_free(struct roots *r);
 
 /*
  * Returns the number of the root directory of process @pid. Processes with the same one share a
  * number. -1: the process has gone, or there are too many. Asks no file system, because a dead one
  * would hold us up.
  */
-int roots_of(struct roots *r, uint32_t pid);
+int roots_of(struct files *f, uint32_t pid);
 
 /* The handle of @root. HANDLE_NONE: there is none, or @root is -1. */
-int roots_handle(const struct roots *r, int root);
+int roots_handle(const struct files *f, int root);
 
 /* Are @a and @b the same directory? Services may have one with other mounts below it. */
-bool roots_is_one(const struct roots *r, int a, int b);
+bool roots_is_one(const struct files *f, int a, int b);
 
 /* --- tables --- */
 
@@ -229,6 +210,20 @@ struct process_identity {
 
 /* Read the identity of a process that lives, or that nobody has waited for. False: it has gone. */
 bool process_identity_read(uint32_t pid, struct process_identity *ret);
+
+/*
+ * The user of process @pid; 0 if it has gone. The owner of /proc/PID will not do: a process can
+ * make that root (prctl(2), PR_SET_DUMPABLE).
+ */
+uint32_t process_user(uint32_t pid);
+
+/* A directory may be the root in several mount namespaces, with different mounts below it. */
+struct root_identity {
+	uint64_t dev, inode, namespace;
+};
+
+/* Read that of process @pid's root directory. False: the process has gone. */
+bool root_identity_read(uint32_t pid, struct root_identity *ret);
 
 #define PERF_FILE_PATH_BYTES 32
 #define PERF_TEXT_BYTES (64UL << 20) /* an answer has at most so much of the text */

@@ -3,7 +3,7 @@
  * Each call here may wait for a file system that does not answer, or for a lock of a process. So a
  * child notes it before (child_note_step()).
  */
-#include "files/child.h"
+#include "files/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,6 @@
 #include "files/mappings.h"
 #include "files/places.h"
 #include "files/question.h"
-#include "files/zygote.h"
 
 #define MOST_LIST_MEMORY (24UL << 20)
 
@@ -192,7 +191,7 @@ static void put_list(const struct child *c, struct mapping_list *list, struct st
 	for (size_t i = 0; i < list->n; i++) {
 		const size_t before = text->n;
 
-		mapping_put(&list->mappings[i], i ? &list->mappings[i - 1] : NULL, text);
+		mapping_put(&list->mappings[i], text);
 		if (text->n < room && (i + 1) * sizeof(struct file_fact) <= room)
 			continue;
 		text->text[before] = '\0';
@@ -242,33 +241,32 @@ static void keep_handle(struct child *c, int handle, const struct file_fact *fac
 	c->answer->n_bytes = sizeof(*fact);
 }
 
-static void hold_file(struct child *c)
-{
-	cleanup_close int handle = -1;
-	struct file_fact fact;
-	struct error e;
-	const int err = find_wanted(c, &handle, &fact, &e);
-
-	if (err)
-		child_fail(c, err, e.text);
-	else
-		keep_handle(c, handle, &fact);
-}
-
-static void hold_root(struct child *c)
+static int find_root(struct child *c, int *ret_handle, struct file_fact *ret, struct error *e)
 {
 	char path[64];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", c->question.pid);
 	child_note_step(c, STEP_PATH, 0);
+	*ret_handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_handle < 0 || fstat(*ret_handle, &st) < 0)
+		return error_errno(e, "open %s", path);
+	*ret = (struct file_fact){ .dev = st.st_dev, .inode = st.st_ino };
+	return 0;
+}
 
-	cleanup_close int handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+static void hold_file(struct child *c)
+{
+	cleanup_close int handle = -1;
+	struct file_fact fact;
+	struct error e;
+	const int err = c->question.n_bytes ? find_wanted(c, &handle, &fact, &e)
+					    : find_root(c, &handle, &fact, &e);
 
-	if (handle < 0 || fstat(handle, &st) < 0)
-		child_fail(c, -errno, strerror(errno));
+	if (err)
+		child_fail(c, err, e.text);
 	else
-		keep_handle(c, handle, &(struct file_fact){ .dev = st.st_dev, .inode = st.st_ino });
+		keep_handle(c, handle, &fact);
 }
 
 static int handle_of_payload(const struct child *c, uint32_t i)
@@ -309,9 +307,6 @@ static void find(struct child *c)
 		break;
 	case QUESTION_OPEN:
 		hold_file(c);
-		break;
-	case QUESTION_ROOT:
-		hold_root(c);
 		break;
 	case QUESTION_FACTS:
 		look_at_handles(c);

@@ -112,20 +112,13 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
-/* In place of a path: that of the mapping before. The kernel writes no such path. */
-#define SAME_PATH "="
-
-void mapping_put(const struct mapping *m, const struct mapping *before, struct strbuf *to)
+void mapping_put(const struct mapping *m, struct strbuf *to)
 {
 	char numbers[160];
 	const int n = snprintf(numbers, sizeof(numbers), "%lx-%lx r-xp %08lx %02x:%02x %lu ",
 			       m->start, m->end, m->offset, major(m->dev), minor(m->dev), m->inode);
 
 	strbuf_put(to, numbers, (size_t)n);
-	if (before && before->path == m->path && before->is_deleted == m->is_deleted) {
-		strbuf_puts(to, SAME_PATH "\n");
-		return;
-	}
 	for (const char *at = m->path; *at;) {
 		const size_t n_plain = strcspn(at, "\n");
 
@@ -146,10 +139,6 @@ static bool add_mapping(struct mapping_list *list, const char *line)
 	if (!mapping_parse(line, list->strings, &m) ||
 	    (list->n && m.start < list->mappings[list->n - 1].end))
 		return false;
-	if (list->n && strcmp(m.path, SAME_PATH) == 0) {
-		m.path = list->mappings[list->n - 1].path;
-		m.is_deleted = list->mappings[list->n - 1].is_deleted;
-	}
 	array_push(list->mappings, list->n, list->capacity, m);
 	return true;
 }

@@ -43,12 +43,9 @@ must_check int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct 
 /* Parse one line of a maps file; false for lines that are not executable or not well-formed. */
 bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret);
 
-/*
- * Append @m as such a line, with its newline. If it has the path of @before, the mapping before it
- * in a list (or NULL), the line is short, for mapping_list_parse() alone.
- */
+/* Append @m as such a line, with its newline. */
 struct strbuf;
-void mapping_put(const struct mapping *m, const struct mapping *before, struct strbuf *to);
+void mapping_put(const struct mapping *m, struct strbuf *to);
 
 /*
  * Read the lines in @text as a list. They may be foreign. False, with an empty list: one is no

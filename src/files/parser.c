@@ -21,10 +21,9 @@
 #include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
-#include "files/child.h"
 #include "files/files.h"
 #include "files/mappings.h"
-#include "files/question.h"
+#include "files/zygote.h"
 #include "unwind/table.h"
 
 /* --- tables --- */

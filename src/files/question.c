@@ -1,7 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "files/question.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "files/files.h"
+
+/* --- lists --- */
+
+bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
+}
+
+void file_list_fini(struct file_list *list)
+{
+	mapping_list_fini(&list->list);
+	free(list->states);
+	*list = (struct file_list){};
+}
+
+bool list_read(const char *text, size_t n_bytes, bool has_states, struct file_list *ret)
+{
+	const size_t n_text = strlen(text) + 1;
+	const char *at = text + n_text;
+
+	if (!mapping_list_parse(text, &ret->list))
+		return false;
+	if (n_bytes != n_text + (has_states ? ret->list.n * sizeof(struct file_fact) : 0)) {
+		mapping_list_fini(&ret->list);
+		return false;
+	}
+	if (has_states)
+		ret->states = xcalloc(ret->list.n, sizeof(*ret->states));
+	for (size_t i = 0; has_states && i < ret->list.n; i++, at += sizeof(struct file_fact)) {
+		const struct mapping *m = &ret->list.mappings[i];
+
+		ret->states[i] = (struct file_state){ .dev = m->dev, .inode = m->inode };
+		memcpy(&ret->states[i].fact, at, sizeof(struct file_fact));
+	}
+	return true;
+}
+
+/* --- tables --- */
 
 /* Returns the answer's next part, @n_bytes at *@at. */
 static const void *next_part(const char **at, size_t n_bytes)
@@ -26,6 +68,12 @@ static bool is_table_sound(const struct file_table *t)
 		if (t->entries[i].rule >= t->fact.n_rules)
 			return false;
 	return true;
+}
+
+void file_table_fini(struct file_table *t)
+{
+	free(t->memory);
+	*t = (struct file_table){};
 }
 
 bool table_read(const void *bytes, size_t n_bytes, struct file_table *ret)
@@ -53,6 +101,30 @@ bool table_read(const void *bytes, size_t n_bytes, struct file_table *ret)
 	ret->entries = next_part(&at, n_entries);
 	ret->rules = next_part(&at, n_rules);
 	return !has_table || is_table_sound(ret);
+}
+
+/* --- names --- */
+
+char *names_payload_new(const struct names_question *q, uint64_t *ret_n)
+{
+	struct names_payload head = { .n_offsets = (uint32_t)q->n };
+	const size_t n_offsets = q->n * sizeof(*q->offsets);
+
+	if (q->hint)
+		head.hint = *q->hint;
+	head.n_path = (uint32_t)strlen(q->path) + 1;
+	head.n_fetched = q->fetched ? (uint32_t)strlen(q->fetched) + 1 : 0;
+	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched;
+
+	char *payload = xmalloc(*ret_n), *at = payload;
+
+	at = mempcpy(at, &head, sizeof(head));
+	if (n_offsets)
+		at = mempcpy(at, q->offsets, n_offsets);
+	at = mempcpy(at, q->path, head.n_path);
+	if (head.n_fetched)
+		(void)memcpy(at, q->fetched, head.n_fetched);
+	return payload;
 }
 
 /* Strings must not overlap, so all of them together take no more memory than the answer. */

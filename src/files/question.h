@@ -56,11 +56,9 @@ static inline bool file_fact_is_equal(const struct file_fact *a, const struct fi
  * table of descriptors. A parser opens files, gives up all rights, and reads them then.
  */
 enum question_what {
-	/* Hold a file. Payload: a mapping (mapping_put()). Answer: its file_fact, and the handle
-	 * in @n. */
+	/* Hold a file, or without a payload the root directory of process @pid. Payload: a mapping
+	 * (mapping_put()). Answer: a file_fact, and the handle in @n. */
 	QUESTION_OPEN = 1,
-	/* Hold the root directory of process @pid. Answer: the same. */
-	QUESTION_ROOT,
 	/* Payload: @n handles, to be closed. */
 	QUESTION_CLOSE,
 	/* Payload: @n handles. Answer: a file_fact for each. */
@@ -157,14 +155,13 @@ struct order {
 	uint32_t what;
 	uint32_t child;    /* the number of its first question */
 	uint32_t question; /* ASK: enum question_what */
-	uint32_t stays;    /* ASK: STAYS */
 };
 
 /* From the zygote, about a child. */
 enum news_what {
 	NEWS_ENDED,   /* @status is that of wait(2) */
 	NEWS_STOPPED, /* by itself (STAYS), if it has answered */
-	NEWS_LEFT,    /* it was killed, but sleeps in a call. NEWS_ENDED may come later */
+	NEWS_KILLED,  /* by ORDER_KILL. NEWS_ENDED comes unless it hangs in a call */
 	NEWS_REFUSED, /* it cannot be made: @status is a negative errno */
 };
 
@@ -172,7 +169,7 @@ struct news {
 	uint32_t what;
 	uint32_t child; /* struct order */
 	int32_t status;
-	uint32_t state;  /* of proc(5), when it was killed or left: 'R', 'S', 'D'; else 0 */
+	uint32_t state;  /* of proc(5), when it was killed: 'R', 'S', 'D', 'T'; else 0 */
 	uint64_t cpu_ns; /* ENDED, STOPPED: CPU time of its life */
 	uint64_t memory; /* ENDED, STOPPED: the most that it had, with mapped files; bytes */
 };
@@ -185,6 +182,15 @@ _Static_assert(sizeof(struct news) == 32, "protocol");
 #define MAX_LIST_BYTES (16UL << 20)
 #define MOST_RANGES 64
 #define LARGEST_ERRNO 4095
+
+/* --- lists --- */
+
+/*
+ * Read the list in @text, a string of the @n_bytes of an answer, and the states behind it. False:
+ * it makes no sense.
+ */
+struct file_list;
+bool list_read(const char *text, size_t n_bytes, bool has_states, struct file_list *ret);
 
 /* --- tables --- */
 
@@ -228,6 +234,10 @@ struct names_payload {
 	uint32_t n_fetched; /* a debug file in our file system, from a server; 0: none */
 	uint32_t pad;
 };
+
+/* The payload of @q, of *@ret_n bytes. The caller frees it. */
+struct names_question;
+char *names_payload_new(const struct names_question *q, uint64_t *ret_n);
 
 #define MOST_BUILD_ID_BYTES 20
 
@@ -297,31 +307,3 @@ bool names_read(const void *bytes, size_t n_bytes, size_t n_asked, bool has_hint
 
 /* The string at @at; NULL for NO_TEXT. */
 const char *names_text(const struct file_names *names, uint32_t at);
-
-/*
- * --- packets between the main process and the zygote, and areas (packets.c). These return a
- * negative errno without a message. ---
- */
-
-/* Make a pair of sockets for packets. ret[0] is the main process's end and does not block. */
-must_check int packet_pair(int ret[2]);
-
-/*
- * Send @n bytes, with descriptor @with if it is not -1. Does not wait. -EAGAIN: the queue is full;
- * -EPIPE: the peer has gone.
- */
-must_check int packet_send(int fd, const void *bytes, size_t n, int with);
-
-/*
- * Receive a packet of exactly @n bytes. Does not wait. If @ret_with is not NULL, the caller owns
- * *@ret_with, -1 if there is none; else the kernel closes descriptors. Errors: -EAGAIN there is no
- * packet; -EBADMSG it has another length; -EPIPE the peer has gone, or sent an empty packet.
- */
-must_check int packet_receive(int fd, void *to, size_t n, int *ret_with);
-
-/* Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. */
-must_check int area_new(size_t size, int *ret);
-size_t area_size(int fd); /* 0: unknown */
-must_check int area_read(int fd, uint64_t offset, void *to, size_t n);
-must_check int area_write(int fd, uint64_t offset, const void *from, size_t n);
-void area_clear(int fd, size_t n); /* free the memory of its first @n bytes */

@@ -24,25 +24,270 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/read.h"
+#include "base/strbuf.h"
+#include "elf/image.h"
+
+/*
+ * --- packets and areas. No signal interrupts these calls: nobody waits in one on packets, and one
+ * call reads or writes a file in memory as a whole. ---
+ */
+
+/* Since Linux commit 105ff5339f49 ("mm/memfd: add MFD_NOEXEC_SEAL and MFD_EXEC") (in v6.3). */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* ret[0] is the main process's end, and does not block. */
+static int packet_pair(int ret[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
+		return -errno;
+	(void)fcntl(ret[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+int packet_send(int fd, const void *bytes, size_t n, int with)
+{
+	union control control = {};
+	struct iovec part = { .iov_len = n };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* not const, but sendmsg(2) only reads it */
+	if (with >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(with)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), &with, sizeof(with));
+	}
+	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* The length without padding leaves room for one descriptor. The kernel closes further ones. */
+int packet_receive(int fd, void *to, size_t n, int *ret_with)
+{
+	union control control = {};
+	struct iovec part = { .iov_base = to, .iov_len = n };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = ret_with ? control.bytes : NULL,
+				  .msg_controllen = ret_with ? CMSG_LEN(sizeof(int)) : 0 };
+	const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC | MSG_DONTWAIT);
+	cleanup_close int with = -1;
+
+	if (got < 0)
+		return errno == ECONNRESET ? -EPIPE : -errno;
+	if (CMSG_FIRSTHDR(&message) && control.align.cmsg_type == SCM_RIGHTS)
+		memcpy(&with, CMSG_DATA(&control.align), sizeof(with));
+	if ((size_t)got != n)
+		return got == 0 ? -EPIPE : -EBADMSG;
+	if (ret_with)
+		*ret_with = TAKE_FD(with);
+	return 0;
+}
+
+/* RLIMIT_FSIZE holds for files in memory, too. */
+static size_t most_area_bytes(size_t wanted)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < wanted)
+		return most.rlim_cur;
+	return wanted;
+}
+
+int area_new(size_t size, int *ret)
+{
+	cleanup_close int fd = memfd_create("area", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	/* This kernel does not know the flag. Kernels that do may insist on it. */
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, (off_t)most_area_bytes(size)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+size_t area_size(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
+}
+
+int area_read(int fd, uint64_t offset, void *to, size_t n)
+{
+	const ssize_t got = pread(fd, to, n, (off_t)offset);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == n ? 0 : -EBADMSG;
+}
+
+int area_write(int fd, uint64_t offset, const void *from, size_t n)
+{
+	const ssize_t put = pwrite(fd, from, n, (off_t)offset);
+
+	if (put < 0)
+		return -errno;
+	return (size_t)put == n ? 0 : -EFBIG;
+}
+
+void area_clear(int fd, size_t n)
+{
+	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)n);
+}
+
+/* --- a child, as its work sees it --- */
+
+static void child_close_from(unsigned first)
+{
+	if (close_range(first, ~0U, 0) < 0)
+		for (int fd = (int)first; fd < MOST_HANDLES; fd++)
+			(void)close(fd);
+}
+
+void child_note_step(struct child *c, enum step step, uint64_t dev)
+{
+	c->answer->dev = dev;
+	__atomic_store_n(&c->answer->step, step, __ATOMIC_RELEASE);
+}
+
+void child_fail(struct child *c, int err, const char *words)
+{
+	c->answer->result = err;
+	(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.95s", words);
+}
+
+void child_set_name(struct child *c, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(c->name, sizeof(c->name), "%s", slash ? slash + 1 : path);
+}
+
+/* A parser has no standard error, so it answers with its first warning. */
+static struct strbuf said;
+
+bool child_confine(struct child *c, int *fds, size_t n)
+{
+	struct error e = {};
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const int at = STDERR_FILENO + 1 + (int)i;
+
+		err = dup3(fds[i], at, O_CLOEXEC) < 0 ? -errno : 0;
+		fds[i] = at;
+	}
+	child_close_from(STDERR_FILENO + 1 + (unsigned)n);
+	if (err)
+		err = error_set(&e, err, "leave what others have open: %s", error_words(err));
+	else
+		err = sandbox_enter(SANDBOX_PARSER, &c->answer->layers, &e);
+	if (err)
+		child_fail(c, err, e.text);
+	log_setup("", LOG_WARN);
+	log_hold(&said);
+	guard_begin();
+	child_note_step(c, STEP_CONTENTS, 0);
+	return !err;
+}
+
+void files_work(struct child *c)
+{
+	(void)prctl(PR_SET_NAME, c->question.what <= QUESTION_LIST ? "file-finder" : "file-parser");
+	if (c->question.what <= QUESTION_LIST)
+		finder_work(c);
+	else
+		parser_work(c);
+}
+
+/* Take the question from the area, which gets the answer. False: it makes no sense. */
+static bool take_question(struct child *c)
+{
+	const struct question *q = &c->question;
+
+	memcpy(&c->question, c->data, sizeof(*q));
+	if (q->n_bytes > c->n_data - sizeof(*q))
+		return false;
+	free(c->payload);
+	c->payload = xcalloc(1, q->n_bytes + 1);
+	memcpy(c->payload, c->data + sizeof(*q), q->n_bytes);
+	*c->answer = (struct answer){ .pid = (uint32_t)getpid(), .step = c->answer->step };
+	return true;
+}
+
+static void publish(struct child *c)
+{
+	if (!c->answer->words[0] && said.n)
+		(void)sscanf(said.text, ": %95[^\n]", c->answer->words);
+	strbuf_clear(&said);
+	__atomic_store_n(&c->answer->number, c->question.number, __ATOMIC_RELEASE);
+}
+
+bool child_next(struct child *c)
+{
+	if (!(c->question.flags & STAYS))
+		return false;
+	publish(c);
+	if (tgkill(getpid(), gettid(), SIGSTOP) < 0)
+		return false;
+	if (!take_question(c))
+		_exit(1);
+	return true;
+}
+
+/* In the new process: do the work, and end. @area has @n_area bytes. */
+_Noreturn static void child_run(child_work *work, void *area, size_t n_area)
+{
+	struct child c = { .answer = area };
+
+	if (n_area < sizeof(*c.answer) + sizeof(c.question))
+		_exit(1);
+	c.data = (char *)area + sizeof(*c.answer);
+	c.n_data = n_area - sizeof(*c.answer);
+	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_CPU_S, CHILD_CPU_S + 1 });
+	if (!take_question(&c))
+		_exit(1);
+	work(&c);
+	publish(&c);
+	_exit(0);
+}
+
+/* --- the zygote --- */
 
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3
 #define SIGNALS (FIRST_CONTROL + ZYGOTE_ASKERS)
 #define ZYGOTE_LIFE (SIGNALS + 1) /* a pidfd of the zygote, by which children see that it lives */
 #define MOST_CHILDREN 96
-#define LOOK_MS 20
 
 /* A parser moves its files to the zygote's slots (child_confine()). */
 _Static_assert(ZYGOTE_LIFE < FIRST_HANDLE && STDERR_FILENO + CHILD_MOST_FILES < FIRST_HANDLE,
@@ -52,12 +297,8 @@ struct entry {
 	pid_t pid; /* 0: none */
 	unsigned asker;
 	uint32_t number;    /* struct order */
-	bool stays;         /* STAYS */
-	bool is_stopped;    /* it has answered */
 	uint64_t killed_at; /* ns; 0: not killed */
 	uint32_t state;     /* of proc(5), when it was killed */
-	bool is_left;       /* NEWS_LEFT was sent */
-	bool is_hung;       /* in state D then */
 };
 
 struct keeper {
@@ -81,7 +322,7 @@ static void kill_child(struct entry *c)
 {
 	if (c->killed_at)
 		return;
-	c->state = c->is_stopped ? 'T' : (uint32_t)process_state(c->pid);
+	c->state = (uint32_t)process_state(c->pid);
 	c->killed_at = clock_ns(CLOCK_MONOTONIC);
 	(void)kill(c->pid, SIGKILL);
 }
@@ -150,10 +391,15 @@ static pid_t make_child(const struct keeper *k, uint32_t question, int area)
 
 static bool are_too_many_left(const struct keeper *k)
 {
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	unsigned n = 0;
 
-	for (size_t i = 0; i < MOST_CHILDREN; i++)
-		n += k->children[i].is_hung;
+	for (size_t i = 0; i < MOST_CHILDREN; i++) {
+		const struct entry *c = &k->children[i];
+
+		n += c->pid && c->killed_at && now - c->killed_at >= ZYGOTE_LEFT_AFTER_NS &&
+		     process_state(c->pid) == 'D';
+	}
 	return n >= ZYGOTE_MOST_LEFT;
 }
 
@@ -167,7 +413,7 @@ static void handle_question(struct keeper *k, unsigned asker, const struct order
 		send_news(k, asker, &refused);
 		return;
 	}
-	*c = (struct entry){ .pid = pid, .asker = asker, .number = o->child, .stays = o->stays };
+	*c = (struct entry){ .pid = pid, .asker = asker, .number = o->child };
 	if (k->is_hurried[asker])
 		(void)kill(pid, SIGTERM);
 }
@@ -199,12 +445,13 @@ static void handle_order(struct keeper *k, unsigned asker)
 			(void)kill(c->pid, SIGTERM);
 		if (c->number != order.child)
 			continue;
-		if (order.what == ORDER_KILL)
-			kill_child(c);
-		if (order.what == ORDER_GO_ON) {
-			c->is_stopped = false;
+		if (order.what == ORDER_GO_ON)
 			(void)kill(c->pid, SIGCONT);
-		}
+		if (order.what != ORDER_KILL)
+			continue;
+		kill_child(c);
+		send_news(k, asker,
+			  &(struct news){ NEWS_KILLED, .child = c->number, .state = c->state });
 	}
 }
 
@@ -213,7 +460,6 @@ static uint64_t ns_of(struct timeval t)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
 }
 
-/* If another than a child itself stops it, we kill it: its question would wait. */
 static void reap_children(struct keeper *k)
 {
 	struct signalfd_siginfo info;
@@ -240,39 +486,8 @@ static void reap_children(struct keeper *k)
 
 		if (news.what == NEWS_ENDED)
 			*c = (struct entry){};
-		else if (!c->stays)
-			kill_child(c);
-		else
-			c->is_stopped = true;
-		if (news.what == NEWS_ENDED || c->stays)
-			send_news(k, asker, &news);
+		send_news(k, asker, &news);
 	}
-}
-
-/* Report children that were killed and do not end. True: some may still end in time. */
-static bool report_left(struct keeper *k)
-{
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	bool has_more = false;
-
-	for (size_t i = 0; i < MOST_CHILDREN; i++) {
-		struct entry *c = &k->children[i];
-
-		if (!c->killed_at || c->is_left)
-			continue;
-		c->is_left = now - c->killed_at >= ZYGOTE_LEFT_AFTER_NS;
-		has_more |= !c->is_left;
-		if (!c->is_left)
-			continue;
-
-		const struct news news = { .what = NEWS_LEFT,
-					   .child = c->number,
-					   .state = (uint32_t)process_state(c->pid) };
-
-		c->is_hung = news.state == 'D';
-		send_news(k, c->asker, &news);
-	}
-	return has_more;
 }
 
 _Noreturn static void run_zygote(struct keeper *k)
@@ -290,7 +505,7 @@ _Noreturn static void run_zygote(struct keeper *k)
 		if (!n_open)
 			_exit(0);
 		all[ZYGOTE_ASKERS] = (struct pollfd){ .fd = SIGNALS, .events = POLLIN };
-		if (poll(all, ARRAY_SIZE(all), report_left(k) ? LOOK_MS : -1) < 0)
+		if (poll(all, ARRAY_SIZE(all), -1) < 0)
 			continue;
 		if (all[ZYGOTE_ASKERS].revents)
 			reap_children(k);

@@ -19,7 +19,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "files/child.h"
+#include "files/question.h"
+#include "files/sandbox.h"
+
+struct child;
+
+/* Fills in the answer, but not its number. */
+typedef void child_work(struct child *c);
 
 /* Each thread has a socket of its own to the zygote, and so has each purpose (files.h). */
 #define ZYGOTE_ASKERS 3
@@ -56,3 +62,103 @@ must_check int zygote_start(child_work *work, struct zygote *ret, struct error *
  * Close the sockets that are not taken. The zygote ends when all are closed. Nobody waits for it.
  */
 void zygote_fini(struct zygote *z);
+
+/* --- a child, as its work sees it --- */
+
+struct child {
+	struct question question;
+	char *payload;         /* question.n_bytes */
+	struct answer *answer; /* in the area, which the main process shares */
+	char *data;            /* of the answer, behind it; room for @n_data bytes */
+	size_t n_data;
+	char name[64]; /* of the file, for messages */
+};
+
+/* The work on all kinds of questions: finder_work() or parser_work(). */
+child_work files_work;
+
+/* Looks for files, reads /proc and closes handles. Parses nothing. */
+child_work finder_work;
+
+/* Opens files, gives up all rights, and parses. */
+child_work parser_work;
+
+/* A call follows that may wait for ever. @dev: struct answer. */
+void child_note_step(struct child *c, enum step step, uint64_t dev);
+
+/* The file's name is the end of @path. */
+void child_set_name(struct child *c, const char *path);
+
+/* Refuse the question: @err, and up to 95 bytes of @words. */
+void child_fail(struct child *c, int err, const char *words);
+
+/*
+ * For a parser: give up all rights, and all descriptors but the @n of @fds. Gives these new
+ * numbers. At most CHILD_MOST_FILES. False: that failed, and the answer says why.
+ */
+#define CHILD_MOST_FILES 12
+bool child_confine(struct child *c, int *fds, size_t n);
+
+/*
+ * Publish the answer, and wait for another question about the same file. False: there will be none
+ * (STAYS).
+ */
+bool child_next(struct child *c);
+
+/* Bound of CPU time for all its work. */
+#define CHILD_CPU_S 10
+
+/* -- Finding files (find.c). -- */
+
+/*
+ * Find the file of the question's payload, a mapping of the question's process: by map_files, by
+ * its path below the process's root, below ours, and below the question's @root. With FIND_OURS,
+ * find what is at its path below our root. *@ret_handle is its handle (O_PATH). Errors: those of
+ * the first location.
+ */
+must_check int find_wanted(struct child *c, int *ret_handle, struct file_fact *ret,
+			   struct error *e);
+
+/* The state of the file of @handle. False: it cannot be read; errno says why. */
+bool find_fact(int handle, struct file_fact *ret);
+
+/*
+ * Find a debug file at @path below @root, or below our root if it is HANDLE_NONE. @user must own
+ * it, or everybody may read it; with @user 0, any will do. Returns a handle (O_PATH), or -1. Sets
+ * *@is_missed if there may be a file that cannot be reached now.
+ */
+int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed);
+
+/*
+ * Find the perf map @number (files.h) below @root, a directory's descriptor. Anybody may put a file
+ * of that name there. So take only a regular file of @user or root, follow no links, and never
+ * block. @ret_handle is its handle (O_PATH). Errors: -ENOENT there is none; -EPERM we refuse the
+ * file, and the message says why. Needs openat2(2), Linux 5.6.
+ */
+must_check int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle,
+			      struct file_fact *ret, struct error *e);
+
+/*
+ * --- packets between the main process and the zygote, and areas. These return a negative
+ * errno without a message. ---
+ */
+
+/*
+ * Send @n bytes, with descriptor @with if it is not -1. Does not wait. -EAGAIN: the queue is full;
+ * -EPIPE: the peer has gone.
+ */
+must_check int packet_send(int fd, const void *bytes, size_t n, int with);
+
+/*
+ * Receive a packet of exactly @n bytes. Does not wait. If @ret_with is not NULL, the caller owns
+ * *@ret_with, -1 if there is none; else the kernel closes descriptors. Errors: -EAGAIN there is no
+ * packet; -EBADMSG it has another length; -EPIPE the peer has gone, or sent an empty packet.
+ */
+must_check int packet_receive(int fd, void *to, size_t n, int *ret_with);
+
+/* Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. */
+must_check int area_new(size_t size, int *ret);
+size_t area_size(int fd); /* 0: unknown */
+must_check int area_read(int fd, uint64_t offset, void *to, size_t n);
+must_check int area_write(int fd, uint64_t offset, const void *from, size_t n);
+void area_clear(int fd, size_t n); /* free the memory of its first @n bytes */

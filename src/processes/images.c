@@ -33,16 +33,10 @@ struct images *images_new(struct files *files)
 	struct images *im = xcalloc(1, sizeof(*im));
 
 	im->files = files;
-	im->roots = roots_new(files);
 	im->most_opened = most < MOST_FILES ? most : MOST_FILES;
 	im->twin = HANDLE_NONE;
 	im->period = 1;
 	return im;
-}
-
-struct roots *images_roots(struct images *im)
-{
-	return im->roots;
 }
 
 /*
@@ -51,12 +45,12 @@ struct roots *images_roots(struct images *im)
  */
 void images_find_root(const struct images *im, struct mapper *mapper)
 {
-	const int root = roots_of(im->roots, mapper->pid);
+	const int root = roots_of(im->files, mapper->pid);
 
 	if (root >= 0)
 		mapper->root = root;
 	else if (mapper->root < 0)
-		mapper->root = roots_of(im->roots, (uint32_t)getpid());
+		mapper->root = roots_of(im->files, (uint32_t)getpid());
 }
 
 static void entry_free(struct image_entry *entry)
@@ -76,7 +70,6 @@ void images_free(struct images *im)
 	files_close(im->files, im->twin);
 	log_few_end(&im->refused, "files that are refused");
 	free(im->entries);
-	roots_free(im->roots);
 	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
 	free(im);
@@ -148,7 +141,7 @@ static bool close_least_used(struct images *im, const struct image_entry *keep)
 static bool request_file(struct images *im, struct image_entry *entry, const struct mapper *mapper,
 			 const struct mapping *m, struct held_file *ret)
 {
-	const int32_t root = roots_handle(im->roots, mapper->root);
+	const int32_t root = roots_handle(im->files, mapper->root);
 	struct error e;
 	int err;
 
@@ -356,7 +349,7 @@ static bool is_same_file(const struct images *im, const struct image_entry *entr
 	       entry->where.inode == m->inode &&
 	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id)) &&
 	       (entry->mapper.root < 0 || root < 0 ||
-		roots_is_one(im->roots, entry->mapper.root, root));
+		roots_is_one(im->files, entry->mapper.root, root));
 }
 
 static void set_where(struct image_entry *entry, const struct mapping *m)
@@ -513,7 +506,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 	ret->is_bad = entry->is_bad;
 	ret->is_changed = entry->is_newer;
 	ret->stamp = entry->stamp;
-	ret->root = roots_handle(im->roots, entry->mapper.root);
+	ret->root = roots_handle(im->files, entry->mapper.root);
 	ret->path = xstrdup(entry->where.path);
 	ret->module = mapped_module(ret->path);
 	return true;

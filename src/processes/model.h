@@ -50,7 +50,6 @@ struct images {
 	struct u64_map index;  /* number -> index in @entries */
 	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
 	struct files *files;
-	struct roots *roots;
 	uint32_t n_made;        /* the highest number */
 	size_t n_last;          /* entries that were left when unused ones were last forgotten */
 	uint64_t clock, period; /* counts uses; counts images_refresh() */

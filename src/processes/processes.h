@@ -187,7 +187,6 @@ struct images *processes_images(const struct processes *ps);
 
 /* Questions about their files, and the root directories of all processes. Lent by @im. */
 struct files *images_files(const struct images *im);
-struct roots *images_roots(struct images *im);
 
 /* False: the image was forgotten, or is IMAGE_NONE. */
 bool images_is_known(const struct images *im, uint32_t image);

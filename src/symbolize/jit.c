@@ -3,7 +3,7 @@
  * A stranger may have written /tmp/perf-7.map, or an earlier process with number 7. The tool
  * accepts the file if
  *
- * - it belongs to the process's user or to root (files/child.h), and
+ * - it belongs to the process's user or to root (files/zygote.h), and
  * - it changed after the program began, and not after it ended, and
  * - it is not as the process's former program left it.
  *
@@ -70,7 +70,7 @@ struct jit *jit_new(struct images *images)
 	struct jit *j = xcalloc(1, sizeof(*j));
 
 	j->images = images;
-	j->own_root = roots_of(images_roots(images), (uint32_t)getpid());
+	j->own_root = roots_of(images_files(images), (uint32_t)getpid());
 	j->period = 1;
 	j->began = clock_ns(CLOCK_MONOTONIC);
 	return j;
@@ -235,7 +235,7 @@ static int read_map_file(struct jit *j, struct jit_map *g, uint32_t number,
 static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
-	const struct perf_question what = { .root = roots_handle(images_roots(j->images), root),
+	const struct perf_question what = { .root = roots_handle(images_files(j->images), root),
 					    .number = number,
 					    .user = user == USER_UNKNOWN ? 0 : user,
 					    .known = g->file };
@@ -279,7 +279,7 @@ static void find_perf_file(struct jit *j, struct jit_map *g)
 static bool identify_process(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
-	const int root = roots_of(images_roots(j->images), g->process.tgid);
+	const int root = roots_of(images_files(j->images), g->process.tgid);
 	const bool is_there = process_identity_read(g->process.tgid, &now);
 	const bool is_other = is_there && g->identified && now.started != g->identity.started;
 

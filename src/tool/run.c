@@ -390,28 +390,28 @@ static uint64_t work_since_signal(const struct ending *n)
 }
 
 /* A call may take half of what is left, so that one file leaves time for others. */
-static bool is_enough_for_others(struct ending *n, const struct files_wait *wait)
+static bool is_enough_for_others(struct ending *n, uint64_t ns, uint64_t all_ns)
 {
-	n->waited_for_others_ns += wait->ns;
-	return n->waited_for_others_ns + wait->all_ns >=
+	n->waited_for_others_ns += ns;
+	return n->waited_for_others_ns + all_ns >=
 	       (n->is_all_read ? LAST_WAITS_NS : LAST_WAITS_NS / 2);
 }
 
 /* The is_enough() of struct files_manner. @run is a struct run. */
-static bool ending_is_enough(void *run, const struct files_wait *wait)
+static bool ending_is_enough(void *run, bool is_roots, uint64_t ns, uint64_t all_ns)
 {
 	struct run *r = run;
 	struct ending *n = r->ending;
 
 	if (!ending_has_signal(r))
-		return n->is_all_read && !wait->is_roots && is_enough_for_others(n, wait);
+		return n->is_all_read && !is_roots && is_enough_for_others(n, ns, all_ns);
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
 	if (process_state(r->zygote.pid) == 'T') /* then nobody ends its children */
 		return true;
-	if (wait->is_roots)
+	if (is_roots)
 		return clock_ns(CLOCK_MONOTONIC) > n->signal_at + LAST_ROOTS_NS;
-	return is_enough_for_others(n, wait);
+	return is_enough_for_others(n, ns, all_ns);
 }
 
 bool ending_is_near(void *run)

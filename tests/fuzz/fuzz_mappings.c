@@ -16,7 +16,7 @@ static void check_again(const struct mapping *m, struct strtab *strings)
 	cleanup_strbuf struct strbuf line = {};
 	struct mapping again;
 
-	mapping_put(m, NULL, &line);
+	mapping_put(m, &line);
 	require(mapping_parse(line.text, strings, &again));
 	require(again.start == m->start && again.end == m->end && again.offset == m->offset);
 	require(again.dev == m->dev && again.inode == m->inode);

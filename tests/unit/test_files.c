@@ -583,14 +583,12 @@ static char *make_perf_map(void)
 static int ask_own_perf_map(struct file_perf_map *ret)
 {
 	struct perf_question q = { .number = (uint32_t)getpid(), .user = getuid() };
-	struct error e;
-	struct stat st;
+	struct held_file root;
 	int err;
 
-	assert_int_equal(stat("/", &st), 0);
-	q.root = files_root(files, (uint32_t)getpid(), st.st_dev, st.st_ino);
-	assert_int_not_equal(q.root, HANDLE_NONE);
-	err = files_perf_map(files, &q, ret, &e);
+	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, NULL, &root, &e));
+	q.root = root.handle;
+	err = files_perf_map(files, &q, ret, &(struct error){});
 	files_close(files, q.root);
 	return err;
 }
@@ -776,10 +774,10 @@ static void do_nothing(void *context)
 {
 }
 
-static bool is_enough_at_once(void *context, const struct files_wait *wait)
+static bool is_enough_at_once(void *context, bool is_roots, uint64_t ns, uint64_t all_ns)
 {
-	*(uint64_t *)context += wait->ns;
-	return wait->all_ns >= SHORT_NS;
+	*(uint64_t *)context += ns;
+	return all_ns >= SHORT_NS;
 }
 
 TEST_WITH_ZYGOTE(who_has_no_more_time_ends_the_child)
@@ -803,7 +801,6 @@ TEST_WITH_ZYGOTE(who_has_no_more_time_ends_the_child)
 		(void)usleep(1000);
 }
 
-/* Whoever has patience waits for the earlier question, too. */
 TEST_WITH_ZYGOTE(impatience_ends_the_wait_and_not_the_child)
 {
 	struct file_list list;
@@ -907,7 +904,7 @@ static void ask_facts(struct files *f, uint32_t whose)
 {
 	struct file_fact fact;
 
-	files_facts(f, &(struct held_file){ FIRST_HANDLE, whose, {} }, 1, &fact);
+	files_facts(f, &(struct held_file){ FIRST_HANDLE, { .dev = whose } }, 1, &fact);
 }
 
 static void ask_perf_map(struct files *f, uint32_t whose)
@@ -921,7 +918,9 @@ static void ask_perf_map(struct files *f, uint32_t whose)
 
 static void ask_root(struct files *f, uint32_t whose)
 {
-	(void)files_root(f, (uint32_t)getpid(), 0, 0);
+	struct held_file held;
+
+	(void)!files_open(f, (uint32_t)getpid(), HANDLE_NONE, NULL, &held, &(struct error){});
 }
 
 static void ask_mapped(struct files *f, uint32_t whose)
@@ -945,7 +944,7 @@ static void ask_contents(struct files *f, uint32_t whose)
 static void ask_names(struct files *f, uint32_t whose)
 {
 	static const struct debug_hint hint = { .link = "none.debug" };
-	const struct held_file held = { FIRST_HANDLE, 1, { .dev = whose, .owner = whose } };
+	const struct held_file held = { FIRST_HANDLE, { .dev = whose, .owner = whose } };
 	const struct names_question q = { .file = &held,
 					  .name = "none",
 					  .root = HANDLE_NONE,
@@ -967,7 +966,7 @@ static const struct {
 	{ "facts_of_a_silent_device_are_not_asked_for", QUESTION_FACTS, STEP_HANDLE, 0, ask_facts },
 	{ "perf_maps_at_a_silent_root_are_not_asked_for", QUESTION_PERF_MAP, STEP_PERF, 0,
 	  ask_perf_map },
-	{ "a_root_on_a_silent_path_is_not_asked_for", QUESTION_ROOT, STEP_PATH, 0, ask_root },
+	{ "a_root_on_a_silent_path_is_not_asked_for", QUESTION_OPEN, STEP_PATH, 0, ask_root },
 	{ "no_file_of_a_silent_path_is_looked_for_there", QUESTION_OPEN, STEP_PATH, SKIP_PATHS,
 	  ask_mapped },
 	{ "no_file_of_a_silent_device_is_looked_for_there", QUESTION_OPEN, STEP_MAPPED, SKIP_MAPPED,
@@ -1098,7 +1097,7 @@ TEST_WITH_ZYGOTE(signals_that_end_a_program_are_the_main_process_s)
 	assert_int_equal(shared->n_asked, 3);
 }
 
-/* And no others. */
+/* Whoever has patience asks nothing more of it, but of others. */
 TEST_WITH_ZYGOTE(a_device_that_does_not_answer_holds_up_no_process)
 {
 	cleanup(file_list_fini) struct file_list list = {};
@@ -1106,15 +1105,17 @@ TEST_WITH_ZYGOTE(a_device_that_does_not_answer_holds_up_no_process)
 	struct held_file held;
 
 	hold_self(&held);
-	files_set_manner(files, &(struct files_manner){ .patience_ns = 1 });
+	set_patience(1);
 	trick(QUESTION_FACTS, HANG);
 	files_facts(files, &held, 1, &fact);
 	assert_false(fact.is_there);
-	files_set_manner(files, &(struct files_manner){});
+	set_patience(LONG_NS);
 	list_own(&list);
-	held.dev++; /* as a file on another device */
 	while (shared->trick != NO_TRICK)
 		(void)usleep(1000);
+	files_facts(files, &held, 1, &fact);
+	assert_false(fact.is_there);
+	held.fact.dev++; /* as a file on another device */
 	files_facts(files, &held, 1, &fact);
 	assert_true(fact.is_there);
 }

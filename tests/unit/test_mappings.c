@@ -10,8 +10,8 @@
 
 #include "base/strbuf.h"
 #include "base/strtab.h"
-#include "files/files.h"
 #include "files/mappings.h"
+#include "unit/files.h"
 
 static int open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
 {
@@ -59,7 +59,7 @@ TEST(a_mapping_is_the_same_again_when_it_is_sent)
 		cleanup_strbuf struct strbuf text = {};
 		const struct mapping *m;
 
-		mapping_put(&rows[i], i ? &rows[i - 1] : NULL, &text);
+		mapping_put(&rows[i], &text);
 		assert_true(mapping_list_parse(text.text, &list));
 		assert_int_equal(list.n, 1);
 		m = &list.mappings[0];
@@ -343,7 +343,7 @@ TEST(what_has_no_path_is_not_looked_for)
 
 TEST(processes_with_one_root_share_a_number)
 {
-	struct roots *roots = roots_new(NULL);
+	struct files *roots = files_new(-1, NULL, &long_purpose);
 	const int own = roots_of(roots, (uint32_t)getpid());
 
 	assert_true(own >= 0);
@@ -356,12 +356,12 @@ TEST(processes_with_one_root_share_a_number)
 		child_end(pid);
 		assert_int_equal(roots_of(roots, (uint32_t)pid), -1);
 	}
-	roots_free(roots);
+	files_free(roots);
 }
 
 TEST(roots_are_bounded)
 {
-	struct roots *roots = roots_new(NULL);
+	struct files *roots = files_new(-1, NULL, &long_purpose);
 	size_t n_kept = 0;
 
 	for (int i = 0; i < 300 && geteuid() == 0; i++) {
@@ -375,7 +375,7 @@ TEST(roots_are_bounded)
 		child_end(pid);
 	}
 	assert_true(n_kept == 128 || geteuid() != 0);
-	roots_free(roots);
+	files_free(roots);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)

@@ -7,9 +7,8 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "files/child.h"
 #include "files/files.h"
-#include "files/question.h"
+#include "files/zygote.h"
 #include "symbolize/perf_map.h"
 
 /* --- the text --- */

@@ -21,6 +21,7 @@
 #include "files/zygote.h"
 
 #define MIB (1 << 20)
+#define LEFT_MS 500 /* more than ZYGOTE_LEFT_AFTER_NS */
 
 /* -- What a child tries: 0 or a negative errno, unless it is killed for it. -- */
 
@@ -195,6 +196,7 @@ static void be_stuck(const char *path)
 {
 	const struct question nothing = { 1, QUESTION_TABLE, .n = NOTHING };
 	struct question q = { 2, QUESTION_TABLE, .n = READ_FILE, .n_bytes = strlen(path) + 1 };
+	struct pollfd one = { .fd = control, .events = POLLIN };
 	struct news news;
 
 	while (ask(&nothing, ""), news = next(), news.what == NEWS_ENDED && news.status == 0) {
@@ -202,8 +204,8 @@ static void be_stuck(const char *path)
 
 		usleep(50000);
 		order(ORDER_KILL, &q, -1);
-		news = next();
-		printf("%s %u\n", news.what == NEWS_LEFT ? "stuck" : "ended",
+		news = next(); /* NEWS_KILLED; then its end, if it ends */
+		printf("%s %u\n", poll(&one, 1, LEFT_MS) ? "ended" : "stuck",
 		       read_answer(area).pid);
 		q.number++;
 	}

@@ -86,7 +86,7 @@ $(WORKLOAD_DIR)/first: tests/workload/first.c $(WORKLOAD_DIR)/libfirst.so
 
 # The product's own helpers, as they are built for it.
 $(WORKLOAD_DIR)/helpers: tests/workload/helpers.c \
-		$(patsubst %,$(BUILD)/obj/files/%.o,child packets sandbox zygote) \
+		$(patsubst %,$(BUILD)/obj/files/%.o,sandbox zygote) \
 		$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/base/*.c))
 	@mkdir -p $(@D)
 	$(WORK_CC) -Isrc -no-pie -o $@ $^ -pthread
