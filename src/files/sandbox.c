@@ -42,84 +42,83 @@
  */
 #define MOST_INSTRUCTIONS 512
 
-/* Allow a call if its argument @argument, masked, is @value. Mask 0 allows any. */
+/* What ends a parser, and what it may; beside groups of calls that are denied (sandbox.h). */
+enum { FATAL = 32, PARSE = 64 };
+
+/* A call. With a @mask, only if its argument @argument, masked, is @value. */
 struct rule {
+	unsigned group;
 	uint32_t call;
 	uint32_t argument, mask, value;
 };
 
-#define CALL(name)                  \
-	{                           \
-		.call = SYS_##name, \
+#define RULE(group_, name)                            \
+	{                                             \
+		.group = (group_), .call = SYS_##name \
 	}
-#define CALL_IF(name, argument_, mask_, value_)                     \
-	{                                                           \
-		.call = SYS_##name, (argument_), (mask_), (value_), \
+#define RULE_IF(group_, name, argument_, mask_, value_)                        \
+	{                                                                      \
+		(group_), SYS_##name, (argument_), (mask_), (uint32_t)(value_) \
 	}
 #define ALL_BITS UINT32_MAX
 
 /* clang-format off */
-static const struct rule of_parsers[] = {
-	CALL(read), CALL(pread64), CALL(lseek), CALL(close), CALL(fstat), CALL(newfstatat),
-	CALL_IF(fcntl, 1, ALL_BITS, F_GETFD), CALL_IF(fcntl, 1, ALL_BITS, F_GETFL),
-	CALL_IF(fcntl, 1, ALL_BITS, F_DUPFD_CLOEXEC),
-	CALL_IF(mmap, 2, PROT_EXEC, 0), CALL_IF(mprotect, 2, PROT_EXEC, 0),
-	CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
-	CALL(futex), CALL(sched_yield), CALL(getpid), CALL(gettid), CALL(getrandom), CALL(sysinfo),
-	CALL(clock_gettime), CALL(gettimeofday),
-	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigpending), CALL(rt_sigreturn), CALL(restart_syscall),
-	CALL(exit), CALL(exit_group),
-#ifdef SYS_time
-	CALL(time),
-#endif
-};
-
-/* Our code makes none of these, so somebody has taken the process over. */
-static const uint32_t fatal[] = {
-	SYS_execve, SYS_execveat, SYS_clone, SYS_clone3, SYS_unshare, SYS_setns, SYS_mount,
-	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill,
-	SYS_bpf, SYS_perf_event_open, SYS_socket,
+static const struct rule rules[] = {
+	/* Our code makes none of these, so somebody has taken the process over. */
+	RULE(FATAL, execve), RULE(FATAL, execveat), RULE(FATAL, clone), RULE(FATAL, clone3), RULE(FATAL, unshare),
+	RULE(FATAL, setns), RULE(FATAL, mount), RULE(FATAL, ptrace), RULE(FATAL, process_vm_readv),
+	RULE(FATAL, process_vm_writev), RULE(FATAL, kill), RULE(FATAL, tkill), RULE(FATAL, bpf),
+	RULE(FATAL, perf_event_open), RULE(FATAL, socket),
 #ifdef SYS_fork
-	SYS_fork, SYS_vfork,
+	RULE(FATAL, fork), RULE(FATAL, vfork),
 #endif
-};
-
-/* The deny list: calls by which a process reaches beyond its files and sockets. */
-static const struct {
-	uint32_t call;
-	unsigned group;
-} denied[] = {
-	{ SYS_ptrace, DENY_OTHERS }, { SYS_process_vm_readv, DENY_OTHERS }, { SYS_process_vm_writev, DENY_OTHERS },
-	{ SYS_process_madvise, DENY_OTHERS }, { SYS_process_mrelease, DENY_OTHERS }, { SYS_pidfd_getfd, DENY_OTHERS },
-	{ SYS_setns, DENY_SYSTEM }, { SYS_unshare, DENY_SYSTEM }, { SYS_chroot, DENY_SYSTEM }, { SYS_pivot_root, DENY_SYSTEM },
-	{ SYS_mount, DENY_SYSTEM }, { SYS_umount2, DENY_SYSTEM }, { SYS_move_mount, DENY_SYSTEM },
-	{ SYS_mount_setattr, DENY_SYSTEM }, { SYS_open_tree, DENY_SYSTEM }, { SYS_fsopen, DENY_SYSTEM },
-	{ SYS_fsconfig, DENY_SYSTEM }, { SYS_fsmount, DENY_SYSTEM }, { SYS_fspick, DENY_SYSTEM },
-	{ SYS_open_by_handle_at, DENY_SYSTEM }, { SYS_fanotify_init, DENY_SYSTEM }, { SYS_quotactl, DENY_SYSTEM },
-	{ SYS_init_module, DENY_SYSTEM }, { SYS_finit_module, DENY_SYSTEM }, { SYS_delete_module, DENY_SYSTEM },
-	{ SYS_kexec_load, DENY_SYSTEM }, { SYS_kexec_file_load, DENY_SYSTEM }, { SYS_reboot, DENY_SYSTEM },
-	{ SYS_swapon, DENY_SYSTEM }, { SYS_swapoff, DENY_SYSTEM }, { SYS_acct, DENY_SYSTEM },
-	{ SYS_keyctl, DENY_SYSTEM }, { SYS_add_key, DENY_SYSTEM }, { SYS_request_key, DENY_SYSTEM },
-	{ SYS_sethostname, DENY_SYSTEM }, { SYS_setdomainname, DENY_SYSTEM }, { SYS_personality, DENY_SYSTEM },
-	{ SYS_settimeofday, DENY_SYSTEM }, { SYS_clock_settime, DENY_SYSTEM }, { SYS_adjtimex, DENY_SYSTEM },
-	{ SYS_clock_adjtime, DENY_SYSTEM }, { SYS_userfaultfd, DENY_SYSTEM },
+	RULE(PARSE, read), RULE(PARSE, pread64), RULE(PARSE, lseek), RULE(PARSE, close), RULE(PARSE, fstat),
+	RULE(PARSE, newfstatat), RULE_IF(PARSE, fcntl, 1, ALL_BITS, F_GETFD), RULE_IF(PARSE, fcntl, 1, ALL_BITS, F_GETFL),
+	RULE_IF(PARSE, fcntl, 1, ALL_BITS, F_DUPFD_CLOEXEC),
+	RULE_IF(PARSE, mmap, 2, PROT_EXEC, 0), RULE_IF(PARSE, mprotect, 2, PROT_EXEC, 0),
+	RULE(PARSE, munmap), RULE(PARSE, mremap), RULE(PARSE, madvise), RULE(PARSE, brk),
+	RULE(PARSE, futex), RULE(PARSE, sched_yield), RULE(PARSE, getpid), RULE(PARSE, gettid),
+	RULE(PARSE, getrandom), RULE(PARSE, sysinfo), RULE(PARSE, clock_gettime), RULE(PARSE, gettimeofday),
+	RULE(PARSE, rt_sigaction), RULE(PARSE, rt_sigprocmask), RULE(PARSE, rt_sigpending),
+	RULE(PARSE, rt_sigreturn), RULE(PARSE, restart_syscall), RULE(PARSE, exit), RULE(PARSE, exit_group),
+#ifdef SYS_time
+	RULE(PARSE, time),
+#endif
+	/* Calls by which a process reaches beyond its files and sockets. */
+	RULE(DENY_OTHERS, ptrace), RULE(DENY_OTHERS, process_vm_readv), RULE(DENY_OTHERS, process_vm_writev),
+	RULE(DENY_OTHERS, process_madvise), RULE(DENY_OTHERS, process_mrelease), RULE(DENY_OTHERS, pidfd_getfd),
+	RULE(DENY_SYSTEM, setns), RULE(DENY_SYSTEM, unshare), RULE(DENY_SYSTEM, chroot), RULE(DENY_SYSTEM, pivot_root),
+	RULE(DENY_SYSTEM, mount), RULE(DENY_SYSTEM, umount2), RULE(DENY_SYSTEM, move_mount),
+	RULE(DENY_SYSTEM, mount_setattr), RULE(DENY_SYSTEM, open_tree), RULE(DENY_SYSTEM, fsopen),
+	RULE(DENY_SYSTEM, fsconfig), RULE(DENY_SYSTEM, fsmount), RULE(DENY_SYSTEM, fspick),
+	RULE(DENY_SYSTEM, open_by_handle_at), RULE(DENY_SYSTEM, fanotify_init), RULE(DENY_SYSTEM, quotactl),
+	RULE(DENY_SYSTEM, init_module), RULE(DENY_SYSTEM, finit_module), RULE(DENY_SYSTEM, delete_module),
+	RULE(DENY_SYSTEM, kexec_load), RULE(DENY_SYSTEM, kexec_file_load), RULE(DENY_SYSTEM, reboot),
+	RULE(DENY_SYSTEM, swapon), RULE(DENY_SYSTEM, swapoff), RULE(DENY_SYSTEM, acct),
+	RULE(DENY_SYSTEM, keyctl), RULE(DENY_SYSTEM, add_key), RULE(DENY_SYSTEM, request_key),
+	RULE(DENY_SYSTEM, sethostname), RULE(DENY_SYSTEM, setdomainname), RULE(DENY_SYSTEM, personality),
+	RULE(DENY_SYSTEM, settimeofday), RULE(DENY_SYSTEM, clock_settime), RULE(DENY_SYSTEM, adjtimex),
+	RULE(DENY_SYSTEM, clock_adjtime), RULE(DENY_SYSTEM, userfaultfd),
 	/* The kernel makes calls for these, which no filter sees. */
-	{ SYS_io_uring_setup, DENY_SYSTEM }, { SYS_io_uring_enter, DENY_SYSTEM }, { SYS_io_uring_register, DENY_SYSTEM },
+	RULE(DENY_SYSTEM, io_uring_setup), RULE(DENY_SYSTEM, io_uring_enter), RULE(DENY_SYSTEM, io_uring_register),
 #ifdef SYS_iopl
-	{ SYS_iopl, DENY_SYSTEM }, { SYS_ioperm, DENY_SYSTEM },
+	RULE(DENY_SYSTEM, iopl), RULE(DENY_SYSTEM, ioperm),
 #endif
-	{ SYS_bpf, DENY_TRACING }, { SYS_perf_event_open, DENY_TRACING }, { SYS_syslog, DENY_TRACING },
-	{ SYS_kcmp, DENY_TRACING },
-	{ SYS_kill, DENY_SIGNALS }, { SYS_tkill, DENY_SIGNALS }, { SYS_tgkill, DENY_SIGNALS },
-	{ SYS_rt_sigqueueinfo, DENY_SIGNALS }, { SYS_rt_tgsigqueueinfo, DENY_SIGNALS },
-	{ SYS_pidfd_send_signal, DENY_SIGNALS },
-	{ SYS_execve, DENY_PROGRAMS }, { SYS_execveat, DENY_PROGRAMS },
+	RULE(DENY_TRACING, bpf), RULE(DENY_TRACING, perf_event_open), RULE(DENY_TRACING, syslog),
+	RULE(DENY_TRACING, kcmp),
+	RULE(DENY_SIGNALS, kill), RULE(DENY_SIGNALS, tkill), RULE(DENY_SIGNALS, tgkill),
+	RULE(DENY_SIGNALS, rt_sigqueueinfo), RULE(DENY_SIGNALS, rt_tgsigqueueinfo),
+	RULE(DENY_SIGNALS, pidfd_send_signal),
+	RULE(DENY_PROGRAMS, execve), RULE(DENY_PROGRAMS, execveat),
 };
 /* clang-format on */
 
 #define NAMESPACES                                                                     \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define REFUSE(err) (SECCOMP_RET_ERRNO | (err))
 
 struct program {
 	struct sock_filter code[MOST_INSTRUCTIONS];
@@ -139,34 +138,34 @@ static void add_filter_load(struct program *p, size_t offset)
 			(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
+/* If the loaded value is @value, go on; else skip @n instructions. */
+static void add_filter_test(struct program *p, uint32_t value, uint8_t n)
+{
+	add_instruction(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, n));
+}
+
 static void add_filter_return(struct program *p, uint32_t verdict)
 {
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
-}
-
-/* If the loaded value compares as @comparison to @value, go on; else skip @n instructions. */
-static void add_filter_test(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
-{
-	add_instruction(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
 }
 
 /*
  * Expects the call's number to be loaded, and loads it again. The arguments here have 32 bits, or
  * flags in the low 32. All architectures here are little-endian.
  */
-static void add_rule(struct program *p, const struct rule *r)
+static void add_rule(struct program *p, const struct rule *r, uint32_t verdict)
 {
-	if (r->mask == 0) {
-		add_filter_test(p, BPF_JEQ, r->call, 1);
-		add_filter_return(p, SECCOMP_RET_ALLOW);
-		return;
+	add_filter_test(p, r->call, r->mask ? 5 : 1);
+	if (r->mask) {
+		add_filter_load(p, offsetof(struct seccomp_data, args) +
+					   r->argument * sizeof(uint64_t));
+		add_instruction(p,
+				(struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
+		add_filter_test(p, r->value, 1);
 	}
-	add_filter_test(p, BPF_JEQ, r->call, 5);
-	add_filter_load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
-	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
-	add_filter_test(p, BPF_JEQ, r->value, 1);
-	add_filter_return(p, SECCOMP_RET_ALLOW);
-	add_filter_load(p, offsetof(struct seccomp_data, nr));
+	add_filter_return(p, verdict);
+	if (r->mask)
+		add_filter_load(p, offsetof(struct seccomp_data, nr));
 }
 
 /* End the process at a call of another architecture, whose numbers differ: we make none. */
@@ -177,70 +176,53 @@ static void begin_filter(struct program *p)
 			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
 	add_filter_return(p, SECCOMP_RET_KILL_PROCESS);
 	add_filter_load(p, offsetof(struct seccomp_data, nr));
-	add_filter_test(p, BPF_JGE, ARCH_FOREIGN_CALLS, 1);
+	add_instruction(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
+							ARCH_FOREIGN_CALLS, 0, 1));
 	add_filter_return(p, SECCOMP_RET_KILL_PROCESS);
 	/* abort() sends a signal to itself */
-	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
-}
-
-static void add_verdict(struct program *p, uint32_t call, uint32_t verdict)
-{
-	add_filter_test(p, BPF_JEQ, call, 1);
-	add_filter_return(p, verdict);
+	add_rule(p, &(struct rule){ 0, SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() }, ALLOW);
 }
 
 /*
+ * Filter calls by the rules of @groups. Others get the verdict @other.
+ *
  * Without SPEC_ALLOW a filter may disable speculation, by the boot option
  * spec_store_bypass_disable. That slows the whole process down.
  */
-static bool install_filter(const struct program *p, unsigned more_flags)
-{
-	const struct sock_fprog filter = { .len = p->n, .filter = (struct sock_filter *)p->code };
-
-	return p->n <= MOST_INSTRUCTIONS &&
-	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		       SECCOMP_FILTER_FLAG_SPEC_ALLOW | more_flags, &filter) == 0;
-}
-
-/*
- * Allow the calls that a parser needs. Other calls fail with EPERM, so that a library can go on.
- * Calls that no parser's library makes end the process. Needs no_new_privs. False: there is no
- * seccomp, or no table for the architecture.
- */
-static bool calls_allow(void)
-{
-	struct program p = { .n = 0 };
-
-	begin_filter(&p);
-	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
-		add_verdict(&p, fatal[i], SECCOMP_RET_KILL_PROCESS);
-	for (size_t i = 0; i < ARRAY_SIZE(of_parsers); i++)
-		add_rule(&p, &of_parsers[i]);
-	add_filter_return(&p, SECCOMP_RET_ERRNO | EPERM);
-	return install_filter(&p, 0);
-}
-
-bool calls_deny(unsigned groups, bool of_all_threads)
+static bool filter_calls(unsigned groups, uint32_t other, unsigned more_flags)
 {
 	struct program p = { .n = 0 };
 
 	begin_filter(&p);
 	if (groups & DENY_SIGNALS)
-		add_rule(&p, &(struct rule){ SYS_kill, 0, ALL_BITS, (uint32_t)getpid() });
-	for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
-		if (groups & denied[i].group)
-			add_verdict(&p, denied[i].call, SECCOMP_RET_ERRNO | EPERM);
+		add_rule(&p, &(struct rule){ 0, SYS_kill, 0, ALL_BITS, (uint32_t)getpid() }, ALLOW);
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (groups & rules[i].group)
+			add_rule(&p, &rules[i],
+				 rules[i].group == FATAL   ? SECCOMP_RET_KILL_PROCESS
+				 : rules[i].group == PARSE ? ALLOW
+							   : REFUSE(EPERM));
 	if (groups & DENY_SYSTEM) {
 		/*
 		 * A filter cannot see the flags of clone3(). With ENOSYS, libc falls back to
 		 * clone().
 		 */
-		add_verdict(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-		add_rule(&p, &(struct rule){ SYS_clone, 0, NAMESPACES, 0 });
-		add_verdict(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
+		add_rule(&p, &(struct rule){ .call = SYS_clone3 }, REFUSE(ENOSYS));
+		add_rule(&p, &(struct rule){ 0, SYS_clone, 0, NAMESPACES, 0 }, ALLOW);
+		add_rule(&p, &(struct rule){ .call = SYS_clone }, REFUSE(EPERM));
 	}
-	add_filter_return(&p, SECCOMP_RET_ALLOW);
-	return install_filter(&p, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+	add_filter_return(&p, other);
+
+	const struct sock_fprog filter = { .len = p.n, .filter = p.code };
+
+	return p.n <= MOST_INSTRUCTIONS &&
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_SPEC_ALLOW | more_flags, &filter) == 0;
+}
+
+bool calls_deny(unsigned groups, bool of_all_threads)
+{
+	return filter_calls(groups, ALLOW, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
 /* --- kinds --- */
@@ -248,7 +230,8 @@ bool calls_deny(unsigned groups, bool of_all_threads)
 #define MiB (1ULL << 20)
 #define CAP(number) (1ULL << (number))
 
-#define MOST_LIMITS 4
+/* To find the files of processes (-p), and those that the user names. */
+#define CAP_FINDING (CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE))
 
 /*
  * Without CAP_SYS_PTRACE a process may look at another one if it has all of that one's
@@ -259,54 +242,26 @@ bool calls_deny(unsigned groups, bool of_all_threads)
 	(CAP(CAP_BPF) | CAP(CAP_PERFMON) | CAP(CAP_SYSLOG) | CAP(CAP_IPC_LOCK) | \
 	 CAP(CAP_SYS_RESOURCE))
 
-/* clang-format off */
 static const struct {
 	uint64_t capabilities; /* kept, if we have them */
-	uint64_t without_ptrace; /* kept, too, if we have no CAP_SYS_PTRACE */
-	struct {
-		int what;
-		rlim_t most;
-	} limits[MOST_LIMITS];
-	size_t n_limits;
-	bool is_copy; /* of the main process; else a child of the zygote, which is one */
-	unsigned denied; /* of a copy: groups of calls */
+	rlim_t data;           /* bound of memory; 0: none of its own */
+	bool writes;           /* to files */
+	unsigned denied;       /* groups of calls */
 } kinds[] = {
-	[SANDBOX_FINDER] = {
-		/* Landlock would deny /proc/PID of others, even for reading. */
-		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
-		.without_ptrace = COMPARED,
-		.limits = { { RLIMIT_FSIZE, 0 } },
-		.n_limits = 1,
-		.is_copy = true,
-		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_PROGRAMS,
-	},
-	[SANDBOX_PARSER] = {
-		/*
-		 * A hostile file of 100 MB takes 340 MiB. A parser maps whole files, with their
-		 * holes.
-		 */
-		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 1048576 * MiB },
-			    { RLIMIT_NOFILE, 512 } },
-		.n_limits = 4,
-	},
-	[SANDBOX_FETCHER] = {
-		/* We do not know libcurl's calls, so there is no list of allowed ones. */
-		.limits = { { RLIMIT_DATA, 512 * MiB } },
-		.n_limits = 1,
-		.is_copy = true,
-		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS,
-	},
-	[SANDBOX_MATCHER] = {
-		/* Files of processes (-p), and those that the user names. */
-		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
-		.without_ptrace = COMPARED,
-		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 2048 * MiB } },
-		.n_limits = 2,
-		.is_copy = true,
-		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS | DENY_PROGRAMS,
-	},
+	/* Landlock would deny a finder /proc/PID of others, even for reading. */
+	[SANDBOX_FINDER] = { .capabilities = CAP_FINDING,
+			     .denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_PROGRAMS },
+	/* A hostile file of 100 MB takes 340 MiB. */
+	[SANDBOX_PARSER] = { .data = 512 * MiB },
+	/* We do not know libcurl's calls, so there is no list of allowed ones. */
+	[SANDBOX_FETCHER] = { .data = 512 * MiB,
+			      .writes = true,
+			      .denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS },
+	[SANDBOX_MATCHER] = { .capabilities = CAP_FINDING,
+			      .data = 2048 * MiB,
+			      .denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS |
+					DENY_PROGRAMS },
 };
-/* clang-format on */
 
 /*
  * Drop all capabilities but @wanted. Without CAP_SYS_PTRACE keep @without_ptrace, too. The kernel
@@ -358,16 +313,17 @@ static rlim_t data_bytes(void)
 
 static void set_limits(enum sandbox kind)
 {
-	const rlim_t inherited = kinds[kind].is_copy ? data_bytes() : 0;
+	const bool is_parser = kind == SANDBOX_PARSER;
 
 	lower_limit(RLIMIT_CORE, 0);
-	for (size_t i = 0; i < kinds[kind].n_limits; i++) {
-		const int what = kinds[kind].limits[i].what;
-
-		if (!IS_SANITIZED || (what != RLIMIT_DATA && what != RLIMIT_AS))
-			lower_limit(what, kinds[kind].limits[i].most +
-						  (what == RLIMIT_DATA ? inherited : 0));
-	}
+	if (!kinds[kind].writes)
+		lower_limit(RLIMIT_FSIZE, 0);
+	if (is_parser)
+		lower_limit(RLIMIT_NOFILE, 512);
+	if (is_parser && !IS_SANITIZED) /* it maps whole files, with their holes */
+		lower_limit(RLIMIT_AS, 1048576 * MiB);
+	if (kinds[kind].data && !IS_SANITIZED)
+		lower_limit(RLIMIT_DATA, kinds[kind].data + (is_parser ? 0 : data_bytes()));
 }
 
 /*
@@ -406,34 +362,24 @@ static int drop_inherited_rights(struct error *e)
  * As in linux/landlock.h, which may be older than the kernel. These numbers of calls hold for all
  * architectures.
  */
-struct landlock_rules {
-	uint64_t files, net, scoped;
-};
 #define LANDLOCK_CREATE_RULESET 444
 #define LANDLOCK_RESTRICT_SELF 446
 #define LANDLOCK_VERSION 1U
 
 /* Deny every access that this kernel's version of Landlock knows. */
-static struct landlock_rules deny_all(long version)
-{
-	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
-	const int n = version < 5 ? n_files[version] : 16;
-
-	return (struct landlock_rules){ .files = (1ULL << n) - 1,
-					.net = version < 4 ? 0 : 3,
-					.scoped = version < 6 ? 0 : 3 };
-}
-
 static bool leave_paths(void)
 {
+	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
 	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
 
 	if (version < 1)
 		return false;
 
 	/* An older kernel accepts members that it does not know if they are zero. */
-	const struct landlock_rules rules = deny_all(version);
-	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, &rules, sizeof(rules), 0);
+	const uint64_t files = (1ULL << (version < 5 ? n_files[version] : 16)) - 1;
+	const uint64_t denied[] = { files, version < 4 ? 0 : 3 /* net */,
+				    version < 6 ? 0 : 3 /* scoped */ };
+	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, denied, sizeof(denied), 0);
 	const bool is_done = fd >= 0 && syscall(LANDLOCK_RESTRICT_SELF, fd, 0) == 0;
 
 	if (fd >= 0)
@@ -443,23 +389,27 @@ static bool leave_paths(void)
 
 int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 {
-	const bool is_copy = kinds[kind].is_copy;
+	const uint64_t wanted = kinds[kind].capabilities;
+	int err = 0;
 
 	set_limits(kind);
-
-	int err = is_copy ? drop_inherited_rights(e) : 0;
-
+	if (kind != SANDBOX_PARSER)
+		err = drop_inherited_rights(e);
 	if (err)
 		return err;
-	err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
+	err = keep_capabilities(wanted, wanted ? COMPARED : 0);
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));
-	if (is_copy) {
+	if (kind != SANDBOX_PARSER) {
 		(void)calls_deny(kinds[kind].denied, false);
 		return 0;
 	}
 	*ret_layers = leave_paths() ? LAYER_LANDLOCK : 0;
-	if (!IS_SANITIZED && calls_allow())
+	/*
+	 * Calls of other rules fail with EPERM, so that a library can go on. Needs no_new_privs,
+	 * which the zygote has set.
+	 */
+	if (!IS_SANITIZED && filter_calls(FATAL | PARSE, REFUSE(EPERM), 0))
 		*ret_layers |= LAYER_SECCOMP;
 	return 0;
 }
