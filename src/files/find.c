@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -24,8 +23,6 @@
 #include "files/mappings.h"
 #include "files/places.h"
 #include "files/question.h"
-
-#define MOST_LIST_MEMORY (24UL << 20)
 
 static struct file_fact fact_of(int handle, const struct stat *st)
 {
@@ -66,13 +63,10 @@ static bool is_elsewhere(int err)
 static int find_by_path(const struct child *c, uint32_t tid, const struct mapping *m,
 			const struct stat *mapped, int *ret_handle, struct stat *st)
 {
-	char root[64];
-	const char *const roots[] = { root, "/" };
 	struct error e;
 
-	(void)snprintf(root, sizeof(root), "/proc/%u/root", tid);
-	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		cleanup_close int fd = open(roots[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		cleanup_close int fd = i ? open("/", O_PATH | O_CLOEXEC) : open_root_of(tid);
 		const int err =
 			fd < 0 ? -errno : mapping_find_in(fd, m, mapped, ret_handle, st, &e);
 
@@ -202,7 +196,7 @@ static void put_list(const struct child *c, struct mapping_list *list, struct st
 
 static void list_mappings(struct child *c)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = { .most_bytes = MOST_LIST_MEMORY };
+	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_free struct file_fact *facts = NULL;
 	cleanup_strbuf struct strbuf text = {};
 	struct error e;
@@ -243,14 +237,12 @@ static void keep_handle(struct child *c, int handle, const struct file_fact *fac
 
 static int find_root(struct child *c, int *ret_handle, struct file_fact *ret, struct error *e)
 {
-	char path[64];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/root", c->question.pid);
 	child_note_step(c, STEP_PATH, 0);
-	*ret_handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*ret_handle = open_root_of(c->question.pid);
 	if (*ret_handle < 0 || fstat(*ret_handle, &st) < 0)
-		return error_errno(e, "open %s", path);
+		return error_errno(e, "open the root of process %u", c->question.pid);
 	*ret = (struct file_fact){ .dev = st.st_dev, .inode = st.st_ino };
 	return 0;
 }
@@ -331,17 +323,6 @@ void finder_work(struct child *c)
 
 /* --- debug files --- */
 
-/* O_PATH does not open the file, which may be a FIFO or a device. */
-static int find_below(int root, const char *path)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
-	if (root == HANDLE_NONE)
-		return open(path, O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
 /*
  * A user's link may lead to any file that we can open. A file that the user may not read, and does
  * not own, must give his program no names. A debug file that others can write to must give root's
@@ -369,7 +350,10 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 
 	child_note_step(c, STEP_DEBUG, 0);
 
-	cleanup_close int handle = find_below(root, path);
+	/* O_PATH does not open the file, which may be a FIFO or a device. */
+	cleanup_close int handle = root == HANDLE_NONE
+					   ? open(path, O_PATH | O_CLOEXEC)
+					   : open_below(root, path, RESOLVE_NO_MAGICLINKS);
 
 	if (handle < 0 || fstat(handle, &st) < 0) {
 		*is_missed |= !is_absent(errno);
@@ -380,33 +364,15 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 
 /* --- perf maps --- */
 
-/* O_PATH does not open the file, which could block (a FIFO) or have an effect (a device). */
-static int open_perf_handle(int root, uint32_t number)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
-	char path[PERF_FILE_PATH_BYTES];
-
-	perf_file_path(number, path);
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
-static int check_perf_file(const struct stat *st, uint32_t user, struct error *e)
-{
-	if (!S_ISREG(st->st_mode))
-		return error_set(e, -EPERM, "it is not a regular file");
-	if (st->st_uid != user && st->st_uid != 0)
-		return error_set(e, -EPERM, "it is user %u's, and the process is user %u's",
-				 st->st_uid, user);
-	return 0;
-}
-
 int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct file_fact *ret,
 		   struct error *e)
 {
-	cleanup_close int handle = open_perf_handle(root, number);
+	char path[PERF_FILE_PATH_BYTES];
 	struct stat st;
-	int err;
+
+	perf_file_path(number, path);
+
+	cleanup_close int handle = open_below(root, path, RESOLVE_NO_SYMLINKS);
 
 	if (handle < 0 && errno == ELOOP)
 		return error_set(e, -EPERM, "there is a symbolic link");
@@ -418,9 +384,11 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 		return error_set(e, -ENOENT, "there is none");
 	if (handle < 0 || fstat(handle, &st) < 0)
 		return error_set(e, -EPERM, "%s", strerror(errno));
-	err = check_perf_file(&st, user, e);
-	if (err)
-		return err;
+	if (!S_ISREG(st.st_mode))
+		return error_set(e, -EPERM, "it is not a regular file");
+	if (st.st_uid != user && st.st_uid != 0)
+		return error_set(e, -EPERM, "it is user %u's, and the process is user %u's",
+				 st.st_uid, user);
 	*ret = fact_of(handle, &st);
 	*ret_handle = TAKE_FD(handle);
 	return 0;

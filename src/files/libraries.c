@@ -11,12 +11,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/arch.h"
@@ -24,10 +22,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "files/mappings.h"
-
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
 
 static const char ld_cache[] = "/etc/ld.so.cache";
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -39,18 +33,22 @@ static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 /*
  * ldconfig's cache, /etc/ld.so.cache, in glibc's format:
  *
- *	"glibc-ld.so.cache" "1.1"  u32 count  u32 strings  20 bytes
- *	count times: s32 flags, u32 name, u32 path, u32 os version, u64 hwcap
- *	strings; name and path are offsets from the magic
+ *	"glibc-ld.so.cache" "1.1"  u32 n  24 bytes
+ *	n times: 24 bytes with the places of a name and a path among the strings
+ *	strings
  *
- * Before glibc 2.32 an older form stood in front of it: such a cache is not read, and folders are
- * searched. The flags differ between architectures, so we look into the files themselves. We skip
- * entries with hwcap: the loader chooses among them by the CPU's level
- * (glibc-hwcaps/x86-64-v3/libz.so.1). With -p we use the process's mappings instead of this cache.
+ * We look at all strings that are paths. The other members do not help: flags differ between
+ * architectures, so we look into the files themselves. Before glibc 2.32 an older form stood in
+ * front of it: such a cache is not read, and folders are searched. With -p we use the process's
+ * mappings instead of this cache.
  */
 static const char cache_magic[] = "glibc-ld.so.cache1.1";
 
 enum { HEADER_BYTES = 48, ENTRY_BYTES = 24 };
+
+/* Files for the level of a CPU, among which the loader chooses:
+ * .../glibc-hwcaps/x86-64-v3/libz.so.1 */
+#define FOR_LEVELS "/glibc-hwcaps/"
 
 static bool is_version(const char *text)
 {
@@ -118,28 +116,6 @@ bool is_native_elf(const char *path)
 	       memcmp(header.ident, magic, sizeof(magic)) == 0 && header.machine == ARCH_MACHINE;
 }
 
-static uint32_t u32_at(const char *p)
-{
-	uint32_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-static uint64_t u64_at(const char *p)
-{
-	uint64_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-/* The string at @offset. NULL if it has no NUL within the file. */
-static const char *string_at(const char *data, size_t size, uint32_t offset)
-{
-	return offset < size && memchr(data + offset, '\0', size - offset) ? data + offset : NULL;
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -159,22 +135,19 @@ static void offer_library(const char *path, const char *wanted, char **best)
 	*best = xstrdup(path);
 }
 
+/* @data has a NUL behind it. */
 static char *find_in_cache(const char *data, size_t size, const char *wanted)
 {
 	char *best = NULL;
+	uint32_t n;
 
 	if (size < HEADER_BYTES || memcmp(data, cache_magic, sizeof(cache_magic) - 1) != 0)
 		return NULL;
-
-	const size_t n = u32_at(data + 20), fit = (size - HEADER_BYTES) / ENTRY_BYTES;
-
-	for (size_t i = 0; i < n && i < fit; i++) {
-		const char *entry = data + HEADER_BYTES + i * ENTRY_BYTES;
-		const char *path = string_at(data, size, u32_at(entry + 8));
-
-		if (path && u64_at(entry + 16) == 0)
-			offer_library(path, wanted, &best);
-	}
+	memcpy(&n, data + sizeof(cache_magic) - 1, sizeof(n));
+	for (size_t at = HEADER_BYTES + (size_t)n * ENTRY_BYTES; at < size;
+	     at += strlen(data + at) + 1)
+		if (data[at] == '/' && !strstr(data + at, FOR_LEVELS))
+			offer_library(data + at, wanted, &best);
 	return best;
 }
 
@@ -186,17 +159,10 @@ char *ldcache_find(const char *cache, const char *wanted)
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_CACHE_BYTES)
 		return NULL;
 
-	cleanup_free char *data = xmalloc((size_t)st.st_size);
-	size_t size = 0;
+	cleanup_free char *data = xcalloc(1, (size_t)st.st_size + 1);
+	const ssize_t size = read(fd, data, (size_t)st.st_size);
 
-	while (size < (size_t)st.st_size) {
-		ssize_t got = read(fd, data + size, (size_t)st.st_size - size);
-
-		if (got <= 0)
-			break;
-		size += (size_t)got;
-	}
-	return find_in_cache(data, size, wanted);
+	return size > 0 ? find_in_cache(data, (size_t)size, wanted) : NULL;
 }
 
 /* --- without a process --- */
@@ -301,20 +267,17 @@ static int find_library_by_name(const char *name, char **ret, struct error *e)
  */
 static int below_root(uint32_t pid, const char *path, char **ret, struct error *e)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	char root[64], link[64], root_at[4096] = "", at[4096] = "";
 	struct stat st, found;
 
 	(void)snprintf(root, sizeof(root), "/proc/%u/root", pid);
 
-	cleanup_close int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int root_fd = open_root_of(pid);
 	if (root_fd < 0)
 		return error_errno(e, "open %s", root);
 
-	cleanup_close int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0)
-		return error_errno(e, "%s in process %u", path, pid);
-	if (fstat(fd, &st) < 0)
+	cleanup_close int fd = open_below(root_fd, path, 0);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(e, "%s in process %u", path, pid);
 	if (!S_ISREG(st.st_mode))
 		return error_set(e, -ENOENT, "%s in process %u: not a regular file", path, pid);

@@ -154,10 +154,11 @@ bool mapping_list_parse(const char *text, struct mapping_list *ret)
 	return true;
 }
 
+#define MOST_LIST_MEMORY (24UL << 20)
+
 static bool is_list_full(const struct mapping_list *list)
 {
-	return list->most_bytes &&
-	       list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= list->most_bytes;
+	return list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= MOST_LIST_MEMORY;
 }
 
 static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
@@ -178,8 +179,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 
 	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
-								.tid = tid,
-								.most_bytes = ret->most_bytes };
+								.tid = tid };
 
 	/* The process runs while the kernel makes the list. Keep only mappings in order. */
 	while (!is_list_full(&list) && getline(&line, &capacity, f) > 0)
@@ -204,7 +204,7 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 
 	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		struct mapping_list list = { .most_bytes = ret->most_bytes };
+		struct mapping_list list = {};
 
 		if (!tid || tid == pid || read_maps(tid, &list, &none))
 			continue;
@@ -301,6 +301,21 @@ static int check_handle(int handle, const char *path, struct stat *st, struct er
 	return 0;
 }
 
+int open_root_of(uint32_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+int open_below(int root, const char *path, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | resolve };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
 int mapping_reopen(int handle, int *ret_fd, struct error *e)
 {
 	char self[64];
@@ -384,16 +399,12 @@ int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct 
 int mapping_find_in(int root, const struct mapping *m, const struct stat *mapped, int *ret_handle,
 		    struct stat *st, struct error *e)
 {
-	/* Links of the foreign file system must not lead out of it. */
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
 	if (m->inode == 0 || m->path[0] != '/')
 		return error_set(e, -ENOENT, "%s: not a file", m->path);
 
 	/* It may exist after all, with a name that ends so. */
 	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
-	cleanup_close int handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	cleanup_close int handle = open_below(root, path, RESOLVE_NO_MAGICLINKS);
 	int err = check_handle(handle, m->path, st, e);
 
 	if (err)
@@ -409,17 +420,14 @@ int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_hand
 			    struct error *e)
 {
 	struct stat mapped;
-	char path[64];
-
 	const int err = mapping_find(pid, m, ret_handle, &mapped, e);
 
 	*st = mapped;
 	if (!err || (m->is_deleted && (err == -EPERM || err == -EACCES)))
 		return err;
-	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
 
-	cleanup_close int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int root = open_root_of(pid);
 
-	return root < 0 ? error_errno(e, "open %s", path)
+	return root < 0 ? error_errno(e, "open the root of process %u", pid)
 			: mapping_find_in(root, m, &mapped, ret_handle, st, e);
 }

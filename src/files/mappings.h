@@ -26,7 +26,6 @@ struct mapping_list {
 	size_t n;
 	size_t capacity;
 	struct strtab *strings;
-	size_t most_bytes; /* bound for the memory of a reading; 0: none */
 	/*
 	 * The thread by whose number /proc shows the mappings: the process itself, or another of
 	 * its threads if the first one has ended.
@@ -35,8 +34,8 @@ struct mapping_list {
 };
 
 /*
- * Read the list of process @pid. Begin with a zeroed @ret, or { .most_bytes }. Errors: -ESRCH no
- * such process (any more); -EACCES; others from reading.
+ * Read the list of process @pid, or what of it fits into 24 MiB. Begin with a zeroed @ret. Errors:
+ * -ESRCH no such process (any more); -EACCES; others from reading.
  */
 must_check int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e);
 
@@ -70,6 +69,11 @@ const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t 
 /* The vdso of this process, *@ret_bytes of it; NULL: there is none. */
 const void *own_vdso(size_t *ret_bytes);
 
+/* The root directory of process @pid, for O_PATH; or what is at @path below such a @root, whatever
+ * links there say (openat2(2), Linux 5.6). -1 with errno. @resolve: more RESOLVE_ flags. */
+int open_root_of(uint32_t pid);
+int open_below(int root, const char *path, uint64_t resolve);
+
 /*
  * Find the file that @m maps in process @pid by /proc/PID/map_files: the kernel itself vouches for
  * it, deleted or not, and walks no path. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. Finders
@@ -84,7 +88,7 @@ must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_hand
 /*
  * Find it by its path below directory @root. Device and inode must be those of the mapping, or of
  * @mapped, as mapping_find() has set it. Errors: -ESTALE another file is there; others from
- * opening. Needs openat2(2), Linux 5.6.
+ * opening.
  */
 must_check int mapping_find_in(int root, const struct mapping *m, const struct stat *mapped,
 			       int *ret_handle, struct stat *st, struct error *e);
