@@ -5,7 +5,7 @@
  *	                                         Server query failed: No such file or directory
  *
  * The program prints the path to its standard output, and the reason for a failure to standard
- * error. Here both are one channel, and the last line counts.
+ * error. Here both are one file in memory, and its last line counts.
  */
 #include "files/debuginfod.h"
 
@@ -32,6 +32,7 @@
 #include "base/read.h"
 #include "elf/debug.h"
 #include "files/sandbox.h"
+#include "files/zygote.h"
 
 /* Bounds for one file, and for all: a report waits for them. */
 #define MOST_NS (60 * NS_PER_S)
@@ -44,15 +45,16 @@
 #define MOST_BYTES (2ULL << 30)
 
 #define LOOK_MS 50
-#define LAST_LOOKS 100 /* 1 ms apart, at a program that was killed */
-#define MOST_READS 64
+#define OUTPUT_BYTES 65536
 #define NO_PROGRAM 127      /* exit status, as shells have it */
 #define MOST_ERRNO 133      /* of Linux: EHWPOISON */
 #define MOST_DESCRIPTORS 64 /* to search for the program's unfinished file */
 #define REASON "Server query failed: "
 
 struct debuginfod {
-	struct debuginfod_options options;
+	uint32_t *helper;
+	void (*serve)(void *context);
+	void *context;
 	bool may_ask;
 	uint64_t spent_ns;  /* by earlier fetches */
 	uint64_t ask_again; /* ns: from then on, silent servers may get requests */
@@ -70,8 +72,7 @@ struct fetch {
 	bool has_begun;          /* a byte came */
 	bool is_late, is_silent; /* it took too long; because no byte came */
 	bool is_left;            /* it did not end: a file system does not answer */
-	size_t n;                /* bytes in @output: the last of the output */
-	char output[2 * PATH_MAX];
+	int output;
 	char unfinished[PATH_MAX]; /* its unfinished file, when it was killed; "": none */
 };
 
@@ -83,13 +84,15 @@ bool debuginfod_has_servers(void)
 }
 
 /* The process's limit holds, too: a server may lie about the size, or compress its data. */
-struct debuginfod *debuginfod_new(const struct debuginfod_options *options)
+struct debuginfod *debuginfod_new(uint32_t *helper, void (*serve)(void *context), void *context)
 {
 	struct debuginfod *d = xcalloc(1, sizeof(*d));
 	struct rlimit limit;
 
 	(void)getrlimit(RLIMIT_FSIZE, &limit);
-	d->options = *options;
+	d->helper = helper;
+	d->serve = serve;
+	d->context = context;
 	d->may_ask = debuginfod_has_servers();
 	d->most_bytes = limit.rlim_cur < MOST_BYTES ? limit.rlim_cur : MOST_BYTES;
 	return d;
@@ -175,7 +178,8 @@ static void enter_sandbox(void)
 		_exit(1);
 }
 
-/* Keep only the user, some of the environment, and @channel for the output. */
+/* Keep only the user, some of the environment, the output, and @channel, which is closed at the
+ * end. */
 static void run_program(void *argument, int channel)
 {
 	struct fetch *f = argument;
@@ -185,7 +189,8 @@ static void run_program(void *argument, int channel)
 
 	/* The main process knows our PID now. Until then our hits count as another process's. */
 	(void)recv(channel, &begin, 1, 0);
-	if (dup2(channel, STDOUT_FILENO) < 0 || dup2(channel, STDERR_FILENO) < 0)
+	if (dup2(channel, STDIN_FILENO) < 0 || dup2(f->output, STDOUT_FILENO) < 0 ||
+	    dup2(f->output, STDERR_FILENO) < 0)
 		return;
 	closefrom(STDERR_FILENO + 1);
 	(void)setrlimit(RLIMIT_FSIZE, &most);
@@ -268,8 +273,8 @@ static bool must_end_fetch(struct fetch *f)
 	const struct debuginfod *d = f->d;
 	const long done = bytes_received(f);
 
-	if (d->options.serve)
-		d->options.serve(d->options.context);
+	if (d->serve)
+		d->serve(d->context);
 
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - f->began;
 
@@ -284,42 +289,14 @@ static bool must_end_fetch(struct fetch *f)
 	return f->is_late;
 }
 
-/* Read some of the output, which may be endless. Keep its last bytes. */
-static void read_output(struct fetch *f)
-{
-	const size_t half = sizeof(f->output) / 2;
-
-	for (int i = 0; i < MOST_READS && f->child.channel >= 0; i++) {
-		if (f->n > half) {
-			memmove(f->output, f->output + f->n - half, half);
-			f->n = half;
-		}
-
-		const ssize_t n = recv(f->child.channel, f->output + f->n,
-				       sizeof(f->output) - 1 - f->n, MSG_DONTWAIT);
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n <= 0)
-			cleanup_close_fd(&f->child.channel);
-		else
-			f->n += (size_t)n;
-	}
-}
-
 /* Only a file system that does not answer holds a killed program up. */
 static void kill_program(struct fetch *f)
 {
+	const pid_t pid = f->child.pid;
+
 	(void)find_unfinished(f, f->unfinished);
-	(void)kill(f->child.pid, SIGKILL);
-	for (int i = 0; i < LAST_LOOKS || process_state(f->child.pid) == 'R'; i++) {
-		if (waitpid(f->child.pid, NULL, WNOHANG) != 0) {
-			f->child.pid = 0;
-			return;
-		}
-		(void)usleep(1000);
-	}
-	f->is_left = true;
+	aside_end(&f->child);
+	f->is_left = process_state(pid) == 'D';
 }
 
 /* Wait until the program has ended, and return its status. Kill it if it takes too long. */
@@ -328,17 +305,16 @@ static int wait_for_end(struct fetch *f)
 	int status = 0;
 
 	while (waitpid(f->child.pid, &status, WNOHANG) == 0) {
-		struct pollfd output = { .fd = f->child.channel, .events = POLLIN };
+		struct pollfd end = { .fd = f->child.channel, .events = POLLIN };
 
 		if (must_end_fetch(f)) {
 			kill_program(f);
 			return 0;
 		}
-		(void)poll(&output, 1, f->child.channel < 0 ? 1 : LOOK_MS);
-		read_output(f);
+		if (poll(&end, 1, LOOK_MS) > 0)
+			(void)usleep(1000);
 	}
 	f->child.pid = 0;
-	read_output(f);
 	return status;
 }
 
@@ -364,21 +340,26 @@ static void remove_unfinished(struct fetch *f)
 
 /* --- the answer --- */
 
-static const char *last_line(struct fetch *f)
+/* In @text, of OUTPUT_BYTES + 1. */
+static const char *last_line(const struct fetch *f, char *text)
 {
-	while (f->n && f->output[f->n - 1] == '\n')
-		f->n--;
-	f->output[f->n] = '\0';
+	const off_t end = lseek(f->output, 0, SEEK_CUR); /* the program has this position, too */
+	ssize_t n = end > 0 && end <= OUTPUT_BYTES ? pread(f->output, text, (size_t)end, 0) : 0;
 
-	const char *end = memrchr(f->output, '\n', f->n);
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
 
-	return end ? end + 1 : f->output;
+	const char *before = n > 0 ? memrchr(text, '\n', (size_t)n) : NULL;
+
+	return before ? before + 1 : text;
 }
 
 /* Returns 0 and the path, or the reason as a negative errno. -ENOSYS: there is no such program. */
-static int read_answer(struct fetch *f, int status, char **ret_path)
+static int read_answer(const struct fetch *f, int status, char **ret_path)
 {
-	const char *line = last_line(f);
+	cleanup_free char *text = xmalloc(OUTPUT_BYTES + 1);
+	const char *line = last_line(f, text);
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM && !line[0])
 		return -ENOSYS;
@@ -449,9 +430,15 @@ static void warn_missing_file(const struct fetch *f, int code)
 static int fetch_file(struct fetch *f, char **ret_path, struct error *e)
 {
 	static const struct aside_bounds none;
-	uint32_t own = 0, *helper = f->d->options.helper ? f->d->options.helper : &own;
+	uint32_t own = 0, *helper = f->d->helper ? f->d->helper : &own;
 	const uint32_t former = *helper;
-	int err = aside_start(&f->child, &none, run_program, f, e);
+	cleanup_close int output = -1;
+	int err = area_new(OUTPUT_BYTES, &output);
+
+	f->output = output;
+	if (err)
+		return error_set(e, err, "%s: debuginfod: %s", f->module, error_words(err));
+	err = aside_start(&f->child, &none, run_program, f, e);
 
 	if (!err) {
 		*helper = (uint32_t)f->child.pid;

@@ -16,16 +16,14 @@
 
 struct debuginfod;
 
-struct debuginfod_options {
-	uint32_t *helper;             /* lent: holds the program's PID while it runs; may be NULL */
-	void (*serve)(void *context); /* called again and again during a fetch; may be NULL */
-	void *context;
-};
-
 /* Does DEBUGINFOD_URLS name a server? */
 bool debuginfod_has_servers(void);
 
-struct debuginfod *debuginfod_new(const struct debuginfod_options *options);
+/*
+ * *@helper, which is lent, holds the program's PID while it runs. @serve is called again and again
+ * during a fetch. Both may be NULL.
+ */
+struct debuginfod *debuginfod_new(uint32_t *helper, void (*serve)(void *context), void *context);
 void debuginfod_free(struct debuginfod *d);
 
 /*

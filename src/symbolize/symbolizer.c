@@ -218,8 +218,6 @@ static uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t 
 struct symbolizer *symbolizer_new(struct host *host, struct processes *processes,
 				  const struct symbolizer_options *options)
 {
-	const struct debuginfod_options servers = { options->helper, options->serve,
-						    options->context };
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
 	s->options = *options;
@@ -228,7 +226,10 @@ struct symbolizer *symbolizer_new(struct host *host, struct processes *processes
 	s->processes = processes;
 	s->images = processes_images(processes);
 	s->image_names = image_names_new(
-		s->images, options->names, options->no_debuginfod ? NULL : debuginfod_new(&servers),
+		s->images, options->names,
+		options->no_debuginfod
+			? NULL
+			: debuginfod_new(options->helper, options->serve, options->context),
 		(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
 		options->no_names);
 	s->jit = jit_new(s->images);

@@ -97,7 +97,7 @@ TEST(the_program_that_fetches_has_nothing_of_ours)
 	listen_silently();
 	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", cache, 1), 0);
 	assert_int_equal(setenv("LD_OURS", "secret", 1), 0);
-	d = debuginfod_new(&(struct debuginfod_options){ &look.pid, look_at, &look });
+	d = debuginfod_new(&look.pid, look_at, &look);
 	assert_int_not_equal(
 		debuginfod_get_path(d, build_id, sizeof(build_id), "prog", &path, NULL), 0);
 	debuginfod_free(d);
@@ -165,7 +165,7 @@ TEST(the_path_is_that_of_the_file_in_the_cache)
 	int fd;
 
 	make_server();
-	d = debuginfod_new(&(struct debuginfod_options){ 0 });
+	d = debuginfod_new(NULL, NULL, NULL);
 	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", cache, 1), 0);
 	assert_int_equal(get(d, &path, told, sizeof(told)), 0);
 	assert_string_equal(told, "");
@@ -187,7 +187,7 @@ TEST(a_cache_of_somebody_else_is_told_once)
 	char told[1024];
 
 	make_server();
-	d = debuginfod_new(&(struct debuginfod_options){ 0 });
+	d = debuginfod_new(NULL, NULL, NULL);
 	assert_int_equal(mkdir(home, 0700), 0);
 	assert_int_equal(chmod(home, geteuid() ? 0500 : 0777), 0); /* root may write to it */
 	assert_int_equal(geteuid() ? 0 : chown(home, 65534, 65534), 0);
