@@ -194,19 +194,16 @@ static void put_list(const struct child *c, struct mapping_list *list, struct st
 	}
 }
 
-static void list_mappings(struct child *c)
+static int list_mappings(struct child *c, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_free struct file_fact *facts = NULL;
 	cleanup_strbuf struct strbuf text = {};
-	struct error e;
-	int err = mapping_list_read(c->question.pid, &list, &e);
+	int err = mapping_list_read(c->question.pid, &list, e);
 	size_t n_facts = 0;
 
-	if (err) {
-		child_fail(c, err, e.text);
-		return;
-	}
+	if (err)
+		return err;
 	put_list(c, &list, &text);
 	if (c->question.flags & LIST_STATES) {
 		n_facts = list.n * sizeof(*facts);
@@ -217,23 +214,10 @@ static void list_mappings(struct child *c)
 	memcpy(c->data, text.text, text.n + 1);
 	c->answer->n = list.tid;
 	c->answer->n_bytes = text.n + 1 + n_facts;
+	return 0;
 }
 
 /* --- handles --- */
-
-/* Leave a copy of @handle in the table. */
-static void keep_handle(struct child *c, int handle, const struct file_fact *fact)
-{
-	const int kept = fcntl(handle, F_DUPFD_CLOEXEC, FIRST_HANDLE);
-
-	if (kept < 0) {
-		child_fail(c, -errno, strerror(errno));
-		return;
-	}
-	memcpy(c->data, fact, sizeof(*fact));
-	c->answer->n = (uint32_t)kept;
-	c->answer->n_bytes = sizeof(*fact);
-}
 
 static int find_root(struct child *c, int *ret_handle, struct file_fact *ret, struct error *e)
 {
@@ -247,18 +231,23 @@ static int find_root(struct child *c, int *ret_handle, struct file_fact *ret, st
 	return 0;
 }
 
-static void hold_file(struct child *c)
+/* Leave a copy of its handle in the table. */
+static int hold_file(struct child *c, struct error *e)
 {
 	cleanup_close int handle = -1;
 	struct file_fact fact;
-	struct error e;
-	const int err = c->question.n_bytes ? find_wanted(c, &handle, &fact, &e)
-					    : find_root(c, &handle, &fact, &e);
+	const int err = c->question.n_bytes ? find_wanted(c, &handle, &fact, e)
+					    : find_root(c, &handle, &fact, e);
+	const int kept = err ? -1 : fcntl(handle, F_DUPFD_CLOEXEC, FIRST_HANDLE);
 
 	if (err)
-		child_fail(c, err, e.text);
-	else
-		keep_handle(c, handle, &fact);
+		return err;
+	if (kept < 0)
+		return error_errno(e, "keep it open");
+	memcpy(c->data, &fact, sizeof(fact));
+	c->answer->n = (uint32_t)kept;
+	c->answer->n_bytes = sizeof(fact);
+	return 0;
 }
 
 static int handle_of_payload(const struct child *c, uint32_t i)
@@ -269,12 +258,10 @@ static int handle_of_payload(const struct child *c, uint32_t i)
 	return handle;
 }
 
-static void look_at_handles(struct child *c)
+static int look_at_handles(struct child *c, struct error *e)
 {
-	if (c->question.n > c->n_data / sizeof(struct file_fact)) {
-		child_fail(c, -E2BIG, "too many files");
-		return;
-	}
+	if (c->question.n > c->n_data / sizeof(struct file_fact))
+		return error_set(e, -E2BIG, "too many files");
 	for (uint32_t i = 0; i < c->question.n; i++) {
 		struct file_fact fact = {};
 
@@ -283,42 +270,38 @@ static void look_at_handles(struct child *c)
 		memcpy(c->data + i * sizeof(fact), &fact, sizeof(fact));
 	}
 	c->answer->n_bytes = c->question.n * sizeof(struct file_fact);
+	return 0;
 }
 
-static void close_handles(const struct child *c)
-{
-	for (uint32_t i = 0; i < c->question.n; i++)
-		(void)close(handle_of_payload(c, i));
-}
-
-static void find(struct child *c)
+static int find(struct child *c, struct error *e)
 {
 	switch (c->question.what) {
 	case QUESTION_LIST:
-		list_mappings(c);
-		break;
+		return list_mappings(c, e);
 	case QUESTION_OPEN:
-		hold_file(c);
-		break;
+		return hold_file(c, e);
 	case QUESTION_FACTS:
-		look_at_handles(c);
-		break;
+		return look_at_handles(c, e);
 	case QUESTION_CLOSE:
-		close_handles(c);
-		break;
+		for (uint32_t i = 0; i < c->question.n; i++)
+			(void)close(handle_of_payload(c, i));
+		return 0;
 	default:
-		child_fail(c, -EINVAL, "no such question");
+		return error_set(e, -EINVAL, "no such question");
 	}
 }
 
-void finder_work(struct child *c)
+int finder_work(struct child *c, struct error *e)
 {
+	int err;
+
 	/* It holds no file, and leaves nothing in the zygote's table if it is killed. */
 	if (c->question.what == QUESTION_LIST)
 		(void)close_range(FIRST_HANDLE, ~0U, CLOSE_RANGE_UNSHARE);
 	do
-		find(c);
-	while (child_next(c));
+		err = find(c, e);
+	while (child_next(c, err, e));
+	return err;
 }
 
 /* --- debug files --- */

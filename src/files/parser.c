@@ -104,29 +104,36 @@ static int open_expected(struct child *c, int *ret_fd, struct error *e)
 	return mapping_reopen(handle, ret_fd, e);
 }
 
-static void make_table(struct child *c)
+/*
+ * Give up all rights, and open the question's file as an image: @fds[0], or with OF_VDSO our vdso,
+ * beside which there are no files.
+ */
+static int open_image(struct child *c, int *fds, size_t n_fds, struct image **ret, struct error *e)
+{
+	const bool is_vdso = c->question.flags & OF_VDSO;
+	size_t n_vdso = 0;
+	const void *vdso = is_vdso ? own_vdso(&n_vdso) : NULL;
+	const int err = child_confine(c, fds, n_fds, e);
+
+	if (err)
+		return err;
+	c->answer->n = 1;
+	return is_vdso ? image_open_memory(vdso, n_vdso, "[vdso]", ret, e)
+		       : image_open_fd(fds[0], c->name, ret, e);
+}
+
+static int make_table(struct child *c, struct error *e)
 {
 	const bool is_vdso = c->question.flags & OF_VDSO;
 	cleanup(image_freep) struct image *im = NULL;
-	struct error e = {};
-	size_t n_vdso = 0;
-	const void *vdso = is_vdso ? own_vdso(&n_vdso) : NULL;
 	int fd = -1;
-	int err = is_vdso ? 0 : open_expected(c, &fd, &e);
+	int err = is_vdso ? 0 : open_expected(c, &fd, e);
 
-	if (err) {
-		child_fail(c, err, e.text);
-		return;
-	}
-	if (!child_confine(c, &fd, is_vdso ? 0 : 1))
-		return;
-	c->answer->n = 1;
-	err = is_vdso ? image_open_memory(vdso, n_vdso, "[vdso]", &im, &e)
-		      : image_open_fd(fd, c->name, &im, &e);
-	if (err)
-		child_fail(c, err, e.text);
-	else
+	if (!err)
+		err = open_image(c, &fd, is_vdso ? 0 : 1, &im, e);
+	if (!err)
 		answer_table(c, im);
+	return err;
 }
 
 /* --- names --- */
@@ -145,8 +152,6 @@ _Static_assert(MOST_FILES <= CHILD_MOST_FILES, "descriptors");
 struct naming {
 	struct names_payload head;
 	const char *offsets, *path, *fetched; /* in the payload */
-	const void *vdso;                     /* OF_VDSO */
-	size_t n_vdso;
 	int fds[MOST_FILES]; /* the file itself, or none for the vdso, and candidates */
 	size_t n_fds;
 	struct symbols_fact fact;
@@ -368,7 +373,7 @@ static bool is_changed(const struct child *c, const struct naming *n)
 		 (uint32_t)now.st_mtim.tv_nsec != before->changed_ns));
 }
 
-static void answer_names(struct child *c, struct naming *n)
+static int answer_names(struct child *c, struct naming *n, struct error *e)
 {
 	const uint32_t n_offsets = n->fact.wants_debug ? 0 : n->head.n_offsets;
 	const size_t most = c->n_data / 2 < MANY_ANSWER_BYTES ? c->n_data / 2 : MANY_ANSWER_BYTES;
@@ -382,10 +387,8 @@ static void answer_names(struct child *c, struct naming *n)
 		memcpy(&offset, n->offsets + i * sizeof(offset), sizeof(offset));
 		look_up_offset(n, offset);
 	}
-	if (names_bytes(n) > c->n_data) {
-		c->answer->result = -E2BIG;
-		return;
-	}
+	if (names_bytes(n) > c->n_data)
+		return error_set(e, -E2BIG, "%s", error_words(-E2BIG));
 	n->fact.n = (uint32_t)n->n_facts;
 	n->fact.n_calls = (uint32_t)n->n_calls;
 	n->fact.n_text = n->text.n;
@@ -394,65 +397,54 @@ static void answer_names(struct child *c, struct naming *n)
 	append_data(c, n->facts, n->n_facts * sizeof(*n->facts));
 	append_data(c, n->calls, n->n_calls * sizeof(*n->calls));
 	append_data(c, n->text.text, n->text.n);
+	return 0;
 }
 
-static void name_offsets(struct child *c)
+static int name_offsets(struct child *c, struct error *e)
 {
-	struct error e = {};
 	struct naming n = { .flags = c->question.flags };
 	int err = 0;
 
 	read_payload(c, &n);
 	child_set_name(c, n.path);
-	if (n.flags & OF_VDSO)
-		n.vdso = own_vdso(&n.n_vdso);
-	else
-		err = open_file(c, &n, &e);
-	if (err) {
-		child_fail(c, err, e.text);
-		return;
-	}
+	if (!(n.flags & OF_VDSO))
+		err = open_file(c, &n, e);
+	if (err)
+		return err;
 	open_debug_files(c, &n);
-	if (!child_confine(c, n.fds, n.n_fds))
-		return;
-	err = n.flags & OF_VDSO ? image_open_memory(n.vdso, n.n_vdso, "[vdso]", &n.image, &e)
-				: image_open_fd(n.fds[0], c->name, &n.image, &e);
-	if (err) {
-		child_fail(c, err == -ESTALE ? -ENOEXEC : err, e.text);
-		return;
-	}
+	err = open_image(c, n.fds, n.n_fds, &n.image, e);
+	if (err)
+		return err == -ESTALE ? -ENOEXEC : err;
 	note_image(&n);
 	if (n.head.n_offsets && !n.fact.wants_debug && !n.is_complete)
 		add_debug(&n);
-	answer_names(c, &n);
+	err = answer_names(c, &n, e);
 	/* A debug file that was missed may be there later. */
-	while (!n.fact.wants_debug && !n.fact.is_debug_missed && child_next(c)) {
+	while (!n.fact.wants_debug && !n.fact.is_debug_missed && child_next(c, err, e)) {
 		read_payload(c, &n);
-		answer_names(c, &n);
+		err = answer_names(c, &n, e);
 	}
+	return err;
 }
 
 /* --- perf maps --- */
 
-static void read_perf_map(struct child *c)
+static int read_perf_map(struct child *c, struct error *e)
 {
 	const struct question *q = &c->question;
 	cleanup_close int handle = -1, fd = -1;
 	struct file_fact fact = {};
-	struct error e;
 	int err;
 
 	child_note_step(c, STEP_PERF, 0);
-	err = perf_file_find(q->root, q->n, q->user, &handle, &fact, &e);
+	err = perf_file_find(q->root, q->n, q->user, &handle, &fact, e);
 
 	const bool wants_text = !file_fact_is_equal(&fact, &q->expected);
 
 	if (!err && wants_text)
-		err = mapping_reopen(handle, &fd, &e);
-	if (err) {
-		child_fail(c, err, e.text);
-		return;
-	}
+		err = mapping_reopen(handle, &fd, e);
+	if (err)
+		return err;
 	append_data(c, &fact, sizeof(fact));
 	if (wants_text && fact.size <= PERF_TEXT_BYTES) {
 		const size_t room = c->n_data - sizeof(fact);
@@ -461,22 +453,23 @@ static void read_perf_map(struct child *c)
 
 		c->answer->n_bytes += n > 0 ? (size_t)n : 0;
 	}
+	return 0;
 }
 
-void parser_work(struct child *c)
+int parser_work(struct child *c, struct error *e)
 {
+	int err;
+
 	switch (c->question.what) {
 	case QUESTION_TABLE:
-		make_table(c);
-		(void)child_next(c); /* the asker need not wait for our exit */
-		break;
+		err = make_table(c, e);
+		(void)child_next(c, err, e); /* the asker need not wait for our exit */
+		return err;
 	case QUESTION_NAMES:
-		name_offsets(c);
-		break;
+		return name_offsets(c, e);
 	case QUESTION_PERF_MAP:
-		read_perf_map(c);
-		break;
+		return read_perf_map(c, e);
 	default:
-		child_fail(c, -EINVAL, "no such question");
+		return error_set(e, -EINVAL, "no such question");
 	}
 }

@@ -179,12 +179,6 @@ void child_note_step(struct child *c, enum step step, uint64_t dev)
 	__atomic_store_n(&c->answer->step, step, __ATOMIC_RELEASE);
 }
 
-void child_fail(struct child *c, int err, const char *words)
-{
-	c->answer->result = err;
-	(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.95s", words);
-}
-
 void child_set_name(struct child *c, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -195,9 +189,8 @@ void child_set_name(struct child *c, const char *path)
 /* A parser has no standard error, so it answers with its first warning. */
 static struct strbuf said;
 
-bool child_confine(struct child *c, int *fds, size_t n)
+int child_confine(struct child *c, int *fds, size_t n, struct error *e)
 {
-	struct error e = {};
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
@@ -208,25 +201,22 @@ bool child_confine(struct child *c, int *fds, size_t n)
 	}
 	child_close_from(STDERR_FILENO + 1 + (unsigned)n);
 	if (err)
-		err = error_set(&e, err, "leave what others have open: %s", error_words(err));
+		err = error_set(e, err, "leave what others have open: %s", error_words(err));
 	else
-		err = sandbox_enter(SANDBOX_PARSER, &c->answer->layers, &e);
-	if (err)
-		child_fail(c, err, e.text);
+		err = sandbox_enter(SANDBOX_PARSER, &c->answer->layers, e);
 	log_setup("", LOG_WARN);
 	log_hold(&said);
 	guard_begin();
 	child_note_step(c, STEP_CONTENTS, 0);
-	return !err;
+	return err;
 }
 
-void files_work(struct child *c)
+int files_work(struct child *c, struct error *e)
 {
-	(void)prctl(PR_SET_NAME, c->question.what <= QUESTION_LIST ? "file-finder" : "file-parser");
-	if (c->question.what <= QUESTION_LIST)
-		finder_work(c);
-	else
-		parser_work(c);
+	const bool is_finder = c->question.what <= QUESTION_LIST;
+
+	(void)prctl(PR_SET_NAME, is_finder ? "file-finder" : "file-parser");
+	return is_finder ? finder_work(c, e) : parser_work(c, e);
 }
 
 /* Take the question from the area, which gets the answer. False: it makes no sense. */
@@ -244,19 +234,23 @@ static bool take_question(struct child *c)
 	return true;
 }
 
-static void publish(struct child *c)
+static void publish(struct child *c, int err, const struct error *e)
 {
+	if (err) {
+		c->answer->result = err;
+		(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.95s", e->text);
+	}
 	if (!c->answer->words[0] && said.n)
 		(void)sscanf(said.text, ": %95[^\n]", c->answer->words);
 	strbuf_clear(&said);
 	__atomic_store_n(&c->answer->number, c->question.number, __ATOMIC_RELEASE);
 }
 
-bool child_next(struct child *c)
+bool child_next(struct child *c, int err, const struct error *e)
 {
 	if (!(c->question.flags & STAYS))
 		return false;
-	publish(c);
+	publish(c, err, e);
 	if (tgkill(getpid(), gettid(), SIGSTOP) < 0)
 		return false;
 	if (!take_question(c))
@@ -268,6 +262,7 @@ bool child_next(struct child *c)
 _Noreturn static void child_run(child_work *work, void *area, size_t n_area)
 {
 	struct child c = { .answer = area };
+	struct error e = {};
 
 	if (n_area < sizeof(*c.answer) + sizeof(c.question))
 		_exit(1);
@@ -276,8 +271,7 @@ _Noreturn static void child_run(child_work *work, void *area, size_t n_area)
 	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_CPU_S, CHILD_CPU_S + 1 });
 	if (!take_question(&c))
 		_exit(1);
-	work(&c);
-	publish(&c);
+	publish(&c, work(&c, &e), &e);
 	_exit(0);
 }
 

@@ -24,8 +24,8 @@
 
 struct child;
 
-/* Fills in the answer, but not its number. */
-typedef void child_work(struct child *c);
+/* Fills in the answer, but not its number. After an error, @e has the words for the answer. */
+typedef int child_work(struct child *c, struct error *e);
 
 /* Each thread has a socket of its own to the zygote, and so has each purpose (files.h). */
 #define ZYGOTE_ASKERS 3
@@ -89,21 +89,18 @@ void child_note_step(struct child *c, enum step step, uint64_t dev);
 /* The file's name is the end of @path. */
 void child_set_name(struct child *c, const char *path);
 
-/* Refuse the question: @err, and up to 95 bytes of @words. */
-void child_fail(struct child *c, int err, const char *words);
-
 /*
  * For a parser: give up all rights, and all descriptors but the @n of @fds. Gives these new
- * numbers. At most CHILD_MOST_FILES. False: that failed, and the answer says why.
+ * numbers. At most CHILD_MOST_FILES.
  */
 #define CHILD_MOST_FILES 12
-bool child_confine(struct child *c, int *fds, size_t n);
+must_check int child_confine(struct child *c, int *fds, size_t n, struct error *e);
 
 /*
- * Publish the answer, and wait for another question about the same file. False: there will be none
- * (STAYS).
+ * Publish the answer, or error @err with @e, and wait for another question about the same file.
+ * False: there will be none (STAYS).
  */
-bool child_next(struct child *c);
+bool child_next(struct child *c, int err, const struct error *e);
 
 /* Bound of CPU time for all its work. */
 #define CHILD_CPU_S 10

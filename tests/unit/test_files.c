@@ -176,9 +176,10 @@ static void play_trick(struct child *c, enum trick trick)
 	}
 }
 
-static void work_badly(struct child *c)
+static int work_badly(struct child *c, struct error *e)
 {
 	bool is_played;
+	int err;
 
 	shared = map_shared();
 	is_played = c->question.what == shared->what && shared->trick != NO_TRICK;
@@ -188,9 +189,10 @@ static void work_badly(struct child *c)
 	shared->child = getpid();
 	if (c->question.what != QUESTION_NAMES && !shared->lets_stay)
 		c->question.flags &= ~(unsigned)STAYS; /* so that each question comes here */
-	files_work(c);
+	err = files_work(c, e);
 	if (is_played)
 		play_trick(c, __atomic_exchange_n(&shared->trick, NO_TRICK, __ATOMIC_RELAXED));
+	return err;
 }
 
 /* --- the main process --- */

@@ -231,8 +231,7 @@ static struct file_fact ask(struct file_fact known, char *to, size_t size)
 			       .n_data = sizeof(area) };
 	struct file_fact fact;
 
-	parser_work(&child);
-	assert_int_equal(answer.result, 0);
+	assert_works(parser_work(&child, &e));
 	assert_true(answer.n_bytes >= sizeof(fact));
 	memcpy(&fact, area, sizeof(fact));
 	(void)snprintf(to, size, "%s", area + sizeof(fact));

@@ -106,19 +106,21 @@ static long try(uint32_t what, uint32_t *n)
 	}
 }
 
-void finder_work(struct child *c)
+int finder_work(struct child *c, struct error *e)
 {
-	c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
+	*e = (struct error){};
+	return (int)try(c->question.n, &c->answer->n);
 }
 
 /* A file is opened and read before it gives up its rights. */
-void parser_work(struct child *c)
+int parser_work(struct child *c, struct error *e)
 {
 	if (c->question.n == READ_FILE)
-		c->answer->result =
-			(int32_t)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
-	else if (child_confine(c, NULL, 0))
-		c->answer->result = (int32_t)try(c->question.n, &c->answer->n);
+		return (int)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
+
+	const int err = child_confine(c, NULL, 0, e);
+
+	return err ? err : (int)try(c->question.n, &c->answer->n);
 }
 
 void guard_begin(void)
