@@ -83,7 +83,7 @@ struct pending {
 	bool is_parked;     /* the child may be asked again */
 	bool is_given_up;   /* nobody waits for it any more */
 	bool is_over;       /* @news has its outcome */
-	bool is_hung;       /* places_note_hung() */
+	uint64_t hung_at;   /* the place at which the child hangs; 0: none */
 	struct news news;
 };
 
@@ -104,8 +104,8 @@ struct files {
 	uint32_t last_number;
 	struct spending spending;
 	struct log_few words;  /* warnings about files that were read in part */
-	struct log_few failed; /* files at which children failed */
-	bool has_warned_list, has_logged_layers;
+	struct log_few failed; /* files and lists at which children failed */
+	bool has_logged_layers;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
 	struct root roots[MOST_ROOTS];
@@ -135,7 +135,7 @@ void files_free(struct files *f)
 {
 	if (!f)
 		return;
-	log_few_end(&f->failed, "files whose readers failed");
+	log_few_end(&f->failed, "files and processes whose readers failed");
 	log_few_end(&f->words, "files that are not read as a whole");
 	spending_fini(&f->spending);
 	for (size_t i = 0; i < MOST_PENDING; i++)
@@ -235,8 +235,8 @@ static void judge_places(struct files *f, struct pending *p)
 	const bool is_whole = read_answer(p, &answer);
 	const uint64_t place = place_of_answer(&p->ask.question, &answer);
 
-	if (p->is_hung && p->news.what == NEWS_ENDED) {
-		places_note_hung(f->places, place, -1);
+	if (p->hung_at && p->news.what == NEWS_ENDED) {
+		places_note_end(f->places, p->hung_at);
 		return;
 	}
 	if (p->is_over)
@@ -245,10 +245,8 @@ static void judge_places(struct files *f, struct pending *p)
 		places_note_answer(f->places, p->ask.places[i]);
 	if (is_whole || !place || !is_silence(p))
 		return;
-	places_note_silence(f->places, place);
-	p->is_hung = p->news.what == NEWS_KILLED;
-	if (p->is_hung)
-		places_note_hung(f->places, place, 1);
+	p->hung_at = p->news.what == NEWS_KILLED ? place : 0;
+	places_note_silence(f->places, place, p->hung_at);
 }
 
 static bool is_handle(uint32_t handle)
@@ -779,16 +777,6 @@ static void skip_silent(struct files *f, struct ask *a, const struct mapping *m)
 
 /* --- mappings --- */
 
-/* A process whose memory map stays locked holds up its own list. */
-static void warn_list(struct files *f, uint32_t pid)
-{
-	if (!f->has_warned_list)
-		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
-			 "those of others like it, may be cut",
-			 pid);
-	f->has_warned_list = true;
-}
-
 /* Devices that turn out to be silent are left out the next time. */
 #define MOST_SILENT 16
 #define MOST_TRIES 3
@@ -829,8 +817,11 @@ int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list 
 		    (a.took_ns >= f->purpose.finder_ns && !a.answer.step))
 			break;
 	}
-	if (err == -EAGAIN)
-		warn_list(f, pid);
+	if (err == -EAGAIN) /* its memory map stays locked, say */
+		log_few(&f->failed,
+			"the mappings of process %u cannot be read in time: its user stacks may be "
+			"cut",
+			pid);
 	return err;
 }
 
@@ -1053,13 +1044,6 @@ static int ask_for_table(struct files *f, struct ask *a, const char *name, struc
 	return err;
 }
 
-static const char *name_of_mapping(const struct mapping *m)
-{
-	const char *slash = strrchr(m->path, '/');
-
-	return slash ? slash + 1 : m->path;
-}
-
 int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 		const struct file_state *state, struct file_table *ret, struct error *e)
 {
@@ -1081,7 +1065,7 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->fact.dev, payer)))
 		return fail_unanswered(e);
 	skip_silent(f, &a, m);
-	err = ask_for_table(f, &a, name_of_mapping(m), ret, e);
+	err = ask_for_table(f, &a, path_end(m->path), ret, e);
 	spending_add(&f->spending, payer, a.cpu_ns, a.took_ns);
 	return err;
 }

@@ -24,6 +24,11 @@
 #include "files/places.h"
 #include "files/question.h"
 
+void child_set_name(struct child *c, const char *path)
+{
+	(void)snprintf(c->name, sizeof(c->name), "%s", path_end(path));
+}
+
 static struct file_fact fact_of(int handle, const struct stat *st)
 {
 	const bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));

@@ -116,18 +116,11 @@ bool is_native_elf(const char *path)
 	       memcmp(header.ident, magic, sizeof(magic)) == 0 && header.machine == ARCH_MACHINE;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Set *@best to @path if that is the wanted library, and newer than *@best. */
 static void offer_library(const char *path, const char *wanted, char **best)
 {
-	const char *version = library_version(base_name(path), wanted);
-	const char *old = *best ? library_version(base_name(*best), wanted) : NULL;
+	const char *version = library_version(path_end(path), wanted);
+	const char *old = *best ? library_version(path_end(*best), wanted) : NULL;
 
 	if (!version || (old && strverscmp(version, old) <= 0) || !is_native_elf(path))
 		return;
@@ -172,9 +165,7 @@ static int find_library_by_path(const char *path, char **ret, struct error *e)
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
 
-	if (!real)
-		return error_errno(e, "%s", path);
-	if (stat(real, &st) < 0)
+	if (!real || stat(real, &st) < 0)
 		return error_errno(e, "%s", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(e, -ENOENT, "%s: not a regular file", path);
@@ -310,10 +301,10 @@ static const struct mapping *find_mapping(const struct mapping_list *list, const
 
 		if (m->inode == 0 || m->path[0] != '/')
 			continue;
-		if (strcmp(is_path ? m->path : base_name(m->path), wanted) == 0)
+		if (strcmp(is_path ? m->path : path_end(m->path), wanted) == 0)
 			return m;
 
-		const char *version = is_path ? NULL : library_version(base_name(m->path), wanted);
+		const char *version = is_path ? NULL : library_version(path_end(m->path), wanted);
 
 		if (version && (!best || strverscmp(version, best_version) > 0)) {
 			best = m;

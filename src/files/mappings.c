@@ -265,10 +265,18 @@ void mapping_list_fini(struct mapping_list *list)
 
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr)
 {
-	const size_t n =
-		array_count_below(list->mappings, list->n, sizeof(*list->mappings), addr + 1);
+	const size_t n = addr == UINT64_MAX ? list->n
+					    : array_count_below(list->mappings, list->n,
+								sizeof(*list->mappings), addr + 1);
 
 	return n && addr < list->mappings[n - 1].end ? &list->mappings[n - 1] : NULL;
+}
+
+const char *path_end(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 static void map_files_path(uint32_t pid, const struct mapping *m, char *to, size_t size)

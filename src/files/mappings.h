@@ -10,7 +10,7 @@
 
 /* One executable mapping. The list owns the strings. */
 struct mapping {
-	uint64_t start;
+	uint64_t start;  /* the first member: array_count_below() */
 	uint64_t end;    /* exclusive */
 	uint64_t offset; /* offset of @start in the file */
 	uint64_t dev;    /* with @inode 0: 0, not a file */
@@ -65,6 +65,9 @@ bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_li
 
 /* The mapping at @addr. NULL if nothing executable is mapped there. Lent by @list. */
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr);
+
+/* "libc.so.6" of "/usr/lib/libc.so.6". Lent by @path. */
+const char *path_end(const char *path);
 
 /* The vdso of this process, *@ret_bytes of it; NULL: there is none. */
 const void *own_vdso(size_t *ret_bytes);

@@ -149,33 +149,28 @@ static void warn_silent(struct places *p, uint64_t place)
 			major(dev), minor(dev));
 }
 
-static struct silent *known_silent(struct places *p, uint64_t place)
-{
-	struct silent *known = find_silent(p, place);
-
-	if (known)
-		return known;
-	array_push(p->silent, p->n, p->capacity, (struct silent){ .place = place });
-	return &p->silent[p->n - 1];
-}
-
-void places_note_silence(struct places *p, uint64_t place)
+void places_note_silence(struct places *p, uint64_t place, bool is_hung)
 {
 	(void)pthread_mutex_lock(&p->mutex);
 
-	struct silent *known = known_silent(p, place);
+	struct silent *known = find_silent(p, place);
 
+	if (!known) {
+		array_push(p->silent, p->n, p->capacity, (struct silent){ .place = place });
+		known = &p->silent[p->n - 1];
+	}
 	if (known->n++ == 0)
 		warn_silent(p, place);
 	known->last = clock_ns(CLOCK_MONOTONIC);
 	known->until = end_of_pause(known);
+	known->n_hung += is_hung;
 	(void)pthread_mutex_unlock(&p->mutex);
 }
 
-void places_note_hung(struct places *p, uint64_t place, int by)
+void places_note_end(struct places *p, uint64_t place)
 {
 	(void)pthread_mutex_lock(&p->mutex);
-	known_silent(p, place)->n_hung += by;
+	find_silent(p, place)->n_hung--;
 	(void)pthread_mutex_unlock(&p->mutex);
 }
 

@@ -42,11 +42,14 @@ size_t places_silent_devices(struct places *p, uint32_t user, uint64_t *ret, siz
 /* A child has answered from @place. */
 void places_note_answer(struct places *p, uint64_t place);
 
-/* A child did not answer in time. Warns when the place is silent for the first time. */
-void places_note_silence(struct places *p, uint64_t place);
+/*
+ * A child did not answer in time, and was killed. @is_hung: it hangs there. Warns when the place is
+ * silent for the first time.
+ */
+void places_note_silence(struct places *p, uint64_t place, bool is_hung);
 
-/* A child that was killed hangs there (@by is 1), or has ended at last (-1). */
-void places_note_hung(struct places *p, uint64_t place, int by);
+/* A child that hung there has ended at last. */
+void places_note_end(struct places *p, uint64_t place);
 
 /*
  * -- Time that children spend on each user's files: CPU time, and long waits. Root's have no

@@ -30,6 +30,7 @@
 
 #include "arch/arch.h"
 #include "base/array.h"
+#include "base/read.h"
 
 /* --- system calls --- */
 
@@ -301,13 +302,10 @@ static void lower_limit(int what, rlim_t most)
 static rlim_t data_bytes(void)
 {
 	unsigned long long pages = 0;
-	FILE *statm = fopen("/proc/self/statm", "re");
+	char text[256];
 
-	if (!statm)
-		return 0;
-	if (fscanf(statm, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
-		pages = 0;
-	(void)fclose(statm);
+	if (read_small(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) >= 0)
+		(void)sscanf(text, "%*u %*u %*u %*u %*u %llu", &pages);
 	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -60,15 +60,6 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* ret[0] is the main process's end, and does not block. */
-static int packet_pair(int ret[2])
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
-		return -errno;
-	(void)fcntl(ret[0], F_SETFL, O_NONBLOCK);
-	return 0;
-}
-
 int packet_send(int fd, const void *bytes, size_t n, int with)
 {
 	union control control = {};
@@ -110,24 +101,18 @@ int packet_receive(int fd, void *to, size_t n, int *ret_with)
 	return 0;
 }
 
-/* RLIMIT_FSIZE holds for files in memory, too. */
-static size_t most_area_bytes(size_t wanted)
-{
-	struct rlimit most;
-
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < wanted)
-		return most.rlim_cur;
-	return wanted;
-}
-
 int area_new(size_t size, int *ret)
 {
+	struct rlimit most;
 	cleanup_close int fd = memfd_create("area", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
 	/* This kernel does not know the flag. Kernels that do may insist on it. */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, (off_t)most_area_bytes(size)) < 0 ||
+	/* The limit holds for files in memory, too. */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
+		size = most.rlim_cur;
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);
@@ -177,13 +162,6 @@ void child_note_step(struct child *c, enum step step, uint64_t dev)
 {
 	c->answer->dev = dev;
 	__atomic_store_n(&c->answer->step, step, __ATOMIC_RELEASE);
-}
-
-void child_set_name(struct child *c, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	(void)snprintf(c->name, sizeof(c->name), "%s", slash ? slash + 1 : path);
 }
 
 /* A parser has no standard error, so it answers with its first warning. */
@@ -625,10 +603,9 @@ static int make_pairs(struct zygote *mine, struct zygote *its)
 	int pair[2];
 
 	for (size_t i = 0; i < ZYGOTE_ASKERS; i++) {
-		const int err = packet_pair(pair);
-
-		if (err)
-			return err;
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+			return -errno;
+		(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
 		mine->controls[i] = pair[0];
 		its->controls[i] = pair[1];
 	}

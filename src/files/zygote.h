@@ -86,9 +86,6 @@ child_work parser_work;
 /* A call follows that may wait for ever. @dev: struct answer. */
 void child_note_step(struct child *c, enum step step, uint64_t dev);
 
-/* The file's name is the end of @path. */
-void child_set_name(struct child *c, const char *path);
-
 /*
  * For a parser: give up all rights, and all descriptors but the @n of @fds. Gives these new
  * numbers. At most CHILD_MOST_FILES.
@@ -106,6 +103,9 @@ bool child_next(struct child *c, int err, const struct error *e);
 #define CHILD_CPU_S 10
 
 /* -- Finding files (find.c). -- */
+
+/* The file's name is the end of @path. */
+void child_set_name(struct child *c, const char *path);
 
 /*
  * Find the file of the question's payload, a mapping of the question's process: by map_files, by

@@ -168,7 +168,7 @@ static void keep_silent(const struct named *n, bool is_silent)
 		const uint64_t place = place_of(STEP_DEBUG, (uint32_t)about.root, users[i]);
 
 		if (is_silent)
-			places_note_silence(places_of_test, place);
+			places_note_silence(places_of_test, place, false);
 		else
 			places_note_answer(places_of_test, place);
 	}

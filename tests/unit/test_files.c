@@ -1043,7 +1043,7 @@ TEST_WITH_ZYGOTE(devices_that_are_silent_are_left_out_of_lists)
 	list_own(&list);
 	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &file);
 	assert_int_equal(shared->n, 0);
-	places_note_silence(places, place_of(STEP_MAPPED, m->dev, getuid()));
+	places_note_silence(places, place_of(STEP_MAPPED, m->dev, getuid()), false);
 	list_own(&again);
 	assert_int_equal(shared->n, 1);
 	assert_int_equal(again.list.n, list.list.n);

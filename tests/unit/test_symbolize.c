@@ -299,7 +299,8 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
-		places_note_silence(places_of_test, place_of(STEP_CONTENTS, self.st_dev, users[i]));
+		places_note_silence(places_of_test, place_of(STEP_CONTENTS, self.st_dev, users[i]),
+				    false);
 	assert_null(user(s, getpid(), addr, true)->name);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		places_note_answer(places_of_test, place_of(STEP_CONTENTS, self.st_dev, users[i]));
