@@ -887,7 +887,7 @@ int files_open_ours(struct files *f, const struct mapping *m, struct held_file *
 			    e);
 }
 
-bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct file_state *ret)
+bool files_fact(struct files *f, uint32_t pid, const struct mapping *m, struct file_fact *ret)
 {
 	struct held_file file = {};
 	struct error e;
@@ -895,7 +895,7 @@ bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct 
 
 	if (is_found)
 		files_close(f, file.handle);
-	*ret = (struct file_state){ m->dev, m->inode, file.fact };
+	*ret = file.fact;
 	return is_found;
 }
 
@@ -1045,16 +1045,16 @@ static int ask_for_table(struct files *f, struct ask *a, const char *name, struc
 }
 
 int files_table(struct files *f, uint32_t pid, const struct mapping *m,
-		const struct file_state *state, struct file_table *ret, struct error *e)
+		const struct file_fact *state, struct file_table *ret, struct error *e)
 {
 	/* A file system of a user may give its files any owner. 0 pays nothing. */
 	const uint32_t user = process_user(pid);
-	const uint32_t payer = user ? user : state->fact.owner;
+	const uint32_t payer = user ? user : state->owner;
 	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_TABLE,
 							 .pid = pid,
 							 .user = payer,
 							 .root = HANDLE_NONE,
-							 .expected = state->fact } };
+							 .expected = *state } };
 	cleanup_strbuf struct strbuf payload = {};
 	int err = spending_check(&f->spending, payer);
 
@@ -1062,7 +1062,7 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 	if (err)
 		return error_set(e, err, "files of its user took too much time");
 	set_mapping(&a, m, &payload);
-	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->fact.dev, payer)))
+	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->dev, payer)))
 		return fail_unanswered(e);
 	skip_silent(f, &a, m);
 	err = ask_for_table(f, &a, path_end(m->path), ret, e);

@@ -76,21 +76,13 @@ void files_end(struct files *f);
  */
 bool files_is_passing(int err);
 
-/* Identifies a file and its contents. A write makes it another state. */
-struct file_state {
-	uint64_t dev, inode; /* as lists of mappings show them */
-	struct file_fact fact;
-};
-
-bool file_state_is_equal(const struct file_state *a, const struct file_state *b);
-
 /* --- mappings --- */
 
 /* The executable mappings of a process. */
 struct file_list {
 	struct mapping_list list;
-	struct file_state *states; /* of each mapping's file; NULL: not known */
-	uint64_t cost;             /* ns: CPU time of the child; without an answer, of the wait */
+	struct file_fact *states; /* of each mapping's file; NULL: not known */
+	uint64_t cost;            /* ns: CPU time of the child; without an answer, of the wait */
 };
 
 /*
@@ -106,7 +98,7 @@ void file_list_fini(struct file_list *list);
  * The state of the file that process @pid maps as @m, or of the file now at its path if the process
  * has gone. False: there is none.
  */
-bool files_state(struct files *f, uint32_t pid, const struct mapping *m, struct file_state *ret);
+bool files_fact(struct files *f, uint32_t pid, const struct mapping *m, struct file_fact *ret);
 
 /* --- handles: numbers of files that are held for us --- */
 
@@ -172,7 +164,7 @@ void file_table_fini(struct file_table *t);
  * After -ENOENT and others, @ret has the ranges of code.
  */
 must_check int files_table(struct files *f, uint32_t pid, const struct mapping *m,
-			   const struct file_state *state, struct file_table *ret, struct error *e);
+			   const struct file_fact *state, struct file_table *ret, struct error *e);
 
 /* The same for the vdso. Our own vdso serves for all processes. */
 must_check int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e);

@@ -9,11 +9,6 @@
 
 /* --- lists --- */
 
-bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
-{
-	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
-}
-
 void file_list_fini(struct file_list *list)
 {
 	mapping_list_fini(&list->list);
@@ -24,22 +19,17 @@ void file_list_fini(struct file_list *list)
 bool list_read(const char *text, size_t n_bytes, bool has_states, struct file_list *ret)
 {
 	const size_t n_text = strlen(text) + 1;
-	const char *at = text + n_text;
+	size_t n_states;
 
 	if (!mapping_list_parse(text, &ret->list))
 		return false;
-	if (n_bytes != n_text + (has_states ? ret->list.n * sizeof(struct file_fact) : 0)) {
+	n_states = has_states ? ret->list.n * sizeof(*ret->states) : 0;
+	if (n_bytes != n_text + n_states) {
 		mapping_list_fini(&ret->list);
 		return false;
 	}
 	if (has_states)
-		ret->states = xcalloc(ret->list.n, sizeof(*ret->states));
-	for (size_t i = 0; has_states && i < ret->list.n; i++, at += sizeof(struct file_fact)) {
-		const struct mapping *m = &ret->list.mappings[i];
-
-		ret->states[i] = (struct file_state){ .dev = m->dev, .inode = m->inode };
-		memcpy(&ret->states[i].fact, at, sizeof(struct file_fact));
-	}
+		ret->states = memcpy(xmalloc(n_states + 1), text + n_text, n_states);
 	return true;
 }
 

@@ -834,8 +834,7 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct fi
 		const struct image_entry *image = regions[i].image;
 		const bool is_file = image->kind == IMAGE_FILE;
 
-		ret->states[i] = (struct file_state){ image->where.dev, image->where.inode,
-						      image->file.fact };
+		ret->states[i] = image->file.fact;
 		ret->list.mappings[i] = (struct mapping){ .start = regions[i].start,
 							  .end = regions[i].end,
 							  .offset = regions[i].offset,

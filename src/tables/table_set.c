@@ -20,10 +20,11 @@
 
 struct entry {
 	bool is_vdso;
-	struct file_state file;
-	uint32_t older; /* the next entry with the same hash, or NONE */
-	uint32_t place; /* of its struct unwind_image, for good; 0: none yet */
-	uint32_t table; /* place of the table: rules, pages, entries */
+	uint64_t dev, inode;   /* as lists of mappings show them */
+	struct file_fact file; /* a write makes it another file */
+	uint32_t older;        /* the next entry with the same hash, or NONE */
+	uint32_t place;        /* of its struct unwind_image, for good; 0: none yet */
+	uint32_t table;        /* place of the table: rules, pages, entries */
 	size_t table_bytes;
 	size_t n_rows;
 	enum unwind_how how;
@@ -120,21 +121,21 @@ static bool has_one_bias(const struct entry *entry)
 /* BPF walks code of the file as @entry says; or it does not any more. */
 static void publish_file(const struct table_set *t, const struct entry *entry, bool is_there)
 {
-	const struct file_state *file = &entry->file;
+	const struct file_fact *file = &entry->file;
 	const struct range_fact *first = entry->ranges;
 	const struct unwind_file_key key = {
-		.inode = file->inode,
-		.size = file->fact.size,
-		.changed = file->fact.changed,
-		.changed_ns = file->fact.changed_ns,
-		.dev = FILE_DEV(major(file->dev), minor(file->dev)),
+		.inode = entry->inode,
+		.size = file->size,
+		.changed = file->changed,
+		.changed_ns = file->changed_ns,
+		.dev = FILE_DEV(major(entry->dev), minor(entry->dev)),
 	};
 	const struct unwind_file to = { .bias = first ? first->offset - first->vaddr : 0,
 					.image = entry->place,
 					.how = entry->how };
 	struct error e;
 
-	if (!file->inode || (is_there && !has_one_bias(entry)))
+	if (!entry->inode || (is_there && !has_one_bias(entry)))
 		return;
 	if (object_set_file(t->object, &key, is_there ? &to : NULL, &e))
 		log_debug("%s", e.text);
@@ -336,7 +337,7 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 
 static uint64_t hash_of_entry(const struct entry *entry)
 {
-	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
+	return hash_mix(hash_mix(entry->dev) ^ entry->inode);
 }
 
 static void link_table_entry(struct table_set *t, uint32_t i)
@@ -354,8 +355,9 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 	const uint32_t *newest = u64_map_get(&t->newest, hash_of_entry(wanted));
 
 	for (uint32_t i = newest ? *newest : NONE; i != NONE; i = t->entries[i].older)
-		if (t->entries[i].is_vdso == wanted->is_vdso &&
-		    file_state_is_equal(&t->entries[i].file, &wanted->file))
+		if (t->entries[i].is_vdso == wanted->is_vdso && t->entries[i].dev == wanted->dev &&
+		    t->entries[i].inode == wanted->inode &&
+		    file_fact_is_equal(&t->entries[i].file, &wanted->file))
 			return &t->entries[i];
 	if (t->n >= MOST_FILES) {
 		log_warn_once("processes have mapped more than %u files at once: user stacks in "
@@ -437,9 +439,13 @@ void table_set_turn(struct table_set *t, uint64_t now)
 /* --- finding --- */
 
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    const struct file_state *file, enum table_wish wish, struct unwind_mapping *ret)
+		    const struct file_fact *file, enum table_wish wish, struct unwind_mapping *ret)
 {
-	struct entry wanted = { .is_vdso = !m->inode, .how = UNWIND_NOT_YET }, *entry;
+	struct entry wanted = { .is_vdso = !m->inode,
+				.dev = m->dev,
+				.inode = m->inode,
+				.how = UNWIND_NOT_YET },
+		     *entry;
 
 	/*
 	 * A function whose return another tool probes returns into "[uprobes]". Only the kernel
@@ -452,8 +458,8 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (m->inode && file)
 		wanted.file = *file;
 	else if (m->inode)
-		(void)files_state(t->files, pid, m, &wanted.file);
-	if (m->inode && !wanted.file.fact.is_there)
+		(void)files_fact(t->files, pid, m, &wanted.file);
+	if (m->inode && !wanted.file.is_there)
 		return; /* its table cannot be made, if it has one */
 	entry = want_entry(t, &wanted);
 	if (!entry)

@@ -33,8 +33,7 @@ enum table_wish {
  * fails: code without a table is walked by frame pointers.
  */
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    const struct file_state *file, enum table_wish wish,
-		    struct unwind_mapping *ret);
+		    const struct file_fact *file, enum table_wish wish, struct unwind_mapping *ret);
 
 /*
  * Something has no room, because of @why. Drop the tables that no program used lately. Tells the

@@ -170,14 +170,14 @@ struct walking {
 static const struct unwind_mapping *how_to_walk(const struct walking *w, size_t i)
 {
 	struct late_space *space = w->space;
-	const struct file_state *state = &space->list.states[i];
+	const struct file_fact *state = &space->list.states[i];
 	struct unwind_mapping *found = &space->found[i];
 
 	if (found->how != UNWIND_NOT_YET || space->n_tries[i] == MOST_TRIES)
 		return found;
 	space->n_tries[i]++;
 	table_set_find(w->unwinder->tables, w->tgid, &space->list.list.mappings[i],
-		       state->fact.is_there ? state : NULL, TABLE_IN_USE, found);
+		       state->is_there ? state : NULL, TABLE_IN_USE, found);
 	return found;
 }
 

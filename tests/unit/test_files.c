@@ -273,7 +273,7 @@ static void list_own(struct file_list *ret)
 }
 
 static const struct mapping *mapping_of(const struct file_list *list, const void *function,
-					const struct file_state **ret)
+					const struct file_fact **ret)
 {
 	const struct mapping *m = mapping_list_at(&list->list, (uintptr_t)function);
 
@@ -286,12 +286,12 @@ static const struct mapping *mapping_of(const struct file_list *list, const void
 static int make_libc_of(struct files *f, struct file_table *ret, struct error *e)
 {
 	cleanup(file_list_fini) struct file_list list = {};
-	const struct file_state *file;
+	const struct file_fact *file;
 	const struct mapping *m;
 
 	list_own(&list);
 	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &file);
-	assert_true(file->fact.is_there && file->fact.is_roots);
+	assert_true(file->is_there && file->is_roots);
 	return files_table(f, (uint32_t)getpid(), m, file, ret, e);
 }
 
@@ -336,17 +336,17 @@ TEST_WITH_ZYGOTE(states_are_those_of_the_files)
 	list_own(&list);
 	for (size_t i = 0; i < list.list.n; i++) {
 		const struct mapping *m = &list.list.mappings[i];
-		const struct file_state *file = &list.states[i];
+		const struct file_fact *file = &list.states[i];
 		struct stat st;
 
 		if (!m->inode) {
-			assert_false(file->fact.is_there);
+			assert_false(file->is_there);
 			continue;
 		}
 		assert_int_equal(stat(m->path, &st), 0);
-		assert_int_equal(file->fact.size, st.st_size);
-		assert_int_equal(file->fact.changed, st.st_mtim.tv_sec);
-		assert_int_equal(file->fact.changed_ns, st.st_mtim.tv_nsec);
+		assert_int_equal(file->size, st.st_size);
+		assert_int_equal(file->changed, st.st_mtim.tv_sec);
+		assert_int_equal(file->changed_ns, st.st_mtim.tv_nsec);
 		assert_int_equal(file->inode, st.st_ino);
 	}
 }
@@ -400,15 +400,15 @@ TEST_WITH_ZYGOTE(a_file_that_has_changed_is_not_taken_for_what_it_was)
 	cleanup_free char *path = scratch_path("file");
 	struct file_names names;
 	struct file_table table;
-	struct file_state file;
+	struct file_fact file;
 	struct held_file held;
 	struct mapping m;
 
 	copy_self(path, 0755);
 	m = map_file(path);
-	assert_true(files_state(files, (uint32_t)getpid(), &m, &file));
+	assert_true(files_fact(files, (uint32_t)getpid(), &m, &file));
 	assert_works(files_open(files, (uint32_t)getpid(), HANDLE_NONE, &m, &held, &e));
-	assert_int_equal(truncate(path, (off_t)file.fact.size + 1), 0);
+	assert_int_equal(truncate(path, (off_t)file.size + 1), 0);
 	assert_int_equal(files_table(files, (uint32_t)getpid(), &m, &file, &table, NULL), -EAGAIN);
 	assert_int_equal(files_names(files,
 				     &(struct names_question){ .file = &held,
@@ -424,7 +424,7 @@ TEST_WITH_ZYGOTE(what_is_no_program_has_no_table)
 {
 	cleanup_free char *path = scratch_path("file");
 	struct file_table table;
-	struct file_state file;
+	struct file_fact file;
 	struct mapping m;
 	FILE *f = fopen(path, "we");
 
@@ -432,7 +432,7 @@ TEST_WITH_ZYGOTE(what_is_no_program_has_no_table)
 	assert_int_equal(fprintf(f, "%05000d", 0), 5000);
 	(void)fclose(f);
 	m = map_file(path);
-	assert_true(files_state(files, (uint32_t)getpid(), &m, &file));
+	assert_true(files_fact(files, (uint32_t)getpid(), &m, &file));
 	assert_int_equal(files_table(files, (uint32_t)getpid(), &m, &file, &table, NULL), -ENOEXEC);
 	(void)unlink(path);
 }
@@ -479,7 +479,7 @@ static unsigned ask_name(const struct held_file *held)
 static void hold_self(struct held_file *ret)
 {
 	cleanup(file_list_fini) struct file_list list = {};
-	const struct file_state *file;
+	const struct file_fact *file;
 	const struct mapping *own;
 
 	list_own(&list);
@@ -861,7 +861,7 @@ TEST_WITH_ZYGOTE(files_that_take_too_much_time_are_not_read_any_more)
 	cleanup_free char *path = scratch_path("file");
 	struct file_table table = {};
 	struct files *f = more_files(LONG_NS, 1);
-	struct file_state file;
+	struct file_fact file;
 
 	for (int i = 0; i < 2; i++) {
 		copy_self(path, 0755);
@@ -869,7 +869,7 @@ TEST_WITH_ZYGOTE(files_that_take_too_much_time_are_not_read_any_more)
 
 		const struct mapping m = map_file(path);
 
-		assert_true(files_state(f, (uint32_t)getpid(), &m, &file));
+		assert_true(files_fact(f, (uint32_t)getpid(), &m, &file));
 		assert_int_equal(files_table(f, (uint32_t)getpid(), &m, &file, &table, NULL),
 				 i ? -EDQUOT : 0);
 		file_table_fini(&table);
@@ -936,7 +936,7 @@ static void ask_mapped(struct files *f, uint32_t whose)
 static void ask_contents(struct files *f, uint32_t whose)
 {
 	const struct mapping m = { .end = 4096, .dev = 1, .inode = 1, .path = "/none" };
-	const struct file_state state = { .fact = { .dev = whose, .is_roots = 1 } };
+	const struct file_fact state = { .dev = whose, .is_roots = 1 };
 	struct file_table table;
 
 	(void)!files_table(f, (uint32_t)getpid(), &m, &state, &table, &(struct error){});
@@ -1037,7 +1037,7 @@ TEST_WITH_ZYGOTE(a_place_is_silent_though_nobody_waited_for_its_child)
 TEST_WITH_ZYGOTE(devices_that_are_silent_are_left_out_of_lists)
 {
 	cleanup(file_list_fini) struct file_list list = {}, again = {};
-	const struct file_state *file;
+	const struct file_fact *file;
 	const struct mapping *m;
 
 	list_own(&list);
@@ -1048,7 +1048,7 @@ TEST_WITH_ZYGOTE(devices_that_are_silent_are_left_out_of_lists)
 	assert_int_equal(shared->n, 1);
 	assert_int_equal(again.list.n, list.list.n);
 	(void)mapping_of(&again, (const void *)(uintptr_t)getenv, &file);
-	assert_false(file->fact.is_there);
+	assert_false(file->is_there);
 }
 
 /* --- what a parser can do --- */

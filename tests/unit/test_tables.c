@@ -714,11 +714,9 @@ static void find_others(struct table_set *t, size_t n)
 	static uint64_t inode;
 
 	for (; n; n--) {
-		const struct file_state file = { .dev = 1,
-						 .inode = ++inode,
-						 .fact = { .dev = 1, .is_there = 1 } };
+		const struct file_fact file = { .dev = 1, .is_there = 1 };
 		const struct mapping m = {
-			.start = 4096, .end = 8192, .dev = 1, .inode = inode, .path = "/no/file"
+			.start = 4096, .end = 8192, .dev = 1, .inode = ++inode, .path = "/no/file"
 		};
 		struct unwind_mapping found = {};
 
