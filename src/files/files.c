@@ -1143,7 +1143,7 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 	if (q->file && q->n)
 		a.file = file_of_question(q, a.question.flags);
 
-	cleanup_free char *payload = names_payload_new(q, &a.question.n_bytes);
+	cleanup_free struct names_payload *payload = names_payload_new(q, &a.question.n_bytes);
 
 	a.payload = payload;
 	err = ask_for_names(f, &a, q, ret);

@@ -150,8 +150,7 @@ _Static_assert(MOST_FILES <= CHILD_MOST_FILES, "descriptors");
 
 /* A question for names, and what was opened for it. */
 struct naming {
-	struct names_payload head;
-	const char *offsets, *path, *fetched; /* in the payload */
+	const struct names_payload *payload;
 	int fds[MOST_FILES]; /* the file itself, or none for the vdso, and candidates */
 	size_t n_fds;
 	struct symbols_fact fact;
@@ -164,24 +163,6 @@ struct naming {
 	struct strbuf text;
 	struct u64_map put; /* names in @text: address of the symbol -> offset */
 };
-
-static const char *next_part(const char **at, size_t n)
-{
-	const char *part = *at;
-
-	*at += n;
-	return part;
-}
-
-static void read_payload(const struct child *c, struct naming *ret)
-{
-	const char *at = c->payload;
-
-	memcpy(&ret->head, next_part(&at, sizeof(ret->head)), sizeof(ret->head));
-	ret->offsets = next_part(&at, ret->head.n_offsets * sizeof(uint64_t));
-	ret->path = next_part(&at, ret->head.n_path);
-	ret->fetched = next_part(&at, ret->head.n_fetched);
-}
 
 static int open_file(struct child *c, struct naming *n, struct error *e)
 {
@@ -212,7 +193,7 @@ static void open_candidates(struct child *c, struct naming *n, int root)
 	bool is_missed = false;
 
 	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
-		cleanup_free char *path = debug_hint_path(&n->head.hint, n->path, i);
+		cleanup_free char *path = debug_hint_path(&n->payload->hint, n->payload->path, i);
 
 		if (path)
 			add_candidate(c, n,
@@ -230,7 +211,7 @@ static void open_debug_files(struct child *c, struct naming *n)
 {
 	bool is_missed = false; /* a fetched file is not looked for again */
 
-	if (!is_hint(&n->head.hint))
+	if (!is_hint(&n->payload->hint))
 		return;
 	n->fact.is_debug_missed = (c->question.flags & SKIP_DEBUG) != 0;
 	if (n->fact.is_debug_missed)
@@ -238,8 +219,8 @@ static void open_debug_files(struct child *c, struct naming *n)
 	if (c->question.root != HANDLE_NONE)
 		open_candidates(c, n, c->question.root);
 	open_candidates(c, n, HANDLE_NONE);
-	if (n->head.n_fetched)
-		add_candidate(c, n, find_debug(c, 0, HANDLE_NONE, n->fetched, &is_missed));
+	if (n->payload->fetched[0])
+		add_candidate(c, n, find_debug(c, 0, HANDLE_NONE, n->payload->fetched, &is_missed));
 }
 
 /* Take the symbols of the first candidate that is of the file's build, or else embedded ones. */
@@ -272,8 +253,8 @@ static void note_image(struct naming *n)
 	n->fact.is_go = image_is_go(n->image);
 	image_debug_hint(n->image, &n->fact.hint);
 
-	const bool may_have_debug = n->head.n_offsets && !(n->flags & OF_VDSO) &&
-				    !is_hint(&n->head.hint) && is_hint(&n->fact.hint);
+	const bool may_have_debug = n->payload->n_offsets && !(n->flags & OF_VDSO) &&
+				    !is_hint(&n->payload->hint) && is_hint(&n->fact.hint);
 
 	n->is_complete = may_have_debug && n->fact.has_symtab && !(n->flags & NAMES_LINES) &&
 			 image_has_all(n->image);
@@ -375,18 +356,16 @@ static bool is_changed(const struct child *c, const struct naming *n)
 
 static int answer_names(struct child *c, struct naming *n, struct error *e)
 {
-	const uint32_t n_offsets = n->fact.wants_debug ? 0 : n->head.n_offsets;
+	n->payload = (const void *)c->payload;
+
+	const uint32_t n_offsets = n->fact.wants_debug ? 0 : n->payload->n_offsets;
 	const size_t most = c->n_data / 2 < MANY_ANSWER_BYTES ? c->n_data / 2 : MANY_ANSWER_BYTES;
 
 	n->n_facts = n->n_calls = 0;
 	strbuf_clear(&n->text);
 	u64_map_clear(&n->put);
-	for (uint32_t i = 0; i < n_offsets && names_bytes(n) <= most; i++) {
-		uint64_t offset;
-
-		memcpy(&offset, n->offsets + i * sizeof(offset), sizeof(offset));
-		look_up_offset(n, offset);
-	}
+	for (uint32_t i = 0; i < n_offsets && names_bytes(n) <= most; i++)
+		look_up_offset(n, n->payload->offsets[i]);
 	if (names_bytes(n) > c->n_data)
 		return error_set(e, -E2BIG, "%s", error_words(-E2BIG));
 	n->fact.n = (uint32_t)n->n_facts;
@@ -402,11 +381,10 @@ static int answer_names(struct child *c, struct naming *n, struct error *e)
 
 static int name_offsets(struct child *c, struct error *e)
 {
-	struct naming n = { .flags = c->question.flags };
+	struct naming n = { .flags = c->question.flags, .payload = (const void *)c->payload };
 	int err = 0;
 
-	read_payload(c, &n);
-	child_set_name(c, n.path);
+	child_set_name(c, n.payload->path);
 	if (!(n.flags & OF_VDSO))
 		err = open_file(c, &n, e);
 	if (err)
@@ -416,14 +394,12 @@ static int name_offsets(struct child *c, struct error *e)
 	if (err)
 		return err == -ESTALE ? -ENOEXEC : err;
 	note_image(&n);
-	if (n.head.n_offsets && !n.fact.wants_debug && !n.is_complete)
+	if (n.payload->n_offsets && !n.fact.wants_debug && !n.is_complete)
 		add_debug(&n);
 	err = answer_names(c, &n, e);
 	/* A debug file that was missed may be there later. */
-	while (!n.fact.wants_debug && !n.fact.is_debug_missed && child_next(c, err, e)) {
-		read_payload(c, &n);
+	while (!n.fact.wants_debug && !n.fact.is_debug_missed && child_next(c, err, e))
 		err = answer_names(c, &n, e);
-	}
 	return err;
 }
 

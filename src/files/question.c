@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "files/question.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,26 +96,20 @@ bool table_read(const void *bytes, size_t n_bytes, struct file_table *ret)
 
 /* --- names --- */
 
-char *names_payload_new(const struct names_question *q, uint64_t *ret_n)
+struct names_payload *names_payload_new(const struct names_question *q, uint64_t *ret_n)
 {
-	struct names_payload head = { .n_offsets = (uint32_t)q->n };
-	const size_t n_offsets = q->n * sizeof(*q->offsets);
+	struct names_payload *p;
 
+	*ret_n = sizeof(*p) + q->n * sizeof(*q->offsets);
+	p = xcalloc(1, *ret_n);
 	if (q->hint)
-		head.hint = *q->hint;
-	head.n_path = (uint32_t)strlen(q->path) + 1;
-	head.n_fetched = q->fetched ? (uint32_t)strlen(q->fetched) + 1 : 0;
-	*ret_n = sizeof(head) + n_offsets + head.n_path + head.n_fetched;
-
-	char *payload = xmalloc(*ret_n), *at = payload;
-
-	at = mempcpy(at, &head, sizeof(head));
-	if (n_offsets)
-		at = mempcpy(at, q->offsets, n_offsets);
-	at = mempcpy(at, q->path, head.n_path);
-	if (head.n_fetched)
-		(void)memcpy(at, q->fetched, head.n_fetched);
-	return payload;
+		p->hint = *q->hint;
+	(void)snprintf(p->path, sizeof(p->path), "%s", q->path);
+	(void)snprintf(p->fetched, sizeof(p->fetched), "%s", q->fetched ? q->fetched : "");
+	p->n_offsets = (uint32_t)q->n;
+	for (size_t i = 0; i < q->n; i++)
+		p->offsets[i] = q->offsets[i];
+	return p;
 }
 
 /* Strings must not overlap, so all of them together take no more memory than the answer. */

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -226,18 +227,18 @@ bool table_read(const void *bytes, size_t n_bytes, struct file_table *ret);
 
 /* --- names --- */
 
-/* Behind it: @n_offsets uint64_t, then the paths with their NULs. */
+/* Paths that are longer are cut: no file has these. */
 struct names_payload {
 	struct debug_hint hint; /* from an earlier symbols_fact; zeros: none is known */
 	uint32_t n_offsets;
-	uint32_t n_path;    /* the file's path, below the question's root */
-	uint32_t n_fetched; /* a debug file in our file system, from a server; 0: none */
-	uint32_t pad;
+	char path[PATH_MAX];    /* of the file, below the question's root */
+	char fetched[PATH_MAX]; /* a debug file in our file system, from a server; "": none */
+	uint64_t offsets[];
 };
 
 /* The payload of @q, of *@ret_n bytes. The caller frees it. */
 struct names_question;
-char *names_payload_new(const struct names_question *q, uint64_t *ret_n);
+struct names_payload *names_payload_new(const struct names_question *q, uint64_t *ret_n);
 
 #define MOST_BUILD_ID_BYTES 20
 

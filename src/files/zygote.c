@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -151,13 +150,6 @@ void area_clear(int fd, size_t n)
 
 /* --- a child, as its work sees it --- */
 
-static void child_close_from(unsigned first)
-{
-	if (close_range(first, ~0U, 0) < 0)
-		for (int fd = (int)first; fd < MOST_HANDLES; fd++)
-			(void)close(fd);
-}
-
 void child_note_step(struct child *c, enum step step, uint64_t dev)
 {
 	c->answer->dev = dev;
@@ -177,7 +169,7 @@ int child_confine(struct child *c, int *fds, size_t n, struct error *e)
 		err = dup3(fds[i], at, O_CLOEXEC) < 0 ? -errno : 0;
 		fds[i] = at;
 	}
-	child_close_from(STDERR_FILENO + 1 + (unsigned)n);
+	closefrom(STDERR_FILENO + 1 + (int)n);
 	if (err)
 		err = error_set(e, err, "leave what others have open: %s", error_words(err));
 	else
@@ -197,13 +189,14 @@ int files_work(struct child *c, struct error *e)
 	return is_finder ? finder_work(c, e) : parser_work(c, e);
 }
 
-/* Take the question from the area, which gets the answer. False: it makes no sense. */
+/* Take the question from the area, which gets the answer. False: there is none, or it makes no
+ * sense. */
 static bool take_question(struct child *c)
 {
 	const struct question *q = &c->question;
 
 	memcpy(&c->question, c->data, sizeof(*q));
-	if (q->n_bytes > c->n_data - sizeof(*q))
+	if (!q->number || q->n_bytes > c->n_data - sizeof(*q))
 		return false;
 	free(c->payload);
 	c->payload = xcalloc(1, q->n_bytes + 1);
@@ -536,7 +529,7 @@ static int set_descriptors(struct keeper *k, const int *controls, int nothing)
 			return -errno;
 		k->is_open[i] = true;
 	}
-	child_close_from(FIRST_HANDLE);
+	closefrom(FIRST_HANDLE);
 	return 0;
 }
 
