@@ -174,7 +174,7 @@ static void enter_sandbox(void)
 {
 	struct error e;
 
-	if (sandbox_enter(SANDBOX_FETCHER, NULL, &e))
+	if (sandbox_enter(SANDBOX_FETCHER, &e))
 		_exit(1);
 }
 

@@ -105,7 +105,6 @@ struct files {
 	struct spending spending;
 	struct log_few words;  /* warnings about files that were read in part */
 	struct log_few failed; /* files and lists at which children failed */
-	bool has_logged_layers;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
 	struct root roots[MOST_ROOTS];
@@ -668,18 +667,6 @@ static int read_outcome(const struct files *f, const struct pending *p, struct a
 	return error_set(e, is_finder(p) || is_silence(p) ? -EAGAIN : -EIO, "%s", a->why);
 }
 
-/* For --debug: some kernels and containers lack layers. */
-static void log_missing_layers(struct files *f, const struct answer *a)
-{
-	if (!a->layers || f->has_logged_layers)
-		return;
-	f->has_logged_layers = true;
-	if (!(a->layers & LAYER_SECCOMP))
-		log_debug("parsers have no seccomp filter");
-	if (!(a->layers & LAYER_LANDLOCK))
-		log_debug("parsers are not kept from paths by Landlock");
-}
-
 /* Send @a, and read its outcome. *@ret_is_lost: its child ended for a reason of the past. */
 static int ask_once(struct files *f, struct ask *a, bool *ret_is_lost, struct error *e)
 {
@@ -731,7 +718,6 @@ static int ask_child(struct files *f, struct ask *a, struct error *e)
 	}
 	if (err)
 		return err;
-	log_missing_layers(f, &a->answer);
 	if (a->answer.result == -EMFILE || a->answer.result == -ENFILE)
 		log_warn_once("%s: open files: %s", f->purpose.lost, error_words(a->answer.result));
 	return 0;

@@ -96,8 +96,11 @@ const char *library_version(const char *file, const char *wanted)
 	return n > 3 ? version_behind(file + n) : NULL;
 }
 
-/* Checks only the magic, the class (64-bit) and the machine, as the loader would. */
-bool is_native_elf(const char *path)
+/*
+ * Is @path an ELF file for this machine? A linker script named libc.so is not. Checks only the
+ * magic, the class (64-bit) and the machine, as the loader would.
+ */
+static bool is_native_elf(const char *path)
 {
 	static const char magic[] = { '\177', 'E', 'L', 'F', 2 };
 	struct {

@@ -28,9 +28,6 @@ must_check int library_find(const char *library, uint32_t pid, char **ret, struc
  */
 const char *library_version(const char *file, const char *wanted);
 
-/* Is @path an ELF file for this machine? A linker script named libc.so is not. */
-bool is_native_elf(const char *path);
-
 /*
  * Returns the file of @wanted with the highest version in ldconfig's @cache. The caller frees it.
  * NULL: there is none.

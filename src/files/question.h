@@ -140,9 +140,9 @@ struct answer {
 	uint32_t number; /* written last; another one: the child has not answered */
 	int32_t result;  /* 0 or a negative errno */
 	uint32_t n;
-	uint32_t layers;  /* of the sandbox (sandbox.h) that hold */
-	uint32_t step;    /* enum step */
-	uint32_t pid;     /* of the child */
+	uint32_t step; /* enum step */
+	uint32_t pid;  /* of the child */
+	uint32_t pad;
 	uint64_t dev;     /* of STEP_MAPPED */
 	uint64_t n_bytes; /* of the data */
 	char words[96];   /* foreign: escape before you show them */

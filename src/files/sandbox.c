@@ -30,6 +30,7 @@
 
 #include "arch/arch.h"
 #include "base/array.h"
+#include "base/log.h"
 #include "base/read.h"
 
 /* --- system calls --- */
@@ -364,28 +365,33 @@ static int drop_inherited_rights(struct error *e)
 #define LANDLOCK_RESTRICT_SELF 446
 #define LANDLOCK_VERSION 1U
 
+static long landlock_version(void)
+{
+	return syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
+}
+
 /* Deny every access that this kernel's version of Landlock knows. */
-static bool leave_paths(void)
+static void leave_paths(void)
 {
 	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
-	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
+	const long version = landlock_version();
 
 	if (version < 1)
-		return false;
+		return;
 
 	/* An older kernel accepts members that it does not know if they are zero. */
 	const uint64_t files = (1ULL << (version < 5 ? n_files[version] : 16)) - 1;
 	const uint64_t denied[] = { files, version < 4 ? 0 : 3 /* net */,
 				    version < 6 ? 0 : 3 /* scoped */ };
 	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, denied, sizeof(denied), 0);
-	const bool is_done = fd >= 0 && syscall(LANDLOCK_RESTRICT_SELF, fd, 0) == 0;
 
-	if (fd >= 0)
+	if (fd >= 0) {
+		(void)syscall(LANDLOCK_RESTRICT_SELF, fd, 0);
 		(void)close(fd);
-	return is_done;
+	}
 }
 
-int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
+int sandbox_enter(enum sandbox kind, struct error *e)
 {
 	const uint64_t wanted = kinds[kind].capabilities;
 	int err = 0;
@@ -402,14 +408,24 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 		(void)calls_deny(kinds[kind].denied, false);
 		return 0;
 	}
-	*ret_layers = leave_paths() ? LAYER_LANDLOCK : 0;
+	leave_paths();
 	/*
 	 * Calls of other rules fail with EPERM, so that a library can go on. Needs no_new_privs,
 	 * which the zygote has set.
 	 */
-	if (!IS_SANITIZED && filter_calls(FATAL | PARSE, REFUSE(EPERM), 0))
-		*ret_layers |= LAYER_SECCOMP;
+	if (!IS_SANITIZED)
+		(void)filter_calls(FATAL | PARSE, REFUSE(EPERM), 0);
 	return 0;
+}
+
+void sandbox_describe(void)
+{
+	const uint32_t action = SECCOMP_RET_KILL_PROCESS;
+
+	if (IS_SANITIZED || syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
+		log_debug("parsers have no seccomp filter");
+	if (landlock_version() < 1)
+		log_debug("parsers are not kept from paths by Landlock");
 }
 
 int sandbox_keep(uint64_t capabilities)

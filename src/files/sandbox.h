@@ -24,16 +24,17 @@
 enum sandbox { SANDBOX_FINDER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 
 /*
- * Layers that may be missing. Builds with sanitizers have no seccomp for parsers. Some kernels have
- * no Landlock. Some containers refuse both. Capabilities and limits hold everywhere.
+ * Enter the sandbox, for good. Errors: the kernel refuses to drop capabilities, or to set
+ * no_new_privs.
  */
-enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
+must_check int sandbox_enter(enum sandbox kind, struct error *e);
 
 /*
- * Enter the sandbox, for good. @ret_layers are the layers of a parser that hold; NULL for other
- * kinds. Errors: the kernel refuses to drop capabilities, or to set no_new_privs.
+ * For --debug: tell the layers of parsers that are missing. Builds with sanitizers have no seccomp
+ * for parsers. Some kernels have no Landlock. Some containers refuse both. Capabilities and limits
+ * hold everywhere.
  */
-must_check int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e);
+void sandbox_describe(void);
 
 /*
  * Drop all capabilities but @capabilities, in this thread and the threads that it makes. Empty the

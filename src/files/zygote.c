@@ -173,7 +173,7 @@ int child_confine(struct child *c, int *fds, size_t n, struct error *e)
 	if (err)
 		err = error_set(e, err, "leave what others have open: %s", error_words(err));
 	else
-		err = sandbox_enter(SANDBOX_PARSER, &c->answer->layers, e);
+		err = sandbox_enter(SANDBOX_PARSER, e);
 	log_setup("", LOG_WARN);
 	log_hold(&said);
 	guard_begin();
@@ -585,7 +585,7 @@ _Noreturn static void be_zygote(struct keeper *k, const int *controls, int nothi
 	(void)!chdir("/"); /* so that a child left behind keeps no file system mounted */
 	be_killed_first();
 	if (set_descriptors(k, controls, nothing) < 0 || watch_children() < 0 ||
-	    open_life(k->pid) < 0 || sandbox_enter(SANDBOX_FINDER, NULL, &e) < 0 ||
+	    open_life(k->pid) < 0 || sandbox_enter(SANDBOX_FINDER, &e) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		_exit(1);
 	run_zygote(k);
@@ -613,6 +613,7 @@ int zygote_start(child_work *work, struct zygote *ret, struct error *e)
 	cleanup(zygote_fini) struct zygote its = ZYGOTE_NONE;
 
 	*ret = its;
+	sandbox_describe();
 
 	int err = make_pairs(ret, &its);
 

@@ -179,7 +179,7 @@ static void match_in_process(void *argument, int channel)
 	aside_close_others(&channel);
 	guard_begin();
 	w->channel = channel;
-	err = sandbox_enter(SANDBOX_MATCHER, NULL, &e);
+	err = sandbox_enter(SANDBOX_MATCHER, &e);
 	for (size_t i = 0; i < w->n && !err; i++)
 		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
 	if (err)

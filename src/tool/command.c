@@ -225,7 +225,7 @@ static void find_files_in_process(void *argument, int channel)
 	if (!aside_write(channel, &why, sizeof(why)) || why || !wants_libraries(r))
 		return;
 	guard_begin();
-	if (sandbox_enter(SANDBOX_MATCHER, NULL, &e))
+	if (sandbox_enter(SANDBOX_MATCHER, &e))
 		return;
 	add_file(&f, program);
 	for (size_t i = 0; i < f.n; i++)
