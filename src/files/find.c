@@ -145,13 +145,11 @@ static bool is_of_one_file(const struct mapping *a, const struct mapping *b)
 
 static bool is_left_out(const struct child *c, uint64_t dev)
 {
-	for (uint32_t i = 0; i < c->question.n; i++) {
-		uint64_t silent;
+	const uint64_t *silent = (const void *)c->payload;
 
-		memcpy(&silent, c->payload + i * sizeof(silent), sizeof(silent));
-		if (((silent ^ dev) & PLACE_NUMBERS) == 0)
+	for (uint32_t i = 0; i < c->question.n; i++)
+		if (((silent[i] ^ dev) & PLACE_NUMBERS) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -255,23 +253,17 @@ static int hold_file(struct child *c, struct error *e)
 	return 0;
 }
 
-static int handle_of_payload(const struct child *c, uint32_t i)
-{
-	int32_t handle;
-
-	memcpy(&handle, c->payload + i * sizeof(handle), sizeof(handle));
-	return handle;
-}
-
 static int look_at_handles(struct child *c, struct error *e)
 {
+	const int32_t *handles = (const void *)c->payload;
+
 	if (c->question.n > c->n_data / sizeof(struct file_fact))
 		return error_set(e, -E2BIG, "too many files");
 	for (uint32_t i = 0; i < c->question.n; i++) {
 		struct file_fact fact = {};
 
 		child_note_step(c, STEP_HANDLE, 0);
-		(void)find_fact(handle_of_payload(c, i), &fact);
+		(void)find_fact(handles[i], &fact);
 		memcpy(c->data + i * sizeof(fact), &fact, sizeof(fact));
 	}
 	c->answer->n_bytes = c->question.n * sizeof(struct file_fact);
@@ -289,7 +281,7 @@ static int find(struct child *c, struct error *e)
 		return look_at_handles(c, e);
 	case QUESTION_CLOSE:
 		for (uint32_t i = 0; i < c->question.n; i++)
-			(void)close(handle_of_payload(c, i));
+			(void)close(((const int32_t *)(const void *)c->payload)[i]);
 		return 0;
 	default:
 		return error_set(e, -EINVAL, "no such question");

@@ -11,8 +11,8 @@
  * The area is a file in memory. The main process never maps it: it copies the answer of a child
  * that has ended or stopped, and checks the copy. So no read faults.
  *
- * Messages have no pointers, and all but texts have fixed sizes. The receiver of an answer checks
- * it as foreign.
+ * Messages have no pointers. All these processes are of one program, so their structs are the same.
+ * The receiver of an answer checks it as foreign.
  */
 #pragma once
 
@@ -36,9 +36,8 @@ struct file_fact {
 	uint16_t is_there;
 	uint16_t is_roots; /* root alone can write to it; on a local file system */
 	uint32_t owner;    /* user */
-	uint32_t pad;
+	uint32_t pad;      /* whole facts are compared as bytes */
 };
-_Static_assert(sizeof(struct file_fact) == 48, "protocol");
 
 /*
  * Do both mean the same file and contents, as far as these members show? The inode's time of change
@@ -121,7 +120,6 @@ struct question {
 	uint64_t n_bytes;     /* of the payload */
 	struct file_fact expected;
 };
-_Static_assert(sizeof(struct question) == 88, "protocol");
 
 /* The call at which a child may wait for ever. */
 enum step {
@@ -140,14 +138,12 @@ struct answer {
 	uint32_t number; /* written last; another one: the child has not answered */
 	int32_t result;  /* 0 or a negative errno */
 	uint32_t n;
-	uint32_t step; /* enum step */
-	uint32_t pid;  /* of the child */
-	uint32_t pad;
+	uint32_t step;    /* enum step */
+	uint32_t pid;     /* of the child */
 	uint64_t dev;     /* of STEP_MAPPED */
 	uint64_t n_bytes; /* of the data */
 	char words[96];   /* foreign: escape before you show them */
 };
-_Static_assert(sizeof(struct answer) == 136, "protocol");
 
 /* To the zygote. */
 enum order_what { ORDER_ASK, ORDER_GO_ON, ORDER_KILL, ORDER_HURRY };
@@ -174,7 +170,6 @@ struct news {
 	uint64_t cpu_ns; /* ENDED, STOPPED: CPU time of its life */
 	uint64_t memory; /* ENDED, STOPPED: the most that it had, with mapped files; bytes */
 };
-_Static_assert(sizeof(struct news) == 32, "protocol");
 
 /* --- payloads and answers in the area --- */
 
@@ -205,9 +200,8 @@ struct table_fact {
 	uint64_t base;
 	int32_t result; /* 0; else no table, and the words say why. -ENOENT: the file has no data
 			   for one */
-	uint32_t n_ranges, n_pages, n_entries, n_rules, pad;
+	uint32_t n_ranges, n_pages, n_entries, n_rules;
 };
-_Static_assert(sizeof(struct table_fact) == 32, "protocol");
 
 /* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
 struct file_table {
@@ -278,15 +272,12 @@ struct name_fact {
 	uint32_t call;     /* the first of @n_calls, innermost first */
 	uint16_t n_calls;
 	uint16_t has; /* enum name_has */
-	uint32_t pad;
 };
-_Static_assert(sizeof(struct name_fact) == 32, "protocol");
 
 struct call_fact {
 	uint32_t name, file; /* offsets in the text; NO_TEXT: none */
 	uint32_t line;
 };
-_Static_assert(sizeof(struct call_fact) == 12, "protocol");
 
 /* An answer about a file's symbols and names. */
 struct file_names {
