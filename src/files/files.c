@@ -836,15 +836,18 @@ static void set_mapping(struct ask *a, const struct mapping *m, struct strbuf *t
 	a->question.n_bytes = text->n;
 }
 
-static int open_mapping(struct files *f, struct question q, const struct mapping *m,
-			struct held_file *ret, struct error *e)
+int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
+	       struct held_file *ret, struct error *e)
 {
-	cleanup(ask_fini) struct ask a = { .question = q };
+	const bool is_ours = pid == NO_PROCESS;
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_OPEN,
+							 .flags = is_ours ? FIND_OURS : 0,
+							 .pid = pid,
+							 .user = is_ours ? 0 : process_user(pid),
+							 .root = root } };
 	cleanup_strbuf struct strbuf payload = {};
 	int err;
 
-	a.question.what = QUESTION_OPEN;
-	a.question.user = q.pid ? process_user(q.pid) : 0;
 	if (m)
 		set_mapping(&a, m, &payload);
 	skip_silent(f, &a, m);
@@ -858,19 +861,6 @@ static int open_mapping(struct files *f, struct question q, const struct mapping
 	ret->handle = (int)a.answer.n;
 	memcpy(&ret->fact, a.data, sizeof(ret->fact));
 	return 0;
-}
-
-int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
-	       struct held_file *ret, struct error *e)
-{
-	return open_mapping(f, (struct question){ .pid = pid, .root = root }, m, ret, e);
-}
-
-int files_open_ours(struct files *f, const struct mapping *m, struct held_file *ret,
-		    struct error *e)
-{
-	return open_mapping(f, (struct question){ .flags = FIND_OURS, .root = HANDLE_NONE }, m, ret,
-			    e);
 }
 
 bool files_fact(struct files *f, uint32_t pid, const struct mapping *m, struct file_fact *ret)
@@ -1001,6 +991,9 @@ bool roots_is_one(const struct files *f, int a, int b)
 
 /* --- tables --- */
 
+/* The vdso is the kernel's. */
+static const struct file_fact of_vdso = { .is_roots = 1 };
+
 static int read_table(struct ask *a, struct file_table *ret, struct error *e)
 {
 	int32_t result;
@@ -1016,31 +1009,19 @@ static int read_table(struct ask *a, struct file_table *ret, struct error *e)
 	return result ? error_set(e, result, "%.95s", a->answer.words) : 0;
 }
 
-static int ask_for_table(struct files *f, struct ask *a, const char *name, struct file_table *ret,
-			 struct error *e)
-{
-	int err = ask_child(f, a, e);
-
-	if (!err && a->answer.result)
-		err = error_set(e, a->answer.n ? -ENOEXEC : -EAGAIN, "%.95s", a->answer.words);
-	else if (!err)
-		err = read_table(a, ret, e);
-	if (err == -EIO)
-		log_few(&f->failed, "%s has no unwind table: %s", name, a->why);
-	return err;
-}
-
 int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 		const struct file_fact *state, struct file_table *ret, struct error *e)
 {
+	const bool is_vdso = !m->inode;
 	/* A file system of a user may give its files any owner. 0 pays nothing. */
-	const uint32_t user = process_user(pid);
-	const uint32_t payer = user ? user : state->owner;
+	const uint32_t user = is_vdso ? 0 : process_user(pid);
+	const uint32_t payer = user || is_vdso ? user : state->owner;
 	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_TABLE,
+							 .flags = is_vdso ? OF_VDSO : 0,
 							 .pid = pid,
 							 .user = payer,
 							 .root = HANDLE_NONE,
-							 .expected = *state } };
+							 .expected = is_vdso ? of_vdso : *state } };
 	cleanup_strbuf struct strbuf payload = {};
 	int err = spending_check(&f->spending, payer);
 
@@ -1048,22 +1029,19 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 	if (err)
 		return error_set(e, err, "files of its user took too much time");
 	set_mapping(&a, m, &payload);
-	if (!try_place(f, &a, place_of(STEP_CONTENTS, state->dev, payer)))
+	if (!is_vdso && !try_place(f, &a, place_of(STEP_CONTENTS, state->dev, payer)))
 		return fail_unanswered(e);
-	skip_silent(f, &a, m);
-	err = ask_for_table(f, &a, path_end(m->path), ret, e);
+	if (!is_vdso)
+		skip_silent(f, &a, m);
+	err = ask_child(f, &a, e);
+	if (!err && a.answer.result)
+		err = error_set(e, a.answer.n ? -ENOEXEC : -EAGAIN, "%.95s", a.answer.words);
+	else if (!err)
+		err = read_table(&a, ret, e);
+	if (err == -EIO)
+		log_few(&f->failed, "%s has no unwind table: %s", path_end(m->path), a.why);
 	spending_add(&f->spending, payer, a.cpu_ns, a.took_ns);
 	return err;
-}
-
-int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e)
-{
-	cleanup(ask_fini) struct ask a = {
-		.question = { .what = QUESTION_TABLE, .flags = OF_VDSO, .expected.is_roots = 1 }
-	};
-
-	*ret = (struct file_table){};
-	return ask_for_table(f, &a, "[vdso]", ret, e);
 }
 
 /* --- names --- */
@@ -1104,7 +1082,7 @@ static int ask_for_names(struct files *f, struct ask *a, const struct names_ques
 
 int files_names(struct files *f, const struct names_question *q, struct file_names *ret)
 {
-	static const struct held_file vdso = { .handle = HANDLE_NONE, .fact.is_roots = 1 };
+	const struct held_file vdso = { HANDLE_NONE, of_vdso };
 	const struct held_file *file = q->file ? q->file : &vdso;
 	const uint32_t owner = file->fact.owner;
 	/* Another user's file system may claim that root owns a file. */

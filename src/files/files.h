@@ -112,15 +112,13 @@ struct held_file {
 
 /*
  * Hold the file that process @pid maps as @m. If the process has gone, the file at its path below
- * @root (roots_handle(); HANDLE_NONE: our own). @m is NULL: hold the process's root directory.
- * Errors: -ESTALE another file is there; -EMFILE; others.
+ * @root (roots_handle(); HANDLE_NONE: our own). @m is NULL: hold the process's root directory. @pid
+ * is NO_PROCESS: hold the file at the path of @m in our file system, even another one. Errors:
+ * -ESTALE another file is there; -EMFILE; others.
  */
+#define NO_PROCESS UINT32_MAX
 must_check int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
 			  struct held_file *ret, struct error *e);
-
-/* Hold the file at the path of @m in our file system, even another one. */
-must_check int files_open_ours(struct files *f, const struct mapping *m, struct held_file *ret,
-			       struct error *e);
 
 /* Write the present states of @n files to @ret; zeros if a state is unknown. */
 void files_facts(struct files *f, const struct held_file *files, size_t n, struct file_fact *ret);
@@ -152,7 +150,7 @@ void file_table_fini(struct file_table *t);
 
 /*
  * Have the table of @m's file made. The file was in @state a moment ago. The user of process @pid
- * pays. Errors:
+ * pays. If @m is no file, it is the vdso; our own vdso serves for all processes. Errors:
  *
  *	-ENOENT   the file has no unwind information
  *	-ENOEXEC  the file is not an ELF file
@@ -165,9 +163,6 @@ void file_table_fini(struct file_table *t);
  */
 must_check int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 			   const struct file_fact *state, struct file_table *ret, struct error *e);
-
-/* The same for the vdso. Our own vdso serves for all processes. */
-must_check int files_table_of_vdso(struct files *f, struct file_table *ret, struct error *e);
 
 /* --- names --- */
 

@@ -530,7 +530,8 @@ static bool open_twin(struct images *im, const struct image_entry *entry, struct
 	}
 	files_close(im->files, im->twin);
 	im->twin = HANDLE_NONE;
-	if (!entry->stamp.n || files_open_ours(im->files, &entry->where, ret, &e))
+	if (!entry->stamp.n ||
+	    files_open(im->files, NO_PROCESS, HANDLE_NONE, &entry->where, ret, &e))
 		return false;
 	im->twin = ret->handle;
 	return true;

@@ -56,7 +56,7 @@ struct images {
 	uint64_t version;       /* images_version() */
 	size_t held_bytes;      /* memory of the images that somebody holds */
 	size_t most_opened;     /* ulimit -n may make it lower than we wish */
-	int twin;               /* the last handle of files_open_ours(), or HANDLE_NONE */
+	int twin;               /* the last handle of a file of ours, or HANDLE_NONE */
 	size_t n_kept; /* open files when one first made room for another; 0: none did yet */
 	struct log_few refused;
 };

@@ -309,8 +309,7 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 {
 	struct file_table table;
 	struct error e;
-	int err = entry->is_vdso ? files_table_of_vdso(t->files, &table, &e)
-				 : files_table(t->files, pid, m, &entry->file, &table, &e);
+	int err = files_table(t->files, pid, m, &entry->file, &table, &e);
 
 	entry->how = kind_after_error(err);
 	if (table.fact.n_ranges) {

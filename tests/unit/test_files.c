@@ -300,6 +300,8 @@ static int make_libc(struct file_table *ret, struct error *e)
 	return make_libc_of(files, ret, e);
 }
 
+static const struct mapping vdso = { .path = "[vdso]" };
+
 static void set_patience(uint64_t ns)
 {
 	files_set_manner(files, &(struct files_manner){ .patience_ns = ns });
@@ -364,7 +366,7 @@ TEST_WITH_ZYGOTE(the_vdso_has_a_table)
 {
 	cleanup(file_table_fini) struct file_table table = {};
 
-	assert_works(files_table_of_vdso(files, &table, &e));
+	assert_works(files_table(files, (uint32_t)getpid(), &vdso, NULL, &table, &e));
 	assert_true(table.fact.n_entries > 1);
 }
 
