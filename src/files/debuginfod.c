@@ -259,15 +259,6 @@ static long bytes_received(const struct fetch *f)
 	return bytes;
 }
 
-static void print_progress(const struct fetch *f, long done)
-{
-	if (done)
-		log_warn("debuginfod: %s: %.1f MiB so far", f->module, (double)done / (1 << 20));
-	else
-		log_warn("debuginfod: waiting for the symbols of %s (Ctrl-C goes on without them)",
-			 f->module);
-}
-
 static bool must_end_fetch(struct fetch *f)
 {
 	const struct debuginfod *d = f->d;
@@ -283,7 +274,9 @@ static bool must_end_fetch(struct fetch *f)
 	f->is_late = f->is_silent || passed > MOST_NS || d->spent_ns + passed > MOST_NS_IN_ALL ||
 		     is_to_end();
 	if (passed > NS_PER_S && now - f->told > TELL_NS) {
-		print_progress(f, done);
+		log_warn("debuginfod: waiting for the symbols of %s: %.1f MiB so far (Ctrl-C goes "
+			 "on without them)",
+			 f->module, (double)done / (1 << 20));
 		f->told = now;
 	}
 	return f->is_late;
