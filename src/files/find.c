@@ -327,6 +327,8 @@ static bool is_absent(int err)
 int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed)
 {
 	struct stat st;
+	struct error e;
+	int fd;
 
 	child_note_step(c, STEP_DEBUG, 0);
 
@@ -339,7 +341,7 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 		*is_missed |= !is_absent(errno);
 		return -1;
 	}
-	return may_name(c, user, handle, &st) ? TAKE_FD(handle) : -1;
+	return may_name(c, user, handle, &st) && mapping_reopen(handle, &fd, &e) == 0 ? fd : -1;
 }
 
 /* --- perf maps --- */

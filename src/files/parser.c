@@ -175,19 +175,6 @@ static int open_file(struct child *c, struct naming *n, struct error *e)
 	return mapping_reopen(c->question.handle, &n->fds[n->n_fds++], e);
 }
 
-/* Keep the file of @handle as a candidate, and close the handle. */
-static void add_candidate(struct child *c, struct naming *n, int handle)
-{
-	struct error e;
-
-	if (handle < 0)
-		return;
-	child_note_step(c, STEP_DEBUG, 0);
-	if (mapping_reopen(handle, &n->fds[n->n_fds], &e) == 0)
-		n->n_fds++;
-	(void)close(handle);
-}
-
 static void open_candidates(struct child *c, struct naming *n, int root)
 {
 	bool is_missed = false;
@@ -196,8 +183,8 @@ static void open_candidates(struct child *c, struct naming *n, int root)
 		cleanup_free char *path = debug_hint_path(&n->payload->hint, n->payload->path, i);
 
 		if (path)
-			add_candidate(c, n,
-				      find_debug(c, c->question.user, root, path, &is_missed));
+			n->fds[n->n_fds] = find_debug(c, c->question.user, root, path, &is_missed);
+		n->n_fds += path && n->fds[n->n_fds] >= 0;
 	}
 	n->fact.is_debug_missed |= is_missed;
 }
@@ -219,8 +206,10 @@ static void open_debug_files(struct child *c, struct naming *n)
 	if (c->question.root != HANDLE_NONE)
 		open_candidates(c, n, c->question.root);
 	open_candidates(c, n, HANDLE_NONE);
-	if (n->payload->fetched[0])
-		add_candidate(c, n, find_debug(c, 0, HANDLE_NONE, n->payload->fetched, &is_missed));
+	if (!n->payload->fetched[0])
+		return;
+	n->fds[n->n_fds] = find_debug(c, 0, HANDLE_NONE, n->payload->fetched, &is_missed);
+	n->n_fds += n->fds[n->n_fds] >= 0;
 }
 
 /* Take the symbols of the first candidate that is of the file's build, or else embedded ones. */
