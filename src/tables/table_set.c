@@ -19,8 +19,7 @@
 #define MANY_FILES ((size_t)MOST_FILES / 4 * 3)
 
 struct entry {
-	bool is_vdso;
-	uint64_t dev, inode;   /* as lists of mappings show them */
+	uint64_t dev, inode;   /* as lists of mappings show them; 0: the vdso */
 	struct file_fact file; /* a write makes it another file */
 	uint32_t older;        /* the next entry with the same hash, or NONE */
 	uint32_t place;        /* of its struct unwind_image, for good; 0: none yet */
@@ -354,8 +353,7 @@ static struct entry *want_entry(struct table_set *t, const struct entry *wanted)
 	const uint32_t *newest = u64_map_get(&t->newest, hash_of_entry(wanted));
 
 	for (uint32_t i = newest ? *newest : NONE; i != NONE; i = t->entries[i].older)
-		if (t->entries[i].is_vdso == wanted->is_vdso && t->entries[i].dev == wanted->dev &&
-		    t->entries[i].inode == wanted->inode &&
+		if (t->entries[i].dev == wanted->dev && t->entries[i].inode == wanted->inode &&
 		    file_fact_is_equal(&t->entries[i].file, &wanted->file))
 			return &t->entries[i];
 	if (t->n >= MOST_FILES) {
@@ -440,11 +438,8 @@ void table_set_turn(struct table_set *t, uint64_t now)
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_fact *file, enum table_wish wish, struct unwind_mapping *ret)
 {
-	struct entry wanted = { .is_vdso = !m->inode,
-				.dev = m->dev,
-				.inode = m->inode,
-				.how = UNWIND_NOT_YET },
-		     *entry;
+	struct entry wanted = { .dev = m->dev, .inode = m->inode, .how = UNWIND_NOT_YET };
+	struct entry *entry;
 
 	/*
 	 * A function whose return another tool probes returns into "[uprobes]". Only the kernel
