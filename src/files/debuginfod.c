@@ -73,7 +73,7 @@ struct fetch {
 	bool is_late, is_silent; /* it took too long; because no byte came */
 	bool is_left;            /* it did not end: a file system does not answer */
 	int output;
-	char unfinished[PATH_MAX]; /* its unfinished file, when it was killed; "": none */
+	char unfinished[PATH_MAX]; /* its unfinished file, at the last look; "": none */
 };
 
 bool debuginfod_has_servers(void)
@@ -225,44 +225,36 @@ static bool is_to_end(void)
 }
 
 /*
- * The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. Returns its
- * descriptor, and copies its path to @path. -1: there is none.
+ * Find the unfinished file, CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. Returns
+ * the position in it; 0 if there is none. Asks nothing of its file system, which may hang.
  */
-static int find_unfinished(const struct fetch *f, char path[PATH_MAX])
+static long find_unfinished(struct fetch *f)
 {
-	char pattern[sizeof(f->build_id) + 16], link[64];
+	char pattern[sizeof(f->build_id) + 16], link[64], text[256];
+	long bytes = 0;
 
 	(void)snprintf(pattern, sizeof(pattern), "/%s/debuginfo.", f->build_id);
 	for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
 		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", f->child.pid, fd);
 
-		const ssize_t n = readlink(link, path, PATH_MAX - 1);
+		const ssize_t n = readlink(link, f->unfinished, PATH_MAX - 1);
 
-		path[n > 0 ? n : 0] = '\0';
-		if (strstr(path, pattern))
-			return fd;
+		f->unfinished[n > 0 ? n : 0] = '\0';
+		if (!strstr(f->unfinished, pattern))
+			continue;
+		(void)snprintf(link, sizeof(link), "/proc/%d/fdinfo/%d", f->child.pid, fd);
+		if (read_small(AT_FDCWD, link, text, sizeof(text)) >= 0)
+			(void)sscanf(text, "pos: %ld", &bytes);
+		return bytes;
 	}
-	path[0] = '\0';
-	return -1;
-}
-
-/* The position in the unfinished file. This asks nothing of its file system, which may hang. */
-static long bytes_received(const struct fetch *f)
-{
-	char path[PATH_MAX], text[256];
-	const int fd = find_unfinished(f, path);
-	long bytes = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", f->child.pid, fd);
-	if (fd >= 0 && read_small(AT_FDCWD, path, text, sizeof(text)) >= 0)
-		(void)sscanf(text, "pos: %ld", &bytes);
-	return bytes;
+	f->unfinished[0] = '\0';
+	return 0;
 }
 
 static bool must_end_fetch(struct fetch *f)
 {
 	const struct debuginfod *d = f->d;
-	const long done = bytes_received(f);
+	const long done = find_unfinished(f);
 
 	if (d->serve)
 		d->serve(d->context);
@@ -287,7 +279,6 @@ static void kill_program(struct fetch *f)
 {
 	const pid_t pid = f->child.pid;
 
-	(void)find_unfinished(f, f->unfinished);
 	aside_end(&f->child);
 	f->is_left = process_state(pid) == 'D';
 }
@@ -319,7 +310,7 @@ static void remove_unfinished(struct fetch *f)
 	struct error e;
 	char none;
 
-	if (!f->unfinished[0] || f->is_left)
+	if (!f->is_late || !f->unfinished[0] || f->is_left)
 		return;
 
 	int err = aside_start(&child, &bounds, remove_file, f->unfinished, &e);
