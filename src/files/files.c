@@ -61,7 +61,6 @@ struct ask {
 	char *data;      /* of the answer, with a NUL behind it */
 	uint64_t cpu_ns; /* of the child */
 	uint64_t took_ns;
-	char why[128]; /* the child failed; for messages */
 };
 
 static void ask_fini(struct ask *a)
@@ -621,20 +620,25 @@ static int wait_for_outcome(struct files *f, struct pending *p, struct error *e)
 	return 0;
 }
 
-/* For messages: how the child failed. */
-static void explain(const struct pending *p, char *to, size_t size)
+/* The answer makes no sense. */
+static int refuse_answer(int err, struct error *e)
 {
-	const int status = p->news.status;
+	return error_set(e, err, "its reader sent an invalid answer");
+}
+
+/* No file ends a finder, so something else did. */
+static int explain(const struct pending *p, struct error *e)
+{
+	const int status = p->news.status, err = is_finder(p) || is_silence(p) ? -EAGAIN : -EIO;
 
 	if (is_silence(p))
-		(void)snprintf(to, size, "its reader waits for a file system");
-	else if (p->killed_at || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-		(void)snprintf(to, size, "its reader takes too long");
-	else if (WIFSIGNALED(status))
-		(void)snprintf(to, size, "its reader was ended by signal %d (%s)", WTERMSIG(status),
-			       strsignal(WTERMSIG(status)));
-	else
-		(void)snprintf(to, size, "its reader sent an invalid answer");
+		return error_set(e, err, "its reader waits for a file system");
+	if (p->killed_at || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+		return error_set(e, err, "its reader takes too long");
+	if (WIFSIGNALED(status))
+		return error_set(e, err, "its reader was ended by signal %d (%s)", WTERMSIG(status),
+				 strsignal(WTERMSIG(status)));
+	return refuse_answer(err, e);
 }
 
 static int read_refusal(const struct files *f, const struct news *news, struct error *e)
@@ -662,9 +666,7 @@ static int read_outcome(const struct files *f, const struct pending *p, struct a
 		cleanup_free_p(&a->data);
 	}
 	a->answer = (struct answer){ .step = a->answer.step };
-	explain(p, a->why, sizeof(a->why));
-	/* No file ends a finder, so something else did. */
-	return error_set(e, is_finder(p) || is_silence(p) ? -EAGAIN : -EIO, "%s", a->why);
+	return explain(p, e);
 }
 
 /* Send @a, and read its outcome. *@ret_is_lost: its child ended for a reason of the past. */
@@ -693,8 +695,8 @@ static int ask_once(struct files *f, struct ask *a, bool *ret_is_lost, struct er
 }
 
 /*
- * Ask, and wait for the answer. Call ask_fini() then. Errors: passing ones; -EIO: the child failed,
- * and a->why says how. The result of the answer is no error of this function.
+ * Ask, and wait for the answer. Call ask_fini() then. Errors: passing ones; -EIO: the child failed.
+ * The result of the answer is no error of this function.
  */
 static int ask_child(struct files *f, struct ask *a, struct error *e)
 {
@@ -732,13 +734,6 @@ static int ask_for_result(struct files *f, struct ask *a, struct error *e)
 		return err;
 	return error_set(e, result, "%.95s",
 			 a->answer.words[0] ? a->answer.words : error_words(result));
-}
-
-/* The answer makes no sense. Returns -EIO. */
-static int refuse_answer(struct ask *a, struct error *e)
-{
-	(void)snprintf(a->why, sizeof(a->why), "its reader sent an invalid answer");
-	return error_set(e, -EIO, "%s", a->why);
 }
 
 /* The question is a try of @place. False: it is silent. */
@@ -796,7 +791,7 @@ int files_list(struct files *f, uint32_t pid, bool has_states, struct file_list 
 		if (a.took_ns > SPENDING_LONG_WAIT_NS)
 			spending_add(&f->spending, user, 0, a.took_ns);
 		if (!err && !list_read(a.data, a.answer.n_bytes, has_states, ret))
-			return refuse_answer(&a, e);
+			return refuse_answer(-EIO, e);
 		ret->list.tid = a.answer.n;
 		/* A process's lock would hold up the next one, too. */
 		if (err != -EAGAIN || !has_states ||
@@ -857,7 +852,7 @@ int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
 	if (err)
 		return err;
 	if (a.answer.n_bytes != sizeof(ret->fact) || !is_handle(a.answer.n))
-		return refuse_answer(&a, e);
+		return refuse_answer(-EIO, e);
 	ret->handle = (int)a.answer.n;
 	memcpy(&ret->fact, a.data, sizeof(ret->fact));
 	return 0;
@@ -1000,7 +995,7 @@ static int read_table(struct ask *a, struct file_table *ret, struct error *e)
 
 	if (!table_read(a->data, a->answer.n_bytes, ret)) {
 		*ret = (struct file_table){};
-		return refuse_answer(a, e);
+		return refuse_answer(-EIO, e);
 	}
 	ret->memory = TAKE(a->data);
 	result = ret->fact.result;
@@ -1023,6 +1018,7 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 							 .root = HANDLE_NONE,
 							 .expected = is_vdso ? of_vdso : *state } };
 	cleanup_strbuf struct strbuf payload = {};
+	struct error why;
 	int err = spending_check(&f->spending, payer);
 
 	*ret = (struct file_table){};
@@ -1033,15 +1029,15 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 		return fail_unanswered(e);
 	if (!is_vdso)
 		skip_silent(f, &a, m);
-	err = ask_child(f, &a, e);
+	err = ask_child(f, &a, &why);
 	if (!err && a.answer.result)
-		err = error_set(e, a.answer.n ? -ENOEXEC : -EAGAIN, "%.95s", a.answer.words);
+		err = error_set(&why, a.answer.n ? -ENOEXEC : -EAGAIN, "%.95s", a.answer.words);
 	else if (!err)
-		err = read_table(&a, ret, e);
+		err = read_table(&a, ret, &why);
 	if (err == -EIO)
-		log_few(&f->failed, "%s has no unwind table: %s", path_end(m->path), a.why);
+		log_few(&f->failed, "%s has no unwind table: %s", path_end(m->path), why.text);
 	spending_add(&f->spending, payer, a.cpu_ns, a.took_ns);
-	return err;
+	return err ? error_set(e, err, "%s", why.text) : 0;
 }
 
 /* --- names --- */
@@ -1068,11 +1064,11 @@ static int ask_for_names(struct files *f, struct ask *a, const struct names_ques
 	int err = ask_for_result(f, a, &e);
 
 	if (!err && !names_read(a->data, a->answer.n_bytes, q->n, q->hint, ret))
-		err = refuse_answer(a, &e);
+		err = refuse_answer(-EIO, &e);
 	else if (!err)
 		ret->memory = TAKE(a->data);
 	if (err == -EIO)
-		log_few(&f->failed, "no symbols for %s: %s", q->name, a->why);
+		log_few(&f->failed, "no symbols for %s: %s", q->name, e.text);
 	else if (err)
 		log_debug("%s: %s", q->name, e.text);
 	else if (a->answer.words[0])
@@ -1133,7 +1129,7 @@ int files_perf_map(struct files *f, const struct perf_question *q, struct file_p
 		return fail_unanswered(e);
 	err = ask_for_result(f, &a, e);
 	if (!err && a.answer.n_bytes < sizeof(ret->fact))
-		err = refuse_answer(&a, e);
+		err = refuse_answer(-EIO, e);
 	if (err)
 		return err;
 	memcpy(&ret->fact, a.data, sizeof(ret->fact));
