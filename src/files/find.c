@@ -16,13 +16,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "files/files.h"
-#include "files/mappings.h"
-#include "files/places.h"
-#include "files/question.h"
 
 void child_set_name(struct child *c, const char *path)
 {

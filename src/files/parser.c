@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -22,7 +21,6 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "files/files.h"
-#include "files/mappings.h"
 #include "files/zygote.h"
 #include "unwind/table.h"
 
