@@ -187,7 +187,7 @@ static char *find_library_in_folders(const char *wanted)
 	char *best = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && !best; i++) {
-		DIR *d = opendir(folders[i]);
+		cleanup_closedir DIR *d = opendir(folders[i]);
 		const struct dirent *entry;
 
 		while (d && (entry = readdir(d))) {
@@ -198,8 +198,6 @@ static char *find_library_in_folders(const char *wanted)
 			path = xasprintf("%s/%s", folders[i], entry->d_name);
 			offer_library(path, wanted, &best);
 		}
-		if (d)
-			closedir(d);
 	}
 	return best;
 }
@@ -215,26 +213,18 @@ static char *find_library_on_path(const char *program)
 {
 	const char *at = getenv("PATH");
 
-	if (!at || !*at)
-		at = default_path;
-	for (;;) {
-		size_t n = strcspn(at, ":");
+	for (at = at && *at ? at : default_path; *at; at += strspn(at, ":")) {
+		const size_t n = strcspn(at, ":");
+		cleanup_free char *path = xasprintf("%.*s/%s", (int)n, at, program);
 		struct stat st;
 
-		/*
-		 * An empty entry means the current directory. The user has to write ./prog for
-		 * that.
-		 */
-		if (n && at[0] == '/') {
-			cleanup_free char *path = xasprintf("%.*s/%s", (int)n, at, program);
-
-			if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && may_execute(path, &st))
-				return TAKE(path);
-		}
-		if (at[n] == '\0')
-			return NULL;
-		at += n + 1;
+		/* From the current directory the user has to write ./prog. */
+		if (at[0] == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		    may_execute(path, &st))
+			return TAKE(path);
+		at += n;
 	}
+	return NULL;
 }
 
 static int find_library_by_name(const char *name, char **ret, struct error *e)

@@ -200,7 +200,7 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
 
-	DIR *tasks = opendir(path);
+	cleanup_closedir DIR *tasks = opendir(path);
 
 	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -211,8 +211,6 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 		mapping_list_fini(ret);
 		*ret = list;
 	}
-	if (tasks)
-		(void)closedir(tasks);
 }
 
 int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)

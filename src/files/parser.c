@@ -143,13 +143,12 @@ static int make_table(struct child *c, struct error *e)
 #define MANY_ANSWER_BYTES (8UL << 20)
 
 /* Candidates below two roots, a fetched file, and the file itself. */
-#define MOST_FILES (2 * DEBUG_CANDIDATES + 2)
-_Static_assert(MOST_FILES <= CHILD_MOST_FILES, "descriptors");
+_Static_assert(2 * DEBUG_CANDIDATES + 2 <= CHILD_MOST_FILES, "descriptors");
 
 /* A question for names, and what was opened for it. */
 struct naming {
 	const struct names_payload *payload;
-	int fds[MOST_FILES]; /* the file itself, or none for the vdso, and candidates */
+	int fds[CHILD_MOST_FILES]; /* the file itself, or none for the vdso, and candidates */
 	size_t n_fds;
 	struct symbols_fact fact;
 	struct image *image;
