@@ -16,6 +16,7 @@
 #include "files/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -188,7 +190,7 @@ static bool is_finder(const struct pending *p)
 /* The answer, or what there is of it. False: it is not whole, or makes no sense. */
 static bool read_answer(const struct pending *p, struct answer *ret)
 {
-	if (area_read(p->area, 0, ret, sizeof(*ret)) < 0) {
+	if (pread(p->area, ret, sizeof(*ret), 0) != sizeof(*ret)) {
 		*ret = (struct answer){};
 		return false;
 	}
@@ -447,11 +449,13 @@ static int write_question(const struct pending *p, struct error *e)
 		struct answer none;
 		struct question question;
 	} head = { { .step = is_reading ? STEP_CONTENTS : STEP_NONE }, p->ask.question };
-	int err = area_write(p->area, 0, &head, sizeof(head));
+	const size_t n = head.question.n_bytes;
 
-	if (!err && head.question.n_bytes)
-		err = area_write(p->area, sizeof(head), p->ask.payload, head.question.n_bytes);
-	return err ? error_set(e, err, "no helper: %s", error_words(err)) : 0;
+	errno = EFBIG; /* if a part is written */
+	if (pwrite(p->area, &head, sizeof(head), 0) == sizeof(head) &&
+	    (!n || pwrite(p->area, p->ask.payload, n, sizeof(head)) == (ssize_t)n))
+		return 0;
+	return error_errno(e, "no helper");
 }
 
 /* Can the child of @a, which stays, answer @b? */
@@ -552,7 +556,7 @@ static void park(struct files *f, struct pending *p, uint64_t n_bytes)
 	p->is_given_up = p->is_parked = true;
 	/* A parser that was taken over may have filled it. */
 	if (!is_finder(p) || n_bytes > KEPT_BYTES)
-		area_clear(p->area, AREA_BYTES);
+		(void)fallocate(p->area, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, AREA_BYTES);
 	if (p->killed_at || p->news.cpu_ns > PARKED_CPU_NS || p->news.memory > PARKED_BYTES)
 		kill_child(f, p);
 	while (end_oldest(f))
@@ -661,7 +665,8 @@ static int read_outcome(const struct files *f, const struct pending *p, struct a
 	if (read_answer(p, &a->answer)) {
 		a->data = xmalloc(a->answer.n_bytes + 1);
 		a->data[a->answer.n_bytes] = '\0'; /* it may be text */
-		if (area_read(p->area, sizeof(a->answer), a->data, a->answer.n_bytes) == 0)
+		if (pread(p->area, a->data, a->answer.n_bytes, sizeof(a->answer)) ==
+		    (ssize_t)a->answer.n_bytes)
 			return 0;
 		cleanup_free_p(&a->data);
 	}

@@ -45,8 +45,7 @@
 #include "elf/image.h"
 
 /*
- * --- packets and areas. No signal interrupts these calls: nobody waits in one on packets, and one
- * call reads or writes a file in memory as a whole. ---
+ * --- packets and areas. No signal interrupts these calls: nobody waits in one on packets. ---
  */
 
 /* Since Linux commit 105ff5339f49 ("mm/memfd: add MFD_NOEXEC_SEAL and MFD_EXEC") (in v6.3). */
@@ -123,29 +122,6 @@ size_t area_size(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
-}
-
-int area_read(int fd, uint64_t offset, void *to, size_t n)
-{
-	const ssize_t got = pread(fd, to, n, (off_t)offset);
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == n ? 0 : -EBADMSG;
-}
-
-int area_write(int fd, uint64_t offset, const void *from, size_t n)
-{
-	const ssize_t put = pwrite(fd, from, n, (off_t)offset);
-
-	if (put < 0)
-		return -errno;
-	return (size_t)put == n ? 0 : -EFBIG;
-}
-
-void area_clear(int fd, size_t n)
-{
-	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)n);
 }
 
 /* --- a child, as its work sees it --- */

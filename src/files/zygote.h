@@ -153,9 +153,9 @@ must_check int packet_send(int fd, const void *bytes, size_t n, int with);
  */
 must_check int packet_receive(int fd, void *to, size_t n, int *ret_with);
 
-/* Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. */
+/*
+ * Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. One pread(2) or pwrite(2)
+ * reads or writes it as a whole.
+ */
 must_check int area_new(size_t size, int *ret);
 size_t area_size(int fd); /* 0: unknown */
-must_check int area_read(int fd, uint64_t offset, void *to, size_t n);
-must_check int area_write(int fd, uint64_t offset, const void *from, size_t n);
-void area_clear(int fd, size_t n); /* free the memory of its first @n bytes */

@@ -159,8 +159,9 @@ static int ask(const struct question *q, const char *payload)
 {
 	int area;
 
-	if (area_new(AREA_BYTES, &area) || area_write(area, sizeof(struct answer), q, sizeof(*q)) ||
-	    area_write(area, sizeof(struct answer) + sizeof(*q), payload, q->n_bytes))
+	if (area_new(AREA_BYTES, &area) ||
+	    pwrite(area, q, sizeof(*q), sizeof(struct answer)) != sizeof(*q) ||
+	    pwrite(area, payload, q->n_bytes, sizeof(struct answer) + sizeof(*q)) < 0)
 		exit(1);
 	order(ORDER_ASK, q, area);
 	return area;
@@ -170,7 +171,7 @@ static struct answer read_answer(int area)
 {
 	struct answer a = {};
 
-	if (area_read(area, 0, &a, sizeof(a)) < 0)
+	if (pread(area, &a, sizeof(a), 0) != sizeof(a))
 		exit(1);
 	return a;
 }
