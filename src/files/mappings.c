@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -220,23 +219,6 @@ int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)
 	if (!err && !ret->n)
 		read_other_threads(pid, ret);
 	return err;
-}
-
-const void *own_vdso(size_t *ret_bytes)
-{
-	const uintptr_t start = getauxval(AT_SYSINFO_EHDR);
-	cleanup(mapping_list_fini) struct mapping_list own = {};
-	struct error none;
-	const struct mapping *m;
-
-	if (!start || mapping_list_read((uint32_t)getpid(), &own, &none))
-		return NULL;
-	m = mapping_list_at(&own, start);
-	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
-		return NULL;
-	*ret_bytes = m->end - m->start;
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives it as a number */
-	return (const void *)start;
 }
 
 static bool is_equal_mapping(const struct mapping *a, const struct mapping *b)

@@ -69,9 +69,6 @@ const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t 
 /* "libc.so.6" of "/usr/lib/libc.so.6". Lent by @path. */
 const char *path_end(const char *path);
 
-/* The vdso of this process, *@ret_bytes of it; NULL: there is none. */
-const void *own_vdso(size_t *ret_bytes);
-
 /* The root directory of process @pid, for O_PATH; or what is at @path below such a @root, whatever
  * links there say (openat2(2), Linux 5.6). -1 with errno. @resolve: more RESOLVE_ flags. */
 int open_root_of(uint32_t pid);

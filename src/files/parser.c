@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,24 @@ static int open_expected(struct child *c, int *ret_fd, struct error *e)
 		return err;
 	child_note_step(c, STEP_OPEN, 0);
 	return mapping_reopen(handle, ret_fd, e);
+}
+
+/* The vdso of this process, *@ret_bytes of it; NULL: there is none. */
+static const void *own_vdso(size_t *ret_bytes)
+{
+	const uintptr_t start = getauxval(AT_SYSINFO_EHDR);
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	struct error none;
+	const struct mapping *m;
+
+	if (!start || mapping_list_read((uint32_t)getpid(), &own, &none))
+		return NULL;
+	m = mapping_list_at(&own, start);
+	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
+		return NULL;
+	*ret_bytes = m->end - m->start;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives it as a number */
+	return (const void *)start;
 }
 
 /*
