@@ -994,7 +994,7 @@ static bool is_asked(const struct files *f, size_t i, uint32_t whose)
 /* On a busy machine a child may not come to hang in time: then it was not silent. */
 static void fall_silent(size_t i, uint32_t whose)
 {
-	struct files *hasty = more_files(SHORT_NS, UINT64_MAX);
+	struct files *hasty = more_files(4 * SHORT_NS, UINT64_MAX);
 
 	shared->step = kinds[i].step;
 	shared->dev = whose;
