@@ -694,7 +694,7 @@ static int ask_for(const struct lie *one, const struct mapping *m, struct held_f
 	case QUESTION_TABLE:
 		err = make_libc(&table, &e);
 		assert_string_equal(e.text, "its reader sent an invalid answer");
-		assert_true(!table.memory && !table.view.n_ranges);
+		assert_true(!table.memory && !table.fact.n_ranges);
 		return err;
 	case QUESTION_OPEN:
 		return files_open(files, (uint32_t)getpid(), HANDLE_NONE, m, &other, &e);
@@ -1165,7 +1165,8 @@ TEST_WITH_ZYGOTE(children_end_with_the_zygote_and_then_all_fails)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(files_list(files, (uint32_t)getpid(), true, &list, &e), -ENOTCONN);
 		assert_string_equal(e.text, "no helper: the process that makes them has ended");
-		assert_int_equal(files_table_of_vdso(files, &table, &e), -ENOTCONN);
+		assert_int_equal(files_table(files, (uint32_t)getpid(), &vdso, NULL, &table, &e),
+				 -ENOTCONN);
 	}
 }
 
