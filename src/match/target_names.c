@@ -139,8 +139,12 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 
 	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
 
-	for (size_t i = 0; i < n; i++)
-		names[i] = all_names(&m, &targets->targets[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct target *t = &targets->targets[i];
+
+		/* A later pattern has named the first exit alone. */
+		names[i] = i && target_is_further_exit(t - 1, t) ? names[i - 1] : all_names(&m, t);
+	}
 	for (int by = 0; by < DIFFERENCES; by++)
 		append_differences(&m, by);
 	make_name_rows(&m, ret);

@@ -139,8 +139,9 @@ TEST(returns_have_names_of_their_own)
 		USER_RETURN("init", "/a/liby.so", 0x10, 3),
 	};
 
+	targets[5].also = "\ncfree"; /* a later pattern */
 	expect(targets, "vfs_read = 0; r:vfs_read = 1; r:show = 2; r:show [drm] = 3; free = 4; "
-			"r:free = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
+			"r:free, cfree = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
 }
 
 TEST_MAIN(NULL, NULL)
