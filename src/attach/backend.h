@@ -127,8 +127,8 @@ bool batch_attach_whole(const struct batch *b);
 /*
  * Have @attach attach the @chosen targets, which all are places in files. Each file has a process
  * of its own.
- * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; else the process
- *         could not be made.
+ * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; -EMFILE there is
+ *         no room for all links; else the process could not be made.
  */
 must_check int attach_in_files(struct attachment *a, backend_attach *attach,
 			       const struct selection *chosen, struct error *e);

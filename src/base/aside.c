@@ -223,6 +223,8 @@ int aside_take(struct aside *a, int *ret_fd)
 	const ssize_t got = recvmsg(a->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	const struct cmsghdr *head = got <= 0 ? NULL : CMSG_FIRSTHDR(&message);
 
+	if (got > 0 && message.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
 		return -EPIPE;
 	memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
@@ -238,6 +240,8 @@ int aside_explain(const struct aside *a, int code, const char *name, struct erro
 	case -ETIME:
 		return error_set(e, code, "%s: reading takes more than %llu s of CPU time", name,
 				 (unsigned long long)(a->bounds.cpu_ns / NS_PER_S));
+	case -EMFILE:
+		return error_set(e, code, "%s: %s", name, error_words(code));
 	default:
 		return error_set(e, code, "%s: the process that reads it has ended", name);
 	}

@@ -59,6 +59,7 @@ void aside_begin(struct aside *a);
  * -ETIMEDOUT  the process hangs
  * -ETIME      it has used more CPU time than its bound
  * -EPIPE      it has ended
+ * -EMFILE     there is no room for the descriptor
  */
 must_check int aside_read(struct aside *a, void *to, size_t n);
 must_check int aside_take(struct aside *a, int *ret_fd);
