@@ -74,8 +74,7 @@ bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret);
 
 /*
  * Call @visit for each landing pad of @frame: an exception that a call in [from, to) throws comes
- * to
- * @pad. False: the table makes no sense, or its form is not known.
+ * to @pad. False: the table makes no sense, or its form is not known.
  */
 typedef void landing_visit(void *context, uint64_t from, uint64_t to, uint64_t pad);
 bool image_each_landing_pad(const struct image *im, const struct image_frame *frame,

@@ -8,7 +8,7 @@
  *	f.cold, until a jump leads there            then we begin again, with this part
  *
  * so we analyse these parts, too, each with the frame of the call or jump that leads there. Calls
- *of other functions are assumed to return.
+ * of other functions are assumed to return.
  *
  * A file without .symtab has no name for a cold part. But compilers jump to other functions
  * without a condition and with the frame as at the entry. So any other jump leads to a part.
