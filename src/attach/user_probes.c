@@ -141,7 +141,7 @@ static void close_other_descriptors(const struct attachment *a, int channel)
 	descriptors_close_but(kept, n);
 }
 
-/* The result: the number of links, the outcomes of the chosen targets, the links. */
+/* The result: the number of links, the outcomes of all targets, the links. */
 static void attach_in_child(void *argument, int channel)
 {
 	const struct work *w = argument;
@@ -151,23 +151,21 @@ static void attach_in_child(void *argument, int channel)
 	close_other_descriptors(a, channel);
 	a->n_links = 0;
 	w->attach(a, w->chosen);
-	is_read = aside_write(channel, &a->n_links, sizeof(a->n_links));
-	for (size_t i = 0; i < w->chosen->n && is_read; i++)
-		is_read = aside_write(channel, &a->outcomes[w->chosen->items[i]],
-				      sizeof(a->outcomes[0]));
+	is_read = aside_write(channel, &a->n_links, sizeof(a->n_links)) &&
+		  aside_write(channel, a->outcomes, a->plan->n * sizeof(*a->outcomes));
 	for (size_t i = 0; i < a->n_links && is_read; i++)
 		is_read = aside_pass(channel, a->links[i]);
 }
 
 /* -- The main process. -- */
 
-static int read_results(struct attachment *a, struct aside *from, const struct selection *chosen)
+static int read_results(struct attachment *a, struct aside *from)
 {
 	size_t n;
 	int link, err = aside_read(from, &n, sizeof(n));
 
-	for (size_t i = 0; i < chosen->n && !err; i++)
-		err = aside_read(from, &a->outcomes[chosen->items[i]], sizeof(a->outcomes[0]));
+	if (!err)
+		err = aside_read(from, a->outcomes, a->plan->n * sizeof(*a->outcomes));
 	for (size_t i = 0; i < n && !err; i++) {
 		err = aside_take(from, &link);
 		if (!err)
@@ -188,7 +186,7 @@ static int attach_file(struct attachment *a, backend_attach *attach, const struc
 
 	if (err)
 		return err;
-	err = read_results(a, &aside, chosen);
+	err = read_results(a, &aside);
 	if (err && aside_explain(&aside, err, path, e))
 		return error_within(e, "attach");
 	return 0;
