@@ -92,8 +92,11 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-/* Bytes of further names. Of functions that a linker has folded, one place may have thousands. */
-#define MOST_ALSO 4096
+/*
+ * Bytes of further names. Of functions that a linker has folded, one place may have thousands. The
+ * list keeps the text of each step, so the matcher needs half of this for each name.
+ */
+#define MOST_ALSO 1024
 
 /* @t is the place of @listed. Of two functions that this call lists, the better name is kept. */
 static void add_name(struct matching *m, struct target *listed, const struct target *t)
