@@ -261,13 +261,13 @@ static void make_counted(const struct store_row *rows, size_t n, struct stackcou
 
 	if (has_slices)
 		n_last = slices_end_one(&t->slices, rows, n, now, last);
-	if (keeps_rows(to)) /* the rows come again */
-		memset(t->naming.cuts, 0, sizeof(t->naming.cuts));
 	if (has_interval)
 		ret->interval =
 			make_profile(last ? last : rows, last ? n_last : n, &t->naming, NULL);
-	if (has_run)
-		ret->run = make_profile(rows, n, &t->naming, has_slices ? &t->slices : NULL);
+	if (!has_run)
+		return;
+	memset(t->naming.cuts, 0, sizeof(t->naming.cuts)); /* of rows that come again */
+	ret->run = make_profile(rows, n, &t->naming, has_slices ? &t->slices : NULL);
 }
 
 /* Add what is not in rows: the losses since the last report, times, and the like. */
