@@ -14,8 +14,8 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "match/names.h"
-#include "report/writer.h"
 #include "report/render.h"
+#include "report/writer.h"
 #include "tool/output.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
