@@ -4,13 +4,14 @@
 import os
 import re
 import subprocess
+import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from contained import Contained
-from tool import GETPPID, Live, Tool, chains, check_own, read_folded, trace
+from tool import GETPPID, STACKSNOOP, Live, Tool, chains, check_own, read_folded, trace
 
 ALL_ADDRESSES = f"0 {'f' * 15}"
 
@@ -62,6 +63,19 @@ def test_a_function_of_a_map(jit):
 
 @pytest.mark.needs("path of its own")
 @pytest.mark.walk("fp")
+def test_events_soon_have_another_name_of_the_map(jit):
+    work = jit("=0:first", "@0:1", ",", "=0:second", *["@0:1", ","] * 100)
+    with Live(["-U", "-f", "-p", work.pid, GETPPID], program=STACKSNOOP) as tool:
+        for _ in range(101):
+            work.go().wait_for("paused")
+            tool.drain()
+            if b";second " in tool.bytes("stdout"):
+                break
+            time.sleep(0.02)
+        result = tool.end().ok()
+    assert re.search(r"(?s);first .*;second ", result.out), result
+
+
 def test_code_in_a_memfd(jit):
     """And what has no name has its place with -v."""
     work = jit("m", "=0:made", "@0:30")
