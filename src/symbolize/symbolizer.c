@@ -844,6 +844,8 @@ size_t want_user_stack(struct symbolizer *s, const struct raw_stack *stack)
 		set_user_address(stack, i, &pc);
 		if (seen_get(s, &pc, &n))
 			continue;
+		if (s->wanted.n >= MOST_SEEN) /* a process may choose any number of addresses */
+			u64_map_clear(&s->wanted);
 		if (pc.epoch)
 			(void)u64_map_put(&s->wanted, hash_of_pc(&pc), 0, &is_new);
 		if (is_new)
