@@ -97,6 +97,10 @@ struct processes {
 	struct u64_map by_key; /* index in @keys */
 	struct keyed *keys;
 	size_t n_keys, cap_keys;
+	struct {
+		uint64_t key, time;
+		struct program *program; /* NULL: none is kept */
+	} last;              /* answer of program_of(): the frames of a stack ask for one */
 	uint64_t n_unnamed;  /* forgotten keys that had the only name of their process */
 	struct u64_map made; /* tid -> the process that it made last */
 	bool is_any_late;    /* a list did not come in time: see processes_settle() */
@@ -171,6 +175,7 @@ static struct program *begin_program(struct processes *ps, uint32_t tgid, uint64
 		program->end = (*link)->begin;
 	program->older = *link;
 	*link = program;
+	ps->last.program = NULL;
 	ps->n_programs++;
 	ps->bytes += sizeof(*program);
 	if (program->older) {
@@ -241,6 +246,7 @@ static void forget_marked(struct processes *ps)
 {
 	size_t n = 0;
 
+	ps->last.program = NULL;
 	u64_map_clear(&ps->newest);
 	for (size_t i = 0; i < ps->n_heads; i++) {
 		struct program *head = ps->heads[i], **link = &head;
@@ -746,9 +752,14 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
 {
 	const struct keyed *k = keyed_of(ps, key);
-	struct program *program =
-		program_at(ps, tgid_of_key(key), k->first ? k->first : time, k->since);
+	struct program *program = ps->last.program;
 
+	time = k->first ? k->first : time;
+	if (!program || ps->last.key != key || ps->last.time != time) {
+		/* A process that execs all the time has thousands of programs. */
+		program = program_at(ps, tgid_of_key(key), time, k->since);
+		ps->last = (__typeof__(ps->last)){ key, time, program };
+	}
 	if (program && program->kept != ps->period) {
 		program->kept = ps->period;
 		if (program->is_seen)
@@ -767,6 +778,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct notice *see
 	if (seen->time && (!k->first || seen->time < k->first)) {
 		k->first = seen->time;
 		k->since = seen->since;
+		ps->last.program = NULL;
 	}
 	if (seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
