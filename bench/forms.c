@@ -15,11 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "profile/merge.h"
 #include "profile/profile.h"

@@ -18,11 +18,9 @@
 
 #include "attach/backend.h"
 #include "attach/syscall.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /*
  * With more processes, user probes are system-wide. The program filters processes anyway. A probe

@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #include "attach/syscall.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 {

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 /* --- tracepoints --- */
 

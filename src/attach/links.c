@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "attach/syscall.h"
-#include "base/alloc.h"
-#include "base/array.h"
+#include "base/memory.h"
 
 /* --- system calls --- */
 

@@ -13,10 +13,8 @@
 
 #include "attach/syscall.h"
 #include "attach/value_code.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "bpf/deferred.h"
 #include "bpf/tables.h"
 #include "stackcount.skel.h"

@@ -8,8 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 
 static bool has_backend(enum backend backend, const struct features *f)

@@ -10,10 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 
 struct sample_event {

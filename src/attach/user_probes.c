@@ -7,12 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/aside.h"
-#include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* --- uprobes --- */
 

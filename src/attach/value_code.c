@@ -23,8 +23,7 @@
 #include <stdlib.h>
 
 #include "attach/syscall.h"
-#include "base/alloc.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "bpf/abi.h"
 
 #define ALU(op, dst, src) INSN(BPF_ALU64 | (op) | BPF_X, dst, src, 0, 0)

@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/read.h"
 
 /* aside_end() waits for the end of the killed process, 0.1 s in all. */

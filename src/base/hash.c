@@ -6,8 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 /* Random bytes of the kernel. They never change after the start, so that a fork has them, too. */
 static uint64_t seeds[2];

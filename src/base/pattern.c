@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 /* regcomp() parses groups by recursion: 16,000 of them exceed a stack of 8 MiB. */
 #define MOST_BYTES 4096

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)
 {

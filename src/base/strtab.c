@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 /* Of each string, what malloc(3) takes for itself and to round up. */
 #define EXTRA_BYTES 24

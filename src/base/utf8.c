@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/utf8.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 
 /* The NUL at the end is no continuation byte, so this never reads past it. */
 size_t utf8_at(const unsigned char *text, uint32_t *ret)

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/internal.h"
 
 /* --- build IDs --- */

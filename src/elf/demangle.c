@@ -18,8 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 
 #define LLVM ".llvm."

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "elf/internal.h"
 
 /* Offsets in the header, in the entry of a function, and in a record. */

@@ -15,10 +15,8 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "elf/internal.h"
 

@@ -25,9 +25,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "elf/debug.h"
 #include "elf/internal.h"

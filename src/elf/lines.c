@@ -18,12 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/cpu_budget.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "elf/internal.h"
 
 /* --- the code of entries --- */

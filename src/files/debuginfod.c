@@ -23,12 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/aside.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "elf/debug.h"
 #include "files/sandbox.h"

@@ -26,12 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "base/strbuf.h"
 #include "files/zygote.h"

@@ -16,8 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "files/files.h"
 

@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "files/mappings.h"
 
 static const char ld_cache[] = "/etc/ld.so.cache";

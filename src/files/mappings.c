@@ -22,9 +22,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"

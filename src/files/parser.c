@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/demangle.h"

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* A place is a step, 28 bits of a number, and a user. Devices with the same bits are one place. */
 #define STEP_SHIFT 60

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory.h"
 #include "files/files.h"
 
 /* --- lists --- */

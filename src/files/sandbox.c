@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 
 /* --- system calls --- */

@@ -16,9 +16,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 /* The verifier allows no more functions. */
 #define MOST_FUNCTIONS 1024

@@ -16,9 +16,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel_types.h"

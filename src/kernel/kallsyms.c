@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "base/strbuf.h"
 

@@ -15,10 +15,8 @@
 
 #include <bpf/btf.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 /* --- members --- */
 

@@ -10,8 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/read.h"
 
 #define MOST_TEXT 1024

@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "kernel/perf_events.h"
 #include "match/private.h"

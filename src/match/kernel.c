@@ -14,9 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "kernel/kallsyms.h"
 #include "match/names.h"

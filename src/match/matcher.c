@@ -14,11 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/aside.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "elf/image.h"
 #include "files/sandbox.h"

@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/demangle.h"
 
 static bool is_mangled(const char *symbol)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 #define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)

@@ -21,10 +21,8 @@
 #include <stdlib.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "match/private.h"

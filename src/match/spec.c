@@ -29,8 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 
 #define MAX_TEXT 4096

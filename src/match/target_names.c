@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/text.h"

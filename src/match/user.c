@@ -15,10 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "elf/image.h"
 #include "files/libraries.h"
 #include "files/mappings.h"

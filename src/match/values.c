@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
 #include "match/names.h"

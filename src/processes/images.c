@@ -6,12 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* The bound of open files; ulimit -n may make it lower. */
 #define MOST_FILES 512

@@ -15,12 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "kernel/host.h"
 

@@ -47,9 +47,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "kernel/host.h"
 

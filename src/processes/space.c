@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 /*
  * Bounds of one space. When the past is full, its older half is forgotten. A space with more

@@ -13,8 +13,7 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/saturated.h"
 
 /* Fewer slices say too little about their variance. */

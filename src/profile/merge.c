@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/saturated.h"
 #include "base/strbuf.h"
 

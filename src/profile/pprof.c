@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 

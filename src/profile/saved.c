@@ -9,8 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "profile/pprof.h"
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory.h"
 #include "report/writer.h"
 
 #define UNKNOWN "[unknown]"

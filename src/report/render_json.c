@@ -26,7 +26,7 @@
  *
  * With -i, each report is a line.
  */
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "profile/changes.h"
 #include "report/label.h"
 #include "report/render.h"

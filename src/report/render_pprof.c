@@ -17,10 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "profile/pprof.h"

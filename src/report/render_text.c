@@ -29,7 +29,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/saturated.h"
 #include "base/text.h"
 #include "profile/changes.h"

@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 const char *loss_text(unsigned loss)

@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 static void notices_closep(struct notices **n)
 {

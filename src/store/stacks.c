@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 #define NO_STACK 0 /* the number of the empty one */
 

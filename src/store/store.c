@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/saturated.h"
 #include "store/stacks.h"
 

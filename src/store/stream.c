@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "store/stacks.h"
 
 /*

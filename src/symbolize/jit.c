@@ -21,10 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "files/files.h"
 #include "symbolize/perf_map.h"
 

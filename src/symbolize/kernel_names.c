@@ -16,9 +16,8 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "kernel/bpf_programs.h"
 
 #define SYMBOLS "/proc/kallsyms"

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/read.h"
 
 #define MOST_LINE_BYTES 4096

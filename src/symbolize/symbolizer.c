@@ -18,11 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strtab.h"
 #include "bpf/user_step.h"
 #include "elf/demangle.h"

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* From one look at walks in progress to the next. */
 #define LOOK_NS 200000

@@ -11,11 +11,9 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "bpf/tables.h"
 
 #define PIECE 32U

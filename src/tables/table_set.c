@@ -6,10 +6,9 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /*
  * A file that is written over becomes another file, so files come without end. Above MANY files,

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "bpf/tables.h"
 #include "bpf/user_step.h"

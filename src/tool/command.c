@@ -22,10 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "elf/image.h"
 #include "files/libraries.h"
 #include "files/sandbox.h"

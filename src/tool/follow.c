@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "processes/sideband.h"
 
 #define LOOK_NS 5000000 /* follower_look() ends after this time */

@@ -3,8 +3,7 @@
 
 #include <errno.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "match/target.h"
 #include "report/render_calls.h"
 

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "match/values.h"
 #include "report/writer.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "tool/run.h"
 
 enum status { STATUS_DONE, STATUS_FAILED, STATUS_USAGE };

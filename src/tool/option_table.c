@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "bpf/abi.h"
 #include "report/forms.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "match/names.h"

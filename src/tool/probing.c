@@ -6,10 +6,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
 #include "kernel/perf_events.h"

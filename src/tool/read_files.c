@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "profile/saved.h"

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/read.h"
 #include "base/text.h"
 #include "files/debuginfod.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
+#include "base/memory.h"
 
 /* With -i, slices are the user's intervals, as long as there are no more than these. */
 #define MOST_INTERVALS 1024

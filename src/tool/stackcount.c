@@ -14,9 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "profile/merge.h"
 #include "store/store.h"
 #include "tool/live.h"

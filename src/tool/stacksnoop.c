@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "report/event.h"
 #include "store/stream.h"

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "tool/run.h"
 
 static void ending_signals(sigset_t *set)

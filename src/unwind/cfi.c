@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/cursor.h"
 #include "elf/frames.h"
 #include "unwind/private.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "elf/frames.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"

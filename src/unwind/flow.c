@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "elf/gopclntab.h"
 
 /* --- frames --- */

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "unwind/private.h"

@@ -6,8 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "files/mappings.h"
 #include "files/question.h"

@@ -10,7 +10,7 @@
 #include "../unit/made_elf.h"
 #include "../unit/table_reading.h"
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "elf/image.h"
 
 #define N_CODE 0x4000

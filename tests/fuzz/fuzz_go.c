@@ -11,7 +11,7 @@
 
 #include "../unit/made_go.h"
 #include "../unit/table_reading.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 

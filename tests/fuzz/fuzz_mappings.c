@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "files/mappings.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../unit/where.h"
-#include "base/array.h"
+#include "base/memory.h"
 
 /*
  * scripts/unit.mk defines EACH_TARGET(DO) as DO(fuzz_one) DO(fuzz_two) ..., and changes the name of

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/debug.h"
 
 static inline int debug_file_find(const struct image *im, const char *path, struct image **ret,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory.h"
 
 #define MADE_VADDR 0x100000ULL
 #define MADE_FAR (MADE_VADDR + (1ULL << 32))

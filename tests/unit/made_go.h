@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "elf/gopclntab.h"
 #include "made_elf.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "where.h"
 
 /*

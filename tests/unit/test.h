@@ -30,10 +30,8 @@
 
 #include <cmocka.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 /* Tests and stand-ins take what cmocka or the real function takes. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/array.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "kernel/bpf_programs.h"
 #include "kernel/kallsyms.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 
 /* --- calls: instructions have 4 bytes each, so a call and its end are known --- */
 

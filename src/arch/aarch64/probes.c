@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 struct form {

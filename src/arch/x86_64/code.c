@@ -34,7 +34,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/array.h"
+#include "base/memory.h"
 
 /* The bytes of a string, without its end. */
 #define BYTES(text)                                       \
