@@ -944,7 +944,7 @@ void files_close(struct files *f, int handle)
 /* Hold the root, through the first process that has it. */
 static int lend_handle(struct files *f, struct root *root, uint32_t pid)
 {
-	struct held_file file;
+	struct held_file file = {};
 	struct error e;
 
 	if (root->handle != HANDLE_NONE || f->is_none ||
@@ -1131,10 +1131,10 @@ int files_perf_map(struct files *f, const struct perf_question *q, struct file_p
 	if (!try_place(f, &a, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
 		return fail_unanswered(e);
 	err = ask_for_result(f, &a, e);
-	if (!err && a.answer.n_bytes < sizeof(ret->fact))
-		err = refuse_answer(-EIO, e);
 	if (err)
 		return err;
+	if (a.answer.n_bytes < sizeof(ret->fact))
+		return refuse_answer(-EIO, e);
 	memcpy(&ret->fact, a.data, sizeof(ret->fact));
 	ret->n = a.answer.n_bytes - sizeof(ret->fact);
 	ret->memory = TAKE(a.data);

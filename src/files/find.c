@@ -104,7 +104,7 @@ static int find_mapped(struct child *c, uint32_t tid, const struct mapping *m, i
 {
 	const unsigned flags = c->question.flags;
 	int err = error_set(e, -EAGAIN, "its file system does not answer");
-	struct stat mapped = {}, st;
+	struct stat mapped = {}, st = {};
 
 	if (!(flags & SKIP_MAPPED)) {
 		child_note_step(c, STEP_MAPPED, m->dev);

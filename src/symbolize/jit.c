@@ -55,8 +55,7 @@ struct jit {
 	struct images *images;
 	struct jit_map **maps;
 	size_t n, capacity;
-	struct jit_map *last; /* of get_jit_map(): the frames of a stack have one map */
-	uint64_t bytes;       /* of maps */
+	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	uint64_t began, spent; /* ns: since when, and the CPU time of looks */
 	uint64_t spent_before; /* @spent when the report began */
@@ -110,8 +109,6 @@ static void forget_map(struct jit *j, size_t i)
 			      "forgotten, and their functions may have no name",
 			      MOST_MAPS_BYTES >> 20, MOST_MAPS);
 	drop_text(j, g);
-	if (j->last == g)
-		j->last = NULL;
 	free(g);
 	j->maps[i] = j->maps[--j->n];
 }
@@ -317,25 +314,27 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
 	g->next_look = begin + LOOK_PAUSE * (clock_ns(CLOCK_MONOTONIC) - begin);
 }
 
-/* The map of @p, new if necessary. */
+/* The map of @p, new if necessary. It becomes the first: the frames of a stack have one map. */
 static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 {
-	struct jit_map *g = j->last;
+	struct jit_map *g;
+	size_t i = 0;
 
-	for (size_t i = 0; !g || g->process.tgid != p->tgid || g->process.begin != p->begin; i++) {
-		const bool is_new = i == j->n;
-
-		g = is_new ? xcalloc(1, sizeof(*g)) : j->maps[i];
-		if (!is_new)
-			continue;
+	while (i < j->n &&
+	       (j->maps[i]->process.tgid != p->tgid || j->maps[i]->process.begin != p->begin))
+		i++;
+	if (i == j->n) {
+		g = xcalloc(1, sizeof(*g));
 		g->process = *p;
 		if (p->begin)
 			g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC);
 		array_push(j->maps, j->n, j->capacity, g);
-		bound_perf_maps(j, g);
 	}
-	j->last = g;
+	g = j->maps[i];
+	j->maps[i] = j->maps[0];
+	j->maps[0] = g;
 	g->used = ++j->clock;
+	bound_perf_maps(j, g);
 	return g;
 }
 
