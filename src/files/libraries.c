@@ -32,21 +32,20 @@ static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
  * ldconfig's cache, /etc/ld.so.cache, in glibc's format:
  *
  *	"glibc-ld.so.cache" "1.1"  u32 n  24 bytes
- *	n times: 24 bytes with the places of a name and a path among the strings
- *	strings
+ *	n entries, the loader's first choice of a name before others
+ *	strings, of which one may be the end of another
  *
- * We look at all strings that are paths. The other members do not help: flags differ between
- * architectures, so we look into the files themselves. Before glibc 2.32 an older form stood in
- * front of it: such a cache is not read, and folders are searched. With -p we use the process's
- * mappings instead of this cache.
+ * Flags differ between architectures, so we look into the files themselves. Before glibc 2.32 an
+ * older form stood in front: then folders are searched. With -p the process's mappings count.
  */
 static const char cache_magic[] = "glibc-ld.so.cache1.1";
 
-enum { HEADER_BYTES = 48, ENTRY_BYTES = 24 };
+enum { HEADER_BYTES = 48 };
 
-/* Files for the level of a CPU, among which the loader chooses:
- * .../glibc-hwcaps/x86-64-v3/libz.so.1 */
-#define FOR_LEVELS "/glibc-hwcaps/"
+struct cache_entry {
+	uint32_t flags, name, path, os; /* name and path: offsets from the magic */
+	uint64_t level; /* the file is for CPUs of some level: .../x86-64-v3/libz.so.1 */
+};
 
 static bool is_version(const char *text)
 {
@@ -132,16 +131,18 @@ static void offer_library(const char *path, const char *wanted, char **best)
 /* @data has a NUL behind it. */
 static char *find_in_cache(const char *data, size_t size, const char *wanted)
 {
+	struct cache_entry entry;
 	char *best = NULL;
 	uint32_t n;
 
 	if (size < HEADER_BYTES || memcmp(data, cache_magic, sizeof(cache_magic) - 1) != 0)
 		return NULL;
 	memcpy(&n, data + sizeof(cache_magic) - 1, sizeof(n));
-	for (size_t at = HEADER_BYTES + (size_t)n * ENTRY_BYTES; at < size;
-	     at += strlen(data + at) + 1)
-		if (data[at] == '/' && !strstr(data + at, FOR_LEVELS))
-			offer_library(data + at, wanted, &best);
+	for (size_t at = HEADER_BYTES; n-- && at + sizeof(entry) <= size; at += sizeof(entry)) {
+		memcpy(&entry, data + at, sizeof(entry));
+		if (entry.path < size && !entry.level)
+			offer_library(data + entry.path, wanted, &best);
+	}
 	return best;
 }
 

@@ -78,10 +78,14 @@ TEST(what_is_not_found_says_where_was_looked)
 
 /* --- a cache that was written for the test --- */
 
-/* A cache with @n entries, of which only the first @n_there are there, and their strings. */
-static char *write_cache(uint32_t n, size_t n_there, const char *strings, size_t n_strings)
+struct entry {
+	uint32_t flags, name, path, os;
+	uint64_t level;
+};
+
+static char *write_cache(uint32_t n, const struct entry *entries, size_t n_entries,
+			 const char *strings, size_t n_strings)
 {
-	static const char entries[8][24];
 	char *path = scratch_path("cache");
 	char header[48] = "glibc-ld.so.cache1.1";
 	FILE *f = fopen(path, "w");
@@ -89,28 +93,34 @@ static char *write_cache(uint32_t n, size_t n_there, const char *strings, size_t
 	memcpy(header + 20, &n, 4);
 	assert_non_null(f);
 	(void)fwrite(header, 1, sizeof(header), f);
-	(void)fwrite(entries, sizeof(entries[0]), n_there, f);
+	(void)fwrite(entries, sizeof(*entries), n_entries, f);
 	(void)fwrite(strings, 1, n_strings, f);
 	assert_int_equal(fclose(f), 0);
 	return path;
 }
 
-/* Neither one that is for some CPUs alone, nor a linker script. */
+/* Of one version the first. None for some CPUs, no script. ldconfig sorts strings by their ends. */
 TEST(of_several_versions_the_highest_is_taken)
 {
+	const uint32_t n_folder = (uint32_t)strlen(scratch), at = 48 + 5 * 24;
 	cleanup_free char *v10 = scratch_path("libx.so.10");
 	char strings[1024];
 	int n = snprintf(strings, sizeof(strings),
-			 "libx.so.9%c%s/libx.so.9%c%s/libx.so.10%c"
-			 "%s/glibc-hwcaps/x86-64-v3/libx.so.11%c%s/libx.so.12",
-			 0, scratch, 0, scratch, 0, scratch, 0, scratch);
+			 "%s/other/libx.so.10%c/none%s/libx.so.10%c%s/libx.so.9%c%s/libx.so.11%c"
+			 "%s/libx.so.12",
+			 scratch, 0, scratch, 0, scratch, 0, scratch, 0, scratch);
+	const struct entry entries[] = {
+		{ .path = at + 2 * n_folder + 35 },
+		{ .path = at + n_folder + 23 },
+		{ .path = at },
+		{ .path = at + 3 * n_folder + 46, .level = 1ULL << 62 },
+		{ .path = at + 4 * n_folder + 58 },
+	};
 
-	scratch_run(
-		"mkdir -p glibc-hwcaps/x86-64-v3; cp /bin/true libx.so.9; cp /bin/true libx.so.10; "
-		"cp /bin/true glibc-hwcaps/x86-64-v3/libx.so.11; "
-		"echo 'INPUT(-lx)' > libx.so.12");
+	scratch_run("mkdir other; for v in 9 10 11; do cp /bin/true libx.so.$v; done; "
+		    "cp /bin/true other/libx.so.10; echo 'INPUT(-lx)' > libx.so.12");
 
-	cleanup_free char *cache = write_cache(4, 4, strings, (size_t)n + 1);
+	cleanup_free char *cache = write_cache(5, entries, 5, strings, (size_t)n + 1);
 	cleanup_free char *found = ldcache_find(cache, "x");
 	assert_non_null(found);
 	assert_string_equal(found, v10);
@@ -120,9 +130,11 @@ TEST(of_several_versions_the_highest_is_taken)
 
 TEST(a_broken_cache_has_nothing)
 {
-	cleanup_free char *a = write_cache(0xffffffff, 1, "/libx.so", 9);
+	const struct entry far = { .path = 0xfffffff0 }, unended = { .path = 72 };
+
+	cleanup_free char *a = write_cache(0xffffffff, &far, 1, "", 0);
 	assert_null(ldcache_find(a, "x"));
-	cleanup_free char *b = write_cache(1, 1, "/libx.so", 8);
+	cleanup_free char *b = write_cache(1, &unended, 1, "libx.so", 7);
 	assert_null(ldcache_find(b, "x"));
 	scratch_run("head -c 40 cache > short; : > empty");
 	cleanup_free char *d = scratch_path("short"), *none = scratch_path("empty");
