@@ -76,6 +76,8 @@ def test_events_soon_have_another_name_of_the_map(jit):
     assert re.search(r"(?s);first .*;second ", result.out), result
 
 
+@pytest.mark.needs("path of its own")
+@pytest.mark.walk("fp")
 def test_code_in_a_memfd(jit):
     """And what has no name has its place with -v."""
     work = jit("m", "=0:made", "@0:30")
