@@ -153,6 +153,8 @@ class Run:
         if result is None:
             return line
         if result["outcome"] == "begun":
+            if self.running:  # what it told was lost on the way
+                self.tell(test=self.running, outcome="failed", s=0, words="it told no outcome")
             self.running = result["test"]
             return line[:at]
         self.tell(**result)
