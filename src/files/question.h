@@ -175,7 +175,7 @@ struct news {
 
 #define AREA_BYTES (80UL << 20)
 #define MAX_TABLE_BYTES (64UL << 20)
-#define MAX_LIST_BYTES (16UL << 20)
+#define MAX_LIST_BYTES (32UL << 20)
 #define MOST_RANGES 64
 #define LARGEST_ERRNO 4095
 
