@@ -50,7 +50,6 @@ static int wait_for_reader(struct output *o, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = o->fd, .events = POLLOUT },
 				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN } };
-	bool was_asked;
 
 	if (o->is_file)
 		return 0;
@@ -61,11 +60,13 @@ static int wait_for_reader(struct output *o, size_t *n)
 			return -errno;
 		if (fds[0].revents)
 			return 0;
-		if (o->serve)
-			o->serve(o->context);
-		was_asked = o->waiter && o->waiter->is_asked; /* by @serve, perhaps */
+
+		const bool was_asked = o->waiter && o->waiter->is_asked; /* by @serve, perhaps */
+
 		if (fds[1].revents && waiter_take_signals(o->waiter) && was_asked)
 			return -EINTR;
+		if (o->serve) /* it ends the counting, too */
+			o->serve(o->context);
 	}
 }
 

@@ -652,7 +652,8 @@ void run_serve(void *run)
 {
 	struct run *r = run;
 
-	if (r->ending->is_all_read || clock_ns(CLOCK_MONOTONIC) - r->served_at < TICK_NS)
+	if (r->ending->is_all_read || (clock_ns(CLOCK_MONOTONIC) - r->served_at < TICK_NS &&
+				       !(r->is_counting && r->waiter.is_asked)))
 		return;
 	if (r->is_counting && waiter_must_end(&r->waiter)) { /* however long the report takes */
 		r->is_counting = false;

@@ -428,8 +428,7 @@ static void stacksnoop_on_deferred(void *run, const struct recorded *hit, const 
 	array_push(t->late, t->n_late, t->late_capacity, stack);
 }
 
-/* The longest wait for a walk, as later events wait, too; if the stack must be known now, MUST_NS.
- */
+/* The longest wait for a walk, for which later events wait, too. MUST_NS: it is needed now. */
 #define PATIENCE_NS (3 * NS_PER_S / 10)
 #define MUST_NS (NS_PER_S / 20)
 
@@ -512,7 +511,6 @@ static int stacksnoop_on_wake(struct run *r, struct error *e)
 
 	t->n_empty_reads++;
 	err = read_events(r, false, e);
-
 	if (!err && !r->waiter.is_asked)
 		err = make_room_for_stacks(r, e);
 	if (r->has_events && t->n_empty_reads > EMPTY_READS)
