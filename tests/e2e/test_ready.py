@@ -31,12 +31,13 @@ def test_a_newline_says_that_all_is_ready(event):
     """And the end of the file alone that it never was; the command begins behind it and has none of it."""
     ready, write_end = os.pipe()
     inode = os.fstat(write_end).st_ino
-    command = [STACKCOUNT, "--ready-fd", str(write_end), event, "--", "sh", "-c", "ls -l /proc/self/fd"]
-    with subprocess.Popen(command, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [STACKCOUNT, "--ready-fd", str(write_end), event, "--", "sh", "-c", "ls -l /proc/self/fd; cat"]
+    with subprocess.Popen(command, pass_fds=[write_end], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
         os.close(write_end)
-        out, err = process.communicate(timeout=PATIENCE_S)
-    with os.fdopen(ready, "rb") as said:
-        assert (said.read(), process.returncode) == ((b"\n", 0) if event == GETPPID else (b"", 1)), (out, err)
+        with os.fdopen(ready, "rb") as pipe:
+            said = pipe.read()
+        out, err = process.communicate(timeout=PATIENCE_S)  # ends the command
+    assert (said, process.returncode) == ((b"\n", 0) if event == GETPPID else (b"", 1)), (out, err)
     assert ("/proc/" in out) == (event == GETPPID) and f"[{inode}]" not in out, out
 
 

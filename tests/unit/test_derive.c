@@ -273,9 +273,7 @@ TEST(what_compilers_made_has_the_rows_that_they_tell)
 
 #define TEXT (MADE_VADDR + MADE_HEAD)
 
-/* The rows of a program: "call 0x40; hlt", @code at 0x40, "ret" at 0x80, an endless loop at 0x90,
- * and
- * @data behind that. */
+/* The rows of "call 0x40; hlt", @code at 0x40, "ret" at 0x80, a loop at 0x90, and @data behind. */
 static struct rows rows_of_code(uint8_t text[0x1100], const char *code, size_t n,
 				const struct made_section *data)
 {
