@@ -444,23 +444,9 @@ struct image_entry *images_add(struct images *im, struct mapper *mapper, const s
 	return opens && !is_file_open(entry) ? open_mapped(im, entry, mapper, m, stamp) : entry;
 }
 
-enum image_kind images_kind(const struct images *im, uint32_t image)
-{
-	const struct image_entry *entry = entry_of(im, image);
-
-	return entry ? entry->kind : IMAGE_NO_FILE;
-}
-
 void images_note_hit(const struct images *im, struct image_entry *image)
 {
 	image->hit_in = im->period;
-}
-
-bool images_is_memory(const struct images *im, uint32_t image)
-{
-	const struct image_entry *entry = entry_of(im, image);
-
-	return entry && entry->is_memory;
 }
 
 void images_refresh(struct images *im)

@@ -811,8 +811,14 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	const struct region *region = program ? space_at(program->space, addr, time) : NULL;
 
 	if (region)
-		*ret = (struct place){ region->start, addr - region->start + region->offset,
-				       region->image->number, region->end };
+		*ret = (struct place){
+			.start = region->start,
+			.offset = addr - region->start + region->offset,
+			.limit = region->end,
+			.image = region->image->number,
+			.kind = region->image->kind,
+			.is_memory = region->image->is_memory,
+		};
 	return region != NULL;
 }
 

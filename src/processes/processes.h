@@ -98,12 +98,17 @@ bool processes_read_hit(struct processes *ps);
 
 /* --- questions; answers are copies --- */
 
+enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
+
 /* The image and file offset of an address. */
 struct place {
 	uint64_t start;  /* start address of the region */
 	uint64_t offset; /* of the address, in the image's file */
+	uint64_t limit;  /* end address of the region */
 	uint32_t image;
-	uint64_t limit; /* end address of the region */
+	/* If not IMAGE_NO_FILE, an offset in the image means the same code in every process. */
+	enum image_kind kind;
+	bool is_memory; /* a process may have written the code there */
 };
 
 /* The place of @addr of @key at @time. False: not known. */
@@ -140,7 +145,7 @@ struct program_run {
 	uint64_t end;     /* UINT64_MAX: it runs, or its end is not known */
 	int root;         /* its root directory, as roots_of(); or -1 */
 	bool is_followed; /* events report its end */
-	bool has_memory;  /* it has mapped memory with code at any time (images_is_memory()) */
+	bool has_memory;  /* it has mapped memory with code at any time (place.is_memory) */
 };
 
 /* The program of @key at @time. If it is not known, @ret has the process's number only. */
@@ -180,8 +185,6 @@ struct images;
 /* The number of no image. No other number is given twice in a run. */
 #define IMAGE_NONE 0U
 
-enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
-
 /* The images that processes map. Lent by @ps. */
 struct images *processes_images(const struct processes *ps);
 
@@ -190,13 +193,6 @@ struct files *images_files(const struct images *im);
 
 /* False: the image was forgotten, or is IMAGE_NONE. */
 bool images_is_known(const struct images *im, uint32_t image);
-
-/* IMAGE_NO_FILE also for a forgotten image. For the other kinds, an offset in the image means the
- * same code in every process. */
-enum image_kind images_kind(const struct images *im, uint32_t image);
-
-/* May a process have written the code there? */
-bool images_is_memory(const struct images *im, uint32_t image);
 
 /*
  * A number that changes when earlier results may be wrong: a file was written over, or a missing
@@ -214,7 +210,7 @@ struct file_stamp {
 /* The caller frees it with image_about_fini(). */
 struct image_about {
 	enum image_kind kind;
-	bool is_memory;          /* images_is_memory() */
+	bool is_memory;          /* as in struct place */
 	bool is_bad, is_changed; /* images_give_up() */
 	struct file_stamp stamp;
 	int root;           /* handle of the root of a process that maps it, or HANDLE_NONE */

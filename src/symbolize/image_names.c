@@ -130,7 +130,7 @@ static struct file *file_of_image(struct image_names *f, uint32_t image)
 	return &f->list[at];
 }
 
-static bool is_file_read(const struct image_names *f, uint32_t image)
+bool image_names_is_read(const struct image_names *f, uint32_t image)
 {
 	const uint32_t *at = u64_map_get(&f->by_image, image);
 
@@ -406,13 +406,8 @@ bool image_names_fetch(struct image_names *f)
 bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret)
 {
-	const struct known *k;
+	const struct known *k = known_place_of(f, image, offset);
 
-	if (f->has_none && images_kind(f->images, image) == IMAGE_FILE) {
-		*ret = (struct file_place){ .vaddr = offset };
-		return true;
-	}
-	k = known_place_of(f, image, offset);
 	*ret = k->place;
 	ret->calls = f->calls + k->call;
 	return k->is_asked;
@@ -426,10 +421,10 @@ void image_names_build(struct image_names *f, uint32_t image, struct image_build
 	*ret = (struct image_build){};
 	if (!images_about(f->images, image, &about) || about.kind != IMAGE_FILE)
 		return;
-	if (f->has_none && !about.is_memory && !is_file_read(f, image))
+	if (f->has_none && !about.is_memory && !image_names_is_read(f, image))
 		(void)!ask_file(f, image, NULL, 0, &none);
 	free(none.memory);
-	if (is_file_read(f, image)) {
+	if (image_names_is_read(f, image)) {
 		const struct symbols_fact *fact = &file_of_image(f, image)->fact;
 
 		ret->is_go = fact->is_go;
@@ -440,9 +435,4 @@ void image_names_build(struct image_names *f, uint32_t image, struct image_build
 		memcpy(ret->id, about.stamp.bytes, about.stamp.n);
 		ret->n = about.stamp.n;
 	}
-}
-
-bool image_names_may_be_made(const struct image_names *f, uint32_t image)
-{
-	return images_is_memory(f->images, image) && !is_file_read(f, image);
 }

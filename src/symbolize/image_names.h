@@ -53,9 +53,8 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 size_t image_names_n_put_off(const struct image_names *f);
 bool image_names_fetch(struct image_names *f);
 
-/* May a process have made the code: does it lie in no file, or in a file of memory without symbols?
- */
-bool image_names_may_be_made(const struct image_names *f, uint32_t image);
+/* Has a parser read the image's file? */
+bool image_names_is_read(const struct image_names *f, uint32_t image);
 
 /* The build of an image's file. */
 struct image_build {

@@ -364,12 +364,13 @@ static uint32_t kernel_frame_at(struct symbolizer *s, const struct pc *pc)
 
 /* An address of a process, with its place and its function. */
 struct user_place {
-	bool is_mapped; /* else where.image is IMAGE_NONE, and the rest of @where is not valid */
+	bool is_mapped; /* else where.image is IMAGE_NONE, and .kind IMAGE_NO_FILE */
 	struct place where;
 	uint64_t addr;
-	uint64_t at;             /* the address that was looked up, from place_look_up_at() */
-	bool has_places;         /* an offset in the image means the same code in every process */
-	bool is_put_off;         /* the name is put off: image_names_look_up() */
+	uint64_t at;      /* the address that was looked up, from place_look_up_at() */
+	bool has_places;  /* an offset in the image means the same code in every process */
+	bool is_put_off;  /* the name is put off: image_names_look_up() */
+	bool may_be_made; /* memory of a process, in no file or in one that nobody has read */
 	struct file_place place; /* from the file's symbols */
 	struct jit_function
 		made; /* from a perf map, if it has a name; @place has no function then */
@@ -378,13 +379,18 @@ struct user_place {
 static void find_place_at(struct symbolizer *s, const struct pc *pc, uint64_t at,
 			  struct user_place *ret)
 {
-	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
+	const struct place nowhere = { .image = IMAGE_NONE, .kind = IMAGE_NO_FILE };
+	const struct place *where = &ret->where;
+
+	*ret = (struct user_place){ .where = nowhere, .addr = pc->addr, .at = at };
 	ret->is_mapped = processes_at(s->processes, pc->process, pc->time, at, &ret->where);
-	ret->has_places =
-		ret->is_mapped && images_kind(s->images, ret->where.image) != IMAGE_NO_FILE;
-	if (ret->has_places)
-		ret->is_put_off = !image_names_look_up(s->image_names, ret->where.image,
-						       ret->where.offset, &ret->place);
+	ret->has_places = where->kind != IMAGE_NO_FILE;
+	if (s->options.no_names && where->kind == IMAGE_FILE)
+		ret->place.vaddr = where->offset;
+	else if (ret->has_places)
+		ret->is_put_off = !image_names_look_up(s->image_names, where->image, where->offset,
+						       &ret->place);
+	ret->may_be_made = where->is_memory && !image_names_is_read(s->image_names, where->image);
 }
 
 /*
@@ -491,7 +497,7 @@ static uint32_t put_frame(struct symbolizer *s, const struct user_place *p,
 		frame->file_offset = user_place_offset(p);
 	if (is_go)
 		frame->code = CODE_GO;
-	else if (p->is_mapped && image_names_may_be_made(s->image_names, p->where.image))
+	else if (p->may_be_made)
 		frame->code = CODE_JIT;
 	if (!frame->module && images_about(s->images, p->where.image, &about))
 		frame->module = strtab_add(s->frames.strings, about.module);
@@ -524,7 +530,7 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 static void set_unnamed(const struct symbolizer *s, const struct user_place *p, struct frame *frame,
 			struct frame_key *key)
 {
-	const bool is_vdso = images_kind(s->images, p->where.image) == IMAGE_VDSO;
+	const bool is_vdso = p->where.kind == IMAGE_VDSO;
 
 	frame->has_start = (frame->is_in_file || is_vdso) && p->place.has_start;
 	if (frame->has_start) {
@@ -546,13 +552,11 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 			   const struct image_call *call, bool is_inlined)
 {
 	const char *name = is_inlined ? call->name : p->place.function;
-	const uint32_t image = p->where.image;
 	struct frame frame = { .is_inlined = is_inlined,
-			       .is_in_file = images_kind(s->images, image) == IMAGE_FILE &&
-					     !image_names_may_be_made(s->image_names, image),
+			       .is_in_file = p->where.kind == IMAGE_FILE && !p->may_be_made,
 			       .name = strtab_add_or_null(s->frames.strings, name),
 			       .line = call->line };
-	struct frame_key key = { .kind = FRAME_USER, .file = image };
+	struct frame_key key = { .kind = FRAME_USER, .file = p->where.image };
 
 	if (p->has_places)
 		frame.module_offset = p->place.vaddr + (p->addr - p->at);
@@ -604,8 +608,7 @@ static void ask_process(struct symbolizer *s, const struct pc *pc, struct user_p
 	cleanup(image_about_fini) struct image_about about = {};
 	struct program_run program;
 
-	if (!place->is_mapped || place->place.function ||
-	    !image_names_may_be_made(s->image_names, place->where.image))
+	if (place->place.function || !place->may_be_made)
 		return;
 	processes_program(s->processes, pc->process, pc->time, &program);
 	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
@@ -623,12 +626,9 @@ static void ask_process(struct symbolizer *s, const struct pc *pc, struct user_p
  * code to memory, and a later report may read a file that nobody could read. A look beside the
  * region may find another one there.
  */
-static bool are_frames_lasting(const struct symbolizer *s, const struct pc *pc,
-			       const struct user_place *p)
+static bool are_frames_lasting(const struct pc *pc, const struct user_place *p)
 {
-	return p->is_mapped && !p->place.is_missed &&
-	       images_kind(s->images, p->where.image) != IMAGE_NO_FILE &&
-	       !image_names_may_be_made(s->image_names, p->where.image) &&
+	return p->has_places && !p->place.is_missed && !p->may_be_made &&
 	       (pc->is_exact || (pc->addr > p->where.start && pc->addr < p->where.limit));
 }
 
@@ -650,7 +650,7 @@ static size_t name_address(struct symbolizer *s, const struct pc *pc, uint32_t *
 			return 0;
 		ask_process(s, pc, &place);
 		n = frames_of_place(s, &place, made);
-		if (are_frames_lasting(s, pc, &place))
+		if (are_frames_lasting(pc, &place))
 			seen_put(s, pc, made, n);
 		numbers = made;
 	}
