@@ -31,19 +31,3 @@ must_check int match_kernel(struct matching *m, struct error *e);
 must_check int match_tracepoints(struct matching *m, struct error *e);
 must_check int match_user(struct matching *m, struct error *e);
 must_check int match_perf_events(struct matching *m, struct error *e);
-
-/*
- * Move the probes of targets from @first on, which all are of @image, to instructions that the
- * kernel can probe. If there is none, set the target's obstacle.
- */
-struct image;
-void place_probes(const struct matching *m, size_t first, struct image *image);
-
-/*
- * Replace the targets from @first on, which are TARGET_USER_RETURN and entries of functions of
- * @image, by the functions' exits. A function whose exits are not all known, or cannot all have a
- * probe, is left out.
- * Errors: -EOPNOTSUPP none is left; -E2BIG.
- */
-must_check int place_returns(struct matching *m, size_t first, struct image *image,
-			     struct error *e);

@@ -28,7 +28,7 @@ struct image;
  *	memmove:  result = to;  inner: ...
  *
  * Then an exit of memmove is one of mempcpy, too. And a loop may begin behind the first
- * instructions, which match/places.c skips.
+ * instructions, which match/user.c skips.
  */
 
 /* A jump or a call, which execution need not come to. */

@@ -1,6 +1,6 @@
 /* rooms: match elf kernel processes files unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which places of a file's functions and probes are traced: see match/places.c. */
+/* Which places of a file's functions and probes are traced: see match/user.c. */
 #include "test.h"
 
 #include "scratch.h"
