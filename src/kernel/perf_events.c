@@ -166,31 +166,6 @@ int perf_code_parse(const char *sources, const char *pmu, const char *terms, str
 	return put_terms(&p, text, put_named);
 }
 
-/* "mem-loads.scale" and ".unit" are about the event "mem-loads". */
-static int each_name_of(const char *sources, const char *pmu, perf_name_visit *visit, void *context)
-{
-	char path[PATH_MAX];
-	const int n = snprintf(path, sizeof(path), "%s/%s/events", sources, pmu);
-	cleanup_closedir DIR *dir = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
-	int err = 0;
-
-	for (const struct dirent *d; dir && !err && (d = readdir(dir));)
-		if (is_plain_event_name(d->d_name) && !strchr(d->d_name, '.'))
-			err = visit(context, pmu, d->d_name);
-	return err;
-}
-
-int perf_each_name(const char *sources, perf_name_visit *visit, void *context)
-{
-	cleanup_closedir DIR *dir = opendir(sources);
-	int err = 0;
-
-	for (const struct dirent *d; dir && !err && (d = readdir(dir));)
-		if (is_plain_event_name(d->d_name))
-			err = each_name_of(sources, d->d_name, visit, context);
-	return err;
-}
-
 /* The period is long, and the event is disabled. */
 bool perf_code_works(const struct perf_code *code)
 {

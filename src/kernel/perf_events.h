@@ -32,9 +32,5 @@ struct perf_code {
 must_check int perf_code_parse(const char *sources, const char *pmu, const char *terms,
 			       struct perf_code *ret, struct error *e);
 
-/* Call @visit for each event that a source has a name for. A non-zero result ends the walk. */
-typedef int perf_name_visit(void *context, const char *pmu, const char *event);
-must_check int perf_each_name(const char *sources, perf_name_visit *visit, void *context);
-
 /* Can this machine sample the event on a CPU, and may this user? */
 bool perf_code_works(const struct perf_code *code);

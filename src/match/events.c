@@ -210,58 +210,26 @@ static bool is_raw_event(const char *name, struct perf_code *ret)
 	return name[0] == 'r' && take_hex(&at, &ret->config) && *at == '\0';
 }
 
-/* Is the event @name to be listed, if this machine has it? */
-static bool is_event_wanted(const struct event_walk *walk, const char *name)
+/* Add the events of the table that match, and that this machine can count. */
+static int match_named_events(struct matching *m, struct error *e)
 {
-	if (walk->near)
-		near_offer(walk->near, name);
-	return !walk->near && pattern_matches(walk->m->spec->name, name);
-}
-
-static int add_if_works(struct event_walk *walk, const char *name, const struct perf_code *code)
-{
-	if (code->type != PERF_TYPE_SOFTWARE && !perf_code_works(code))
-		return 0;
-	walk->n++;
-	return add_perf_event(walk->m, name, code, walk->e);
-}
-
-static int visit_name(void *context, const char *pmu, const char *event)
-{
-	cleanup_free char *name = xasprintf("%s/%s/", pmu, event);
-	struct perf_code code;
-	struct error none;
-
-	if (!is_event_wanted(context, name) ||
-	    perf_code_parse(EVENT_SOURCES, pmu, event, &code, &none))
-		return 0;
-	return add_if_works(context, name, &code);
-}
-
-static int visit_all(struct event_walk *walk)
-{
+	struct near near;
+	bool is_any = false;
 	int err = 0;
 
+	near_init(&near, pattern_text(m->spec->name));
 	for (size_t i = 0; i < ARRAY_SIZE(named_events) && !err; i++) {
 		const struct named_event *event = &named_events[i];
 		const struct perf_code code = { .type = event->type, .config = event->config };
 
-		if (is_event_wanted(walk, event->name))
-			err = add_if_works(walk, event->name, &code);
+		near_offer(&near, event->name);
+		if (!pattern_matches(m->spec->name, event->name) ||
+		    (code.type != PERF_TYPE_SOFTWARE && !perf_code_works(&code)))
+			continue;
+		is_any = true;
+		err = add_perf_event(m, event->name, &code, e);
 	}
-	return err ? err : perf_each_name(EVENT_SOURCES, visit_name, walk);
-}
-
-static int explain_no_event(struct matching *m, struct error *e)
-{
-	struct near near;
-	struct event_walk walk = { .m = m, .e = e, .near = &near };
-
-	near_init(&near, pattern_text(m->spec->name));
-
-	const int err = visit_all(&walk);
-
-	if (err)
+	if (err || is_any)
 		return err;
 	return error_set(e, -ENOENT,
 			 "no perf event matches '%s'%s; -l 'e:*' lists them (a program e is "
@@ -274,9 +242,7 @@ int match_perf_events(struct matching *m, struct error *e)
 {
 	const char *name = pattern_literal(m->spec->name);
 	const struct named_event *named = name ? find_named(name) : NULL;
-	struct event_walk walk = { .m = m, .e = e };
 	struct perf_code code;
-	int err;
 
 	if (named) {
 		code = (struct perf_code){ .type = named->type, .config = named->config };
@@ -286,6 +252,5 @@ int match_perf_events(struct matching *m, struct error *e)
 		return match_terms(m, name, e);
 	if (name && is_raw_event(name, &code))
 		return add_perf_event(m, name, &code, e);
-	err = visit_all(&walk);
-	return err || walk.n ? err : explain_no_event(m, e);
+	return match_named_events(m, e);
 }

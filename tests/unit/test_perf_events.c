@@ -21,7 +21,6 @@ static int make_sources(void **state)
 	scratch_write("sources/cpu/format/wide", "config:0-64\n");
 	scratch_write("sources/cpu/events/cache-misses", "event=0x2e,umask=0x41\n");
 	scratch_write("sources/cpu/events/loads", "event=0xcd,umask=0x1,ldlat=3\n");
-	scratch_write("sources/cpu/events/loads.scale", "2\n");
 	scratch_write("sources/other/type", "12\n");
 	return 0;
 }
@@ -80,24 +79,6 @@ TEST(what_a_source_has_not_is_refused)
 				 rows[i].code);
 		assert_non_null(strstr(e.text, rows[i].said));
 	}
-}
-
-static int note_name(void *context, const char *pmu, const char *event)
-{
-	unsigned *seen = context;
-
-	assert_string_equal(pmu, "cpu");
-	*seen |= strcmp(event, "loads") == 0 ? 1U : strcmp(event, "cache-misses") == 0 ? 2U : 4U;
-	return 0;
-}
-
-TEST(names_of_all_sources_are_listed)
-{
-	cleanup_free char *sources = scratch_path("sources");
-	unsigned seen = 0;
-
-	assert_int_equal(perf_each_name(sources, note_name, &seen), 0);
-	assert_int_equal(seen, 3);
 }
 
 TEST_MAIN(make_sources, scratch_remove)
