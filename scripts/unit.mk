@@ -54,7 +54,7 @@ unit:
 # (clang) searches, from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(foreach r,base arch elf kernel processes files unwind match profile report,$(call sources_of,$(r))) \
-	src/symbolize/perf_map.c src/tables/late.c src/attach/value_code.c
+	src/symbolize/jit.c src/tables/late.c src/attach/value_code.c
 FUZZ_LIBS := -lbpf -lelf -ldw -llzma -lz -ldeflate -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 

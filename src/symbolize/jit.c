@@ -24,8 +24,140 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/read.h"
 #include "files/files.h"
-#include "symbolize/perf_map.h"
+
+/* --- one perf map --- */
+
+/*
+ * /tmp/perf-PID.map: start and size, hexadecimal, and a name up to the line's end.
+ *
+ *	7f31c0000b40 1c4 JS:*fib /srv/app.js:3:13            node --perf-basic-prof
+ *	0x00007fc5a8b2f0c0 0x00000060 I2C/C2I adapters       jcmd PID Compiler.perfmap
+ *	7F9C2A4B1230 5a [Tier0] void [app] Main::Run()       .NET, DOTNET_PerfMapEnabled=1
+ */
+
+#define MOST_LINE_BYTES 4096
+#define MOST_LINES (1U << 20)
+
+void perf_map_fini(struct perf_map *m)
+{
+	free(m->text);
+	free(m->lines);
+	free(m->bounds);
+	free(m->owners);
+	*m = (struct perf_map){};
+}
+
+/* With or without 0x, and a blank behind it. */
+static bool parse_hex_field(const char **at, uint64_t *ret)
+{
+	if ((*at)[0] == '0' && ((*at)[1] | 0x20) == 'x')
+		*at += 2;
+	if (!take_hex(at, ret) || (**at != ' ' && **at != '\t'))
+		return false;
+	*at += strspn(*at, " \t");
+	return true;
+}
+
+/* @line ends with a NUL, but may have others. */
+static bool parse_line(char *line, struct perf_line *ret)
+{
+	const char *at = line + strspn(line, " \t");
+	uint64_t size;
+
+	if (!parse_hex_field(&at, &ret->start) || !parse_hex_field(&at, &size))
+		return false;
+	if (size == 0 || size > UINT64_MAX - ret->start)
+		return false;
+
+	char *name = line + (at - line);
+	size_t n = strlen(name);
+
+	while (n && strchr(" \t\r", name[n - 1]))
+		n--;
+	name[n] = '\0';
+	ret->end = ret->start + size;
+	ret->name = name;
+	return n > 0;
+}
+
+static void parse_lines(struct perf_map *m, size_t n)
+{
+	char *at = m->text, *const end = at + n, *newline;
+	struct perf_line line;
+
+	for (; (newline = memchr(at, '\n', (size_t)(end - at))) != NULL; at = newline + 1) {
+		m->is_full = m->n == MOST_LINES;
+		if (m->is_full)
+			return;
+		*newline = '\0';
+		if (newline - at <= MOST_LINE_BYTES && parse_line(at, &line))
+			array_push(m->lines, m->n, m->capacity, line);
+		else
+			m->n_garbage++;
+	}
+	m->n_garbage += end - at > MOST_LINE_BYTES;
+}
+
+static void sort_bounds(struct perf_map *m)
+{
+	m->bounds = xcalloc(2 * m->n, sizeof(*m->bounds));
+	for (size_t i = 0; i < m->n; i++) {
+		m->bounds[2 * i] = m->lines[i].start;
+		m->bounds[2 * i + 1] = m->lines[i].end;
+	}
+	qsort(m->bounds, 2 * m->n, sizeof(*m->bounds), array_compare_u64);
+}
+
+/* The first bound at or behind @i that has no owner. Shortens the way for later questions. */
+static uint32_t find_unowned(uint32_t *next, uint32_t i)
+{
+	while (next[i] != i)
+		i = next[i] = next[next[i]];
+	return i;
+}
+
+/* From the last line to the first: each gets what no later one has. */
+static void give_owners(struct perf_map *m)
+{
+	cleanup_free uint32_t *next = xcalloc(2 * m->n, sizeof(*next));
+
+	m->owners = xcalloc(2 * m->n, sizeof(*m->owners));
+	for (uint32_t i = 0; i < 2 * m->n; i++)
+		next[i] = i;
+	for (size_t i = m->n; i-- > 0;) {
+		uint32_t at = (uint32_t)array_count_below(m->bounds, 2 * m->n, sizeof(*m->bounds),
+							  m->lines[i].start);
+
+		/* The last bound is an end, so nobody owns what follows it. */
+		while (m->bounds[at = find_unowned(next, at)] < m->lines[i].end) {
+			m->owners[at] = (uint32_t)i + 1;
+			next[at] = at + 1;
+		}
+	}
+}
+
+void perf_map_read(char *text, size_t n, struct perf_map *ret)
+{
+	*ret = (struct perf_map){ .text = text };
+	parse_lines(ret, n);
+	sort_bounds(ret);
+	give_owners(ret);
+	ret->n_bytes = n + ret->capacity * sizeof(*ret->lines) +
+		       2 * ret->n * (sizeof(*ret->bounds) + sizeof(*ret->owners));
+}
+
+const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr)
+{
+	/* No line has the last address, because ends are exclusive: no bound is below 0. */
+	const size_t n = array_count_below(m->bounds, 2 * m->n, sizeof(*m->bounds), addr + 1);
+	const uint32_t owner = n ? m->owners[n - 1] : 0;
+
+	return owner ? &m->lines[owner - 1] : NULL;
+}
+
+/* --- the maps of processes --- */
 
 #define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */
 #define MOST_MAPS 1024
@@ -46,17 +178,16 @@ struct jit_map {
 	char module[PERF_FILE_PATH_BYTES];
 	uint64_t period;    /* period of the last look */
 	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause another one */
-	uint64_t used;
-	bool has_warned; /* the user knows that the file is not read, or not to its end */
-	bool is_over;    /* nothing more will be read */
+	bool has_warned;    /* the user knows that the file is not read, or not to its end */
+	bool is_over;       /* nothing more will be read */
 };
 
 struct jit {
 	struct images *images;
-	struct jit_map **maps;
+	struct jit_map **maps; /* those that were used last come first */
 	size_t n, capacity;
 	uint64_t bytes; /* of maps */
-	uint64_t clock, period;
+	uint64_t period;
 	uint64_t began, spent; /* ns: since when, and the CPU time of looks */
 	uint64_t spent_before; /* @spent when the report began */
 	int own_root;
@@ -100,30 +231,29 @@ void jit_refresh(struct jit *j)
 	j->spent_before = j->spent;
 }
 
-static void forget_map(struct jit *j, size_t i)
+/* Forget maps that were not used for long, but not the first. */
+static void bound_perf_maps(struct jit *j)
+{
+	while (j->n > 1 && (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES)) {
+		struct jit_map *g = j->maps[--j->n];
+
+		if (g->map.text)
+			log_warn_once("perf maps take more than %llu MiB, or are more than %d: "
+				      "some were forgotten, and their functions may have no name",
+				      MOST_MAPS_BYTES >> 20, MOST_MAPS);
+		drop_text(j, g);
+		free(g);
+	}
+}
+
+/* Make map number @i the first: the frames of a stack have one map. */
+static struct jit_map *use_map(struct jit *j, size_t i)
 {
 	struct jit_map *g = j->maps[i];
 
-	if (g->map.text)
-		log_warn_once("perf maps take more than %llu MiB, or are more than %d: some were "
-			      "forgotten, and their functions may have no name",
-			      MOST_MAPS_BYTES >> 20, MOST_MAPS);
-	drop_text(j, g);
-	free(g);
-	j->maps[i] = j->maps[--j->n];
-}
-
-/* Forget maps that were used least lately, but not @keep. */
-static void bound_perf_maps(struct jit *j, const struct jit_map *keep)
-{
-	while (j->n > 1 && (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES)) {
-		size_t least = j->maps[0] == keep;
-
-		for (size_t i = 0; i < j->n; i++)
-			if (j->maps[i] != keep && j->maps[i]->used < j->maps[least]->used)
-				least = i;
-		forget_map(j, least);
-	}
+	memmove(j->maps + 1, j->maps, i * sizeof(*j->maps));
+	j->maps[0] = g;
+	return g;
 }
 
 /* --- times --- */
@@ -223,7 +353,7 @@ static int read_map_file(struct jit *j, struct jit_map *g, uint32_t number,
 	if (g->map.is_full || answer->n < file->size)
 		warn_of_map(j, g, number, " to its end",
 			    answer->n < file->size ? "ulimit -f is lower" : "it is too large");
-	bound_perf_maps(j, g);
+	bound_perf_maps(j);
 	return 0;
 }
 
@@ -314,7 +444,7 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
 	g->next_look = begin + LOOK_PAUSE * (clock_ns(CLOCK_MONOTONIC) - begin);
 }
 
-/* The map of @p, new if necessary. It becomes the first: the frames of a stack have one map. */
+/* The map of @p, new if necessary. */
 static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 {
 	struct jit_map *g;
@@ -330,11 +460,8 @@ static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 			g->begin_real = p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC);
 		array_push(j->maps, j->n, j->capacity, g);
 	}
-	g = j->maps[i];
-	j->maps[i] = j->maps[0];
-	j->maps[0] = g;
-	g->used = ++j->clock;
-	bound_perf_maps(j, g);
+	g = use_map(j, i);
+	bound_perf_maps(j);
 	return g;
 }
 
@@ -383,7 +510,7 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 		    g->process.begin >= time)
 			continue;
 		g->process.end = time;
-		forget_next_program(j, g);
+		forget_next_program(j, use_map(j, i));
 		look_at_perf_map(j, g, false);
 	}
 }

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "symbolize/perf_map.h"
+#include "symbolize/jit.h"
 
 static void ask(const struct perf_map *m, uint64_t addr)
 {

@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "files/files.h"
 #include "files/zygote.h"
-#include "symbolize/perf_map.h"
+#include "symbolize/jit.h"
 
 /* --- the text --- */
 
