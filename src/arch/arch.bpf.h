@@ -19,12 +19,16 @@
  *	regs_read_caller()          at a tracepoint: its caller's registers, as far as the kernel
  *	                            notes them. False: they cannot be read, or are the user's
  *	PAGE_SHIFT                  the kernel's pages have 1 << PAGE_SHIFT bytes
- *	struct user_frame           what a function with a frame pointer leaves at the place to
- *	                            which the frame pointer points: the caller's, the return address
  */
 #pragma once
 
 #include "arch/kernel_step.h"
 #include "arch/user_step.h"
+
+/* What a function with a frame pointer leaves at the place to which the frame pointer points. */
+struct user_frame {
+	unsigned long next; /* the caller's frame pointer */
+	unsigned long return_address;
+};
 
 #include ARCH_OWN(arch.bpf.h)

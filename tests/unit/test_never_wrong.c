@@ -17,7 +17,7 @@
 
 /* What readelf lists: functions, and what ends one that says no size. */
 struct listed {
-	uint64_t start;
+	uint64_t start; /* the first member: array_compare_u64() */
 	uint64_t size;
 	bool is_function;
 	char *name;
@@ -28,13 +28,6 @@ struct oracle {
 	size_t n, capacity;
 	uint64_t *longest; /* of each: the furthest end of those up to it */
 };
-
-static int by_start(const void *a, const void *b)
-{
-	const struct listed *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
 
 /* "  14: 00000000000a4b20   512 FUNC    GLOBAL DEFAULT   15 malloc@@GLIBC_2.2.5 (2)" */
 static void take_line(struct oracle *o, const char *line)
@@ -72,7 +65,7 @@ static void list_symbols(struct oracle *o, const char *path)
 
 static void sort_symbols(struct oracle *o)
 {
-	qsort(o->list, o->n, sizeof(*o->list), by_start);
+	qsort(o->list, o->n, sizeof(*o->list), array_compare_u64);
 	o->longest = xcalloc(o->n + 1, sizeof(*o->longest));
 	for (size_t i = 0; i < o->n; i++) {
 		uint64_t end = o->list[i].start + o->list[i].size;
@@ -92,17 +85,7 @@ static void oracle_fini(struct oracle *o)
 /* How many begin at @vaddr or before. */
 static size_t count_until(const struct oracle *o, uint64_t vaddr)
 {
-	size_t low = 0, high = o->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (o->list[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_below(o->list, o->n, sizeof(*o->list), vaddr + 1);
 }
 
 /* Where the innermost function that says its size and holds @vaddr begins; false: none does. */

@@ -118,11 +118,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 
 #define PAGE_SHIFT 12 /* Debian's kernels; others may have 14 or 16 */
 
-struct user_frame {
-	unsigned long next;
-	unsigned long return_address;
-};
-
 static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret, unwind_read *read,
 					      void *from)
 {

@@ -129,11 +129,6 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 
 #define PAGE_SHIFT 12
 
-struct user_frame {
-	unsigned long next;
-	unsigned long return_address;
-};
-
 /*
  * A tracepoint's context begins with a pointer to the registers, which the verifier does not let a
  * program follow. perf_arch_fetch_caller_regs() fills in rip, cs, flags and rsp.
