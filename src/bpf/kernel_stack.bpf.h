@@ -11,7 +11,7 @@
 static __always_inline bool has_kernel_stack(void *ctx, enum hit_kind kind)
 {
 	if (kind == HIT_SAMPLE)
-		return !sample_is_of_user(ctx);
+		return !regs_are_of_user(ctx);
 	return !is_user_hit(kind);
 }
 

@@ -32,10 +32,10 @@ static __always_inline __u64 regs_fp(const struct pt_regs *regs)
 	return regs->x[29];
 }
 
-/* The verifier allows only loads of 8 bytes of this context. */
-static __always_inline _Bool sample_is_of_user(const struct pt_regs *ctx)
+/* Also of a perf event's context: the verifier allows only loads of 8 bytes there. */
+static __always_inline _Bool regs_are_of_user(const struct pt_regs *regs)
 {
-	return !(*(const volatile unsigned long *)&ctx->pstate & PSTATE_MODE);
+	return !(*(const volatile unsigned long *)&regs->pstate & PSTATE_MODE);
 }
 
 #define PSTATE_MADE_UP 5 /* PSR_MODE_EL1h alone: perf_arch_fetch_caller_regs() */
@@ -64,11 +64,6 @@ static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
 static __always_inline __u64 user_address_of(__u64 word)
 {
 	return word & USER_ADDRESS_MASK;
-}
-
-static __always_inline _Bool regs_are_of_user(const struct pt_regs *regs)
-{
-	return !(regs->pstate & PSTATE_MODE);
 }
 
 static __always_inline _Bool regs_are_of_64_bit(const struct pt_regs *regs)

@@ -29,12 +29,12 @@ static __always_inline __u64 regs_fp(const struct pt_regs *regs)
 }
 
 /*
- * The same for the context of a perf event's program. The verifier allows only loads of 8 bytes
- * there, and the compiler would make smaller ones.
+ * Also of the context of a perf event's program. There the verifier allows only loads of 8 bytes,
+ * and the compiler would make smaller ones.
  */
-static __always_inline _Bool sample_is_of_user(const struct pt_regs *ctx)
+static __always_inline _Bool regs_are_of_user(const struct pt_regs *regs)
 {
-	return *(const volatile unsigned long *)&ctx->cs & CS_RING_MASK;
+	return *(const volatile unsigned long *)&regs->cs & CS_RING_MASK;
 }
 
 /*
@@ -58,11 +58,6 @@ static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
 static __always_inline __u64 user_address_of(__u64 word)
 {
 	return word;
-}
-
-static __always_inline _Bool regs_are_of_user(const struct pt_regs *regs)
-{
-	return regs->cs & CS_RING_MASK;
 }
 
 static __always_inline _Bool regs_are_of_64_bit(const struct pt_regs *regs)
