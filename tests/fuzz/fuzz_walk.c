@@ -2,7 +2,7 @@
 /*
  * Any table over any memory from any registers: a walk ends, asks for words a bounded
  * number of times, and goes down the stack only as often as it may. The quick step is the same
- * step. A walk of a deferred hit ends, too, with words that are no marks before the last.
+ * step. A walk of a deferred hit has the same frames, and no marks before its last word.
  *
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
@@ -19,7 +19,11 @@ struct table {
 	const uint8_t *rules, *pages, *entries, *stack;
 	uint32_t n_rules, n_pages, n_entries;
 	size_t n_stack; /* bytes */
-	size_t n_reads, n_asked;
+	size_t n_reads, n_odd;
+	uint64_t least, most; /* of the addresses that the walk reads */
+	uint64_t walked[MAX_FRAMES];
+	size_t n_walked;
+	_Bool is_whole;
 };
 
 static _Bool read_stack(void *from, __u64 at, __u64 *ret)
@@ -27,6 +31,8 @@ static _Bool read_stack(void *from, __u64 at, __u64 *ret)
 	struct table *t = from;
 
 	t->n_reads++;
+	t->least = at < t->least ? at : t->least;
+	t->most = at > t->most ? at : t->most;
 	if (at < STACK || at - STACK > t->n_stack || t->n_stack - (at - STACK) < sizeof(*ret))
 		return 0;
 	memcpy(ret, t->stack + (at - STACK), sizeof(*ret));
@@ -81,6 +87,7 @@ static void walk(struct table *t, struct unwind_regs regs)
 {
 	unsigned n_down = 0;
 
+	t->least = UINT64_MAX;
 	for (int i = 0; i < MAX_FRAMES; i++) {
 		struct unwind_rule rule;
 		uint64_t sp = regs.of[UNWIND_RSP];
@@ -91,6 +98,7 @@ static void walk(struct table *t, struct unwind_regs regs)
 		t->n_reads = 0;
 		end = step(t, &regs, rule);
 		require(t->n_reads <= 17 && end <= UNWIND_END_DEPTH);
+		t->is_whole = end == UNWIND_END_ROOT;
 		if (end)
 			return;
 		require(regs.pc || regs.is_exact);
@@ -98,6 +106,8 @@ static void walk(struct table *t, struct unwind_regs regs)
 		if ((rule.how & 15) != UNWIND_PC_IN && regs.of[UNWIND_RSP] <= sp)
 			n_down++;
 		require(n_down <= UNWIND_MAX_TURNS);
+		t->n_odd += regs.pc < LEAST_CODE;
+		t->walked[t->n_walked++] = regs.pc | (regs.is_exact ? STACK_WORD_EXACT : 0);
 	}
 }
 
@@ -110,7 +120,7 @@ static int find_late(void *from, __u64 addr, struct unwind_rule *ret)
 {
 	struct table *t = from;
 
-	t->n_asked++;
+	t->n_odd += addr % 61 == 7 || addr % 61 == 8;
 	*ret = (struct unwind_rule){};
 	if (addr % 61 == 7)
 		return UNWIND_END_NO_MAPPING;
@@ -163,17 +173,32 @@ static void check_words(const uint64_t *words, size_t n)
 		require(words[i] >= STACK_MARK_END);
 }
 
-static void walk_late(struct table *t, const struct unwind_regs *regs)
+/* As far as both go, the frames are the same. A whole stack that was recorded is whole in both. */
+static void compare(const struct table *t, const struct deferred_hit *hit, const uint64_t *words,
+		    size_t n)
+{
+	const _Bool is_marked = n > 1 && words[n - 1] < LEAST_CODE;
+	const size_t n_late = n - 1 - is_marked;
+	const uint64_t end = hit->stack_from + hit->stack_bytes;
+	const _Bool is_recorded =
+		t->least >= hit->stack_from && t->most < end && end - t->most >= sizeof(uint64_t);
+
+	for (size_t i = 0; i < n_late && i < t->n_walked; i++)
+		require(words[1 + i] == t->walked[i]);
+	if (t->is_whole && !t->n_odd && (is_recorded || !t->most))
+		require(n_late == t->n_walked);
+}
+
+static void walk_late(struct table *t, const struct unwind_regs *regs, uint32_t n_user)
 {
 	static uint64_t words[STACK_WORDS];
-	const uint32_t n_user = 1 + regs->of[UNWIND_RBX] % STACK_MAX_FRAMES;
 	const bool is_hit = n_user == 1 || regs->pc >= LEAST_CODE; /* else the walk had ended */
 	struct recorded r = record(t, regs, regs->of[UNWIND_RDX], is_hit ? n_user : 1);
-	size_t n;
+	size_t n = late_walk(&r, STACK_MAX_FRAMES, find_late, t, words);
 
-	t->n_asked = 0;
-	n = late_walk(&r, STACK_MAX_FRAMES, find_late, t, words);
 	check_words(words, n);
+	if (n_user == 1)
+		compare(t, r.hit, words, n);
 	check_words(words, recorded_cut_words(&r, words));
 }
 
@@ -199,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.stack = t.entries + 4UL * t.n_entries;
 	t.n_stack = size - head - 4UL * t.n_entries;
 	walk(&t, regs);
-	walk_late(&t, &regs);
+	walk_late(&t, &regs, 1);
+	walk_late(&t, &regs, 1 + regs.of[UNWIND_RBX] % STACK_MAX_FRAMES);
 	return 0;
 }
