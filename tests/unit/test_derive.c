@@ -334,6 +334,26 @@ TEST(a_callee_may_change_the_end_of_a_loop_that_probes_the_stack)
 	free(r.rows);
 }
 
+TEST(init_and_fini_have_rows)
+{
+	struct image *im = open_image("/proc/self/exe");
+	struct rows r = rows_of(im);
+	struct image_section s;
+
+	for (int i = 0; i < 2; i++) {
+		assert_true(image_section(im, i ? ".fini" : ".init", &s));
+		for (size_t at = 0, depth = 8; at < s.size; at++) {
+			assert_int_equal(row_at(&r, s.vaddr + at)->cfa.offset, depth);
+			if (at >= 3 && memcmp(s.data + at - 3, "\x48\x83\xec\x08", 4) == 0)
+				depth = 16;
+			else if (at >= 3 && memcmp(s.data + at - 3, "\x48\x83\xc4\x08", 4) == 0)
+				depth = 8;
+		}
+	}
+	image_close(im);
+	free(r.rows);
+}
+
 /* --- musl as installed: it has no .debug_frame to compare with, but rows can be counted --- */
 
 struct functions {
