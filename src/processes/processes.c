@@ -221,6 +221,9 @@ static void read_comm(struct program *program)
 	char comm[32] = "";
 
 	host_pid_comm(program->tgid, comm, sizeof(comm));
+	/* /proc adds what a worker does, or did last. The names of rescuers are longer there. */
+	if (strncmp(comm, "kworker/", 8) == 0 && comm[8] != 'R')
+		comm[strcspn(comm, "+-")] = '\0';
 	if (comm[0])
 		set_comm(program, comm);
 }

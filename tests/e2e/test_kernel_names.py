@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""BPF programs and modules that come and go: each frame has the name of what was there at the hit."""
+"""BPF programs and modules that come and go: each frame has the name of what was there at the hit. Names of workers."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ import re
 
 import pytest
 from kernel import NUMBERS
-from tool import STACKSNOOP, Live, read_folded
+from tool import STACKSNOOP, Live, read_folded, stackcount
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PRINTK = "t:bpf_trace:bpf_trace_printk"
@@ -107,3 +107,9 @@ def test_a_module_that_is_gone_leaves_frames_without_names(is_gone):
         assert called[1] == ("[unknown]" if is_gone else "loop_add"), result
         assert called[0] in ("[unknown]", "loop_init"), result
         assert not is_gone or called[0] == "[unknown]", result
+
+
+def test_a_worker_has_its_own_name_without_that_of_its_queue():
+    rows = read_folded(stackcount("-f", "-P", "-D", 1.5, "t:workqueue:workqueue_execute_start").ok().out)
+    workers = {parts[0] for parts, _ in rows if re.match(r"kworker/(?!R)", parts[0])}
+    assert workers and all(re.fullmatch(r"kworker/\w+:\w+", name) for name in workers), workers
