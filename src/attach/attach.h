@@ -102,8 +102,8 @@ uint64_t attachment_missed(const struct attachment *a);
 
 /*
  * A clock's timer takes the CPU whatever else is to be done. Give those with a short period one so
- * long that hits, of @price_ns each, take a quarter of a CPU at most. True: a clock has a longer
- * period, *@ret_ns, than *@ret_wanted_ns, the user's.
+ * long that hits of all of them, @price_ns each, take a quarter of a CPU at most. True: a clock has
+ * a longer period, *@ret_ns, than *@ret_wanted_ns, the user's.
  */
 bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
 		     uint64_t *ret_wanted_ns);

@@ -239,9 +239,13 @@ static void set_sample_period(struct sample_event *event, uint64_t period)
 bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
 		     uint64_t *ret_wanted_ns)
 {
-	const uint64_t least = MOST_SHARE * (2 * price_ns + INTERRUPT_NS);
 	bool is_slowed = false;
+	uint64_t least, n_clocks = 0; /* of a CPU */
 
+	for (size_t i = 0; i < a->samples.n; i++)
+		n_clocks += a->samples.events[i].wanted &&
+			    a->samples.events[i].cpu == a->samples.events[0].cpu;
+	least = MOST_SHARE * n_clocks * (2 * price_ns + INTERRUPT_NS);
 	for (size_t i = 0; i < a->samples.n; i++) {
 		struct sample_event *event = &a->samples.events[i];
 		const uint64_t wanted = event->wanted, now = event->period;
