@@ -338,30 +338,20 @@ bool dynamic_is_program(const struct image *im)
 	return dynamic_value(im, DT_FLAGS_1) & DF_1_PIE;
 }
 
-/* Call @visit with the strings of the entries that have @tag. */
-static void each_string_of(const struct image *im, struct slice strings, uint64_t tag,
-			   enum image_need what, image_need_visit *visit, void *context)
-{
-	uint64_t has, offset;
-
-	for (size_t i = 0; next_dynamic_entry(im, &i, &has, &offset);)
-		if (has == tag && offset < strings.size &&
-		    memchr(strings.data + offset, '\0', strings.size - offset))
-			visit(context, what, (const char *)strings.data + offset);
-}
-
 void image_each_need(const struct image *im, image_need_visit *visit, void *context)
 {
 	struct slice strings = image_bytes_from(im, dynamic_value(im, DT_STRTAB));
 	const uint64_t n = dynamic_value(im, DT_STRSZ);
+	uint64_t tag, offset;
 
 	if (strings.size > n)
 		strings.size = n;
 	if (im->linker.size && im->linker.data[im->linker.size - 1] == '\0')
 		visit(context, NEED_LINKER, (const char *)im->linker.data);
-	each_string_of(im, strings, DT_RUNPATH, NEED_FOLDERS, visit, context);
-	each_string_of(im, strings, DT_RPATH, NEED_FOLDERS, visit, context);
-	each_string_of(im, strings, DT_NEEDED, NEED_LIBRARY, visit, context);
+	for (size_t i = 0; next_dynamic_entry(im, &i, &tag, &offset);)
+		if (tag == DT_NEEDED && offset < strings.size &&
+		    memchr(strings.data + offset, '\0', strings.size - offset))
+			visit(context, NEED_LIBRARY, (const char *)strings.data + offset);
 }
 
 /* --- images --- */

@@ -123,7 +123,6 @@ must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *
 /* A dynamic linker finds the libraries of a program or library by these texts in its file. */
 enum image_need {
 	NEED_LINKER,  /* PT_INTERP: the path of the dynamic linker */
-	NEED_FOLDERS, /* DT_RUNPATH, then DT_RPATH, which counts without the other alone: "a:b" */
 	NEED_LIBRARY, /* DT_NEEDED: a library's name or path */
 };
 typedef void image_need_visit(void *context, enum image_need what, const char *text);

@@ -99,8 +99,6 @@ struct found {
 struct finder {
 	struct found files[MOST_COMMAND_FILES];
 	uint32_t n;
-	char *folder;  /* of the file that is being read: $ORIGIN */
-	char *folders; /* that file's own search path for libraries; NULL: it has none */
 };
 
 static void add_file(struct finder *f, const char *path)
@@ -119,56 +117,19 @@ static void add_file(struct finder *f, const char *path)
 	f->n++;
 }
 
-/* The length of "$ORIGIN" at the beginning of @folder; 0: it begins otherwise. */
-static size_t origin_length(const char *folder)
-{
-	static const char *const forms[] = { "$ORIGIN", "${ORIGIN}" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (strncmp(folder, forms[i], strlen(forms[i])) == 0)
-			return strlen(forms[i]);
-	return 0;
-}
-
-static bool add_library_in(struct finder *f, const char *folders, const char *name)
-{
-	for (; folders && *folders; folders += strspn(folders, ":")) {
-		const size_t n = strcspn(folders, ":"), skip = origin_length(folders);
-		cleanup_free char *path = xasprintf("%s%.*s/%s", skip ? f->folder : "",
-						    (int)(n - skip), folders + skip, name);
-
-		if (access(path, F_OK) == 0) {
-			add_file(f, path);
-			return true;
-		}
-		folders += n;
-	}
-	return false;
-}
-
-/* ld.so(8) also searches the DT_RPATH of the files that led to this one. We do not. */
-static void add_library(struct finder *f, const char *name)
+/*
+ * ld.so(8) also searches folders that the file or LD_LIBRARY_PATH names. We do not: hits in such a
+ * library are deferred until its table is made.
+ */
+static void add_need(void *context, enum image_need what, const char *text)
 {
 	cleanup_free char *path = NULL;
 	struct error e;
 
-	if (strchr(name, '/'))
-		add_file(f, name);
-	else if (!add_library_in(f, getenv("LD_LIBRARY_PATH"), name) &&
-		 !add_library_in(f, f->folders, name) && !library_find(name, 0, &path, &e))
-		add_file(f, path);
-}
-
-static void add_need(void *context, enum image_need what, const char *text)
-{
-	struct finder *f = context;
-
-	if (what == NEED_LINKER)
-		add_file(f, text);
-	else if (what == NEED_LIBRARY)
-		add_library(f, text);
-	else if (!f->folders) /* DT_RUNPATH comes first */
-		f->folders = xstrdup(text);
+	if (what == NEED_LINKER || strchr(text, '/'))
+		add_file(context, text);
+	else if (!library_find(text, 0, &path, &e))
+		add_file(context, path);
 }
 
 /* "#!/usr/bin/python3 -u": the kernel executes that program. */
@@ -194,13 +155,8 @@ static void add_needs_of(struct finder *f, const char *path)
 	if (fd < 0)
 		return;
 	add_interpreter(f, fd);
-	if (image_open_fd(fd, path, &im, &e))
-		return;
-	f->folder = xstrdup(path);
-	*strrchr(f->folder, '/') = '\0';
-	image_each_need(im, add_need, f);
-	cleanup_free_p(&f->folder);
-	cleanup_free_p(&f->folders);
+	if (image_open_fd(fd, path, &im, &e) == 0)
+		image_each_need(im, add_need, f);
 }
 
 /* Their tables are wanted. */
