@@ -54,10 +54,7 @@ static const struct value *value_of(const struct option_row *row)
 /* The tool's next row after @row, or its first if @row is NULL. NULL: there is no other. */
 static const struct option_row *next_row(const struct option_row *row, enum tool tool)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
-
-	for (row = row ? row + 1 : rows; row < rows + n; row++)
+	for (row = row ? row + 1 : option_rows; row->name; row++)
 		if (option_is_of(row, tool))
 			return row;
 	return NULL;
@@ -169,7 +166,22 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		{ "SUM", OPTION_SUM },         { "UNIT", OPTION_UNIT },
 		{ "VALUE", OPTION_FLAG },
 	};
+	static const struct {
+		const char *word;
+		enum option_key key;
+	} lists[] = {
+		{ "BACKENDS", OPTION_WITHOUT },
+		{ "WAYS", OPTION_UNWIND },
+		{ "WALKERS", OPTION_KERNEL_UNWIND },
+		{ "FORMATS", OPTION_FORMAT },
+		{ "UNITS", OPTION_UNIT },
+	};
 
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (strlen(lists[i].word) == n && strncmp(lists[i].word, word, n) == 0) {
+			(void)fputs(option_values[lists[i].key], stdout);
+			return true;
+		}
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		if (strlen(patterns[i].word) != n || strncmp(patterns[i].word, word, n) != 0)
 			continue;
@@ -178,18 +190,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 	}
 	if (n == 4 && strncmp(word, "TOOL", n) == 0)
 		(void)fputs(tool_name(tool), stdout);
-	else if (n == 8 && strncmp(word, "BACKENDS", n) == 0)
-		(void)fputs(option_backends, stdout);
 	else if (n == 5 && strncmp(word, "KINDS", n) == 0)
-		(void)fputs(option_kinds(tool), stdout);
-	else if (n == 4 && strncmp(word, "WAYS", n) == 0)
-		(void)fputs(option_ways, stdout);
-	else if (n == 7 && strncmp(word, "WALKERS", n) == 0)
-		(void)fputs(option_walkers, stdout);
-	else if (n == 7 && strncmp(word, "FORMATS", n) == 0)
-		(void)fputs(option_formats, stdout);
-	else if (n == 5 && strncmp(word, "UNITS", n) == 0)
-		(void)fputs(option_units, stdout);
+		(void)fputs(tool == TOOL_PROFILE ? "" : "r: t: u: e:", stdout);
 	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
 		print_options(tool);
 	else

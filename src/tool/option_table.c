@@ -49,7 +49,7 @@ enum tool tool_called(const char *path)
 #define VALUE(key) OPTION_##key, 0, 0, 0
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
-static const struct option_row rows[] = {
+const struct option_row option_rows[] = {
 	/* clang-format off */
 	{ EVERY, FLAG(help), 'h', "help", NULL, "show this help message and exit" },
 	{ COUNT | CALLS | TRACING, RANGE(PID, pids, 1, MOST_PID), 'p', "pid", "PID[,PID...]", "count these processes only" },
@@ -126,31 +126,17 @@ static const struct option_row rows[] = {
 	{ CPU, VALUE(UNSUPPORTED), '\0', "cgroupmap", "PATH", "not supported" },
 	{ CPU, VALUE(UNSUPPORTED), '\0', "mntnsmap", "PATH", "not supported" },
 	{ EVERY, FLAG(version), '\0', "version", NULL, "print the version and exit" },
+	{},
 	/* clang-format on */
 };
 
-const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe kretprobe.multi kretprobe";
-
-const char *option_kinds(enum tool tool)
-{
-	return tool == TOOL_PROFILE ? "" : "r: t: u: e:";
-}
-
-static const char formats[] = FORMS(FORM_WORD);
-
-const char *const option_formats = &formats[1]; /* without the first blank */
-
-const char option_ways[] = "auto dwarf fp";
-
-const char option_walkers[] = "auto helper";
-
-const char option_units[] = "bytes ns us ms s";
-
-const struct option_row *option_rows(size_t *n)
-{
-	*n = ARRAY_SIZE(rows);
-	return rows;
-}
+const char *const option_values[] = {
+	[OPTION_WITHOUT] = "kprobe.multi kprobe uprobe.multi uprobe kretprobe.multi kretprobe",
+	[OPTION_UNWIND] = "auto dwarf fp",
+	[OPTION_KERNEL_UNWIND] = "auto helper",
+	[OPTION_UNIT] = "bytes ns us ms s",
+	[OPTION_FORMAT] = &FORMS(FORM_WORD)[1], /* without the first blank */
+};
 
 bool option_is_of(const struct option_row *row, enum tool tool)
 {
@@ -259,9 +245,9 @@ void options_help(enum tool tool, FILE *to)
 {
 	(void)fputs(usages[tool], to);
 	(void)fputs("options:\n", to);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (option_is_of(&rows[i], tool))
-			print_option(to, &rows[i]);
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (option_is_of(row, tool))
+			print_option(to, row);
 	if (tool == TOOL_PROFILE)
 		(void)fputs("\nduration: seconds until the end (fractions are fine)\n", to);
 	else

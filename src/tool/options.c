@@ -70,7 +70,7 @@ static bool is_one_of_words(const char *words, const char *word)
 
 static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
 {
-	if (!is_one_of_words(option_ways, text))
+	if (!is_one_of_words(option_values[OPTION_UNWIND], text))
 		return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 	*ret = text[0] == 'f' ? UNWIND_FP : text[0] == 'd' ? UNWIND_DWARF : AUTO;
 	if (*ret == UNWIND_DWARF && !ARCH_HAS_TABLES)
@@ -237,17 +237,17 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
 	case OPTION_FORMAT:
 		o->format = value;
-		if (is_one_of_words(option_formats, value))
+		if (is_one_of_words(option_values[row->key], value))
 			return 0;
 		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
-				 option_formats);
+				 option_values[row->key]);
 	case OPTION_MIN_PERCENT:
 		return parse_percent(what, value, &o->min_percent, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	case OPTION_KERNEL_UNWIND:
 		o->kernel_by_helper = strcmp(value, "helper") == 0;
-		if (is_one_of_words(option_walkers, value))
+		if (is_one_of_words(option_values[row->key], value))
 			return 0;
 		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
 				 value);
@@ -269,25 +269,24 @@ struct getopt_tables {
 
 static void make_getopt_tables(enum tool tool, struct getopt_tables *ret)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
 	struct option *name = ret->names;
 	char *letter = ret->letters;
 
-	assert(n <= MOST_ROWS);
 	*ret = (struct getopt_tables){};
 	*letter++ = '+'; /* stop at a pattern; parse_next_option() goes on after it */
 	*letter++ = ':';
-	for (size_t i = 0; i < n; i++) {
-		int has_arg = rows[i].argument ? required_argument : no_argument;
+	for (int i = 0; option_rows[i].name; i++) {
+		const struct option_row *row = &option_rows[i];
+		int has_arg = row->argument ? required_argument : no_argument;
 
-		if (!option_is_of(&rows[i], tool))
+		if (!option_is_of(row, tool))
 			continue;
-		*name++ = (struct option){ rows[i].name, has_arg, NULL, LONG + (int)i };
-		if (!rows[i].letter)
+		assert(name < ret->names + MOST_ROWS);
+		*name++ = (struct option){ row->name, has_arg, NULL, LONG + i };
+		if (!row->letter)
 			continue;
-		*letter++ = rows[i].letter;
-		if (rows[i].argument)
+		*letter++ = row->letter;
+		if (row->argument)
 			*letter++ = ':';
 	}
 }
@@ -295,30 +294,27 @@ static void make_getopt_tables(enum tool tool, struct getopt_tables *ret)
 /* The row that belongs to @what, a result of getopt_long(3). */
 static const struct option_row *find_option_row(enum tool tool, int what)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
+	const struct option_row *row = option_rows;
 
 	if (what >= LONG)
-		return &rows[what - LONG];
-	while (!option_is_of(rows, tool) || rows->letter != what)
-		rows++;
-	return rows;
+		return &row[what - LONG];
+	while (!option_is_of(row, tool) || row->letter != what)
+		row++;
+	return row;
 }
 
 /* Unknown, or short for several. */
 static int refuse_name(enum tool tool, const char *text, struct error *e)
 {
 	const int n_name = (int)strcspn(text, "=");
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
 	char name[NEAR_NAME_BYTES];
 	struct near near;
 
 	(void)snprintf(name, sizeof(name), "%.*s", n_name, text);
 	near_init(&near, name);
-	for (size_t i = 0; i < n; i++) {
-		(void)snprintf(name, sizeof(name), "--%s", rows[i].name);
-		if (option_is_of(&rows[i], tool))
+	for (const struct option_row *row = option_rows; row->name; row++) {
+		(void)snprintf(name, sizeof(name), "--%s", row->name);
+		if (option_is_of(row, tool))
 			near_offer(&near, name);
 	}
 	return error_set(e, -EINVAL, "no option %.*s%s", n_name, text,

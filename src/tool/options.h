@@ -180,21 +180,14 @@ struct option_row {
 	const char *help;
 };
 
-/* All rows, in the order of --help. */
-const struct option_row *option_rows(size_t *n);
+/* All rows, in the order of --help. The last one has no name. */
+extern const struct option_row option_rows[];
 
 /* Does @tool have the option? */
 bool option_is_of(const struct option_row *row, enum tool tool);
 
-/* The values of --without, with spaces between. */
-extern const char option_backends[];
-/* How patterns begin, likewise; "" if @tool takes none. */
-const char *option_kinds(enum tool tool);
-/* The values of --unwind, likewise. */
-extern const char option_ways[];
-/* The values of --kernel-unwind, likewise. */
-extern const char option_walkers[];
-/* The values of --unit that have a meaning of their own, likewise. */
-extern const char option_units[];
-/* The values of --format, likewise. */
-extern const char *const option_formats;
+/*
+ * The values of OPTION_WITHOUT, OPTION_UNWIND, OPTION_KERNEL_UNWIND and OPTION_FORMAT, and those of
+ * OPTION_UNIT that have a meaning of their own: words with blanks between.
+ */
+extern const char *const option_values[];

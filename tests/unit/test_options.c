@@ -194,23 +194,17 @@ static const char *value_of(const struct option_row *row)
 /* Has @tool an option of this letter or name? */
 static bool has_word(enum tool tool, const struct option_row *row, bool is_long)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
-
-	for (size_t i = 0; i < n; i++)
-		if (option_is_of(&rows[i], tool) && (is_long ? strcmp(rows[i].name, row->name) == 0
-							     : rows[i].letter == row->letter))
+	for (const struct option_row *at = option_rows; at->name; at++)
+		if (option_is_of(at, tool) &&
+		    (is_long ? strcmp(at->name, row->name) == 0 : at->letter == row->letter))
 			return true;
 	return false;
 }
 
 TEST(each_tool_takes_its_options_and_names_those_of_others)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
-
-	for (size_t i = 0; i < n * TOOL_N * 2; i++) {
-		const struct option_row *row = &rows[i / TOOL_N / 2];
+	for (size_t i = 0; option_rows[i / TOOL_N / 2].name; i++) {
+		const struct option_row *row = &option_rows[i / TOOL_N / 2];
 		const enum tool tool = (enum tool)(i / 2 % TOOL_N);
 		char buffer[64];
 		const char *word = option_word(row, i % 2, buffer);
@@ -243,9 +237,11 @@ TEST(each_tool_takes_its_options_and_names_those_of_others)
 TEST(values_that_are_offered_are_taken)
 {
 	const char *const lists[][2] = {
-		{ "--without", option_backends },      { "--unwind", option_ways },
-		{ "--kernel-unwind", option_walkers }, { "--unit", option_units },
-		{ "--format", option_formats },
+		{ "--without", option_values[OPTION_WITHOUT] },
+		{ "--unwind", option_values[OPTION_UNWIND] },
+		{ "--kernel-unwind", option_values[OPTION_KERNEL_UNWIND] },
+		{ "--unit", option_values[OPTION_UNIT] },
+		{ "--format", option_values[OPTION_FORMAT] },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -266,14 +262,11 @@ TEST(values_that_are_offered_are_taken)
 
 TEST(an_option_is_there_once)
 {
-	size_t n;
-	const struct option_row *rows = option_rows(&n);
-
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (rows[i].tools & rows[k].tools) {
-				assert_string_not_equal(rows[i].name, rows[k].name);
-				assert_true(!rows[i].letter || rows[i].letter != rows[k].letter);
+	for (const struct option_row *a = option_rows; a->name; a++)
+		for (const struct option_row *b = option_rows; b < a; b++)
+			if (a->tools & b->tools) {
+				assert_string_not_equal(a->name, b->name);
+				assert_true(!a->letter || a->letter != b->letter);
 			}
 }
 
