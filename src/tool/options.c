@@ -11,11 +11,9 @@
 
 #include "arch/arch.h"
 #include "base/memory.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 #include "match/names.h"
 #include "report/render.h"
-#include "report/writer.h"
 #include "tool/output.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
@@ -104,46 +102,6 @@ static int cpu_profile_complete(struct options *opt, struct error *e)
 	if (!opt->frequency && !opt->period)
 		opt->frequency = PROFILE_FREQUENCY;
 	return 0;
-}
-
-static void put_id_list(struct strbuf *to, const char *what, const struct number_list *list)
-{
-	strbuf_puts(to, what);
-	for (size_t i = 0; i < list->n; i++)
-		strbuf_printf(to, "%s%" PRIu32, i ? "," : "", list->numbers[i]);
-}
-
-static void put_threads(struct strbuf *to, const struct options *opt)
-{
-	if (opt->pids.n) {
-		put_id_list(to, "PID ", &opt->pids);
-	} else if (opt->tids.n) {
-		put_id_list(to, "TID ", &opt->tids);
-	} else if (opt->command) {
-		strbuf_puts(to, "command ");
-		escape_put(to, opt->command[0], false);
-	} else {
-		strbuf_puts(to, "all threads");
-	}
-}
-
-void cpu_profile_put_header(const struct options *opt, struct strbuf *to)
-{
-	if (opt->period)
-		strbuf_printf(to, "Sampling at every %" PRIu64 " events of ", opt->period);
-	else
-		strbuf_printf(to, "Sampling at %" PRIu64 " Hertz of ", opt->frequency);
-	put_threads(to, opt);
-	strbuf_printf(to, " by %s stack",
-		      opt->user_only     ? "user"
-		      : opt->kernel_only ? "kernel"
-					 : "user + kernel");
-	if (opt->cpus.n)
-		put_id_list(to, " on CPU#", &opt->cpus);
-	if (opt->duration_ns)
-		strbuf_printf(to, " for %g secs.\n", (double)opt->duration_ns / 1e9);
-	else
-		strbuf_puts(to, "... Hit Ctrl-C to end.\n");
 }
 
 /* --- all tools --- */

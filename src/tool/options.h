@@ -20,8 +20,6 @@
 #define VERSION "0.1" /* of --version */
 #endif
 
-struct strbuf;
-
 /* The names of the program. */
 enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_PROFILE, TOOL_N };
 
@@ -130,12 +128,6 @@ void options_fini(struct options *opt);
 must_check int options_check(struct options *opt, struct error *e);
 
 void options_help(enum tool tool, FILE *to);
-
-/*
- * Of the name profile: "Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to
- * end."
- */
-void cpu_profile_put_header(const struct options *opt, struct strbuf *to);
 
 /* --- the table of options --- */
 

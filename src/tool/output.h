@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -54,6 +55,30 @@ must_check int output_explain(const struct output *o, int err, struct error *e);
 
 /* Warn of @n losses, if any is above 0. */
 void output_warn_losses(const struct profile_loss *losses, size_t n, uint64_t hits);
+
+/* --- --live: a text on the whole terminal of standard output, drawn anew --- */
+
+/*
+ * Can standard output show pictures? Errors: -ENOTTY  it is no terminal
+ *                                            -EINVAL  $TERM says that it cannot move the cursor
+ */
+must_check int live_check(struct error *e);
+
+/*
+ * Append a picture that replaces a screen of @columns and @lines. Each line of @text ends in '\n',
+ * and is escaped already. It may have colours ("\x1b[..m"), which take no room. Lines are cut at
+ * the width. If there are too many, the last line of the picture tells how many are not shown.
+ */
+void live_put(struct strbuf *to, const char *text, size_t columns, size_t lines);
+
+/* 80 columns and 24 lines if it is not known. */
+struct winsize live_size(void);
+
+/*
+ * Draw @text with the size that the terminal has now. "" erases the last picture. Errors: those of
+ * output_put().
+ */
+must_check int live_draw(struct output *o, const char *text, struct error *e);
 
 /* --- the reports of a run: standard output and the files of -o, each in a form of its own --- */
 

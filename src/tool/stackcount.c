@@ -10,15 +10,17 @@
 #include "tool/run.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "profile/merge.h"
 #include "store/store.h"
-#include "tool/live.h"
 #include "tool/slices.h"
 
 /* The part of --max-memory for slices. */
@@ -34,6 +36,17 @@ struct naming {
 	uint64_t cuts[CUTS]; /* by stack_cut(): hits of the rows named so far */
 	void (*serve)(void *context);
 	void *context;
+};
+
+/*
+ * A line on standard error, rewritten once a second:
+ *
+ *	12 s, 3456789 hits, 280000/s, 312 rows, 0 lost
+ */
+struct progress {
+	bool is_on, is_shown;
+	uint64_t due_ns; /* CLOCK_MONOTONIC: when the line is to be shown; UINT64_MAX: never */
+	uint64_t last_ns, last_hits;
 };
 
 struct stackcount {
@@ -239,6 +252,80 @@ static bool keeps_rows(const struct reports *r)
 	return r->shows_so_far || (r->opt->interval_ns && r->wants_run);
 }
 
+/* --- the line of progress --- */
+
+#define PROGRESS_NS NS_PER_S
+#define PROGRESS_SIZE 160
+
+/* To the begin of the line, and erase it. */
+#define ERASE "\r\033[K"
+
+/* If standard error is a terminal. */
+static void progress_begin(struct progress *p, uint64_t now)
+{
+	const char *terminal = getenv("TERM");
+
+	p->is_on = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+	if (!p->is_on)
+		return;
+	p->due_ns = now + PROGRESS_NS;
+	log_begin_with(ERASE);
+}
+
+/* How long a line may be. One that wraps could not be erased: its first part would stay. */
+static int room_of_line(void)
+{
+	struct winsize size = {};
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return INT_MAX;
+	return size.ws_col - 1;
+}
+
+/* Make the line. It may have more than @room columns: cut it then. */
+static void progress_put(struct stackcount *t, uint64_t now, int room, char line[PROGRESS_SIZE])
+{
+	struct progress *p = &t->progress;
+	const double seconds = (double)(now - p->last_ns) / NS_PER_S;
+	const unsigned long long elapsed = (now - t->begin_ns) / NS_PER_S;
+	unsigned long long hits = t->n_hits, lost = 0;
+	uint64_t losses[LOSS_N];
+	size_t n;
+	const struct store_row *rows = store_look(t->store, &n);
+
+	for (size_t i = 0; i < n; i++)
+		hits += rows[i].count;
+	losses_read(store_losses(t->store), losses);
+	for (int i = 0; i < LOSS_HITS_N; i++)
+		lost += t->losses[i] + losses[i];
+	if (snprintf(line, PROGRESS_SIZE, "%llu s, %llu hit%s, %.0f/s, %zu row%s, %llu lost",
+		     elapsed, hits, text_plural(hits),
+		     seconds > 0 ? (double)(hits - p->last_hits) / seconds : 0, n, text_plural(n),
+		     lost) > room) /* losses come first, because the rest may be cut */
+		(void)snprintf(line, PROGRESS_SIZE, "%llu lost, %llu hit%s, %llu s", lost, hits,
+			       text_plural(hits), elapsed);
+	p->last_ns = now;
+	p->last_hits = hits;
+}
+
+/* Show @text in place of the line. */
+static void progress_say(struct progress *p, const char *text)
+{
+	if (!p->is_on)
+		return;
+	(void)fprintf(stderr, ERASE "%.*s", room_of_line(), text);
+	(void)fflush(stderr);
+	p->is_shown = true;
+}
+
+/* Remove the line, before anything else is printed. log_begin_with("") ends it for good. */
+static void progress_clear(struct progress *p)
+{
+	if (p->is_shown)
+		(void)fputs(ERASE, stderr);
+	p->is_shown = false;
+}
+
 /* --- reports --- */
 
 static void free_profiles(struct report_profiles *p)
@@ -299,34 +386,16 @@ static void give_rows_back(struct stackcount *t, const struct store_row *rows, s
 	store_clear(t->store);
 }
 
-/* The numbers of the run so far. */
-static struct progress_numbers count_progress(const struct stackcount *t)
-{
-	struct progress_numbers numbers = { .hits = t->n_hits };
-	uint64_t losses[LOSS_N];
-	size_t n;
-	const struct store_row *rows = store_look(t->store, &n);
-
-	for (size_t i = 0; i < n; i++)
-		numbers.hits += rows[i].count;
-	losses_read(store_losses(t->store), losses);
-	for (int i = 0; i < LOSS_HITS_N; i++)
-		numbers.lost += t->losses[i] + losses[i];
-	numbers.rows = n;
-	return numbers;
-}
-
 /* --live: a line of numbers, the last message, and the tree of the run so far. */
 static int draw_picture(struct run *r, const struct profile *p, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const struct progress_numbers numbers = count_progress(t);
 	const char *before = t->held.n ? memrchr(t->held.text, '\n', t->held.n - 1) : NULL;
 	const char *message = before ? before + 1 : t->held.n ? t->held.text : "";
 	cleanup_strbuf struct strbuf text = {};
 	char line[PROGRESS_SIZE];
 
-	progress_put(&t->progress, t->report_ns, &numbers, live_size().ws_col, line);
+	progress_put(t, t->report_ns, live_size().ws_col, line);
 	strbuf_printf(&text, "%s\n%s", line, message);
 	reports_put_tree(&t->reports, p, &text);
 	return live_draw(&r->output, text.text, e);
@@ -485,7 +554,9 @@ static void stackcount_start(struct run *r)
 
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
-	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
+	t->progress = (struct progress){ .due_ns = UINT64_MAX, .last_ns = t->begin_ns };
+	if (!r->opt->quiet && !r->opt->live)
+		progress_begin(&t->progress, t->begin_ns);
 	slices_begin(&t->slices, t->begin_ns);
 }
 
@@ -506,6 +577,7 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	char line[PROGRESS_SIZE];
 	int err;
 
 	if (r->is_filling) {
@@ -518,9 +590,9 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 	if (now >= t->slices.due_ns) /* a deferred hit may belong to the next one */
 		end_slice(t);
 	if (now >= t->progress.due_ns) {
-		const struct progress_numbers numbers = count_progress(t);
-
-		progress_show(&t->progress, now, &numbers);
+		progress_put(t, now, room_of_line(), line);
+		progress_say(&t->progress, line);
+		t->progress.due_ns = now + PROGRESS_NS;
 	}
 	return err;
 }

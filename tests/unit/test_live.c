@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "tool/live.h"
+#include "tool/output.h"
 
 static void expect_picture(const char *text, size_t columns, size_t lines, const char *expected)
 {
