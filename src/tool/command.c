@@ -162,7 +162,7 @@ static void add_needs_of(struct finder *f, const char *path)
 /* Their tables are wanted. */
 static bool wants_libraries(const struct run *r)
 {
-	return r->zygote.pid && r->opt->unwind != UNWIND_FP;
+	return r->zygote.pid && !r->opt->unwind_by_fp;
 }
 
 /* It sends the errno of the search, the number of files, and these. */

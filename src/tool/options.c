@@ -53,29 +53,19 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 	return 0;
 }
 
-#define AUTO (ARCH_HAS_TABLES ? UNWIND_AUTO : UNWIND_FP)
-
-/* Is @word one of @words, which have blanks between? */
-static bool is_one_of_words(const char *words, const char *word)
+static int parse_unwind(const char *text, bool *by_fp, struct error *e)
 {
-	const size_t n = strcspn(word, " ");
+	const bool is_dwarf = strcmp(text, "dwarf") == 0;
 
-	for (const char *at = words; n && !word[n] && (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-			return true;
-	return false;
-}
-
-static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
-{
-	if (!is_one_of_words(option_values[OPTION_UNWIND], text))
+	*by_fp = strcmp(text, "fp") == 0;
+	if (!*by_fp && !is_dwarf && strcmp(text, "auto") != 0)
 		return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
-	*ret = text[0] == 'f' ? UNWIND_FP : text[0] == 'd' ? UNWIND_DWARF : AUTO;
-	if (*ret == UNWIND_DWARF && !ARCH_HAS_TABLES)
+	if (is_dwarf && !ARCH_HAS_TABLES)
 		return error_set(
 			e, -EINVAL,
 			"--unwind dwarf: no unwind tables on %s yet, only frame pointers (fp)",
 			ARCH_NAME);
+	*by_fp |= !ARCH_HAS_TABLES;
 	return 0;
 }
 
@@ -195,17 +185,17 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 		return push_name(what, value, minus_files, &o->n_minus, MOST_PATTERNS, e);
 	case OPTION_FORMAT:
 		o->format = value;
-		if (is_one_of_words(option_values[row->key], value))
+		if (renderer_find(value))
 			return 0;
 		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
 				 option_values[row->key]);
 	case OPTION_MIN_PERCENT:
 		return parse_percent(what, value, &o->min_percent, e);
 	case OPTION_UNWIND:
-		return parse_unwind(value, &o->unwind, e);
+		return parse_unwind(value, &o->unwind_by_fp, e);
 	case OPTION_KERNEL_UNWIND:
 		o->kernel_by_helper = strcmp(value, "helper") == 0;
-		if (is_one_of_words(option_values[row->key], value))
+		if (o->kernel_by_helper || strcmp(value, "auto") == 0)
 			return 0;
 		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
 				 value);
@@ -433,7 +423,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .top = TOP_UNSET,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
-				 .unwind = AUTO };
+				 .unwind_by_fp = !ARCH_HAS_TABLES };
 	ret->patterns.pids = &ret->pids;
 	ret->patterns.sum_option = ret->tool == TOOL_STACKSNOOP ? "--value" : "--sum";
 	make_getopt_tables(ret->tool, &tables);

@@ -31,13 +31,6 @@ const char *tool_name(enum tool tool); /* "stacksnoop" */
  */
 enum tool tool_called(const char *path);
 
-/* How BPF programs walk user stacks. */
-enum unwind_mode {
-	UNWIND_FP,    /* by frame pointers alone */
-	UNWIND_AUTO,  /* as UNWIND_DWARF if the architecture can, else as UNWIND_FP */
-	UNWIND_DWARF, /* by unwind tables, and by frame pointers in code without */
-};
-
 /* In options.avoid: search the tables for every frame's rule, without the recent rules. */
 #define AVOID_RECENT_RULES (1U << BACKEND_N)
 /* Likewise: compare every kernel stack with the helper's. */
@@ -64,16 +57,16 @@ struct options {
 	uint64_t duration_ns; /* 0: until a signal */
 	uint64_t max_events;  /* 0: any number */
 	uint64_t min_count;
-	uint64_t top;           /* 0, and TOP_UNSET: all */
-	uint64_t max_depth;     /* frames of each stack, 0: all */
-	uint64_t max_memory;    /* bytes, in the kernel and in user space */
-	uint64_t unwind_memory; /* bytes of unwind tables, in addition */
-	uint64_t ready_fd;      /* 0: none */
-	uint64_t frequency;     /* of perf events, samples in a second; 0: by default */
-	uint64_t period;        /* likewise, events for a sample */
-	uint64_t ignored;       /* of an option without effect */
-	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
-	enum unwind_mode unwind;
+	uint64_t top;                      /* 0, and TOP_UNSET: all */
+	uint64_t max_depth;                /* frames of each stack, 0: all */
+	uint64_t max_memory;               /* bytes, in the kernel and in user space */
+	uint64_t unwind_memory;            /* bytes of unwind tables, in addition */
+	uint64_t ready_fd;                 /* 0: none */
+	uint64_t frequency;                /* of perf events, samples in a second; 0: by default */
+	uint64_t period;                   /* likewise, events for a sample */
+	uint64_t ignored;                  /* of an option without effect */
+	unsigned avoid;                    /* 1 << enum backend, and AVOID_*, an OR */
+	bool unwind_by_fp;                 /* user stacks; else by tables, where code has them */
 	const char *outputs[MOST_OUTPUTS]; /* files of -o */
 	size_t n_outputs;
 	const char *value;  /* of files with several: the one to show; NULL: the file's choice */

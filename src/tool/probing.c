@@ -219,7 +219,7 @@ static int setup_following(const struct run *r, struct object_options *o, struct
 		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
 			 "mappings, so user stacks are cut and few frames have names");
 	o->programs |= 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
-	o->config.unwind = r->opt->unwind != UNWIND_FP;
+	o->config.unwind = !r->opt->unwind_by_fp;
 	o->config.no_recent_rules = (r->opt->avoid & AVOID_RECENT_RULES) != 0;
 	/* These two read the kernel's memory, which confidentiality denies. */
 	if (!lockdown || strcmp(lockdown, "confidentiality") != 0)

@@ -383,12 +383,6 @@ bool ending_has_signal(struct run *r)
 	return r->ending->signal_at;
 }
 
-/* The main thread's CPU time since the signal; 0 without one. */
-static uint64_t work_since_signal(const struct ending *n)
-{
-	return n->signal_at ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal : 0;
-}
-
 /* A call may take half of what is left, so that one file leaves time for others. */
 static bool is_enough_for_others(struct ending *n, uint64_t ns, uint64_t all_ns)
 {
@@ -425,8 +419,8 @@ bool ending_has_time(struct run *r)
 {
 	struct ending *n = r->ending;
 
-	(void)ending_has_signal(r);
-	n->is_too_late = n->is_too_late || work_since_signal(n) >= LAST_NS;
+	if (ending_has_signal(r) && clock_ns(CLOCK_THREAD_CPUTIME_ID) - n->cpu_at_signal >= LAST_NS)
+		n->is_too_late = true;
 	return !n->is_too_late;
 }
 
@@ -466,19 +460,6 @@ static int ending_settle(struct run *r, struct error *e)
 	}
 	r->ending->is_all_read = true;
 	return err;
-}
-
-/* For --debug: the time from the signal to the last report. */
-static void ending_describe(const struct run *r)
-{
-	const struct ending *n = r->ending;
-
-	if (n->signal_at)
-		log_debug("after the signal: %.3f s, with %.3f s of work, and %.3f s of waits for "
-			  "files of others",
-			  (double)(clock_ns(CLOCK_MONOTONIC) - n->signal_at) / NS_PER_S,
-			  (double)work_since_signal(n) / NS_PER_S,
-			  (double)n->waited_for_others_ns / NS_PER_S);
 }
 
 /* --- the run --- */
@@ -805,7 +786,6 @@ static int finish_run(struct run *r, struct error *e)
 
 	if (r->opt->debug) {
 		probing_describe(r);
-		ending_describe(r);
 		object_describe(r->object);
 		deferral_describe(&r->deferral);
 		unwinder_describe(r->unwinder);
