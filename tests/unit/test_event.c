@@ -121,36 +121,6 @@ static void expect(const struct event_style *style, const struct sample *s, cons
 	assert_string_equal(made.text, expected);
 }
 
-/* Without golden files: the layout of the classic tool's own example, typed in here. */
-TEST(text_has_the_layout_of_the_classic_tool)
-{
-	static const struct event_style plain = {};
-	static const struct event_style verbose = { .label = { .places = true } };
-	static const struct sample s = {
-		{ "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 0, { 0, 1 }
-	};
-	static const struct sample clock = {
-		{ "14:02:11.056332998", "sync", 22352, 22352, 1, NULL }, 0, 1, { 4 }
-	};
-	cleanup_strbuf struct strbuf header = {};
-
-	event_put_header(&header, &plain);
-	event_put_header(&header, &verbose);
-	assert_string_equal(header.text, "TIME(s)            STACK\n"
-					 "TIME(s)            COMM         PID    CPU STACK\n");
-	expect(&plain, &s,
-	       "42005557.056332998 \n"
-	       "42005557.056332998 ip: ffffffff81280461 ext4_sync_fs\n"
-	       "42005557.056332998 r0: ffffffff811ed7f9 iterate_supers\n");
-	expect(&verbose, &s,
-	       "42005557.056332998 sync         22352  1   \n"
-	       "42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs\n"
-	       "42005557.056332998 sync         22352  1   r0: ffffffff811ed7f9 iterate_supers\n");
-	expect(&plain, &clock,
-	       "14:02:11.056332998 \n"
-	       "14:02:11.056332998 u0: 7f9cafbeee97     sync\n");
-}
-
 /* Text has it in a column, whose title has the unit. Folded lines have it as their number. */
 TEST(an_event_has_its_value_in_each_form)
 {
@@ -216,24 +186,6 @@ TEST(events_of_any_size_are_written_whole)
 	assert_int_equal(n_lines, 20 * (1 + 2 * 127));
 	assert_non_null(strstr(made.text, " r125: "));
 	assert_non_null(strstr(made.text, " u126: "));
-}
-
-static int refuse(void *context, const char *bytes, size_t n)
-{
-	++*(int *)context;
-	return -5;
-}
-
-TEST(a_sink_that_fails_is_not_asked_again)
-{
-	static const struct event_style style = {};
-	int n_asked = 0;
-	cleanup_writer struct writer w = { .write = refuse, .context = &n_asked };
-
-	for (int i = 0; i < 10000; i++)
-		render(&style, &samples[0], &w);
-	assert_int_equal(writer_flush(&w), -5);
-	assert_int_equal(n_asked, 1);
 }
 
 TEST_MAIN(NULL, NULL)

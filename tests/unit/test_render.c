@@ -62,35 +62,6 @@ static void the_form_is_what_the_golden_file_says(void **state)
 
 TEST_ROWS(golden_rows, the_form_is_what_the_golden_file_says)
 
-/* Without golden files: the layout of bcc's own example, typed in here. */
-TEST(text_has_the_layout_of_bcc)
-{
-	static const struct frame frames[] = {
-		{ .kind = FRAME_KERNEL, .name = "submit_bio" },
-		{ .kind = FRAME_KERNEL, .name = "entry_SYSCALL_64_fastpath" },
-		{ .kind = FRAME_USER },
-	};
-	struct frame_table names = { .frames = (struct frame *)frames, .n = 3 };
-	struct render_style style = { .delimited = true, .per_process = true };
-	uint32_t row[] = { 0, 1, 2 };
-	struct profile_builder *b = profile_builder_new(1);
-	cleanup_strbuf struct strbuf made = {};
-
-	add(b, 5, 15187, "tar", 2, 1, row);
-
-	cleanup(profile_freep) struct profile *r = finish(b, &names);
-
-	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
-	assert_string_equal(made.text, "\n"
-				       "  submit_bio\n"
-				       "  entry_SYSCALL_64_fastpath\n"
-				       "    --\n"
-				       "  [unknown]\n"
-				       "    tar [15187]\n"
-				       "    5\n"
-				       "\n");
-}
-
 /* Files of other programs may have such, and so have differences that they made. */
 TEST(counts_below_zero_keep_their_sign)
 {
