@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "children.h"
 #include "scratch.h"
 
 #include <linux/bpf.h>
-#include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -138,55 +135,6 @@ TEST(a_program_of_this_process_has_its_name_at_any_time)
 	assert_true(is_there(&p, f->end - 1, whole));
 	assert_false(is_there(&p, f->end, whole));
 	assert_false(is_there(&p, addr - 1, whole));
-}
-
-TEST(a_program_of_another_process_has_its_name_from_its_loading_to_its_end)
-{
-	cleanup(bpf_programs_fini) struct bpf_programs p;
-	const struct program_function *f;
-	char whole[128];
-	uint64_t before, addr;
-	pid_t holder;
-	int fd;
-
-	bpf_programs_init(&p);
-	bpf_programs_look(&p);
-	before = clock_ns(CLOCK_MONOTONIC);
-	fd = load("unit_second");
-	addr = fd >= 0 ? address_of("_unit_second", whole) : 0;
-	if (!addr) {
-		bpf_programs_fini(&p);
-		skip();
-	}
-	holder = child_start();
-	(void)close(fd);
-	f = bpf_programs_at(&p, addr);
-	if (f) { /* else there is no right to see others' */
-		assert_string_equal(f->name, whole);
-		assert_false(f->is_own);
-		assert_true(f->since > before && f->since < clock_ns(CLOCK_MONOTONIC));
-	}
-	child_end(holder);
-	while (is_there(&p, addr, whole))
-		continue; /* the kernel takes its time */
-}
-
-TEST(a_program_in_the_place_of_a_known_one_is_sure_since_it_was_seen)
-{
-	cleanup(bpf_programs_fini) struct bpf_programs p;
-	struct program_function gone = { .end = UINT64_MAX, .id = INT32_MAX };
-	char whole[128];
-	cleanup_close int fd = load("unit_third");
-	const uint64_t addr = fd >= 0 ? address_of("_unit_third", whole) : 0;
-	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
-
-	if (!addr)
-		skip();
-	bpf_programs_init(&p);
-	array_push(p.functions, p.n, p.capacity, gone);
-	bpf_programs_look(&p);
-	assert_true(is_there(&p, addr, whole));
-	assert_true(bpf_programs_at(&p, addr)->since >= before);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)
