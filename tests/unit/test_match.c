@@ -9,7 +9,7 @@
 
 #include "base/strbuf.h"
 #include "files/mappings.h"
-#include "match/match.h"
+#include "match/matcher.h"
 
 /* Two statics of one name, one in a module; ftrace's addresses lie behind an endbr64. */
 static const char kallsyms[] = "ffffffff81000000 T vfs_read\n"
@@ -50,6 +50,8 @@ static const char program[] =
 	"void f3(int n) __asm__(\"_ZN2ns4castIiEEvT_\"); void f3(int n) { sell(n + 2); }\n"
 	"void f4(void) __asm__(\"_RNvC7mycrate3run\"); void f4(void) { sell(9); }\n"
 	"void f5(int n) __asm__(\"_ZNKSt6vectorIiE4sizeEv\"); void f5(int n) { sell(n + 3); }\n"
+	"__asm__(\".globl locked; .type locked, @function; locked: lock; incl (%rax); ret;\"\n"
+	"        \".size locked, .-locked\");\n"
 	"void __fast_avx(void) { sell(3); } void __slow_sse(void) { sell(4); }\n"
 	"static f_t *choose(void) { return __fast_avx; }\n"
 	"void fast(void) __attribute__((ifunc(\"choose\")));\n"
@@ -417,9 +419,8 @@ TEST(a_library_of_a_tracepoints_category_offers_it)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
 		struct near near;
-		struct error e;
 
-		assert_ok(probe_spec_parse(rows[i][0], false, &spec, &e), e);
+		assert_works(probe_spec_parse(rows[i][0], false, &spec, &e));
 		match_near_tracepoints(&spec, host, &near);
 		assert_string_equal(near_text(&near), rows[i][1]);
 	}
@@ -635,6 +636,98 @@ TEST(unmatched_probes_offer_near_names)
 	expect_error("with", "u:%/program:hous:door", -ENOENT,
 		     "no USDT probe of %/program matches 'u:%/program:hous:door' (did you mean "
 		     "house:door?)");
+}
+
+/* --- what another process matches is what this one would --- */
+
+struct both {
+	struct probe_spec specs[4];
+	size_t n;
+	struct target_list here, aside;
+	struct error why_here, why_aside;
+};
+
+static void both_fini(struct both *b)
+{
+	while (b->n)
+		probe_spec_fini(&b->specs[--b->n]);
+	target_list_fini(&b->here);
+	target_list_fini(&b->aside);
+}
+
+/* Texts with "%s" for the folder of the files. */
+static int match_both(const char *const texts[4], struct both *b)
+{
+	static const struct match_scope all = { .limit = 100000, .depth = MATCH_PATTERNS };
+	int err = 0;
+
+	for (; b->n < 4 && texts[b->n]; b->n++) {
+		cleanup_free char *text = xasprintf(texts[b->n], scratch);
+
+		assert_int_equal(probe_spec_parse(text, false, &b->specs[b->n], NULL), 0);
+		err = err ?: match_targets(&b->specs[b->n], NULL, &all, &b->here, &b->why_here);
+	}
+	assert_int_equal(match_in_files(b->specs, b->n, &all, &b->aside, &b->why_aside), err);
+	return err;
+}
+
+static char *whole_target(const struct target *t)
+{
+	const char *const texts[] = { t->name, t->also, t->symbol, t->path, t->arguments };
+	struct strbuf made = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		strbuf_printf(&made, "%s|", texts[i] ? texts[i] : "(none)");
+	strbuf_printf(&made, "%d %d %d %lx %lx %lx %lx", t->kind, t->obstacle, t->is_32_bit,
+		      t->vaddr, t->offset, t->semaphore, t->place);
+	return made.text;
+}
+
+TEST(what_another_process_matches_is_the_same)
+{
+	static const char *const texts[4] = { "%s/program:work", "u:%s/program:buy", "%s/program:*",
+					      "c:mem*" };
+	cleanup(both_fini) struct both b = {};
+	size_t n_also = 0;
+
+	assert_int_equal(match_both(texts, &b), 0);
+	assert_true(b.here.n > 10);
+	assert_int_equal(b.here.n, b.aside.n);
+	for (size_t i = 0; i < b.here.n; i++) {
+		cleanup_free char *here = whole_target(&b.here.targets[i]);
+		cleanup_free char *aside = whole_target(&b.aside.targets[i]);
+
+		assert_string_equal(here, aside);
+		n_also += b.here.targets[i].also != NULL;
+	}
+	assert_true(n_also > 0);
+}
+
+TEST(what_is_wrong_is_the_same_in_another_process)
+{
+	static const char *const texts[][4] = { { "%s/program:wrok" },
+						{ "%s/program.c:work" },
+						{ "%s/none:work" },
+						{ "u:%s/program:bye" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		cleanup(both_fini) struct both b = {};
+
+		assert_true(match_both(texts[i], &b) < 0);
+		assert_string_equal(b.why_here.text, b.why_aside.text);
+		assert_int_equal(b.aside.n, 0);
+	}
+}
+
+TEST(the_limit_holds_in_another_process)
+{
+	static const struct match_scope two = { .limit = 2, .depth = MATCH_PATTERNS };
+	cleanup(probe_spec_fini) struct probe_spec spec = {};
+	cleanup(target_list_fini) struct target_list out = {};
+
+	assert_int_equal(probe_spec_parse("c:mem*", false, &spec, NULL), 0);
+	assert_int_equal(match_in_files(&spec, 1, &two, &out, NULL), -E2BIG);
+	assert_int_equal(out.n, 0);
 }
 
 TEST_MAIN(make_files, scratch_remove)
