@@ -258,13 +258,12 @@ TEST(a_refused_place_does_not_cost_the_others)
 		struct target targets[] = { USER(first), USER(locked), USER(second), USER(halting),
 					    USER(third), USER(first),  USER(first),  USER(first) };
 		struct tracing t;
-		struct error e = {};
 		unsigned refused = 0;
 
 		targets[5].path = "/nonexistent/lib.so";
 		targets[6].path = path;
 		targets[7].obstacle = OBSTACLE_MISTAKEN;
-		assert_ok(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e), e);
+		assert_works(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e));
 		assert_int_equal(attachment_n_attached(t.attachment), 3);
 
 		size_t n;
@@ -329,11 +328,10 @@ TEST(who_puts_probes_into_a_file_has_no_others)
 	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
 		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
-		struct error e = {};
 
 		targets[1].path = "/proc/thread-self/exe";
 		*n_links_elsewhere = SIZE_MAX;
-		assert_ok(start(&t, targets, 2, avoided[i], NULL, &e), e);
+		assert_works(start(&t, targets, 2, avoided[i], NULL, &e));
 		assert_int_equal(attachment_n_attached(t.attachment), 2);
 		assert_int_equal(n_links_open(), 2);
 		/* The event that becomes a link now. */
@@ -361,10 +359,9 @@ TEST(what_takes_the_kernel_long_is_left_to_another_process)
 	struct target targets[] = { USER(first), USER(second), USER(third), USER(first) };
 	struct strbuf held = {};
 	struct tracing t;
-	struct error e = {};
 	int status, n_left = 0;
 
-	assert_ok(start(&t, targets, 4, 1u << BACKEND_UPROBE_MULTI, NULL, &e), e);
+	assert_works(start(&t, targets, 4, 1u << BACKEND_UPROBE_MULTI, NULL, &e));
 	log_hold(&held);
 	does_stop = true;
 	attachment_detach(t.attachment);

@@ -233,11 +233,6 @@ TEST(the_possible_cpus_are_those_of_the_c_library)
 	assert_int_equal(n, get_nprocs_conf());
 }
 
-TEST(a_stack_has_a_bound)
-{
-	assert_true(host_max_stack() > 0);
-}
-
 TEST(another_pid_namespace_is_told_apart)
 {
 	uint64_t dev, ino;

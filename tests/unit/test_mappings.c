@@ -140,11 +140,10 @@ static const struct mapping *find(const struct mapping_list *list, const char *p
 TEST(this_process_is_mapped_where_its_functions_are)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	struct error e;
 	char self[4096] = "", path[5000];
 	uint64_t here = (uintptr_t)this_process_is_mapped_where_its_functions_are;
 
-	assert_ok(mapping_list_read((uint32_t)getpid(), &list, &e), e);
+	assert_works(mapping_list_read((uint32_t)getpid(), &list, &e));
 
 	const struct mapping *m = mapping_list_at(&list, here);
 
@@ -172,14 +171,13 @@ static struct mapping map_file(const char *name, struct mapping_list *list)
 {
 	cleanup_free char *path = scratch_path(name);
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct error e;
 
 	assert_true(fd >= 0);
 
 	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 
 	assert_true(at != MAP_FAILED);
-	assert_ok(mapping_list_read((uint32_t)getpid(), list, &e), e);
+	assert_works(mapping_list_read((uint32_t)getpid(), list, &e));
 
 	const struct mapping *m = mapping_list_at(list, (uintptr_t)at);
 
@@ -279,19 +277,18 @@ TEST(a_file_is_found_below_the_root_that_a_process_had)
 {
 	cleanup_close int root = open_root(), fd = -1, linked = -1, climbed = -1;
 	struct mapping m;
-	struct error e;
 
 	scratch_write("opt/library", "code");
 	m = mapping_of("opt/library", "/opt/library");
-	assert_ok(open_in(root, &m, &fd, &e), e);
+	assert_works(open_in(root, &m, &fd, &e));
 	assert_int_equal(inode_of(fd), m.inode);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	/* Absolute links, and ways up, lead to what the process saw there. */
 	scratch_run("ln -sf /opt/library link");
 	m.path = "/link";
-	assert_ok(open_in(root, &m, &linked, &e), e);
+	assert_works(open_in(root, &m, &linked, &e));
 	m.path = "/../../opt/library";
-	assert_ok(open_in(root, &m, &climbed, &e), e);
+	assert_works(open_in(root, &m, &climbed, &e));
 }
 
 TEST(another_file_below_the_root_is_not_taken)

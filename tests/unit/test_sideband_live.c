@@ -53,9 +53,8 @@ static struct sideband *follow(uint32_t ring_bytes)
 {
 	const struct sideband_options options = { .ring_bytes = ring_bytes };
 	struct sideband *s;
-	struct error e;
 
-	assert_ok(sideband_open(&options, &s, &e), e);
+	assert_works(sideband_open(&options, &s, &e));
 	return s;
 }
 
@@ -158,10 +157,9 @@ TEST(who_shares_its_makers_memory_is_told)
 	struct sideband *s;
 	pthread_t thread;
 	uint32_t tid = 0;
-	struct error e;
 
-	assert_ok(host_tracepoint_id(host, "task", "task_newtask", &options.birth, &e), e);
-	assert_ok(sideband_open(&options, &s, &e), e);
+	assert_works(host_tracepoint_id(host, "task", "task_newtask", &options.birth, &e));
+	assert_works(sideband_open(&options, &s, &e));
 	for (int i = 0; i < 20; i++) {
 		const pid_t spawned = run_shell();
 		const pid_t copy =

@@ -92,19 +92,4 @@ TEST(a_run_ends_with_the_last_of_its_processes)
 	waiter_close(&w);
 }
 
-TEST(a_wish_for_a_report_ends_nothing)
-{
-	unsigned occasions;
-	struct waiter w;
-
-	assert_int_equal(waiter_open(&w, NULL), 0);
-	assert_int_equal(raise(SIGUSR1), 0);
-	assert_false(waiter_must_end(&w));
-	assert_int_equal(waiter_wait(&w, UINT64_MAX, &occasions, NULL), 0);
-	assert_int_equal(occasions, OCCASION_REPORT);
-	assert_int_equal(waiter_wait(&w, 0, &occasions, NULL), 0);
-	assert_int_equal(occasions, 0);
-	waiter_close(&w);
-}
-
 TEST_MAIN(NULL, NULL)
