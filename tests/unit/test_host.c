@@ -165,34 +165,6 @@ TEST(this_kernels_tracefs_is_read_although_nothing_is_mounted)
 	assert_string_equal(before, after);
 }
 
-/* In a process of its own, without root: messages say what lacks, and what to do. */
-TEST(without_permission_what_lacks_is_named_and_how_to_mount)
-{
-	const bool is_mounted = access("/sys/kernel/tracing/events", F_OK) == 0;
-	int status;
-	uint64_t id;
-	struct error e;
-	pid_t child = fork();
-
-	if (child == 0) {
-		cleanup(host_freep) struct host *host = host_new();
-
-		if (setresuid(65534, 65534, 65534) != 0)
-			_exit(2);
-		const char *missing = host_missing_capability();
-		int err = host_tracepoint_id(host, "sched", "sched_switch", &id, &e);
-
-		if (!missing || strcmp(missing, "CAP_BPF") != 0)
-			_exit(3);
-		_exit(is_mounted || (err == -EPERM && strstr(e.text, "mount -t tracefs tracefs"))
-			      ? 0
-			      : 1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_null(host_missing_capability()); /* tests run as root */
-}
-
 static void *thread_number(void *number)
 {
 	*(uint32_t *)number = (uint32_t)syscall(SYS_gettid);
@@ -231,31 +203,6 @@ TEST(the_possible_cpus_are_those_of_the_c_library)
 
 	assert_works(host_possible_cpus(&n, &e));
 	assert_int_equal(n, get_nprocs_conf());
-}
-
-TEST(another_pid_namespace_is_told_apart)
-{
-	uint64_t dev, ino;
-	int status;
-
-	(void)host_in_initial_pid_namespace(&dev, &ino);
-
-	pid_t child = fork();
-	if (child == 0) {
-		if (unshare(CLONE_NEWPID) != 0)
-			_exit(2);
-		pid_t inner = fork();
-		if (inner == 0) {
-			uint64_t inner_dev, inner_ino;
-			bool is_initial = host_in_initial_pid_namespace(&inner_dev, &inner_ino);
-
-			_exit(!is_initial && inner_ino != ino && inner_dev == dev ? 0 : 1);
-		}
-		(void)waitpid(inner, &status, 0);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
 }
 
 TEST_MAIN(make_tracefs, scratch_remove)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "object.h"
+#include "store/counters.h"
 #include "store/store.h"
 
 #define N_HOT 4
@@ -736,6 +737,72 @@ TEST(the_budget_is_divided_without_remainder_for_any_machine)
 	}
 	store_divide(256 << 20, 128, &b);
 	assert_true(b.max_rows >= 200000 && b.max_chunks >= 400000);
+}
+
+/* --- counters of calls --- */
+
+#define N_TARGETS 10
+#define PER_CPU 16
+
+static uint32_t turn_at_wait;
+
+static void note_turn(struct object *unused)
+{
+	turn_at_wait = o.state.turn;
+}
+
+static struct calls *new_calls(void)
+{
+	static uint64_t counters[N_CPUS * PER_CPU];
+
+	o = (struct object){ .maps.calls = counters,
+			     .maps.lost_fd = -1,
+			     .maps.begun_fd = -1,
+			     .recursion_misses = 7,
+			     .on_wait = note_turn };
+	return calls_new(&o, N_TARGETS, N_CPUS);
+}
+
+static void call(uint32_t cpu, uint32_t target, uint64_t n)
+{
+	o.maps.calls[call_index(cpu, target, calls_per_cpu(N_TARGETS))] += n;
+}
+
+TEST(calls_in_intervals_are_differences)
+{
+	struct calls *c = new_calls();
+	uint64_t losses[LOSS_N];
+
+	losses_read(calls_losses(c), losses);
+	assert_int_equal(losses[LOSS_RECURSION], 7);
+	call(0, 9, 5);
+	assert_int_equal(calls_read(c)[9], 5);
+	call(1, 9, 2);
+	losses_reported(calls_losses(c));
+	losses_read(calls_losses(c), losses);
+	assert_int_equal(losses[LOSS_RECURSION], 0);
+	call(2, 9, 4);
+	assert_int_equal(calls_read(c)[9], 6);
+	assert_int_equal(calls_read(c)[9], 0);
+	calls_free(c);
+}
+
+TEST(the_end_waits_for_programs_that_still_count)
+{
+	struct calls *c = new_calls();
+
+	turn_at_wait = 99;
+	calls_start(c);
+	assert_int_equal(o.state.turn, FIRST_TURN);
+	assert_int_equal(calls_stop(c, NULL), 0);
+	assert_int_equal(turn_at_wait, TURN_OFF);
+	calls_free(c);
+}
+
+TEST(calls_take_the_memory_of_all_cpus)
+{
+	assert_int_equal(calls_bytes(N_TARGETS, N_CPUS), 8 * N_CPUS * PER_CPU + 16 * N_TARGETS);
+	assert_true(calls_bytes(200000, 4096) > UINT32_MAX);
 }
 
 TEST_MAIN(NULL, NULL)

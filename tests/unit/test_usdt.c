@@ -39,49 +39,6 @@ static int see_probe(void *context, const struct image_usdt *probe)
 	return 0;
 }
 
-static size_t count_probe(const struct seen_probes *seen, const char *provider, const char *name)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < seen->n; i++)
-		n += strcmp(seen->probes[i].provider, provider) == 0 &&
-		     strcmp(seen->probes[i].name, name) == 0;
-	return n;
-}
-
-static void check_probes(const char *name)
-{
-	cleanup(image_freep) struct image *im = open_image(name);
-	struct seen_probes seen = {};
-	uint64_t sell = 0;
-	size_t size;
-	cleanup_free uint8_t *data = read_file(name, &size);
-
-	assert_int_equal(image_each_usdt(im, see_probe, &seen, NULL), 0);
-	assert_true(image_vaddr_to_offset(im, find(im, "sell").symbol.vaddr, &sell));
-	assert_true(count_probe(&seen, "shop", "buy") >= 2); /* one name, several places */
-	assert_int_equal(count_probe(&seen, "house", "door"), 1);
-	assert_int_equal(count_probe(&seen, "shop", "sale"), 1);
-	for (size_t i = 0; i < seen.n; i++) {
-		const struct image_usdt *p = &seen.probes[i];
-
-		assert_true(p->offset < size);
-		if (strcmp(p->name, "sale") == 0) {
-			assert_true(p->offset == sell);
-			assert_true(p->semaphore > 0 && p->semaphore < size);
-		} else {
-			assert_int_equal(data[p->offset], 0x90); /* nop */
-			assert_int_equal(p->semaphore, 0);
-		}
-	}
-}
-
-TEST(usdt_probes_are_found_at_their_nops)
-{
-	check_probes("probes");
-	check_probes("probes_fixed");
-}
-
 TEST(an_image_without_probes_says_so)
 {
 	cleanup_free char *expected = xasprintf("%s/plain.so has no USDT probes", scratch);
