@@ -104,8 +104,9 @@ TEST(a_change_is_beyond_noise_from_three_standard_errors_on)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct changes *c = compare(run_of(&rows[i].after, 100),
-					    run_of(&rows[i].before, 100), rows[i].normalize);
+		cleanup_changes struct changes *c =
+			compare(run_of(&rows[i].after, 100), run_of(&rows[i].before, 100),
+				rows[i].normalize);
 
 		print_message("row %zu\n", i);
 		assert_int_equal(c->n_after, rows[i].has_claims ? rows[i].after.n : 0);
@@ -113,7 +114,6 @@ TEST(a_change_is_beyond_noise_from_three_standard_errors_on)
 		assert_int_equal(change_of(c, "f1")->self.is_beyond_noise, rows[i].is_beyond);
 		assert_int_equal(change_of(c, "f1")->total.is_beyond_noise, rows[i].is_beyond);
 		assert_false(change_of(c, "f20")->self.is_beyond_noise);
-		changes_free(c);
 	}
 }
 

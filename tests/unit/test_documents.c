@@ -123,10 +123,9 @@ static void document_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
 	cleanup_profile struct profile *p = content_of(row->of);
-	struct strbuf made = rendered_json(p);
+	cleanup_strbuf struct strbuf made = rendered_json(p);
 
 	golden_expect(row->name, &made);
-	strbuf_fini(&made);
 }
 
 TEST(changes_have_no_tags)

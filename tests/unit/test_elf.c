@@ -140,7 +140,7 @@ TEST(a_file_with_more_segments_than_any_program_is_refused)
 	cleanup_free uint8_t *data = xcalloc(1, size + 65 * sizeof(Elf64_Phdr));
 	Elf64_Phdr load = { .p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 16 };
 	Elf64_Ehdr *header = (Elf64_Ehdr *)data;
-	struct image *im = NULL;
+	cleanup(image_freep) struct image *im = NULL;
 	struct error e = {};
 
 	memcpy(data, file, size);
@@ -152,7 +152,6 @@ TEST(a_file_with_more_segments_than_any_program_is_refused)
 	assert_string_equal(e.text, "x: loads 65 segments, more than 64");
 	header->e_phnum = 64;
 	assert_int_equal(image_open_memory(data, size, "x", &im, &e), 0);
-	image_close(im);
 }
 
 TEST(a_descriptor_stays_the_callers)
@@ -341,14 +340,13 @@ TEST(a_build_id_is_what_the_kernel_tells)
 
 		scratch_run(command);
 
-		struct image *im = open_image("id.so");
+		cleanup(image_freep) struct image *im = open_image("id.so");
 		size_t n_told = image_reported_build_id(im, &told);
 
 		assert_int_equal(n_told, rows[i].told);
 		assert_int_equal(image_build_id(im, &own), rows[i].own);
 		if (n_told)
 			assert_int_equal(told[n_told - 1], 0x12);
-		image_close(im);
 	}
 }
 
@@ -388,10 +386,9 @@ TEST(a_hole_of_notes_is_not_read_to_its_end)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		put_notes_before_the_build_id(rows[i].n_empty);
 
-		struct image *im = open_image("late.so");
+		cleanup(image_freep) struct image *im = open_image("late.so");
 
 		assert_int_equal(image_build_id(im, &id), rows[i].n_id);
-		image_close(im);
 	}
 }
 

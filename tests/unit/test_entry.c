@@ -111,14 +111,13 @@ TEST(a_dynamic_linker_has_its_start)
 		scratch_run("as linker.s -o linker.o && "
 			    "ld -shared -e begin -s linker.o -o linker.so");
 
-		struct image *im = open_image("linker.so");
+		cleanup(image_freep) struct image *im = open_image("linker.so");
 		const uint64_t entry = image_entry(im);
 
 		for (uint64_t at = 0; at < 20; at++)
 			assert_string_equal(name_at(im, entry + at),
 					    at < cases[i].n_start ? "_start" : "");
 		assert_string_equal(name_at(im, entry - 1), "");
-		image_close(im);
 	}
 }
 

@@ -105,7 +105,7 @@ TEST(all_exits_are_found)
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct exits exits = find_exits_of(im, names[i]);
+		cleanup(exits_fini) struct exits exits = find_exits_of(im, names[i]);
 
 		if (exits.doubt)
 			fail_msg("%s: %s at 0x%lx", names[i], exits.doubt, exits.doubt_at);
@@ -113,7 +113,6 @@ TEST(all_exits_are_found)
 			if (!is_noted(exits.places[k].vaddr - from))
 				fail_msg("%s: 0x%lx is none", names[i], exits.places[k].vaddr);
 		n += exits.n;
-		exits_fini(&exits);
 	}
 	/* Functions do not overlap, so each was found once. */
 	assert_int_equal(n, __stop_noted_exits - __start_noted_exits);
@@ -136,13 +135,12 @@ TEST(a_doubt_leaves_no_exits)
 	cleanup(image_freep) struct image *im = open_image("/proc/self/exe");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct exits exits = find_exits_of(im, rows[i].name);
+		cleanup(exits_fini) struct exits exits = find_exits_of(im, rows[i].name);
 
 		if (!exits.doubt)
 			fail_msg("%s: no doubt", rows[i].name);
 		assert_string_equal(exits.doubt, rows[i].doubt);
 		assert_int_equal(exits.n, 0);
-		exits_fini(&exits);
 	}
 }
 
@@ -201,13 +199,13 @@ TEST(a_part_that_the_file_lacks_is_none)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t vaddr;
 		struct exits exits;
-		struct image *im = open_code(code, sizeof(code), 16, rows[i].n_other, &vaddr);
+		cleanup(image_freep) struct image *im =
+			open_code(code, sizeof(code), 16, rows[i].n_other, &vaddr);
 
 		exits_find(im, NULL, &none, vaddr, &exits);
 		assert_non_null(exits.doubt);
 		assert_string_equal(exits.doubt, rows[i].doubt);
 		exits_fini(&exits);
-		image_close(im);
 	}
 }
 
@@ -216,7 +214,7 @@ TEST(a_function_of_too_many_cases_is_left_out)
 {
 	static const uint8_t jump[] = { 0xff, 0x24, 0xc5, 0, 0, 0, 0 }; /* jmp *0(,%rax,8) */
 	const size_t n_code = 64 << 10;
-	uint8_t *code = xmalloc(n_code);
+	cleanup_free uint8_t *code = xmalloc(n_code);
 	uint64_t vaddr;
 	cleanup(exits_fini) struct exits exits;
 
@@ -229,7 +227,6 @@ TEST(a_function_of_too_many_cases_is_left_out)
 	exits_find(im, NULL, &none, vaddr, &exits);
 	assert_non_null(exits.doubt);
 	assert_string_equal(exits.doubt, "it is too large");
-	free(code);
 }
 
 /* --- real files --- */

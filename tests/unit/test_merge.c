@@ -158,7 +158,7 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 	const struct profile *list[] = { from };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct profile *p = profile_merge(list, 1, rows[i].keep);
+		cleanup(profile_freep) struct profile *p = profile_merge(list, 1, rows[i].keep);
 
 		assert_int_equal(p->n_stacks, rows[i].n_stacks);
 		assert_int_equal(p->total, 8);
@@ -168,7 +168,6 @@ TEST(stacks_are_equal_by_the_properties_that_are_kept)
 		assert_int_equal(p->n_parts, 0);
 		assert_int_equal(!!p->stacks[0].comm, !!(rows[i].keep & KEEP_COMMS));
 		assert_int_equal(p->stacks[0].pid, rows[i].keep & KEEP_PIDS ? 1 : 0);
-		profile_free(p);
 	}
 }
 

@@ -321,7 +321,7 @@ static void check_image(const struct kernel_table *t)
 {
 	const struct unwind_table *made = &t->made.table;
 	struct kernel_image image;
-	uint64_t *words = calloc(1, kernel_table_bytes(t));
+	cleanup_free uint64_t *words = calloc(1, kernel_table_bytes(t));
 
 	kernel_table_write(t, words, &image);
 	assert_int_equal(image.start, START);
@@ -329,7 +329,6 @@ static void check_image(const struct kernel_table *t)
 	assert_int_equal(image.n_rules, made->n_rules);
 	assert_memory_equal((char *)words + image.pages, made->pages, made->n_pages + 1);
 	assert_memory_equal((char *)words + image.rules, made->rules, 8 * made->n_rules);
-	free(words);
 }
 
 TEST(a_table_gives_the_last_row_before_an_address)

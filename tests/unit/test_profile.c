@@ -109,7 +109,7 @@ TEST_WITH_BUILDER(equal_counts_stay_in_the_order_in_which_they_were_added)
 	for (uint32_t i = 0; i < 1000; i++)
 		add(b, i % 3 + 1, 0, 1, 0, &i);
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup(profile_freep) struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(r->n_stacks, 1000);
 	for (size_t i = 1; i < 1000; i++) {
@@ -120,7 +120,6 @@ TEST_WITH_BUILDER(equal_counts_stay_in_the_order_in_which_they_were_added)
 		if (before->count == entry->count)
 			assert_true(frame_at(r, i - 1, 0) < frame_at(r, i, 0));
 	}
-	profile_free(r);
 }
 
 /* Of ten stacks with 1 to 10 hits. */
@@ -153,7 +152,7 @@ TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 TEST_WITH_BUILDER(a_long_row_is_kept_whole)
 {
 	enum { N = 100000 };
-	uint32_t *frames = calloc(N, sizeof(*frames));
+	cleanup_free uint32_t *frames = calloc(N, sizeof(*frames));
 	uint32_t small = 3;
 
 	for (uint32_t i = 0; i < N; i++)
@@ -167,7 +166,6 @@ TEST_WITH_BUILDER(a_long_row_is_kept_whole)
 	assert_int_equal(r->n_stacks, 3);
 	expect_frames(r, 1, frames, N);
 	assert_int_equal(frame_at(r, 2, 0), 3);
-	free(frames);
 }
 
 /* The row of entry @i, of its own length and frames. */
@@ -184,7 +182,7 @@ static uint32_t make_row(uint32_t i, uint32_t *frames)
 TEST_WITH_BUILDER(two_hundred_thousand_random_entries_are_counted_exactly)
 {
 	enum { N = 200000, ROWS = 70000 };
-	uint64_t *expected = calloc(ROWS, sizeof(*expected));
+	cleanup_free uint64_t *expected = calloc(ROWS, sizeof(*expected));
 	uint64_t total = 0, seen = 0;
 	uint32_t frames[32];
 
@@ -198,7 +196,7 @@ TEST_WITH_BUILDER(two_hundred_thousand_random_entries_are_counted_exactly)
 		total += count;
 	}
 
-	struct profile *r = finish(b, 0, 0);
+	cleanup(profile_freep) struct profile *r = finish(b, 0, 0);
 
 	assert_int_equal(r->total, total);
 	for (size_t i = 0; i < r->n_stacks; i++) {
@@ -212,8 +210,6 @@ TEST_WITH_BUILDER(two_hundred_thousand_random_entries_are_counted_exactly)
 		expected[row] = 0; /* a second one of the row would be found */
 	}
 	assert_int_equal(seen, total);
-	free(expected);
-	profile_free(r);
 }
 
 /* Nothing is borrowed from the table, or from the caller. */

@@ -18,12 +18,11 @@ static void expect_same_profile(struct profile *p)
 {
 	const struct render_style style = {};
 	cleanup_strbuf struct strbuf page = {};
-	struct profile *again = NULL;
+	cleanup(profile_freep) struct profile *again = NULL;
 
 	render(p, &style, &page);
 	assert_int_equal(saved_read_bytes(page.text, page.n, "page", &again, NULL), 0);
 	profiles_same(p, again);
-	profile_free(again);
 	profile_free(p);
 }
 

@@ -458,7 +458,7 @@ TEST(several_packed_parts_are_one_file)
 TEST(a_small_file_cannot_unpack_to_much)
 {
 	enum { N = 65 << 20, NOISE = 1 << 20 };
-	char *bytes = xcalloc(1, N);
+	cleanup_free char *bytes = xcalloc(1, N);
 	struct strbuf file = {};
 	cleanup_strbuf struct strbuf packed = {}; /* empty again behind a refusal */
 	uint64_t random = 88172645463325252ULL;
@@ -478,7 +478,6 @@ TEST(a_small_file_cannot_unpack_to_much)
 			expect_refused(&packed, -E2BIG, "f: unpacks to more than 64 MiB");
 		strbuf_fini(&file);
 	}
-	free(bytes);
 }
 
 /* 4 bytes name 100,000 frames. */
@@ -517,12 +516,11 @@ TEST(damaged_pages_are_refused)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct strbuf page = {};
+		cleanup_strbuf struct strbuf page = {};
 
 		strbuf_puts(&page, page_begin);
 		strbuf_puts(&page, cases[i].data);
 		expect_text_refused(page.text, -EBADMSG, cases[i].reason);
-		strbuf_fini(&page);
 	}
 }
 

@@ -116,13 +116,12 @@ TEST(an_empty_tree_has_its_root)
 	struct profile_builder *b = profile_builder_new(1);
 	cleanup(profile_freep) struct profile *p = finish(b, &table);
 	const struct render_style style = {};
-	struct strbuf made = rendered(p, &style);
+	cleanup_strbuf struct strbuf made = rendered(p, &style);
 
 	assert_string_equal(made.text, "\n"
 				       "        HITS  OF ALL  OF PARENT\n"
 				       "           0    0.0%             all\n"
 				       "\n");
-	strbuf_fini(&made);
 }
 
 /* --- sums --- */
@@ -208,15 +207,13 @@ TEST(each_node_has_the_hits_of_its_children)
 
 	for (size_t top = 0; top < 1000; top += 500)
 		for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
-			struct profile *p = random_profile(2000, 10);
+			cleanup(profile_freep) struct profile *p = random_profile(2000, 10);
 
 			profile_choose(p, 0, top);
 
-			struct strbuf made = rendered(p, &styles[i]);
+			cleanup_strbuf struct strbuf made = rendered(p, &styles[i]);
 
 			assert_true(check_sums(&made, p->total) > 50);
-			strbuf_fini(&made);
-			profile_free(p);
 		}
 }
 
@@ -234,7 +231,7 @@ TEST(deep_stacks_have_bounded_lines)
 		add(b, 1, 0, NULL, 0, i, row); /* each level branches: here or deeper */
 
 	cleanup(profile_freep) struct profile *p = finish(b, &table);
-	struct strbuf made = rendered(p, &style);
+	cleanup_strbuf struct strbuf made = rendered(p, &style);
 
 	for (const char *at = made.text; *at; at = strchr(at, '\n') + 1) {
 		const size_t n = (size_t)(strchr(at, '\n') - at);
@@ -244,7 +241,6 @@ TEST(deep_stacks_have_bounded_lines)
 	assert_true(longest < 500);
 	assert_non_null(strstr(made.text, "─ (61) "));
 	assert_non_null(strstr(made.text, "─ (2999) "));
-	strbuf_fini(&made);
 }
 
 TEST_ROWS(golden_rows, tree_is_what_the_golden_file_says)
