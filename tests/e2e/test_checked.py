@@ -154,7 +154,7 @@ def test_a_file_without_tables_is_a_gap(tmp_path):
 
 # --- a program without any table ---
 
-START = """
+START = r"""
 	.globl _start
 	.type _start, @function
 _start:	xor %ebp, %ebp
@@ -168,28 +168,18 @@ _start:	xor %ebp, %ebp
 	syscall
 	hlt
 	.size _start, . - _start
-	.type leaf, @function
-leaf:	push %rbp
+	.macro framed name, inner
+	.type \name, @function
+\name:	push %rbp
 	mov %rsp, %rbp
-	mov $110, %eax
-	syscall
+	\inner
 	pop %rbp
 	ret
-	.size leaf, . - leaf
-	.type middle, @function
-middle:	push %rbp
-	mov %rsp, %rbp
-	call leaf
-	pop %rbp
-	ret
-	.size middle, . - middle
-	.type run, @function
-run:	push %rbp
-	mov %rsp, %rbp
-	call middle
-	pop %rbp
-	ret
-	.size run, . - run
+	.size \name, . - \name
+	.endm
+	framed leaf, "mov $110, %eax; syscall"
+	framed middle, "call leaf"
+	framed run, "call middle"
 	.section .note.GNU-stack, "", @progbits
 """
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 from snoop import live_snoop
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, chains, check_own, own_copy, read_folded, scaled
+from tool import GETPPID, PATIENCE_S, Tool, chains, check_own, own_copy, read_folded, scaled
 from tool import stackcount, trace, workload_path
 from unwinding import DWARF, check_whole, needs_unwinding
 
@@ -53,13 +53,6 @@ def test_a_kernel_function(workload):
 
 
 @pytest.mark.needs("path of its own")
-def test_events(workload):
-    work = workload("syscalls-nofp", "getppid", 1000, 500)
-    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID, program=STACKSNOOP)
-    assert check_whole(result, n_before=1) == expected  # the command's name
-
-
-@pytest.mark.needs("path of its own")
 def test_through_the_frames_of_signals(workload):
     """Also from another stack, that may lie above the one that was interrupted."""
     work = workload("signals-nofp", 100, 50)
@@ -67,13 +60,6 @@ def test_through_the_frames_of_signals(workload):
     found = check_whole(result)
     without_return = {re.sub(r";[^;]*;on_signal", ";on_signal", chain): n for chain, n in found.items()}
     assert without_return == expected, result
-
-
-@pytest.mark.needs("path of its own")
-def test_a_command_from_its_first_instruction_of_its_own():
-    command = [workload_path("calls-nofp"), "--quiet", "5", "3", "2"]
-    result = stackcount(*DWARF, "-f", f"{command[0]}:leaf*", "--", *command)
-    assert sum(check_whole(result).values()) == 11, result  # leafy, too
 
 
 @pytest.mark.needs("path of its own")

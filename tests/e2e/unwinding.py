@@ -17,14 +17,11 @@ def users(parts):
     return parts[: parts.index("-")] if "-" in parts else parts
 
 
-def check_whole(result, n_before=0):
-    """
-    Every stack goes down to its root, behind so many words of something else. Returns
-    {chain of the workload's own functions: hits}.
-    """
+def check_whole(result):
+    """Every stack goes down to its root. Returns {chain of the workload's own functions: hits}."""
     assert result.lost == 0, result
     for parts, _ in read_folded(result.ok().out):
         (root,) = [name for name in BELOW if name in parts]
-        assert users(parts).index(root) == BELOW[root] + n_before, (parts, result)
+        assert users(parts).index(root) == BELOW[root], (parts, result)
         assert not any(part.startswith("[cut") for part in parts), (parts, result)
     return chains(result)

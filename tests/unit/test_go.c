@@ -6,7 +6,7 @@
 #include "arch/arch.h"
 #include "elf_files.h"
 #include "made_go.h"
-#include "table_reading.h"
+#include "rules.h"
 
 #define BUDGET (64UL << 20)
 #define cleanup_image cleanup(image_freep)
@@ -318,28 +318,13 @@ TEST(symbols_go_before)
 
 /* --- rows --- */
 
-static struct unwind_rule by_rsp(int kind, int offset, int bp)
-{
-	return (struct unwind_rule){ .offset = offset,
-				     .fp = (__s16)bp,
-				     .third = UNWIND_THIRD_LOST,
-				     .how = UNWIND_HOW(kind, UNWIND_RSP) };
-}
-
-static struct unwind_rule moved(int offset, int bp)
-{
-	return by_rsp(UNWIND_IS, offset, bp);
-}
+#define BY_RSP(kind, offset, bp) RULE(kind, UNWIND_RSP, offset, bp, UNWIND_THIRD_LOST)
+#define MOVED(offset, bp) BY_RSP(UNWIND_IS, offset, bp)
 
 static void expect(const struct unwind_table *t, const char *name, uint64_t at,
 		   struct unwind_rule wanted)
 {
-	const struct unwind_rule is = unwind_table_at(t, vaddr_named(name) + at);
-
-	if (memcmp(&is, &wanted, sizeof(is)) != 0)
-		fail_msg("%s+%lu: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d", name,
-			 at, is.how & 15, is.how >> 4, is.offset, is.fp, is.third, wanted.how & 15,
-			 wanted.how >> 4, wanted.offset, wanted.fp, wanted.third);
+	expect_rule(t, vaddr_named(name) + at, wanted, name);
 }
 
 static void expect_rows(const struct unwind_table *t)
@@ -349,31 +334,31 @@ static void expect_rows(const struct unwind_table *t)
 	static const char *const framed[] = { "main.main", "main.assembly", "main.pushed" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(framed); i++) {
-		expect(t, framed[i], 0, moved(8, 0));
-		expect(t, framed[i], 3, moved(8, 0));
-		expect(t, framed[i], 4, moved(24, -2));
-		expect(t, framed[i], 11, moved(24, -2));
-		expect(t, framed[i], 12, moved(8, 0));
+		expect(t, framed[i], 0, MOVED(8, 0));
+		expect(t, framed[i], 3, MOVED(8, 0));
+		expect(t, framed[i], 4, MOVED(24, -2));
+		expect(t, framed[i], 11, MOVED(24, -2));
+		expect(t, framed[i], 12, MOVED(8, 0));
 	}
-	expect(t, "main.moved", 4, moved(24, 0));
-	expect(t, "syscall.popped", 1, moved(8, 0));
+	expect(t, "main.moved", 4, MOVED(24, 0));
+	expect(t, "syscall.popped", 1, MOVED(8, 0));
 	expect(t, "syscall.popped", 2, popped);
-	expect(t, "syscall.popped", 4, moved(8, 0));
+	expect(t, "syscall.popped", 4, MOVED(8, 0));
 	expect(t, "runtime.systemstack", 0, UNWIND_FRAME_POINTERS);
-	expect(t, "runtime.mcall", 0, moved(8, 0));
+	expect(t, "runtime.mcall", 0, MOVED(8, 0));
 	expect(t, "runtime.mcall", 1, first);
-	expect(t, "runtime.clone", 4, moved(8, 0));
-	expect(t, "runtime.clone", 5, by_rsp(UNWIND_CLONED, 8, 0));
-	expect(t, "runtime.clone", 12, by_rsp(UNWIND_CLONED, 8, 0));
+	expect(t, "runtime.clone", 4, MOVED(8, 0));
+	expect(t, "runtime.clone", 5, BY_RSP(UNWIND_CLONED, 8, 0));
+	expect(t, "runtime.clone", 12, BY_RSP(UNWIND_CLONED, 8, 0));
 	expect(t, "runtime.clone", 13, first);
 	expect(t, "runtime.sigreturn", -1, signal_return);
 	expect(t, "runtime.sigreturn", 0, signal_return);
 	expect(t, "runtime.sigreturn", 15, signal_return);
-	expect(t, "runtime.sigpanic", 0, by_rsp(UNWIND_PUSHED, 8, 0));
-	expect(t, "runtime.sigpanic", 4, by_rsp(UNWIND_PUSHED, 24, -2));
+	expect(t, "runtime.sigpanic", 0, BY_RSP(UNWIND_PUSHED, 8, 0));
+	expect(t, "runtime.sigpanic", 4, BY_RSP(UNWIND_PUSHED, 24, -2));
 	expect(t, "runtime.goexit", 1, first);
-	expect(t, "runtime.sigtramp", 0, moved(8, 0));
-	expect(t, "runtime.sigtramp", 4, moved(24, 0));
+	expect(t, "runtime.sigtramp", 0, MOVED(8, 0));
+	expect(t, "runtime.sigtramp", 4, MOVED(24, 0));
 	expect(t, "_rt0_amd64_linux", 0, first);
 }
 
@@ -383,13 +368,7 @@ static void put_code(struct program *p, size_t at, const char *code, size_t n)
 	memcpy(p->text + vaddr_named("c_code") - GO_TEXT + at, code, n);
 }
 
-static struct unwind_rule saved(int offset, int bp, int bx)
-{
-	return (struct unwind_rule){ .offset = offset,
-				     .fp = (__s16)bp,
-				     .third = (__s8)bx,
-				     .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
-}
+#define SAVED(offset, bp, bx) RULE(UNWIND_IS, UNWIND_RSP, offset, bp, bx)
 
 static void make_with_c_code(struct program *p, int format)
 {
@@ -419,12 +398,12 @@ TEST(c_code_of_gos_linker_has_rows_by_its_instructions)
 		cleanup(unwind_table_fini) struct unwind_table t = table_of(&p);
 
 		expect_rows(&t);
-		expect(&t, "c_code", 0, saved(8, 0, 0));
-		expect(&t, "c_code", 1, saved(16, -2, 0));
-		expect(&t, "c_code", 6, saved(32, -2, -3));
-		expect(&t, "c_code", 13, saved(32, -2, -3)); /* the call's last byte */
-		expect(&t, "c_code", 20, saved(8, 0, 0));
-		expect(&t, "c_code", 0x41, saved(16, 0, 0));
+		expect(&t, "c_code", 0, SAVED(8, 0, 0));
+		expect(&t, "c_code", 1, SAVED(16, -2, 0));
+		expect(&t, "c_code", 6, SAVED(32, -2, -3));
+		expect(&t, "c_code", 13, SAVED(32, -2, -3)); /* the call's last byte */
+		expect(&t, "c_code", 20, SAVED(8, 0, 0));
+		expect(&t, "c_code", 0x41, SAVED(16, 0, 0));
 		expect(&t, "c_code", 0x80, none);
 		expect(&t, "c_code", 0x84, none);
 	}
@@ -461,7 +440,7 @@ TEST(code_without_steps_has_no_frame_pointers)
 	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
 	expect(&t, "main.main", 0, none);
 	expect(&t, "main.main", 13, none);
-	expect(&t, "main.assembly", 0, moved(8, 0));
+	expect(&t, "main.assembly", 0, MOVED(8, 0));
 }
 
 /* An entry says "CFA = rsp + 32" of @size bytes of code from @start on. */

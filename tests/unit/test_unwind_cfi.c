@@ -9,7 +9,7 @@
 #include "arch/arch.h"
 #include "base/strbuf.h"
 #include "elf_files.h"
-#include "table_reading.h"
+#include "rules.h"
 
 #define CODE (MADE_VADDR + 0x1000) /* where the functions are */
 #define N_CODE 0x60000
@@ -92,21 +92,6 @@ static void make_table(const struct strbuf *s, struct unwind_table *ret)
 	make_table_of(&(const struct made_section){ ".eh_frame", s->text, s->n }, 1, ret);
 }
 
-static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
-			const char *what)
-{
-	struct unwind_rule is = unwind_table_at(t, vaddr);
-
-	if (memcmp(&is, &wanted, sizeof(is)) != 0)
-		fail_msg("%s at %#lx: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d",
-			 what, vaddr, is.how & 15, is.how >> 4, is.offset, is.fp, is.third,
-			 wanted.how & 15, wanted.how >> 4, wanted.offset, wanted.fp, wanted.third);
-}
-
-#define RULE(kind, reg, n, bp_words, bx_words)                                                     \
-	{                                                                                          \
-		.offset = (n), .fp = (bp_words), .third = (bx_words), .how = UNWIND_HOW(kind, reg) \
-	}
 #define NO_RULE                     \
 	{                           \
 		.how = UNWIND_UNFIT \
@@ -570,11 +555,9 @@ TEST_OF_CFI(both_sections_and_stubs_without_cfi)
 	expect_offset(&t, CODE + 0x10, 32); /* .debug_frame where that says nothing */
 	expect_offset(&t, at, 16);
 	expect_offset(&t, at + 6, 24);
-	expect_rule(&t, at + 16, (struct unwind_rule)RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0),
-		    ".plt");
+	expect_rule(&t, at + 16, RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0), ".plt");
 	expect_offset(&t, at + 48, 8);
-	expect_rule(&t, at + 80, (struct unwind_rule)RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0),
-		    ".iplt");
+	expect_rule(&t, at + 80, RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0), ".iplt");
 	expect_offset(&t, at + 96, 0);
 }
 

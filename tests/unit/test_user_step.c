@@ -7,15 +7,10 @@
 #include "test.h"
 
 #include "bpf/tables.h"
+#include "rules.h"
 
 #define STACK 0x7ffe0000UL
 #define N_WORDS 64
-
-#define RULE(kind, reg, n, bp_words, bx_words)      \
-	((struct unwind_rule){ .offset = (n),       \
-			       .fp = (bp_words),    \
-			       .third = (bx_words), \
-			       .how = UNWIND_HOW(kind, reg) })
 
 /* Word @i of the stack is 1000 + i, if nothing else was put there. */
 struct memory {
