@@ -4,8 +4,8 @@
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
 # make quick      while working: unit tests of changed rooms, 28 end-to-end tests; 40 s
-# make check      everything needed, then the tests that each change has to pass: 7 to 20 minutes
-# make check-all  these and all others: 20 to 60 minutes
+# make check      everything needed, then the tests that each change has to pass: 5 to 20 minutes
+# make check-all  these and all others: 15 to 60 minutes
 # make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
 # make CROSS=aarch64   builds for another architecture, in build/aarch64

@@ -45,6 +45,7 @@ def test_user_functions_of_one_process_of_two(workload):
     assert text.counts == {"leaf": 120, "branch_a": 100, "branch_b": 20}
 
 
+@pytest.mark.core
 def test_a_command_and_its_children_are_counted():
     script = f"{CALLS} --quiet 10 20 30; {CALLS} --quiet 1 2 3"
     result = funccount(f"{CALLS}:leaf*", "--", "sh", "-c", script).ok()

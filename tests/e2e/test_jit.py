@@ -64,9 +64,9 @@ def test_a_function_of_a_map(jit):
 @pytest.mark.needs("path of its own")
 @pytest.mark.walk("fp")
 def test_events_soon_have_another_name_of_the_map(jit):
-    work = jit("=0:first", "@0:1", ",", "=0:second", *["@0:1", ","] * 100)
+    work = jit("=0:first", "@0:1", ",", "=0:second", *["@0:1", ","] * 1000)
     with Live(["-U", "-f", "-p", work.pid, GETPPID], program=STACKSNOOP) as tool:
-        for _ in range(101):
+        for _ in range(1001):
             work.go().wait_for("paused")
             tool.drain()
             if b";second " in tool.bytes("stdout"):

@@ -25,6 +25,7 @@ def test_distinct_stacks_each_counted(workload, n):
     assert sum(counts.values()) == sum(expected.values())
 
 
+@pytest.mark.core
 def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
     """One more stack, known from before, is still counted when nothing new fits."""
     n = 120_000

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import pytest
 from snoop import check_all, folded_chains, live_snoop, now_ns, read_json, read_text, trace
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, check_account, own_copy, read_folded, scaled, stacksnoop
 from tool import user_chain, workload_path
@@ -43,6 +44,7 @@ def test_an_event_without_a_stack_is_an_event(workload):
     assert all(re.fullmatch(r"swapper/\d+", event.comm) for event in events if event.pid == 0)
 
 
+@pytest.mark.core
 def test_cpus_take_turns_and_events_stay_in_order(workload):
     """
     Two processes, one per CPU, each event of one answered by one of the other's. Its time is when it happened, not when it
@@ -57,7 +59,9 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
             work.run()
             clock.append(now_ns())
         tool.send(signal.SIGCONT)
-        events = read_json(tool.end().ok().out)
+        result = tool.end().ok()
+    events = read_json(result.out)
+    check_account(result, len(pids), len(events))
     assert [event.pid for event in events] == pids
     assert [event.cpu for event in events] == [0, 1, 0, 1, 0, 1]
     assert all(before <= event.ns <= after for event, before, after in zip(events, clock, clock[1:]))
@@ -132,6 +136,7 @@ def test_folded_lines_are_command_user_kernel(workload):
         assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
 
 
+@pytest.mark.core
 def test_events_are_seen_as_they_happen(workload):
     """Before the end, though standard output is a pipe; and again after a rest."""
     works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
@@ -140,5 +145,7 @@ def test_events_are_seen_as_they_happen(workload):
             work.run()
             tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)
             time.sleep(0.3)  # it does not look any more, as it does every 2 ms while events come
-        events = read_json(tool.end().ok().out)
-    assert len(events) == 6 and {event.user[-1] for event in events} == {"[cut: depth]"}
+        result = tool.end().ok()
+    events = read_json(result.out)
+    check_account(result, 6, len(events))
+    assert {event.user[-1] for event in events} == {"[cut: depth]"}

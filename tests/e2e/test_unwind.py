@@ -52,6 +52,7 @@ def test_a_kernel_function(workload):
     assert check_whole(result) == expected
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 def test_through_the_frames_of_signals(workload):
     """Also from another stack, that may lie above the one that was interrupted."""
@@ -62,6 +63,7 @@ def test_through_the_frames_of_signals(workload):
     assert without_return == expected, result
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 def test_a_process_that_was_there_before_is_known(workload, tmp_path):
     """Without -p all processes are looked at, in the background. Nothing is guessed."""
@@ -108,6 +110,7 @@ def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes(event
         assert not any(part.startswith("[cut") for part in parts), result
 
 
+@pytest.mark.core
 @pytest.mark.needs("path of its own")
 def test_constructors_of_libraries():
     """They run before the program's own first instruction, and what they are walked by is there."""
