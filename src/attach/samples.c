@@ -242,9 +242,9 @@ bool attachment_pace(struct attachment *a, uint64_t price_ns, uint64_t *ret_ns,
 	bool is_slowed = false;
 	uint64_t least, n_clocks = 0; /* of a CPU */
 
-	for (size_t i = 0; i < a->samples.n; i++)
-		n_clocks += a->samples.events[i].wanted &&
-			    a->samples.events[i].cpu == a->samples.events[0].cpu;
+	for (size_t i = 0; i < a->plan->n; i++)
+		n_clocks += a->plan->backends[i] == BACKEND_PERF_EVENT &&
+			    sampling_of(&a->targets[i], &a->scope).wanted;
 	least = MOST_SHARE * n_clocks * (2 * price_ns + INTERRUPT_NS);
 	for (size_t i = 0; i < a->samples.n; i++) {
 		struct sample_event *event = &a->samples.events[i];
