@@ -137,4 +137,22 @@ TEST(a_program_of_this_process_has_its_name_at_any_time)
 	assert_false(is_there(&p, addr - 1, whole));
 }
 
+TEST(a_program_in_the_place_of_a_known_one_is_sure_since_it_was_seen)
+{
+	cleanup(bpf_programs_fini) struct bpf_programs p;
+	const struct program_function gone = { .end = UINT64_MAX, .id = INT32_MAX };
+	char whole[128];
+	cleanup_close int fd = load("unit_second");
+	const uint64_t addr = fd >= 0 ? address_of("_unit_second", whole) : 0;
+	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+
+	bpf_programs_init(&p);
+	if (!addr)
+		skip();
+	array_push(p.functions, p.n, p.capacity, gone);
+	bpf_programs_look(&p);
+	assert_true(is_there(&p, addr, whole));
+	assert_true(bpf_programs_at(&p, addr)->since >= before);
+}
+
 TEST_MAIN(scratch_make, scratch_remove)
