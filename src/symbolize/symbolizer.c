@@ -850,7 +850,7 @@ static const struct {
 	WALK(UNFIT) = { "rule not representable", NULL },
 	WALK(UNREADABLE) = { "unreadable page", NULL },
 	WALK(NOT_ADVANCING) = { "not advancing", NULL },
-	WALK(CHAIN) = { "no frame pointer", "have JIT compilers keep frame pointers" },
+	WALK(CHAIN) = { "no frame pointer", "let JIT code, if any, keep frame pointers" },
 	WALK(PROBED) = { "return probe of another tool", NULL },
 	WALK(DEPTH) = { "depth", NULL },
 	WALK(NOT_RECORDED) = { "stack not recorded", NULL },

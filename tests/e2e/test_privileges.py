@@ -44,7 +44,7 @@ FOREIGN = "ptrace|process_vm_writev|process_madvise|pidfd_getfd"
 def test_no_process_but_helpers_is_signalled_or_written_to(workload, tmp_path, is_command):
     """Nor attached to by ptrace(2)."""
     log, path = tmp_path / "log", workload_path("syscalls")
-    calls = f"trace={SIGNALS},{FOREIGN},execve,openat,open".replace("|", ",")
+    calls = f"trace={SIGNALS},{FOREIGN},execve,openat,openat2,open".replace("|", ",")
     strace = ("strace", "-f", "-y", "--seccomp-bpf", "-o", log, "-e", calls)
     if is_command:
         stackcount("-U", "-f", GETPPID, "--", path, "--quiet", "getppid", 100, 0, wrap=strace).ok()
@@ -60,7 +60,7 @@ def test_no_process_but_helpers_is_signalled_or_written_to(workload, tmp_path, i
     for pid, call in lines:
         if pid in ours:
             target = re.match(rf"(?:{SIGNALS})\((?:\d+<pid:)?(\d+)>?, (?!0\))", call)  # 0 asks whether it is there
-            opened = re.search(r'^open(?:at)?\(.*"/proc/(\d+)/.*O_(?:WRONLY|RDWR)', call)
+            opened = re.search(r'^open(?:at2?)?\(.*"/proc/(\d+)/.*O_(?:WRONLY|RDWR)', call)
             assert not re.match(rf"(?:{FOREIGN})\(", call), call
             assert not target or target[1] in ours | {"0"}, call
             assert not opened or opened[1] in ours, call
