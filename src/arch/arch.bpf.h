@@ -25,7 +25,7 @@
 #include "arch/kernel_step.h"
 #include "arch/user_step.h"
 
-/* What a function with a frame pointer leaves at the place to which the frame pointer points. */
+/* A function that keeps a frame pointer saves these words where that points. */
 struct user_frame {
 	unsigned long next; /* the caller's frame pointer */
 	unsigned long return_address;

@@ -49,9 +49,9 @@ static uint64_t number_of_file(const char *path)
 /* --- the instruction that gets a probe --- */
 
 /*
- * It is the first one of a function, or the one of a USDT probe, unless the kernel would not
- * execute that as it is (arch_uprobe_verdict()), or would write over the program's stack there
- * (OBSTACLE_OVERWRITES). Then the probe goes behind it. Most string functions of libc need that on
+ * A function's first instruction gets the probe, or that of a USDT probe. The probe goes behind an
+ * instruction that the kernel would not execute as it is (arch_uprobe_verdict()), or where it would
+ * write over the program's stack (OBSTACLE_OVERWRITES). Most string functions of libc need that on
  * an x86 CPU with AVX-512. The skipped instructions must leave the stack and the frame pointer as
  * they are, because the walk relies on that. A USDT probe also has arguments in registers, so it
  * goes behind NOPs only.

@@ -172,7 +172,7 @@ extern const struct option_row option_rows[];
 bool option_is_of(const struct option_row *row, enum tool tool);
 
 /*
- * The values of OPTION_WITHOUT, OPTION_UNWIND, OPTION_KERNEL_UNWIND and OPTION_FORMAT, and those of
- * OPTION_UNIT that have a meaning of their own: words with blanks between.
+ * The words that OPTION_WITHOUT, OPTION_UNWIND, OPTION_KERNEL_UNWIND, OPTION_FORMAT and OPTION_UNIT
+ * take, by these keys alone, with blanks between. Any other word is a unit, too.
  */
 extern const char *const option_values[];

@@ -257,7 +257,7 @@ static bool keeps_rows(const struct reports *r)
 #define PROGRESS_NS NS_PER_S
 #define PROGRESS_SIZE 160
 
-/* To the begin of the line, and erase it. */
+/* Go to the beginning of the line, and erase it. */
 #define ERASE "\r\033[K"
 
 /* If standard error is a terminal. */
@@ -282,7 +282,7 @@ static int room_of_line(void)
 	return size.ws_col - 1;
 }
 
-/* Make the line. It may have more than @room columns: cut it then. */
+/* Make the line. The caller cuts it at @room columns. */
 static void progress_put(struct stackcount *t, uint64_t now, int room, char line[PROGRESS_SIZE])
 {
 	struct progress *p = &t->progress;

@@ -49,7 +49,7 @@ def check_distinct(result, text):
 def check_programs(result, text):
     """Whoever reads no records meanwhile loses most of them, and so most names. Else all are there, or a loss is told."""
     n, made = chains_of(text, "one")["main;one_run;one_hit"], 3 * PROGRAMS
-    if n > made or n < made and not result.lost_records and not result.lost:
+    if not 0 < n <= made or (n < made and not result.lost_records and not result.lost):
         raise Unaccounted(f"{n} of {made}: {result!r}")
 
 

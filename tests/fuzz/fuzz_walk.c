@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any table over any memory from any registers: a walk ends, asks for words a bounded
- * number of times, and goes down the stack only as often as it may. The quick step is the same
- * step. A walk of a deferred hit has the same frames, and no marks before its last word.
+ * Any table over any memory from any registers: a walk ends, and reads a bounded number of words.
+ * It goes down the stack only as often as it may. The quick step is the same step. A walk of a
+ * deferred hit has the same frames, and no marks before its last word.
  *
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
@@ -18,9 +18,9 @@
 struct table {
 	const uint8_t *rules, *pages, *entries, *stack;
 	uint32_t n_rules, n_pages, n_entries;
-	size_t n_stack; /* bytes */
-	size_t n_reads, n_odd;
-	uint64_t least, most; /* of the addresses that the walk reads */
+	size_t n_stack;        /* bytes */
+	size_t n_reads, n_odd; /* odd: a place where one of the walks may end before the other */
+	uint64_t least, most;  /* of the addresses that the walk reads */
 	uint64_t walked[MAX_FRAMES];
 	size_t n_walked;
 	_Bool is_whole;
