@@ -229,9 +229,7 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	__u32 n_kernel, n_before, hit_pieces, bytes;
 	__u64 number, from;
 
-	if (!slot || !config.unwind || !ring->is_on ||
-	    *(volatile __u64 *)&ring->pause_until[deferred_pause_of(slot->key.tgid)] >
-		    bpf_ktime_get_ns())
+	if (!slot || !config.unwind || !ring->is_on || is_deferral_paused(slot->key.tgid))
 		return 0;
 	/* An event's kernel stack is stored as that of all others. */
 	n_kernel = slot->key.kernel_stack && config.mode == MODE_STACKS

@@ -247,10 +247,20 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 	return 0;
 }
 
-/* The hash of the stack has its mark, so this looks for room before the hit takes it. */
-static __always_inline bool has_room_to_defer(void)
+static __always_inline bool is_deferral_paused(__u32 tgid)
 {
-	if (deferred_ring.head - deferred_ring.tail + DEFERRED_MOST_PIECES <= DEFERRED_PIECES)
+	return *(volatile __u64 *)&deferred_ring.pause_until[deferred_pause_of(tgid)] >
+	       bpf_ktime_get_ns();
+}
+
+/*
+ * May a hit of process @tgid wait? The hash of the stack has its mark, so this looks for room
+ * before the hit takes it. In a pause, code without a mapping is most likely a JIT compiler's.
+ */
+static __always_inline bool has_room_to_defer(__u32 tgid, int end)
+{
+	if (deferred_ring.head - deferred_ring.tail + DEFERRED_MOST_PIECES <= DEFERRED_PIECES &&
+	    (end == UNWIND_END_NO_MAPPING || !is_deferral_paused(tgid)))
 		return true;
 	add_atomically(&deferred_ring.n_full, 1);
 	return false;
@@ -261,7 +271,7 @@ static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
 	const bool is_early = end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET;
-	const bool has_room = !is_early || has_room_to_defer();
+	const bool has_room = !is_early || has_room_to_defer(current_tgid(), end);
 
 	if (is_early && has_room)
 		slot->deferred = walked->n;

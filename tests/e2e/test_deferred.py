@@ -112,6 +112,25 @@ def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     assert walked > 0 and crowded <= full, result
 
 
+RELOADING = """
+#include <dlfcn.h>
+int main(void) { for (int i = 0; i < 5000; i++) dlclose(dlopen("libm.so.6", RTLD_NOW)); }
+"""
+
+
+def test_a_process_with_more_new_mappings_than_its_share(tmp_path):
+    """Its hits are cut for their number, and their mark says it."""
+    (tmp_path / "reloading.c").write_text(RELOADING)
+    subprocess.run(["gcc", "-o", "reloading", "reloading.c"], cwd=tmp_path, check=True, timeout=120)
+    result = stackcount("--debug", *DWARF, "-d", "-f", "e:page-faults", "--", "./reloading", cwd=tmp_path).ok()
+    marks = {"no table yet": 0, "too many waited": 0}
+    for parts, count in read_folded(result.out):
+        for mark in marks:
+            marks[mark] += count * (f"[cut: {mark}]" in parts)
+    walked, _, given_up, full = deferred(result)
+    assert walked > 0 and marks["no table yet"] <= given_up and marks["too many waited"] <= full, result
+
+
 GETPPID = "t:syscalls:sys_enter_getppid"
 
 

@@ -3,10 +3,11 @@
 
 import os
 import re
+import subprocess
 
 import pytest
 from processes import statuses
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, stackcount, wait_until, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, read_folded, stackcount, wait_until, workload_path
 
 # BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
 KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
@@ -64,3 +65,27 @@ def test_no_process_but_helpers_is_signalled_or_written_to(workload, tmp_path, i
             assert not re.match(rf"(?:{FOREIGN})\(", call), call
             assert not target or target[1] in ours | {"0"}, call
             assert not opened or opened[1] in ours, call
+
+
+UNTOUCHED = """
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+static int status;
+static void *other(void *unused) { for (int i = 0; i < 50; i++) getppid(), usleep(10000); _exit(status); }
+int main(void) {
+	struct epoll_event event;
+	pthread_t thread;
+	status = epoll_wait(epoll_create1(0), &event, 1, 1500) != 0;
+	pthread_create(&thread, 0, other, 0);
+	pthread_exit(0);
+}
+"""
+
+
+def test_a_command_is_not_interrupted_and_outlives_its_first_thread(tmp_path):
+    """A signal, or a stop, would end its epoll_wait(2) with EINTR, and might leave it stopped."""
+    (tmp_path / "untouched.c").write_text(UNTOUCHED)
+    subprocess.run(["gcc", "-pthread", "-o", "untouched", "untouched.c"], cwd=tmp_path, check=True, timeout=120)
+    result = stackcount("-U", "-f", GETPPID, "--", "./untouched", cwd=tmp_path).ok()
+    assert "exited with status 0" in result.err and sum(n for _, n in read_folded(result.out)) == 50, result
