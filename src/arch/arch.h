@@ -28,8 +28,7 @@
  *	                         on the stack
  *
  * and the bytes of code that functions below look at: ARCH_STUB_BYTES, ARCH_CALL_BYTES,
- * ARCH_START_BYTES, ARCH_LINKER_START_BYTES, ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES and
- * ARCH_GO_POP_BYTES.
+ * ARCH_LINKER_START_BYTES, ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES and ARCH_GO_POP_BYTES.
  */
 #pragma once
 
@@ -75,26 +74,6 @@ typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
  */
 void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
 		    void *context);
-
-/* The state of following a program's first code, before the instruction at @vaddr. */
-struct arch_start {
-	uint64_t vaddr;
-	uint64_t argument;    /* the first one of the function that is called next; 0: not known */
-	uint64_t argument_at; /* if not 0: the word at this address is the argument */
-	uint64_t target;      /* ARCH_START_LEAVES: the function; 0: not known */
-	bool argument_is_stack;
-	bool has_cleared; /* the frame pointer is 0: this is the outermost frame */
-	bool has_aligned; /* the stack pointer, or the ABI guarantees that it is aligned */
-};
-
-enum arch_start_step {
-	ARCH_START_UNKNOWN, /* no known libc's code has this instruction there */
-	ARCH_START_GOES_ON,
-	ARCH_START_LEAVES, /* by a call or jump to another function */
-};
-
-/* Follow one instruction of a _start, whose @n bytes are at @code, at most ARCH_START_BYTES. */
-enum arch_start_step arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n);
 
 /*
  * The size of the dynamic linker's _start that the @n bytes at @code begin with: up to its call, at

@@ -66,8 +66,8 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
  * The function that @vaddr lies in. The first call builds a sorted index.
  *
  * Besides the functions of image_each_function() it finds stubs of procedure linkage
- * tables ("puts@plt"), and _start and main of a stripped program (elf/index.c). Past a
- * function's end there is no answer: it never guesses by the neighbour.
+ * tables ("puts@plt"), and _start of a stripped program (elf/index.c). Past a function's
+ * end there is no answer: it never guesses by the neighbour.
  *
  * Of several names for one function it takes the one that people write. A global name
  * comes before a local one. Then come fewer leading underscores, then fewer characters,

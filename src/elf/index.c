@@ -895,90 +895,27 @@ static void add_all_stubs(struct image *im, size_t *capacity)
 	free(slots.list);
 }
 
-/* --- _start and main --- */
+/* --- _start --- */
 
 /*
- * Find _start and main of a stripped program. Its header gives _start, and _start passes main to
- * libc as the first argument. musl's _start passes its stack to _start_c, which passes main. The
- * architecture knows the instructions that known libcs have there. Any other one ends the search:
- * the _start is of no known libc, and its main gets no name.
- *
- * A library's header may name any entry. So a library's _start must look like one of these, or like
- * that of glibc's dynamic linker, which passes the stack, too.
+ * The header gives a program's _start, which has no symbol in a stripped file. It ends where
+ * .eh_frame says; without that, as in musl, only its first byte is known. A library's header may
+ * name any entry, so it must look like that of glibc's dynamic linker.
  */
-
-/* glibc's have 13 instructions, musl's 5 and 7. */
-#define MOST_STEPS 24
-
-/* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
-static uint64_t read_slot(const struct image *im, uint64_t vaddr)
-{
-	const struct slice bytes = image_bytes_from(im, vaddr);
-	uint64_t value = 0;
-
-	if (im->is_fixed && bytes.size >= sizeof(value))
-		memcpy(&value, bytes.data, sizeof(value));
-	return value;
-}
-
-/* Go on to the call or jump to another function. */
-static bool follow_start_code(const struct image *im, struct arch_start *s)
-{
-	for (int i = 0; i < MOST_STEPS; i++) {
-		const struct slice code = image_code(im, s->vaddr, ARCH_START_BYTES);
-		const enum arch_start_step step = arch_follow_start(s, code.data, code.size);
-
-		if (step != ARCH_START_GOES_ON)
-			return step == ARCH_START_LEAVES;
-		if (s->argument_at)
-			s->argument = read_slot(im, s->argument_at);
-	}
-	return false;
-}
-
-/* Add the function at @vaddr, whose size is @bytes if .eh_frame does not have it. */
-static void add_entry(struct symbol_index *index, const char *name, uint64_t vaddr, uint64_t bytes,
-		      size_t *capacity)
-{
-	const uint64_t end = frame_end_of(&index->frames, vaddr);
-	const struct image_symbol entry = {
-		.name = name, .vaddr = vaddr, .size = end ? end - vaddr : bytes, .is_global = true
-	};
-
-	array_push(index->unlisted, index->n_unlisted, *capacity, entry);
-}
-
-/* Add the _start that is none of a known libc's programs. */
-static void add_other_start(const struct image *im, size_t *capacity)
+static void add_start(const struct image *im, size_t *capacity)
 {
 	struct symbol_index *index = im->index;
 	const struct slice code = image_code(im, im->entry, ARCH_LINKER_START_BYTES);
-	const size_t bytes = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
+	const uint64_t end = frame_end_of(&index->frames, im->entry);
+	const size_t linkers = im->is_64_bit ? arch_linker_start(code.data, code.size) : 0;
+	struct image_symbol start = { .name = "_start", .vaddr = im->entry, .is_global = true };
 
-	if (bytes || im->is_fixed || dynamic_is_program(im))
-		add_entry(index, "_start", im->entry, 1, capacity);
-	if (bytes) /* after the call, another function begins */
-		index->unlisted[index->n_unlisted - 1].size = bytes;
-}
-
-static void add_entry_points(const struct image *im, size_t *capacity)
-{
-	struct arch_start s = { .vaddr = im->entry };
-
-	if (!image_code(im, im->entry, 1).size)
+	if (!code.size || !(linkers || im->is_fixed || dynamic_is_program(im)))
 		return;
-	if (!im->is_64_bit || !follow_start_code(im, &s) || !s.has_cleared || !s.has_aligned) {
-		add_other_start(im, capacity);
-		return;
-	}
-	add_entry(im->index, "_start", im->entry, s.vaddr - im->entry, capacity);
-	if (s.argument_is_stack) {
-		s.vaddr = s.target;
-		if (!s.target || !follow_start_code(im, &s))
-			return;
-	}
-	if (s.argument && image_code(im, s.argument, 1).size)
-		add_entry(im->index, "main", s.argument, 1, capacity);
+	start.size = end ? end - im->entry : 1;
+	if (linkers) /* after the call, another function begins */
+		start.size = linkers;
+	array_push(index->unlisted, index->n_unlisted, *capacity, start);
 }
 
 /* --- look-ups --- */
@@ -992,7 +929,7 @@ static bool unlisted_function_at(struct image *im, uint64_t vaddr, struct image_
 	if (!index->are_unlisted_known) {
 		index->are_unlisted_known = true;
 		add_all_stubs(im, &capacity);
-		add_entry_points(im, &capacity);
+		add_start(im, &capacity);
 		if (index->n_unlisted)
 			qsort(index->unlisted, index->n_unlisted, sizeof(*index->unlisted),
 			      array_compare_u64);

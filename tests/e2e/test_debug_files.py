@@ -69,7 +69,6 @@ def test_each_function_without_a_name_is_one_frame_that_can_be_looked_up(work, s
     names = dict(zip(places, named.stdout.splitlines()[::2]))
     known = {re.sub(r"\[prog\+(0x[0-9a-f]+)\]", lambda m: names[m[1]], chain): n for chain, n in found.items()}
     assert expected and known == expected, result
-    assert all("main" in chain.split(";") for chain in found), "what _start hands to libc"
 
 
 def test_debug_file_in_the_root_of_a_process_that_has_ended(workload, stripped, tmp_path):

@@ -24,7 +24,6 @@
 
 #define ARCH_STUB_BYTES 24 /* some have 16 */
 #define ARCH_CALL_BYTES 4
-#define ARCH_START_BYTES 4
 #define ARCH_LINKER_START_BYTES 20
 
 #define ARCH_GO_QUANTUM 4

@@ -20,7 +20,7 @@ bool arch_is_behind_call(const uint8_t *end, size_t n)
 	return last == SVC || code_may_be_call((uint64_t)last << 32);
 }
 
-/* --- the first code of programs --- */
+/* --- the first code of the dynamic linker --- */
 
 /*
  * glibc's dynamic linker begins so:
@@ -30,9 +30,6 @@ bool arch_is_behind_call(const uint8_t *end, size_t n)
  *	1e 00 80 d2    mov x30, #0
  *	e0 03 00 91    mov x0, sp
  *	80 ee ff 97    bl  _dl_start
- *
- * A program's _start takes main from a slot that the dynamic linker fills in. So it is not
- * followed, and main of a stripped program has no name.
  */
 #define NOP 0xd503201fU
 #define BTI_C 0xd503245fU
@@ -132,8 +129,6 @@ NO_ANSWER(size_t, arch_exit_bytes(const uint8_t *code, size_t n))
 NO_ANSWER(bool, arch_may_be_start(const uint8_t *code, size_t n))
 NO_ANSWER(bool, arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]))
 NO_ANSWER(bool, arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row))
-NO_ANSWER(enum arch_start_step,
-	  arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n))
 
 /* The kernel has no unwind tables here. */
 NO_ANSWER(enum orc_layout, orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]))

@@ -24,7 +24,6 @@
 
 #define ARCH_STUB_BYTES 16 /* some have 8 */
 #define ARCH_CALL_BYTES 7
-#define ARCH_START_BYTES 8
 #define ARCH_LINKER_START_BYTES 12
 
 #define ARCH_GO_QUANTUM 1
