@@ -110,10 +110,8 @@ extern const char *const arch_trap_functions[];
 /* A number or a place. Those of registers are bytes in struct pt_regs, as programs see it. */
 struct arch_operand {
 	enum { ARCH_OPERAND_NUMBER, ARCH_OPERAND_REGISTER, ARCH_OPERAND_MEMORY } kind;
-	int64_t number;       /* memory: added to the address, has 32 bits */
-	uint16_t base, index; /* memory: the address is base + (index << shift) + number */
-	uint8_t shift;
-	bool has_index;
+	int64_t number; /* memory: added to the address, has 32 bits */
+	uint16_t base;
 };
 
 /* Parse an operand as the assembler has it. False: it has no such form. */

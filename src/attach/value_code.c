@@ -107,21 +107,14 @@ static void emit_context(struct value_maker *m, int32_t at, struct value_type ty
 	emit_read(m, type, BPF_FUNC_probe_read_kernel);
 }
 
-/* Read from memory at an address that registers of the context have. */
+/* Read from memory at an address that a register of the context has. */
 static void emit_memory(struct value_maker *m, const struct expression_node *node)
 {
 	const struct value_type address = { 8, false };
 
-	if (node->has_index) {
-		emit_context(m, node->index, address);
-		EMIT(m, MOVE_REG(BPF_REG_8, BPF_REG_0));
-		EMIT(m, ALU_IMM(BPF_LSH, BPF_REG_8, node->shift));
-	}
 	emit_context(m, (int32_t)node->base, address);
 	EMIT(m, MOVE_REG(BPF_REG_3, BPF_REG_0));
 	EMIT(m, ALU_IMM(BPF_ADD, BPF_REG_3, (int32_t)node->number));
-	if (node->has_index)
-		EMIT(m, ALU(BPF_ADD, BPF_REG_3, BPF_REG_8));
 	emit_read(m, node->type,
 		  node->op == EXPRESSION_USER_MEMORY ? BPF_FUNC_probe_read_user
 						     : BPF_FUNC_probe_read_kernel);

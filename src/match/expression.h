@@ -67,11 +67,7 @@ struct expression_node {
 	uint32_t at, length; /* where in the text */
 	uint32_t base;
 	struct value_type type;
-	/* Memory, with .has_index: its address is that plus the register at .index << .shift. */
-	uint16_t index;
-	uint8_t shift;
-	bool has_index;
-	uint8_t zero[2];
+	uint8_t zero[6];
 };
 
 #define EXPRESSION_MOST_NODES 128

@@ -125,9 +125,6 @@ static void place_operand(const struct arch_operand *operand, struct value_type 
 		node->op = EXPRESSION_USER_MEMORY;
 		node->number = operand->number;
 		node->base = operand->base;
-		node->index = operand->index;
-		node->shift = operand->shift;
-		node->has_index = operand->has_index;
 		break;
 	}
 }

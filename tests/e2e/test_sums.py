@@ -178,7 +178,7 @@ OF_PROBE = {
 @pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("expression", OF_PROBE)
 def test_arguments_of_usdt_probes(workload, expression):
-    """Each kind of place in the notes: registers, numbers, memory, and memory by an index."""
+    """Each kind of place in the notes: registers, numbers and memory."""
     n = 100
     work = workload("places", n)
     result, expected = trace(work, "-U", "--format", "json", "-p", work.pid, "--sum", expression, HIT)

@@ -319,32 +319,4 @@ TEST(what_is_unknown_or_unreadable_is_no_value)
 	assert_int_equal(run_value(&code, 2, &value), NO_VALUE);
 }
 
-TEST(memory_is_read_by_an_index)
-{
-	static const uint32_t table[4] = { 10, 20, 30, UINT32_MAX };
-	struct expression x = { .n = 1 };
-	struct value_code code;
-	int64_t value;
-
-	x.nodes[0] = (struct expression_node){ .op = EXPRESSION_USER_MEMORY,
-					       .number = 4,
-					       .base = 8,
-					       .index = 16,
-					       .shift = 2,
-					       .has_index = true,
-					       .type = { 4, true } };
-	for (int by_helper = 0; by_helper < 2; by_helper++) {
-		assert_int_equal(value_code_make(&x, 1, by_helper, &code, NULL), 0);
-		set_words(0, (uintptr_t)table, 1, 0);
-		assert_int_equal(run_value(&code, 0, &value), 0);
-		assert_int_equal(value, 30);
-		set_words(0, (uintptr_t)table, 2, 0);
-		assert_int_equal(run_value(&code, 0, &value), 0);
-		assert_int_equal(value, -1);
-		set_words(0, 0, 2, 0);
-		assert_int_equal(run_value(&code, 0, &value), NO_VALUE);
-		value_code_fini(&code);
-	}
-}
-
 TEST_MAIN(NULL, NULL)

@@ -5,7 +5,7 @@
  *	arg1    -i       4 bytes of a register
  *	arg2    -3       a number
  *	arg3    i - 5    2 bytes of memory
- *	arg4    i % 4    8 bytes of memory, by an index
+ *	arg4    i % 4    8 bytes of memory
  *	arg5    200      1 byte of memory
  *	arg6    -56      the same with a sign
  *	arg7    1.5      a floating-point number
@@ -20,11 +20,10 @@ long known; /* named in the assembler's text */
 
 #if defined(__x86_64__)
 #define FIRST \
-	"-4@%k[a] -8@$-3 -2@4(%[row]) 8@8(%[row],%[i],8) 1@(%[row]) -1@(%[row]) 8f@%%xmm0 8@known(%%rip)"
+	"-4@%k[a] -8@$-3 -2@4(%[row]) 8@8(%[row]) 1@(%[row]) -1@(%[row]) 8f@%%xmm0 8@known(%%rip)"
 #define SECOND "8@$7"
 #else
-#define FIRST \
-	"-4@%w[a] -8@-3 -2@[%[row], 4] 8@[%[table], %[at]] 1@[%[row]] -1@[%[row]] 8f@d0 8@known"
+#define FIRST "-4@%w[a] -8@-3 -2@[%[row], 4] 8@[%[row], 8] 1@[%[row]] -1@[%[row]] 8f@d0 8@known"
 #define SECOND "8@7"
 #endif
 
@@ -38,16 +37,12 @@ struct row {
 	unsigned char byte;
 	char pad[3];
 	short half;
-	uint64_t table[4];
+	uint64_t whole;
 };
 
-FRAME static void first(int a, const volatile struct row *row, uint64_t i)
+FRAME static void first(int a, const volatile struct row *row)
 {
-	__asm__ volatile(
-		NOTE(FIRST)
-		:
-		: [a] "r"(a), [row] "r"(row), [i] "r"(i), [table] "r"(row->table), [at] "r"(i * 8)
-		: "memory");
+	__asm__ volatile(NOTE(FIRST) : : [a] "r"(a), [row] "r"(row) : "memory");
 	STAY();
 }
 
@@ -59,12 +54,13 @@ FRAME static void second(void)
 
 FRAME static void run(void)
 {
-	struct row row = { .byte = 200, .table = { 0, 1, 2, 3 } };
+	struct row row = { .byte = 200 };
 
 	for (uint64_t i = 0; i < n; i++) {
 		row.half = (short)(i - 5);
+		row.whole = i % 4;
 		known = (long)i;
-		first((int)-i, &row, i % 4);
+		first((int)-i, &row);
 		second();
 	}
 	STAY();

@@ -86,8 +86,9 @@ const char *const arch_trap_functions[] = { NULL };
  *
  *	-5, 16               a number
  *	x0, w19, sp          a register
- *	[sp, 12], [x29,-8]   memory
- *	[x0], [x0, x1]       memory
+ *	[x0], [x29,-8]       memory
+ *
+ * Others have a second register: [x0, x1].
  */
 #define MOST_OFFSET 32760 /* of a load */
 
@@ -122,9 +123,7 @@ static bool parse_memory(const char *at, struct arch_operand *ret)
 	if (*at == ',') {
 		at++;
 		at += strspn(at, " ");
-		if (*at == 'x')
-			ret->has_index = parse_register(&at, false, &ret->index);
-		else if (!text_take_number(&at, &ret->number))
+		if (!text_take_number(&at, &ret->number))
 			return false;
 	}
 	return strcmp(at, "]") == 0 && ret->number >= -MOST_OFFSET && ret->number <= MOST_OFFSET;

@@ -195,9 +195,8 @@ const char *const arch_trap_functions[] = { "kprobe_int3_handler", "do_int3", "e
  *	$-5, $0x10                a number
  *	%rdi, %edi, %di, %dil     a register
  *	-12(%rbp), (%rsp)         memory
- *	8(%rdx,%rcx,4), (%a,%b)   memory
  *
- * Others refer to symbols: x+4(%rip).
+ * Others refer to symbols, as x+4(%rip), or have a second register: 8(%rdx,%rcx,4).
  */
 /* Where struct pt_regs has r8 to r15. */
 static const int32_t numbered[] = { 72, 64, 56, 48, 24, 16, 8, 0 };
@@ -248,32 +247,6 @@ static bool parse_register(const char **at, struct register_name *ret)
 	return find_numbered(name, ret);
 }
 
-static bool parse_comma(const char **at)
-{
-	const bool is_comma = **at == ',';
-
-	*at += is_comma;
-	return is_comma;
-}
-
-/* Parse ",%rcx,4" or ",%rcx", if one is there. */
-static bool parse_index(const char **at, struct arch_operand *ret)
-{
-	struct register_name index;
-	int64_t scale = 1;
-
-	if (!parse_comma(at))
-		return true;
-	if (!parse_register(at, &index) || !index.is_whole ||
-	    (parse_comma(at) && !text_take_number(at, &scale)))
-		return false;
-	ret->has_index = true;
-	ret->index = (uint16_t)index.place;
-	while (1 << ret->shift < scale && ret->shift < 3)
-		ret->shift++;
-	return 1 << ret->shift == scale;
-}
-
 static bool parse_memory(const char *at, struct arch_operand *ret)
 {
 	struct register_name base;
@@ -281,7 +254,7 @@ static bool parse_memory(const char *at, struct arch_operand *ret)
 	*ret = (struct arch_operand){ .kind = ARCH_OPERAND_MEMORY };
 	if (*at != '(' && !text_take_number(&at, &ret->number))
 		return false;
-	if (*at++ != '(' || !parse_register(&at, &base) || !base.is_whole || !parse_index(&at, ret))
+	if (*at++ != '(' || !parse_register(&at, &base) || !base.is_whole)
 		return false;
 	ret->base = (uint16_t)base.place;
 	return strcmp(at, ")") == 0 && ret->number == (int32_t)ret->number;
