@@ -28,7 +28,7 @@
  *	                         on the stack
  *
  * and the bytes of code that functions below look at: ARCH_STUB_BYTES, ARCH_CALL_BYTES,
- * ARCH_LINKER_START_BYTES, ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES and ARCH_GO_POP_BYTES.
+ * ARCH_LINKER_START_BYTES and ARCH_GO_POP_BYTES.
  */
 #pragma once
 
@@ -253,12 +253,6 @@ struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved);
 
 /* The row of the kernel's signal frame. */
 struct cfi_row arch_go_signal_row(uint64_t vaddr);
-
-/*
- * Does assembly save the frame pointer as compiled code does? @code begins ARCH_GO_SAVE_BEFORE
- * bytes before the place where the stack pointer has moved for the first time.
- */
-bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]);
 
 /*
  * Has the instruction at @code, before the place of @row, moved the return address to a register?

@@ -189,7 +189,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
  * (elf/gopclntab.h) has the distance that the stack pointer has moved, for each place of a
  * function. The architecture turns it into a row. In compiled code, the row also has the caller's
  * frame pointer, from a frame's beginning to its end. Functions in assembly may save it in the same
- * way, or move the stack pointer and leave the frame pointer alone. Their instructions tell.
+ * way, or leave it alone. So it is not known behind them, up to the next frame of compiled code.
  *
  * Functions that switch stacks get a step by frame pointer, which leads from systemstack() and
  * asmcgocall() to their caller's caller. But mcall() and morestack() never come back: the goroutine
@@ -301,29 +301,19 @@ static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *ro
 	return code.size == ARCH_GO_POP_BYTES && arch_go_pops_return(code.data, row);
 }
 
-/* Does the code around @vaddr save the frame pointer? */
-static bool saves_fp(const struct image *im, uint64_t vaddr)
-{
-	const struct slice code = image_code(im, vaddr - ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES);
-
-	return code.size == ARCH_GO_SAVE_BYTES && arch_go_saves_fp(code.data);
-}
-
 static int add_step_rows(struct maker *m, const struct go_function *f)
 {
 	const bool is_compiled = !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&m->go, f);
-	bool is_framed = is_compiled, is_moved = false;
 	const bool is_signal = special_of(f) == IS_PUSHED;
 	int err = 0;
 
 	while (!err && go_next_step(&s)) {
 		struct cfi_row row;
 
-		if (s.delta > 0 && !is_moved && !is_compiled)
-			is_framed = saves_fp(m->im, s.start);
-		is_moved |= s.delta > 0;
-		row = arch_go_row(s.start, s.delta, s.delta > 0 && is_framed);
+		row = arch_go_row(s.start, s.delta, s.delta > 0 && is_compiled);
+		if (s.delta > 0 && !is_compiled)
+			row.fp = (struct cfi_value){ .how = CFI_UNDEFINED };
 		row.is_signal = is_signal;
 		if (s.delta % 8 || (s.delta < 0 && !is_popped(m->im, s.start, &row)))
 			row.kind = CFI_FRAMES;

@@ -42,8 +42,6 @@ static const struct made_function made_functions[] = {
 	{ "_rt0_amd64_linux", "", GO_LEAF, GO_ASM, 16 },
 	{ "main.main", "\x48\x83\xec\x10\x48\x89\x6c\x24\x08", GO_FRAME, 0, 13 },
 	{ "main.assembly", "\x48\x83\xec\x10\x48\x89\xac\x24\x08", GO_FRAME, GO_ASM, 13 },
-	{ "main.pushed", "\x48\x31\xc0\x55", GO_FRAME, GO_ASM, 13 },
-	{ "main.moved", "\x48\x83\xec\x10\x90", GO_FRAME, GO_ASM, 13 },
 	{ "syscall.popped", "\x41\x5c", "\x02\x02\x0f\x02\x10\x04", GO_ASM, 8 },
 	{ "runtime.systemstack", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
 	{ "runtime.mcall", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },

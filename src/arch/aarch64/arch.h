@@ -28,8 +28,6 @@
 
 #define ARCH_GO_QUANTUM 4
 #define ARCH_GO_START "_rt0_arm64_linux"
-#define ARCH_GO_SAVE_BEFORE 4
-#define ARCH_GO_SAVE_BYTES 4
 #define ARCH_GO_POP_BYTES 4
 
 /*

@@ -127,7 +127,6 @@ NO_ANSWER(struct arch_bytes, arch_cfi_of_crt(const uint8_t *code, size_t n))
 NO_ANSWER(bool, arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret))
 NO_ANSWER(size_t, arch_exit_bytes(const uint8_t *code, size_t n))
 NO_ANSWER(bool, arch_may_be_start(const uint8_t *code, size_t n))
-NO_ANSWER(bool, arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]))
 NO_ANSWER(bool, arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row))
 
 /* The kernel has no unwind tables here. */

@@ -28,8 +28,6 @@
 
 #define ARCH_GO_QUANTUM 1
 #define ARCH_GO_START "_rt0_amd64"
-#define ARCH_GO_SAVE_BEFORE 1
-#define ARCH_GO_SAVE_BYTES 5
 #define ARCH_GO_POP_BYTES 2
 
 /*

@@ -283,8 +283,6 @@ struct unwind_rule arch_rule_of(const struct cfi_row *row)
  * Only at the second instruction is our rbp wrong. Later functions have
  *
  *	push %rbp;  mov %rsp,%rbp;  sub $n,%rsp        add $n,%rsp;  pop %rbp;  ret
- *
- * Functions in assembly may do the same, or move rsp and leave rbp alone. Their instructions tell.
  */
 struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
 {
@@ -321,13 +319,6 @@ bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *
 		return false;
 	row->pc = (struct cfi_value){ .how = CFI_IN, .reg = 8 + (code[1] & 7) };
 	return true;
-}
-
-/* Is "push %rbp" before the place, or "mov %rbp,n(%rsp)" at it, with n of no, one or four bytes? */
-bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES])
-{
-	return code[0] == 0x55 || (code[1] == 0x48 && code[2] == 0x89 && code[4] == 0x24 &&
-				   (code[3] == 0x2c || code[3] == 0x6c || code[3] == 0xac));
 }
 
 /* mov %rsi,%rsp */
