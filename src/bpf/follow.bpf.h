@@ -54,21 +54,6 @@ static __always_inline void forget_space(__u32 tgid)
 		add_atomically(&trace_state.space_turn, 1);
 }
 
-/* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
-static __always_inline void end_sharing(__u32 tgid)
-{
-	const __u32 *at = config.unwind ? bpf_map_lookup_elem(&sharers, &tgid) : NULL;
-	__u32 other;
-
-	if (!at)
-		return;
-	other = *at;
-	bpf_map_delete_elem(&sharers, &tgid);
-	at = bpf_map_lookup_elem(&sharers, &other);
-	if (at && *at == tgid)
-		bpf_map_delete_elem(&sharers, &other);
-}
-
 static __always_inline void raise_life(__u64 ids)
 {
 	struct life_count *life = find_life(ids >> 32);
@@ -78,7 +63,6 @@ static __always_inline void raise_life(__u64 ids)
 	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
 	add_atomically(&life->n_raised, 1);
 	forget_space(current_tgid());
-	end_sharing(current_tgid());
 }
 
 /*
@@ -98,22 +82,15 @@ static __always_inline void note_own_child(__u32 child)
 
 /*
  * A process has made process @child. The child gets its parent's space: user space would publish
- * one too late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the
- * other.
+ * one too late.
  */
-static __always_inline void inherit_space(__u32 child, bool is_shared)
+static __always_inline void inherit_space(__u32 child)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const struct unwind_space *parents = bpf_map_lookup_elem(&spaces, &tgid);
 	struct unwind_space space;
 
-	if (!child || child == tgid)
-		return;
-	if (is_shared) {
-		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
-		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
-	}
-	if (!parents || !parents->number)
+	if (!child || child == tgid || !parents || !parents->number)
 		return;
 	space = *parents;
 	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
@@ -150,7 +127,7 @@ int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 	if (config.max_user_frames)
 		note_own_child(task_member(child, config.at.tgid));
 	if (config.unwind && !config.has_pidns)
-		inherit_space(task_member(child, config.at.tgid), ctx->args[1] & CLONE_VM);
+		inherit_space(task_member(child, config.at.tgid));
 	return 0;
 }
 
@@ -243,8 +220,6 @@ __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 	return 0;
 }
 
-#define MOST_SHARERS 3
-
 /*
  * The kernel has found a free place for a mapping of this process. If the published list has
  * something there, that has gone, and other code comes before user space knows. So the list is
@@ -255,22 +230,12 @@ SEC("?raw_tp")
 int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 start = ctx->args[0];
-	const __u32 first = current_tgid();
 	struct vm_unmapped_area_info info = {};
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-	__u32 tgid = first;
 
 	if (start > ~0ULL - LAST_ERROR)
 		return 0;
 	bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]);
-	for (__u32 i = 0; i < MOST_SHARERS; i++) {
-		const __u32 *other;
-
-		note_place(pid, tgid, start, info.length ? start + info.length : 0);
-		other = bpf_map_lookup_elem(&sharers, &tgid);
-		if (!other || *other == first)
-			break;
-		pid = tgid = *other;
-	}
+	note_place(bpf_get_current_pid_tgid() >> 32, current_tgid(), start,
+		   info.length ? start + info.length : 0);
 	return 0;
 }

@@ -53,9 +53,8 @@ struct vm_area_struct {
 #define VM_FLAGS_AT (config.at.vm_page_prot + 8)
 
 /* The same in all kernels. */
-#define PF_EXITING 4    /* include/linux/sched.h: the thread ends */
-#define CLONE_VM 0x100U /* include/uapi/linux/sched.h */
-#define VM_EXEC 4       /* include/linux/mm.h */
+#define PF_EXITING 4 /* include/linux/sched.h: the thread ends */
+#define VM_EXEC 4    /* include/linux/mm.h */
 
 /* include/linux/mm.h: mmap()'s request for a free place. The same since Linux 3.7. */
 struct vm_unmapped_area_info {
@@ -381,9 +380,6 @@ MAP(slab0, ARRAY, MAPPED, SLAB_CHUNKS, __u32, struct table_chunk);
 MAP_OF_MAPS(slabs, MOST_SLABS, slab0);
 MAP(spaces, HASH, ON_DEMAND, SET_LATER, __u32, struct unwind_space);
 MAP(files, HASH, ON_DEMAND, SET_LATER, struct unwind_file_key, struct unwind_file);
-
-/* Processes that share their memory: the number of one gives the other's. */
-MAP(sharers, LRU_HASH, 0, 512, __u32, __u32);
 
 /* User space does not map this one. The flag aligns it to a page, so a set lies in a cache line. */
 MAP(recent_rules, ARRAY, MAPPED, SET_LATER, __u32, struct recent_set);

@@ -125,7 +125,6 @@ struct content {
 };
 
 struct space {
-	uint32_t n_users;  /* processes that share this memory */
 	bool is_forgotten; /* space_forget() was called for it or its original, and no look since */
 	struct content *content;
 };
@@ -138,13 +137,12 @@ struct spaces {
 	uint32_t n_numbers;    /* for space_epoch() */
 };
 
-/* An empty space with one user. */
+/* An empty space. */
 struct space *space_new(struct spaces *all);
 
-/* One user less. The last one frees the space. */
 void space_drop(struct spaces *all, struct space *s);
 
-/* A new space with the present contents of @s, and one user: a forked child has one. */
+/* A new space with the present contents of @s: a forked child has one. */
 struct space *space_copy(struct spaces *all, struct space *s);
 
 /*

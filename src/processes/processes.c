@@ -22,9 +22,6 @@
 #include "base/strtab.h"
 #include "kernel/host.h"
 
-/* The map of makers is emptied when it has this many threads. */
-#define MANY_MAKERS 4096
-
 /* At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
 
@@ -98,12 +95,11 @@ struct processes {
 	struct {
 		uint64_t key, time;
 		struct program *program; /* NULL: none is kept */
-	} last;              /* answer of program_of(): the frames of a stack ask for one */
-	uint64_t n_unnamed;  /* forgotten keys that had the only name of their process */
-	struct u64_map made; /* tid -> the process that it made last */
-	bool is_any_late;    /* a list did not come in time: see processes_settle() */
-	size_t hit_at;       /* index in @heads, for processes_read_hit() */
-	size_t n_unread;     /* heads from there on that it has not looked at in this period */
+	} last;             /* answer of program_of(): the frames of a stack ask for one */
+	uint64_t n_unnamed; /* forgotten keys that had the only name of their process */
+	bool is_any_late;   /* a list did not come in time: see processes_settle() */
+	size_t hit_at;      /* index in @heads, for processes_read_hit() */
+	size_t n_unread;    /* heads from there on that it has not looked at in this period */
 };
 
 /* --- programs of each process, one after the other --- */
@@ -390,7 +386,6 @@ void processes_free(struct processes *ps)
 	images_free(ps->images);
 	u64_map_fini(&ps->by_key);
 	free(ps->keys);
-	u64_map_fini(&ps->made);
 	free(ps);
 }
 
@@ -542,19 +537,6 @@ void processes_refresh(struct processes *ps)
 
 /* --- events --- */
 
-/* The child has not run yet: its space is a copy of the maker's. Share the maker's instead. */
-static void on_share_event(struct processes *ps, const struct process_event *event)
-{
-	const uint32_t *made = u64_map_get(&ps->made, event->tid);
-	struct program *child = made ? newest_program(ps, *made) : NULL;
-
-	if (!child || child->is_exec)
-		return;
-	space_drop(&ps->spaces, child->space);
-	child->space = current_program(ps, event->pid)->space;
-	child->space->n_users++;
-}
-
 static void on_fork_event(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->parent_pid)
@@ -573,10 +555,6 @@ static void on_fork_event(struct processes *ps, const struct process_event *even
 		child->walked = event->time;
 	if (event->parent_tid == event->parent_pid) /* else its name is another thread's */
 		set_comm(child, parent->comm);
-	/* For on_share_event(): a SHARE comes right after its FORK, or never. */
-	if (ps->made.n >= MANY_MAKERS)
-		u64_map_clear(&ps->made);
-	*u64_map_put(&ps->made, event->parent_tid, 0, NULL) = event->pid;
 }
 
 static void on_exec_event(struct processes *ps, const struct process_event *event)
@@ -625,7 +603,6 @@ static void on_lost_event(struct processes *ps, const struct process_event *even
 {
 	const uint64_t since = event->since;
 
-	u64_map_clear(&ps->made);
 	for (size_t i = 0; i < ps->n_heads; i++) {
 		struct program *former = ps->heads[i], *program;
 
@@ -661,9 +638,9 @@ static void on_end_event(struct processes *ps, const struct process_event *event
 struct process_news processes_event(struct processes *ps, const struct process_event *event)
 {
 	static void (*const on_event[])(struct processes *, const struct process_event *) = {
-		[PROCESS_FORK] = on_fork_event, [PROCESS_SHARE] = on_share_event,
-		[PROCESS_EXEC] = on_exec_event, [PROCESS_COMM] = on_comm_event,
-		[PROCESS_EXIT] = on_end_event,  [PROCESS_LOST] = on_lost_event,
+		[PROCESS_FORK] = on_fork_event, [PROCESS_EXEC] = on_exec_event,
+		[PROCESS_COMM] = on_comm_event, [PROCESS_EXIT] = on_end_event,
+		[PROCESS_LOST] = on_lost_event,
 	};
 	const bool is_ours = event->pid && event->pid != UINT32_MAX; /* of our PID namespace */
 	struct process_news news = {};
@@ -679,21 +656,6 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 		on_event[event->type](ps, event);
 	fit_memory(ps, event->time);
 	return news;
-}
-
-uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at)
-{
-	const struct program *program = newest_program(ps, tgid);
-
-	if (!program || program->space->n_users == 1)
-		return 0;
-	while (*at < ps->n_heads) {
-		const struct program *other = ps->heads[(*at)++];
-
-		if (other != program && other->space == program->space)
-			return other->tgid;
-	}
-	return 0;
 }
 
 void processes_walk(struct processes *ps, uint32_t tgid)

@@ -58,12 +58,6 @@ void processes_walk(struct processes *ps, uint32_t tgid);
 bool processes_is_walked(const struct processes *ps, uint32_t tgid);
 
 /*
- * After process_news.is_replaced: the next process that shares the memory of process @tgid, so that
- * its mapping is replaced as well. 0: no more. *@at: 0 at first.
- */
-uint32_t processes_sharer(const struct processes *ps, uint32_t tgid, size_t *at);
-
-/*
  * Read the mappings of process @tgid from /proc, unless they are complete or were forgotten, or
  * were tried to be read in this period.
  */

@@ -11,19 +11,14 @@
  *	        the 24 bytes: u32 maj, min; u64 ino, ino_generation
  *	        or, for an event with attr.build_id: u8 size, 3 unused; u8 build_id[20]
  *	LOST    u64 id, lost
- *	SAMPLE  u32 pid, tid
  *	trailer u64 time, id
  *
- * Each CPU has three perf events, which write into one ring. The first reports what the CPU's tasks
+ * Each CPU has two perf events, which write into one ring. The first reports what the CPU's tasks
  * do.
  *
  * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
  * its build ID. The kernel visits the event that was opened last first. So the build ID comes
  * before the other record of the same mapping.
- *
- * The third one is a tracepoint. It reports that parent and child share one memory, which a FORK
- * record does not. The kernel writes FORK, and then comes to the tracepoint, before the child runs.
- * Only vfork(2) and posix_spawn(3) make such children, and a filter leaves out all others.
  *
  * A reading takes the clock first, then the rings' heads. It leaves records that are later than
  * that clock for the next reading. The kernel takes a record's time just before its place in the
@@ -36,7 +31,6 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,14 +80,12 @@ union body {
 	} lost;
 };
 
-/* Samples are those of the tracepoint: no other event has any. */
 static const uint8_t body_bytes[] = {
 	[PERF_RECORD_FORK] = sizeof(((union body *)0)->task),
 	[PERF_RECORD_EXIT] = sizeof(((union body *)0)->task),
 	[PERF_RECORD_COMM] = sizeof(((union body *)0)->thread),
 	[PERF_RECORD_MMAP2] = sizeof(((union body *)0)->map),
 	[PERF_RECORD_LOST] = sizeof(((union body *)0)->lost),
-	[PERF_RECORD_SAMPLE] = sizeof(((union body *)0)->thread),
 };
 
 /* No process of our PID namespace (0), or not any more (-1). */
@@ -178,9 +170,6 @@ static enum record_meaning parse_body(uint8_t *at, size_t n, const struct perf_e
 		return has_text ? parse_map(&b, at, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID,
 					    ret)
 				: RECORD_MALFORMED;
-	case PERF_RECORD_SAMPLE:
-		ret->type = PROCESS_SHARE;
-		return RECORD_EVENT;
 	default:
 		ret->type = is_fork ? PROCESS_FORK : PROCESS_EXIT;
 		ret->tid = b.task.tid;
@@ -339,15 +328,15 @@ uint64_t sideband_ring_drop(struct sideband_ring *ring)
 
 struct sideband_cpu {
 	uint32_t cpu;
-	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
-	size_t n_bytes;                /* of the mapped ring, with its first page */
-	uint64_t enabled_ns;           /* at the last check */
+	int fd, build_id_fd; /* the two perf events; -1: none */
+	size_t n_bytes;      /* of the mapped ring, with its first page */
+	uint64_t enabled_ns; /* at the last check */
 	struct sideband_ring ring;
 };
 
 struct sideband {
 	int epoll_fd;
-	struct sideband_options options;
+	uint32_t ring_bytes; /* of each CPU */
 	struct sideband_cpu **cpus;
 	size_t n, capacity;
 	uint64_t checked_at;
@@ -356,34 +345,30 @@ struct sideband {
 };
 
 /* Each wake-up costs the process that causes it an interrupt: one for a quarter of the ring. */
-static int open_sideband_event(uint32_t cpu, uint32_t ring_bytes, struct perf_event_attr attr)
-{
-	attr.size = sizeof(attr);
-	attr.sample_id_all = 1;
-	attr.watermark = 1;
-	attr.wakeup_watermark = ring_bytes / 4;
-	attr.use_clockid = 1;
-	attr.clockid = CLOCK_MONOTONIC;
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 static int open_tasks(uint32_t cpu, uint32_t ring_bytes, bool is_for_build_ids)
 {
-	return open_sideband_event(cpu, ring_bytes,
-				   (struct perf_event_attr){
-					   .type = PERF_TYPE_SOFTWARE,
-					   .config = PERF_COUNT_SW_DUMMY,
-					   .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
-					   .exclude_kernel = 1,
-					   .exclude_hv = 1,
-					   .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-					   .mmap = 1,
-					   .mmap2 = 1,
-					   .build_id = is_for_build_ids,
-					   .comm = !is_for_build_ids,
-					   .comm_exec = !is_for_build_ids,
-					   .task = !is_for_build_ids,
-				   });
+	const struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = ring_bytes / 4,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = is_for_build_ids,
+		.comm = !is_for_build_ids,
+		.comm_exec = !is_for_build_ids,
+		.task = !is_for_build_ids,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 static void cpu_freep(struct sideband_cpu **at)
@@ -395,7 +380,6 @@ static void cpu_freep(struct sideband_cpu **at)
 		return;
 	if (c->ring.page)
 		(void)munmap(c->ring.page, c->n_bytes);
-	cleanup_close_fd(&c->birth_fd);
 	cleanup_close_fd(&c->build_id_fd);
 	cleanup_close_fd(&c->fd); /* this also removes it from the epoll set */
 	free(c);
@@ -444,30 +428,6 @@ static void add_build_ids(struct sideband_cpu *c, uint32_t ring_bytes)
 	}
 }
 
-/*
- * A sample has the thread, and then time and id, in the layout of a record's trailer. Without this
- * event there are no SHARE events.
- */
-static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
-{
-	const struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = options->birth,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
-	};
-	char filter[80];
-
-	c->birth_fd = options->birth ? open_sideband_event(c->cpu, options->ring_bytes, attr) : -1;
-	if (c->birth_fd < 0)
-		return;
-	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
-		       CLONE_VM, CLONE_THREAD);
-	if (ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ||
-	    ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0)
-		cleanup_close_fd(&c->birth_fd);
-}
-
 /* Errors: as sideband_open(); -ENODEV the CPU is offline; -EINVAL there is no such CPU. */
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
@@ -475,17 +435,16 @@ static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 	struct epoll_event event = { .events = EPOLLIN };
 
 	c->cpu = cpu;
-	c->build_id_fd = c->birth_fd = -1;
-	c->fd = open_tasks(cpu, s->options.ring_bytes, false);
+	c->build_id_fd = -1;
+	c->fd = open_tasks(cpu, s->ring_bytes, false);
 	if (c->fd < 0)
 		return cannot_open(e);
 
-	int err = map_ring(c, s->options.ring_bytes, e);
+	int err = map_ring(c, s->ring_bytes, e);
 
 	if (err)
 		return err;
-	add_build_ids(c, s->options.ring_bytes);
-	add_births(c, &s->options);
+	add_build_ids(c, s->ring_bytes);
 	c->ring.last = clock_ns(CLOCK_MONOTONIC);
 	sideband_ring_look(&c->ring);
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
@@ -542,21 +501,21 @@ static int follow_all_cpus(struct sideband *s, struct error *e)
 	for (;;) {
 		int err = follow_online(s, e);
 
-		if (err != -ENOMEM || s->options.ring_bytes <= FEWEST_RING_BYTES)
+		if (err != -ENOMEM || s->ring_bytes <= FEWEST_RING_BYTES)
 			return err;
 		leave_all_cpus(s);
-		s->options.ring_bytes /= 2;
+		s->ring_bytes /= 2;
 	}
 }
 
-int sideband_open(const struct sideband_options *options, struct sideband **ret, struct error *e)
+int sideband_open(uint32_t ring_bytes, struct sideband **ret, struct error *e)
 {
 	struct sideband *s = xcalloc(1, sizeof(*s));
 	int err;
 
-	s->options = *options;
-	if (!s->options.ring_bytes)
-		s->options.ring_bytes = default_ring_bytes();
+	s->ring_bytes = ring_bytes;
+	if (!s->ring_bytes)
+		s->ring_bytes = default_ring_bytes();
 	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = s->epoll_fd < 0 ? error_errno(e, "follow processes: epoll") : follow_all_cpus(s, e);

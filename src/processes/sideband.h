@@ -13,14 +13,13 @@
 #include "files/mappings.h"
 
 enum process_event_type {
-	PROCESS_FORK,  /* a new process; a new thread of it if @pid is @parent_pid */
-	PROCESS_SHARE, /* the process that thread @tid made last shares the maker's memory */
-	PROCESS_EXEC,  /* another program; all former mappings have gone */
-	PROCESS_COMM,  /* thread @tid has a new name */
-	PROCESS_MAP,   /* a new executable mapping, or a protection made executable; it replaces
-			  mappings that it overlaps */
-	PROCESS_EXIT,  /* thread @tid has ended */
-	PROCESS_LOST,  /* events are missing */
+	PROCESS_FORK, /* a new process; a new thread of it if @pid is @parent_pid */
+	PROCESS_EXEC, /* another program; all former mappings have gone */
+	PROCESS_COMM, /* thread @tid has a new name */
+	PROCESS_MAP,  /* a new executable mapping, or a protection made executable; it replaces
+			 mappings that it overlaps */
+	PROCESS_EXIT, /* thread @tid has ended */
+	PROCESS_LOST, /* events are missing */
 };
 
 /*
@@ -48,23 +47,18 @@ struct process_event {
 	uint64_t since;
 };
 
-struct sideband_options {
-	uint32_t ring_bytes; /* for each CPU, a power of two; 0: by the number of CPUs */
-	uint64_t birth;      /* id of tracepoint task:task_newtask; 0: none, and no SHARE events */
-};
-
 struct sideband;
 
 /*
- * Follow all processes from now on. If the user may not lock so much memory, rings are smaller.
+ * Follow all processes from now on. @ring_bytes is for each CPU, a power of two; 0: by the number
+ * of CPUs. If the user may not lock so much memory, rings are smaller.
  *
  * Errors: -EACCES, -EPERM  the message names the missing permission
  *         -ENOMEM          the user may not lock even the smallest rings
- *         -EMFILE          each CPU needs three descriptors
+ *         -EMFILE          each CPU needs two descriptors
  *         others           of perf_event_open(2), mmap(2) and epoll
  */
-must_check int sideband_open(const struct sideband_options *options, struct sideband **ret,
-			     struct error *e);
+must_check int sideband_open(uint32_t ring_bytes, struct sideband **ret, struct error *e);
 void sideband_close(struct sideband *s);
 
 /*

@@ -90,7 +90,6 @@ static struct space *space_of(struct spaces *all, struct content *content)
 {
 	struct space *s = xcalloc(1, sizeof(*s));
 
-	s->n_users = 1;
 	s->content = content;
 	all->bytes += sizeof(*s);
 	return s;
@@ -132,8 +131,6 @@ struct space *space_copy(struct spaces *all, struct space *s)
 
 void space_drop(struct spaces *all, struct space *s)
 {
-	if (--s->n_users > 0)
-		return;
 	all->bytes -= sizeof(*s);
 	content_drop(all, s->content);
 	free(s);

@@ -25,15 +25,11 @@ int follower_open(struct run *r, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
 	uint64_t dev, ino;
-	struct sideband_options options = {};
-
-	if (host_tracepoint_id(r->host, "task", "task_newtask", &options.birth, e))
-		log_debug("%s", e->text);
 
 	/* A command and its children begin later. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 
-	const int err = sideband_open(&options, &f->sideband, e);
+	const int err = sideband_open(0, &f->sideband, e);
 
 	if (err) {
 		follower_close(f);
@@ -92,7 +88,6 @@ static int handle_process_event(void *context, const struct process_event *event
 {
 	struct run *r = context;
 	struct follower *f = r->follow;
-	uint32_t sharer;
 
 	if (event->type == PROCESS_LOST) {
 		f->n_lost += event->n_lost;
@@ -112,11 +107,8 @@ static int handle_process_event(void *context, const struct process_event *event
 		unwinder_file(r->unwinder, event->pid, &event->map);
 	if (r->unwinder && news.has_mapped)
 		unwinder_look(r->unwinder, event->pid, UNWINDER_CHANGED);
-	if (news.is_replaced) {
-		begin_life(f, event->pid); /* and of all processes that share its memory */
-		for (size_t at = 0; (sharer = processes_sharer(r->processes, event->pid, &at));)
-			begin_life(f, sharer);
-	}
+	if (news.is_replaced)
+		begin_life(f, event->pid);
 	return !ending_has_time(r);
 }
 

@@ -155,8 +155,8 @@ def test_libraries_that_take_turns_at_one_place(workload):
     assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
 
-def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload):
-    """The children have ended when their records are read. Each hit by its number: five of one library, five of the other."""
+def test_no_library_is_taken_for_the_one_in_whose_place_it_came(workload):
+    """Each hit by its number: five of one library, five of the other."""
     work = workload("swap", LATE, NEXT, 5, 1000)
     with live_snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         work.go().wait_for("swapped")

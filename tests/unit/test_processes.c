@@ -219,81 +219,6 @@ TEST_WITH_PAST(a_child_outlives_its_parent_in_what_they_share)
 	assert_string_equal(module_at(p, PID + 1, 0x2800, 70), "b");
 }
 
-/* How many others share the memory of @pid? */
-static size_t n_sharers(struct past *p, uint32_t pid)
-{
-	size_t n = 0, at = 0;
-
-	while (processes_sharer(p->processes, pid, &at) != 0)
-		n++;
-	return n;
-}
-
-static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid)
-{
-	assert_false(TELL(p, .type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time));
-}
-
-TEST_WITH_PAST(a_child_in_its_parents_memory_has_what_that_maps_later)
-{
-	const uint32_t sharer = PID + 10, copy = PID + 11;
-
-	exec_at(p, 10, PID, "parent");
-	fork_at(p, 20, PID, sharer);
-	share_at(p, 21, PID, PID);
-	fork_at(p, 22, PID, copy);
-	map_at(p, 30, PID, 0x2000, FILE_B);
-	map_at(p, 40, sharer, 0x4000, FILE_A);
-	assert_string_equal(module_at(p, sharer, 0x2800, 50), "b");
-	assert_string_equal(module_at(p, copy, 0x2800, 50), "");
-	assert_string_equal(module_at(p, PID, 0x4800, 50), "a");
-	exec_at(p, 60, sharer, "another");
-	map_at(p, 70, sharer, 0x6000, FILE_A);
-	assert_string_equal(module_at(p, sharer, 0x2800, 80), "");
-	assert_string_equal(module_at(p, PID, 0x6800, 80), "");
-}
-
-/* None of them is there any more. Two threads make a child each at the same time. */
-TEST_WITH_PAST(a_child_that_is_told_to_share_needs_not_be_there)
-{
-	const uint32_t copy = PID + 10, sharer = PID + 11, grandchild = PID + 12;
-
-	exec_at(p, 10, PID, "parent");
-	map_at(p, 11, PID, 0x1000, FILE_A);
-	child_at(p, 20, PID, PID, copy);
-	child_at(p, 21, PID, PID + 1, sharer);
-	share_at(p, 22, PID, PID + 1);
-	child_at(p, 23, sharer, sharer, grandchild);
-	share_at(p, 24, sharer, sharer);
-	assert_true(map_at(p, 30, copy, 0x1000, FILE_B));
-	assert_string_equal(module_at(p, PID, 0x1800, 31), "a");
-	assert_true(map_at(p, 40, grandchild, 0x1000, FILE_B));
-	assert_int_equal(n_sharers(p, grandchild), 2);
-	assert_int_equal(n_sharers(p, copy), 0);
-	exit_at(p, 45, grandchild);
-	exit_at(p, 46, sharer);
-	assert_string_equal(module_at(p, PID, 0x1800, 39), "a");
-	assert_string_equal(module_at(p, PID, 0x1800, 40), "b");
-	assert_string_equal(module_at(p, sharer, 0x1800, 40), "b");
-	assert_true(map_at(p, 50, PID, 0x1000, FILE_A));
-	assert_string_equal(module_at(p, PID, 0x1800, 49), "b");
-	assert_string_equal(module_at(p, PID, 0x1800, 50), "a");
-	assert_string_equal(module_at(p, copy, 0x1800, 50), "b");
-}
-
-/* Its record was lost: whose child shares is not known. */
-TEST_WITH_PAST(a_share_behind_a_loss_is_of_no_child)
-{
-	exec_at(p, 10, PID, "parent");
-	map_at(p, 11, PID, 0x1000, FILE_A);
-	child_at(p, 20, PID, PID, PID + 10);
-	lose_at(p, 15);
-	share_at(p, 22, PID, PID);
-	map_at(p, 30, PID + 10, 0x2000, FILE_B);
-	assert_string_equal(module_at(p, PID + 10, 0x2800, 40), "b");
-	assert_string_equal(module_at(p, PID, 0x2800, 40), "");
-}
-
 TEST_WITH_PAST(exec_begins_with_nothing_and_what_was_stays_known)
 {
 	exec_at(p, 10, PID, "first");
@@ -822,7 +747,7 @@ TEST_WITH_PAST(a_look_that_came_before_the_record_of_an_exec_is_not_believed)
 /* Its mappings make room for those of processes that were hit. */
 TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 {
-	const pid_t pid = child_start(), sharer = child_start();
+	const pid_t pid = child_start();
 	const uint32_t child = (uint32_t)pid;
 	size_t before;
 
@@ -832,8 +757,6 @@ TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 
 	for (uint64_t i = 0; i < 1000; i++)
 		map_vdso(p, now, child, i);
-	fork_at(p, now, child, (uint32_t)sharer);
-	share_at(p, now, child, child);
 	exec_at(p, now, PID, "parent");
 	map_many(p, now, PID);
 	(void)comm_of_hit(p, PID, now, UINT64_MAX);
@@ -848,16 +771,11 @@ TEST_WITH_PAST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit)
 	fork_at(p, now + 200, child, PID + 100);
 	assert_in_range(processes_bytes(p->processes), before, before + 4096);
 	assert_string_equal(module_at(p, PID + 100, here(), 0), "");
-	for (uint32_t i = 0; i < 2; i++) {
-		const uint32_t one = i ? (uint32_t)sharer : child;
-
-		(void)comm_of_hit(p, one, now + 300, UINT64_MAX);
-		assert_string_equal(module_at(p, one, here(), now + 300), "test_processes");
-		assert_string_equal(module_at(p, one, here(), now), "");
-		assert_string_equal(module_at(p, one, VDSO_AT(1), now), "");
-	}
+	(void)comm_of_hit(p, child, now + 300, UINT64_MAX);
+	assert_string_equal(module_at(p, child, here(), now + 300), "test_processes");
+	assert_string_equal(module_at(p, child, here(), now), "");
+	assert_string_equal(module_at(p, child, VDSO_AT(1), now), "");
 	child_end(pid);
-	child_end(sharer);
 }
 
 TEST_WITH_PAST(a_look_does_not_change_what_records_told)

@@ -148,24 +148,6 @@ TEST(a_fork_names_parent_and_child)
 	assert_true(event.pid == 20 && event.tid == 21 && event.parent_pid == 0);
 }
 
-static void make_sample(uint32_t pid, uint32_t tid, uint64_t time)
-{
-	begin(PERF_RECORD_SAMPLE, 0);
-	put_u32(pid);
-	put_u32(tid);
-	end(time, 3);
-}
-
-TEST(a_sample_says_that_memory_is_shared)
-{
-	make_sample(10, 11, 1234);
-	parse(RECORD_EVENT);
-	assert_int_equal(event.type, PROCESS_SHARE);
-	assert_true(event.pid == 10 && event.tid == 11 && event.time == 1234);
-	make_sample(0, 0, 1234);
-	parse(RECORD_OTHER);
-}
-
 TEST(processes_of_other_namespaces_are_left_out)
 {
 	const uint32_t outside[4] = { 0, 0, 0, 0 }, gone[4] = { -1, -1, -1, -1 },

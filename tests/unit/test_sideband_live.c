@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "kernel/host.h"
@@ -51,10 +50,9 @@ static void log_fini(struct log *log)
 
 static struct sideband *follow(uint32_t ring_bytes)
 {
-	const struct sideband_options options = { .ring_bytes = ring_bytes };
 	struct sideband *s;
 
-	assert_works(sideband_open(&options, &s, &e));
+	assert_works(sideband_open(ring_bytes, &s, &e));
 	return s;
 }
 
@@ -112,75 +110,6 @@ TEST(events_of_all_cpus_are_in_order)
 	}
 	for (size_t i = 1; i < log.n; i++)
 		assert_true(log.events[i].time >= log.events[i - 1].time);
-}
-
-static void *rename_and_end(void *tid)
-{
-	*(uint32_t *)tid = (uint32_t)gettid();
-	(void)prctl(PR_SET_NAME, "odd\033;name");
-	return NULL;
-}
-
-static char child_stack[4096] __attribute__((aligned(16)));
-
-static __attribute__((no_sanitize("address", "undefined"))) int end_at_once(void *unused)
-{
-	(void)syscall(SYS_exit, 0);
-	return 0;
-}
-
-/* True: a SHARE was told, behind its fork and before all else that it did. */
-static bool is_told_to_share(const struct log *log, uint32_t pid)
-{
-	size_t at = 0, behind;
-	const struct process_event *event = next(log, &at, pid, PROCESS_FORK);
-
-	assert_non_null(event);
-
-	const uint32_t tid = event->parent_tid;
-
-	for (behind = at; behind < log->n; behind++) {
-		event = &log->events[behind];
-		if (event->pid == pid || (event->type == PROCESS_FORK && event->parent_tid == tid))
-			return false;
-		if (event->type == PROCESS_SHARE && event->tid == tid)
-			return true;
-	}
-	return false;
-}
-
-TEST(who_shares_its_makers_memory_is_told)
-{
-	struct sideband_options options = { .ring_bytes = AMPLE };
-	cleanup(log_fini) struct log log = {};
-	cleanup(host_freep) struct host *host = host_new();
-	struct sideband *s;
-	pthread_t thread;
-	uint32_t tid = 0;
-
-	assert_works(host_tracepoint_id(host, "task", "task_newtask", &options.birth, &e));
-	assert_works(sideband_open(&options, &s, &e));
-	for (int i = 0; i < 20; i++) {
-		const pid_t spawned = run_shell();
-		const pid_t copy =
-			clone(end_at_once, child_stack + sizeof(child_stack), SIGCHLD, NULL);
-		const pid_t sharer = clone(end_at_once, child_stack + sizeof(child_stack),
-					   CLONE_VM | SIGCHLD, NULL);
-
-		assert_true(copy > 0 && waitpid(copy, NULL, 0) == copy);
-		assert_true(sharer > 0 && waitpid(sharer, NULL, 0) == sharer);
-		assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
-		assert_int_equal(pthread_join(thread, NULL), 0);
-		assert_int_equal(sideband_read(s, note, &log), 0);
-		assert_true(is_told_to_share(&log, (uint32_t)spawned));
-		assert_false(is_told_to_share(&log, (uint32_t)copy));
-		assert_true(is_told_to_share(&log, (uint32_t)sharer));
-	}
-	sideband_close(s);
-	for (size_t i = 0, n = 0; i < log.n; i++) {
-		n += log.events[i].type == PROCESS_SHARE && log.events[i].pid == (uint32_t)getpid();
-		assert_true(n <= 40);
-	}
 }
 
 static void *exec_true(void *unused)

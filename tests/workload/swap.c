@@ -2,14 +2,10 @@
 /*
  * swap FIRST SECOND N ROUNDS - getppid() N times from library FIRST; it is unloaded, and SECOND
  * loaded in its place; a line on standard input; then N times from that. Then ROUNDS times more the
- * other one in the place of the one, and N times from it. A child that has the same memory unloads
- * and loads.
+ * other one in the place of the one, and N times from it.
  */
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "work.h"
 
@@ -29,39 +25,18 @@ FRAME static void *load(unsigned which, void (**call)(void))
 	return map;
 }
 
-struct put {
-	unsigned which;
-	struct link_map *map; /* before, and after */
-	void (**call)(void);
-};
-
 /* The library comes to where the one before was: that has gone. */
-static int put(void *argument)
+static struct link_map *change(unsigned which, struct link_map *map, void (**call)(void))
 {
-	struct put *p = argument;
-	const uintptr_t at = p->map->l_addr;
+	const uintptr_t at = map->l_addr;
 
-	dlclose(p->map);
-	p->map = load(p->which, p->call);
-	if (p->map->l_addr != at) {
+	dlclose(map);
+	map = load(which, call);
+	if (map->l_addr != at) {
 		fprintf(stderr, "the libraries are at different addresses\n");
 		exit(1);
 	}
-	return 0;
-}
-
-#define STACK_BYTES (1 << 16)
-
-static struct link_map *change(unsigned which, struct link_map *map, void (**call)(void))
-{
-	static char stack[STACK_BYTES] __attribute__((aligned(16)));
-	struct put p = { which, map, call };
-	int status = 0;
-
-	if (waitpid(clone(put, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &p), &status, 0) < 0 ||
-	    status)
-		exit(1);
-	return p.map;
+	return map;
 }
 
 FRAME static void run(void)
