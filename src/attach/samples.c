@@ -78,8 +78,6 @@ static struct perf_event_attr attr_of(const struct target *t, const struct sampl
 		.type = t->perf_type,
 		.size = sizeof(attr),
 		.config = t->perf_config,
-		.config1 = t->perf_config1,
-		.config2 = t->perf_config2,
 		.sample_period = how->period,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.disabled = 1,

@@ -545,6 +545,31 @@ static bool is_administrator(void)
 	return effective_capabilities() & 1ULL << CAP_SYS_ADMIN;
 }
 
+uint32_t host_pmu_type(const char *pmu)
+{
+	char path[128];
+	uint32_t type;
+
+	(void)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
+	return read_number(path, &type) ? type : 0;
+}
+
+/* The period is long, and the event is disabled. */
+bool host_can_sample(uint32_t type, uint64_t config)
+{
+	const struct perf_event_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.config = config,
+		.sample_period = 1000000000,
+		.disabled = 1,
+	};
+	cleanup_close int fd =
+		(int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0;
+}
+
 /* May this user open an event of this type? Other errors do not matter. */
 static bool may_open_event(uint32_t type, uint64_t config)
 {

@@ -125,6 +125,12 @@ const char *host_lockdown(void);
 /* The first needed capability that this process lacks ("CAP_BPF", ...), or NULL. A constant. */
 const char *host_missing_capability(void);
 
+/* The type of the source of perf events @pmu, "kprobe" or "uprobe". 0: the kernel has none. */
+uint32_t host_pmu_type(const char *pmu);
+
+/* Can this machine sample the perf event on a CPU, and may this user? */
+bool host_can_sample(uint32_t type, uint64_t config);
+
 /*
  * Say why this user may not open perf events, perf's uprobes or perf's kprobes. A sysctl or
  * lockdown may forbid them even if no capability is missing. Returns a constant. NULL: the user may

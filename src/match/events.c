@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/read.h"
-#include "kernel/perf_events.h"
 #include "match/private.h"
 
 /* --- tracepoints --- */
@@ -104,7 +103,7 @@ int match_tracepoints(struct matching *m, struct error *e)
 
 /* --- perf events --- */
 
-/* Perf's events, by the names that perf gives them, by a source and its terms, or by number. */
+/* Perf's events, by the names that perf gives them, or by number. */
 
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
 #define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
@@ -160,7 +159,7 @@ static const struct named_event {
 };
 
 /* List the event @name, with the spec's modifiers. */
-static int add_perf_event(struct matching *m, const char *name, const struct perf_code *code,
+static int add_perf_event(struct matching *m, const char *name, uint32_t type, uint64_t config,
 			  struct error *e)
 {
 	const struct probe_spec *spec = m->spec;
@@ -169,10 +168,8 @@ static int add_perf_event(struct matching *m, const char *name, const struct per
 	const struct target t = {
 		.kind = TARGET_PERF_EVENT,
 		.name = full,
-		.perf_type = code->type,
-		.perf_config = code->config,
-		.perf_config1 = code->config1,
-		.perf_config2 = code->config2,
+		.perf_type = type,
+		.perf_config = config,
 		.exclude_user = spec->exclude_user,
 		.exclude_kernel = spec->exclude_kernel,
 	};
@@ -188,26 +185,12 @@ static const struct named_event *find_named(const char *name)
 	return NULL;
 }
 
-/* "cpu/event=0x3c/" */
-static int match_terms(struct matching *m, const char *name, struct error *e)
-{
-	const size_t n_pmu = strcspn(name, "/"), n = strlen(name);
-	cleanup_free char *pmu = xstrndup(name, n_pmu);
-	cleanup_free char *terms =
-		n > n_pmu + 2 ? xstrndup(name + n_pmu + 1, n - n_pmu - 2) : xstrdup("");
-	struct perf_code code;
-	const int err = perf_code_parse(EVENT_SOURCES, pmu, terms, &code, e);
-
-	return err ? err : add_perf_event(m, name, &code, e);
-}
-
 /* "r003c" */
-static bool is_raw_event(const char *name, struct perf_code *ret)
+static bool is_raw_event(const char *name, uint64_t *ret)
 {
 	const char *at = name + 1;
 
-	*ret = (struct perf_code){ .type = PERF_TYPE_RAW };
-	return name[0] == 'r' && take_hex(&at, &ret->config) && *at == '\0';
+	return name[0] == 'r' && take_hex(&at, ret) && *at == '\0';
 }
 
 /* Add the events of the table that match, and that this machine can count. */
@@ -220,14 +203,14 @@ static int match_named_events(struct matching *m, struct error *e)
 	near_init(&near, pattern_text(m->spec->name));
 	for (size_t i = 0; i < ARRAY_SIZE(named_events) && !err; i++) {
 		const struct named_event *event = &named_events[i];
-		const struct perf_code code = { .type = event->type, .config = event->config };
 
 		near_offer(&near, event->name);
 		if (!pattern_matches(m->spec->name, event->name) ||
-		    (code.type != PERF_TYPE_SOFTWARE && !perf_code_works(&code)))
+		    (event->type != PERF_TYPE_SOFTWARE &&
+		     !host_can_sample(event->type, event->config)))
 			continue;
 		is_any = true;
-		err = add_perf_event(m, event->name, &code, e);
+		err = add_perf_event(m, event->name, event->type, event->config, e);
 	}
 	if (err || is_any)
 		return err;
@@ -242,15 +225,11 @@ int match_perf_events(struct matching *m, struct error *e)
 {
 	const char *name = pattern_literal(m->spec->name);
 	const struct named_event *named = name ? find_named(name) : NULL;
-	struct perf_code code;
+	uint64_t config;
 
-	if (named) {
-		code = (struct perf_code){ .type = named->type, .config = named->config };
-		return add_perf_event(m, name, &code, e);
-	}
-	if (name && strchr(name, '/'))
-		return match_terms(m, name, e);
-	if (name && is_raw_event(name, &code))
-		return add_perf_event(m, name, &code, e);
+	if (named)
+		return add_perf_event(m, name, named->type, named->config, e);
+	if (name && is_raw_event(name, &config))
+		return add_perf_event(m, name, PERF_TYPE_RAW, config, e);
 	return match_named_events(m, e);
 }

@@ -40,8 +40,8 @@ static uint64_t place_of_name(enum place_kind kind, const struct target *t)
 
 static uint64_t place_of_perf_event(const struct target *t)
 {
-	const uint64_t codes[] = { t->perf_type,    t->perf_config,  t->perf_config1,
-				   t->perf_config2, t->exclude_user, t->exclude_kernel };
+	const uint64_t codes[] = { t->perf_type, t->perf_config, t->exclude_user,
+				   t->exclude_kernel };
 
 	return mix_place(PLACE_PERF_EVENT, hash_bytes((const char *)codes, sizeof(codes)), 0);
 }

@@ -363,16 +363,17 @@ static int parse_modifiers(struct parse *p, size_t at)
 	return 0;
 }
 
-/* e:EVENT, e:EVENT:u, e:PMU/TERM=VALUE,.../ and e:PMU/.../u; perf takes the last without ':'. */
 static int parse_e(struct parse *p, size_t at)
 {
-	static const char form[] =
-		"a perf event is e:EVENT, e:EVENT:u, e:EVENT:k or e:PMU/TERM=VALUE,.../ "
-		"(a program e is written as a path, ./e:FUNCTION)";
-	const char *slash = strrchr(p->text + at, '/');
-	const size_t end = slash ? (size_t)(slash + 1 - p->text) : next_colon(p, at);
+	static const char form[] = "a perf event is e:EVENT, e:EVENT:u or e:EVENT:k "
+				   "(a program e is written as a path, ./e:FUNCTION)";
+	const size_t end = next_colon(p, at), slash = at + strcspn(p->text + at, "/");
 	const size_t modifiers = end + (p->text[end] == ':');
 
+	if (p->text[slash])
+		return refuse_at(p, slash,
+				 "events by source and terms are not supported; the raw form of "
+				 "cpu/event=0x3c,umask=1/ is e:r13c (umask, then event)");
 	if (end == at || (modifiers > end && !p->text[modifiers]))
 		return refuse_spec(p, form);
 	p->spec->kind = PROBE_PERF_EVENT;

@@ -12,7 +12,6 @@
  *	u:lib:probe       USDT probe             u:pthread:pthread_create
  *	u:lib:provider:probe
  *	e:event           perf event             e:page-faults, e:cycles:u, e:r003c
- *	e:pmu/terms/                             e:cpu/event=0x3c/
  *
  * A ':' within a name (C++'s ns::f) does not separate if the grammar leaves no doubt. spec.c has
  *the rules.

@@ -59,8 +59,8 @@ struct target {
 	 */
 	uint64_t place;
 	enum target_obstacle obstacle;
-	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
-	uint64_t perf_config, perf_config1, perf_config2;
+	uint32_t perf_type; /* perf event: as in struct perf_event_attr */
+	uint64_t perf_config;
 	bool exclude_user, exclude_kernel;
 	bool is_jump;     /* user return: to another function, which will return in its place */
 	bool is_32_bit;   /* user: its code is 32-bit code */

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "kernel/kernel_types.h"
-#include "kernel/perf_events.h"
 
 /* --- the settings that programs are loaded with --- */
 
@@ -368,12 +367,9 @@ static void find_features(struct run *r)
 {
 	struct features *features = &r->features;
 	unsigned groups = patterns_need_features(&r->opt->patterns);
-	struct perf_code code;
 
-	(void)!perf_code_parse(EVENT_SOURCES, "kprobe", "", &code, NULL);
-	features->kprobe_pmu = code.type;
-	(void)!perf_code_parse(EVENT_SOURCES, "uprobe", "", &code, NULL);
-	features->uprobe_pmu = code.type;
+	features->kprobe_pmu = host_pmu_type("kprobe");
+	features->uprobe_pmu = host_pmu_type("uprobe");
 	features->no_events = features->no_kprobes = host_no_perf_events();
 	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
 	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {

@@ -101,7 +101,7 @@ static const struct {
 	{ { "stackcount", "x\n:y:\x1bz:w" }, "'x?:y:?z:w': too many ':' (an event is FUNCTION, LIB:FUNCTION, p:LIB:FUNCTION, r:LIB:FUNCTION, t:CATEGORY:EVENT or u:LIB:PROBE)\n  x?:y:?z:w\n      ^" },
 	{ { "stackcount", "-r", "t:sched:(" }, "bad regular expression '(': Unmatched ( or \\(" },
 	{ { "stackcount", "-r", "t:sched:[z" }, "bad regular expression '[z': Unmatched [, [^, [:, [., or [=" },
-	{ { "stackcount", "e:" }, "'e:': a perf event is e:EVENT, e:EVENT:u, e:EVENT:k or e:PMU/TERM=VALUE,.../ (a program e is written as a path, ./e:FUNCTION)" },
+	{ { "stackcount", "e:" }, "'e:': a perf event is e:EVENT, e:EVENT:u or e:EVENT:k (a program e is written as a path, ./e:FUNCTION)" },
 	{ { "stackcount", "e:cycles:x" }, "'e:cycles:x': an event ends with :u (user) or :k (kernel)\n  e:cycles:x\n           ^" },
 	{ { "stackcount", "e:cycles:pp" }, "'e:cycles:pp': precise events (:p) are not supported: the kernel gives them no stack in BPF\n  e:cycles:pp\n           ^" },
 	{ { "stackcount", "--frequency", "99", "t:sched:sched_switch" }, "--frequency is of perf events, and 't:sched:sched_switch' is none (e:EVENT)" },
