@@ -45,7 +45,7 @@ struct object_options {
 	uint32_t max_begun;  /* with config.n_groups: pairs that have begun and not ended */
 	/*
 	 * BTF IDs, for which the programs have placeholders (bpf/abi.h). They are no __ksym of
-	 * libbpf, which would make an index of all of the kernel's BTF.
+	 * libbpf, which would read all of the kernel's BTF once more.
 	 */
 	uint32_t preempt_count; /* the per-CPU variable that contains it; 0: do not put it */
 	uint32_t cast_call;     /* bpf_rdonly_cast(); 0: the programs call nothing there */

@@ -26,7 +26,7 @@ struct host {
 	struct host_paths paths;
 	int tracefs_fd; /* -1: not opened yet */
 	struct kallsyms *kallsyms;
-	struct function_types *types; /* NULL: not read yet */
+	struct kernel_types *types; /* NULL: not read yet */
 };
 
 struct host *host_new_at(const struct host_paths *paths)
@@ -48,7 +48,7 @@ void host_freep(struct host **host)
 		return;
 	cleanup_close_fd(&(*host)->tracefs_fd);
 	kallsyms_freep(&(*host)->kallsyms);
-	function_types_free((*host)->types);
+	host_forget_types(*host);
 	cleanup_free_p(host);
 }
 
@@ -436,12 +436,18 @@ int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *
 	return 0;
 }
 
-int host_function_types(struct host *host, struct function_types **ret, struct error *e)
+int host_kernel_types(struct host *host, struct kernel_types **ret, struct error *e)
 {
-	const int err = host->types ? 0 : function_types_read(&host->types, e);
+	const int err = host->types ? 0 : kernel_types_read(&host->types, e);
 
 	*ret = host->types;
 	return err;
+}
+
+void host_forget_types(struct host *host)
+{
+	kernel_types_free(host->types);
+	host->types = NULL;
 }
 
 /* The file begins with a number. */

@@ -14,7 +14,7 @@
 
 struct host;
 struct kallsyms;
-struct function_types;
+struct kernel_types;
 
 struct host *host_new(void);
 
@@ -82,8 +82,12 @@ must_check int host_each_traceable(struct host *host, bool with_sites, host_func
 /* /proc/kallsyms, read at the first call. Lent by @host. Errors: see kallsyms_read(). */
 must_check int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e);
 
-/* The kernel's BTF, read at the first call. Lent by @host. Errors: see function_types_read(). */
-must_check int host_function_types(struct host *host, struct function_types **ret, struct error *e);
+/*
+ * The kernel's BTF, read at the first call. Lent by @host until host_forget_types() frees its 6 MB.
+ * Errors: see kernel_types_read().
+ */
+must_check int host_kernel_types(struct host *host, struct kernel_types **ret, struct error *e);
+void host_forget_types(struct host *host);
 
 /*
  * Does /proc contain this process? It does not if it is not mounted, or is another PID namespace's.

@@ -94,13 +94,16 @@ bool spec_is_in_file(const struct probe_spec *spec)
 }
 
 /* Linux 7.2 makes a call of a NOP of ten bytes, and moves the stack pointer before it. */
-static bool kernel_calls_at_nop5(void)
+static bool kernel_calls_at_nop5(struct host *host)
 {
 	static const struct kernel_member trampoline = { "uprobe_trampoline", NULL };
+	struct kernel_types *types;
+	uint32_t id = NO_MEMBER;
 	struct error none;
-	uint32_t id;
 
-	return kernel_types_read(KERNEL_BTF, &trampoline, 1, &id, &none) == 0 && id != NO_MEMBER;
+	if (host_kernel_types(host, &types, &none) == 0)
+		kernel_types_find(types, &trampoline, 1, &id);
+	return id != NO_MEMBER;
 }
 
 /* Did the user mean a tracepoint? The process that looked into files knows none. */
@@ -132,7 +135,7 @@ int patterns_match(const struct patterns *p, struct host *host, enum match_depth
 	for (size_t i = 0; i < p->n_specs; i++)
 		if (spec_is_in_file(&p->specs[i]))
 			in_files[n_in_files++] = p->specs[i];
-	scope.kernel_calls_at_nop5 = n_in_files && kernel_calls_at_nop5();
+	scope.kernel_calls_at_nop5 = n_in_files && kernel_calls_at_nop5(host);
 	/* Files may hang, or be hostile, so another process searches them. */
 	err = n_in_files ? match_in_files(in_files, n_in_files, &scope, targets, e) : 0;
 	if (err == -ENOENT)

@@ -280,8 +280,8 @@ static int visit_function_value(void *context, const struct function_value *valu
 /* Visit what the kernel's BTF has of a kernel function. */
 static int visit_function(struct value_walk *w, struct host *host, struct error *e)
 {
-	struct function_types *types;
-	const int err = host_function_types(host, &types, e);
+	struct kernel_types *types;
+	const int err = host_kernel_types(host, &types, e);
 
 	return err ? err
 		   : function_types_each(types, w->target->symbol, w->target->module,

@@ -32,9 +32,47 @@ static const char *const tracers[MOST_REPLACED] = {
 	"__kretprobe_trampoline",  /* kretprobes without rethook */
 };
 
+/* Members of the kernel's structures. A module's code is in an array since Linux 6.4. */
+enum {
+	STATE,
+	ARCH,
+	N_ORCS,
+	ORC_ADDRESSES,
+	ORC_ENTRIES,
+	MEM,
+	MEM_BASE,
+	MEM_SIZE,
+	LAYOUT,
+	LAYOUT_BASE,
+	LAYOUT_SIZE,
+	ENTRY_TYPE,
+	ENTRY_SIGNAL,
+	ENTRY_END,
+	MEMBERS
+};
+_Static_assert(MEMBERS == KERNEL_STACKS_MEMBERS, "kernel_stacks.at");
+
+static const struct kernel_member members[MEMBERS] = {
+	[STATE] = { "module", "state" },
+	[ARCH] = { "module", "arch" },
+	[N_ORCS] = { "mod_arch_specific", "num_orcs" },
+	[ORC_ADDRESSES] = { "mod_arch_specific", "orc_unwind_ip" },
+	[ORC_ENTRIES] = { "mod_arch_specific", "orc_unwind" },
+	[MEM] = { "module", "mem" },
+	[MEM_BASE] = { "module_memory", "base" },
+	[MEM_SIZE] = { "module_memory", "size" },
+	[LAYOUT] = { "module", "core_layout" },
+	[LAYOUT_BASE] = { "module_layout", "base" },
+	[LAYOUT_SIZE] = { "module_layout", "text_size" },
+	[ENTRY_TYPE] = { "orc_entry", "type" },
+	[ENTRY_SIGNAL] = { "orc_entry", "signal" },
+	[ENTRY_END] = { "orc_entry", "end" },
+};
+
 struct orc_source {
 	const struct object *object; /* lent */
 	const bool *must_end;        /* lent; set by another thread: give up */
+	const uint32_t *at;          /* lent; offsets of members, or NO_MEMBER */
 	enum orc_layout layout;
 };
 
@@ -48,23 +86,18 @@ struct orc_tables {
 };
 
 /* Without a header, the kernel's types tell the layout. */
-static enum orc_layout find_layout(const struct object *object)
+static enum orc_layout find_layout(const struct orc_source *from)
 {
-	static const struct kernel_member members[] = { { "orc_entry", "type" },
-							{ "orc_entry", "signal" },
-							{ "orc_entry", "end" } };
-	const uint64_t header = object_kernel_symbol(object, "__start_orc_header");
-	uint32_t at[ARRAY_SIZE(members)];
-	struct error none;
+	const uint64_t header = object_kernel_symbol(from->object, "__start_orc_header");
+	const uint32_t *at = from->at;
 
 	if (header) {
-		const void *hash = object_read_kernel(object, header, ORC_HEADER_BYTES);
+		const void *hash = object_read_kernel(from->object, header, ORC_HEADER_BYTES);
 
 		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
 	}
-	if (kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), at, &none))
-		return ORC_UNKNOWN;
-	return orc_layout_by_members(at[0] != NO_MEMBER, at[1] != NO_MEMBER, at[2] != NO_MEMBER);
+	return orc_layout_by_members(at[ENTRY_TYPE] != NO_MEMBER, at[ENTRY_SIGNAL] != NO_MEMBER,
+				     at[ENTRY_END] != NO_MEMBER);
 }
 
 static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
@@ -85,7 +118,7 @@ static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
 	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
 	    ret->text_end > ret->init || ret->init >= ret->init_end)
 		return false;
-	from->layout = find_layout(object);
+	from->layout = find_layout(from);
 	return from->layout != ORC_UNKNOWN;
 }
 
@@ -160,42 +193,11 @@ static bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
 
 /* --- modules --- */
 
-/* Members of struct module. The code's place is in an array since Linux 6.4. */
-enum {
-	STATE,
-	ARCH,
-	N_ORCS,
-	ORC_ADDRESSES,
-	ORC_ENTRIES,
-	MEM,
-	MEM_BASE,
-	MEM_SIZE,
-	LAYOUT,
-	LAYOUT_BASE,
-	LAYOUT_SIZE,
-	MEMBERS
-};
-
-static const struct kernel_member members[MEMBERS] = {
-	[STATE] = { "module", "state" },
-	[ARCH] = { "module", "arch" },
-	[N_ORCS] = { "mod_arch_specific", "num_orcs" },
-	[ORC_ADDRESSES] = { "mod_arch_specific", "orc_unwind_ip" },
-	[ORC_ENTRIES] = { "mod_arch_specific", "orc_unwind" },
-	[MEM] = { "module", "mem" },
-	[MEM_BASE] = { "module_memory", "base" },
-	[MEM_SIZE] = { "module_memory", "size" },
-	[LAYOUT] = { "module", "core_layout" },
-	[LAYOUT_BASE] = { "module_layout", "base" },
-	[LAYOUT_SIZE] = { "module_layout", "text_size" },
-};
-
 #define MOST_MODULE_ORCS (1U << 20)
 #define MODULE_LIVE 0
 
 struct module_reader {
 	const struct orc_source *from;
-	uint32_t at[MEMBERS];
 	struct orc_tables *modules;
 	size_t n, capacity;
 };
@@ -214,7 +216,7 @@ static bool read_member(const struct module_reader *r, uint64_t addr, size_t byt
 /* Read the struct module at @addr. False: it is not in use, or has no tables. */
 static bool read_module(const struct module_reader *r, uint64_t addr, struct orc_tables *ret)
 {
-	const uint32_t *at = r->at;
+	const uint32_t *at = r->from->at;
 	const bool is_array = at[MEM] != NO_MEMBER;
 	const uint64_t code = addr + at[is_array ? MEM : LAYOUT], arch = addr + at[ARCH];
 	uint64_t state, size;
@@ -231,20 +233,15 @@ static bool read_module(const struct module_reader *r, uint64_t addr, struct orc
 	return ret->n && ret->n <= MOST_MODULE_ORCS && ret->text < ret->text_end;
 }
 
-/* By the members that this kernel has. */
-static bool find_module_members(struct module_reader *r)
+/* Does this kernel have the members of one kind? */
+static bool has_module_members(const uint32_t *at)
 {
-	struct error none;
-
-	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, r->at, &none))
-		return false;
 	for (int i = STATE; i <= ORC_ENTRIES; i++)
-		if (r->at[i] == NO_MEMBER)
+		if (at[i] == NO_MEMBER)
 			return false;
-	return (r->at[MEM] != NO_MEMBER && r->at[MEM_BASE] != NO_MEMBER &&
-		r->at[MEM_SIZE] != NO_MEMBER) ||
-	       (r->at[LAYOUT] != NO_MEMBER && r->at[LAYOUT_BASE] != NO_MEMBER &&
-		r->at[LAYOUT_SIZE] != NO_MEMBER);
+	return (at[MEM] != NO_MEMBER && at[MEM_BASE] != NO_MEMBER && at[MEM_SIZE] != NO_MEMBER) ||
+	       (at[LAYOUT] != NO_MEMBER && at[LAYOUT_BASE] != NO_MEMBER &&
+		at[LAYOUT_SIZE] != NO_MEMBER);
 }
 
 /* Each module has a symbol for its struct module. */
@@ -298,7 +295,7 @@ static bool orc_read_modules(const struct orc_source *from, struct kernel_table 
 	bool is_read = false;
 
 	*table = (struct kernel_table){};
-	if (find_module_members(&r))
+	if (has_module_members(from->at))
 		list_modules(&r);
 	if (r.n) {
 		qsort(r.modules, r.n, sizeof(*r.modules), compare_orc_places);
@@ -426,17 +423,21 @@ static void serve_modules(struct kernel_stacks *k, struct orc_source *from)
 static void *serve_kernel_stacks(void *argument)
 {
 	struct kernel_stacks *k = argument;
-	struct orc_source from = { .object = k->object, .must_end = &k->must_end };
+	struct orc_source from = { .object = k->object, .must_end = &k->must_end, .at = k->at };
 
 	if (publish_kernel(k->object, &from))
 		serve_modules(k, &from);
 	return NULL;
 }
 
-void kernel_stacks_begin(struct kernel_stacks *k, struct object *object)
+void kernel_stacks_begin(struct kernel_stacks *k, struct host *host, struct object *object)
 {
-	if (!k->is_wanted)
+	struct kernel_types *types;
+	struct error none;
+
+	if (!k->is_wanted || host_kernel_types(host, &types, &none))
 		return;
+	kernel_types_find(types, members, MEMBERS, k->at);
 	k->end_fd = eventfd(0, EFD_CLOEXEC);
 	k->object = object;
 	k->has_thread = k->end_fd >= 0 && thread_start(&k->thread, serve_kernel_stacks, k) == 0;

@@ -12,6 +12,9 @@
 #include <stdint.h>
 
 #include "attach/object.h"
+#include "kernel/host.h"
+
+#define KERNEL_STACKS_MEMBERS 14
 
 struct kernel_stacks {
 	bool is_wanted;        /* the programs use the tables */
@@ -19,7 +22,8 @@ struct kernel_stacks {
 	pthread_t thread;
 	bool has_thread;
 	bool must_end;
-	int end_fd; /* wakes the thread to end */
+	int end_fd;                         /* wakes the thread to end */
+	uint32_t at[KERNEL_STACKS_MEMBERS]; /* offsets of members, from the kernel's BTF */
 };
 
 /*
@@ -28,8 +32,8 @@ struct kernel_stacks {
  */
 void kernel_stacks_set_up(struct kernel_stacks *k, bool checks, struct object_options *o);
 
-/* Begin to copy the tables. Does nothing if this run does not use any. */
-void kernel_stacks_begin(struct kernel_stacks *k, struct object *object);
+/* Begin to copy the tables. Does nothing if this run does not use any. @host is not kept. */
+void kernel_stacks_begin(struct kernel_stacks *k, struct host *host, struct object *object);
 
 /* End the thread. The object may go then. */
 void kernel_stacks_end(struct kernel_stacks *k);

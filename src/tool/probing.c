@@ -105,22 +105,24 @@ static const struct kernel_member all_wanted[N_WANTED] = {
 /* clang-format on */
 
 /* Before Linux 6.11 (3aa63a569c64), the time is in a struct timespec64. */
-static int find_older_time(uint32_t at[N_WANTED], struct error *e)
+static void find_older_time(const struct kernel_types *types, uint32_t at[N_WANTED])
 {
 	static const struct kernel_member times[] = { { "inode", "i_mtime" },
 						      { "inode", "__i_mtime" } };
 	uint32_t found[ARRAY_SIZE(times)];
-	int err = kernel_types_read(KERNEL_BTF, times, ARRAY_SIZE(times), found, e);
 
+	kernel_types_find(types, times, ARRAY_SIZE(times), found);
 	at[I_MTIME_SEC] = found[found[0] == NO_MEMBER];
 	at[I_MTIME_SEC + 1] = at[I_MTIME_SEC] + 8;
-	return err;
 }
 
-static int set_members(uint32_t at[N_WANTED], struct member_offsets *ret, struct error *e)
+static int set_members(const struct kernel_types *types, uint32_t at[N_WANTED],
+		       struct member_offsets *ret, struct error *e)
 {
-	int err = at[I_MTIME_SEC] == NO_MEMBER ? find_older_time(at, e) : 0;
+	int err = 0;
 
+	if (at[I_MTIME_SEC] == NO_MEMBER)
+		find_older_time(types, at);
 	for (int i = 0; i < CAST_TYPE_ID && !err; i++) {
 		const struct kernel_member *m = &all_wanted[i];
 
@@ -170,15 +172,16 @@ static void use_cast(const uint32_t at[N_WANTED], struct object_options *o)
 }
 
 /* Find what the programs of @o read of the kernel, in one search of its BTF. */
-static int find_in_kernel(const struct options *opt, struct object_options *o, struct error *e)
+static int find_in_kernel(const struct run *r, struct object_options *o, struct error *e)
 {
-	const bool cast = o->config.kernel_tables && !(opt->avoid & AVOID_LOADS);
+	const bool cast = o->config.kernel_tables && !(r->opt->avoid & AVOID_LOADS);
 	/* May a hit come in an interrupt, and do programs act differently there? */
 	const bool context =
 		o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
 	const bool members = o->config.max_user_frames ||
 			     o->programs & (1U << PROGRAM_NEW_TASK | 1U << PROGRAM_SWITCH);
 	struct kernel_member wanted[N_WANTED] = {};
+	struct kernel_types *types;
 	uint32_t at[N_WANTED];
 	int err;
 
@@ -187,9 +190,12 @@ static int find_in_kernel(const struct options *opt, struct object_options *o, s
 	for (int i = 0; i < N_WANTED; i++)
 		if (i < CAST_TYPE_ID ? members : i < PREEMPT_COUNT ? cast : context)
 			wanted[i] = all_wanted[i];
-	err = kernel_types_read(KERNEL_BTF, wanted, N_WANTED, at, e);
-	if (!err && members)
-		err = set_members(at, &o->config.at, e);
+	err = host_kernel_types(r->host, &types, e);
+	if (err)
+		return err;
+	kernel_types_find(types, wanted, N_WANTED, at);
+	if (members)
+		err = set_members(types, at, &o->config.at, e);
 	if (!err && context)
 		use_preempt_count(at, o);
 	if (!err && cast)
@@ -199,13 +205,13 @@ static int find_in_kernel(const struct options *opt, struct object_options *o, s
 
 /*
  * Add the programs and settings for lives of processes and for unwind tables. Call it after
- * tool_parts.set_up(), which may switch user stacks off. Errors: those of kernel_types_read();
+ * tool_parts.set_up(), which may switch user stacks off. Errors: those of host_kernel_types();
  * -EOPNOTSUPP the kernel lacks a member that programs read.
  */
 static int setup_following(const struct run *r, struct object_options *o, struct error *e)
 {
 	const char *lockdown = host_lockdown();
-	const int err = find_in_kernel(r->opt, o, e);
+	const int err = find_in_kernel(r, o, e);
 
 	if (err)
 		return err;

@@ -907,7 +907,8 @@ static int start_run(struct run *r, struct error *e)
 	if (!err)
 		object_begin_level(r->object);
 	if (!err)
-		kernel_stacks_begin(&r->kernel_stacks, r->object);
+		kernel_stacks_begin(&r->kernel_stacks, r->host, r->object);
+	host_forget_types(r->host);
 	if (!err && r->command.pid) {
 		ready_tell(r);
 		err = run_command(r, e);

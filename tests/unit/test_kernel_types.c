@@ -3,8 +3,6 @@
 #include "test.h"
 
 #include <bpf/btf.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "kernel/kernel_types.h"
 
@@ -23,6 +21,7 @@ static const struct kernel_member members[] = {
 	{ NULL, "no_such_variable" },
 	{ "timespec64", NULL },      /* a structure itself */
 	{ NULL, "bpf_rdonly_cast" }, /* a function */
+	{ NULL, NULL },              /* nothing */
 };
 
 static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const char *name)
@@ -44,6 +43,8 @@ static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wan
 {
 	uint32_t id;
 
+	if (!wanted->type && !wanted->name)
+		return NO_MEMBER;
 	if (!wanted->type) {
 		id = id_by_libbpf(btf, wanted->name, BTF_KIND_VAR);
 		return id == NO_MEMBER ? id_by_libbpf(btf, wanted->name, BTF_KIND_FUNC) : id;
@@ -54,12 +55,15 @@ static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wan
 
 TEST(members_are_where_libbpf_finds_them)
 {
-	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	struct btf *btf = btf__parse("/sys/kernel/btf/vmlinux", NULL);
 	uint32_t found[ARRAY_SIZE(members)];
+	struct kernel_types *types;
 	struct error e;
 
 	assert_non_null(btf);
-	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
+	assert_int_equal(kernel_types_read(&types, &e), 0);
+	kernel_types_find(types, members, ARRAY_SIZE(members), found);
+	kernel_types_free(types);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		assert_int_equal(found[i], by_libbpf(btf, &members[i]));
 	assert_int_not_equal(found[0], NO_MEMBER);
@@ -78,86 +82,23 @@ TEST(members_of_a_structure_without_a_name)
 		{ "", "end_code" }, /* named structures have such a member, too */
 		{ "", "no_such_member" },
 	};
-	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	struct btf *btf = btf__parse("/sys/kernel/btf/vmlinux", NULL);
 	uint32_t found[ARRAY_SIZE(wanted)];
+	struct kernel_types *types;
 	const struct btf_type *mm;
 	struct error e;
 
 	assert_non_null(btf);
 	mm = btf__type_by_id(btf,
 			     (unsigned)btf__find_by_name_kind(btf, "mm_struct", BTF_KIND_STRUCT));
-	assert_int_equal(kernel_types_read(KERNEL_BTF, wanted, ARRAY_SIZE(wanted), found, &e), 0);
+	assert_int_equal(kernel_types_read(&types, &e), 0);
+	kernel_types_find(types, wanted, ARRAY_SIZE(wanted), found);
+	kernel_types_free(types);
 	assert_int_equal(found[0],
 			 member_at(btf, btf__type_by_id(btf, btf_members(mm)[0].type), "end_code"));
 	assert_int_not_equal(found[0], NO_MEMBER);
 	assert_int_equal(found[1], NO_MEMBER);
 	btf__free(btf);
-}
-
-static bool cannot_map;
-
-/* Stands in for libc's. */
-void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
-{
-	if (cannot_map && fd >= 0) {
-		errno = ENODEV;
-		return MAP_FAILED;
-	}
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the answer of a system call */
-	return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
-}
-
-/* Before Linux 6.16. */
-TEST(a_file_that_cannot_be_mapped_says_the_same)
-{
-	uint32_t found[ARRAY_SIZE(members)], read[ARRAY_SIZE(members)];
-	struct error e;
-
-	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
-	cannot_map = true;
-	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), read, &e), 0);
-	cannot_map = false;
-	assert_memory_equal(found, read, sizeof(found));
-}
-
-/* Each length of the real file's beginning: an error or less found, nothing else. */
-TEST(what_is_cut_off_is_not_found)
-{
-	static char bytes[300000];
-	FILE *f = fopen(KERNEL_BTF, "re");
-	uint32_t found[ARRAY_SIZE(members)];
-	struct error e;
-
-	assert_non_null(f);
-	assert_int_equal(fread(bytes, 1, sizeof(bytes), f), sizeof(bytes));
-	(void)fclose(f);
-	for (size_t n = 0; n < sizeof(bytes); n += n < 100 ? 1 : 65521) {
-		char path[] = "/tmp/test_kernel_types.XXXXXX";
-		int fd = mkstemp(path);
-
-		assert_int_equal(write(fd, bytes, n), n);
-		(void)close(fd);
-
-		int err = kernel_types_read(path, members, ARRAY_SIZE(members), found, &e);
-
-		(void)unlink(path);
-		assert_true(err == 0 || err == -EINVAL);
-		for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-			assert_int_equal(found[i], NO_MEMBER); /* the names are at the end */
-	}
-}
-
-TEST(what_is_no_btf_is_refused)
-{
-	uint32_t found[ARRAY_SIZE(members)];
-	struct error e;
-
-	assert_int_equal(
-		kernel_types_read("/proc/self/exe", members, ARRAY_SIZE(members), found, &e),
-		-EINVAL);
-	assert_int_equal(kernel_types_read("/no/such", members, ARRAY_SIZE(members), found, &e),
-			 -ENOENT);
-	assert_string_equal(e.text, "open '/no/such': No such file or directory");
 }
 
 TEST_MAIN(NULL, NULL)
