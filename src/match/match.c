@@ -90,31 +90,16 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-/*
- * Bytes of further names. Of functions that a linker has folded, one place may have thousands. The
- * list keeps the text of each step, so the matcher needs half of this for each name.
- */
-#define MOST_ALSO 1024
-
 /* @t is the place of @listed. Of two functions that this call lists, the better name is kept. */
-static void add_name(struct matching *m, struct target *listed, const struct target *t)
+static void choose_name(const struct matching *m, struct target *listed, const struct target *t)
 {
-	struct target_list *list = m->out;
-	const char *name = t->name;
-	cleanup_free char *also = NULL;
+	const struct target_list *list = m->out;
 
-	if (strcmp(listed->name, name) == 0)
+	if ((size_t)(listed - list->targets) < m->n_before || !t->path || !t->symbol ||
+	    !names_is_better(t->symbol, listed->symbol))
 		return;
-	if ((size_t)(listed - list->targets) >= m->n_before && t->path && t->symbol &&
-	    names_is_better(t->symbol, listed->symbol)) {
-		name = listed->name;
-		listed->symbol = strtab_add(list->strings, t->symbol);
-		listed->name = strtab_add(list->strings, t->name);
-	}
-	if (listed->also && strlen(listed->also) > MOST_ALSO)
-		return;
-	also = xasprintf("%s\n%s", listed->also ? listed->also : "", name);
-	listed->also = strtab_add(list->strings, also);
+	listed->symbol = strtab_add(list->strings, t->symbol);
+	listed->name = strtab_add(list->strings, t->name);
 }
 
 int matching_add(struct matching *m, const struct target *t, struct error *e)
@@ -124,7 +109,7 @@ int matching_add(struct matching *m, const struct target *t, struct error *e)
 	const uint32_t *listed = find_listed(m, t, place);
 
 	if (listed) {
-		add_name(m, &list->targets[*listed], t);
+		choose_name(m, &list->targets[*listed], t);
 		return 0;
 	}
 	if (list->n >= m->scope->limit || list->n >= UINT32_MAX)

@@ -35,7 +35,7 @@ struct head {
 
 /* --- targets as bytes --- */
 
-/* Four texts follow: name, further names, path, and a function's symbol or a probe's arguments. */
+/* Three texts follow: name, path, and a function's symbol or a probe's arguments. */
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
 	uint8_t kind, obstacle, is_jump, is_32_bit, zero[4];
@@ -63,7 +63,6 @@ void sent_put(const struct target_list *list, size_t first, struct strbuf *to)
 
 		strbuf_put(to, (const char *)&sent, sizeof(sent));
 		put_sent_text(to, t->name);
-		put_sent_text(to, t->also ? t->also : "");
 		put_sent_text(to, t->path);
 		put_sent_text(to, t->kind == TARGET_USDT ? t->arguments : t->symbol);
 	}
@@ -116,12 +115,9 @@ static bool take_sent_target(struct taking *from)
 		.is_jump = sent.is_jump,
 		.is_32_bit = sent.is_32_bit,
 	};
-	if (!take_sent_text(from, &t.name) || !take_sent_text(from, &t.also) ||
-	    !take_sent_text(from, &t.path) ||
+	if (!take_sent_text(from, &t.name) || !take_sent_text(from, &t.path) ||
 	    !take_sent_text(from, t.kind == TARGET_USDT ? &t.arguments : &t.symbol))
 		return false;
-	if (!t.also[0])
-		t.also = NULL;
 	array_push(from->out->targets, from->out->n, from->out->capacity, t);
 	return true;
 }

@@ -21,8 +21,8 @@ struct matching {
 void matching_renumber(struct matching *m);
 
 /*
- * List @t, whose place is set if it is in a file, unless a target is listed at its place. Then that
- * target gets @t's name as a further one. @t's strings are copied. Errors: -E2BIG.
+ * List @t, whose place is set if it is in a file, unless a target is listed at its place. Of two
+ * functions in a file, that target gets the better name. @t's strings are copied. Errors: -E2BIG.
  */
 must_check int matching_add(struct matching *m, const struct target *t, struct error *e);
 

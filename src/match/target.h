@@ -39,10 +39,9 @@ enum target_obstacle {
 /* The list's strtab lends the strings. Immutable once listed. */
 struct target {
 	enum target_kind kind;
-	const char *name;   /* for messages: "vfs_read", "malloc", "sched:sched_switch" */
-	const char *also;   /* further names that the patterns match, each behind a '\n'; or NULL */
-	const char *symbol; /* functions: the name in the symbol table, without module suffix */
-	const char *module; /* kernel function: its module, or NULL */
+	const char *name;     /* for messages: "vfs_read", "malloc", "sched:sched_switch" */
+	const char *symbol;   /* functions: the name in the symbol table, without module suffix */
+	const char *module;   /* kernel function: its module, or NULL */
 	const char *category; /* tracepoint */
 	const char *event;    /* tracepoint */
 	const char *path;     /* user: the file, as this process can open it (/proc/PID/root/...) */
@@ -96,7 +95,6 @@ void target_list_fini(struct target_list *list);
  * The names of targets in a list of targets (target_names.c).
  *
  *	vfs_read                     a kernel function
- *	malloc, __libc_malloc        two names of one place, which the patterns match
  *	free [libc.so.6]             a name in several files or modules
  *	m_start [0xffffffff812a4b70] a name that one file or module has more than once
  *	sched:sched_switch           a tracepoint

@@ -11,7 +11,6 @@
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/text.h"
-#include "match/names.h"
 
 /* The names so far. Equal names are one pointer. */
 struct making {
@@ -20,44 +19,13 @@ struct making {
 	const char **names; /* of each target */
 };
 
-/* --- all names of a place --- */
-
-static int compare_names(const void *left, const void *right)
+/* A function and its returns differ: "malloc", "r:malloc". */
+static const char *own_name(const struct making *m, const struct target *t)
 {
-	const char *const *a = left, *const *b = right;
-
-	if (strcmp(*a, *b) == 0)
-		return 0;
-	return names_is_better(*a, *b) ? -1 : 1;
-}
-
-/* Append the further names of @t, each once. */
-static void append_names(struct strbuf *to, const struct target *t)
-{
-	cleanup_free char *also = xstrdup(t->also);
-	cleanup_free const char **names = xcalloc(strlen(also) + 1, sizeof(*names));
-	char *left = also;
-	size_t n = 0;
-
-	while (left)
-		names[n++] = strsep(&left, "\n");
-	qsort(names, n, sizeof(*names), compare_names);
-	for (size_t i = 0; i < n; i++)
-		if (names[i][0] && strcmp(names[i], t->name) != 0 &&
-		    (!i || strcmp(names[i], names[i - 1]) != 0))
-			strbuf_printf(to, ", %s", names[i]);
-}
-
-/* The names of @t, its own first. A function and its returns differ: "malloc", "r:malloc". */
-static const char *all_names(const struct making *m, const struct target *t)
-{
-	cleanup_strbuf struct strbuf name = {};
 	const bool is_return = t->kind == TARGET_KERNEL_RETURN || t->kind == TARGET_USER_RETURN;
+	cleanup_free char *name = xasprintf("%s%s", is_return ? "r:" : "", t->name);
 
-	strbuf_printf(&name, "%s%s", is_return ? "r:" : "", t->name);
-	if (t->also)
-		append_names(&name, t);
-	return strtab_add(m->strings, name.text);
+	return strtab_add(m->strings, name);
 }
 
 /* --- several places of one name --- */
@@ -138,12 +106,8 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 
 	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
 
-	for (size_t i = 0; i < n; i++) {
-		const struct target *t = &targets->targets[i];
-
-		/* A later pattern has named the first exit alone. */
-		names[i] = i && target_is_further_exit(t - 1, t) ? names[i - 1] : all_names(&m, t);
-	}
+	for (size_t i = 0; i < n; i++)
+		names[i] = own_name(&m, &targets->targets[i]);
 	for (int by = 0; by < DIFFERENCES; by++)
 		append_differences(&m, by);
 	make_name_rows(&m, ret);

@@ -17,7 +17,7 @@ static void check_texts(const struct target_list *list)
 		require(t->kind == TARGET_USDT ||
 			((t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN) &&
 			 t->symbol));
-		require(strlen(t->path) + strlen(t->name) < SIZE_MAX && (!t->also || t->also[0]));
+		require(strlen(t->path) + strlen(t->name) < SIZE_MAX);
 	}
 }
 

@@ -476,47 +476,18 @@ TEST(of_several_names_of_a_place_the_plainest_is_kept)
 	expect("with", "%/program:__work", "__work");
 }
 
-/* "work: __work work_again", each once and in order. */
-static void expect_aliases(const struct matched *m, const char *want)
-{
-	cleanup_strbuf struct strbuf made = {};
-	const char *names[64];
-	size_t n = 0;
-
-	assert_int_equal(m->list.n, 1);
-
-	cleanup_free char *also = xstrdup(m->list.targets[0].also ? m->list.targets[0].also : "");
-
-	for (char *at = strtok(also, "\n"); at; at = strtok(NULL, "\n")) {
-		assert_true(n < ARRAY_SIZE(names));
-		names[n++] = at;
-	}
-	qsort(names, n, sizeof(names[0]), compare_text);
-	strbuf_printf(&made, "%s:", m->list.targets[0].name);
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], m->list.targets[0].name) != 0 &&
-		    (!i || strcmp(names[i], names[i - 1]) != 0))
-			strbuf_printf(&made, " %s", names[i]);
-	assert_string_equal(made.text, want);
-}
-
-TEST(all_names_of_a_place_that_match_are_noted)
+TEST(a_place_keeps_the_name_that_was_listed_first)
 {
 	static const struct {
 		const char *texts[2];
 		enum match_depth depth;
 		const char *want;
 	} rows[] = {
-		{ { "%/program:*work*" }, 0, "work: __work work_again" },
-		{ { "%/program:work" }, 0, "work:" },
-		{ { "%/program:*_*work*" }, 0, "__work:" },
-		{ { "%/program:work_again", "%/same:__work" }, 0, "work_again: __work" },
-		{ { "%/program:work", "%/program:w*" }, 0, "work: work_again" },
-		{ { "%/program:work*", "%/program:ns::nothing" }, 0, "work: work_again" },
-		{ { "do_exit_now", "__se_exit_now" },
-		  MATCH_ADDRESSES,
-		  "do_exit_now: __se_exit_now" },
-		{ { "__se_exit_now", "do_exit*" }, MATCH_ADDRESSES, "__se_exit_now: do_exit_now" },
+		{ { "%/program:*_*work*", "%/program:work" }, 0, "__work" },
+		{ { "%/program:work_again", "%/same:__work" }, 0, "work_again" },
+		{ { "%/program:work", "%/program:w*" }, 0, "work" },
+		{ { "do_exit_now", "__se_exit_now" }, MATCH_ADDRESSES, "do_exit_now" },
+		{ { "__se_exit_now", "do_exit*" }, MATCH_ADDRESSES, "__se_exit_now" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -525,9 +496,9 @@ TEST(all_names_of_a_place_that_match_are_noted)
 
 		match_into(&m, "with", rows[i].texts[0], scope);
 		assert_ok(m.err, m.e);
-		if (rows[i].texts[1])
-			match_into(&m, "with", rows[i].texts[1], scope);
-		expect_aliases(&m, rows[i].want);
+		match_into(&m, "with", rows[i].texts[1], scope);
+		assert_int_equal(m.list.n, 1);
+		assert_string_equal(m.list.targets[0].name, rows[i].want);
 	}
 }
 
@@ -673,7 +644,7 @@ static int match_both(const char *const texts[4], struct both *b)
 
 static char *whole_target(const struct target *t)
 {
-	const char *const texts[] = { t->name, t->also, t->symbol, t->path, t->arguments };
+	const char *const texts[] = { t->name, t->symbol, t->path, t->arguments };
 	struct strbuf made = {};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -688,7 +659,6 @@ TEST(what_another_process_matches_is_the_same)
 	static const char *const texts[4] = { "%s/program:work", "u:%s/program:buy", "%s/program:*",
 					      "c:mem*" };
 	cleanup(both_fini) struct both b = {};
-	size_t n_also = 0;
 
 	assert_int_equal(match_both(texts, &b), 0);
 	assert_true(b.here.n > 10);
@@ -698,9 +668,7 @@ TEST(what_another_process_matches_is_the_same)
 		cleanup_free char *aside = whole_target(&b.aside.targets[i]);
 
 		assert_string_equal(here, aside);
-		n_also += b.here.targets[i].also != NULL;
 	}
-	assert_true(n_also > 0);
 }
 
 TEST(what_is_wrong_is_the_same_in_another_process)

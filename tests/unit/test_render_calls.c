@@ -23,7 +23,7 @@ static const struct call_row rows[] = {
 	{ "exactly_thirty_six_characters_long__", 100 },
 	{ WIDE, 4711 },
 	{ "caf\xc3\xa9\xff\x1b", 123456789 },
-	{ "malloc, __libc_malloc", 18446744073709551615U },
+	{ "malloc [libc.so.6]", 18446744073709551615U },
 };
 
 static const char table[] =
@@ -32,7 +32,7 @@ static const char table[] =
 	"exactly_thirty_six_characters_long__      100\n"
 	WIDE "     4711\n"
 	"caf\xc3\xa9\\xff\\x1b                         123456789\n"
-	"malloc, __libc_malloc                18446744073709551615\n";
+	"malloc [libc.so.6]                   18446744073709551615\n";
 /* clang-format on */
 
 TEST(text_is_laid_out_as_bccs)
@@ -77,7 +77,7 @@ TEST(json_is_a_line)
 	expect(render_calls_json, &r,
 	       "{\"time\":1771000000.012345678,\"counts\":["
 	       "{\"function\":\"caf\xc3\xa9\xef\xbf\xbd\\u001b\",\"count\":123456789},"
-	       "{\"function\":\"malloc, __libc_malloc\",\"count\":18446744073709551615}],"
+	       "{\"function\":\"malloc [libc.so.6]\",\"count\":18446744073709551615}],"
 	       "\"total\":42,\"lost\":{\"too \\\"deep\\\"\":3,\"full\":1}}\n");
 }
 

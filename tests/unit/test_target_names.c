@@ -109,22 +109,6 @@ TEST(the_places_of_a_probe_are_one_row_in_a_file)
 	expect(targets, "shop:buy = 0 1; shop:sell [x] = 2; shop:sell [y] = 3 4");
 }
 
-TEST(names_of_one_place_are_joined_each_once)
-{
-	struct target targets[] = {
-		USER("malloc", "/lib/libc.so.6", 0x9000),
-		USER("free", "/lib/libc.so.6", 0x9100),
-		USER("cfree", "/lib/libc.so.6", 0x9200),
-		USER("free", "/lib/libje.so", 0x9100),
-	};
-	struct target_list list = { .targets = targets, .n = ARRAY_SIZE(targets) };
-
-	targets[0].also = "\n__libc_malloc\n__libc_malloc\n__malloc\nmalloc\n__libc_malloc";
-	targets[1].also = "\n__libc_free";
-	expect_list(&list, "malloc, __malloc, __libc_malloc = 0; free, __libc_free = 1; "
-			   "cfree = 2; free = 3");
-}
-
 TEST(returns_have_names_of_their_own)
 {
 	struct target targets[] = {
@@ -139,9 +123,8 @@ TEST(returns_have_names_of_their_own)
 		USER_RETURN("init", "/a/liby.so", 0x10, 3),
 	};
 
-	targets[5].also = "\ncfree"; /* a later pattern */
 	expect(targets, "vfs_read = 0; r:vfs_read = 1; r:show = 2; r:show [drm] = 3; free = 4; "
-			"r:free, cfree = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
+			"r:free = 5 6; r:init [libx.so] = 7; r:init [liby.so] = 8");
 }
 
 TEST_MAIN(NULL, NULL)
