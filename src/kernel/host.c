@@ -364,39 +364,17 @@ static const char *next_tracefs_directory(DIR *d)
 	return NULL;
 }
 
-/*
- * Events that were defined in tracefs want programs for kprobes, or none at all:
- *
- *	p:probes/mine /usr/bin/app:0x1149
- */
-static bool is_defined(const char *definitions, const char *category, const char *event)
-{
-	char name[512];
-
-	(void)snprintf(name, sizeof(name), ":%s/%s ", category, event);
-	return definitions && strstr(definitions, name);
-}
-
 int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 			 struct error *e)
 {
 	cleanup_closedir DIR *categories = NULL;
-	cleanup_free char *definitions = NULL;
 	int dir = -1, err = open_tracefs(host, &dir, e);
 	const char *category, *event;
-	size_t capacity = 0;
 
 	if (!err)
 		err = open_tracefs_directory(dir, "events", &categories, e);
 	if (!categories)
 		return err;
-
-	const int fd = openat(dir, "dynamic_events", O_RDONLY | O_CLOEXEC);
-	cleanup_fclose FILE *f = fd < 0 ? NULL : memory_or_exit(fdopen(fd, "r"));
-
-	/* If the file is empty, getdelim(3) makes a buffer all the same. */
-	if (f && getdelim(&definitions, &capacity, '\0', f) < 0)
-		cleanup_free_p(&definitions);
 	while ((category = next_tracefs_directory(categories))) {
 		cleanup_closedir DIR *events = NULL;
 
@@ -409,9 +387,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 		if (err)
 			return err;
 		while ((event = next_tracefs_directory(events))) {
-			err = is_defined(definitions, category, event)
-				      ? 0
-				      : visit(context, category, event);
+			err = visit(context, category, event);
 			if (err)
 				return err;
 		}

@@ -61,8 +61,8 @@ must_check int host_each_field(struct host *host, const char *category, const ch
 			       host_field_visit *visit, void *context, struct error *e);
 
 /*
- * Call @visit for every tracepoint of tracefs, but not for events that were defined there. A
- * non-zero result ends the walk and is returned.
+ * Call @visit for every tracepoint of tracefs, and every event that was defined there, at which the
+ * kernel lets no program attach. A result other than 0 ends the walk and is returned.
  */
 typedef int host_tracepoint_visit(void *context, const char *category, const char *event);
 must_check int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
