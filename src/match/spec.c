@@ -5,21 +5,18 @@
  *	c:malloc                  separates once
  *	prog:ns::Class::f         the first separates, the pairs are C++'s
  *	prog:::f                  the first separates, "::" is the global scope
- *	'c:(a::b|c)'              -r: the others belong to the group
- *	'vfs_[[:alpha:]]*'        none separates
  *	'/opt/a\:b/prog:main'     the backslash makes the first a part of the path
  *
  * Rules, in this order:
- *  - A ':' after a backslash or in a closed [...] never separates. In a regular
- *    expression, one in (...) does not, either.
+ *  - A ':' after a backslash never separates.
  *  - p, r, t, u or e before the first ':' is the kind. For a library of that name the
  *    user writes a path, ./p:main.
  *  - A library ends at its first ':'. In a library, "\:" stands for ':', and
  *    other backslashes stay. In a name, the pattern interprets the backslash,
  *    and "\:" means the same.
  *  - In a function's name, ':' comes in pairs. We refuse a single one, because
- *    no compiler makes such names, and too many parts are a likely slip. With
- *    -r and p:LIB: or r:LIB: in front there is no doubt, and the rest is the expression.
+ *    no compiler makes such names, and too many parts are a likely slip. Behind
+ *    p:LIB:, p::, r:LIB: or r:: there is no doubt, and the rest is the name.
  *  - We refuse ns::f alone: the kernel has no such names, and the text does not
  *    say which library the user means.
  */
@@ -128,60 +125,11 @@ static int refuse_many(const struct parse *p, size_t at)
 			 "r:LIB:FUNCTION, t:CATEGORY:EVENT or u:LIB:PROBE)");
 }
 
-/*
- * The place after the ']' of the bracket expression that begins at @at, or @at if it
- * is not closed. Then '[' is a plain character in a glob, and regcomp() refuses it in
- * a regular expression. A ']' in first place does not close the expression, nor does
- * one of "[:alpha:]", "[.x.]" or "[=x=]".
- */
-static size_t bracket_end(const char *text, size_t at)
-{
-	size_t i = at + 1;
-
-	if (text[i] == '^' || text[i] == '!')
-		i++;
-	if (text[i] == ']')
-		i++;
-	while (text[i] && text[i] != ']') {
-		if (text[i] == '[' && text[i + 1] && strchr(":.=", text[i + 1])) {
-			const char close[] = { text[i + 1], ']', '\0' };
-			const char *end = strstr(text + i + 2, close);
-
-			i = end ? (size_t)(end - text) + 2 : i + 1;
-		} else {
-			i++;
-		}
-	}
-	return text[i] ? i + 1 : at;
-}
-
-/* The first ':' from @at on that follows no backslash and is in no bracket or group, or the end. */
+/* The first ':' from @at on that follows no backslash, or the end. */
 static size_t next_colon(const struct parse *p, size_t at)
 {
-	const char *text = p->text;
-	size_t depth = 0;
-
-	while (text[at] && (text[at] != ':' || depth)) {
-		size_t next = at + 1;
-
-		if (text[at] == '\\' && text[next])
-			next++;
-		else if (text[at] == '[')
-			next = bracket_end(text, at) > at ? bracket_end(text, at) : next;
-		else if (p->is_regexp && text[at] == '(')
-			depth++;
-		else if (p->is_regexp && text[at] == ')' && depth)
-			depth--;
-		at = next;
-	}
-	return at;
-}
-
-/* The first ':' from @at on without a backslash. A library is no pattern, so brackets are plain. */
-static size_t library_end(const char *text, size_t at)
-{
-	while (text[at] && text[at] != ':')
-		at += text[at] == '\\' && text[at + 1] ? 2 : 1;
+	while (p->text[at] && p->text[at] != ':')
+		at += p->text[at] == '\\' && p->text[at + 1] ? 2 : 1;
 	return at;
 }
 
@@ -242,26 +190,15 @@ static int parse_user_function(struct parse *p, size_t from, size_t at)
 	p->spec->kind = PROBE_USER_FUNCTION;
 	if (!p->text[at + 1])
 		return refuse_at(p, at + 1, "no function after the last ':'");
-	/* After "p:LIB:" and "r:LIB:", all the rest is the expression. */
-	if (!p->is_regexp || from == 0) {
-		err = check_pairs(p, at + 1);
-		if (err)
-			return err;
-	}
-	return compile_rest(p, at + 1, &p->spec->name);
+	err = from == 0 ? check_pairs(p, at + 1) : 0;
+	return err ? err : compile_rest(p, at + 1, &p->spec->name);
 }
 
 static int parse_kernel_function(struct parse *p, size_t at)
 {
-	size_t colon = next_colon(p, at);
-
 	p->spec->kind = PROBE_KERNEL_FUNCTION;
 	if (!p->text[at])
 		return refuse_at(p, at, "no function after the last ':'");
-	if (p->text[colon])
-		return refuse_at(p, colon,
-				 "no kernel function has a ':' in its name "
-				 "(a user function is LIB:FUNCTION)");
 	return compile_rest(p, at, &p->spec->name);
 }
 
@@ -286,7 +223,7 @@ static int parse_plain(struct parse *p, size_t colon)
 /* p:LIB:FUNCTION or p::FUNCTION. @at is the place after "p:", as in parse_t() and parse_u(). */
 static int parse_p(struct parse *p, size_t at)
 {
-	size_t colon = library_end(p->text, at);
+	size_t colon = next_colon(p, at);
 
 	if (!p->text[colon])
 		return refuse_spec(p, "a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel");
@@ -330,7 +267,7 @@ static int parse_t(struct parse *p, size_t at)
 static int parse_u(struct parse *p, size_t at)
 {
 	static const char form[] = "a USDT probe is u:LIB:PROBE or u:LIB:PROVIDER:PROBE";
-	const size_t colon = library_end(p->text, at), name = colon + 1;
+	const size_t colon = next_colon(p, at), name = colon + 1;
 
 	if (colon == at || !p->text[colon] || !p->text[name])
 		return refuse_spec(p, form);
