@@ -5,6 +5,7 @@
 #include "children.h"
 #include "scratch.h"
 
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -195,6 +196,14 @@ TEST(a_process_has_a_name_while_it_lives)
 	assert_string_equal(comm, "test_host");
 	host_pid_comm(UINT32_MAX, comm, sizeof(comm));
 	assert_string_equal(comm, "");
+}
+
+TEST(the_type_of_a_source_of_events_is_in_sysfs)
+{
+	assert_int_equal(host_pmu_type("software"), PERF_TYPE_SOFTWARE);
+	assert_int_equal(host_pmu_type("no_such_source"), 0);
+	assert_true(host_can_sample(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK));
+	assert_false(host_can_sample(PERF_TYPE_SOFTWARE, UINT32_MAX));
 }
 
 TEST(the_possible_cpus_are_those_of_the_c_library)
