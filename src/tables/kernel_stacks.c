@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -69,13 +68,6 @@ static const struct kernel_member members[MEMBERS] = {
 	[ENTRY_END] = { "orc_entry", "end" },
 };
 
-struct orc_source {
-	const struct object *object; /* lent */
-	const bool *must_end;        /* lent; set by another thread: give up */
-	const uint32_t *at;          /* lent; offsets of members, or NO_MEMBER */
-	enum orc_layout layout;
-};
-
 /* Where unwind tables lie in the kernel's memory. */
 struct orc_tables {
 	uint64_t addresses; /* @n numbers of 4 bytes: the address minus that of the number */
@@ -86,13 +78,13 @@ struct orc_tables {
 };
 
 /* Without a header, the kernel's types tell the layout. */
-static enum orc_layout find_layout(const struct orc_source *from)
+static enum orc_layout find_layout(const struct kernel_stacks *k)
 {
-	const uint64_t header = object_kernel_symbol(from->object, "__start_orc_header");
-	const uint32_t *at = from->at;
+	const uint64_t header = object_kernel_symbol(k->object, "__start_orc_header");
+	const uint32_t *at = k->at;
 
 	if (header) {
-		const void *hash = object_read_kernel(from->object, header, ORC_HEADER_BYTES);
+		const void *hash = object_read_kernel(k->object, header, ORC_HEADER_BYTES);
 
 		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
 	}
@@ -100,9 +92,9 @@ static enum orc_layout find_layout(const struct orc_source *from)
 				     at[ENTRY_END] != NO_MEMBER);
 }
 
-static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
+static bool find_orc_tables(struct kernel_stacks *k, struct orc_tables *ret)
 {
-	const struct object *object = from->object;
+	const struct object *object = k->object;
 	const uint64_t start = object_kernel_symbol(object, "__start_orc_unwind_ip");
 	const uint64_t end = object_kernel_symbol(object, "__stop_orc_unwind_ip");
 
@@ -118,8 +110,8 @@ static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
 	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
 	    ret->text_end > ret->init || ret->init >= ret->init_end)
 		return false;
-	from->layout = find_layout(from);
-	return from->layout != ORC_UNKNOWN;
+	k->layout = find_layout(k);
+	return k->layout != ORC_UNKNOWN;
 }
 
 /* Behind the code are data, where no row is valid. A module's code of its start has gone. */
@@ -137,37 +129,37 @@ static bool add_orc_row(const struct orc_tables *tables, uint64_t addr, uint64_t
 }
 
 /* Add @n rows from number @first on. False: they cannot be read, or make no sense. */
-static bool add_piece(const struct orc_source *from, const struct orc_tables *tables,
+static bool add_piece(const struct kernel_stacks *k, const struct orc_tables *tables,
 		      uint64_t first, uint32_t n, struct kernel_table *table)
 {
 	const uint64_t at = tables->addresses + first * sizeof(int32_t);
 	int32_t addresses[PIECE_ENTRIES];
-	const void *bytes = object_read_kernel(from->object, at, n * sizeof(*addresses));
+	const void *bytes = object_read_kernel(k->object, at, n * sizeof(*addresses));
 	const uint8_t *entries;
 
 	if (!bytes)
 		return false;
 	memcpy(addresses, bytes, n * sizeof(*addresses));
-	entries = object_read_kernel(from->object, tables->entries + first * ORC_ENTRY_BYTES,
+	entries = object_read_kernel(k->object, tables->entries + first * ORC_ENTRY_BYTES,
 				     n * (size_t)ORC_ENTRY_BYTES);
 	for (uint32_t i = 0; entries && i < n; i++) {
 		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
 		const uint8_t *entry = &entries[(size_t)i * ORC_ENTRY_BYTES];
 
-		if (!add_orc_row(tables, addr, orc_rule_of(from->layout, entry), table))
+		if (!add_orc_row(tables, addr, orc_rule_of(k->layout, entry), table))
 			return false;
 	}
 	return entries != NULL;
 }
 
-static bool copy_tables(const struct orc_source *from, const struct orc_tables *tables,
+static bool copy_tables(const struct kernel_stacks *k, const struct orc_tables *tables,
 			struct kernel_table *table)
 {
 	for (uint64_t first = 0; first < tables->n; first += PIECE_ENTRIES) {
 		const uint64_t n = tables->n - first;
 
-		if (__atomic_load_n(from->must_end, __ATOMIC_RELAXED) ||
-		    !add_piece(from, tables, first, n < PIECE_ENTRIES ? (uint32_t)n : PIECE_ENTRIES,
+		if (__atomic_load_n(&k->must_end, __ATOMIC_RELAXED) ||
+		    !add_piece(k, tables, first, n < PIECE_ENTRIES ? (uint32_t)n : PIECE_ENTRIES,
 			       table))
 			return false;
 	}
@@ -178,17 +170,17 @@ static bool copy_tables(const struct orc_source *from, const struct orc_tables *
  * Make the table of the kernel's own code. False: there are no tables, or they are of an unknown
  * kind. *@table is the caller's in any case.
  */
-static bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
+static bool orc_read_kernel(struct kernel_stacks *k, struct kernel_table *table)
 {
 	struct orc_tables tables;
 
 	*table = (struct kernel_table){};
-	if (!find_orc_tables(from, &tables) ||
+	if (!find_orc_tables(k, &tables) ||
 	    !kernel_table_begin(table, tables.text, tables.init_end))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
-		kernel_table_replaced(table, object_kernel_symbol(from->object, tracers[i]));
-	return copy_tables(from, &tables, table) && kernel_table_end(table);
+		kernel_table_replaced(table, object_kernel_symbol(k->object, tracers[i]));
+	return copy_tables(k, &tables, table) && kernel_table_end(table);
 }
 
 /* --- modules --- */
@@ -197,7 +189,7 @@ static bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
 #define MODULE_LIVE 0
 
 struct module_reader {
-	const struct orc_source *from;
+	const struct kernel_stacks *k;
 	struct orc_tables *modules;
 	size_t n, capacity;
 };
@@ -205,7 +197,7 @@ struct module_reader {
 /* The number of @bytes, 4 or 8, at a member. */
 static bool read_member(const struct module_reader *r, uint64_t addr, size_t bytes, uint64_t *ret)
 {
-	const void *at = object_read_kernel(r->from->object, addr, bytes);
+	const void *at = object_read_kernel(r->k->object, addr, bytes);
 
 	*ret = 0;
 	if (at)
@@ -216,7 +208,7 @@ static bool read_member(const struct module_reader *r, uint64_t addr, size_t byt
 /* Read the struct module at @addr. False: it is not in use, or has no tables. */
 static bool read_module(const struct module_reader *r, uint64_t addr, struct orc_tables *ret)
 {
-	const uint32_t *at = r->from->at;
+	const uint32_t *at = r->k->at;
 	const bool is_array = at[MEM] != NO_MEMBER;
 	const uint64_t code = addr + at[is_array ? MEM : LAYOUT], arch = addr + at[ARCH];
 	uint64_t state, size;
@@ -252,7 +244,7 @@ static void add_module(struct module_reader *r, const struct module *listed)
 	uint64_t addr;
 
 	(void)snprintf(name, sizeof(name), "%s:__this_module", listed->name);
-	addr = object_kernel_symbol(r->from->object, name);
+	addr = object_kernel_symbol(r->k->object, name);
 	if (addr && read_module(r, addr, &module) && module.text == listed->start)
 		array_push(r->modules, r->n, r->capacity, module);
 }
@@ -278,7 +270,7 @@ static bool add_modules(const struct module_reader *r, struct kernel_table *tabl
 	for (size_t i = 0; i < r->n; i++) {
 		const struct orc_tables *m = &r->modules[i];
 
-		if ((i && m->text < m[-1].text_end) || !copy_tables(r->from, m, table) ||
+		if ((i && m->text < m[-1].text_end) || !copy_tables(r->k, m, table) ||
 		    !kernel_table_add(table, m->text_end, 0))
 			return false;
 	}
@@ -289,13 +281,13 @@ static bool add_modules(const struct module_reader *r, struct kernel_table *tabl
  * The same for the code of all modules that are in use. After orc_read_kernel(). False: there are
  * none, or they cannot be read. Modules may come and go meanwhile: the caller has to find that out.
  */
-static bool orc_read_modules(const struct orc_source *from, struct kernel_table *table)
+static bool orc_read_modules(const struct kernel_stacks *k, struct kernel_table *table)
 {
-	struct module_reader r = { .from = from };
+	struct module_reader r = { .k = k };
 	bool is_read = false;
 
 	*table = (struct kernel_table){};
-	if (has_module_members(from->at))
+	if (has_module_members(k->at))
 		list_modules(&r);
 	if (r.n) {
 		qsort(r.modules, r.n, sizeof(*r.modules), compare_orc_places);
@@ -348,19 +340,19 @@ static bool publish_kernel_image(const struct object *object, enum kernel_image_
  * Have the programs walk by the kernel's table. A function of its own, which frees the table before
  * modules are served.
  */
-static bool publish_kernel(const struct object *object, struct orc_source *from)
+static bool publish_kernel(struct kernel_stacks *k)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
 	const uint64_t since = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	if (!orc_read_kernel(from, &table)) {
+	if (!orc_read_kernel(k, &table)) {
 		log_debug("kernel stacks: by the helper, because the kernel's unwind tables are "
 			  "not there, or of an unknown kind");
 		return false;
 	}
-	if (!publish_kernel_image(object, KERNEL_IMAGE, &table))
+	if (!publish_kernel_image(k->object, KERNEL_IMAGE, &table))
 		return false;
-	__atomic_store_n(&object_kernel_walks(object)->is_on, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&object_kernel_walks(k->object)->is_on, 1, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: %u entries, %u rules, %zu KiB, in %.1f ms of CPU time",
 		  table.made.table.n_entries, table.made.table.n_rules,
 		  kernel_table_bytes(&table) >> 10,
@@ -373,14 +365,14 @@ static bool publish_kernel(const struct object *object, struct orc_source *from)
  * When a module goes, the image becomes invalid, even an image in the making. The programs use no
  * image while it is replaced: object_add_kernel_image() waits for programs that run.
  */
-static void publish_modules(const struct object *object, struct orc_source *from)
+static void publish_modules(struct kernel_stacks *k)
 {
 	cleanup(kernel_table_fini) struct kernel_table table = {};
-	struct kernel_walks *walks = object_kernel_walks(object);
+	struct kernel_walks *walks = object_kernel_walks(k->object);
 	const uint32_t generation = __atomic_load_n(&walks->generation, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&walks->modules_generation, NO_GENERATION, __ATOMIC_RELEASE);
-	if (!orc_read_modules(from, &table) || !publish_kernel_image(object, MODULES_IMAGE, &table))
+	if (!orc_read_modules(k, &table) || !publish_kernel_image(k->object, MODULES_IMAGE, &table))
 		return;
 	__atomic_store_n(&walks->modules_generation, generation, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: by tables in modules, too: %u entries",
@@ -403,7 +395,7 @@ static bool must_look(const struct kernel_walks *walks, struct modules *modules,
 
 #define LOOK_MS 1000
 
-static void serve_modules(struct kernel_stacks *k, struct orc_source *from)
+static void serve_modules(struct kernel_stacks *k)
 {
 	cleanup_close int watch = object_watch_modules(k->object);
 	const struct kernel_walks *walks = object_kernel_walks(k->object);
@@ -414,19 +406,18 @@ static void serve_modules(struct kernel_stacks *k, struct orc_source *from)
 	if (watch < 0 || access("/proc/modules", R_OK))
 		return;
 	modules_look(&modules, "/proc/modules");
-	publish_modules(k->object, from);
+	publish_modules(k);
 	while (poll(&end, 1, LOOK_MS) == 0)
 		if (must_look(walks, &modules, &n_unknown))
-			publish_modules(k->object, from);
+			publish_modules(k);
 }
 
 static void *serve_kernel_stacks(void *argument)
 {
 	struct kernel_stacks *k = argument;
-	struct orc_source from = { .object = k->object, .must_end = &k->must_end, .at = k->at };
 
-	if (publish_kernel(k->object, &from))
-		serve_modules(k, &from);
+	if (publish_kernel(k))
+		serve_modules(k);
 	return NULL;
 }
 

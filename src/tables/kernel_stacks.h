@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "attach/object.h"
 #include "kernel/host.h"
 
@@ -21,8 +22,9 @@ struct kernel_stacks {
 	struct object *object; /* lent; NULL: not begun */
 	pthread_t thread;
 	bool has_thread;
-	bool must_end;
+	bool must_end;                      /* the thread gives up */
 	int end_fd;                         /* wakes the thread to end */
+	enum orc_layout layout;             /* of the tables' entries */
 	uint32_t at[KERNEL_STACKS_MEMBERS]; /* offsets of members, from the kernel's BTF */
 };
 
