@@ -105,7 +105,7 @@ void kernel_types_find(const struct kernel_types *t, const struct kernel_member 
 			const struct kernel_member *m = &members[i];
 			const char *wanted = m->type ? m->type : m->name;
 
-			if (ret[i] == NO_MEMBER && wanted && is_structure == (m->type != NULL) &&
+			if (ret[i] == NO_MEMBER && is_structure == (m->type != NULL) &&
 			    strcmp(name, wanted) == 0)
 				ret[i] = m->type && m->name ? find_member(btf, type, m->name) : id;
 		}

@@ -20,7 +20,7 @@ void kernel_types_free(struct kernel_types *t);
 struct kernel_member {
 	/* The name of a structure, "" of those without a name. NULL: @name is no member. */
 	const char *type;
-	/* Of a member, or of a variable or function. NULL: the structure itself, or nothing. */
+	/* Of a member, or of a variable or function. NULL: the structure itself. */
 	const char *name;
 };
 
@@ -29,7 +29,7 @@ struct kernel_member {
 /*
  * Put the byte offset of each of @members into @ret, in the first structure of that name that has
  * it. For a variable, a function or a structure itself, put its BTF ID. NO_MEMBER: it does not
- * exist, lies in a nested structure without a name, or is not wanted. Takes 3 ms.
+ * exist, or lies in a nested structure without a name. Takes 3 ms.
  */
 void kernel_types_find(const struct kernel_types *t, const struct kernel_member *members, size_t n,
 		       uint32_t *ret);

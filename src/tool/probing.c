@@ -80,10 +80,12 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	config->pidns_ino = ino;
 }
 
-/* What the programs need of the kernel's BTF: KERNEL_MEMBERS, in this order, then BTF IDs. */
+/* What the programs need of the kernel's BTF: KERNEL_MEMBERS, in this order, then others. */
 enum {
 	I_MTIME_SEC = offsetof(struct member_offsets, i_mtime_sec) / sizeof(uint32_t),
-	CAST_TYPE_ID = sizeof(struct member_offsets) / sizeof(uint32_t),
+	OLD_TIME = sizeof(struct member_offsets) / sizeof(uint32_t),
+	OLDER_TIME,
+	CAST_TYPE_ID,
 	CAST_CALL_ID,
 	PREEMPT_COUNT,
 	PCPU_HOT,
@@ -96,6 +98,9 @@ enum {
 /* clang-format off */
 static const struct kernel_member all_wanted[N_WANTED] = {
 	KERNEL_MEMBERS(WANTED_MEMBER)
+	/* Before Linux 6.11 (3aa63a569c64), the time is in a struct timespec64. */
+	[OLD_TIME] = { "inode", "__i_mtime" },
+	[OLDER_TIME] = { "inode", "i_mtime" },
 	[CAST_TYPE_ID] = { "timespec64", NULL }, /* it begins with a word */
 	[CAST_CALL_ID] = { NULL, "bpf_rdonly_cast" },
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
@@ -104,26 +109,15 @@ static const struct kernel_member all_wanted[N_WANTED] = {
 };
 /* clang-format on */
 
-/* Before Linux 6.11 (3aa63a569c64), the time is in a struct timespec64. */
-static void find_older_time(const struct kernel_types *types, uint32_t at[N_WANTED])
-{
-	static const struct kernel_member times[] = { { "inode", "i_mtime" },
-						      { "inode", "__i_mtime" } };
-	uint32_t found[ARRAY_SIZE(times)];
-
-	kernel_types_find(types, times, ARRAY_SIZE(times), found);
-	at[I_MTIME_SEC] = found[found[0] == NO_MEMBER];
-	at[I_MTIME_SEC + 1] = at[I_MTIME_SEC] + 8;
-}
-
-static int set_members(const struct kernel_types *types, uint32_t at[N_WANTED],
-		       struct member_offsets *ret, struct error *e)
+static int set_members(uint32_t at[N_WANTED], struct member_offsets *ret, struct error *e)
 {
 	int err = 0;
 
-	if (at[I_MTIME_SEC] == NO_MEMBER)
-		find_older_time(types, at);
-	for (int i = 0; i < CAST_TYPE_ID && !err; i++) {
+	if (at[I_MTIME_SEC] == NO_MEMBER) {
+		at[I_MTIME_SEC] = at[at[OLD_TIME] == NO_MEMBER ? OLDER_TIME : OLD_TIME];
+		at[I_MTIME_SEC + 1] = at[I_MTIME_SEC] + 8;
+	}
+	for (int i = 0; i < OLD_TIME && !err; i++) {
 		const struct kernel_member *m = &all_wanted[i];
 
 		if (at[i] != NO_MEMBER)
@@ -180,22 +174,18 @@ static int find_in_kernel(const struct run *r, struct object_options *o, struct 
 		o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
 	const bool members = o->config.max_user_frames ||
 			     o->programs & (1U << PROGRAM_NEW_TASK | 1U << PROGRAM_SWITCH);
-	struct kernel_member wanted[N_WANTED] = {};
 	struct kernel_types *types;
 	uint32_t at[N_WANTED];
 	int err;
 
 	if (!members && !cast && !context)
 		return 0;
-	for (int i = 0; i < N_WANTED; i++)
-		if (i < CAST_TYPE_ID ? members : i < PREEMPT_COUNT ? cast : context)
-			wanted[i] = all_wanted[i];
 	err = host_kernel_types(r->host, &types, e);
 	if (err)
 		return err;
-	kernel_types_find(types, wanted, N_WANTED, at);
+	kernel_types_find(types, all_wanted, N_WANTED, at);
 	if (members)
-		err = set_members(types, at, &o->config.at, e);
+		err = set_members(at, &o->config.at, e);
 	if (!err && context)
 		use_preempt_count(at, o);
 	if (!err && cast)

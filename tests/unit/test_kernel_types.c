@@ -21,7 +21,6 @@ static const struct kernel_member members[] = {
 	{ NULL, "no_such_variable" },
 	{ "timespec64", NULL },      /* a structure itself */
 	{ NULL, "bpf_rdonly_cast" }, /* a function */
-	{ NULL, NULL },              /* nothing */
 };
 
 static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const char *name)
@@ -43,8 +42,6 @@ static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wan
 {
 	uint32_t id;
 
-	if (!wanted->type && !wanted->name)
-		return NO_MEMBER;
 	if (!wanted->type) {
 		id = id_by_libbpf(btf, wanted->name, BTF_KIND_VAR);
 		return id == NO_MEMBER ? id_by_libbpf(btf, wanted->name, BTF_KIND_FUNC) : id;
