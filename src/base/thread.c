@@ -10,7 +10,6 @@ int thread_start(pthread_t *ret, void *(*work)(void *), void *argument)
 	sigset_t all, before;
 
 	(void)sigfillset(&all);
-	(void)sigdelset(&all, SIGBUS);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 
 	const int err = pthread_create(ret, NULL, work, argument);

@@ -5,11 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/*
- * Run work(@argument) in a new thread, which blocks all signals but SIGBUS. The kernel sends SIGBUS
- * to a thread that reads a mapped file that was truncated, and that thread has to handle it
- * (elf/image.c). Returns 0 or a negative errno.
- */
+/* Run work(@argument) in a new thread, which blocks all signals. Returns 0 or a negative errno. */
 int thread_start(pthread_t *ret, void *(*work)(void *), void *argument);
 
 /*

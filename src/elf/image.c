@@ -6,13 +6,10 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arch/arch.h"
 #include "base/log.h"
@@ -21,51 +18,6 @@
 #include "elf/internal.h"
 
 #define cleanup_image cleanup(image_freep)
-
-/* --- files that are truncated --- */
-
-/*
- * Anyone who may write to a file can truncate it while we read it. A read past the new end causes
- * SIGBUS, which would end the program. The handler maps zeros there, and notes that the file was
- * damaged. One thread of a process opens and reads images, so the list needs no lock.
- */
-static struct image *mapped_images;
-
-static uintptr_t page_bytes;
-
-static bool note_damage(uintptr_t at)
-{
-	for (struct image *im = mapped_images; im; im = im->next_mapped) {
-		if (at - (uintptr_t)im->memory >= im->size)
-			continue;
-		im->is_damaged = true;
-		return true;
-	}
-	return false;
-}
-
-/* Map zeros in place of the file's page. If this fails, the signal comes again and ends us. */
-static void on_missing(int number, siginfo_t *info, void *context)
-{
-	const uintptr_t at = (uintptr_t)info->si_addr;
-	const int before = errno;
-
-	(void)context;
-	if (!note_damage(at) ||
-	    mmap((char *)info->si_addr - at % page_bytes, page_bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		(void)signal(number, SIG_DFL);
-	errno = before;
-}
-
-void guard_begin(void)
-{
-	struct sigaction action = { .sa_sigaction = on_missing, .sa_flags = SA_SIGINFO };
-
-	page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-	(void)sigemptyset(&action.sa_mask);
-	(void)sigaction(SIGBUS, &action, NULL);
-}
 
 /* --- headers --- */
 
@@ -402,9 +354,6 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	im->data = im->memory = data;
 	im->size = (size_t)st.st_size;
 	im->is_mapped = true;
-	im->next_mapped = mapped_images;
-	mapped_images = im;
-	atomic_signal_fence(memory_order_seq_cst); /* the handler looks for it from here on */
 
 	int err = read_headers(im, e);
 	if (err)
@@ -431,21 +380,6 @@ int image_open_memory(const void *data, size_t size, const char *name, struct im
 	return 0;
 }
 
-bool image_is_damaged(const struct image *im)
-{
-	return im->is_damaged || (im->debug && im->debug->is_damaged);
-}
-
-static void unmap_image(const struct image *im)
-{
-	struct image **at = &mapped_images;
-
-	while (*at != im)
-		at = &(*at)->next_mapped;
-	*at = im->next_mapped;
-	(void)munmap(im->memory, im->size);
-}
-
 void image_close(struct image *im) /* NOLINT(misc-no-recursion): a debug file has none */
 {
 	if (!im)
@@ -453,7 +387,7 @@ void image_close(struct image *im) /* NOLINT(misc-no-recursion): a debug file ha
 	lines_free(im->lines); /* it uses the memory of both images */
 	image_close(im->debug);
 	if (im->is_mapped)
-		unmap_image(im);
+		(void)munmap(im->memory, im->size);
 	else
 		free(im->memory);
 	symbol_index_free(im->index);

@@ -3,7 +3,8 @@
  * elf/image.h - an open ELF file, and the questions that other rooms ask about it.
  *
  * Files may be hostile. The functions check sizes and offsets against the file's
- * size, and refuse or leave out wrong ones. Only one thread of a process may use images.
+ * size, and refuse or leave out wrong ones. If a file is truncated while it is read, a read past the
+ * new end ends the process (SIGBUS), so read foreign files in a child.
  */
 #pragma once
 
@@ -28,14 +29,6 @@ must_check int image_open_fd(int fd, const char *name, struct image **ret, struc
 must_check int image_open_memory(const void *data, size_t size, const char *name,
 				 struct image **ret, struct error *e);
 
-/*
- * Have a handler map zeros where a mapped file has been truncated: once for a process, before it
- * opens any file. Without it, a read past the new end ends the process (SIGBUS).
- */
-void guard_begin(void);
-
-/* Was part of the file, or of its debug file, missing when we read it? */
-bool image_is_damaged(const struct image *im);
 void image_close(struct image *im);
 void image_freep(struct image **im);
 

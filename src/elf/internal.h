@@ -2,8 +2,7 @@
 /*
  * elf/internal.h - the parts of an image, and the functions that elf/ shares. For elf/ only.
  *
- * The file is mapped, and names and tables stay in the mapping. If the file is truncated
- * meanwhile, image.c gives zeros. Package managers replace programs and libraries by renaming.
+ * The file is mapped, and names and tables stay in the mapping. Package managers replace programs and libraries by renaming.
  * If a file is overwritten in place, processes/images.c notices it before the next look-up. libelf
  * reads the two header tables. We check them against the file's size once, and keep them in the
  * plain structs below.
@@ -57,8 +56,6 @@ struct image {
 	size_t size;
 	void *memory;   /* the same as @data, to release it */
 	bool is_mapped; /* else it is on the heap */
-	struct image *next_mapped;
-	volatile bool is_damaged; /* a part was missing when we read it; a signal handler sets it */
 	bool is_64_bit;
 	uint64_t entry; /* vaddr of the entry point, from the header */
 	bool is_fixed;  /* ET_EXEC: a program that is mapped where it was linked */

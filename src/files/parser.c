@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A parser opens the files that it needs, gives up all rights, and reads them then. If somebody
- * cuts a file short meanwhile, the rest of it reads as zeros (elf/image.c), and the file gets no
- * table.
+ * cuts a file short meanwhile, SIGBUS ends the parser, and the file gets no table or names.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,10 +64,6 @@ static void answer_table(struct child *c, struct image *im)
 	struct error e;
 
 	fact.result = unwind_table_make(im, most_table_bytes(c), &table, &e);
-	if (!fact.result && image_is_damaged(im)) {
-		unwind_table_fini(&table);
-		fact.result = error_set(&e, -ENODATA, "it was cut short");
-	}
 	if (fact.result) {
 		(void)snprintf(c->answer->words, sizeof(c->answer->words), "%.95s", e.text);
 	} else {
@@ -345,17 +340,16 @@ static void look_up_offset(struct naming *n, uint64_t offset)
 	array_push(n->facts, n->n_facts, n->cap_facts, fact);
 }
 
-/* Has somebody written to the file, or cut it short, since the question expected it? */
+/* Has somebody written to the file since the question expected it? */
 static bool is_changed(const struct child *c, const struct naming *n)
 {
 	const struct file_fact *before = &c->question.expected;
 	struct stat now;
 
-	return image_is_damaged(n->image) ||
-	       (!(n->flags & OF_VDSO) &&
-		(fstat(n->fds[0], &now) < 0 || (uint64_t)now.st_size != before->size ||
-		 (uint64_t)now.st_mtim.tv_sec != before->changed ||
-		 (uint32_t)now.st_mtim.tv_nsec != before->changed_ns));
+	return !(n->flags & OF_VDSO) &&
+	       (fstat(n->fds[0], &now) < 0 || (uint64_t)now.st_size != before->size ||
+		(uint64_t)now.st_mtim.tv_sec != before->changed ||
+		(uint32_t)now.st_mtim.tv_nsec != before->changed_ns);
 }
 
 static int answer_names(struct child *c, struct naming *n, struct error *e)

@@ -40,7 +40,6 @@
 #include "base/memory.h"
 #include "base/read.h"
 #include "base/strbuf.h"
-#include "elf/image.h"
 
 /*
  * --- packets and areas. No signal interrupts these calls: nobody waits in one on packets. ---
@@ -150,7 +149,6 @@ int child_confine(struct child *c, int *fds, size_t n, struct error *e)
 		err = sandbox_enter(SANDBOX_PARSER, e);
 	log_setup("", LOG_WARN);
 	log_hold(&said);
-	guard_begin();
 	child_note_step(c, STEP_CONTENTS, 0);
 	return err;
 }

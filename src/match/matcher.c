@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strtab.h"
-#include "elf/image.h"
 #include "files/sandbox.h"
 
 /* A large library takes a second, a hostile one all the time that it gets. */
@@ -171,7 +170,6 @@ static void match_in_process(void *argument, int channel)
 	int err;
 
 	aside_close_others(&channel);
-	guard_begin();
 	w->channel = channel;
 	err = sandbox_enter(SANDBOX_MATCHER, &e);
 	for (size_t i = 0; i < w->n && !err; i++)

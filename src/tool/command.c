@@ -178,7 +178,6 @@ static void find_files_in_process(void *argument, int channel)
 	why = find_in_path(*r->opt->command, program);
 	if (!aside_write(channel, &why, sizeof(why)) || why || !wants_libraries(r))
 		return;
-	guard_begin();
 	if (sandbox_enter(SANDBOX_MATCHER, &e))
 		return;
 	add_file(&f, program);

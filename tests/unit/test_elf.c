@@ -429,35 +429,4 @@ TEST(code_is_given_as_far_as_the_file_has_it)
 	assert_int_equal(image_code(im, end, 16).size, 0);
 }
 
-static uint64_t some_code(const struct image *im)
-{
-	struct code_range range;
-
-	assert_int_equal(image_code_ranges(im, &range, 1), 1);
-	return range.start + (range.end - range.start) / 2;
-}
-
-/* A file that is cut short while it is mapped: nothing ends, and what was read is no answer. */
-TEST(what_was_cut_off_is_told_of_that_file_alone)
-{
-	scratch_run("cp /usr/lib/x86_64-linux-gnu/libm.so.6 cut");
-	struct image *im = open_image("cut"), *other = open_image("cut");
-	const uint64_t at = some_code(im);
-	struct image_symbol symbol;
-
-	guard_begin(); /* here: cmocka has a handler of its own for each test */
-	assert_true(image_function_at(other, at, &symbol));
-	assert_false(image_is_damaged(other));
-	image_close(other);
-	assert_int_equal(truncate(scratch_lent("cut"), 4096), 0);
-	(void)image_function_at(im, at, &symbol);
-	assert_true(image_is_damaged(im));
-	image_close(im);
-	scratch_run("cp /usr/lib/x86_64-linux-gnu/libm.so.6 cut");
-	im = open_image("cut");
-	assert_true(image_function_at(im, some_code(im), &symbol));
-	assert_false(image_is_damaged(im));
-	image_close(im);
-}
-
 TEST_MAIN(make_files, scratch_remove)

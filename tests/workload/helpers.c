@@ -123,10 +123,6 @@ int parser_work(struct child *c, struct error *e)
 	return err ? err : (int)try(c->question.n, &c->answer->n);
 }
 
-void guard_begin(void)
-{
-}
-
 /* -- The main process. -- */
 
 static const struct {
