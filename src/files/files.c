@@ -166,11 +166,6 @@ static void send_order(struct files *f, enum order_what what, uint32_t child)
 		(void)!packet_send(f->control, &order, sizeof(order), -1);
 }
 
-void files_hurry(struct files *f)
-{
-	send_order(f, ORDER_HURRY, 0);
-}
-
 bool files_is_passing(int err)
 {
 	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
@@ -1071,7 +1066,8 @@ static int ask_for_names(struct files *f, struct ask *a, const struct names_ques
 	else if (!err)
 		ret->memory = TAKE(a->data);
 	if (err == -EIO)
-		log_few(&f->failed, "no symbols for %s: %s", q->name, e.text);
+		log_few(&f->failed, "no %s for %s: %s",
+			q->flags & NAMES_LINES ? "source lines" : "symbols", q->name, e.text);
 	else if (err)
 		log_debug("%s: %s", q->name, e.text);
 	else if (a->answer.words[0])

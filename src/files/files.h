@@ -54,9 +54,6 @@ struct files_manner {
 
 void files_set_manner(struct files *f, const struct files_manner *manner);
 
-/* The run ends: let children stop work that may take long (base/cpu_budget.h). */
-void files_hurry(struct files *f);
-
 /* Let all waits end, and later questions fail. Any thread may call it. */
 void files_end(struct files *f);
 

@@ -146,7 +146,7 @@ struct answer {
 };
 
 /* To the zygote. */
-enum order_what { ORDER_ASK, ORDER_GO_ON, ORDER_KILL, ORDER_HURRY };
+enum order_what { ORDER_ASK, ORDER_GO_ON, ORDER_KILL };
 
 struct order {
 	uint32_t what;

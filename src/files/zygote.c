@@ -242,7 +242,6 @@ struct keeper {
 	child_work *work;
 	pid_t pid;
 	bool is_open[ZYGOTE_ASKERS];
-	bool is_hurried[ZYGOTE_ASKERS];
 	struct entry children[MOST_CHILDREN];
 };
 
@@ -351,8 +350,6 @@ static void handle_question(struct keeper *k, unsigned asker, const struct order
 		return;
 	}
 	*c = (struct entry){ .pid = pid, .asker = asker, .number = o->child };
-	if (k->is_hurried[asker])
-		(void)kill(pid, SIGTERM);
 }
 
 /* -- Its loop. -- */
@@ -371,16 +368,10 @@ static void handle_order(struct keeper *k, unsigned asker)
 	}
 	if (order.what == ORDER_ASK)
 		handle_question(k, asker, &order, area);
-	k->is_hurried[asker] |= order.what == ORDER_HURRY;
 	for (size_t i = 0; i < MOST_CHILDREN; i++) {
 		struct entry *c = &k->children[i];
 
-		if (!c->pid || c->asker != asker)
-			continue;
-		/* They block SIGTERM, and check whether it is pending (base/cpu_budget.h). */
-		if (order.what == ORDER_HURRY)
-			(void)kill(c->pid, SIGTERM);
-		if (c->number != order.child)
+		if (!c->pid || c->asker != asker || c->number != order.child)
 			continue;
 		if (order.what == ORDER_GO_ON)
 			(void)kill(c->pid, SIGCONT);
@@ -514,8 +505,6 @@ static int watch_children(void)
 
 	cleanup_close int fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 
-	/* Children inherit SIGTERM as blocked, and see that it is pending (ORDER_HURRY). */
-	(void)sigaddset(&blocked, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &blocked, NULL) < 0)
 		return -errno;
 	return fd < 0 || dup3(fd, SIGNALS, O_CLOEXEC) < 0 ? -errno : 0;

@@ -29,6 +29,7 @@ struct file {
 	bool is_read;     /* @fact is known */
 	bool wants_debug; /* symbols_fact */
 	bool has_asked_servers;
+	bool has_no_lines;        /* its DWARF ended a parser, or took too long */
 	struct symbols_fact fact; /* as foreign as the file */
 	char *fetched;            /* a debug file from a server */
 	uint64_t missed;          /* images_version() + 1 when nobody could open it; 0: never */
@@ -163,6 +164,11 @@ static int ask_once(struct image_names *f, struct file *file, const struct image
 	q->hint = file->wants_debug ? &file->fact.hint : NULL;
 	q->fetched = file->fetched;
 	err = files_names(f->files, q, ret);
+	if ((err == -EIO || err == -EINTR) && q->flags & NAMES_LINES) {
+		file->has_no_lines = true;
+		q->flags &= ~(unsigned)NAMES_LINES;
+		err = files_names(f->files, q, ret);
+	}
 	if (!err && stamp->n &&
 	    (stamp->n != ret->fact.n_build_id ||
 	     memcmp(stamp->bytes, ret->fact.build_id, stamp->n) != 0)) {
@@ -244,6 +250,8 @@ static int ask_file(struct image_names *f, uint32_t image, const uint64_t *offse
 	int err = -EAGAIN;
 
 	*ret = (struct file_names){};
+	if (file->has_no_lines)
+		q.flags &= ~(unsigned)NAMES_LINES;
 	if (!images_about(f->images, image, &about) || about.kind == IMAGE_NO_FILE)
 		return -ENOENT;
 	if (about.is_changed)

@@ -369,7 +369,6 @@ static void note_signal(struct run *r)
 		return;
 	r->ending->signal_at = clock_ns(CLOCK_MONOTONIC);
 	r->ending->cpu_at_signal = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	files_hurry(r->files[FOR_NAMES]);
 }
 
 bool ending_has_signal(struct run *r)

@@ -4,7 +4,6 @@
 
 #include <sys/resource.h>
 
-#include "base/cpu_budget.h"
 #include "base/descriptors.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -423,59 +422,6 @@ TEST(messages_wait_while_the_terminal_is_taken)
 	assert_string_equal(said, "picture\ntool: first\ntool: second\\x1b\ntool: third\n");
 	assert_int_equal(in_child(say_too_much_while_held, said, sizeof(said)), 0);
 	assert_non_null(strstr(said, " more messages are left out\n"));
-}
-
-/* cpu_budget */
-
-#define MUCH_NS (3600 * NS_PER_S)
-
-/* Work until there is nothing left. Returns the CPU time that it took. */
-static uint64_t spend(struct cpu_budget *b)
-{
-	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	cpu_budget_resume(b);
-	while (!cpu_budget_is_spent(b))
-		;
-	cpu_budget_pause(b);
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-}
-
-TEST(it_is_spent_by_work_between_resume_and_pause)
-{
-	struct cpu_budget b = { .left_ns = NS_PER_S / 10 }, other = { .left_ns = NS_PER_S / 2 };
-	uint64_t left;
-
-	cpu_budget_resume(&b);
-	cpu_budget_pause(&b);
-	left = b.left_ns;
-	assert_true(spend(&other) >= NS_PER_S / 2);
-	assert_int_equal(b.left_ns, left);
-	assert_true(spend(&b) >= left);
-	assert_true(cpu_budget_is_spent(&b));
-	assert_string_equal(cpu_budget_reason(&b), "it takes too long");
-}
-
-TEST(a_signal_leaves_all_work_half_a_second)
-{
-	struct cpu_budget b = { .left_ns = MUCH_NS }, next = { .left_ns = MUCH_NS };
-	struct cpu_budget after = { .left_ns = NS_PER_S };
-	sigset_t set;
-	int number;
-
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGINT);
-	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
-	assert_int_equal(raise(SIGINT), 0);
-	assert_true(spend(&b) >= NS_PER_S / 2);
-	assert_string_equal(cpu_budget_reason(&b), "interrupted by a signal");
-	cpu_budget_resume(&next);
-	assert_true(cpu_budget_is_spent(&next));
-	assert_int_equal(sigwait(&set, &number), 0);
-
-	/* It has been read: what comes now has its own time. */
-	assert_true(spend(&after) >= NS_PER_S);
-	assert_string_equal(cpu_budget_reason(&after), "it takes too long");
 }
 
 /* files */

@@ -6,6 +6,8 @@
 #include "elf_files.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/strbuf.h"
 #include "files.h"
 #include "processes/processes.h"
 #include "symbolize/image_names.h"
@@ -20,17 +22,33 @@ static const char source[] =
 	"        \".type behind, @function; behind: nop; ret; .size behind, 2\\n\");\n"
 	"int main(void) { return taken(7); }\n";
 
+/* Namespaces within one another, 3,000,000 of them. */
+static const char deep[] = ".text; .globl main; .type main, @function; .size main, 1\n"
+			   "main: nop\n"
+			   "end:\n"
+			   ".section .debug_abbrev\n"
+			   ".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0 # unit: low_pc, high_pc\n"
+			   ".byte 2, 0x39, 1, 0, 0, 0                # namespace, with children\n"
+			   ".section .debug_info\n"
+			   ".long 3f - 1f\n"
+			   "1: .value 4; .long .debug_abbrev; .byte 8\n"
+			   ".byte 1; .quad main, end - main\n"
+			   ".fill 3000000, 1, 2\n"
+			   "3:\n";
+
 /* Whole; with some symbols; and these with a debug file by its name, or packed into them. */
 static int make_files(void **state)
 {
 	assert_int_equal(scratch_make(state), 0);
 	scratch_write("some.c", source);
+	scratch_write("deep.s", deep);
 	return scratch_run(
 		"gcc -O1 -Wl,--build-id some.c -o full && "
 		"mkdir .debug && objcopy --only-keep-debug full .debug/link.debug && "
 		"strip -s -K main -K bare -K _taken -o some full && cp some link && cp full both && "
 		"for f in link both; do "
 		"  objcopy --add-gnu-debuglink=.debug/link.debug $f || exit 1; done && "
+		"gcc -nostdlib -shared deep.s -o deep && "
 		"strip -g -o m .debug/link.debug && xz -9 m && "
 		"objcopy --add-section .gnu_debugdata=m.xz some packed");
 }
@@ -44,7 +62,7 @@ struct named {
 	uint32_t image;
 };
 
-static struct named open_named(const char *name)
+static struct named open_named(const char *name, uint64_t flags)
 {
 	struct named n = { .processes = processes_new(files_of_test(), true) };
 	cleanup_free char *path = scratch_path(name);
@@ -60,7 +78,8 @@ static struct named open_named(const char *name)
 	assert_int_equal(stat(path, &st), 0);
 	event.map.dev = st.st_dev;
 	event.map.inode = st.st_ino;
-	n.names = image_names_new(processes_images(n.processes), files_of_test(), NULL, 0, false);
+	n.names =
+		image_names_new(processes_images(n.processes), files_of_test(), NULL, flags, false);
 	(void)processes_event(n.processes, &event);
 	assert_true(processes_at(n.processes, process_key(NOBODY, 0), 0, 0x10000, &place));
 	n.image = place.image;
@@ -93,7 +112,7 @@ static void ask_for_all(struct named *n, const struct image *full, uint64_t from
 static void check_like_whole(const char *name)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
-	cleanup(close_named) struct named named = open_named(name);
+	cleanup(close_named) struct named named = open_named(name, 0);
 	uint64_t from = find(full, "_init").symbol.vaddr;
 	uint64_t to = find(full, "_fini").symbol.vaddr + 9;
 	size_t n = 0;
@@ -150,7 +169,7 @@ static const char *name_at(struct named *n, const struct image *full, uint64_t v
 TEST(own_symbols_stay_where_there_is_nothing_else)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
-	cleanup(close_named) struct named named = open_named("some");
+	cleanup(close_named) struct named named = open_named("some", 0);
 
 	assert_string_equal(name_at(&named, full, find(full, "main").symbol.vaddr), "main");
 	assert_string_equal(name_at(&named, full, find(full, "_taken").symbol.vaddr), "_taken");
@@ -182,7 +201,7 @@ TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
 	const uint64_t behind = find(full, "behind").symbol.vaddr;
-	cleanup(close_named) struct named named = open_named("link");
+	cleanup(close_named) struct named named = open_named("link", 0);
 
 	keep_silent(&named, true);
 	assert_string_equal(name_at(&named, full, behind), "");
@@ -197,6 +216,26 @@ TEST(a_debug_file_that_could_not_be_had_is_looked_for_again)
 	}
 	assert_string_equal(name_at(&named, full, behind), "behind");
 	assert_false(place_at(&named, full, behind).is_missed);
+}
+
+TEST(a_file_whose_lines_end_its_reader_has_names)
+{
+	cleanup(image_freep) struct image *full = open_image("deep");
+	const uint64_t vaddr = find(full, "main").symbol.vaddr;
+	cleanup(close_named) struct named named = open_named("deep", NAMES_LINES);
+	cleanup_strbuf struct strbuf said = {};
+
+	log_hold(&said);
+	assert_string_equal(name_at(&named, full, vaddr), "main");
+	log_hold(NULL);
+	assert_non_null(strstr(said.text, "no source lines for deep: its reader was ended by "));
+	assert_int_equal(place_at(&named, full, vaddr).n_calls, 0);
+	image_names_refresh(named.names); /* they are not asked for again */
+	strbuf_clear(&said);
+	log_hold(&said);
+	assert_string_equal(name_at(&named, full, vaddr), "main");
+	log_hold(NULL);
+	assert_int_equal(said.n, 0);
 }
 
 TEST_MAIN(make_files, scratch_remove)
