@@ -15,7 +15,6 @@
 #include "symbolize/jit.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,17 +86,13 @@ static void parse_lines(struct perf_map *m, size_t n)
 	char *at = m->text, *const end = at + n, *newline;
 	struct perf_line line;
 
-	for (; (newline = memchr(at, '\n', (size_t)(end - at))) != NULL; at = newline + 1) {
-		m->is_full = m->n == MOST_LINES;
-		if (m->is_full)
-			return;
+	for (; (newline = memchr(at, '\n', (size_t)(end - at))) != NULL && m->n < MOST_LINES;
+	     at = newline + 1) {
 		*newline = '\0';
 		if (newline - at <= MOST_LINE_BYTES && parse_line(at, &line))
 			array_push(m->lines, m->n, m->capacity, line);
-		else
-			m->n_garbage++;
 	}
-	m->n_garbage += end - at > MOST_LINE_BYTES;
+	m->is_full = newline;
 }
 
 static void sort_bounds(struct perf_map *m)
@@ -164,9 +159,9 @@ const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr)
 #define IDENTIFY_NS 250000000 /* the least time between two looks at a process's identity */
 /* Between two reports, the next look at a map is after this many times the last one's duration. */
 #define LOOK_PAUSE 20
-/* CPU time for all looks, beside a quarter of the time since the beginning. */
-#define MOST_CPU_NS (3 * NS_PER_S)
-#define MOST_OF_REPORT_NS NS_PER_S /* CPU time for those of one report */
+/* All looks may take one in so many parts of the time, and this much CPU time at once. */
+#define SHARE 4
+#define AT_ONCE_NS NS_PER_S
 
 struct jit_map {
 	struct program_run process;
@@ -176,8 +171,7 @@ struct jit_map {
 	struct perf_map map;   /* with no text: nothing was read */
 	struct file_fact file; /* the state of the file that @map was read from */
 	char module[PERF_FILE_PATH_BYTES];
-	uint64_t period;    /* period of the last look */
-	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause another one */
+	uint64_t next_look; /* CLOCK_MONOTONIC: hits after it cause a look; 0: any hit does */
 	bool has_warned;    /* the user knows that the file is not read, or not to its end */
 	bool is_over;       /* nothing more will be read */
 };
@@ -186,10 +180,8 @@ struct jit {
 	struct images *images;
 	struct jit_map **maps; /* those that were used last come first */
 	size_t n, capacity;
-	uint64_t bytes; /* of maps */
-	uint64_t period;
-	uint64_t began, spent; /* ns: since when, and the CPU time of looks */
-	uint64_t spent_before; /* @spent when the report began */
+	uint64_t bytes;      /* of maps */
+	uint64_t used_until; /* CLOCK_MONOTONIC: looks have taken their share of the time before */
 	int own_root;
 	struct log_few warnings; /* warnings about maps */
 };
@@ -200,8 +192,6 @@ struct jit *jit_new(struct images *images)
 
 	j->images = images;
 	j->own_root = roots_of(images_files(images), (uint32_t)getpid());
-	j->period = 1;
-	j->began = clock_ns(CLOCK_MONOTONIC);
 	return j;
 }
 
@@ -227,8 +217,8 @@ void jit_free(struct jit *j)
 
 void jit_refresh(struct jit *j)
 {
-	j->period++;
-	j->spent_before = j->spent;
+	for (size_t i = 0; i < j->n; i++)
+		j->maps[i]->next_look = 0;
 }
 
 /* Forget maps that were not used for long, but not the first. */
@@ -345,10 +335,7 @@ static int read_map_file(struct jit *j, struct jit_map *g, uint32_t number,
 	perf_file_path(number, path);
 	(void)snprintf(g->module, sizeof(g->module), "%s", strrchr(path, '/') + 1);
 	g->file = *file;
-	if (g->map.n_garbage)
-		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
-			  g->process.tgid, g->map.n_garbage);
-	if (g->map.n_garbage && !g->map.n)
+	if (answer->n && !g->map.n)
 		warn_of_map(j, g, number, "", "no line of it is START SIZE NAME, in hexadecimal");
 	if (g->map.is_full || answer->n < file->size)
 		warn_of_map(j, g, number, " to its end",
@@ -422,16 +409,13 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	return true;
 }
 
-static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
+static void look_at_perf_map(struct jit *j, struct jit_map *g)
 {
-	g->period = j->period;
-	if (g->is_over)
-		return;
-
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	if (j->spent > MOST_CPU_NS + (begin - j->began) / 4 ||
-	    (is_report && j->spent - j->spent_before > MOST_OF_REPORT_NS)) {
+	if (g->is_over)
+		return;
+	if (j->used_until > begin + SHARE * AT_ONCE_NS) {
 		log_warn_once("perf maps take too long to read: some were not read, and their "
 			      "functions may have no name");
 		g->next_look = begin + NS_PER_S;
@@ -440,7 +424,8 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g, bool is_report)
 	if ((g->process.end != UINT64_MAX || identify_process(j, g)) && !g->is_over)
 		find_perf_file(j, g);
 	g->is_over = g->is_over || g->process.end != UINT64_MAX;
-	j->spent += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	j->used_until = (j->used_until > begin ? j->used_until : begin) +
+			SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
 	g->next_look = begin + LOOK_PAUSE * (clock_ns(CLOCK_MONOTONIC) - begin);
 }
 
@@ -470,7 +455,7 @@ void jit_watch(struct jit *j, const struct program_run *p)
 	struct jit_map *g = get_jit_map(j, p);
 
 	if (g->process.end != UINT64_MAX || !g->process.is_followed)
-		look_at_perf_map(j, g, false); /* its end has come, or nobody will report it */
+		look_at_perf_map(j, g); /* its end has come, or nobody will report it */
 	else if (clock_ns(CLOCK_MONOTONIC) - g->identified > IDENTIFY_NS)
 		(void)identify_process(j, g);
 }
@@ -481,8 +466,8 @@ bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t 
 	struct jit_map *g = get_jit_map(j, p);
 	const struct perf_line *line;
 
-	if (g->period != j->period || time > g->next_look)
-		look_at_perf_map(j, g, true);
+	if (time >= g->next_look)
+		look_at_perf_map(j, g);
 	line = perf_map_at(&g->map, addr);
 	if (line)
 		*ret = (struct jit_function){ line->name, g->module, line->start };
@@ -511,6 +496,6 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 			continue;
 		g->process.end = time;
 		forget_next_program(j, use_map(j, i));
-		look_at_perf_map(j, g, false);
+		look_at_perf_map(j, g);
 	}
 }

@@ -60,11 +60,10 @@ struct perf_map {
 	char *text;
 	struct perf_line *lines;
 	size_t n, capacity;
-	uint64_t *bounds;   /* starts and ends of all lines, rising */
-	uint32_t *owners;   /* from a bound to the next: a line's index plus 1; 0: no line */
-	uint64_t n_garbage; /* malformed lines */
-	bool is_full;       /* at a bound: further lines were ignored */
-	size_t n_bytes;     /* memory held */
+	uint64_t *bounds; /* starts and ends of all lines, rising */
+	uint32_t *owners; /* from a bound to the next: a line's index plus 1; 0: no line */
+	bool is_full;     /* at a bound: further lines were ignored */
+	size_t n_bytes;   /* memory held */
 };
 
 /*
