@@ -17,7 +17,6 @@
 #include "elf/debug.h"
 #include "elf/demangle.h"
 #include "elf/frames.h"
-#include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "files/files.h"
 #include "files/zygote.h"
@@ -249,7 +248,6 @@ static void note_image(struct naming *n)
 	const size_t n_told = image_reported_build_id(n->image, &told);
 
 	n->fact.has_symtab = image_has_symtab(n->image);
-	n->fact.is_go = image_is_go(n->image);
 	image_debug_hint(n->image, &n->fact.hint);
 
 	const bool may_have_debug = n->payload->n_offsets && !(n->flags & OF_VDSO) &&

@@ -246,7 +246,6 @@ struct symbols_fact {
 	uint32_t n_build_id;                   /* its bytes */
 	uint16_t has_symtab;
 	uint16_t wants_debug; /* there may be a debug file. If names were asked, ask with @hint */
-	uint16_t is_go;       /* it has Go's table of functions */
 	uint16_t source;      /* enum debug_source */
 	uint16_t is_debug_missed; /* no source: a debug file could not be opened. Ask again later */
 	uint16_t is_changed; /* somebody wrote to the file or cut it short: names may be wrong */

@@ -17,13 +17,6 @@ enum frame_kind {
 	FRAME_CUT,        /* the stack is not whole: "depth" */
 };
 
-/* The origin of the code of a frame. Only colours and labels differ by it. */
-enum frame_code {
-	CODE_NATIVE,
-	CODE_JIT, /* from a perf map, or in memory that no file backs */
-	CODE_GO,  /* from a Go program */
-};
-
 #define NO_IMAGE UINT32_MAX
 #define NO_OFFSET UINT64_MAX /* not known: pprof files have none */
 
@@ -42,10 +35,10 @@ struct frame_image {
 /* The table's owner lends the strings. They come from foreign files and are not escaped yet. */
 struct frame {
 	enum frame_kind kind;
-	enum frame_code code;
 	uint32_t image;       /* number in the table's images; NO_IMAGE: in none, or not recorded */
 	bool is_inlined;      /* into the next frame of its stack; has no offset of its own */
 	bool is_machinery;    /* of the tracing itself; trimmed at the top of a kernel stack */
+	bool is_jit;          /* its name is from a perf map, or no file backs its memory */
 	bool is_in_file;      /* @module is the name of a file */
 	bool has_start;       /* has no name, but @offset is valid */
 	const char *name;     /* demangled; NULL: none */

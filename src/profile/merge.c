@@ -79,7 +79,7 @@ static uint32_t number_of_frame(struct merger *m, const struct frame *frame, boo
 	const bool is_by_name = (m->keep & MERGE_BUILDS) && has_name;
 	const bool has_addresses = m->keep & KEEP_ADDRESSES;
 	const bool has_offset = m->keep & (KEEP_OFFSETS | KEEP_ADDRESSES) && !frame->is_inlined;
-	const uint64_t flags = (uint64_t)frame->code << 8 | (uint64_t)frame->is_inlined << 16 |
+	const uint64_t flags = (uint64_t)frame->is_jit << 8 | (uint64_t)frame->is_inlined << 16 |
 			       (uint64_t)frame->is_machinery << 17 |
 			       (uint64_t)frame->is_in_file << 18 | (uint64_t)frame->has_start << 19;
 	const uint64_t key[] = {

@@ -320,7 +320,6 @@ struct reader {
 	uint64_t numbers[PPROF_DEFAULT_TYPE + 1]; /* fields of the profile */
 	uint64_t *comments;
 	size_t n_comments, comment_capacity;
-	struct u64_map codes; /* enum frame_code, by address of the mapping's file */
 	size_t n_slices;
 	struct table mappings, functions, locations;
 	struct frame_table frames;
@@ -523,17 +522,6 @@ static bool take_slices(struct reader *r, const char *at)
 	return true;
 }
 
-static bool take_files(struct reader *r, enum frame_code code, const char *at)
-{
-	for (size_t n; *at && !r->err; at += n + (at[n] != '\0')) {
-		n = strcspn(at, (const char[]){ PPROF_BETWEEN_FILES, '\0' });
-		charge(r, n + 8 * sizeof(*r->codes.slots));
-		*u64_map_put(&r->codes, (uintptr_t)strtab_add_n(r->strings, at, n), code, NULL) =
-			code;
-	}
-	return true;
-}
-
 /* Comments with other keys say nothing. False: the value makes no sense. */
 static bool take_comment(struct reader *r, const char *text)
 {
@@ -542,10 +530,6 @@ static bool take_comment(struct reader *r, const char *text)
 
 	if ((value = comment_value(text, "slice")))
 		return take_slices(r, value);
-	if ((value = comment_value(text, PPROF_GO)))
-		return take_files(r, CODE_GO, value);
-	if ((value = comment_value(text, PPROF_JIT)))
-		return take_files(r, CODE_JIT, value);
 	if ((value = comment_value(text, "loss")))
 		return take_loss(p, value);
 	if ((value = comment_value(text, "hidden")))
@@ -556,7 +540,7 @@ static bool take_comment(struct reader *r, const char *text)
 	return true;
 }
 
-/* They are about samples and mappings, too. */
+/* They are about samples, too. */
 static void read_comments(struct reader *r)
 {
 	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
@@ -578,6 +562,16 @@ static bool is_of_kernel(const char *path, uint64_t address)
 {
 	return text_begins_with(path, "[kernel") ||
 	       (address >= KERNEL_HALF && !text_begins_with(path, "[vsyscall]"));
+}
+
+/* Is it the name of a perf map, or of memory that no file backs? */
+static bool is_of_jit(const char *path)
+{
+	int n = 0;
+
+	if (!path || text_is_same(path, "[vdso]") || text_is_same(path, "[vsyscall]"))
+		return false;
+	return path[0] == '[' || (sscanf(path, "perf-%*u.map%n", &n) == 0 && n && !path[n]);
 }
 
 /* Frame number @mapping of images is that of row @mapping. */
@@ -627,15 +621,14 @@ static struct frame frame_at(struct reader *r, const struct row *location,
 	frame.image = (uint32_t)(mapping - r->mappings.rows);
 
 	const struct frame_image *image = &r->frames.images[frame.image];
-	const uint32_t *code = u64_map_get(&r->codes, (uintptr_t)image->path);
 
 	if (is_of_kernel(image->path, address) || is_of_kernel(image->path, image->start))
 		frame.kind = FRAME_KERNEL;
-	else if (code)
-		frame.code = (enum frame_code) * code;
+	else
+		frame.is_jit = is_of_jit(image->path);
 	frame.module = module_of_mapping(r, image->path, frame.kind == FRAME_KERNEL);
 	frame.is_in_file =
-		frame.kind == FRAME_USER && frame.code != CODE_JIT && pprof_is_in_file(image->path);
+		frame.kind == FRAME_USER && !frame.is_jit && pprof_is_in_file(image->path);
 	if (address >= image->start && address < image->limit)
 		frame.file_offset = address - image->start + image->offset;
 	return frame;
@@ -903,7 +896,6 @@ static void reader_fini(struct reader *r)
 	strtab_free(r->strings);
 	free(r->texts);
 	free(r->comments);
-	u64_map_fini(&r->codes);
 	free(r->frames.frames);
 	free(r->frames.images);
 	free(r->row);

@@ -70,12 +70,6 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_LABEL_SLICE "slice"
 #define PPROF_LABEL_BASE "pprof::base" /* "true": values before a change, negated */
 
-/* Keys of comments with the files of mappings whose code is Go's, or a JIT compiler's:
- * "go=/bin/a|/bin/b". */
-#define PPROF_GO "go"
-#define PPROF_JIT "jit"
-#define PPROF_BETWEEN_FILES '|'
-
 /* Give @put the text of each other comment: the origin of @p, its losses, what it leaves out, its
  * slices. */
 void pprof_put_comments(const struct profile *p, void (*put)(void *context, const char *text),

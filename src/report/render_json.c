@@ -125,14 +125,10 @@ static const char *const kind_names[] = { [FRAME_KERNEL] = "kernel",
 					  [FRAME_UNVERIFIED] = "unverified",
 					  [FRAME_CUT] = "cut" };
 
-static const char *const code_names[] = {
-	[CODE_NATIVE] = NULL, [CODE_JIT] = "jit", [CODE_GO] = "go"
-};
-
 static void put_code(struct strbuf *to, const struct frame *frame)
 {
 	put_json_member(to, ",\"raw_name\":", frame->raw_name);
-	put_json_member(to, ",\"code\":", code_names[frame->code]);
+	put_json_member(to, ",\"code\":", frame->is_jit ? "jit" : NULL);
 	if (frame->module && frame->module_offset != NO_OFFSET)
 		member_u64(to, ",\"module_offset\":", frame->module_offset);
 	if (frame->image != NO_IMAGE) {

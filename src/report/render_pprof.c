@@ -27,7 +27,6 @@
 struct pprof_mapping {
 	const struct frame_image *image; /* NULL: only a name is known */
 	uint64_t file;                   /* number of the text */
-	enum frame_code code;
 	bool is_kernel, lacks_functions, lacks_files, has_inlined;
 };
 
@@ -164,10 +163,8 @@ static struct pprof_mapping *mapping_of_frame(struct pprof *w, const struct fram
 
 	if (is_new)
 		array_push(w->mappings, w->n_mappings, w->mapping_capacity,
-			   ((struct pprof_mapping){ .image = image,
-						    .file = text,
-						    .code = frame->code,
-						    .is_kernel = is_kernel }));
+			   ((struct pprof_mapping){
+				   .image = image, .file = text, .is_kernel = is_kernel }));
 	return &w->mappings[i];
 }
 
@@ -436,27 +433,6 @@ static void put_comment(void *context, const char *text)
 	proto_varint(&w->comments, pprof_text(w, strtab_add(w->strings, text)));
 }
 
-static void comment_files(struct pprof *w, enum frame_code code, const char *key)
-{
-	cleanup(u64_map_fini) struct u64_map seen = {};
-	bool is_new;
-
-	for (size_t i = 0; i < w->n_mappings; i++) {
-		const struct pprof_mapping *mapping = &w->mappings[i];
-		const char *file = w->texts[mapping->file];
-
-		if (mapping->code != code || strchr(file, PPROF_BETWEEN_FILES))
-			continue;
-		(void)u64_map_put(&seen, mapping->file, 0, &is_new);
-		if (is_new && seen.n == 1)
-			strbuf_printf(&w->inner, PPROF_COMMENT_PREFIX "%s=%s", key, file);
-		else if (is_new)
-			strbuf_printf(&w->inner, "%c%s", PPROF_BETWEEN_FILES, file);
-	}
-	if (seen.n)
-		put_comment(w, take_made_text(w));
-}
-
 static void put_rest(struct pprof *w)
 {
 	const struct profile_about *about = &w->p->about;
@@ -467,8 +443,6 @@ static void put_rest(struct pprof *w)
 	if (w->functions.n)
 		strbuf_put(&w->file, w->functions.text, w->functions.n);
 	pprof_put_comments(w->p, put_comment, w);
-	comment_files(w, CODE_GO, PPROF_GO);
-	comment_files(w, CODE_JIT, PPROF_JIT);
 	if (about->period_type.name || about->period_type.unit)
 		put_pprof_type(w, PPROF_PERIOD_TYPE, &about->period_type);
 	proto_number(&w->file, PPROF_PERIOD, (uint64_t)about->period);

@@ -324,7 +324,6 @@ static const struct glyphs ascii = { "|- ", "`- ", "|  ", "   " };
 #define YELLOW "\x1b[33m"
 #define BLUE "\x1b[34m"
 #define MAGENTA "\x1b[35m"
-#define CYAN "\x1b[36m"
 #define PLAIN "\x1b[0m"
 
 /* @sgr: one of these; NULL: none. */
@@ -392,7 +391,7 @@ static const char *frame_colour(const struct frame *frame)
 		return YELLOW;
 	if (!has_text(frame->name))
 		return DIM;
-	return frame->code == CODE_JIT ? GREEN : frame->code == CODE_GO ? CYAN : NULL;
+	return frame->is_jit ? GREEN : NULL;
 }
 
 static void put_process_label(struct tree *t, const struct profile_stack *stack)

@@ -435,7 +435,6 @@ void image_names_build(struct image_names *f, uint32_t image, struct image_build
 	if (image_names_is_read(f, image)) {
 		const struct symbols_fact *fact = &file_of_image(f, image)->fact;
 
-		ret->is_go = fact->is_go;
 		ret->n = fact->n_build_id;
 		memcpy(ret->id, fact->build_id, ret->n);
 	}

@@ -60,7 +60,6 @@ bool image_names_is_read(const struct image_names *f, uint32_t image);
 struct image_build {
 	uint8_t id[MOST_BUILD_ID_BYTES]; /* @n bytes; 0: not known, or none */
 	size_t n;
-	bool is_go; /* it is a Go program */
 };
 
 /* The build that the kernel gave, or that was read. Without names, reads now what the file is. */

@@ -617,9 +617,9 @@ static uint64_t user_place_offset(const struct user_place *p)
 
 /*
  * The number of the image at @p. Code in no file has no place that two processes share: its mapping
- * says nothing. NO_IMAGE: the image was forgotten. *@is_go: it is a Go program.
+ * says nothing. NO_IMAGE: the image was forgotten.
  */
-static uint32_t user_image(struct symbolizer *s, const struct user_place *p, bool *is_go)
+static uint32_t user_image(struct symbolizer *s, const struct user_place *p)
 {
 	const struct place *at = &p->where;
 	cleanup(image_about_fini) struct image_about about = {};
@@ -640,12 +640,10 @@ static uint32_t user_image(struct symbolizer *s, const struct user_place *p, boo
 
 		image_names_build(s->image_names, at->image, &build);
 
-		const uint32_t number = frames_add_image(&s->frames, path, &build, image);
-
-		known = u64_map_put(&s->frames.images, key, 2 * number + build.is_go, NULL);
+		known = u64_map_put(&s->frames.images, key,
+				    frames_add_image(&s->frames, path, &build, image), NULL);
 	}
-	*is_go = known && *known & 1;
-	return known ? *known / 2 : NO_IMAGE;
+	return known ? *known : NO_IMAGE;
 }
 
 /* The number of the frame at @p with @key. If it is new, it is @frame, with its image. */
@@ -653,20 +651,17 @@ static uint32_t put_frame(struct symbolizer *s, const struct user_place *p,
 			  const struct frame_key *key, struct frame *frame)
 {
 	cleanup(image_about_fini) struct image_about about = {};
-	bool is_new, is_go = false;
+	bool is_new;
 	const uint32_t number = frames_number(&s->frames, key, &is_new);
 
 	if (!is_new)
 		return number;
 	frame->kind = FRAME_USER;
 	frame->addr = p->addr;
-	frame->image = p->is_mapped ? user_image(s, p, &is_go) : NO_IMAGE;
+	frame->image = p->is_mapped ? user_image(s, p) : NO_IMAGE;
 	if (p->has_places)
 		frame->file_offset = user_place_offset(p);
-	if (is_go)
-		frame->code = CODE_GO;
-	else if (p->may_be_made)
-		frame->code = CODE_JIT;
+	frame->is_jit = p->may_be_made;
 	if (!frame->module && images_about(s->images, p->where.image, &about))
 		frame->module = strtab_add(s->frames.strings, about.module);
 	s->frames.table.frames[number] = *frame;
@@ -680,8 +675,7 @@ static uint32_t put_frame(struct symbolizer *s, const struct user_place *p,
 static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 {
 	const uint64_t offset = p->addr - p->made.start;
-	struct frame frame = { .code = CODE_JIT,
-			       .name = strtab_add(s->frames.strings, p->made.name),
+	struct frame frame = { .name = strtab_add(s->frames.strings, p->made.name),
 			       .module = strtab_add(s->frames.strings, p->made.module),
 			       .offset = offset,
 			       .module_offset = p->addr };

@@ -155,7 +155,7 @@ static uint64_t sure_ns_of(const struct frame *frame)
 {
 	if (frame->kind == FRAME_KERNEL && text_is_same(frame->module, "bpf"))
 		return 0;
-	if (frame->code == CODE_JIT)
+	if (frame->is_jit)
 		return JIT_NS;
 	return !frame->name || (frame->kind == FRAME_KERNEL && frame->module) ? NS_PER_S
 									      : UINT64_MAX;

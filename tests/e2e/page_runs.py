@@ -44,7 +44,7 @@ STACKS = [
 
 def file_of(**options):
     run = PprofFile(default="hits", **options)
-    run.go, run.jit, run.kernel = {AGENT}, {JIT}, {KERNEL, EXT4}
+    run.kernel = {KERNEL, EXT4}
     return run
 
 

@@ -37,7 +37,7 @@ class PprofFile:
         self.samples = []
         self.values, self.comments, self.default = values, list(comments), default
         self.times = number(9, begin_ns) + number(10, duration_ns)
-        self.go, self.jit, self.kernel = set(), set(), set()  # paths
+        self.kernel = set()  # paths
 
     def string(self, text):
         return self.strings.setdefault(text, len(self.strings))
@@ -85,9 +85,6 @@ class PprofFile:
     def bytes(self):
         types = [block(1, number(1, self.string(t)) + number(2, self.string(u))) for t, u in self.values]
         comments = list(self.comments)
-        for key, paths in (("go", self.go), ("jit", self.jit)):
-            if paths:
-                comments.append(f"stackcount:{key}=" + "|".join(sorted(paths)))
         texts = packed(13, [self.string(c) for c in comments]) if comments else b""
         default = number(14, self.string(self.default)) if self.default else b""
         strings = [block(6, s.encode("utf-8", "surrogatepass")) for s in self.strings]

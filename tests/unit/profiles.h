@@ -59,7 +59,7 @@ static inline void profiles_same_frame(const struct profile *a, uint32_t frame_a
 	const struct frame *f = &a->frames.frames[frame_a], *g = &b->frames.frames[frame_b];
 
 	assert_int_equal(f->kind, g->kind);
-	assert_int_equal(f->code, g->code);
+	assert_int_equal(f->is_jit, g->is_jit);
 	assert_int_equal(f->is_inlined, g->is_inlined);
 	assert_int_equal(f->is_in_file, g->is_in_file);
 	assert_int_equal(f->has_start, g->has_start);
@@ -72,7 +72,7 @@ static inline void profiles_same_frame(const struct profile *a, uint32_t frame_a
 		assert_int_equal(f->module_offset - f->offset, g->module_offset - g->offset);
 	if (!f->is_in_file)
 		assert_int_equal(f->addr, g->addr);
-	if (f->image != NO_IMAGE && f->code != CODE_JIT)
+	if (f->image != NO_IMAGE && !f->is_jit)
 		profiles_same_image(&a->frames.images[f->image], &b->frames.images[g->image]);
 	if (f->is_in_file && f->file_offset && g->file_offset && !f->is_inlined)
 		assert_int_equal(f->file_offset, g->file_offset);
@@ -182,9 +182,9 @@ static const struct frame profiles_frames[] = {
 	[8] = { .kind = FRAME_UNVERIFIED, .image = NO_IMAGE, .name = "frame pointers" },
 	[9] = { .kind = FRAME_USER, .image = 4, .name = "__vdso_clock_gettime", .module = "[vdso]", .addr = 0x7ffd1100,
 		.module_offset = 0x100 },
-	[10] = { .kind = FRAME_USER, .image = 5, .code = CODE_GO, .name = "main.main", .module = "gopher",
+	[10] = { .kind = FRAME_USER, .image = 5, .name = "main.main", .module = "gopher",
 		 .is_in_file = true, .addr = 0x401000, .file_offset = 0x1000, .module_offset = 0x401000 },
-	[11] = { .kind = FRAME_USER, .image = 6, .code = CODE_JIT, .name = "LFoo;::bar", .module = "[anon]",
+	[11] = { .kind = FRAME_USER, .image = 6, .is_jit = true, .name = "LFoo;::bar", .module = "[anon]",
 		 .addr = 0x7f0000000010, .offset = 0x10, .module_offset = 0x10 },
 	[12] = { .kind = FRAME_USER, .image = 3, .name = "inner", .is_inlined = true, .module = "prog",
 		 .is_in_file = true, .addr = 0x401500, .module_offset = 0x1500, .file = "a.h", .line = 3 },
@@ -197,14 +197,14 @@ static const struct frame profiles_frames[] = {
 	[16] = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .name = "nf_hook", .module = "nf_tables",
 		 .addr = 0xffffffffc0600000 },
 	[17] = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .addr = 0xffffffffc0999999 },
-	[18] = { .kind = FRAME_USER, .image = 6, .code = CODE_JIT, .name = "function:x", .module = "perf-7.map",
+	[18] = { .kind = FRAME_USER, .image = 6, .is_jit = true, .name = "function:x", .module = "perf-7.map",
 		 .addr = 0x7f5000000000 },
 	[19] = { .kind = FRAME_USER, .image = NO_IMAGE, .name = "[cut: not really]", .addr = 0x10 },
 	[20] = { .kind = FRAME_USER, .image = 2, .name = "elsewhere", .module = "libc.so.6", .is_in_file = true,
 		 .addr = 0x7fff00000123, .file_offset = 0x7fff0000, .module_offset = 0x123 },
 	[21] = { .kind = FRAME_USER, .image = 2, .name = "evil\x1b[2J\n\"</script>;\xe2\x80\xae", .module = "libc.so.6",
 		 .is_in_file = true, .addr = 0x7f3a11c2a000, .file_offset = 0x2a000 },
-	[22] = { .kind = FRAME_USER, .image = 5, .code = CODE_GO, .name = "main.main.func1", .module = "gopher",
+	[22] = { .kind = FRAME_USER, .image = 5, .name = "main.main.func1", .module = "gopher",
 		 .is_in_file = true, .addr = 0x401010, .file_offset = 0x1010, .module_offset = 0x401010 },
 	[23] = { .kind = FRAME_KERNEL, .image = 0, .name = "asm_exc_page_fault", .addr = 0xffffffff81000aaa },
 };

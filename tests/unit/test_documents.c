@@ -21,7 +21,7 @@ static struct frame full_frames[] = {
 	{ .kind = FRAME_USER, .name = "parse(int)", .raw_name = "_Z5parsei", .module = "prog", .image = 0,
 	  .addr = 0x401010, .offset = 0x10, .module_offset = 0x2010, .file_offset = 0x2010,
 	  .file = "p\"a\\r\x1bse.c", .line = 12 },
-	{ .kind = FRAME_USER, .code = CODE_JIT, .name = "</script>\xff\xe2\x80\x8b", .image = NO_IMAGE,
+	{ .kind = FRAME_USER, .is_jit = true, .name = "</script>\xff\xe2\x80\x8b", .image = NO_IMAGE,
 	  .is_inlined = true },
 	{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
 	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },

@@ -549,42 +549,36 @@ TEST(a_pipe_is_read_and_a_folder_is_not)
 }
 
 /* As other programs write our files anew, with other numbers of mappings. */
-TEST(kernel_frames_marks_and_codes_are_told_by_standard_fields)
+TEST(kernel_frames_marks_and_jit_code_are_told_by_standard_fields)
 {
 	static const uint64_t frames[] = { 1, 2, 3, 4, 5, 6 }, value[] = { 1 };
 	static const struct {
 		enum frame_kind kind;
-		enum frame_code code;
+		bool is_jit;
 		const char *name, *module;
 	} expected[] = {
-		{ FRAME_KERNEL, CODE_NATIVE, "ext4_read", "ext4" },
-		{ FRAME_CUT, CODE_NATIVE, "depth", NULL },
-		{ FRAME_UNVERIFIED, CODE_NATIVE, "32-bit", NULL },
-		{ FRAME_USER, CODE_GO, "main", "x" },
-		{ FRAME_USER, CODE_JIT, "jitted", "perf-7.map" },
-		{ FRAME_USER, CODE_GO, NULL, "x" },
+		{ FRAME_KERNEL, false, "ext4_read", "ext4" }, { FRAME_CUT, false, "depth", NULL },
+		{ FRAME_UNVERIFIED, false, "32-bit", NULL },  { FRAME_USER, false, "main", "x" },
+		{ FRAME_USER, true, "jitted", "perf-7.map" }, { FRAME_USER, false, NULL, "x" },
 	};
 	struct strbuf file = {};
 
 	put_type(&file, 1, 2);
-	PUT_TEXTS(&file, "hits", "count", "stackcount:go=/bin/y|/bin/x",
-		  "stackcount:jit=perf-7.map", "[ext4]", "/bin/x", "[kernel.kallsyms]",
-		  "perf-7.map", "ext4_read", "[cut: depth]", "[unverified: 32-bit]", "main",
-		  "jitted", "[x+0x12]");
-	put_mapping(&file, 1, 0x4000, 6);
-	put_mapping(&file, 2, 0, 5);
-	put_mapping(&file, 3, 0, 7);
-	put_mapping(&file, 4, 0, 8);
+	PUT_TEXTS(&file, "hits", "count", "[ext4]", "/bin/x", "[kernel.kallsyms]", "perf-7.map",
+		  "ext4_read", "[cut: depth]", "[unverified: 32-bit]", "main", "jitted",
+		  "[x+0x12]");
+	put_mapping(&file, 1, 0x4000, 4);
+	put_mapping(&file, 2, 0, 3);
+	put_mapping(&file, 3, 0, 5);
+	put_mapping(&file, 4, 0, 6);
 	for (uint64_t i = 0; i < 6; i++)
-		put_function(&file, i + 1, 9 + i, 0);
+		put_function(&file, i + 1, 7 + i, 0);
 	put_location(&file, 1, 2, 0xffffffffc0001000, 1, &frames[0]);
 	put_location(&file, 2, 3, 0, 1, &frames[1]);
 	put_location(&file, 3, 0, 0, 1, &frames[2]);
 	put_location(&file, 4, 1, 0x4010, 1, &frames[3]);
 	put_location(&file, 5, 4, 0x10, 1, &frames[4]);
 	put_location(&file, 6, 1, 0x4020, 1, &frames[5]);
-	comment(&file, 3);
-	comment(&file, 4);
 	put_sample(&file, 6, frames, 1, value);
 
 	cleanup_profile struct profile *p = read_made(&file);
@@ -595,7 +589,7 @@ TEST(kernel_frames_marks_and_codes_are_told_by_standard_fields)
 		const struct frame *frame = &p->frames.frames[p->stacks[0].frames[i]];
 
 		assert_int_equal(frame->kind, expected[i].kind);
-		assert_int_equal(frame->code, expected[i].code);
+		assert_int_equal(frame->is_jit, expected[i].is_jit);
 		SAME_TEXT(frame->name, expected[i].name);
 		SAME_TEXT(frame->module, expected[i].module);
 		assert_int_equal(frame->has_start, i == 5);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The profile as arrays: frames, stacks as rows of frame numbers, values, labels, slices of time.
 
-const KINDS = ['user', 'kernel', 'JIT', 'Go', 'inlined', 'unknown', 'cut or unverified'];
-const [USER, KERNEL, JIT, GO, INLINED, UNKNOWN, MARK] = KINDS.keys();
+const KINDS = ['user', 'kernel', 'JIT', 'inlined', 'unknown', 'cut or unverified'];
+const [USER, KERNEL, JIT, INLINED, UNKNOWN, MARK] = KINDS.keys();
+// A perf map, or memory that no file backs.
+const OF_JIT = /^(.*\/)?perf-\d+\.map$|^\[(?!vdso|vsyscall)/;
 const MOST_SHOWN = 300; // characters of a name; copies have them all
 
 // Control, format and unassigned characters could hide, reorder or fake text.
@@ -84,14 +86,12 @@ class Profile {
 
 	readFrames() {
 		const { mappings, functions, locations } = this.parts;
-		const codes = new Map([['go', GO], ['jit', JIT]].flatMap(([fact, kind]) =>
-			this.facts[fact]?.split('|').map((path) => [path, kind]) ?? []));
 		this.images = [];
 		const imageOf = new Map(), functionOf = new Map(), kindOf = [];
 		for (const m of mappings) {
 			const path = this.string(m.file), isKernel = path.startsWith('[kernel');
 			imageOf.set(m.id, this.images.length);
-			kindOf.push(isKernel ? KERNEL : codes.get(path) ?? USER);
+			kindOf.push(isKernel ? KERNEL : OF_JIT.test(path) ? JIT : USER);
 			this.images.push({ path, buildId: this.string(m.buildId),
 				name: isKernel ? '[kernel]' : path.slice(path.lastIndexOf('/') + 1) });
 		}

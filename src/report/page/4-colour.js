@@ -3,7 +3,7 @@
 // forms of colour vision tell apart. On a dark page they are darker, with light text.
 
 const HUES = ['77aadd', 'ee8866', '44bb99', 'ffaabb', 'eedd88', 'dddddd', '99ddff', 'bbcc33', 'aaaa00'];
-const HUE_OF_KIND = [0, 1, 2, 3, 4, 5, 8]; // by number in KINDS
+const HUE_OF_KIND = [0, 1, 2, 4, 5, 8]; // by number in KINDS
 const HUES_OF_MODULES = [0, 1, 2, 3, 4, 6, 7, 8];
 const LESS = [51, 119, 187], SAME = [222, 222, 222], MORE = [238, 119, 51];
 const THEMES = {
