@@ -104,64 +104,25 @@ static const char *comment_value(const char *text, const char *key)
 	return strncmp(text, key, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
 }
 
-/* Take a number in decimal at *@at, with @behind after it, and move *@at past both. */
-static bool take_number(const char **at, char behind, uint64_t *ret)
-{
-	char *end;
-
-	if (**at < '0' || **at > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(*at, &end, 10);
-	if (errno || *end != behind)
-		return false;
-	*at = end + (behind != '\0');
-	return true;
-}
-
-static bool take_fact(struct profile *p, const struct fact *fact, const char *value)
+static void take_fact(struct profile *p, const struct fact *fact, const char *value)
 {
 	void *to = (char *)p + fact->at;
-	char *end;
 	double cost;
 
 	switch (fact->kind) {
 	case FACT_TEXT:
 		*(const char **)to = strtab_add(p->strings, value);
-		return true;
+		break;
 	case FACT_NUMBER:
-		return take_number(&value, '\0', to);
+		*(uint64_t *)to = strtoull(value, NULL, 10);
+		break;
 	case FACT_FLAG:
-		return *(bool *)to = strcmp(value, "1") == 0;
-	default:
-		cost = strtod(value, &end);
-		*(double *)to = cost;
-		return *end == '\0' && cost > 0 && cost < 1e18;
+		*(bool *)to = true;
+		break;
+	case FACT_COST:
+		cost = strtod(value, NULL);
+		*(double *)to = cost > 0 && cost < 1e18 ? cost : 0;
 	}
-}
-
-static bool take_loss(struct profile *p, const char *value)
-{
-	uint64_t n;
-
-	if (!take_number(&value, ' ', &n) || !n)
-		return false;
-	profile_add_loss(p, value, n);
-	return true;
-}
-
-static bool take_hidden(struct profile *p, const char *value)
-{
-	const bool is_negative = *value == '-';
-	uint64_t count, n;
-
-	value += is_negative;
-	if (!take_number(&value, ' ', &count) || !take_number(&value, '\0', &n) ||
-	    count > INT64_MAX)
-		return false;
-	p->hidden = is_negative ? -(int64_t)count : (int64_t)count;
-	p->n_hidden = n;
-	return true;
 }
 
 /* --- fields of messages --- */
@@ -316,7 +277,7 @@ struct reader {
 	size_t n_texts, text_capacity;
 	uint64_t types[PROFILE_MOST_VALUES][3], period_type[3]; /* fields: numbers of texts */
 	size_t n_types;
-	size_t first_type;                        /* this one becomes value 0 */
+	size_t first_type;                        /* this one becomes the first value */
 	uint64_t numbers[PPROF_DEFAULT_TYPE + 1]; /* fields of the profile */
 	uint64_t *comments;
 	size_t n_comments, comment_capacity;
@@ -509,35 +470,43 @@ static void read_tables(struct reader *r)
 
 /* --- comments --- */
 
-/* False: the value makes no sense. */
-static bool take_slices(struct reader *r, const char *at)
+/* Up to a slice that makes no sense. */
+static void take_slices(struct reader *r, const char *at)
 {
-	for (uint64_t begin, end; *at && !r->err;) {
+	while (*at && !r->err) {
+		char *end;
+		const uint64_t begin = strtoull(at, &end, 10), stop = strtoull(end, &end, 10);
+
+		if (end == at || stop < begin)
+			return;
 		charge(r, 2 * sizeof(struct profile_slice));
-		if (!take_number(&at, ' ', &begin) ||
-		    !(take_number(&at, ' ', &end) || take_number(&at, '\0', &end)) || end < begin)
-			return false;
-		r->n_slices = (size_t)profile_builder_slice(r->builder, begin, end) + 1;
+		r->n_slices = (size_t)profile_builder_slice(r->builder, begin, stop) + 1;
+		at = end;
 	}
-	return true;
 }
 
-/* Comments with other keys say nothing. False: the value makes no sense. */
-static bool take_comment(struct reader *r, const char *text)
+/* Comments with other keys say nothing. */
+static void take_comment(struct reader *r, const char *text)
 {
 	struct profile *p = profile_builder_profile(r->builder);
 	const char *value;
+	char *end;
 
 	if ((value = comment_value(text, "slice")))
 		return take_slices(r, value);
-	if ((value = comment_value(text, "loss")))
-		return take_loss(p, value);
-	if ((value = comment_value(text, "hidden")))
-		return take_hidden(p, value);
+	if ((value = comment_value(text, "loss"))) {
+		const uint64_t n = strtoull(value, &end, 10);
+
+		return profile_add_loss(p, *end ? end + 1 : end, n);
+	}
+	if ((value = comment_value(text, "hidden"))) {
+		p->hidden = strtoll(value, &end, 10);
+		p->n_hidden = strtoull(end, NULL, 10);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		if ((value = comment_value(text, facts[i].key)))
-			return take_fact(p, &facts[i], value);
-	return true;
+			take_fact(p, &facts[i], value);
 }
 
 /* They are about samples, too. */
@@ -549,9 +518,8 @@ static void read_comments(struct reader *r)
 		if (!text)
 			continue;
 		charge(r, strlen(text) + sizeof(struct profile_loss));
-		if (!r->err && !take_comment(r, text))
-			fail(r, -EBADMSG, "the value of its comment %.*s makes no sense",
-			     (int)strcspn(text, "="), text);
+		if (!r->err)
+			take_comment(r, text);
 	}
 }
 
@@ -810,16 +778,14 @@ static void take_label(struct reader *r, const struct wire_field *field,
 		r->is_base = true;
 }
 
-static void add_sample(struct reader *r, struct profile_stack *stack, const int64_t *values)
+static void add_sample(struct reader *r, struct profile_stack *stack, int64_t *values)
 {
-	int64_t ordered[PROFILE_MOST_VALUES] = {}; /* as in the profile */
-
-	for (size_t i = 0, n = 1; i < r->n_types; i++)
-		ordered[i == r->first_type ? 0 : n++] = r->is_base ? -values[i] : values[i];
+	for (size_t i = 0; i < r->n_types && r->is_base; i++)
+		values[i] = -values[i];
 	stack->frames = r->row;
-	*(r->is_base ? &stack->count_before : &stack->count) = ordered[0];
+	*(r->is_base ? &stack->count_before : &stack->count) = values[0];
 	if (r->n_types > 1)
-		*(r->is_base ? &stack->more_before : &stack->more) = ordered + 1;
+		*(r->is_base ? &stack->more_before : &stack->more) = values + 1;
 	profile_builder_profile(r->builder)->is_difference |= r->is_base;
 
 	const uint32_t number = profile_builder_add(r->builder, stack);
@@ -829,7 +795,7 @@ static void add_sample(struct reader *r, struct profile_stack *stack, const int6
 		charge(r, (2 + r->n_types) * sizeof(*stack) + r->n_row * sizeof(*r->row));
 	}
 	if (r->slice != NO_SLICE && !r->is_base) {
-		profile_builder_part(r->builder, number, r->slice, ordered[0]);
+		profile_builder_part(r->builder, number, r->slice, values[0]);
 		charge(r, 2 * sizeof(struct profile_part));
 	}
 }
@@ -870,8 +836,8 @@ static struct profile_value own_value(struct reader *r, struct profile *p, const
 /* All but stacks and frames. */
 static void finish_profile(struct reader *r, struct profile *p)
 {
-	for (size_t i = 0, to = 1; i < r->n_types; i++) {
-		struct profile_value *value = &p->values[i == r->first_type ? 0 : to++];
+	for (size_t i = 0; i < r->n_types; i++) {
+		struct profile_value *value = &p->values[i];
 
 		*value = own_value(r, p, r->types[i]);
 		value->name = value->name ? value->name : "";
@@ -883,6 +849,7 @@ static void finish_profile(struct reader *r, struct profile *p)
 	p->about.duration_ns = r->numbers[PPROF_DURATION_NS];
 	p->about.period = (int64_t)r->numbers[PPROF_PERIOD];
 	p->about.period_type = own_value(r, p, r->period_type);
+	profile_put_value_first(p, r->first_type);
 }
 
 static void reader_fini(struct reader *r)

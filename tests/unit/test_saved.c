@@ -376,13 +376,20 @@ TEST(damaged_files_are_refused_with_the_reason)
 	REFUSED(proto_any_number(f, PPROF_SAMPLE, 1), DAMAGED("field 2 has wire type 0"));
 	REFUSED(proto_varint(f, 16 << 3 | 4),
 		DAMAGED("it is cut off, or no protobuf, at byte 169"));
-	REFUSED(comment(f, 3), DAMAGED("the value of its comment stackcount:slice makes no sense"));
-	REFUSED(comment(f, 4), DAMAGED("the value of its comment stackcount:loss makes no sense"));
-	REFUSED(comment(f, 5), DAMAGED("the value of its comment stackcount:slice makes no sense"));
-	REFUSED(comment(f, 6),
-		DAMAGED("the value of its comment stackcount:cost_ns makes no sense"));
-	REFUSED(comment(f, 7),
-		DAMAGED("the value of its comment stackcount:hidden makes no sense"));
+}
+
+TEST(comments_that_make_no_sense_are_left_out)
+{
+	struct strbuf file = good_file();
+
+	for (uint64_t text = 3; text <= 7; text++)
+		comment(&file, text);
+
+	cleanup_profile struct profile *p = read_made(&file);
+
+	assert_int_equal(p->n_slices, 1); /* "0 9" */
+	assert_int_equal(p->n_losses, 0);
+	assert_true(p->about.cost_ns == 0);
 }
 
 TEST(beginnings_of_a_file_are_refused)
