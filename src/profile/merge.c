@@ -244,62 +244,28 @@ static size_t n_slices_of(const struct merger *m, const struct profile *p)
 	return p->n_slices || !has_two_sides(m) ? p->n_slices : 1;
 }
 
-/* A slice of one of the profiles. */
-struct dated_slice {
-	uint64_t begin_ns, end_ns; /* since the begin of the result */
-	size_t number;             /* among those of all profiles */
-};
-
-static int compare_dates(const void *left, const void *right)
+/* Append the slices of @m->from. Returns the number of the first one in the result. */
+static uint32_t merge_slices(struct merger *m)
 {
-	const struct dated_slice *a = left, *b = right;
+	const struct profile *from = m->from;
+	const struct profile_slice whole = { 0, from->about.duration_ns };
+	const uint32_t first = (uint32_t)profile_builder_profile(m->builder)->n_slices;
 
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	return a->number < b->number ? -1 : 1;
-}
+	for (size_t i = 0; i < n_slices_of(m, from); i++) {
+		const struct profile_slice *of = from->n_slices ? &from->slices[i] : &whole;
 
-/*
- * Give the slices of all profiles their numbers. Returns them profile by profile; the caller frees
- * them.
- */
-static uint32_t *merge_slices(struct merger *m)
-{
-	const uint64_t earliest = earliest_begin(m->runs, m->sides->n);
-	cleanup_free struct dated_slice *dates = NULL;
-	size_t n = 0, capacity = 0;
-
-	for (size_t k = 0; k < m->sides->n; k++) {
-		const struct profile *from = m->sides->of[k];
-		const uint64_t begin_ns = from->about.begin_ns;
-		const uint64_t delay = begin_ns > earliest ? begin_ns - earliest : 0;
-		const struct profile_slice whole = { 0, from->about.duration_ns };
-
-		for (size_t i = 0; i < n_slices_of(m, from); i++) {
-			const struct profile_slice *of = from->n_slices ? &from->slices[i] : &whole;
-			const struct dated_slice slice = { of->begin_ns + delay, of->end_ns + delay,
-							   n };
-
-			array_push(dates, n, capacity, slice);
-		}
+		(void)profile_builder_slice(m->builder, of->begin_ns, of->end_ns);
 	}
-	if (n && !has_two_sides(m)) /* else those after the change are first already */
-		qsort(dates, n, sizeof(*dates), compare_dates);
-
-	uint32_t *numbers = xcalloc(n + 1, sizeof(*numbers));
-
-	for (size_t i = 0; i < n; i++)
-		numbers[dates[i].number] =
-			profile_builder_slice(m->builder, dates[i].begin_ns, dates[i].end_ns);
-	return numbers;
+	return first;
 }
 
 /* --- one profile after the other --- */
 
-/* @slices: new numbers of its slices, or NULL. */
-static void merge_profile(struct merger *m, const uint32_t *slices)
+static void merge_profile(struct merger *m)
 {
 	const struct profile *from = m->from;
+	const bool has_slices = m->keep & KEEP_SLICES;
+	const uint32_t first = has_slices ? merge_slices(m) : 0;
 	size_t part = 0;
 
 	for (size_t i = 0; i < from->n_values; i++)
@@ -308,11 +274,11 @@ static void merge_profile(struct merger *m, const uint32_t *slices)
 	for (size_t i = 0; i < from->n_stacks; i++) {
 		const uint32_t number = merge_stack(m, &from->stacks[i]);
 
-		for (; slices && part < from->n_parts && from->parts[part].stack == i; part++)
-			profile_builder_part(m->builder, number, slices[from->parts[part].slice],
+		for (; has_slices && part < from->n_parts && from->parts[part].stack == i; part++)
+			profile_builder_part(m->builder, number, first + from->parts[part].slice,
 					     from->parts[part].count);
-		if (slices && n_slices_of(m, from) > from->n_slices)
-			profile_builder_part(m->builder, number, slices[0], from->stacks[i].count);
+		if (has_slices && n_slices_of(m, from) > from->n_slices)
+			profile_builder_part(m->builder, number, first, from->stacks[i].count);
 	}
 	free(m->frames);
 }
@@ -344,56 +310,36 @@ static void merge_losses(struct profile *to, const struct profile *from, bool is
 
 /* --- profile_about --- */
 
-#define MOST_JOINED 8
-
-/* The texts of member @at of each, once, with @between between them. */
-static const char *join_texts(struct strtab *strings, const struct profile_about *const *from,
-			      size_t n, size_t at, const char *between)
+/* The text of member @at. Of several, the first one, and "...". */
+static const char *merge_texts(struct strtab *strings, const struct profile_about *const *from,
+			       size_t n, size_t at)
 {
-	const char *seen[MOST_JOINED + 1] = {};
-	cleanup_strbuf struct strbuf joined = {};
-	size_t n_joined = 0;
-
-	for (size_t k = 0; k < n && n_joined <= MOST_JOINED; k++) {
-		const char *text = strtab_add_or_null(
-			strings, *(const char *const *)((const char *)from[k] + at));
-		size_t i = 0;
-
-		while (i < n_joined && seen[i] != text)
-			i++;
-		if (!text || i < n_joined)
-			continue;
-		seen[n_joined++] = text;
-		strbuf_puts(&joined, i ? between : "");
-		strbuf_puts(&joined, i == MOST_JOINED ? "..." : text);
-	}
-	return n_joined ? strtab_add(strings, joined.text) : NULL;
-}
-
-/* The mean of costs that were measured, by hits. */
-static double mean_cost(const struct profile *const *from, size_t n)
-{
-	double sum = 0, weight = 0;
+	const char *first = NULL;
+	bool is_one = true;
 
 	for (size_t k = 0; k < n; k++) {
-		const double hits = from[k]->total > 0 ? (double)from[k]->total : 1;
+		const char *text = *(const char *const *)((const char *)from[k] + at);
 
-		if (from[k]->about.cost_ns > 0) {
-			sum += from[k]->about.cost_ns * hits;
-			weight += hits;
-		}
+		first = first ? first : text;
+		is_one = is_one && (!text || strcmp(text, first) == 0);
 	}
-	return weight > 0 ? sum / weight : 0;
+	if (is_one)
+		return strtab_add_or_null(strings, first);
+
+	cleanup_free char *several = xasprintf("%s, ...", first);
+
+	return strtab_add(strings, several);
 }
 
 /*
  * The longest period, as "go tool pprof" has it. It refuses to merge profiles with periods of
- * different types. A sum of these has no period.
+ * different types. A sum of these has no period. The price of a hit is that of one run.
  */
 static void merge_periods(struct profile *to, const struct profile *const *from, size_t n)
 {
 	int64_t longest = 0;
 
+	to->about.cost_ns = n == 1 ? from[0]->about.cost_ns : 0;
 	for (size_t k = 0; k < n; k++) {
 		const struct profile_about *about = &from[k]->about;
 
@@ -409,11 +355,11 @@ static void merge_periods(struct profile *to, const struct profile *const *from,
 static void merge_runs(struct profile_about *to, struct strtab *strings,
 		       const struct profile_about *const *from, size_t n)
 {
-	to->program = join_texts(strings, from, n, offsetof(struct profile_about, program), ", ");
+	to->program = merge_texts(strings, from, n, offsetof(struct profile_about, program));
 	to->command_line =
-		join_texts(strings, from, n, offsetof(struct profile_about, command_line), "; ");
-	to->host = join_texts(strings, from, n, offsetof(struct profile_about, host), ", ");
-	to->kernel = join_texts(strings, from, n, offsetof(struct profile_about, kernel), ", ");
+		merge_texts(strings, from, n, offsetof(struct profile_about, command_line));
+	to->host = merge_texts(strings, from, n, offsetof(struct profile_about, host));
+	to->kernel = merge_texts(strings, from, n, offsetof(struct profile_about, kernel));
 	to->begin_ns = earliest_begin(from, n);
 	for (size_t k = 0; k < n; k++)
 		to->duration_ns += from[k]->duration_ns;
@@ -424,7 +370,6 @@ static void merge_about(struct profile *to, const struct merger *m)
 	const size_t n = m->sides->n, n_after = m->sides->n_after;
 
 	merge_periods(to, m->sides->of, n_after);
-	to->about.cost_ns = mean_cost(m->sides->of, n_after);
 	merge_runs(&to->about, to->strings, m->runs, n_after);
 	merge_runs(&to->about_before, to->strings, m->runs + n_after,
 		   has_two_sides(m) ? n - n_after : n);
@@ -453,8 +398,9 @@ static void merge_sums(struct profile *to, const struct merger *m)
 static struct profile *merge_sides(const struct profile_sides *sides, unsigned keep)
 {
 	cleanup(merger_fini) struct merger m = { .keep = keep, .sides = sides };
-	cleanup_free uint32_t *slices = NULL;
-	size_t first_slice = 0;
+	/* Slices of several runs may overlap, or be in any order. */
+	if (sides->n > 1 && !has_two_sides(&m))
+		m.keep &= ~(unsigned)KEEP_SLICES;
 
 	m.runs = xcalloc(2 * sides->n + 1, sizeof(*m.runs));
 	for (size_t k = 0; k < sides->n; k++) {
@@ -465,14 +411,11 @@ static struct profile *merge_sides(const struct profile_sides *sides, unsigned k
 
 	struct profile *merged = profile_builder_profile(m.builder);
 
-	if (keep & KEEP_SLICES)
-		slices = merge_slices(&m);
 	for (size_t k = 0; k < sides->n; k++) {
 		m.from = sides->of[k];
 		m.is_before = k >= sides->n_after;
-		merge_profile(&m, slices ? slices + first_slice : NULL);
+		merge_profile(&m);
 		merge_sums(merged, &m);
-		first_slice += n_slices_of(&m, m.from);
 	}
 	for (size_t i = 0; i < merged->n_values; i++)
 		merged->values[i] = keep_value(merged, &sides->of[0]->values[i]);

@@ -24,9 +24,9 @@ enum {
  * Frames are equal if their name, module, kind and build ID are (without a build ID: their path),
  * and the properties in @keep. A frame that stands for several has the addresses of the first.
  * Stacks are in the order of their first appearance. Hidden stacks, losses by reason and durations
- * are added up; texts of profile_about that differ are joined. Values are paired by name and unit;
- * what the first profile lacks is left out. The period is the longest one, and none if their types
- * differ. Slices of several profiles are in the order of their begin.
+ * are added up; of texts of profile_about that differ, the first one stays, with ", ...". Values
+ * are paired by name and unit; what the first profile lacks is left out. The period is the longest
+ * one, and none if their types differ. Slices of several profiles are left out.
  *
  * profile_choose() has not looked at the result.
  */
