@@ -284,17 +284,11 @@ static struct lines *open_lines(const struct image *im)
 
 static const char *name_of_die(Dwarf_Die *die)
 {
-	static const unsigned attributes[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
 	Dwarf_Attribute attribute;
+	const char *name =
+		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
-	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
-		const char *name =
-			dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
-
-		if (name)
-			return name;
-	}
-	return dwarf_diename(die);
+	return name ? name : dwarf_diename(die);
 }
 
 static uint32_t attribute_number(Dwarf_Die *die, unsigned which)

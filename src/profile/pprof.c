@@ -3,7 +3,7 @@
  * Comments of pprof files, written and read by one table, and the reader of these files.
  *
  * Tables of the file may be in any order, and its strings come last. So the first pass keeps the
- * rows of tables. Then come comments, locations and, in a second pass, samples. The first failure
+ * rows of tables. Then come comments, locations and samples, in further passes. The first failure
  * stays in the reader, and all after it do nothing.
  */
 #include "profile/pprof.h"
@@ -279,8 +279,6 @@ struct reader {
 	size_t n_types;
 	size_t first_type;                        /* this one becomes the first value */
 	uint64_t numbers[PPROF_DEFAULT_TYPE + 1]; /* fields of the profile */
-	uint64_t *comments;
-	size_t n_comments, comment_capacity;
 	size_t n_slices;
 	struct table mappings, functions, locations;
 	struct frame_table frames;
@@ -391,16 +389,6 @@ static struct row *row_of_id(const struct table *t, uint64_t id)
 	return number ? &t->rows[*number] : NULL;
 }
 
-static void take_comments(struct reader *r, struct wire_field *field)
-{
-	uint64_t number;
-
-	while (next_number(r, field, &number, "its comments")) {
-		charge(r, 2 * sizeof(number));
-		array_push(r->comments, r->n_comments, r->comment_capacity, number);
-	}
-}
-
 static void take_text(struct reader *r, const struct wire *bytes)
 {
 	const size_t n = wire_n(bytes);
@@ -435,8 +423,6 @@ static void take_profile_field(struct reader *r, struct wire_field *field)
 		return take_row(r, &r->functions, field);
 	case PPROF_STRING:
 		return take_text(r, &field->bytes);
-	case PPROF_COMMENT:
-		return take_comments(r, field);
 	default:
 		if (field->number < ARRAY_SIZE(r->numbers) && (int64_t)field->value > 0)
 			r->numbers[field->number] = field->value;
@@ -512,15 +498,19 @@ static void take_comment(struct reader *r, const char *text)
 /* They are about samples, too. */
 static void read_comments(struct reader *r)
 {
-	for (size_t i = 0; i < r->n_comments && !r->err; i++) {
-		const char *text = text_at(r, r->comments[i]);
+	struct wire file = r->file;
+	struct wire_field field;
+	uint64_t number;
 
-		if (!text)
-			continue;
-		charge(r, strlen(text) + sizeof(struct profile_loss));
-		if (!r->err)
-			take_comment(r, text);
-	}
+	while (!r->err && wire_next(&file, &field) > 0)
+		while (field.number == PPROF_COMMENT &&
+		       next_number(r, &field, &number, "its comments")) {
+			const char *text = text_at(r, number);
+
+			charge(r, text ? strlen(text) + sizeof(struct profile_loss) : 0);
+			if (text && !r->err)
+				take_comment(r, text);
+		}
 }
 
 /* --- frames --- */
@@ -862,7 +852,6 @@ static void reader_fini(struct reader *r)
 	}
 	strtab_free(r->strings);
 	free(r->texts);
-	free(r->comments);
 	free(r->frames.frames);
 	free(r->frames.images);
 	free(r->row);

@@ -27,7 +27,7 @@
 struct pprof_mapping {
 	const struct frame_image *image; /* NULL: only a name is known */
 	uint64_t file;                   /* number of the text */
-	bool is_kernel, lacks_functions, lacks_files, has_inlined;
+	bool lacks_functions, lacks_files, has_inlined;
 };
 
 struct pprof {
@@ -163,8 +163,7 @@ static struct pprof_mapping *mapping_of_frame(struct pprof *w, const struct fram
 
 	if (is_new)
 		array_push(w->mappings, w->n_mappings, w->mapping_capacity,
-			   ((struct pprof_mapping){
-				   .image = image, .file = text, .is_kernel = is_kernel }));
+			   ((struct pprof_mapping){ .image = image, .file = text }));
 	return &w->mappings[i];
 }
 
@@ -311,21 +310,13 @@ static void put_mapping(struct pprof *w, size_t number)
 /* pprof takes the first mapping for the program. */
 static size_t number_of_program(const struct pprof *w)
 {
-	size_t best = 0;
-	int best_rank = -1;
-
 	for (size_t i = 0; i < w->n_mappings; i++) {
 		const char *file = w->texts[w->mappings[i].file];
-		const int rank = w->mappings[i].is_kernel || !pprof_is_in_file(file) ? 0
-				 : strstr(file, ".so")                               ? 1
-										     : 2;
 
-		if (rank > best_rank) {
-			best = i;
-			best_rank = rank;
-		}
+		if (pprof_is_in_file(file) && !strstr(file, ".so"))
+			return i;
 	}
-	return best;
+	return 0;
 }
 
 /* --- samples --- */

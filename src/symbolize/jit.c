@@ -154,8 +154,9 @@ const struct perf_line *perf_map_at(const struct perf_map *m, uint64_t addr)
 
 /* --- the maps of processes --- */
 
-#define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */
-#define MOST_MAPS 1024
+/* All maps together. Each counts as more, because a look-up goes over all of them. */
+#define MOST_MAPS_BYTES (256ULL << 20)
+#define MAP_BYTES (256ULL << 10)
 #define IDENTIFY_NS 250000000 /* the least time between two looks at a process's identity */
 /* Between two reports, the next look at a map is after this many times the last one's duration. */
 #define LOOK_PAUSE 20
@@ -224,13 +225,13 @@ void jit_refresh(struct jit *j)
 /* Forget maps that were not used for long, but not the first. */
 static void bound_perf_maps(struct jit *j)
 {
-	while (j->n > 1 && (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES)) {
+	while (j->n > 1 && j->bytes + j->n * MAP_BYTES > MOST_MAPS_BYTES) {
 		struct jit_map *g = j->maps[--j->n];
 
 		if (g->map.text)
-			log_warn_once("perf maps take more than %llu MiB, or are more than %d: "
-				      "some were forgotten, and their functions may have no name",
-				      MOST_MAPS_BYTES >> 20, MOST_MAPS);
+			log_warn_once("perf maps are too many, or take more than %llu MiB: some "
+				      "were forgotten, and their functions may have no name",
+				      MOST_MAPS_BYTES >> 20);
 		drop_text(j, g);
 		free(g);
 	}
