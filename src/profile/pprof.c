@@ -525,11 +525,12 @@ static bool is_of_kernel(const char *path, uint64_t address)
 /* Is it the name of a perf map, or of memory that no file backs? */
 static bool is_of_jit(const char *path)
 {
+	const char *name = path ? pprof_module(path) : NULL;
 	int n = 0;
 
 	if (!path || text_is_same(path, "[vdso]") || text_is_same(path, "[vsyscall]"))
 		return false;
-	return path[0] == '[' || (sscanf(path, "perf-%*u.map%n", &n) == 0 && n && !path[n]);
+	return path[0] == '[' || (sscanf(name, "perf-%*u.map%n", &n) == 0 && n && !name[n]);
 }
 
 /* Frame number @mapping of images is that of row @mapping. */
