@@ -412,10 +412,11 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 
 static void look_at_perf_map(struct jit *j, struct jit_map *g)
 {
-	const uint64_t begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
 	if (g->is_over)
 		return;
+
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
 	if (j->used_until > begin + SHARE * AT_ONCE_NS) {
 		log_warn_once("perf maps take too long to read: some were not read, and their "
 			      "functions may have no name");
