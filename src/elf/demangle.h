@@ -8,6 +8,7 @@
  */
 char *name_without_number(const char *name);
 
-/* The name, without such a number, demangled unless it exceeds the bounds of length and depth. The
- * caller frees it. NULL: it is @symbol itself. */
+/* The name, without such a number, demangled unless it exceeds the bounds of length and depth. Call
+ * it for foreign names in a child only, because it may take any time and memory. The caller frees
+ * it. NULL: it is @symbol itself. */
 char *demangle(const char *symbol);

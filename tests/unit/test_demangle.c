@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "test.h"
 
-#include "unit/golden.h"
-
 #include "elf/demangle.h"
 
 static const struct {
@@ -105,26 +103,6 @@ TEST(a_name_of_any_length_is_taken_and_a_long_one_refused)
 	name[sizeof(name) - 1] = '\0';
 	memcpy(name, "_Z", 2);
 	assert_null(demangle(name));
-}
-
-/* Names whose text doubles with each level or refers back again and again, and deep ones. */
-TEST(hostile_names_are_refused)
-{
-	static const char *const names[] = {
-		"deep_cxx",       "deep_cxx_function", "deep_cxx_pack", "deep_d",       "deep_rust",
-		"deep_rust_path", "doubling_cxx",      "doubling_rust", "references_d",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		cleanup_free char *in = xasprintf("../fuzz/corpus/demangle/found_%s", names[i]);
-		cleanup_strbuf struct strbuf name = {};
-		char path[4096];
-
-		golden_path(in, path, sizeof(path));
-		golden_read(path, &name);
-		assert_true(name.n > 100);
-		assert_null(demangle(name.text));
-	}
 }
 
 TEST_MAIN(NULL, NULL)
