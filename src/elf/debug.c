@@ -56,26 +56,17 @@ static size_t find_build_id(struct slice notes, size_t least, size_t most, const
 	return 0;
 }
 
-struct slice notes_within(struct slice notes, size_t *left)
-{
-	if (notes.size > *left)
-		notes.size = *left;
-	*left -= notes.size;
-	return notes;
-}
-
 static size_t build_id_of(const struct image *im, bool has_sections, size_t least, size_t most,
 			  const uint8_t **ret)
 {
-	size_t n = 0, left = MOST_NOTES;
+	size_t n = 0;
 
 	/* Sections first: segments of a debug file may name places that it does not have. */
 	for (size_t i = 0; has_sections && i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
-			n = find_build_id(notes_within(section_bytes(im, &im->sections[i]), &left),
-					  least, most, ret);
+			n = find_build_id(section_bytes(im, &im->sections[i]), least, most, ret);
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_build_id(notes_within(im->notes[i], &left), least, most, ret);
+		n = find_build_id(im->notes[i], least, most, ret);
 	return n;
 }
 
@@ -105,8 +96,6 @@ size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 #define FOLDER "/usr/lib/debug"
 #define cleanup_image cleanup(image_freep)
 
-/* We compare each code section of a debug file with all of its file. No linker makes this many. */
-#define MOST_SECTIONS 1024
 /* A checksum takes seconds for each gigabyte, and a sparse file can be long without taking room. */
 #define MAX_CRC_BYTES (1UL << 30)
 
@@ -211,13 +200,10 @@ static bool has_section_of(const struct image *im, const struct section *s)
 /* Does @im have each code section of @debug? Not if prelink(8) has moved it since. */
 static bool has_code_of(const struct image *im, const struct image *debug)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < debug->n_sections; i++) {
 		const struct section *s = &debug->sections[i];
 
-		if (s->flags & SHF_EXECINSTR && s->size &&
-		    (++n > MOST_SECTIONS || !has_section_of(im, s)))
+		if (s->flags & SHF_EXECINSTR && s->size && !has_section_of(im, s))
 			return false;
 	}
 	return true;

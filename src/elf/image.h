@@ -3,8 +3,8 @@
  * elf/image.h - an open ELF file, and the questions that other rooms ask about it.
  *
  * Files may be hostile. The functions check sizes and offsets against the file's
- * size, and refuse or leave out wrong ones. If a file is truncated while it is read, a read past the
- * new end ends the process (SIGBUS), so read foreign files in a child.
+ * size, and refuse or leave out wrong ones. If a file is truncated while it is read, a read past
+ * the new end ends the process (SIGBUS), so read foreign files in a child.
  */
 #pragma once
 

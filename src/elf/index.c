@@ -216,21 +216,15 @@ static bool table_next(const struct table *table, uint32_t *n, struct function *
 	return false;
 }
 
-/*
- * @name without "@VERSION", or with @suffix in its place. Lent by @im. Copies take at most as much
- * memory as both files.
- */
+/* @name without "@VERSION", or with @suffix in its place. Lent by @im. */
 static const char *cut_version(struct image *im, const char *name, const char *suffix)
 {
 	size_t n = strcspn(name, "@");
-	size_t most = im->size + (im->debug ? im->debug->size : 0) + 2 * MAX_NAME;
 
 	if (!name[n] && !suffix[0])
 		return name;
 	if (!im->short_names)
 		im->short_names = strtab_new();
-	if (strtab_bytes(im->short_names) > most)
-		return name;
 	if (!suffix[0])
 		return strtab_add_n(im->short_names, name, n);
 
@@ -796,8 +790,6 @@ struct slots {
 		const char *name;
 	} * list;
 	size_t n, capacity;
-	size_t left; /* bytes that we may read: sections may overlap, and exceed the file together
-		      */
 };
 
 static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
@@ -807,9 +799,6 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 
 	if (s->link < im->n_sections)
 		table = table_of(im, &im->sections[s->link]);
-	if (bytes.size > slots->left)
-		return;
-	slots->left -= bytes.size;
 	for (size_t at = 0; bytes.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
 
@@ -883,13 +872,12 @@ static void add_stubs(struct image *im, const struct section *s, const struct sl
 
 static void add_all_stubs(struct image *im, size_t *capacity)
 {
-	struct slots slots = { .left = im->size };
+	struct slots slots = {};
 
 	if (!im->is_64_bit)
 		return;
 	find_slots(im, &slots);
-	/* At most as many stubs as the file has room for, because sections may overlap. */
-	for (size_t i = 0; i < im->n_sections && im->index->n_unlisted < im->size / 8; i++)
+	for (size_t i = 0; i < im->n_sections; i++)
 		if (is_plt_section(&im->sections[i]))
 			add_stubs(im, &im->sections[i], &slots, capacity);
 	free(slots.list);

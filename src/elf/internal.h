@@ -2,10 +2,10 @@
 /*
  * elf/internal.h - the parts of an image, and the functions that elf/ shares. For elf/ only.
  *
- * The file is mapped, and names and tables stay in the mapping. Package managers replace programs and libraries by renaming.
- * If a file is overwritten in place, processes/images.c notices it before the next look-up. libelf
- * reads the two header tables. We check them against the file's size once, and keep them in the
- * plain structs below.
+ * The file is mapped, and names and tables stay in the mapping. Package managers replace programs
+ * and libraries by renaming. If a file is overwritten in place, processes/images.c notices it
+ * before the next look-up. libelf reads the two header tables. We check them against the file's
+ * size once, and keep them in the plain structs below.
  */
 #pragma once
 
@@ -89,16 +89,6 @@ struct slice section_bytes(const struct image *im, const struct section *section
  */
 struct slice section_strings(const struct image *im, const struct section *section);
 struct slice whole_strings(struct slice strings);
-
-/*
- * The bytes of notes that we read of one file, at most. A hole reads as empty notes of 12 bytes
- * each, and any number of sections may lie over the same hole. The largest real section of notes,
- * .gnu.build.attributes, has a few MiB.
- */
-#define MOST_NOTES ((size_t)64 << 20)
-
-/* Cut @notes to *@left bytes, and subtract its size from *@left. */
-struct slice notes_within(struct slice notes, size_t *left);
 
 struct note {
 	uint32_t type;

@@ -35,15 +35,6 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     assert "wide: skipping .eh_frame: larger than 512 MiB" in result.err
 
 
-def test_notes_of_any_size_take_no_time(tmp_path):
-    path = tmp_path / "wide"
-    shutil.copy(workload_path("usdt"), path)
-    assert stackcount("-l", f"u:{path}:*").ok().out
-    widen_section(path, b".note.stapsdt", 65 << 20)
-    result = stackcount("-l", f"u:{path}:*")
-    assert result.status == 1 and "invalid notes of USDT probes (more than 64 MiB of them)" in result.err, result
-
-
 def test_debug_information_of_any_size_takes_no_time(tmp_path):
     """libdw reads zeros as units of 4 bytes."""
     path = tmp_path / "wide"

@@ -350,48 +350,6 @@ TEST(a_build_id_is_what_the_kernel_tells)
 	}
 }
 
-/* "id.so" with @n empty notes, a hole, before the section's own. */
-static void put_notes_before_the_build_id(size_t n)
-{
-	const size_t hole = n * sizeof(Elf64_Nhdr);
-	size_t size;
-	cleanup_free uint8_t *data = read_file("id.so", &size);
-	const Elf64_Ehdr *h = (const Elf64_Ehdr *)data;
-	Elf64_Shdr *section = (Elf64_Shdr *)(data + h->e_shoff);
-	cleanup_fclose FILE *f = fopen(scratch_lent("late.so"), "we");
-
-	while (section->sh_type != SHT_NOTE)
-		section++;
-
-	const uint8_t *notes = data + section->sh_offset;
-	const size_t n_notes = section->sh_size;
-
-	section->sh_offset = size;
-	section->sh_size = hole + n_notes;
-	assert_int_equal(fwrite(data, 1, size, f), size);
-	assert_int_equal(fseek(f, (long)hole, SEEK_CUR), 0);
-	assert_int_equal(fwrite(notes, 1, n_notes, f), n_notes);
-}
-
-TEST(a_hole_of_notes_is_not_read_to_its_end)
-{
-	static const struct {
-		size_t n_empty, n_id;
-	} rows[] = { { 1, 20 },
-		     { 1 << 16, 20 },
-		     { (((size_t)64 << 20) / sizeof(Elf64_Nhdr)) + 1, 0 } };
-	const uint8_t *id;
-
-	scratch_run("ld -shared --build-id=sha1 --version-script=map functions.o -o id.so");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		put_notes_before_the_build_id(rows[i].n_empty);
-
-		cleanup(image_freep) struct image *im = open_image("late.so");
-
-		assert_int_equal(image_build_id(im, &id), rows[i].n_id);
-	}
-}
-
 /* segments */
 
 TEST(offsets_and_addresses_are_each_others_inverse)
