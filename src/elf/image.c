@@ -98,26 +98,19 @@ static void add_other_segment(struct image *im, const GElf_Phdr *h)
 		im->linker = bytes;
 }
 
-/* Programs load four to ten segments. Each look-up of an address goes over all. */
-#define MOST_SEGMENTS 64
-
-static int read_segments(struct image *im, Elf *elf, struct error *e)
+static void read_segments(struct image *im, Elf *elf)
 {
 	GElf_Phdr h;
 	size_t n;
 
 	if (elf_getphdrnum(elf, &n) != 0 || n > im->size / sizeof(Elf32_Phdr))
-		return 0;
+		return;
 	im->segments = xcalloc(n, sizeof(*im->segments));
 	im->notes = xcalloc(n, sizeof(*im->notes));
 	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++) {
 		add_load_segment(im, &h);
 		add_other_segment(im, &h);
 	}
-	return im->n_segments > MOST_SEGMENTS
-		       ? error_set(e, -ENOEXEC, "%s: loads %zu segments, more than %u", im->name,
-				   im->n_segments, MOST_SEGMENTS)
-		       : 0;
 }
 
 /* Keep every section, because symbols name them by number. A bad section becomes an empty one. */
@@ -205,9 +198,7 @@ static must_check int read_headers(struct image *im, struct error *e)
 
 	im->is_fixed = header.e_type == ET_EXEC;
 	im->entry = header.e_entry;
-	err = read_segments(im, elf, e);
-	if (err)
-		return err;
+	read_segments(im, elf);
 	read_sections(im, elf);
 	warn_of_unread_tables(im);
 	return 0;

@@ -133,27 +133,6 @@ TEST(a_header_that_does_not_fit_is_refused_with_the_reason)
 	}
 }
 
-TEST(a_file_with_more_segments_than_any_program_is_refused)
-{
-	size_t size;
-	cleanup_free uint8_t *file = read_file("functions.so", &size);
-	cleanup_free uint8_t *data = xcalloc(1, size + 65 * sizeof(Elf64_Phdr));
-	Elf64_Phdr load = { .p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 16 };
-	Elf64_Ehdr *header = (Elf64_Ehdr *)data;
-	cleanup(image_freep) struct image *im = NULL;
-	struct error e = {};
-
-	memcpy(data, file, size);
-	header->e_phoff = size;
-	for (header->e_phnum = 0; header->e_phnum < 65; header->e_phnum++)
-		memcpy(data + size + header->e_phnum * sizeof(load), &load, sizeof(load));
-	size += 65 * sizeof(load);
-	assert_int_equal(image_open_memory(data, size, "x", &im, &e), -ENOEXEC);
-	assert_string_equal(e.text, "x: loads 65 segments, more than 64");
-	header->e_phnum = 64;
-	assert_int_equal(image_open_memory(data, size, "x", &im, &e), 0);
-}
-
 TEST(a_descriptor_stays_the_callers)
 {
 	cleanup_close int fd = open(scratch_lent("functions.so"), O_RDONLY);
