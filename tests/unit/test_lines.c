@@ -195,7 +195,8 @@ TEST(what_is_packed_by_zstd_has_lines_or_gives_the_reason)
 	log_hold(NULL);
 	assert_int_equal(n > 0, why.n == 0);
 	assert_true(n > 0 ||
-		    strstr(why.text, "zstd: cannot read all of .debug_info: its compression is not known"));
+		    strstr(why.text,
+			   "zstd: cannot read all of .debug_info: its compression is not known"));
 }
 
 /*
