@@ -12,8 +12,7 @@
  *
  * A missing size is the trap. Before the next symbol there may be functions that the table does
  * not have. So .eh_frame may end such a function, and a label without a type ends it, too. A label
- * names nothing, because it may be anything. But if .eh_frame begins a function at a label, the
- * label is that function: assembly with ".cfi_startproc" and without ".type".
+ * names nothing, because it may be anything.
  *
  * A file may have no .symtab, or one with some functions only ("strip -s -K main"). Then any number
  * of static functions may follow a function without a size. musl exports memset, written in
@@ -567,53 +566,6 @@ static void merge_aliases(struct symbol_index *index)
 		index->ranges = xreallocarray(r, n, sizeof(*r));
 }
 
-/* Is it a linker's mark of a section or of all code? These lie at the first function's start. */
-static bool is_linker_mark(const char *name)
-{
-	static const char *const marks[] = {
-		"_text", "_stext", "_ftext", "etext", "_etext", "__etext", "__executable_start"
-	};
-
-	if (strncmp(name, "__start_", 8) == 0 || strncmp(name, "__stop_", 7) == 0)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (strcmp(name, marks[i]) == 0)
-			return true;
-	return false;
-}
-
-/* Is it _start without a type, in assembly, at the entry point? It gets its size like others. */
-static bool is_untyped_start(const struct image *im, const struct symbol_index *index,
-			     const struct range *r)
-{
-	return r->start == im->entry && is_label_range(r) &&
-	       strcmp(function_of(index, r).symbol.name, "_start") == 0;
-}
-
-/* Turn labels into functions if .eh_frame begins a function there. After merge_aliases(), no other
- * symbol has their start. */
-static void find_untyped(const struct image *im, struct symbol_index *index)
-{
-	for (size_t i = 0; i < index->n; i++) {
-		struct range *r = &index->ranges[i];
-		uint64_t end = is_label_range(r) ? frame_end_of(&index->frames, r->start) : 0;
-
-		if (end == 0) {
-			if (is_untyped_start(im, index, r))
-				r->symbol &= ~LABEL;
-			continue;
-		}
-
-		const struct function f = function_of(index, r);
-
-		if (is_linker_mark(f.symbol.name))
-			continue;
-		end = end < f.section_end ? end : f.section_end;
-		r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
-		r->symbol &= ~LABEL;
-	}
-}
-
 static uint64_t range_end(const struct range *r)
 {
 	return r->start + r->size;
@@ -731,7 +683,6 @@ static struct symbol_index *build_index(const struct image *im)
 	if (index->n)
 		qsort(index->ranges, index->n, sizeof(*index->ranges), by_range_start);
 	merge_aliases(index);
-	find_untyped(im, index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
 			 has_symbols_of_frames(im, index);
 	find_outer(index);
