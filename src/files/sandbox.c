@@ -317,8 +317,10 @@ static void set_limits(enum sandbox kind)
 	lower_limit(RLIMIT_CORE, 0);
 	if (!kinds[kind].writes)
 		lower_limit(RLIMIT_FSIZE, 0);
-	if (is_parser)
+	if (is_parser) {
 		lower_limit(RLIMIT_NOFILE, 512);
+		lower_limit(RLIMIT_STACK, 8 * MiB); /* elf/lines.c and libiberty are recursive */
+	}
 	if (is_parser && !IS_SANITIZED) /* it maps whole files, with their holes */
 		lower_limit(RLIMIT_AS, 1048576 * MiB);
 	if (kinds[kind].data && !IS_SANITIZED)
