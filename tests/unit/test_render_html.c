@@ -17,12 +17,14 @@ static void render(const struct profile *p, const struct render_style *style, st
 static void expect_same_profile(struct profile *p)
 {
 	const struct render_style style = {};
-	cleanup_strbuf struct strbuf page = {};
-	cleanup(profile_freep) struct profile *again = NULL;
+	cleanup_strbuf struct strbuf page = {}, file = {};
+	cleanup_profile struct profile *again = NULL, *saved = NULL;
 
 	render(p, &style, &page);
 	assert_int_equal(saved_read_bytes(page.text, page.n, "page", &again, NULL), 0);
-	profiles_same(p, again);
+	profiles_write(p, &file);
+	assert_int_equal(saved_read_bytes(file.text, file.n, "file", &saved, NULL), 0);
+	profiles_same(saved, again);
 	profile_free(p);
 }
 
