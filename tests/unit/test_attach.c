@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "attach/attach.h"
 #include "attach/syscall.h"
@@ -179,29 +180,6 @@ struct tracing {
 	struct attachment *attachment;
 };
 
-/* The link that a kernel does not know, it declines with another code. */
-static void find_features(struct features *f)
-{
-	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
-	cleanup_close int user =
-		instructions_load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
-	cleanup_fclose FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
-	const uint64_t offset = 0;
-	const struct uapi_uprobe_multi no_file = {
-		.prog_fd = (unsigned)user,
-		.attach_type = ABI_TRACE_UPROBE_MULTI,
-		.path = (uintptr_t) "/",
-		.offsets = (uintptr_t)&offset,
-		.cnt = 1,
-	};
-
-	*f = (struct features){
-		.uprobe_multi =
-			sys_bpf(BPF_LINK_CREATE, &no_file, sizeof(no_file)) < 0 && errno == EBADF,
-	};
-	assert_true(!type || fscanf(type, "%u", &f->uprobe_pmu) == 1);
-}
-
 static void expect_refusal(const struct error *e, const char *begin)
 {
 	if (strncmp(e->text, begin, strlen(begin)) != 0)
@@ -212,11 +190,13 @@ static int start(struct tracing *t, struct target *targets, size_t n, unsigned a
 		 const struct attach_scope *scope, struct error *e)
 {
 	const struct attach_scope here = scope ? *scope : (struct attach_scope){};
+	cleanup_fclose FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
 	struct target_list list = { .targets = targets, .n = n };
 
 	*t = (struct tracing){ .object.map = -1 };
 	memset(t->object.programs, -1, sizeof(t->object.programs));
-	find_features(&t->features);
+	features_probe(&t->features, FEATURES_USER);
+	assert_true(!type || fscanf(type, "%u", &t->features.uprobe_pmu) == 1);
 	int err = plan_make(&list, &t->features, avoid, &t->plan, e);
 	if (err)
 		return err;
@@ -382,6 +362,40 @@ TEST(what_takes_the_kernel_long_is_left_to_another_process)
 	assert_int_equal(waitpid(last, &status, 0), last);
 	assert_true(WIFEXITED(status));
 	stop(&t);
+}
+
+TEST(a_kernel_that_runs_the_tests_has_what_is_required)
+{
+	assert_works(features_require(&e));
+}
+
+TEST(features_are_found_by_trying)
+{
+	struct utsname name;
+	struct features has = {};
+	unsigned major, minor;
+
+	assert_int_equal(uname(&name), 0);
+	assert_int_equal(sscanf(name.release, "%u.%u", &major, &minor), 2);
+	unsigned version = major * 100 + minor;
+	/* Not carried back as a rule, so here the version does tell. */
+	features_probe(&has, FEATURES_ALL);
+	assert_int_equal(has.counts_missed, version >= 607);
+	if (version >= 612)
+		assert_int_equal(has.uprobe_multi,
+				 access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0);
+	if (version < 606)
+		assert_false(has.uprobe_multi);
+}
+
+TEST(features_that_are_not_asked_for_are_not_touched)
+{
+	struct features has = { .kprobe_multi = true, .uprobe_multi = true, .kprobe_pmu = 77 };
+
+	features_probe(&has, 0);
+	assert_true(has.kprobe_multi);
+	assert_true(has.uprobe_multi);
+	assert_int_equal(has.kprobe_pmu, 77);
 }
 
 TEST_MAIN(share_memory, NULL)
