@@ -11,12 +11,6 @@ static const struct {
 	/* C++, with parameters */
 	{ "_ZN7Monitor4waitEblb", "Monitor::wait(bool, long, bool)" },
 	{ "_Z1fv", "f()" },
-	{ "_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector<int, std::allocator<int> >::size() const" },
-	{ "_ZN1AC1Ev", "A::A()" },
-	{ "_ZN1AD0Ev", "A::~A()" },
-	{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const" },
-	{ "_ZTV1A", "vtable for A" },
-	{ "_ZThn8_N1A1fEv", "non-virtual thunk to A::f()" },
 	{ "_Z1fv.isra.0", "f() [clone .isra.0]" },
 	{ "_Z1fv.cold", "f() [clone .cold]" },
 	{ "_Z1fv.llvm.123", "f()" },
@@ -36,9 +30,7 @@ static const struct {
 	{ "_ZN3foo3bar17h0123456789abcdefE.llvm.123", "foo::bar" },
 	{ "_ZN3foo3bar17h0123456789abcdefE.cold", "foo::bar" },
 	{ "_RNvNtCs1234_7mycrate3foo3bar.llvm.00A1F", "mycrate::foo::bar" },
-	{ "_RNvC6_123foo3bar", "123foo::bar" },
 	{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
-	{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>" },
 	{ "_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y",
 	  "utf8_idents::\xe1\x83\xa1\xe1\x83\x90\xe1\x83\xad\xe1\x83\x9b\xe1\x83\x94\xe1"
 	  "\x83\x9a\xe1\x83\x90\xe1\x83\x93_\xe1\x83\x92\xe1\x83\x94\xe1\x83\x9b\xe1\x83"
@@ -56,24 +48,17 @@ static const struct {
 	/* D */
 	{ "_Dmain", "D main" },
 	{ "_D8demangle4testFaZv", "demangle.test(char)" },
-	{ "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])" },
 	/* Not mangled */
 	{ "", NULL },
 	{ "main", NULL },
 	{ "_", NULL },
-	{ "_start", NULL },
 	{ "_Z", NULL },
 	{ "_R", NULL },
 	{ "_D", NULL },
-	{ "_IO_puts", NULL },
-	{ "_Zebra", NULL },
-	{ "_Do_it", NULL },
 	{ "_Rx", NULL },
 	{ "Z1fv", NULL },
 	{ "_ZN", NULL },
 	{ "_Z99f", NULL },
-	{ "__init", NULL },
-	{ "_GLOBAL_OFFSET_TABLE_", NULL },
 };
 
 TEST(names_are_written_as_their_languages_do)

@@ -104,11 +104,6 @@ static int set_up(void **state)
 	return set_up_as(state, IDENTITY_FUNCTION);
 }
 
-static int set_up_offset(void **state)
-{
-	return set_up_as(state, IDENTITY_OFFSET);
-}
-
 static int set_up_address(void **state)
 {
 	return set_up_as(state, IDENTITY_ADDRESS);
@@ -328,50 +323,44 @@ TEST_WITH_NAMES(an_address_that_is_not_mapped_has_neither_name_nor_module)
 	}
 }
 
-TEST_OF(with_addresses_unnamed_code_is_told_apart, struct symbolizer *s, set_up_address, tear_down)
+/* With places, folded shows "[anon]+0x20", and no address. */
+TEST_WITH_NAMES(two_addresses_are_one_frame_as_the_identity_says)
 {
-	assert_int_not_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 32, false));
-	assert_int_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 16, false));
-}
-
-/* Folded shows "[anon]+0x20", and no address. */
-TEST_WITH_NAMES(with_places_unnamed_code_is_told_apart_by_these)
-{
-	const struct symbolizer_options options = { .names = files_of_test(), .places = true };
-	struct symbolizer *own = symbolizer_new(fixture_host, processes, &options);
-	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const uint64_t addr = (uintptr_t)a;
+	const uint64_t named = (uintptr_t)marked_function + 1,
+		       anon = (uintptr_t)mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+					      -1, 0);
+	const struct {
+		uint64_t one, other;
+		struct symbolizer_options options;
+		bool is_one;
+	} rows[] = {
+		{ named, named + 1, { .identity = IDENTITY_FUNCTION }, true },
+		{ named, named + 1, { .identity = IDENTITY_OFFSET }, false },
+		{ (uintptr_t)unnamed + 4,
+		  (uintptr_t)unnamed + 8,
+		  { .identity = IDENTITY_OFFSET },
+		  false },
+		{ 16, 32, { .identity = IDENTITY_ADDRESS }, false },
+		{ 16, 32, { .places = true }, true },
+		{ anon + 16, anon + 32, { .places = true }, false },
+	};
 
 	announce((uint32_t)getpid(), NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct symbolizer_options options = rows[i].options;
 
-	uint32_t number = number_at(own, getpid(), addr + 16, true);
+		options.names = files_of_test();
 
-	assert_int_not_equal(number_at(own, getpid(), addr + 32, true), number);
-	assert_int_equal(number_at(own, getpid(), addr + 16, true), number);
-	assert_int_equal(number_at(own, getpid(), 16, true), number_at(own, getpid(), 32, true));
-	symbolizer_free(own);
-	munmap(a, 4096);
-}
+		struct symbolizer *own = symbolizer_new(fixture_host, processes, &options);
+		const uint32_t number = number_at(own, getpid(), rows[i].one, true);
 
-TEST_WITH_NAMES(a_function_is_one_frame)
-{
-	uint64_t addr = (uintptr_t)marked_function;
-	uint32_t number = number_at(s, getpid(), addr, true);
-
-	assert_int_equal(number_at(s, getpid(), addr + 1, true), number);
-	assert_int_equal(number_at(s, getpid(), addr + 2, false), number);
-}
-
-TEST_OF(with_offsets_each_offset_is_a_frame, struct symbolizer *s, set_up_offset, tear_down)
-{
-	uint64_t addr = (uintptr_t)marked_function;
-	uint32_t number = number_at(s, getpid(), addr + 1, true);
-
-	assert_int_not_equal(number_at(s, getpid(), addr + 2, true), number);
-	assert_int_equal(number_at(s, getpid(), addr + 1, false), number);
-	assert_int_equal(frame_at(s, number)->offset, 1);
-	assert_int_not_equal(number_at(s, getpid(), (uintptr_t)unnamed + 4, false),
-			     number_at(s, getpid(), (uintptr_t)unnamed + 8, false));
+		assert_int_equal(number_at(own, getpid(), rows[i].other, true) == number,
+				 rows[i].is_one);
+		assert_int_equal(number_at(own, getpid(), rows[i].one, false), number);
+		symbolizer_free(own);
+	}
+	(void)s;
+	munmap((void *)anon, 4096);
 }
 
 /* Copy this program to COPY, so that it can be another file, and go away. */
