@@ -364,14 +364,6 @@ TEST_WITH_PAST(memory_is_bounded_and_what_is_forgotten_is_counted)
 	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
 }
 
-TEST_WITH_PAST(a_process_that_executes_without_end_takes_bounded_memory)
-{
-	for (uint64_t i = 1; i <= 100000; i++)
-		exec_at(p, 1000000 * i, PID, i % 2 ? "odd" : "even");
-	assert_in_range(processes_bytes(p->processes), 0, 8 << 20);
-	assert_string_equal(comm_at(p, PID, 0), "even");
-}
-
 /* Pages that need no file, apart from each other. */
 #define VDSO_AT(i) (0x200000000 + 0x2000 * (uint64_t)(i))
 #define MOST_BYTES ((size_t)28 << 20)
@@ -592,32 +584,6 @@ TEST_WITH_PAST(what_children_map_takes_bounded_memory)
 	assert_string_equal(module_at(p, other, 0x1800, 10 * n + 101), "[anon]");
 	assert_string_equal(module_at(p, other, 0x1800, 142), "");
 	assert_string_equal(module_at(p, other, 0x1800, 0), "[anon]");
-}
-
-/* All were hit. The mappings of some must go; each that is known is right. */
-TEST_WITH_PAST(what_children_that_were_hit_map_takes_bounded_memory)
-{
-	const uint32_t n = 40;
-	uint32_t n_known = 0;
-
-	exec_at(p, 1, PID, "parent");
-	(void)comm_of_hit(p, PID, 2, UINT64_MAX);
-	map_many(p, 2, PID);
-	for (uint32_t i = 1; i <= n; i++) {
-		fork_at(p, 10 * i, PID, PID + i);
-		(void)comm_of_hit(p, PID + i, 10 * i + 1, UINT64_MAX);
-		map_own(p, 10 * i + 2, PID + i);
-		assert_in_range(processes_bytes(p->processes), 0, MOST_BYTES);
-	}
-	for (uint32_t i = 1; i <= n; i++) {
-		const char *module = module_at(p, PID + i, VDSO_AT(9), 10 * i + 3);
-
-		assert_true(!module[0] || !strcmp(module, "[vdso]"));
-		n_known += module[0] != '\0';
-	}
-	assert_in_range(n_known, 3, n - 1);
-	assert_int_equal(processes_forgotten(p->processes).mappings,
-			 (uint64_t)(n - n_known) * (MANY + 1));
 }
 
 /* As a JIT compiler does, which makes its pages writable and executable in turn. */

@@ -246,36 +246,6 @@ TEST_WITH_BUILDER(losses_keep_their_order_and_those_of_0_are_left_out)
 	assert_int_equal(p->losses[1].n, 1);
 }
 
-TEST(further_values_are_added_up_after_and_before_a_change)
-{
-	struct profile_builder *b = profile_builder_new(3);
-	uint32_t frames[] = { 4, 9 };
-	const int64_t first[] = { 10, -5 }, second[] = { 1, -2 }, before[] = { 7, 8 };
-	struct profile_stack stack = { .count = 2, .more = first, .frames = frames, .n_user = 2 };
-
-	profile_builder_add(b, &stack);
-	stack.more = second;
-	stack.more_before = before;
-	stack.count_before = 4;
-	profile_builder_add(b, &stack);
-	stack.n_user = 1;
-	stack.more = stack.more_before = NULL;
-	profile_builder_add(b, &stack);
-
-	cleanup_profile struct profile *p = finish(b, 0, 0);
-
-	assert_true(p->is_difference);
-	assert_int_equal(p->n_stacks, 2);
-	/* By the size of the change: 4 - 4, 2 - 4. */
-	assert_int_equal(p->stacks[0].count, 4);
-	assert_int_equal(p->stacks[0].count_before, 4);
-	assert_int_equal(p->stacks[0].more[0], 11);
-	assert_int_equal(p->stacks[0].more[1], -7);
-	assert_int_equal(p->stacks[0].more_before[0], 7);
-	assert_int_equal(p->stacks[0].more_before[1], 8);
-	assert_int_equal(p->stacks[1].more[0], 0);
-}
-
 TEST_WITH_BUILDER(parts_follow_their_stacks)
 {
 	uint32_t frames[] = { 4, 9 };
