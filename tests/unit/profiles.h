@@ -36,15 +36,13 @@ static inline void profiles_pack(const char *bytes, size_t n, struct strbuf *to)
 	deflateEnd(&stream);
 }
 
-/* All that is known of a profile, as text. */
-static inline void profiles_document(const struct profile *p, struct strbuf *to)
+/* As a document. */
+static inline void profiles_json(const struct profile *p, struct strbuf *to)
 {
 	cleanup_changes struct changes *changes =
 		p->is_difference ? changes_of_difference(p) : NULL;
-	const struct render_style style = { .changes = changes };
+	const struct render_style style = { .per_process = true, .changes = changes };
 
-	strbuf_printf(to, "%" PRId64 " %s %s\n", p->about.period, p->about.period_type.name ?: "-",
-		      p->about.period_type.unit ?: "-");
 	assert_int_equal(render_json(p, &style, to_strbuf, to), 0);
 }
 
@@ -53,8 +51,8 @@ static inline void profiles_same(const struct profile *a, const struct profile *
 {
 	cleanup_strbuf struct strbuf one = {}, other = {};
 
-	profiles_document(a, &one);
-	profiles_document(b, &other);
+	profiles_json(a, &one);
+	profiles_json(b, &other);
 	assert_string_equal(one.text, other.text);
 }
 
@@ -191,7 +189,7 @@ static inline struct profile *profiles_full(void)
 
 static inline struct profile *profiles_difference(void)
 {
-	static const uint32_t stacks[][2] = { { 0, 3 }, { 0, 4 }, { 0, 5 }, { 0, 6 } };
+	static const uint32_t stacks[][2] = { { 0, 21 }, { 0, 4 }, { 0, 5 }, { 0, 6 } };
 	static const int64_t counts[][2] = { { 10, 7 }, { 4, 0 }, { 0, 9 }, { 0, 0 } };
 	struct profile_builder *b = profile_builder_new(2);
 

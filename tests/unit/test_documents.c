@@ -4,133 +4,40 @@
 #include "test.h"
 
 #include "golden.h"
-#include "profile/merge.h"
-#include "report/render.h"
+#include "profiles.h"
 #include "report/writer.h"
-#include "report_sample.h"
 
-/* clang-format off */
-static struct frame_image full_images[] = {
-	{ .path = "/usr/bin/prog", .build_id = "ab12", .start = 0x400000, .limit = 0x500000, .offset = 0x1000 },
-	{ .path = "[kernel]" },
-};
-/* clang-format on */
-/* clang-format off */
-static struct frame full_frames[] = {
-	{ .kind = FRAME_KERNEL, .name = "vfs_read", .image = 1, .addr = UINT64_MAX },
-	{ .kind = FRAME_USER, .name = "parse(int)", .raw_name = "_Z5parsei", .module = "prog", .image = 0,
-	  .addr = 0x401010, .offset = 0x10, .module_offset = 0x2010, .file_offset = 0x2010,
-	  .file = "p\"a\\r\x1bse.c", .line = 12 },
-	{ .kind = FRAME_USER, .is_jit = true, .name = "</script>\xff\xe2\x80\x8b", .image = NO_IMAGE,
-	  .is_inlined = true },
-	{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
-	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
-	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers", .image = NO_IMAGE },
-};
-/* clang-format on */
-
-static const struct frame_table full_table = {
-	.frames = full_frames, .n = ARRAY_SIZE(full_frames), .images = full_images, .n_images = 2
-};
-
-/* A report with everything that a document can show. */
-static struct profile *full_report(int64_t factor)
+static struct profile *empty(void)
 {
-	static const uint32_t row[] = { 0, 1, 2, 3, 4, 5 };
-	const int64_t more[] = { 1000 * factor, -5 };
-	struct profile_builder *b = profile_builder_new(3);
-
-	profile_builder_slice(b, 0, 100);
-	profile_builder_slice(b, 100, UINT64_MAX);
-	for (uint32_t i = 0; i <= ARRAY_SIZE(row); i++) {
-		const struct profile_stack stack = {
-			.count = (i + 1) * factor,
-			.more = more,
-			.frames = row,
-			.n_kernel = i ? 1 : 0,
-			.n_user = i ? i - 1 : 0,
-			.pid = i,
-			.comm = i % 2 ? "t\"a\\r" : NULL,
-		};
-		const uint32_t number = profile_builder_add(b, &stack);
-
-		profile_builder_part(b, number, 0, factor);
-		if (i)
-			profile_builder_part(b, number, 1, i * factor);
-	}
-
-	struct profile *p = finish_table(b, &full_table);
-
-	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
-	p->values[2] = (struct profile_value){ "si\"ze\\\n", NULL };
-	p->about = (struct profile_about){ .program = "stackcount 1",
-					   .command_line = "stackcount -p 7 'a\"b\\c\nd'",
-					   .host = "h\xff",
-					   .begin_ns = 1771000000123456789,
-					   .duration_ns = 1500000000,
-					   .cost_ns = 1234.5 };
-	profile_add_loss(p, "no room for a new stack", 10);
-	profile_add_loss(p, "o\"d\\d\n", UINT64_MAX);
-	profile_add_loss(p, "no room for a new stack", 2);
-	return p;
-}
-
-static struct strbuf rendered_json(const struct profile *p)
-{
-	cleanup_changes struct changes *changes =
-		p->is_difference ? changes_of_difference(p) : NULL;
-	const struct render_style style = { .per_process = true, .changes = changes };
-	struct strbuf made = {};
-
-	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
-	return made;
-}
-
-enum content { FULL, TOP, EMPTY, DIFFERENCE };
-
-static struct profile *content_of(enum content of)
-{
-	struct profile *p, *before, *after;
-
-	switch (of) {
-	case EMPTY:
-		return finish_table(profile_builder_new(1), &table);
-	case DIFFERENCE:
-		before = full_report(2);
-		after = full_report(3);
-		p = difference_of(after, before, false);
-		profile_free(before);
-		profile_free(after);
-		return p;
-	default:
-		p = full_report(1);
-		profile_choose(p, 0, of == TOP ? 2 : 0);
-		return p;
-	}
+	return finish_table(profile_builder_new(1), &profiles_table);
 }
 
 static const struct golden_row {
 	const char *name;
-	enum content of;
+	struct profile *(*make)(void);
+	size_t top;
 } golden_rows[] = {
-	{ "document.json", FULL },
-	{ "document_top.json", TOP },
-	{ "document_empty.json", EMPTY },
-	{ "document_difference.json", DIFFERENCE },
+	{ "document.json", profiles_full, 0 },
+	{ "document_top.json", profiles_full, 2 },
+	{ "document_empty.json", empty, 0 },
+	{ "document_difference.json", profiles_difference, 0 },
 };
 
 static void document_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
-	cleanup_profile struct profile *p = content_of(row->of);
-	cleanup_strbuf struct strbuf made = rendered_json(p);
+	cleanup_profile struct profile *p = row->make();
+	cleanup_strbuf struct strbuf made = {};
 
+	if (row->top)
+		profile_choose(p, 0, row->top);
+	profiles_json(p, &made);
 	golden_expect(row->name, &made);
 }
 
 TEST(changes_have_no_tags)
 {
-	cleanup_profile struct profile *p = content_of(DIFFERENCE);
+	cleanup_profile struct profile *p = profiles_difference();
 	cleanup_changes struct changes *c = changes_of_difference(p);
 	cleanup_strbuf struct strbuf made = {};
 	cleanup_writer struct writer w = { .write = to_strbuf, .context = &made };

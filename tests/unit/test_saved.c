@@ -27,7 +27,9 @@ static void expect_same_again(struct profile *p, const char *golden)
 
 	cleanup_profile struct profile *again = read_bytes(&bytes);
 
-	profiles_document(again, &document);
+	strbuf_printf(&document, "%" PRId64 " %s %s\n", again->about.period,
+		      again->about.period_type.name ?: "-", again->about.period_type.unit ?: "-");
+	profiles_json(again, &document);
 	golden_expect(golden, &document);
 	profile_free(p);
 }
