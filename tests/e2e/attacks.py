@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import kernel
-from tool import GETPPID, Tool, Unaccounted, Workload, read_folded, scaled, user_chain, wait_until, workload_path
+from tool import GETPPID, Tool, Unaccounted, Workload, read_folded, scaled, user_chain, workload_path
 
 HERE = Path(__file__).parent
 USER = 65534
@@ -98,11 +98,6 @@ class Run:
         self.tool.__exit__(*what)
         self.bystander.close()
         self.folder.cleanup()
-
-    def wait_for_strangers(self, n):
-        """Until so many hits of the attackers are printed or lost."""
-        wait_until(lambda: self.tool.process.poll() is not None or hits_of(self.tool.so_far(), "stranger") >= n - self.tool.so_far().lost,
-                   self.tool.so_far)
 
     def witness(self):
         """The bystander works."""
