@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from calls import FUNCCOUNT, funccount, parse_calls
 from text import parse_text
-from tool import PATIENCE_S, Live, Tool, trace, workload_path
+from tool import PATIENCE_S, Live, Tool, build, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -26,8 +26,7 @@ def write_program(path, functions, called=()):
     )
     calls = "".join(f"call {functions[number].split('=')[0]}\n" for number in called)
     source += f".globl _start\n_start: {calls}mov $60, %eax; xor %edi, %edi; syscall\n"
-    subprocess.run(["gcc", "-nostdlib", "-static", "-xassembler", "-o", path, "-"], input=source, text=True, check=True, timeout=PATIENCE_S)
-    return str(path)
+    return str(build(path, source, "-nostdlib", "-static", language="assembler"))
 
 
 MANY = [f"function_{i:06}" for i in range(60_000)]

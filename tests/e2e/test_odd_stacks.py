@@ -18,7 +18,7 @@ import programs
 import pytest
 from kernel import DEVICES
 from snoop import live_snoop
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, Live, Tool, Workload, chains, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, STACKSNOOP, Live, Tool, Workload, build, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 
@@ -284,8 +284,7 @@ int main(void) { for (int i = 0; i < 20; i++) starter(); return 0; }
 
 def test_who_starts_processes_by_vfork_is_whole(tmp_path):
     """The return address is in a register at the system call."""
-    subprocess.run(["gcc", "-O1", "-o", tmp_path / "vforks", "-xc", "-"], input=VFORKS, text=True, check=True, timeout=PATIENCE_S)
-    result = stackcount(*DWARF, "t:sched:sched_process_fork", "--", tmp_path / "vforks").ok()
+    result = stackcount(*DWARF, "t:sched:sched_process_fork", "--", build(tmp_path / "vforks", VFORKS, "-O1")).ok()
     ((parts, n),) = read_folded(result.out)
     assert n == 20 and parts[-3:] == ["main", "starter", "vfork"] and parts[0][0] != "[", result
 

@@ -3,11 +3,10 @@
 
 import os
 import re
-import subprocess
 
 import pytest
 from processes import statuses
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, read_folded, stackcount, wait_until, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Live, build, read_folded, stackcount, wait_until, workload_path
 
 # BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
 KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
@@ -85,7 +84,5 @@ int main(void) {
 
 def test_a_command_is_not_interrupted_and_outlives_its_first_thread(tmp_path):
     """A signal, or a stop, would end its epoll_wait(2) with EINTR, and might leave it stopped."""
-    (tmp_path / "untouched.c").write_text(UNTOUCHED)
-    subprocess.run(["gcc", "-pthread", "-o", "untouched", "untouched.c"], cwd=tmp_path, check=True, timeout=120)
-    result = stackcount("-U", "-f", GETPPID, "--", "./untouched", cwd=tmp_path).ok()
+    result = stackcount("-U", "-f", GETPPID, "--", build(tmp_path / "untouched", UNTOUCHED, "-pthread")).ok()
     assert "exited with status 0" in result.err and sum(n for _, n in read_folded(result.out)) == 50, result

@@ -48,6 +48,13 @@ def workload_path(name):
     return str(BUILD / "workload" / name)
 
 
+def build(path, source, *options, language="c"):
+    """Returns @path, a program or library of the text @source."""
+    command = ["gcc", f"-x{language}", "-", "-xnone", *options, "-o", path]
+    subprocess.run(command, input=source, text=True, check=True, timeout=PATIENCE_S)
+    return path
+
+
 def wait_until(is_so, what="nothing happens"):
     """What @is_so() gives, as soon as that is something. @what, or what it gives, says what did not come."""
     deadline = time.monotonic() + PATIENCE_S

@@ -2,17 +2,13 @@
 """A run with C functions of ours in place of libc's, and one whose processes wait until the test goes on."""
 
 import os
-import subprocess
 
-from tool import PATIENCE_S, wait_until
+from tool import build, wait_until
 
 
 def preloaded(folder, source, **variables):
     """An environment in which the tool runs with the C source @source in place of libc's functions."""
-    (folder / "instead.c").write_text(source)
-    make = ["gcc", "-shared", "-fPIC", "-o", folder / "instead.so", folder / "instead.c"]
-    subprocess.run(make, check=True, timeout=PATIENCE_S)
-    return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), **variables}
+    return {**os.environ, "LD_PRELOAD": str(build(folder / "instead.so", source, "-shared", "-fPIC")), **variables}
 
 
 # It makes MARK/waits.PID, and waits for MARK/go; not for ever. A helper can make no file with contents, but an empty one.
