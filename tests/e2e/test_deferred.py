@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tool import PATIENCE_S, Live, Unaccounted, chains, check_account, read_folded, stackcount, user_chain, workload_path
+from tool import PATIENCE_S, Live, Unaccounted, build, read_folded, stackcount, user_chain, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 DWARF = ("--unwind", "dwarf")
@@ -89,16 +89,6 @@ def test_programs_that_nobody_has_seen(tmp_path, event):
         assert whole == total(stacks) - cuts(stacks), result
 
 
-def test_a_command_behind_a_shell():
-    work = f"exec {workload_path('syscalls-nofp')} priority 2000 0 0.1 >/dev/null"
-    result = stackcount("--debug", *DWARF, "-d", "-f", PRIORITY, "--", "sh", "-c", work).ok()
-    stacks = read_folded(result.out)
-    check_walked(result, stacks)
-    check_account(result, 2000)
-    whole = sum(n for chain, n in chains(result).items() if chain.endswith(";hit"))
-    assert whole == total(stacks) - cuts(stacks), result
-
-
 def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
     """So fast that the ring is full at times."""
     strangers = Strangers(tmp_path, 10)
@@ -120,9 +110,8 @@ int main(void) { for (int i = 0; i < 5000; i++) dlclose(dlopen("libm.so.6", RTLD
 
 def test_a_process_with_more_new_mappings_than_its_share(tmp_path):
     """Its hits are cut for their number, and their mark says it."""
-    (tmp_path / "reloading.c").write_text(RELOADING)
-    subprocess.run(["gcc", "-o", "reloading", "reloading.c"], cwd=tmp_path, check=True, timeout=120)
-    result = stackcount("--debug", *DWARF, "-d", "-f", "e:page-faults", "--", "./reloading", cwd=tmp_path).ok()
+    program = build(tmp_path / "reloading", RELOADING)
+    result = stackcount("--debug", *DWARF, "-d", "-f", "e:page-faults", "--", program).ok()
     marks = {"no table yet": 0, "too many waited": 0}
     for parts, count in read_folded(result.out):
         for mark in marks:

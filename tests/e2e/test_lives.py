@@ -14,7 +14,7 @@ from contained import Contained
 from snoop import live_snoop, read_json
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, Live, chains, check_own, ending
-from tool import own_copy, read_folded, scaled, trace, user_chain, workload_path
+from tool import own_copy, read_folded, scaled, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -124,14 +124,6 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload, 
         work.close()
         result = tool.end().ok()
     check_own(result, chains(result, own.name), expected)
-
-
-def test_a_program_that_is_not_there_any_more(workload, tmp_path):
-    program = own_copy("syscalls", tmp_path)
-    work = workload(program, "getppid", 3, 2)
-    program.unlink()
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
-    assert chains(result.ok()) == expected and len(expected) == 2, result
 
 
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.

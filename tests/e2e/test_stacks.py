@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from ladder import LEVELS, number_of
-from tool import GETPPID, Live, chains, check_account, own_copy, read_folded, scaled, trace, workload_path
+from tool import GETPPID, Live, chains, check_account, read_folded, scaled, trace, workload_path
 
 
 # Maps begin with room for 65,536 pieces of stacks.
@@ -89,16 +89,6 @@ def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
         assert OUTERMOST.match(parts[0]), parts
 
 
-@pytest.mark.needs("kprobes", "way to kernel functions")
-def test_first_frames_at_a_kernel_function(workload):
-    work = workload("syscalls", "read", 100, 0)
-    result, _ = trace(work, "-K", "-f", "-p", work.pid, "vfs_read")
-    ours = [parts for parts, _ in read_folded(result.ok().out) if "ksys_read" in parts]
-    assert ours, result
-    for parts in ours:
-        assert parts[-2:] == ["ksys_read", "vfs_read"], parts
-
-
 def test_cxx_names_are_readable(workload):
     work = workload("cxx", 100)
     result, expected = trace(work, "-f", "-p", work.pid, f"{workload_path('cxx')}:shop::price(double)")
@@ -108,12 +98,3 @@ def test_cxx_names_are_readable(workload):
     assert {chain.rpartition(";")[2] for chain in chains(raw.ok())} == {"_ZN4shop5priceEd"}, raw
 
 
-@pytest.mark.walk("fp")
-def test_addresses_as_small_as_marks_are_addresses(workload, tmp_path):
-    """After a jump through a bad pointer: 20 places, each of which is no cut."""
-    own = own_copy("wild", tmp_path)
-    result, _ = trace(workload(own, 20), "-P", "-U", "-f", "t:signal:signal_generate")
-    ours = [(parts, n) for parts, n in read_folded(result.ok().out) if parts[0] == own.name]
-    wild = [(parts, n) for parts, n in ours if "run" in parts and parts[-1] == "[unknown]"]
-    assert sum(n for _, n in wild) == 20, result
-    assert not any(part.startswith("[cut") for parts, _ in wild for part in parts), result

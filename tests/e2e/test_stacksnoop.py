@@ -8,7 +8,7 @@ import time
 
 import pytest
 from snoop import check_all, folded_chains, live_snoop, now_ns, read_json, read_text, trace
-from tool import GETPPID, PATIENCE_S, STACKSNOOP, check_account, own_copy, read_folded, scaled, stacksnoop
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, check_account, read_folded, scaled, stacksnoop
 from tool import user_chain, workload_path
 
 FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
@@ -68,18 +68,6 @@ def test_cpus_take_turns_and_events_stay_in_order(workload):
 
 
 # --- whose it was ---
-
-
-def test_processes_that_end_right_after_their_event_are_named(tmp_path):
-    own = own_copy("lives-one", tmp_path)
-    with live_snoop("--json", "-U", GETPPID) as tool:
-        for _ in range(30):
-            subprocess.run([own, "2"], check=True, timeout=PATIENCE_S)
-        result = tool.end().ok()
-    ours = [event for event in read_json(result.out) if event.comm == own.name]
-    check_account(result, 60, printed=len(ours), most=60 + result.lost)
-    assert result.lost or len({event.pid for event in ours}) == 30, result
-    assert all(event.tid == event.pid for event in ours)
 
 
 def test_threads_are_told_apart(workload):

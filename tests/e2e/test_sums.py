@@ -4,10 +4,10 @@
 import json
 import re
 import subprocess
-import sys
 
 import pytest
 from folded import parse_line
+from names import run
 from sums import A, B, below, below_run, read_sums, rows_of, sizes
 from tool import PATIENCE_S, ROOTS, STACKCOUNT, STACKSNOOP, Result, check_refused, read_folded, scaled, stackcount, trace, user_chain
 from tool import workload_path
@@ -56,14 +56,6 @@ def test_negative_values(workload):
     assert name == ("ret", None)
     assert counts == expected
     assert sums == below("", (-9 * n, sum(i % 100 for i in range(n))))
-
-
-def test_arguments_of_system_calls_have_their_types():
-    """The kernel's record has each as an unsigned long."""
-    code = "import ctypes; [ctypes.CDLL(None).getpgid(-2) for _ in range(10)]"
-    result = stackcount("-U", "--format", "json", "--sum", "pid / 2", "t:syscalls:sys_enter_getpgid", "--", sys.executable, "-c", code)
-    document = json.loads(result.out)
-    assert document["total"] == -10 and result.lost == 0, result
 
 
 def test_unit_that_some_events_have_is_unknown():
@@ -116,6 +108,15 @@ def test_each_form_shows_the_sum(workload, tmp_path):
     assert f" {sizes(n)} {sizes(n)}\n" in difference.out
     chosen = read_files("-f", "--min", 7 * n + 1, tmp_path / "x.pb.gz")
     assert [count for _, count in read_folded(chosen.out)] == [sizes(n)]
+
+
+def test_lv_lists_the_values_of_an_event():
+    assert stackcount("-l", WRITE).ok().out == f"{WRITE}\n", "without -v"
+    lines = run("funccount", "-lv", WRITE).ok().out.splitlines()
+    # Linux 7.0 has another type for the buffer.
+    assert [re.sub(" +", " ", line) for line in lines if " buf " not in line] == [
+        WRITE, " __syscall_nr int s32", " fd unsigned int u32", " count size_t u64 bytes",
+    ]
 
 
 def test_the_list_has_the_events_with_the_value():

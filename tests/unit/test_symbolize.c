@@ -140,6 +140,7 @@ static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool i
 	uint32_t frames[USER_FRAMES];
 
 	assert_int_equal(name_user_stack(s, &raw, 0, frames), ARRAY_SIZE(words));
+	assert_int_equal(frame_at(s, frames[1])->kind, FRAME_CUT);
 	return frames[0];
 }
 

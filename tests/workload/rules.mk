@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
-WORKLOADS    := calls syscalls usdt dl cxx vector inlined swap signals leader wild jit ladder programs made \
+WORKLOADS    := calls syscalls usdt dl cxx vector inlined swap signals leader jit ladder programs made \
 	unrowed samples returns values places elapsed
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
@@ -13,11 +13,10 @@ PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branc
 .PHONY: workload
 ifdef CROSS
 # What its guest's tests need: SELECTIONS in tests/vm/run.py.
-workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx ladder syscalls wild)
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,begins calls calls-cet calls-pie cxx ladder syscalls)
 else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
-	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so \
-	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
+	$(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder entries makers) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals) \
@@ -53,8 +52,6 @@ $(WORKLOAD_DIR)/calls-cet: tests/workload/calls.c $(WORKLOAD_DIR)/work.o
 $(WORKLOAD_DIR)/calls-pie: tests/workload/calls.c tests/workload/work.c
 	@mkdir -p $(@D)
 	$(WORK_CC) -fPIE -pie -o $@ $^ -pthread
-$(WORKLOAD_DIR)/calls-stripped: $(WORKLOAD_DIR)/calls.o $(WORKLOAD_DIR)/work.o
-	$(CC) -no-pie -rdynamic -s -o $@ $^ -pthread
 
 $(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
