@@ -31,6 +31,11 @@ static const struct frame known[] = {
 	  .module_offset = 0x100 },
 	{ .kind = FRAME_USER, .name = "-", .module = "prog", .addr = 0x401000 },
 	{ .kind = FRAME_USER, .name = "", .addr = 0x402000 },
+	{ .kind = FRAME_CUT, .name = NULL },
+	{ .kind = FRAME_CUT, .name = "a;b\n\x1b[2J\"\\\xc2\x9b\xe2\x80\xae\xff" },
+	{ .kind = FRAME_USER, .name = "last", .addr = UINT64_MAX, .offset = UINT64_MAX - 1, .module = "all",
+	  .module_offset = UINT64_MAX - 1 },
+	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers" },
 };
 /* clang-format on */
 

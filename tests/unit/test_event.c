@@ -8,38 +8,9 @@
 
 #include "golden.h"
 #include "report/event.h"
-#include "stacks.h"
+#include "report_sample.h"
 
 #define HOSTILE "a;b\n\x1b[2J\"\\\xc2\x9b\xe2\x80\xae\xff"
-
-/* clang-format off */
-static const struct frame known[] = {
-	{ .kind = FRAME_KERNEL, .name = "ext4_sync_fs", .addr = 0xffffffff81280461, .offset = 0 },
-	{ .kind = FRAME_KERNEL, .name = "iterate_supers", .addr = 0xffffffff811ed7f9, .offset = 0xa9 },
-	{ .kind = FRAME_KERNEL, .name = "ext4_file_read_iter", .module = "ext4", .addr = 0xffffffffc0401234,
-	  .offset = 0x34 },
-	{ .kind = FRAME_KERNEL, .addr = 0xffffffffc0999999 },
-	{ .kind = FRAME_USER, .name = "sync", .module = "libc.so.6", .addr = 0x7f9cafbeee97, .offset = 7,
-	  .module_offset = 0xf84fb },
-	{ .kind = FRAME_USER, .name = "Monitor::IWait(Thread*, long)", .module = "libjvm.so", .addr = 0x401000,
-	  .offset = 0x1f },
-	{ .kind = FRAME_USER, .module = "libstripped.so.1", .is_in_file = true, .has_start = true, .addr = 1,
-	  .offset = 0xab, .module_offset = 0x12ab },
-	{ .kind = FRAME_USER, .addr = 0 },
-	{ .kind = FRAME_USER, .name = "", .module = "", .addr = 0x402000 },
-	{ .kind = FRAME_CUT, .name = "depth" },
-	{ .kind = FRAME_CUT, .name = NULL },
-	{ .kind = FRAME_CUT, .name = HOSTILE },
-	{ .kind = FRAME_USER, .name = HOSTILE, .module = HOSTILE, .addr = 0x7f3a30000000 },
-	{ .kind = FRAME_USER, .module = HOSTILE, .is_in_file = true, .addr = 0x7f3a30000100,
-	  .module_offset = 0x100 },
-	{ .kind = FRAME_USER, .name = "last", .addr = UINT64_MAX, .offset = UINT64_MAX - 1, .module = "all",
-	  .module_offset = UINT64_MAX - 1 },
-	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers" },
-};
-/* clang-format on */
-
-static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
 
 struct sample {
 	struct event_head head;
@@ -51,15 +22,15 @@ struct sample {
 static const struct sample samples[] = {
 	{ { "42005557.056332998", "sync", 22352, 22352, 1, NULL }, 2, 2, { 0, 1, 4, 5 } },
 	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0, NULL }, 3, 0, { 0, 2, 3 } },
-	{ { "42005557.056333000", "java", 7, 8, 0, NULL }, 0, 4, { 4, 6, 7, 8 } },
+	{ { "42005557.056333000", "java", 7, 8, 0, NULL }, 0, 4, { 4, 6, 7, 14 } },
 	{ { "0.000000001", "swapper/0", 0, 0, 0, NULL }, 0, 0, {} },
-	{ { "51131.056332998", "", 1, 1, 10, NULL }, 2, 3, { 0, 9, 4, 10, 11 } },
+	{ { "51131.056332998", "", 1, 1, 10, NULL }, 2, 3, { 0, 9, 4, 15, 16 } },
 	{ { "1795269282.000000001", "fifteen letters", UINT32_MAX, UINT32_MAX, 4095, NULL },
 	  0,
 	  1,
-	  { 14 } },
-	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, { 12, 13 } },
-	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, { 4, 15, 9 } },
+	  { 17 } },
+	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255, NULL }, 0, 2, { 11, 12 } },
+	{ { "9.000000001", "chromium", 22, 23, 1, NULL }, 0, 3, { 4, 18, 9 } },
 };
 
 static void render(const struct event_style *style, const struct sample *s, struct writer *w)
@@ -145,12 +116,12 @@ TEST(an_event_has_its_value_in_each_form)
 			    "TIME(s)            VALUE        STACK\n");
 	expect(&text, &s,
 	       "1.000000000        dd           7      1   -4096        \n"
-	       "1.000000000        dd           7      1   -4096        ip: ffffffff81280461 "
-	       "ext4_sync_fs\n");
+	       "1.000000000        dd           7      1   -4096        ip: ffffffff812a4b70 "
+	       "vfs_read\n");
 	expect(&sectors, &s,
 	       "1.000000000        -4096               \n"
-	       "1.000000000        -4096               ip: ffffffff81280461 ext4_sync_fs\n");
-	expect(&folded, &s, "dd;ext4_sync_fs -4096\n");
+	       "1.000000000        -4096               ip: ffffffff812a4b70 vfs_read\n");
+	expect(&folded, &s, "dd;vfs_read -4096\n");
 	s.n_kernel = 0;
 	expect(&json, &s,
 	       "{\"time\":1.000000000,\"comm\":\"dd\",\"pid\":7,\"tid\":7,\"cpu\":1,"
