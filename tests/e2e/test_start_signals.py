@@ -10,8 +10,6 @@ from processes import PARSER
 from tool import GETPPID, Tool, workload_path
 from waiting import go_on, wait_until_it_waits, waiting
 
-unwinding = pytest.mark.needs("unwinding")
-
 
 @pytest.fixture
 def start(tmp_path, workload):
@@ -21,18 +19,10 @@ def start(tmp_path, workload):
     return lambda *options: Tool(["--unwind", "dwarf", "-p", work.pid, *options, GETPPID], env=environment)
 
 
-@unwinding
-def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, start):
-    with start() as tool:
-        wait_until_it_waits(tmp_path)
-        tool.send(signal.SIGTERM)
-        result = tool.wait()
-    assert result.status == -signal.SIGTERM and "Tracing" not in result.out, result
-
-
-@unwinding
-def test_an_interrupt_that_a_shell_has_ignored_for_it_ends_the_start_as_any_other(tmp_path, start):
-    """As shells do for what they start with "&"."""
+@pytest.mark.needs("unwinding")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, start, number):
+    """As shells do for what they start with "&", interrupts are ignored."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         tool = start()
@@ -40,9 +30,9 @@ def test_an_interrupt_that_a_shell_has_ignored_for_it_ends_the_start_as_any_othe
         signal.signal(signal.SIGINT, before)
     with tool:
         wait_until_it_waits(tmp_path)
-        tool.send(signal.SIGINT)
+        tool.send(number)
         result = tool.wait()
-    assert result.status == -signal.SIGINT and result.out == "", result
+    assert result.status == -number and result.out == "", result
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTSTP], ids=lambda n: n.name)

@@ -35,19 +35,6 @@ static int make_tracefs(void **state)
 	scratch_write("tracefs/events/enable", "0\n");
 	scratch_write("tracefs/events/sched/enable", "0\n");
 	scratch_write("tracefs/events/sched/sched_switch/id", "372\n");
-	scratch_write("tracefs/events/sched/sched_switch/format",
-		      "name: sched_switch\n"
-		      "ID: 372\n"
-		      "format:\n"
-		      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		      "\n"
-		      "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		      "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		      "\tfield:void *ptr;\toffset:32;\tsize:8;\tsigned:0;\n"
-		      "\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
-		      "\tfield:int broken;\tsize:4;\tsigned:0;\n"
-		      "\n"
-		      "print fmt: \"field:int fake;\", REC->prev_comm\n");
 	scratch_write("tracefs/events/sched/sched_wakeup/id", "370\n");
 	scratch_write("tracefs/events/sched/sched_odd/id", "none\n");
 	scratch_write("tracefs/events/ftrace/function/id", "1\n");
@@ -72,22 +59,6 @@ TEST_OF_MADE_HOST(a_tracepoint_has_an_id_and_an_unknown_one_is_named)
 		assert_int_equal(host_tracepoint_id(host, unknown[i][0], unknown[i][1], &id, &e),
 				 -ENOENT);
 	assert_string_equal(e.text, "no tracepoint sched:sched_swich");
-}
-
-static int put_field(void *context, const struct tracepoint_field *field)
-{
-	char *to = context;
-
-	(void)sprintf(to + strlen(to), "%s %u;", field->name, field->offset);
-	return 0;
-}
-
-TEST_OF_MADE_HOST(fields_have_their_names_and_offsets)
-{
-	char text[256] = "";
-
-	assert_works(host_each_field(host, "sched", "sched_switch", put_field, text, &e));
-	assert_string_equal(text, "common_type 0;prev_comm 8;prev_pid 24;ptr 32;name 40;");
 }
 
 struct names {

@@ -59,7 +59,8 @@ static int make_event(void **state)
 		      "\tfield:unsigned int fd;\toffset:80;\tsize:8;\tsigned:0;\n"
 		      "\tfield:loff_t pos;\toffset:88;\tsize:8;\tsigned:0;\n"
 		      "\tfield:int * where;\toffset:96;\tsize:8;\tsigned:0;\n"
-		      "\nprint fmt: \"\"\n");
+		      "\tfield:int broken;\tsize:8;\tsigned:0;\n"
+		      "\nprint fmt: \"field:int fake;\", REC->nice\n");
 	return 0;
 }
 
