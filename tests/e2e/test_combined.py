@@ -24,7 +24,7 @@ def write(path, *values, of=3):
     return path
 
 
-WALL_NS, WALL_US, SAMPLES, CPU = ("wall", "nanoseconds"), ("wall", "microseconds"), ("samples", "count"), ("cpu", "ns")
+SAMPLES = ("samples", "count")
 
 
 def test_values_that_differ_are_neither_added_nor_subtracted(tmp_path):

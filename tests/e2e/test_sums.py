@@ -13,7 +13,7 @@ from tool import PATIENCE_S, ROOTS, STACKCOUNT, STACKSNOOP, Result, check_refuse
 from tool import workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
-WRITE, READ = "t:syscalls:sys_enter_write", "t:syscalls:sys_exit_read"
+WRITE = "t:syscalls:sys_enter_write"
 
 
 def read_files(*args):
@@ -46,16 +46,6 @@ def test_field_of_a_tracepoint(workload, tmp_path):
     assert rows_of(run) == total and rows_of(run, 1) == below_run(expected) == {A: 2 * n, B: 2 * n}
     parts = sum(part for stack in run["stacks"] for _, part in stack.get("slices", []))
     assert parts == run["total"] >= sum(total.values())
-
-
-@pytest.mark.needs("path of its own")
-def test_negative_values(workload):
-    n = scaled(2_000)
-    work = workload("values", "read", n)
-    sums, counts, name, expected = sums_of(work, "-p", work.pid, "--sum", "ret", READ)
-    assert name == ("ret", None)
-    assert counts == expected
-    assert sums == below("", (-9 * n, sum(i % 100 for i in range(n))))
 
 
 def test_unit_that_some_events_have_is_unknown():

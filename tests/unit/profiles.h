@@ -180,6 +180,7 @@ static inline struct profile *profiles_full(void)
 					   .period_type = { "event", "count" },
 					   .period = 1 };
 	profile_add_loss(p, "no room for a new stack", 12);
+	profile_add_loss(p, "none", 0);
 	profile_add_loss(p, "nested too deep on one CPU", UINT64_MAX / 3);
 	p->hidden = 5;
 	p->n_hidden = 2;

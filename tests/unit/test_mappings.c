@@ -46,30 +46,6 @@ TEST(an_executable_line_is_taken_apart)
 	strtab_free(strings);
 }
 
-TEST(a_mapping_is_the_same_again_when_it_is_sent)
-{
-	static const struct mapping rows[] = {
-		{ 0x1000, 0x3000, 0x2000, 0xfe01, 18446744073709551615ULL, "/two  words\nx", true },
-		{ 0x1000, UINT64_MAX, 0, 0, 0, "[vdso]", false },
-		{ 0, 1, UINT64_MAX, 0, 0, "", false },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		cleanup(mapping_list_fini) struct mapping_list list = {};
-		cleanup_strbuf struct strbuf text = {};
-		const struct mapping *m;
-
-		mapping_put(&rows[i], &text);
-		assert_true(mapping_list_parse(text.text, &list));
-		assert_int_equal(list.n, 1);
-		m = &list.mappings[0];
-		assert_true(m->start == rows[i].start && m->end == rows[i].end);
-		assert_true(m->offset == rows[i].offset && m->dev == rows[i].dev);
-		assert_true(m->inode == rows[i].inode && m->is_deleted == rows[i].is_deleted);
-		assert_string_equal(m->path, rows[i].path);
-	}
-}
-
 TEST(what_is_not_executable_or_not_well_formed_is_refused)
 {
 	static const char *const lines[] = {

@@ -378,8 +378,6 @@ TEST(code_without_a_size_goes_as_far_as_is_sure)
 		{ "plain.full", "plain.full", "framed", 2, NULL, 0 },
 		{ "plain.some", "plain.full", "bare", 0, "bare", 0 },
 		{ "plain.some", "plain.full", "bare", 1, NULL, 0 },
-		{ "plain.some", "plain.full", "framed", 1, "framed", 0 },
-		{ "plain.some", "plain.full", "framed", 2, NULL, 0 },
 		/* A label names nothing, even where .eh_frame begins a function. */
 		{ "library", "library.full", "untyped", 2, NULL, 0 },
 		{ "library", "library.full", "label", 0, NULL, 0 },

@@ -226,12 +226,4 @@ TEST(a_mixed_list_gets_every_program_it_needs_and_no_other)
 	assert_null(plan.backends);
 }
 
-TEST(every_backend_has_a_name)
-{
-	for (enum backend b = 0; b < BACKEND_N; b++)
-		assert_non_null(backend_name(b));
-	assert_string_equal(backend_name(BACKEND_KPROBE_MULTI), "kprobe.multi");
-	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
-}
-
 TEST_MAIN(NULL, NULL)

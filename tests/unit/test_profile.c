@@ -149,25 +149,6 @@ TEST(min_and_top_leave_out_the_rare_and_say_how_much)
 	}
 }
 
-TEST_WITH_BUILDER(a_long_row_is_kept_whole)
-{
-	enum { N = 100000 };
-	cleanup_free uint32_t *frames = calloc(N, sizeof(*frames));
-	uint32_t small = 3;
-
-	for (uint32_t i = 0; i < N; i++)
-		frames[i] = i;
-	add(b, 1, 0, 1, 0, &small);
-	add(b, 2, 0, N, 0, frames);
-	add(b, 3, 1, 1, 0, &small);
-
-	cleanup_profile struct profile *r = finish(b, 0, 0);
-
-	assert_int_equal(r->n_stacks, 3);
-	expect_frames(r, 1, frames, N);
-	assert_int_equal(frame_at(r, 2, 0), 3);
-}
-
 /* The row of entry @i, of its own length and frames. */
 static uint32_t make_row(uint32_t i, uint32_t *frames)
 {
@@ -234,18 +215,6 @@ TEST_WITH_BUILDER(a_profile_owns_its_texts)
 	profile_free(p);
 }
 
-TEST_WITH_BUILDER(losses_keep_their_order_and_those_of_0_are_left_out)
-{
-	cleanup_profile struct profile *p = finish(b, 0, 0);
-
-	profile_add_loss(p, "first", 3);
-	profile_add_loss(p, "none", 0);
-	profile_add_loss(p, "second", 1);
-	assert_int_equal(p->n_losses, 2);
-	assert_string_equal(p->losses[0].reason, "first");
-	assert_int_equal(p->losses[1].n, 1);
-}
-
 TEST_WITH_BUILDER(parts_follow_their_stacks)
 {
 	uint32_t frames[] = { 4, 9 };
@@ -278,28 +247,6 @@ TEST_WITH_BUILDER(parts_follow_their_stacks)
 	assert_int_equal(p->n_parts, 2);
 	assert_int_equal(p->parts[0].stack, 0);
 	assert_int_equal(p->parts[1].count, 6);
-}
-
-TEST(images_are_those_of_frames_in_stacks)
-{
-	struct frame_image images[] = { { .path = "/bin/a" },
-					{ .path = "/bin/b", .build_id = "ab" } };
-	struct frame known[] = { { .image = 0 }, { .image = 1 }, { .image = NO_IMAGE } };
-	const struct frame_table table = {
-		.frames = known, .n = 3, .images = images, .n_images = 2
-	};
-	cleanup(profile_builder_freep) struct profile_builder *b = profile_builder_new(1);
-	uint32_t frames[] = { 2, 1 };
-
-	ADD(b, .count = 9, .frames = frames, .n_user = 2);
-
-	cleanup_profile struct profile *p = profile_builder_finish(b, &table);
-
-	assert_int_equal(p->frames.n_images, 1);
-	assert_int_equal(p->frames.frames[0].image, NO_IMAGE);
-	assert_int_equal(p->frames.frames[1].image, 0);
-	assert_string_equal(p->frames.images[0].build_id, "ab");
-	assert_ptr_not_equal(p->frames.images[0].path, images[1].path);
 }
 
 TEST_MAIN(NULL, NULL)
