@@ -75,46 +75,6 @@ static int take_tracepoint(void *context, const char *category, const char *even
 	return ++names->n == names->stop_at ? 77 : 0;
 }
 
-TEST_OF_MADE_HOST(every_tracepoint_but_ftraces_own_is_visited)
-{
-	struct names names = {};
-
-	assert_works(host_each_tracepoint(host, take_tracepoint, &names, &e));
-	assert_int_equal(names.n, 4);
-	assert_non_null(strstr(names.text, "sched:sched_switch "));
-	assert_non_null(strstr(names.text, "net:netif_rx "));
-	assert_null(strstr(names.text, "ftrace"));
-}
-
-static int take_function(void *context, const char *name, const char *module, uint64_t addr)
-{
-	struct names *names = context;
-
-	(void)snprintf(names->text + strlen(names->text), sizeof(names->text) - strlen(names->text),
-		       "%s[%s]%lx ", name, module, (unsigned long)addr);
-	return 0;
-}
-
-TEST_OF_MADE_HOST(traceable_functions_come_with_module_and_address)
-{
-	struct names names = {}, plain = {};
-
-	assert_int_equal(host_each_traceable(host, true, take_function, &names, NULL), -ENOENT);
-	scratch_write("tracefs/available_filter_functions",
-		      "vfs_read\n__ftrace_invalid_address___64\next4_get [ext4]\nodd (x)\n\n");
-	assert_works(host_each_traceable(host, true, take_function, &plain, &e));
-	assert_string_equal(plain.text, "vfs_read[]0 ext4_get[ext4]0 ");
-
-	scratch_write("tracefs/available_filter_functions_addrs",
-		      "ffffffff8162fb94 vfs_read\n"
-		      "ffffffff8162fba0 __ftrace_invalid_address___64\n"
-		      "ffffffffc0401004 ext4_get [ext4]\n"
-		      "vfs_write\n");
-	assert_works(host_each_traceable(host, true, take_function, &names, &e));
-	assert_string_equal(names.text, "vfs_read[]ffffffff8162fb94 "
-					"ext4_get[ext4]ffffffffc0401004 ");
-}
-
 TEST(this_kernels_tracefs_is_read_although_nothing_is_mounted)
 {
 	cleanup(host_freep) struct host *host = host_new();

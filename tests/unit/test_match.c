@@ -27,6 +27,8 @@ static const char kallsyms[] = "ffffffff81000000 T vfs_read\n"
 			       "ffffffffc0500000 t bpf_prog_1234_vfs_trace\t[bpf]\n";
 static const char sites[] = "ffffffff81000004 vfs_read\n"
 			    "ffffffff81000100 vfs_write\n"
+			    "ffffffff81000180 __ftrace_invalid_address___64\n"
+			    "invalid_line\n"
 			    "ffffffff81000204 helper\n"
 			    "ffffffff81000304 helper\n"
 			    "ffffffff81000404 vfs_split.isra.0\n"
@@ -34,8 +36,9 @@ static const char sites[] = "ffffffff81000004 vfs_read\n"
 			    "ffffffff81000684 moved.llvm.123\n"
 			    "ffffffffc0401004 ext4_read [ext4]\n"
 			    "ffffffffc0401104 helper [ext4]\n";
-static const char names_only[] = "vfs_read\nvfs_write\nhelper\nhelper\nvfs_split.isra.0\n"
-				 "do_exit_now\nmoved.llvm.123\next4_read [ext4]\nhelper [ext4]\n";
+static const char names_only[] =
+	"vfs_read\n__ftrace_invalid_address___64\ninvalid (x)\n\nvfs_write\nhelper\nhelper\n"
+	"vfs_split.isra.0\ndo_exit_now\nmoved.llvm.123\next4_read [ext4]\nhelper [ext4]\n";
 
 static const char program[] =
 	"#include <sys/sdt.h>\n"
@@ -240,21 +243,6 @@ TEST(unless_it_is_asked_for)
 	}
 }
 
-TEST(a_list_of_names_and_a_wildcard_have_each_function_once)
-{
-	struct match_scope scope = { .depth = MATCH_ADDRESSES };
-	cleanup_matched struct matched m = {};
-
-	match_into(&m, "with", "helper", scope);
-	match_into(&m, "with", "vfs_read", scope);
-	match_into(&m, "with", "helpe?", scope);
-	match_into(&m, "with", "vfs_*", scope);
-	assert_ok(m.err, m.e);
-	assert_string_equal(m.text.text,
-			    "helper@81000200 helper@81000300 helper@c0401100[ext4] "
-			    "vfs_read@81000000 vfs_split.isra.0@81000400 vfs_write@81000100");
-}
-
 TEST(wildcards_match_what_is_traceable)
 {
 	expect("with", "vfs_*", "vfs_read vfs_split.isra.0 vfs_write");
@@ -307,6 +295,8 @@ TEST(what_matches_nothing_offers_near_names)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		expect_error("with", rows[i][0], -ENOENT, rows[i][1]);
 	expect_error("without", "bpf_prog*", -ENOENT, " matches 'bpf_prog*'");
+	expect_error("with", "*invalid*", -ENOENT, " matches '*invalid*'");
+	expect_error("old", "*invalid*", -ENOENT, " matches '*invalid*'");
 }
 
 TEST(hidden_addresses_are_named_as_the_reason)
