@@ -145,17 +145,11 @@ void space_drop(struct spaces *all, struct space *s);
 /* A new space with the present contents of @s: a forked child has one. */
 struct space *space_copy(struct spaces *all, struct space *s);
 
-/*
- * Map @region. Regions that it overlaps end at @until: region->from, or the last time that they
- * certainly were there. True: another mapping was there.
- */
-bool space_map(struct spaces *all, struct space *s, const struct region *region, uint64_t until);
+/* Map @region. Regions that it overlaps end at region->from. True: another mapping was there. */
+bool space_map(struct spaces *all, struct space *s, const struct region *region);
 
-/*
- * Map those of @list, by rising address, that overlap nothing, as far as there is room. Moves the
- * others to the front of @list, and returns their number.
- */
-size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n);
+/* Map those of @list, by rising address, that overlap nothing, as far as there is room. */
+void space_add_free(struct spaces *all, struct space *s, const struct region *list, size_t n);
 
 /* Forget all regions, to save memory. From here on nothing is known of times before @time. */
 void space_forget(struct spaces *all, struct space *s, uint64_t time);

@@ -77,8 +77,7 @@ struct keyed {
 struct processes {
 	struct images *images;
 	struct spaces spaces;
-	bool is_followed; /* events report all changes */
-	uint64_t period;  /* the number of the present period; the first is 1 */
+	uint64_t period; /* the number of the present period; the first is 1 */
 
 	/* Programs of all processes. */
 	struct u64_map newest;  /* tgid -> index in @heads */
@@ -359,14 +358,13 @@ static void fit_memory(struct processes *ps, uint64_t now)
 
 /* --- the model --- */
 
-struct processes *processes_new(struct files *files, bool is_followed)
+struct processes *processes_new(struct files *files)
 {
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	ps->images = images_new(files);
 	ps->spaces.images = ps->images;
 	ps->period = 1;
-	ps->is_followed = is_followed;
 	return ps;
 }
 
@@ -408,11 +406,8 @@ size_t processes_bytes(const struct processes *ps)
 /* --- looks: reading mappings from /proc --- */
 
 /*
- * Add the mappings of @list, which all exist now.
- *
- * With events, overlapped regions stay: events are newer, or will correct them soon. Without
- * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
- * between the two looks.
+ * Add the mappings of @list, which all exist now. Overlapped regions stay: events are newer, or
+ * will correct them soon.
  *
  * Other users of the space keep what they have: the look may see a program that the space is not
  * of, because the record of its exec has not been read yet.
@@ -422,7 +417,6 @@ static void add_list(struct processes *ps, struct program *program, const struct
 	struct spaces *spaces = &ps->spaces;
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
 	struct space *former = program->space;
-	size_t n_others;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct mapping *m = &list->mappings[i];
@@ -436,11 +430,7 @@ static void add_list(struct processes *ps, struct program *program, const struct
 	}
 	program->space = space_copy(spaces, former);
 	space_drop(spaces, former);
-	n_others = space_add_free(spaces, program->space, regions, list->n);
-	for (size_t i = 0; i < n_others && !ps->is_followed; i++) {
-		regions[i].from = clock_ns(CLOCK_MONOTONIC);
-		(void)space_map(spaces, program->space, &regions[i], program->looked_at);
-	}
+	space_add_free(spaces, program->space, regions, list->n);
 	program->space->is_forgotten = false;
 }
 
@@ -467,8 +457,7 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 		return;
 	program->looked_in = ps->period;
 	/* A kernel thread, or a process that ends, has no mappings. */
-	program->is_whole =
-		program->is_whole || (ps->is_followed && (err == -ESRCH || (!err && !read.list.n)));
+	program->is_whole = program->is_whole || err == -ESRCH || (!err && !read.list.n);
 	if (err || !read.list.n)
 		return;
 	program->mapper.pid = read.list.tid;
@@ -476,9 +465,9 @@ static void read_mappings(struct processes *ps, uint32_t tgid)
 	add_list(ps, program, &read.list);
 	if (program->is_seen)
 		space_note_hit(ps->images, program->space);
-	if (!ps->is_followed || !program->comm[0])
+	if (!program->comm[0])
 		read_comm(program);
-	program->is_whole = ps->is_followed;
+	program->is_whole = true;
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -521,18 +510,10 @@ void processes_settle(struct processes *ps, uint64_t until)
 /* The report is about the period that ends here, so programs used in it are kept. */
 void processes_refresh(struct processes *ps)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
 	ps->period++;
 	images_refresh(ps->images);
-	for (size_t i = 0; i < ps->n_heads && !ps->is_followed; i++) {
-		struct program *program = ps->heads[i];
-
-		if (program_runs(program) && !host_pid_exists(program->tgid))
-			program->exited = now;
-	}
 	ps->n_unread = ps->n_heads;
-	fit_memory(ps, now);
+	fit_memory(ps, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* --- events --- */
@@ -587,7 +568,7 @@ static void on_map_event(struct processes *ps, const struct process_event *event
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	news->is_replaced = space_map(&ps->spaces, program->space, &region, event->time);
+	news->is_replaced = space_map(&ps->spaces, program->space, &region);
 	news->is_new_file = region.image->number > newest && region.image->kind == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
@@ -745,10 +726,6 @@ void processes_seen(struct processes *ps, uint64_t key, const struct notice *see
 	}
 	if (seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	/* Without events, a program begins with an exec that BPF has counted. */
-	if (!ps->is_followed && seen->since && seen->since != UINT64_MAX &&
-	    (!program || program->begin < seen->since))
-		begin_program(ps, tgid, seen->since, space_new(&ps->spaces))->is_exec = true;
 	/* Ask for a late list again with the next life, and for each report. */
 	if (is_first || !program || program->looked_in != ps->period)
 		read_mappings(ps, tgid);
@@ -847,8 +824,7 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 		       program && program->comm[0] ? program->comm : keyed_of(ps, key)->comm);
 }
 
-static void describe_run(const struct processes *ps, const struct program *program,
-			 struct program_run *ret)
+static void describe_run(const struct program *program, struct program_run *ret)
 {
 	*ret = (struct program_run){
 		.tgid = program->tgid,
@@ -856,7 +832,6 @@ static void describe_run(const struct processes *ps, const struct program *progr
 		.begin = program->began,
 		.end = program_over_at(program),
 		.root = program->mapper.root,
-		.is_followed = ps->is_followed,
 		.has_memory = program->space->content->has_memory,
 	};
 }
@@ -869,7 +844,7 @@ void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct
 		.tgid = tgid_of_key(key), .user = USER_UNKNOWN, .end = UINT64_MAX, .root = -1
 	};
 	if (program)
-		describe_run(ps, program, ret);
+		describe_run(program, ret);
 }
 
 bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret)
@@ -878,6 +853,6 @@ bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run
 
 	if (!program || !program->is_seen)
 		return false;
-	describe_run(ps, program, ret);
+	describe_run(program, ret);
 	return true;
 }

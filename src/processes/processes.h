@@ -6,8 +6,8 @@
  * run began. Events (processes/sideband.h) report the changes since. So a stack gets the names of
  * the mappings at its own time, even if the process has ended or runs another program now.
  *
- * Without events, each report begins with another look at the processes that were hit. BPF counts
- * execs, so that a hit after an exec begins a new program. No question reads /proc.
+ * BPF counts execs, so that a hit belongs to the program before or behind one. No question reads
+ * /proc.
  *
  * Times are ns of CLOCK_MONOTONIC. In a question, time 0 stands for now. A key is process_key():
  * the number and the life of a process.
@@ -28,11 +28,10 @@
 struct processes;
 
 /*
- * @files is borrowed and must live longer. @is_followed: the caller passes all events to
- * processes_event(). So answers about a past time are right even if the process has ended or runs
- * another program.
+ * @files is borrowed and must live longer. The caller passes all events to processes_event(). So
+ * answers about a past time are right even if the process has ended or runs another program.
  */
-struct processes *processes_new(struct files *files, bool is_followed);
+struct processes *processes_new(struct files *files);
 void processes_free(struct processes *ps);
 
 /* --- input --- */
@@ -84,9 +83,9 @@ void processes_seen(struct processes *ps, uint64_t key, const struct notice *see
 void processes_refresh(struct processes *ps);
 
 /*
- * Read one of the processes that were hit and are incomplete: after a loss, for example. Without
- * events, none is ever complete. Each is read once after processes_refresh(), and later ones first
- * if time did not suffice for them. False: all are read.
+ * Read one of the processes that were hit and are incomplete: after a loss, for example. Each is
+ * read once after processes_refresh(), and later ones first if time did not suffice for them.
+ * False: all are read.
  */
 bool processes_read_hit(struct processes *ps);
 
@@ -134,12 +133,11 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 /* One program of one process. */
 struct program_run {
 	uint32_t tgid;
-	uint32_t user;    /* the real user when it was hit, or USER_UNKNOWN */
-	uint64_t begin;   /* 0: not known, or before the run */
-	uint64_t end;     /* UINT64_MAX: it runs, or its end is not known */
-	int root;         /* its root directory, as roots_of(); or -1 */
-	bool is_followed; /* events report its end */
-	bool has_memory;  /* it has mapped memory with code at any time (place.is_memory) */
+	uint32_t user;   /* the real user when it was hit, or USER_UNKNOWN */
+	uint64_t begin;  /* 0: not known, or before the run */
+	uint64_t end;    /* UINT64_MAX: it runs, or its end is not known */
+	int root;        /* its root directory, as roots_of(); or -1 */
+	bool has_memory; /* it has mapped memory with code at any time (place.is_memory) */
 };
 
 /* The program of @key at @time. If it is not known, @ret has the process's number only. */

@@ -222,7 +222,7 @@ static void join(struct region *region, const struct region *old)
 	region->from = old->from < region->from ? old->from : region->from;
 }
 
-bool space_map(struct spaces *all, struct space *s, const struct region *region, uint64_t until)
+bool space_map(struct spaces *all, struct space *s, const struct region *region)
 {
 	struct region whole = *region, left = {}, right = {}, pieces[3];
 	size_t first = first_present(s->content, region->start), end, n = 0;
@@ -255,10 +255,10 @@ bool space_map(struct spaces *all, struct space *s, const struct region *region,
 			break;
 		is_replaced = is_replaced || !is_same_code(old, region);
 		if (old->start < region->start)
-			left = part_of(old, old->start, region->start, until);
+			left = part_of(old, old->start, region->start, region->from);
 		if (old->end > region->end)
-			right = part_of(old, region->end, old->end, until);
-		add_past(all, c, *old, until);
+			right = part_of(old, region->end, old->end, region->from);
+		add_past(all, c, *old, region->from);
 	}
 	if (left.image)
 		pieces[n++] = left;
@@ -276,37 +276,31 @@ bool space_map(struct spaces *all, struct space *s, const struct region *region,
 
 /* --- the result of a look --- */
 
-size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
+void space_add_free(struct spaces *all, struct space *s, const struct region *list, size_t n)
 {
 	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
 	struct content *c = s->content;
 	const size_t room = c->now.n < MOST_PRESENT ? MOST_PRESENT - c->now.n : 0;
-	size_t n_free = 0;
+	size_t n_free = 0, n_added;
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct region one = list[i];
-		const size_t at = first_present(c, one.start);
+		const size_t at = first_present(c, list[i].start);
 
-		if (one.start < end || (at < c->now.n && c->now.list[at].start < one.end)) {
-			list[i - n_free] = one;
+		if (list[i].start < end || (at < c->now.n && c->now.list[at].start < list[i].end))
 			continue;
-		}
-		found[n_free++] = one;
-		end = one.end;
+		found[n_free++] = list[i];
+		end = list[i].end;
 	}
 	if (!n_free)
-		return n;
-
-	const size_t n_added = n_free < room ? n_free : room;
-
+		return;
+	n_added = n_free < room ? n_free : room;
 	c = own_content(all, s);
 	all->n_forgotten += n_free - n_added;
 	regions_splice(all, &c->now, c->now.n, 0, found, n_added);
 	qsort(c->now.list, c->now.n, sizeof(*c->now.list), array_compare_u64);
 	for (size_t i = 0; i < n_added && !c->has_memory; i++)
 		c->has_memory = found[i].image->is_memory;
-	return n - n_free;
 }
 
 /* --- questions --- */

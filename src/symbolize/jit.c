@@ -397,10 +397,8 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	const bool is_there = process_identity_read(g->process.tgid, &now);
 	const bool is_other = is_there && g->identified && now.started != g->identity.started;
 
-	if (!is_there || is_other) {
-		g->is_over = !g->process.is_followed;
+	if (!is_there || is_other)
 		return !is_other;
-	}
 	g->identity = now;
 	g->identified = clock_ns(CLOCK_MONOTONIC);
 	if (root >= 0)
@@ -456,8 +454,8 @@ void jit_watch(struct jit *j, const struct program_run *p)
 {
 	struct jit_map *g = get_jit_map(j, p);
 
-	if (g->process.end != UINT64_MAX || !g->process.is_followed)
-		look_at_perf_map(j, g); /* its end has come, or nobody will report it */
+	if (g->process.end != UINT64_MAX)
+		look_at_perf_map(j, g);
 	else if (clock_ns(CLOCK_MONOTONIC) - g->identified > IDENTIFY_NS)
 		(void)identify_process(j, g);
 }

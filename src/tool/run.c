@@ -819,17 +819,9 @@ static int start_following(struct run *r, struct error *e)
 {
 	const int err = run_wants_helpers(r) ? follower_open(r, e) : 0;
 
-	if (err && r->follow)
-		return err;
-	if (err == -EMFILE || err == -ENFILE)
-		log_warn("cannot follow processes: %s; frames of ended processes will be "
-			 "[unknown], and stacks of new programs may be cut",
-			 e->text);
-	else if (err)
-		log_debug("cannot follow processes: %s", e->text);
-	if (r->tool->has_stacks)
-		r->processes = processes_new(r->files[FOR_FOLLOWING], r->follow != NULL);
-	return 0;
+	if (!err && r->tool->has_stacks)
+		r->processes = processes_new(r->files[FOR_FOLLOWING]);
+	return err;
 }
 
 #define FIRST_TABLES_NS (10 * NS_PER_S)
@@ -887,7 +879,7 @@ static int start_run(struct run *r, struct error *e)
 	command_find_files(r);
 	make_first_tables(r);
 	r->deferral.asked = r->waiter.signals;
-	deferral_begin(&r->deferral, r->object, r->follow ? r->unwinder : NULL, r->processes);
+	deferral_begin(&r->deferral, r->object, r->unwinder, r->processes);
 	err = waiter_start(&r->waiter, r->notices, &r->command, e);
 	r->ready->is_socket =
 		opt->ready_fd && fstat((int)opt->ready_fd, &st) == 0 && S_ISSOCK(st.st_mode);

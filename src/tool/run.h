@@ -163,7 +163,7 @@ struct run {
 	struct notices *notices;
 	struct processes *processes;   /* NULL: without tool->has_stacks */
 	struct symbolizer *symbolizer; /* likewise, from tool->open() on */
-	struct follower *follow;       /* NULL: no events tell @processes of changes */
+	struct follower *follow;       /* NULL: the run takes no user stacks */
 	struct unwinder *unwinder;     /* NULL: no unwind tables */
 	struct kernel_stacks kernel_stacks;
 	/* When to ask for the next NOTICE_UNMAPPED, by its is_walked. UINT64_MAX: none has come. */

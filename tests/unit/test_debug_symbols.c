@@ -64,7 +64,7 @@ struct named {
 
 static struct named open_named(const char *name, uint64_t flags)
 {
-	struct named n = { .processes = processes_new(files_of_test(), true) };
+	struct named n = { .processes = processes_new(files_of_test()) };
 	cleanup_free char *path = scratch_path(name);
 	struct process_event event = { .type = PROCESS_MAP,
 				       .pid = NOBODY,

@@ -33,16 +33,14 @@ static int set_up(void **state)
 {
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
-	f->processes = processes_new(files_of_test(), true);
+	f->processes = processes_new(files_of_test());
 	f->jit = jit_new(processes_images(f->processes));
 	f->child = child_start();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
 	(void)unlink(f->map);
-	f->process = (struct program_run){ .tgid = (uint32_t)f->child,
-					   .user = USER_UNKNOWN,
-					   .end = UINT64_MAX,
-					   .root = -1,
-					   .is_followed = true };
+	f->process = (struct program_run){
+		.tgid = (uint32_t)f->child, .user = USER_UNKNOWN, .end = UINT64_MAX, .root = -1
+	};
 	*state = f;
 	return 0;
 }

@@ -24,25 +24,14 @@ struct past {
 	struct processes *processes;
 };
 
-static int make_model(void **state, bool is_followed)
+static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->processes = processes_new(files_of_test(), is_followed);
+	p->processes = processes_new(files_of_test());
 	p->images = processes_images(p->processes);
 	*state = p;
 	return 0;
-}
-
-static int make_past(void **state)
-{
-	return make_model(state, true);
-}
-
-/* No events come. */
-static int make_unfollowed(void **state)
-{
-	return make_model(state, false);
 }
 
 static int free_past(void **state)
@@ -53,8 +42,6 @@ static int free_past(void **state)
 	free(p);
 	return 0;
 }
-
-#define TEST_UNFOLLOWED(name) TEST_OF(name, struct past *p, make_unfollowed, free_past)
 
 #define TEST_WITH_PAST(name) TEST_OF(name, struct past *p, make_past, free_past)
 
@@ -883,74 +870,6 @@ static void run_many(struct past *p, uint64_t n, size_t *most)
 	}
 }
 
-/* A page of @file, executable, at @at (NULL: anywhere). */
-static void *map_page(const char *file, void *at)
-{
-	cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
-	void *page =
-		mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, 0);
-
-	assert_ptr_not_equal(page, MAP_FAILED);
-	return page;
-}
-
-TEST_UNFOLLOWED(without_events_what_changed_between_two_looks_is_not_known_in_between)
-{
-	const uint32_t own = (uint32_t)getpid();
-	void *page = map_page("/bin/sh", NULL), *later;
-	const uint64_t at = (uintptr_t)page;
-
-	(void)comm_of_hit(p, own, 1, 0);
-
-	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	cleanup_free char *shell = xstrdup(module_at(p, own, at, 1));
-
-	assert_string_not_equal(shell, "");
-	assert_string_equal(module_at(p, own, at, before), shell);
-	map_page("/proc/self/exe", page);
-	later = map_page("/proc/self/exe", NULL);
-	begin_report(p);
-	assert_string_equal(module_at(p, own, at, 1), shell);
-	assert_string_equal(module_at(p, own, at, before), "");
-	assert_string_equal(module_at(p, own, at, 0), "test_processes");
-	assert_string_equal(module_at(p, own, at, clock_ns(CLOCK_MONOTONIC)), "test_processes");
-	/* Nothing else was there. */
-	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_processes");
-	assert_int_equal(munmap(page, 4096), 0);
-	begin_report(p);
-	assert_string_equal(module_at(p, own, at, 0), "test_processes");
-	assert_int_equal(munmap(later, 4096), 0);
-}
-
-TEST_UNFOLLOWED(without_events_a_program_that_was_counted_begins_with_its_first_hit)
-{
-	const uint32_t own = (uint32_t)getpid();
-	struct notice seen = { .time = 100, .since = 0, .user = 7 };
-	struct program_run run;
-
-	processes_seen(p->processes, key_of(own), &seen);
-	assert_true(processes_hit(p->processes, own, &run));
-	assert_int_equal(run.begin, 0);
-	assert_int_equal(run.user, 7);
-
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const uint64_t key = key_of(own);
-
-	seen = (struct notice){ .time = now + 1, .since = now, .user = 8 };
-	processes_seen(p->processes, key, &seen);
-	assert_true(processes_hit(p->processes, own, &run));
-	assert_int_equal(run.begin, now);
-	assert_int_equal(run.user, 8);
-	/* A hit of another CPU that comes late is of the same program. */
-	seen.time = now;
-	processes_seen(p->processes, key, &seen);
-	assert_true(processes_hit(p->processes, own, &run));
-	assert_int_equal(run.begin, now);
-	assert_int_equal(run_at(p, own, now - 1).user, 7);
-	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now), "test_processes");
-	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now - 1), "test_processes");
-}
-
 TEST_WITH(short_processes_without_end_take_bounded_memory, make_past, free_past)
 {
 	struct past *p = *state;
@@ -980,7 +899,7 @@ TEST_WITH_PAST(hits_without_a_report_take_bounded_memory)
 TEST(names_that_are_forgotten_with_their_hits_are_counted)
 {
 	struct files *none = files_new(-1, NULL, &long_purpose);
-	struct past p = { .processes = processes_new(none, false) };
+	struct past p = { .processes = processes_new(none) };
 	struct past *own = &p;
 	const uint32_t n = 70000;
 
