@@ -26,7 +26,6 @@ struct entry {
 	size_t table_bytes;
 	size_t n_rows;
 	enum unwind_how how;
-	uint32_t refused;          /* the turn when there was no room for its table; 0: there was */
 	struct range_fact *ranges; /* the ranges of code, from the last table */
 	size_t n_ranges;
 };
@@ -50,7 +49,7 @@ struct table_set {
 
 /* The least time of a turn. */
 #define TURN_NS 1000000000ULL
-/* A table that BPF used in this turn or the one before is in use. What had no room waits longer. */
+/* A table that BPF used in this turn or the one before is in use. */
 #define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
@@ -261,7 +260,10 @@ static int put_image(struct table_set *t, const struct file_table *table, bool i
 	return 0;
 }
 
-/* Store @table. Others make room only if it is in use; else it waits until there is room. */
+/*
+ * Store @table. Others make room only if it is in use; else it waits until there is room. What is
+ * in use and has no room gets none later: the user has had a warning.
+ */
 static int keep_table_in_set(struct table_set *t, const struct file_table *table, bool is_used,
 			     struct entry *entry, struct error *e)
 {
@@ -276,7 +278,6 @@ static int keep_table_in_set(struct table_set *t, const struct file_table *table
 		return 0;
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
-	entry->refused = err == -E2BIG ? turn_of_tables(t) : 0;
 	entry->n_rows = table->fact.n_entries;
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
@@ -403,21 +404,6 @@ static void forget_unused(struct table_set *t)
 		log_debug("%s", e.text);
 }
 
-/* There may be room now. Until there is a table, programs find its image without pages. */
-static void forgive_refused(struct table_set *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		struct entry *entry = &t->entries[i];
-
-		if (!entry->refused || turn_of_tables(t) - entry->refused <= TURNS_IN_USE)
-			continue;
-		entry->refused = 0;
-		entry->how = UNWIND_BY_TABLE;
-		publish_file(t, entry, true);
-		entry->how = UNWIND_NOT_YET;
-	}
-}
-
 void table_set_turn(struct table_set *t, uint64_t now)
 {
 	if (are_many_entries(t) && t->crowded != turn_of_tables(t)) {
@@ -429,7 +415,6 @@ void table_set_turn(struct table_set *t, uint64_t now)
 		return;
 	t->turned = now;
 	(void)__atomic_fetch_add(&object_state(t->object)->table_turn, 1, __ATOMIC_RELAXED);
-	forgive_refused(t);
 }
 
 /* --- finding --- */
