@@ -16,8 +16,6 @@
 #include "tables/memory.h"
 #include "tables/table_set.h"
 
-#define DESCRIBE_NS (5 * NS_PER_S) /* to wait for the last tables before --debug describes them */
-
 /*
  * The most wishes for new files that may wait. Processes may map files faster than we make tables.
  * Without a bound, these wishes would take all memory and delay those for processes that were hit.
@@ -636,6 +634,7 @@ bool unwinder_stop(struct unwinder *u)
 	unwinder_end(u);
 	if (!thread_join_soon(u->thread))
 		return false;
+	table_set_describe(u->tables);
 	unwinder_free(u);
 	return true;
 }
@@ -755,10 +754,4 @@ bool unwinder_has_done(struct unwinder *u, uint64_t n_wishes)
 
 	(void)pthread_mutex_unlock(&u->mutex);
 	return is_done;
-}
-
-void unwinder_describe(struct unwinder *u)
-{
-	if (u && unwinder_wait(u, clock_ns(CLOCK_MONOTONIC) + DESCRIBE_NS))
-		table_set_describe(u->tables);
 }

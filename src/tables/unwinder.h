@@ -35,8 +35,8 @@ void unwinder_last(struct unwinder *u);
 void unwinder_end(struct unwinder *u);
 
 /*
- * Drop all wishes and end the thread. False: a wish takes too long (thread_join_soon()). Then
- * nothing is freed, and the object and @files must stay.
+ * Drop all wishes, end the thread, and describe its tables for --debug. False: a wish takes too
+ * long (thread_join_soon()). Then nothing is freed, and the object and @files must stay.
  */
 bool unwinder_stop(struct unwinder *u);
 
@@ -123,6 +123,3 @@ bool late_job_is_done(const struct late_job *job);
 
 /* Clear and free the words, and drop the space. */
 void late_job_fini(struct late_job *job);
-
-/* Print images, tables and their memory to standard error, for --debug. Nothing if @u is NULL. */
-void unwinder_describe(struct unwinder *u);

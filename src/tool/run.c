@@ -787,7 +787,6 @@ static int finish_run(struct run *r, struct error *e)
 		probing_describe(r);
 		object_describe(r->object);
 		deferral_describe(&r->deferral);
-		unwinder_describe(r->unwinder);
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
 	samples_describe(r);
