@@ -106,7 +106,7 @@ def whole_machine(setup, table):
             rss = field(tracer.pid, "status", r"^VmRSS:\s*(\d+)") / 1024
             anonymous = field(tracer.pid, "status", r"^RssAnon:\s*(\d+)") / 1024
             tracer.stop()
-    said = re.search(rb"unwind tables: (\d+) images .* (\d+) rows, (\d+) of (\d+) bytes", tracer.text)
+    said = re.search(rb"unwind tables: (\d+) images, (\d+) rows, (\d+) of (\d+) bytes", tracer.text)
     cut = sum(int(n) for n in re.findall(rb"\[cut: [^\n]*\n    (\d+)$", tracer.text, re.M))
     hits = sum(int(n) for n in re.findall(rb"^    (\d+)$", tracer.text, re.M))
     images, rows, used, kept = map(int, said.groups())

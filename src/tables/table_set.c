@@ -40,7 +40,7 @@ struct table_set {
 	size_t n, capacity;
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
 	uint32_t images, n_images; /* place of the newest block of images; number of all images */
-	size_t n_rows, n_given_up, n_forgotten;
+	size_t n_rows;
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	uint32_t made_room; /* the turn of the last table_set_make_room() */
 	uint32_t crowded;   /* the last turn when very many files were in use */
@@ -182,7 +182,6 @@ bool table_set_make_room(struct table_set *t, const char *why)
 		if (t->entries[i].how != UNWIND_BY_TABLE || is_in_use(t, &t->entries[i]))
 			continue;
 		evict_table(t, &t->entries[i]);
-		t->n_given_up++;
 	}
 	return true;
 }
@@ -398,7 +397,6 @@ static void forget_unused(struct table_set *t)
 			evict_table(t, entry);
 		free(entry->ranges);
 	}
-	t->n_forgotten += t->n - n;
 	t->n = n;
 	if (object_wait_for_programs(t->object, &e))
 		log_debug("%s", e.text);
@@ -457,13 +455,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 
 void table_set_describe(const struct table_set *t)
 {
-	size_t n_without = 0;
-
-	for (size_t i = 0; i < t->n; i++)
-		n_without += t->entries[i].how == UNWIND_NOT_AT_ALL;
-	log_debug("unwind tables: %zu images (%zu without, %zu given up, %zu forgotten), %zu rows, "
-		  "%llu of %llu bytes",
-		  t->n, n_without, t->n_given_up, t->n_forgotten, t->n_rows,
+	log_debug("unwind tables: %zu images, %zu rows, %llu of %llu bytes", t->n, t->n_rows,
 		  (unsigned long long)unwind_memory_used(t->memory),
 		  (unsigned long long)unwind_memory_held(t->memory));
 }
