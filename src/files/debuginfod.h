@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
-
 struct debuginfod;
 
 /* Does DEBUGINFOD_URLS name a server? */
@@ -27,14 +25,9 @@ struct debuginfod *debuginfod_new(uint32_t *helper, void (*serve)(void *context)
 void debuginfod_free(struct debuginfod *d);
 
 /*
- * Fetch the debug file for a build ID of @n bytes. The caller frees *@ret_path, which may be any
- * text from the program. @module is the name in messages. Prints progress after a second. A signal
- * that ends the run ends the fetch, too, and no partial file stays in the cache.
- *
- * Errors: -ENOENT   no server has it
- *         -ENOTSUP  there is nobody to ask, or @n is 0
- *         -ETIME    it takes too long, or nothing more is fetched
- *         others    the reason that the program gives. Prints it, and why it took too long
+ * Fetch the debug file for a build ID of @n bytes. Returns its path, which the caller frees, and
+ * which may be any text from the program; NULL: there is none. @module is the name in messages.
+ * Prints why servers fail, and after a second that it waits. A signal that ends the run ends the
+ * fetch, too. No more is fetched once that took too long.
  */
-must_check int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
-				   const char *module, char **ret_path, struct error *e);
+char *debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module);

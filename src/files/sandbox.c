@@ -31,7 +31,6 @@
 #include "arch/arch.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/read.h"
 
 /* --- system calls --- */
 
@@ -247,7 +246,7 @@ bool calls_deny(unsigned groups, bool of_all_threads)
 static const struct {
 	uint64_t capabilities; /* kept, if we have them */
 	rlim_t data;           /* bound of memory; 0: none of its own */
-	bool writes;           /* to files */
+	rlim_t file;           /* bound of the files that it writes */
 	unsigned denied;       /* groups of calls */
 } kinds[] = {
 	/* Landlock would deny a finder /proc/PID of others, even for reading. */
@@ -257,7 +256,7 @@ static const struct {
 	[SANDBOX_PARSER] = { .data = 512 * MiB },
 	/* We do not know libcurl's calls, so there is no list of allowed ones. */
 	[SANDBOX_FETCHER] = { .data = 512 * MiB,
-			      .writes = true,
+			      .file = 2048 * MiB,
 			      .denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS },
 	[SANDBOX_MATCHER] = { .capabilities = CAP_FINDING,
 			      .data = 2048 * MiB,
@@ -299,24 +298,12 @@ static void lower_limit(int what, rlim_t most)
 	(void)setrlimit(what, &both);
 }
 
-/* Bytes that count for RLIMIT_DATA: the sixth number of /proc/self/statm, which includes stacks. */
-static rlim_t data_bytes(void)
-{
-	unsigned long long pages = 0;
-	char text[256];
-
-	if (read_small(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) >= 0)
-		(void)sscanf(text, "%*u %*u %*u %*u %*u %llu", &pages);
-	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
 static void set_limits(enum sandbox kind)
 {
 	const bool is_parser = kind == SANDBOX_PARSER;
 
 	lower_limit(RLIMIT_CORE, 0);
-	if (!kinds[kind].writes)
-		lower_limit(RLIMIT_FSIZE, 0);
+	lower_limit(RLIMIT_FSIZE, kinds[kind].file);
 	if (is_parser) {
 		lower_limit(RLIMIT_NOFILE, 512);
 		lower_limit(RLIMIT_STACK, 8 * MiB); /* elf/lines.c and libiberty are recursive */
@@ -324,7 +311,7 @@ static void set_limits(enum sandbox kind)
 	if (is_parser && !IS_SANITIZED) /* it maps whole files, with their holes */
 		lower_limit(RLIMIT_AS, 1048576 * MiB);
 	if (kinds[kind].data && !IS_SANITIZED)
-		lower_limit(RLIMIT_DATA, kinds[kind].data + (is_parser ? 0 : data_bytes()));
+		lower_limit(RLIMIT_DATA, kinds[kind].data);
 }
 
 /*
@@ -398,11 +385,11 @@ int sandbox_enter(enum sandbox kind, struct error *e)
 	const uint64_t wanted = kinds[kind].capabilities;
 	int err = 0;
 
-	set_limits(kind);
 	if (kind != SANDBOX_PARSER)
 		err = drop_inherited_rights(e);
 	if (err)
 		return err;
+	set_limits(kind); /* from here on, a copy of a large process may get no more memory */
 	err = keep_capabilities(wanted, wanted ? COMPARED : 0);
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));

@@ -145,13 +145,12 @@ bool image_names_is_read(const struct image_names *f, uint32_t image)
 static bool fetch_debug(struct image_names *f, struct file *file, const char *module)
 {
 	const struct debug_hint *hint = &file->fact.hint;
-	struct error e;
 
 	if (file->has_asked_servers || !f->servers || file->fact.has_symtab)
 		return false;
 	file->has_asked_servers = true;
-	return debuginfod_get_path(f->servers, hint->build_id, hint->n_build_id, module,
-				   &file->fetched, &e) == 0;
+	file->fetched = debuginfod_fetch(f->servers, hint->build_id, hint->n_build_id, module);
+	return file->fetched != NULL;
 }
 
 /* Ask, and note what the file is. It must be of the build that was mapped, if that is known. */
