@@ -117,8 +117,7 @@ void uprobe_multi_attach(struct attachment *a, const struct selection *chosen)
  * programs, and makes the links of one file only.
  */
 
-/* There is no bound of CPU time, as the kernel does the work. */
-static const struct aside_bounds bounds = { .looks = 50 };
+#define MOST_STILL 50 /* looks at the process */
 
 struct work {
 	struct attachment *a;
@@ -180,12 +179,12 @@ static int attach_file(struct attachment *a, backend_attach *attach, const struc
 
 	log_debug("%s: this file may hang, so another process attaches its probes", path);
 
-	int err = aside_start(&aside, &bounds, attach_in_child, &w, e);
+	int err = aside_start(&aside, MOST_STILL, attach_in_child, &w, e);
 
 	if (err)
 		return err;
 	err = read_results(a, &aside);
-	if (err && aside_explain(&aside, err, path, e))
+	if (err && aside_explain(err, path, e))
 		return error_within(e, "attach");
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "base/read.h"
 
@@ -24,22 +25,7 @@
 #define FIRST_WAIT_US 50
 #define LAST_WAIT_US 51200
 
-union control {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* -- In the process. -- */
-
-void aside_close_others(int *channel)
-{
-	const int own = STDERR_FILENO + 1;
-
-	if (*channel != own && dup2(*channel, own) < 0)
-		_exit(1);
-	*channel = own;
-	closefrom(own + 1);
-}
 
 bool aside_write(int channel, const void *bytes, size_t n)
 {
@@ -60,19 +46,7 @@ bool aside_write(int channel, const void *bytes, size_t n)
 
 bool aside_pass(int channel, int fd)
 {
-	union control control = {};
-	char byte = 0;
-	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
-
-	control.align.cmsg_level = SOL_SOCKET;
-	control.align.cmsg_type = SCM_RIGHTS;
-	control.align.cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	return sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
+	return packet_send(channel, "", 1, fd) == 0;
 }
 
 __attribute__((noreturn)) static void work_and_end(aside_work *work, void *argument, int channel,
@@ -101,14 +75,14 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return clock_getcpuclockid(pid, &clock) == 0 ? clock_ns(clock) : 0;
 }
 
-int aside_start(struct aside *a, const struct aside_bounds *bounds, aside_work *work,
-		void *argument, struct error *e)
+int aside_start(struct aside *a, unsigned most_still, aside_work *work, void *argument,
+		struct error *e)
 {
 	const pid_t parent = getpid();
 	int pair[2], pipe_fds[2];
 
 	*a = ASIDE_NONE;
-	a->bounds = *bounds;
+	a->most_still = most_still;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(e, "make a socket");
 	a->channel = pair[0];
@@ -134,26 +108,14 @@ int aside_start(struct aside *a, const struct aside_bounds *bounds, aside_work *
 	return 0;
 }
 
-void aside_begin(struct aside *a)
-{
-	a->since_ns = cpu_ns_of(a->pid);
-}
-
-/* Check the process after ASIDE_LOOK_MS in which it has sent nothing. */
-static int check_if_hanging(struct aside *a)
+/* Does the process hang, after ASIDE_LOOK_MS in which it has sent nothing? */
+static bool is_hanging(struct aside *a)
 {
 	const uint64_t cpu_ns = cpu_ns_of(a->pid);
 
-	if (a->bounds.cpu_ns && cpu_ns - a->since_ns > a->bounds.cpu_ns)
-		return -ETIME;
-	a->n_still = cpu_ns == a->cpu_ns ? a->n_still + 1 : 0;
+	a->n_still = cpu_ns == a->cpu_ns && process_state(a->pid) != 'R' ? a->n_still + 1 : 0;
 	a->cpu_ns = cpu_ns;
-	if (a->n_still < a->bounds.looks)
-		return 0;
-	if (process_state(a->pid) != 'R')
-		return -ETIMEDOUT;
-	a->n_still = 0;
-	return 0;
+	return a->n_still >= a->most_still;
 }
 
 static void copy_messages(struct aside *a)
@@ -167,24 +129,22 @@ static void copy_messages(struct aside *a)
 		cleanup_close_fd(&a->messages);
 }
 
-/* Wait until there is something to receive or the channel is closed. Errors: see
- * check_if_hanging(). */
-static int wait_for_input(struct aside *a)
+/* Wait until there is something to receive, or the channel is closed. False: the process hangs. */
+static bool wait_for_input(struct aside *a)
 {
 	for (;;) {
 		struct pollfd all[] = { { .fd = a->channel, .events = POLLIN },
 					{ .fd = a->messages, .events = POLLIN } };
 		const int n = poll(all, 2, ASIDE_LOOK_MS);
 
-		if (n > 0 && all[1].revents)
+		if (n == 0 && is_hanging(a))
+			return false;
+		if (n > 0 && all[1].revents) {
 			copy_messages(a);
-		else if (n > 0)
-			return 0;
-
-		const int err = n == 0 ? check_if_hanging(a) : 0;
-
-		if (err)
-			return err;
+		} else if (n > 0) {
+			a->n_still = 0;
+			return true;
+		}
 	}
 }
 
@@ -192,14 +152,13 @@ static int wait_for_input(struct aside *a)
 int aside_read(struct aside *a, void *to, size_t n)
 {
 	for (char *at = to; n;) {
-		const int err = wait_for_input(a);
-		const ssize_t got = err ? 0 : recv(a->channel, at, n, MSG_DONTWAIT);
+		if (!wait_for_input(a))
+			return -ETIMEDOUT;
 
-		if (err)
-			return err;
+		const ssize_t got = recv(a->channel, at, n, MSG_DONTWAIT);
+
 		if (got <= 0)
 			return -EPIPE;
-		a->n_still = 0;
 		at += got;
 		n -= (size_t)got;
 	}
@@ -208,43 +167,23 @@ int aside_read(struct aside *a, void *to, size_t n)
 
 int aside_take(struct aside *a, int *ret_fd)
 {
-	union control control = {};
 	char byte;
-	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
-	const int err = wait_for_input(a);
 
-	if (err)
-		return err;
-
-	const ssize_t got = recvmsg(a->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	const struct cmsghdr *head = got <= 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-	if (got > 0 && message.msg_flags & MSG_CTRUNC)
-		return -EMFILE;
-	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+	if (!wait_for_input(a))
+		return -ETIMEDOUT;
+	if (packet_receive(a->channel, &byte, 1, ret_fd))
 		return -EPIPE;
-	memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
-	a->n_still = 0;
-	return 0;
+	return *ret_fd < 0 ? -EMFILE : 0;
 }
 
-int aside_explain(const struct aside *a, int code, const char *name, struct error *e)
+int aside_explain(int code, const char *name, struct error *e)
 {
-	switch (code) {
-	case -ETIMEDOUT:
-		return error_set(e, code, "%s: its file system does not answer", name);
-	case -ETIME:
-		return error_set(e, code, "%s: reading takes more than %llu s of CPU time", name,
-				 (unsigned long long)(a->bounds.cpu_ns / NS_PER_S));
-	case -EMFILE:
-		return error_set(e, code, "%s: %s", name, error_words(code));
-	default:
-		return error_set(e, code, "%s: the process that reads it has ended", name);
-	}
+	return error_set(
+		e, code, "%s: %s", name,
+		code == -ETIMEDOUT ? "its file system does not answer"
+		: code == -EPIPE
+			? "the process that reads it has ended; maybe it took too much CPU time"
+			: error_words(code));
 }
 
 void aside_end(struct aside *a)

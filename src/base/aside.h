@@ -17,23 +17,14 @@
 /* Does the work and sends the result to @channel. The process ends when the function returns. */
 typedef void aside_work(void *argument, int channel);
 
-struct aside_bounds {
-	uint64_t cpu_ns; /* CPU time since aside_begin(); 0: no bound */
-	/*
-	 * The process hangs after this many checks in a row, ASIDE_LOOK_MS apart, in which it used
-	 * no CPU time and was not runnable.
-	 */
-	unsigned looks;
-};
 #define ASIDE_LOOK_MS 100
 
 struct aside {
-	struct aside_bounds bounds;
-	pid_t pid;                 /* 0: no process */
-	int channel;               /* a stream socket for bytes and descriptors */
-	int messages;              /* its standard error, which we copy to ours */
-	uint64_t cpu_ns, since_ns; /* its CPU time at the last check, and at aside_begin() */
-	unsigned n_still;          /* checks in a row without CPU time */
+	pid_t pid;       /* 0: no process */
+	int channel;     /* a stream socket for bytes and descriptors */
+	int messages;    /* its standard error, which we copy to ours */
+	uint64_t cpu_ns; /* its CPU time at the last check */
+	unsigned n_still, most_still;
 };
 
 #define ASIDE_NONE                             \
@@ -44,20 +35,18 @@ struct aside {
 
 /*
  * Fork the process, which runs work(@argument). It inherits all descriptors but the standard ones,
- * so no reader of our output waits for its end. The kernel kills it when we end.
+ * so no reader of our output waits for its end. The kernel kills it when we end. It hangs after
+ * @most_still checks in a row, ASIDE_LOOK_MS apart, in which it used no CPU time and was not
+ * runnable.
  * Errors: no socket, pipe or process can be made. Call aside_end() after an error, too.
  */
-must_check int aside_start(struct aside *a, const struct aside_bounds *bounds, aside_work *work,
-			   void *argument, struct error *e);
-
-/* Restart the bound of CPU time. */
-void aside_begin(struct aside *a);
+must_check int aside_start(struct aside *a, unsigned most_still, aside_work *work, void *argument,
+			   struct error *e);
 
 /*
  * Wait for @n bytes, or for a descriptor, which the caller then owns. These return a code without
  * words; aside_explain() gives the words:
  * -ETIMEDOUT  the process hangs
- * -ETIME      it has used more CPU time than its bound
  * -EPIPE      it has ended
  * -EMFILE     there is no room for the descriptor
  */
@@ -65,14 +54,11 @@ must_check int aside_read(struct aside *a, void *to, size_t n);
 must_check int aside_take(struct aside *a, int *ret_fd);
 
 /* Put the words for such a code into @e, for work on file @name. Returns @code. */
-must_check int aside_explain(const struct aside *a, int code, const char *name, struct error *e);
+must_check int aside_explain(int code, const char *name, struct error *e);
 
 /* Kill the process, wait at most 0.1 s for its end, and close the descriptors. A process that
  * hangs is left behind. */
 void aside_end(struct aside *a);
-
-/* In the process: close all descriptors but the standard ones and *@channel, which changes. */
-void aside_close_others(int *channel);
 
 /* In the process: send bytes, or a descriptor. False: the other end is closed. */
 bool aside_write(int channel, const void *bytes, size_t n);

@@ -252,7 +252,7 @@ char *debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, size_t n, 
 		return NULL;
 	for (size_t i = 0; i < n; i++)
 		(void)snprintf(text + 2 * i, 3, "%02x", build_id[i]);
-	if (aside_start(&child, &(struct aside_bounds){}, run_program, text, &e)) {
+	if (aside_start(&child, 0, run_program, text, &e)) {
 		log_warn_once("debuginfod: %s", e.text);
 		return NULL;
 	}

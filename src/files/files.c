@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -36,65 +36,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/read.h"
 #include "base/strbuf.h"
 
-/*
- * --- packets and areas. No signal interrupts these calls: nobody waits in one on packets. ---
- */
+/* --- areas --- */
 
 /* Since Linux commit 105ff5339f49 ("mm/memfd: add MFD_NOEXEC_SEAL and MFD_EXEC") (in v6.3). */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
-
-union control {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-int packet_send(int fd, const void *bytes, size_t n, int with)
-{
-	union control control = {};
-	struct iovec part = { .iov_len = n };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* not const, but sendmsg(2) only reads it */
-	if (with >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(with)),
-						  .cmsg_level = SOL_SOCKET,
-						  .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.align), &with, sizeof(with));
-	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
-/* The length without padding leaves room for one descriptor. The kernel closes further ones. */
-int packet_receive(int fd, void *to, size_t n, int *ret_with)
-{
-	union control control = {};
-	struct iovec part = { .iov_base = to, .iov_len = n };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = ret_with ? control.bytes : NULL,
-				  .msg_controllen = ret_with ? CMSG_LEN(sizeof(int)) : 0 };
-	const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC | MSG_DONTWAIT);
-	cleanup_close int with = -1;
-
-	if (got < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
-	if (CMSG_FIRSTHDR(&message) && control.align.cmsg_type == SCM_RIGHTS)
-		memcpy(&with, CMSG_DATA(&control.align), sizeof(with));
-	if ((size_t)got != n)
-		return got == 0 ? -EPIPE : -EBADMSG;
-	if (ret_with)
-		*ret_with = TAKE_FD(with);
-	return 0;
-}
 
 int area_new(size_t size, int *ret)
 {
@@ -557,9 +510,8 @@ static int make_pairs(struct zygote *mine, struct zygote *its)
 	int pair[2];
 
 	for (size_t i = 0; i < ZYGOTE_ASKERS; i++) {
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 			return -errno;
-		(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
 		mine->controls[i] = pair[0];
 		its->controls[i] = pair[1];
 	}

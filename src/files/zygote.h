@@ -135,23 +135,7 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 must_check int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle,
 			      struct file_fact *ret, struct error *e);
 
-/*
- * --- packets between the main process and the zygote, and areas. These return a negative
- * errno without a message. ---
- */
-
-/*
- * Send @n bytes, with descriptor @with if it is not -1. Does not wait. -EAGAIN: the queue is full;
- * -EPIPE: the peer has gone.
- */
-must_check int packet_send(int fd, const void *bytes, size_t n, int with);
-
-/*
- * Receive a packet of exactly @n bytes. Does not wait. If @ret_with is not NULL, the caller owns
- * *@ret_with, -1 if there is none; else the kernel closes descriptors. Errors: -EAGAIN there is no
- * packet; -EBADMSG it has another length; -EPIPE the peer has gone, or sent an empty packet.
- */
-must_check int packet_receive(int fd, void *to, size_t n, int *ret_with);
+/* --- areas --- */
 
 /*
  * Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. One pread(2) or pwrite(2)

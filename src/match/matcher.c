@@ -13,15 +13,18 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/aside.h"
-#include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "base/strtab.h"
 #include "files/sandbox.h"
 
 /* A large library takes a second, a hostile one all the time that it gets. */
-static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };
+#define MOST_CPU_S 30
+#define MOST_STILL 50 /* looks at the process */
 
 #define MOST_ERRNO 4095 /* the kernel's own limit */
 #define MOST_BYTES (256U << 20)
@@ -166,11 +169,13 @@ static void match_in_process(void *argument, int channel)
 	struct work *w = argument;
 	const size_t n_targets = w->out->n;
 	cleanup_strbuf struct strbuf bytes = {};
+	int kept[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel };
 	struct error e = {};
 	int err;
 
-	aside_close_others(&channel);
+	descriptors_close_but(kept, ARRAY_SIZE(kept));
 	w->channel = channel;
+	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ MOST_CPU_S, MOST_CPU_S });
 	err = sandbox_enter(SANDBOX_MATCHER, &e);
 	for (size_t i = 0; i < w->n && !err; i++)
 		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, &e);
@@ -207,7 +212,6 @@ static int read_result(struct aside *aside, struct head *head, char **file, char
 		}
 		free(*file);
 		*file = TAKE(bytes);
-		aside_begin(aside);
 	}
 }
 
@@ -223,14 +227,14 @@ int match_in_files(const struct probe_spec *specs, size_t n, const struct match_
 
 	w.scope.on_file = send_file_name;
 	w.scope.context = &w;
-	err = aside_start(&aside, &bounds, match_in_process, &w, e);
+	err = aside_start(&aside, MOST_STILL, match_in_process, &w, e);
 	if (err)
 		return err;
 	err = read_result(&aside, &head, &file, &bytes);
 	if (err == -E2BIG)
 		return error_set(e, err, "%s: the names of its matches are too long", file);
 	if (err)
-		return aside_explain(&aside, err, file, e);
+		return aside_explain(err, file, e);
 	if (head.code < 0 && head.code >= -MOST_ERRNO)
 		return error_set(e, head.code, "%s", bytes);
 	if (head.code || !sent_take(bytes, head.n_bytes, scope->limit, out))

@@ -16,12 +16,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "elf/image.h"
@@ -32,8 +34,9 @@
 /* --- the files that it maps --- */
 
 /* The file system has 5 s to answer, as in match/matcher.c. For libraries, nobody waits as long. */
-static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 50 };
+#define PROGRAM_LOOKS 50
 #define LIBRARY_LOOKS 10
+#define LIBRARY_CPU_S 1
 
 #define MOST_ERRNO 4095
 #define MOST_COMMAND_FILES 256
@@ -172,14 +175,16 @@ static void find_files_in_process(void *argument, int channel)
 	static struct finder f;
 	char program[PATH_MAX];
 	struct error e;
+	int kept[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel };
 	int why;
 
-	aside_close_others(&channel);
+	descriptors_close_but(kept, ARRAY_SIZE(kept));
 	why = find_in_path(*r->opt->command, program);
 	if (!aside_write(channel, &why, sizeof(why)) || why || !wants_libraries(r))
 		return;
 	if (sandbox_enter(SANDBOX_MATCHER, &e))
 		return;
+	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ LIBRARY_CPU_S, LIBRARY_CPU_S });
 	add_file(&f, program);
 	for (size_t i = 0; i < f.n; i++)
 		add_needs_of(&f, f.files[i].path);
@@ -196,7 +201,7 @@ static int read_answer(struct command *c, struct error *e)
 	const int err = aside_read(&c->aside, &why, sizeof(why));
 
 	if (err)
-		return aside_explain(&c->aside, err, called, e);
+		return aside_explain(err, called, e);
 	if (!why)
 		return 0;
 	errno = why > 0 && why <= MOST_ERRNO ? why : EINVAL;
@@ -211,7 +216,7 @@ static int read_answer(struct command *c, struct error *e)
 static int find_program(struct run *r, struct error *e)
 {
 	struct command *c = &r->command;
-	int err = aside_start(&c->aside, &bounds, find_files_in_process, r, e);
+	int err = aside_start(&c->aside, PROGRAM_LOOKS, find_files_in_process, r, e);
 
 	if (!err)
 		err = read_answer(c, e);
@@ -230,9 +235,9 @@ void command_find_files(struct run *r)
 
 	if (!c->aside.pid)
 		return;
-	c->aside.bounds.looks = LIBRARY_LOOKS;
+	c->aside.most_still = LIBRARY_LOOKS;
 	err = aside_read(&c->aside, &n, sizeof(n));
-	if (err && aside_explain(&c->aside, err, "the command's libraries", &e))
+	if (err && aside_explain(err, "the command's libraries", &e))
 		log_debug("%s", e.text);
 	for (; i < n && i < MOST_COMMAND_FILES; i++) {
 		if (aside_read(&c->aside, &found, sizeof(found)) || found.path[0] != '/')

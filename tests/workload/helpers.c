@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "elf/image.h"
 #include "files/question.h"
 #include "files/zygote.h"
