@@ -31,7 +31,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/read.h"
 #include "base/strbuf.h"
 #include "files/zygote.h"
 
@@ -47,16 +46,13 @@
 #define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
 
 #define MOST_PENDING 32
-#define MOST_PLACES 3
 #define MOST_ROOTS 128
 
 /* A question, and its outcome. */
 struct ask {
 	struct question question;
 	const void *payload;
-	uint64_t file;                /* a hash of what the parser opens: only then it stays */
-	uint64_t places[MOST_PLACES]; /* the question is a try of these */
-	size_t n_places;
+	uint64_t file; /* a hash of what the parser opens: only then it stays */
 
 	struct answer answer;
 	char *data;      /* of the answer, with a NUL behind it */
@@ -233,11 +229,7 @@ static void judge_places(struct files *f, struct pending *p)
 		places_note_end(f->places, p->hung_at);
 		return;
 	}
-	if (p->is_over)
-		return;
-	for (size_t i = 0; is_whole && i < p->ask.n_places; i++)
-		places_note_answer(f->places, p->ask.places[i]);
-	if (is_whole || !place || !is_silence(p))
+	if (p->is_over || is_whole || !place || !is_silence(p))
 		return;
 	p->hung_at = p->news.what == NEWS_KILLED ? place : 0;
 	places_note_silence(f->places, place, p->hung_at);
@@ -567,24 +559,6 @@ static int wait_ms(const struct files *f, uint64_t until)
 	return f->manner.serve && ms > FILES_SERVE_MS ? FILES_SERVE_MS : (int)ms;
 }
 
-/* Nobody waits for @p any more, because the patience is over. */
-static int lose_patience(struct files *f, struct pending *p, struct error *e)
-{
-	struct answer answer;
-
-	(void)read_answer(p, &answer);
-
-	const int state = answer.step ? process_state((pid_t)answer.pid) : 0;
-	const bool is_in_call = state == 'S' || state == 'D';
-
-	log_warn_once("%s: %s",
-		      is_in_call ? "a file system does not answer in time"
-				 : "helpers have too little CPU time to look at files in time",
-		      f->purpose.lost);
-	p->is_given_up = true;
-	return error_set(e, -ETIME, "no answer in time");
-}
-
 /* Wait for the outcome of @p. After an error, nobody waits for it any more. */
 static int wait_for_outcome(struct files *f, struct pending *p, struct error *e)
 {
@@ -608,8 +582,13 @@ static int wait_for_outcome(struct files *f, struct pending *p, struct error *e)
 		}
 		if (n > 0)
 			continue;
-		if (now >= patience)
-			return lose_patience(f, p, e);
+		if (now >= patience) {
+			log_warn_once("a file system does not answer in time, or helpers have too "
+				      "little CPU time: %s",
+				      f->purpose.lost);
+			p->is_given_up = true;
+			return error_set(e, -ETIME, "no answer in time");
+		}
 		if (p->killed_at && !p->is_killed && now >= p->killed_at + NEWS_NS)
 			lose_zygote(f); /* somebody has stopped it */
 		if (m->serve)
@@ -735,23 +714,14 @@ static int ask_for_result(struct files *f, struct ask *a, struct error *e)
 			 a->answer.words[0] ? a->answer.words : error_words(result));
 }
 
-/* The question is a try of @place. False: it is silent. */
-static bool try_place(struct files *f, struct ask *a, uint64_t place)
-{
-	if (!places_may_ask(f->places, place))
-		return false;
-	a->places[a->n_places++] = place;
-	return true;
-}
-
 /* Leave out where nothing answers. @m: a mapping of a process of the question's user. */
 static void skip_silent(struct files *f, struct ask *a, const struct mapping *m)
 {
 	const uint32_t user = a->question.user;
 
-	if (m && !try_place(f, a, place_of(STEP_MAPPED, m->dev, user)))
+	if (m && !places_may_ask(f->places, place_of(STEP_MAPPED, m->dev, user)))
 		a->question.flags |= SKIP_MAPPED;
-	if (!try_place(f, a, place_of(STEP_PATH, 0, user)))
+	if (!places_may_ask(f->places, place_of(STEP_PATH, 0, user)))
 		a->question.flags |= SKIP_PATHS;
 }
 
@@ -887,7 +857,7 @@ static void ask_facts(struct files *f, const struct held_file *first, const stru
 		handles[a.question.n++] = files[i].handle;
 	}
 	a.question.n_bytes = a.question.n * sizeof(*handles);
-	if (!try_place(f, &a, place_of(STEP_HANDLE, first->fact.dev, 0)) ||
+	if (!places_may_ask(f->places, place_of(STEP_HANDLE, first->fact.dev, 0)) ||
 	    ask_for_result(f, &a, &e) || a.answer.n_bytes != a.question.n * sizeof(*ret))
 		return;
 	for (size_t i = 0; i < a.question.n; i++)
@@ -1024,7 +994,7 @@ int files_table(struct files *f, uint32_t pid, const struct mapping *m,
 	if (err)
 		return error_set(e, err, "files of its user took too much time");
 	set_mapping(&a, m, &payload);
-	if (!is_vdso && !try_place(f, &a, place_of(STEP_CONTENTS, state->dev, payer)))
+	if (!is_vdso && !places_may_ask(f->places, place_of(STEP_CONTENTS, state->dev, payer)))
 		return fail_unanswered(e);
 	if (!is_vdso)
 		skip_silent(f, &a, m);
@@ -1096,9 +1066,9 @@ int files_names(struct files *f, const struct names_question *q, struct file_nam
 	err = spending_check(&f->spending, owner);
 	if (err)
 		return err;
-	if (q->file && !try_place(f, &a, place_of(STEP_CONTENTS, file->fact.dev, user)))
+	if (q->file && !places_may_ask(f->places, place_of(STEP_CONTENTS, file->fact.dev, user)))
 		return -EAGAIN;
-	if (q->hint && !try_place(f, &a, place_of(STEP_DEBUG, (uint32_t)q->root, user)))
+	if (q->hint && !places_may_ask(f->places, place_of(STEP_DEBUG, (uint32_t)q->root, user)))
 		a.question.flags |= SKIP_DEBUG;
 	if (q->file && q->n)
 		a.file = file_of_question(q, a.question.flags);
@@ -1125,7 +1095,7 @@ int files_perf_map(struct files *f, const struct perf_question *q, struct file_p
 
 	*ret = (struct file_perf_map){};
 	a.question.expected.is_roots = 0; /* whoever owns the file, its path may be a user's */
-	if (!try_place(f, &a, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
+	if (!places_may_ask(f->places, place_of(STEP_PERF, (uint32_t)q->root, q->user)))
 		return fail_unanswered(e);
 	err = ask_for_result(f, &a, e);
 	if (err)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
@@ -19,7 +20,6 @@
 
 struct silent {
 	uint64_t place;
-	uint64_t last;  /* ns: the last silence */
 	uint64_t until; /* ns: no question before */
 	unsigned n;     /* silences */
 	int n_hung;     /* children that hang in it */
@@ -68,22 +68,13 @@ static bool is_silent(const struct silent *s)
 	return s->n_hung > 0 || clock_ns(CLOCK_MONOTONIC) < s->until;
 }
 
-static uint64_t end_of_pause(const struct silent *s)
-{
-	const unsigned n = s->n > MOST_DOUBLINGS ? MOST_DOUBLINGS : s->n ? s->n - 1 : 0;
-
-	return clock_ns(CLOCK_MONOTONIC) + (PAUSE_NS << n);
-}
-
 bool places_may_ask(struct places *p, uint64_t place)
 {
 	(void)pthread_mutex_lock(&p->mutex);
 
-	struct silent *known = find_silent(p, place);
+	const struct silent *known = find_silent(p, place);
 	const bool may = !known || !is_silent(known);
 
-	if (may && known) /* this is a try, and others wait for its outcome */
-		known->until = end_of_pause(known);
 	(void)pthread_mutex_unlock(&p->mutex);
 	return may;
 }
@@ -104,48 +95,18 @@ size_t places_silent_devices(struct places *p, uint32_t user, uint64_t *ret, siz
 	return n;
 }
 
-void places_note_answer(struct places *p, uint64_t place)
-{
-	(void)pthread_mutex_lock(&p->mutex);
-
-	struct silent *known = find_silent(p, place);
-
-	if (known) {
-		known->until = 0;
-		if (!known->n_hung &&
-		    clock_ns(CLOCK_MONOTONIC) - known->last >= PAUSE_NS << MOST_DOUBLINGS)
-			*known = p->silent[--p->n];
-	}
-	(void)pthread_mutex_unlock(&p->mutex);
-}
-
 static void warn_silent(struct places *p, uint64_t place)
 {
-	static const struct {
-		const char *before, *after; /* the user's number */
-	} words[] = {
-		[STEP_PATH] = { ": files that user ",
-				"'s processes have mapped are not looked for by their paths" },
-		[STEP_DEBUG] = { ": no more debug files of user ",
-				 " are looked for in that root directory" },
-		[STEP_PERF] = { ": no more perf maps of user ",
-				" are looked for in that root directory" },
-		[STEP_MAPPED] = { ", or processes of user ",
-				  " hold their memory maps: user stacks in files that they map on "
-				  "one device are cut or have no names" },
-		[STEP_CONTENTS] = { ": files of user ", " on one device are not read any more" },
-	};
 	const unsigned step = (unsigned)(place >> STEP_SHIFT);
 	const uint64_t dev = place >> NUMBER_SHIFT & PLACE_NUMBERS;
+	char device[32] = "";
 
-	if (step < ARRAY_SIZE(words) && words[step].before)
-		log_few(&p->warnings, "a file system does not answer%s%u%s", words[step].before,
-			(uint32_t)place, words[step].after);
-	else
-		log_few(&p->warnings,
-			"a file system does not answer (device %u:%u): nothing more of it is "
-			"opened, and user stacks in its files are cut or have no names",
-			major(dev), minor(dev));
+	if (step != STEP_PATH && step != STEP_DEBUG && step != STEP_PERF)
+		(void)snprintf(device, sizeof(device), ", device %u:%u", major(dev), minor(dev));
+	log_few(&p->warnings,
+		"a file system does not answer (user %u%s): files are not looked for there for a "
+		"while, and user stacks in them are cut or have no names",
+		(uint32_t)place, device);
 }
 
 void places_note_silence(struct places *p, uint64_t place, bool is_hung)
@@ -158,10 +119,11 @@ void places_note_silence(struct places *p, uint64_t place, bool is_hung)
 		array_push(p->silent, p->n, p->capacity, (struct silent){ .place = place });
 		known = &p->silent[p->n - 1];
 	}
-	if (known->n++ == 0)
+	if (known->n == 0)
 		warn_silent(p, place);
-	known->last = clock_ns(CLOCK_MONOTONIC);
-	known->until = end_of_pause(known);
+	known->until = clock_ns(CLOCK_MONOTONIC) +
+		       (PAUSE_NS << (known->n < MOST_DOUBLINGS ? known->n : MOST_DOUBLINGS));
+	known->n++;
 	known->n_hung += is_hung;
 	(void)pthread_mutex_unlock(&p->mutex);
 }

@@ -19,9 +19,9 @@ struct places;
 
 /*
  * A place is silent after a child that waited there was killed: for 3 s, and twice as long each
- * further time, up to 96 s. Then one question tries it again. So a disk that was only busy is soon
- * read again, and a server that answers every other question costs little. A place is silent, too,
- * as long as a child hangs in it. All is forgotten if an answer comes 96 s after the last silence.
+ * further time, up to 96 s. So a disk that was only busy is soon read again, and a server that
+ * answers every other question costs little. A place is silent, too, as long as a child hangs in
+ * it.
  */
 struct places *places_new(void);
 void places_free(struct places *p);
@@ -38,9 +38,6 @@ bool places_may_ask(struct places *p, uint64_t place);
 /* Fill in up to @most devices (their PLACE_NUMBERS) on which nothing of @user is to be looked for.
  * Returns how many. */
 size_t places_silent_devices(struct places *p, uint32_t user, uint64_t *ret, size_t most);
-
-/* A child has answered from @place. */
-void places_note_answer(struct places *p, uint64_t place);
 
 /*
  * A child did not answer in time, and was killed. @is_hung: it hangs there. Warns when the place is

@@ -139,7 +139,6 @@ struct answer {
 	int32_t result;  /* 0 or a negative errno */
 	uint32_t n;
 	uint32_t step;    /* enum step */
-	uint32_t pid;     /* of the child */
 	uint64_t dev;     /* of STEP_MAPPED */
 	uint64_t n_bytes; /* of the data */
 	char words[96];   /* foreign: escape before you show them */

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "base/log.h"
 #include "base/memory.h"
 
 /* --- system calls --- */
@@ -354,16 +353,11 @@ static int drop_inherited_rights(struct error *e)
 #define LANDLOCK_RESTRICT_SELF 446
 #define LANDLOCK_VERSION 1U
 
-static long landlock_version(void)
-{
-	return syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
-}
-
 /* Deny every access that this kernel's version of Landlock knows. */
 static void leave_paths(void)
 {
 	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
-	const long version = landlock_version();
+	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
 
 	if (version < 1)
 		return;
@@ -405,16 +399,6 @@ int sandbox_enter(enum sandbox kind, struct error *e)
 	if (!IS_SANITIZED)
 		(void)filter_calls(FATAL | PARSE, REFUSE(EPERM), 0);
 	return 0;
-}
-
-void sandbox_describe(void)
-{
-	const uint32_t action = SECCOMP_RET_KILL_PROCESS;
-
-	if (IS_SANITIZED || syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
-		log_debug("parsers have no seccomp filter");
-	if (landlock_version() < 1)
-		log_debug("parsers are not kept from paths by Landlock");
 }
 
 int sandbox_keep(uint64_t capabilities)

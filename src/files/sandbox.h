@@ -24,17 +24,10 @@
 enum sandbox { SANDBOX_FINDER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 
 /*
- * Enter the sandbox, for good. Errors: the kernel refuses to drop capabilities, or to set
- * no_new_privs.
+ * Enter the sandbox, for good. Does without seccomp and Landlock where the kernel or a container
+ * has none. Errors: the kernel refuses to drop capabilities, or to set no_new_privs.
  */
 must_check int sandbox_enter(enum sandbox kind, struct error *e);
-
-/*
- * For --debug: tell the layers of parsers that are missing. Builds with sanitizers have no seccomp
- * for parsers. Some kernels have no Landlock. Some containers refuse both. Capabilities and limits
- * hold everywhere.
- */
-void sandbox_describe(void);
 
 /*
  * Drop all capabilities but @capabilities, in this thread and the threads that it makes. Empty the

@@ -5,8 +5,7 @@
  *	0..2	standard input, output and error: a file without contents
  *	3..5	controls of askers
  *	6	signals
- *	7	a pidfd of the zygote
- *	8..15	as 0
+ *	7..15	as 0
  *	16..	files of finders, in any order
  *
  * No number below 16 is ever free, so open(2) gives a finder a higher one. A killed finder leaves
@@ -126,7 +125,7 @@ static bool take_question(struct child *c)
 	free(c->payload);
 	c->payload = xcalloc(1, q->n_bytes + 1);
 	memcpy(c->payload, c->data + sizeof(*q), q->n_bytes);
-	*c->answer = (struct answer){ .pid = (uint32_t)getpid(), .step = c->answer->step };
+	*c->answer = (struct answer){ .step = c->answer->step };
 	return true;
 }
 
@@ -176,12 +175,10 @@ _Noreturn static void child_run(child_work *work, void *area, size_t n_area)
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3
 #define SIGNALS (FIRST_CONTROL + ZYGOTE_ASKERS)
-#define ZYGOTE_LIFE (SIGNALS + 1) /* a pidfd of the zygote, by which children see that it lives */
 #define MOST_CHILDREN 96
 
 /* A parser moves its files to the zygote's slots (child_confine()). */
-_Static_assert(ZYGOTE_LIFE < FIRST_HANDLE && STDERR_FILENO + CHILD_MOST_FILES < FIRST_HANDLE,
-	       "slots");
+_Static_assert(SIGNALS < FIRST_HANDLE && STDERR_FILENO + CHILD_MOST_FILES < FIRST_HANDLE, "slots");
 
 struct entry {
 	pid_t pid; /* 0: none */
@@ -193,7 +190,6 @@ struct entry {
 
 struct keeper {
 	child_work *work;
-	pid_t pid;
 	bool is_open[ZYGOTE_ASKERS];
 	struct entry children[MOST_CHILDREN];
 };
@@ -235,20 +231,6 @@ static void send_news(struct keeper *k, unsigned asker, const struct news *news)
 
 /* -- Making a child. -- */
 
-/* Let the kernel end this process when its parent ends. */
-static void end_with(pid_t parent, int life)
-{
-	struct pollfd ended = { .fd = life, .events = POLLIN };
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/*
-	 * The parent may have ended before the prctl(2). A child avoids getppid(2), which people
-	 * often trace to try a tracer.
-	 */
-	if (life >= 0 ? poll(&ended, 1, 0) != 0 : getppid() != parent)
-		_exit(1);
-}
-
 /* fork(2) cannot share the table. With one thread, libc's part of fork(2) is not missed. */
 static pid_t make_process(bool shares_files)
 {
@@ -271,7 +253,11 @@ static pid_t make_child(const struct keeper *k, uint32_t question, int area)
 	const int err = errno;
 
 	if (pid == 0) {
-		end_with(k->pid, ZYGOTE_LIFE);
+		/*
+		 * Not getppid(2), to see whether the zygote has just ended: people often trace that
+		 * to try a tracer.
+		 */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		child_run(k->work, at, n);
 	}
 	(void)munmap(at, n);
@@ -475,21 +461,15 @@ static void be_killed_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
-static int open_life(pid_t pid)
-{
-	cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	return fd < 0 || dup3(fd, ZYGOTE_LIFE, O_CLOEXEC) < 0 ? -errno : 0;
-}
-
 /* If this fails, the process ends. Askers then see their controls closed. */
 _Noreturn static void be_zygote(struct keeper *k, const int *controls, int nothing, pid_t parent)
 {
 	struct error e = {};
 
-	k->pid = getpid();
 	ignore_end_signals();
-	end_with(parent, -1);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it ended before that call */
+		_exit(1);
 	/*
 	 * A process group, not a session. The scheduler would take a session for another user's
 	 * work, whatever our nice value.
@@ -499,8 +479,7 @@ _Noreturn static void be_zygote(struct keeper *k, const int *controls, int nothi
 	(void)!chdir("/"); /* so that a child left behind keeps no file system mounted */
 	be_killed_first();
 	if (set_descriptors(k, controls, nothing) < 0 || watch_children() < 0 ||
-	    open_life(k->pid) < 0 || sandbox_enter(SANDBOX_FINDER, &e) < 0 ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	    sandbox_enter(SANDBOX_FINDER, &e) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		_exit(1);
 	run_zygote(k);
 }
@@ -526,7 +505,6 @@ int zygote_start(child_work *work, struct zygote *ret, struct error *e)
 	cleanup(zygote_fini) struct zygote its = ZYGOTE_NONE;
 
 	*ret = its;
-	sandbox_describe();
 
 	int err = make_pairs(ret, &its);
 

@@ -304,7 +304,9 @@ TEST_WITH_NAMES(a_file_that_could_not_be_had_has_names_later)
 				    false);
 	assert_null(user(s, getpid(), addr, true)->name);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
-		places_note_answer(places_of_test, place_of(STEP_CONTENTS, self.st_dev, users[i]));
+		while (!places_may_ask(places_of_test,
+				       place_of(STEP_CONTENTS, self.st_dev, users[i])))
+			(void)usleep(1000);
 	begin_report(s);
 	expect_name(user(s, getpid(), addr, true), "marked_function");
 }

@@ -116,8 +116,10 @@ int finder_work(struct child *c, struct error *e)
 /* A file is opened and read before it gives up its rights. */
 int parser_work(struct child *c, struct error *e)
 {
-	if (c->question.n == READ_FILE)
+	if (c->question.n == READ_FILE) {
+		c->answer->n = (uint32_t)getpid();
 		return (int)code(read(open(c->payload, O_RDONLY), &(char){ 0 }, 1));
+	}
 
 	const int err = child_confine(c, NULL, 0, e);
 
@@ -205,8 +207,7 @@ static void be_stuck(const char *path)
 		usleep(50000);
 		order(ORDER_KILL, &q, -1);
 		news = next(); /* NEWS_KILLED; then its end, if it ends */
-		printf("%s %u\n", poll(&one, 1, LEFT_MS) ? "ended" : "stuck",
-		       read_answer(area).pid);
+		printf("%s %u\n", poll(&one, 1, LEFT_MS) ? "ended" : "stuck", read_answer(area).n);
 		q.number++;
 	}
 	printf("refused %s\n", news.what == NEWS_REFUSED ? strerrorname_np(-news.status) : "-");
