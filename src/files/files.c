@@ -385,7 +385,7 @@ static bool is_enough(const struct files *f, const struct question *q, uint64_t 
 	const struct files_manner *m = &f->manner;
 	const bool is = m->is_enough && m->is_enough(m->context, q->expected.is_roots, ns, all_ns);
 
-	if (is && q->what != QUESTION_CLOSE && q->what != QUESTION_FACTS)
+	if (is && q->what != QUESTION_CLOSE && q->what != QUESTION_FACT)
 		log_warn_once("no symbols for some files: reading them takes too long at the end "
 			      "of a run");
 	return is;
@@ -399,9 +399,9 @@ static int fail_enough(struct error *e)
 /* Two questions of one queue are about files of one user, or about handles on one device. */
 static bool is_of_one_queue(const struct question *a, const struct question *b)
 {
-	if (a->what == QUESTION_FACTS || a->what == QUESTION_CLOSE)
+	if (a->what == QUESTION_FACT || a->what == QUESTION_CLOSE)
 		return a->what == b->what && a->expected.dev == b->expected.dev;
-	return b->what != QUESTION_FACTS && b->what != QUESTION_CLOSE && a->user == b->user;
+	return b->what != QUESTION_FACT && b->what != QUESTION_CLOSE && a->user == b->user;
 }
 
 /* Is there an earlier question of the same queue, which nobody waits for any more? */
@@ -447,8 +447,8 @@ static int write_question(const struct pending *p, struct error *e)
 /* Can the child of @a, which stays, answer @b? */
 static bool may_go_on(const struct ask *a, const struct ask *b)
 {
-	if (b->question.what <= QUESTION_FACTS)
-		return a->question.what <= QUESTION_FACTS;
+	if (b->question.what <= QUESTION_FACT)
+		return a->question.what <= QUESTION_FACT;
 	if (b->question.what == QUESTION_LIST)
 		return a->question.what == QUESTION_LIST;
 	return a->file && a->file == b->file && a->question.handle == b->question.handle &&
@@ -839,43 +839,17 @@ bool files_fact(struct files *f, uint32_t pid, const struct mapping *m, struct f
 	return is_found;
 }
 
-/* Write the states of those of @n @files that are on the device of @first to @ret. */
-static void ask_facts(struct files *f, const struct held_file *first, const struct held_file *files,
-		      size_t n, struct file_fact *ret)
+void files_look(struct files *f, const struct held_file *file, struct file_fact *ret)
 {
-	cleanup_free int32_t *handles = xcalloc(n, sizeof(*handles));
-	cleanup_free size_t *at = xcalloc(n, sizeof(*at));
-	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_FACTS,
-							 .expected.dev = first->fact.dev },
-					   .payload = handles };
+	cleanup(ask_fini) struct ask a = { .question = { .what = QUESTION_FACT,
+							 .handle = file->handle,
+							 .expected.dev = file->fact.dev } };
 	struct error e;
 
-	for (size_t i = 0; i < n; i++) {
-		if (files[i].fact.dev != first->fact.dev)
-			continue;
-		at[a.question.n] = i;
-		handles[a.question.n++] = files[i].handle;
-	}
-	a.question.n_bytes = a.question.n * sizeof(*handles);
-	if (!places_may_ask(f->places, place_of(STEP_HANDLE, first->fact.dev, 0)) ||
-	    ask_for_result(f, &a, &e) || a.answer.n_bytes != a.question.n * sizeof(*ret))
-		return;
-	for (size_t i = 0; i < a.question.n; i++)
-		memcpy(&ret[at[i]], a.data + i * sizeof(*ret), sizeof(*ret));
-}
-
-/* One question for each device, so that a silent one costs no other. */
-void files_facts(struct files *f, const struct held_file *files, size_t n, struct file_fact *ret)
-{
-	memset(ret, 0, n * sizeof(*ret));
-	for (size_t i = 0; i < n; i++) {
-		size_t first = 0;
-
-		while (files[first].fact.dev != files[i].fact.dev)
-			first++;
-		if (first == i)
-			ask_facts(f, &files[i], files, n, ret);
-	}
+	*ret = (struct file_fact){};
+	if (places_may_ask(f->places, place_of(STEP_HANDLE, file->fact.dev, 0)) &&
+	    ask_for_result(f, &a, &e) == 0 && a.answer.n_bytes == sizeof(*ret))
+		memcpy(ret, a.data, sizeof(*ret));
 }
 
 void files_close(struct files *f, int handle)

@@ -117,8 +117,8 @@ struct held_file {
 must_check int files_open(struct files *f, uint32_t pid, int root, const struct mapping *m,
 			  struct held_file *ret, struct error *e);
 
-/* Write the present states of @n files to @ret; zeros if a state is unknown. */
-void files_facts(struct files *f, const struct held_file *files, size_t n, struct file_fact *ret);
+/* Write the present state of @file to @ret; zeros if it is unknown. */
+void files_look(struct files *f, const struct held_file *file, struct file_fact *ret);
 
 /* Close @handle, later and together with others. Ignores HANDLE_NONE. */
 void files_close(struct files *f, int handle);

@@ -249,20 +249,14 @@ static int hold_file(struct child *c, struct error *e)
 	return 0;
 }
 
-static int look_at_handles(struct child *c, struct error *e)
+static int look_at_handle(struct child *c)
 {
-	const int32_t *handles = (const void *)c->payload;
+	struct file_fact fact = {};
 
-	if (c->question.n > c->n_data / sizeof(struct file_fact))
-		return error_set(e, -E2BIG, "too many files");
-	for (uint32_t i = 0; i < c->question.n; i++) {
-		struct file_fact fact = {};
-
-		child_note_step(c, STEP_HANDLE, 0);
-		(void)find_fact(handles[i], &fact);
-		memcpy(c->data + i * sizeof(fact), &fact, sizeof(fact));
-	}
-	c->answer->n_bytes = c->question.n * sizeof(struct file_fact);
+	child_note_step(c, STEP_HANDLE, 0);
+	(void)find_fact(c->question.handle, &fact);
+	memcpy(c->data, &fact, sizeof(fact));
+	c->answer->n_bytes = sizeof(fact);
 	return 0;
 }
 
@@ -273,8 +267,8 @@ static int find(struct child *c, struct error *e)
 		return list_mappings(c, e);
 	case QUESTION_OPEN:
 		return hold_file(c, e);
-	case QUESTION_FACTS:
-		return look_at_handles(c, e);
+	case QUESTION_FACT:
+		return look_at_handle(c);
 	case QUESTION_CLOSE:
 		for (uint32_t i = 0; i < c->question.n; i++)
 			(void)close(((const int32_t *)(const void *)c->payload)[i]);

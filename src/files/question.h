@@ -52,7 +52,7 @@ static inline bool file_fact_is_equal(const struct file_fact *a, const struct fi
 
 /*
  * The work of a child. A finder (up to QUESTION_LIST) looks for files and reads /proc. It keeps
- * the zygote's capabilities, and parses nothing. Those up to QUESTION_FACTS share the zygote's
+ * the zygote's capabilities, and parses nothing. Those up to QUESTION_FACT share the zygote's
  * table of descriptors. A parser opens files, gives up all rights, and reads them then.
  */
 enum question_what {
@@ -61,8 +61,8 @@ enum question_what {
 	QUESTION_OPEN = 1,
 	/* Payload: @n handles, to be closed. */
 	QUESTION_CLOSE,
-	/* Payload: @n handles. Answer: a file_fact for each. */
-	QUESTION_FACTS,
+	/* Answer: a file_fact of the file of @handle. */
+	QUESTION_FACT,
 	/*
 	 * The executable mappings of process @pid and, with LIST_STATES, their files. Payload: @n
 	 * devices (uint64_t) that do not answer, to be left out. Answer: the mappings as text

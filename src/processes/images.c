@@ -184,15 +184,19 @@ static bool may_look(struct image_entry *entry, uint64_t pause_ns)
 	return true;
 }
 
+static bool is_state_new(const struct images *im, const struct image_entry *entry)
+{
+	struct file_fact now;
+
+	files_look(im->files, &entry->file, &now);
+	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
+}
+
 /* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
 static bool is_written_over(const struct images *im, struct image_entry *entry)
 {
-	struct file_fact now = {};
-
-	if (!is_file_open(entry) || entry->stamp.n || !may_look(entry, LOOK_NS))
-		return false;
-	files_facts(im->files, &entry->file, 1, &now);
-	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
+	return is_file_open(entry) && !entry->stamp.n && may_look(entry, LOOK_NS) &&
+	       is_state_new(im, entry);
 }
 
 /*
@@ -451,24 +455,10 @@ void images_note_hit(const struct images *im, struct image_entry *image)
 
 void images_refresh(struct images *im)
 {
-	cleanup_free struct held_file *handles = xcalloc(im->n_opened, sizeof(*handles));
-	cleanup_free struct file_fact *facts = xcalloc(im->n_opened, sizeof(*facts));
-	size_t n = 0;
-
 	im->period++;
 	for (size_t i = 0; i < im->n; i++)
-		if (is_file_open(im->entries[i]))
-			handles[n++] = im->entries[i]->file;
-	files_facts(im->files, handles, n, facts);
-	for (size_t i = 0, k = 0; i < im->n; i++) {
-		struct image_entry *entry = im->entries[i];
-
-		if (!is_file_open(entry))
-			continue;
-		if (facts[k].is_there && !file_fact_is_equal(&entry->file.fact, &facts[k]))
-			give_up_image(im, entry);
-		k++;
-	}
+		if (is_file_open(im->entries[i]) && is_state_new(im, im->entries[i]))
+			give_up_image(im, im->entries[i]);
 }
 
 uint64_t images_version(const struct images *im)

@@ -545,7 +545,7 @@ TEST_WITH_ZYGOTE(finders_are_asked_again)
 	shared->lets_stay = true;
 	for (unsigned i = 0; i < 3; i++) {
 		hold_self(&held); /* a list, and a file */
-		files_facts(files, &held, 1, &fact);
+		files_look(files, &held, &fact);
 		assert_true(file_fact_is_equal(&fact, &held.fact));
 		assert_int_equal(shared->n_asked, 2);
 	}
@@ -830,8 +830,8 @@ static int32_t count_handles(const struct held_file *held)
 {
 	struct file_fact fact;
 
-	trick(QUESTION_FACTS, COUNT_HANDLES);
-	files_facts(files, held, 1, &fact);
+	trick(QUESTION_FACT, COUNT_HANDLES);
+	files_look(files, held, &fact);
 	return shared->found;
 }
 
@@ -912,7 +912,7 @@ static void ask_facts(struct files *f, uint32_t whose)
 {
 	struct file_fact fact;
 
-	files_facts(f, &(struct held_file){ FIRST_HANDLE, { .dev = whose } }, 1, &fact);
+	files_look(f, &(struct held_file){ FIRST_HANDLE, { .dev = whose } }, &fact);
 }
 
 static void ask_perf_map(struct files *f, uint32_t whose)
@@ -971,7 +971,7 @@ static const struct {
 	uint32_t flag; /* the question is asked, but does not look there; 0: it is not asked */
 	void (*ask)(struct files *f, uint32_t whose);
 } kinds[] = {
-	{ "facts_of_a_silent_device_are_not_asked_for", QUESTION_FACTS, STEP_HANDLE, 0, ask_facts },
+	{ "facts_of_a_silent_device_are_not_asked_for", QUESTION_FACT, STEP_HANDLE, 0, ask_facts },
 	{ "perf_maps_at_a_silent_root_are_not_asked_for", QUESTION_PERF_MAP, STEP_PERF, 0,
 	  ask_perf_map },
 	{ "a_root_on_a_silent_path_is_not_asked_for", QUESTION_OPEN, STEP_PATH, 0, ask_root },
@@ -1114,17 +1114,17 @@ TEST_WITH_ZYGOTE(a_device_that_does_not_answer_holds_up_no_process)
 
 	hold_self(&held);
 	set_patience(1);
-	trick(QUESTION_FACTS, HANG);
-	files_facts(files, &held, 1, &fact);
+	trick(QUESTION_FACT, HANG);
+	files_look(files, &held, &fact);
 	assert_false(fact.is_there);
 	set_patience(LONG_NS);
 	list_own(&list);
 	while (shared->trick != NO_TRICK)
 		(void)usleep(1000);
-	files_facts(files, &held, 1, &fact);
+	files_look(files, &held, &fact);
 	assert_false(fact.is_there);
 	held.fact.dev++; /* as a file on another device */
-	files_facts(files, &held, 1, &fact);
+	files_look(files, &held, &fact);
 	assert_true(fact.is_there);
 }
 
