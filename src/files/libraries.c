@@ -201,13 +201,6 @@ static char *find_library_in_folders(const char *wanted)
 	return best;
 }
 
-/* Checks the user's permission, because this process may have dropped CAP_DAC_OVERRIDE. */
-static bool may_execute(const char *path, const struct stat *st)
-{
-	return getuid() == 0 ? (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0
-			     : access(path, X_OK) == 0;
-}
-
 static char *find_library_on_path(const char *program)
 {
 	const char *at = getenv("PATH");
@@ -219,7 +212,7 @@ static char *find_library_on_path(const char *program)
 
 		/* From the current directory the user has to write ./prog. */
 		if (at[0] == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-		    may_execute(path, &st))
+		    access(path, X_OK) == 0)
 			return TAKE(path);
 		at += n;
 	}
