@@ -42,7 +42,6 @@
 #define PARKED_BYTES (512ULL << 20)                /* all of them */
 #define PARKED_NS (60 * NS_PER_S)                  /* without a question */
 #define PARKED_CPU_NS (CHILD_CPU_S * NS_PER_S / 2) /* a child that took more does not stay */
-#define LEAST_AREA 65536U
 #define KEPT_BYTES 65536 /* the most that an area keeps for the next question */
 
 #define MOST_PENDING 32
@@ -414,18 +413,14 @@ static bool is_held_up(const struct files *f, const struct question *q)
 	return false;
 }
 
-static int make_area(int *ret, struct error *e)
+static int make_area(const struct files *f, int *ret, struct error *e)
 {
-	cleanup_close int area = -1;
-	const int err = area_new(AREA_BYTES, &area);
+	const int err = area_new(AREA_BYTES, ret);
 
-	if (!err && area_size(area) < LEAST_AREA)
-		return error_set(e, -EFBIG, "files may not have %u KiB (ulimit -f)",
-				 LEAST_AREA / 1024);
-	if (err)
-		return error_set(e, err, "no helper: %s", error_words(err));
-	*ret = TAKE_FD(area);
-	return 0;
+	return !err ? 0
+		    : fail_without_child(f, e,
+					 err == -EFBIG ? "files may not have 80 MiB (ulimit -f)"
+						       : error_words(err));
 }
 
 static int write_question(const struct pending *p, struct error *e)
@@ -437,7 +432,6 @@ static int write_question(const struct pending *p, struct error *e)
 	} head = { { .step = is_reading ? STEP_CONTENTS : STEP_NONE }, p->ask.question };
 	const size_t n = head.question.n_bytes;
 
-	errno = EFBIG; /* if a part is written */
 	if (pwrite(p->area, &head, sizeof(head), 0) == sizeof(head) &&
 	    (!n || pwrite(p->area, p->ask.payload, n, sizeof(head)) == (ssize_t)n))
 		return 0;
@@ -497,7 +491,7 @@ static int send_question(struct files *f, const struct ask *a, struct pending **
 	if (a->file || is_finder(&next) || a->question.what == QUESTION_TABLE)
 		next.ask.question.flags |= STAYS;
 	if (!goes_on)
-		err = make_area(&next.area, e);
+		err = make_area(f, &next.area, e);
 	if (!err)
 		err = write_question(&next, e);
 	if (err && !goes_on)

@@ -227,7 +227,7 @@ struct file_perf_map {
 	struct file_fact fact;
 	char *memory; /* the caller frees it */
 	const char *text;
-	size_t n; /* bytes of it; fewer with a low ulimit -f; none above PERF_TEXT_BYTES */
+	size_t n; /* bytes of it; none above PERF_TEXT_BYTES */
 };
 must_check int files_perf_map(struct files *f, const struct perf_question *q,
 			      struct file_perf_map *ret, struct error *e);

@@ -56,21 +56,14 @@ int area_new(size_t size, int *ret)
 	/* This kernel does not know the flag. Kernels that do may insist on it. */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	/* The limit holds for files in memory, too. */
+	/* The limit holds for files in memory, too, and a signal would end us. */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
-		size = most.rlim_cur;
+		return -EFBIG;
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);
 	return 0;
-}
-
-size_t area_size(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
 }
 
 /* --- a child, as its work sees it --- */
@@ -153,16 +146,14 @@ bool child_next(struct child *c, int err, const struct error *e)
 	return true;
 }
 
-/* In the new process: do the work, and end. @area has @n_area bytes. */
-_Noreturn static void child_run(child_work *work, void *area, size_t n_area)
+/* In the new process: do the work, and end. */
+_Noreturn static void child_run(child_work *work, void *area)
 {
 	struct child c = { .answer = area };
 	struct error e = {};
 
-	if (n_area < sizeof(*c.answer) + sizeof(c.question))
-		_exit(1);
 	c.data = (char *)area + sizeof(*c.answer);
-	c.n_data = n_area - sizeof(*c.answer);
+	c.n_data = AREA_BYTES - sizeof(*c.answer);
 	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_CPU_S, CHILD_CPU_S + 1 });
 	if (!take_question(&c))
 		_exit(1);
@@ -243,8 +234,7 @@ static pid_t make_process(bool shares_files)
  */
 static pid_t make_child(const struct keeper *k, uint32_t question, int area)
 {
-	const size_t n = area_size(area);
-	void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, area, 0);
+	void *at = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, area, 0);
 
 	if (at == MAP_FAILED)
 		return -errno;
@@ -258,9 +248,9 @@ static pid_t make_child(const struct keeper *k, uint32_t question, int area)
 		 * to try a tracer.
 		 */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		child_run(k->work, at, n);
+		child_run(k->work, at);
 	}
-	(void)munmap(at, n);
+	(void)munmap(at, AREA_BYTES);
 	return pid < 0 ? -err : pid;
 }
 

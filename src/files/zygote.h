@@ -138,8 +138,7 @@ must_check int perf_file_find(int root, uint32_t number, uint32_t user, int *ret
 /* --- areas --- */
 
 /*
- * Make an area of @size bytes, or of fewer if RLIMIT_FSIZE is lower. One pread(2) or pwrite(2)
+ * Make an area of @size bytes. -EFBIG: RLIMIT_FSIZE is lower. One pread(2) or pwrite(2)
  * reads or writes it as a whole.
  */
 must_check int area_new(size_t size, int *ret);
-size_t area_size(int fd); /* 0: unknown */

@@ -340,7 +340,7 @@ static int read_map_file(struct jit *j, struct jit_map *g, uint32_t number,
 		warn_of_map(j, g, number, "", "no line of it is START SIZE NAME, in hexadecimal");
 	if (g->map.is_full || answer->n < file->size)
 		warn_of_map(j, g, number, " to its end",
-			    answer->n < file->size ? "ulimit -f is lower" : "it is too large");
+			    answer->n < file->size ? "it was cut short" : "it is too large");
 	bound_perf_maps(j);
 	return 0;
 }

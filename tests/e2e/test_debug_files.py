@@ -182,10 +182,10 @@ def test_what_a_server_sends_wrongly_is_not_taken(work, stripped, server, tmp_pa
 
 
 def test_what_unpacks_to_too_much_is_not_taken(work, stripped, server, tmp_path):
-    stripped[1].write_bytes(gzip.compress(bytes(8 << 20)))
+    stripped[1].write_bytes(gzip.compress(bytes(100 << 20)))
     server.encoding = "gzip"
     environment = server.environment(tmp_path)
-    found, expected, result = trace(work, env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+    found, expected, result = trace(work, env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (90 << 20, 90 << 20)))
     assert expected and set(found).isdisjoint(expected)
     assert len(re.findall("^stackcount: debuginfod: no answer about symbols: (?:File too large|Input/output error)$", result.err, re.M)) == 1, result
     assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
