@@ -304,16 +304,6 @@ static bool may_name(const struct child *c, uint32_t user, int handle, const str
 	       (!c->question.expected.is_roots || fact_of(handle, st).is_roots);
 }
 
-/*
- * Is the file certainly out of reach? Other errors may pass: too few descriptors, a dead server.
- * With ESRCH, the root directory belongs to /proc of a process that has ended.
- */
-static bool is_absent(int err)
-{
-	return err == ENOENT || err == ENOTDIR || err == ELOOP || err == EACCES || err == EPERM ||
-	       err == ENAMETOOLONG || err == EXDEV || err == EINVAL || err == ESRCH;
-}
-
 int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed)
 {
 	struct stat st;
@@ -328,7 +318,7 @@ int find_debug(struct child *c, uint32_t user, int root, const char *path, bool 
 					   : open_below(root, path, RESOLVE_NO_MAGICLINKS);
 
 	if (handle < 0 || fstat(handle, &st) < 0) {
-		*is_missed |= !is_absent(errno);
+		*is_missed |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 		return -1;
 	}
 	return may_name(c, user, handle, &st) && mapping_reopen(handle, &fd, &e) == 0 ? fd : -1;

@@ -122,7 +122,7 @@ bool find_fact(int handle, struct file_fact *ret);
 /*
  * Open a debug file at @path below @root, or below our root if it is HANDLE_NONE. @user must own
  * it, or everybody may read it; with @user 0, any will do. Returns it open for reading, or -1. Sets
- * *@is_missed if there may be a file that cannot be reached now.
+ * *@is_missed if the machine has no room to look for it now.
  */
 int find_debug(struct child *c, uint32_t user, int root, const char *path, bool *is_missed);
 
