@@ -101,7 +101,7 @@ def is_handle(link):
 
 
 FINDERS_MAY = 1 << 19 | 1 << 2 | 1 << 40  # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
-OWN = ("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:")
+OWN = ("socket:", "/memfd:area", "anon_inode:[signalfd]")
 
 
 def masks(pid):
