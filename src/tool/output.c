@@ -21,25 +21,9 @@
 
 /* --- writing --- */
 
-struct output output_to(const struct output *o, int fd, const char *name)
-{
-	struct output ret = *o;
-	struct stat st;
-
-	ret.fd = fd;
-	ret.name = name;
-	ret.is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	ret.has_no_reader = false;
-	ret.is_last = true;
-	return ret;
-}
-
 void output_init(struct output *o, struct waiter *waiter)
 {
-	const struct output none = { .waiter = waiter };
-
-	*o = output_to(&none, STDOUT_FILENO, "standard output");
-	o->is_last = !waiter;
+	*o = (struct output){ STDOUT_FILENO, "standard output", .waiter = waiter };
 }
 
 /*
@@ -52,8 +36,6 @@ static int wait_for_reader(struct output *o, size_t *n)
 	struct pollfd fds[] = { { .fd = o->fd, .events = POLLOUT },
 				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN } };
 
-	if (o->is_file)
-		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
 	for (;;) {
@@ -69,18 +51,6 @@ static int wait_for_reader(struct output *o, size_t *n)
 		if (o->serve) /* it ends the counting, too */
 			o->serve(o->context);
 	}
-}
-
-/* If @err is about a full file system, wait a moment for room. Otherwise return @err. */
-static int wait_for_room(struct output *o, int err)
-{
-	if (!o->is_file || o->is_last || o->waiter->is_asked || (err != -ENOSPC && err != -EDQUOT))
-		return err;
-	log_warn_once("write to %s: %s; still counting, the report waits for room", o->name,
-		      strerror(-err));
-	o->is_last = waiter_must_end(o->waiter); /* try once more */
-	(void)usleep(TICK_MS * 1000);
-	return 0;
 }
 
 int output_write(void *output, const char *bytes, size_t n)
@@ -99,9 +69,7 @@ int output_write(void *output, const char *bytes, size_t n)
 		if (done < 0 && errno == EPIPE)
 			o->has_no_reader = true;
 		else if (done < 0 && errno != EINTR)
-			err = wait_for_room(o, -errno);
-		if (err)
-			return err;
+			return -errno;
 		if (done > 0) {
 			bytes += done;
 			n -= (size_t)done;
@@ -648,8 +616,11 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	if (err)
 		return err;
 
-	struct output to = output_to(o, out->fd, out->name);
+	struct output to = *o;
 
+	to.fd = out->fd;
+	to.name = out->name;
+	to.has_no_reader = false;
 	err = render_report(r, out, p, clock, &to, e);
 	if (!err && to.has_no_reader)
 		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->name);

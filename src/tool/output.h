@@ -26,9 +26,7 @@ struct output {
 	int fd;
 	const char *name;      /* of @fd, in messages. Lent */
 	struct waiter *waiter; /* has the signals that come while nobody reads */
-	bool is_file;          /* a regular file, which has no slow reader */
 	bool has_no_reader;    /* the other end of @fd was closed: write nothing more */
-	bool is_last;          /* do not wait for room in a full file system any more */
 	/* Called every TICK_MS while nobody reads, and after each write. May be NULL. */
 	void (*serve)(void *context);
 	void *context;
@@ -37,13 +35,10 @@ struct output {
 /* Standard output. @waiter is lent; NULL: no signal waits for anybody. */
 void output_init(struct output *o, struct waiter *waiter);
 
-/* As @o, but for @fd. @name is lent. */
-struct output output_to(const struct output *o, int fd, const char *name);
-
 /*
- * Write all @n bytes. A closed pipe is no error. If the file system is full, wait for room until a
- * signal comes or @is_last is set. This is a render_write of report/render.h, with @output as its
- * context. Returns 0 or a negative errno; -EINTR: a second signal came while nobody read.
+ * Write all @n bytes. A closed pipe is no error. This is a render_write of report/render.h, with
+ * @output as its context. Returns 0 or a negative errno; -EINTR: a second signal came while nobody
+ * read.
  */
 int output_write(void *output, const char *bytes, size_t n);
 

@@ -779,7 +779,6 @@ static int finish_run(struct run *r, struct error *e)
 	if (probing_hits_report(r))
 		attachment_detach(r->attachment);
 	(void)waiter_take_signals(&r->waiter);
-	r->output.is_last = true;
 
 	int err = r->tool->report(r, e);
 

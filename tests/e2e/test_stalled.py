@@ -5,17 +5,13 @@ import fcntl
 import os
 import re
 import select
-import subprocess
 from collections import Counter
 
 import pytest
-from tool import GETPPID, PATIENCE_S, Live, Tool, Unaccounted, own_copy, read_folded, scaled, user_chain
+from tool import GETPPID, PATIENCE_S, Tool, Unaccounted, own_copy, read_folded, user_chain
 
 pytestmark = pytest.mark.walk("fp")
 
-PROGRAMS = scaled(300, least=100)  # each with ten more: several times what there is room for
-EACH = 10
-RUN = 'n=$1; while [ $n -gt 0 ]; do n=$((n - 1)); "$2" 3; for i in $(seq $3); do /bin/true; done; done'
 NAME = str(os.getpid())  # which the names of files end with
 DISTINCT = re.compile(r"main;work_run;run;((zero|one);)+hit")
 
@@ -23,12 +19,6 @@ DISTINCT = re.compile(r"main;work_run;run;((zero|one);)+hit")
 @pytest.fixture
 def distinct(workload, tmp_path):
     return workload(own_copy("ladder", tmp_path, "dis"), 18, 2000, 1)
-
-
-def run_programs(folder):
-    """They end at once: their names are known by their records alone."""
-    one = own_copy("lives-one", folder, "one")
-    subprocess.run(["sh", "-ec", RUN, "sh", str(PROGRAMS), one, str(EACH)], check=True, timeout=4 * PATIENCE_S)
 
 
 def chains_of(text, comm):
@@ -44,38 +34,6 @@ def check_distinct(result, text):
     found = chains_of(text, "dis")
     if sum(found.values()) != 2000 or not all(map(DISTINCT.fullmatch, found)):
         raise Unaccounted(f"{sum(found.values())} of 2000: {result!r}")
-
-
-def check_programs(result, text):
-    """Whoever reads no records meanwhile loses most of them, and so most names. Else all are there, or a loss is told."""
-    n, made = chains_of(text, "one")["main;one_run;one_hit"], 3 * PROGRAMS
-    if not 0 < n <= made or (n < made and not result.lost_records and not result.lost):
-        raise Unaccounted(f"{n} of {made}: {result!r}")
-
-
-def to_file(path):
-    return ["sh", "-c", 'file=$1; shift; exec "$@" >"$file"', "sh", str(path)]
-
-
-FULL = rb"^stackcount: write to standard output: No space left on device; still counting, the report waits for room$"
-
-
-@pytest.mark.thorough
-def test_intervals_on_a_full_disk(distinct, tmp_path, small_disk):
-    """The report is whole once there is room."""
-    disk = small_disk("128k")
-    report, other = disk / "report", disk / "other"
-    other.write_bytes(bytes(124 << 10))
-    with Live(["-f", "-P", "-U", "-i", "0.1", GETPPID], wrap=to_file(report)) as tool:
-        distinct.run()
-        tool.wait_for("stderr", FULL)
-        run_programs(tmp_path)
-        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
-        tool.drain()
-        result = tool.end().ok()
-    assert len(re.findall(FULL, result.stderr, re.M)) == 1, result.err
-    check_programs(result, report.read_text())
-    check_distinct(result, report.read_text())
 
 
 @pytest.mark.needs("unwinding")

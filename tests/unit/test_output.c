@@ -37,7 +37,6 @@ static int begin(void **state)
 {
 	static struct reader r;
 	char bytes[4096] = {};
-	struct output standard;
 
 	r = (struct reader){};
 	assert_int_equal(pipe2(r.fds, O_CLOEXEC | O_NONBLOCK), 0);
@@ -45,10 +44,9 @@ static int begin(void **state)
 		;
 	assert_int_equal(waiter_open(&r.waiter, NULL), 0);
 	waiter_begin(&r.waiter, 0, 0);
-	output_init(&standard, &r.waiter);
-	r.output = output_to(&standard, r.fds[1], "a pipe");
-	r.output.serve = serve;
-	r.output.context = &r;
+	r.output = (struct output){
+		.fd = r.fds[1], .name = "a pipe", .waiter = &r.waiter, .serve = serve, .context = &r
+	};
 	*state = &r;
 	return 0;
 }
