@@ -317,6 +317,8 @@ static int check_combinations(const struct options *o, struct error *e)
 		{ o->has_until && !o->patterns.elapsed, "--until needs --elapsed" },
 		{ o->patterns.elapsed && o->patterns.sum,
 		  "--elapsed and --sum exclude each other" },
+		{ o->n_minus && !o->read,
+		  "--minus needs --read: write the run to a file (-o), and compare that" },
 		{ o->normalize && !o->n_minus, "--normalize needs --minus" },
 	};
 	char words[32];
@@ -329,11 +331,6 @@ static int check_combinations(const struct options *o, struct error *e)
 	if (o->read && o->of_tracing)
 		return error_set(e, -EINVAL, "--read and %s exclude each other",
 				 option_words(o->of_tracing, words));
-	if (o->n_minus && o->interval_ns)
-		return error_set(e, -EINVAL,
-				 "--minus and %s exclude each other: the difference is known at "
-				 "the end of the whole run",
-				 o->live ? "--live" : "-i");
 	return 0;
 }
 

@@ -511,7 +511,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 {
 	int err = 0;
 
-	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
+	*r = (struct reports){ .opt = opt };
 	r->outputs = xcalloc(opt->n_outputs + 1, sizeof(*r->outputs));
 	if (opt->live)
 		r->keeps |= keeps_of(opt, renderer_find("tree"));

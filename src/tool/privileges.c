@@ -25,9 +25,9 @@ static const uint64_t counting =
 	BIT(CAP_SYS_PTRACE);  /* which root directory a process has */
 /* clang-format on */
 
-void privileges_keep(bool for_counting, bool for_files)
+void privileges_keep(bool for_files)
 {
-	const int err = sandbox_keep((for_counting ? counting : 0) | (for_files ? FILES : 0));
+	const int err = sandbox_keep(counting | (for_files ? FILES : 0));
 
 	if (err)
 		log_debug("cannot drop capabilities: %s", error_words(err));

@@ -160,9 +160,7 @@ static int choose_value(struct profile *p, const char *file, const char *name, s
 static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
 			    const struct profile *model, struct saved_files *ret, struct error *e)
 {
-	const char *model_name = !model      ? names[0]
-				 : opt->read ? opt->patterns.texts[0]
-					     : "this run";
+	const char *model_name = model ? opt->patterns.texts[0] : names[0];
 	int err = 0;
 
 	ret->of = xcalloc(n, sizeof(*ret->of));
@@ -206,20 +204,11 @@ static int read_and_subtract(const struct options *opt, struct profile *const *a
 	return 0;
 }
 
-/* @p is made of files, so all of it may be shown. */
-static int write_reports(struct reports *reports, struct profile *p, struct error *e)
-{
-	struct output output;
-
-	output_init(&output, NULL);
-	reports->keeps = KEEP_ALL;
-	return reports_write(reports, &(struct report_profiles){ .run = p }, NULL, &output, e);
-}
-
 static int report_files(const struct options *opt, struct reports *reports, struct error *e)
 {
 	cleanup(saved_files_fini) struct saved_files files = {};
 	cleanup(profile_freep) struct profile *result = NULL;
+	struct output output;
 	int err = read_saved_files((const char *const *)opt->patterns.texts, opt->patterns.n, opt,
 				   NULL, &files, e);
 
@@ -235,7 +224,9 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 						      files.n, KEEP_ALL);
 	if (!opt->n_minus && result->is_difference)
 		reports->changes = changes_of_difference(result);
-	return write_reports(reports, result, e);
+	reports->keeps = KEEP_ALL;
+	output_init(&output, NULL);
+	return reports_write(reports, &(struct report_profiles){ .run = result }, NULL, &output, e);
 }
 
 int read_files(const struct options *opt, struct error *e)
@@ -249,23 +240,4 @@ int read_files(const struct options *opt, struct error *e)
 	(void)signal(SIGPIPE, SIG_IGN);
 	err = reports_open(&reports, opt, e);
 	return err ? err : report_files(opt, &reports, e);
-}
-
-/* --- a run's files of --minus --- */
-
-int read_files_report_difference(const struct options *opt, struct profile *result,
-				 struct reports *reports, struct error *e)
-{
-	cleanup(profile_freep) struct profile *difference = NULL;
-	struct error later;
-	int err;
-
-	privileges_keep(false, reports->has_files);
-	err = read_and_subtract(opt, &result, 1, reports, &difference, e);
-	if (!err)
-		return write_reports(reports, difference, e);
-	log_warn("there is no difference to show, so the reports have this run alone");
-	if (write_reports(reports, result, &later))
-		log_warn("%s", later.text);
-	return err;
 }

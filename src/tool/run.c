@@ -867,7 +867,7 @@ static int start_run(struct run *r, struct error *e)
 	r->output.context = r;
 	err = start_following(r, e);
 	descriptors_release(r->held_files, r->n_held_files);
-	privileges_keep(true, r->writes_files); /* threads that begin later inherit this */
+	privileges_keep(r->writes_files); /* threads that begin later inherit this */
 	if (!err && object_slabs(r->object))
 		err = unwinder_start(r->object, r->opt->unwind_memory, r->files[FOR_TABLES],
 				     &r->unwinder, e);

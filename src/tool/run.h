@@ -283,11 +283,11 @@ void command_fini(struct command *c);
  */
 
 /*
- * Give up all capabilities but those @for_counting and those @for_files of the user, in this thread
+ * Give up all capabilities but those for counting and those @for_files of the user, in this thread
  * and those that it makes later. A command that is held keeps its own. The ones for files stay
  * permitted, but have no effect except between the next two functions.
  */
-void privileges_keep(bool for_counting, bool for_files);
+void privileges_keep(bool for_files);
 
 /*
  * Let the capabilities for the user's files (of -o) have effect, in this thread. Returns a number
@@ -407,12 +407,3 @@ must_check int count_functions(const struct options *opt, struct error *e);
  * file's name; of writing; -EINVAL: the values of two profiles differ in name or unit.
  */
 must_check int read_files(const struct options *opt, struct error *e);
-
-/*
- * Write the difference of a run's @result and the files of --minus to @reports. If there is none,
- * write @result itself, and return why. Nothing is traced any more, and all descriptors of BPF are
- * closed. So the files are read without the capabilities that tracing takes. Those for writing the
- * user's files stay. @result may lack the stacks that reports hide.
- */
-must_check int read_files_report_difference(const struct options *opt, struct profile *result,
-					    struct reports *reports, struct error *e);

@@ -59,7 +59,6 @@ struct stackcount {
 	struct strbuf held;      /* --live: the messages */
 	uint64_t live_due_ns;    /* --live: before, no picture is made; 0: there was none */
 	uint64_t n_hits;         /* of rows that the store no longer has */
-	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* up to the last report */
@@ -432,8 +431,6 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 		log_begin_with("");
 	run_warn_nameless(r);
 	symbolizer_trim(r->symbolizer);
-	if (r->opt->n_minus)
-		t->result = TAKE(profiles.run);
 	if (r->opt->live && !is_last)
 		return draw_picture(r, profiles.run, e);
 	return reports_write(&t->reports, &profiles, clock, &r->output, e);
@@ -497,9 +494,6 @@ static int stackcount_prepare(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	int err = r->opt->live ? live_check(e) : 0;
 
-	for (size_t i = 0; i < r->opt->n_minus; i++) /* they are read behind the run */
-		if (strcmp(r->opt->minus[i], "-") != 0 && access(r->opt->minus[i], R_OK) < 0)
-			return error_errno(e, "open %s", r->opt->minus[i]);
 	if (!err)
 		err = reports_open(&t->reports, r->opt, e);
 	if (t->reports.keeps & KEEP_SLICES && t->reports.wants_run) {
@@ -699,11 +693,8 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
-	int err = run_tool(&tool, &own, opt, e);
+	const int err = run_tool(&tool, &own, opt, e);
 
-	if (!err && own.result)
-		err = read_files_report_difference(opt, own.result, &own.reports, e);
 	reports_close(&own.reports);
-	profile_free(own.result);
 	return err;
 }

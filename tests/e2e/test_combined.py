@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from pprof_file import PprofFile
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, stackcount
+from tool import PATIENCE_S, STACKCOUNT
 
 
 def read(*args):
@@ -111,34 +111,6 @@ def test_a_value_that_there_is_not(tmp_path, name):
     assert (done.returncode, done.stdout) == (1, "") and not out.exists(), done
     assert done.stderr.endswith(f"a.pb.gz has no such value; there are: {there}\n"), done
     assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
-
-
-# -- --minus of a run: its files are read behind it. --
-
-
-def test_a_file_that_is_not_there_ends_a_run_before_it_traces(tmp_path):
-    """Nothing ends this run but its error."""
-    path, words = tmp_path / "old.pb.gz", "No such file"
-    result = stackcount("--minus", path, "-o", tmp_path / "a.folded", GETPPID)
-    assert result.status == 1 and result.out == "" and words in result.err, result
-    assert str(path) in result.err and not (tmp_path / "a.folded").exists()
-
-
-def hit(n):
-    for _ in range(n):
-        os.getppid()
-
-
-def test_a_run_whose_difference_fails_is_reported_alone(tmp_path):
-    path, out = write(tmp_path / "old.pb.gz", ("hits", "count")), tmp_path / "a.folded"
-    with Live(["-p", os.getpid(), "-U", "--minus", path, "-o", out, "--format", "folded", GETPPID]) as tool:
-        hit(100)
-        path.unlink()
-        result = tool.end()
-    assert result.status == 1 and "the reports have this run alone" in result.err, result
-    assert "old.pb.gz" in result.err.splitlines()[-1]
-    counts = [int(n) for n in re.findall(r" (\d+)$", out.read_text(), re.M)]
-    assert sum(counts) >= 100 and out.read_text() in result.out
 
 
 # -- -o of --read, which has no privilege left. --

@@ -20,7 +20,7 @@ static bool is_denied(long result)
 
 static bool calls_are_denied(void)
 {
-	privileges_keep(true, false);
+	privileges_keep(false);
 	privileges_seal(false);
 	return (!IS_SANITIZED || calls_deny(DENY_OTHERS, true)) &&
 	       is_denied(ptrace(PTRACE_TRACEME, 0, NULL, NULL)) &&
