@@ -26,18 +26,6 @@
 /* The part of --max-memory for slices. */
 #define SLICES_SHARE 8
 
-/* What names rows, and what of a row its stack shows. */
-struct naming {
-	struct symbolizer *symbolizer;
-	const struct store *store;
-	struct profile_value sum; /* of the rows; without a name: they have none */
-	uint64_t max_depth;
-	unsigned keeps;      /* of all outputs */
-	uint64_t cuts[CUTS]; /* by stack_cut(): hits of the rows named so far */
-	void (*serve)(void *context);
-	void *context;
-};
-
 /*
  * A line on standard error, rewritten once a second:
  *
@@ -52,7 +40,7 @@ struct progress {
 struct stackcount {
 	struct store_budget budget;
 	struct store *store;
-	struct naming naming;
+	uint64_t cuts[CUTS]; /* by stack_cut(): hits of the rows named so far */
 	struct reports reports;
 	struct slices slices;
 	struct progress progress;
@@ -149,10 +137,10 @@ static void finish_profile(const struct run *r, struct profile *p,
 /* Read the clock once for many rows: a row takes microseconds. */
 #define ROWS_BETWEEN_SERVING 16
 
-static void serve_sometimes(const struct naming *n, size_t row)
+static void serve_sometimes(struct run *r, size_t row)
 {
 	if (row % ROWS_BETWEEN_SERVING == 0)
-		n->serve(n->context);
+		run_serve(r);
 }
 
 static struct raw_stack read_user_stack(const struct store_row *row, const struct store *store,
@@ -169,32 +157,34 @@ static struct raw_stack read_user_stack(const struct store_row *row, const struc
  * Name the frames of @row, and add its stack to the profile, with number *@ret. False: it is not
  * added, because a name is put off.
  */
-static bool name_row(const struct store_row *row, struct naming *n, struct profile_builder *builder,
+static bool name_row(struct run *r, const struct store_row *row, struct profile_builder *builder,
 		     uint32_t *ret)
 {
+	struct stackcount *t = r->own;
 	uint32_t frames[STACK_WORDS + USER_FRAMES], user[USER_FRAMES];
 	const int64_t hits = (int64_t)row->count;
-	struct profile_stack stack = { .count = n->sum.name ? row->sum : hits,
-				       .more = n->sum.name ? &hits : NULL,
+	struct profile_stack stack = { .count = r->values.name ? row->sum : hits,
+				       .more = r->values.name ? &hits : NULL,
 				       .frames = frames };
 	uint64_t words[STACK_WORDS], cut, user_cut;
-	struct raw_stack raw = read_user_stack(row, n->store, words);
+	struct raw_stack raw = read_user_stack(row, t->store, words);
 	bool is_whole;
 
-	stack.n_user = name_known_user_stack(n->symbolizer, &raw, n->max_depth, user, &is_whole);
+	stack.n_user =
+		name_known_user_stack(r->symbolizer, &raw, r->opt->max_depth, user, &is_whole);
 	if (!is_whole)
 		return false;
 	user_cut = stack_cut(&raw);
-	raw.n = store_stack(n->store, row->kernel_stack, words);
-	stack.n_kernel = name_kernel_stack(n->symbolizer, &raw, n->max_depth, frames);
+	raw.n = store_stack(t->store, row->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(r->symbolizer, &raw, r->opt->max_depth, frames);
 	cut = stack_cut(&raw);
-	n->cuts[cut ? cut : user_cut] += row->count;
+	t->cuts[cut ? cut : user_cut] += row->count;
 	memcpy(frames + stack.n_kernel, user, stack.n_user * sizeof(*user));
-	if (n->keeps & KEEP_COMMS)
-		stack.comm = symbolizer_comm(n->symbolizer,
+	if (t->reports.keeps & KEEP_COMMS)
+		stack.comm = symbolizer_comm(r->symbolizer,
 					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 					     row->first);
-	if (n->keeps & KEEP_PIDS)
+	if (t->reports.keeps & KEEP_PIDS)
 		stack.pid = row->tgid;
 	*ret = profile_builder_add(builder, &stack);
 	return true;
@@ -204,44 +194,45 @@ static bool name_row(const struct store_row *row, struct naming *n, struct profi
  * Name rows in their order. At a row with an unknown name, collect the unknown names of all further
  * rows, and ask for them at once. @stacks: where the stacks' numbers go.
  */
-static void name_all_rows(const struct store_row *rows, size_t n_rows, struct naming *n,
+static void name_all_rows(struct run *r, const struct store_row *rows, size_t n_rows,
 			  struct profile_builder *builder, uint32_t *stacks)
 {
+	const struct stackcount *t = r->own;
 	size_t n_named = 0;
 
 	do {
-		while (n_named < n_rows && name_row(&rows[n_named], n, builder, &stacks[n_named]))
-			serve_sometimes(n, n_named++);
+		while (n_named < n_rows && name_row(r, &rows[n_named], builder, &stacks[n_named]))
+			serve_sometimes(r, n_named++);
 		for (size_t i = n_named, n_put_off = 0; i < n_rows && n_put_off < NAMES_AT_ONCE;
 		     i++) {
 			uint64_t words[STACK_WORDS];
-			const struct raw_stack raw = read_user_stack(&rows[i], n->store, words);
+			const struct raw_stack raw = read_user_stack(&rows[i], t->store, words);
 
-			n_put_off = want_user_stack(n->symbolizer, &raw);
-			serve_sometimes(n, i);
+			n_put_off = want_user_stack(r->symbolizer, &raw);
+			serve_sometimes(r, i);
 		}
-		(void)symbolizer_fetch(n->symbolizer);
+		(void)symbolizer_fetch(r->symbolizer);
 	} while (n_named < n_rows);
 }
 
 /* The profile of @n_rows @rows; the caller frees it. @slices: their slices, or NULL. */
-static struct profile *make_profile(const struct store_row *rows, size_t n_rows, struct naming *n,
+static struct profile *make_profile(struct run *r, const struct store_row *rows, size_t n_rows,
 				    const struct slices *slices)
 {
 	cleanup(profile_builder_freep) struct profile_builder *builder =
-		profile_builder_new(n->sum.name ? 2 : 1);
+		profile_builder_new(r->values.name ? 2 : 1);
 	cleanup_free uint32_t *stacks = xcalloc(n_rows + 1, sizeof(*stacks));
 	struct profile *p;
 
-	name_all_rows(rows, n_rows, n, builder, stacks);
+	name_all_rows(r, rows, n_rows, builder, stacks);
 	if (slices)
 		slices_put(slices, builder, stacks);
-	p = profile_builder_finish(builder, symbolizer_frames(n->symbolizer));
-	if (!n->sum.name)
+	p = profile_builder_finish(builder, symbolizer_frames(r->symbolizer));
+	if (!r->values.name)
 		return p;
 	p->values[1] = p->values[0];
-	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, n->sum.name),
-					       strtab_add_or_null(p->strings, n->sum.unit) };
+	p->values[0] = (struct profile_value){ strtab_add_or_null(p->strings, r->values.name),
+					       strtab_add_or_null(p->strings, r->values.unit) };
 	return p;
 }
 
@@ -334,9 +325,10 @@ static void free_profiles(struct report_profiles *p)
 }
 
 /* Make the profiles that the outputs show of the @n @rows at time @now. */
-static void make_counted(const struct store_row *rows, size_t n, struct stackcount *t, uint64_t now,
+static void make_counted(struct run *r, const struct store_row *rows, size_t n, uint64_t now,
 			 struct report_profiles *ret)
 {
+	struct stackcount *t = r->own;
 	const struct reports *to = &t->reports;
 	const bool has_interval = to->wants_interval, has_slices = t->slices.most_bytes;
 	const bool has_run = (!ret->is_early || to->opt->live || to->shows_so_far) && to->wants_run;
@@ -347,12 +339,11 @@ static void make_counted(const struct store_row *rows, size_t n, struct stackcou
 	if (has_slices)
 		n_last = slices_end_one(&t->slices, rows, n, now, last);
 	if (has_interval)
-		ret->interval =
-			make_profile(last ? last : rows, last ? n_last : n, &t->naming, NULL);
+		ret->interval = make_profile(r, last ? last : rows, last ? n_last : n, NULL);
 	if (!has_run)
 		return;
-	memset(t->naming.cuts, 0, sizeof(t->naming.cuts)); /* of rows that come again */
-	ret->run = make_profile(rows, n, &t->naming, has_slices ? &t->slices : NULL);
+	memset(t->cuts, 0, sizeof(t->cuts)); /* of rows that come again */
+	ret->run = make_profile(r, rows, n, has_slices ? &t->slices : NULL);
 }
 
 /* Add what is not in rows: the losses since the last report, times, and the like. */
@@ -376,7 +367,8 @@ static void finish_profiles(struct run *r, uint64_t now, struct report_profiles 
 static void give_rows_back(struct stackcount *t, const struct store_row *rows, size_t n,
 			   bool is_last)
 {
-	if (keeps_rows(&t->reports) && !is_last) {
+	/* An output that shows all intervals together needs them again. */
+	if (!is_last && t->reports.opt->interval_ns && t->reports.wants_run) {
 		store_keep(t->store);
 		return;
 	}
@@ -422,7 +414,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	counted_at = clock_ns(CLOCK_MONOTONIC);
 	rows = store_rows(t->store, &n);
 	r->deferral.hold = 0; /* later hits belong to the next report */
-	make_counted(rows, n, t, counted_at, &profiles);
+	make_counted(r, rows, n, counted_at, &profiles);
 	finish_profiles(r, counted_at, &profiles);
 	r->is_filling = r->is_filling || store_awaits_room(t->store);
 	give_rows_back(t, rows, n, is_last);
@@ -459,7 +451,7 @@ static int stackcount_print_report(struct run *r, struct error *e)
 	const int err = print_reports(r, true, e);
 	cleanup_strbuf struct strbuf cuts = {};
 
-	stack_put_cuts(t->naming.cuts, r->opt->max_depth, &cuts);
+	stack_put_cuts(t->cuts, r->opt->max_depth, &cuts);
 	if (cuts.n)
 		log_warn("%s", cuts.text);
 	if (!t->failure.code)
@@ -533,13 +525,6 @@ static void open_store(struct run *r)
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
 	store_set_end(t->store, ending_is_near, r);
 	run_make_symbolizer(r, t->reports.identity);
-	t->naming = (struct naming){ .symbolizer = r->symbolizer,
-				     .store = t->store,
-				     .sum = { r->values.name, r->values.unit },
-				     .max_depth = r->opt->max_depth,
-				     .keeps = t->reports.keeps,
-				     .serve = run_serve,
-				     .context = r };
 }
 
 static void stackcount_start(struct run *r)
